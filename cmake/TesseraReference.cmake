@@ -1,5 +1,5 @@
 # The target `docs`: one site in build/<preset>/site of all pages of docs/ and of the reference of the public headers. Doxygen
-# makes the reference, Sphinx with MyST the pages; scripts/setup installs both. It fails on anything that Doxygen or Sphinx
+# makes the reference, Sphinx with MyST the pages; scripts/setup --dev installs both. It fails on anything that Doxygen or Sphinx
 # warns of, and on links that lead nowhere.
 include(TesseraHeaders)
 
@@ -7,7 +7,7 @@ find_program(TESSERA_DOXYGEN doxygen)
 find_program(TESSERA_SPHINX sphinx-build)
 if(NOT TESSERA_DOXYGEN OR NOT TESSERA_SPHINX)
   add_custom_target(docs
-    COMMAND ${CMAKE_COMMAND} -E echo "docs: expected doxygen and sphinx-build, found '${TESSERA_DOXYGEN}' and '${TESSERA_SPHINX}'. Run scripts/setup, then cmake --preset <preset>."
+    COMMAND ${CMAKE_COMMAND} -E echo "docs: expected doxygen and sphinx-build, found '${TESSERA_DOXYGEN}' and '${TESSERA_SPHINX}'. Run scripts/setup --dev, then cmake --preset <preset>."
     COMMAND ${CMAKE_COMMAND} -E false VERBATIM)
   return()
 endif()

@@ -3,7 +3,9 @@
 add_library(tessera_options INTERFACE)
 target_compile_options(tessera_options INTERFACE -Wall -Wextra -Werror -Wno-missing-field-initializers
   # g++ 12 reports false positives of these once it inlines moves of boost::container::small_vector.
-  $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overread -Wno-stringop-overflow -Wno-array-bounds -Wno-maybe-uninitialized -Wno-restrict>)
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overread -Wno-stringop-overflow -Wno-array-bounds -Wno-maybe-uninitialized -Wno-restrict>
+  # g++ 13 and newer takes each op's definition, a reference into the registry, for one to its argument.
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_GREATER_EQUAL:$<CXX_COMPILER_VERSION>,13>>:-Wno-dangling-reference>)
 if(TESSERA_SANITIZE)
   target_compile_options(tessera_options INTERFACE -fsanitize=${TESSERA_SANITIZE} -fno-omit-frame-pointer)
   target_link_options(tessera_options INTERFACE -fsanitize=${TESSERA_SANITIZE})
@@ -33,7 +35,10 @@ function(tessera_folder name)
   add_library(tessera_${name} OBJECT ${sources})
   target_include_directories(tessera_${name} PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(tessera_${name} PUBLIC ${deps} PRIVATE tessera_options ${ARG_PRIVATE_DEPS})
-  tessera_unity(tessera_${name} 5)
+  # The plugin of the wheel takes single objects of io, without the libraries that others of them need.
+  if(NOT name STREQUAL io)
+    tessera_unity(tessera_${name} 5)
+  endif()
   # Nothing replaces functions of the library by others of the same name.
   target_compile_options(tessera_${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-semantic-interposition>)
   if(name MATCHES "^(base|cluster|mesh)$")
@@ -95,8 +100,10 @@ function(tessera_public_library)
   target_compile_features(tessera PUBLIC cxx_std_20)
   set_target_properties(tessera PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
                         LINKER_LANGUAGE CXX)
-  # Calls within the library are direct; what it needs is there when it is linked.
-  target_link_options(tessera PRIVATE -Wl,-Bsymbolic-functions)
+  # Calls within the library are direct, and only its own names are seen outside; what it needs is there when it is linked.
+  set(exports ${PROJECT_SOURCE_DIR}/cmake/exports.map)
+  target_link_options(tessera PRIVATE -Wl,-Bsymbolic-functions -Wl,--version-script=${exports})
+  set_property(TARGET tessera PROPERTY LINK_DEPENDS ${exports})
   if(NOT TESSERA_SANITIZE)  # whose functions only the program has
     target_link_options(tessera PRIVATE -Wl,-z,defs)
   endif()

@@ -3,5 +3,5 @@
 include(CMakeFindDependencyMacro)
 find_dependency(Threads)
 find_dependency(fmt)
-find_dependency(Boost 1.75)
+find_dependency(Boost 1.75 CONFIG)
 include(${CMAKE_CURRENT_LIST_DIR}/tessera-targets.cmake)

@@ -82,8 +82,6 @@ const PJRT_Api& functions() {
 PJRT_Api make_api() {
   PJRT_Api api = functions();
   api.struct_size = PJRT_Api_STRUCT_SIZE;
-  static PJRT_MemoryDescriptions_Extension memories = make_memory_descriptions_extension(nullptr);
-  api.extension_start = &memories.base;
   api.pjrt_api_version.struct_size = PJRT_Api_Version_STRUCT_SIZE;
   api.pjrt_api_version.major_version = PJRT_API_MAJOR;
   api.pjrt_api_version.minor_version = PJRT_API_MINOR;
@@ -95,7 +93,8 @@ PJRT_Api make_api() {
 #define GREW(name, last) CHECKED(name, PJRT_STRUCT_SIZE(name##_Args, last))
 #include "plugin/functions.inc"
 #undef CHECKED
-  static PJRT_Layouts_Extension layouts = make_layouts_extension(nullptr);
+  static PJRT_MemoryDescriptions_Extension memories = make_memory_descriptions_extension(nullptr);
+  static PJRT_Layouts_Extension layouts = make_layouts_extension(&memories.base);
   static PJRT_Shardings_Extension shardings = make_shardings_extension(&layouts.base);
   api.extension_start = &shardings.base;
   return api;

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "tessera/control/control.h"
 #include "tessera/ir/control_flow.h"
 #include "tessera/ops/collectives/collectives.h"
-#include "tessera/control/control.h"
 #include "tessera/ops/control/host_callback.h"
 #include "tessera/ops/core/compare.h"
 #include "tessera/ops/core/select.h"

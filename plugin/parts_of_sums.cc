@@ -8,10 +8,10 @@
 #include "tessera/ops/core/compare.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/select.h"
-#include "tessera/trace/trace.h"
 #include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/reshape.h"
+#include "tessera/trace/trace.h"
 
 namespace tessera::plugin {
 namespace {

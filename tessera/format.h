@@ -7,4 +7,5 @@
 #include "tessera/ir/format.h"
 
 template <>
-struct fmt::formatter<tessera::random::Key> : fmt::ostream_formatter {};
+struct fmt::formatter<tessera::random::Key>
+    : tessera::internal::StreamedFormatter<tessera::random::Key> {};

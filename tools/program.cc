@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "tessera/base/narrow.h"
+#include "tessera/control/control.h"
 #include "tessera/interchange/bytecode/reader.h"
 #include "tessera/interchange/bytecode/writer.h"
 #include "tessera/interchange/text/printer.h"
 #include "tessera/io/npz.h"
 #include "tessera/mesh/device.h"
-#include "tessera/control/control.h"
 
 namespace tessera::tools {
 

@@ -1,5 +1,9 @@
 #include "tessera/base/error.h"
 
+#include <algorithm>
+#include <ios>
+#include <sstream>
+
 #include "tessera/base/format.h"
 
 namespace tessera {
@@ -10,9 +14,27 @@ void throw_user_error(ErrorKind kind, std::string_view op, std::string_view mess
 
 namespace internal {
 
+void vfail(ErrorKind kind, std::string_view op, fmt::string_view text, fmt::format_args args) {
+  throw_user_error(kind, op, fmt::vformat(text, args));
+}
+
 void check_failed(const char* condition, const char* file, int line, const std::string& detail) {
   throw InternalError(fmt::format("{}:{}: a guarantee of Tessera does not hold: {} {}", file, line,
                                   condition, detail));
+}
+
+void vcheck_failed(const char* condition, const char* file, int line, fmt::string_view text,
+                   fmt::format_args args) {
+  check_failed(condition, file, line, fmt::vformat(text, args));
+}
+
+fmt::appender write_streamed(fmt::format_context& context, const void* value,
+                             void (*print)(std::ostream& out, const void* value)) {
+  std::ostringstream out;
+  out.exceptions(std::ios::failbit | std::ios::badbit);
+  print(out, value);
+  const std::string_view text = out.view();
+  return std::copy(text.begin(), text.end(), context.out());
 }
 
 }  // namespace internal

@@ -5,63 +5,97 @@
 #pragma once
 
 #include <fmt/format.h>
-#include <fmt/ostream.h>
 
+#include <ostream>
 #include <string_view>
-#include <utility>
 
 #include "tessera/base/dtype.h"
 #include "tessera/base/error.h"
 #include "tessera/base/shape.h"
 
 namespace tessera {
+namespace internal {
 
-// Throws UserError("[op] message").
+// What the templates below call, so that a site compiles to a list of its arguments and one call.
+[[noreturn, gnu::cold]] void vfail(ErrorKind kind, std::string_view op, fmt::string_view text,
+                                   fmt::format_args args);
+[[noreturn, gnu::cold]] void vcheck_failed(const char* condition, const char* file, int line,
+                                           fmt::string_view text, fmt::format_args args);
+
+template <class... Args>
+[[noreturn]] void fail_check(const char* condition, const char* file, int line,
+                             fmt::format_string<Args...> text, const Args&... args) {
+  vcheck_failed(condition, file, line, text, fmt::make_format_args(args...));
+}
+
+}  // namespace internal
+
+// Throws UserError("[op] message"). The compiler checks the format string against the arguments.
 template <class... Args>
 [[noreturn]] void fail(ErrorKind kind, std::string_view op, fmt::format_string<Args...> text,
-                       Args&&... args) {
-  throw_user_error(kind, op, fmt::format(text, std::forward<Args>(args)...));
+                       const Args&... args) {
+  internal::vfail(kind, op, text, fmt::make_format_args(args...));
 }
 template <class... Args>
 [[noreturn]] void type_error(std::string_view op, fmt::format_string<Args...> text,
-                             Args&&... args) {
-  fail(ErrorKind::kType, op, text, std::forward<Args>(args)...);
+                             const Args&... args) {
+  internal::vfail(ErrorKind::kType, op, text, fmt::make_format_args(args...));
 }
 template <class... Args>
 [[noreturn]] void shape_error(std::string_view op, fmt::format_string<Args...> text,
-                              Args&&... args) {
-  fail(ErrorKind::kShape, op, text, std::forward<Args>(args)...);
+                              const Args&... args) {
+  internal::vfail(ErrorKind::kShape, op, text, fmt::make_format_args(args...));
 }
 template <class... Args>
 [[noreturn]] void sharding_error(std::string_view op, fmt::format_string<Args...> text,
-                                 Args&&... args) {
-  fail(ErrorKind::kSharding, op, text, std::forward<Args>(args)...);
+                                 const Args&... args) {
+  internal::vfail(ErrorKind::kSharding, op, text, fmt::make_format_args(args...));
 }
 template <class... Args>
 [[noreturn]] void value_error(std::string_view op, fmt::format_string<Args...> text,
-                              Args&&... args) {
-  fail(ErrorKind::kValue, op, text, std::forward<Args>(args)...);
+                              const Args&... args) {
+  internal::vfail(ErrorKind::kValue, op, text, fmt::make_format_args(args...));
 }
 template <class... Args>
 [[noreturn]] void trace_error(std::string_view op, fmt::format_string<Args...> text,
-                              Args&&... args) {
-  fail(ErrorKind::kTrace, op, text, std::forward<Args>(args)...);
+                              const Args&... args) {
+  internal::vfail(ErrorKind::kTrace, op, text, fmt::make_format_args(args...));
 }
 template <class... Args>
-[[noreturn]] void io_error(std::string_view op, fmt::format_string<Args...> text, Args&&... args) {
-  fail(ErrorKind::kIo, op, text, std::forward<Args>(args)...);
+[[noreturn]] void io_error(std::string_view op, fmt::format_string<Args...> text,
+                           const Args&... args) {
+  internal::vfail(ErrorKind::kIo, op, text, fmt::make_format_args(args...));
 }
 
 }  // namespace tessera
 
 // Always on: states what Tessera itself guarantees. An optional fmt message follows the condition.
-#define TESSERA_CHECK(condition, ...)                                      \
-  (static_cast<bool>(condition)                                            \
-       ? void()                                                            \
-       : ::tessera::internal::check_failed(#condition, __FILE__, __LINE__, \
-                                           ::fmt::format("" __VA_ARGS__)))
+#define TESSERA_CHECK(condition, ...) \
+  (static_cast<bool>(condition)       \
+       ? void()                       \
+       : ::tessera::internal::fail_check(#condition, __FILE__, __LINE__, "" __VA_ARGS__))
+
+namespace tessera::internal {
+
+// Writes what `print` streams. One function for all types: a template of fmt's for each would be
+// compiled in every file that prints one.
+fmt::appender write_streamed(fmt::format_context& context, const void* value,
+                             void (*print)(std::ostream& out, const void* value));
+
+// A formatter of values that fmt prints as they stream: by `{}`, without width or precision.
+template <class T>
+struct StreamedFormatter {
+  constexpr const char* parse(fmt::format_parse_context& context) const { return context.begin(); }
+  fmt::appender format(const T& value, fmt::format_context& context) const {
+    return write_streamed(context, &value, [](std::ostream& out, const void* x) {
+      out << *static_cast<const T*>(x);
+    });
+  }
+};
+
+}  // namespace tessera::internal
 
 template <>
-struct fmt::formatter<tessera::DType> : fmt::ostream_formatter {};
+struct fmt::formatter<tessera::DType> : tessera::internal::StreamedFormatter<tessera::DType> {};
 template <>
-struct fmt::formatter<tessera::Dims> : fmt::ostream_formatter {};
+struct fmt::formatter<tessera::Dims> : tessera::internal::StreamedFormatter<tessera::Dims> {};

@@ -9,6 +9,10 @@
 
 namespace tessera {
 
+Dims::Dims(const Dims& other) = default;
+Dims::Dims(Dims&& other) noexcept = default;
+Dims& Dims::operator=(const Dims& other) = default;
+Dims& Dims::operator=(Dims&& other) noexcept = default;
 Dims::Dims(std::initializer_list<int64_t> dims) : Base(dims) {}
 Dims::Dims(std::span<const int64_t> dims) : Base(dims.begin(), dims.end()) {}
 

@@ -17,6 +17,10 @@ class Dims : public boost::container::small_vector<int64_t, 6> {
   using Base = boost::container::small_vector<int64_t, 6>;
   using Base::Base;
   Dims() = default;
+  Dims(const Dims& other);
+  Dims(Dims&& other) noexcept;
+  Dims& operator=(const Dims& other);
+  Dims& operator=(Dims&& other) noexcept;
   Dims(std::initializer_list<int64_t> dims);
   Dims(std::span<const int64_t> dims);
   template <std::integral I>

@@ -3,7 +3,10 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <filesystem>
 #include <mutex>
+#include <string>
+#include <system_error>
 
 #include "tessera/base/format.h"
 #include "tessera/cluster/launched.h"
@@ -24,13 +27,16 @@ State& state() {
   return instance;
 }
 
+// Returns the transport beside the library that this code is part of, if there is one; the loader
+// looks for it elsewhere.
 std::string library_path() {
   if (const char* path = std::getenv("TESSERA_MPI_TRANSPORT")) return path;
-#ifdef TESSERA_MPI_TRANSPORT
-  return TESSERA_MPI_TRANSPORT;
-#else
-  return "libtessera_mpi.so";
-#endif
+  const std::string name = "libtessera_mpi.so";
+  Dl_info here;
+  if (!dladdr(reinterpret_cast<const void*>(&library_path), &here)) return name;
+  const std::filesystem::path beside = std::filesystem::path(here.dli_fname).parent_path() / name;
+  std::error_code none;
+  return std::filesystem::exists(beside, none) ? beside.string() : name;
 }
 
 std::unique_ptr<Transport> open_transport(const Launched& launched) {
@@ -45,8 +51,8 @@ std::unique_ptr<Transport> open_transport(const Launched& launched) {
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (!library)
     throw RuntimeError(fmt::format(
-        "[initialize] expected the MPI transport {}, got: {}; install libopenmpi-dev and build "
-        "again, or set TESSERA_MPI_TRANSPORT to where it is",
+        "[initialize] expected the MPI transport {}, got: {}; install the package libtessera-mpi "
+        "(or libopenmpi-dev, and build again), or set TESSERA_MPI_TRANSPORT to where it is",
         path, dlerror()));
   auto* open = reinterpret_cast<OpenTransport*>(dlsym(library, kOpenTransport));
   if (!open)

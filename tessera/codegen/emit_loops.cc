@@ -131,10 +131,10 @@ void KernelEmitter::decompose(Value* flat, size_t dims) {
   if (dims > 0) parallel_[0] = flat;
 }
 
-// The range [begin, end) as runs within a row of the last dim: the first and the last may be
-// partial.
+// The range [begin, end) as runs within a row of the last dim, which end at its turns: the first and
+// the last may be partial.
 void KernelEmitter::emit_parallel() {
-  if (k_.parallel.size() == 1 || flat_) {
+  if (turns_.empty() && (k_.parallel.size() == 1 || flat_)) {
     open_block(nullptr);
     emit_columns(begin_, end_);
     close_block();
@@ -144,15 +144,21 @@ void KernelEmitter::emit_parallel() {
   Loop rows = open_loop(begin_, none);
   enter_loop(rows, b_.CreateICmpSLT(rows.index, end_));
   use_scope(top());
-  Value* extent = i64(k_.parallel.back());
-  Value* row = b_.CreateUDiv(rows.index, extent);
-  Value* column = b_.CreateSub(rows.index, b_.CreateMul(row, extent));
-  Value* left = b_.CreateSub(end_, rows.index);
-  Value* count =
-      b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateSub(extent, column), left);
-  Value* next = b_.CreateAdd(rows.index, count);
-  decompose(row, k_.parallel.size() - 1);
-  emit_columns(column, b_.CreateAdd(column, count));
+  Value *column = rows.index, *end = end_;
+  if (k_.parallel.size() > 1) {
+    Value* extent = i64(k_.parallel.back());
+    Value* row = b_.CreateUDiv(rows.index, extent);
+    column = b_.CreateSub(rows.index, b_.CreateMul(row, extent));
+    Value* left = b_.CreateSub(end_, rows.index);
+    Value* count =
+        b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateSub(extent, column), left);
+    end = b_.CreateAdd(column, count);
+    decompose(row, k_.parallel.size() - 1);
+  }
+  if (!turns_.empty()) end = end_of_part(column, end);
+  use_scope(top());
+  Value* next = b_.CreateAdd(rows.index, b_.CreateSub(end, column));
+  emit_columns(column, end);
   close_loop(rows, next, none);
 }
 
@@ -325,7 +331,7 @@ std::vector<int> KernelEmitter::needed_nodes(int l) const {
   }
   std::vector<int> nodes;
   for (size_t i = k_.nodes.size(); i-- > 0;) {
-    if (!needed[i]) continue;
+    if (!needed[i] || is_turn(static_cast<int>(i))) continue;
     const KernelNode& node = k_.nodes[i];
     for (int arg : node.args) needed[arg] = 1;
     for (const auto& [index, stride] : node.dynamic) needed[index] = 1;
@@ -454,10 +460,12 @@ void KernelEmitter::emit_store(const KernelStore& store, int id) {
 
 // Whether what lies in the lanes behind the last element may be stored too: a plain vector is a
 // register to whoever reads it, a masked one is memory. The last block must end within the padding.
+// Blocks begin at multiples of their size only if no turns divide the row.
 bool KernelEmitter::may_fill_vectors(const KernelStore& store) const {
   const DType dtype = k_.buffers[store.buffer].dtype;
-  if (padded_.empty() || !padded_[store.buffer] || !along_parallel_ || k_.parallel.size() != 1 ||
-      store.address.offset != 0 || store.address.parallel[0] != 1 || is_complex(dtype))
+  if (!turns_.empty() || padded_.empty() || !padded_[store.buffer] || !along_parallel_ ||
+      k_.parallel.size() != 1 || store.address.offset != 0 || store.address.parallel[0] != 1 ||
+      is_complex(dtype))
     return false;
   const int64_t block = int64_t{unroll_} * lanes_;
   const int64_t stored = ceil_div(elements_, block) * block * itemsize(dtype);

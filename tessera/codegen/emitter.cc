@@ -53,31 +53,16 @@ void KernelEmitter::analyse() {
   for (const KernelLoop& loop : k_.loops) {
     for (const KernelStore& store : loop.stores) written_[store.buffer] = 1;
   }
-  depth_.assign(n, 0);
-  by_lane_.assign(n, 0);
+  turn_of_.assign(n, -1);
+  place_nodes();
+  find_turns();
+  if (!turns_.empty()) place_nodes();
   fused_.assign(n, 0);
   std::vector<int> uses(n, 0);
-  for (size_t i = 0; i < n; ++i) {
-    const KernelNode& node = k_.nodes[i];
-    auto read = [&](int arg) {
-      ++uses[arg];
-      depth_[i] = std::max(depth_[i], depth_[arg]);
-      by_lane_[i] = by_lane_[i] || by_lane_[arg];
-    };
-    for (int arg : node.args) read(arg);
-    for (const auto& [index, stride] : node.dynamic) read(index);
-    if (node.guard >= 0) read(node.guard);
-    if (node.kind == NodeKind::kLoad || node.kind == NodeKind::kIndex) {
-      depth_[i] = std::max(depth_[i], address_depth(node.address));
-      by_lane_[i] = by_lane_[i] || lane_kind(node.address) != LaneKind::kUniform;
-    }
-    const int block = along_parallel_ ? 2 : 1;
-    if (node.kind == NodeKind::kLoad && written_[node.buffer])
-      depth_[i] = std::max(depth_[i], block);
-    if (node.kind == NodeKind::kReduced) {
-      depth_[i] = block;
-      by_lane_[i] = along_parallel_ && !single_;
-    }
+  for (const KernelNode& node : k_.nodes) {
+    for (int arg : node.args) ++uses[arg];
+    for (const auto& [index, stride] : node.dynamic) ++uses[index];
+    if (node.guard >= 0) ++uses[node.guard];
   }
   for (const KernelLoop& loop : k_.loops) {
     for (const KernelReduction& r : loop.reductions) {
@@ -104,6 +89,38 @@ void KernelEmitter::analyse() {
       const bool held_alike =
           register_bytes(accumulator_dtype(r, 0)) == register_bytes(k_.nodes[node].dtype);
       if (r.kind == ReduceKind::kSum && held_alike && absorbable(node)) fused_[node] = 1;
+    }
+  }
+}
+
+// The scope of each node, and whether lanes differ in it.
+void KernelEmitter::place_nodes() {
+  const size_t n = k_.nodes.size();
+  depth_.assign(n, 0);
+  by_lane_.assign(n, 0);
+  for (size_t i = 0; i < n; ++i) {
+    const KernelNode& node = k_.nodes[i];
+    if (is_turn(static_cast<int>(i))) {
+      depth_[i] = 1;
+      continue;
+    }
+    auto read = [&](int arg) {
+      depth_[i] = std::max(depth_[i], depth_[arg]);
+      by_lane_[i] = by_lane_[i] || by_lane_[arg];
+    };
+    for (int arg : node.args) read(arg);
+    for (const auto& [index, stride] : node.dynamic) read(index);
+    if (node.guard >= 0) read(node.guard);
+    if (node.kind == NodeKind::kLoad || node.kind == NodeKind::kIndex) {
+      depth_[i] = std::max(depth_[i], address_depth(node.address));
+      by_lane_[i] = by_lane_[i] || lane_kind(node.address) != LaneKind::kUniform;
+    }
+    const int block = along_parallel_ ? 2 : 1;
+    if (node.kind == NodeKind::kLoad && written_[node.buffer])
+      depth_[i] = std::max(depth_[i], block);
+    if (node.kind == NodeKind::kReduced) {
+      depth_[i] = block;
+      by_lane_[i] = along_parallel_ && !single_;
     }
   }
 }
@@ -157,6 +174,7 @@ Val KernelEmitter::compute(int node, int u) {
   const KernelNode& n = k_.nodes[node];
   if (n.kind == NodeKind::kLoad) return compute_load(node, u);
   if (n.kind == NodeKind::kIndex) return compute_index(node, u);
+  if (is_turn(node)) return compute_turn(turns_[turn_of_[node]]);
   if (n.op == ScalarOp::kDiv && is_shared_divisor(n.args[1], node))
     return compute_quotient(node, u);
   boost::container::small_vector<Val, 3> args;
@@ -323,7 +341,7 @@ LaneMask KernelEmitter::mask_of(int u) const { return masks_.empty() ? LaneMask{
 LaneMask KernelEmitter::with_guard(LaneMask mask, Val guard) {
   Value* lanes = broadcast_val(ir_, guard).re;
   if (mask.lanes) lanes = b_.CreateAnd(mask.lanes, lanes);
-  return {lanes, nullptr, nullptr};
+  return {.lanes = lanes};
 }
 
 Val KernelEmitter::compute_load(int node, int u) {
@@ -373,7 +391,12 @@ Val KernelEmitter::compute_load(int node, int u) {
     result = emit_scalar_op(ir_, ScalarOp::kSelect, n.dtype, n.dtype, args);
   } else {
     LaneMask mask = mask_of(u);
-    if (guard) mask = with_guard(mask, guard);
+    if (guard && by_lane_[n.guard]) {
+      mask = with_guard(mask, guard);
+      mask.any = any({ir_, mask.lanes});
+    } else if (guard) {
+      mask.any = guard.re;
+    }
     result = memory_.load(n.dtype, pointer, lane_stride(n.address), mask);
   }
   keep_scope(scope);

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <unordered_map>
 
 #include "tessera/codegen/quotient.h"
@@ -40,9 +41,12 @@ struct LaneMask {
   llvm::Value* lanes = nullptr;  // <L x i1>; null: all
   llvm::Value* count = nullptr;  // i64: the first `count` lanes, where that is what the mask says
   llvm::Value* full = nullptr;   // i1: all lanes, where masks are used for full vectors too
+  llvm::Value* any = nullptr;    // i1: whether any lane is wanted; null: one is
 };
 
-// Loads and stores of lanes. Addresses are pointers to lane 0.
+// Loads and stores of lanes. Addresses are pointers to lane 0. A vector of which no lane is wanted
+// (`any`) is read from zeros on the stack: its own address may be far outside of the operand, and
+// even a load whose lanes are all masked off takes hundreds of cycles if the page is not mapped.
 class Memory {
  public:
   explicit Memory(Ir& ir) : ir_(ir) {}
@@ -69,6 +73,7 @@ class Memory {
   bool maskable(llvm::Type* element) const;
   llvm::Value* lane_pointers(DType dtype, llvm::Value* pointer, llvm::Value* offsets);
   llvm::Value* strided_offsets(int64_t stride);
+  llvm::Value* zeros();
 
   Ir& ir_;
   llvm::AllocaInst* zeros_ = nullptr;
@@ -109,14 +114,31 @@ class KernelEmitter {
     std::vector<Value*> initial;
   };
 
-  // Scopes: 0 the function; 1 a row (the parallel dims but the lanes'); then, lanes along parallel:
+  // Scopes: 0 the function; 1 a row (the parallel dims but the lanes'), or the part of one between
+  // two turns; then, lanes along parallel:
   // 2 a block of columns, 3.. the loop's extents; lanes along inner: 2.. the loop's extents, the
   // last is the lanes'.
   enum class LaneKind : uint8_t { kUniform, kStrided, kScattered };
+  // A comparison in a load's guard that changes once along a row: it holds from column `at` on if it
+  // `rises`, before it if not. Rows are divided at their turns, so that it is the same for all lanes.
+  struct Turn {
+    int node;
+    bool rises;
+    Value* at = nullptr;  // of the row that is being emitted
+  };
+  // turns.cc
+  void find_turns();
+  std::optional<int64_t> step_along_row(int node) const;
+  Value* at_row_start(int node);
+  Value* column_of(const Turn& turn);
+  Value* end_of_part(Value* column, Value* end);
+  bool is_turn(int node) const { return turn_of_[node] >= 0; }
+
   int address_depth(const Affine& address) const;
   LaneKind lane_kind(const Affine& address) const;
   int64_t lane_stride(const Affine& address) const;  // elements from lane to lane, where kStrided
   void analyse();
+  void place_nodes();
 
   // The start and the end of a loop (emit_loops.cc).
   Loop open_loop(Value* start, std::vector<Value*>& carried);
@@ -160,6 +182,7 @@ class KernelEmitter {
   Val compute_quotient(int node, int u);
   bool is_shared_divisor(int divisor, int node) const;
   Val compute_load(int node, int u);
+  Val compute_turn(const Turn& turn);
   Val compute_index(int node, int u);
   Value* address_sum(const Affine& address, int id, int scope);
   Value* pointer_sum(int buffer, const Affine& address, int id, int scope);
@@ -213,6 +236,8 @@ class KernelEmitter {
   std::vector<char> by_lane_;  // of a node
   std::vector<char> fused_;    // a product that the sum over it, its only user, absorbs
   std::vector<char> written_;  // buffers that the kernel stores to
+  std::vector<Turn> turns_;
+  std::vector<int> turn_of_;  // of a node: its place in turns_, or -1
 
   std::vector<Scope> scopes_;
   std::vector<llvm::BasicBlock*> entries_;  // of the open blocks
@@ -221,6 +246,7 @@ class KernelEmitter {
   int64_t elements_ = 0;                     // of the parallel index, with padded_
   Value *begin_ = nullptr, *end_ = nullptr;  // of the flat parallel index
   std::vector<Value*> parallel_;             // index along each parallel dim but the lanes'
+  Value* column_ = nullptr;                  // where the part of a row begins, if there are turns
   int unroll_ = 1;                           // vectors in the current lane scope
   std::vector<LaneMask> masks_;              // one a vector; empty: all lanes
   int accumulator_unroll_ = 1;  // vectors that the accumulators of the current loop have

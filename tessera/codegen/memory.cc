@@ -50,6 +50,7 @@ Value* Memory::load_lanes(llvm::Type* element, Value* pointer, int lanes, const 
   auto& b = ir_.builder;
   auto* type = FixedVectorType::get(element, lanes);
   const llvm::Align align(element->getScalarSizeInBits() / 8);
+  if (mask.any) pointer = b.CreateSelect(mask.any, pointer, zeros());
   if (!mask.lanes) return b.CreateAlignedLoad(type, pointer, align);
   if (!maskable(element) && mask.count) {
     llvm::AllocaInst* slot = ir_.stack_slot(type);
@@ -112,6 +113,17 @@ void Memory::store_lanes(Value* value, Value* pointer, const LaneMask& mask, boo
   }
 }
 
+// As many zeros as a vector of complex numbers has bytes.
+Value* Memory::zeros() {
+  if (zeros_) return zeros_;
+  const unsigned words = 2 * static_cast<unsigned>(ir_.target.vector_bytes) / 8;
+  auto* type = FixedVectorType::get(ir_.builder.getInt64Ty(), words);
+  zeros_ = ir_.stack_slot(type);
+  llvm::IRBuilder<> entry(ir_.alloca_point);
+  entry.CreateAlignedStore(llvm::Constant::getNullValue(type), zeros_, zeros_->getAlign());
+  return zeros_;
+}
+
 Value* Memory::strided_offsets(int64_t stride) {
   auto& b = ir_.builder;
   const bool narrow = std::abs(stride) * ir_.lanes <= INT32_MAX;
@@ -128,7 +140,7 @@ Val Memory::load(DType dtype, Value* pointer, int64_t stride, const LaneMask& ma
   llvm::Type* element = storage(dtype);
   const int lanes = ir_.lanes;
   if (stride == 1 && is_complex(dtype)) {
-    LaneMask twice;
+    LaneMask twice{.any = mask.any};
     std::vector<int> even, odd, doubled;
     for (int i = 0; i < lanes; ++i) {
       even.push_back(2 * i);
@@ -144,10 +156,15 @@ Val Memory::load(DType dtype, Value* pointer, int64_t stride, const LaneMask& ma
     std::vector<int> reversed;
     for (int i = lanes; i-- > 0;) reversed.push_back(i);
     Value* first = b.CreateGEP(element, pointer, b.getInt64(1 - lanes));
-    return from_storage(dtype,
-                        b.CreateShuffleVector(load_lanes(element, first, lanes, {}), reversed));
+    return from_storage(dtype, b.CreateShuffleVector(
+                                   load_lanes(element, first, lanes, {.any = mask.any}), reversed));
   }
-  return gather(dtype, pointer, strided_offsets(stride), mask);
+  LaneMask wanted = mask;
+  if (mask.any) {
+    wanted.lanes = b.CreateVectorSplat(lanes, mask.any);
+    if (mask.lanes) wanted.lanes = b.CreateAnd(wanted.lanes, mask.lanes);
+  }
+  return gather(dtype, pointer, strided_offsets(stride), wanted);
 }
 
 Value* Memory::lane_pointers(DType dtype, Value* pointer, Value* offsets) {
@@ -177,12 +194,7 @@ Val Memory::load_scalar(DType dtype, Value* pointer, Value* guard) {
   const llvm::Align align(element->getScalarSizeInBits() / 8);
   if (guard) {
     // Reads a zero instead of branching.
-    if (!zeros_) {
-      zeros_ = ir_.stack_slot(llvm::ArrayType::get(b.getInt64Ty(), 2), 16);
-      llvm::IRBuilder<> entry(ir_.alloca_point);
-      entry.CreateStore(llvm::Constant::getNullValue(zeros_->getAllocatedType()), zeros_);
-    }
-    pointer = b.CreateSelect(guard, pointer, zeros_);
+    pointer = b.CreateSelect(guard, pointer, zeros());
   }
   auto load = [&](Value* at) { return b.CreateAlignedLoad(element, at, align); };
   if (is_complex(dtype)) return {load(pointer), load(b.CreateGEP(element, pointer, b.getInt64(1)))};

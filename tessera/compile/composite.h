@@ -24,7 +24,7 @@
 #include <type_traits>
 
 #include "tessera/ir/array.h"
-#include "tessera/ir/params.h"
+#include "tessera/ir/params_fields.h"
 
 namespace tessera {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "tessera/control/control_flow_ops.h"
 #include "tessera/ir/axis_env.h"
 #include "tessera/ops/collectives/collectives.h"
-#include "tessera/control/control_flow_ops.h"
 #include "tessera/ops/core/compare.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/convert.h"

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "tessera/base/hash.h"
 #include "tessera/cluster/processes.h"
 #include "tessera/compile/jit_cache.h"
 #include "tessera/compile/pipeline.h"
-#include "tessera/ir/format.h"
 #include "tessera/control/control.h"
+#include "tessera/ir/format.h"
 #include "tessera/sharding/finer_mesh.h"
 #include "tessera/trace/trace.h"
 

@@ -15,10 +15,10 @@
 
 namespace tessera::ops {
 
-// The tangents of a checkpointed function: (primal operands..., saved values..., the results that have
-// a tangent, for their types..., tangents of the operands that have one...) -> tangents of these
-// results. Its transpose computes what was not saved again, from operands that stand behind an
-// optimization_barrier.
+// The tangents of a checkpointed function: (primal operands..., saved values..., the results that
+// have a tangent, for their types..., tangents of the operands that have one...) -> tangents of
+// these results. Its transpose computes what was not saved again, from operands that stand behind
+// an optimization_barrier.
 //
 // The function is linearized once, when the op is made. If each transpose did it again, a nest of
 // checkpoints would take a time that is quadratic in its depth.
@@ -227,7 +227,8 @@ const OpDef& checkpoint_op = define<CheckpointParams>({
     .name = "checkpoint",
     .dialect = "tessera",
     .attributes = {"primal", "saveable", "names"},
-    .infer = control::infer_primal<CheckpointParams>,
+    .infer = infer_retyped<control::retype_primal<CheckpointParams>,
+                           control::infer_primal<CheckpointParams>>,
     .retype = control::retype_primal<CheckpointParams>,
     .lower = Inlined{control::primal_of<CheckpointParams>},
     .jvp = {control::jvp_checkpoint},
@@ -242,7 +243,7 @@ const OpDef& checkpoint_linear_op = define<CheckpointLinearParams>({
     .name = "checkpoint_linear",
     .dialect = "tessera",
     .attributes = {"again", "linear", "num_saved"},
-    .infer = control::infer_checkpoint_linear,
+    .infer = infer_retyped<control::retype_checkpoint_linear, control::infer_checkpoint_linear>,
     .retype = control::retype_checkpoint_linear,
     .lower = Inlined{control::checkpoint_tangents},
     .jvp = absent("the tangent program of a checkpoint is there to be transposed; use jvp"),

@@ -204,7 +204,7 @@ CaseParams case_of(const CaseParams&, const ControlFlow& flow) { return {flow.re
 const OpDef& while_op = define<WhileParams>({
     .name = "while",
     .attributes = {"cond", "body"},
-    .infer = infer_while,
+    .infer = infer_retyped<retype_while, infer_while>,
     .retype = retype_while,
     .regions = {describe_while, while_of},
     .jvp = {control::jvp_while},
@@ -219,7 +219,7 @@ const OpDef& scan_op = define<ScanParams>({
     .name = "scan",
     .dialect = "tessera",
     .attributes = {"body", "length", "num_consts", "num_carry", "reverse"},
-    .infer = infer_scan,
+    .infer = infer_retyped<retype_scan, infer_scan>,
     .retype = retype_scan,
     .regions = {describe_scan, scan_of},
     .jvp = {control::jvp_scan},
@@ -237,7 +237,7 @@ namespace {
 const OpDef& case_op = define<CaseParams>({
     .name = "case",
     .attributes = {"branches"},
-    .infer = infer_case,
+    .infer = infer_retyped<retype_case, infer_case>,
     .retype = retype_case,
     .regions = {describe_case, case_of},
     .jvp = {control::jvp_case},

@@ -1,5 +1,6 @@
-// What the rule of a custom_vjp gives for an argument that examples share, as uses (ops/core/use_rule.h):
-// where it ends in a product of what each example has, the two factors stand for it.
+// What the rule of a custom_vjp gives for an argument that examples share, as uses
+// (ops/core/use_rule.h): where it ends in a product of what each example has, the two factors
+// stand for it.
 //
 //   bwd:  d = dot_general(x, ct); e = reduce_sum(d); f = e * 2      the cotangent of W'
 //   use:  apply(W', x) = dot_general(x, broadcast_in_dim(W')), cotangents {ct * 2}

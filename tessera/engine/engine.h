@@ -1,6 +1,7 @@
 // Engine: what computes on devices and holds arrays in their memories. The emulated devices of this
 // process have one (native_engine.h), the devices of PJRT plugins another (client_engine.h). Nothing
-// above this folder asks which of them it has.
+// above this folder asks which of them it has, except for checkpoints (io/checkpoint_plan.cc), which
+// read the shards of emulated devices where they are.
 #pragma once
 
 #include <span>

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "tessera/base/hash.h"
+#include "tessera/fusion/simplify_sorts.h"
 #include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"
 #include "tessera/ops/core/constant.h"
@@ -32,8 +33,10 @@ class Simplifier {
       Op copy = op;
       copy.params = map_control_regions(op, simplify);
       for (ValueId& v : copy.operands) v = number_[v];
+      const std::optional<int64_t> leading = leading_elements_read(f_, op);
       const std::vector<ValueId> results =
           is_empty(op) ? empty_constants(op)
+          : leading    ? first_elements(copy, *leading)
           : op.results.size() == 1 && !op.def->effect
               ? std::vector{rewrite(std::move(copy), f_.types[op.results[0]])}
               : append(std::move(copy), f_.types_of(op.results));
@@ -59,6 +62,17 @@ class Simplifier {
                         .source = op.source};
       out.push_back(append(constant, std::array{type})[0]);
     }
+    return out;
+  }
+
+  // The results of a sort of which only the first elements are read.
+  std::vector<ValueId> first_elements(const Op& sort, int64_t count) {
+    FirstOfSort first = first_of_sort(out_, sort, count);
+    const std::vector<Type> types =
+        infer_types(*first.op.def, out_.types_of(first.op.operands), first.op.params);
+    const std::vector<ValueId> made = append(std::move(first.op), types);
+    std::vector<ValueId> out;
+    for (size_t r : first.results) out.push_back(made[r]);
     return out;
   }
 

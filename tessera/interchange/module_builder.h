@@ -1,5 +1,5 @@
 // ModuleBuilder: from ops with attributes by name (OpText) to functions, whatever they are read
-// from. The text's parser (parser_internal.h) and the bytecode's reader (bytecode/module_reader.h)
+// from. The text's parser (parser_internal.h) and the bytecode's reader (bytecode/module_reader.cc)
 // derive from it: they find ops, operands and attributes; here these become ops of a Function, with
 // regions closed, functions before those that call them, meshes of devices, shardings of arguments.
 //

@@ -139,3 +139,5 @@ Array::operator bool() const {
 }
 
 }  // namespace tessera
+
+template class std::vector<tessera::Array>;

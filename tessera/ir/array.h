@@ -91,6 +91,13 @@ class Array {
   std::shared_ptr<const ir::ArrayData> data_;
 };
 
+}  // namespace tessera
+
+// Compiled once, in array.cc.
+extern template class std::vector<tessera::Array>;
+
+namespace tessera {
+
 Array abstract_array(const Shape& shape, DType dtype);
 Array abstract_array(const Shape& shape, DType dtype, const NamedSharding& sharding);
 

@@ -12,6 +12,7 @@ struct Type;
 }
 
 template <>
-struct fmt::formatter<tessera::Array> : fmt::ostream_formatter {};
+struct fmt::formatter<tessera::Array> : tessera::internal::StreamedFormatter<tessera::Array> {};
 template <>
-struct fmt::formatter<tessera::ir::Type> : fmt::ostream_formatter {};
+struct fmt::formatter<tessera::ir::Type> : tessera::internal::StreamedFormatter<tessera::ir::Type> {
+};

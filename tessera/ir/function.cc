@@ -6,6 +6,23 @@
 
 namespace tessera::ir {
 
+Function::Function() = default;
+Function::Function(const Function& other) = default;
+Function::Function(Function&& other) noexcept = default;
+Function& Function::operator=(const Function& other) = default;
+Function& Function::operator=(Function&& other) noexcept = default;
+Function::~Function() = default;
+
+ValueId Function::add_value(Type type) {
+  types.push_back(std::move(type));
+  return static_cast<ValueId>(types.size()) - 1;
+}
+
+ValueId Function::add_input(Type type) {
+  inputs.push_back(add_value(std::move(type)));
+  return inputs.back();
+}
+
 const ValueIds& Function::add_op(const OpDef& def, OpParams params, ValueIds operands,
                                  std::span<const Type> results, std::string source) {
   return add_op(Op{.def = &def,

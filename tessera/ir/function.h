@@ -42,14 +42,15 @@ class Function {
   std::vector<Op> ops;          // in an order that defines before use
   std::vector<ValueId> outputs;
 
-  ValueId add_value(Type type) {
-    types.push_back(std::move(type));
-    return static_cast<ValueId>(types.size()) - 1;
-  }
-  ValueId add_input(Type type) {
-    inputs.push_back(add_value(std::move(type)));
-    return inputs.back();
-  }
+  Function();
+  Function(const Function& other);
+  Function(Function&& other) noexcept;
+  Function& operator=(const Function& other);
+  Function& operator=(Function&& other) noexcept;
+  ~Function();
+
+  ValueId add_value(Type type);
+  ValueId add_input(Type type);
   // Appends an op whose result types are given; the results' ids.
   const ValueIds& add_op(const OpDef& def, OpParams params, ValueIds operands,
                          std::span<const Type> results, std::string source = {});

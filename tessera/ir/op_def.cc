@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 
@@ -22,12 +23,24 @@ Registry& registry() {
 
 }  // namespace
 
-void register_op(const OpDef& def) {
+AttributeNames::AttributeNames(std::initializer_list<std::string_view> names)
+    : size_(names.size()) {
+  TESSERA_CHECK(names.size() <= kMost, "an op with {} attributes", names.size());
+  std::copy(names.begin(), names.end(), names_.begin());
+}
+
+const OpDef& register_op(const OpSpec<OpParams>& spec, const OpParams& params) {
+  auto* made = new OpDef{spec, params};
+  if (spec.regions) made->lower = ControlFlowLowering{};
+  for (const Attribute& field : params.fields())
+    made->has_dtypes = made->has_dtypes || std::holds_alternative<DType>(field);
+  const OpDef& def = *made;
   const bool is_new = registry().by_name.emplace(std::pair(def.dialect, def.name), &def).second;
   TESSERA_CHECK(is_new, "two ops are called {}.{}", def.dialect, def.name);
   TESSERA_CHECK(def.attributes.size() == def.params.fields().size(),
                 "{}: an attribute name for every field of its params", def.name);
   registry().all.push_back(&def);
+  return def;
 }
 
 std::vector<Type> infer_types(const OpDef& def, std::span<const Type> operands,

@@ -2,7 +2,11 @@
 // ops/core/op.h); every stage of the compiler reads the slot it needs and never asks which op it is.
 #pragma once
 
+#include <array>
 #include <functional>
+#include <initializer_list>
+#include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -11,28 +15,9 @@
 #include "tessera/ir/factors.h"
 #include "tessera/ir/function.h"
 #include "tessera/ir/lowering.h"
+#include "tessera/ir/rule.h"
 
 namespace tessera::ir {
-
-// A rule, or the stated reason why there is none.
-template <class F>
-struct Rule {
-  Rule() = default;
-  Rule(F f) : fn(std::move(f)) {}
-  F fn = nullptr;
-  const char* why_absent = nullptr;
-  explicit operator bool() const { return static_cast<bool>(fn); }
-};
-struct Absent {
-  const char* why;
-  template <class F>
-  operator Rule<F>() const {
-    Rule<F> rule;
-    rule.why_absent = why;
-    return rule;
-  }
-};
-inline Absent absent(const char* why) { return {why}; }
 
 // Tangents and cotangents: an undefined Array is a symbolic zero.
 struct JvpResult {
@@ -72,38 +57,13 @@ class LocalContext {
   virtual Array operand_offset(int k, int dim) const = 0;
 };
 
-using InferFn = std::function<std::vector<Type>(std::span<const Type>, const OpParams&)>;
-using EvaluateFn = std::function<std::vector<Literal>(std::span<const Literal>, const OpParams&)>;
-// operands[k][device] for every device of the mesh, in mesh order; results likewise.
-using EvaluateSpmdFn = std::function<std::vector<std::vector<Literal>>(
-    const std::vector<std::vector<Literal>>& operands, const OpParams&, const Mesh&)>;
-using FactorsFn = std::function<Factors(std::span<const Type> operands,
-                                        std::span<const Type> results, const OpParams&)>;
-using LocalizeFn = std::function<std::vector<Array>(std::span<const Array> local_operands,
-                                                    const OpParams&, const LocalContext&)>;
-using JvpFn = std::function<JvpResult(std::span<const Array> primals,
-                                      std::span<const Array> tangents, const OpParams&)>;
-// Only for ops with regions; that of other ops follows from their jvp, by recording what depends on
-// a tangent apart from what does not.
-using LinearizeFn = std::function<LinearizeResult(
-    std::span<const Array> primals, const std::vector<bool>& has_tangent, const OpParams&)>;
-// Cotangents of the operands marked `linear` (undefined for the others), given those of the
-// results.
-using TransposeFn = std::function<std::vector<Array>(
-    std::span<const Array> cotangents, std::span<const Array> operands,
-    const std::vector<bool>& linear, const OpParams&)>;
-using BatchFn = std::function<BatchResult(std::span<const Array> operands,
-                                          std::span<const int> dims, const OpParams&)>;
-// The params with regions typed for operands that vary over other manual axes (ir/retype.h).
-using RetypeFn = std::function<OpParams(std::span<const Type>, const OpParams&)>;
 // What loop or branch the params say, and params like these of another one (ir/control_flow.h).
+template <class P>
 struct RegionRules {
-  std::function<ControlFlow(const OpParams&)> read;
-  std::function<OpParams(const OpParams& like, const ControlFlow&)> write;
+  Rule<ControlFlow(const P&), P> read;
+  Rule<P(const P& like, const ControlFlow&), P> write;
   explicit operator bool() const { return static_cast<bool>(read); }
 };
-using CostFn = std::function<double(std::span<const Type> operands, std::span<const Type> results,
-                                    const OpParams&)>;
 
 // What an op is given for operands of narrow dtypes (base/narrow.h), which no op computes with:
 // bind_op() and the readers of programs convert before and after it (ir/narrow_ops.h).
@@ -115,28 +75,75 @@ enum class NarrowOperands : uint8_t {
   kTopBits,    // integers in the upper bits of wide ones, below them ones
 };
 
-struct OpDef {
-  std::string_view name;  // StableHLO's ("dot_general"); printed with `dialect` before it
-  std::string_view dialect = "stablehlo";
-  OpParams params;  // default-constructed, of the op's struct: what the parser fills
-  std::vector<std::string_view> attributes;  // printed names of the params' fields, in order
+// The names of an op's attributes: at most kMost, so that an OpSpec is plain memory.
+class AttributeNames {
+ public:
+  AttributeNames() = default;
+  AttributeNames(std::initializer_list<std::string_view> names);
 
-  InferFn infer;                 // result types, or UserError with the violated constraint
-  RetypeFn retype;               // ops with regions only
-  RegionRules regions;           // loops and branches only, instead of evaluate and factors
-  EvaluateFn evaluate;           // naive loops on host arrays: the oracle
-  EvaluateSpmdFn evaluate_spmd;  // collectives only, instead of evaluate
-  FactorsFn factors;
-  LocalizeFn localize;  // rebuilds the op on shards; empty: bind it again with the same params
-  Lowering lower;
-  CostFn flops;  // empty: one a result element
-  Rule<JvpFn> jvp;
-  Rule<LinearizeFn> linearize;
-  Rule<TransposeFn> transpose;
-  Rule<BatchFn> batch;
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  std::string_view operator[](size_t i) const { return names_[i]; }
+  const std::string_view* begin() const { return names_.data(); }
+  const std::string_view* end() const { return names_.data() + size_; }
+
+ private:
+  static constexpr size_t kMost = 16;
+  std::array<std::string_view, kMost> names_;
+  size_t size_ = 0;
+};
+
+// What the author of an op says of it, over the op's own params struct P. The rules have the same
+// form for every P, so that define() keeps them as they are.
+template <class P>
+struct OpSpec {
+  using Types = std::span<const Type>;
+  using Arrays = std::span<const Array>;
+
+  std::string_view name = {};  // StableHLO's ("dot_general"); printed with `dialect` before it
+  std::string_view dialect = "stablehlo";
+  AttributeNames attributes = {};  // printed names of the params' fields, in order
+  // The result types, or UserError with the violated constraint.
+  Rule<std::vector<Type>(Types operands, const P&), P> infer = {};
+  // The params with regions typed for operands that vary over other manual axes (ir/retype.h): ops
+  // with regions only.
+  Rule<P(Types operands, const P&), P> retype = {};
+  // Loops and branches only, instead of evaluate and factors. Their lowering follows from it.
+  RegionRules<P> regions = {};
+  // Naive loops on host arrays: the oracle.
+  Rule<std::vector<Literal>(std::span<const Literal> operands, const P&), P> evaluate = {};
+  // Collectives only, instead of evaluate. operands[k][device] for every device of the mesh, in
+  // mesh order; results likewise.
+  Rule<std::vector<std::vector<Literal>>(const std::vector<std::vector<Literal>>& operands,
+                                         const P&, const Mesh&),
+       P>
+      evaluate_spmd = {};
+  Rule<Factors(Types operands, Types results, const P&), P> factors = {};
+  // The op on shards; absent: it is bound again with the same params.
+  Rule<std::vector<Array>(Arrays local_operands, const P&, const LocalContext&), P> localize = {};
+  Lowering lower = {};
+  // Absent: one a result element.
+  Rule<double(Types operands, Types results, const P&), P> flops = {};
+  Rule<JvpResult(Arrays primals, Arrays tangents, const P&), P> jvp = {};
+  // Only for ops with regions; that of other ops follows from their jvp, by recording what depends
+  // on a tangent apart from what does not.
+  Rule<LinearizeResult(Arrays primals, const std::vector<bool>& has_tangent, const P&), P>
+      linearize = {};
+  // Cotangents of the operands marked `linear` (undefined for the others), given those of the
+  // results.
+  Rule<std::vector<Array>(Arrays cotangents, Arrays operands, const std::vector<bool>& linear,
+                          const P&),
+       P>
+      transpose = {};
+  Rule<BatchResult(Arrays operands, std::span<const int> dims, const P&), P> batch = {};
   std::vector<Sample> (*samples)() = nullptr;
   bool effect = false;  // kept though its results are unused
   NarrowOperands narrow = NarrowOperands::kValues;
+};
+
+// The definition that the compiler reads: rules are called with OpParams.
+struct OpDef : OpSpec<OpParams> {
+  OpParams params;          // default-constructed, of the op's struct: what the parser fills
   bool has_dtypes = false;  // among its params' fields
 };
 
@@ -149,8 +156,11 @@ std::vector<Type> infer_types(const OpDef& def, std::span<const Type> operands,
 // The params of an op that is bound to these operands: its regions typed for what they vary over.
 OpParams retyped_params(const OpDef& def, std::span<const Type> operands, const OpParams& params);
 
+// Registers an op whose params have these default values; the returned definition lives as long as
+// the process.
+const OpDef& register_op(const OpSpec<OpParams>& spec, const OpParams& params);
+
 // Every op, by registration; the property tests walk it, the parser looks names up in it.
-void register_op(const OpDef& def);
 const std::vector<const OpDef*>& all_ops();
 
 }  // namespace tessera::ir

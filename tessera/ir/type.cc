@@ -83,3 +83,5 @@ std::string describe(const Type& type) {
 }
 
 }  // namespace tessera::ir
+
+template class std::vector<tessera::ir::Type>;

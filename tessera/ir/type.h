@@ -50,3 +50,6 @@ std::ostream& operator<<(std::ostream& out, const Type& type);
 std::string describe(const Type& type);
 
 }  // namespace tessera::ir
+
+// Compiled once, in type.cc.
+extern template class std::vector<tessera::ir::Type>;

@@ -70,13 +70,13 @@ std::vector<Device> parse_devices(std::string_view spec);
 struct InitOptions {
   // A device specification, or `pjrt:PATH` for the devices of a PJRT plugin (docs/accelerators.md);
   // empty: the environment variable TESSERA_DEVICES, and without it `cpu:1`.
-  std::string devices;
+  std::string devices = {};
   // The processes that compute together; alone: what the environment variable TESSERA_CLUSTER says,
   // `mpi` or `mpi:whole` (share_devices and gather_reads).
-  Cluster cluster;
+  Cluster cluster = {};
   // Of a PJRT client, by the names its plugin knows: integers, floats, `true` and `false` are
   // passed as such, all else as text.
-  std::map<std::string, std::string> client_options;
+  std::map<std::string, std::string> client_options = {};
 };
 
 // Sets the devices of the process. May be called again: meshes made before keep the devices they

@@ -6,9 +6,9 @@
 
 #include "tessera/cluster/processes.h"
 #include "tessera/compile/place.h"
+#include "tessera/control/control.h"
 #include "tessera/ir/format.h"
 #include "tessera/numpy/local_data.h"
-#include "tessera/control/control.h"
 #include "tessera/runtime/copy.h"
 
 namespace tessera {

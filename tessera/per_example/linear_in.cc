@@ -49,7 +49,7 @@ bool is_linear_in(const Op& op, std::span<const Type> operands, const std::vecto
         std::vector<Array> tangents(operands.size());
         for (size_t k = 0, next = operands.size(); k < operands.size(); ++k)
           if (marked[k]) tangents[k] = inputs[next++];
-        std::vector<Array> out = op.def->jvp.fn(primals, tangents, op.params).tangents;
+        std::vector<Array> out = op.def->jvp(primals, tangents, op.params).tangents;
         zero = std::any_of(out.begin(), out.end(), [](const Array& t) { return !t.defined(); });
         std::erase_if(out, [](const Array& t) { return !t.defined(); });
         return out;

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstring>
 #include <map>
-#include <oneapi/dnnl/dnnl.hpp>
 #include <string_view>
 
 #include "tessera/base/buffer.h"
@@ -12,6 +11,7 @@
 #include "tessera/base/per_thread.h"
 #include "tessera/base/thread_pool.h"
 #include "tessera/base/workspace.h"
+#include "tessera/runtime/dnnl_versions.h"
 #include "tessera/runtime/one_thread.h"
 #include "tessera/runtime/step_code.h"
 
@@ -19,6 +19,11 @@ namespace tessera::runtime {
 namespace {
 
 using dnnl::memory;
+using dnnl_versions::describe;
+using dnnl_versions::describe_gradient;
+using dnnl_versions::dims_of;
+using dnnl_versions::strides_of;
+using dnnl_versions::type_of;
 using Tag = memory::format_tag;
 
 const dnnl::engine& engine() {
@@ -48,20 +53,20 @@ memory::desc desc_of(const ConvTensor& x, const memory::dims& dims, DType dtype)
   const size_t rank = dims.size();
   for (const Tag tag : {kLast[rank - 3], kFirst[rank - 3]}) {
     const memory::desc named(dims, type_of(dtype), tag);
+    const memory::dims strides_of_tag = strides_of(named);
     bool same = true;
-    for (size_t d = 0; d < rank; ++d)
-      same &= dims[d] == 1 || named.data.format_desc.blocking.strides[d] == strides[d];
+    for (size_t d = 0; d < rank; ++d) same &= dims[d] == 1 || strides_of_tag[d] == strides[d];
     if (same) return named;
   }
   return memory::desc(dims, type_of(dtype), strides);
 }
 bool is_channels_last(const memory::desc& desc) {
   static constexpr Tag kLast[] = {Tag::nwc, Tag::nhwc, Tag::ndhwc};
-  const memory::dims dims = desc.dims();
-  return desc == memory::desc(dims, desc.data_type(), kLast[dims.size() - 3]);
+  const memory::dims dims = dims_of(desc);
+  return desc == memory::desc(dims, type_of(desc), kLast[dims.size() - 3]);
 }
 memory::desc any_like(const memory::desc& desc) {
-  return memory::desc(desc.dims(), desc.data_type(), Tag::any);
+  return memory::desc(dims_of(desc), type_of(desc), Tag::any);
 }
 memory::desc weights_desc(const ConvTensor& x, const memory::dims& dims, DType dtype,
                           bool grouped) {
@@ -304,7 +309,7 @@ class ConvLibraryCode final : public ConvLibrary {
     // All parts of a sum have one layout.
     memory::desc any(weights_dims, type_of(weights_type()), Tag::any);
     for (const Variant& other : variants_)
-      if (sums() && other.weights.dims() == weights_dims) any = other.weights;
+      if (sums() && dims_of(other.weights) == weights_dims) any = other.weights;
     const auto find = [&](const memory::desc& s, const memory::desc& w, const memory::desc& d) {
       return find_primitive(s, w, d, strides, dilations, low, high, v);
     };
@@ -343,13 +348,11 @@ class ConvLibraryCode final : public ConvLibrary {
     using dnnl::convolution_forward;
     constexpr auto kDirect = dnnl::algorithm::convolution_direct;
     const dnnl::primitive_attr attr = user_scratchpad();
-    // Gradients ask for the forward convolution that they belong to, as a hint.
-    const convolution_forward::primitive_desc forward(
-        convolution_forward::desc(sums() || conv_.direction == ConvDirection::kBackwardData
-                                      ? dnnl::prop_kind::forward_training
-                                      : dnnl::prop_kind::forward_inference,
-                                  kDirect, src, weights, dst, strides, dilations, low, high),
-        attr, engine(), true);
+    const auto kind = conv_.direction == ConvDirection::kForward
+                          ? dnnl::prop_kind::forward_inference
+                          : dnnl::prop_kind::forward_training;
+    const auto forward = describe<convolution_forward>(engine(), attr, kind, kDirect, src, weights,
+                                                       dst, strides, dilations, low, high);
     switch (conv_.direction) {
       case ConvDirection::kForward:
         if (!take(forward, v)) return false;
@@ -360,10 +363,8 @@ class ConvLibraryCode final : public ConvLibrary {
         return true;
       case ConvDirection::kBackwardData: {
         if (!forward) return false;
-        const convolution_backward_data::primitive_desc data(
-            convolution_backward_data::desc(kDirect, src, weights, dst, strides, dilations, low,
-                                            high),
-            attr, engine(), forward, true);
+        const auto data = describe_gradient<convolution_backward_data>(
+            engine(), attr, forward, kDirect, src, weights, dst, strides, dilations, low, high);
         if (!take(data, v)) return false;
         v.src = data.diff_src_desc();
         v.weights = data.weights_desc();
@@ -373,10 +374,8 @@ class ConvLibraryCode final : public ConvLibrary {
       }
       case ConvDirection::kBackwardWeights: {
         if (!forward) return false;
-        const convolution_backward_weights::primitive_desc sum(
-            convolution_backward_weights::desc(kDirect, src, weights, dst, strides, dilations, low,
-                                               high),
-            attr, engine(), forward, true);
+        const auto sum = describe_gradient<convolution_backward_weights>(
+            engine(), attr, forward, kDirect, src, weights, dst, strides, dilations, low, high);
         if (!take(sum, v)) return false;
         v.src = sum.src_desc();
         v.weights = sum.diff_weights_desc();

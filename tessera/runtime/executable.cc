@@ -13,7 +13,6 @@
 #include "tessera/cluster/processes.h"
 #include "tessera/cluster/timeline.h"
 #include "tessera/codegen/compiler.h"
-#include "tessera/fusion/schedule_walk.h"
 #include "tessera/runtime/copy.h"
 #include "tessera/runtime/routine_code.h"
 

@@ -2,11 +2,12 @@
 
 #include <list>
 #include <memory>
-#include <oneapi/dnnl/dnnl.hpp>
 #include <tuple>
 
+#include "tessera/base/format.h"
 #include "tessera/base/per_thread.h"
 #include "tessera/base/workspace.h"
+#include "tessera/runtime/dnnl_versions.h"
 #include "tessera/runtime/one_thread.h"
 
 namespace tessera::runtime {
@@ -51,8 +52,8 @@ Product make_product(Cache& cache, const Product::Key& key) {
     sum.append_sum(1.f);
     attributes.set_post_ops(sum);
   }
-  const dnnl::matmul::primitive_desc description(dnnl::matmul::desc(a, b, c), attributes,
-                                                 cache.engine);
+  const auto description = dnnl_versions::describe<dnnl::matmul>(cache.engine, attributes, a, b, c);
+  TESSERA_CHECK(description, "oneDNN has no bfloat16 product of {} x {} x {}", m, n, k);
   Product out{key,
               dnnl::matmul(description),
               memory(a, cache.engine, nullptr),

@@ -1,5 +1,6 @@
 #include "tessera/runtime/gemm_invariant.h"
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 

@@ -36,7 +36,7 @@ BatchResult batch_function(const Function& f, std::span<const Array> operands,
              "expected an op with a batching rule under vmap, got {}{}{}", op.def->name,
              op.def->batch.why_absent ? ": " : "",
              op.def->batch.why_absent ? op.def->batch.why_absent : "; apply it outside of vmap");
-      result = op.def->batch.fn(x, x_dims, op.params);
+      result = op.def->batch(x, x_dims, op.params);
     }
     TESSERA_CHECK(
         result.results.size() == op.results.size() && result.dims.size() == op.results.size(),

@@ -65,7 +65,7 @@ JvpResult jvp_function(const Function& f, std::span<const Array> primals,
       continue;
     }
     if (!op.def->jvp) no_derivative(op, "forward derivative", op.def->jvp.why_absent);
-    JvpResult result = op.def->jvp.fn(x, DualValues::pick(values.tangents, op.operands), op.params);
+    JvpResult result = op.def->jvp(x, DualValues::pick(values.tangents, op.operands), op.params);
     values.set(op, std::move(result.primals), std::move(result.tangents));
   }
   JvpResult out;
@@ -112,13 +112,13 @@ LinearizedFunction linearize_function_with(const Function& f, std::span<const Ar
       std::vector<bool> mask;
       for (const Array& tangent : t) mask.push_back(tangent.defined());
       LinearizeResult result =
-          linear.outside([&] { return op.def->linearize.fn(x, mask, op.params); });
+          linear.outside([&] { return op.def->linearize(x, mask, op.params); });
       values.set(op, std::move(result.primals), result.tangents(t));
       use_known(op);
       continue;
     }
     if (!op.def->jvp) no_derivative(op, "derivative", op.def->jvp.why_absent);
-    JvpResult result = op.def->jvp.fn(x, t, op.params);
+    JvpResult result = op.def->jvp(x, t, op.params);
     for (const Array& primal : result.primals)
       TESSERA_CHECK(!linear.owns(primal), "{}: a result depends on a tangent", op.def->name);
     values.set(op, std::move(result.primals), std::move(result.tangents));
@@ -188,7 +188,7 @@ std::vector<Array> transpose_function(const Function& f, const std::vector<bool>
       mask.push_back(is_linear[v]);
       x.push_back(is_linear[v] ? Array(std::make_shared<AbstractData>(f.types[v])) : values[v]);
     }
-    const std::vector<Array> back = op.def->transpose.fn(out, x, mask, op.params);
+    const std::vector<Array> back = op.def->transpose(out, x, mask, op.params);
     TESSERA_CHECK(back.size() == op.operands.size(), "{}: {} cotangents for {} operands",
                   op.def->name, back.size(), op.operands.size());
     for (size_t k = 0; k < back.size(); ++k) {

@@ -95,7 +95,7 @@ class UseTranspose {
            "operand if it shall count as constant",
            op.def->name, op.def->transpose.why_absent ? ": " : "",
            op.def->transpose.why_absent ? op.def->transpose.why_absent : "");
-    const std::vector<Array> back = op.def->transpose.fn(cts, operands_of(op), mask, op.params);
+    const std::vector<Array> back = op.def->transpose(cts, operands_of(op), mask, op.params);
     for (size_t k = 0; k < back.size(); ++k)
       if (sharing_[op.operands[k]] == Sharing::kExampleLinear)
         cotangents_[op.operands[k]].add(back[k]);

@@ -9,7 +9,7 @@
 #include "tessera/fusion/kernel_body.h"
 #include "tests/ops/apply_scalar.h"
 
-namespace tessera::codegen::test::kernel_builder_test {
+namespace tessera::codegen::test {
 namespace {
 
 using Real = long double;
@@ -420,4 +420,4 @@ TEST(Interpreter, SumsRows) {
   EXPECT_EQ(b.data<int32_t>(out)[1], 25);
 }
 
-}  // namespace tessera::codegen::test::kernel_builder_test
+}  // namespace tessera::codegen::test

@@ -12,7 +12,7 @@
 #include "tessera/compile/pipeline.h"
 #include "tests/compile/devices.h"
 
-namespace tessera::choose_propagation_test::alternatives_test {
+namespace tessera::alternatives_test {
 namespace {
 
 class Alternatives : public DevicesTest {};
@@ -124,10 +124,14 @@ std::map<std::string, int> alternatives_after(const Lowered& lowered) {
   return out;
 }
 
+// A step whose weights are larger than its activations: the order decides which of them move.
+Lowered lowered_step(const PartitionSpec& weights) {
+  return jit(step).lower(put(layers(32, 512), weights),
+                         device_put(cos(iota({8, 32})), on8(P("x"))));
+}
+
 TEST_F(Alternatives, OnlyPropagationAndPartitionSeeSeveral) {
-  const Layers sharded = put(layers(32, 64), P("x"));
-  const Array cut = device_put(cos(iota({512, 32})), on8(P("x")));
-  const Lowered lowered = jit(step).lower(sharded, cut);
+  const Lowered lowered = lowered_step(P(None, "x"));
   const std::set<std::string> twice = {"propagate", "cut_lines", "cut_sorts", "partition"};
   const std::map<std::string, int> after = alternatives_after(lowered);
   EXPECT_EQ(after.size(), compile::passes().size());
@@ -154,9 +158,8 @@ TEST_F(Alternatives, EqualShardingsAreOne) {
 
 // What is kept is one alternative's, from propagation to the collectives.
 TEST_F(Alternatives, TheStagesOfTheKeptOneBelongTogether) {
-  const Layers sharded = put(layers(32, 64), P("x"));
-  const Array cut = device_put(cos(iota({512, 32})), on8(P("x")));
-  const compile::Stages& stages = jit(step).lower(sharded, cut).stages();
+  const Lowered lowered = lowered_step(P(None, "x"));
+  const compile::Stages& stages = lowered.stages();
   const spmd::Partitioned again = spmd::partition(stages.propagated, stages.mesh);
   EXPECT_TRUE(again.function == stages.partitioned.function);
   EXPECT_EQ(again.collectives.size(), stages.partitioned.collectives.size());
@@ -168,9 +171,7 @@ int partitions(const PartitionSpec& weights) {
   ::setenv("TESSERA_PRINT_AFTER", "partition", 1);
   const std::string path = testing::TempDir() + "printed." + std::to_string(::getpid());
   if (!std::freopen(path.c_str(), "w", stderr)) return -1;
-  const Layers sharded = put(layers(32, 64), weights);
-  const Array cut = device_put(cos(iota({512, 32})), on8(P("x")));
-  jit(step).lower(sharded, cut).compile();
+  lowered_step(weights).compile();
   std::fflush(stderr);
   std::ifstream printed(path);
   int out = 0;
@@ -182,9 +183,9 @@ int partitions(const PartitionSpec& weights) {
 
 TEST_F(Alternatives, APassRunsOnceForEach) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(std::exit(partitions(P("x"))), testing::ExitedWithCode(2), "");
+  EXPECT_EXIT(std::exit(partitions(P(None, "x"))), testing::ExitedWithCode(2), "");
   EXPECT_EXIT(std::exit(partitions(P())), testing::ExitedWithCode(1), "");
 }
 
 }  // namespace
-}  // namespace tessera::choose_propagation_test::alternatives_test
+}  // namespace tessera::alternatives_test

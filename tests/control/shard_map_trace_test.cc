@@ -201,7 +201,7 @@ TEST(ShardingConstraint, Rules) {
   const Function jvp =
       trace_function(
           [&](const Arrays& a) {
-            return sharding_constraint_op.jvp.fn(Arrays{a[0]}, Arrays{a[1]}, p).tangents;
+            return sharding_constraint_op.jvp(Arrays{a[0]}, Arrays{a[1]}, p).tangents;
           },
           std::vector{t, t})
           .function;
@@ -209,7 +209,7 @@ TEST(ShardingConstraint, Rules) {
   EXPECT_EQ(spec_of(jvp), P("x"));
   const Function back =
       trace_function(
-          [&](const Arrays& a) { return sharding_constraint_op.transpose.fn(a, a, {true}, p); },
+          [&](const Arrays& a) { return sharding_constraint_op.transpose(a, a, {true}, p); },
           std::vector{t})
           .function;
   EXPECT_EQ(spec_of(back), P("x"));
@@ -222,7 +222,7 @@ TEST(ShardingConstraint, Rules) {
                                  [&](const Arrays& a) {
                                    const BatchAxis::Scope scope({.size = a[0].shape()[dim]});
                                    BatchResult r =
-                                       sharding_constraint_op.batch.fn(a, std::vector{dim}, p);
+                                       sharding_constraint_op.batch(a, std::vector{dim}, p);
                                    dims = r.dims;
                                    return r.results;
                                  },

@@ -1,12 +1,14 @@
 // Arrays in the memories of a plugin's devices: to them, between them, from them.
 #include "tessera/engine/client_array.h"
 
+#include <fmt/ostream.h>
+
 #include "tests/engine/plugin_test.h"
 
 namespace tessera::client_array_test {
 namespace {
 
-using namespace testing;
+using namespace test;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 

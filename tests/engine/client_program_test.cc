@@ -9,7 +9,7 @@
 namespace tessera::client_program_test {
 namespace {
 
-using namespace testing;
+using namespace test;
 using engine::ClientArray;
 using ::testing::HasSubstr;
 using ::testing::Not;

@@ -12,7 +12,7 @@
 namespace tessera::clients_test {
 namespace {
 
-using namespace testing;
+using namespace test;
 using ::testing::HasSubstr;
 
 class Clients : public PluginTest {};

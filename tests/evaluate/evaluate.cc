@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tessera/control/control.h"
 #include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"
-#include "tessera/control/control.h"
 
 namespace tessera {
 

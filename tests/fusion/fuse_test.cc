@@ -337,7 +337,8 @@ TEST(Fuse, LargeOutputsAreStreamed) {
 TEST(Fuse, OpsWithoutAPlaceAreErrors) {
   Function f;
   const ValueId x = f.add_input(f32({3}));
-  static const OpDef nameless{.name = "nowhere"};
+  static OpDef nameless;
+  nameless.name = "nowhere";
   f.outputs = {f.add_op(nameless, NoParams{}, {x}, std::array{f32({3})}, "user.cc:7")[0]};
   try {
     fuse(simplified(f), Mesh());

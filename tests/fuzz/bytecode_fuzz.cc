@@ -1,7 +1,7 @@
 // Fuzzes the reader of bytecode, and of what jax.export serialises: any bytes give a valid program,
 // which is written and read to itself, or a UserError of kind kParse. scripts/fuzz runs it.
 //
-// folders: base mesh ir ops trace transform
+// folders: base cluster mesh ir ops trace transform control interchange
 //
 // libraries: -lfmt
 #include <cstddef>
@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   tessera::ir::Function program;
   try {
-    program = tessera::ir::read_bytecode(bytes, "fuzz").main;
+    program = tessera::interchange::read_bytecode(bytes, "fuzz").main;
   } catch (const tessera::UserError& error) {
     TESSERA_CHECK(error.kind() == tessera::ErrorKind::kParse, "{}", error.what());
     return 0;
@@ -29,6 +29,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     TESSERA_CHECK(error.kind() == tessera::ErrorKind::kValue, "{}", error.what());
     return 0;
   }
-  TESSERA_CHECK(tessera::ir::read_bytecode(written, "written").main == program);
+  TESSERA_CHECK(tessera::interchange::read_bytecode(written, "written").main == program);
   return 0;
 }

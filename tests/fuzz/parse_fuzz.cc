@@ -1,7 +1,7 @@
 // Fuzzes the parser: any text gives a valid program that prints and parses to itself, or a
 // UserError of kind kParse. scripts/fuzz runs it.
 //
-// folders: base mesh ir ops trace transform
+// folders: base cluster mesh ir ops trace transform control interchange
 //
 // libraries: -lfmt
 #include <cstddef>

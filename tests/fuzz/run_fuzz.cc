@@ -22,11 +22,11 @@
 
 #include "tessera/base/visit_dtype.h"
 #include "tessera/compile/lowered.h"
+#include "tessera/control/control_flow_ops.h"
 #include "tessera/interchange/text/parser.h"
 #include "tessera/interchange/text/printer.h"
 #include "tessera/ir/verifier.h"
 #include "tessera/mesh/device.h"
-#include "tessera/control/control_flow_ops.h"
 #include "tessera/ops/core/compare.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/elementwise.h"

@@ -204,8 +204,7 @@ TEST_F(FactorizationTest, DerivativesOfComplexVectorsUpToTheirPhases) {
     const int64_t m = f.u.shape()[0], n = f.vh.shape()[1];
     return matmul(block_of(f.u, 0, m, 0, 1), block_of(f.vh, 0, 1, 0, n));
   };
-  const JvpResult d =
-      svd_op.jvp.fn(std::vector{x}, std::vector{t}, OpParams(SvdParams{false, true}));
+  const JvpResult d = svd_op.jvp(std::vector{x}, std::vector{t}, OpParams(SvdParams{false, true}));
   const Array u = block_of(d.primals[1], 0, 4, 0, 1), vh = block_of(d.primals[2], 0, 1, 0, 3),
               du = block_of(d.tangents[1], 0, 4, 0, 1), dvh = block_of(d.tangents[2], 0, 1, 0, 3);
   const Array slope = (low_rank(lax::linalg::svd(x + t * h, false)) -
@@ -218,7 +217,7 @@ TEST_F(FactorizationTest, DerivativesOfComplexVectorsUpToTheirPhases) {
     return matmul(block_of(v, 0, 3, 0, 1), adjoint(block_of(v, 0, 3, 0, 1)));
   };
   auto vectors = [&](double step) { return lax::linalg::eigh(a + ta * step, true, false).v; };
-  const JvpResult e = eigh_op.jvp.fn(std::vector{a}, std::vector{ta}, OpParams(EighParams{true}));
+  const JvpResult e = eigh_op.jvp(std::vector{a}, std::vector{ta}, OpParams(EighParams{true}));
   const Array v = block_of(e.primals[0], 0, 3, 0, 1), dv = block_of(e.tangents[0], 0, 3, 0, 1);
   expect_same(matmul(dv, adjoint(v)) + matmul(v, adjoint(dv)),
               (projection(vectors(h)) - projection(vectors(-h))) * (0.5 / h),
@@ -229,7 +228,7 @@ TEST_F(FactorizationTest, DerivativesOfComplexVectorsUpToTheirPhases) {
     auto outer = [&](double step) {
       return projection(bind_op(eig_op, params, std::vector{a + ta * step})[1]);
     };
-    const JvpResult g = eig_op.jvp.fn(std::vector{a}, std::vector{ta}, params);
+    const JvpResult g = eig_op.jvp(std::vector{a}, std::vector{ta}, params);
     const Array z = block_of(g.primals[1], 0, 3, 0, 1), dz = block_of(g.tangents[1], 0, 3, 0, 1);
     expect_same(matmul(dz, adjoint(z)) + matmul(z, adjoint(dz)), (outer(h) - outer(-h)) * (0.5 / h),
                 1e-7 / epsilon(float64));
@@ -290,7 +289,7 @@ TEST(FactorErrors, OperandsThatDoNotFitEachOther) {
 
 TEST_F(FactorizationTest, RefusesDerivativesOfFullSingularVectors) {
   const std::vector<Array> x{random(float64, {4, 3})};
-  EXPECT_USER_ERROR(svd_op.jvp.fn(x, x, OpParams(SvdParams{true, true})),
+  EXPECT_USER_ERROR(svd_op.jvp(x, x, OpParams(SvdParams{true, true})),
                     "[svd] expected full_matrices = false where it is differentiated");
   const Array a = random(float64, {3, 3});
   EXPECT_USER_ERROR(lax::linalg::lu_solve(a, Array(Literal(int32, {3})), a, 3),

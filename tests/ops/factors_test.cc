@@ -454,6 +454,13 @@ const std::vector<Rule>& rules() {
         "([i, j, k, l])->([i, j, m, n], [i, j, o], [i, j]) {i=4, j=2, k=3, l=3, m=3, n=3, o=2} "
         "need_replication={k, l, m, n, o}",
         "([i, j])->([k, l], [m], []) {i=1, j=1, k=1, l=1, m=0} need_replication={i, j, k, l, m}"}},
+      {{"tessera.first_sorted"},
+       {"([i, j])->([i, k], [i, k]) {i=4, j=24, k=3} need_replication={j, k}",
+        "([i, k], [i, k])->([j, k], [j, k], [j, k]) {i=24, j=2, k=4} need_replication={i, j}",
+        "([i, j, l], [i, j, l])->([i, k, l], [i, k, l]) {i=2, j=24, k=4, l=2} "
+        "need_replication={j, k}",
+        "([i, j])->([i, k], [i, k]) {i=2, j=24, k=24} need_replication={j, k}",
+        "([i, j])->([i, k]) {i=2, j=24, k=0} need_replication={j, k}"}},
       {{"tessera.svd"},
        {"([i, j])->([k], [l, m], [n, o], []) {i=4, j=4, k=4, l=4, m=4, n=4, o=4} "
         "need_replication={i, j, k, l, m, n, o}",

@@ -8,6 +8,7 @@
 #include "tessera/ops/core/select.h"
 #include "tessera/ops/reductions/select_and_scatter.h"
 #include "tessera/ops/structural/reshape.h"
+#include "tessera/trace/trace.h"
 #include "tests/ops/host_executor.h"
 
 namespace tessera::testing_ops::reduce_window_test {
@@ -89,7 +90,7 @@ TEST_F(ReduceWindow, RefusesInitialValuesOfTheirOwnUnderVmap) {
   const std::vector<Array> x{zeros(float32, {4, 3}), zeros(float32, {4})};
   const std::vector<int> dims{0, 0};
   const ReduceWindowParams p{w.size, w.strides, w.base_dilation, w.window_dilation, w.low, w.high};
-  EXPECT_USER_ERROR(reduce_window_op.batch.fn(x, dims, p),
+  EXPECT_USER_ERROR(reduce_window_op.batch(x, dims, p),
                     "expected initial values that are the same for every example of vmap");
 }
 
@@ -272,7 +273,19 @@ TEST_F(ReduceWindow, TangentsOfRunningFoldsByABody) {
   EXPECT_EQ(tangent(ReduceKind::kCustom, product), tangent(ReduceKind::kProduct, nullptr));
   const FunctionRef reshaped = body_of(
       float32, [](Function& f) { return append(f, reshape_op, ReshapeParams{}, {f.inputs[1]}); });
-  EXPECT_USER_ERROR(tangent(ReduceKind::kCustom, reshaped),
+  const auto traced = [&] {
+    const ReduceWindowParams params{w.size, w.strides, w.base_dilation,     w.window_dilation,
+                                    w.low,  w.high,    ReduceKind::kCustom, reshaped};
+    const Type type{float32, {2, 4}};
+    tracing::trace_function(
+        [&](const std::vector<Array>& x) {
+          const std::vector<Array> operands{x[0], host_array(Literal::scalar(1.0f))},
+              tangents{x[1], {}};
+          return std::vector<Array>{jvp_reduce_window(operands, tangents, params).tangents[0]};
+        },
+        std::vector{type, type});
+  };
+  EXPECT_USER_ERROR(traced(),
                     "[reduce_window] expected a fold of pointwise operations with derivatives to "
                     "differentiate, got one with reshape; write it as a loop");
 }

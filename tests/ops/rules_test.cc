@@ -117,12 +117,12 @@ TEST_F(RulesTest, JvpsAreFiniteDifferences) {
       std::vector<Array> t = random_tangents(x, rng);
       JvpResult result;
       try {
-        result = def->jvp.fn(arrays(x), t, sample.params);
+        result = def->jvp(arrays(x), t, sample.params);
       } catch (const UserError& e) {  // reduce's initial values, which are scalars, may take none
         EXPECT_THAT(e.what(), ::testing::HasSubstr("without a tangent"));
         for (size_t k = 0; k < x.size(); ++k)
           if (x[k].shape().empty()) t[k] = Array();
-        result = def->jvp.fn(arrays(x), t, sample.params);
+        result = def->jvp(arrays(x), t, sample.params);
       }
       const std::vector<Literal> plain = def->evaluate(x, sample.params);
       const double h = 1e-6;
@@ -196,7 +196,7 @@ TEST_F(RulesTest, TransposesKeepInnerProducts) {
         linear[k] = true;
         JvpResult forward;
         try {
-          forward = def->jvp.fn(operands, t, sample.params);
+          forward = def->jvp(operands, t, sample.params);
         } catch (const UserError& e) {  // an operand that takes no tangent (reduce's initial value)
           EXPECT_THAT(e.what(), ::testing::HasSubstr("without a tangent"));
           continue;
@@ -208,7 +208,7 @@ TEST_F(RulesTest, TransposesKeepInnerProducts) {
         operands[k] = abstract_array(x[k].shape(), x[k].dtype());
         std::vector<Array> back;
         try {
-          back = def->transpose.fn(std::vector<Array>{ct}, operands, linear, sample.params);
+          back = def->transpose(std::vector<Array>{ct}, operands, linear, sample.params);
         } catch (const InternalError&) {
           continue;  // not linear in this operand (a divisor)
         }
@@ -265,7 +265,7 @@ TEST_F(RulesTest, BatchesAreLoops) {
         }
         BatchResult batched;
         try {
-          batched = def->batch.fn(operands, dims, sample.params);
+          batched = def->batch(operands, dims, sample.params);
         } catch (const UserError& e) {
           EXPECT_THAT(e.what(), ::testing::HasSubstr("the same for every example of vmap"));
           continue;
@@ -293,7 +293,7 @@ TEST_F(RulesTest, DerivativesAtTheEdges) {
   auto tangent = [](const OpDef& def, double x, double y, double tx, double ty) {
     const std::vector<Array> operands{Array(Literal::scalar(x)), Array(Literal::scalar(y))};
     const std::vector<Array> tangents{Array(Literal::scalar(tx)), Array(Literal::scalar(ty))};
-    return def.jvp.fn(operands, tangents, NoParams{}).tangents[0].item<double>();
+    return def.jvp(operands, tangents, NoParams{}).tangents[0].item<double>();
   };
   EXPECT_EQ(tangent(max_op, 1, 1, 1, 0), 0.5);
   EXPECT_EQ(tangent(min_op, 1, 1, 0, 1), 0.5);
@@ -305,8 +305,7 @@ TEST_F(RulesTest, DerivativesAtTheEdges) {
   EXPECT_EQ(tangent(pow_op, 0, 2, 0, 1), 0);
   EXPECT_EQ(tangent(rem_op, -7, 2, 0, 1), 3);
   const std::vector<Array> x{Array(Literal::scalar(-3.25))}, t{Array(Literal::scalar(1.0))};
-  EXPECT_NEAR(digamma_op.jvp.fn(x, t, NoParams{}).tangents[0].item<double>(), 19.4740850680822,
-              1e-6);
+  EXPECT_NEAR(digamma_op.jvp(x, t, NoParams{}).tangents[0].item<double>(), 19.4740850680822, 1e-6);
 }
 
 TEST_F(RulesTest, IntegerPow) {

@@ -43,13 +43,13 @@ TEST_F(SelectAndScatter, RefusesDerivativesItDoesNotHave) {
   SelectAndScatterParams p = plain();
   p.scatter = reduce_body(ReduceKind::kProduct, float32);
   const std::vector<Array> operands{x, source, init}, tangents{Array(), source, Array()};
-  EXPECT_USER_ERROR(select_and_scatter_op.jvp.fn(operands, tangents, p),
+  EXPECT_USER_ERROR(select_and_scatter_op.jvp(operands, tangents, p),
                     "expected a sum to differentiate, got a scatter computation of its own");
   p = plain();
   p.kind = SelectKind::kCustom;
   p.select = select_body(SelectKind::kGe, float32);
   const std::vector<Array> cts{x};
-  EXPECT_USER_ERROR(select_and_scatter_op.transpose.fn(cts, operands, {false, true, false}, p),
+  EXPECT_USER_ERROR(select_and_scatter_op.transpose(cts, operands, {false, true, false}, p),
                     "expected the largest or smallest element to be selected to differentiate");
 }
 
@@ -57,7 +57,7 @@ TEST_F(SelectAndScatter, RefusesInitialValuesOfTheirOwnUnderVmap) {
   const std::vector<Array> operands{zeros(float32, {3, 4}), zeros(float32, {3, 2}),
                                     zeros(float32, {3})};
   const std::vector<int> dims{0, 0, 0};
-  EXPECT_USER_ERROR(select_and_scatter_op.batch.fn(operands, dims, plain()),
+  EXPECT_USER_ERROR(select_and_scatter_op.batch(operands, dims, plain()),
                     "expected an initial value that is the same for every example of vmap");
 }
 

@@ -136,7 +136,7 @@ TEST(AdaptiveClipNormTest, WhatIsRefused) {
       },
       "batch size above 0 for an adaptive_clip_norm");
   refused([](auto& o) { o.mechanism = DiscreteGaussian{}; },
-          "expected the mechanism Gaussian for an adaptive_clip_norm");
+          "expected no adaptive_clip_norm for DiscreteGaussian");
   refused([](auto& o) { o.subtree_norms = {{"w", 1.0}}; }, "without subtree_norms");
   refused([](auto& o) { o.clip_norm_schedule = {{0, 1}, {2, 2}}; }, "without clip_norm_schedule");
 }

@@ -9,7 +9,7 @@
 
 #include "tests/privacy/materialised.h"
 
-namespace tessera::privacy::testing {
+namespace tessera::privacy::helpers {
 
 // The gradient by w [p, q] of an example is x' g: x [tokens, p], g [tokens, q].
 inline Array bilinear(const Array& w, const Array& x, const Array& g) {
@@ -96,4 +96,4 @@ inline std::vector<Tokens> cancelling(int64_t tokens, int64_t p, int64_t q, floa
   };
 }
 
-}  // namespace tessera::privacy::testing
+}  // namespace tessera::privacy::helpers

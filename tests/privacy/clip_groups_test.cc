@@ -166,8 +166,8 @@ TEST(ClipGroups, EveryWayClipsEachPartByItself) {
       ClipOptions options = Norms().options();
       options.norm_way = way, options.microbatch_size = microbatch;
       const auto out = clipped_value_and_grad(loss, options)(model(), x);
-      EXPECT_LT(testing::difference(out.grads, expected), 1e-5) << microbatch.value_or(0);
-      EXPECT_LT(testing::difference(out.grad_norms, norms), 1e-5);
+      EXPECT_LT(helpers::difference(out.grads, expected), 1e-5) << microbatch.value_or(0);
+      EXPECT_LT(helpers::difference(out.grad_norms, norms), 1e-5);
     }
 }
 
@@ -181,7 +181,7 @@ TEST(ClipGroups, AreRescaledEach) {
   const double norms[] = {0.02, 0.01, 0.05};
   for (size_t part = 0; part < 3; ++part)
     for (size_t i = 0; i < a[part].size(); ++i)
-      EXPECT_LT(testing::difference(norms[part] * a[part][i], b[part][i]), 1e-5);
+      EXPECT_LT(helpers::difference(norms[part] * a[part][i], b[part][i]), 1e-5);
 }
 
 TEST(ClipGroups, OneExampleMovesEachPartByItsNorm) {
@@ -214,7 +214,7 @@ TEST(ClipGroups, ArraysAsNormsDoNotCompileAnew) {
   for (double norm : {0.01, 0.03}) {
     const Model expected = clipped_grad(
         loss, {.l2_clip_norm = 0.05, .subtree_norms = {{"layers[0]", norm}}})(model(), x);
-    EXPECT_LT(testing::difference(g(model(), x, Array(float(norm))), expected), 1e-6);
+    EXPECT_LT(helpers::difference(g(model(), x, Array(float(norm))), expected), 1e-6);
   }
   EXPECT_EQ(traces, 1);
 }
@@ -232,7 +232,7 @@ TEST(ClipGroups, PaddingAndNotFiniteExamples) {
       ClipOptions options = Norms().options();
       options.norm_way = way, options.microbatch_size = microbatch;
       options.nan_safe = NanSafe::kExample;
-      EXPECT_LT(testing::difference(clipped_grad(loss, options)(model(), bad, Padding{padding}),
+      EXPECT_LT(helpers::difference(clipped_grad(loss, options)(model(), bad, Padding{padding}),
                                     expected),
                 1e-5);
     }
@@ -255,7 +255,7 @@ TEST(ClipGroups, OfAnExampleWithOnePartThatIsNotFinite) {
                                            .batch_argnums = {1, 2},
                                            .nan_safe = nan_safe,
                                            .norm_way = way})(p, x, y);
-      EXPECT_LT(testing::difference(g, Pair(array({of[0], of[1]}), array({of[2], of[3]}))), 1e-6);
+      EXPECT_LT(helpers::difference(g, Pair(array({of[0], of[1]}), array({of[2], of[3]}))), 1e-6);
     }
 }
 
@@ -290,7 +290,7 @@ TEST(ClipGroups, OfPartsThatOneProductReads) {
     expected.a = expected.a + low.first, expected.b = expected.b + low.second;
   }
   for (std::optional<NormWay> way : kWays)
-    EXPECT_LT(testing::difference(clipped_grad(of, {.l2_clip_norm = 0.3,
+    EXPECT_LT(helpers::difference(clipped_grad(of, {.l2_clip_norm = 0.3,
                                                     .subtree_norms = {{"w", 0.5}},
                                                     .norm_way = way})(p, x),
                                   expected),
@@ -326,8 +326,8 @@ TEST(ClipGroups, OfValues) {
   };
   const auto clipped = clipped_fun(f, {.l2_clip_norm = 1, .subtree_norms = {{"[b]", 4}}});
   const auto [sums, values] = clipped(reshape(array({3.f, 4.f, .3f, .4f}), {2, 2}));
-  EXPECT_LT(testing::difference(sums.at("a"), reshape(array({.9f, 1.2f}), {1, 2})), 1e-6);
-  EXPECT_LT(testing::difference(sums.at("b"), reshape(array({3.f, 4.f}), {1, 2})), 1e-6);
+  EXPECT_LT(helpers::difference(sums.at("a"), reshape(array({.9f, 1.2f}), {1, 2})), 1e-6);
+  EXPECT_LT(helpers::difference(sums.at("b"), reshape(array({3.f, 4.f}), {1, 2})), 1e-6);
   EXPECT_THAT(to_vector<float>(values), ElementsAre(7, ::testing::FloatNear(.7f, 1e-6f)));
   EXPECT_THAT(error_of([&] {
                 clipped_fun(f, {.subtree_norms = {{"c", 1}}})(ones({2, 2}));

@@ -47,9 +47,9 @@ TEST_F(ClippedDevices, AnyShardingGivesTheSame) {
       ClipOptions of = options;
       of.norm_way = way, of.microbatch_size = m;
       const auto out = jit(clipped_value_and_grad(loss, of))(placed_p, placed_x, placed_y);
-      EXPECT_LT(testing::difference(out.grads, expected.grads), 1e-5);
-      EXPECT_LT(testing::difference(out.grad_norms, expected.grad_norms), 1e-5);
-      EXPECT_LT(testing::difference(out.values, expected.values), 1e-5);
+      EXPECT_LT(helpers::difference(out.grads, expected.grads), 1e-5);
+      EXPECT_LT(helpers::difference(out.grad_norms, expected.grad_norms), 1e-5);
+      EXPECT_LT(helpers::difference(out.values, expected.values), 1e-5);
     }
 }
 
@@ -97,7 +97,7 @@ TEST_F(ClippedDevices, PaddingAndNotFiniteExamples) {
     const Mlp expected = clipped_grad(loss, of)(p, bad, y, Padding{padding});
     const Mlp got = jit(clipped_grad(loss, of))(placed_p, placed(bad, P("data", None)), placed_y,
                                                 Padding{placed(padding, P("data"))});
-    EXPECT_LT(testing::difference(got, expected), 1e-5);
+    EXPECT_LT(helpers::difference(got, expected), 1e-5);
   }
 }
 
@@ -114,7 +114,7 @@ TEST_F(ClippedDevices, InsideAShardMap) {
         {.mesh = data,
          .in_specs = {P(), P("data", None), P("data", None), P("data")},
          .out_specs = {P()}}));
-    EXPECT_LT(testing::difference(step(p, x, y, padding),
+    EXPECT_LT(helpers::difference(step(p, x, y, padding),
                                   clipped_grad(loss, options)(p, x, y, Padding{padding})),
               1e-5);
   }
@@ -130,7 +130,7 @@ TEST_F(ClippedDevices, AShardMapInsideTheLoss) {
   const auto same = [](const Mlp& p, const Array& x, const Array& y) {
     return mean(square(matmul(tanh(matmul(x, p.w1)) + p.b1, p.w2) - y));
   };
-  EXPECT_LT(testing::difference(jit(clipped_grad(manual, options))(placed_p, placed_x, placed_y),
+  EXPECT_LT(helpers::difference(jit(clipped_grad(manual, options))(placed_p, placed_x, placed_y),
                                 clipped_grad(same, options)(p, x, y)),
             1e-5);
 }
@@ -144,7 +144,7 @@ TEST_F(ClippedDevices, ConstraintsInsideTheLossCutTheExamples) {
     return mean(square(matmul(h, p.w2) - y));
   };
   const auto step = jit(clipped_grad(constrained, options));
-  EXPECT_LT(testing::difference(step(p, placed_x, placed_y), clipped_grad(loss, options)(p, x, y)),
+  EXPECT_LT(helpers::difference(step(p, placed_x, placed_y), clipped_grad(loss, options)(p, x, y)),
             1e-5);
   const int64_t gradient = 4 * (16 * 32 + 32 + 32 * 8);
   expect_within({.bytes_per_device = 2 * gradient, .forbid = {"all_gather"}},

@@ -151,8 +151,8 @@ TEST(ClippedGolden, EqualsJaxPrivacy) {
                                                     .keep_batch_dim = name != "users",
                                                     .norm_way = way})(params, batch);
       const std::string label = name + (way ? " way " + std::to_string(int(*way)) : "");
-      EXPECT_LT(testing::difference(out.grads, sums), 1e-5) << label;
-      EXPECT_LT(testing::difference(out.grad_norms, Array(topic.array(c["norms"]))), 1e-5) << label;
+      EXPECT_LT(helpers::difference(out.grads, sums), 1e-5) << label;
+      EXPECT_LT(helpers::difference(out.grad_norms, Array(topic.array(c["norms"]))), 1e-5) << label;
     }
   }
 }

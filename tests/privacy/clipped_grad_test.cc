@@ -98,7 +98,7 @@ TEST_P(ReferenceMlp, RescaledIsTheSameOfAnyShortNorm) {
   const Mlp one = gradients({.l2_clip_norm = 1.0}).grads;
   for (double clip : {.5, 0.0, 1e-3}) {
     const Mlp g = gradients({.l2_clip_norm = clip, .rescale_to_unit_norm = true}).grads;
-    EXPECT_LT(testing::difference(g, one), 1e-9) << clip;
+    EXPECT_LT(helpers::difference(g, one), 1e-9) << clip;
   }
 }
 
@@ -118,7 +118,7 @@ TEST_P(ReferenceMlp, MicrobatchesGiveTheSame) {
   const auto whole = gradients({.l2_clip_norm = 1.2});
   for (int64_t size : {1, 2, 3, 6}) {
     const auto out = gradients({.l2_clip_norm = 1.2, .microbatch_size = size});
-    EXPECT_LT(testing::difference(out.grads, whole.grads), 1e-9) << size;
+    EXPECT_LT(helpers::difference(out.grads, whole.grads), 1e-9) << size;
     EXPECT_THAT(to_vector<double>(out.values), Pointwise(AgreesTo1e9(), kLosses)) << size;
     EXPECT_THAT(to_vector<double>(out.grad_norms), Pointwise(AgreesTo1e9(), kNorms)) << size;
   }
@@ -223,10 +223,10 @@ TEST(ClippedGrad, BySeveralArguments) {
     w = w + std::get<0>(clipped).w;
     q = q + std::get<1>(clipped);
   }
-  EXPECT_LT(testing::difference(by_q, q), 1e-5);
-  EXPECT_LT(testing::difference(by_p.w, w), 1e-5);
-  EXPECT_LT(testing::difference(by_q2, q), 1e-5);
-  EXPECT_LT(testing::difference(by_p2.w, w), 1e-5);
+  EXPECT_LT(helpers::difference(by_q, q), 1e-5);
+  EXPECT_LT(helpers::difference(by_p.w, w), 1e-5);
+  EXPECT_LT(helpers::difference(by_q2, q), 1e-5);
+  EXPECT_LT(helpers::difference(by_p2.w, w), 1e-5);
   // By the second alone: norms of its own.
   const auto alone = clipped_value_and_grad<1>(two_loss, options)(d.p, d.q, d.x, d.y);
   EXPECT_EQ(alone.grads.shape(), (Shape{4, 2}));
@@ -262,7 +262,7 @@ TEST(ClippedGrad, SeesExamplesWithAndWithoutTheBatchDimension) {
               without = clipped_grad(loss, {.keep_batch_dim = false})(w, x);
   // With several, once, it is looked for what mixes them (one_example.h).
   EXPECT_THAT(seen, ElementsAre(Shape{1, 4}, Shape{53, 4}, Shape{4}));
-  EXPECT_LT(testing::difference(without, with), 1e-6);
+  EXPECT_LT(helpers::difference(without, with), 1e-6);
 }
 
 TEST(ClippedGrad, OutputsOfMicrobatchesReturnInOrder) {
@@ -332,10 +332,10 @@ TEST(ClippedGrad, TransformsBeforeItClips) {
         grad(two_loss)(d.p, d.q, slice_in_dim(d.x, b, b + 1, 0), slice_in_dim(d.y, b, b + 1, 0));
     w = w + clip_pytree(transform(g), 2).first.first;
   }
-  EXPECT_LT(testing::difference(out.grads.first, w), 1e-5);
+  EXPECT_LT(helpers::difference(out.grads.first, w), 1e-5);
   EXPECT_EQ(out.grads.second.shape(), Shape{2});
-  EXPECT_LT(testing::difference(out.grad_norms, plain.grad_norms), 1e-5);
-  EXPECT_LT(testing::difference(out.values, plain.values), 1e-5);
+  EXPECT_LT(helpers::difference(out.grad_norms, plain.grad_norms), 1e-5);
+  EXPECT_LT(helpers::difference(out.values, plain.values), 1e-5);
 }
 
 // ---- Padding. ----
@@ -360,7 +360,7 @@ TEST(ClippedGrad, PaddingContributesNothingWhateverItsData) {
         for (const Array& x : {d.x, bad}) {
           options.norm_way = way, options.nan_safe = nan_safe, options.microbatch_size = m;
           const Two g = clipped_grad(two_loss, options)(d.p, d.q, x, d.y, Padding{padding});
-          EXPECT_LT(testing::difference(g, expected), 1e-5)
+          EXPECT_LT(helpers::difference(g, expected), 1e-5)
               << "way " << int(way) << " nan_safe " << int(nan_safe) << " microbatch "
               << m.value_or(8) << (&x == &d.x ? "" : " NaN");
         }
@@ -479,7 +479,7 @@ TEST(ClippedGrad, NotFiniteUnderEveryWay) {
       for (NormWay way : kWays) {
         const Array g = clipped_grad(
             loss, {.l2_clip_norm = .5, .nan_safe = nan_safe, .norm_way = way})(w, broken);
-        EXPECT_LT(testing::difference(g, expected), 1e-5) << bad << " way " << int(way);
+        EXPECT_LT(helpers::difference(g, expected), 1e-5) << bad << " way " << int(way);
       }
     }
   }

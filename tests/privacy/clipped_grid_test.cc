@@ -12,9 +12,9 @@
 namespace tessera::privacy::clipped_grid_test {
 namespace {
 
+using helpers::Params;
+using helpers::RandomLoss;
 using ::testing::ElementsAre;
-using testing::Params;
-using testing::RandomLoss;
 
 Array linear(const Array& w, const Array& x) { return sum(w * x); }
 
@@ -99,7 +99,10 @@ TEST(ClippedGrid, RefusesWhatTheGridCannotHold) {
       },
       "expected neither normalize_by");
   tessera::test::expect_error(
-      [&] { clipped_grad(linear, {.grid_scale = 1000})(astype(w, complex64), x); },
+      [&] {
+        const auto loss = [](const Array& v, const Array& y) { return sum(real(v) * y); };
+        clipped_grad(loss, {.grid_scale = 1000})(astype(w, complex64), x);
+      },
       "expected real numbers to round to a grid, got complex64");
 }
 

@@ -10,7 +10,7 @@
 namespace tessera::privacy::clipped_models_test {
 namespace {
 
-using testing::expect_clipped_like_materialised;
+using helpers::expect_clipped_like_materialised;
 
 Array noise(uint64_t seed, const Shape& shape, float scale = 1) {
   return scale * random::normal(random::key(seed), shape);

@@ -47,7 +47,7 @@ TEST(ClippedModules, ParametersAlone) {
       else
         expected[i] = expected[i] + one[i];
   }
-  EXPECT_LT(testing::difference(nnx::internal::parameters(out.grads), expected), 1e-5);
+  EXPECT_LT(helpers::difference(nnx::internal::parameters(out.grads), expected), 1e-5);
   EXPECT_THAT(to_vector<uint32_t>(out.grads.dropout.rngs.key.data), ElementsAre(0, 0));
 }
 
@@ -67,7 +67,7 @@ TEST(ClippedModules, EachExampleHasItsDropoutMask) {
     for (int64_t b = 0; b < 8; ++b)
       distinct.insert(to_vector<float>(slice_in_dim(masks, b, b + 1, 0)));
     EXPECT_EQ(distinct.size(), 8u);
-    EXPECT_LT(testing::difference(g, sum(masks, {.axis = 0})), 1e-6);
+    EXPECT_LT(helpers::difference(g, sum(masks, {.axis = 0})), 1e-6);
   }
 }
 
@@ -105,12 +105,12 @@ TEST(ClippedModules, BatchNormInTrainingIsRefused) {
 Array loss_of(const Array& w, const Array& x) { return mean(square(tanh(matmul(x, w)))); }
 const ClipOptions kOptions{.l2_clip_norm = .3};
 Array expected_of(const Array& w, const Array& x) {
-  return testing::materialised(loss_of, w, x.shape(0), .3, x).sum;
+  return helpers::materialised(loss_of, w, x.shape(0), .3, x).sum;
 }
 
 TEST(ClippedTransforms, UnderJit) {
   const Array w = noise(0, {4, 3}), x = noise(1, {6, 5, 4});
-  EXPECT_LT(testing::difference(jit(clipped_grad(loss_of, kOptions))(w, x), expected_of(w, x)),
+  EXPECT_LT(helpers::difference(jit(clipped_grad(loss_of, kOptions))(w, x), expected_of(w, x)),
             1e-5);
 }
 
@@ -120,7 +120,7 @@ TEST(ClippedTransforms, UnderVmapOverBatches) {
       vmap([](const Array& w, const Array& x) { return clipped_grad(loss_of, kOptions)(w, x); },
            {.in_axes = {None, 0}})(w, x);
   for (int64_t i = 0; i < 2; ++i)
-    EXPECT_LT(testing::difference(reshape(slice_in_dim(g, i, i + 1, 0), {4, 3}),
+    EXPECT_LT(helpers::difference(reshape(slice_in_dim(g, i, i + 1, 0), {4, 3}),
                                   expected_of(w, reshape(slice_in_dim(x, i, i + 1, 0), {6, 5, 4}))),
               1e-5);
 }
@@ -131,7 +131,7 @@ TEST(ClippedTransforms, UnderVmapOverParameters) {
       vmap([](const Array& w, const Array& x) { return clipped_grad(loss_of, kOptions)(w, x); },
            {.in_axes = {0, None}})(w, x);
   for (int64_t i = 0; i < 2; ++i)
-    EXPECT_LT(testing::difference(reshape(slice_in_dim(g, i, i + 1, 0), {4, 3}),
+    EXPECT_LT(helpers::difference(reshape(slice_in_dim(g, i, i + 1, 0), {4, 3}),
                                   expected_of(reshape(slice_in_dim(w, i, i + 1, 0), {4, 3}), x)),
               1e-5);
 }
@@ -145,7 +145,7 @@ TEST(ClippedTransforms, UnderScanOverSteps) {
   for (int64_t i = 0; i < 3; ++i)
     expected =
         expected - .1f * expected_of(expected, reshape(slice_in_dim(x, i, i + 1, 0), {6, 5, 4}));
-  EXPECT_LT(testing::difference(scan(step, w, x).first, expected), 1e-5);
+  EXPECT_LT(helpers::difference(scan(step, w, x).first, expected), 1e-5);
 }
 
 TEST(ClippedTransforms, OfALossThatHasATransformInside) {
@@ -155,7 +155,7 @@ TEST(ClippedTransforms, OfALossThatHasATransformInside) {
     return loss_of(w, x) + sum(square(by_input));
   };
   const Array w = noise(0, {4, 3}), x = noise(1, {6, 5, 4});
-  testing::expect_clipped_like_materialised(loss, w, 6, x);
+  helpers::expect_clipped_like_materialised(loss, w, 6, x);
 }
 
 TEST(ClippedTransforms, OfWhatIsCaptured) {
@@ -163,7 +163,7 @@ TEST(ClippedTransforms, OfWhatIsCaptured) {
   const auto loss = [&](const Array& w, const Array& x) {
     return mean(square(matmul(x, w) * scale));
   };
-  testing::expect_clipped_like_materialised(loss, noise(0, {4, 3}), 4, noise(1, {4, 5, 4}));
+  helpers::expect_clipped_like_materialised(loss, noise(0, {4, 3}), 4, noise(1, {4, 5, 4}));
 }
 
 // ---- Dtypes. ----
@@ -176,7 +176,7 @@ TEST(ClippedDtypes, SumsOfHalvesAreFloat32) {
       EXPECT_EQ(out.grads.dtype(), float32);
       EXPECT_EQ(out.grad_norms.dtype(), float32);
       EXPECT_EQ(out.values.dtype(), dtype);
-      EXPECT_LT(testing::difference(out.grads, expected_of(astype(w, float32), astype(x, float32))),
+      EXPECT_LT(helpers::difference(out.grads, expected_of(astype(w, float32), astype(x, float32))),
                 3e-2);
     }
     EXPECT_EQ(clipped_grad(loss_of, {.dtype = float64})(w, x).dtype(), float64);
@@ -205,7 +205,7 @@ TEST(ClippedDtypes, OfMixedPrecision) {
   for (NormWay way : {NormWay::kFactors, NormWay::kTiles, NormWay::kKeep}) {
     const Array g = clipped_grad(loss, {.l2_clip_norm = .3, .norm_way = way})(w, x);
     EXPECT_EQ(g.dtype(), float32);
-    EXPECT_LT(testing::difference(g, expected_of(w, x)), 3e-2);
+    EXPECT_LT(helpers::difference(g, expected_of(w, x)), 3e-2);
   }
 }
 
@@ -236,7 +236,7 @@ TEST(ClippedSizes, OneExample) {
   const Array w = noise(0, {4, 3}), x = noise(1, {1, 5, 4});
   for (NormWay way : {NormWay::kFactors, NormWay::kTiles, NormWay::kKeep})
     EXPECT_LT(
-        testing::difference(clipped_grad(loss_of, {.l2_clip_norm = .3, .norm_way = way})(w, x),
+        helpers::difference(clipped_grad(loss_of, {.l2_clip_norm = .3, .norm_way = way})(w, x),
                             expected_of(w, x)),
         1e-5);
 }
@@ -271,7 +271,7 @@ TEST(ClippedSizes, AParameterWithoutUseOrElements) {
   for (NormWay way : {NormWay::kFactors, NormWay::kTiles, NormWay::kKeep}) {
     const auto g = clipped_grad(loss, {.l2_clip_norm = .3, .norm_way = way})(
         std::vector{w, ones({2}), zeros({0, 3})}, x);
-    EXPECT_LT(testing::difference(g[0], expected_of(w, x)), 1e-5);
+    EXPECT_LT(helpers::difference(g[0], expected_of(w, x)), 1e-5);
     EXPECT_THAT(to_vector<float>(g[1]), ElementsAre(0, 0));
     EXPECT_EQ(g[2].shape(), (Shape{0, 3}));
   }

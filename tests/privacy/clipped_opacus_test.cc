@@ -188,8 +188,8 @@ void expect_equals_opacus(DType dtype, double tolerance) {
       const auto out = clipped_value_and_grad(
           of.loss, {.l2_clip_norm = c["clip"].get<double>(), .norm_way = way})(params, batch);
       const std::string label = name + (way ? " way " + std::to_string(int(*way)) : "");
-      EXPECT_LT(testing::difference(out.grads, sums), tolerance) << label;
-      EXPECT_LT(testing::difference(out.grad_norms, norms), tolerance) << label;
+      EXPECT_LT(helpers::difference(out.grads, sums), tolerance) << label;
+      EXPECT_LT(helpers::difference(out.grad_norms, norms), tolerance) << label;
     }
   }
 }

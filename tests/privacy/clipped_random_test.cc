@@ -12,8 +12,8 @@
 namespace tessera::privacy::clipped_random_test {
 namespace {
 
-using testing::Params;
-using testing::RandomLoss;
+using helpers::Params;
+using helpers::RandomLoss;
 
 struct Data {
   Params params;
@@ -44,7 +44,7 @@ Expected materialised(const RandomLoss& loss, const Data& data, double clip) {
   for (const Array& p : data.params) out.sum.push_back(zeros_like(p));
   for (int64_t b = 0; b < batch; ++b) {
     const auto [g, norm] = clip_pytree(
-        gradient(data.params, testing::row(data.x, b), testing::row(data.tokens, b)), clip);
+        gradient(data.params, helpers::row(data.x, b), helpers::row(data.tokens, b)), clip);
     out.norms.push_back(norm.item<double>());
     for (size_t i = 0; i < g.size(); ++i) out.sum[i] = out.sum[i] + g[i];
   }
@@ -68,7 +68,7 @@ void expect_ways_agree(uint64_t seed) {
     if (seed % 3 == 0 && way) options.microbatch_size = batch % 2 == 0 ? 2 : 1;
     const auto out = clipped_value_and_grad(loss, options)(data.params, data.x, data.tokens);
     const std::string label = way ? "way " + std::to_string(int(*way)) : "way chosen";
-    EXPECT_LT(testing::difference(out.grads, expected.sum), 1e-9) << label;
+    EXPECT_LT(helpers::difference(out.grads, expected.sum), 1e-9) << label;
     const std::vector<double> got = to_vector<double>(out.grad_norms);
     for (size_t b = 0; b < norms.size(); ++b)
       EXPECT_NEAR(got[b], norms[b], 1e-9 * norms[b] + 1e-8 * sorted.back() + 1e-12)

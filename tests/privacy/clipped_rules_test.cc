@@ -8,7 +8,7 @@
 namespace tessera::privacy::clipped_rules_test {
 namespace {
 
-using testing::expect_clipped_like_materialised;
+using helpers::expect_clipped_like_materialised;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using Arrays = std::vector<Array>;
@@ -138,7 +138,7 @@ TEST(ClippedRules, SumsOverBatchesOfTheProduct) {
   for (NormWay way : {NormWay::kFactors, NormWay::kTiles, NormWay::kKeep}) {
     const auto clipped =
         clipped_grad(loss, {.l2_clip_norm = 0.5, .keep_batch_dim = false, .norm_way = way});
-    EXPECT_LT(testing::difference(clipped(weights(), x), expected), 1e-5);
+    EXPECT_LT(helpers::difference(clipped(weights(), x), expected), 1e-5);
     if (way == NormWay::kFactors) expect_way("gram", jit(clipped).lower(weights(), x).explain());
   }
 }
@@ -274,12 +274,12 @@ TEST(ClippedRules, CancellingTokens) {
         {.l2_clip_norm = 1e-3, .batch_argnums = {1, 2}, .keep_batch_dim = false, .norm_way = way}));
     for (DType dtype : {float32, bfloat16})
       for (float rest : {1e-1f, 1e-2f, 1e-3f, 0.0f})
-        for (const testing::Tokens& e : testing::cancelling(128, 64, 64, rest, 7))
+        for (const helpers::Tokens& e : helpers::cancelling(128, 64, 64, rest, 7))
           for (int64_t products : {1, 4}) {
             const Shape shape{1, products, 128 / products, 64};
             const Array sum = clipped(zeros({64, 64}, dtype), astype(reshape(e.xs(), shape), dtype),
                                       astype(reshape(e.gs(), shape), dtype));
-            EXPECT_LE(testing::norm(to_vector<float>(reshape(sum, {64 * 64}))), 1e-3 * (1 + 1e-5))
+            EXPECT_LE(helpers::norm(to_vector<float>(reshape(sum, {64 * 64}))), 1e-3 * (1 + 1e-5))
                 << e.name << " rest " << rest << " way " << int(way) << " of " << products;
           }
   }

@@ -11,11 +11,11 @@
 namespace tessera::privacy::clipped_sensitivity_test {
 namespace {
 
-using testing::bilinear;
-using testing::cancelling;
-using testing::norm;
-using testing::Tokens;
-using testing::tokens_of;
+using helpers::bilinear;
+using helpers::cancelling;
+using helpers::norm;
+using helpers::Tokens;
+using helpers::tokens_of;
 
 constexpr NormWay kWays[] = {NormWay::kFactors, NormWay::kTiles, NormWay::kKeep};
 

@@ -69,14 +69,14 @@ TEST_F(ClippedShardMap, CapturedArraysThatVary) {
     const Array scales = expand_dims(minimum(Array(1.0f), float(kClip) / norms), {1, 2});
     return Pair(sum(scales * g.first, {.axis = 0}), sum(scales * g.second, {.axis = 0}));
   });
-  EXPECT_LT(testing::difference(mapped, expected), 1e-5);
+  EXPECT_LT(helpers::difference(mapped, expected), 1e-5);
   for (std::optional<NormWay> way : kWays)
     for (std::optional<int64_t> microbatch :
          {std::optional<int64_t>(), std::optional<int64_t>(2)}) {
       const Pair got = on_devices([&](const auto& loss, const Pair& w, const Array& x) {
         return clipped_grad(loss, options(way, microbatch))(w, x);
       });
-      EXPECT_LT(testing::difference(got, expected), 1e-5);
+      EXPECT_LT(helpers::difference(got, expected), 1e-5);
     }
 }
 
@@ -94,7 +94,7 @@ TEST_F(ClippedShardMap, ExamplesThatDevicesShare) {
       const auto step = jit(shard_map(
           [&](const Pair& w, const Array& x) { return psum(clipped_grad(part, of)(w, x), "data"); },
           {.mesh = mesh, .in_specs = {P(), P("data", "model")}, .out_specs = {P()}}));
-      EXPECT_LT(testing::difference(step(w, tokens), expected), 1e-5);
+      EXPECT_LT(helpers::difference(step(w, tokens), expected), 1e-5);
     }
 }
 
@@ -170,8 +170,8 @@ class WeightsThatDevicesShare : public ClippedShardMap {
   void expect_equal(const ClipOptions& options, const Array& x, const Array& padding) const {
     const auto expected = clipped_value_and_grad(whole, options)(p, x, Padding{padding});
     const auto [w, u, bias, norms] = on_devices(options, x, padding);
-    EXPECT_LT(testing::difference(Cut{w, u, bias}, expected.grads), 1e-5);
-    EXPECT_LT(testing::difference(norms, expected.grad_norms), 1e-5);
+    EXPECT_LT(helpers::difference(Cut{w, u, bias}, expected.grads), 1e-5);
+    EXPECT_LT(helpers::difference(norms, expected.grad_norms), 1e-5);
   }
   const Cut p{noise(1, {4, 8}), noise(2, {8, 5}), noise(3, {5})};
   const Array none = zeros({8}, bool_);
@@ -207,8 +207,8 @@ TEST_F(WeightsThatDevicesShare, UnderATransform) {
       {.mesh = mesh,
        .in_specs = {columns, rows, P(), P("data")},
        .out_specs = {columns, rows, P(), P("data")}}))(p.w, p.u, p.bias, x);
-  EXPECT_LT(testing::difference(Cut{w, u, bias}, expected.grads), 1e-5);
-  EXPECT_LT(testing::difference(norms, expected.grad_norms), 1e-5);
+  EXPECT_LT(helpers::difference(Cut{w, u, bias}, expected.grads), 1e-5);
+  EXPECT_LT(helpers::difference(norms, expected.grad_norms), 1e-5);
 }
 
 // Not finite examples take the slow path on every device that has a part of them.
@@ -219,7 +219,7 @@ TEST_F(WeightsThatDevicesShare, NotFiniteExamples) {
     of.nan_safe = nan_safe;
     const auto expected = clipped_value_and_grad(whole, of)(p, bad, Padding{none});
     const auto [w, u, bias, norms] = on_devices(of, bad, none);
-    EXPECT_LT(testing::difference(Cut{w, u, bias}, expected.grads), 1e-5);
+    EXPECT_LT(helpers::difference(Cut{w, u, bias}, expected.grads), 1e-5);
   }
 }
 

@@ -9,10 +9,10 @@
 namespace tessera::privacy::clipped_sharded_sensitivity_test {
 namespace {
 
-using testing::bilinear;
-using testing::cancelling;
-using testing::norm;
-using testing::Tokens;
+using helpers::bilinear;
+using helpers::cancelling;
+using helpers::norm;
+using helpers::Tokens;
 
 constexpr int64_t kExamples = 8, kTokens = 128, kWidth = 64;
 constexpr double kClip = 1e-3;

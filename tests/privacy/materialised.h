@@ -10,7 +10,7 @@
 #include "tessera/privacy/clipping/clipped_grad.h"
 #include "tessera/tessera.h"
 
-namespace tessera::privacy::testing {
+namespace tessera::privacy::helpers {
 
 inline double as_number(const Array& x) {
   const double out = astype(x, x.dtype() == float64 ? float64 : float32).item<double>();
@@ -81,4 +81,4 @@ void expect_clipped_like_materialised(const Loss& loss, const P& params, int64_t
     }
 }
 
-}  // namespace tessera::privacy::testing
+}  // namespace tessera::privacy::helpers

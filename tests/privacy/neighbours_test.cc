@@ -17,8 +17,8 @@
 namespace tessera::privacy::neighbours_test {
 namespace {
 
-using testing::Params;
-using testing::RandomLoss;
+using helpers::Params;
+using helpers::RandomLoss;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr uint64_t kPairs = 40;

@@ -101,7 +101,7 @@ TEST(PlanDiscreteNoise, BandedDiscreteNoiseKeepsWithinTheGrid) {
   expect_error([&] { make_plan(options); },
                "expected noise of at least 8 steps of the grid, got 6.6");
   options.noise_multiplier = 300;
-  options.mechanism = DiscreteGaussian{};
+  options.mechanism = DiscreteGaussian{.grid_scale = 1 << 20};
   expect_error([&] { make_plan(options); }, "expected noise of at most 2^24 steps of the grid");
 }
 
@@ -158,8 +158,8 @@ TEST(PlanDiscreteNoise, StrategiesWithoutWholeNumbersAreRefused) {
   options.strategy = BufferedNoise{};
   expect_error([&] { make_plan(options); },
                "expected IndependentNoise or BandedNoise, not BufferedNoise, for DiscreteGaussian, "
-               "whose noise is whole numbers and keeps those of a few steps; take one of these, or "
-               "the mechanism Gaussian");
+               "which a plan has that names no mechanism, whose noise is whole numbers and keeps "
+               "those of a few steps; take one of these, or .mechanism = Gaussian{}");
   options.strategy = DenseNoise{mf::Matrix::identity(60)};
   expect_error([&] { make_plan(options); }, "not DenseNoise,");
   options.strategy = BandedInverseNoise{.bands = 2};

@@ -149,6 +149,7 @@ TEST(PlanMechanism, ChoosesAGrid) {
   // 1,000,000 examples, twelve times the root of that, and sixteen: 2^30 has 1061 times as many.
   EXPECT_EQ(scale_of([](PlanOptions& o) {
               o.num_examples = 10'000'000;
+              o.delta = 1e-8;
               o.expected_batch_size = 1'000'000;
             }),
             1024);
@@ -157,12 +158,16 @@ TEST(PlanMechanism, ChoosesAGrid) {
   // A grid that a schedule makes eight times as fine is at most 2^21.
   EXPECT_EQ(scale_of([](PlanOptions& o) { o.noise_schedule = {{0, 1}, {50, .125}}; }), 1 << 18);
   // The grid depends on what the noise of an epsilon is.
-  EXPECT_EQ(scale_of([](PlanOptions& o) {
-              o.noise_multiplier.reset();
-              o.epsilon = .01;
-              o.amplified = false;
-            }),
-            1 << 11);
+  PlanOptions options = small;
+  options.noise_multiplier.reset();
+  options.epsilon = .01;
+  options.amplified = false;
+  const Plan plan = make_plan(options);
+  const double steps =
+      plan.stddev() / plan.clipped_norm() * static_cast<double>(*plan.clip_options().grid_scale);
+  EXPECT_LE(steps, 0x1p24);
+  EXPECT_GT(2 * steps, 0x1p24);
+  EXPECT_LE(plan.epsilon(), .01);
   EXPECT_EQ(scale_of([](PlanOptions& o) { o.strategy = BandedNoise{.bands = 4}; }), 1 << 19);
 }
 
@@ -190,10 +195,14 @@ TEST(PlanMechanism, RefusesWhatTheDefaultIsNotFor) {
   refused([](PlanOptions& o) { o.rescale_to_unit_norm = true; }, "or take .mechanism = Gaussian{}");
   refused([](PlanOptions& o) { o.adaptive_clip_norm = AdaptiveClipNorm{}; },
           "expected no adaptive_clip_norm for DiscreteGaussian, which a plan has that names no");
-  refused([](PlanOptions& o) { o.noise_multiplier = 1e7; },
-          "take a smaller grid_scale, less noise, or .mechanism = Gaussian{}");
-  refused([](PlanOptions& o) { o.noise_multiplier = 1e-6; },
-          "take a larger grid_scale, more noise, or .mechanism = Gaussian{}");
+  const auto of_noise = [](double multiplier) {
+    return [=](PlanOptions& o) {
+      o.accountant = Accountant::kRdp;  // which knows epsilons of any size
+      o.noise_multiplier = multiplier;
+    };
+  };
+  refused(of_noise(1e7), "take a smaller grid_scale, less noise, or .mechanism = Gaussian{}");
+  refused(of_noise(1e-5), "take a larger grid_scale, more noise, or .mechanism = Gaussian{}");
 }
 
 // Without noise there is no mechanism to choose.

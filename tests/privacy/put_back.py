@@ -44,7 +44,7 @@ CAUSES = [
           "if (out.dims[i] >= 0) out.operands[i] = without_padding(", "if (out.dims[i] > 0) out.operands[i] = without_padding(",
           "ClippedGrad.*"),
     Cause("d2", "the number of examples chooses the kernel", "tessera/runtime/dot_code.cc",
-          "if (sum_ == ops::DotSum::kAny) return gemm(", "if (sum_ != ops::DotSum::kGrid) return gemm(", "Neighbours.*"),
+          "if (p_.sum == ops::DotSum::kAny) return gemm(", "if (p_.sum != ops::DotSum::kGrid) return gemm(", "Neighbours.*"),
     Cause("d2", "rows at an edge go to another kernel", "tessera/runtime/gemm_invariant.cc",
           "const int64_t m0 = m - m % rows, n0 = n - n % columns;", "const int64_t m0 = m, n0 = n;", "Neighbours.*"),
     Cause("d2", "the size of the batch chooses the way of norms", "tessera/per_example/per_example_norms.cc",
@@ -96,7 +96,7 @@ CAUSES = [
           "norm * (1 - kRounding - rounding / (scale * share))", "norm * (1 - kRounding)", "ClippedGrid.*"),
     # Norms that underflow.
     Cause("d8", "squares are float32", "tessera/per_example/example_tiles.cc",
-          "return lax::mul(exact(x), exact(x));", "return exact(lax::mul(x, x));", "Neighbours.*:ClippedGrad.*"),
+          "return lax::mul(in_sum_dtype(x), in_sum_dtype(x));", "return in_sum_dtype(lax::mul(x, x));", "Neighbours.*:ClippedGrad.*"),
     # Arguments that are shared without a word.
     Cause("d9", "batch_argnums is the first argument that may be", "tessera/privacy/clipping/clipped_sum.cc",
           "if (out.size() == 1) return out;", "if (!out.empty()) return {out.front()};", "ClippedErrors.*"),

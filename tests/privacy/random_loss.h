@@ -9,7 +9,7 @@
 
 #include "tessera/tessera.h"
 
-namespace tessera::privacy::testing {
+namespace tessera::privacy::helpers {
 
 using Params = std::vector<Array>;
 
@@ -277,4 +277,4 @@ class RandomLoss {
   std::string text_;
 };
 
-}  // namespace tessera::privacy::testing
+}  // namespace tessera::privacy::helpers

@@ -235,8 +235,9 @@ TEST(Partition, GatheringWhatIsRepeatedIsANote) {
 
 // --- Manual computations ---
 
-FlatShardMapOptions manual(const Mesh& mesh, std::vector<PartitionSpec> in,
-                           std::vector<PartitionSpec> out, std::vector<std::string> axes = {}) {
+control::FlatShardMapOptions manual(const Mesh& mesh, std::vector<PartitionSpec> in,
+                                    std::vector<PartitionSpec> out,
+                                    std::vector<std::string> axes = {}) {
   return {.mesh = mesh,
           .in_specs = std::move(in),
           .out_specs = [=](std::span<const Array>) { return out; },

@@ -394,25 +394,28 @@ TEST_F(Commands, OptPrintsTheProgramAfterEachPass) {
   EXPECT_THAT(timed.err, ::testing::ContainsRegex("remove_dead_ops +[0-9.]+ ms"));
 }
 
-// A step whose weights are stored over the axis of the batch, which is much larger.
+// A step of two layers, whose weights are stored over the axis of the batch and are larger than it.
 const std::string kStep = R"(module @step {
 sdy.mesh @mesh = <["x"=2]>
-func.func public @main(%arg0: tensor<4096x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}, %arg1: tensor<64x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>}) -> (tensor<4096x64xf32>, tensor<64x64xf32>) {
-  %0 = stablehlo.dot_general %arg0, %arg1, contracting_dims = [1] x [0] : (tensor<4096x64xf32>, tensor<64x64xf32>) -> tensor<4096x64xf32>
-  %1 = stablehlo.tanh %0 : tensor<4096x64xf32>
-  %2 = stablehlo.negate %arg1 : tensor<64x64xf32>
-  return %1, %2 : tensor<4096x64xf32>, tensor<64x64xf32>
+func.func public @main(%arg0: tensor<64x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}, %arg1: tensor<64x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}, %arg2: tensor<16x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) -> (tensor<64x64xf32>, tensor<64x64xf32>) {
+  %0 = stablehlo.dot_general %arg2, %arg0, contracting_dims = [1] x [0] : (tensor<16x64xf32>, tensor<64x64xf32>) -> tensor<16x64xf32>
+  %1 = stablehlo.tanh %0 : tensor<16x64xf32>
+  %2 = stablehlo.dot_general %1, %arg1, contracting_dims = [1] x [0] : (tensor<16x64xf32>, tensor<64x64xf32>) -> tensor<16x64xf32>
+  %3 = stablehlo.dot_general %1, %2, contracting_dims = [0] x [0] : (tensor<16x64xf32>, tensor<16x64xf32>) -> tensor<64x64xf32>
+  %4 = stablehlo.subtract %arg1, %3 : tensor<64x64xf32>
+  %5 = stablehlo.dot_general %2, %arg1, contracting_dims = [1] x [1] : (tensor<16x64xf32>, tensor<64x64xf32>) -> tensor<16x64xf32>
+  %6 = stablehlo.dot_general %arg2, %5, contracting_dims = [0] x [0] : (tensor<16x64xf32>, tensor<16x64xf32>) -> tensor<64x64xf32>
+  %7 = stablehlo.subtract %arg0, %6 : tensor<64x64xf32>
+  return %7, %4 : tensor<64x64xf32>, tensor<64x64xf32>
 }})";
-
 TEST_F(Commands, OptSaysWhichAlternativeItPrints) {
   const Outcome first = opt_command({"-", "--passes=" + kFront + ",partition"}, kStep);
   ASSERT_EQ(first.code, 0) << first.err;
   EXPECT_THAT(first.err, HasSubstr("this is the first of 2 alternatives"));
-  EXPECT_THAT(first.out, HasSubstr("(tensor<4096x64xf32>, tensor<64x32xf32>)"));
   const Outcome kept = opt_command({"-", "--passes=" + kFront + ",partition,choose_plan"}, kStep);
   ASSERT_EQ(kept.code, 0) << kept.err;
   EXPECT_EQ(kept.err, "");
-  EXPECT_THAT(kept.out, HasSubstr("(tensor<2048x64xf32>, tensor<64x64xf32>)"));
+  EXPECT_EQ(kept.out, first.out);  // here it is the cheapest
 }
 
 TEST_F(Commands, OptErrors) {

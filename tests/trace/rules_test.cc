@@ -122,7 +122,7 @@ TEST(Rules, JvpIsTheFiniteDifference) {
                              const Arrays primals(a.begin(), a.begin() + 2);
                              Arrays tangents(a.begin() + 2, a.end());
                              tangents.resize(2);
-                             return def.jvp.fn(primals, tangents, sample.params).tangents;
+                             return def.jvp(primals, tangents, sample.params).tangents;
                            },
                            types)
                            .function;
@@ -148,9 +148,9 @@ TEST(Rules, JvpIsTheFiniteDifference) {
 TEST(Rules, ProductTangentIsRightAtZero) {
   const Function f = trace_function(
                          [](const Arrays& a) {
-                           return reduce_op.jvp
-                               .fn(Arrays{a[0], Array(Literal::scalar(1.0))}, Arrays{a[1], Array()},
-                                   ReduceParams{{0}, ReduceKind::kProduct})
+                           return reduce_op
+                               .jvp(Arrays{a[0], Array(Literal::scalar(1.0))},
+                                    Arrays{a[1], Array()}, ReduceParams{{0}, ReduceKind::kProduct})
                                .tangents;
                          },
                          std::vector<Type>{{float64, {3}}, {float64, {3}}})
@@ -166,8 +166,7 @@ TEST(Rules, InitialValuesHaveTangents) {
     const Function f =
         trace_function(
             [&](const Arrays& a) {
-              return reduce_op.jvp
-                  .fn(Arrays{a[0], a[1]}, Arrays{a[2], a[3]}, ReduceParams{{0}, kind})
+              return reduce_op.jvp(Arrays{a[0], a[1]}, Arrays{a[2], a[3]}, ReduceParams{{0}, kind})
                   .tangents;
             },
             std::vector<Type>{{float64, {2}}, {float64, {}}, {float64, {2}}, {float64, {}}})
@@ -263,8 +262,8 @@ TEST(Rules, TransposeIsTheAdjoint) {
       const Function f =
           trace_function(
               [&](const Arrays& a) {
-                return Arrays{def.transpose.fn(Arrays{a[2]}, Arrays{a[0], a[1]},
-                                               {linear == 0, linear == 1}, sample.params)[linear]};
+                return Arrays{def.transpose(Arrays{a[2]}, Arrays{a[0], a[1]},
+                                            {linear == 0, linear == 1}, sample.params)[linear]};
               },
               types)
               .function;
@@ -316,7 +315,7 @@ TEST(Rules, BatchIsTheLoop) {
         const Function f = trace_function(
                                [&](const Arrays& a) {
                                  const BatchAxis::Scope scope({.size = 3});
-                                 BatchResult r = def.batch.fn(a, dims, sample.params);
+                                 BatchResult r = def.batch(a, dims, sample.params);
                                  out_dims = r.dims;
                                  return r.results;
                                },
@@ -442,7 +441,7 @@ TEST(CollectiveRules, TransposeIsTheAdjoint) {
     const Function backward =
         trace_function(
             [&](const Arrays& a) {
-              return c.def->transpose.fn(Arrays{a[0]}, Arrays{Array()}, {true}, c.params);
+              return c.def->transpose(Arrays{a[0]}, Arrays{Array()}, {true}, c.params);
             },
             std::vector{out})
             .function;
@@ -463,9 +462,9 @@ TEST(CollectiveRules, JvpIsTheOpItself) {
     const Function f =
         trace_function(
             [&](const Arrays& a) {
-              const JvpResult r = c.def->jvp.fn(Arrays{a[0]}, Arrays{a[1]}, c.params);
+              const JvpResult r = c.def->jvp(Arrays{a[0]}, Arrays{a[1]}, c.params);
               EXPECT_FALSE(
-                  c.def->jvp.fn(Arrays{a[0]}, Arrays{Array()}, c.params).tangents[0].defined());
+                  c.def->jvp(Arrays{a[0]}, Arrays{Array()}, c.params).tangents[0].defined());
               return Arrays{r.primals[0], r.tangents[0]};
             },
             std::vector{in, in})
@@ -488,7 +487,7 @@ TEST(CollectiveRules, BatchIsTheLoop) {
       const Function batched = trace_function(
                                    [&](const Arrays& a) {
                                      const BatchAxis::Scope scope({.size = 3});
-                                     BatchResult r = c.def->batch.fn(a, std::vector{dim}, c.params);
+                                     BatchResult r = c.def->batch(a, std::vector{dim}, c.params);
                                      out_dims = r.dims;
                                      return r.results;
                                    },

@@ -222,10 +222,10 @@ Function trace_program(const golden::Json& c, const std::vector<Type>& inputs) {
   const Mesh mesh = golden::abstract_mesh(c.at("mesh"));
   const FlatFn body = body_of(c.at("name"), mesh);
   TESSERA_CHECK(body, "no body for {}", c.at("name").get<std::string>());
-  FlatShardMapOptions options{.mesh = mesh,
-                              .in_specs = golden_specs(c.at("in_specs")),
-                              .out_specs = [specs = golden_specs(c.at("out_specs"))](
-                                               std::span<const Array>) { return specs; }};
+  control::FlatShardMapOptions options{.mesh = mesh,
+                                       .in_specs = golden_specs(c.at("in_specs")),
+                                       .out_specs = [specs = golden_specs(c.at("out_specs"))](
+                                                        std::span<const Array>) { return specs; }};
   if (c.contains("axis_names"))
     options.manual_axes = c.at("axis_names").get<std::vector<std::string>>();
   if (c.contains("check_vma")) options.check_vma = c.at("check_vma").get<bool>();

@@ -1,6 +1,7 @@
 // Types of a container.
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "tessera/interchange/bytecode/attributes.h"
 #include "tessera/interchange/refine_shapes.h"

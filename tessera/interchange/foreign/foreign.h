@@ -39,8 +39,7 @@ Values dce_sink(OpReader& reader);
 Values collective_broadcast(OpReader& reader);
 Values collective_reduce(OpReader& reader);
 
-// --- conditional.cc, scan.cc, top_k.cc, ragged_dot.cc, rng_bit_generator.cc ---
-Values conditional(OpReader& reader);  // if
+// --- scan.cc, top_k.cc, ragged_dot.cc, rng_bit_generator.cc ---
 Values scan(OpReader& reader);
 Values top_k(OpReader& reader);
 Values ragged_dot(OpReader& reader);

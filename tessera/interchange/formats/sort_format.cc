@@ -1,6 +1,7 @@
 // Text of stablehlo.sort: the usual orders as the comparators that JAX writes for them.
 #include "tessera/interchange/formats/formats.h"
 #include "tessera/ops/structural/sort.h"
+#include "tessera/ops/structural/sort_order.h"
 
 namespace tessera::interchange::formats {
 namespace {
@@ -22,6 +23,14 @@ OpText write_sort(const Op& op, const Function& function) {
   return text;
 }
 
+// Whether it is a comparator of elements of these dtypes.
+bool compares_scalars(const Function& body, std::span<const DType> dtypes) {
+  if (body.inputs.size() != 2 * dtypes.size() || body.outputs.size() != 1) return false;
+  for (size_t k = 0; k < body.inputs.size(); ++k)
+    if (!body.type(body.inputs[k]).same_array(Type{dtypes[k / 2], {}})) return false;
+  return true;
+}
+
 OpParams read_sort(const OpDef&, OpReader& reader) {
   if (reader.text.regions.size() != 1)
     reader.error(fmt::format("expected one region, got {}", reader.text.regions.size()));
@@ -36,10 +45,12 @@ OpParams read_sort(const OpDef&, OpReader& reader) {
   const bool* is_stable = stable ? stable->get<bool>() : nullptr;
   p.is_stable = is_stable && *is_stable;
   const std::vector<DType> dtypes = dtypes_of(reader.operand_types());
+  const std::optional<SortOrder> order =
+      compares_scalars(*body, dtypes) ? order_of(*body) : std::nullopt;
   for (int64_t keys = 1; keys <= static_cast<int64_t>(dtypes.size()); ++keys)
     for (bool descending : {false, true})
       for (bool total_order : {false, true})
-        if (*sort_comparator(keys, descending, total_order, dtypes) == *body) {
+        if (order == usual_order(keys, descending, total_order, dtypes)) {
           p.num_keys = keys;
           p.descending = descending;
           p.total_order = total_order;

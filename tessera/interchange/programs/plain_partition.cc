@@ -21,13 +21,15 @@ namespace {
 
 // Not among the ops that programs are made of: there a device is its coordinates in a mesh.
 const OpDef& replica_id_op() {
-  static const OpDef& def = *new OpDef{
-      .name = "replica_id",
-      .params = NoParams{},
-      .infer = [](std::span<const Type>, const OpParams&) -> std::vector<Type> {
-        return {Type{.dtype = uint32}};
-      },
-  };
+  static const OpDef& def = []() -> const OpDef& {
+    OpDef& made = *new OpDef;
+    made.name = "replica_id";
+    made.params = NoParams{};
+    made.infer.call = [](void (*)(), std::span<const Type>, const OpParams&) -> std::vector<Type> {
+      return {Type{.dtype = uint32}};
+    };
+    return made;
+  }();
   return def;
 }
 

@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <bit>
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 #include "tessera/interchange/text/parser_internal.h"
 #include "tessera/interchange/unreduced.h"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 
 #include "tessera/base/error.h"
 #include "tessera/ir/format.h"

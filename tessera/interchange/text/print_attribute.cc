@@ -1,6 +1,7 @@
 // The spelling of types, literals, names and shardings.
 #include <fmt/ranges.h>
 
+#include <bit>
 #include <cmath>
 #include <limits>
 

@@ -1,5 +1,7 @@
 #include "tessera/ops/core/bitcast_elements.h"
 
+#include <algorithm>
+
 #include "tessera/base/format.h"
 #include "tessera/ir/op_def.h"
 #include "tessera/ops/core/array_math.h"

@@ -1,5 +1,8 @@
 #include "tessera/ops/core/compare.h"
 
+#include <bit>
+#include <limits>
+
 #include "tessera/ops/core/elementwise_family.h"
 
 namespace tessera::ops {

@@ -1,5 +1,10 @@
 #include "tessera/ops/core/convert.h"
 
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
 #include "tessera/base/narrow.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/bitcast_elements.h"

@@ -12,10 +12,8 @@ using namespace array_math;
 using namespace elementwise;
 using namespace lax;
 
-using Jvp =
-    std::function<JvpResult(std::span<const Array>, std::span<const Array>, const NoParams&)>;
-using Transpose = std::function<std::vector<Array>(std::span<const Array>, std::span<const Array>,
-                                                   const std::vector<bool>&, const NoParams&)>;
+using Arrays = std::span<const Array>;
+using TransposeRule = decltype(OpSpec<NoParams>::transpose);
 // Tangent t of one operand as a tangent of the result.
 using UnaryTangent = Array (*)(const Array& t, const Array& x, const Array& z);
 using BinaryTangent = Array (*)(const Array& t, const Array& x, const Array& y, const Array& z);
@@ -23,45 +21,40 @@ enum class Linearity : uint8_t { none, all, each, first };
 
 const Array zero;  // a symbolic one
 
-Rule<Jvp> unary_jvp(Array (*function)(const Array&), UnaryTangent tangent) {
-  return Jvp([=](std::span<const Array> x, std::span<const Array> t, const NoParams&) -> JvpResult {
-    const Array z = function(x[0]);
-    return {{z}, {t[0].defined() ? tangent(t[0], x[0], z) : zero}};
-  });
+JvpResult unary_jvp(Array (*function)(const Array&), UnaryTangent tangent, Arrays x, Arrays t) {
+  const Array z = function(x[0]);
+  return {{z}, {t[0].defined() ? tangent(t[0], x[0], z) : zero}};
 }
 
-Rule<Jvp> binary_jvp(Array (*function)(const Array&, const Array&), BinaryTangent of_x,
-                     BinaryTangent of_y) {
-  return Jvp([=](std::span<const Array> x, std::span<const Array> t, const NoParams&) -> JvpResult {
-    const Array z = function(x[0], x[1]);
-    const Array left = t[0].defined() ? of_x(t[0], x[0], x[1], z) : zero;
-    const Array right = t[1].defined() ? of_y(t[1], x[0], x[1], z) : zero;
-    if (!left.defined() || !right.defined()) return {{z}, {left.defined() ? left : right}};
-    return {{z}, {left + right}};
-  });
+JvpResult binary_jvp(Array (*function)(const Array&, const Array&), BinaryTangent of_x,
+                     BinaryTangent of_y, Arrays x, Arrays t) {
+  const Array z = function(x[0], x[1]);
+  const Array left = t[0].defined() ? of_x(t[0], x[0], x[1], z) : zero;
+  const Array right = t[1].defined() ? of_y(t[1], x[0], x[1], z) : zero;
+  if (!left.defined() || !right.defined()) return {{z}, {left.defined() ? left : right}};
+  return {{z}, {left + right}};
+}
+
+// The rule of an op that is linear as this says.
+TransposeRule transpose_rule(Linearity linearity, TransposeRule rule) {
+  return linearity == Linearity::none ? TransposeRule(absent("the op is not linear")) : rule;
 }
 
 // A linear map of one element is its own transpose, so the tangent serves, with the cotangent for
 // t.
-Rule<Transpose> unary_transpose(Linearity linearity, UnaryTangent tangent) {
-  if (linearity == Linearity::none) return absent("the op is not linear");
-  return Transpose([=](std::span<const Array> ct, std::span<const Array> x,
-                       const std::vector<bool>&,
-                       const NoParams&) { return std::vector{tangent(ct[0], x[0], zero)}; });
+std::vector<Array> unary_transpose(UnaryTangent tangent, Arrays ct, Arrays x) {
+  return {tangent(ct[0], x[0], zero)};
 }
 
-Rule<Transpose> binary_transpose(const char* name, Linearity linearity, BinaryTangent of_x,
-                                 BinaryTangent of_y) {
-  if (linearity == Linearity::none) return absent("the op is not linear");
-  return Transpose([=](std::span<const Array> ct, std::span<const Array> x,
-                       const std::vector<bool>& linear, const NoParams&) {
-    TESSERA_CHECK(linearity == Linearity::all || !(linear[0] && linear[1]),
-                  "{} is not linear in both operands at once", name);
-    TESSERA_CHECK(linearity != Linearity::first || !linear[1], "{} is linear in its first operand",
-                  name);
-    return std::vector{linear[0] ? of_x(ct[0], x[0], x[1], zero) : zero,
-                       linear[1] ? of_y(ct[0], x[0], x[1], zero) : zero};
-  });
+std::vector<Array> binary_transpose(const char* name, Linearity linearity, BinaryTangent of_x,
+                                    BinaryTangent of_y, Arrays ct, Arrays x,
+                                    const std::vector<bool>& linear) {
+  TESSERA_CHECK(linearity == Linearity::all || !(linear[0] && linear[1]),
+                "{} is not linear in both operands at once", name);
+  TESSERA_CHECK(linearity != Linearity::first || !linear[1], "{} is linear in its first operand",
+                name);
+  return {linear[0] ? of_x(ct[0], x[0], x[1], zero) : zero,
+          linear[1] ? of_y(ct[0], x[0], x[1], zero) : zero};
 }
 
 // --- Parts of derivatives that are longer than a row ---
@@ -177,8 +170,14 @@ constexpr NarrowOperands narrow_operands(ScalarOp op) {
       .factors = [](std::span<const Type> x, std::span<const Type> z,                         \
                     const NoParams&) { return pointwise_factors(x, z); },                     \
       .lower = Pointwise{emit_op<ScalarOp::op, (complex_form)>},                              \
-      .jvp = unary_jvp(lax::function, function##_tangent_),                                   \
-      .transpose = unary_transpose(Linearity::linearity, function##_tangent_),                \
+      .jvp = {[](Arrays x, Arrays t, const NoParams&) {                                       \
+        return unary_jvp(lax::function, function##_tangent_, x, t);                           \
+      }},                                                                                     \
+      .transpose =                                                                            \
+          transpose_rule(Linearity::linearity,                                                \
+                         [](Arrays ct, Arrays x, const std::vector<bool>&, const NoParams&) { \
+                           return unary_transpose(function##_tangent_, ct, x);                \
+                         }),                                                                  \
       .batch = {[](std::span<const Array> x, std::span<const int> dims, const NoParams& p) {  \
         return batch_pointwise(function##_op, p, x, dims);                                    \
       }},                                                                                     \
@@ -201,9 +200,15 @@ constexpr NarrowOperands narrow_operands(ScalarOp op) {
       .factors = [](std::span<const Type> x, std::span<const Type> z,                              \
                     const NoParams&) { return pointwise_factors(x, z); },                          \
       .lower = Pointwise{emit_op<ScalarOp::op, (complex_form)>},                                   \
-      .jvp = binary_jvp(lax::function, function##_tangent_x, function##_tangent_y),                \
-      .transpose = binary_transpose(name_, Linearity::linearity, function##_tangent_x,             \
-                                    function##_tangent_y),                                         \
+      .jvp = {[](Arrays x, Arrays t, const NoParams&) {                                            \
+        return binary_jvp(lax::function, function##_tangent_x, function##_tangent_y, x, t);        \
+      }},                                                                                          \
+      .transpose = transpose_rule(                                                                 \
+          Linearity::linearity,                                                                    \
+          [](Arrays ct, Arrays x, const std::vector<bool>& linear, const NoParams&) {              \
+            return binary_transpose(name_, Linearity::linearity, function##_tangent_x,             \
+                                    function##_tangent_y, ct, x, linear);                          \
+          }),                                                                                      \
       .batch = {[](std::span<const Array> x, std::span<const int> dims, const NoParams& p) {       \
         return batch_pointwise(function##_op, p, x, dims);                                         \
       }},                                                                                          \

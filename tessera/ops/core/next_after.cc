@@ -1,4 +1,6 @@
 // chlo.next_after: a step on the bits of a float.
+#include <bit>
+
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/core/elementwise_family.h"
 

@@ -1,6 +1,7 @@
 #include "tessera/ops/core/reduce_precision.h"
 
 #include <bit>
+#include <limits>
 
 #include "tessera/ir/scalar_op.h"
 #include "tessera/ops/core/convert.h"

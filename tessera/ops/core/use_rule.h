@@ -1,9 +1,9 @@
 // Uses, and the rules by which ops have them: what per-example gradients ask of an op beside its
-// derivatives. A use is an op of a linear program that reads a value which all examples of a batch
-// share (a parameter's tangent) and whose result differs between examples. The backward pass stops at
-// each use and keeps two things per example: the other operands of the use, and the cotangent of its
-// result. Norms and weighted sums of per-example gradients are computed from these, so no per-example
-// gradient is ever stored (transform/uses.h).
+// derivatives. A use is an op of a linear program that reads a value which all examples of a
+// batch share (a parameter's tangent) and whose result differs between examples. The backward
+// pass stops at each use and keeps two things per example: the other operands of the use, and the
+// cotangent of its result. Norms and weighted sums of per-example gradients are computed from
+// these, so no per-example gradient is ever stored (transform/uses.h).
 //
 //   shared W [p, q], examples x [t, p]:   y = x W   is a use: operands {x}, cotangents {ct_y},
 //   and W's gradient of one example is    x' ct_y
@@ -53,8 +53,8 @@ struct OuterProduct {
   Dims batch, rows, columns;
 };
 
-// Returns the uses inside a linear op with regions, by the op's operands: what a trip of a loop reads
-// is one use over all trips.
+// Returns the uses inside a linear op with regions, by the op's operands: what a trip of a loop
+// reads is one use over all trips.
 using UsesFn =
     std::function<Uses(std::span<const Array> cotangents, std::span<const Array> operands,
                        const std::vector<Sharing>&, const OpParams&)>;

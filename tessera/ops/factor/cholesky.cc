@@ -1,6 +1,8 @@
 #include "tessera/ops/factor/cholesky.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/source_scope.h"

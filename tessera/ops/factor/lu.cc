@@ -1,5 +1,6 @@
 #include "tessera/ops/factor/lu.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 

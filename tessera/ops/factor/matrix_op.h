@@ -6,6 +6,7 @@
 // row, so members are transposed on their way in and out.
 #pragma once
 
+#include <algorithm>
 #include <complex>
 #include <functional>
 

@@ -1,5 +1,6 @@
 #include "tessera/ops/factor/qr.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "tessera/ops/core/array_math.h"

@@ -1,5 +1,7 @@
 #include "tessera/ops/factor/reflectors.h"
 
+#include <algorithm>
+
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/source_scope.h"
 #include "tessera/ops/factor/matrix_math.h"

@@ -1,5 +1,7 @@
 #include "tessera/ops/factor/schur.h"
 
+#include <algorithm>
+
 #include "tessera/ops/core/source_scope.h"
 #include "tessera/ops/factor/matrix_math.h"
 #include "tessera/ops/factor/matrix_op.h"

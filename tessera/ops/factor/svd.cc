@@ -1,5 +1,7 @@
 #include "tessera/ops/factor/svd.h"
 
+#include <algorithm>
+
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/source_scope.h"
 #include "tessera/ops/factor/large_matrix.h"

@@ -1,5 +1,7 @@
 #include "tessera/ops/factor/triangular_solve.h"
 
+#include <algorithm>
+
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/source_scope.h"

@@ -1,5 +1,6 @@
 #include "tessera/ops/fourier/fft.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "tessera/ops/core/array_math.h"

@@ -169,7 +169,7 @@ std::optional<Array> cotangent_of(const Function& f, size_t at, Array ct,
     const auto mine = std::find(x.linear.begin(), x.linear.end(), true);
     if (!moves(op) || std::count(mine, x.linear.end(), true) != 1) return std::nullopt;
     const size_t k = static_cast<size_t>(mine - x.linear.begin());
-    ct = op.def->transpose.fn(std::vector<Array>{ct}, x.arrays, x.linear, op.params)[k];
+    ct = op.def->transpose(std::vector<Array>{ct}, x.arrays, x.linear, op.params)[k];
     v = op.operands[k];
   }
   if (v != f.ops[at].results[0]) return std::nullopt;

@@ -50,8 +50,8 @@ JvpResult jvp_body(std::string_view op_name, const Function& body, std::span<con
                  "expected a fold of pointwise operations with derivatives to differentiate, got "
                  "one with {}; write it as a loop",
                  op.def->name);
-    JvpResult at = any ? op.def->jvp.fn(x, t, op.params)
-                       : JvpResult{bind_elements(op, x, args[0].shape()), {}};
+    JvpResult at =
+        any ? op.def->jvp(x, t, op.params) : JvpResult{bind_elements(op, x, args[0].shape()), {}};
     at.tangents.resize(at.primals.size());
     for (size_t r = 0; r < op.results.size(); ++r) {
       values[op.results[r]] = at.primals[r];

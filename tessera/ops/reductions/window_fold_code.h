@@ -1,6 +1,7 @@
 // The code of window_fold.h, for the files that instantiate it.
 #pragma once
 
+#include <algorithm>
 #include <limits>
 
 #include "tessera/base/thread_pool.h"

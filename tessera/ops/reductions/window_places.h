@@ -1,6 +1,8 @@
 // Which elements of an operand the windows of a reduce_window have.
 #pragma once
 
+#include <algorithm>
+
 #include "tessera/ops/reductions/reduce_window.h"
 
 namespace tessera::ops {

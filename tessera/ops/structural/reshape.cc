@@ -254,14 +254,16 @@ std::vector<Sample> reverse_samples() {
           sample(float32, {}, {}),         sample(float32, {0, 2}, {0})};
 }
 
-// The op of a linear map that is applied to tangents as to primals.
-template <class P>
-auto linear_jvp(Array (*apply)(const Array&, const P&)) {
-  return std::function<JvpResult(std::span<const Array>, std::span<const Array>, const P&)>(
-      [=](std::span<const Array> x, std::span<const Array> t, const P& p) -> JvpResult {
-        return {{apply(x[0], p)}, {t[0].defined() ? apply(t[0], p) : Array()}};
-      });
+// Of a linear map, which is applied to the tangent as to the primal.
+template <class P, Array (*apply)(const Array&, const P&)>
+JvpResult linear_jvp(std::span<const Array> x, std::span<const Array> t, const P& p) {
+  return {{apply(x[0], p)}, {t[0].defined() ? apply(t[0], p) : Array()}};
 }
+Array apply_reshape(const Array& x, const ReshapeParams& p) { return lax::reshape(x, p.shape); }
+Array apply_transpose(const Array& x, const TransposeParams& p) {
+  return lax::transpose(x, p.permutation);
+}
+Array apply_reverse(const Array& x, const ReverseParams& p) { return lax::rev(x, p.dims); }
 
 }  // namespace
 
@@ -280,8 +282,7 @@ const OpDef& reshape_op = define<ReshapeParams>({
       return IndexMapping{.reshape = true};
     }},
     .flops = no_flops,
-    .jvp = linear_jvp<ReshapeParams>(
-        [](const Array& x, const ReshapeParams& p) { return lax::reshape(x, p.shape); }),
+    .jvp = {linear_jvp<ReshapeParams, apply_reshape>},
     .transpose = {[](std::span<const Array> ct, std::span<const Array> x, const std::vector<bool>&,
                      const ReshapeParams&) {
       return std::vector{lax::reshape(ct[0], x[0].shape())};
@@ -300,8 +301,7 @@ const OpDef& transpose_op = define<TransposeParams>({
     .lower = IndexMap{map_transpose},
     .flops = [](std::span<const Type>, std::span<const Type>,
                 const TransposeParams&) { return 0.0; },
-    .jvp = linear_jvp<TransposeParams>(
-        [](const Array& x, const TransposeParams& p) { return lax::transpose(x, p.permutation); }),
+    .jvp = {linear_jvp<TransposeParams, apply_transpose>},
     .transpose = {[](std::span<const Array> ct, std::span<const Array>, const std::vector<bool>&,
                      const TransposeParams& p) {
       return std::vector{lax::transpose(ct[0], inverse(p.permutation))};
@@ -319,8 +319,7 @@ const OpDef& reverse_op = define<ReverseParams>({
     .factors = reverse_factors,
     .lower = IndexMap{map_reverse},
     .flops = [](std::span<const Type>, std::span<const Type>, const ReverseParams&) { return 0.0; },
-    .jvp = linear_jvp<ReverseParams>(
-        [](const Array& x, const ReverseParams& p) { return lax::rev(x, p.dims); }),
+    .jvp = {linear_jvp<ReverseParams, apply_reverse>},
     .transpose = {[](std::span<const Array> ct, std::span<const Array>, const std::vector<bool>&,
                      const ReverseParams& p) { return std::vector{lax::rev(ct[0], p.dims)}; }},
     .batch = {reverse_batch},

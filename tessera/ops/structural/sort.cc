@@ -1,7 +1,7 @@
 #include "tessera/ops/structural/sort.h"
 
 #include <algorithm>
-#include <bit>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -20,6 +20,8 @@
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/ops/structural/slice.h"
+#include "tessera/ops/structural/sort_lines.h"
+#include "tessera/ops/structural/sort_order.h"
 
 namespace tessera::ops {
 namespace {
@@ -64,16 +66,6 @@ int64_t dimension_of(const SortParams& p, int64_t rank) {
   return p.dimension < 0 ? p.dimension + rank : p.dimension;
 }
 
-// The lines along the sorted dimension: `count` of `size` elements, `stride` apart.
-struct Lines {
-  int64_t size, stride, count;
-  Lines(const Shape& shape, int64_t dimension)
-      : size(shape[dimension]), stride(row_major_strides(shape)[dimension]) {
-    count = size == 0 ? 0 : shape.elements() / size;
-  }
-  int64_t begin(int64_t line) const { return line / stride * stride * size + line % stride; }
-};
-
 // a before b, by the comparator on scalars.
 class Comparator {
  public:
@@ -99,22 +91,28 @@ class Comparator {
   std::vector<Literal> args_;
 };
 
+std::atomic<int64_t> comparator_calls = 0;
+
 void sort_by_comparator(const Function& f, std::span<const DType> dtypes, const Lines& lines,
                         std::span<const std::byte* const> x, std::span<std::byte* const> out) {
-  Comparator before(f, dtypes, x);
-  std::vector<int64_t> order(static_cast<size_t>(lines.size));
-  for (int64_t line = 0; line < lines.count; ++line) {
+  parallel_for(lines.count, [&](int64_t line) {
+    Comparator before(f, dtypes, x);
+    std::vector<int64_t> order(static_cast<size_t>(lines.size));
     const int64_t begin = lines.begin(line);
+    int64_t calls = 0;
     for (int64_t i = 0; i < lines.size; ++i) order[i] = begin + i * lines.stride;
-    std::stable_sort(order.begin(), order.end(),
-                     [&](int64_t a, int64_t b) { return before(a, b); });
+    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+      ++calls;
+      return before(a, b);
+    });
+    comparator_calls += calls;
     for (size_t k = 0; k < x.size(); ++k) {
       const auto item = static_cast<size_t>(itemsize(dtypes[k]));
       for (int64_t i = 0; i < lines.size; ++i)
         std::memcpy(out[k] + static_cast<size_t>(begin + i * lines.stride) * item,
                     x[k] + static_cast<size_t>(order[i]) * item, item);
     }
-  }
+  });
 }
 
 std::vector<Literal> evaluate_sort(std::span<const Literal> x, const SortParams& p) {
@@ -135,99 +133,15 @@ std::vector<Literal> evaluate_sort(std::span<const Literal> x, const SortParams&
   return out;
 }
 
-// --- The usual order, by keys ---
-
-// An unsigned number that orders as the value does.
-template <class T>
-uint64_t key_of(T value, bool total_order) {
-  if constexpr (is_half_type<T>) {
-    return key_of(static_cast<float>(value), total_order);
-  } else if constexpr (std::is_floating_point_v<T>) {
-    using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
-    constexpr Bits sign = Bits{1} << (8 * sizeof(T) - 1);
-    if (!total_order && std::isnan(value)) return ~Bits{0};
-    if (!total_order && value == 0) return sign;
-    const Bits bits = std::bit_cast<Bits>(value);
-    return bits & sign ? static_cast<Bits>(~bits) : static_cast<Bits>(bits | sign);
-  } else if constexpr (std::is_signed_v<T>) {
-    return static_cast<uint64_t>(static_cast<int64_t>(value)) ^ (uint64_t{1} << 63);
-  } else {
-    return static_cast<uint64_t>(value);
-  }
-}
-template <class T>
-inline constexpr bool has_narrow_key = sizeof(T) <= 4 && !is_complex_type<T>;
-
-// Key and place in one number, where both have 32 bits.
-template <class T>
-uint64_t packed(T value, bool descending, bool total_order, int64_t i) {
-  uint64_t key = key_of(value, total_order);
-  if constexpr (std::is_integral_v<T> && std::is_signed_v<T>)
-    key = static_cast<uint32_t>(static_cast<int32_t>(value)) ^ (uint32_t{1} << 31);
-  if (descending) key = ~key & 0xffffffffU;
-  return key << 32 | static_cast<uint64_t>(i);
-}
-
-// All keys of one element, in order.
-void append_keys(DType dtype, const std::byte* x, const Lines& lines, int64_t begin,
-                 const SortParams& p, std::vector<std::vector<uint64_t>>& keys) {
-  visit_dtype(dtype, [&]<class T>(TypeTag<T>) {
-    const T* values = reinterpret_cast<const T*>(x) + begin;
-    auto add = [&](auto part) {
-      auto& column = keys.emplace_back(static_cast<size_t>(lines.size));
-      for (int64_t i = 0; i < lines.size; ++i) {
-        const uint64_t key = key_of(part(values[i * lines.stride]), p.total_order);
-        column[i] = p.descending ? ~key : key;
-      }
-    };
-    if constexpr (is_complex_type<T>) {
-      add([](const T& z) { return z.real(); });
-      add([](const T& z) { return z.imag(); });
-    } else {
-      add([](const T& value) { return value; });
-    }
-  });
-}
-
-void sort_line(const SortParams& p, std::span<const DType> dtypes, const Lines& lines, int64_t line,
-               std::span<const std::byte* const> x, std::span<std::byte* const> out) {
-  const int64_t begin = lines.begin(line), n = lines.size;
-  std::vector<uint64_t> order(static_cast<size_t>(n));
-  bool done = false;
-  if (p.num_keys == 1 && n < (int64_t{1} << 32))
-    visit_dtype(dtypes[0], [&]<class T>(TypeTag<T>) {
-      if constexpr (has_narrow_key<T>) {
-        const T* values = reinterpret_cast<const T*>(x[0]) + begin;
-        for (int64_t i = 0; i < n; ++i)
-          order[i] = packed(values[i * lines.stride], p.descending, p.total_order, i);
-        std::sort(order.begin(), order.end());
-        for (uint64_t& i : order) i &= 0xffffffffU;
-        done = true;
-      }
-    });
-  if (!done) {
-    std::vector<std::vector<uint64_t>> keys;
-    for (int64_t k = 0; k < p.num_keys; ++k) append_keys(dtypes[k], x[k], lines, begin, p, keys);
-    std::iota(order.begin(), order.end(), uint64_t{0});
-    std::sort(order.begin(), order.end(), [&](uint64_t a, uint64_t b) {
-      for (const auto& column : keys)
-        if (column[a] != column[b]) return column[a] < column[b];
-      return a < b;
-    });
-  }
-  for (size_t k = 0; k < x.size(); ++k)
-    visit_dtype(dtypes[k], [&]<class T>(TypeTag<T>) {
-      const T* from = reinterpret_cast<const T*>(x[k]) + begin;
-      T* to = reinterpret_cast<T*>(out[k]) + begin;
-      for (int64_t i = 0; i < n; ++i)
-        to[i * lines.stride] = from[static_cast<int64_t>(order[i]) * lines.stride];
-    });
-}
-
 HostCall sort_call(const OpParams& params, std::span<const Type> operands, std::span<const Type>) {
-  const SortParams p = params.as<SortParams>();
+  const SortParams& p = params.as<SortParams>();
   const Lines lines(operands[0].shape, dimension_of(p, operands[0].rank()));
   const std::vector<DType> dtypes = dtypes_of(operands);
+  const std::optional<SortOrder> order =
+      p.comparator ? order_of(*p.comparator)
+                   : usual_order(p.num_keys, p.descending, p.total_order, dtypes);
+  // Among NaNs the comparator may be no order: then it decides.
+  const FunctionRef comparator = p.comparator;
   return [=](std::span<const void* const> in, std::span<void* const> out) {
     std::vector<const std::byte*> from;
     std::vector<std::byte*> to;
@@ -235,14 +149,8 @@ HostCall sort_call(const OpParams& params, std::span<const Type> operands, std::
       from.push_back(static_cast<const std::byte*>(in[k]));
       to.push_back(static_cast<std::byte*>(out[k]));
     }
-    if (p.comparator) {
-      sort_by_comparator(*p.comparator, dtypes, lines, from, to);
-      return;
-    }
-    const int64_t grain = std::max<int64_t>(1, 4096 / std::max<int64_t>(1, lines.size));
-    parallel_for_ranges(lines.count, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t line = begin; line < end; ++line) sort_line(p, dtypes, lines, line, from, to);
-    });
+    if (order && sort_by_keys(*order, dtypes, lines, from, to)) return;
+    sort_by_comparator(*comparator, dtypes, lines, from, to);
   };
 }
 
@@ -417,6 +325,8 @@ const OpDef& sort_op = define<SortParams>({
     .batch = {batch_sort},
     .samples = sort_samples,
 });
+
+int64_t interpreted_comparisons() { return comparator_calls; }
 
 FunctionRef sort_comparator(int64_t num_keys, bool descending, bool total_order,
                             std::span<const DType> dtypes) {

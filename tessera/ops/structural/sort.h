@@ -3,7 +3,9 @@
 // n operands of one shape, n results. The usual order is named by `num_keys` and `descending`: the
 // first num_keys operands are compared one after the other, numbers by size with NaN the largest
 // and 0 equal to -0, complex numbers by real, then imaginary part. With `total_order` bits tell
-// floating-point numbers apart: -NaN < -inf < -0 < 0 < inf < NaN. Any other has a comparator.
+// floating-point numbers apart: -NaN < -inf < -0 < 0 < inf < NaN. Any other has a comparator. A
+// comparator that is seen to be an order by keys (sort_order.h) is never called: the keys are
+// sorted (sort_lines.h).
 #pragma once
 
 #include <utility>
@@ -26,9 +28,27 @@ extern const OpDef& sort_op;
 // Null for other ops.
 const SortParams* as_sort(const Op& op);
 
+// The first `count` elements of each line of a sort by the usual order, without the others: few are
+// selected instead of sorted. The operands are those of the sort except, with `index`, the last one,
+// the places along the dimension as `index_dtype`. The compiler puts it in the place of sorts
+// (fusion/simplify_sorts.h); programs of users do not have it.
+struct FirstSortedParams {
+  int64_t dimension = 0;
+  int64_t count = 1;
+  int64_t num_keys = 1;
+  bool descending = false;
+  bool total_order = false;
+  bool index = false;
+  DType index_dtype = int32;
+};
+extern const OpDef& first_sorted_op;
+
 // The comparator of the usual order on scalars of these dtypes, spelled as JAX does.
 FunctionRef sort_comparator(int64_t num_keys, bool descending, bool total_order,
                             std::span<const DType> dtypes);
+
+// How often sorts of this process have interpreted a comparator so far; for tests.
+int64_t interpreted_comparisons();
 
 }  // namespace tessera::ops
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "tessera/base/format.h"
 #include "tessera/base/overloaded.h"

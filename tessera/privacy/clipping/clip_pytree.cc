@@ -14,9 +14,9 @@
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/core/select.h"
-#include "tessera/trace/trace.h"
 #include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/structural/broadcast.h"
+#include "tessera/trace/trace.h"
 
 namespace tessera::privacy::internal {
 

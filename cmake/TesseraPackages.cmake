@@ -1,0 +1,48 @@
+# Packages of Debian and Ubuntu (CPack's DEB), for the release they are built on; scripts/packages makes them:
+#   libtessera0.1    the library                       libtessera-mpi   its transport between processes, for Open MPI
+#   libtessera-dev   headers, CMake package, pkg-config   tessera-tools    tessera and tessera-opt
+# Each component of TesseraInstall.cmake is one. What they need of other packages is read from the programs (dpkg-shlibdeps).
+function(tessera_packages)
+  set(soversion ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+  foreach(component runtime mpi development tools)
+    set(package_runtime libtessera${soversion})
+    set(package_mpi libtessera-mpi)
+    set(package_development libtessera-dev)
+    set(package_tools tessera-tools)
+    install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION share/doc/${package_${component}} RENAME copyright
+            COMPONENT ${component} EXCLUDE_FROM_ALL)
+    string(TOUPPER ${component} upper)
+    set(CPACK_DEBIAN_${upper}_PACKAGE_NAME ${package_${component}})
+  endforeach()
+  set(CPACK_GENERATOR DEB)
+  set(CPACK_COMPONENTS_ALL runtime mpi development tools)
+  if(NOT TARGET tessera_mpi)
+    list(REMOVE_ITEM CPACK_COMPONENTS_ALL mpi)
+  endif()
+  set(CPACK_DEB_COMPONENT_INSTALL ON)
+  set(CPACK_PACKAGE_NAME tessera)
+  set(CPACK_PACKAGE_VENDOR "Tessera")
+  set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+  set(CPACK_STRIP_FILES ON)
+  set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+  set(CPACK_DEBIAN_PACKAGE_RELEASE 1 CACHE STRING "The packages' revision, which names the release they are built on")
+  set(CPACK_DEBIAN_PACKAGE_MAINTAINER "The Tessera developers")
+  set(CPACK_DEBIAN_PACKAGE_SECTION libs)
+  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+  # Programs of one package need the library of another, which is installed nowhere yet.
+  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR})
+
+  set(runtime "${package_runtime} (= ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE})")
+  set(CPACK_DEBIAN_RUNTIME_DESCRIPTION "JAX for C++20: transformable, sharded array programs (library)")
+  set(CPACK_DEBIAN_MPI_DESCRIPTION "Tessera's transport between processes, for Open MPI")
+  set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "${runtime}")
+  set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "JAX for C++20: transformable, sharded array programs (headers)")
+  set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
+  # The headers are compiled with the Boost that the library was compiled with.
+  string(REGEX MATCH "^[0-9]+\\.[0-9]+" boost ${Boost_VERSION})
+  set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${runtime}, libboost${boost}-dev, libfmt-dev")
+  set(CPACK_DEBIAN_TOOLS_DESCRIPTION "Tessera's programs: tessera and tessera-opt")
+  set(CPACK_DEBIAN_TOOLS_PACKAGE_SECTION science)
+  set(CPACK_DEBIAN_TOOLS_PACKAGE_DEPENDS "${runtime}")
+  include(CPack)
+endfunction()

@@ -1,0 +1,12 @@
+# The package `tessera` of the SDK: defines tessera::tessera, whose headers and libraries all are in the SDK.
+include(CMakeFindDependencyMacro)
+find_dependency(Threads)
+get_filename_component(tessera_private ${CMAKE_CURRENT_LIST_DIR}/../../tessera ABSOLUTE)
+if(NOT TARGET tessera::boost)
+  add_library(tessera::boost INTERFACE IMPORTED)
+  set_target_properties(tessera::boost PROPERTIES INTERFACE_INCLUDE_DIRECTORIES ${tessera_private}/include)
+  add_library(tessera::fmt SHARED IMPORTED)
+  file(GLOB tessera_fmt ${tessera_private}/libfmt.so.*)
+  set_target_properties(tessera::fmt PROPERTIES IMPORTED_LOCATION ${tessera_fmt} INTERFACE_INCLUDE_DIRECTORIES ${tessera_private}/include)
+endif()
+include(${CMAKE_CURRENT_LIST_DIR}/tessera-targets.cmake)

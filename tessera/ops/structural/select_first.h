@@ -1,0 +1,60 @@
+// Selection: the first of many items in an order, without sorting the others.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace tessera::ops {
+
+// A key and the place of its element; among equal keys the earlier place is first.
+template <class Key>
+struct Candidate {
+  Key key;
+  int64_t place;
+  friend bool operator<(const Candidate& a, const Candidate& b) {
+    return a.key != b.key ? a.key < b.key : a.place < b.place;
+  }
+};
+
+// Keeps the first `count` of the candidates it is given, whose places ascend.
+template <class Key>
+class FirstCandidates {
+ public:
+  explicit FirstCandidates(int64_t count)
+      : count_(static_cast<size_t>(count)), room_(2 * count_ + 64) {
+    kept_.reserve(room_);
+  }
+  // Whether a later candidate with this key may be among the first.
+  bool wants(Key key) const { return !full_ || key < last_; }
+  // No key is wanted that is not before it, once there is one.
+  bool is_full() const { return full_; }
+  Key last() const { return last_; }
+
+  void add(Key key, int64_t place) {
+    if (!wants(key)) return;
+    kept_.push_back({key, place});
+    if (kept_.size() == room_) drop_rest();
+  }
+  // The first ones so far, in no order.
+  const std::vector<Candidate<Key>>& first() {
+    if (kept_.size() > count_) drop_rest();
+    return kept_;
+  }
+
+ private:
+  void drop_rest() {
+    const auto last = kept_.begin() + static_cast<ptrdiff_t>(count_) - 1;
+    std::nth_element(kept_.begin(), last, kept_.end());
+    last_ = last->key;
+    full_ = true;
+    kept_.resize(count_);
+  }
+
+  size_t count_, room_;
+  std::vector<Candidate<Key>> kept_;
+  bool full_ = false;
+  Key last_ = {};
+};
+
+}  // namespace tessera::ops

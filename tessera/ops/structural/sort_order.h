@@ -1,0 +1,53 @@
+// SortOrder: an order of elements as a list of keys, and the recognition of comparators that are
+// one.
+//
+// A key is a part of one operand. Elements are ordered by the first key in which they differ, so
+// such an order is a strict weak order (except among NaNs, see NanOrder), and elements can be
+// sorted by unsigned numbers that are made from their keys (sort_lines.h) instead of by calls of
+// the comparator.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "tessera/base/dtype.h"
+#include "tessera/ir/forward.h"
+
+namespace tessera::ops {
+
+enum class KeyPart : uint8_t { kWhole, kReal, kImaginary };
+
+enum class NanOrder : uint8_t {
+  kByBits,     // -NaN before everything, NaN after everything, each by its bits
+  kLargest,    // all NaNs are equal and after everything
+  kUnordered,  // the comparison is IEEE's: where a NaN occurs it is no order
+};
+
+struct SortKey {
+  int operand = 0;
+  KeyPart part = KeyPart::kWhole;
+  bool descending = false;
+  // Of floating-point keys; those of other dtypes have the default values.
+  bool equal_zeros = false;
+  NanOrder nans = NanOrder::kByBits;
+  friend bool operator==(const SortKey&, const SortKey&) = default;
+};
+
+// The most significant key first; never empty.
+using SortOrder = std::vector<SortKey>;
+
+// The order by the first `num_keys` operands (sort.h).
+SortOrder usual_order(int64_t num_keys, bool descending, bool total_order,
+                      std::span<const DType> dtypes);
+
+// The order in which a comparator (a0, b0, a1, b1, ...) -> bool puts elements, or nothing if it is
+// not seen to be a SortOrder. What is seen does not depend on how the operations are numbered or
+// shared: compares of the same part of both elements, with selects that make the zeros or the NaNs
+// equal, joined by `lt(x) or (eq(x) and later)` or `select(eq(x), later, lt(x))`.
+//
+// For example: `lt(real(a), real(b)) or (eq(real(a), real(b)) and gt(imag(a), imag(b)))` is the
+// order {real ascending, imaginary descending}.
+std::optional<SortOrder> order_of(const Function& comparator);
+
+}  // namespace tessera::ops

@@ -1,0 +1,272 @@
+// Kernels that choose among operands by position: their values against the interpreter, and that
+// they touch no memory but their operands', watched access by access.
+#include <gtest/gtest.h>
+#include <llvm/ExecutionEngine/Orc/LLJIT.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/Support/TargetSelect.h>
+
+#include "kernel_builder.h"
+#include "tessera/codegen/canonical.h"
+#include "tessera/codegen/emitter.h"
+
+namespace tessera::codegen::test::turns_test {
+namespace {
+
+using enum ScalarOp;
+
+// out[r, c] = c < left ? a[r, c] : b[r, c - left], over rows of `left + right` columns.
+Kernel concatenate(DType f, int64_t rows, int64_t left, int64_t right, bool streaming = false) {
+  KernelMaker m;
+  const int64_t n = left + right;
+  const int a = m.buffer(f, rows * left), b = m.buffer(f, rows * right),
+            y = m.buffer(f, rows * n, BufferKind::kOutput);
+  m.k.parallel = {rows, n};
+  m.k.streaming_stores = streaming;
+  m.loop({});
+  const int column = m.index(int32, {0, {0, 1}, {}}),
+            bound = m.constant(static_cast<int32_t>(left));
+  const int first = m.op(kLt, bool_, {column, bound}), second = m.op(kGe, bool_, {column, bound});
+  const int x = m.load(a, {0, {left, 1}, {}}, 0, first),
+            z = m.load(b, {-left, {right, 1}, {}}, 0, second);
+  m.store(y, {0, {n, 1}, {}}, m.op(kSelect, f, {first, x, z}));
+  return m.k;
+}
+
+// out[i] = (i < left ? a[i] : b[i - left]) * (i < left ? a[i] : 0): the code of a kernel with one
+// parallel dim does not know how long it is.
+Kernel concatenate_flat(int64_t left, int64_t right) {
+  KernelMaker m;
+  const int a = m.buffer(float32, left), b = m.buffer(float32, right),
+            y = m.buffer(float32, left + right, BufferKind::kOutput);
+  m.k.parallel = {left + right};
+  m.loop({});
+  const int column = m.index(int32, {0, {1}, {}}), bound = m.constant(static_cast<int32_t>(left));
+  const int first = m.op(kLt, bool_, {column, bound}), second = m.op(kGe, bool_, {column, bound});
+  const int x = m.load(a, {0, {1}, {}}, 0, first), z = m.load(b, {-left, {1}, {}}, 0, second);
+  m.store(y, {0, {1}, {}}, m.op(kMul, float32, {m.op(kSelect, float32, {first, x, z}), x}));
+  return m.k;
+}
+
+// out[r, c] = the reflection of x about column `edge`, behind it x itself; then a load of every
+// second element where that is inside.
+Kernel reflect(DType f, int64_t rows, int64_t edge, int64_t columns) {
+  KernelMaker m;
+  const int64_t n = edge + columns;
+  const int x = m.buffer(f, rows * columns), y = m.buffer(f, rows * n, BufferKind::kOutput);
+  m.k.parallel = {rows, n};
+  m.loop({});
+  const int back = m.index(int32, {edge, {0, -1}, {}}), zero = m.constant<int32_t>(0);
+  const int mirrored = m.op(kGe, bool_, {back, m.constant<int32_t>(1)}),
+            behind = m.op(kLt, bool_, {back, m.constant<int32_t>(1)});
+  const int even = m.op(
+      kLt, bool_, {m.index(int32, {0, {0, 2}, {}}), m.constant(static_cast<int32_t>(columns))});
+  const int in_front = m.op(kAnd, bool_, {even, m.op(kGe, bool_, {back, zero})});
+  const int a = m.load(x, {edge, {columns, -1}, {}}, 0, mirrored),
+            b = m.load(x, {-edge, {columns, 1}, {}}, 0, behind),
+            c = m.load(x, {0, {columns, 2}, {}}, 0, in_front);
+  m.store(y, {0, {n, 1}, {}}, m.op(kAdd, f, {m.op(kSelect, f, {mirrored, a, b}), c}));
+  return m.k;
+}
+
+// out = x, with `update` from (start0, start1) on, which are read when the kernel runs.
+Kernel update_slice(int64_t rows, int64_t columns, int64_t height, int64_t width) {
+  KernelMaker m;
+  const int x = m.buffer(float32, rows * columns), update = m.buffer(float32, height * width),
+            start = m.buffer(int32, 2), y = m.buffer(float32, rows * columns, BufferKind::kOutput);
+  m.k.parallel = {rows, columns};
+  m.loop({});
+  int inside = -1;
+  std::vector<std::pair<int, int64_t>> back;
+  for (int d = 0; d < 2; ++d) {
+    const int at = m.op(kMul, int32, {m.load(start, {d, {0, 0}, {}}), m.constant<int32_t>(-1)});
+    const int from = m.op(kAdd, int32, {m.index(int32, {0, {d == 0, d == 1}, {}}), at});
+    for (int condition :
+         {m.op(kGe, bool_, {from, m.constant<int32_t>(0)}),
+          m.op(kLt, bool_, {from, m.constant(static_cast<int32_t>(d ? width : height))})})
+      inside = inside < 0 ? condition : m.op(kAnd, bool_, {inside, condition});
+    back.emplace_back(at, d ? 1 : width);
+  }
+  const int from_update = m.load(update, {0, {width, 1}, {}}, 0, inside, back),
+            from_x = m.load(x, {0, {columns, 1}, {}});
+  m.store(y, {0, {columns, 1}, {}}, m.op(kSelect, float32, {inside, from_update, from_x}));
+  return m.k;
+}
+
+// out[r] = the sum of row r of x between two columns of zeros.
+Kernel padded_sum(int64_t rows, int64_t columns, int64_t pad) {
+  KernelMaker m;
+  const int x = m.buffer(float32, rows * columns), y = m.buffer(float32, rows, BufferKind::kOutput);
+  m.k.parallel = {rows};
+  m.k.vectorize = Kernel::Vectorize::kInner;
+  m.loop({columns + 2 * pad});
+  m.loop({});
+  const int column = m.index(int32, {-pad, {0}, {1}});
+  const int inside = m.op(kAnd, bool_,
+                          {m.op(kGe, bool_, {column, m.constant<int32_t>(0)}),
+                           m.op(kLt, bool_, {column, m.constant(static_cast<int32_t>(columns))})});
+  m.reduce(0, ReduceKind::kSum, m.load(x, {-pad, {columns}, {1}}, 0, inside), m.number(float32, 0));
+  m.store(y, {0, {1}, {}}, m.reduced(float32, 0), 1);
+  return m.k;
+}
+
+std::function<void(Buffers&)> starts_at(int32_t row, int32_t column) {
+  return [=](Buffers& b) {
+    b.data<int32_t>(2)[0] = row;
+    b.data<int32_t>(2)[1] = column;
+  };
+}
+
+TEST(Turns, ValuesOfConcatenations) {
+  for (DType f : {float32, float64, int8, bfloat16, bool_, complex64}) {
+    for (auto [left, right] :
+         {std::pair<int64_t, int64_t>{1, 700}, {333, 334}, {640, 64}, {5, 9}}) {
+      check(concatenate(f, 3, left, right), 0, 1);
+      check(concatenate(f, 3, left, right, true), 0, 4);
+    }
+  }
+  check(concatenate_flat(1000, 1), 0, 3);
+  check(concatenate_flat(17, 300), 0, 5);
+}
+
+TEST(Turns, ValuesOfReflections) {
+  for (DType f : {float32, int16, complex128})
+    for (int64_t edge : {1, 7, 300}) check(reflect(f, 2, edge, 400), 0, 3);
+}
+
+TEST(Turns, ValuesOfUpdates) {
+  for (int32_t row : {0, 2, 5})
+    for (int32_t column : {0, 63, 260, 400})
+      check(update_slice(7, 500, 2, 100), 0, 3, starts_at(row, column));
+  check(update_slice(7, 40, 2, 10), 0, 3, starts_at(1, 30));
+}
+
+TEST(Turns, ValuesOfPaddedSums) {
+  check(padded_sum(3, 1000, 37), 1e-5, 2);
+  check(padded_sum(3, 5, 400), 1e-5, 1);
+}
+
+// Every contiguous access of a kernel while it runs, whether or not its lanes are masked off.
+class Watched {
+ public:
+  explicit Watched(const Target& target) : target_(target) {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+  }
+
+  struct Span {
+    int64_t begin, end;  // bytes from the arena's start
+  };
+
+  // Runs the kernel on operands that stand kRoom bytes apart in one block of zeros. Returns how far
+  // from an operand the farthest access begins or ends, in bytes.
+  int64_t farthest(const Kernel& kernel, std::vector<int32_t> starts = {}) {
+    std::vector<std::byte> arena(kRoom * (kernel.buffers.size() + 1));
+    std::vector<void*> pointers;
+    for (size_t b = 0; b < kernel.buffers.size(); ++b)
+      pointers.push_back(arena.data() + kRoom / 2 + kRoom * static_cast<int64_t>(b));
+    if (!starts.empty()) std::memcpy(pointers[2], starts.data(), starts.size() * sizeof(int32_t));
+    spans_.clear();
+    arena_ = arena.data();
+    arena_bytes_ = static_cast<int64_t>(arena.size());
+    run(kernel, pointers);
+    EXPECT_FALSE(spans_.empty());
+    int64_t farthest = 0;
+    for (const Span& span : spans_) {
+      int64_t nearest = kRoom;
+      for (size_t b = 0; b < kernel.buffers.size(); ++b) {
+        const KernelBuffer& buffer = kernel.buffers[b];
+        const int64_t begin = kRoom / 2 + kRoom * static_cast<int64_t>(b),
+                      end = begin + buffer.elements * itemsize(buffer.dtype);
+        nearest = std::min(nearest, std::max({begin - span.begin, span.end - end, int64_t{0}}));
+      }
+      farthest = std::max(farthest, nearest);
+    }
+    return farthest;
+  }
+
+ private:
+  static constexpr int64_t kRoom = 1 << 20;
+  static void record(const void* address, int64_t bytes) {
+    const int64_t at = static_cast<const std::byte*>(address) - arena_;
+    // The table of pointers and the stack are elsewhere.
+    if (at >= 0 && at < arena_bytes_) spans_.push_back({at, at + bytes});
+  }
+
+  void run(const Kernel& kernel, std::vector<void*>& pointers) {
+    auto context = std::make_unique<llvm::LLVMContext>();
+    auto module = std::make_unique<llvm::Module>("watched", *context);
+    const auto jit = llvm::cantFail(llvm::orc::LLJITBuilder().create());
+    module->setDataLayout(jit->getDataLayout());
+    emit_kernel(canonical(kernel), target_, *module, "watched");
+    watch(*module);
+    llvm::cantFail(jit->addIRModule({std::move(module), std::move(context)}));
+    const auto fn = llvm::cantFail(jit->lookup("watched")).toPtr<fusion::KernelFn>();
+    fn(pointers.data(), 0, kernel.parallel_elements());
+  }
+
+  // A call of `record` before every load and store.
+  static void watch(llvm::Module& module) {
+    struct Access {
+      llvm::Instruction* at;
+      llvm::Value* pointer;
+      llvm::Type* type;
+    };
+    std::vector<Access> accesses;
+    for (llvm::Function& function : module)
+      for (llvm::BasicBlock& block : function)
+        for (llvm::Instruction& i : block) {
+          const auto* intrinsic = llvm::dyn_cast<llvm::IntrinsicInst>(&i);
+          if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&i)) {
+            accesses.push_back({load, load->getPointerOperand(), load->getType()});
+          } else if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&i)) {
+            accesses.push_back(
+                {store, store->getPointerOperand(), store->getValueOperand()->getType()});
+          } else if (intrinsic && intrinsic->getIntrinsicID() == llvm::Intrinsic::masked_load) {
+            accesses.push_back({&i, intrinsic->getArgOperand(0), i.getType()});
+          } else if (intrinsic && intrinsic->getIntrinsicID() == llvm::Intrinsic::masked_store) {
+            accesses.push_back(
+                {&i, intrinsic->getArgOperand(1), intrinsic->getArgOperand(0)->getType()});
+          }
+        }
+    const llvm::DataLayout& layout = module.getDataLayout();
+    for (const Access& access : accesses) {
+      llvm::IRBuilder<> b(access.at);
+      auto* type = llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getInt64Ty()}, false);
+      llvm::Value* callee =
+          b.CreateIntToPtr(b.getInt64(reinterpret_cast<uint64_t>(&record)), b.getPtrTy());
+      b.CreateCall(
+          type, callee,
+          {access.pointer, b.getInt64(layout.getTypeStoreSize(access.type).getFixedValue())});
+    }
+  }
+
+  Target target_;
+  static inline std::vector<Span> spans_;
+  static inline const std::byte* arena_ = nullptr;
+  static inline int64_t arena_bytes_ = 0;
+};
+
+// A vector that an operand's end divides may reach over it, by less than its length.
+TEST(Turns, NoAddressIsOutsideOfTheOperands) {
+  std::vector<Target> targets{avx2_target()};
+  if (host_target().avx512) targets.push_back(host_target());
+  for (const Target& target : targets) {
+    Watched watched(target);
+    const int64_t vector = target.vector_bytes;
+    EXPECT_LT(watched.farthest(concatenate(float32, 3, 1000, 2000)), vector);
+    EXPECT_LT(watched.farthest(concatenate(float32, 3, 9, 40)),
+              vector);  // rows too short to divide
+    EXPECT_LT(watched.farthest(concatenate(float64, 3, 1000, 1)), vector);
+    EXPECT_LT(watched.farthest(concatenate(complex64, 3, 1000, 2000)), 2 * vector);
+    EXPECT_LT(watched.farthest(concatenate_flat(2000, 3000)), vector);
+    EXPECT_LT(watched.farthest(reflect(float32, 2, 300, 1000)), vector);
+    EXPECT_LT(watched.farthest(padded_sum(3, 1000, 1000)), vector);
+    for (int32_t row : {0, 100, 498})
+      EXPECT_LT(watched.farthest(update_slice(500, 256, 2, 32), {row, 224}), vector);
+    EXPECT_LT(watched.farthest(update_slice(500, 40, 2, 10), {498, 30}), vector);
+  }
+}
+
+}  // namespace
+}  // namespace tessera::codegen::test::turns_test

@@ -26,11 +26,11 @@ bool is_code(const Schedule& s) {
         (slot.kind == Slot::Kind::kConstant && slot.literal.bytes() > kConstantBytes))
       return false;
   const auto is_code_step = Overloaded{
-      [](const KernelStep&) { return true; },       [](const InstanceTableStep&) { return true; },
-      [](const ViewStep&) { return true; },         [](const LoopStep&) { return true; },
-      [](const BranchStep&) { return true; },       [](const DotStep&) { return false; },
-      [](const ConvolutionStep&) { return false; }, [](const CollectiveStep&) { return false; },
-      [](const CallStep&) { return false; },
+      [](const KernelStep&) { return true; },      [](const InstanceTableStep&) { return true; },
+      [](const ViewStep&) { return true; },        [](const UpdateStep&) { return true; },
+      [](const LoopStep&) { return true; },        [](const BranchStep&) { return true; },
+      [](const DotStep&) { return false; },        [](const ConvolutionStep&) { return false; },
+      [](const CollectiveStep&) { return false; }, [](const CallStep&) { return false; },
   };
   return std::all_of(s.steps.begin(), s.steps.end(),
                      [&](const Step& step) { return std::visit(is_code_step, step); });
@@ -63,7 +63,7 @@ void append(std::string& out, const LoopStep& loop) {
   append(out, *loop.body);
 }
 
-void append(std::string& out, const Step& step) {
+void append(std::string& out, const Step& step, const Schedule& around) {
   std::visit(Overloaded{
                  [&](const KernelStep& k) {
                    fmt::format_to(std::back_inserter(out), "kernel {}\n",
@@ -79,6 +79,13 @@ void append(std::string& out, const Step& step) {
                  [&](const InstanceTableStep& t) {
                    append_numbers(out, "table", {t.out});
                    append_bytes(out, t.values.at(0));
+                 },
+                 [&](const UpdateStep& u) {
+                   append_numbers(out, "update", {u.in, u.update, u.out});
+                   append_numbers(out, "starts", u.starts);
+                   fmt::format_to(std::back_inserter(out), "{} {}\n",
+                                  around.slots[static_cast<size_t>(u.out)].shape,
+                                  around.slots[static_cast<size_t>(u.update)].shape);
                  },
                  [&](const LoopStep& l) { append(out, l); },
                  [&](const BranchStep& b) {
@@ -103,7 +110,113 @@ void append(std::string& out, const Schedule& s) {
   }
   append_numbers(out, "inputs", s.inputs);
   append_numbers(out, "outputs", s.outputs);
-  for (const Step& step : s.steps) append(out, step);
+  for (const Step& step : s.steps) append(out, step, s);
+}
+
+// ---- what lies where ----
+
+// Of each slot of a schedule, the slot whose memory it has: that which it is a view of, or which it
+// is an update of where nothing reads that one afterwards. `overwritten`: of the inputs, those that
+// something updates.
+struct Homes {
+  std::vector<size_t> home;
+  std::vector<bool> overwritten;
+};
+
+std::vector<bool> carries_in_place(const LoopStep& loop);
+
+std::vector<std::pair<int, int>> pairs_in_place(const Step& step) {
+  if (const auto* u = std::get_if<UpdateStep>(&step)) return {{u->in, u->out}};
+  std::vector<std::pair<int, int>> out;
+  if (const auto* loop = std::get_if<LoopStep>(&step)) {
+    const std::vector<bool> carries = carries_in_place(*loop);
+    for (size_t c = 0; c < carries.size(); ++c)
+      if (carries[c]) out.emplace_back(loop->in[c], loop->out[c]);
+  }
+  return out;
+}
+
+// All that the step reads, each as often as it does.
+std::vector<int> reads_of(const Step& step) {
+  const auto* loop = std::get_if<LoopStep>(&step);
+  const auto* update = std::get_if<UpdateStep>(&step);
+  if (!loop && !update) return step_slots(step).reads;
+  std::vector<int> out = loop ? loop->in : std::vector<int>{update->in, update->update};
+  const auto add = [&](const std::vector<int>& more) {
+    out.insert(out.end(), more.begin(), more.end());
+  };
+  if (update) add(update->starts);
+  if (loop) add(loop->consts), add(loop->xs);
+  return out;
+}
+
+// `writable`: the inputs that may be updated.
+Homes find_homes(const Schedule& s, const std::vector<bool>& writable) {
+  Homes out{std::vector<size_t>(s.slots.size()), std::vector<bool>(s.inputs.size(), false)};
+  std::vector<size_t>& home = out.home;
+  for (size_t i = 0; i < home.size(); ++i) home[i] = i;
+  std::vector<int> last_read(home.size(), -1);
+  for (size_t i = 0; i < s.steps.size(); ++i)
+    for (int v : step_slots(s.steps[i]).reads)
+      last_read[static_cast<size_t>(v)] = static_cast<int>(i);
+  for (int v : s.outputs) last_read[static_cast<size_t>(v)] = static_cast<int>(s.steps.size());
+  // Of homes: the last read of any slot that has the memory, and whether it may be updated.
+  std::vector<int> last = last_read;
+  std::vector<bool> may_change(home.size(), false);
+  for (const Step& step : s.steps)
+    if (!std::holds_alternative<InstanceTableStep>(step))
+      for (int v : step_slots(step).writes) may_change[static_cast<size_t>(v)] = true;
+  for (size_t k = 0; k < s.inputs.size(); ++k)
+    may_change[static_cast<size_t>(s.inputs[k])] = writable[k];
+  const auto join = [&](int slot, size_t to) {
+    home[static_cast<size_t>(slot)] = to;
+    last[to] = std::max(last[to], last_read[static_cast<size_t>(slot)]);
+  };
+  for (size_t i = 0; i < s.steps.size(); ++i) {
+    if (const auto* v = std::get_if<ViewStep>(&s.steps[i]))
+      join(v->out, home[static_cast<size_t>(v->in)]);
+    for (const auto& [in, to] : pairs_in_place(s.steps[i])) {
+      const size_t from = home[static_cast<size_t>(in)];
+      const std::vector<int> reads = reads_of(s.steps[i]);
+      const auto uses = std::count_if(reads.begin(), reads.end(),
+                                      [&](int v) { return home[static_cast<size_t>(v)] == from; });
+      if (!may_change[from] || last[from] > static_cast<int>(i) || uses != 1) continue;
+      join(to, from);
+      const auto input = std::find(s.inputs.begin(), s.inputs.end(), static_cast<int>(from));
+      if (input != s.inputs.end())
+        out.overwritten[static_cast<size_t>(input - s.inputs.begin())] = true;
+    }
+  }
+  return out;
+}
+
+// Inputs of the body that are carries, of which `carries` says which.
+std::vector<bool> carried_inputs(const LoopStep& loop, const std::vector<bool>& carries) {
+  std::vector<bool> out(loop.body->inputs.size(), false);
+  std::copy(carries.begin(), carries.end(),
+            out.begin() + static_cast<ptrdiff_t>(loop.consts.size()));
+  return out;
+}
+
+// A carry that the body overwrites has to end where it was, for the next trip reads it there.
+std::vector<bool> carries_in_place(const LoopStep& loop) {
+  const Schedule& body = *loop.body;
+  std::vector<bool> may(loop.in.size(), true);
+  while (true) {
+    const Homes homes = find_homes(body, carried_inputs(loop, may));
+    std::vector<bool> out(loop.in.size(), false);
+    bool holds = true;
+    for (size_t c = 0; c < out.size(); ++c) {
+      const size_t input = loop.consts.size() + c;
+      if (!homes.overwritten[input]) continue;
+      out[c] = homes.home[static_cast<size_t>(body.outputs[c])] ==
+               static_cast<size_t>(body.inputs[input]);
+      if (out[c]) continue;
+      may[c] = false;
+      holds = false;
+    }
+    if (holds) return out;
+  }
 }
 
 // ---- code ----
@@ -133,8 +246,18 @@ class RoutineEmitter {
     return b_.CreateGEP(b_.getInt8Ty(), base, b_.CreateMul(row, i64(bytes)));
   }
 
-  void emit(const Schedule& s, const Places& inputs, const Places& outputs);
+  // `writable`: the inputs that may be updated where they are; empty: none.
+  void emit(const Schedule& s, const Places& inputs, const Places& outputs,
+            std::vector<bool> writable = {});
   void emit(const KernelStep& step, const Places& at);
+  void emit(const UpdateStep& step, const Schedule& s, const Places& at);
+  Value* clamped_start(DType dtype, Value* pointer, int64_t largest);
+  // The box's dimensions from `dim` on, outside of runs of contiguous bytes.
+  struct Rows {
+    Dims extents, to_strides, from_strides;  // in bytes
+    int64_t run = 0;
+  };
+  void copy_rows(const Rows& rows, size_t dim, Value* to, Value* from);
   void emit(const LoopStep& loop, const Schedule& around, const Places& at);
   void emit(const BranchStep& step, const Schedule& around, const Places& at);
 
@@ -144,6 +267,7 @@ class RoutineEmitter {
   //   trip     0       1        2
   //   reads    start   first    second
   //   writes   first   second   first
+  // One that the body updates in place has its final place alone.
   struct Carry {
     Place start, end;
     int64_t bytes = 0;
@@ -152,7 +276,8 @@ class RoutineEmitter {
     llvm::PHINode *reads = nullptr, *writes = nullptr, *spare = nullptr;
     bool is_large() const { return first.pointer != nullptr; }
   };
-  std::vector<Carry> place_carries(const LoopStep& loop, const Schedule& around, const Places& at);
+  std::vector<Carry> place_carries(const LoopStep& loop, const std::vector<bool>& in_place,
+                                   const Schedule& around, const Places& at);
   void open_carry(Carry& carry, BasicBlock* before);
   void turn_carry(Carry& carry, BasicBlock* last);
   void close_carry(const Carry& carry);
@@ -231,17 +356,15 @@ void RoutineEmitter::copy(Place to, Place from, int64_t bytes) {
                   static_cast<uint64_t>(whole ? padded_bytes(bytes) : bytes));
 }
 
-void RoutineEmitter::emit(const Schedule& s, const Places& inputs, const Places& outputs) {
+void RoutineEmitter::emit(const Schedule& s, const Places& inputs, const Places& outputs,
+                          std::vector<bool> writable) {
   Places at(s.slots.size());
   for (size_t i = 0; i < inputs.size(); ++i) at[static_cast<size_t>(s.inputs[i])] = inputs[i];
   for (size_t i = 0; i < s.slots.size(); ++i)
     if (s.slots[i].kind == Slot::Kind::kConstant) at[i] = constant(s.slots[i].literal);
-  // A view is the slot that it is a view of.
-  std::vector<size_t> root(s.slots.size());
-  for (size_t i = 0; i < root.size(); ++i) root[i] = i;
+  writable.resize(s.inputs.size(), false);
+  const std::vector<size_t> root = find_homes(s, writable).home;
   for (const Step& step : s.steps) {
-    if (const auto* v = std::get_if<ViewStep>(&step))
-      root[static_cast<size_t>(v->out)] = root[static_cast<size_t>(v->in)];
     if (const auto* t = std::get_if<InstanceTableStep>(&step))
       at[static_cast<size_t>(t->out)] = constant(t->values.at(0));
   }
@@ -258,6 +381,7 @@ void RoutineEmitter::emit(const Schedule& s, const Places& inputs, const Places&
   for (size_t i = 0; i < root.size(); ++i) at[i] = at[root[i]];
   for (const Step& step : s.steps) {
     if (const auto* k = std::get_if<KernelStep>(&step)) emit(*k, at);
+    if (const auto* u = std::get_if<UpdateStep>(&step)) emit(*u, s, at);
     if (const auto* l = std::get_if<LoopStep>(&step)) emit(*l, s, at);
     if (const auto* b = std::get_if<BranchStep>(&step)) emit(*b, s, at);
   }
@@ -292,7 +416,70 @@ void RoutineEmitter::emit(const KernelStep& step, const Places& at) {
   b_.SetInsertPoint(ir.builder.GetInsertBlock());
 }
 
+// An integer scalar, moved into [0, largest].
+Value* RoutineEmitter::clamped_start(DType dtype, Value* pointer, int64_t largest) {
+  Value* start = b_.CreateLoad(b_.getIntNTy(static_cast<unsigned>(8 * itemsize(dtype))), pointer);
+  if (!is_signed(dtype)) {
+    start = b_.CreateZExt(start, b_.getInt64Ty());
+    return b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, start, i64(largest));
+  }
+  start = b_.CreateSExt(start, b_.getInt64Ty());
+  start = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, start, i64(0));
+  return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, start, i64(largest));
+}
+
+void RoutineEmitter::copy_rows(const Rows& rows, size_t dim, Value* to, Value* from) {
+  if (dim == rows.extents.size()) {
+    b_.CreateMemCpy(to, llvm::Align(1), from, llvm::Align(1), static_cast<uint64_t>(rows.run));
+    return;
+  }
+  BasicBlock *before = b_.GetInsertBlock(), *row = new_block("row"), *after = new_block("rows");
+  b_.CreateBr(row);
+  b_.SetInsertPoint(row);
+  llvm::PHINode* i = b_.CreatePHI(b_.getInt64Ty(), 2);
+  i->addIncoming(i64(0), before);
+  copy_rows(rows, dim + 1, row_of(to, i, rows.to_strides[dim]),
+            row_of(from, i, rows.from_strides[dim]));
+  Value* next = b_.CreateAdd(i, i64(1));
+  i->addIncoming(next, b_.GetInsertBlock());
+  b_.CreateCondBr(b_.CreateICmpSLT(next, i64(rows.extents[dim])), row, after);
+  b_.SetInsertPoint(after);
+}
+
+void RoutineEmitter::emit(const UpdateStep& step, const Schedule& s, const Places& at) {
+  const Slot &whole = s.slots[static_cast<size_t>(step.out)],
+             &part = s.slots[static_cast<size_t>(step.update)];
+  const Place out = at[static_cast<size_t>(step.out)];
+  copy(out, at[static_cast<size_t>(step.in)], whole.bytes());
+  if (part.shape.elements() == 0) return;
+  const int64_t item = itemsize(whole.dtype);
+  const Dims to = row_major_strides(whole.shape), from = row_major_strides(part.shape);
+  Value* box = out.pointer;
+  for (size_t d = 0; d < step.starts.size(); ++d) {
+    const int64_t largest = whole.shape[d] - part.shape[d];
+    if (largest == 0) continue;
+    const auto start = static_cast<size_t>(step.starts[d]);
+    box =
+        row_of(box, clamped_start(s.slots[start].dtype, at[start].pointer, largest), to[d] * item);
+  }
+  Rows rows{.run = item};
+  size_t d = step.starts.size();
+  // The last dimensions up to the first one of which the box is a part are contiguous.
+  for (bool contiguous = true; contiguous && d > 0; --d) {
+    rows.run *= part.shape[d - 1];
+    contiguous = part.shape[d - 1] == whole.shape[d - 1];
+  }
+  for (size_t k = 0; k < d; ++k) {
+    if (part.shape[k] == 1) continue;
+    rows.extents.push_back(part.shape[k]);
+    rows.to_strides.push_back(to[k] * item);
+    rows.from_strides.push_back(from[k] * item);
+  }
+  copy_rows(rows, 0, box, at[static_cast<size_t>(step.update)].pointer);
+}
+
 std::vector<RoutineEmitter::Carry> RoutineEmitter::place_carries(const LoopStep& loop,
+                                                                 const std::vector<bool>& in_place,
                                                                  const Schedule& around,
                                                                  const Places& at) {
   std::vector<Carry> carries(loop.in.size());
@@ -302,7 +489,11 @@ std::vector<RoutineEmitter::Carry> RoutineEmitter::place_carries(const LoopStep&
     carry.start = at[static_cast<size_t>(loop.in[i])];
     carry.end = at[static_cast<size_t>(loop.out[i])];
     carry.bytes = around.slots[static_cast<size_t>(loop.out[i])].bytes();
-    if (carry.bytes <= kStackBytes) {
+    if (in_place[i]) {
+      // The caller of the function did so for the loop that it is.
+      if (&loop != routine_.loop) copy(carry.end, carry.start, carry.bytes);
+      carry.now = carry.next = carry.end;
+    } else if (carry.bytes <= kStackBytes) {
       carry.now = local(carry.bytes);
       carry.next = local(carry.bytes);
       copy(carry.now, carry.start, carry.bytes);
@@ -368,7 +559,8 @@ void RoutineEmitter::add_slices(const LoopStep& loop, const std::vector<int>& sl
 }
 
 void RoutineEmitter::emit(const LoopStep& loop, const Schedule& around, const Places& at) {
-  std::vector<Carry> carries = place_carries(loop, around, at);
+  const std::vector<bool> in_place = carries_in_place(loop);
+  std::vector<Carry> carries = place_carries(loop, in_place, around, at);
   BasicBlock *before = b_.GetInsertBlock(), *header = new_block("trip"), *body = new_block("body"),
              *exit = new_block("end");
   b_.CreateBr(header);
@@ -387,7 +579,7 @@ void RoutineEmitter::emit(const LoopStep& loop, const Schedule& around, const Pl
   b_.SetInsertPoint(body);
   add_slices(loop, loop.xs, trip, around, at, inputs);
   add_slices(loop, loop.ys, trip, around, at, outputs);
-  emit(*loop.body, inputs, outputs);
+  emit(*loop.body, inputs, outputs, carried_inputs(loop, in_place));
   for (const Carry& carry : carries)
     if (!carry.is_large()) copy(carry.now, carry.next, carry.bytes);
   BasicBlock* last = b_.GetInsertBlock();
@@ -427,6 +619,8 @@ void RoutineEmitter::emit(const BranchStep& step, const Schedule& around, const 
 }
 
 }  // namespace
+
+std::vector<bool> routine_carries_in_place(const LoopStep& loop) { return carries_in_place(loop); }
 
 bool can_be_routine(const Routine& routine) {
   for (int slot : routine_slots(*routine.loop))
@@ -502,6 +696,26 @@ void emit_routine(const Routine& routine, const Target& target, llvm::Module& mo
   for (size_t i = 0; i < count; ++i)
     args.push_back(
         b.CreateLoad(pointer, b.CreateConstInBoundsGEP1_64(pointer, outer->getArg(0), i)));
+  // Here, where it is not said that arguments do not overlap: the loop does not read such a carry's
+  // start, which may be the place that it updates.
+  const std::vector<int> slots = routine_slots(*routine.loop);
+  const std::vector<bool> in_place = carries_in_place(*routine.loop);
+  const auto arg = [&](int slot) {
+    return args[static_cast<size_t>(std::find(slots.begin(), slots.end(), slot) - slots.begin())];
+  };
+  for (size_t c = 0; c < in_place.size(); ++c) {
+    if (!in_place[c]) continue;
+    Value *from = arg(routine.loop->in[c]), *to = arg(routine.loop->out[c]);
+    auto* start = llvm::BasicBlock::Create(context, "start", outer);
+    auto* ready = llvm::BasicBlock::Create(context, "ready", outer);
+    b.CreateCondBr(b.CreateICmpEQ(from, to), ready, start);
+    b.SetInsertPoint(start);
+    b.CreateMemCpy(to, llvm::Align(1), from, llvm::Align(1),
+                   static_cast<uint64_t>(
+                       routine.around->slots[static_cast<size_t>(routine.loop->out[c])].bytes()));
+    b.CreateBr(ready);
+    b.SetInsertPoint(ready);
+  }
   b.CreateCall(inner, args);
   b.CreateRetVoid();
 }

@@ -79,6 +79,10 @@ int64_t bytes_of_steps(const Schedule& schedule) {
           [&](const CallStep& call, const Schedule& s) {
             return bytes(s, call.in) + bytes(s, call.out);
           },
+          // The elements that it writes, which is all where its operand is read again.
+          [&](const UpdateStep& update, const Schedule& s) {
+            return 2 * bytes(s, std::array{update.update});
+          },
           [](const InstanceTableStep&, const Schedule&) { return int64_t{0}; },
           [](const ViewStep&, const Schedule&) { return int64_t{0}; },
       });

@@ -80,6 +80,9 @@ class Predictor {
   double operator()(const CallStep& call, const Schedule& s) const {
     return costs_.step_seconds + to_move(bytes(s, call.in) + bytes(s, call.out));
   }
+  double operator()(const UpdateStep& update, const Schedule& s) const {
+    return costs_.step_seconds + to_move(2 * bytes(s, {update.update}));
+  }
   double operator()(const CollectiveStep&, const Schedule&) const { return 0; }
   double operator()(const InstanceTableStep&, const Schedule&) const { return 0; }
   double operator()(const ViewStep&, const Schedule&) const { return 0; }

@@ -6,6 +6,7 @@
 #include "tessera/fusion/emit_kernel.h"
 #include "tessera/fusion/graph.h"
 #include "tessera/fusion/plan.h"
+#include "tessera/fusion/updates.h"
 #include "tessera/fusion/vector_product.h"
 
 namespace tessera::fusion {
@@ -80,8 +81,18 @@ Step Scheduler::stored_step(const Group& group) {
     case OpKind::kCollective:
       return collective_step(op, in, out[0]);
     case OpKind::kCall:
-      return CallStep{
-          .name = std::string(op.op->def->name), .in = in, .out = out, .fn = op.call, .axes = axes};
+      return CallStep{.name = std::string(op.op->def->name),
+                      .in = in,
+                      .out = out,
+                      .fn = op.call,
+                      .axes = axes,
+                      .updates = is_update(op)};
+    case OpKind::kUpdate:
+      return UpdateStep{.in = in[0],
+                        .update = in[1],
+                        .out = out[0],
+                        .starts = {in.begin() + 2, in.end()},
+                        .axes = axes};
     case OpKind::kAxisIndex:
       return axis_index_step(op, g_.mesh, axes, out[0]);
     case OpKind::kControl:
@@ -147,6 +158,7 @@ std::shared_ptr<const Schedule> fuse_region(const Region& region, const Mesh& me
 Schedule fuse(const Function& local, const Mesh& mesh, const FuseOptions& options) {
   Graph graph = build_graph(local, mesh, options.input_axes);
   absorb_into_dots(graph, !options.reproducible);
+  find_updates(graph);
   for (GraphOp& op : graph.ops)
     if (op.kind == OpKind::kControl)
       for (Region& region : op.control->regions)

@@ -27,6 +27,7 @@ enum class OpKind : uint8_t {
   kCollective,
   kAxisIndex,
   kCall,     // `call` computes all results
+  kUpdate,   // a dynamic_update_slice that writes the update alone where its operand is (updates.h)
   kControl,  // a loop or a branch
 };
 

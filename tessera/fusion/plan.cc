@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <optional>
 #include <queue>
+#include <utility>
 
 #include "tessera/base/contains.h"
 #include "tessera/fusion/domain.h"
 #include "tessera/fusion/reachability.h"
 #include "tessera/fusion/recompute.h"
 #include "tessera/fusion/reductions.h"
+#include "tessera/fusion/updates.h"
 
 namespace tessera::fusion {
 namespace {
@@ -90,6 +92,9 @@ class Planner {
     return true;
   }
   void store_results(int i, int group, const Access& access);
+  using Successors = std::vector<boost::container::small_vector<int, 4>>;
+  void add_readers(int v, std::vector<int>& out) const;
+  std::vector<std::pair<int, int>> readers_first(const Successors& next) const;
   void sort_groups();
 
   const Graph& g_;
@@ -443,6 +448,51 @@ void Planner::place_reduction(int i, Demands& demands) {
   join(group, access);
 }
 
+// The groups that read v or a view of it.
+void Planner::add_readers(int v, std::vector<int>& out) const {
+  for (int user : g_.values[v].users) {
+    for (const Placement& at : plan_.placements[user]) out.push_back(at.group);
+    const GraphOp& op = g_.ops[user];
+    if (op.kind == OpKind::kReshape && plan_.stored[op.results[0]]) add_readers(op.results[0], out);
+  }
+}
+
+// Pairs of groups that need not wait for each other: the first reads what the second updates, and is
+// to run before it, for then the update need not keep what it overwrites.
+std::vector<std::pair<int, int>> Planner::readers_first(const Successors& next) const {
+  std::vector<std::pair<int, int>> out;
+  Successors all;
+  for (int i = 0; i < static_cast<int>(g_.ops.size()); ++i) {
+    if (!is_update(g_.ops[i]) || plan_.placements[i].empty()) continue;
+    const int update = plan_.placements[i][0].group;
+    int v = g_.ops[i].operands[0];
+    while (g_.values[v].op >= 0 && g_.ops[g_.values[v].op].kind == OpKind::kReshape &&
+           plan_.stored[v])
+      v = g_.ops[g_.values[v].op].operands[0];
+    std::vector<int> readers;
+    add_readers(v, readers);
+    std::sort(readers.begin(), readers.end());
+    readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
+    std::erase(readers, update);
+    if (readers.empty()) continue;
+    if (all.empty()) all = next;
+    std::vector<char> after(all.size(), 0);
+    std::vector<int> open = {update};
+    while (!open.empty()) {
+      const int k = open.back();
+      open.pop_back();
+      if (std::exchange(after[k], 1)) continue;
+      open.insert(open.end(), all[k].begin(), all[k].end());
+    }
+    for (int reader : readers) {
+      if (after[reader]) continue;
+      all[reader].push_back(update);
+      out.emplace_back(reader, update);
+    }
+  }
+  return out;
+}
+
 void Planner::sort_groups() {
   const int n = static_cast<int>(plan_.groups.size());
   std::vector<boost::container::small_vector<int, 2>> makers(g_.values.size());
@@ -454,7 +504,7 @@ void Planner::sort_groups() {
       for (int v : g_.ops[group.op].results) makers[v].push_back(k);
     }
   }
-  std::vector<boost::container::small_vector<int, 4>> next(n);
+  Successors next(n);
   std::vector<int> waiting(n, 0);
   for (int k = 0; k < n; ++k) {
     for (int i : plan_.groups[k].ops) {
@@ -466,6 +516,10 @@ void Planner::sort_groups() {
         }
       }
     }
+  }
+  for (const auto& [reader, update] : readers_first(next)) {
+    next[reader].push_back(update);
+    ++waiting[update];
   }
   std::priority_queue<std::pair<int, int>, std::vector<std::pair<int, int>>, std::greater<>> ready;
   for (int k = 0; k < n; ++k)

@@ -41,6 +41,11 @@ StepSlots slots_of(const CollectiveStep& c) {
 StepSlots slots_of(const InstanceTableStep& t) { return {{}, {t.out}}; }
 StepSlots slots_of(const ViewStep& v) { return {{v.in}, {v.out}}; }
 StepSlots slots_of(const CallStep& c) { return {c.in, c.out}; }
+StepSlots slots_of(const UpdateStep& u) {
+  StepSlots out{{u.in, u.update}, {u.out}};
+  out.reads.insert(out.reads.end(), u.starts.begin(), u.starts.end());
+  return out;
+}
 StepSlots slots_of(const LoopStep& l) {
   StepSlots out{l.in, l.out};
   for (const auto* list : {&l.consts, &l.xs})
@@ -151,6 +156,10 @@ std::string step_text(const Schedule& s, const Step& step) {
           [&](const CallStep& c) {
             return fmt::format("{} = call {}({}) over {}\n", slots_text(c.out), c.name,
                                slots_text(c.in), axes_text(mesh, c.axes));
+          },
+          [&](const UpdateStep& u) {
+            return fmt::format("%{} = update(%{}, %{}) at ({}) over {}\n", u.out, u.in, u.update,
+                               slots_text(u.starts), axes_text(mesh, u.axes));
           },
           [&](const LoopStep& l) {
             std::string out = fmt::format("{} = loop({})", slots_text(l.out), slots_text(l.in));
@@ -309,6 +318,31 @@ struct Verifier {
     for (int i : c.in) TESSERA_CHECK(subset(slot(i).axes, c.axes), "step {}: %{}", at, i);
     for (int i : c.out) TESSERA_CHECK(same_axes(slot(i).axes, c.axes), "step {}: %{}", at, i);
     TESSERA_CHECK(static_cast<bool>(c.fn), "step {}: call {} without a function", at, c.name);
+    if (c.updates)
+      TESSERA_CHECK(!c.in.empty() && c.out.size() == 1 &&
+                        slot(c.in[0]).dtype == slot(c.out[0]).dtype &&
+                        slot(c.in[0]).bytes() == slot(c.out[0]).bytes(),
+                    "step {}: call {} updates no operand", at, c.name);
+  }
+  void check(const UpdateStep& u) const {
+    axes(u.axes);
+    const Slot &in = slot(u.in), &update = slot(u.update), &out = slot(u.out);
+    TESSERA_CHECK(in.dtype == out.dtype && update.dtype == out.dtype && in.shape == out.shape,
+                  "step {}: an update of {}{} by {}{} is {}{}", at, in.dtype, in.shape,
+                  update.dtype, update.shape, out.dtype, out.shape);
+    TESSERA_CHECK(update.shape.size() == out.shape.size() && u.starts.size() == out.shape.size(),
+                  "step {}: an update of rank {} with {} starts for rank {}", at,
+                  update.shape.size(), u.starts.size(), out.shape.size());
+    for (size_t d = 0; d < out.shape.size(); ++d) {
+      TESSERA_CHECK(update.shape[d] <= out.shape[d], "step {}: an update larger than its operand",
+                    at);
+      const Slot& start = slot(u.starts[d]);
+      TESSERA_CHECK(is_integer(start.dtype) && start.shape.elements() == 1, "step {}: start %{}",
+                    at, u.starts[d]);
+      within({u.starts[d]}, u.axes);
+    }
+    within({u.in, u.update}, u.axes);
+    TESSERA_CHECK(same_axes(out.axes, u.axes), "step {}: axes of the result", at);
   }
   // Slots of this schedule as the inputs or outputs of a nested one, from `first` on; `slices`:
   // what the nested one sees is one row.
@@ -392,6 +426,13 @@ struct Verifier {
 };
 
 }  // namespace
+
+std::optional<std::pair<int, int>> updated_slots(const Step& step) {
+  if (const auto* update = std::get_if<UpdateStep>(&step)) return {{update->in, update->out}};
+  const auto* call = std::get_if<CallStep>(&step);
+  if (call && call->updates) return {{call->in[0], call->out[0]}};
+  return std::nullopt;
+}
 
 StepSlots step_slots(const Step& step) {
   StepSlots out = std::visit([](const auto& s) { return slots_of(s); }, step);

@@ -10,6 +10,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -114,6 +115,17 @@ struct CallStep {
   std::vector<int> in, out;
   HostCall fn;
   AxisList axes;
+  // out[0] is in[0] but for some elements: where both are the same memory, fn writes these alone.
+  bool updates = false;
+};
+
+// out = in but for a box, which holds `update`; where both are the same memory, the box alone is
+// written. Each dimension has an integer scalar among `starts`, where the box begins once it is
+// moved so that it fits, as dynamic_update_slice says. Runs once a coordinate of `axes`.
+struct UpdateStep {
+  int in = -1, update = -1, out = -1;
+  std::vector<int> starts;
+  AxisList axes;
 };
 
 struct Schedule;
@@ -140,7 +152,7 @@ struct BranchStep {
 };
 
 using Step = std::variant<KernelStep, DotStep, ConvolutionStep, CollectiveStep, InstanceTableStep,
-                          ViewStep, CallStep, LoopStep, BranchStep>;
+                          ViewStep, CallStep, UpdateStep, LoopStep, BranchStep>;
 
 class Locality;
 
@@ -164,6 +176,9 @@ struct StepSlots {
   std::vector<int> reads, writes;
 };
 StepSlots step_slots(const Step& step);
+// Returns the slots (in, out) of a step that leaves most of its operand as it is, and writes the
+// rest alone where both are the same memory; loops are not among these steps.
+std::optional<std::pair<int, int>> updated_slots(const Step& step);
 // Number of coordinates along `axes`.
 int64_t axes_size(const Mesh& mesh, const AxisList& axes);
 // For each coordinate along `from`, the instance number of a slot that varies over `to`. Axes of

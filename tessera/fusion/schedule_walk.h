@@ -37,6 +37,7 @@ void for_each_nested(const Step& step, const F& f, Branches which = Branches::kA
                  [](const InstanceTableStep&) {},
                  [](const ViewStep&) {},
                  [](const CallStep&) {},
+                 [](const UpdateStep&) {},
              },
              step);
 }
@@ -62,6 +63,7 @@ void replace_nested(Step& step, const F& f) {
                  [](InstanceTableStep&) {},
                  [](ViewStep&) {},
                  [](CallStep&) {},
+                 [](UpdateStep&) {},
              },
              step);
 }

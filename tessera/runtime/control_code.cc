@@ -59,19 +59,23 @@ std::vector<Passed> pass(const Schedule& outer, const std::vector<int>& slots,
   return out;
 }
 
+void add_copies(const Passed& like, const SlotRef& from, const SlotRef& to,
+                std::vector<RegionCopy>& out) {
+  for (int64_t k = 0; k < like.instances; ++k)
+    if (from.at(k) != to.at(k))
+      out.push_back({make_copy_pattern({like.bytes}, {1}, {1}, 1), to.at(k), from.at(k)});
+}
+
 void copy_slots(const std::vector<Passed>& like, std::span<const SlotRef> from,
                 std::span<const SlotRef> to) {
   std::vector<RegionCopy> copies;
-  for (size_t i = 0; i < like.size(); ++i)
-    for (int64_t k = 0; k < like[i].instances; ++k)
-      if (from[i].at(k) != to[i].at(k))
-        copies.push_back(
-            {make_copy_pattern({like[i].bytes}, {1}, {1}, 1), to[i].at(k), from[i].at(k)});
+  for (size_t i = 0; i < like.size(); ++i) add_copies(like[i], from[i], to[i], copies);
   run_copies(copies);
 }
 
 // The carry alternates between the out slots and a second copy in the workspace; the first trip
-// reads the in slots where these lie as the body wants them. Body and condition are bound once for
+// reads the in slots where these lie as the body wants them. Carries that the body updates in place
+// have the out slots alone, where they are copied before the first trip unless they start there. Body and condition are bound once for
 // each of the places the carry is read from, so a trip only moves the slices and runs the steps.
 class LoopCode final : public StepCode {
  public:
@@ -132,8 +136,14 @@ class LoopCode final : public StepCode {
           ys(code.ys_, slots),
           cond_consts(code.cond_consts_, slots),
           result(workspace + code.memory_.result) {
-      for (size_t i = 0; i < code.out_.size(); ++i)
+      std::vector<RegionCopy> starts;
+      for (size_t i = 0; i < code.out_.size(); ++i) {
         second.push_back({workspace + code.memory_.carry[i], code.out_[i].bytes, nullptr});
+        if (!code.memory_.in_place[i]) continue;
+        add_copies(code.in_[i], in.refs[i], out.refs[i], starts);
+        in.refs[i] = second[i] = out.refs[i];
+      }
+      if (!starts.empty()) run_copies(starts);
     }
   };
 

@@ -33,6 +33,7 @@ std::string name_of(const Step& step, const Schedule& s) {
           [&](const ConvolutionStep& c) { return "convolution " + shape(c.out); },
           [&](const CollectiveStep& c) { return c.what; },
           [&](const CallStep& c) { return c.name; },
+          [&](const UpdateStep& u) { return "update " + shape(u.update) + " of " + shape(u.out); },
           [&](const LoopStep&) { return std::string("loop"); },
           [&](const BranchStep&) { return std::string("branch"); },
           [&](const InstanceTableStep&) { return std::string("table"); },
@@ -134,6 +135,9 @@ class ExecutableBuilder {
   }
   std::unique_ptr<StepCode> make(const CallStep& c, const Schedule& s, StepMemory&) {
     return make_call_code(c, s);
+  }
+  std::unique_ptr<StepCode> make(const UpdateStep& u, const Schedule& s, StepMemory&) {
+    return make_update_code(u, s);
   }
   std::unique_ptr<StepCode> make(const LoopStep& l, const Schedule& s, StepMemory& memory) {
     if (memory.is_routine) return make_routine_code(l, routines_.at(&l));

@@ -12,9 +12,8 @@ namespace {
 
 int64_t aligned(int64_t bytes) { return ceil_div(bytes, 64) * 64; }
 
-std::unique_ptr<MemoryPlan> nested_plan(const Schedule& s,
-                                        const std::vector<bool>& scattered = {}) {
-  return std::make_unique<MemoryPlan>(plan_memory(s, scattered));
+std::unique_ptr<MemoryPlan> nested_plan(const Schedule& s, StorageContext context = {}) {
+  return std::make_unique<MemoryPlan>(plan_memory(s, std::move(context)));
 }
 
 StepMemory memory_of(const LoopStep& l, const Schedule& s) {
@@ -22,13 +21,19 @@ StepMemory memory_of(const LoopStep& l, const Schedule& s) {
   if (runs_as_routine(l, s)) {
     out.is_routine = true;
     out.workspace = codegen::routine_workspace({&l, &s});
+    out.carries_in_place = codegen::routine_carries_in_place(l);
     return out;
   }
   constexpr int64_t kResultBytes = 64;
   // Slices of what is scanned are never one after the other.
-  std::vector<bool> scattered(l.body->inputs.size(), false);
-  std::fill(scattered.end() - static_cast<ptrdiff_t>(l.xs.size()), scattered.end(), true);
-  out.nested.push_back(nested_plan(*l.body, scattered));
+  StorageContext context{.scattered = std::vector<bool>(l.body->inputs.size(), false),
+                         .first_carry = l.consts.size(),
+                         .carries = l.in.size()};
+  std::fill(context.scattered.end() - static_cast<ptrdiff_t>(l.xs.size()), context.scattered.end(),
+            true);
+  out.nested.push_back(nested_plan(*l.body, std::move(context)));
+  out.carries_in_place = out.nested[0]->storage.carries_in_place;
+  out.loop.in_place = out.carries_in_place;
   int64_t end = out.nested[0]->nested_bytes;
   if (l.cond) {
     out.nested.push_back(nested_plan(*l.cond));
@@ -39,6 +44,7 @@ StepMemory memory_of(const LoopStep& l, const Schedule& s) {
   for (size_t i = 0; i < l.out.size(); ++i) {
     const Slot& carry = l.body->slots[static_cast<size_t>(l.body->outputs[i])];
     out.loop.carry.push_back(end);
+    if (out.loop.in_place[i]) continue;
     end += aligned(carry.bytes() * carry.instances);
   }
   out.workspace = end;
@@ -65,6 +71,7 @@ StepMemory memory_of(const Step& step, const Schedule& s) {
           [](const KernelStep&) { return StepMemory(); },
           [](const ConvolutionStep&) { return StepMemory(); },
           [](const CallStep&) { return StepMemory(); },
+          [](const UpdateStep&) { return StepMemory(); },
           [](const ViewStep&) { return StepMemory(); },
           [](const InstanceTableStep&) { return StepMemory(); },
       },
@@ -104,14 +111,17 @@ void add_nested_results(MemoryPlan& plan) {
 
 }  // namespace
 
-MemoryPlan plan_memory(const Schedule& s, const std::vector<bool>& scattered) {
+MemoryPlan plan_memory(const Schedule& s, StorageContext context) {
   MemoryPlan plan;
-  plan.storage = plan_storages(s, scattered);
-  plan.steps.resize(s.steps.size());
+  context.loops.clear();
+  for (const Step& step : s.steps) {
+    StepMemory& memory = plan.steps.emplace_back(memory_of(step, s));
+    context.loops.push_back(memory.carries_in_place);
+  }
+  plan.storage = plan_storages(s, context);
   std::vector<int64_t> workspaces(s.steps.size(), 0);
   for (size_t i = 0; i < s.steps.size(); ++i) {
-    if (plan.storage.is_view[i]) continue;
-    plan.steps[i] = memory_of(s.steps[i], s);
+    if (plan.storage.is_view[i]) plan.steps[i] = {};
     workspaces[i] = plan.steps[i].workspace;
   }
   plan_arena(plan.storage, s, workspaces);

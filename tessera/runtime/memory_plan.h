@@ -16,6 +16,8 @@ struct LoopWorkspace {
   int64_t cond = 0;            // the memory of the condition
   int64_t result = 0;          // the condition's result
   std::vector<int64_t> carry;  // the second copy of each carried value
+  // Carries that have one copy, which each trip updates; empty: none.
+  std::vector<bool> in_place;
 };
 
 struct StepMemory {
@@ -26,6 +28,8 @@ struct StepMemory {
   // branch step: null for those that are rare, which are planned when they are first taken.
   std::vector<std::unique_ptr<MemoryPlan>> nested;
   LoopWorkspace loop;  // of such a loop
+  // Of any loop: the carries that it updates in place; empty: none.
+  std::vector<bool> carries_in_place;
 };
 
 struct MemoryPlan {
@@ -45,8 +49,8 @@ struct MemoryPlan {
 };
 
 // Returns the plan of the schedule, to whose constants it points until fill_constants().
-// `scattered`: as plan_storages.
-MemoryPlan plan_memory(const Schedule& schedule, const std::vector<bool>& scattered = {});
+// `context`: as plan_storages, without its loops.
+MemoryPlan plan_memory(const Schedule& schedule, StorageContext context = {});
 
 // Returns the memory for temporaries that one run of the schedule takes, in bytes: the same as the
 // arena_bytes() of its Executable.

@@ -147,15 +147,34 @@ bool updates_in_place(const Kernel& kernel, int in, int out) {
   });
 }
 
+// Whether the step that first writes the own output updates the input `in` there, in place.
+bool is_updated(const Schedule& s, const StoragePlan& plan, int in, int own) {
+  const auto i = static_cast<size_t>(plan.storages[static_cast<size_t>(own)].first);
+  const Step& step = s.steps[i];
+  if (count_reads(plan, step, in) != 1) return false;
+  for (const auto& [from, to] : in_place_slots(step, plan.loops[i])) {
+    const Placement &a = plan.slots[static_cast<size_t>(from)],
+                    &b = plan.slots[static_cast<size_t>(to)];
+    if (a.storage == in && b.storage == own && a.map.empty() && b.map.empty() &&
+        s.slots[static_cast<size_t>(from)].axes == s.slots[static_cast<size_t>(to)].axes)
+      return true;
+  }
+  return false;
+}
+
 // Inputs whose last use is over when the own output is first written.
-std::vector<int> find_donors(const Schedule& s, const StoragePlan& plan, size_t own) {
+std::vector<int> find_donors(const Schedule& s, const StoragePlan& plan,
+                             const std::vector<Input>& inputs, size_t own) {
   const Storage& out = plan.storages[own];
   std::vector<int> donors;
   for (size_t i = 0; i < plan.storages.size(); ++i) {
     const Storage& in = plan.storages[i];
     if (in.kind != Storage::Kind::kInput || in.total() != out.total() || out.total() == 0) continue;
     bool safe = in.last < out.first;
-    if (in.last == out.first) {
+    if (in.last == out.first && inputs[static_cast<size_t>(in.index)].map.empty() &&
+        in.bytes == out.bytes && is_updated(s, plan, static_cast<int>(i), static_cast<int>(own))) {
+      safe = true;
+    } else if (in.last == out.first) {
       const auto* step = std::get_if<KernelStep>(&s.steps[static_cast<size_t>(out.first)]);
       if (!step || in.bytes != out.bytes) continue;
       int in_buffer = -1, out_buffer = -1, uses = 0;
@@ -262,7 +281,8 @@ Program::Program(const Schedule& of_all, std::vector<ArraySpec> inputs,
       state->own[static_cast<size_t>(storage.index)].bytes = storage.total();
   for (size_t i = 0; i < plan.storages.size(); ++i)
     if (plan.storages[i].kind == Storage::Kind::kOutput)
-      state->own[static_cast<size_t>(plan.storages[i].index)].donors = find_donors(s, plan, i);
+      state->own[static_cast<size_t>(plan.storages[i].index)].donors =
+          find_donors(s, plan, state->inputs, i);
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Slot& slot = s.slots[static_cast<size_t>(s.outputs[i])];
     const Placement& place = plan.slots[static_cast<size_t>(s.outputs[i])];

@@ -14,6 +14,9 @@ constexpr double kLongestTripNs = 20000;
 // Compiling a loop takes time that grows with its kernels' nodes; they are not shared with others.
 constexpr size_t kMostNodes = 6000;
 
+// What an update takes, and a byte that it moves.
+constexpr double kUpdateNs = 2, kByteNs = 0.12;
+
 thread_local int interpreting = 0;
 
 struct Weight {
@@ -26,7 +29,14 @@ struct Weight {
 // kernels is paid in each.
 Weight weight_of_trip(const LoopStep& loop) {
   Weight weight;
-  const auto add = [&](const Step& step, const Schedule&) {
+  const auto add = [&](const Step& step, const Schedule& s) {
+    if (const auto* update = std::get_if<UpdateStep>(&step)) {
+      const double ns =
+          kUpdateNs +
+          kByteNs * static_cast<double>(s.slots[static_cast<size_t>(update->update)].bytes());
+      weight.ns += ns;
+      weight.parallel = weight.parallel || ns > kInlineNs;
+    }
     const auto* kernel = std::get_if<KernelStep>(&step);
     if (!kernel) return;
     const double ns = kernel_ns(kernel->kernel);

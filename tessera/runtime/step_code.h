@@ -62,6 +62,8 @@ std::unique_ptr<TransferCode> make_cross_collective_code(const CollectiveStep& s
                                                          const Schedule& schedule);
 std::unique_ptr<StepCode> make_call_code(const CallStep& step, const Schedule& schedule);
 
+std::unique_ptr<StepCode> make_update_code(const UpdateStep& step, const Schedule& schedule);
+
 // How an instance number of a step becomes one of a slot.
 class InstanceMap {
  public:

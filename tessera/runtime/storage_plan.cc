@@ -103,9 +103,11 @@ std::optional<ViewMap> view_map(const Schedule& s, const Step& step) {
 
 struct Planner {
   const Schedule& s;
-  const std::vector<bool>& scattered;
+  const StorageContext& context;
+  std::vector<bool> may_overwrite;  // carries
   StoragePlan plan;
-  std::vector<int> last_read = {};  // of slots: the step; steps.size() for results; -1
+  std::vector<int> last_read = {};     // of slots: the step; steps.size() for results; -1
+  std::vector<bool> overwritten = {};  // carries whose memory a step of the body updates
 
   const Slot& slot(int i) const { return s.slots[static_cast<size_t>(i)]; }
   Placement& at(int i) { return plan.slots[static_cast<size_t>(i)]; }
@@ -140,7 +142,8 @@ struct Planner {
       if (!from.map.empty() || storage.bytes != slot(in).bytes()) return false;
       if (storage.kind == Storage::Kind::kInput) {
         const auto input = static_cast<size_t>(storage.index);
-        if (input < scattered.size() && scattered[input]) return false;
+        if (input < context.scattered.size() && context.scattered[input]) return false;
+        if (is_carry(input) && overwritten[input - context.first_carry]) return false;
         plan.dense_inputs.push_back(storage.index);
       }
       storage.spanned = true;
@@ -161,17 +164,35 @@ struct Planner {
     for (int v : s.outputs) last_read[static_cast<size_t>(v)] = static_cast<int>(s.steps.size());
   }
 
+  bool is_carry(size_t input) const {
+    return input >= context.first_carry && input < context.first_carry + context.carries;
+  }
+
+  // Whether a step may write to the storage what another slot holds.
+  bool is_writable(const Storage& storage) const {
+    if (storage.kind == Storage::Kind::kArena) return true;
+    const auto input = static_cast<size_t>(storage.index);
+    return storage.kind == Storage::Kind::kInput && is_carry(input) && !storage.spanned &&
+           may_overwrite[input - context.first_carry];
+  }
+
   // Whether `out` can take over the memory of `in`, which step `i` reads last.
   bool can_take_over(int in, int out, int i) const {
     const Placement& from = plan.slots[static_cast<size_t>(in)];
     const Storage& storage = plan.storages[static_cast<size_t>(from.storage)];
-    if (storage.kind != Storage::Kind::kArena || !from.map.empty() ||
-        storage.bytes != slot(out).bytes() || storage.instances != slot(out).instances ||
-        slot(in).axes != slot(out).axes)
+    if (!is_writable(storage) || !from.map.empty() || storage.bytes != slot(out).bytes() ||
+        storage.instances != slot(out).instances || slot(in).axes != slot(out).axes)
       return false;
     for (size_t v = 0; v < s.slots.size(); ++v)
       if (plan.slots[v].storage == from.storage && last_read[v] > i) return false;
     return true;
+  }
+
+  void take_over(int in, int out) {
+    at(out) = at(in);
+    const Storage& storage = plan.storages[static_cast<size_t>(at(in).storage)];
+    if (storage.kind == Storage::Kind::kInput)
+      overwritten[static_cast<size_t>(storage.index) - context.first_carry] = true;
   }
 
   // The results of a branch that its usual way hands on as they came are put right in place, where
@@ -189,9 +210,20 @@ struct Planner {
       bool read = others != 1 || at(b.index).storage == storage;
       for (size_t way = 0; way < b.branches.size(); ++way)
         read = read || (way != *b.usual && reads_input(*b.branches[way], k));
-      if (!read && can_take_over(b.in[k], b.out[r], i)) at(b.out[r]) = at(b.in[k]);
+      if (!read && can_take_over(b.in[k], b.out[r], i)) take_over(b.in[k], b.out[r]);
     }
   }
+  // Results that are their operand's memory, but for what the step changes there.
+  void place_updated(const Step& step, int i) {
+    const std::vector<bool> none;
+    const std::vector<bool>& carries =
+        context.loops.empty() ? none : context.loops[static_cast<size_t>(i)];
+    for (const auto& [in, out] : in_place_slots(step, carries)) {
+      if (!can_take_over(in, out, i) || count_reads(plan, step, at(in).storage) != 1) continue;
+      take_over(in, out);
+    }
+  }
+
   static bool reads_input(const Schedule& way, size_t input) {
     const int slot = way.inputs[input];
     const auto has = [&](const std::vector<int>& slots) {
@@ -239,6 +271,7 @@ struct Planner {
 
   void place() {
     find_last_reads();
+    overwritten.assign(context.carries, false);
     plan.slots.resize(s.slots.size());
     plan.is_view.resize(s.steps.size(), false);
     for (size_t i = 0; i < s.inputs.size(); ++i) {
@@ -269,6 +302,7 @@ struct Planner {
       if (plan.is_view[i]) continue;
       if (const auto* branch = std::get_if<BranchStep>(&step))
         place_corrected(*branch, static_cast<int>(i));
+      place_updated(step, static_cast<int>(i));
       for (int out : used.writes)
         if (at(out).storage < 0) at(out).storage = new_storage(Storage::Kind::kArena, slot(out));
     }
@@ -408,10 +442,54 @@ bool is_identity(const std::vector<int32_t>& map) {
   return true;
 }
 
-StoragePlan plan_storages(const Schedule& schedule, const std::vector<bool>& scattered) {
-  Planner planner{schedule, scattered, {}, {}};
-  planner.place();
-  return std::move(planner.plan);
+std::vector<std::pair<int, int>> in_place_slots(const Step& step,
+                                                const std::vector<bool>& carries) {
+  if (const auto slots = updated_slots(step)) return {*slots};
+  std::vector<std::pair<int, int>> out;
+  if (const auto* loop = std::get_if<LoopStep>(&step))
+    for (size_t c = 0; c < carries.size(); ++c)
+      if (carries[c]) out.emplace_back(loop->in[c], loop->out[c]);
+  return out;
+}
+
+int64_t count_reads(const StoragePlan& plan, const Step& step, int storage) {
+  const auto count = [&](const std::vector<int>& slots) {
+    return std::count_if(slots.begin(), slots.end(), [&](int v) {
+      return plan.slots[static_cast<size_t>(v)].storage == storage;
+    });
+  };
+  // A loop may read a slot, or several of a storage, as several of its inputs.
+  if (const auto* l = std::get_if<LoopStep>(&step))
+    return count(l->consts) + count(l->in) + count(l->xs);
+  if (const auto* c = std::get_if<CallStep>(&step)) return count(c->in);
+  if (const auto* u = std::get_if<UpdateStep>(&step))
+    return count({u->in, u->update}) + count(u->starts);
+  return count(step_slots(step).reads);
+}
+
+// A carry that a step of the body overwrites has to end where it was, for the next trip reads it
+// there. Where one does not, the plan is made again, without overwriting that one.
+StoragePlan plan_storages(const Schedule& schedule, const StorageContext& context) {
+  std::vector<bool> may_overwrite(context.carries, true);
+  while (true) {
+    Planner planner{schedule, context, may_overwrite, {}};
+    planner.place();
+    std::vector<bool> in_place(context.carries, false);
+    bool holds = true;
+    for (size_t c = 0; c < context.carries; ++c) {
+      if (!planner.overwritten[c]) continue;
+      const Placement &before = planner.at(schedule.inputs[context.first_carry + c]),
+                      &after = planner.at(schedule.outputs[c]);
+      in_place[c] = before.storage == after.storage && after.map.empty();
+      if (in_place[c]) continue;
+      may_overwrite[c] = false;
+      holds = false;
+    }
+    if (!holds) continue;
+    planner.plan.carries_in_place = std::move(in_place);
+    planner.plan.loops = context.loops;
+    return std::move(planner.plan);
+  }
 }
 
 // The largest blocks by size, for they decide how large the arena is; the many small ones of a

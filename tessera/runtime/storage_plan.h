@@ -4,6 +4,7 @@
 #pragma once
 
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "tessera/base/buffer.h"
@@ -59,11 +60,32 @@ struct StoragePlan {
   int64_t arena_bytes = 0;
   std::vector<int64_t> workspaces;  // of steps: offset in the arena
   int own_outputs = 0;              // storages of kind kOutput
+  // Carries of the loop whose body this is that every trip updates in the one memory they have, as
+  // bools; empty: none.
+  std::vector<bool> carries_in_place;
+  std::vector<std::vector<bool>> loops;  // as StorageContext::loops
 };
 
-// Finds the views and gives every slot a storage, not yet an address. `scattered`: inputs whose
-// instances never lie one after the other (slices of a loop), so that no view may span them.
-StoragePlan plan_storages(const Schedule& schedule, const std::vector<bool>& scattered = {});
+// What a schedule's plan depends on beside the schedule.
+struct StorageContext {
+  // Inputs whose instances never lie one after the other (slices of a loop), so that no view may
+  // span them.
+  std::vector<bool> scattered = {};
+  // Of a loop's body: its carries are the inputs first_carry, first_carry + 1, ..., as many as
+  // `carries`, and the first outputs. Their memory may be overwritten where a carry ends in it.
+  size_t first_carry = 0, carries = 0;
+  // Of each step that is a loop: the carries_in_place of its body.
+  std::vector<std::vector<bool>> loops = {};
+};
+
+// Returns the pairs (in, out) of slots of a step for which out may be in's memory, of which the step
+// then writes only what changes. `carries`: of a loop, those that it updates in place.
+std::vector<std::pair<int, int>> in_place_slots(const Step& step, const std::vector<bool>& carries);
+// Returns how often the step reads the storage.
+int64_t count_reads(const StoragePlan& plan, const Step& step, int storage);
+
+// Finds the views and the updates in place, and gives every slot a storage, not yet an address.
+StoragePlan plan_storages(const Schedule& schedule, const StorageContext& context = {});
 // Gives the temporaries, and a workspace of workspace_bytes[i] to step i, their addresses.
 void plan_arena(StoragePlan& plan, const Schedule& schedule,
                 const std::vector<int64_t>& workspace_bytes);

@@ -11,6 +11,7 @@
 #include "tessera/ops/collectives/collectives.h"
 #include "tessera/ops/core/op.h"
 #include "tessera/ops/linear/dot_general.h"
+#include "tessera/ops/structural/slice.h"
 #include "tests/ops/apply_scalar.h"
 
 namespace tessera {
@@ -412,6 +413,17 @@ class ScheduleInterpreter {
         instance_map(mesh_, s_.slots[step.out].axes, s_.slots[step.in].axes);
     for (size_t i = 0; i < from.size(); ++i)
       slots_[step.out][i] = slots_[step.in][from[i]].reshaped(s_.slots[step.out].shape);
+  }
+
+  void run_step(const UpdateStep& step) {
+    const auto at = [&](int slot, int64_t run) -> Literal& {
+      return slots_[slot][instance_map(mesh_, step.axes, s_.slots[slot].axes)[run]];
+    };
+    for (int64_t run = 0; run < axes_size(mesh_, step.axes); ++run) {
+      std::vector<Literal> args = {at(step.in, run), at(step.update, run)};
+      for (int start : step.starts) args.push_back(at(start, run).reshaped({}));
+      at(step.out, run) = dynamic_update_slice_op.evaluate(args, NoParams{})[0];
+    }
   }
 
   void run_step(const CallStep&) { TESSERA_CHECK(false, "fusion makes no calls"); }

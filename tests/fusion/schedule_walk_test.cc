@@ -112,6 +112,7 @@ struct Costs {
   int operator()(const CollectiveStep&, const Schedule&) const { return 0; }
   int operator()(const InstanceTableStep&, const Schedule&) const { return 0; }
   int operator()(const CallStep&, const Schedule&) const { return 0; }
+  int operator()(const UpdateStep&, const Schedule&) const { return 0; }
 };
 
 TEST(ScheduleWalk, ARunCostsEveryTripAndTheDearestBranch) {

@@ -1,0 +1,131 @@
+#include "tessera/fusion/updates.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "tessera/ops/indexing/scatter.h"
+#include "tessera/ops/structural/slice.h"
+
+namespace tessera::fusion {
+namespace {
+
+// A kernel over all elements of a smaller array takes no longer, and keeps it in registers.
+constexpr int64_t kLeastBytes = 257;
+// Larger constants are computed where they are used.
+constexpr int64_t kConstantElements = 64;
+
+class UpdateFinder {
+ public:
+  explicit UpdateFinder(Graph& graph) : g_(graph), chosen_(graph.ops.size(), 0) {}
+
+  void run() {
+    bool any = false;
+    for (size_t i = 0; i < g_.ops.size(); ++i) {
+      chosen_[i] = is_candidate(static_cast<int>(i));
+      any = any || chosen_[i];
+    }
+    if (!any) return;
+    for (size_t i = g_.ops.size(); i-- > 0;)
+      if (chosen_[i]) chosen_[i] = is_stored(g_.ops[i].results[0]);
+    for (size_t i = 0; i < g_.ops.size(); ++i)
+      if (chosen_[i]) choose(static_cast<int>(i));
+    g_.find_users();
+  }
+
+ private:
+  bool is_candidate(int i) const {
+    const GraphOp& op = g_.ops[i];
+    if (op.kind != OpKind::kIndexMap || !op.op || op.op->def != &ops::dynamic_update_slice_op)
+      return false;
+    const int base = op.operands[0];
+    const GraphValue &value = g_.values[base], &update = g_.values[op.operands[1]];
+    if (value.bytes() < kLeastBytes || 2 * update.elements() > value.elements()) return false;
+    return has_memory(base) && !is_read_after(i, base);
+  }
+
+  // Whether the value is stored whatever becomes of the ops that read it.
+  bool has_memory(int v) const {
+    while (true) {
+      const GraphValue& value = g_.values[v];
+      if (value.op < 0) return value.input >= 0;
+      const GraphOp& op = g_.ops[value.op];
+      if (op.kind != OpKind::kReshape) return op.stored() || chosen_[value.op];
+      v = op.operands[0];
+    }
+  }
+
+  // Whether something that needs the result of op i reads v, or the program's caller does.
+  bool is_read_after(int i, int v) const {
+    if (g_.values[v].output) return true;
+    const auto& users = g_.values[v].users;
+    if (users.back() == i) return false;
+    std::vector<char> needs(static_cast<size_t>(users.back() - i) + 1, 0);
+    needs[0] = 1;
+    for (int k = i + 1; k <= users.back(); ++k) {
+      char& here = needs[static_cast<size_t>(k - i)];
+      for (int operand : g_.ops[k].operands) {
+        const int maker = g_.values[operand].op;
+        if (maker >= i && needs[static_cast<size_t>(maker - i)]) here = 1;
+      }
+      if (here && std::binary_search(users.begin(), users.end(), k)) return true;
+    }
+    return false;
+  }
+
+  // Whether the value, which a candidate makes, has to be in memory.
+  bool is_stored(int v) const {
+    const GraphValue& value = g_.values[v];
+    if (value.output) return true;
+    return std::any_of(value.users.begin(), value.users.end(), [&](int user) {
+      const GraphOp& op = g_.ops[user];
+      if (op.kind == OpKind::kReshape) return is_stored(op.results[0]);
+      return op.stored() || (chosen_[user] && op.operands[0] == v);
+    });
+  }
+
+  void choose(int i) {
+    GraphOp& op = g_.ops[i];
+    op.kind = OpKind::kUpdate;
+    const Shape &whole = g_.values[op.operands[0]].shape, &part = g_.values[op.operands[1]].shape;
+    for (size_t k = 1; k < op.operands.size(); ++k) {
+      const int v = op.operands[k];
+      const GraphValue& value = g_.values[v];
+      // Where the update is all of a dimension it can only begin at 0.
+      const bool fixed = k >= 2 && whole[k - 2] == part[k - 2];
+      const std::shared_ptr<const Literal> splat = value.op >= 0 ? g_.ops[value.op].splat : nullptr;
+      if (fixed) {
+        op.operands[k] = add_constant(Literal(value.dtype, value.shape));
+      } else if (splat && value.elements() <= kConstantElements) {
+        op.operands[k] = add_constant(filled(*splat, value.shape));
+      }
+    }
+  }
+
+  static Literal filled(const Literal& scalar, const Shape& shape) {
+    Literal out(scalar.dtype(), shape);
+    const auto item = static_cast<size_t>(itemsize(scalar.dtype()));
+    for (int64_t e = 0; e < out.elements(); ++e)
+      std::memcpy(out.mutable_raw() + static_cast<size_t>(e) * item, scalar.raw(), item);
+    return out;
+  }
+
+  int add_constant(Literal literal) {
+    const int v = g_.add_value(literal.dtype(), literal.shape(), {});
+    g_.values[v].constant = std::make_shared<const Literal>(std::move(literal));
+    return v;
+  }
+
+  Graph& g_;
+  std::vector<char> chosen_;  // of ops
+};
+
+}  // namespace
+
+void find_updates(Graph& graph) { UpdateFinder(graph).run(); }
+
+bool is_update(const GraphOp& op) {
+  return op.kind == OpKind::kUpdate ||
+         (op.kind == OpKind::kCall && op.op && op.op->def == &ops::scatter_op);
+}
+
+}  // namespace tessera::fusion

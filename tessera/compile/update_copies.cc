@@ -127,8 +127,8 @@ Note note_of(const UpdateCopy& copy) {
   const std::string trips =
       copy.trips < 0 ? "in every trip" : fmt::format("in each of {} trips", copy.trips);
   return {.op = copy.op,
-          .text = fmt::format("all of {}{} ({} bytes) is copied {} of a loop, because {}",
-                              copy.dtype, copy.shape, copy.bytes, trips, words.why),
+          .text = fmt::format("all of {} ({} bytes) is copied {} of a loop, because {}",
+                              describe(Type{copy.dtype, copy.shape}), copy.bytes, trips, words.why),
           .remedy = words.remedy};
 }
 

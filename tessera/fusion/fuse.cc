@@ -8,7 +8,7 @@
 #include "tessera/fusion/plan.h"
 #include "tessera/fusion/update_order.h"
 #include "tessera/fusion/updates.h"
-#include "tessera/fusion/vector_product.h"
+#include "tessera/fusion/small_product.h"
 
 namespace tessera::fusion {
 namespace {
@@ -69,7 +69,7 @@ Step Scheduler::stored_step(const Group& group) {
       return ViewStep{in[0], out[0]};
     case OpKind::kDot: {
       DotStep dot = dot_step(op, in, out[0], axes);
-      if (std::optional<KernelStep> small = vector_product(dot, out_.slots))
+      if (std::optional<KernelStep> small = small_product(dot, out_.slots))
         return std::move(*small);
       return dot;
     }

@@ -1,6 +1,7 @@
 #include "tessera/fusion/simplify.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <optional>
 #include <unordered_map>
@@ -12,12 +13,14 @@
 #include "tessera/fusion/simplify_updates.h"
 #include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"
+#include "tessera/ops/collectives/collectives.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/core/identity.h"
 #include "tessera/ops/core/select.h"
 #include "tessera/ops/indexing/scatter.h"
+#include "tessera/ops/linear/dot_general.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/ops/structural/slice.h"
@@ -92,6 +95,7 @@ class Simplifier {
   std::optional<ValueId> sum_in_box(const Op& op, const Op& original);
   std::optional<ValueId> choice_in_box(const Op& op);
   std::optional<ValueId> choice_in_windows(const Op& op);
+  std::optional<ValueId> product_without_sum(const Op& op, const Op& original);
   // x, of which an element e of the box is combined to `combine(e, update)`.
   ValueId with_box(ValueId x, const Box& box, const Op& like,
                    const std::function<Op(ValueId, ValueId)>& combine);
@@ -205,6 +209,64 @@ bool gives_operand(const Op& op, const Type& type) {
          op.def == &stop_gradient_op || op.def == &checkpoint_name_op;
 }
 
+// A dot_general whose sums have one term, as an outer product: 0 + lhs * rhs, element by element.
+// One that a sum over devices reads stays: the product takes the sum in, and each term is not stored.
+std::optional<ValueId> Simplifier::product_without_sum(const Op& op, const Op& original) {
+  if (op.def != &dot_general_op) return std::nullopt;
+  const auto& p = op.params.as<DotParams>();
+  const std::array types = {out_.types[op.operands[0]], out_.types[op.operands[1]]};
+  const auto is_one = [](const Shape& shape, const Dims& dims) {
+    return std::all_of(dims.begin(), dims.end(), [&](int64_t d) { return shape[d] == 1; });
+  };
+  if (p.sum != DotSum::kAny || !is_one(types[0].shape, p.lhs_contract) || is_complex(p.result) ||
+      types[0].dtype != p.result || types[1].dtype != p.result ||
+      accumulation_dtype(p.result) != p.result)
+    return std::nullopt;
+  if (std::any_of(f_.ops.begin(), f_.ops.end(), [&](const Op& user) {
+        return user.def == &all_reduce_op && std::find(user.operands.begin(), user.operands.end(),
+                                                       original.results[0]) != user.operands.end();
+      }))
+    return std::nullopt;
+  const std::array free = {dot_free_dims(types[0].rank(), p.lhs_batch, p.lhs_contract),
+                           dot_free_dims(types[1].rank(), p.rhs_batch, p.rhs_contract)};
+  Shape shape;
+  for (int64_t d : p.lhs_batch) shape.push_back(types[0].shape[d]);
+  for (size_t side : {0, 1})
+    for (int64_t d : free[side]) shape.push_back(types[side].shape[d]);
+  std::array<ValueId, 2> factors;
+  for (size_t side : {0, 1}) {
+    const Dims& batch = side == 0 ? p.lhs_batch : p.rhs_batch;
+    Shape kept;
+    Dims dims;
+    for (int64_t d = 0; d < types[side].rank(); ++d) {
+      const auto b = std::find(batch.begin(), batch.end(), d);
+      const auto f = std::find(free[side].begin(), free[side].end(), d);
+      if (b == batch.end() && f == free[side].end()) continue;
+      kept.push_back(types[side].shape[d]);
+      dims.push_back(b != batch.end() ? b - batch.begin()
+                                      : batch.rank() + (side == 0 ? 0 : free[0].rank()) +
+                                            (f - free[side].begin()));
+    }
+    ValueId factor = op.operands[side];
+    if (kept.rank() != types[side].rank())
+      factor = append_inferred({.def = &reshape_op,
+                                .params = ReshapeParams{kept},
+                                .operands = {factor},
+                                .source = op.source});
+    factors[side] = append_inferred({.def = &broadcast_in_dim_op,
+                                     .params = BroadcastParams{shape, dims},
+                                     .operands = {factor},
+                                     .source = op.source});
+  }
+  const ValueId product =
+      append_inferred({.def = &mul_op, .operands = {factors[0], factors[1]}, .source = op.source});
+  if (!is_inexact(p.result)) return product;
+  const Literal zero = convert_literal(Literal::scalar(0), p.result);
+  const ValueId zeros = append_inferred(
+      {.def = &constant_op, .params = ConstantParams{zero, shape}, .source = op.source});
+  return append_inferred({.def = &add_op, .operands = {product, zeros}, .source = op.source});
+}
+
 ValueId Simplifier::with_box(ValueId x, const Box& box, const Op& like,
                              const std::function<Op(ValueId, ValueId)>& combine) {
   std::vector<ValueId> starts = box.starts;
@@ -307,6 +369,7 @@ ValueId Simplifier::rewrite(Op op, const Op& original) {
   if (op.def == &neg_op)
     if (const Op* inner = maker(op.operands[0], neg_op)) return inner->operands[0];
   if (op.def == &select_op && op.operands[1] == op.operands[2]) return op.operands[1];
+  if (const std::optional<ValueId> product = product_without_sum(op, original)) return *product;
   if (const std::optional<ValueId> sum = sum_in_box(op, original)) return *sum;
   if (const std::optional<ValueId> choice = choice_in_box(op)) return *choice;
   if (const std::optional<ValueId> choice = choice_in_windows(op)) return *choice;

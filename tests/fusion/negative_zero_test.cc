@@ -61,8 +61,9 @@ TEST(NegativeZero, OfOps) {
   EXPECT_FALSE(none({x4}, [](const Arrays& x) {
     return Arrays{lax::select(lax::gt(x[0], zeros({4})), lax::exp(x[0]), x[0])};
   }));
-  EXPECT_TRUE(none({array_type(int32, {4})},
-                   [](const Arrays& x) { return Arrays{lax::convert_element_type(x[0], float32)}; }));
+  EXPECT_TRUE(none({array_type(int32, {4})}, [](const Arrays& x) {
+    return Arrays{lax::convert_element_type(x[0], float32)};
+  }));
   // -1e-60 becomes -0.
   EXPECT_FALSE(says_none(trace({array_type(float64, {4})}, [](const Arrays& x) {
     return Arrays{lax::convert_element_type(x[0] + lax::full({4}, 0, float64), float32)};

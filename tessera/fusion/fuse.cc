@@ -6,9 +6,9 @@
 #include "tessera/fusion/emit_kernel.h"
 #include "tessera/fusion/graph.h"
 #include "tessera/fusion/plan.h"
+#include "tessera/fusion/small_product.h"
 #include "tessera/fusion/update_order.h"
 #include "tessera/fusion/updates.h"
-#include "tessera/fusion/small_product.h"
 
 namespace tessera::fusion {
 namespace {

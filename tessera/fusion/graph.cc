@@ -230,6 +230,7 @@ bool Builder::lower_library(const Op& op, const Library& lowering, GraphOp& out)
     case LibraryKind::kCall:
       out.kind = OpKind::kCall;
       out.call = lowering.call(op.params, f_.types_of(op.operands), f_.types_of(op.results));
+      out.updates = lowering.updates;
       return true;
   }
   __builtin_unreachable();

@@ -66,6 +66,7 @@ struct GraphOp {
   float work = 0;
   AxisList over;                          // kCollective, kAxisIndex: the axes it runs along
   HostCall call;                          // kCall
+  bool updates = false;                   // kCall, as Library::updates
   std::shared_ptr<GraphControl> control;  // kControl
 
   bool stored() const { return kind >= OpKind::kDot; }  // its results exist in memory

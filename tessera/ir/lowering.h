@@ -48,6 +48,8 @@ struct IndexMapping {
   std::vector<IndexPiece> pieces;
   int fill = -1;
   bool reshape = false;  // the one operand in the same linear order (pieces is empty)
+  // Operand 0 except for a box, which is operand 1 and begins at the operands from 2 on.
+  bool updates = false;
 };
 struct IndexMap {
   IndexMapping (*map)(const OpParams& params, std::span<const Type> operands,
@@ -78,6 +80,9 @@ struct Library {
   LibraryKind kind;
   HostCall (*call)(const OpParams& params, std::span<const Type> operands,
                    std::span<const Type> results) = nullptr;
+  // The only result is operand 0 except for some elements; if both have the same memory, `call`
+  // writes these alone.
+  bool updates = false;
 };
 
 enum class CollectiveKind : uint8_t {

@@ -401,7 +401,7 @@ const OpDef& scatter_op = define<ScatterParams>({
     .evaluate = evaluate_scatter,
     .factors = scatter_factors,
     .localize = localize_scatter,
-    .lower = Library{LibraryKind::kCall, scatter_call},
+    .lower = Library{.kind = LibraryKind::kCall, .call = scatter_call, .updates = true},
     .flops = scatter_flops,
     .jvp = {jvp_scatter},
     .transpose = {transpose_scatter},

@@ -268,7 +268,7 @@ IndexMapping map_update(const OpParams&, std::span<const Type> operands, std::sp
     update.start_dynamic_max.push_back(max);
     rest.terms.push_back({.result_dim = dim});
   }
-  return {.pieces = {update, rest}};
+  return {.pieces = {update, rest}, .updates = true};
 }
 
 // One dimension of a shard that holds a part of a dimension that is updated in part.

@@ -1,5 +1,5 @@
 // Which values have no -0: every "yes" is tried on inputs that are -0 and 0.
-#include "tessera/fusion/negative_zero.h"
+#include "tessera/fusion/simplify_zeros.h"
 
 #include <cmath>
 
@@ -8,7 +8,7 @@
 #include "tessera/ops/indexing/scatter.h"
 #include "tests/trace/control_flow.h"
 
-namespace tessera::fusion_testing::negative_zero_test {
+namespace tessera::fusion_testing::simplify_zeros_test {
 
 using namespace fusion;
 
@@ -155,4 +155,4 @@ TEST(NegativeZero, LooksAtABoundedNumberOfValues) {
 }
 
 }  // namespace
-}  // namespace tessera::fusion_testing::negative_zero_test
+}  // namespace tessera::fusion_testing::simplify_zeros_test

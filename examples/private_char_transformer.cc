@@ -134,7 +134,7 @@ const std::map<std::string, NoiseKind> kNoiseKinds = {{"none", NoiseKind::kNone}
                                                       {"dense", NoiseKind::kDense}};
 
 // A quarter of the examples a step, at epsilon 8.
-privacy::Plan plan_of(NoiseKind kind, int64_t examples, int64_t steps) {
+privacy::TrainingPlan plan_of(NoiseKind kind, int64_t examples, int64_t steps) {
   constexpr int64_t kCycle = 4;
   privacy::PlanOptions options{.num_examples = examples,
                                .steps = steps,
@@ -191,7 +191,7 @@ struct Arguments {
 
 void audit(const Arguments& arguments, const Text& text, const Model& start) {
   namespace auditing = privacy::auditing;
-  const privacy::Plan plan =
+  const privacy::TrainingPlan plan =
       plan_of(arguments.noise, text.windows.shape(0) + arguments.canaries, arguments.steps);
   const privacy::Trainer trainer(plan, auditing::counted(loss_fn), optim::adam(5e-3));
   const auto canaries = [&](int64_t count, const random::Key& key) {
@@ -207,7 +207,8 @@ void audit(const Arguments& arguments, const Text& text, const Model& start) {
 
 int run(const Arguments& arguments) {
   const Text text = read_text(arguments.path);
-  const privacy::Plan plan = plan_of(arguments.noise, text.windows.shape(0), arguments.steps);
+  const privacy::TrainingPlan plan =
+      plan_of(arguments.noise, text.windows.shape(0), arguments.steps);
   std::cout << "plan: " << to_string(plan) << "\n";
 
   const privacy::Trainer trainer(plan, loss_fn, optim::adam(5e-3));

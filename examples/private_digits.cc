@@ -79,12 +79,12 @@ int run(const Options& options) {
   const Array train_images = slice_in_dim(images, 0, kTrain);
   const Array train_labels = slice_in_dim(labels, 0, kTrain);
 
-  const privacy::Plan plan = privacy::make_plan({.num_examples = kTrain,
-                                                 .steps = kSteps,
-                                                 .expected_batch_size = kTrain / 2,
-                                                 .epsilon = 3,
-                                                 .delta = 1e-4,
-                                                 .l2_clip_norm = 1});
+  const privacy::TrainingPlan plan = privacy::make_plan({.num_examples = kTrain,
+                                                         .steps = kSteps,
+                                                         .expected_batch_size = kTrain / 2,
+                                                         .epsilon = 3,
+                                                         .delta = 1e-4,
+                                                         .l2_clip_norm = 1});
   std::cout << "plan: " << to_string(plan) << "\n";
 
   // Constant at first, then down to 0: the noise of the last steps is averaged away.

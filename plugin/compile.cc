@@ -64,7 +64,7 @@ void expect_kind(const std::string& kind) {
 }
 
 // JAX takes arrays in equal parts alone. None: this one is.
-std::optional<NamedSharding> evened(const NamedSharding& sharding, const Shape& shape) {
+std::optional<NamedSharding> with_even_parts(const NamedSharding& sharding, const Shape& shape) {
   std::vector<DimSpec> dims;
   bool changed = false;
   for (int64_t d = 0; d < shape.rank(); ++d) {
@@ -78,13 +78,13 @@ std::optional<NamedSharding> evened(const NamedSharding& sharding, const Shape& 
 
 // Whether `chosen` has a value in unequal parts; then `asked` gets a sharding that leaves the dimensions
 // whole that do not divide. ApiError where the program itself asked for the parts.
-bool even_out(const char* what, const std::vector<ir::ValueId>& values, const ir::Function& f,
-              const std::vector<NamedSharding>& chosen,
-              std::vector<std::optional<NamedSharding>>& asked) {
+bool ask_for_even_parts(const char* what, const std::vector<ir::ValueId>& values,
+                        const ir::Function& f, const std::vector<NamedSharding>& chosen,
+                        std::vector<std::optional<NamedSharding>>& asked) {
   bool changed = false;
   for (size_t i = 0; i < chosen.size(); ++i) {
     const ir::Type& type = f.type(values[i]);
-    std::optional<NamedSharding> even = evened(chosen[i], type.shape);
+    std::optional<NamedSharding> even = with_even_parts(chosen[i], type.shape);
     if (!even) continue;
     if (asked.size() <= i) asked.resize(chosen.size());
     if (asked[i])
@@ -106,9 +106,10 @@ Lowered lower(const interchange::ParsedModule& module) {
   Lowered out(f, request, {}, devices()[0]);
   const Stages& stages = out.stages();
   if (stages.mesh.rank() == 0) return out;
-  const bool inputs = even_out("argument", f.inputs, f, stages.partitioned.inputs, request.inputs);
+  const bool inputs =
+      ask_for_even_parts("argument", f.inputs, f, stages.partitioned.inputs, request.inputs);
   const bool outputs =
-      even_out("result", f.outputs, f, stages.partitioned.outputs, request.outputs);
+      ask_for_even_parts("result", f.outputs, f, stages.partitioned.outputs, request.outputs);
   return inputs || outputs ? Lowered(f, request, {}, devices()[0]) : out;
 }
 
@@ -203,8 +204,8 @@ std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::str
         "shard_map instead of pmap",
         out->options.num_replicas));
   const OrderedModule ordered = with_one_device_order(interchange::read_module(code, "jax"));
-  interchange::ParsedModule module = with_parts_of_sums(ordered.module);
-  module.main = interchange::counted_if_cut(module);
+  interchange::ParsedModule module = split_unreduced(ordered.module);
+  module.main = interchange::count_loops_if_sharded(module);
   out->name = module.name.empty() ? "main" : module.name;
   const ir::Function& f = module.main;
   const Lowered lowered = lower(module);

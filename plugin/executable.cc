@@ -135,13 +135,13 @@ struct SerializedParts {
   std::string_view code, options;
 };
 SerializedParts deserialized(std::string_view bytes) {
-  const auto damaged = [&]() {
+  const auto throw_damaged = [&]() {
     invalid(
         fmt::format("[deserialize] expected an executable that this version of Tessera "
                     "serialised, got {} other bytes; compile the program again",
                     bytes.size()));
   };
-  if (bytes.substr(0, kMagic.size()) != kMagic) damaged();
+  if (bytes.substr(0, kMagic.size()) != kMagic) throw_damaged();
   const std::string_view rest = bytes.substr(kMagic.size());
   const size_t space = rest.find(' '), line = rest.find('\n');
   uint64_t code = 0, checksum = 0;
@@ -151,10 +151,10 @@ SerializedParts deserialized(std::string_view bytes) {
   };
   if (line == rest.npos || space > line || !number(0, space, code) ||
       !number(space + 1, line, checksum))
-    damaged();
+    throw_damaged();
   const std::string_view body = rest.substr(line + 1);
   if (code > body.size() || checksum != tessera::internal::crc32c(body.data(), body.size()))
-    damaged();
+    throw_damaged();
   return {body.substr(0, code), body.substr(code)};
 }
 

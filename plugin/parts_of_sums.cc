@@ -42,7 +42,7 @@ Array leading_parts(const Array& value, int64_t count) {
 
 }  // namespace
 
-interchange::ParsedModule with_parts_of_sums(interchange::ParsedModule module) {
+interchange::ParsedModule split_unreduced(interchange::ParsedModule module) {
   const ir::Function& main = module.main;
   std::vector<Type> types = main.types_of(main.inputs);
   std::vector<bool> taken(types.size());  // by a manual computation, part by part

@@ -10,7 +10,7 @@ namespace tessera::plugin {
 // leading dimension, cut over these axes (in the mesh's order), that main sums over; such a result gets
 // one whose first element is the value and the others zeros. What a device holds of either keeps its
 // bytes. input_unreduced and output_unreduced say which.
-interchange::ParsedModule with_parts_of_sums(interchange::ParsedModule module);
+interchange::ParsedModule split_unreduced(interchange::ParsedModule module);
 
 // A device's program, whose arguments and results of these places have a leading dimension of size 1
 // for a device's part, with the shapes that JAX sees.

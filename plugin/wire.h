@@ -25,7 +25,7 @@ class MessageReader {
 
  private:
   std::string_view take(uint64_t n);
-  [[noreturn]] void damaged() const;
+  [[noreturn]] void throw_damaged() const;
 
   std::string_view bytes_;
   const char* what_;

@@ -57,7 +57,7 @@ void run_file(const RunOptions& options, const Streams& streams) {
                                            streams);
   expect_devices(module);
   Program program = program_of(module);
-  program.function = interchange::counted_if_cut(module);
+  program.function = interchange::count_loops_if_sharded(module);
   run_program(program, options, streams);
 }
 

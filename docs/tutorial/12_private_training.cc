@@ -25,12 +25,12 @@ int main() {
   const Array points = random::normal(random::key(0), {count, 8});
   const Array labels = astype(sum(points, {.axis = 1}) > 0, int32);
 
-  const privacy::Plan plan = privacy::make_plan({.num_examples = count,
-                                                 .steps = 60,
-                                                 .expected_batch_size = 512,
-                                                 .epsilon = 2,
-                                                 .delta = 1e-5,
-                                                 .l2_clip_norm = 1});
+  const privacy::TrainingPlan plan = privacy::make_plan({.num_examples = count,
+                                                         .steps = 60,
+                                                         .expected_batch_size = 512,
+                                                         .epsilon = 2,
+                                                         .delta = 1e-5,
+                                                         .l2_clip_norm = 1});
   say(to_string(plan));
 
   const Mesh mesh(devices(), {"data"});

@@ -42,7 +42,7 @@ class BoundedCache {
   template <class Same>
   std::optional<Value> find(size_t hash, Same&& same) {
     const std::lock_guard lock(mutex_);
-    const auto at = place_of(hash, same);
+    const auto at = find_entry(hash, same);
     if (at == entries_.end()) return std::nullopt;
     entries_.splice(entries_.begin(), entries_, at);
     return at->value;
@@ -64,7 +64,7 @@ class BoundedCache {
     made.push_back({std::move(key), std::move(value), hash, bytes});
     const std::lock_guard lock(mutex_);
     const Key& wanted = made.front().key;
-    const auto known = place_of(hash, [&](const Key& key) { return key == wanted; });
+    const auto known = find_entry(hash, [&](const Key& key) { return key == wanted; });
     if (known != entries_.end()) {
       entries_.splice(entries_.begin(), entries_, known);
       return known->value;
@@ -100,10 +100,10 @@ class BoundedCache {
   }
 
  private:
-  using Place = typename Entries::iterator;
+  using Iterator = typename Entries::iterator;
 
   template <class Same>
-  Place place_of(size_t hash, Same&& same) {
+  Iterator find_entry(size_t hash, Same&& same) {
     const auto [begin, end] = index_.equal_range(hash);
     for (auto it = begin; it != end; ++it)
       if (same(std::as_const(it->second->key))) return it->second;
@@ -111,7 +111,7 @@ class BoundedCache {
   }
 
   void evict(Entries& dead) {
-    const Place last = std::prev(entries_.end());
+    const Iterator last = std::prev(entries_.end());
     const auto [begin, end] = index_.equal_range(last->hash);
     for (auto it = begin; it != end; ++it)
       if (it->second == last) {
@@ -126,7 +126,7 @@ class BoundedCache {
   const int64_t max_bytes_;
   mutable ForkSafeMutex mutex_;
   Entries entries_;  // the one used last comes first
-  std::unordered_multimap<size_t, Place> index_;
+  std::unordered_multimap<size_t, Iterator> index_;
   int64_t bytes_ = 0;
 };
 

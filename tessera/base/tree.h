@@ -98,12 +98,12 @@ concept StaticValue = std::is_arithmetic_v<T> || std::is_enum_v<T> ||
 
 // Types may contain themselves, in a vector or a map: every walk over a tree counts how deep it is.
 inline constexpr int kMaxDepth = 1000;
-class Deeper {
+class DepthGuard {
  public:
-  Deeper();
-  ~Deeper();
-  Deeper(const Deeper&) = delete;
-  Deeper& operator=(const Deeper&) = delete;
+  DepthGuard();
+  ~DepthGuard();
+  DepthGuard(const DepthGuard&) = delete;
+  DepthGuard& operator=(const DepthGuard&) = delete;
 };
 
 // The step to a child in a path: `.name` or `.2` of a field, `[2]` of an element.
@@ -171,11 +171,11 @@ void for_each_child(T& node, F&& visit) {
         },
         node);
   } else if constexpr (IsVector<U>::value || IsStdArray<U>::value) {
-    const Deeper deeper;
+    const DepthGuard guard;
     size_t i = 0;
     for (auto& child : node) visit(child, element_step(i++));
   } else if constexpr (AnyMap<U>) {
-    const Deeper deeper;
+    const DepthGuard guard;
     for_each_entry(node, [&](auto& entry) { visit(entry.second, step_of_key(entry.first)); });
   } else if constexpr (IsOptional<U>::value) {
     if (node) visit(*node, std::string());
@@ -198,10 +198,10 @@ void for_each_unnamed_child(T& node, F&& visit) {
   } else if constexpr (IsTuple<U>::value) {
     std::apply([&](auto&... field) { (visit(field), ...); }, node);
   } else if constexpr (IsVector<U>::value || IsStdArray<U>::value) {
-    const Deeper deeper;
+    const DepthGuard guard;
     for (auto& child : node) visit(child);
   } else if constexpr (AnyMap<U>) {
-    const Deeper deeper;
+    const DepthGuard guard;
     for_each_entry(node, [&](auto& entry) { visit(entry.second); });
   } else if constexpr (IsOptional<U>::value) {
     if (node) visit(*node);

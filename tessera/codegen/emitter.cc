@@ -54,9 +54,9 @@ void KernelEmitter::analyse() {
     for (const KernelStore& store : loop.stores) written_[store.buffer] = 1;
   }
   turn_of_.assign(n, -1);
-  place_nodes();
+  find_node_scopes();
   find_turns();
-  if (!turns_.empty()) place_nodes();
+  if (!turns_.empty()) find_node_scopes();
   fused_.assign(n, 0);
   std::vector<int> uses(n, 0);
   for (const KernelNode& node : k_.nodes) {
@@ -94,7 +94,7 @@ void KernelEmitter::analyse() {
 }
 
 // The scope of each node, and whether lanes differ in it.
-void KernelEmitter::place_nodes() {
+void KernelEmitter::find_node_scopes() {
   const size_t n = k_.nodes.size();
   depth_.assign(n, 0);
   by_lane_.assign(n, 0);

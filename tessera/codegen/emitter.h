@@ -138,7 +138,7 @@ class KernelEmitter {
   LaneKind lane_kind(const Affine& address) const;
   int64_t lane_stride(const Affine& address) const;  // elements from lane to lane, where kStrided
   void analyse();
-  void place_nodes();
+  void find_node_scopes();
 
   // The start and the end of a loop (emit_loops.cc).
   Loop open_loop(Value* start, std::vector<Value*>& carried);

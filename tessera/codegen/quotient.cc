@@ -28,9 +28,9 @@ uint64_t span_of(Vec x, uint64_t exponent) {
 
 SharedDivisor::SharedDivisor(Vec d) {
   const auto [dividends, divisors] = range_of(d);
-  Vec place = above(d, divisors);
-  Vec fits = ult(place, place.like_int(span_of(d, divisors)));
-  Vec span = select(fits, place.like_int(span_of(d, dividends)), place.like_int(0));
+  Vec bucket = above(d, divisors);
+  Vec fits = ult(bucket, bucket.like_int(span_of(d, divisors)));
+  Vec span = select(fits, bucket.like_int(span_of(d, dividends)), bucket.like_int(0));
   const int lanes = d.ir->lanes;
   divisor_ = broadcast(d, lanes);
   reciprocal_ = broadcast(1.0 / d, lanes);

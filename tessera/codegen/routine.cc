@@ -92,7 +92,7 @@ void append(std::string& out, const Step& step, const Schedule& around) {
                    append_numbers(out, "branch", {b.index});
                    append_numbers(out, "in", b.in);
                    append_numbers(out, "out", b.out);
-                   for (const auto& way : b.branches) append(out, *way);
+                   for (const auto& branch : b.branches) append(out, *branch);
                  },
                  [&](const auto&) { TESSERA_CHECK(false, "a step that is no code"); },
              },
@@ -222,11 +222,11 @@ std::vector<bool> carries_in_place(const LoopStep& loop) {
 // ---- code ----
 
 // Where a slot is. What the routine made itself is padded to whole vectors.
-struct Place {
+struct SlotMemory {
   Value* pointer = nullptr;
   bool padded = false;
 };
-using Places = std::vector<Place>;
+using SlotMemories = std::vector<SlotMemory>;
 
 class RoutineEmitter {
  public:
@@ -239,18 +239,18 @@ class RoutineEmitter {
   BasicBlock* new_block(const char* name) {
     return BasicBlock::Create(b_.getContext(), name, function_);
   }
-  Place local(int64_t bytes);
-  Place constant(const Literal& literal);
-  void copy(Place to, Place from, int64_t bytes);
+  SlotMemory local(int64_t bytes);
+  SlotMemory constant(const Literal& literal);
+  void copy(SlotMemory to, SlotMemory from, int64_t bytes);
   Value* row_of(Value* base, Value* row, int64_t bytes) {
     return b_.CreateGEP(b_.getInt8Ty(), base, b_.CreateMul(row, i64(bytes)));
   }
 
   // `writable`: the inputs that may be updated where they are; empty: none.
-  void emit(const Schedule& s, const Places& inputs, const Places& outputs,
+  void emit(const Schedule& s, const SlotMemories& inputs, const SlotMemories& outputs,
             std::vector<bool> writable = {});
-  void emit(const KernelStep& step, const Places& at);
-  void emit(const UpdateStep& step, const Schedule& s, const Places& at);
+  void emit(const KernelStep& step, const SlotMemories& at);
+  void emit(const UpdateStep& step, const Schedule& s, const SlotMemories& at);
   Value* clamped_start(DType dtype, Value* pointer, int64_t largest);
   // The box's dimensions from `dim` on, outside of runs of contiguous bytes.
   struct Rows {
@@ -258,8 +258,8 @@ class RoutineEmitter {
     int64_t run = 0;
   };
   void copy_rows(const Rows& rows, size_t dim, Value* to, Value* from);
-  void emit(const LoopStep& loop, const Schedule& around, const Places& at);
-  void emit(const BranchStep& step, const Schedule& around, const Places& at);
+  void emit(const LoopStep& loop, const Schedule& around, const SlotMemories& at);
+  void emit(const BranchStep& step, const Schedule& around, const SlotMemories& at);
 
   // A small carry has two places: where a trip reads it and where it writes it, which is then
   // copied, so that both can be registers. A larger one is read and written in turn at its final
@@ -269,21 +269,21 @@ class RoutineEmitter {
   //   writes   first   second   first
   // One that the body updates in place has its final place alone.
   struct Carry {
-    Place start, end;
+    SlotMemory start, end;
     int64_t bytes = 0;
-    Place now, next;      // of the trip whose code this is
-    Place first, second;  // of a large one, and which of all is read, written, neither:
+    SlotMemory now, next;      // of the trip whose code this is
+    SlotMemory first, second;  // of a large one, and which of all is read, written, neither:
     llvm::PHINode *reads = nullptr, *writes = nullptr, *spare = nullptr;
     bool is_large() const { return first.pointer != nullptr; }
   };
   std::vector<Carry> place_carries(const LoopStep& loop, const std::vector<bool>& in_place,
-                                   const Schedule& around, const Places& at);
+                                   const Schedule& around, const SlotMemories& at);
   void open_carry(Carry& carry, BasicBlock* before);
   void turn_carry(Carry& carry, BasicBlock* last);
   void close_carry(const Carry& carry);
-  Value* goes_on(const LoopStep& loop, Value* trip, const Places& inputs);
+  Value* goes_on(const LoopStep& loop, Value* trip, const SlotMemories& inputs);
   void add_slices(const LoopStep& loop, const std::vector<int>& slots, Value* trip,
-                  const Schedule& around, const Places& at, Places& out);
+                  const Schedule& around, const SlotMemories& at, SlotMemories& out);
 
   const Routine& routine_;
   const Target& target_;
@@ -309,7 +309,7 @@ void RoutineEmitter::run() {
   entry_end_ = b_.CreateBr(start);
   b_.SetInsertPoint(start);
   const std::vector<int> slots = routine_slots(*routine_.loop);
-  Places at(routine_.around->slots.size());
+  SlotMemories at(routine_.around->slots.size());
   for (size_t i = 0; i < slots.size(); ++i)
     at[static_cast<size_t>(slots[i])] = {function_->getArg(static_cast<unsigned>(i)), false};
   workspace_ = function_->getArg(static_cast<unsigned>(slots.size()));
@@ -318,7 +318,7 @@ void RoutineEmitter::run() {
   TESSERA_CHECK(used_ <= routine_workspace(routine_), "{} bytes of workspace", used_);
 }
 
-Place RoutineEmitter::local(int64_t bytes) {
+SlotMemory RoutineEmitter::local(int64_t bytes) {
   bytes = std::max<int64_t>(64, padded_bytes(bytes));
   constexpr int64_t kLargestStack = 32 << 10;
   if (bytes <= kStackBytes && stack_ + bytes <= kLargestStack) {
@@ -336,7 +336,7 @@ Place RoutineEmitter::local(int64_t bytes) {
   return {pointer, true};
 }
 
-Place RoutineEmitter::constant(const Literal& literal) {
+SlotMemory RoutineEmitter::constant(const Literal& literal) {
   std::vector<uint8_t> bytes(static_cast<size_t>(std::max<int64_t>(1, literal.bytes())));
   std::transform(literal.raw(), literal.raw() + literal.bytes(), bytes.begin(),
                  [](std::byte b) { return static_cast<uint8_t>(b); });
@@ -348,7 +348,7 @@ Place RoutineEmitter::constant(const Literal& literal) {
 }
 
 // Between padded places whole lines are copied: they live in vector registers.
-void RoutineEmitter::copy(Place to, Place from, int64_t bytes) {
+void RoutineEmitter::copy(SlotMemory to, SlotMemory from, int64_t bytes) {
   if (to.pointer == from.pointer || bytes == 0) return;
   const bool whole = to.padded && from.padded;
   b_.CreateMemCpy(to.pointer, llvm::Align(whole ? 64 : 1), from.pointer,
@@ -356,9 +356,9 @@ void RoutineEmitter::copy(Place to, Place from, int64_t bytes) {
                   static_cast<uint64_t>(whole ? padded_bytes(bytes) : bytes));
 }
 
-void RoutineEmitter::emit(const Schedule& s, const Places& inputs, const Places& outputs,
-                          std::vector<bool> writable) {
-  Places at(s.slots.size());
+void RoutineEmitter::emit(const Schedule& s, const SlotMemories& inputs,
+                          const SlotMemories& outputs, std::vector<bool> writable) {
+  SlotMemories at(s.slots.size());
   for (size_t i = 0; i < inputs.size(); ++i) at[static_cast<size_t>(s.inputs[i])] = inputs[i];
   for (size_t i = 0; i < s.slots.size(); ++i)
     if (s.slots[i].kind == Slot::Kind::kConstant) at[i] = constant(s.slots[i].literal);
@@ -370,8 +370,8 @@ void RoutineEmitter::emit(const Schedule& s, const Places& inputs, const Places&
   }
   // A result is computed where it belongs, if it is computed here and belongs to one place.
   for (size_t k = 0; k < outputs.size(); ++k) {
-    Place& place = at[root[static_cast<size_t>(s.outputs[k])]];
-    if (!place.pointer) place = outputs[k];
+    SlotMemory& memory = at[root[static_cast<size_t>(s.outputs[k])]];
+    if (!memory.pointer) memory = outputs[k];
   }
   for (const Step& step : s.steps)
     for (int i : step_slots(step).writes) {
@@ -391,7 +391,7 @@ void RoutineEmitter::emit(const Schedule& s, const Places& inputs, const Places&
   }
 }
 
-void RoutineEmitter::emit(const KernelStep& step, const Places& at) {
+void RoutineEmitter::emit(const KernelStep& step, const SlotMemories& at) {
   const int64_t elements = step.kernel.parallel_elements();
   if (elements == 0) return;
   const Kernel kernel = canonical(step.kernel);
@@ -399,10 +399,10 @@ void RoutineEmitter::emit(const KernelStep& step, const Places& at) {
   std::vector<char> padded;
   for (size_t i = 0; i < step.slots.size(); ++i) {
     const KernelBuffer& buffer = step.kernel.buffers[i];
-    const Place place = step.slots[i] < 0 ? local(buffer.elements * itemsize(buffer.dtype))
-                                          : at[static_cast<size_t>(step.slots[i])];
-    pointers.push_back(place.pointer);
-    padded.push_back(place.padded);
+    const SlotMemory memory = step.slots[i] < 0 ? local(buffer.elements * itemsize(buffer.dtype))
+                                                : at[static_cast<size_t>(step.slots[i])];
+    pointers.push_back(memory.pointer);
+    padded.push_back(memory.padded);
   }
   // Vectors no wider than what there is: a half full one would live in memory, behind a mask.
   Target target = target_;
@@ -446,10 +446,10 @@ void RoutineEmitter::copy_rows(const Rows& rows, size_t dim, Value* to, Value* f
   b_.SetInsertPoint(after);
 }
 
-void RoutineEmitter::emit(const UpdateStep& step, const Schedule& s, const Places& at) {
+void RoutineEmitter::emit(const UpdateStep& step, const Schedule& s, const SlotMemories& at) {
   const Slot &whole = s.slots[static_cast<size_t>(step.out)],
              &part = s.slots[static_cast<size_t>(step.update)];
-  const Place out = at[static_cast<size_t>(step.out)];
+  const SlotMemory out = at[static_cast<size_t>(step.out)];
   copy(out, at[static_cast<size_t>(step.in)], whole.bytes());
   if (part.shape.elements() == 0) return;
   const int64_t item = itemsize(whole.dtype);
@@ -481,7 +481,7 @@ void RoutineEmitter::emit(const UpdateStep& step, const Schedule& s, const Place
 std::vector<RoutineEmitter::Carry> RoutineEmitter::place_carries(const LoopStep& loop,
                                                                  const std::vector<bool>& in_place,
                                                                  const Schedule& around,
-                                                                 const Places& at) {
+                                                                 const SlotMemories& at) {
   std::vector<Carry> carries(loop.in.size());
   const bool to_second = !loop.cond && loop.trip_count % 2 == 0;
   for (size_t i = 0; i < carries.size(); ++i) {
@@ -509,7 +509,7 @@ std::vector<RoutineEmitter::Carry> RoutineEmitter::place_carries(const LoopStep&
 // The places of a large carry in the trip whose block this is, coming from `before`.
 void RoutineEmitter::open_carry(Carry& carry, BasicBlock* before) {
   if (!carry.is_large()) return;
-  const auto phi = [&](Place start) {
+  const auto phi = [&](SlotMemory start) {
     llvm::PHINode* node = b_.CreatePHI(b_.getPtrTy(), 2);
     node->addIncoming(start.pointer, before);
     return node;
@@ -540,16 +540,16 @@ void RoutineEmitter::close_carry(const Carry& carry) {
   b_.SetInsertPoint(there);
 }
 
-Value* RoutineEmitter::goes_on(const LoopStep& loop, Value* trip, const Places& inputs) {
+Value* RoutineEmitter::goes_on(const LoopStep& loop, Value* trip, const SlotMemories& inputs) {
   if (!loop.cond) return b_.CreateICmpSLT(trip, i64(loop.trip_count));
-  const Place result = local(1);
+  const SlotMemory result = local(1);
   emit(*loop.cond, inputs, {result});
   return b_.CreateICmpNE(b_.CreateLoad(b_.getInt8Ty(), result.pointer), b_.getInt8(0));
 }
 
 // Rows of scanned and stacked slots, behind what the body reads and writes of the carry.
 void RoutineEmitter::add_slices(const LoopStep& loop, const std::vector<int>& slots, Value* trip,
-                                const Schedule& around, const Places& at, Places& out) {
+                                const Schedule& around, const SlotMemories& at, SlotMemories& out) {
   Value* row = loop.reverse ? b_.CreateSub(i64(loop.trip_count - 1), trip) : trip;
   for (int slot : slots) {
     const auto i = static_cast<size_t>(slot);
@@ -558,7 +558,7 @@ void RoutineEmitter::add_slices(const LoopStep& loop, const std::vector<int>& sl
   }
 }
 
-void RoutineEmitter::emit(const LoopStep& loop, const Schedule& around, const Places& at) {
+void RoutineEmitter::emit(const LoopStep& loop, const Schedule& around, const SlotMemories& at) {
   const std::vector<bool> in_place = carries_in_place(loop);
   std::vector<Carry> carries = place_carries(loop, in_place, around, at);
   BasicBlock *before = b_.GetInsertBlock(), *header = new_block("trip"), *body = new_block("body"),
@@ -568,7 +568,7 @@ void RoutineEmitter::emit(const LoopStep& loop, const Schedule& around, const Pl
   llvm::PHINode* trip = b_.CreatePHI(b_.getInt64Ty(), 2);
   trip->addIncoming(i64(0), before);
   for (Carry& carry : carries) open_carry(carry, before);
-  Places inputs, outputs;
+  SlotMemories inputs, outputs;
   for (int slot : loop.consts) inputs.push_back(at[static_cast<size_t>(slot)]);
   for (const Carry& carry : carries) {
     inputs.push_back(carry.now);
@@ -591,27 +591,27 @@ void RoutineEmitter::emit(const LoopStep& loop, const Schedule& around, const Pl
   for (const Carry& carry : carries) close_carry(carry);
 }
 
-void RoutineEmitter::emit(const BranchStep& step, const Schedule& around, const Places& at) {
+void RoutineEmitter::emit(const BranchStep& step, const Schedule& around, const SlotMemories& at) {
   const auto index = static_cast<size_t>(step.index);
   const bool truth = around.slots[index].dtype == bool_;
   Value* chosen = b_.CreateLoad(truth ? b_.getInt8Ty() : b_.getInt32Ty(), at[index].pointer);
   if (truth) chosen = b_.CreateICmpNE(chosen, b_.getInt8(0));
-  const auto places = [&](const std::vector<int>& slots) {
-    Places out;
+  const auto memories = [&](const std::vector<int>& slots) {
+    SlotMemories out;
     for (int slot : slots) out.push_back(at[static_cast<size_t>(slot)]);
     return out;
   };
-  const Places inputs = places(step.in), outputs = places(step.out);
+  const SlotMemories inputs = memories(step.in), outputs = memories(step.out);
   BasicBlock* join = new_block("join");
-  std::vector<BasicBlock*> ways;
-  for (size_t k = 0; k < step.branches.size(); ++k) ways.push_back(new_block("way"));
+  std::vector<BasicBlock*> branch_blocks;
+  for (size_t k = 0; k < step.branches.size(); ++k) branch_blocks.push_back(new_block("way"));
   // Out of range: the last branch, as StableHLO's case.
-  auto* choice = b_.CreateSwitch(chosen, ways.back());
+  auto* choice = b_.CreateSwitch(chosen, branch_blocks.back());
   auto* type = llvm::cast<llvm::IntegerType>(chosen->getType());
-  for (size_t k = 0; k + 1 < ways.size() && (!truth || k < 2); ++k)
-    choice->addCase(llvm::ConstantInt::get(type, k), ways[k]);
-  for (size_t k = 0; k < ways.size(); ++k) {
-    b_.SetInsertPoint(ways[k]);
+  for (size_t k = 0; k + 1 < branch_blocks.size() && (!truth || k < 2); ++k)
+    choice->addCase(llvm::ConstantInt::get(type, k), branch_blocks[k]);
+  for (size_t k = 0; k < branch_blocks.size(); ++k) {
+    b_.SetInsertPoint(branch_blocks[k]);
     emit(*step.branches[k], inputs, outputs);
     b_.CreateBr(join);
   }

@@ -43,7 +43,7 @@ void KernelEmitter::find_turns() {
   std::vector<char> guards(n, 0);
   for (const KernelNode& node : k_.nodes)
     if (node.kind == NodeKind::kLoad && node.guard >= 0) guards[node.guard] = 1;
-  std::set<std::pair<int, int>> places;  // what is compared with what
+  std::set<std::pair<int, int>> comparisons;  // what is compared with what
   for (int i = n; i-- > 0;) {
     const KernelNode& node = k_.nodes[i];
     if (!guards[i] || node.kind != NodeKind::kScalarOp || !by_lane_[i]) continue;
@@ -53,12 +53,12 @@ void KernelEmitter::find_turns() {
     const std::optional<int64_t> step = step_along_row(node.args[0]);
     if (!step || (*step != 1 && *step != -1) || step_along_row(node.args[1]) != 0) continue;
     turns_.push_back({i, (node.op == ScalarOp::kGe) == (*step > 0)});
-    places.emplace(node.args[0], node.args[1]);
+    comparisons.emplace(node.args[0], node.args[1]);
   }
-  const int64_t parts = static_cast<int64_t>(places.size()) + 1;
+  const int64_t parts = static_cast<int64_t>(comparisons.size()) + 1;
   const bool short_rows =
       k_.parallel.size() > 1 && k_.parallel.back() < parts * kVectorsInPart * lanes_;
-  if (short_rows || places.size() > kMostTurns) turns_.clear();
+  if (short_rows || comparisons.size() > kMostTurns) turns_.clear();
   for (size_t t = 0; t < turns_.size(); ++t) turn_of_[turns_[t].node] = static_cast<int>(t);
 }
 

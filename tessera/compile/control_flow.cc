@@ -260,7 +260,7 @@ std::vector<Array> while_flat(std::string_view op, const FlatFn& cond, const Fla
 namespace {
 
 // Of two results of branches, the type that both can have; nullopt if there is none.
-std::optional<Type> joined(const Type& a, const Type& b) {
+std::optional<Type> join_types(const Type& a, const Type& b) {
   Type out = a;
   out.varying = axis_union(a.varying, b.varying);
   out.weak = a.weak && b.weak;
@@ -304,7 +304,7 @@ std::vector<Array> case_flat(std::string_view op, const Array& index,
         types.push_back(mine);
         continue;
       }
-      const std::optional<Type> both = joined(types[r], mine);
+      const std::optional<Type> both = join_types(types[r], mine);
       if (!both) {
         const bool two = index.dtype() == bool_;
         type_error(op,

@@ -98,14 +98,14 @@ TracedCall trace_call(const ErasedFn& call, std::span<const Array> leaves,
   return out;
 }
 
-struct Placed {
+struct PlacedArguments {
   std::vector<Array> all;  // arguments, then captures
   ShardingRequest request;
 };
 
-Placed place_arrays(const TracedCall& call, std::span<const Array> leaves,
-                    const std::vector<NamedSharding>& in_shardings) {
-  Placed out;
+PlacedArguments place_arrays(const TracedCall& call, std::span<const Array> leaves,
+                             const std::vector<NamedSharding>& in_shardings) {
+  PlacedArguments out;
   out.all.assign(leaves.begin(), leaves.end());
   out.all.insert(out.all.end(), call.traced.captures.begin(), call.traced.captures.end());
   if (in_shardings.empty() && call.out_shardings.empty()) {
@@ -124,9 +124,10 @@ Placed place_arrays(const TracedCall& call, std::span<const Array> leaves,
   return out;
 }
 
-Placed place(const TracedCall& call, std::span<const Array> leaves,
-             const std::vector<NamedSharding>& in_shardings, const AxisSizes& compute_as) {
-  Placed out = place_arrays(call, leaves, in_shardings);
+PlacedArguments place_call(const TracedCall& call, std::span<const Array> leaves,
+                           const std::vector<NamedSharding>& in_shardings,
+                           const AxisSizes& compute_as) {
+  PlacedArguments out = place_arrays(call, leaves, in_shardings);
   if (compute_as.empty()) return out;
   finer_mesh(program_mesh(call.traced.function, out.request), compute_as);  // its errors
   out.request.compute_as = compute_as;
@@ -135,7 +136,7 @@ Placed place(const TracedCall& call, std::span<const Array> leaves,
 
 // The program of a traced call. What the call is found by, and what it donates, the caller adds.
 // `stages` is what run_pipeline has made of the call, or null if it has not run.
-std::shared_ptr<JitEntry> compile_call(TracedCall call, const Placed& placed,
+std::shared_ptr<JitEntry> compile_call(TracedCall call, const PlacedArguments& placed,
                                        const Stages* stages = nullptr) {
   auto entry = std::make_shared<JitEntry>();
   entry->program =
@@ -159,7 +160,7 @@ ErasedResult run_erased(std::string_view op, const ErasedFn& function,
   expect_concrete(op, leaves);
   TracedCall traced = trace_call(function, leaves);
   ErasedResult out = traced.result;
-  const Placed placed = place(traced, leaves, {}, {});
+  const PlacedArguments placed = place_call(traced, leaves, {}, {});
   out.leaves = run_call(*compile_call(std::move(traced), placed), leaves);
   return out;
 }
@@ -197,7 +198,7 @@ JitEntryRef JitCore::compile(const ErasedCall& call, const void* types, const st
   std::vector<uint8_t> donate = donate_flags(call);
   const std::vector<NamedSharding> in = in_shardings(call);
   TracedCall traced = trace_call(call, leaves, options_.out_shardings);
-  const Placed placed = place(traced, leaves, in, options_.compute_as);
+  const PlacedArguments placed = place_call(traced, leaves, in, options_.compute_as);
   std::optional<Stages> stages;
   if (options_.comm_budget) {
     stages = run_pipeline(traced.traced.function, placed.request);
@@ -217,7 +218,7 @@ Lowered JitCore::lower(const ErasedCall& call, std::span<const Array> leaves) co
   expect_concrete("jit", leaves);
   const std::vector<NamedSharding> in = in_shardings(call);
   TracedCall traced = trace_call(call, leaves, options_.out_shardings);
-  Placed placed = place(traced, leaves, in, options_.compute_as);
+  PlacedArguments placed = place_call(traced, leaves, in, options_.compute_as);
   const Device device = device_for("jit", placed.all);
   return Lowered(std::move(traced.traced.function), std::move(placed.request),
                  std::move(traced.traced.captures), device);

@@ -125,8 +125,9 @@ void explain_norms(const Function& f, std::string& out) {
     for (const FunctionRef& region : control_regions(op)) explain_norms(*region, out);
     if (const FunctionRef callee = callee_of(op)) explain_norms(*callee, out);
     if (const NormChoiceParams* p = norm_choice_of(op))
-      out += fmt::format("norms of {}: {}, {:.4g} flop, {} for {} examples\n", p->parameter, p->way,
-                         p->flops, bytes_text(p->bytes), f.type(op.results[0]).elements());
+      out +=
+          fmt::format("norms of {}: {}, {:.4g} flop, {} for {} examples\n", p->parameter, p->method,
+                      p->flops, bytes_text(p->bytes), f.type(op.results[0]).elements());
   }
 }
 

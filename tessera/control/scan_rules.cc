@@ -97,7 +97,7 @@ class LinearizedScan {
     size_t const_tangents = 0, xs_tangents = 0;
   };
   // Where a residual of a trip is found.
-  struct Place {
+  struct ResidualSource {
     bool is_const;
     size_t index;  // into const_residuals_ or scanned_residuals_
   };
@@ -119,17 +119,17 @@ class LinearizedScan {
     at_ = linearize_region(p_.body, inputs, mask_);
     const_residuals_.clear();
     scanned_residuals_.clear();
-    places_.clear();
+    residual_sources_.clear();
     stacked_.clear();
     std::vector<Array> out = at_.primals;
     for (const Array& residual : at_.residuals) {
       const int k = index_of(residual, inputs);
       if (k >= 0 && static_cast<size_t>(k) < parts_.consts) {
-        places_.push_back({true, const_residuals_.size()});
+        residual_sources_.push_back({true, const_residuals_.size()});
         const_residuals_.push_back(primals_[static_cast<size_t>(k)]);
         continue;
       }
-      places_.push_back({false, scanned_residuals_.size()});
+      residual_sources_.push_back({false, scanned_residuals_.size()});
       if (k >= 0 && !parts_.is_carry(static_cast<size_t>(k))) {
         scanned_residuals_.push_back(primals_[static_cast<size_t>(k)]);
       } else {
@@ -162,9 +162,9 @@ class LinearizedScan {
     std::vector<Array> x = slice(inputs, 0, scan.const_tangents);
     append<Array>(x, slice(inputs, carry_at, scan.spec.carry.size()));
     append<Array>(x, slice(inputs, xs_at, scan.xs_tangents));
-    for (const Place& place : places_)
-      x.push_back(inputs[place.is_const ? scan.const_tangents + place.index
-                                        : xs_at + scan.xs_tangents + place.index]);
+    for (const ResidualSource& source : residual_sources_)
+      x.push_back(inputs[source.is_const ? scan.const_tangents + source.index
+                                         : xs_at + scan.xs_tangents + source.index]);
     const std::vector<Array> some = inline_function(at_.linear, x);
     std::vector<Array> out;
     size_t next = 0, carry = carry_at;
@@ -189,7 +189,7 @@ class LinearizedScan {
   std::vector<Array> primals_;
   LinearizedFunction at_;
   std::vector<Array> const_residuals_, scanned_residuals_;
-  std::vector<Place> places_;    // of every residual
+  std::vector<ResidualSource> residual_sources_;  // of every residual
   std::vector<size_t> stacked_;  // scanned residuals that are results of the first scan
 };
 

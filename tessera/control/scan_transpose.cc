@@ -139,7 +139,7 @@ class KeptUses {
     for (const Use& use : uses_) {
       std::vector<Kept>& list = kept_.emplace_back();
       for (const std::vector<Array>* arrays : {&use.operands, &use.cotangents})
-        for (const Array& x : *arrays) list.push_back(place(x, inputs, results));
+        for (const Array& x : *arrays) list.push_back(keep_operand(x, inputs, results));
     }
   }
 
@@ -160,7 +160,8 @@ class KeptUses {
   }
 
  private:
-  Kept place(const Array& x, const std::vector<Array>& inputs, std::vector<Array>& results) const {
+  Kept keep_operand(const Array& x, const std::vector<Array>& inputs,
+                    std::vector<Array>& results) const {
     const int k = index_of(x, inputs);
     const auto at = static_cast<size_t>(k);
     const size_t xs_at = spec_.consts.size() + spec_.carry.size();

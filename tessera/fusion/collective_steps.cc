@@ -96,7 +96,7 @@ CollectiveStep collective_step(const GraphOp& op, std::span<const int> in, int o
   step.root = info.root;
   step.in = in[0];
   step.out = out;
-  if (op.op->results.size() > 1) step.joined = op.op->results[0];
+  if (op.op->results.size() > 1) step.collective = op.op->results[0];
   step.what = fmt::format("{} over ({}){}{}", op.op->def->name, fmt::join(info.axes, ", "),
                           op.op->source.empty() ? "" : " for ", op.op->source);
   if (info.kind == CollectiveKind::kRaggedAllToAll) {

@@ -130,10 +130,10 @@ ControlLowering lower_branch(const Op& op, const ControlFlow& flow, const Mesh& 
   out.control->loop = false;
   out.result_axes.resize(op.results.size());
   out.token = op.results.empty();
-  for (const FunctionRef& way : flow.regions) {
+  for (const FunctionRef& region : flow.regions) {
     out.control->regions.push_back(
-        {.function = out.token ? with_token(*way) : *way, .inputs = inputs});
-    const std::vector<AxisList> axes = output_axes(*way, mesh, inputs);
+        {.function = out.token ? with_token(*region) : *region, .inputs = inputs});
+    const std::vector<AxisList> axes = output_axes(*region, mesh, inputs);
     for (size_t r = 0; r < out.result_axes.size(); ++r)
       out.result_axes[r] = axes_union(std::move(out.result_axes[r]), axes[r]);
   }
@@ -161,7 +161,7 @@ Step control_step(const GraphControl& control, std::vector<int> in, std::vector<
   if (!control.loop) {
     BranchStep step{.index = in[0], .in = part(in, 1, in.size() - 1), .out = std::move(out)};
     for (const Region& region : control.regions) step.branches.push_back(region.schedule);
-    step.usual = control.usual;
+    step.expected = control.expected;
     return step;
   }
   const size_t consts = control.num_consts, carries = control.num_carry;

@@ -60,25 +60,25 @@ bool Absorber::fold_transpose(GraphOp& dot, int k) {
   if (!access) return false;
   // Dimension of the source for each of the transposed operand. Dimensions of extent 1 pair up in
   // order.
-  Dims place(to.size(), -1);
+  Dims new_dim(to.size(), -1);
   for (size_t d = 0; d < from.size(); ++d)
-    if (access->dims[d] >= 0) place[access->dims[d]] = static_cast<int64_t>(d);
+    if (access->dims[d] >= 0) new_dim[access->dims[d]] = static_cast<int64_t>(d);
   for (size_t d = 0, next = 0; d < to.size(); ++d) {
-    if (place[d] >= 0) continue;
+    if (new_dim[d] >= 0) continue;
     while (next < from.size() && access->dims[next] >= 0) ++next;
     if (next == from.size() || to[d] != 1) return false;
-    place[d] = static_cast<int64_t>(next++);
+    new_dim[d] = static_cast<int64_t>(next++);
   }
   Dims& batch = k == 0 ? dot.dot->lhs_batch : dot.dot->rhs_batch;
   Dims& contract = k == 0 ? dot.dot->lhs_contract : dot.dot->rhs_contract;
   // The result lists free dimensions in the operand's order.
   int64_t last = -1;
   for (int64_t d : dot_free_dims(to.rank(), batch, contract)) {
-    if (place[d] < last) return false;
-    last = place[d];
+    if (new_dim[d] < last) return false;
+    last = new_dim[d];
   }
-  for (int64_t& d : batch) d = place[d];
-  for (int64_t& d : contract) d = place[d];
+  for (int64_t& d : batch) d = new_dim[d];
+  for (int64_t& d : contract) d = new_dim[d];
   dot.operands[k] = source;
   return true;
 }

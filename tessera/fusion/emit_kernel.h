@@ -20,8 +20,8 @@ struct EmittedKernel {
 inline constexpr int kScalarIndex = 0;
 
 // A loop has to be cut, or a value stored; the attempt at this kernel is given up.
-struct NeedCut {
-  Cut cut;
+struct NeedSplit {
+  DimSplit split;
 };
 struct NeedStored {
   int value;
@@ -29,7 +29,7 @@ struct NeedStored {
 
 class Emitter final : public ExprBuilder {
  public:
-  Emitter(const Graph& graph, const Plan& plan, int64_t last_level_cache)
+  Emitter(const Graph& graph, const FusionPlan& plan, int64_t last_level_cache)
       : g_(graph),
         plan_(plan),
         last_level_cache_(last_level_cache),
@@ -87,7 +87,7 @@ class Emitter final : public ExprBuilder {
   void emit_reduction(int i);
   void emit_store(const GroupOutput& output);
   int level_of_value(int v) const;
-  const Placement* placement(int op) const;  // in the group; null if it is not part of it
+  const GroupMembership* membership(int op) const;  // in the group; null if it is not part of it
   bool here(int v) const;
 
   int pull(int v, int index, int guard);
@@ -134,7 +134,7 @@ class Emitter final : public ExprBuilder {
   int buffer(int v, BufferKind kind);
 
   const Graph& g_;
-  const Plan& plan_;
+  const FusionPlan& plan_;
   const int64_t last_level_cache_;
   std::vector<float> work_;   // of one element of a value, computed from what is stored
   std::vector<char> joined_;  // a product that the sum which alone reads it takes in
@@ -143,7 +143,7 @@ class Emitter final : public ExprBuilder {
   const Group* plan_group_ = nullptr;
   // Cuts: the extents into which each dimension of the group falls, major first; and all of them in
   // one row.
-  std::vector<Dims> cuts_;
+  std::vector<Dims> splits_;
   Dims extents_;
   std::vector<int> block_;  // dimensions whose last part is walked inside of blocks
   std::vector<int> base_;   // of a dimension, in extents_

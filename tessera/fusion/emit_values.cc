@@ -160,9 +160,9 @@ int Emitter::from_scratch(int v, int index, int earlier_loop, int node) {
 int Emitter::index_under(int v, int index) {
   const Shape& shape = g_.values[v].shape;
   if (table_[index].shape == shape) return index;
-  Cut cut;
-  std::optional<Index> out = reshape_index(table_[index], shape, extents_, &cut);
-  if (!out && cut.dim >= 0) throw NeedCut{cut};
+  DimSplit split;
+  std::optional<Index> out = reshape_index(table_[index], shape, extents_, &split);
+  if (!out && split.dim >= 0) throw NeedSplit{split};
   if (!out) throw NeedStored{v};
   return intern(std::move(*out));
 }

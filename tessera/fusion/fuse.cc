@@ -104,7 +104,7 @@ Step Scheduler::stored_step(const Group& group) {
 }
 
 bool Scheduler::run(std::vector<char>& must_store) {
-  const Plan plan = make_plan(g_, must_store);
+  const FusionPlan plan = make_fusion_plan(g_, must_store);
   slot_of_.assign(g_.values.size(), -1);
   output_of_.assign(g_.values.size(), -1);
   for (size_t k = g_.outputs.size(); k-- > 0;) output_of_[g_.outputs[k]] = static_cast<int>(k);

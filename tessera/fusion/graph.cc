@@ -75,7 +75,7 @@ class Builder {
   void keep_effect(const Op& op, const GraphOp& out);
   int result(const Op& op, size_t r, const AxisList& axes);
   AxisList union_axes(const GraphOp& op) const;
-  [[noreturn]] void no_place(const Op& op, std::string_view why) const {
+  [[noreturn]] void fail_unsupported(const Op& op, std::string_view why) const {
     const std::string name = fmt::format("{}.{}", op.def->dialect, op.def->name);
     fail(ErrorKind::kType, name,
          "expected an op that fusion can place in a schedule, got one {}{}{}", why,
@@ -107,10 +107,12 @@ int Builder::result(const Op& op, size_t r, const AxisList& axes) {
 
 // True where `out` became an op; false where the results are named already.
 bool Builder::lower(const Op& op, GraphOp& out, AxisList& axes) {
-  const auto expanded = [&]() -> bool { no_place(op, "that the pipeline expands before fusion"); };
+  const auto expanded = [&]() -> bool {
+    fail_unsupported(op, "that the pipeline expands before fusion");
+  };
   return std::visit(
       Overloaded{
-          [&](std::monostate) -> bool { no_place(op, "without a lowering"); },
+          [&](std::monostate) -> bool { fail_unsupported(op, "without a lowering"); },
           [&](const Pointwise& lowering) { return lower_pointwise(op, lowering, out); },
           [&](const IndexMap& lowering) { return lower_index_map(op, lowering, out); },
           [&](const Reduce& lowering) { return lower_reduce(op, lowering, out, axes); },
@@ -158,9 +160,10 @@ void Builder::add_each(const Op& op) {
 void Builder::keep_effect(const Op& op, const GraphOp& out) {
   if (!has_effect(op)) return;
   if (out.results.empty())
-    no_place(op,
-             "with effects and without results; let it return a number (a branch that calls the "
-             "host, too)");
+    fail_unsupported(
+        op,
+        "with effects and without results; let it return a number (a branch that calls the "
+        "host, too)");
   g_.values[out.results[0]].output = true;
 }
 
@@ -255,7 +258,7 @@ bool Builder::lower_control(const Op& op, GraphOp& out) {
   if (lowered.results.empty() && !has_effect(op)) return false;
   out.kind = OpKind::kControl;
   out.control = std::move(lowered.control);
-  out.control->usual = usual_way(f_, op);
+  out.control->expected = expected_branch(f_, op);
   for (size_t r = 0; r < lowered.results.size(); ++r)
     out.results.push_back(result(op, lowered.results[r], lowered.result_axes[r]));
   if (lowered.token) {

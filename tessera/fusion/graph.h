@@ -43,8 +43,8 @@ struct Region {
 // the inputs of every branch. Results of a loop: carry, stacked.
 struct GraphControl {
   bool loop = true;
-  std::vector<Region> regions;  // a loop's body, then its condition if it has one
-  std::optional<size_t> usual;  // the way of a branch that is almost always taken
+  std::vector<Region> regions;     // a loop's body, then its condition if it has one
+  std::optional<size_t> expected;  // the way of a branch that is almost always taken
   int64_t trip_count = 0;
   bool reverse = false;
   size_t num_consts = 0, num_carry = 0;

@@ -62,7 +62,7 @@ struct Division {
 };
 
 std::optional<Division> divide(const IndexExpr& value, int64_t divisor, const Dims& extents,
-                               Cut* cut) {
+                               DimSplit* split) {
   const size_t dims = value.coefficients.size();
   Division out{IndexExpr::constant(0, dims), IndexExpr::constant(0, dims)};
   const int64_t floor =
@@ -89,7 +89,7 @@ std::optional<Division> divide(const IndexExpr& value, int64_t divisor, const Di
     if (c <= 0 || divisor % c != 0) continue;
     const int64_t minor = divisor / c;
     if (minor < extents[d] && extents[d] % minor == 0) {
-      *cut = {static_cast<int>(d), minor};
+      *split = {static_cast<int>(d), minor};
       return std::nullopt;
     }
   }
@@ -103,8 +103,8 @@ IndexExpr linear_index(const Index& index, size_t loop_dims) {
 }
 
 std::optional<Index> reshape_index(const Index& index, const Shape& shape, const Dims& extents,
-                                   Cut* cut) {
-  *cut = {-1, 0};
+                                   DimSplit* split) {
+  *split = {-1, 0};
   if (index.shape == shape) return index;
   const size_t loop_dims = extents.size();
   Index out{shape, IndexExprs(shape.size(), IndexExpr::constant(0, loop_dims))};
@@ -136,7 +136,7 @@ std::optional<Index> reshape_index(const Index& index, const Shape& shape, const
         out.dims[d] = rest;
         break;
       }
-      std::optional<Division> division = divide(rest, shape[d], extents, cut);
+      std::optional<Division> division = divide(rest, shape[d], extents, split);
       if (!division) return std::nullopt;
       out.dims[d] = division->remainder;
       rest = division->quotient;

@@ -39,13 +39,13 @@ size_t hash_value(const Index& index);
 IndexExpr linear_index(const Index& index, size_t loop_dims);
 
 // The loop over `dim` has to be cut into (extent / minor, minor).
-struct Cut {
+struct DimSplit {
   int dim;
   int64_t minor;
 };
 // `index` under another shape of the same elements. Nullopt where the terms do not fall apart;
 // `cut` then says which loop to cut first, if that helps (dim -1 if it does not).
 std::optional<Index> reshape_index(const Index& index, const Shape& shape, const Dims& extents,
-                                   Cut* cut);
+                                   DimSplit* split);
 
 }  // namespace tessera::fusion

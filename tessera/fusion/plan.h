@@ -20,7 +20,7 @@
 
 namespace tessera::fusion {
 
-struct Placement {
+struct GroupMembership {
   int group = -1;
   Access access;    // of the op's result
   float times = 1;  // how many different elements of it one element of the kernel needs
@@ -53,15 +53,15 @@ struct Group {
   std::vector<std::pair<int, int>> reductions;  // (op, family it folds over)
 };
 
-struct Plan {
+struct FusionPlan {
   std::vector<char> stored;  // a value: exists in memory
   std::vector<Group> groups;
-  std::vector<boost::container::small_vector<Placement, 1>> placements;  // of an op
-  std::vector<int> order;                                                // of the groups
+  std::vector<boost::container::small_vector<GroupMembership, 1>> memberships;  // of an op
+  std::vector<int> order;                                                       // of the groups
 };
 
 // `must_store`: values that have to be stored whatever the readers are (beyond outputs and operands
 // of stored ops).
-Plan make_plan(const Graph& graph, const std::vector<char>& must_store);
+FusionPlan make_fusion_plan(const Graph& graph, const std::vector<char>& must_store);
 
 }  // namespace tessera::fusion

@@ -167,8 +167,8 @@ std::vector<int> add_reduction(Graph& g, GraphOp op, const AxisList& axes) {
   const Shape shape = g.values[op.operands[0]].shape;
   std::sort(op.reduction.dims.begin(), op.reduction.dims.end());
   const DType dtype = g.values[op.operands[0]].dtype;
-  const std::optional<Blocking> cut = find_blocking(shape, op.reduction.dims, dtype);
-  if (!cut) return add_plain(g, std::move(op), axes);
+  const std::optional<Blocking> blocking = find_blocking(shape, op.reduction.dims, dtype);
+  if (!blocking) return add_plain(g, std::move(op), axes);
 
   // float16 and bfloat16 are summed in float32, so the partial results stay in it.
   const bool widen = is_half(dtype) && (op.reduction.kind == ReduceKind::kSum ||
@@ -177,24 +177,24 @@ std::vector<int> add_reduction(Graph& g, GraphOp op, const AxisList& axes) {
     for (int& v : op.operands) v = add_convert(g, v, float32);
 
   GraphOp partial = op, combine = op;
-  const int64_t padded = cut->blocks * cut->fold * cut->lanes;
+  const int64_t padded = blocking->blocks * blocking->fold * blocking->lanes;
   Shape view;
   partial.reduction.dims.clear();
   combine.reduction.dims.clear();
   int64_t kept = 0;  // rank of the partial result so far
   for (int d = 0; d < static_cast<int>(shape.size()); ++d) {
-    if (d == cut->dim) {
+    if (d == blocking->dim) {
       combine.reduction.dims.push_back(kept++);
-      view.push_back(cut->blocks);
+      view.push_back(blocking->blocks);
       partial.reduction.dims.push_back(view.rank());
-      view.push_back(cut->fold);
-      if (cut->lanes > 1) {
+      view.push_back(blocking->fold);
+      if (blocking->lanes > 1) {
         combine.reduction.dims.push_back(kept++);
-        view.push_back(cut->lanes);
+        view.push_back(blocking->lanes);
       }
       continue;
     }
-    if (cut->first[d]) {
+    if (blocking->first[d]) {
       partial.reduction.dims.push_back(view.rank());
     } else {
       if (contains(op.reduction.dims, d)) combine.reduction.dims.push_back(kept);
@@ -208,7 +208,7 @@ std::vector<int> add_reduction(Graph& g, GraphOp op, const AxisList& axes) {
             ? op.operands[n + k]
             : add_constant(g, reduce_identity(op.reduction.kind, g.values[op.operands[k]].dtype));
     int v = op.operands[k];
-    if (padded != shape[cut->dim]) v = add_padding(g, v, cut->dim, padded, neutral);
+    if (padded != shape[blocking->dim]) v = add_padding(g, v, blocking->dim, padded, neutral);
     partial.operands[k] = add_reshape(g, v, view);
     partial.operands[n + k] = neutral;
   }

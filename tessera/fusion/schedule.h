@@ -91,9 +91,9 @@ struct CollectiveStep {
   int64_t transfer_bytes = 0;
   // Of a collective of several arrays, which is a step for each: its number, the same in all of them.
   // -1: of one array.
-  int joined = -1;
+  int collective = -1;
   // In the schedule of one process: its messages are sent together with those of the next step.
-  bool more = false;
+  bool sends_with_next = false;
 };
 
 // The coordinate of each instance along `over`, as int32, or any table of one small literal an
@@ -147,8 +147,8 @@ struct BranchStep {
   std::vector<std::shared_ptr<const Schedule>> branches;
   std::vector<int> in, out;
   // The branch that is almost always taken; the others are made ready when they first are.
-  std::optional<size_t> usual = std::nullopt;
-  bool is_rare(size_t branch) const { return usual && branch != *usual; }
+  std::optional<size_t> expected = std::nullopt;
+  bool is_unlikely(size_t branch) const { return expected && branch != *expected; }
 };
 
 using Step = std::variant<KernelStep, DotStep, ConvolutionStep, CollectiveStep, InstanceTableStep,

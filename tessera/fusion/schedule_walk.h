@@ -28,7 +28,7 @@ void for_each_nested(const Step& step, const F& f, Branches which = Branches::kA
                  [&](const LoopStep& loop) { for_each_nested(loop, f); },
                  [&](const BranchStep& branch) {
                    for (size_t b = 0; b < branch.branches.size(); ++b)
-                     if (which == Branches::kAll || !branch.is_rare(b)) f(*branch.branches[b]);
+                     if (which == Branches::kAll || !branch.is_unlikely(b)) f(*branch.branches[b]);
                  },
                  [](const KernelStep&) {},
                  [](const DotStep&) {},

@@ -38,15 +38,15 @@ class ModuleBuilder {
   virtual ~ModuleBuilder() = default;
 
   // UserError kParse that says where; places differ between text and bytecode.
-  [[noreturn]] void error_at(size_t place, const std::string& message) const {
-    throw_error(place, message);
+  [[noreturn]] void error_at(size_t offset, const std::string& message) const {
+    throw_error(offset, message);
     TESSERA_CHECK(false, "throw_error() returned");
   }
   // The mesh of that name; error_at(place) if there is none.
-  const Mesh& find_mesh(const std::string& name, size_t place);
+  const Mesh& find_mesh(const std::string& name, size_t offset);
   // What f does; errors of others become errors at `place`.
   template <class F>
-  auto located(size_t place, F&& f) -> decltype(f());
+  auto located(size_t offset, F&& f) -> decltype(f());
 
  protected:
   friend class Reader;
@@ -63,7 +63,7 @@ class ModuleBuilder {
   struct FunctionEntry {
     bool is_public = false, in_progress = false;
     FunctionRef function;               // null: not read, or declared only
-    std::optional<size_t> place;        // where it is declared, if it has no body
+    std::optional<size_t> offset;       // where it is declared, if it has no body
     std::optional<Mesh> mesh;           // that a declaration stands for
     std::vector<std::string> mentions;  // symbols in it, those that it calls among them
     std::vector<std::string> names;     // of arguments
@@ -73,20 +73,21 @@ class ModuleBuilder {
     std::vector<bool> donated;
   };
   // Guards the C++ stack against what nests without end.
-  class Nesting {
+  class DepthGuard {
    public:
-    Nesting(ModuleBuilder& builder, size_t place) : builder_(builder) {
-      if (++builder.depth_ > 100) builder.error_at(place, "expected at most 100 levels of nesting");
+    DepthGuard(ModuleBuilder& builder, size_t offset) : builder_(builder) {
+      if (++builder.depth_ > 100)
+        builder.error_at(offset, "expected at most 100 levels of nesting");
     }
-    ~Nesting() { --builder_.depth_; }
-    Nesting(const Nesting&) = delete;
-    Nesting& operator=(const Nesting&) = delete;
+    ~DepthGuard() { --builder_.depth_; }
+    DepthGuard(const DepthGuard&) = delete;
+    DepthGuard& operator=(const DepthGuard&) = delete;
 
    private:
     ModuleBuilder& builder_;
   };
 
-  virtual void throw_error(size_t place, const std::string& message) const = 0;
+  virtual void throw_error(size_t offset, const std::string& message) const = 0;
 
   // --- Functions ---
 
@@ -95,38 +96,38 @@ class ModuleBuilder {
   // Reads every function after those that it mentions.
   void read_functions();
   // Read now if it is not yet.
-  FunctionEntry& find_function(const std::string& name, size_t place);
+  FunctionEntry& find_function(const std::string& name, size_t offset);
   // The type of the next argument of the entry, whose open extents the call, or the caller of the
   // reader, knows.
-  Type argument_type(const Type& written, const std::string& name, size_t place,
+  Type argument_type(const Type& written, const std::string& name, size_t offset,
                      const FunctionEntry& entry);
   // What a function's text calls its argument: the input, or a constant that the call gives it.
-  ValueId argument_value(Scope& scope, ValueId input, size_t argument, size_t place);
+  ValueId argument_value(Scope& scope, ValueId input, size_t argument, size_t offset);
   // The function of that name for these operands of a call.
   FunctionRef function_for(Scope& scope, const std::string& name, std::span<const ValueId> operands,
-                           size_t place);
+                           size_t offset);
   // Functions among the op's attributes, in a module that leaves extents open.
   void resolve_functions(Scope& scope, Reader& reader, const std::string& dialect,
                          const std::string& name);
-  void resolve_functions(TextAttr& value, size_t place);
+  void resolve_functions(TextAttr& value, size_t offset);
   // Custom calls say which operands hold the shapes of their results.
   void refine_results(Scope& scope, Reader& reader);
   // An input of a region, as the op's operand `like` is, where there is one.
-  Type region_input_type(Type written, size_t input, const std::vector<Type>& like, size_t place);
-  Type with_argument_attributes(Type type, const TextAttr::Entries& attributes, size_t place,
+  Type region_input_type(Type written, size_t input, const std::vector<Type>& like, size_t offset);
+  Type with_argument_attributes(Type type, const TextAttr::Entries& attributes, size_t offset,
                                 Scope& scope, FunctionEntry& entry);
   // What GSPMD's text says of an array of that type, over the partitions; null if it leaves it open.
-  std::optional<NamedSharding> hlo_sharding(const TextAttr& text, const Type& type, size_t place);
+  std::optional<NamedSharding> hlo_sharding(const TextAttr& text, const Type& type, size_t offset);
   // Appends the sharding to the entry's.
-  void add_result_sharding(const TextAttr::Entries& attributes, const Type& type, size_t place,
+  void add_result_sharding(const TextAttr::Entries& attributes, const Type& type, size_t offset,
                            FunctionEntry& entry);
   // The scope's function is the entry's, if it returns values of these types.
   void finish_function(Scope& scope, FunctionEntry& entry, std::span<const Type> results,
-                       size_t place);
+                       size_t offset);
   // A function without a body: the name of a mesh, if its attributes hold one.
-  void finish_declaration(FunctionEntry& entry, const TextAttr::Entries& attributes, size_t place);
+  void finish_declaration(FunctionEntry& entry, const TextAttr::Entries& attributes, size_t offset);
   // @main, or the only public function, and all meshes.
-  ParsedModule finish_module(size_t place);
+  ParsedModule finish_module(size_t offset);
 
   // --- Meshes ---
 
@@ -137,43 +138,43 @@ class ModuleBuilder {
   };
   // Reads the mesh of that name, which is known to be there.
   virtual Mesh read_mesh(const std::string& name) = 0;
-  void check_axis_size(const MeshParts& parts, int64_t size, size_t place) const;
+  void check_axis_size(const MeshParts& parts, int64_t size, size_t offset) const;
   // The only mesh of the module; of one without any, that of its partitions.
-  const Mesh& only_mesh(size_t place);
-  Mesh make_mesh(MeshParts parts, const TextAttr::Entries& extra, size_t place);
+  const Mesh& only_mesh(size_t offset);
+  Mesh make_mesh(MeshParts parts, const TextAttr::Entries& extra, size_t offset);
   // #stablehlo.mesh<axes = [...], device_ids = ...>, or a dictionary of the same.
-  Mesh mesh_of(const TextAttr& text, size_t place);
+  Mesh mesh_of(const TextAttr& text, size_t offset);
   // The same, where it stands in an op; it is the module's if that has none.
-  Mesh inline_mesh(const TextAttr& text, size_t place);
+  Mesh inline_mesh(const TextAttr& text, size_t offset);
   // That of the attribute 'stablehlo.mesh', or of 'mesh'.
-  std::optional<Mesh> stablehlo_mesh(const TextAttr::Entries& attributes, size_t place);
+  std::optional<Mesh> stablehlo_mesh(const TextAttr::Entries& attributes, size_t offset);
   // @name: a mesh, a function, or a name of neither.
-  TextAttr symbol(const std::string& name, size_t place);
+  TextAttr symbol(const std::string& name, size_t offset);
 
   // --- Values ---
 
   // What stands in the scope for a value of its parent. `name`: as messages call it.
-  ValueId import_value(Scope& scope, ValueId outer, const std::string& name, size_t place);
+  ValueId import_value(Scope& scope, ValueId outer, const std::string& name, size_t offset);
 
   // --- Tuples: no op has them, so that they are only names for their parts (module_tuples.cc) ---
 
   bool is_tuple(ValueId value) const { return value <= kFirstTuple; }
-  ValueId new_tuple(std::vector<ValueId> parts, size_t place);
+  ValueId new_tuple(std::vector<ValueId> parts, size_t offset);
   // A part of what should be a tuple.
-  ValueId tuple_part(ValueId tuple, int64_t index, size_t place) const;
+  ValueId tuple_part(ValueId tuple, int64_t index, size_t offset) const;
   void append_leaves(ValueId value, std::vector<ValueId>& out) const;
   // import_value() of a tensor or a tuple.
-  ValueId import_tree(Scope& scope, ValueId outer, const std::string& name, size_t place);
+  ValueId import_tree(Scope& scope, ValueId outer, const std::string& name, size_t offset);
   // A value as the tree of types groups tensors, taken from `next` on.
-  ValueId grouped(const TypeTree& tree, std::vector<ValueId>::const_iterator& next, size_t place);
+  ValueId grouped(const TypeTree& tree, std::vector<ValueId>::const_iterator& next, size_t offset);
   // The same of an op's results.
   std::vector<ValueId> grouped(const std::vector<TypeTree>& trees, std::vector<ValueId> leaves,
-                               size_t place);
+                               size_t offset);
   // Whether the value is of these types.
   bool matches(const Scope& scope, ValueId value, const TypeTree& tree) const;
   // An argument; the parts of a tuple %t are arguments t.0, t.1, ...
   ValueId add_argument(Scope& scope, FunctionEntry& entry, const TypeTree& tree,
-                       const std::string& name, const TextAttr::Entries& attributes, size_t place);
+                       const std::string& name, const TextAttr::Entries& attributes, size_t offset);
 
   // --- Ops ---
 
@@ -209,9 +210,9 @@ class ModuleBuilder {
     int64_t ops = 0, levels = 0;
   };
   Extent extent(const FunctionRef& function);
-  void check_extent(const FunctionEntry& entry, size_t place);
+  void check_extent(const FunctionEntry& entry, size_t offset);
   std::optional<ValueId> copy_constant(Scope& scope, const Function& f, ValueId value,
-                                       bool computed, size_t place);
+                                       bool computed, size_t offset);
   std::vector<ValueId> add_op(Scope& scope, Reader& reader, const OpDef& def);
   void widen(Reader& reader, NarrowOperands rule);
   void apply_type_attributes(Scope& scope, Reader& reader, std::span<const ValueId> results);
@@ -229,13 +230,13 @@ class ModuleBuilder {
 };
 
 template <class F>
-auto ModuleBuilder::located(size_t place, F&& f) -> decltype(f()) {
+auto ModuleBuilder::located(size_t offset, F&& f) -> decltype(f()) {
   try {
     return f();
   } catch (const UserError& e) {
     if (e.kind() == ErrorKind::kParse && std::string_view(e.what()).substr(0, 8) == "[parse] ")
       throw;
-    error_at(place, e.what());
+    error_at(offset, e.what());
   }
 }
 
@@ -243,8 +244,8 @@ auto ModuleBuilder::located(size_t place, F&& f) -> decltype(f()) {
 // results.
 class Reader final : public OpReader {
  public:
-  Reader(ModuleBuilder& builder, ModuleBuilder::Scope& scope, size_t place)
-      : builder_(builder), scope_(scope), place_(place) {}
+  Reader(ModuleBuilder& builder, ModuleBuilder::Scope& scope, size_t offset)
+      : builder_(builder), scope_(scope), place_(offset) {}
 
   const Type& type(ValueId value) const override { return scope_.function.type(value); }
   // What is read so far of the function that the op stands in.
@@ -259,7 +260,7 @@ class Reader final : public OpReader {
     builder_.error_at(place_, message);
   }
 
-  size_t place() const { return place_; }
+  size_t offset() const { return place_; }
   std::string source;
   size_t result_count = 1;             // results that are named, a tuple as one
   std::vector<TypeTree> result_trees;  // as result_types, with the tuples that there are

@@ -47,9 +47,9 @@ const Mesh& Reader::mesh() const {
 // The same value in `scope`, a region of `f`, by copies of the ops that make it; nothing if it
 // depends on f's inputs, or, unless `computed`, has operands.
 std::optional<ValueId> ModuleBuilder::copy_constant(Scope& scope, const Function& f, ValueId value,
-                                                    bool computed, size_t place) {
+                                                    bool computed, size_t offset) {
   if (const auto it = scope.constants.find(value); it != scope.constants.end()) return it->second;
-  const Nesting nesting(*this, place);
+  const DepthGuard guard(*this, offset);
   const auto makes = [&](const Op& op) {
     return std::find(op.results.begin(), op.results.end(), value) != op.results.end();
   };
@@ -57,7 +57,7 @@ std::optional<ValueId> ModuleBuilder::copy_constant(Scope& scope, const Function
   if (op == f.ops.end() || (!computed && !op->operands.empty())) return std::nullopt;
   ValueIds operands;
   for (ValueId v : op->operands) {
-    const std::optional<ValueId> copy = copy_constant(scope, f, v, computed, place);
+    const std::optional<ValueId> copy = copy_constant(scope, f, v, computed, offset);
     if (!copy) return std::nullopt;
     operands.push_back(*copy);
   }
@@ -71,11 +71,11 @@ std::optional<ValueId> ModuleBuilder::copy_constant(Scope& scope, const Function
 // these, which are copied. Those of loops and branches may use others, which become their last
 // inputs, and so may scalars of ops with a capture_rule.
 ValueId ModuleBuilder::import_value(Scope& scope, ValueId outer, const std::string& name,
-                                    size_t place) {
+                                    size_t offset) {
   if (const auto it = scope.copied.find(outer); it != scope.copied.end()) return it->second;
   const Function& f = scope.parent->function;
   if (const std::optional<ValueId> copy =
-          copy_constant(scope, f, outer, !scope.captures || scope.computed, place))
+          copy_constant(scope, f, outer, !scope.captures || scope.computed, offset))
     return scope.copied[outer] = *copy;
   if (scope.captures && (!scope.computed || f.type(outer).rank() == 0)) {
     Type type = f.type(outer);
@@ -83,9 +83,9 @@ ValueId ModuleBuilder::import_value(Scope& scope, ValueId outer, const std::stri
     scope.captures->push_back(outer);
     return scope.copied[outer] = scope.function.add_input(std::move(type));
   }
-  error_at(place, fmt::format("expected a value of this region, got {} of outside; pass it to the "
-                              "op as an operand",
-                              name));
+  error_at(offset, fmt::format("expected a value of this region, got {} of outside; pass it to the "
+                               "op as an operand",
+                               name));
 }
 
 // --- Ops ---
@@ -100,7 +100,7 @@ ModuleBuilder::RegionRules ModuleBuilder::region_rules(Scope& scope, Reader& rea
   if (open_) rules.like = scope.function.types_of(reader.operands);
   if (format.typed_inputs) rules.inputs = scope.function.types_of(reader.operands);
   if (format.region_rule)
-    rules.manual = located(reader.place(), [&] { return format.region_rule(reader); });
+    rules.manual = located(reader.offset(), [&] { return format.region_rule(reader); });
   if (rules.manual) rules.inputs = rules.manual->inputs;
   return rules;
 }
@@ -137,7 +137,7 @@ std::vector<ValueId> ModuleBuilder::finish_op(Scope& scope, Reader& reader,
   if (capture &&
       std::any_of(reader.captures.begin(), reader.captures.end(),
                   [](const std::vector<ValueId>& captured) { return !captured.empty(); }))
-    located(reader.place(), [&] { capture(reader); });
+    located(reader.offset(), [&] { capture(reader); });
   std::vector<ValueId> results;
   const std::vector<Type> written = reader.result_types;
   const bool as_they_are = def         ? def->narrow == NarrowOperands::kAsTheyAre
@@ -153,7 +153,7 @@ std::vector<ValueId> ModuleBuilder::finish_op(Scope& scope, Reader& reader,
     results = add_op(scope, reader, *def);
     results.resize(results.size() - reader.hidden_results);
   } else if (const BuildFn build = row.build) {
-    results = located(reader.place(), [&] { return build(reader); });
+    results = located(reader.offset(), [&] { return build(reader); });
   } else {
     reader.error(
         op_dialect == "custom_call"
@@ -185,7 +185,7 @@ void ModuleBuilder::widen(Reader& reader, NarrowOperands rule) {
 }
 
 std::vector<ValueId> ModuleBuilder::add_op(Scope& scope, Reader& reader, const OpDef& def) {
-  return located(reader.place(), [&] {
+  return located(reader.offset(), [&] {
     OpParams params = read_params(def, reader);
     // StableHLO's collectives take several operands; ours one each.
     if (std::holds_alternative<CollectiveLowering>(def.lower) && reader.operands.size() > 1 &&
@@ -243,7 +243,7 @@ void ModuleBuilder::apply_type_attributes(Scope& scope, Reader& reader,
       skip ? std::get<Dims>(from_text(*skip, Attribute(Dims()), "tessera.unsharded", reader))
            : Dims();
   for (size_t r = 0; r < results.size(); ++r) {
-    located(reader.place(), [&] { check_rank("sdy.sharding", values[r], type(r).shape); });
+    located(reader.offset(), [&] { check_rank("sdy.sharding", values[r], type(r).shape); });
     const bool none =
         std::find(unsharded.begin(), unsharded.end(), static_cast<int64_t>(r)) != unsharded.end();
     type(r).sharding = none ? nullptr : std::make_shared<const NamedSharding>(values[r]);

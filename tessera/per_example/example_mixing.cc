@@ -59,7 +59,7 @@ void add_sums(Reads& to, const Reads& from) {
 }
 
 // What reads as much as either: of the ways of a branch, of a loop's first and later trips.
-Reads joined(const Reads& a, const Reads& b) {
+Reads merge_reads(const Reads& a, const Reads& b) {
   Reads out = a.is_example() ? a : b;
   out.any = a.any || b.any;
   out.lost = a.lost || b.lost ||
@@ -420,7 +420,7 @@ class Walk {
       out = inside(flow.body(), entering, 1);
       for (size_t c = 0; c < flow.num_carry; ++c) {
         Reads& carry = entering[flow.num_consts + c];
-        const Reads next = joined(carry, handed_on(out[c]));
+        const Reads next = merge_reads(carry, handed_on(out[c]));
         changes = changes || !(next == carry);
         carry = next;
       }
@@ -443,10 +443,10 @@ class Walk {
     // A predicate is a scalar, so one of all elements is how a branch by an example's data is written.
     if (index.sum) found(op, "is not linear and follows a sum over the dimension of examples");
     States out;
-    for (const FunctionRef& way : flow.regions) {
-      const States results = inside(*way, entering);
+    for (const FunctionRef& region : flow.regions) {
+      const States results = inside(*region, entering);
       if (out.empty()) out = results;
-      for (size_t r = 0; r < out.size(); ++r) out[r] = joined(out[r], results[r]);
+      for (size_t r = 0; r < out.size(); ++r) out[r] = merge_reads(out[r], results[r]);
     }
     for (Reads& x : out) {
       x.any = x.any || index.any;

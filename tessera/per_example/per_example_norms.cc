@@ -38,7 +38,7 @@ struct Terms {
   const UseProduct* like = nullptr;
 };
 
-Array appended(const Array& list, const Array& more) {
+Array append(const Array& list, const Array& more) {
   return list.defined() ? lax::concatenate(std::vector<Array>{list, more}, 2) : more;
 }
 
@@ -59,11 +59,11 @@ bool add_terms(Terms& terms, const BatchUse& use) {
   if (!same && !swapped) return false;
   if (product.product.x_is_index) {
     if (!same) return false;
-    terms.index = appended(terms.index, use.x);
-    terms.index_y = appended(terms.index_y, use.y);
+    terms.index = append(terms.index, use.x);
+    terms.index_y = append(terms.index_y, use.y);
   } else {
-    terms.x = appended(terms.x, same ? use.x : use.y);
-    terms.y = appended(terms.y, same ? use.y : use.x);
+    terms.x = append(terms.x, same ? use.x : use.y);
+    terms.y = append(terms.y, same ? use.y : use.x);
   }
   return true;
 }
@@ -265,7 +265,7 @@ Extents extents(const Terms& t) {
 }
 
 NormPlan product_plan(const std::vector<Terms>& parts) {
-  NormPlan out{.way = NormWay::kVectors};
+  NormPlan out{.method = NormMethod::kVectors};
   for (const Terms& t : parts) {
     const Extents e = extents(t);
     if (t.x.defined() && !t.index.defined() && e.terms == 1) {
@@ -274,7 +274,8 @@ NormPlan product_plan(const std::vector<Terms>& parts) {
       continue;
     }
     const bool lookup = !t.x.defined();
-    if (out.way != NormWay::kGram) out.way = lookup ? NormWay::kLookup : NormWay::kGram;
+    if (out.method != NormMethod::kGram)
+      out.method = lookup ? NormMethod::kLookup : NormMethod::kGram;
     const double width = lookup ? e.columns : e.rows + e.columns + 1;
     out.flops += 2 * e.matrices * e.terms * e.terms * width;
     out.bytes += 4 * e.matrices * (e.terms * width + 2 * e.terms * e.terms);
@@ -307,16 +308,17 @@ std::vector<NormPlan> norm_plans(const ExampleBatch& batch, size_t input) {
   const std::optional<std::vector<Terms>> parts =
       is_complex(type.dtype) || uses.empty() ? std::nullopt : terms_of(uses);
   if (parts) out.push_back(product_plan(*parts));
-  NormPlan tiles{NormWay::kTiles, products + 2 * elements, 4 * elements};
-  NormPlan keep{NormWay::kKeep, 2 * elements, 8 * elements};
+  NormPlan tiles{NormMethod::kTiles, products + 2 * elements, 4 * elements};
+  NormPlan keep{NormMethod::kKeep, 2 * elements, 8 * elements};
   const bool small = elements <= factors || elements <= double{kKeepElements};
-  if (small && !(parts && out[0].way == NormWay::kVectors)) {
+  if (small && !(parts && out[0].method == NormMethod::kVectors)) {
     out.insert(out.begin(), keep);
     out.push_back(tiles);
   } else {
     out.push_back(tiles);
     out.push_back(keep);
-    if (out[0].way != NormWay::kTiles && out[0].flops > tiles.flops) std::swap(out[0], out[1]);
+    if (out[0].method != NormMethod::kTiles && out[0].flops > tiles.flops)
+      std::swap(out[0], out[1]);
   }
   return out;
 }
@@ -338,11 +340,11 @@ std::optional<Array> grid_sum(const ExampleBatch& batch, size_t input, const Arr
   return lax::transpose(lax::reshape(sums, plain->shape), plain->order);
 }
 
-SquaredNorms squared_norms(const ExampleBatch& batch, size_t input, NormWay way) {
-  switch (way) {
-    case NormWay::kVectors:
-    case NormWay::kGram:
-    case NormWay::kLookup: {
+SquaredNorms squared_norms(const ExampleBatch& batch, size_t input, NormMethod method) {
+  switch (method) {
+    case NormMethod::kVectors:
+    case NormMethod::kGram:
+    case NormMethod::kLookup: {
       const std::optional<std::vector<Terms>> parts = terms_of(batch.uses_of(input));
       TESSERA_CHECK(parts, "input {} is not of products alone", input);
       Array sum;
@@ -353,9 +355,9 @@ SquaredNorms squared_norms(const ExampleBatch& batch, size_t input, NormWay way)
       }
       return {sum, Array()};
     }
-    case NormWay::kTiles:
+    case NormMethod::kTiles:
       return {tiled_squares(batch, {input}, nullptr).plain, Array()};
-    case NormWay::kKeep: {
+    case NormMethod::kKeep: {
       std::optional<Array> gradients =
           gradients_by_products(batch.uses_of(input), batch.program().inputs[input]);
       if (!gradients) gradients = batch.gradients(input);

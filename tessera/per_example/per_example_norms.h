@@ -22,13 +22,13 @@
 
 namespace tessera::per_example {
 
-enum class NormWay : uint8_t { kVectors, kGram, kLookup, kTiles, kKeep };
-inline constexpr std::array<std::string_view, 5> enum_names(NormWay) {
+enum class NormMethod : uint8_t { kVectors, kGram, kLookup, kTiles, kKeep };
+inline constexpr std::array<std::string_view, 5> enum_names(NormMethod) {
   return {"vectors", "gram", "lookup", "tiles", "keep"};
 }
 
 struct NormPlan {
-  NormWay way = NormWay::kTiles;
+  NormMethod method = NormMethod::kTiles;
   double flops = 0, bytes = 0;  // of one example, beside the plain step
 };
 
@@ -41,7 +41,7 @@ std::vector<NormPlan> norm_plans(const ExampleBatch& batch, size_t input);
 struct SquaredNorms {
   Array norms, gradients;
 };
-SquaredNorms squared_norms(const ExampleBatch& batch, size_t input, NormWay way);
+SquaredNorms squared_norms(const ExampleBatch& batch, size_t input, NormMethod method);
 
 // Returns the sum over examples of round(weights[b] times the gradient of b), in float64, of an input
 // that is read as it is by products alone; nothing of another one. Without the examples that are

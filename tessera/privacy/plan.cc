@@ -146,7 +146,7 @@ std::string exact_text(const SamplingDescription& d) {
 
 }  // namespace
 
-Plan::Plan(PlanOptions options)
+TrainingPlan::TrainingPlan(PlanOptions options)
     : options_(std::move(options)),
       noising_matrix_(mf::identity()),
       accountant_(create_accountant(accountant_config())) {
@@ -186,7 +186,7 @@ Plan::Plan(PlanOptions options)
   resolve_clip_norm();
 }
 
-void Plan::resolve_strategy() {
+void TrainingPlan::resolve_strategy() {
   const int64_t steps = sampling_.iterations;
   std::visit(
       Overloaded{
@@ -225,7 +225,7 @@ void Plan::resolve_strategy() {
       options_.strategy);
 }
 
-void Plan::resolve_noise() {
+void TrainingPlan::resolve_noise() {
   const auto& o = options_;
   if (!(o.delta > 0 && o.delta < 1))
     value_error(kPlanOp, "expected a delta in (0, 1), got {}; well below 1 / num_examples",
@@ -249,12 +249,12 @@ void Plan::resolve_noise() {
   epsilon_ = computed_epsilon(steps());
 }
 
-void Plan::set_accounted_multiplier(double accounted_multiplier) {
+void TrainingPlan::set_accounted_multiplier(double accounted_multiplier) {
   choose_grid(accounted_multiplier);
   options_.noise_multiplier = covered_multiplier(accounted_multiplier);
 }
 
-void Plan::expect_other_releases() const {
+void TrainingPlan::expect_other_releases() const {
   if (!options_.other_releases) return;
   accounting::PrivacyAccountant alone = accountant_;
   if (!alone.supports(*options_.other_releases))
@@ -270,7 +270,7 @@ void Plan::expect_other_releases() const {
                 spent, *options_.epsilon);
 }
 
-void Plan::expect_accountant() const {
+void TrainingPlan::expect_accountant() const {
   if (accountant_.supports(event(steps(), 1))) return;
   value_error(kPlanOp,
               "expected a sampler that the accountant supports under {}, got {} with {}; take "
@@ -280,7 +280,7 @@ void Plan::expect_accountant() const {
               options_.accountant == Accountant::kPld ? "kRdp" : "kPld");
 }
 
-internal::SampledRun Plan::sampled_run() const {
+internal::SampledRun TrainingPlan::sampled_run() const {
   return {
       .sampling = sampling_,
       .strategy = toeplitz_,
@@ -295,7 +295,7 @@ internal::SampledRun Plan::sampled_run() const {
               : nullptr};
 }
 
-void Plan::resolve_by_samples() {
+void TrainingPlan::resolve_by_samples() {
   const auto& o = options_;
   const bool cyclic = sampling_.method == SamplingMethod::kPoisson && sampling_.cycle_length > 1 &&
                       sampling_.partition == batch_selection::PartitionType::kIndependent &&
@@ -327,7 +327,7 @@ void Plan::resolve_by_samples() {
   }
 }
 
-accounting::DpAccountantConfig Plan::accountant_config() const {
+accounting::DpAccountantConfig TrainingPlan::accountant_config() const {
   switch (options_.accountant) {
     case Accountant::kRdp:
       return accounting::RdpAccountantConfig{.neighboring_relation = options_.relation};
@@ -342,7 +342,7 @@ accounting::DpAccountantConfig Plan::accountant_config() const {
 // not overlap (Choquette-Choo et al., arXiv 2306.08153, Theorem 4). Otherwise the whole run is one
 // Gaussian mechanism (Denisov et al., arXiv 2202.08312), and its first steps too, as the strategy is
 // lower-triangular.
-double Plan::strategy_sensitivity(int64_t steps) const {
+double TrainingPlan::strategy_sensitivity(int64_t steps) const {
   if (options_.amplified && dense_)
     return mf::sensitivity::single_participation_sensitivity(*dense_);
   if (options_.amplified) return std::sqrt(mf::toeplitz::sensitivity_squared(toeplitz_, steps));
@@ -377,7 +377,8 @@ accounting::DpEvent user_event(double noise_multiplier, double sampling_prob, in
   return event;
 }
 
-accounting::DpEvent Plan::round_event(const internal::Round& round, double noise_multiplier) const {
+accounting::DpEvent TrainingPlan::round_event(const internal::Round& round,
+                                              double noise_multiplier) const {
   const SamplingDescription& d = sampling_;
   const double noise = noise_multiplier * round.noise_factor;
   if (d.method == SamplingMethod::kFixedBatchSize)
@@ -395,7 +396,7 @@ accounting::DpEvent Plan::round_event(const internal::Round& round, double noise
   return accounting::dpsgd_event(noise, round.count, {.sampling_prob = round.sampling_prob});
 }
 
-accounting::DpEvent Plan::amplified_event(int64_t steps, double noise_multiplier) const {
+accounting::DpEvent TrainingPlan::amplified_event(int64_t steps, double noise_multiplier) const {
   const SamplingDescription& d = sampling_;
   const char* remedy = "amplified = false accounts for all of them";
   if (!internal::amplifiable(options_.strategy))
@@ -427,13 +428,13 @@ accounting::DpEvent Plan::amplified_event(int64_t steps, double noise_multiplier
   return events.size() == 1 ? events[0] : accounting::ComposedDpEvent{std::move(events)};
 }
 
-accounting::DpEvent Plan::event(int64_t steps, double accounted_multiplier) const {
+accounting::DpEvent TrainingPlan::event(int64_t steps, double accounted_multiplier) const {
   accounting::DpEvent training = event_of_steps(steps, accounted_multiplier);
   if (!options_.other_releases) return training;
   return accounting::ComposedDpEvent{{*options_.other_releases, std::move(training)}};
 }
 
-accounting::DpEvent Plan::event_of_steps(int64_t steps, double accounted_multiplier) const {
+accounting::DpEvent TrainingPlan::event_of_steps(int64_t steps, double accounted_multiplier) const {
   if (steps == 0) return accounting::NoOpDpEvent{};
   if (options_.amplified) return amplified_event(steps, accounted_multiplier);
   if (sampling_.replace)
@@ -446,20 +447,20 @@ accounting::DpEvent Plan::event_of_steps(int64_t steps, double accounted_multipl
                                      static_cast<double>(sampling_.examples_per_user)};
 }
 
-accounting::DpEvent Plan::event(int64_t steps) const {
+accounting::DpEvent TrainingPlan::event(int64_t steps) const {
   if (steps < 0 || steps > this->steps())
-    value_error("privacy::Plan::event",
+    value_error("privacy::TrainingPlan::event",
                 "expected between 0 and {} steps, those of the plan, got {}", this->steps(), steps);
   if (by_samples())
-    value_error("privacy::Plan::event",
+    value_error("privacy::TrainingPlan::event",
                 "expected a plan of Accountant::kPld or kRdp, got one of kMonteCarlo, which has no "
                 "events; ask for its epsilon");
   return event(steps, accounted_multiplier(noise_multiplier()));
 }
 
-double Plan::computed_epsilon(int64_t steps) const {
+double TrainingPlan::computed_epsilon(int64_t steps) const {
   if (steps < 0 || steps > this->steps())
-    value_error("privacy::Plan::epsilon",
+    value_error("privacy::TrainingPlan::epsilon",
                 "expected between 0 and {} steps, those of the plan, got {}", this->steps(), steps);
   if (steps == 0 && !options_.other_releases) return 0;
   if (steps > 0 && noise_multiplier() == 0) return std::numeric_limits<double>::infinity();
@@ -469,8 +470,8 @@ double Plan::computed_epsilon(int64_t steps) const {
   return accountant.compose(run).get_epsilon(delta());
 }
 
-accounting::MonteCarloEpsilon Plan::monte_carlo_epsilon(int64_t steps) const {
-  constexpr const char* op = "privacy::Plan::monte_carlo_epsilon";
+accounting::MonteCarloEpsilon TrainingPlan::monte_carlo_epsilon(int64_t steps) const {
+  constexpr const char* op = "privacy::TrainingPlan::monte_carlo_epsilon";
   if (!by_samples() || noise_multiplier() == 0)
     value_error(
         op,
@@ -483,28 +484,28 @@ accounting::MonteCarloEpsilon Plan::monte_carlo_epsilon(int64_t steps) const {
                                    accounted_multiplier(noise_multiplier()) * sensitivity_, 0);
 }
 
-double Plan::epsilon(int64_t steps) const {
+double TrainingPlan::epsilon(int64_t steps) const {
   return steps == this->steps() ? epsilon_ : computed_epsilon(steps);
 }
 
-double Plan::noise_factor(int64_t step) const {
+double TrainingPlan::noise_factor(int64_t step) const {
   return internal::factor_at(options_.noise_schedule, step);
 }
 
-double Plan::update_factor(int64_t step) const {
+double TrainingPlan::update_factor(int64_t step) const {
   if (!normalized_by_batch_ || sampling_.sampling_prob_changes.empty()) return 1;
   return expected_batch_size() / batch_selection::expected_batch_size(at_step(sampling_, step));
 }
 
-void Plan::check_sampler(const SamplingDescription& d) const {
+void TrainingPlan::check_sampler(const SamplingDescription& d) const {
   if (d == sampling_) return;
-  value_error("privacy::Plan::check_sampler",
+  value_error("privacy::TrainingPlan::check_sampler",
               "expected the sampler that is accounted for ({}), got another ({}); take "
               "plan.sampler(), or make a plan of yours",
               exact_text(sampling_), exact_text(d));
 }
 
-std::string Plan::fingerprint(const std::string& rest) const {
+std::string TrainingPlan::fingerprint(const std::string& rest) const {
   std::string strategy;
   for (double c : dense_ ? dense_->values : toeplitz_) strategy += fmt::format(" {:a}", c);
   for (const auto& [step, factor] : options_.noise_schedule.changes())
@@ -531,7 +532,7 @@ std::string Plan::fingerprint(const std::string& rest) const {
                   static_cast<int>(o.nan_safe), o.strategy.index(), strategy, rest));
 }
 
-std::string to_string(const Plan& plan) {
+std::string to_string(const TrainingPlan& plan) {
   const char* relation = name(plan.relation());
   if (!plan.is_private())
     return fmt::format(
@@ -549,6 +550,6 @@ std::string to_string(const Plan& plan) {
       plan.expected_batch_size(), plan.noise_multiplier(), plan.stddev(), whole_numbers);
 }
 
-Plan make_plan(const PlanOptions& options) { return Plan(options); }
+TrainingPlan make_plan(const PlanOptions& options) { return TrainingPlan(options); }
 
 }  // namespace tessera::privacy

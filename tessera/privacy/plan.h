@@ -1,7 +1,7 @@
 // A plan of private training: sampler, clipping, noise and guarantee as one value, so that they
 // cannot disagree. jax_privacy's DPExecutionPlan.
 //
-//   const privacy::Plan plan = privacy::make_plan({.num_examples = 60'000, .steps = 1000,
+//   const privacy::TrainingPlan plan = privacy::make_plan({.num_examples = 60'000, .steps = 1000,
 //       .expected_batch_size = 600, .epsilon = 3, .delta = 1e-5, .l2_clip_norm = 1.0});
 //   plan.noise_multiplier();  // the least that gives epsilon 3
 //   plan.epsilon(100);        // what the first 100 steps spend
@@ -142,10 +142,10 @@ struct Round;       // plan_rounds.h
 struct SampledRun;  // plan_monte_carlo.h
 }  // namespace internal
 
-class Plan {
+class TrainingPlan {
  public:
   // As make_plan.
-  explicit Plan(PlanOptions options);
+  explicit TrainingPlan(PlanOptions options);
 
   const batch_selection::BatchSelectionStrategy& sampler() const { return *options_.sampler; }
   const batch_selection::SamplingDescription& sampling() const { return sampling_; }
@@ -227,7 +227,7 @@ class Plan {
   // A plan of the same shape for a run that is NOT private: the same batches, no clipping, no noise,
   // an infinite epsilon. It shows what privacy costs in accuracy. to_string() begins with "NOT
   // PRIVATE", and no state of it goes on under this plan.
-  Plan without_privacy() const;
+  TrainingPlan without_privacy() const;
   bool is_private() const { return is_private_; }
 
   // 64 hexadecimal digits, of all that the guarantee depends on, and of `rest`: equal plans have
@@ -286,7 +286,7 @@ class Plan {
 };
 
 // "3.00-DP ..., 1000 steps of poisson samples, ...": in one line, for people.
-std::string to_string(const Plan& plan);
+std::string to_string(const TrainingPlan& plan);
 
 // A checked plan. UserError (kValue): DiscreteGaussian, named or not, with what it is not for, or whose noise is below 8
 // or above 2^24 steps of the grid; RandomSource::kSystem with DenseNoise; numbers outside their range (NaN too, an infinite clip norm),
@@ -294,6 +294,6 @@ std::string to_string(const Plan& plan);
 // sampler and numbers of another one; a sampler that does not fit the neighbouring relation, or has
 // no accountant, with the schedules or for users; too few samples for delta; more bands than the cycle has steps; a strategy of fewer rows than there are steps,
 // or that is not lower-triangular with a diagonal other than 0; an epsilon that no noise reaches.
-Plan make_plan(const PlanOptions& options);
+TrainingPlan make_plan(const PlanOptions& options);
 
 }  // namespace tessera::privacy

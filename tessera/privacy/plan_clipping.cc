@@ -22,7 +22,7 @@ int64_t float32_examples(const batch_selection::SamplingDescription& sampling) {
 
 }  // namespace
 
-void Plan::resolve_clip_norm() {
+void TrainingPlan::resolve_clip_norm() {
   internal::expect_factors("clip_norm_schedule", options_.clip_norm_schedule);
   const auto& adaptive = options_.adaptive_clip_norm;
   if (adaptive && std::holds_alternative<DiscreteGaussian>(mechanism()))
@@ -46,7 +46,7 @@ void Plan::resolve_clip_norm() {
                                        noise_multiplier() * sensitivity_, expected_batch_size());
 }
 
-ClipOptions Plan::clip_options() const {
+ClipOptions TrainingPlan::clip_options() const {
   ClipOptions out{.l2_clip_norm = options_.l2_clip_norm,
                   .subtree_norms = options_.subtree_norms,
                   .rescale_to_unit_norm = options_.rescale_to_unit_norm,
@@ -60,9 +60,9 @@ ClipOptions Plan::clip_options() const {
   return out;
 }
 
-ClipOptions Plan::clip_options(int64_t step) const {
+ClipOptions TrainingPlan::clip_options(int64_t step) const {
   if (step < 0 || step >= steps())
-    value_error("privacy::Plan::clip_options",
+    value_error("privacy::TrainingPlan::clip_options",
                 "expected a step in [0, {}), those of the plan, got {}", steps(), step);
   ClipOptions out = clip_options();
   const double factor = clip_norm_factor(step);
@@ -82,7 +82,7 @@ ClipOptions Plan::clip_options(int64_t step) const {
   return out;
 }
 
-double Plan::clipped_norm() const {
+double TrainingPlan::clipped_norm() const {
   // Sums of whole steps are exact, and the clip norms are what they say.
   if (std::holds_alternative<DiscreteGaussian>(mechanism())) {
     double norm = options_.l2_clip_norm;
@@ -93,16 +93,16 @@ double Plan::clipped_norm() const {
   return privacy::sensitivity(clip_options(), NeighboringRelation::kAddOrRemoveOne);
 }
 
-double Plan::sensitivity() const {
+double TrainingPlan::sensitivity() const {
   return clipped_norm() * std::sqrt(1 + count_scale_ * count_scale_ / 4) * sensitivity_;
 }
 
-double Plan::clip_norm_factor(int64_t step) const {
+double TrainingPlan::clip_norm_factor(int64_t step) const {
   return internal::factor_at(options_.clip_norm_schedule, step);
 }
 
-Plan Plan::without_privacy() const {
-  Plan out = *this;
+TrainingPlan TrainingPlan::without_privacy() const {
+  TrainingPlan out = *this;
   out.is_private_ = false;
   out.options_.epsilon.reset();
   out.options_.noise_multiplier = 0;

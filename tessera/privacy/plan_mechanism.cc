@@ -32,7 +32,7 @@ void refuse_strategy(const char* strategy) {
 
 }  // namespace
 
-void Plan::expect_mechanism() const {
+void TrainingPlan::expect_mechanism() const {
   const PlanOptions& o = options_;
   if (o.random_source == RandomSource::kSystem && std::holds_alternative<DenseNoise>(o.strategy))
     value_error(kPlanMechanismOp,
@@ -54,7 +54,7 @@ void Plan::expect_mechanism() const {
                 internal::kDefaultMechanism, internal::kNameGaussian);
 }
 
-void Plan::choose_grid(double noise_multiplier) {
+void TrainingPlan::choose_grid(double noise_multiplier) {
   auto* grid = std::get_if<DiscreteGaussian>(&*options_.mechanism);
   if (!grid || grid->grid_scale) return;
   const double stddev = noise_multiplier * sensitivity_ / (is_banded() ? toeplitz_[0] : 1);
@@ -67,7 +67,7 @@ void Plan::choose_grid(double noise_multiplier) {
   grid->grid_scale = internal::chosen_grid_scale(needs);
 }
 
-void Plan::expect_grid() const {
+void TrainingPlan::expect_grid() const {
   std::optional<double> steps = drawn_steps(noise_multiplier());
   if (!steps) return;
   if (is_banded()) *steps = std::ldexp(*steps, -internal::kLatticeBits);
@@ -88,41 +88,41 @@ void Plan::expect_grid() const {
     internal::expect_bounded_noise(kPlanMechanismOp, toeplitz_, this->steps(), *steps);
 }
 
-std::optional<double> Plan::grid_steps(double noise_multiplier) const {
+std::optional<double> TrainingPlan::grid_steps(double noise_multiplier) const {
   const DiscreteGaussian* grid = grid_of(mechanism());
   if (!grid) return std::nullopt;
   return noise_multiplier * sensitivity_ * static_cast<double>(*grid->grid_scale);
 }
 
-std::optional<double> Plan::drawn_steps(double noise_multiplier) const {
+std::optional<double> TrainingPlan::drawn_steps(double noise_multiplier) const {
   const std::optional<double> steps = grid_steps(noise_multiplier);
   if (!steps || !is_banded()) return steps;
   return std::ldexp(*steps / toeplitz_[0], internal::kLatticeBits);
 }
 
-double Plan::accounted_multiplier(double noise_multiplier) const {
+double TrainingPlan::accounted_multiplier(double noise_multiplier) const {
   const std::optional<double> steps = drawn_steps(noise_multiplier);
   if (!steps || *steps == 0) return noise_multiplier;
   return noise_multiplier * (accounted_stddev(*steps) / *steps);
 }
 
-double Plan::covered_multiplier(double accounted_multiplier) const {
+double TrainingPlan::covered_multiplier(double accounted_multiplier) const {
   const std::optional<double> steps = drawn_steps(accounted_multiplier);
   if (!steps || *steps == 0) return accounted_multiplier;
   // accounted_stddev(s) = sqrt(s^2 - 4), inverted and rounded up.
   return accounted_multiplier * (std::hypot(*steps, 2) / *steps) * (1 + 0x1p-50);
 }
 
-optim::Transformation<internal::Privatizer> Plan::privatizer(
+optim::Transformation<internal::Privatizer> TrainingPlan::privatizer(
     const std::optional<random::Key>& key) const {
   if (has_noise_schedule())
-    value_error("privacy::Plan::privatizer",
+    value_error("privacy::TrainingPlan::privatizer",
                 "expected a plan without noise_schedule, got one with; divide each step's sum by "
                 "noise_factor(step), take scaled_privatizer, and multiply its result by it");
   return scaled_privatizer(key);
 }
 
-optim::Transformation<internal::Privatizer> Plan::scaled_privatizer(
+optim::Transformation<internal::Privatizer> TrainingPlan::scaled_privatizer(
     const std::optional<random::Key>& key) const {
   const NoiseOptions noise{.stddev = stddev(), .key = key, .random_source = options_.random_source};
   auto out = matrix_factorization_privatizer(noising_matrix_, noise);
@@ -130,11 +130,11 @@ optim::Transformation<internal::Privatizer> Plan::scaled_privatizer(
   return out;
 }
 
-std::optional<random::Key> Plan::noise_key(const random::Key& key) const {
+std::optional<random::Key> TrainingPlan::noise_key(const random::Key& key) const {
   return random_source() == RandomSource::kSystem ? std::nullopt : std::optional(key);
 }
 
-void Plan::expect_keyed(std::string_view op) const {
+void TrainingPlan::expect_keyed(std::string_view op) const {
   if (random_source() == RandomSource::kSystem)
     value_error(
         op,

@@ -13,7 +13,7 @@ namespace mf = matrix_factorization;
 using Column = std::vector<double>;
 
 // By what the noise of each step is multiplied before it is summed.
-std::vector<double> factors_of(const Plan& plan) {
+std::vector<double> factors_of(const TrainingPlan& plan) {
   std::vector<double> out;
   const bool unit = plan.clip_options().rescale_to_unit_norm;
   for (int64_t step = 0; step < plan.steps(); ++step)
@@ -22,7 +22,7 @@ std::vector<double> factors_of(const Plan& plan) {
   return out;
 }
 
-double expected_participations(const Plan& plan) {
+double expected_participations(const TrainingPlan& plan) {
   const batch_selection::SamplingDescription& d = plan.sampling();
   double examples = 0;
   int64_t from = 0;
@@ -62,7 +62,7 @@ double squared_toeplitz_sums(const Column& column) {
 }
 
 // Of prefix sums of the noise at a stddev of 1.
-double squared_error(const Plan& plan) {
+double squared_error(const TrainingPlan& plan) {
   const int64_t n = plan.steps();
   const std::vector<double> factors = factors_of(plan);
   const auto factor = [&](int64_t step) { return factors[static_cast<size_t>(step)]; };
@@ -80,7 +80,7 @@ double squared_error(const Plan& plan) {
 
 }  // namespace
 
-double rmse(const Plan& plan) {
+double rmse(const TrainingPlan& plan) {
   if (plan.noise_multiplier() == 0) return 0;  // also where nothing is clipped
   const double stddev = plan.stddev() / plan.clipped_norm();
   const double mean = squared_error(plan) / static_cast<double>(plan.steps());

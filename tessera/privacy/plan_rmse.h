@@ -17,6 +17,6 @@ namespace tessera::privacy {
 //
 // Time: O(steps bands) for independent, banded and buffered noise; O(steps^2) with a schedule, and
 // for dense noise, O(steps^3).
-double rmse(const Plan& plan);
+double rmse(const TrainingPlan& plan);
 
 }  // namespace tessera::privacy

@@ -103,7 +103,7 @@ std::vector<Point> points_of(const std::vector<StepReport>& reports,
   return out;
 }
 
-std::vector<Point> epsilons(const Plan& plan, int64_t steps_done) {
+std::vector<Point> epsilons(const TrainingPlan& plan, int64_t steps_done) {
   std::vector<Point> out;
   const int64_t count = std::min(kEpsilons, steps_done);
   for (int64_t i = 0; i <= count; ++i) {
@@ -120,13 +120,13 @@ constexpr const char* kStyle =
 
 }  // namespace
 
-std::string progress_line(const Plan& plan, const StepReport& report) {
+std::string progress_line(const TrainingPlan& plan, const StepReport& report) {
   if (!plan.is_private()) return to_string(report) + ", NOT PRIVATE";
   return fmt::format("{}, epsilon {:.3f} of {:.3f} (delta {:.2g})", to_string(report),
                      plan.epsilon(report.step), plan.epsilon(), plan.delta());
 }
 
-std::string report_page(const Plan& plan, const Array& history, int64_t steps_done,
+std::string report_page(const TrainingPlan& plan, const Array& history, int64_t steps_done,
                         int64_t non_finite) {
   const std::vector<StepReport> reports = reports_of(history);
   const auto of = [&](auto member) {
@@ -154,8 +154,8 @@ std::string report_page(const Plan& plan, const Array& history, int64_t steps_do
   return out + "</body></html>\n";
 }
 
-void write_report(const FilePath& path, const Plan& plan, const Array& history, int64_t steps_done,
-                  int64_t non_finite) {
+void write_report(const FilePath& path, const TrainingPlan& plan, const Array& history,
+                  int64_t steps_done, int64_t non_finite) {
   const std::string page = report_page(plan, history, steps_done, non_finite);
   constexpr const char* op = "privacy::Trainer::report_html";
   const std::filesystem::path file(path.text());

@@ -8,12 +8,12 @@
 
 namespace tessera::privacy::internal {
 
-std::string progress_line(const Plan& plan, const StepReport& report);
+std::string progress_line(const TrainingPlan& plan, const StepReport& report);
 
 // HTML with SVG inside, and nothing from elsewhere. `history`: of trainer_step.h.
-std::string report_page(const Plan& plan, const Array& history, int64_t steps_done,
+std::string report_page(const TrainingPlan& plan, const Array& history, int64_t steps_done,
                         int64_t non_finite);
-void write_report(const FilePath& path, const Plan& plan, const Array& history, int64_t steps_done,
-                  int64_t non_finite);
+void write_report(const FilePath& path, const TrainingPlan& plan, const Array& history,
+                  int64_t steps_done, int64_t non_finite);
 
 }  // namespace tessera::privacy::internal

@@ -57,8 +57,8 @@ Array no_digest_words();
 bool is_digest(const std::string& digest);  // not all 0
 
 // The key folded with each word of a digest, which is text or, inside a program, words.
-random::Key folded(const random::Key& key, const std::string& digest);
-random::Key folded(const random::Key& key, const Array& words);
+random::Key fold_in_digest(const random::Key& key, const std::string& digest);
+random::Key fold_in_digest(const random::Key& key, const Array& words);
 
 // Inside a program: the key of a run's noise, which is folded with the program's words where those
 // that the state has are 0.
@@ -68,7 +68,7 @@ random::Key begun_key(const random::Key& key, const Array& known, const Array& p
 // this. UserError kTrace inside a trace.
 random::Key fresh_key();
 // The key folded with such a key.
-random::Key refreshed(const random::Key& key);
+random::Key refresh_key(const random::Key& key);
 
 // What is run, erased, with its arguments: the leaves of the parameters and of the optimizer's state,
 // then those of examples, [any number, ...].
@@ -131,7 +131,7 @@ struct RunBeginning {
 void claim_noise(const random::Key& noise, const RunBeginning& run);
 
 // UserError unless the state is of this plan and optimizer.
-void expect_same_run(const Plan& plan, const std::string& fingerprint, const Array& words);
+void expect_same_run(const TrainingPlan& plan, const std::string& fingerprint, const Array& words);
 // UserError if the state has begun with another loss, or other types of data.
 void expect_same_program(const std::string& program, const Array& words);
 // The digest to keep in the state: that of the data, or what is there if they are not checked.

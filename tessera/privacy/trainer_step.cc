@@ -49,7 +49,7 @@ void check_options(const TrainerOptions& o) {
 }
 
 // The expected sizes of the plan's batches, from the least to the largest.
-std::pair<double, double> expected_sizes(const Plan& plan) {
+std::pair<double, double> expected_sizes(const TrainingPlan& plan) {
   double least = plan.expected_batch_size(), most = least;
   for (const auto& [step, probability] : plan.sampling().sampling_prob_changes) {
     const double size =
@@ -61,7 +61,7 @@ std::pair<double, double> expected_sizes(const Plan& plan) {
 
 // Samples of one size need one program. With a memory budget a power of two, which has many
 // divisors.
-int64_t multiple_of(const Plan& plan, const TrainerOptions& o) {
+int64_t multiple_of(const TrainingPlan& plan, const TrainerOptions& o) {
   if (o.padding_multiple) return *o.padding_multiple;
   const double mean = expected_sizes(plan).second;
   const auto method = plan.sampling().method;
@@ -87,7 +87,7 @@ namespace internal {
 
 int64_t history_stride(int64_t steps) { return (steps + kHistoryRows - 1) / kHistoryRows; }
 
-StepBatches::StepBatches(const Plan& plan, const TrainerOptions& options)
+StepBatches::StepBatches(const TrainingPlan& plan, const TrainerOptions& options)
     : sampler_(plan.sampler()), options_(options) {
   check_options(options_);
   if (plan.random_source() == RandomSource::kSystem) system_.emplace(sampler_);
@@ -156,7 +156,7 @@ std::vector<int64_t> StepBatches::source_indices(const batch_selection::Batch& e
 
 // Examples are in a batch independently of each other, but in batches of one size: the size is
 // binomial. Truncated ones are cut to the largest.
-std::vector<BatchSize> StepBatches::sizes(const Plan& plan) const {
+std::vector<BatchSize> StepBatches::sizes(const TrainingPlan& plan) const {
   const batch_selection::SamplingDescription& d = plan.sampling();
   if (d.method == batch_selection::SamplingMethod::kFixedBatchSize)
     return {{padded_size(d.batch_size), 1}};
@@ -215,11 +215,11 @@ int64_t StepBatches::microbatch(int64_t size,
   return microbatches_[size] = chosen;
 }
 
-bool is_scheduled(const Plan& plan) {
+bool is_scheduled(const TrainingPlan& plan) {
   return !plan.sampling().sampling_prob_changes.empty() || plan.has_noise_schedule();
 }
 
-StepFactors factors_of(const Plan& plan, int64_t step) {
+StepFactors factors_of(const TrainingPlan& plan, int64_t step) {
   const double noise = plan.noise_factor(step);
   const double expected =
       batch_selection::expected_batch_size(batch_selection::at_step(plan.sampling(), step));
@@ -230,7 +230,7 @@ StepFactors factors_of(const Plan& plan, int64_t step) {
           .batch_factor = scalar(expected > 0 ? plan.expected_batch_size() / expected : 1)};
 }
 
-void expect_examples(const Plan& plan, const std::vector<Array>& leaves) {
+void expect_examples(const TrainingPlan& plan, const std::vector<Array>& leaves) {
   for (const Array& leaf : leaves)
     if (leaf.ndim() == 0 || leaf.shape(0) != plan.sampling().num_examples)
       value_error(
@@ -241,7 +241,7 @@ void expect_examples(const Plan& plan, const std::vector<Array>& leaves) {
           leaf.ndim() == 0 ? int64_t{1} : leaf.shape(0));
 }
 
-int64_t expect_next_step(const Plan& plan, const Array& step) {
+int64_t expect_next_step(const TrainingPlan& plan, const Array& step) {
   const auto done = step.item<int64_t>();
   if (done >= plan.steps())
     value_error(kTrainerStepOp,
@@ -261,7 +261,7 @@ ClipOptions with_clip_factor(ClipOptions options, const Array& factor) {
   return options;
 }
 
-void expect_plan_for_transforms(const Plan& plan) {
+void expect_plan_for_transforms(const TrainingPlan& plan) {
   if (!plan.clip_options().subtree_norms.empty() || plan.adaptive_clip_norm())
     value_error(
         kTrainerStepOp,
@@ -292,7 +292,7 @@ int64_t write_parameters(const FilePath& path, const optim::LeafList& parameters
   return static_cast<int64_t>(named.size());
 }
 
-Array cleared(const Array& rows, const Array& padding) {
+Array clear_rows(const Array& rows, const Array& padding) {
   Shape shape(static_cast<size_t>(rows.ndim()), 1);
   shape[0] = padding.shape(0);
   return where(reshape(padding, shape), zeros_like(rows), rows);
@@ -336,7 +336,7 @@ StepReport report_of(const Array& row) {
           .clip_norm = v[7]};
 }
 
-StepConstants step_constants(const Plan& plan, const TrainerOptions& options) {
+StepConstants step_constants(const TrainingPlan& plan, const TrainerOptions& options) {
   const std::optional<AdaptiveClipNorm>& adaptive = plan.adaptive_clip_norm();
   StepConstants out{.clip = plan.clip_options(),
                     .history_stride = history_stride(plan.steps()),
@@ -353,7 +353,7 @@ StepConstants step_constants(const Plan& plan, const TrainerOptions& options) {
   return out;
 }
 
-int64_t fit_until(const Plan& plan, std::optional<int64_t> until, int64_t progress_every,
+int64_t fit_until(const TrainingPlan& plan, std::optional<int64_t> until, int64_t progress_every,
                   int64_t save_every) {
   constexpr const char* op = "privacy::Trainer::fit";
   if (until && (*until < 0 || *until > plan.steps()))

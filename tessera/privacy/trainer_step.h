@@ -80,7 +80,7 @@ struct StepBatch {
 
 class StepBatches {
  public:
-  StepBatches(const Plan& plan, const TrainerOptions& options);
+  StepBatches(const TrainingPlan& plan, const TrainerOptions& options);
 
   // The state's key of batches when a run begins: the given one, or of RandomSource::kSystem the
   // name of one that is kept here (system_batches.h).
@@ -99,7 +99,7 @@ class StepBatches {
   static std::vector<int64_t> source_indices(const batch_selection::Batch& examples, int64_t size);
   // The padded sizes of the plan's batches, ascending, but for those that no step of the plan takes
   // with a probability of more than 1e-6.
-  std::vector<BatchSize> sizes(const Plan& plan) const;
+  std::vector<BatchSize> sizes(const TrainingPlan& plan) const;
 
   // The microbatch of a size of batch (0: all of it), computed once by `arena_bytes` of a step.
   int64_t microbatch(int64_t size, const std::function<int64_t(int64_t microbatch)>& arena_bytes);
@@ -120,11 +120,11 @@ class StepBatches {
 struct StepFactors {
   Array before, after, clip, batch_factor;  // float32
 };
-bool is_scheduled(const Plan& plan);
-StepFactors factors_of(const Plan& plan, int64_t step);
+bool is_scheduled(const TrainingPlan& plan);
+StepFactors factors_of(const TrainingPlan& plan, int64_t step);
 
 // UserError unless every leaf has an example for each that the sampler draws from.
-void expect_examples(const Plan& plan, const std::vector<Array>& leaves);
+void expect_examples(const TrainingPlan& plan, const std::vector<Array>& leaves);
 
 // What a step's program is given besides the state and the data.
 struct StepInput {
@@ -134,14 +134,14 @@ struct StepInput {
 };
 
 // The number of steps that are done. UserError unless the plan has one left.
-int64_t expect_next_step(const Plan& plan, const Array& step);
+int64_t expect_next_step(const TrainingPlan& plan, const Array& step);
 
 // The options with clip norms that are multiplied by the factor, an Array.
 ClipOptions with_clip_factor(ClipOptions options, const Array& factor);
 
 // UserError if the plan has subtree_norms or an adaptive clip norm, which are of gradients that are
 // not transformed.
-void expect_plan_for_transforms(const Plan& plan);
+void expect_plan_for_transforms(const TrainingPlan& plan);
 // UserError if an array lies on devices of a plugin, whose memory is not known here.
 void expect_known_memory(const TrainerOptions& options, const std::vector<Array>& leaves);
 
@@ -149,7 +149,7 @@ void expect_known_memory(const TrainerOptions& options, const std::vector<Array>
 int64_t write_parameters(const FilePath& path, const optim::LeafList& parameters);
 
 // Inside the step's program. The rows, [size, ...] of any dtype, with 0 in those that are padding.
-Array cleared(const Array& rows, const Array& padding);
+Array clear_rows(const Array& rows, const Array& padding);
 // [kHistoryColumns] of float32.
 Array metrics(const Array& step, const Array& values, const Array& norms, const Array& padding,
               const Array& clip_norm);

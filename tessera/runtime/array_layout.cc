@@ -107,7 +107,7 @@ ArrayLayoutRef array_layout(DType dtype, const Shape& global, const Sharding& sh
   return made;
 }
 
-int64_t ArrayLayout::place(int64_t instance) const {
+int64_t ArrayLayout::held_index(int64_t instance) const {
   if (holders.empty()) return instance;
   const auto found = std::lower_bound(held.begin(), held.end(), instance);
   return found != held.end() && *found == instance ? found - held.begin() : -1;

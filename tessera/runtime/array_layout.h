@@ -43,10 +43,10 @@ struct ArrayLayout {
     return holders.empty() ? instances : static_cast<int64_t>(held.size());
   }
   // The number of the instance at a place, and the other way round: -1 where it is elsewhere.
-  int64_t number(int64_t place) const {
-    return holders.empty() ? place : held[static_cast<size_t>(place)];
+  int64_t number(int64_t index) const {
+    return holders.empty() ? index : held[static_cast<size_t>(index)];
   }
-  int64_t place(int64_t instance) const;
+  int64_t held_index(int64_t instance) const;
 
   // The ranges of the global array that instance `i` holds, padding excluded.
   ShardIndex index(int64_t instance) const;

@@ -118,7 +118,7 @@ struct Variant {
 
 struct VariantKey {
   int64_t batches, groups, inputs, outputs;
-  std::vector<int64_t> cuts;
+  std::vector<int64_t> slices;
   auto operator<=>(const VariantKey&) const = default;
 };
 
@@ -163,8 +163,8 @@ class ConvLibraryCode final : public ConvLibrary {
     // Of one feature a group, the distance of features is that of groups.
     if (conv.groups > 1 && conv.inputs == 1) src->minor = src->group;
     if (conv.groups > 1 && conv.outputs == 1) dst->minor = dst->group;
-    tiles_ =
-        cut_tiles(conv_, !side_by_side(*src, conv.inputs) || !side_by_side(*dst, conv.outputs));
+    tiles_ = split_into_tiles(
+        conv_, !side_by_side(*src, conv.inputs) || !side_by_side(*dst, conv.outputs));
   }
 
   // Whether the library has fast code for every tile.
@@ -173,20 +173,21 @@ class ConvLibraryCode final : public ConvLibrary {
     std::map<VariantKey, int> known;
     for (const ConvTile& t : tiles_) {
       VariantKey key{t.batches, t.groups, t.inputs, t.outputs, {}};
-      const std::vector<ConvCut> cuts = cuts_of(t);
-      for (const ConvCut& c : cuts) key.cuts.insert(key.cuts.end(), {c.in, c.low, c.high, c.out});
+      const std::vector<ConvSlice> slices = slices_of(t);
+      for (const ConvSlice& c : slices)
+        key.slices.insert(key.slices.end(), {c.in, c.low, c.high, c.out});
       const auto [at, fresh] =
           known.try_emplace(std::move(key), static_cast<int>(variants_.size()));
       if (fresh) {
         Variant v;
-        if (!make_variant(t, cuts, v)) return false;
+        if (!make_variant(t, slices, v)) return false;
         variants_.push_back(std::move(v));
       }
       int64_t src =
                   t.batch * conv_.src.major + t.group * conv_.src.group + t.input * conv_.src.minor,
               dst = t.batch * conv_.dst.major + t.group * conv_.dst.group +
                     t.output * conv_.dst.minor + t.row * conv_.dst.spatial[0];
-      for (size_t d = 0; d < cuts.size(); ++d) src += cuts[d].begin * conv_.src.spatial[d];
+      for (size_t d = 0; d < slices.size(); ++d) src += slices[d].begin * conv_.src.spatial[d];
       work_.push_back({at->second, 0, src * itemsize(src_type()), dst * itemsize(dst_type())});
     }
     find_kernels();
@@ -222,7 +223,7 @@ class ConvLibraryCode final : public ConvLibrary {
     const bool forward = conv_.direction == ConvDirection::kForward;
     each(count(work_), [&](int64_t i) {
       const Kernel& kernel = kernel_of(work_[static_cast<size_t>(i)]);
-      std::byte* weights = kernel.offset < 0 ? const_cast<std::byte*>(w) + kernel.place
+      std::byte* weights = kernel.offset < 0 ? const_cast<std::byte*>(w) + kernel.byte_offset
                                              : kernels.data() + kernel.offset;
       if (forward) {
         run_tile(i, x, weights, y);
@@ -237,7 +238,7 @@ class ConvLibraryCode final : public ConvLibrary {
   // sum that they make.
   struct Kernel {
     int variant;
-    int64_t place;        // in rhs, or in the result; bytes
+    int64_t byte_offset;  // in rhs, or in the result; bytes
     int64_t offset = -1;  // in the memory of a run; -1: rhs itself is as the library has it
     int64_t bytes = 0;
     int64_t first = 0, parts = 0;  // tiles that are its sum
@@ -262,8 +263,8 @@ class ConvLibraryCode final : public ConvLibrary {
   }
   bool sums() const { return conv_.direction == ConvDirection::kBackwardWeights; }
 
-  std::vector<ConvCut> cuts_of(const ConvTile& t) const {
-    std::vector<ConvCut> out;
+  std::vector<ConvSlice> slices_of(const ConvTile& t) const {
+    std::vector<ConvSlice> out;
     for (size_t d = 0; d < conv_.dims.size(); ++d) {
       const LibraryConv::Dim& dim = conv_.dims[d];
       if (conv_.direction == ConvDirection::kBackwardData) {
@@ -272,7 +273,7 @@ class ConvLibraryCode final : public ConvLibrary {
                        std::max<int64_t>(0, (dim.out - 1) * dim.stride + extent - dim.low - dim.in),
                        dim.out});
       } else {
-        out.push_back(d == 0 ? cut_conv(dim, t.row, t.rows) : cut_conv(dim, 0, dim.out));
+        out.push_back(d == 0 ? slice_conv(dim, t.row, t.rows) : slice_conv(dim, 0, dim.out));
       }
     }
     return out;
@@ -286,21 +287,21 @@ class ConvLibraryCode final : public ConvLibrary {
   }
   DType weights_type() const { return sums() ? float32 : types_.in; }
 
-  bool make_variant(const ConvTile& t, const std::vector<ConvCut>& cuts, Variant& v) const {
+  bool make_variant(const ConvTile& t, const std::vector<ConvSlice>& slices, Variant& v) const {
     memory::dims src_dims{t.batches, t.groups * t.inputs},
         dst_dims{t.batches, t.groups * t.outputs}, weights_dims{t.outputs, t.inputs}, strides,
         dilations, low, high;
     const bool grouped = t.groups > 1;
     if (grouped) weights_dims.insert(weights_dims.begin(), t.groups);
-    for (size_t d = 0; d < cuts.size(); ++d) {
+    for (size_t d = 0; d < slices.size(); ++d) {
       const LibraryConv::Dim& dim = conv_.dims[d];
-      src_dims.push_back(cuts[d].in);
-      dst_dims.push_back(cuts[d].out);
+      src_dims.push_back(slices[d].in);
+      dst_dims.push_back(slices[d].out);
       weights_dims.push_back(dim.window);
       strides.push_back(dim.stride);
       dilations.push_back(dim.dilation - 1);
-      low.push_back(cuts[d].low);
-      high.push_back(cuts[d].high);
+      low.push_back(slices[d].low);
+      high.push_back(slices[d].high);
     }
     const memory::desc src = desc_of(conv_.src, src_dims, src_type()),
                        dst = desc_of(conv_.dst, dst_dims, dst_type());
@@ -402,10 +403,11 @@ class ConvLibraryCode final : public ConvLibrary {
         found = static_cast<int>(kernels_.size());
         same.push_back(found);
         const ConvTensor& w = conv_.weights;
-        Kernel kernel{.variant = work_[i].variant,
-                      .place = (t.group * w.group + t.output * w.major + t.input * w.minor) * item,
-                      .bytes = bytes_of(v.weights),
-                      .first = static_cast<int64_t>(i)};
+        Kernel kernel{
+            .variant = work_[i].variant,
+            .byte_offset = (t.group * w.group + t.output * w.major + t.input * w.minor) * item,
+            .bytes = bytes_of(v.weights),
+            .first = static_cast<int64_t>(i)};
         kernels_.push_back(kernel);
       }
       ++kernels_[static_cast<size_t>(found)].parts;
@@ -424,7 +426,7 @@ class ConvLibraryCode final : public ConvLibrary {
     const OneThread one_thread;
     const Variant& v = variant_of(k);
     const Workspace<std::byte> scratch(v.scratch_bytes);
-    v.weights_reorder.run(rhs + k.place, kernels + k.offset, scratch.data());
+    v.weights_reorder.run(rhs + k.byte_offset, kernels + k.offset, scratch.data());
   }
 
   // `weights`: the kernel; of a sum, the memory of all parts.
@@ -473,9 +475,9 @@ class ConvLibraryCode final : public ConvLibrary {
     const OneThread one_thread;
     if (v.weights_reorder.needed) {
       const Workspace<std::byte> scratch(v.scratch_bytes);
-      v.weights_reorder.run(sums, out + k.place, scratch.data());
+      v.weights_reorder.run(sums, out + k.byte_offset, scratch.data());
     } else {
-      std::memcpy(out + k.place, sums, v.weights.get_size());
+      std::memcpy(out + k.byte_offset, sums, v.weights.get_size());
     }
   }
 
@@ -505,6 +507,6 @@ std::unique_ptr<const ConvLibrary> ConvLibrary::make(const ConvShape& shape, Typ
   return out;
 }
 
-int64_t ConvLibrary::made() { return libraries_made; }
+int64_t ConvLibrary::num_made() { return libraries_made; }
 
 }  // namespace tessera::runtime

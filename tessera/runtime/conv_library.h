@@ -23,7 +23,7 @@ class ConvLibrary {
   // Null where the library has no fast code for it on this CPU.
   static std::unique_ptr<const ConvLibrary> make(const ConvShape& shape, Types types);
   // How many this process has made.
-  static int64_t made();
+  static int64_t num_made();
   virtual ~ConvLibrary() = default;
   // Several threads may run the same one.
   virtual void run(const void* lhs, const void* rhs, void* out) const = 0;

@@ -83,11 +83,11 @@ ConvShape conv_shape(const ConvolutionParams& p, const Shape& lhs, const Shape& 
   return s;
 }
 
-ConvCut cut_conv(const LibraryConv::Dim& d, int64_t begin, int64_t count) {
+ConvSlice slice_conv(const LibraryConv::Dim& d, int64_t begin, int64_t count) {
   const int64_t start = begin * d.stride - d.low;
   const int64_t end = start + (count - 1) * d.stride + window_extent(d.window, d.dilation);
-  ConvCut out{std::max<int64_t>(0, start), 0, std::max<int64_t>(0, -start),
-              std::max<int64_t>(0, end - d.in), count};
+  ConvSlice out{std::max<int64_t>(0, start), 0, std::max<int64_t>(0, -start),
+                std::max<int64_t>(0, end - d.in), count};
   out.in = std::min(end, d.in) - out.begin;
   // What a stride leaves over at the end stays, so that an image remains one piece of memory.
   if (begin + count == d.out && d.in - end < d.stride) out.in = d.in - out.begin;
@@ -126,7 +126,7 @@ std::optional<LibraryConv> library_conv(const ConvShape& s) {
       out.dims.push_back({d.in, d.window, d.out, d.stride, d.window_dilation, d.low});
     }
     out.reversed.push_back(d.reversed);
-    const ConvCut all = cut_conv(out.dims.back(), 0, out.dims.back().out);
+    const ConvSlice all = slice_conv(out.dims.back(), 0, out.dims.back().out);
     if (all.in <= 0) return std::nullopt;  // windows see padding alone
   }
   if (out.dims.empty()) {
@@ -144,7 +144,7 @@ double conv_flops(const LibraryConv& c) {
   return flops;
 }
 
-std::vector<ConvTile> cut_tiles(const LibraryConv& c, bool alone) {
+std::vector<ConvTile> split_into_tiles(const LibraryConv& c, bool alone) {
   constexpr double kMostTiles = 64;
   constexpr int64_t kLeastPositions = 512, kLeastFeatures = 64, kLeastRows = 4;
   // Reading and writing count too where there are few features.
@@ -165,20 +165,21 @@ std::vector<ConvTile> cut_tiles(const LibraryConv& c, bool alone) {
   if (by_rows && images < parts)
     rows = ranges(first.out, std::clamp<int64_t>(first.out / kLeastRows, 1, parts / images), 1);
   for (const auto& [begin, count] : rows)
-    if (cut_conv(first, begin, count).in <= 0) rows = {{0, first.out}};
+    if (slice_conv(first, begin, count).in <= 0) rows = {{0, first.out}};
   std::vector<std::pair<int64_t, int64_t>> groups{{0, c.groups}};
   if (alone) groups = ranges(c.groups, c.groups, 1);
   // The features of the result, where there is too little else to cut.
   const int64_t so_far =
       images * static_cast<int64_t>(rows.size()) * static_cast<int64_t>(groups.size());
   const int64_t features = by_rows ? c.outputs : c.inputs;
-  std::vector<std::pair<int64_t, int64_t>> cut{{0, features}};
+  std::vector<std::pair<int64_t, int64_t>> feature_ranges{{0, features}};
   if (c.groups == static_cast<int64_t>(groups.size()) && so_far < std::min<int64_t>(wanted, 16))
-    cut = ranges(features, std::min(wanted / so_far, features / kLeastFeatures), kLeastFeatures);
+    feature_ranges =
+        ranges(features, std::min(wanted / so_far, features / kLeastFeatures), kLeastFeatures);
 
   std::vector<ConvTile> tiles;
   for (const auto& [g, gs] : groups)
-    for (const auto& [f, fs] : cut)
+    for (const auto& [f, fs] : feature_ranges)
       for (const auto& [b, bs] : batches)
         for (const auto& [r, rs] : rows)
           tiles.push_back({b, bs, g, gs, by_rows ? 0 : f, by_rows ? c.inputs : fs, by_rows ? f : 0,

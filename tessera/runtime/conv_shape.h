@@ -61,11 +61,11 @@ struct LibraryConv {
 std::optional<LibraryConv> library_conv(const ConvShape& shape);
 
 // The part of one spatial dimension of src that results [begin, begin + count) read. in <= 0: none.
-struct ConvCut {
+struct ConvSlice {
   int64_t begin, in, low, high, out;
-  friend bool operator==(const ConvCut&, const ConvCut&) = default;
+  friend bool operator==(const ConvSlice&, const ConvSlice&) = default;
 };
-ConvCut cut_conv(const LibraryConv::Dim& dim, int64_t begin, int64_t count);
+ConvSlice slice_conv(const LibraryConv::Dim& dim, int64_t begin, int64_t count);
 
 // A piece of the work: ranges of the batch, the groups, the features of a group, and of dst's first
 // spatial dimension.
@@ -75,7 +75,7 @@ struct ConvTile {
 // Depends on the shape alone. Tiles of kBackwardWeights that differ in batch or rows alone are
 // parts of one sum; such follow one another. `alone`: the groups of some tensor do not lie side by
 // side, so a tile is of one group.
-std::vector<ConvTile> cut_tiles(const LibraryConv& conv, bool alone);
+std::vector<ConvTile> split_into_tiles(const LibraryConv& conv, bool alone);
 double conv_flops(const LibraryConv& conv);
 
 }  // namespace tessera::runtime

@@ -158,9 +158,9 @@ void copy_piece(const CopyPattern& p, std::byte* dst, const std::byte* src, int6
     }
     return stream_fence();
   }
-  const int64_t cuts = ceil_div(p.run, kCopyGrain);
-  const auto [d, s] = run_offsets(p, piece / cuts);
-  const int64_t begin = piece % cuts * kCopyGrain, bytes = std::min(kCopyGrain, p.run - begin);
+  const int64_t pieces = ceil_div(p.run, kCopyGrain);
+  const auto [d, s] = run_offsets(p, piece / pieces);
+  const int64_t begin = piece % pieces * kCopyGrain, bytes = std::min(kCopyGrain, p.run - begin);
   if (streaming) {
     stream(dst + d + begin, src + s + begin, static_cast<size_t>(bytes));
     stream_fence();

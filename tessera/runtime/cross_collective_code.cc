@@ -17,9 +17,9 @@ namespace {
 Holding holding(const Schedule& s, const AxisList& axes) {
   Holding out;
   out.holders = s.local->holders(axes);
-  out.place.assign(out.holders.size(), -1);
+  out.held_index.assign(out.holders.size(), -1);
   int32_t next = 0;
-  for (int32_t i : s.local->instances(axes)) out.place[static_cast<size_t>(i)] = next++;
+  for (int32_t i : s.local->instances(axes)) out.held_index[static_cast<size_t>(i)] = next++;
   return out;
 }
 
@@ -50,7 +50,7 @@ class MovesCode final : public TransferCode {
         out_(c.out),
         bytes_(slot_at(s, c.out).bytes()),
         what_(c.what),
-        more_(c.more),
+        sends_with_next_(c.sends_with_next),
         moves_(make(c, s)) {}
 
   bool crosses() const { return moves_.crosses(); }
@@ -67,7 +67,7 @@ class MovesCode final : public TransferCode {
           moves_.end(dst, workspace);
           return std::nullopt;
         },
-        [this] { return what_; }, more_);
+        [this] { return what_; }, sends_with_next_);
     moves_.copy_local(src, dst);
   }
   void finish() const override { processes().finish(this); }
@@ -112,8 +112,8 @@ class MovesCode final : public TransferCode {
           const int64_t r = from[static_cast<size_t>(ranks.rank(o))];
           if (r >= 0) {
             add(o, ranks.source_of_rank(o, r), 0, 0);
-          } else if (dst.place[static_cast<size_t>(o)] >= 0) {
-            zeros_.push_back(dst.place[static_cast<size_t>(o)]);
+          } else if (dst.held_index[static_cast<size_t>(o)] >= 0) {
+            zeros_.push_back(dst.held_index[static_cast<size_t>(o)]);
           }
         }
         break;
@@ -135,7 +135,7 @@ class MovesCode final : public TransferCode {
   int in_, out_;
   int64_t bytes_;
   std::string what_;
-  bool more_;
+  bool sends_with_next_;
   std::vector<int64_t> zeros_;  // instances that nobody sends to
   CrossMoves moves_;
 };
@@ -144,12 +144,12 @@ class MovesCode final : public TransferCode {
 class FoldCode final : public TransferCode {
  public:
   FoldCode(const CollectiveStep& c, const Schedule& s)
-      : in_(c.in), out_(c.out), what_(c.what), more_(c.more) {
+      : in_(c.in), out_(c.out), what_(c.what), sends_with_next_(c.sends_with_next) {
     const Slot &in = slot_at(s, c.in), &out = slot_at(s, c.out);
     const RankMap ranks = RankMap::on_all_devices(s, out, in, c);
     const Holding src = holding(s, in.axes), dst = holding(s, out.axes);
     process_ = s.local->process();
-    place_ = dst.place;
+    held_index_ = dst.held_index;
     std::vector<Piece> pieces(1);
     for (int64_t o = 0; o < ranks.instances(); ++o) {
       FoldPiece fold;
@@ -184,7 +184,7 @@ class FoldCode final : public TransferCode {
   int64_t workspace_bytes() const override { return workspace_; }
   void start(const SlotRef* slots, std::byte* workspace) const override {
     const SlotRef in = slots[in_], out = slots[out_];
-    const bool more = more_ && pieces_.size() == 1;
+    const bool with_next = sends_with_next_ && pieces_.size() == 1;
     for (const Piece& piece : pieces_) {
       std::byte* work = workspace + piece.workspace;
       processes().start(
@@ -203,7 +203,7 @@ class FoldCode final : public TransferCode {
                 return std::nullopt;
             }
           },
-          [this] { return what_; }, more);
+          [this] { return what_; }, with_next);
     }
   }
   void finish() const override {
@@ -256,9 +256,9 @@ class FoldCode final : public TransferCode {
   cluster::Round share_round(const Piece& piece, const SlotRef& out) const {
     cluster::Round round;
     for (const Share& share : piece.shares) {
-      const int64_t place = place_[static_cast<size_t>(share.out)];
-      if (place < 0) continue;
-      std::byte* data = out.at(place) + share.first;
+      const int64_t held_index = held_index_[static_cast<size_t>(share.out)];
+      if (held_index < 0) continue;
+      std::byte* data = out.at(held_index) + share.first;
       if (share.from != process_) {
         round.in.push_back({share.from, data, share.bytes});
         continue;
@@ -271,9 +271,9 @@ class FoldCode final : public TransferCode {
 
   int in_, out_, process_ = 0;
   std::string what_;
-  bool more_;
+  bool sends_with_next_;
   std::vector<Piece> pieces_;
-  std::vector<int32_t> place_;
+  std::vector<int32_t> held_index_;
   int64_t workspace_ = 0;
   bool crosses_ = false;
 };
@@ -313,10 +313,10 @@ class RaggedMovesCode final : public TransferCode {
           crosses_ = crosses_ || giver != p;
           if (p != me && giver != me) continue;
           Part part{p, giver, -1, -1, ranks.position(o), {}};
-          if (p == me) part.out = dst.place[static_cast<size_t>(o)];
-          if (giver == me) part.in = src.place[static_cast<size_t>(k)];
+          if (p == me) part.out = dst.held_index[static_cast<size_t>(o)];
+          if (giver == me) part.in = src.held_index[static_cast<size_t>(k)];
           for (size_t t = 0; t < 3 && giver == me; ++t)
-            part.tables[t] = tables[t].place[static_cast<size_t>(table_ranks[t].source(o, g))];
+            part.tables[t] = tables[t].held_index[static_cast<size_t>(table_ranks[t].source(o, g))];
           parts_.push_back(part);
         }
       }

@@ -20,7 +20,7 @@ namespace tessera::runtime {
 // Which processes hold the instances of an array, and where this one has its own.
 struct Holding {
   std::vector<std::vector<int>> holders;  // of each instance, ascending
-  std::vector<int32_t> place;             // of each instance among those held here; -1: elsewhere
+  std::vector<int32_t> held_index;        // of each instance among those held here; -1: elsewhere
   // Who gives instance `i` to process `p`, which holds it itself if it can.
   int giver(int64_t i, int p) const;
   bool holds(int64_t i, int p) const;
@@ -41,16 +41,16 @@ class CrossMoves {
   bool crosses() const { return crosses_; }
   int64_t workspace_bytes() const { return workspace_; }
   // Where the instances that this process holds are, by their place.
-  using Place = std::function<std::byte*(int64_t)>;
+  using AddressOf = std::function<std::byte*(int64_t)>;
   // What is to be sent and received; then end() when it has been. copy_local() at any time.
-  cluster::Round begin(const Place& src, const Place& dst, std::byte* workspace) const;
-  void copy_local(const Place& src, const Place& dst) const;
-  void end(const Place& dst, std::byte* workspace) const;
+  cluster::Round begin(const AddressOf& src, const AddressOf& dst, std::byte* workspace) const;
+  void copy_local(const AddressOf& src, const AddressOf& dst) const;
+  void end(const AddressOf& dst, std::byte* workspace) const;
 
  private:
   // A box and where it is: `at` of instance `place`, or of the workspace.
   struct Box {
-    int32_t pattern, place;
+    int32_t pattern, held_index;
     int64_t offset;
   };
   struct Message {

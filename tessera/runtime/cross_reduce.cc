@@ -72,7 +72,7 @@ CrossReduce::CrossReduce(DType dtype, ReduceKind kind, const std::vector<FoldPie
       std::vector<int> givers;
       for (int32_t k : piece.sources) givers.push_back(src.giver(k, target));
       const auto leaf_source = [&](size_t i) {
-        return src.place[static_cast<size_t>(piece.sources[i])];
+        return src.held_index[static_cast<size_t>(piece.sources[i])];
       };
       // The tree over [begin, end) of leaves that this process has.
       const std::function<int32_t(size_t, size_t)> own = [&](size_t begin, size_t end) {
@@ -120,7 +120,7 @@ CrossReduce::CrossReduce(DType dtype, ReduceKind kind, const std::vector<FoldPie
         return static_cast<int32_t>(nodes_.size()) - 1;
       };
       Fold fold{.region = piece.region, .root = build(0, givers.size())};
-      fold.out = dst.place[static_cast<size_t>(piece.out)];
+      fold.out = dst.held_index[static_cast<size_t>(piece.out)];
       fold.to = piece.to;
       kept_.push_back(fold);
     }
@@ -167,7 +167,7 @@ CrossReduce::CrossReduce(DType dtype, ReduceKind kind, const std::vector<FoldPie
 
 // n elements of a node, wide, from element `first` of row `row` of the region on.
 const std::byte* CrossReduce::value(const Fold& f, int32_t id, int64_t row, int64_t first,
-                                    int64_t n, const CrossMoves::Place& src,
+                                    int64_t n, const CrossMoves::AddressOf& src,
                                     const std::byte* workspace, std::byte*& spare) const {
   const Node& node = nodes_[static_cast<size_t>(id)];
   if (node.left >= 0) {
@@ -191,7 +191,7 @@ const std::byte* CrossReduce::value(const Fold& f, int32_t id, int64_t row, int6
 }
 
 void CrossReduce::fold(const Fold& f, int64_t row, int64_t first, int64_t n,
-                       const CrossMoves::Place& src, const CrossMoves::Place& dst,
+                       const CrossMoves::AddressOf& src, const CrossMoves::AddressOf& dst,
                        std::byte* workspace) const {
   const Node& root = nodes_[static_cast<size_t>(f.root)];
   const int64_t at = row * f.region.run + first;
@@ -224,8 +224,8 @@ void CrossReduce::fold(const Fold& f, int64_t row, int64_t first, int64_t n,
   }
 }
 
-void CrossReduce::run_folds(const std::vector<Fold>& folds, const CrossMoves::Place& src,
-                            const CrossMoves::Place& dst, std::byte* workspace) const {
+void CrossReduce::run_folds(const std::vector<Fold>& folds, const CrossMoves::AddressOf& src,
+                            const CrossMoves::AddressOf& dst, std::byte* workspace) const {
   struct Unit {
     const Fold* fold;
     int64_t row, first, n;
@@ -243,7 +243,7 @@ void CrossReduce::run_folds(const std::vector<Fold>& folds, const CrossMoves::Pl
   });
 }
 
-cluster::Round CrossReduce::begin(const CrossMoves::Place& src, std::byte* workspace) const {
+cluster::Round CrossReduce::begin(const CrossMoves::AddressOf& src, std::byte* workspace) const {
   run_folds(sent_, src, {}, workspace);
   cluster::Round round;
   for (const Message& m : out_)
@@ -253,7 +253,7 @@ cluster::Round CrossReduce::begin(const CrossMoves::Place& src, std::byte* works
   return round;
 }
 
-void CrossReduce::end(const CrossMoves::Place& src, const CrossMoves::Place& dst,
+void CrossReduce::end(const CrossMoves::AddressOf& src, const CrossMoves::AddressOf& dst,
                       std::byte* workspace) const {
   run_folds(kept_, src, dst, workspace);
 }

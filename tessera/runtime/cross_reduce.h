@@ -42,9 +42,10 @@ class CrossReduce {
 
   int64_t workspace_bytes() const { return workspace_; }
   // Folds what others need; what is to be sent and received.
-  cluster::Round begin(const CrossMoves::Place& src, std::byte* workspace) const;
+  cluster::Round begin(const CrossMoves::AddressOf& src, std::byte* workspace) const;
   // When it has been: folds the rest.
-  void end(const CrossMoves::Place& src, const CrossMoves::Place& dst, std::byte* workspace) const;
+  void end(const CrossMoves::AddressOf& src, const CrossMoves::AddressOf& dst,
+           std::byte* workspace) const;
 
  private:
   // A subtree that this process folds, for another one or for itself, or gets from another one.
@@ -69,13 +70,13 @@ class CrossReduce {
     int64_t offset = 0;
   };
 
-  void fold(const Fold& f, int64_t row, int64_t first, int64_t n, const CrossMoves::Place& src,
-            const CrossMoves::Place& dst, std::byte* workspace) const;
+  void fold(const Fold& f, int64_t row, int64_t first, int64_t n, const CrossMoves::AddressOf& src,
+            const CrossMoves::AddressOf& dst, std::byte* workspace) const;
   const std::byte* value(const Fold& f, int32_t node, int64_t row, int64_t first, int64_t n,
-                         const CrossMoves::Place& src, const std::byte* workspace,
+                         const CrossMoves::AddressOf& src, const std::byte* workspace,
                          std::byte*& spare) const;
-  void run_folds(const std::vector<Fold>& folds, const CrossMoves::Place& src,
-                 const CrossMoves::Place& dst, std::byte* workspace) const;
+  void run_folds(const std::vector<Fold>& folds, const CrossMoves::AddressOf& src,
+                 const CrossMoves::AddressOf& dst, std::byte* workspace) const;
 
   DType dtype_;
   int64_t narrow_, wide_;  // bytes of an element

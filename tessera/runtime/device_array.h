@@ -47,7 +47,7 @@ class DeviceArray final : public DeviceData {
   // UserError if the array was donated.
   const std::byte* instance(int64_t i) const {
     check_alive();
-    return buffer_.data() + offsets_.at(layout()->place(i));
+    return buffer_.data() + offsets_.at(layout()->held_index(i));
   }
   // Instances lie one after the other from the start on.
   bool dense() const {

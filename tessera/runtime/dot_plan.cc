@@ -18,7 +18,7 @@ const Slot& slot_of(const Schedule& s, int slot) { return s.slots[static_cast<si
 
 // Tiles of about equal size; sides are multiples of what the kernels of oneDNN and OpenBLAS unroll
 // by.
-int64_t cut(int64_t size, int64_t parts, int64_t unit) {
+int64_t part_size(int64_t size, int64_t parts, int64_t unit) {
   return std::min(size, ceil_div(ceil_div(size, parts), unit) * unit);
 }
 
@@ -33,7 +33,7 @@ std::vector<Tile> rectangle(int64_t m, int64_t n, int64_t k, int64_t products) {
          (m / rows > 32 || n / cols > 96)) {
     (m / rows >= n / cols && m / rows > 32) || n / cols <= 96 ? rows *= 2 : cols *= 2;
   }
-  const int64_t tm = cut(m, rows, 16), tn = cut(n, cols, 48);
+  const int64_t tm = part_size(m, rows, 16), tn = part_size(n, cols, 48);
   std::vector<Tile> tiles;
   for (int64_t i = 0; i < m; i += tm)
     for (int64_t j = 0; j < n; j += tn)
@@ -48,7 +48,7 @@ void triangle(int64_t begin, int64_t end, int64_t on_diagonal, std::vector<Tile>
     tiles.push_back({begin, begin, end - begin, end - begin, false, true});
     return;
   }
-  const int64_t middle = begin + cut(end - begin, 2, 48);
+  const int64_t middle = begin + part_size(end - begin, 2, 48);
   for (int64_t i = begin; i < middle; i += kOffDiagonal)
     for (int64_t j = middle; j < end; j += kOffDiagonal)
       tiles.push_back(

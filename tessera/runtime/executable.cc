@@ -116,8 +116,8 @@ class ExecutableBuilder {
         collect(*l->body, *nested[0], out, loops);
       }
       if (const auto* b = std::get_if<BranchStep>(&s.steps[i]))
-        for (size_t way = 0; way < b->branches.size(); ++way)
-          if (nested[way]) collect(*b->branches[way], *nested[way], out, loops);
+        for (size_t branch = 0; branch < b->branches.size(); ++branch)
+          if (nested[branch]) collect(*b->branches[branch], *nested[branch], out, loops);
     }
   }
 
@@ -196,12 +196,12 @@ class ExecutableBuilder {
     e.num_slots_ = s.slots.size();
     e.static_tables_.reserve(s.slots.size());
     for (size_t i = 0; i < s.slots.size(); ++i) {
-      const Placement& place = e.plan().slots[i];
-      if (place.storage < 0) continue;
-      const int64_t bytes = e.plan().storages[static_cast<size_t>(place.storage)].bytes;
-      Executable::StaticRef ref{static_cast<int>(i), place.storage, 0, bytes, nullptr};
-      if (!place.map.empty()) {
-        const std::vector<int32_t>& map = place.map;
+      const SlotLocation& location = e.plan().slots[i];
+      if (location.storage < 0) continue;
+      const int64_t bytes = e.plan().storages[static_cast<size_t>(location.storage)].bytes;
+      Executable::StaticRef ref{static_cast<int>(i), location.storage, 0, bytes, nullptr};
+      if (!location.map.empty()) {
+        const std::vector<int32_t>& map = location.map;
         const int64_t step = map.size() > 1 ? map[1] - map[0] : 0;
         bool affine = true;
         for (size_t k = 0; k < map.size(); ++k)
@@ -251,7 +251,7 @@ std::atomic<int64_t> executables_made{0};
 
 Executable::Executable(MemoryPlan memory) : memory_(std::move(memory)) { ++executables_made; }
 
-int64_t Executable::made() { return executables_made; }
+int64_t Executable::num_made() { return executables_made; }
 
 std::unique_ptr<Executable> Executable::make(const Schedule& schedule,
                                              const KernelSource& compile) {

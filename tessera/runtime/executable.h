@@ -20,7 +20,7 @@ class Executable {
   // Compiles the kernels, those of nested schedules included.
   static std::unique_ptr<Executable> make(const Schedule& schedule, const KernelSource& compile);
   // How many this process has made, nested ones included.
-  static int64_t made();
+  static int64_t num_made();
 
   // The memory of one run. refs: every slot's place, valid after bind().
   struct Frame {

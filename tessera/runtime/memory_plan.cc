@@ -55,7 +55,7 @@ StepMemory memory_of(const LoopStep& l, const Schedule& s) {
 StepMemory memory_of(const BranchStep& b) {
   StepMemory out;
   for (size_t i = 0; i < b.branches.size(); ++i) {
-    out.nested.push_back(b.is_rare(i) ? nullptr : nested_plan(*b.branches[i]));
+    out.nested.push_back(b.is_unlikely(i) ? nullptr : nested_plan(*b.branches[i]));
     if (out.nested[i]) out.workspace = std::max(out.workspace, out.nested[i]->nested_bytes);
   }
   return out;
@@ -82,11 +82,11 @@ void add_outputs(MemoryPlan& plan, const Schedule& s) {
   std::vector<bool> taken(plan.storage.storages.size(), false);
   for (int i : s.outputs) {
     const Slot& slot = s.slots[static_cast<size_t>(i)];
-    const Placement& place = plan.storage.slots[static_cast<size_t>(i)];
-    const auto at = static_cast<size_t>(place.storage);
+    const SlotLocation& location = plan.storage.slots[static_cast<size_t>(i)];
+    const auto at = static_cast<size_t>(location.storage);
     const Storage& storage = plan.storage.storages[at];
     MemoryPlan::Output out{i, slot.bytes(), slot.instances, -1};
-    if (storage.kind == Storage::Kind::kOutput && place.map.empty() &&
+    if (storage.kind == Storage::Kind::kOutput && location.map.empty() &&
         storage.bytes == slot.bytes() && storage.instances == slot.instances && !taken[at]) {
       taken[at] = true;
       out.own = storage.index;

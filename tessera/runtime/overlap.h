@@ -20,7 +20,7 @@
 
 namespace tessera::runtime {
 
-inline constexpr int64_t kOnTheirWay = int64_t{256} << 20;
+inline constexpr int64_t kMaxBytesInFlight = int64_t{256} << 20;
 
 // Returns the schedule of one process in that order, its loops and branches too. It also finds out
 // which collectives cross, and what memory these need.

@@ -56,7 +56,7 @@ std::vector<int32_t> match_local(const Schedule& s, const Slot& slot, const Arra
     const int32_t number = slot_numbers[found->second];
     const auto of_slot =
         static_cast<int32_t>(std::lower_bound(here.begin(), here.end(), number) - here.begin());
-    const auto of_layout = static_cast<int32_t>(layout.place(layout.device_instances[p]));
+    const auto of_layout = static_cast<int32_t>(layout.held_index(layout.device_instances[p]));
     int32_t& entry = map[static_cast<size_t>(slot_major ? of_slot : of_layout)];
     if (entry < 0) entry = slot_major ? of_layout : of_slot;
   }
@@ -153,8 +153,8 @@ bool is_updated(const Schedule& s, const StoragePlan& plan, int in, int own) {
   const Step& step = s.steps[i];
   if (count_reads(plan, step, in) != 1) return false;
   for (const auto& [from, to] : in_place_slots(step, plan.loops[i])) {
-    const Placement &a = plan.slots[static_cast<size_t>(from)],
-                    &b = plan.slots[static_cast<size_t>(to)];
+    const SlotLocation &a = plan.slots[static_cast<size_t>(from)],
+                       &b = plan.slots[static_cast<size_t>(to)];
     if (a.storage == in && b.storage == own && a.map.empty() && b.map.empty() &&
         s.slots[static_cast<size_t>(from)].axes == s.slots[static_cast<size_t>(to)].axes)
       return true;
@@ -181,11 +181,11 @@ std::vector<int> find_donors(const Schedule& s, const StoragePlan& plan,
       for (size_t b = 0; b < step->slots.size(); ++b) {
         const int slot = step->slots[b];
         if (slot < 0) continue;
-        const Placement& place = plan.slots[static_cast<size_t>(slot)];
-        if (place.storage == static_cast<int>(i))
-          in_buffer = static_cast<int>(b), uses += place.map.empty() ? 1 : 2;
-        if (place.storage == static_cast<int>(own))
-          out_buffer = static_cast<int>(b), uses += place.map.empty() ? 0 : 2;
+        const SlotLocation& location = plan.slots[static_cast<size_t>(slot)];
+        if (location.storage == static_cast<int>(i))
+          in_buffer = static_cast<int>(b), uses += location.map.empty() ? 1 : 2;
+        if (location.storage == static_cast<int>(own))
+          out_buffer = static_cast<int>(b), uses += location.map.empty() ? 0 : 2;
       }
       if (in_buffer < 0 || out_buffer < 0 || uses != 1) continue;
       const Slot& a = s.slots[static_cast<size_t>(step->slots[static_cast<size_t>(in_buffer)])];
@@ -285,8 +285,8 @@ Program::Program(const Schedule& of_all, std::vector<ArraySpec> inputs,
           find_donors(s, plan, state->inputs, i);
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Slot& slot = s.slots[static_cast<size_t>(s.outputs[i])];
-    const Placement& place = plan.slots[static_cast<size_t>(s.outputs[i])];
-    const Storage& storage = plan.storages[static_cast<size_t>(place.storage)];
+    const SlotLocation& location = plan.slots[static_cast<size_t>(s.outputs[i])];
+    const Storage& storage = plan.storages[static_cast<size_t>(location.storage)];
     Output out{.layout = checked_layout(outputs[i], slot),
                .slot = s.outputs[i],
                .kind = storage.kind,
@@ -295,7 +295,7 @@ Program::Program(const Schedule& of_all, std::vector<ArraySpec> inputs,
     out.map = match_instances(s, slot, *out.layout, false);
     if (storage.kind == Storage::Kind::kConstant) out.constant = storage.constant;
     out.offsets = compose(out.map, out.layout->held_count(), [&](int64_t k) {
-      return (place.map.empty() ? k : place.map[static_cast<size_t>(k)]) * storage.bytes;
+      return (location.map.empty() ? k : location.map[static_cast<size_t>(k)]) * storage.bytes;
     });
     if (is_identity(out.map)) out.map.clear();
     state->outputs.push_back(std::move(out));
@@ -347,7 +347,7 @@ class InputUses {
     only_.resize(donate.size(), 0);
     try {
       for (size_t i = 0; i < donate.size(); ++i)
-        if (donate[i]) only_[i] = give_up(i, moved);
+        if (donate[i]) only_[i] = donate_input(i, moved);
     } catch (...) {
       take_back();
       throw;
@@ -384,7 +384,7 @@ class InputUses {
 
  private:
   // Whether this run alone uses input i.
-  uint8_t give_up(size_t i, std::span<const DeviceData* const> moved) {
+  uint8_t donate_input(size_t i, std::span<const DeviceData* const> moved) {
     const bool copied = !moved.empty() && moved[i];
     const DeviceData* given = copied ? moved[i] : inputs_[i];
     // The same array twice in one call is given up once.

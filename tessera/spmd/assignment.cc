@@ -15,16 +15,16 @@ namespace {
 // In multiply-adds.
 constexpr int64_t kWorkPerByte = kFlopsPerByte / 2;
 
-bool may_be_cut(FactorKind kind, const AssignmentOrder& order) {
+bool may_be_sharded(FactorKind kind, const AssignmentOrder& order) {
   switch (kind) {
     case FactorKind::kPass:
       return true;
     case FactorKind::kReduction:
-      return order.cut_reductions;
+      return order.shard_reductions;
     case FactorKind::kNeedReplication:
-      return order.cut_windows;
+      return order.shard_windows;
     case FactorKind::kPermutation:
-      return order.cut_windows || order.cut_halos;
+      return order.shard_windows || order.shard_halos;
   }
   return false;
 }
@@ -84,7 +84,7 @@ bool may_be_moved(const ShardedOp& op, size_t operand, int id) {
 }
 
 // The axes by which operands cut factors that need replication, or may be moved.
-AtomList cuts_to_move(const ShardedOp& op) {
+AtomList axes_to_move(const ShardedOp& op) {
   AtomList out;
   for (size_t k = 0; k < op.operands.size(); ++k) {
     const TensorFactors& tensor = op.factors.operands[k];
@@ -113,7 +113,7 @@ FactorAssignment assign_factors(const ShardedOp& op, const AssignmentOrder& orde
     for (const DimFactors& dim : tensor) {
       for (int id : dim) {
         const AtomList& axes = projection.atoms(id);
-        if (axes.empty() || !may_be_cut(f.factors[id].kind, order)) continue;
+        if (axes.empty() || !may_be_sharded(f.factors[id].kind, order)) continue;
         auto it = std::find_if(candidates.begin(), candidates.end(), [&](const Candidate& c) {
           return c.factor == id && c.axes == axes;
         });
@@ -160,11 +160,11 @@ FactorAssignment assign_factors(const ShardedOp& op, const AssignmentOrder& orde
     grew = false;
     for (const Candidate& c : candidates) grew = try_candidate(c) || grew;
   }
-  if (order.takes_cuts >= 0) {
-    AtomList axes = out.axes[order.takes_cuts];
-    for (Atom a : cuts_to_move(op))
+  if (order.takes_moved_axes >= 0) {
+    AtomList axes = out.axes[order.takes_moved_axes];
+    for (Atom a : axes_to_move(op))
       if (!(taken & atom_bit(a))) axes.push_back(a);
-    try_candidate({order.takes_cuts, axes});
+    try_candidate({order.takes_moved_axes, axes});
   }
 
   for (const TensorFactors& t : f.operands) out.operands.push_back(dims_of(t, out.axes));
@@ -257,9 +257,9 @@ FactorAssignment choose_assignment(const ShardedOp& op) {
       moves_operands(op, best) ? std::numeric_limits<double>::infinity() : work_of(op, best);
   std::vector<std::vector<AtomList>> seen{best.axes};
   const int tensors = static_cast<int>(op.operands.size() + op.results.size());
-  for (const bool cut_reductions : {true, false})
+  for (const bool shard_reductions : {true, false})
     for (int first = -1; first < tensors; ++first) {
-      FactorAssignment a = assign_factors(op, {first, cut_reductions});
+      FactorAssignment a = assign_factors(op, {first, shard_reductions});
       if (contains(seen, a.axes)) continue;
       seen.push_back(a.axes);
       const int64_t cost = assignment_cost(op, a);
@@ -270,14 +270,14 @@ FactorAssignment choose_assignment(const ShardedOp& op) {
   return best;
 }
 
-FactorAssignment with_moved_cuts(const ShardedOp& op, FactorAssignment chosen) {
-  if (cuts_to_move(op).empty()) return chosen;
+FactorAssignment with_moved_axes(const ShardedOp& op, FactorAssignment chosen) {
+  if (axes_to_move(op).empty()) return chosen;
   int64_t least = assignment_cost(op, chosen);
   for (size_t id = 0; id < op.factors.factors.size(); ++id) {
     if (op.factors.factors[id].kind != FactorKind::kPass) continue;
-    for (const bool cut_reductions : {true, false}) {
+    for (const bool shard_reductions : {true, false}) {
       FactorAssignment a = assign_factors(
-          op, {.cut_reductions = cut_reductions, .takes_cuts = static_cast<int>(id)});
+          op, {.shard_reductions = shard_reductions, .takes_moved_axes = static_cast<int>(id)});
       const int64_t cost = assignment_cost(op, a);
       if (cost >= least) continue;
       least = cost;

@@ -26,13 +26,13 @@ struct ShardedOp {
 // Which (factor, axes) pairs assign_factors takes first.
 struct AssignmentOrder {
   int first = -1;  // tensor (operands, then results) whose sharding is kept before all others
-  bool cut_reductions = true;  // whether reduction factors may be cut
+  bool shard_reductions = true;  // whether reduction factors may be cut
   // Whether need-replication and permutation factors may be cut, for windows.h.
-  bool cut_windows = false;
+  bool shard_windows = false;
   // Whether permutation factors may be cut, for halos.h.
-  bool cut_halos = false;
+  bool shard_halos = false;
   // The factor that takes the axes of operands' factors that need replication; -1: none does.
-  int takes_cuts = -1;
+  int takes_moved_axes = -1;
 };
 
 // Keeps what the tensors agree on. Where they disagree, (factor, axes) pairs are taken greedily:
@@ -69,6 +69,6 @@ bool moves_before_sum(const ShardedOp& op, const FactorAssignment& chosen);
 // Where operands are cut along a factor that needs replication, the better of `chosen` and those that
 // cut them along another meanwhile: sort along the cut dimension of f32[64, 64] on 8 devices is two
 // all_to_alls.
-FactorAssignment with_moved_cuts(const ShardedOp& op, FactorAssignment chosen);
+FactorAssignment with_moved_axes(const ShardedOp& op, FactorAssignment chosen);
 
 }  // namespace tessera::spmd

@@ -272,12 +272,12 @@ class Converger {
           ops::CompareParams{.direction = Comparison::kGe, .type = CompareType::kUnsigned},
           {adder.add(ops::convert_op, ops::ConvertParams{uint32}, {index}), adder.scalar(others)});
     ValueIds out = adder.inlined(*flow.regions.back(), entering, last);
-    for (size_t way = flow.regions.size() - 1; way-- > 0;) {
+    for (size_t branch = flow.regions.size() - 1; branch-- > 0;) {
       const ValueId here =
           adder.add(ops::compare_op,
                     ops::CompareParams{.direction = Comparison::kEq, .type = CompareType::kSigned},
-                    {index, adder.scalar(static_cast<int32_t>(way))});
-      const ValueIds results = adder.inlined(*flow.regions[way], entering, here);
+                    {index, adder.scalar(static_cast<int32_t>(branch))});
+      const ValueIds results = adder.inlined(*flow.regions[branch], entering, here);
       for (size_t r = 0; r < out.size(); ++r)
         if (results[r] != out[r])
           out[r] = adder.add(ops::select_op, ir::NoParams{}, {here, results[r], out[r]});

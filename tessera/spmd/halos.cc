@@ -18,12 +18,12 @@ struct Reach {
 
 // Of `taps` taps and `results` results, where n devices share the ones or the others.
 std::optional<Reach> reach_of(const HaloDim& halo, int64_t n, int64_t taps, int64_t results) {
-  const bool cut_taps = halo.tap_dim >= 0;
-  if (cut_taps && taps % n != 0) return std::nullopt;  // what pads a shard would count
-  const int64_t shard = cut_taps ? results : ceil_div(results, n);
+  const bool shard_taps = halo.tap_dim >= 0;
+  if (shard_taps && taps % n != 0) return std::nullopt;  // what pads a shard would count
+  const int64_t shard = shard_taps ? results : ceil_div(results, n);
   const int64_t b = halo.base_dilation,
-                step = cut_taps ? taps / n * halo.tap_dilation : shard * halo.stride,
-                size = cut_taps ? (taps / n - 1) * halo.tap_dilation + 1 : halo.size;
+                step = shard_taps ? taps / n * halo.tap_dilation : shard * halo.stride,
+                size = shard_taps ? (taps / n - 1) * halo.tap_dilation + 1 : halo.size;
   if (step % b != 0 || shard == 0) return std::nullopt;  // windows would lie in several ways
   // Where the first device's windows begin and end, in rows that are 1 apart.
   const int64_t begin = -halo.low, end = begin + (shard - 1) * halo.stride + size;
@@ -59,7 +59,7 @@ std::optional<HaloPlan> choose_halos(const Op& op, const ShardedOp& sharded,
                                      const FactorAssignment& other) {
   const HaloRule* rule = ops::find_halo_rule(*op.def);
   if (!rule) return std::nullopt;
-  HaloPlan plan{.assignment = assign_factors(sharded, {.cut_halos = true}),
+  HaloPlan plan{.assignment = assign_factors(sharded, {.shard_halos = true}),
                 .operands = rule->windowed(op.operands.size())};
   FactorAssignment& a = plan.assignment;
   Type operand = sharded.operand_types[0];
@@ -107,11 +107,11 @@ std::vector<Array> widen(const AtomMesh& mesh, const HaloPlan& plan, const Op& o
                          std::vector<Array> local) {
   const HaloRule& rule = *ops::find_halo_rule(*op.def);
   for (size_t k = 0; k < plan.operands; ++k) {
-    const Array beside = rule.beside(op.params, local[k].dtype());
+    const Array neutral_operand = rule.neutral_operand(op.params, local[k].dtype());
     for (const HaloPlan::Dim& dim : plan.dims) {
       Shape shape = local[k].shape();
       shape[dim.halo.dim] = dim.local;
-      local[k] = apply_windows(mesh, dim.rows, shape, std::vector{local[k], beside});
+      local[k] = apply_windows(mesh, dim.rows, shape, std::vector{local[k], neutral_operand});
     }
   }
   return local;

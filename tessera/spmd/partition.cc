@@ -65,7 +65,7 @@ class ShardContext final : public LocalContext {
 };
 
 // Whether shards of `to` are parts of shards of `from`.
-bool is_cut_further(const DimAtoms& from, const DimAtoms& to) {
+bool is_split_further(const DimAtoms& from, const DimAtoms& to) {
   for (size_t d = 0; d < from.size(); ++d)
     if (!is_prefix(from[d], to[d])) return false;
   return true;
@@ -125,8 +125,8 @@ class Partitioner {
     for (const Op& op : f_.ops) visit(op);
     std::vector<Array> results;
     for (size_t k = 0; k < f_.outputs.size(); ++k)
-      results.push_back(as(f_.outputs[k], outputs[k], of,
-                           fmt::format("result {} of a region of {}", k, of.def->name)));
+      results.push_back(with_dims(f_.outputs[k], outputs[k], of,
+                                  fmt::format("result {} of a region of {}", k, of.def->name)));
     return finish_trace(results);
   }
 
@@ -134,7 +134,7 @@ class Partitioner {
   Function finish_trace(std::span<const Array> outputs) {
     Function out = trace_.finish(outputs);
     TESSERA_CHECK(trace_.captures().empty(), "partition captures nothing");
-    return looked_behind_ ? remove_dead_ops(out) : out;
+    return has_dead_ops_ ? remove_dead_ops(out) : out;
   }
 
   const DimAtoms& declared(ValueId v) { return program_.declared(f_.types[v]); }
@@ -143,15 +143,15 @@ class Partitioner {
   }
 
   // The value under another sharding; equal requests share one resharding.
-  Array as(ValueId v, const DimAtoms& dims, const Op& op, const std::string& why) {
-    if (const std::optional<Array> there = what_is_there(v, dims)) return *there;
+  Array with_dims(ValueId v, const DimAtoms& dims, const Op& op, const std::string& why) {
+    if (const std::optional<Array> there = existing_value(v, dims)) return *there;
     const LocalValues::Local& local = locals_[v];
     return resharded_[{v, dims}] = reshard(local.array, f_.types[v], local.dims, dims, op, why);
   }
 
   // The value under a sharding that it has, or that what it was made of has: weights that a forward
   // pass gathered are turned by the backward pass, not gathered again.
-  std::optional<Array> what_is_there(ValueId v, const DimAtoms& dims, int ops_behind = 4) {
+  std::optional<Array> existing_value(ValueId v, const DimAtoms& dims, int ops_behind = 4) {
     if (locals_[v].dims == dims) return locals_[v].array;
     if (const auto it = resharded_.find({v, dims}); it != resharded_.end()) return it->second;
     if (producers_[v] < 0 || ops_behind == 0) return std::nullopt;
@@ -165,14 +165,14 @@ class Partitioner {
     const FactorAssignment a =
         assign_factors({mesh_, factors, {from}, {to}, {DimAtoms(from.rank())}, {dims}});
     if (a.results[0] != dims || a.reduced) return std::nullopt;
-    const std::optional<Array> x = what_is_there(op.operands[0], a.operands[0], ops_behind - 1);
+    const std::optional<Array> x = existing_value(op.operands[0], a.operands[0], ops_behind - 1);
     if (!x) return std::nullopt;
     return resharded_[{v, dims}] = rebuild(op, on_this_mesh(op), a, {*x})[0];
   }
 
   Array operand(const Op& op, size_t k, const DimAtoms& dims, std::string_view because = "") {
-    return as(op.operands[k], dims, op,
-              fmt::format("operand {} of {}{}", k, op.def->name, because));
+    return with_dims(op.operands[k], dims, op,
+                     fmt::format("operand {} of {}{}", k, op.def->name, because));
   }
 
   Array reshard(const Array& x, const Type& global, const DimAtoms& from, const DimAtoms& to,
@@ -226,7 +226,7 @@ class Partitioner {
     }
     if (std::optional<WindowChoice> windows = choose_windows(values_, op, sharded, a))
       return move_rows(op, *windows);
-    a = with_moved_cuts(sharded, std::move(a));
+    a = with_moved_axes(sharded, std::move(a));
     if (const std::optional<HaloPlan> halos = choose_halos(op, sharded, a))
       return widen_shards(op, sharded, *halos);
     if (const std::optional<ScatterPlan> plan = choose_scatter_windows(op, sharded, a))
@@ -265,7 +265,7 @@ class Partitioner {
       if (flow.has_condition())
         flow.regions[0] = region(op, *flow.regions[0], entering, {DimAtoms{}});
     } else {
-      for (FunctionRef& way : flow.regions) way = region(op, *way, entering, outputs);
+      for (FunctionRef& branch : flow.regions) branch = region(op, *branch, entering, outputs);
     }
     const std::vector<Array> results = bind_at(op, with_control_flow(op, flow), operands);
     for (size_t r = 0; r < results.size(); ++r)
@@ -338,11 +338,11 @@ class Partitioner {
     const WindowRequest& request = choice.request;
     const ValueIds& sources = choice.sources;
     values_.moved[op.results[0]] = plan.cost;
-    looked_behind_ = looked_behind_ || sources != op.operands;
+    has_dead_ops_ = has_dead_ops_ || sources != op.operands;
     std::vector<Array> local;
     for (size_t k = 0; k < sources.size(); ++k)
-      local.push_back(as(sources[k], request.operand_dims[k], op,
-                         fmt::format("operand {} of {}", k, op.def->name)));
+      local.push_back(with_dims(sources[k], request.operand_dims[k], op,
+                                fmt::format("operand {} of {}", k, op.def->name)));
     const Reason reason{
         std::string(op.def->name), op.source,
         fmt::format("rows of other shards that the shards of {} are made of", op.def->name)};
@@ -425,7 +425,7 @@ class Partitioner {
     const ValueId v = op.results[r];
     const DimAtoms wanted = declared(v);
     // Who needs what was there before parts of it were dropped finds it.
-    if (dims != wanted && is_cut_further(dims, wanted)) resharded_.try_emplace({v, dims}, x);
+    if (dims != wanted && is_split_further(dims, wanted)) resharded_.try_emplace({v, dims}, x);
     locals_[v] = {
         reshard(x, f_.types[v], dims, wanted, op, fmt::format("result of {}", op.def->name)),
         wanted};
@@ -481,7 +481,7 @@ class Partitioner {
 
   void visit_constraint(const Op& op) {
     const DimAtoms wanted = declared(op.results[0]);
-    locals_[op.results[0]] = {as(op.operands[0], wanted, op, "constraint"), wanted};
+    locals_[op.results[0]] = {with_dims(op.operands[0], wanted, op, "constraint"), wanted};
     note_padding(op.results[0], op.def->name, op.source);
   }
 
@@ -495,20 +495,21 @@ class Partitioner {
     const DimAtoms inside = entering ? declared(shard) : locals_[shard].dims;
     // Blocks that each have padding of their own do not lie as the shards of the whole do: there
     // the block is not cut while it passes the border.
-    DimAtoms cut(inside.size()), block = inside;
+    DimAtoms sharded(inside.size()), block = inside;
     for (size_t d = 0; d < inside.size(); ++d) {
-      cut[d] = mesh_.atoms("shard_map", p.spec.dim(static_cast<int64_t>(d)).axes, p.mesh);
-      if (!cut[d].empty() && f_.types[shard].shape[d] % mesh_.size(inside[d])) block[d].clear();
-      cut[d].insert(cut[d].end(), block[d].begin(), block[d].end());
+      sharded[d] = mesh_.atoms("shard_map", p.spec.dim(static_cast<int64_t>(d)).axes, p.mesh);
+      if (!sharded[d].empty() && f_.types[shard].shape[d] % mesh_.size(inside[d])) block[d].clear();
+      sharded[d].insert(sharded[d].end(), block[d].begin(), block[d].end());
     }
     const std::string what = fmt::format("{} of shard_map", entering ? "in_spec" : "out_spec");
     if (entering) {
-      locals_[shard] = {reshard(as(full, cut, op, what), f_.types[shard], block, inside, op, what),
-                        inside};
+      locals_[shard] = {
+          reshard(with_dims(full, sharded, op, what), f_.types[shard], block, inside, op, what),
+          inside};
     } else {
       const DimAtoms wanted = declared(full);
       const Array x = reshard(locals_[shard].array, f_.types[shard], inside, block, op, what);
-      locals_[full] = {reshard(x, f_.types[full], cut, wanted, op, what), wanted};
+      locals_[full] = {reshard(x, f_.types[full], sharded, wanted, op, what), wanted};
       note_padding(full, "shard_map", op.source);
     }
   }
@@ -519,8 +520,8 @@ class Partitioner {
     for (size_t k = 0; k < op.operands.size(); ++k) {
       const DimAtoms whole(f_.types[op.operands[k]].rank());
       local.push_back(
-          as(op.operands[k], whole, op,
-             fmt::format("operand {} of {}, which has no sharding rule", k, op.def->name)));
+          with_dims(op.operands[k], whole, op,
+                    fmt::format("operand {} of {}, which has no sharding rule", k, op.def->name)));
     }
     const std::vector<Array> results = bind_op(*op.def, on_this_mesh(op), local);
     for (size_t r = 0; r < results.size(); ++r)
@@ -539,7 +540,7 @@ class Partitioner {
   const std::vector<int> producers_;
   std::map<std::pair<ValueId, DimAtoms>, Array> resharded_;
   int32_t reason_ = 0;
-  bool looked_behind_ = false;  // what is behind may have no user any more
+  bool has_dead_ops_ = false;  // what is behind may have no user any more
   FunctionTrace trace_;
 };
 

@@ -82,7 +82,7 @@ class RoundPlanner {
     move.rows = rows;
     std::vector<int64_t> target(n_, -1);
     move.send.assign(n_, -1);
-    move.place.assign(n_, 0);
+    move.target_row.assign(n_, 0);
     move.exact.assign(n_, {});
     move.taken.assign(n_, {});
     std::vector<char> placed(n_, 0);
@@ -90,7 +90,7 @@ class RoundPlanner {
       target[p.from] = p.to;
       // A parcel is as long as the round's: it may begin earlier, but not end behind its holder.
       move.send[p.from] = std::min(p.rows.low - p.base, source_rows_ - rows);
-      move.place[p.to] = p.base + move.send[p.from] - p.to * target_rows_;
+      move.target_row[p.to] = p.base + move.send[p.from] - p.to * target_rows_;
       placed[p.to] = 1;
       const RowRange need = needs(p.to);
       move.exact[p.to] = {p.rows.low - p.to * target_rows_, p.rows.high - p.to * target_rows_};
@@ -102,7 +102,7 @@ class RoundPlanner {
     // Devices that take no part do what the first parcel's do.
     for (int64_t i = 0; i < n_; ++i) {
       if (move.send[i] < 0) move.send[i] = move.send[parcels.front().from];
-      if (!placed[i]) move.place[i] = move.place[parcels.front().to];
+      if (!placed[i]) move.target_row[i] = move.target_row[parcels.front().to];
     }
     fill_empty(move.taken);
     if (!move.home) move.pairs = whole_permutation(std::move(target));
@@ -155,7 +155,7 @@ std::vector<RowRange> common_parts(const std::vector<RowMove>& moves, int64_t ta
   for (const RowMove& move : moves) {
     RowRange part{target_rows, 0};
     for (size_t i = 0; i < move.exact.size(); ++i) {
-      if (move.place[i] != move.place[0]) return {};
+      if (move.target_row[i] != move.target_row[0]) return {};
       if (move.exact[i].empty()) continue;
       part.low = std::min(part.low, move.exact[i].low);
       part.high = std::max(part.high, move.exact[i].high);

@@ -33,7 +33,7 @@ struct RowMove {
   std::vector<int64_t> send = {};  // of a sender: the first of its rows that it sends
   // Of a receiver: its own row that the parcel's first is; those of its own rows that are in it;
   // those that it may take from it, which reach to where no row is needed.
-  std::vector<int64_t> place = {};
+  std::vector<int64_t> target_row = {};
   std::vector<RowRange> exact = {}, taken = {};
 };
 

@@ -103,7 +103,7 @@ std::optional<WindowPlan> plan_blocks(const AtomMesh& mesh, IndexMapping mapping
 }
 
 // The one dimension that windows go along and the result is cut along; -1: none, or several.
-int cut_dim(const ShardedOp& sharded, const Windows& windows) {
+int sharded_dim(const ShardedOp& sharded, const Windows& windows) {
   int out = -1;
   for (int d = 0; d < sharded.result_types[0].rank(); ++d) {
     if (windows.trivial(d) || sharded.results[0][d].empty()) continue;
@@ -126,7 +126,7 @@ std::optional<ScatterPlan> choose_scatter_windows(const Op& op, const ShardedOp&
   const SelectAndScatterParams* params = ops::as_select_and_scatter(op);
   if (!params) return std::nullopt;
   const SelectAndScatterParams& p = *params;
-  const int d = cut_dim(sharded, p.windows());
+  const int d = sharded_dim(sharded, p.windows());
   const Type &operand = sharded.operand_types[0], &source = sharded.operand_types[1];
   if (d < 0 || !may_be_in_blocks(p, d) || source.elements() == 0) return std::nullopt;
   const AtomMesh& mesh = sharded.mesh;

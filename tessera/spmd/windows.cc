@@ -244,7 +244,7 @@ class WindowPlanner {
     RowMove move{.home = true, .rows = w.kept};
     for (const RowHolding& h : held) {
       move.send.push_back(0);
-      move.place.push_back(std::clamp(h.base, -w.kept, w.shard));
+      move.target_row.push_back(std::clamp(h.base, -w.kept, w.shard));
       RowRange taken{std::max<int64_t>(0, h.range.low), std::min(w.shard, h.range.high)};
       move.taken.push_back(taken.empty() ? RowRange{} : taken);
     }
@@ -316,14 +316,15 @@ Array rows_from(const Array& x, int dim, const DeviceNumber& start, int64_t size
 }
 
 // Rows [0, size) of the device, of which x's first is row `place`.
-Array placed(Array x, int dim, const std::vector<int64_t>& places, const DeviceNumber& place,
-             int64_t size) {
-  const auto [least, most] = std::minmax_element(places.begin(), places.end());
+Array place_parcel(Array x, int dim, const std::vector<int64_t>& target_rows,
+                   const DeviceNumber& target_row, int64_t size) {
+  const auto [least, most] = std::minmax_element(target_rows.begin(), target_rows.end());
   const int64_t low = std::max<int64_t>(0, *most),
                 high = std::max<int64_t>(0, size - x.shape()[dim] - *least);
   x = pad_dim(x, dim, low, high);
-  const DeviceNumber start = place.fixed ? DeviceNumber{low - *place.fixed, {}}
-                                         : DeviceNumber{{}, lax::sub(number(low), place.value)};
+  const DeviceNumber start = target_row.fixed
+                                 ? DeviceNumber{low - *target_row.fixed, {}}
+                                 : DeviceNumber{{}, lax::sub(number(low), target_row.value)};
   return rows_from(x, dim, start, size);
 }
 
@@ -380,8 +381,8 @@ Array join_parts(const AtomMesh& mesh, const DimWindow& w, const std::vector<Row
   std::vector<Array> joined;
   for (size_t m : order) {
     if (parts[m].empty()) continue;
-    const int64_t place = w.moves[m].place[0], rows = w.moves[m].rows;
-    const int64_t low = parts[m].low - place, high = parts[m].high - place;
+    const int64_t target_row = w.moves[m].target_row[0], rows = w.moves[m].rows;
+    const int64_t low = parts[m].low - target_row, high = parts[m].high - target_row;
     const int64_t room = std::max<int64_t>(0, -low);
     const Array parcel = pad_dim(parcel_of(mesh, w, w.moves[m], kept), w.dim, room,
                                  std::max<int64_t>(0, high - rows));
@@ -402,8 +403,8 @@ Array fetch(const AtomMesh& mesh, const DimWindow& w, const Array& x) {
     return join_parts(mesh, w, parts, kept);
   }
   for (const RowMove& move : w.moves) {
-    const Array parcel = placed(parcel_of(mesh, w, move, kept), w.dim, move.place,
-                                device_number(mesh, w.atoms, move.place), w.shard);
+    const Array parcel = place_parcel(parcel_of(mesh, w, move, kept), w.dim, move.target_row,
+                                      device_number(mesh, w.atoms, move.target_row), w.shard);
     if (!out.defined()) {
       out = parcel;
       continue;

@@ -139,7 +139,7 @@ TEST_F(SystemRandom, TrainersAreTheSameInAllProcesses) {
 // Empty batches: parameters are noise alone, of its variance, and no two steps share any.
 TEST_F(SystemRandom, ATrainersNoiseIsIndependent) {
   const Array data = cut(zeros({kExamples, 4000}, float32));
-  const Plan plan = make_plan(options_of(0));
+  const TrainingPlan plan = make_plan(options_of(0));
   const Trainer trainer(plan, kLoss, optim::sgd(1.0));
   auto state = trainer.init(whole(zeros({4000}, float32)));
   std::vector<std::vector<float>> noise;

@@ -31,7 +31,8 @@ Step dot(int out) {
 // of which branch 1 is expected, and view 8.
 Schedule nested() {
   const BranchStep branch{
-      .branches = {holding({view(4)}), holding({view(5), dot(6)}), holding({dot(7)})}, .usual = 1};
+      .branches = {holding({view(4)}), holding({view(5), dot(6)}), holding({dot(7)})},
+      .expected = 1};
   const LoopStep loop{
       .cond = holding({view(2)}), .body = holding({view(3), branch}), .trip_count = 5};
   return *holding({view(1), loop, view(8)});

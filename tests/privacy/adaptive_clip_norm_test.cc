@@ -24,7 +24,7 @@ PlanOptions adaptive_options(double noise_multiplier = 1) {
 // Andrew et al., Theorem 1: 1 / z^2 = 1 / z_gradients^2 + 1 / (2 count_stddev)^2.
 TEST(AdaptiveClipNormTest, SplitsTheNoiseAsThePaper) {
   for (double z : {.5, 1., 4.}) {
-    const Plan plan = make_plan(adaptive_options(z));
+    const TrainingPlan plan = make_plan(adaptive_options(z));
     const double count_stddev = plan.stddev() / plan.count_scale();
     const double gradients = plan.stddev() / plan.clipped_norm();
     EXPECT_NEAR(count_stddev, 3, 1e-12);
@@ -43,10 +43,10 @@ TEST(AdaptiveClipNormTest, SplitsTheNoiseAsThePaper) {
 TEST(AdaptiveClipNormTest, TheDefaultCountIsATwentieth) {
   PlanOptions options = adaptive_options(.5);
   options.adaptive_clip_norm = AdaptiveClipNorm{};  // batches of 32
-  const Plan plan = make_plan(options);
+  const TrainingPlan plan = make_plan(options);
   EXPECT_NEAR(plan.stddev() / plan.count_scale(), 1.6, 1e-12);
   options.noise_multiplier = 10;  // 1.6 would be below 5
-  const Plan noisy = make_plan(options);
+  const TrainingPlan noisy = make_plan(options);
   EXPECT_NEAR(noisy.stddev() / noisy.count_scale(), 10, 1e-12);
 }
 
@@ -101,7 +101,7 @@ TEST(AdaptiveClipNormTest, NoiseFollowsTheClipNorm) {
   const auto flat = [](const Weights& p, const Array& x, const Array& y) {
     return 0 * loss(p, x, y);
   };
-  const Plan plan = make_plan(options);
+  const TrainingPlan plan = make_plan(options);
   const Trainer trainer(plan, flat, optim::sgd(1.0));
   auto state = trainer.init(weights(), reproducible(random::key(0)));
   std::vector<float> last = parameters(state.params);

@@ -18,7 +18,7 @@ using mf::toeplitz::Coefs;
 using tessera::test::expect_error;
 using ::testing::ElementsAre;
 
-Plan plan_of(const Coefs& strategy, int64_t grid_scale = 1024) {
+TrainingPlan plan_of(const Coefs& strategy, int64_t grid_scale = 1024) {
   return make_plan({.num_examples = 1000,
                     .steps = 12,
                     .expected_batch_size = 50,
@@ -62,7 +62,7 @@ TEST(DiscreteBanded, CoefficientsAreWholeNumbersOfThe256thOfTheFirst) {
 // y = M g + z alone, computed here in int64 from sums and draws.
 TEST(DiscreteBanded, WhatIsReleasedIsAFunctionOfTheNoisyLatticeSums) {
   for (const Coefs& strategy : {Coefs{1, .5, .3}, Coefs{2, -.7, .25, .1}, Coefs{.8}}) {
-    const Plan plan = plan_of(strategy);
+    const TrainingPlan plan = plan_of(strategy);
     const auto privatizer = plan.privatizer(random::key(3));
     const double steps = *privatizer.rule.noise.steps_per_stddev,
                  granularity = plan.stddev() / steps;
@@ -103,7 +103,7 @@ TEST(DiscreteBanded, WhatIsReleasedIsAFunctionOfTheNoisyLatticeSums) {
 // Of steps i and j the noise has the covariance of C^-1 Z, which float noise has.
 TEST(DiscreteBanded, IsCorrelatedAsTheStrategySays) {
   const Coefs strategy{1, .5, .375};
-  const Plan plan = plan_of(strategy);
+  const TrainingPlan plan = plan_of(strategy);
   const auto privatizer = plan.privatizer(random::key(5));
   constexpr int64_t kElements = 200'000;
   const Array nothing = zeros({kElements}, int32);

@@ -248,7 +248,7 @@ TEST(MultiOwnerMinSep, APlanAccountsForUsers) {
                       .relation = NeighboringRelation::kReplaceSpecial,
                       .amplified = false,
                       .mechanism = Gaussian{}};
-  const Plan plan = make_plan(options);
+  const TrainingPlan plan = make_plan(options);
   EXPECT_NEAR(plan.sensitivity() / plan.clipped_norm(),
               std::sqrt(static_cast<double>(sampler.user_maxpart())), 1e-12);
   EXPECT_NEAR(plan.epsilon(), accounting::get_epsilon_gaussian(2, 1e-5), 1e-3);

@@ -25,7 +25,7 @@ TEST(PlanClipping, ClipOptionsAndTheSampler) {
   PlanOptions options = dpsgd();
   options.l2_clip_norm = 3;
   options.nan_safe = NanSafe::kElement;
-  const Plan plan = make_plan(options);
+  const TrainingPlan plan = make_plan(options);
   EXPECT_EQ(plan.clip_options().l2_clip_norm.number(), 3);
   EXPECT_EQ(plan.clip_options().normalize_by, 100);
   EXPECT_EQ(plan.clip_options().nan_safe, NanSafe::kElement);

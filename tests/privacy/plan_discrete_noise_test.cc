@@ -32,7 +32,7 @@ TEST(PlanDiscreteNoise, BandedDiscreteNoiseCountsTheRoundedStrategy) {
   for (const bool amplified : {true, false}) {
     PlanOptions options = banded(strategy, DiscreteGaussian{.grid_scale = 16});
     options.amplified = amplified;
-    const Plan plan = make_plan(options);
+    const TrainingPlan plan = make_plan(options);
     const Coefs rounded = internal::on_lattice("op", strategy);
     EXPECT_EQ(rounded[1], .9 * 124 / 256);
     options.mechanism = Gaussian{};
@@ -57,7 +57,7 @@ TEST(PlanDiscreteNoise, NoParticipationMovesTheLatticeSumsFurther) {
   PlanOptions options = banded({1, .6, .3, .1}, DiscreteGaussian{.grid_scale = 1024});
   options.steps = 12;
   options.amplified = false;
-  const Plan plan = make_plan(options);
+  const TrainingPlan plan = make_plan(options);
   const std::vector<int64_t> m = internal::lattice_coefs("op", {1, .6, .3, .1});
   const double bound = plan.sensitivity() / plan.clipped_norm();
   double most = 0;
@@ -88,7 +88,7 @@ TEST(PlanDiscreteNoise, BandedDiscreteNoiseIsCalibrated) {
   options.strategy = BandedNoise{.bands = 4};
   options.noise_multiplier.reset();
   options.epsilon = 2;
-  const Plan plan = make_plan(options);
+  const TrainingPlan plan = make_plan(options);
   EXPECT_LE(plan.epsilon(), 2);
   EXPECT_GT(plan.epsilon(), 1.99);
   options.mechanism = DiscreteGaussian{.grid_scale = 32};
@@ -111,7 +111,7 @@ TEST(PlanDiscreteNoise, OneGridServesAllPartsOfAGradient) {
   options.l2_clip_norm = 3;
   options.subtree_norms = {{"a", 4.0}};
   options.normalize_by = 10;
-  const Plan plan = make_plan(options);
+  const TrainingPlan plan = make_plan(options);
   EXPECT_DOUBLE_EQ(plan.clipped_norm(), .5);
   EXPECT_EQ(plan.clip_options().subtree_norms.size(), 1u);
   EXPECT_EQ(plan.clip_options().grid_scale, 1000);
@@ -125,7 +125,7 @@ TEST(PlanDiscreteNoise, SchedulesChangeTheGrid) {
   options.strategy = IndependentNoise{};
   options.noise_schedule = {{0, 1}, {20, 2}, {40, .5}};
   options.clip_norm_schedule = {{0, 1}, {30, .25}};
-  const Plan plan = make_plan(options);
+  const TrainingPlan plan = make_plan(options);
   const auto factors = [&](int64_t step) { return *plan.clip_options(step).grid_factors; };
   EXPECT_EQ(factors(0).scale.item<double>(), 1);
   EXPECT_EQ(factors(25).scale.item<double>(), .5);
@@ -142,9 +142,9 @@ TEST(PlanDiscreteNoise, SchedulesChangeTheGrid) {
     EXPECT_NEAR(plan.epsilon(until), make_plan(options).epsilon(until), 1e-9 * plan.epsilon(until));
   EXPECT_EQ(make_plan(options).clip_options(35).l2_clip_norm.number(), .25);
   EXPECT_FALSE(make_plan(options).clip_options(35).grid_factors.has_value());
-  expect_error(
-      [&] { plan.clip_options(60); },
-      "[privacy::Plan::clip_options] expected a step in [0, 60), those of the plan, got 60");
+  expect_error([&] { plan.clip_options(60); },
+               "[privacy::TrainingPlan::clip_options] expected a step in [0, 60), those of the "
+               "plan, got 60");
   expect_error([&] { plan.clip_options(-1); }, "got -1");
   options.mechanism = DiscreteGaussian{};
   options.noise_schedule = 1;

@@ -20,9 +20,9 @@ TEST(PlanMechanism, DiscreteGaussian) {
                       .delta = 1e-5,
                       .mechanism = Gaussian{},
                       .l2_clip_norm = 2};
-  const Plan gaussian = make_plan(options);
+  const TrainingPlan gaussian = make_plan(options);
   options.mechanism = DiscreteGaussian{.grid_scale = 65536};
-  const Plan plan = make_plan(options);
+  const TrainingPlan plan = make_plan(options);
   EXPECT_EQ(plan.clip_options().grid_scale, 65536);
   EXPECT_EQ(plan.clip_options().normalize_by, 1);
   EXPECT_EQ(gaussian.clip_options().grid_scale, std::nullopt);
@@ -55,7 +55,7 @@ TEST(PlanMechanism, DiscreteGaussianOfACoarseGrid) {
                       .noise_multiplier = 0.5,
                       .delta = 1e-5,
                       .mechanism = DiscreteGaussian{.grid_scale = 16}};
-  const Plan plan = make_plan(options);
+  const TrainingPlan plan = make_plan(options);
   options.mechanism = Gaussian{};
   options.noise_multiplier = std::sqrt(60.0) / 16;
   EXPECT_NEAR(plan.epsilon(), make_plan(options).epsilon(), 1e-9);
@@ -64,7 +64,7 @@ TEST(PlanMechanism, DiscreteGaussianOfACoarseGrid) {
   options.noise_multiplier = 1;
   options.mechanism = DiscreteGaussian{.grid_scale = 16};
   const double steps = 16 * 10;
-  const Plan whole = make_plan(options);
+  const TrainingPlan whole = make_plan(options);
   options.mechanism = Gaussian{};
   options.noise_multiplier = std::sqrt(steps * steps - 4) / steps;
   EXPECT_NEAR(whole.epsilon(), make_plan(options).epsilon(), 1e-9);
@@ -88,7 +88,7 @@ TEST(PlanMechanism, DiscreteGaussianCalibrates) {
   sampled.accountant = Accountant::kMonteCarlo;
   sampled.delta = 1e-3;
   sampled.monte_carlo_seed = 1;  // the same samples for both
-  const Plan float_noise = make_plan(sampled);
+  const TrainingPlan float_noise = make_plan(sampled);
   sampled.mechanism = DiscreteGaussian{.grid_scale = 32};
   EXPECT_GE(make_plan(sampled).epsilon(), float_noise.epsilon());
 }
@@ -138,7 +138,7 @@ TEST(PlanMechanism, ChoosesAGrid) {
   const auto scale_of = [&](const std::function<void(PlanOptions&)>& change) {
     PlanOptions options = small;
     change(options);
-    const Plan plan = make_plan(options);
+    const TrainingPlan plan = make_plan(options);
     return *std::get<DiscreteGaussian>(plan.mechanism()).grid_scale;
   };
   EXPECT_EQ(scale_of([](PlanOptions&) {}), 1 << 19);
@@ -162,7 +162,7 @@ TEST(PlanMechanism, ChoosesAGrid) {
   options.noise_multiplier.reset();
   options.epsilon = .01;
   options.amplified = false;
-  const Plan plan = make_plan(options);
+  const TrainingPlan plan = make_plan(options);
   const double steps =
       plan.stddev() / plan.clipped_norm() * static_cast<double>(*plan.clip_options().grid_scale);
   EXPECT_LE(steps, 0x1p24);
@@ -222,7 +222,7 @@ TEST(PlanMechanism, RandomnessOfTheSystem) {
                       .delta = 1e-5,
                       .mechanism = Gaussian{},
                       .random_source = RandomSource::kSystem};
-  const Plan plan = make_plan(options);
+  const TrainingPlan plan = make_plan(options);
   const Array sum = zeros({8});
   const auto noise = plan.privatizer();
   EXPECT_NE(noise.update(sum, noise.init(sum)).first.to_host(),

@@ -30,7 +30,7 @@ TEST(PlanMonteCarlo, SamplesSayHowSureTheyAre) {
   PlanOptions options = in_bins(4);
   options.noise_multiplier.reset();
   options.epsilon = 2;
-  const Plan plan = make_plan(options);
+  const TrainingPlan plan = make_plan(options);
   const accounting::MonteCarloEpsilon proven = plan.monte_carlo_epsilon(4);
   EXPECT_EQ(proven.epsilon, plan.epsilon());
   EXPECT_LT(proven.delta, plan.delta());
@@ -79,7 +79,7 @@ TEST(PlanMonteCarlo, SamplesProveEpsilons) {
   EXPECT_LT(make_plan(one).epsilon(), 1.15 * exact);
 
   // Amplified: less than without, and the same law as an allocation to one of four steps.
-  const Plan bins = make_plan(in_bins(4));
+  const TrainingPlan bins = make_plan(in_bins(4));
   EXPECT_LT(bins.epsilon(), .8 * exact);
   PlanOptions allocated = in_bins(4);
   allocated.sampler =
@@ -135,7 +135,7 @@ TEST(PlanMonteCarlo, OtherReleasesCountWithSamples) {
       batch_selection::BallsInBinsSampling{.num_examples = 64, .iterations = 1, .cycle_length = 1};
   one.other_releases = accounting::GaussianDpEvent{1};
   const double exact = accounting::get_epsilon_gaussian(1 / std::sqrt(2), .01);
-  const Plan plan = make_plan(one);
+  const TrainingPlan plan = make_plan(one);
   EXPECT_GT(plan.epsilon(), exact);
   EXPECT_LT(plan.epsilon(), 1.15 * exact);
   EXPECT_NEAR(plan.epsilon(0), accounting::get_epsilon_gaussian(1, .01), 1e-9);
@@ -146,7 +146,7 @@ TEST(PlanMonteCarlo, OtherReleasesCountWithSamples) {
   EXPECT_NEAR(make_plan(bins).epsilon(), alone, .05);
   bins.other_releases = accounting::GaussianDpEvent{4};
   bins.noise_multiplier.reset(), bins.epsilon = 1.5;
-  const Plan found = make_plan(bins);
+  const TrainingPlan found = make_plan(bins);
   EXPECT_LE(found.epsilon(), 1.5);
   bins.other_releases.reset();
   EXPECT_GT(found.noise_multiplier(), make_plan(bins).noise_multiplier());
@@ -156,7 +156,7 @@ TEST(PlanMonteCarlo, NoiseFoundBySamplesIsProvedByOthers) {
   PlanOptions options = in_bins(4);
   options.noise_multiplier.reset();
   options.epsilon = 1.5;
-  const Plan plan = make_plan(options);
+  const TrainingPlan plan = make_plan(options);
   EXPECT_LE(plan.epsilon(), 1.5);
   EXPECT_GT(plan.epsilon(), 1.3);
   EXPECT_EQ(make_plan(options).noise_multiplier(), plan.noise_multiplier());

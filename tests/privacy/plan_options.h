@@ -15,7 +15,7 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // Returns what a plan's sensitivity is multiplied by for the rounding of its sums.
-inline double rounded(const Plan& plan) {
+inline double rounded(const TrainingPlan& plan) {
   return rounding_factor(plan.clip_options().float32_examples);
 }
 

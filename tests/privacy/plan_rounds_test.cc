@@ -17,7 +17,7 @@ TEST(PlanRounds, SchedulesOfNoiseAndBatchSize) {
   options.noise_schedule = {{0, 1}, {400, 1.5}, {700, 1.2}};
   options.batch_size_schedule = {{0, 1}, {600, 2}};
   options.normalize_by.reset();
-  const Plan plan = make_plan(options);
+  const TrainingPlan plan = make_plan(options);
   const accounting::DpParams params{
       .noise_multipliers = accounting::Schedule<double>{{0, 1}, {400, 1.5}, {700, 1.2}},
       .num_samples = 10'000,
@@ -43,12 +43,12 @@ TEST(PlanRounds, CalibratedNoiseScalesTheSchedule) {
   options.noise_multiplier.reset();
   options.epsilon = 2;
   options.noise_schedule = {{0, 2}, {500, 1}};
-  const Plan plan = make_plan(options);
+  const TrainingPlan plan = make_plan(options);
   EXPECT_LE(plan.epsilon(), 2);
   EXPECT_GT(plan.epsilon(), 1.9999);
   EXPECT_LT(plan.epsilon(500), plan.epsilon() / 2);
   options.noise_schedule = 2;  // all of it: half the multiplier, the same noise
-  const Plan twice = make_plan(options);
+  const TrainingPlan twice = make_plan(options);
   options.noise_schedule = 1;
   EXPECT_NEAR(twice.stddev(0), make_plan(options).stddev(), 1e-8);
 }
@@ -73,7 +73,7 @@ TEST(PlanRounds, SchedulesWithoutAmplification) {
       batch_selection::BallsInBinsSampling{.num_examples = 64, .iterations = 6, .cycle_length = 2});
   options.amplified = false;
   options.noise_schedule = {{0, 1}, {2, .5}, {3, 1}};
-  const Plan plan = make_plan(options);
+  const TrainingPlan plan = make_plan(options);
   // Steps 0, 2 and 4: 1 + 4 + 1.
   EXPECT_DOUBLE_EQ(plan.sensitivity() / plan.clipped_norm(), std::sqrt(6));
   EXPECT_NEAR(plan.epsilon(),

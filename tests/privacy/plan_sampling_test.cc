@@ -9,14 +9,14 @@ using namespace plan_options;
 
 // Accounting's tests have the values.
 TEST(PlanSampling, TruncatedBatchesAreAccountedForAsSuch) {
-  const Plan plan = make_plan({.num_examples = 40,
-                               .steps = 100,
-                               .sampling_prob = .1,
-                               .truncated_batch_size = 6,
-                               .noise_multiplier = 1,
-                               .delta = 1e-5,
-                               .relation = NeighboringRelation::kReplaceSpecial,
-                               .mechanism = Gaussian{}});
+  const TrainingPlan plan = make_plan({.num_examples = 40,
+                                       .steps = 100,
+                                       .sampling_prob = .1,
+                                       .truncated_batch_size = 6,
+                                       .noise_multiplier = 1,
+                                       .delta = 1e-5,
+                                       .relation = NeighboringRelation::kReplaceSpecial,
+                                       .mechanism = Gaussian{}});
   const accounting::DpEvent step = accounting::TruncatedSubsampledGaussianDpEvent{40, .1, 6, 1};
   EXPECT_EQ(plan.event(7), accounting::DpEvent(accounting::SelfComposedDpEvent{step, 7}));
   EXPECT_GT(plan.epsilon(), 0);
@@ -28,7 +28,7 @@ TEST(PlanSampling, ExpectedBatchSizesOfGroups) {
   options.expected_batch_size = 100;
   EXPECT_NEAR(make_plan(options).expected_batch_size(), 100, 1e-9);
   options.relation = NeighboringRelation::kAddOrRemoveOne;
-  const Plan plan = make_plan(options);
+  const TrainingPlan plan = make_plan(options);
   EXPECT_EQ(plan.sampling().partition, batch_selection::PartitionType::kIndependent);
   EXPECT_NEAR(plan.expected_batch_size(), 100, 1e-9);
   EXPECT_NEAR(plan.sampling().sampling_prob, .4, 1e-12);
@@ -42,7 +42,7 @@ TEST(PlanSampling, WithoutAmplificationParticipationsCount) {
   options.amplified = false;
   options.normalize_by = 1;
   options.noise_multiplier = 3.7306316348159374;
-  const Plan plan = make_plan(options);
+  const TrainingPlan plan = make_plan(options);
   EXPECT_NEAR(plan.epsilon(), 1, 1e-6);
   EXPECT_DOUBLE_EQ(plan.sensitivity(), 2 * rounded(plan));  // 4 of 12 steps
   EXPECT_LT(plan.epsilon(3), .5);                           // 1 of 3
@@ -52,7 +52,7 @@ TEST(PlanSampling, WithoutAmplificationParticipationsCount) {
 TEST(PlanSampling, UsersOfSeveralExamples) {
   PlanOptions options = dpsgd();
   options.examples_per_user = 3;
-  const Plan plan = make_plan(options);
+  const TrainingPlan plan = make_plan(options);
   const accounting::DpParams params{.noise_multipliers = 1.0,
                                     .num_samples = 10'000,
                                     .delta = 1e-5,
@@ -88,7 +88,7 @@ TEST(PlanSampling, SelectedUsersAreExamples) {
           batch_selection::CyclicPoissonSampling{
               .num_examples = 1000, .sampling_prob = .1, .iterations = 50},
       .examples_per_user_per_batch = 4};
-  const Plan plan = make_plan(of_sampler(users.base_strategy));
+  const TrainingPlan plan = make_plan(of_sampler(users.base_strategy));
   plan.check_sampler(users.description());
   EXPECT_EQ(plan.expected_batch_size(), 100);
 }

@@ -30,7 +30,7 @@ TEST(PlanStrategy, BandedInverseNoiseIsThatOfItsCoefficients) {
   PlanOptions options = in_epochs();
   const mf::toeplitz::Coefs noising = {1, -.6, -.1};
   options.strategy = BandedInverseNoise{.noising = noising};
-  const Plan plan = make_plan(options);
+  const TrainingPlan plan = make_plan(options);
   EXPECT_NEAR(plan.sensitivity() / plan.clipped_norm(),
               std::sqrt(mf::banded_inverse::minsep_sensitivity_squared(noising, kEpochs, 60)),
               1e-9);
@@ -49,7 +49,7 @@ TEST(PlanStrategy, BandedInverseNoiseIsThatOfItsCoefficients) {
 TEST(PlanStrategy, BandedInverseNoiseIsOptimizedForTheSampler) {
   PlanOptions options = in_epochs();
   options.strategy = BandedInverseNoise{.bands = 3};
-  const Plan best = make_plan(options);
+  const TrainingPlan best = make_plan(options);
   options.strategy = BandedInverseNoise{.noising = mf::banded_inverse::square_root_coefs(3)};
   EXPECT_LT(rmse(best), rmse(make_plan(options)));
   options.strategy = BandedNoise{.bands = 3};
@@ -57,7 +57,7 @@ TEST(PlanStrategy, BandedInverseNoiseIsOptimizedForTheSampler) {
   // Of another workload another one.
   const mf::toeplitz::Coefs momentum = mf::toeplitz::sgd_workload_coefs(60, {.momentum = .9});
   options.strategy = BandedInverseNoise{.bands = 3, .workload = momentum};
-  const Plan of_momentum = make_plan(options);
+  const TrainingPlan of_momentum = make_plan(options);
   EXPECT_GT(rmse(of_momentum), rmse(best));
   EXPECT_NE(of_momentum.fingerprint(), best.fingerprint());
 }
@@ -130,7 +130,7 @@ TEST(PlanStrategy, AmplifiableIsWhatIsIndependentAfterACycle) {
 }
 
 TEST(PlanStrategy, BandedNoiseOfJaxPrivacysPlan) {
-  const Plan plan = make_plan(banded());
+  const TrainingPlan plan = make_plan(banded());
   EXPECT_NEAR(plan.stddev() / rounded(plan), 8.76001578539806, 2e-5);
   EXPECT_EQ(plan.sampling().cycle_length, 4);
   EXPECT_EQ(plan.sampling().partition, batch_selection::PartitionType::kEqualSplit);
@@ -146,7 +146,7 @@ TEST(PlanStrategy, BufferedNoiseIsForTheSamplersSeparations) {
       .num_examples = 64, .iterations = 40, .cycle_length = 10});
   options.amplified = false;
   options.strategy = BufferedNoise{};
-  const Plan plan = make_plan(options);
+  const TrainingPlan plan = make_plan(options);
   const std::vector<double> noise = plan.noising_matrix().row_norms_squared(40);
   EXPECT_GT(noise[39], 1);  // correlated: more noise in a gradient, less in their sum
   double last = 0;
@@ -162,7 +162,7 @@ TEST(PlanStrategy, DenseNoiseIsOfTheInverse) {
   options.amplified = false;
   options.normalize_by = 1;
   options.strategy = DenseNoise{{3, 3, {2, 0, 0, 1, 4, 0, 9, 9, 9}}};  // a row more than steps
-  const Plan plan = make_plan(options);
+  const TrainingPlan plan = make_plan(options);
   EXPECT_EQ(plan.noising_matrix().materialize(2), (std::vector<double>{.5, 0, -.125, .25}));
   EXPECT_DOUBLE_EQ(plan.sensitivity(), 4 * rounded(plan));  // the norm of the second column
 }

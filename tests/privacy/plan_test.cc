@@ -18,7 +18,7 @@ TEST(PlanTest, EpsilonAndNoiseFollowFromEachOther) {
   PlanOptions options = dpsgd();
   options.noise_multiplier.reset();
   options.epsilon = 3;
-  const Plan plan = make_plan(options);
+  const TrainingPlan plan = make_plan(options);
   EXPECT_NEAR(plan.noise_multiplier(), .8135849036809418, 2e-6);
   EXPECT_LE(plan.epsilon(), 3);
   EXPECT_GT(plan.epsilon(), 2.9999);
@@ -53,7 +53,7 @@ TEST(PlanTest, ReplacedExamplesCountTwiceOnce) {
 
 TEST(PlanTest, EpsilonGrowsWithTheSteps) {
   for (const PlanOptions& options : {dpsgd(), banded()}) {
-    const Plan plan = make_plan(options);
+    const TrainingPlan plan = make_plan(options);
     EXPECT_EQ(plan.epsilon(0), 0);
     double last = 0;
     for (int64_t steps : {int64_t{1}, plan.steps() / 2, plan.steps()}) {
@@ -119,7 +119,7 @@ TEST(PlanTest, OtherReleasesCountInEveryEpsilon) {
   PlanOptions options = dpsgd();
   const double alone = make_plan(options).epsilon();
   options.other_releases = accounting::GaussianDpEvent{4};
-  const Plan plan = make_plan(options);
+  const TrainingPlan plan = make_plan(options);
   accounting::PldAccountant other = accounting::PldAccountant().compose(*options.other_releases);
   const double beside = other.get_epsilon(1e-5);
   EXPECT_NEAR(plan.epsilon(0), beside, 1e-9);
@@ -131,7 +131,7 @@ TEST(PlanTest, OtherReleasesCountInEveryEpsilon) {
       1e-6);
   EXPECT_NE(plan.fingerprint(), make_plan(dpsgd()).fingerprint());
   options.noise_multiplier.reset(), options.epsilon = 3;
-  const Plan calibrated = make_plan(options);
+  const TrainingPlan calibrated = make_plan(options);
   EXPECT_NEAR(calibrated.epsilon(), 3, 1e-3);
   EXPECT_LE(calibrated.epsilon(), 3);
   options.other_releases.reset();

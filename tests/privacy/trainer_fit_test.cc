@@ -96,13 +96,13 @@ TEST_F(TrainerFitTest, PrecompiledStepsAreNotTracedAgain) {
 // What is compiled does not depend on the samples, and covers them.
 TEST(TrainerSizesTest, SizesHaveTheProbabilitiesOfTheSampler) {
   const auto sizes_of = [](const PlanOptions& options) {
-    const Plan plan = make_plan(options);
+    const TrainingPlan plan = make_plan(options);
     return internal::StepBatches(plan, {}).sizes(plan);
   };
   PlanOptions options = options_of(.25);
   options.steps = 3000;
   const auto sizes = sizes_of(options);
-  const Plan plan = make_plan(options);
+  const TrainingPlan plan = make_plan(options);
   internal::StepBatches batches(plan, {});
   std::map<int64_t, double> seen;
   for (int64_t step = 0; step < 3000; ++step)
@@ -299,7 +299,7 @@ TEST(TrainerClipNormTest, AScheduleOfClipNormsScalesSumAndNoise) {
   PlanOptions options = options_of(.5);
   options.steps = 200;
   options.clip_norm_schedule = {{0, 1}, {100, .125}};
-  const Plan plan = make_plan(options);
+  const TrainingPlan plan = make_plan(options);
   PlanOptions constant = options;
   constant.clip_norm_schedule = 1.0;
   EXPECT_EQ(plan.epsilon(), make_plan(constant).epsilon());
@@ -360,7 +360,7 @@ TEST(TrainerClipNormTest, WithoutPrivacyIsPlainTrainingOnTheSameBatches) {
   PlanOptions options = options_of(1);
   options.l2_clip_norm = 1e-3;
   options.noise_schedule = {{0, 1}, {2, 2}};
-  const Plan open = make_plan(options).without_privacy();
+  const TrainingPlan open = make_plan(options).without_privacy();
   EXPECT_FALSE(open.is_private());
   EXPECT_TRUE(std::isinf(open.epsilon()) && std::isinf(open.epsilon(1)));
   EXPECT_EQ(open.stddev(), 0);

@@ -64,7 +64,7 @@ TEST(TrainerGridTest, NoiseFollowsTheSchedules) {
   options.steps = 400;
   options.noise_schedule = {{0, 1}, {200, 3}};
   options.clip_norm_schedule = {{0, 1}, {200, .125}};
-  const Plan plan = make_plan(options);
+  const TrainingPlan plan = make_plan(options);
   const auto path = walk(options);
   double squares[2] = {};
   for (size_t step = 0; step < 400; ++step)
@@ -119,11 +119,11 @@ TEST(TrainerGridTest, StepsAreThoseOfFloatSums) {
 TEST(TrainerGridTest, TheDefaultMechanismIsDiscrete) {
   PlanOptions options = options_of(.5);
   options.mechanism.reset();
-  const Plan unnamed = make_plan(options);
+  const TrainingPlan unnamed = make_plan(options);
   ASSERT_TRUE(std::holds_alternative<DiscreteGaussian>(unnamed.mechanism()));
   options.mechanism = DiscreteGaussian{.grid_scale = 1 << 19};
   EXPECT_EQ(make_plan(options).fingerprint(), unnamed.fingerprint());
-  const auto released = [](const Plan& plan) {
+  const auto released = [](const TrainingPlan& plan) {
     const Trainer trainer(plan, loss, optim::sgd(.5));
     auto state = trainer.init(weights(), reproducible(seed(), KeyReuse::kAllowed));
     run_to(trainer, state, 3);

@@ -54,7 +54,7 @@ inline PlanOptions options_of(double probability = .25) {
           .mechanism = Gaussian{},
           .l2_clip_norm = .5};
 }
-inline Plan plan_of(double probability = .25) { return make_plan(options_of(probability)); }
+inline TrainingPlan plan_of(double probability = .25) { return make_plan(options_of(probability)); }
 
 template <class State>
 std::vector<float> bits_of(const State& state) {

@@ -288,8 +288,11 @@ TEST(Partition, UnevenBlocksOfPartialManualComputations) {
       partition_and_check(mesh24(), {{{rows, 4}, spec}, {{3}, P("y")}}, [](const Arrays& x) {
         return control::shard_map_flat(
             [&](const Arrays& v) {
-              const Array cut = lax::sharding_constraint(v[0] * 2, NamedSharding(mesh24(), P("y")));
-              return Arrays{cut + like_row(lax::reduce_sum(cut, {1}), cut), v[1] * 3};
+              const Array split_into_shards =
+                  lax::sharding_constraint(v[0] * 2, NamedSharding(mesh24(), P("y")));
+              return Arrays{split_into_shards + like_row(lax::reduce_sum(split_into_shards, {1}),
+                                                         split_into_shards),
+                            v[1] * 3};
             },
             manual(mesh24(), {P("x"), P()}, {P("x"), P("x")}, {"x"}), Arrays{x[0], x[1]});
       });

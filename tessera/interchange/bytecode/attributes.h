@@ -32,10 +32,10 @@ class Decoder {
  public:
   // What names stand for: a mesh, a function, or a Symbol; and attributes that are there as text.
   struct Names {
-    std::function<TextAttr(const std::string& name, size_t place)> symbol;
-    std::function<TextAttr(std::string_view text, size_t place)> parse;
-    std::function<Mesh(const DecodedMesh& mesh, size_t place)> mesh;
-    std::function<Mesh(const TextAttr& mesh, size_t place)> inline_mesh;  // of StableHLO
+    std::function<TextAttr(const std::string& name, size_t offset)> symbol;
+    std::function<TextAttr(std::string_view text, size_t offset)> parse;
+    std::function<Mesh(const DecodedMesh& mesh, size_t offset)> mesh;
+    std::function<Mesh(const TextAttr& mesh, size_t offset)> inline_mesh;  // of StableHLO
   };
   Decoder(const Container& container, Names names);
 
@@ -49,18 +49,18 @@ class Decoder {
   std::string location(size_t index);
   const DecodedType& type(size_t index);
   // A tensor's; UserError at `place` for others.
-  Type tensor_type(size_t index, size_t place);
+  Type tensor_type(size_t index, size_t offset);
   // The same, whose extents may be open (refine_shapes.h).
-  Type written_type(size_t index, size_t place);
+  Type written_type(size_t index, size_t offset);
 
  private:
   // Guards the C++ stack, and what attributes that name each other many times would take.
-  class Depth {
+  class DepthGuard {
    public:
-    Depth(Decoder& decoder, size_t place);
-    ~Depth() { --decoder_.depth_; }
-    Depth(const Depth&) = delete;
-    Depth& operator=(const Depth&) = delete;
+    DepthGuard(Decoder& decoder, size_t offset);
+    ~DepthGuard() { --decoder_.depth_; }
+    DepthGuard(const DepthGuard&) = delete;
+    DepthGuard& operator=(const DepthGuard&) = delete;
 
    private:
     Decoder& decoder_;
@@ -77,7 +77,7 @@ class Decoder {
   TextAttr read_resource(ByteReader& in);
   TextAttr read_array(ByteReader& in);
   TextAttr read_enum(ByteReader& in, const EnumKind& kind);
-  TextAttr make_tensor(std::string_view bytes, const Type& type, size_t place);
+  TextAttr make_tensor(std::string_view bytes, const Type& type, size_t offset);
   TextAttr type_attribute(size_t type);
   NamedSharding sharding(size_t index, AxisNames& unreduced);
   AxisRef axis(size_t index);

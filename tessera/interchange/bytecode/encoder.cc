@@ -48,7 +48,7 @@ bool is_i32(std::string_view name) {
   return name == "exponent_bits" || name == "mantissa_bits" || name == "index" || name == "version";
 }
 
-[[noreturn]] void no_place(std::string_view name) {
+[[noreturn]] void fail_unencodable(std::string_view name) {
   value_error("bytecode", "expected attributes that StableHLO has, got '{}'; write it as text",
               name);
 }
@@ -88,7 +88,7 @@ size_t Encoder::vhlo_enum(std::string_view kind, std::string_view value) {
                                out.varint(static_cast<uint64_t>(at - e.values.begin()));
                              }));
   }
-  no_place(value);
+  fail_unencodable(value);
 }
 
 size_t Encoder::vhlo_type_attribute(size_t type) {
@@ -162,7 +162,7 @@ size_t Encoder::vhlo(const TextAttr& attribute, std::string_view name) {
           },
           [&](const TextAttr::Keyword& v) { return vhlo_enum(v.kind, v.name); },
           [&](const TextAttr::Record& v) {
-            if (!v.name.empty()) no_place(v.name);
+            if (!v.name.empty()) fail_unencodable(v.name);
             return vhlo_dictionary(v.entries);
           },
           [&](const TextAttr::Sharding&) { return shardy(attribute); },

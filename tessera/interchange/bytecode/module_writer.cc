@@ -326,7 +326,7 @@ class ModuleWriter {
       const auto it = std::find_if(own.begin(), own.end(),
                                    [&](const auto& e) { return e.first == property.name; });
       out.attributes.emplace_back(property.name,
-                                  it == own.end() ? usual_value(property.name) : value_of(*it));
+                                  it == own.end() ? default_value(property.name) : value_of(*it));
       if (it != own.end()) own.erase(it);
     }
     for (const auto& [key, value] : own)
@@ -346,7 +346,7 @@ class ModuleWriter {
   }
 
   // Of an attribute that StableHLO leaves out.
-  size_t usual_value(std::string_view name) {
+  size_t default_value(std::string_view name) {
     if (name == "result_accuracy") return encoder_.vhlo_accuracy();
     if (name == "compare_type") return encoder_.vhlo_enum("comparison_type", "NOTYPE");
     if (name == "api_version") return encoder_.vhlo_version(1);

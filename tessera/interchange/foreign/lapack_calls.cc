@@ -286,8 +286,9 @@ SortParams sort_by(const Call& call, const Values& x, int64_t dimension, Functio
   std::vector<DType> dtypes;
   for (ValueId v : x) dtypes.push_back(call.type(v).dtype);
   for (bool descending : {false, true}) {
-    const SortParams usual{dimension, true, 1, descending};
-    if (equal_functions(sort_comparator(1, descending, false, dtypes), comparator)) return usual;
+    const SortParams simple_sort{dimension, true, 1, descending};
+    if (equal_functions(sort_comparator(1, descending, false, dtypes), comparator))
+      return simple_sort;
   }
   return {dimension, true, 1, false, false, std::move(comparator)};
 }

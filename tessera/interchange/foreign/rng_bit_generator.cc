@@ -31,7 +31,7 @@ Array low(const Array& x) { return lax::convert_element_type(x, uint32); }
 Array high(const Array& x) {
   return lax::convert_element_type(lax::shift_right_logical(x, number(32, x)), uint32);
 }
-Array joined(const Array& low, const Array& high) {
+Array join_words(const Array& low, const Array& high) {
   const Array upper = lax::convert_element_type(high, uint64);
   return lax::bitwise_or(lax::convert_element_type(low, uint64),
                          lax::shift_left(upper, number(32, upper)));
@@ -43,7 +43,7 @@ Array spread(const Array& scalar, const Shape& shape) {
   return lax::broadcast_in_dim(scalar, shape, {});
 }
 // state[0] stays, state[1] counts on.
-Array counted(const Array& state, uint64_t by) {
+Array advance_counter(const Array& state, uint64_t by) {
   const Array counter = lax::slice(state, {1}, {2});
   Arrays parts{lax::slice(state, {0}, {1}), counter + number(by, counter)};
   if (state.size() == 3) parts.push_back(lax::slice(state, {2}, {3}));
@@ -89,9 +89,9 @@ Array leading(const Arrays& columns, int64_t count) {
 Arrays philox_bits(const Array& state, const Shape& shape, bool wide) {
   const int64_t count = shape.elements(), blocks = wide ? (count + 1) / 2 : (count + 3) / 4;
   const auto x = philox_blocks(state, blocks);
-  const Array bits = wide ? leading({joined(x[0], x[1]), joined(x[2], x[3])}, count)
+  const Array bits = wide ? leading({join_words(x[0], x[1]), join_words(x[2], x[3])}, count)
                           : leading({x[0], x[1], x[2], x[3]}, count);
-  return {counted(state, static_cast<uint64_t>(blocks)), lax::reshape(bits, shape)};
+  return {advance_counter(state, static_cast<uint64_t>(blocks)), lax::reshape(bits, shape)};
 }
 
 // --- Threefry ---
@@ -139,11 +139,12 @@ int64_t paired_dimension(const Shape& shape) {
 Arrays threefry_bits(const Array& state, const Shape& shape, bool wide) {
   if (wide) {
     const Words x = threefry_blocks(state, shape);
-    return {counted(state, static_cast<uint64_t>(shape.elements())), joined(x[0], x[1])};
+    return {advance_counter(state, static_cast<uint64_t>(shape.elements())),
+            join_words(x[0], x[1])};
   }
   if (shape.rank() == 0) {
     const Words x = threefry_blocks(state, {int64_t{1}});
-    return {counted(state, 1), lax::reshape(x[0], {})};
+    return {advance_counter(state, 1), lax::reshape(x[0], {})};
   }
   // [2, 7] is made of [2, 4, 1] and [2, 4, 1], side by side: [2, 8], of which the last column goes.
   const int64_t d = paired_dimension(shape);
@@ -156,7 +157,7 @@ Arrays threefry_bits(const Array& state, const Shape& shape, bool wide) {
   const Array pairs =
       lax::concatenate(Arrays{lax::reshape(x[0], column), lax::reshape(x[1], column)}, d + 1);
   const Dims start(static_cast<size_t>(shape.rank()), 0);
-  return {counted(state, static_cast<uint64_t>(half.elements())),
+  return {advance_counter(state, static_cast<uint64_t>(half.elements())),
           lax::slice(lax::reshape(pairs, whole), start, shape)};
 }
 

@@ -28,7 +28,7 @@ Captured take_captured(OpReader& reader) {
 }
 
 // The region's last inputs, which stand for the scalars.
-Values cut_inputs(Captured& captured) {
+Values remove_inputs(Captured& captured) {
   auto& inputs = captured.region.inputs;
   const auto first = inputs.end() - static_cast<ptrdiff_t>(captured.scalars.size());
   Values out(first, inputs.end());
@@ -51,7 +51,7 @@ void capture_in_map(OpReader& reader) {
 // (left, right of each operand...) -> whether left comes first
 void capture_in_sort(OpReader& reader) {
   Captured captured = take_captured(reader);
-  for (const ValueId input : cut_inputs(captured)) {
+  for (const ValueId input : remove_inputs(captured)) {
     captured.region.inputs.push_back(input);
     captured.region.add_input(Type(captured.region.type(input)));
   }
@@ -64,12 +64,13 @@ void capture_in_sort(OpReader& reader) {
 void capture_in_reduce(OpReader& reader) {
   Captured captured = take_captured(reader);
   const size_t n = reader.operands.size() / 2;
-  const Values cut = cut_inputs(captured);
+  const Values removed = remove_inputs(captured);
   Function& region = captured.region;
   if (region.inputs.size() != 2 * n || reader.operands.size() != 2 * n)
     reader.error("expected a region of two arguments an operand");
-  region.inputs.insert(region.inputs.begin() + static_cast<ptrdiff_t>(n), cut.begin(), cut.end());
-  for (const ValueId input : cut) {
+  region.inputs.insert(region.inputs.begin() + static_cast<ptrdiff_t>(n), removed.begin(),
+                       removed.end());
+  for (const ValueId input : removed) {
     region.add_input(Type(region.type(input)));
     region.outputs.push_back(input);
   }

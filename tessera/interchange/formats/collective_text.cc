@@ -26,19 +26,19 @@ std::vector<std::string> axes_that_differ(const Mesh& mesh, const DeviceGroups& 
 std::optional<std::vector<Dims>> rank_groups(const Mesh& mesh, const std::vector<std::string>& axes,
                                              const DeviceGroups& groups) {
   const DeviceGroups lines = device_groups(mesh, axes, {});
-  std::map<int64_t, std::pair<size_t, int64_t>> place;  // of a device: line and rank
+  std::map<int64_t, std::pair<size_t, int64_t>> position;  // of a device: line and rank
   for (size_t l = 0; l < lines.size(); ++l)
     for (size_t rank = 0; rank < lines[l].size(); ++rank)
-      place[lines[l][rank]] = {l, static_cast<int64_t>(rank)};
+      position[lines[l][rank]] = {l, static_cast<int64_t>(rank)};
   std::vector<std::set<std::vector<int64_t>>> of_line(lines.size());
   for (const auto& group : groups) {
     if (group.empty()) return std::nullopt;
     std::vector<int64_t> ranks;
     for (int64_t device : group) {
-      if (place.at(device).first != place.at(group[0]).first) return std::nullopt;
-      ranks.push_back(place.at(device).second);
+      if (position.at(device).first != position.at(group[0]).first) return std::nullopt;
+      ranks.push_back(position.at(device).second);
     }
-    of_line[place.at(group[0]).first].insert(ranks);
+    of_line[position.at(group[0]).first].insert(ranks);
   }
   for (const auto& other : of_line)
     if (other != of_line[0]) return std::nullopt;

@@ -25,8 +25,8 @@ OpParams read_compare(const OpDef& def, OpReader& reader) {
   fields[0] =
       from_text(reader.require("comparison_direction"), fields[0], "comparison_direction", reader);
   if (reader.operands.empty()) reader.error("expected two operands, got none");
-  const CompareType usual = default_compare_type(reader.type(reader.operands[0]).dtype);
-  fields[1] = std::string(enum_names(usual)[static_cast<size_t>(usual)]);
+  const CompareType default_type = default_compare_type(reader.type(reader.operands[0]).dtype);
+  fields[1] = std::string(enum_names(default_type)[static_cast<size_t>(default_type)]);
   if (const TextAttr* type = reader.text.take("compare_type")) {
     const auto name = std::get<std::string>(from_text(*type, fields[1], "compare_type", reader));
     if (name != "NOTYPE") fields[1] = name;

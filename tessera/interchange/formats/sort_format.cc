@@ -50,7 +50,7 @@ OpParams read_sort(const OpDef&, OpReader& reader) {
   for (int64_t keys = 1; keys <= static_cast<int64_t>(dtypes.size()); ++keys)
     for (bool descending : {false, true})
       for (bool total_order : {false, true})
-        if (order == usual_order(keys, descending, total_order, dtypes)) {
+        if (order == default_order(keys, descending, total_order, dtypes)) {
           p.num_keys = keys;
           p.descending = descending;
           p.total_order = total_order;

@@ -30,7 +30,7 @@ int64_t count_scalars(const Function& f) {
 
 using Known = std::vector<std::optional<Literal>>;  // of each input: [1], or not known
 
-Function counted(const Function& f, const Known& known);
+Function count_loops_in(const Function& f, const Known& known);
 
 // Appends the body of `f` to `out`, calls written out.
 ValueIds append_inlined(Function& out, const Function& f, const ValueIds& values) {
@@ -145,7 +145,7 @@ class WhileLoop {
     Known invariant(starts_.size());
     for (size_t k = 0; k < starts_.size(); ++k)
       if (body_.outputs[k] == body_.inputs[k]) invariant[k] = starts_[k];
-    body_ = counted(body_, invariant);
+    body_ = count_loops_in(body_, invariant);
     for (size_t k = 0; k < starts_.size(); ++k)
       if (is_invariant(k)) invariant[k] = starts_[k];
     known_ = std::move(invariant);
@@ -411,7 +411,7 @@ class CountedLoop {
   ValueIds consts_;
 };
 
-Function counted(const Function& function, const Known& known) {
+Function count_loops_in(const Function& function, const Known& known) {
   const Function f = without_calls(function);
   const KnownScalars scalars(f, 1, known);
   Function out;
@@ -442,13 +442,13 @@ Function counted(const Function& function, const Known& known) {
 }  // namespace
 
 Function count_loops(const Function& function) {
-  return counted(function, Known(function.inputs.size()));
+  return count_loops_in(function, Known(function.inputs.size()));
 }
 
-Function counted_if_cut(const ParsedModule& module) {
-  const bool is_cut = std::any_of(module.meshes.begin(), module.meshes.end(),
-                                  [](const Mesh& mesh) { return mesh.size() > 1; });
-  return is_cut ? count_loops(module.main) : module.main;
+Function count_loops_if_sharded(const ParsedModule& module) {
+  const bool is_sharded = std::any_of(module.meshes.begin(), module.meshes.end(),
+                                      [](const Mesh& mesh) { return mesh.size() > 1; });
+  return is_sharded ? count_loops(module.main) : module.main;
 }
 
 }  // namespace tessera::interchange

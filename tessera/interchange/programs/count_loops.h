@@ -35,6 +35,6 @@ Function count_loops(const Function& function);
 // The main function of a module, its loops counted if it is cut over several devices: what a scan reads
 // and stacks row by row is cut as the rows are, where a while ties how its arrays are cut to how
 // their rows are sliced.
-Function counted_if_cut(const ParsedModule& module);
+Function count_loops_if_sharded(const ParsedModule& module);
 
 }  // namespace tessera::interchange

@@ -233,7 +233,7 @@ void Parser::skip_unread_function() {
 
 void Parser::read_function(const std::string& name, FunctionEntry& entry) {
   SymbolText& text = function_texts_[name];
-  const Nesting nesting(*this, position());
+  const DepthGuard guard(*this, position());
   const size_t resume = position();
   entry.in_progress = true;
   jump(text.offset);
@@ -294,12 +294,12 @@ void Parser::parse_arguments(Scope& scope, FunctionEntry& entry) {
 }
 
 void Parser::parse_results(FunctionEntry& entry, std::vector<Type>& types) {
-  const auto add = [&](const TypeTree& tree, const TextAttr::Entries& attributes, size_t place) {
+  const auto add = [&](const TypeTree& tree, const TextAttr::Entries& attributes, size_t offset) {
     std::vector<Type> leaves;
     append_types(tree, leaves);
     for (const Type& type : leaves) {
       types.push_back(type);
-      add_result_sharding(attributes, type, place, entry);
+      add_result_sharding(attributes, type, offset, entry);
     }
   };
   if (!accept("(")) return add(parse_type_tree(), {}, position());

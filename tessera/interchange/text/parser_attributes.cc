@@ -29,7 +29,7 @@ bool is_priority(std::string_view word) {
 }  // namespace
 
 Type Parser::parse_type() {
-  const Nesting nesting(*this, position());
+  const DepthGuard guard(*this, position());
   const Token token = peek();
   if (token.kind == TokenKind::kBang) {
     if (token.text == "stablehlo.token") {
@@ -113,7 +113,7 @@ std::vector<Type> Parser::parse_type_list() {
 }
 
 TypeTree Parser::parse_type_tree() {
-  const Nesting nesting(*this, position());
+  const DepthGuard guard(*this, position());
   if (!accept("tuple")) return {.type = parse_type()};
   TypeTree tuple{.is_tuple = true};
   expect("<");
@@ -147,7 +147,7 @@ int64_t Parser::parse_int() {
 }
 
 TextAttr Parser::parse_attribute(bool bare) {
-  const Nesting nesting(*this, position());
+  const DepthGuard guard(*this, position());
   const Token token = peek();
   switch (token.kind) {
     case TokenKind::kString:
@@ -432,11 +432,11 @@ NamedSharding Parser::parse_sharding(AxisNames& unreduced) {
     const bool sums = accept("unreduced");
     if (!sums) expect("replicated");
     expect("=");
-    const size_t place = position();
+    const size_t offset = position();
     expect("{");
     std::vector<AxisRef> axes = parse_axes(nullptr);
     if (sums) {
-      unreduced = located(place, [&] { return unreduced_axes(mesh, axes); });
+      unreduced = located(offset, [&] { return unreduced_axes(mesh, axes); });
     } else {
       replicated = std::move(axes);
     }

@@ -58,7 +58,7 @@ TextAttr Parser::parse_dense() {
 }
 
 void Parser::parse_elements(Elements& elements, int64_t depth) {
-  const Nesting nesting(*this, position());
+  const DepthGuard guard(*this, position());
   if (!accept("[")) return parse_element(elements);
   int64_t count = 0;
   // The first list of a depth says how long all are.

@@ -46,8 +46,8 @@ class Parser final : public ModuleBuilder {
   void jump(size_t offset);
   size_t position() { return peek().begin; }
   [[noreturn]] void error(const std::string& message) { lexer_.error(position(), message); }
-  void throw_error(size_t place, const std::string& message) const override {
-    lexer_.error(place, message);
+  void throw_error(size_t offset, const std::string& message) const override {
+    lexer_.error(offset, message);
   }
   [[noreturn]] void expected(std::string_view what);
   // parser.cc

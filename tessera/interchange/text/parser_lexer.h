@@ -62,7 +62,7 @@ class Lexer {
     parse_error(file_, text_, offset, message);
   }
   // "file:line". Counts from the place that was asked for last.
-  std::string place(size_t offset);
+  std::string offset(size_t offset);
 
  private:
   size_t skip_blanks(size_t offset) const;

@@ -115,7 +115,7 @@ bool Parser::parse_tuple_op(Scope& scope, const Token& name, std::vector<ValueId
   if (const TextAttr* written = text.find("index"))
     if (const auto* number = written->get<TextAttr::Integer>()) index = number->value;
   expect(":");
-  const size_t place = position();
+  const size_t offset = position();
   TypeTree type;
   if (makes && !generic) {
     type = parse_type_tree();
@@ -123,7 +123,7 @@ bool Parser::parse_tuple_op(Scope& scope, const Token& name, std::vector<ValueId
     parse_type_list();
     expect("->");
     const std::vector<TypeTree> types = parse_type_tree_list();
-    if (types.size() != 1) lexer_.error(place, "expected one result");
+    if (types.size() != 1) lexer_.error(offset, "expected one result");
     type = types[0];
   }
   skip_location(nullptr);
@@ -135,7 +135,7 @@ bool Parser::parse_tuple_op(Scope& scope, const Token& name, std::vector<ValueId
     result = tuple_part(operands[0], index, name.begin);
   }
   if (!matches(scope, result, type))
-    lexer_.error(place, "expected the type of what the op gives, got another");
+    lexer_.error(offset, "expected the type of what the op gives, got another");
   results = {result};
   return true;
 }
@@ -143,7 +143,7 @@ bool Parser::parse_tuple_op(Scope& scope, const Token& name, std::vector<ValueId
 // --- Ops ---
 
 bool Parser::parse_op(Scope& scope) {
-  const Nesting nesting(*this, position());
+  const DepthGuard guard(*this, position());
   std::vector<std::pair<Token, int64_t>> names;  // %0, %1:2 = with the number of results of each
   int64_t count = 0;
   while (peek().kind == TokenKind::kValue) {
@@ -192,7 +192,7 @@ bool Parser::parse_op(Scope& scope) {
     parse_pretty_op(scope, reader, {name.kind, op_name, name.begin, name.end});
   }
   skip_location(&reader.source);
-  if (reader.source.empty()) reader.source = lexer_.place(name.begin);
+  if (reader.source.empty()) reader.source = lexer_.offset(name.begin);
   const size_t dot = op_name.find('.');
   results = finish_op(scope, reader, op_name.substr(0, dot),
                       dot == std::string::npos ? "" : op_name.substr(dot + 1));
@@ -316,7 +316,7 @@ FunctionRef Parser::parse_region(Scope& scope, const RegionRules& rules,
 
 FunctionRef Parser::parse_region_body(Scope* parent, std::span<const RegionInput> inputs,
                                       std::vector<ValueId>* captures, bool computed) {
-  const Nesting nesting(*this, position());
+  const DepthGuard guard(*this, position());
   Scope scope;
   scope.parent = parent;
   scope.computed = computed;

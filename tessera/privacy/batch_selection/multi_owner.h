@@ -6,7 +6,7 @@
 //   const auto graph = batch_selection::MultiOwnerGraph::from_owners_per_example(owners);
 //   const batch_selection::MultiOwnerMinSepSampling sampler(
 //       graph, {.batch_size = 64, .iterations = 1000, .min_sep = 20});
-//   const privacy::Plan plan = privacy::make_plan({.sampler = sampler, ..., .amplified = false});
+//   const privacy::TrainingPlan plan = privacy::make_plan({.sampler = sampler, ..., .amplified = false});
 //
 // Who owns what is public: the guarantee is for what a user's examples say, and holds if they are
 // replaced or zeroed out, not if the user's edges leave the graph. So are all batches of

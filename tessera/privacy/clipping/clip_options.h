@@ -25,7 +25,7 @@ inline constexpr int64_t kFloat32Examples = 1024;
 inline constexpr size_t kFloat32Devices = 64;
 
 // How the squared norm of a parameter's per-example gradients is computed (docs/privacy.md).
-enum class NormWay : uint8_t {
+enum class NormMethod : uint8_t {
   kFactors,  // from what its uses read and their cotangents, where these say it
   kTiles,    // the gradients of some examples at a time
   kKeep,     // the gradients of all examples, which are then summed
@@ -119,7 +119,7 @@ struct ClipOptions {
   // if rounding alone may exceed a norm (a part's share of grid_scale must be above half the root of
   // the number of its parameters), or if a sum may exceed int32.
   std::optional<int64_t> grid_scale = std::nullopt;
-  // Beside grid_scale: the clip norms and the grid of one step of a plan (Plan::clip_options(step)).
+  // Beside grid_scale: the clip norms and the grid of one step of a plan (TrainingPlan::clip_options(step)).
   std::optional<GridFactors> grid_factors = std::nullopt;
   // The argument that is a random key: example b gets split(key, batch)[b].
   std::optional<size_t> prng_argnum = std::nullopt;
@@ -132,7 +132,7 @@ struct ClipOptions {
   Indivisible indivisible = Indivisible::kHoist;
   // One way for all parameters that allow it. Absent, and for the others: the cheapest for each,
   // never with the gradients of all examples where these are larger than what they are made of.
-  std::optional<NormWay> norm_way = std::nullopt;
+  std::optional<NormMethod> norm_method = std::nullopt;
 };
 
 // Returns what one example (or user) can change of the result, as an L2 norm: the clip norm, 1 where

@@ -15,7 +15,7 @@ struct Gaussian {};
 // Integers of the discrete Gaussian, added to sums of whole numbers (discrete_gaussian.h): each
 // example's clipped gradient is rounded to whole steps of a grid on which the clip norm is `grid_scale`
 // of them, between 16 and 2^24. Rounding n parameters takes up to sqrt(n) / 2 steps of the clip norm, so
-// let grid_scale be well above that. Absent: the plan chooses it (plan_grid.h), and Plan::mechanism()
+// let grid_scale be well above that. Absent: the plan chooses it (plan_grid.h), and TrainingPlan::mechanism()
 // says which one it is.
 struct DiscreteGaussian {
   std::optional<int64_t> grid_scale = std::nullopt;

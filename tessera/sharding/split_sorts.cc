@@ -1,4 +1,4 @@
-#include "tessera/sharding/cut_sorts.h"
+#include "tessera/sharding/split_sorts.h"
 
 #include <algorithm>
 #include <optional>
@@ -12,13 +12,13 @@ namespace tessera::sharding {
 namespace {
 
 // A sort along `dim`, cut into `shards`, of which the first `wanted` are read.
-struct CutSort {
+struct SplitSort {
   int64_t dim, shards, wanted;
 };
 
-class SortCutter {
+class SortSplitter {
  public:
-  explicit SortCutter(const Function& f) : to_(f), readers_(f.types.size()) {
+  explicit SortSplitter(const Function& f) : to_(f), readers_(f.types.size()) {
     for (const Op& op : f.ops)
       for (ValueId v : op.operands) readers_[v].push_back(&op);
     for (ValueId v : f.outputs) readers_[v].push_back(nullptr);
@@ -26,23 +26,23 @@ class SortCutter {
 
   Function run() {
     for (const Op& op : to_.from().ops) {
-      if (const std::optional<CutSort> sort = cut_sort(op)) {
+      if (const std::optional<SplitSort> sort = split_sort(op)) {
         in_two(op, *sort);
       } else {
-        to_.append(op, cut_sorts);
+        to_.append(op, split_sorts);
       }
     }
     return to_.take();
   }
 
  private:
-  std::optional<CutSort> cut_sort(const Op& op) const {
+  std::optional<SplitSort> split_sort(const Op& op) const {
     const SortParams* params = as_sort(op);
     if (!params) return std::nullopt;
     // StableHLO counts from the end too.
     const int64_t rank = to_.from().type(op.operands[0]).rank(),
                   dim = params->dimension + (params->dimension < 0 ? rank : 0);
-    CutSort out{dim, 1, 0};
+    SplitSort out{dim, 1, 0};
     for (ValueId v : op.operands) {
       const NamedSharding& sharding = *to_.from().type(v).sharding;
       out.shards = std::max(out.shards, sharding.num_shards(dim));
@@ -60,7 +60,7 @@ class SortCutter {
     return out;
   }
 
-  void in_two(const Op& op, const CutSort& sort) {
+  void in_two(const Op& op, const SplitSort& sort) {
     to_.instead_of(op);
     const int64_t d = sort.dim;
     const Type* widest = nullptr;  // the operand that is cut along it
@@ -105,6 +105,6 @@ class SortCutter {
 
 }  // namespace
 
-Function cut_sorts(const Function& function) { return SortCutter(function).run(); }
+Function split_sorts(const Function& function) { return SortSplitter(function).run(); }
 
 }  // namespace tessera::sharding

@@ -1,4 +1,4 @@
-// cut_sorts: of what is sorted along a cut dimension, the first k alone (top_k), where k is small: each
+// split_sorts: of what is sorted along a cut dimension, the first k alone (top_k), where k is small: each
 // shard sorts its own part, and the first k of every shard are sorted once more.
 //
 //   f32[16, 512] cut by "x": 8 along dimension 1, k = 4
@@ -15,6 +15,6 @@
 
 namespace tessera::sharding {
 
-Function cut_sorts(const Function& function);
+Function split_sorts(const Function& function);
 
 }  // namespace tessera::sharding

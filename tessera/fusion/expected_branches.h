@@ -20,6 +20,6 @@
 
 namespace tessera::fusion {
 
-Function take_usual_ways(const Function& function);
+Function take_expected_branches(const Function& function);
 
 }  // namespace tessera::fusion

@@ -1,4 +1,4 @@
-#include "tessera/sharding/cut_lines.h"
+#include "tessera/sharding/split_lines.h"
 
 #include <cmath>
 #include <optional>
@@ -26,7 +26,7 @@ constexpr int64_t kLongest = int64_t{1} << 52;
 
 // A transform along `dim` whose lines are cut, and the lengths n1 and n2 that its line of
 // `points` splits into.
-struct CutLine {
+struct SplitLine {
   FftType type;
   int64_t dim, points, n1 = 0, n2 = 0;
   bool inverse() const { return type == FftType::kIfft || type == FftType::kIrfft; }
@@ -41,7 +41,7 @@ std::pair<int64_t, int64_t> split_line(int64_t n, int64_t shards) {
   return {shards * a, shards * (rest / a)};
 }
 
-bool others_take_the_cut(const Type& x, int64_t dim, int64_t shards) {
+bool other_dim_takes_shards(const Type& x, int64_t dim, int64_t shards) {
   for (int64_t d = 0; d < x.rank(); ++d) {
     const int64_t all = shards * x.sharding->num_shards(d);
     if (d != dim && x.shape[d] > 0 && (x.shape[d] % all == 0 || x.shape[d] >= kManyRows * all))
@@ -50,29 +50,29 @@ bool others_take_the_cut(const Type& x, int64_t dim, int64_t shards) {
   return false;
 }
 
-class LineCutter {
+class LineSplitter {
  public:
-  explicit LineCutter(const Function& f) : to_(f) {}
+  explicit LineSplitter(const Function& f) : to_(f) {}
 
   Function run() {
     for (const Op& op : to_.from().ops) {
-      if (const std::optional<CutLine> line = cut_line(op)) {
+      if (const std::optional<SplitLine> line = split_line(op)) {
         transform(op, *line);
       } else {
-        to_.append(op, cut_lines);
+        to_.append(op, split_lines);
       }
     }
     return to_.take();
   }
 
  private:
-  std::optional<CutLine> cut_line(const Op& op) const {
+  std::optional<SplitLine> split_line(const Op& op) const {
     const std::optional<FftLine> fft = as_fft_line(op, to_.from());
     if (!fft) return std::nullopt;
     const Type &x = to_.from().type(op.operands[0]), &y = to_.from().type(op.results[0]);
-    CutLine line{fft->type, fft->dim, std::max(x.shape[fft->dim], y.shape[fft->dim])};
+    SplitLine line{fft->type, fft->dim, std::max(x.shape[fft->dim], y.shape[fft->dim])};
     const int64_t shards = x.sharding->num_shards(line.dim);
-    if (shards == 1 || x.elements() == 0 || others_take_the_cut(x, line.dim, shards))
+    if (shards == 1 || x.elements() == 0 || other_dim_takes_shards(x, line.dim, shards))
       return std::nullopt;
     std::tie(line.n1, line.n2) = split_line(line.points, shards);
     if (line.n1 == 0) return std::nullopt;
@@ -88,7 +88,7 @@ class LineCutter {
     return add(constant_op, ConstantParams{.value = scalar, .shape = shape}, {}, specs);
   }
 
-  void transform(const Op& op, const CutLine& line) {
+  void transform(const Op& op, const SplitLine& line) {
     const Type &x = to_.from().type(op.operands[0]), &y = to_.from().type(op.results[0]);
     to_.instead_of(op);
     DimSpecs specs;  // of whole lines
@@ -113,7 +113,7 @@ class LineCutter {
   }
 
   // From points 0 to n / 2 those of the whole line: the others are conjugates in reverse.
-  ValueId whole_spectrum(ValueId half, const CutLine& line, const DimSpecs& specs) {
+  ValueId whole_spectrum(ValueId half, const SplitLine& line, const DimSpecs& specs) {
     const Shape& shape = to_.type(half).shape;
     Dims start(shape.size(), 0), limit = shape;
     const Dims ones(shape.size(), 1);
@@ -125,7 +125,7 @@ class LineCutter {
     return add(concatenate_op, ConcatenateParams{line.dim}, {half, tail}, specs);
   }
 
-  ValueId spectrum(ValueId v, const CutLine& line, const DimSpecs& specs) {
+  ValueId spectrum(ValueId v, const SplitLine& line, const DimSpecs& specs) {
     const int64_t d = line.dim;
     const Shape shape = to_.type(v).shape;
     const FftType type = line.inverse() ? FftType::kIfft : FftType::kFft;
@@ -149,7 +149,7 @@ class LineCutter {
   }
 
   // w(n, k1 j2) at [k1, j2], as a complex array of that shape.
-  ValueId turns(const Shape& matrix, DType dtype, const CutLine& line, const DimSpecs& columns) {
+  ValueId turns(const Shape& matrix, DType dtype, const SplitLine& line, const DimSpecs& columns) {
     const Shape shape{line.n1, line.n2};
     const DimSpecs cut{columns[line.dim], columns[line.dim + 1]};
     const ValueId k = add(iota_op, IotaParams{float64, shape, 0}, {}, cut),
@@ -171,6 +171,6 @@ class LineCutter {
 
 }  // namespace
 
-Function cut_lines(const Function& function) { return LineCutter(function).run(); }
+Function split_lines(const Function& function) { return LineSplitter(function).run(); }
 
 }  // namespace tessera::sharding

@@ -1,4 +1,4 @@
-// cut_lines: a Fourier transform along a dimension that is cut, where no other dimension can take
+// split_lines: a Fourier transform along a dimension that is cut, where no other dimension can take
 // the cut meanwhile, as transforms of shorter lines.
 //
 // Before: a propagated Function, transforms over one dimension each (split_transforms.h).
@@ -16,6 +16,6 @@
 
 namespace tessera::sharding {
 
-Function cut_lines(const Function& function);
+Function split_lines(const Function& function);
 
 }  // namespace tessera::sharding

@@ -1,8 +1,9 @@
-// BoundedCache: values by key, found by hash. The entries that were used last stay.
+// BoundedCache maps keys to values, which it finds by hash. It keeps the entries that were used
+// last.
 //
-// Any thread may use it at any time; a child of fork() finds it whole (fork.h). Values are handed
-// out as copies, so they are shared pointers or a few of them. What leaves the cache is destroyed
-// after its lock is released: it may be anything, and may come back to the cache.
+// Any thread may use it at any time, and a child of fork() finds it intact (fork.h). It returns
+// copies of its values, so they are shared pointers or a few of them. An entry that is removed is
+// destroyed after the lock is released, because its destructor may use the cache again.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +31,7 @@ class BoundedCache {
   };
   using Entries = std::list<Entry>;
 
-  // At least one entry. The one used last stays even if it has more than max_bytes.
+  // `max_entries` is at least one. The entry used last stays even if it has more than max_bytes.
   BoundedCache(size_t max_entries, ForkParticipant::Level level,
                int64_t max_bytes = std::numeric_limits<int64_t>::max())
       : max_entries_(max_entries), max_bytes_(max_bytes), mutex_(level) {}

@@ -10,15 +10,15 @@
 namespace tessera::interchange {
 namespace {
 
-// Calls are written out before a program is compiled, so a few of them stand for any number of ops.
+// Calls are inlined before a program is compiled, so a few of them can become any number of ops.
 constexpr int64_t kMaxOps = int64_t{1} << 20, kMaxLevels = 250;
 
 }  // namespace
 
 // --- Functions ---
 
-// Every function after those that it calls, so that calls take no stack however long their chain.
-// Of functions that call themselves any is the first: it will be told where it does.
+// Reads every function after those that it calls, so that a long chain of calls takes no stack. If
+// functions call themselves, one of them is read first, and its call is an error.
 void ModuleBuilder::read_functions() {
   if (open_) {
     for (const std::string& name : function_order_)
@@ -94,8 +94,8 @@ void ModuleBuilder::check_extent(const FunctionEntry& entry, size_t offset) {
                                  kMaxLevels, e.levels, entry.function->name));
 }
 
-// Returns the type with what the attributes say of it, and notes in the entry one more argument's
-// sharding and whether it is donated.
+// Returns the type with what the attributes add to it, and records in the entry the sharding of one
+// more argument and whether it is donated.
 Type ModuleBuilder::with_argument_attributes(Type type, const TextAttr::Entries& attributes,
                                              size_t offset, Scope& scope, FunctionEntry& entry) {
   entry.inputs.emplace_back();
@@ -133,7 +133,7 @@ std::optional<NamedSharding> ModuleBuilder::hlo_sharding(const TextAttr& text, c
                                                          size_t offset) {
   const auto* written = text.get<std::string>();
   if (!written) error_at(offset, "expected mhlo.sharding to be a string");
-  // One device holds everything.
+  // One device holds the whole value.
   if (written->empty() || (partitions_ <= 1 && *written == "{replicated}")) return std::nullopt;
   const HloSharding sharding = parse_hlo_sharding(*written, type.rank(), partitions_);
   if (!sharding.problem.empty()) error_at(offset, sharding.problem);
@@ -234,7 +234,7 @@ const Mesh& ModuleBuilder::find_mesh(const std::string& name, size_t offset) {
 
 const Mesh& ModuleBuilder::only_mesh(size_t offset) {
   if (meshes_.empty() && partitions_ > 0) {
-    // JAX writes shard_map over one device without a mesh, and GSPMD knows none.
+    // JAX writes shard_map over one device without a mesh, and GSPMD has none.
     MeshParts parts{{partitions_}, {std::string(kPartitionAxis)}, {}};
     check_axis_size({}, partitions_, offset);
     parts.ids.resize(static_cast<size_t>(partitions_));
@@ -274,7 +274,7 @@ TextAttr ModuleBuilder::symbol(const std::string& name, size_t offset) {
   return TextAttr::Symbol{name};
 }
 
-// A list is one Array where all of it are integers, and empty.
+// A list is one Array if all of its elements are integers, or if it is empty.
 Mesh ModuleBuilder::mesh_of(const TextAttr& text, size_t offset) {
   if (const auto* mesh = text.get<Mesh>()) return *mesh;
   constexpr const char* kForm =

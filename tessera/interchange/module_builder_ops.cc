@@ -1,5 +1,5 @@
-// Values and ops of modules: what hooks of formats see, captures of regions, and the way from an
-// op's attributes to the op.
+// Values and ops of modules: what the hooks of formats see, captures of regions, and making an op
+// from its attributes.
 #include <algorithm>
 
 #include "tessera/interchange/module_builder.h"
@@ -10,8 +10,8 @@
 namespace tessera::interchange {
 namespace {
 
-// Attributes that say how to compute, not what; Tessera computes as exactly as they ask in any
-// case.
+// Returns whether an attribute says how to compute, not what. Tessera always computes as exactly as
+// such attributes request.
 bool is_hint(std::string_view name) {
   return name == "result_accuracy" || name.find('.') != std::string_view::npos;
 }
@@ -44,8 +44,8 @@ const Mesh& Reader::mesh() const {
 
 // --- Values ---
 
-// The same value in `scope`, a region of `f`, by copies of the ops that make it; nothing if it
-// depends on f's inputs, or, unless `computed`, has operands.
+// Returns the same value in `scope`, a region of `f`, by copying the ops that make it; nullopt if
+// it depends on f's inputs, or, unless `computed`, has operands.
 std::optional<ValueId> ModuleBuilder::copy_constant(Scope& scope, const Function& f, ValueId value,
                                                     bool computed, size_t offset) {
   if (const auto it = scope.constants.find(value); it != scope.constants.end()) return it->second;
@@ -67,9 +67,9 @@ std::optional<ValueId> ModuleBuilder::copy_constant(Scope& scope, const Function
   return scope.constants[value];
 }
 
-// Regions are closed: of the values around them they may use constants, and what is computed from
-// these, which are copied. Those of loops and branches may use others, which become their last
-// inputs, and so may scalars of ops with a capture_rule.
+// Regions are closed. Of the outer scope they may use constants, and values that are computed from
+// these, which are copied. Regions of loops and branches may use other values, which become their
+// last inputs, and so may regions of ops with a capture_rule use scalars.
 ValueId ModuleBuilder::import_value(Scope& scope, ValueId outer, const std::string& name,
                                     size_t offset) {
   if (const auto it = scope.copied.find(outer); it != scope.copied.end()) return it->second;
@@ -117,8 +117,9 @@ std::vector<ValueId> ModuleBuilder::finish_op(Scope& scope, Reader& reader,
     op_name = op_dialect == "tessera" ? text->substr(8) : *text;
     if (op_dialect == "tessera") {
       reader.text.take("api_version");
-      // An op without attributes may have none: bytecode leaves out what is empty. JAX writes its own
-      // as mhlo.backend_config, and nothing, or a string of nothing, as the other.
+      // An op without attributes may lack the entry, since bytecode leaves out what is empty. JAX
+      // writes its own attributes as mhlo.backend_config, and an empty string, or nothing, as the
+      // other.
       TextAttr::Entries entries;
       bool found = false;
       for (const char* name : {"mhlo.backend_config", "backend_config"}) {
@@ -145,7 +146,7 @@ std::vector<ValueId> ModuleBuilder::finish_op(Scope& scope, Reader& reader,
                                        : true;
   if (!as_they_are) widen(reader, def ? def->narrow : NarrowOperands::kValues);
   if (def) {
-    // The field weak_type is the type's.
+    // The field weak_type repeats that of the type.
     if (const TextAttr* weak = reader.text.find("tessera.weak"))
       if (const auto* list = weak->get<TextAttr::List>();
           list && !list->items.empty() && !reader.result_types.empty())
@@ -167,7 +168,7 @@ std::vector<ValueId> ModuleBuilder::finish_op(Scope& scope, Reader& reader,
             fmt::format("expected attributes that {}.{} has, got '{}'", op_dialect, op_name, key));
   apply_type_attributes(scope, reader, results);
   check_results(scope, reader, results);
-  // The op gave what it was given operands for: narrow dtypes, and what its reading made wider.
+  // Results have the dtypes that follow from the operands: narrow ones, or those that were widened.
   if (reader.result_types.size() == written.size())
     for (size_t r = 0; r < std::min(results.size(), written.size()); ++r)
       if (written[r].dtype != reader.result_types[r].dtype)
@@ -176,7 +177,7 @@ std::vector<ValueId> ModuleBuilder::finish_op(Scope& scope, Reader& reader,
   return results;
 }
 
-// What the reader holds, in wide dtypes (narrow_ops.h).
+// Converts what the reader holds to wide dtypes (narrow_ops.h).
 void ModuleBuilder::widen(Reader& reader, NarrowOperands rule) {
   for (ValueId& v : reader.operands)
     v = widened<ValueId>(v, Type(reader.type(v)), rule, adding(reader));
@@ -187,7 +188,7 @@ void ModuleBuilder::widen(Reader& reader, NarrowOperands rule) {
 std::vector<ValueId> ModuleBuilder::add_op(Scope& scope, Reader& reader, const OpDef& def) {
   return located(reader.offset(), [&] {
     OpParams params = read_params(def, reader);
-    // StableHLO's collectives take several operands; ours one each.
+    // StableHLO's collectives have several operands; Tessera's have one each.
     if (std::holds_alternative<CollectiveLowering>(def.lower) && reader.operands.size() > 1 &&
         reader.result_types.size() == reader.operands.size()) {
       std::vector<ValueId> results;

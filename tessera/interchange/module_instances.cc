@@ -9,7 +9,7 @@
 namespace tessera::interchange {
 namespace {
 
-// A reading is given back when the scope ends, also by an error.
+// Restores a variable when the scope ends, also by an exception.
 template <class T>
 class Setting {
  public:
@@ -29,7 +29,7 @@ Type ModuleBuilder::argument_type(const Type& written, const std::string& name, 
                                   const FunctionEntry& entry) {
   const size_t argument = entry.names.size();
   if (instance_) {
-    // The op that calls it says so, of all operands.
+    // The op that calls the function reports it, for all operands.
     if (argument >= instance_->types.size() || !fits(written, instance_->types[argument]))
       return written;
     return refined(written, instance_->types[argument].shape);

@@ -1,4 +1,4 @@
-// Tuples of ModuleBuilder: no op has them, so that they are only names for their parts.
+// Tuples of ModuleBuilder. No op has them, so they are only names for their parts.
 #include <algorithm>
 
 #include "tessera/interchange/module_builder.h"

@@ -102,7 +102,7 @@ std::string Decoder::string(size_t index) {
   container_.file().error(container_.attributes[index].begin, "expected a string");
 }
 
-// The content of an attribute of that dialect, after its code, which is one of these.
+// Opens the content of an attribute of that dialect, after its code, which must be one of these.
 ByteReader Decoder::open(size_t index, std::string_view dialect,
                          std::initializer_list<uint64_t> codes) {
   const Container::Entry& entry = container_.attributes[index];
@@ -179,7 +179,7 @@ TextAttr Decoder::type_attribute(size_t index) {
   return TextAttr::Record{"type", {{"name", t.name}}};
 }
 
-// A type, then the bits: one byte for up to 8 of them, else a signed varint of the bits as they are.
+// A number is a type, then the bits: one byte for up to 8 of them, otherwise a signed varint.
 TextAttr Decoder::read_number(ByteReader& in) {
   const DecodedType t = type(type_index(in));
   if (t.kind != DecodedType::Kind::kElement || t.bits == 0)
@@ -236,7 +236,7 @@ TextAttr Decoder::read_resource(ByteReader& in) {
   return make_tensor(*resource.blob, type, offset);
 }
 
-// array<i64: ...>: a type, how many, and their bytes.
+// array<i64: ...>: a type, the number of elements, and their bytes.
 TextAttr Decoder::read_array(ByteReader& in) {
   const size_t offset = in.position();
   const DecodedType element = type(type_index(in));
@@ -270,7 +270,7 @@ std::string Decoder::location(size_t index) {
         const std::string file = string(attribute_index(in));
         return fmt::format("{}:{}", file, in.varint());
       }
-      case kFileRange: {  // file, how much is said, line, ...
+      case kFileRange: {  // the file, the number of fields, the line, ...
         const std::string file = string(attribute_index(in));
         in.varint();
         return fmt::format("{}:{}", file, in.varint());
@@ -356,7 +356,7 @@ TextAttr Decoder::read_vhlo(ByteReader& in) {
       if (has_ids) mesh.entries.emplace_back("device_ids", attribute(static_cast<size_t>(ids)));
       return names_.inline_mesh(mesh, offset);
     }
-    default:  // how exactly to compute, and kinds that no op here has
+    default:  // precision, and kinds that no op here has
       return TextAttr::Record{"vhlo", {}};
   }
 }
@@ -365,7 +365,7 @@ TextAttr Decoder::read_vhlo(ByteReader& in) {
 
 namespace {
 
-// `[b, 0, 1, f]`: the names of dimensions, by where they are; empty if these are no permutation.
+// Returns `[b, 0, 1, f]`: the names of dimensions by position; empty if these are no permutation.
 std::string spec_text(const char* first, int64_t a, const char* second, int64_t b,
                       const Dims& spatial) {
   std::vector<std::string> names(spatial.size() + 2);
@@ -488,7 +488,7 @@ TextAttr Decoder::read_stablehlo(ByteReader& in) {
       if (in.byte() != 0) mesh.entries.emplace_back("device_ids", attribute(attribute_index(in)));
       return names_.inline_mesh(mesh, offset);
     }
-    default:  // how exactly to compute, and kinds that no op here has
+    default:  // precision, and kinds that no op here has
       return TextAttr::Record{"stablehlo", {}};
   }
 }

@@ -93,7 +93,7 @@ DimSpec Decoder::dim(size_t index) {
   ByteReader in = open(index, "sdy", {kDim});
   std::vector<AxisRef> axes = this->axes(in);
   const bool closed = in.byte() != 0;
-  in.varint();  // a priority of propagation, if it is odd: ours goes by what is cut, and by bytes
+  in.varint();  // if it is odd, a priority of propagation, which is ignored
   return DimSpec(std::move(axes), !closed);
 }
 

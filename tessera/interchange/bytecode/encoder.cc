@@ -10,7 +10,7 @@
 namespace tessera::interchange::bytecode {
 namespace {
 
-// A dialect's own encoding: its code, then what `write` adds.
+// Writes an attribute in a dialect's own encoding: its code, then what `write` adds.
 template <class F>
 ByteWriter coded(uint64_t code, F&& write) {
   ByteWriter out;
@@ -32,7 +32,7 @@ void write_signed(ByteWriter& out, std::span<const int64_t> numbers) {
   for (const int64_t number : numbers) out.signed_varint(number);
 }
 
-// One element for a splat; bools are bits, those of a splat all alike.
+// Returns one element for a splat; bools are bits, which are all equal for a splat.
 std::string tensor_bytes(const Literal& value, const Shape& shape) {
   const bool splat = value.shape().empty() && shape.elements() != 1;
   const char* raw = reinterpret_cast<const char*>(value.raw());

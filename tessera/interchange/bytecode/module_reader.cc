@@ -1,5 +1,5 @@
-// ModuleReader: the ops of a container, with what their dialects call attributes, become functions
-// as those of text do (module_builder.h).
+// ModuleReader: makes functions of the ops of a container, whose attributes have names by their
+// dialects, as the parser does for text (module_builder.h).
 #include <algorithm>
 
 #include "tessera/interchange/bytecode/attributes.h"
@@ -42,7 +42,7 @@ class ModuleReader final : public ModuleBuilder {
   }
 
  private:
-  // A value of the enclosing functions and regions, by its number.
+  // A value of the enclosing functions and regions, which has a number.
   struct Value {
     Scope* scope = nullptr;  // null: not defined yet
     ValueId id = 0;
@@ -122,7 +122,7 @@ class ModuleReader final : public ModuleBuilder {
     function_order_.push_back(symbol);
   }
 
-  // Whether the type of a function leaves extents of arguments or results open.
+  // Returns whether the type of a function leaves extents of arguments or results open.
   bool leaves_open(size_t type) {
     const DecodedType function = decoder_.type(type);
     for (const auto* list : {&function.inputs, &function.outputs})
@@ -133,7 +133,7 @@ class ModuleReader final : public ModuleBuilder {
     return false;
   }
 
-  // Functions that are called, so that they are read before.
+  // Finds the functions that are called, so that they are read first.
   void find_mentions(const RawRegion& region, FunctionEntry& entry) {
     for (const RawOp& op : region.ops) {
       for (const RawRegion& inner : op.regions) find_mentions(inner, entry);
@@ -158,7 +158,7 @@ class ModuleReader final : public ModuleBuilder {
       parts.sizes.push_back(size);
     }
     parts.ids = mesh.ids;
-    // A mesh without axes is one device, whichever it is.
+    // A mesh without axes is one device, whichever that is.
     if (parts.ids.empty() || parts.names.empty())
       for (int64_t i = static_cast<int64_t>(parts.ids.size()); i < parts.sizes.elements(); ++i)
         parts.ids.push_back(i);
@@ -187,7 +187,7 @@ class ModuleReader final : public ModuleBuilder {
     return make_mesh(std::move(*parts), extra, op.offset);
   }
 
-  // All meshes, by name, for attributes that are text.
+  // Returns all meshes by name, for attributes that are text.
   const std::map<std::string, std::optional<Mesh>>& read_meshes() {
     for (const auto& [name, mesh] : meshes_) find_mesh(name, 0);
     return meshes_;
@@ -242,7 +242,7 @@ class ModuleReader final : public ModuleBuilder {
     return record ? record->entries : TextAttr::Entries();
   }
 
-  // Of a tensor, or a tuple. Types may name each other many times over.
+  // Returns the type of a tensor, or a tuple. Types may refer to each other many times.
   TypeTree type_tree(size_t index, size_t offset) {
     size_t left = 1 << 16;
     return type_tree(index, offset, left);
@@ -258,7 +258,8 @@ class ModuleReader final : public ModuleBuilder {
     return tuple;
   }
 
-  // Ops of a region with these arguments, which the scope's function has; the last one returns.
+  // Reads the ops of a region whose arguments are `inputs` of the scope's function; the last op
+  // returns.
   void read_body(const RawRegion& region, Scope& scope, std::span<const ValueId> inputs,
                  Numbers& numbers) {
     const size_t begin = numbers.values.size(), next = numbers.next, end = numbers.end;
@@ -282,7 +283,8 @@ class ModuleReader final : public ModuleBuilder {
 
   // --- Ops ---
 
-  // An op's attributes by name, and the number of each. Sizes of segments go to `sizes`.
+  // Returns an op's attributes by name, with the number of each. Sizes of segments are added to
+  // `sizes`.
   RawAttributes raw_attributes(const RawOp& op, TextAttr::Entries* sizes = nullptr) {
     RawAttributes out;
     if (op.attributes) out = decoder_.entries(*op.attributes);
@@ -311,7 +313,8 @@ class ModuleReader final : public ModuleBuilder {
     return out;
   }
 
-  // Of two segments: both sizes, or, where one is 0, the other above the bits that say which it is.
+  // Reads the sizes of two segments: both sizes, or, if one is 0, the other one above the bits that
+  // say which it is.
   static TextAttr::Array read_sizes(ByteReader& in) {
     TextAttr::Array out{{0, 0}};
     bool sparse = false;
@@ -342,7 +345,7 @@ class ModuleReader final : public ModuleBuilder {
     return operand(scope, numbers.values[number], number, offset);
   }
 
-  // False after one that returns.
+  // Returns false after an op that returns.
   bool read_op(const RawOp& op, Scope& scope, Numbers& numbers) {
     const DepthGuard guard(*this, op.offset);
     const OpName name = name_of(op);
@@ -478,9 +481,9 @@ class ModuleReader final : public ModuleBuilder {
   const File file_;
   const Container container_;
   Decoder decoder_;
-  bool scanning_ = true;  // names stand for themselves
+  bool scanning_ = true;  // names are kept as names
   std::map<std::string, const RawOp*> symbols_;
-  std::string op_;  // that is being read, for messages
+  std::string op_;  // the op that is being read, for messages
 };
 
 }  // namespace

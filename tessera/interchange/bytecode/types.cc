@@ -29,7 +29,7 @@ DecodedType element(DType dtype) {
   return out;
 }
 
-// Stands for int64, of which text calls numbers and tensors of indices.
+// Returns int64, which text uses for numbers and tensors of indices.
 DecodedType index_type() {
   DecodedType out = element(int64);
   out.name = "index";
@@ -47,7 +47,7 @@ DecodedType named_element(std::string_view name) {
   return other(std::string(name));
 }
 
-// By VHLO's codes; empty: no element.
+// The element types by VHLO's codes; empty: no element type.
 constexpr std::array<std::string_view, 41> kVhloElements = {
     "i1",       "",         "bf16",     "f16",        "f32",        "f64",
     "f8E4M3FN", "f8E5M2",   "",         "index",      "i4",         "i8",

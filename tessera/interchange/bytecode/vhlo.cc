@@ -84,7 +84,7 @@ bool join_convolution(Entries& entries) {
   return true;
 }
 
-// Attributes that StableHLO leaves out where they are empty or false.
+// Attributes that StableHLO leaves out if they are empty or false.
 constexpr std::array<std::string_view, 16> kLeftOut = {"arg_attrs",
                                                        "backend_config",
                                                        "called_computations",
@@ -128,7 +128,7 @@ void name_symbols(Entries& entries, const std::function<TextAttr(const std::stri
 
 std::string from_vhlo(std::string_view op, TextAttr::Entries& entries,
                       const std::function<TextAttr(const std::string&)>& symbol) {
-  // What is a list in StableHLO is a tensor in VHLO.
+  // A list in StableHLO is a tensor in VHLO.
   if (op != "constant" && op != "custom_call" && op != "composite")
     for (auto& [key, value] : entries)
       if (const auto* tensor = value.get<TextAttr::Tensor>())
@@ -167,7 +167,7 @@ std::string from_vhlo(std::string_view op, TextAttr::Entries& entries,
 
 namespace {
 
-// Dimensions that `[b, 0, 1, f]` names, by name: those of the letters, then the spatial ones.
+// The dimensions that `[b, 0, 1, f]` names: those of the letters, then the spatial ones.
 struct Spec {
   int64_t first = 0, second = 0;
   TextAttr::Array spatial;

@@ -1,6 +1,6 @@
 // StableHLO's collectives with a root in each group: collective_broadcast, whose groups may leave
-// devices out (they get zeros), and collective_reduce, whose result the root alone gets (the others,
-// zeros). The roots are the first of each group, or an operand says them.
+// devices out (they get zeros), and collective_reduce, whose result only the root gets (the others
+// get zeros). The roots are the first device of each group, or an operand.
 #include <algorithm>
 #include <numeric>
 
@@ -24,7 +24,7 @@ namespace {
 
 using namespace formats;
 
-// Groups that hold each device: those that the text leaves out are groups of one.
+// Groups that contain each device: the devices that the text leaves out are groups of one.
 struct RootedGroups {
   Mesh mesh;
   AxesAndGroups at;
@@ -57,7 +57,8 @@ RootedGroups read_rooted(OpReader& reader) {
   RootedGroups out{.mesh = mesh, .at = find_axes(mesh, groups)};
   const DeviceGroups lines = device_groups(mesh, out.at.axes, {});
   out.positions = positions(lines[0]);
-  // Lines along some axes may have the same groups, but not the same of them in the text.
+  // Lines along some axes may have the same groups while the text leaves out different ones of
+  // them.
   for (const auto& line : lines) {
     if (positions(line) == out.positions) continue;
     out.at.axes = mesh.axis_names();
@@ -68,7 +69,8 @@ RootedGroups read_rooted(OpReader& reader) {
   return out;
 }
 
-// Whether the last operand says the roots: places in the groups, one for each operand before it.
+// Returns whether the last operand has the roots: positions in the groups, one for each operand
+// before it.
 bool has_roots(OpReader& reader) {
   const TextAttr* written = reader.text.take("has_dynamic_root");
   const bool* value = written ? written->get<bool>() : nullptr;
@@ -85,7 +87,7 @@ bool has_roots(OpReader& reader) {
   return true;
 }
 
-// This device's place in its group.
+// Returns the position of this device in its group.
 Array own_position(const RootedGroups& groups) {
   const std::vector<int32_t>& positions = groups.positions;
   if (positions.size() == 1) return Array(Literal::scalar(positions[0]));
@@ -97,7 +99,7 @@ Array own_position(const RootedGroups& groups) {
   return lax::reshape(lax::dynamic_slice_in_dim(table, rank, 1), {});
 }
 
-// The operands but the roots, each by `one(operand, its root)`.
+// Applies `one(operand, its root)` to each operand except the roots.
 template <class One>
 Values insert_each(OpReader& reader, bool roots, const char* name, const One& one) {
   return insert_traced(
@@ -125,7 +127,8 @@ Array or_zero(const Array& pred, const Array& x) {
   return lax::select(pred, x, lax::full_like(x, 0));
 }
 
-// What the device at place `root` of the group has: the sum, to which the others add nothing.
+// Returns the value of the device at position `root` of the group: a sum, to which the others add
+// nothing.
 Array broadcast_from(const Array& root, const Array& x, const RootedGroups& groups) {
   const DType wide = wide_dtype(x.dtype());
   const Array y = lax::convert_element_type(x, wide);
@@ -139,7 +142,8 @@ Array broadcast_from(const Array& root, const Array& x, const RootedGroups& grou
 
 Values collective_broadcast(OpReader& reader) {
   Values out;
-  if (reader.text.find("tessera.axes")) {  // Tessera's own, of groups that hold each device
+  // Tessera's own form, with groups that contain each device
+  if (reader.text.find("tessera.axes")) {
     const OpParams params = read_params(collective_broadcast_op, reader);
     for (const ValueId& v : reader.operands)
       out.push_back(reader.insert(collective_broadcast_op, params, std::span(&v, 1))[0]);

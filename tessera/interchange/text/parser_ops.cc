@@ -86,8 +86,8 @@ std::vector<ValueId> Parser::parse_operands(Scope& scope) {
   return operands;
 }
 
-// stablehlo.tuple %0, %1 : tuple<T, U> and stablehlo.get_tuple_element %t[1] : (tuple<T, U>) -> U,
-// also in generic form. False, and nothing is read, before any other op.
+// Reads stablehlo.tuple %0, %1 : tuple<T, U> and stablehlo.get_tuple_element %t[1] : (tuple<T, U>)
+// -> U, also in generic form. For any other op it returns false and reads nothing.
 bool Parser::parse_tuple_op(Scope& scope, const Token& name, std::vector<ValueId>& results) {
   const bool makes = name.text == "stablehlo.tuple";
   if (!makes && name.text != "stablehlo.get_tuple_element") return false;
@@ -144,7 +144,8 @@ bool Parser::parse_tuple_op(Scope& scope, const Token& name, std::vector<ValueId
 
 bool Parser::parse_op(Scope& scope) {
   const DepthGuard guard(*this, position());
-  std::vector<std::pair<Token, int64_t>> names;  // %0, %1:2 = with the number of results of each
+  // %0, %1:2 = with the number of results for each name
+  std::vector<std::pair<Token, int64_t>> names;
   int64_t count = 0;
   while (peek().kind == TokenKind::kValue) {
     names.emplace_back(next(), 1);
@@ -192,7 +193,7 @@ bool Parser::parse_op(Scope& scope) {
     parse_pretty_op(scope, reader, {name.kind, op_name, name.begin, name.end});
   }
   skip_location(&reader.source);
-  if (reader.source.empty()) reader.source = lexer_.offset(name.begin);
+  if (reader.source.empty()) reader.source = lexer_.location(name.begin);
   const size_t dot = op_name.find('.');
   results = finish_op(scope, reader, op_name.substr(0, dot),
                       dot == std::string::npos ? "" : op_name.substr(dot + 1));
@@ -367,7 +368,7 @@ void Parser::parse_scan(Scope& scope, Reader& reader) {
   parse_signature(reader, reader.result_count);
 }
 
-// Punctuation and words in a row, or nothing at all.
+// Reads punctuation and words in a row, or nothing at all.
 bool Parser::accept_literal(std::string_view literal) {
   const Lexer own(literal, "assembly");
   const size_t begin = offset_;
@@ -435,7 +436,8 @@ void Parser::parse_ranges(std::string_view hole, Reader& reader) {
   }
 }
 
-// : (T, U) -> V, : T, U -> V (chlo), or : T, U of which the last ones, or all, are the results'.
+// : (T, U) -> V, : T, U -> V (chlo), or : T, U, of which the last ones, or all, are the types of
+// the results.
 void Parser::parse_signature(Reader& reader, size_t results, bool only_results) {
   expect(":");
   const size_t offset = position();
@@ -460,7 +462,7 @@ void Parser::parse_signature(Reader& reader, size_t results, bool only_results) 
     reader.result_trees = parse_type_tree_list();
     for (const TypeTree& tree : reader.result_trees) append_types(tree, types);
   } else {
-    // Results without names are as many as the types say.
+    // If the results have no names, the types determine their number.
     const size_t n = results ? results : only_results ? types.size() : 1;
     if (only_results ? types.size() != n : types.size() < n)
       lexer_.error(offset,

@@ -56,7 +56,7 @@ class LineSplitter {
 
   Function run() {
     for (const Op& op : to_.from().ops) {
-      if (const std::optional<SplitLine> line = split_line(op)) {
+      if (const std::optional<SplitLine> line = find_line(op)) {
         transform(op, *line);
       } else {
         to_.append(op, split_lines);
@@ -66,7 +66,7 @@ class LineSplitter {
   }
 
  private:
-  std::optional<SplitLine> split_line(const Op& op) const {
+  std::optional<SplitLine> find_line(const Op& op) const {
     const std::optional<FftLine> fft = as_fft_line(op, to_.from());
     if (!fft) return std::nullopt;
     const Type &x = to_.from().type(op.operands[0]), &y = to_.from().type(op.results[0]);

@@ -26,7 +26,7 @@ class SortSplitter {
 
   Function run() {
     for (const Op& op : to_.from().ops) {
-      if (const std::optional<SplitSort> sort = split_sort(op)) {
+      if (const std::optional<SplitSort> sort = find_sort(op)) {
         in_two(op, *sort);
       } else {
         to_.append(op, split_sorts);
@@ -36,7 +36,7 @@ class SortSplitter {
   }
 
  private:
-  std::optional<SplitSort> split_sort(const Op& op) const {
+  std::optional<SplitSort> find_sort(const Op& op) const {
     const SortParams* params = as_sort(op);
     if (!params) return std::nullopt;
     // StableHLO counts from the end too.

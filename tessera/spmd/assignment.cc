@@ -12,7 +12,7 @@
 namespace tessera::spmd {
 namespace {
 
-// In multiply-adds.
+// Measured in multiply-adds.
 constexpr int64_t kWorkPerByte = kFlopsPerByte / 2;
 
 bool may_be_sharded(FactorKind kind, const AssignmentOrder& order) {
@@ -32,11 +32,11 @@ bool may_be_sharded(FactorKind kind, const AssignmentOrder& order) {
 struct Candidate {
   int factor;
   AtomList axes;
-  int64_t carried = 0;  // elements of the tensors that have it already
+  int64_t carried = 0;  // the number of elements of the tensors that have it already
 };
 
-// The dimensions with several factors: there a minor factor may be cut only when the major ones are
-// cut to single elements, and cuts must be even.
+// Returns the dimensions with several factors. In these a minor factor may be sharded only if the
+// major ones are sharded to single elements, and shards must be even.
 std::vector<DimFactors> joint_dims(const Factors& f) {
   std::vector<DimFactors> out;
   for (const auto* tensors : {&f.operands, &f.results})
@@ -70,8 +70,8 @@ DimAtoms dims_of(const TensorFactors& tensor, const std::vector<AtomList>& axes)
 
 namespace {
 
-// A fold of little: to complete its result may cost more than to cut another dimension of the
-// operand first.
+// Returns whether a fold has so few elements that completing its result may cost more than sharding
+// another dimension of the operand first.
 bool may_be_moved(const ShardedOp& op, size_t operand, int id) {
   if (op.factors.factors[id].kind != FactorKind::kReduction) return false;
   int64_t results = 0;
@@ -83,7 +83,7 @@ bool may_be_moved(const ShardedOp& op, size_t operand, int id) {
                              op.operand_types[operand].elements();
 }
 
-// The axes by which operands cut factors that need replication, or may be moved.
+// Returns the axes by which operands shard factors that need replication, or that may be moved.
 AtomList axes_to_move(const ShardedOp& op) {
   AtomList out;
   for (size_t k = 0; k < op.operands.size(); ++k) {
@@ -155,7 +155,7 @@ FactorAssignment assign_factors(const ShardedOp& op, const AssignmentOrder& orde
     }
     return grew;
   };
-  // A minor factor may wait for its major one: go round until nothing fits any more.
+  // A minor factor may wait for its major one, so this repeats until nothing fits any more.
   for (bool grew = true; grew;) {
     grew = false;
     for (const Candidate& c : candidates) grew = try_candidate(c) || grew;
@@ -199,7 +199,7 @@ PartialPlan plan_partial(const AtomMesh& mesh, const Type& global, AtomSet reduc
 
 namespace {
 
-// Steps of a device's loops: the product of its shares of the factors.
+// Returns the steps of a device's loops: the product of its shares of the factors.
 double work_of(const ShardedOp& op, const FactorAssignment& a) {
   double work = 1;
   for (size_t id = 0; id < a.axes.size(); ++id)
@@ -230,7 +230,7 @@ int64_t assignment_cost(const ShardedOp& op, const FactorAssignment& a) {
 
 namespace {
 
-// By more than a local slice.
+// Returns whether operands need more than a local slice.
 bool moves_operands(const ShardedOp& op, const FactorAssignment& a) {
   for (size_t k = 0; k < op.operands.size(); ++k)
     for (size_t d = 0; d < op.operands[k].size(); ++d)
@@ -250,8 +250,8 @@ FactorAssignment choose_assignment(const ShardedOp& op) {
   FactorAssignment best = assign_factors(op);
   if (!best.reduced && !moves_operands(op, best)) return best;
   int64_t least = assignment_cost(op, best);
-  // What lies as it must to be summed in parts is made whole for each device to sum all of it only
-  // where that costs less than half.
+  // Operands that can be summed in parts where they are get gathered, so that each device sums all
+  // of them, only if that costs less than half.
   const int64_t of_parts = least;
   const double most_work =
       moves_operands(op, best) ? std::numeric_limits<double>::infinity() : work_of(op, best);

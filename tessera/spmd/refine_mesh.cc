@@ -12,7 +12,7 @@ namespace {
 
 using AxisSplits = std::vector<std::set<int64_t>>;  // of each axis: products of the major parts
 
-// Adds where the function's shardings cut an axis into parts.
+// Adds the points at which the function's shardings split an axis.
 void find_splits(const Mesh& mesh, const Function& f, AxisSplits& splits) {
   auto split = [&](const AxisRef& axis) {
     if (axis.is_whole()) return;

@@ -50,7 +50,7 @@ std::optional<WindowChoice> choose_windows(const LocalValues& values, const Op& 
   if (!map || op.results.size() != 1) return std::nullopt;
   const FactorAssignment a = assign_factors(sharded, {.shard_windows = true});
   if (!shards_windows(sharded.factors, a)) return std::nullopt;
-  // What the operands were moved for is not needed where the op looks behind them.
+  // What was paid for moving the operands is saved if the op reads the values before them.
   int64_t behind_cost = 0;
   for (ValueId v : op.operands)
     if (values.uses[v] == 1) behind_cost += values.moved[v];

@@ -1,5 +1,5 @@
 // The program of a step of privacy::Trainer: from the state and the indices of a batch to the next
-// state and a row of the history. For trainer.h, which jits it.
+// state and a row of the history. trainer.h jits it.
 #pragma once
 
 #include <algorithm>
@@ -18,20 +18,23 @@
 
 namespace tessera::privacy {
 
-// What a run keeps besides its parameters.
+// The state of a run besides its parameters.
 template <class OptimizerState>
 struct TrainingBookkeeping {
-  Array step;  // int32: how many are done
+  Array step;  // int32: the number of steps that are done
   random::Key selection_key;
   NoiseState<optim::LeafList> noise;
   OptimizerState optimizer;
   Array fingerprint, program, contents;  // uint32 [8]: run_identity.h
-  Array clip_factor;                     // float32: an adaptive clip norm over the plan's; else 1
-  Array non_finite;  // int32: examples so far whose loss or gradient was NaN or infinite
-  Array history;     // float32 [512, 8]
+  // float32: an adaptive clip norm over the plan's; otherwise 1
+  Array clip_factor;
+  // int32: the number of examples so far whose loss or gradient was NaN or infinite
+  Array non_finite;
+  Array history;  // float32 [512, 8]
 };
 // A state is as secret as the data: with the keys anybody can subtract the noise and knows the
-// batches, and the history is of the examples themselves. Trainer::release gives what may be seen.
+// batches, and the history is about the examples themselves. Trainer::release returns what may be
+// published.
 template <class Params, class OptimizerState>
 struct TrainingState {
   Params params;
@@ -40,7 +43,7 @@ struct TrainingState {
 
 namespace internal {
 
-// Static: another one is another program.
+// It is static, so each value has a program of its own.
 struct Microbatch {
   int64_t size;  // 0: the whole batch
 };
@@ -57,14 +60,14 @@ void for_each_stream(T& node, const F& visit) {
   }
 }
 
-// The rows that a source gave for a batch, in place of a tree of all the data.
+// The rows that a source returned for a batch, in place of a tree of all the data.
 template <class Rows>
 struct Gathered {
   Rows rows;
 };
 
-// The examples of a batch, [size, ...], with 0 in rows of padding before anything reads them: the
-// example that padding's indices point at has no influence.
+// Returns the examples of a batch, [size, ...], with 0 in rows of padding before anything reads
+// them: the example that the indices of padding name has no influence.
 template <class Data>
 Data take_batch(const Data& data, const StepBatch& batch) {
   return tree::map(
@@ -80,10 +83,10 @@ Rows take_batch(const Gathered<Rows>& data, const StepBatch& batch) {
       data.rows);
 }
 
-// The transform of a trainer that is given none.
+// The transform of a trainer without one.
 struct Untransformed {};
 
-// An optimizer that says how gradients are transformed before they are clipped (optimizers.h).
+// An optimizer that defines how gradients are transformed before they are clipped (optimizers.h).
 template <class Optimizer>
 concept TransformsGradients = requires {
   requires Optimizer::kTransforms;
@@ -100,7 +103,8 @@ struct StepConstants {
 };
 StepConstants step_constants(const TrainingPlan& plan, const TrainerOptions& options);
 
-// The parameters' list, and after them the count of an adaptive clip norm: what noise is added to.
+// Returns what noise is added to: the parameters' list, and after them the count of an adaptive
+// clip norm.
 inline optim::LeafList noised_list(optim::LeafList parameters, bool adaptive, const Array& count) {
   if (!adaptive) return parameters;
   parameters.leaves.push_back(count);
@@ -159,7 +163,7 @@ struct TrainStep {
   }
   static const optim::LeafList& list_of(const optim::LeafList& gradients) { return gradients; }
 
-  // The clipped sum: of the parameters' gradients, or of the list of what they are transformed to.
+  // Returns the clipped sum: of the parameters' gradients, or of the list of transformed ones.
   template <class Params, class State, class... Rows>
   auto clipped(const ClipOptions& options, const Params& params, const State& state,
                const Padding& padding, const Rows&... rows) const {
@@ -183,13 +187,15 @@ struct TrainStep {
     }
   }
 
-  // The sum with its noise. Nothing comes before the noise but the factors that the noise is scaled
-  // by: a sum by a clip norm of its own is divided by its share of the plan's, and multiplied after.
+  // Returns the sum with its noise. Before the noise only the factors are applied that also scale
+  // the noise: a sum with a clip norm of its own is divided by its ratio to the plan's, and
+  // multiplied after.
   template <class Bookkeeping>
   optim::LeafList privatized(const optim::LeafList& sum, const Array& count,
                              const Array& clip_factor, Bookkeeping& bookkeeping,
                              const StepFactors& factors) const {
-    // Whole steps of a grid (DiscreteGaussian) are noised as they are: the factors are in the grid.
+    // Whole steps of a grid (DiscreteGaussian) get noise without scaling: the factors are in the
+    // grid.
     const bool whole = std::any_of(sum.leaves.begin(), sum.leaves.end(),
                                    [](const Array& g) { return !is_inexact(g.dtype()); });
     const bool by_clip_norm = constants.clip_norm_varies && !constants.clip.rescale_to_unit_norm;
@@ -206,7 +212,7 @@ struct TrainStep {
                                       count * constants.count_scale * factors.before),
                           bookkeeping.noise);
     if (adaptive) {
-      // In units of the plan's expected batch size, by which it is divided.
+      // In units of the plan's expected batch size, which is the divisor.
       const Array noisy_count =
           noisy.leaves.back() * factors.batch_factor / (factors.before * constants.count_scale);
       bookkeeping.clip_factor = constants.adaptive->update(bookkeeping.clip_factor, noisy_count);
@@ -216,7 +222,7 @@ struct TrainStep {
     return scaled(noisy, after);
   }
 
-  // The parameters after an update. The optimizer sees gradients of the parameters' dtypes.
+  // Returns the parameters after an update. The optimizer gets gradients of the parameters' dtypes.
   template <class Params, class Bookkeeping>
   Params update_params(const Params& params, optim::LeafList gradients,
                        Bookkeeping& bookkeeping) const {

@@ -40,7 +40,7 @@ JitCache::~JitCache() {
 }
 
 void JitCache::clear_all() {
-  // Destroyed after the locks are released: what a function captured may be anything.
+  // Destroyed after the locks are released, since a function may capture anything.
   std::vector<BoundedCache<Key, JitEntryRef>::Entries> dead;
   const std::lock_guard lock(all_caches().mutex);
   for (JitCache* cache : all_caches().caches) dead.push_back(cache->calls_.take_all());
@@ -62,7 +62,7 @@ JitEntryRef JitCache::find(const void* types, std::string_view statics,
   const auto same = [&](const Key& key) {
     return key.types == types && key.x64 == x64 && key.statics == statics && key.args.match(leaves);
   };
-  // Most calls are like the one before.
+  // Most calls are like the last one.
   if (auto latest = calls_.find_latest(same)) return *std::move(latest);
   return calls_.find(hash_of_call(types, statics, x64, leaves), same).value_or(nullptr);
 }
@@ -112,7 +112,7 @@ PlacedArguments place_arrays(const TracedCall& call, std::span<const Array> leav
     out.request = request_for(call.traced.function, out.all);
     return out;
   }
-  // Requested shardings replace those the arguments came with.
+  // Requested shardings replace those of the arguments.
   for (size_t i = 0; i < in_shardings.size(); ++i)
     check_rank("jit", in_shardings[i], leaves[i].shape());
   std::vector<Array> asked = out.all;
@@ -129,13 +129,13 @@ PlacedArguments place_call(const TracedCall& call, std::span<const Array> leaves
                            const AxisSizes& compute_as) {
   PlacedArguments out = place_arrays(call, leaves, in_shardings);
   if (compute_as.empty()) return out;
-  finer_mesh(program_mesh(call.traced.function, out.request), compute_as);  // its errors
+  finer_mesh(program_mesh(call.traced.function, out.request), compute_as);  // throws its errors
   out.request.compute_as = compute_as;
   return out;
 }
 
-// The program of a traced call. What the call is found by, and what it donates, the caller adds.
-// `stages` is what run_pipeline has made of the call, or null if it has not run.
+// Returns the entry with the program of a traced call. The caller adds its key and what it donates.
+// `stages` is the result of run_pipeline for the call, or null if it has not run.
 std::shared_ptr<JitEntry> compile_call(TracedCall call, const PlacedArguments& placed,
                                        const Stages* stages = nullptr) {
   auto entry = std::make_shared<JitEntry>();
@@ -207,7 +207,7 @@ JitEntryRef JitCore::compile(const ErasedCall& call, const void* types, const st
   const std::shared_ptr<JitEntry> entry =
       compile_call(std::move(traced), placed, stages ? &*stages : nullptr);
   entry->where = where_;
-  // What a function captured is not the caller's to give away.
+  // The caller cannot donate what a function captured.
   if (!donate.empty()) donate.resize(placed.all.size(), 0);
   entry->donate = std::move(donate);
   cache_->insert(types, statics, leaves, entry);

@@ -79,7 +79,7 @@ int64_t bytes_of_steps(const Schedule& schedule) {
           [&](const CallStep& call, const Schedule& s) {
             return bytes(s, call.in) + bytes(s, call.out);
           },
-          // The elements that it writes, which is all where its operand is read again.
+          // The elements that it writes; all elements if its operand is read again.
           [&](const UpdateStep& update, const Schedule& s) {
             return 2 * bytes(s, std::array{update.update});
           },
@@ -119,7 +119,7 @@ Cost Lowered::cost() const {
 
 namespace {
 
-// How norms of per-example gradients are computed, a line each.
+// Prints how norms of per-example gradients are computed, one line each.
 void explain_norms(const Function& f, std::string& out) {
   for (const Op& op : f.ops) {
     for (const FunctionRef& region : control_regions(op)) explain_norms(*region, out);
@@ -131,7 +131,7 @@ void explain_norms(const Function& f, std::string& out) {
   }
 }
 
-// Of a collective or a part of one: the op, where it was called, and why it needs this.
+// Prints, for a collective or a part of one, the op, where it was called, and why it needs this.
 template <class C>
 std::string cause_text(const C& c) {
   return fmt::format("{}{}: {}", c.op,

@@ -65,8 +65,8 @@ void choose_plan_pass(PassState& p) {
   p.alternatives.push_back(std::move(kept));
 }
 
-// The mesh axes an array with this sharding is stored over, in the order of its instances:
-// dimension by dimension, major first.
+// Returns the mesh axes over which an array with this sharding is stored, in the order of its
+// instances: dimension by dimension, major first.
 AxisList storage_axes(const NamedSharding& sharding, const Mesh& mesh, int64_t rank) {
   const NamedSharding here = translate("jit", sharding, mesh);
   AxisList out;

@@ -43,7 +43,7 @@ inline Reproducible reproducible(random::Key key, KeyReuse reuse = KeyReuse::kRe
 }
 
 // What a run gives up if it continues although step() refuses to (Trainer::rebound).
-//   kSameLoss  that the gradients of all steps are those of one loss: earlier steps used another one
+//   kSameLoss  that the gradients of all steps are of one loss: earlier steps used another one
 //   kSameData  that the data of all steps are the same: epsilon(state) holds for examples that have
 //              the same index in all the sets of data, and for no example that has two indices
 enum class GivesUp : uint8_t { kSameLoss, kSameData, kSameLossAndData };

@@ -1,4 +1,4 @@
-// Loops and branches: nested executables on slots of the schedule around them.
+// Loops and branches: nested executables on slots of the outer schedule.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -13,8 +13,8 @@
 namespace tessera::runtime {
 namespace {
 
-// The instances of a slot of the outer schedule as a slot of the nested one, which may vary over
-// other axes.
+// The instances of a slot of the outer schedule as those of a slot of the nested one, which may
+// vary over other axes.
 struct Passed {
   int slot;
   int64_t bytes, instances;  // of the nested slot
@@ -29,7 +29,7 @@ struct Passed {
     if (a.axes == b.axes) return;
     for (int32_t i : instance_map(outer, b.axes, a.axes)) map.push_back(i);
   }
-  // `table`: room for one entry an instance if there is a map.
+  // `table`: if there is a map, room for one entry for each instance.
   SlotRef ref(const SlotRef* slots, std::vector<int64_t>& table) const {
     const SlotRef& outer = slots[slot];
     if (map.empty()) return outer;
@@ -47,7 +47,7 @@ struct PassedRefs {
   }
 };
 
-// nested_slots from `first` on, as many as slots.
+// Passes `slots` to as many nested_slots from `first` on.
 std::vector<Passed> pass(const Schedule& outer, const std::vector<int>& slots,
                          const Schedule& nested, const std::vector<int>& nested_slots,
                          size_t first = 0) {
@@ -74,9 +74,10 @@ void copy_slots(const std::vector<Passed>& like, std::span<const SlotRef> from,
 }
 
 // The carry alternates between the out slots and a second copy in the workspace; the first trip
-// reads the in slots where these lie as the body wants them. Carries that the body updates in place
-// have the out slots alone, where they are copied before the first trip unless they start there. Body and condition are bound once for
-// each of the places the carry is read from, so a trip only moves the slices and runs the steps.
+// reads the in slots if these have the layout that the body needs. Carries that the body updates in
+// place have only the out slots, to which they are copied before the first trip unless they start
+// there. Body and condition are bound once for each memory that the carry is read from, so a trip
+// only moves the slices and runs the steps.
 class LoopCode final : public StepCode {
  public:
   LoopCode(const LoopStep& step, const Schedule& s, LoopWorkspace memory,
@@ -120,7 +121,7 @@ class LoopCode final : public StepCode {
   }
 
  private:
-  // Where a carry is read from.
+  // The memory from which a carry is read.
   enum CarryMemory : int { kStart, kOut, kSecond, kCarryMemories };
 
   // The slots of one run, and the second copy of the carry.
@@ -147,12 +148,12 @@ class LoopCode final : public StepCode {
     }
   };
 
-  // Body and condition bound to each place, when it is first needed.
+  // Body and condition bound to each memory of the carry, when it is first needed.
   class Frames {
    public:
     Frames(const LoopCode& code, const LoopArguments& arguments, std::byte* workspace)
         : code_(code), arguments_(arguments), workspace_(workspace) {
-      // With the number of trips known the last one writes to the out slots.
+      // If the number of trips is known, the last one writes to the out slots.
       first_ = code.cond_ || code.trips_ % 2 == 1 ? kOut : kSecond;
       bool dense = true;
       for (size_t i = 0; i < arguments.in.refs.size(); ++i) {
@@ -161,7 +162,8 @@ class LoopCode final : public StepCode {
             dense && !ref.table && (ref.stride == code.in_[i].bytes || code.in_[i].instances == 1);
       }
       if (dense) return;
-      // A start that is replicated, or lies elsewhere, is spread to where the second trip reads.
+      // A start that is replicated, or stored differently, is copied to where the second trip
+      // reads.
       start_ = first_ == kOut ? kSecond : kOut;
       copy_slots(code.in_, arguments.in.refs, carry(start_));
     }
@@ -193,7 +195,7 @@ class LoopCode final : public StepCode {
       }
       return cond_[memory];
     }
-    int64_t row[kCarryMemories] = {0, 0, 0};  // of the slices that a frame is bound to
+    int64_t row[kCarryMemories] = {0, 0, 0};  // of the slices to which a frame is bound
 
    private:
     static void bind_op(const Executable& code, Executable::Frame& frame, const PassedRefs& consts,
@@ -228,10 +230,10 @@ class LoopCode final : public StepCode {
   std::vector<Passed> consts_, in_, xs_, out_, ys_, cond_consts_;
 };
 
-// A branch made ready: at once, or where it is rare when it is first taken.
+// The code of a branch: made at once, or when the branch is first taken if it is unlikely.
 class LazyBranch {
  public:
-  // code: null of a rare one.
+  // code: null for an unlikely branch.
   LazyBranch(std::unique_ptr<Executable> code, std::shared_ptr<const Schedule> schedule)
       : unlikely_(!code), schedule_(std::move(schedule)), code_(code.release()) {}
   ~LazyBranch() { delete if_ready(); }
@@ -239,10 +241,10 @@ class LazyBranch {
   LazyBranch& operator=(const LazyBranch&) = delete;
 
   bool is_unlikely() const { return unlikely_; }
-  // Null before a rare one is taken.
+  // Returns null before an unlikely branch is taken.
   const Executable* if_ready() const { return code_.load(std::memory_order_acquire); }
-  // Of threads that take it first at the same time each makes one, without a lock that a fork could
-  // leave held; one is kept.
+  // If several threads take it first at the same time each makes one, without a lock that a fork
+  // could leave held; one of these is kept.
   const Executable& ready(const KernelSource& compile) const {
     if (const Executable* code = if_ready()) return *code;
     std::unique_ptr<const Executable> made = Executable::make(*schedule_, compile);
@@ -278,7 +280,7 @@ class BranchCode final : public StepCode {
     return bytes;
   }
   void run(const SlotRef* slots, std::byte* workspace) const override {
-    // Out of range: the last branch, as StableHLO's case.
+    // An index out of range selects the last branch, as in StableHLO's case.
     int64_t chosen = index_is_bool_
                          ? static_cast<int64_t>(*slots[index_].at(0) == std::byte{0} ? 0 : 1)
                          : read_index(slots);
@@ -286,7 +288,7 @@ class BranchCode final : public StepCode {
     if (chosen < 0 || chosen > last) chosen = last;
     const auto b = static_cast<size_t>(chosen);
     const Executable& code = branches_[b].ready(compile_);
-    // A rare branch has memory only while it runs.
+    // An unlikely branch has memory only while it runs.
     Buffer own;
     if (branches_[b].is_unlikely() && code.nested_bytes() > 0) {
       own = Buffer::allocate(code.nested_bytes());

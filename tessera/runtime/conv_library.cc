@@ -42,12 +42,12 @@ int64_t bytes_of(const memory::desc& desc) {
   return ceil_div(static_cast<int64_t>(desc.get_size()), 64) * 64;
 }
 
-// A tensor of a tile as it lies in the user's memory, batch and features first.
+// Returns a tensor of a tile as it is stored in the user's memory, batch and features first.
 memory::desc desc_of(const ConvTensor& x, const memory::dims& dims, DType dtype) {
   memory::dims strides{x.major, x.minor};
   strides.insert(strides.end(), x.spatial.begin(), x.spatial.end());
-  // By tag where the strides are a tag's: those of extents of 1 are free, but the library compares
-  // them.
+  // It uses a tag if the strides are those of one: the strides of extents of 1 are arbitrary, but
+  // the library compares them.
   static constexpr Tag kLast[] = {Tag::nwc, Tag::nhwc, Tag::ndhwc},
                        kFirst[] = {Tag::ncw, Tag::nchw, Tag::ncdhw};
   const size_t rank = dims.size();
@@ -84,7 +84,7 @@ dnnl::primitive_attr user_scratchpad() {
   return out;
 }
 
-// Brings a tensor from one layout into another; nothing where they are the same.
+// Converts a tensor from one layout to another; does nothing if they are the same.
 struct Reorder {
   memory::desc from, to, scratchpad;
   dnnl::reorder primitive;
@@ -108,10 +108,10 @@ struct Reorder {
   }
 };
 
-// The primitive of all tiles of one kind, and how its tensors come and go.
+// The primitive of all tiles of one kind, and how its tensors are converted.
 struct Variant {
   dnnl::primitive primitive;
-  memory::desc src, weights, dst, scratchpad;  // as the primitive has them
+  memory::desc src, weights, dst, scratchpad;  // as the primitive needs them
   Reorder src_reorder, weights_reorder, dst_reorder;
   int64_t src_bytes = 0, dst_bytes = 0, scratch_bytes = 0;
 };
@@ -153,21 +153,21 @@ class ConvLibraryCode final : public ConvLibrary {
       reversed_.resize(rhs_shape_.size());
       reversed_[static_cast<size_t>(shape.rhs_dims[d])] = true;
     }
-    // Sums of parts are formed in float32.
+    // Sums of parts are computed in float32.
     if (sums()) types_.out = float32;
     result_ = types.out;
     const auto side_by_side = [&](const ConvTensor& x, int64_t features) {
       return conv.groups == 1 || features == 1 ? true : x.group == features * x.minor;
     };
     ConvTensor *src = &conv_.src, *dst = &conv_.dst;
-    // Of one feature a group, the distance of features is that of groups.
+    // If a group has one feature, the distance of features is that of groups.
     if (conv.groups > 1 && conv.inputs == 1) src->minor = src->group;
     if (conv.groups > 1 && conv.outputs == 1) dst->minor = dst->group;
     tiles_ = split_into_tiles(
         conv_, !side_by_side(*src, conv.inputs) || !side_by_side(*dst, conv.outputs));
   }
 
-  // Whether the library has fast code for every tile.
+  // Returns whether the library has fast code for every tile.
   bool prepare() {
     const OneThread one_thread;
     std::map<VariantKey, int> known;
@@ -234,17 +234,17 @@ class ConvLibraryCode final : public ConvLibrary {
   }
 
  private:
-  // What the tiles of a forward convolution read as their kernel, in the library's layout; or the
-  // sum that they make.
+  // What the tiles of a forward convolution read as their kernel, in the library's layout; for the
+  // other directions the sum that they make.
   struct Kernel {
     int variant;
     int64_t byte_offset;  // in rhs, or in the result; bytes
-    int64_t offset = -1;  // in the memory of a run; -1: rhs itself is as the library has it
+    int64_t offset = -1;  // in the memory of a run; -1: rhs has the library's layout itself
     int64_t bytes = 0;
-    int64_t first = 0, parts = 0;  // tiles that are its sum
+    int64_t first = 0, parts = 0;  // the tiles that are its parts
   };
 
-  // A tile: which primitive, which kernel or sum, and where it begins, in bytes.
+  // A tile: its primitive, its kernel or sum, and its position in bytes.
   struct Work {
     int variant, kernel;
     int64_t src, dst;
@@ -388,7 +388,7 @@ class ConvLibraryCode final : public ConvLibrary {
     return false;
   }
 
-  // Which tiles share a kernel or a sum, and where these stand in the memory of a run.
+  // Finds which tiles share a kernel or a sum, and the positions of these in the memory of a run.
   void find_kernels() {
     const int64_t item = itemsize(sums() ? result_ : types_.in);
     std::map<std::array<int64_t, 4>, std::vector<int>> known;
@@ -429,7 +429,7 @@ class ConvLibraryCode final : public ConvLibrary {
     v.weights_reorder.run(rhs + k.byte_offset, kernels + k.offset, scratch.data());
   }
 
-  // `weights`: the kernel; of a sum, the memory of all parts.
+  // `weights`: the kernel; for a sum, the memory of all parts.
   void run_tile(int64_t i, const void* src_data, std::byte* weights, const void* dst_data) const {
     const OneThread one_thread;
     const Work& tile = work_[static_cast<size_t>(i)];
@@ -458,7 +458,7 @@ class ConvLibraryCode final : public ConvLibrary {
     if (v.dst_reorder.needed && to_dst) v.dst_reorder.run(dst_work, dst, work);
   }
 
-  // Adds the parts, each to its neighbour, and brings the sum into the result's layout.
+  // Adds the parts, each to its neighbour, and converts the sum to the result's layout.
   void finish_sum(int64_t i, std::byte* parts, std::byte* out) const {
     const Kernel& k = kernels_[static_cast<size_t>(i)];
     const Variant& v = variant_of(k);
@@ -484,7 +484,7 @@ class ConvLibraryCode final : public ConvLibrary {
   LibraryConv conv_;
   Types types_;
   Shape rhs_shape_;
-  std::vector<bool> reversed_;  // dimensions of rhs; empty: none
+  std::vector<bool> reversed_;  // the dimensions of rhs to reverse; empty: none
   DType result_;
   std::vector<ConvTile> tiles_;
   std::vector<Work> work_;  // of each tile

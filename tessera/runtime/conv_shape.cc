@@ -22,14 +22,14 @@ ConvTensor exchanged(ConvTensor x) {
 
 int64_t window_extent(int64_t window, int64_t dilation) { return (window - 1) * dilation + 1; }
 
-// A result's positions along each dimension, and how much a tile of it costs.
+// Returns a result's number of positions, which determines the cost of a tile.
 int64_t positions(const LibraryConv& c) {
   int64_t n = 1;
   for (const LibraryConv::Dim& d : c.dims) n *= d.out;
   return n;
 }
 
-// So many equal ranges at most, each a multiple of `unit`.
+// Returns at most so many equal ranges, each a multiple of `unit`.
 std::vector<std::pair<int64_t, int64_t>> ranges(int64_t n, int64_t parts, int64_t unit) {
   const int64_t size = ceil_div(ceil_div(n, std::max<int64_t>(1, parts)), unit) * unit;
   std::vector<std::pair<int64_t, int64_t>> out;
@@ -89,7 +89,8 @@ ConvSlice slice_conv(const LibraryConv::Dim& d, int64_t begin, int64_t count) {
   ConvSlice out{std::max<int64_t>(0, start), 0, std::max<int64_t>(0, -start),
                 std::max<int64_t>(0, end - d.in), count};
   out.in = std::min(end, d.in) - out.begin;
-  // What a stride leaves over at the end stays, so that an image remains one piece of memory.
+  // The rest at the end that a stride does not reach stays, so that an image remains one contiguous
+  // piece.
   if (begin + count == d.out && d.in - end < d.stride) out.in = d.in - out.begin;
   return out;
 }
@@ -127,7 +128,7 @@ std::optional<LibraryConv> library_conv(const ConvShape& s) {
     }
     out.reversed.push_back(d.reversed);
     const ConvSlice all = slice_conv(out.dims.back(), 0, out.dims.back().out);
-    if (all.in <= 0) return std::nullopt;  // windows see padding alone
+    if (all.in <= 0) return std::nullopt;  // windows see only padding
   }
   if (out.dims.empty()) {
     out.dims.push_back({1, 1, 1, 1, 1, 0});
@@ -147,14 +148,14 @@ double conv_flops(const LibraryConv& c) {
 std::vector<ConvTile> split_into_tiles(const LibraryConv& c, bool alone) {
   constexpr double kMostTiles = 64;
   constexpr int64_t kLeastPositions = 512, kLeastFeatures = 64, kLeastRows = 4;
-  // Reading and writing count too where there are few features.
+  // If there are few features, reading and writing count, too.
   const double bytes =
       4.0 * static_cast<double>(c.batch * c.groups * (c.inputs + c.outputs) * positions(c));
   const auto wanted = static_cast<int64_t>(
       std::clamp((conv_flops(c) * 0.01 + bytes * 0.1) / (2 * kTaskNs), 1.0, kMostTiles));
   const bool sums = c.direction == ConvDirection::kBackwardWeights;
   const bool by_rows = c.direction != ConvDirection::kBackwardData;
-  // Each part of a sum costs as much memory as the whole result: it must be worth that.
+  // Each part of a sum costs as much memory as the whole result, so it must be large enough.
   const int64_t parts =
       sums ? std::clamp<int64_t>(c.batch * positions(c) / kLeastPositions, 1, wanted) : wanted;
 
@@ -168,7 +169,7 @@ std::vector<ConvTile> split_into_tiles(const LibraryConv& c, bool alone) {
     if (slice_conv(first, begin, count).in <= 0) rows = {{0, first.out}};
   std::vector<std::pair<int64_t, int64_t>> groups{{0, c.groups}};
   if (alone) groups = ranges(c.groups, c.groups, 1);
-  // The features of the result, where there is too little else to cut.
+  // The features of the result are divided if there is too little else to divide.
   const int64_t so_far =
       images * static_cast<int64_t>(rows.size()) * static_cast<int64_t>(groups.size());
   const int64_t features = by_rows ? c.outputs : c.inputs;

@@ -55,7 +55,7 @@ ConvWindows::ConvWindows(ConvShape shape, DType in, DType out)
     for (int64_t row = 0; row < m; row += rows) tiles_.push_back({g, row, std::min(rows, m - row)});
 }
 
-// (groups, places, inputs, outputs), as the products read it.
+// Returns (groups, taps, inputs, outputs), as the products read the kernel.
 template <class From, class To>
 void ConvWindows::pack_kernel(const From* rhs, To* kernel) const {
   const ConvTensor& r = shape_.rhs;
@@ -79,7 +79,7 @@ void ConvWindows::pack_kernel(const From* rhs, To* kernel) const {
                       });
 }
 
-// Elements [begin, end) of the tile's windows, one a row.
+// Copies the elements [begin, end) of the tile's windows, one window in each row.
 template <class From, class To>
 void ConvWindows::lay_windows(const From* lhs, To* patches, const Tile& tile, int64_t begin,
                               int64_t end) const {
@@ -147,7 +147,7 @@ void ConvWindows::run(const void* lhs, const void* rhs, void* out) const {
   parallel_for(static_cast<int64_t>(tiles_.size()), [&](int64_t i) {
     const Tile& tile = tiles_[static_cast<size_t>(i)];
     const int64_t patch_bytes = ceil_div(tile.rows * std::min(block_, k_) * item, 64) * 64;
-    // Not the scratch memory of the thread, which products use.
+    // This must not be the scratch memory of the thread, which products use.
     const Buffer work = Buffer::allocate(patch_bytes + tile.rows * outputs * item);
     std::byte* sums = work.data() + patch_bytes;
     for (int64_t k = 0; k < std::max<int64_t>(k_, 1); k += block_) {

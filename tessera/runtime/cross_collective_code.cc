@@ -1,4 +1,4 @@
-// Collectives whose members lie in several processes: which they are, and the steps that run them.
+// Collectives whose members are in several processes: which they are, and the steps that run them.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -29,7 +29,7 @@ cluster::Processes& processes() {
   return *found;
 }
 
-// The rank that each rank gets its data from; -1: zeros.
+// Returns the rank that each rank gets its data from; -1: zeros.
 std::vector<int64_t> permuted_from(const CollectiveStep& c, int64_t ranks) {
   std::vector<int64_t> out(static_cast<size_t>(ranks), -1);
   if (c.kind == CollectiveKind::kPermute) {
@@ -42,7 +42,7 @@ std::vector<int64_t> permuted_from(const CollectiveStep& c, int64_t ranks) {
   return out;
 }
 
-// all_gather, all_to_all, permute, broadcast and casts as moves of boxes.
+// Runs all_gather, all_to_all, permute, broadcast and casts as moves of boxes.
 class MovesCode final : public TransferCode {
  public:
   MovesCode(const CollectiveStep& c, const Schedule& s)
@@ -140,7 +140,8 @@ class MovesCode final : public TransferCode {
   CrossMoves moves_;
 };
 
-// all_reduce and reduce_scatter: a large one in pieces, which are on their way and folded at once.
+// Runs all_reduce and reduce_scatter. A large one is divided into pieces, so that sending and
+// folding overlap.
 class FoldCode final : public TransferCode {
  public:
   FoldCode(const CollectiveStep& c, const Schedule& s)
@@ -211,12 +212,12 @@ class FoldCode final : public TransferCode {
   }
 
  private:
-  // Up to here a second round would cost more than that everyone folds everything.
+  // Up to this size a second round costs more than a fold by every process.
   static constexpr int64_t kFoldedByAll = int64_t{8} << 10;
-  // What a process folds of one piece.
+  // The size of the part of one piece that a process folds.
   static constexpr int64_t kPieceBytes = int64_t{512} << 10;
 
-  // A part of an instance of the result, as who folds it gives it to the others.
+  // A part of an instance of the result, which the process that folds it sends to the others.
   struct Share {
     int64_t out, first, bytes;
     int from;
@@ -229,8 +230,8 @@ class FoldCode final : public TransferCode {
     int64_t workspace = 0;
   };
 
-  // An all_reduce of n elements among those who want its result: each folds one part, which the
-  // others get from it.
+  // Divides an all_reduce of n elements among the processes that need its result: each folds one
+  // part, which the others get from it.
   static void share(FoldPiece fold, int64_t n, int64_t size, std::vector<Piece>& pieces) {
     const std::vector<int> targets = fold.targets;
     const auto count = static_cast<int64_t>(targets.size());
@@ -278,7 +279,7 @@ class FoldCode final : public TransferCode {
   bool crosses_ = false;
 };
 
-// First each member's tables, then the rows that they tell of.
+// First exchanges each member's tables, then the rows that these describe.
 class RaggedMovesCode final : public TransferCode {
  public:
   RaggedMovesCode(const CollectiveStep& c, const Schedule& s)
@@ -290,7 +291,8 @@ class RaggedMovesCode final : public TransferCode {
     in_rows_ = in.shape[0];
     out_rows_ = out.shape[0];
     row_bytes_ = product(in.shape, 1, in.shape.rank()) * itemsize(in.dtype);
-    // What gives the rows has the sizes too, which may vary over more axes than they do.
+    // The device that sends the rows has the sizes, too, which may vary over more axes than they
+    // do.
     std::vector<RankMap> table_ranks;
     std::vector<Holding> tables;
     for (size_t t = 0; t < 3; ++t) {
@@ -358,11 +360,11 @@ class RaggedMovesCode final : public TransferCode {
   void finish() const override { processes().finish(this); }
 
  private:
-  // Of a part: the first row there, the first row here, their number.
+  // A part: the first row there, the first row here, their number.
   struct Rows {
     int64_t from, to, count;
   };
-  // What a member of a group gives to the one at `position`: places here, -1 elsewhere.
+  // What a member of a group sends to the one at `position`: held indices here, -1 elsewhere.
   struct Part {
     int target, giver;
     int64_t out, in;

@@ -13,7 +13,7 @@ constexpr int64_t kOwnMessage = int64_t{32} << 10;
 
 int64_t aligned(int64_t bytes) { return ceil_div(bytes, 64) * 64; }
 
-// The box's own row-major strides, of runs.
+// Returns the box's own row-major strides, of runs.
 Dims dense_strides(const CopyPattern& p) {
   Dims strides(p.extents.size(), p.run);
   for (size_t d = p.extents.size(); d-- > 1;) strides[d - 1] = strides[d] * p.extents[d];
@@ -26,8 +26,8 @@ bool is_dense(const CopyPattern& p, const Dims& strides) {
 // What one process gets from another one: each box once, in the order of the moves.
 struct Flow {
   struct Entry {
-    size_t first;               // a move that is this box
-    std::vector<size_t> moves;  // all that want it
+    size_t first;               // a move of this box
+    std::vector<size_t> moves;  // all moves that need it
   };
   std::vector<Entry> boxes;
   std::map<std::tuple<int32_t, int32_t, int64_t>, size_t> known;

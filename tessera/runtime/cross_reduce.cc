@@ -14,7 +14,7 @@
 namespace tessera::runtime {
 namespace {
 
-// From here on a message of its own, sent from where it lies if that is in one piece.
+// A result of this size or more is a message of its own, sent from the array if it is contiguous.
 constexpr int64_t kOwnMessage = int64_t{32} << 10;
 
 int64_t aligned(int64_t bytes) { return ceil_div(bytes, 64) * 64; }
@@ -36,7 +36,7 @@ void narrow_block(DType dtype, const std::byte* in, std::byte* out, int64_t n) {
   }
 }
 
-// The largest subtrees of the members [begin, end) whose leaves `by` gives to `target`.
+// Finds the largest subtrees of the members [begin, end) whose leaves `givers` sends to `target`.
 void subtrees(const std::vector<int>& givers, size_t begin, size_t end,
               const std::function<void(size_t, size_t, int)>& found) {
   const int giver = givers[begin];
@@ -60,7 +60,7 @@ CrossReduce::CrossReduce(DType dtype, ReduceKind kind, const std::vector<FoldPie
       wide_(is_half_dtype(dtype) ? 4 : narrow_),
       combine_(pair_reducer(dtype, kind)) {
   std::map<int, std::vector<Fold>> to;
-  // By sender: where what it folds belongs, in the order it is sent.
+  // For each sender: the results that it folds, in the order in which they are sent.
   struct Wanted {
     int32_t node;
     int64_t bytes;
@@ -74,7 +74,7 @@ CrossReduce::CrossReduce(DType dtype, ReduceKind kind, const std::vector<FoldPie
       const auto leaf_source = [&](size_t i) {
         return src.held_index[static_cast<size_t>(piece.sources[i])];
       };
-      // The tree over [begin, end) of leaves that this process has.
+      // Adds the tree over [begin, end) of leaves that this process has.
       const std::function<int32_t(size_t, size_t)> own = [&](size_t begin, size_t end) {
         Node node;
         if (end - begin == 1) {
@@ -125,7 +125,7 @@ CrossReduce::CrossReduce(DType dtype, ReduceKind kind, const std::vector<FoldPie
       kept_.push_back(fold);
     }
   }
-  // Both sides know from the size alone what is a message of its own.
+  // Both sides know from the size alone whether it is a message of its own.
   for (auto& [peer, folds] : to) {
     Message joint{peer, workspace_, 0};
     for (const bool large : {false, true}) {
@@ -165,7 +165,7 @@ CrossReduce::CrossReduce(DType dtype, ReduceKind kind, const std::vector<FoldPie
   }
 }
 
-// n elements of a node, wide, from element `first` of row `row` of the region on.
+// Returns n elements of a node, wide, from element `first` of row `row` of the region on.
 const std::byte* CrossReduce::value(const Fold& f, int32_t id, int64_t row, int64_t first,
                                     int64_t n, const CrossMoves::AddressOf& src,
                                     const std::byte* workspace, std::byte*& spare) const {
@@ -206,7 +206,7 @@ void CrossReduce::fold(const Fold& f, int64_t row, int64_t first, int64_t n,
     std::memcpy(out, in, static_cast<size_t>(n * narrow_));
     return;
   }
-  // Two blocks a level are in use at a time, and leaves may be widened.
+  // Two blocks for each level are in use at a time, and leaves may be converted.
   constexpr int64_t kBlocks = 256;
   const Workspace<std::byte> memory(kBlocks * kReduceBlock * wide_);
   std::byte* spare = memory.data();

@@ -15,8 +15,8 @@
 namespace tessera::runtime {
 namespace {
 
-// The overlap of one dimension of two arrays cut differently: both shards, and where the common
-// range begins in each.
+// The overlap of one dimension of two arrays with different shardings: both shards, and where the
+// common range begins in each.
 struct Overlap {
   int64_t dst_shard, src_shard, dst_start, src_start, size;
 };
@@ -32,13 +32,13 @@ std::vector<Overlap> overlaps(int64_t extent, int64_t dst_shards, int64_t src_sh
   return out;
 }
 
-// A region that two cuts of one global array have in common.
+// A region that two shardings of one global array have in common.
 struct Region {
   int64_t dst_instance, src_instance, dst_offset, src_offset;
   CopyPattern pattern;
 };
 
-// All of them. A side is cut into `shards` parts, in storage of shape `local`.
+// The grid of an array's shards: `shards` parts of shape `local` in storage.
 struct ShardGrid {
   Dims shards;
   Shape local;
@@ -80,13 +80,14 @@ std::vector<Region> common_regions(const Shape& global, int64_t itemsize, const 
 ShardGrid grid_of(const ArrayLayout& layout) { return {layout.shards, layout.local}; }
 ShardGrid whole(const Shape& global) { return {Dims(global.size(), 1), global}; }
 
-// One side of a transfer: where its instances are, by their numbers; null for those elsewhere.
+// One side of a transfer: the addresses of its instances, by their numbers; null for those
+// elsewhere.
 struct Side {
   ShardGrid grid;
   std::function<std::byte*(int64_t instance)> instance;
 };
 
-// Copies every region of which this process holds both sides.
+// Copies every region for which this process holds both sides.
 void transfer(const Shape& global, int64_t itemsize, const Side& dst, const Side& src) {
   std::vector<RegionCopy> copies;
   for (const Region& r : common_regions(global, itemsize, dst.grid, src.grid)) {
@@ -102,7 +103,7 @@ Side side_of(const ArrayLayout& layout, std::byte* base, int64_t stride) {
             return held_index < 0 ? nullptr : base + held_index * stride;
           }};
 }
-// Reading only; the cast spares a second type.
+// It only reads; the cast saves a second type.
 Side side_of(const DeviceArray& array) {
   return {grid_of(*array.layout()), [&array](int64_t i) -> std::byte* {
             return array.layout()->held_index(i) < 0 ? nullptr
@@ -113,7 +114,7 @@ Side host_side(const Shape& global, const std::byte* data) {
   return {whole(global), [data](int64_t) { return const_cast<std::byte*>(data); }};
 }
 
-// Dense memory for an array. What no region covers (padding) is zero.
+// Returns dense memory for an array. Padding, which no region covers, is zero.
 Buffer allocate_dense(const ArrayLayout& layout) {
   const int64_t bytes = layout.held_count() * layout.local_bytes;
   Buffer buffer = Buffer::allocate(bytes);
@@ -121,7 +122,7 @@ Buffer allocate_dense(const ArrayLayout& layout) {
   return buffer;
 }
 
-// Of an array whose parts are in several processes.
+// Returns the Holding of an array whose parts are in several processes.
 Holding holding(const ArrayLayout& layout) {
   const cluster::Processes& processes = *cluster::Processes::current();
   std::vector<int> everybody(static_cast<size_t>(processes.count()));
@@ -133,7 +134,7 @@ Holding holding(const ArrayLayout& layout) {
   return out;
 }
 
-// The regions that `to` and `from` have in common, wherever they are.
+// Returns the moves of the regions that `to` and `from` have in common, wherever they are.
 CrossMoves cross_moves(const Shape& global, int64_t itemsize, const ShardGrid& to_grid,
                        const Holding& to, const ShardGrid& from_grid, const Holding& from) {
   std::vector<CopyPattern> patterns;
@@ -146,8 +147,8 @@ CrossMoves cross_moves(const Shape& global, int64_t itemsize, const ShardGrid& t
   return CrossMoves(std::move(patterns), moves, from, to, cluster::Processes::current()->index());
 }
 
-// As text, with the devices: meshes that list them in another order are other meshes. (One device
-// is each process's own.)
+// Returns text with the devices, since meshes that have them in another order are different meshes.
+// (One device is each process's own.)
 std::string with_devices(const Sharding& sharding) {
   if (!sharding.is_named()) return "one device";
   return fmt::format("{} of devices {}", sharding, fmt::join(sharding.device_ids(), ","));
@@ -166,7 +167,8 @@ void run_cross_moves(const CrossMoves& moves, const std::string& what, const Hol
   std::sort(members.begin(), members.end());
   members.erase(std::unique(members.begin(), members.end()), members.end());
   if (!std::binary_search(members.begin(), members.end(), processes.index())) return;
-  // Before the call, which ends before the memory goes that transfers use.
+  // Declared before the call, so that the call ends before this memory, which transfers use, is
+  // freed.
   const Buffer workspace = Buffer::allocate(std::max<int64_t>(1, moves.workspace_bytes()));
   cluster::Processes::Call call(processes, identity);
   const cluster::Round round = moves.begin(src, dst, workspace.data());
@@ -228,7 +230,7 @@ std::unique_ptr<Donation> DeviceArray::donate() const {
 }
 
 void ArrayUse::end() {
-  // Nobody begins a use of a deleted array, so the last one is alone with it.
+  // Nobody begins a use of a deleted array, so the last use is the only one.
   if (array_->state_.fetch_sub(1) == (DeviceArray::kDeleted | 1)) array_->buffer_ = Buffer();
 }
 
@@ -255,7 +257,7 @@ Literal gather_literal(const DeviceArray& array) {
 }
 
 Literal DeviceArray::to_literal() const {
-  // Where parts of it are elsewhere all processes take part, also one that has them all.
+  // If parts of it are elsewhere all processes take part, also one that has all parts.
   if (!layout()->holders.empty() && cluster::Processes::options().gather_reads)
     return gather_literal(*this);
   if (!layout()->is_whole()) {
@@ -365,12 +367,12 @@ DeviceArrayRef reshard(const DeviceArrayRef& array, const Sharding& sharding) {
   if (to == array->layout()) return array;
   const bool weak = array->type.weak;
   if (!from.holders.empty() || !to->holders.empty()) return reshard_over_processes(*array, to);
-  // The same parts, whoever holds them.
+  // The parts are the same, whoever holds them.
   if (from.shards == to->shards)
     return std::make_shared<DeviceArray>(device_array_type(*to, weak), to, array->buffer(),
                                          array->offsets());
-  // The same bytes in the same order. Padding of the new shards must lie within the buffer, and
-  // hold numbers.
+  // The bytes are the same in the same order. Padding of the new shards must be within the buffer,
+  // and contain numbers.
   const bool padding_fits =
       to->even() || to->instances * to->local_bytes <= from.instances * from.local_bytes;
   if (array->dense() && from.linear() && to->linear() && padding_fits)

@@ -25,7 +25,7 @@ StepMemory memory_of(const LoopStep& l, const Schedule& s) {
     return out;
   }
   constexpr int64_t kResultBytes = 64;
-  // Slices of what is scanned are never one after the other.
+  // The slices of scanned operands are never one after the other.
   StorageContext context{.scattered = std::vector<bool>(l.body->inputs.size(), false),
                          .first_carry = l.consts.size(),
                          .carries = l.in.size()};
@@ -51,7 +51,7 @@ StepMemory memory_of(const LoopStep& l, const Schedule& s) {
   return out;
 }
 
-// Only one branch runs, so that they share their memory.
+// Only one branch runs, so they share their memory.
 StepMemory memory_of(const BranchStep& b) {
   StepMemory out;
   for (size_t i = 0; i < b.branches.size(); ++i) {

@@ -20,7 +20,7 @@ class Order {
     int step;
     bool sends_with_next = false;  // it begins together with the next one
   };
-  // The steps as they are to be run; empty where none is a transfer.
+  // Returns the steps in the order in which they run; empty if none is a transfer.
   std::vector<OrderedStep> run() {
     bool any = false;
     for (size_t i = 0; i < nodes_.size(); ++i) {
@@ -60,17 +60,17 @@ class Order {
   // Transfers that begin together.
   struct Parts {
     std::set<int> ready;
-    int missing = 0;  // that may not begin yet
+    int missing = 0;  // the number that may not begin yet
   };
   struct Node {
     bool crosses = false;
-    Parts* parts = nullptr;  // of one that crosses
-    int missing = 0;         // steps that come before it
-    std::vector<int> after;  // that come after it
+    Parts* parts = nullptr;  // of a transfer
+    int missing = 0;         // the number of steps that come before it
+    std::vector<int> after;  // the steps that come after it
   };
 
-  // Who writes a slot comes before its readers; who writes it again, after them. Calls may have
-  // effects, so they keep their order.
+  // The step that writes a slot comes before its readers; one that writes it again, after them.
+  // Calls may have effects, so they keep their order.
   void find_edges() {
     std::vector<int> writer(s_.slots.size(), -1);
     std::vector<std::vector<int>> readers(s_.slots.size());
@@ -94,7 +94,7 @@ class Order {
       }
     }
   }
-  // What loops and branches hold may be such calls, and transfers that all begin in one order.
+  // Loops and branches may contain such calls, and transfers, which all begin in one order.
   static bool may_have_effects(const Step& step) {
     return std::holds_alternative<CallStep>(step) || std::holds_alternative<LoopStep>(step) ||
            std::holds_alternative<BranchStep>(step);
@@ -104,7 +104,7 @@ class Order {
     nodes_[static_cast<size_t>(from)].after.push_back(to);
     ++nodes_[static_cast<size_t>(to)].missing;
   }
-  // By which the parts of a transfer are known; negative: it is alone.
+  // Returns the number that the parts of a transfer share; negative: it has one part.
   int number(const CollectiveStep& step, int i) const {
     const bool small = s_.slots[static_cast<size_t>(step.in)].bytes() <= cluster::kInOneMessage;
     return step.collective >= 0 && small ? step.collective : -1 - i;
@@ -115,8 +115,8 @@ class Order {
       ready_.insert(i);
       return;
     }
-    // Fusion may compute the operand of one part by the result of another one, so that those that
-    // are there wait for the others only while there is something else to do.
+    // Fusion may compute the operand of one part from the result of another one, so the parts that
+    // are ready wait for the others only while there is something else to do.
     node.parts->ready.insert(i);
     if (--node.parts->missing > 0) {
       held_.insert(i);
@@ -127,7 +127,7 @@ class Order {
       transfers_.insert(part);
     }
   }
-  // With those parts that are there too.
+  // Begins a transfer together with its parts that are ready.
   void begin(int transfer) {
     for (int part : std::exchange(nodes_[static_cast<size_t>(transfer)].parts->ready, {})) {
       transfers_.erase(part);
@@ -151,9 +151,9 @@ class Order {
   const Schedule& s_;
   std::vector<Node> nodes_;
   std::map<int, Parts> parts_;
-  std::set<int> transfers_, ready_;  // that may begin, by their place in the program
+  std::set<int> transfers_, ready_;  // those that may begin, by their position in the program
   std::set<int> held_;               // transfers that wait for others of their parts
-  std::deque<int> in_flight_;        // transfers, as they began
+  std::deque<int> in_flight_;        // transfers in the order in which they began
   int64_t bytes_ = 0;                // of their results
   std::vector<OrderedStep> order_;
 };

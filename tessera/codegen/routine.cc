@@ -14,7 +14,7 @@ namespace {
 using llvm::BasicBlock;
 using llvm::Value;
 
-// What is larger lies in the workspace, and a carry of that size is not copied from trip to trip.
+// Larger values are in the workspace, and a carry of that size is not copied from trip to trip.
 constexpr int64_t kStackBytes = 256;
 constexpr int64_t kConstantBytes = 4096;
 
@@ -113,11 +113,11 @@ void append(std::string& out, const Schedule& s) {
   for (const Step& step : s.steps) append(out, step, s);
 }
 
-// ---- what lies where ----
+// ---- memory of slots ----
 
-// Of each slot of a schedule, the slot whose memory it has: that which it is a view of, or which it
-// is an update of where nothing reads that one afterwards. `overwritten`: of the inputs, those that
-// something updates.
+// For each slot of a schedule, the slot whose memory it has: the one that it is a view of, or the
+// one that it updates if nothing reads that afterwards. `overwritten`: the inputs that something
+// updates.
 struct Homes {
   std::vector<size_t> home;
   std::vector<bool> overwritten;
@@ -136,7 +136,7 @@ std::vector<std::pair<int, int>> pairs_in_place(const Step& step) {
   return out;
 }
 
-// All that the step reads, each as often as it does.
+// Returns all that the step reads, each as often as it does.
 std::vector<int> reads_of(const Step& step) {
   const auto* loop = std::get_if<LoopStep>(&step);
   const auto* update = std::get_if<UpdateStep>(&step);
@@ -160,7 +160,7 @@ Homes find_homes(const Schedule& s, const std::vector<bool>& writable) {
     for (int v : step_slots(s.steps[i]).reads)
       last_read[static_cast<size_t>(v)] = static_cast<int>(i);
   for (int v : s.outputs) last_read[static_cast<size_t>(v)] = static_cast<int>(s.steps.size());
-  // Of homes: the last read of any slot that has the memory, and whether it may be updated.
+  // For each home: the last read of any slot that has the memory, and whether it may be updated.
   std::vector<int> last = last_read;
   std::vector<bool> may_change(home.size(), false);
   for (const Step& step : s.steps)
@@ -190,7 +190,7 @@ Homes find_homes(const Schedule& s, const std::vector<bool>& writable) {
   return out;
 }
 
-// Inputs of the body that are carries, of which `carries` says which.
+// Marks the inputs of the body that are carries; `carries` says which.
 std::vector<bool> carried_inputs(const LoopStep& loop, const std::vector<bool>& carries) {
   std::vector<bool> out(loop.body->inputs.size(), false);
   std::copy(carries.begin(), carries.end(),
@@ -198,7 +198,7 @@ std::vector<bool> carried_inputs(const LoopStep& loop, const std::vector<bool>& 
   return out;
 }
 
-// A carry that the body overwrites has to end where it was, for the next trip reads it there.
+// A carry that the body overwrites must end where it started, since the next trip reads it there.
 std::vector<bool> carries_in_place(const LoopStep& loop) {
   const Schedule& body = *loop.body;
   std::vector<bool> may(loop.in.size(), true);
@@ -221,7 +221,7 @@ std::vector<bool> carries_in_place(const LoopStep& loop) {
 
 // ---- code ----
 
-// Where a slot is. What the routine made itself is padded to whole vectors.
+// The memory of a slot. Buffers of the routine itself are padded to whole vectors.
 struct SlotMemory {
   Value* pointer = nullptr;
   bool padded = false;
@@ -246,7 +246,7 @@ class RoutineEmitter {
     return b_.CreateGEP(b_.getInt8Ty(), base, b_.CreateMul(row, i64(bytes)));
   }
 
-  // `writable`: the inputs that may be updated where they are; empty: none.
+  // `writable`: the inputs that may be updated in place; empty: none.
   void emit(const Schedule& s, const SlotMemories& inputs, const SlotMemories& outputs,
             std::vector<bool> writable = {});
   void emit(const KernelStep& step, const SlotMemories& at);
@@ -261,13 +261,13 @@ class RoutineEmitter {
   void emit(const LoopStep& loop, const Schedule& around, const SlotMemories& at);
   void emit(const BranchStep& step, const Schedule& around, const SlotMemories& at);
 
-  // A small carry has two places: where a trip reads it and where it writes it, which is then
-  // copied, so that both can be registers. A larger one is read and written in turn at its final
-  // place and at a second one; the first trip reads it where it starts:
+  // A small carry has two buffers: one from which a trip reads it and one to which it writes it, which
+  // is then copied, so that both can be registers. A larger one alternates between its final memory and
+  // a second one; the first trip reads it where it starts:
   //   trip     0       1        2
   //   reads    start   first    second
   //   writes   first   second   first
-  // One that the body updates in place has its final place alone.
+  // One that the body updates in place has its final memory alone.
   struct Carry {
     SlotMemory start, end;
     int64_t bytes = 0;
@@ -347,7 +347,7 @@ SlotMemory RoutineEmitter::constant(const Literal& literal) {
   return {global, false};
 }
 
-// Between padded places whole lines are copied: they live in vector registers.
+// Between padded buffers whole lines are copied: they stay in vector registers.
 void RoutineEmitter::copy(SlotMemory to, SlotMemory from, int64_t bytes) {
   if (to.pointer == from.pointer || bytes == 0) return;
   const bool whole = to.padded && from.padded;
@@ -368,7 +368,7 @@ void RoutineEmitter::emit(const Schedule& s, const SlotMemories& inputs,
     if (const auto* t = std::get_if<InstanceTableStep>(&step))
       at[static_cast<size_t>(t->out)] = constant(t->values.at(0));
   }
-  // A result is computed where it belongs, if it is computed here and belongs to one place.
+  // A result is computed in its final memory, if it is computed here and has one.
   for (size_t k = 0; k < outputs.size(); ++k) {
     SlotMemory& memory = at[root[static_cast<size_t>(s.outputs[k])]];
     if (!memory.pointer) memory = outputs[k];
@@ -404,7 +404,7 @@ void RoutineEmitter::emit(const KernelStep& step, const SlotMemories& at) {
     pointers.push_back(memory.pointer);
     padded.push_back(memory.padded);
   }
-  // Vectors no wider than what there is: a half full one would live in memory, behind a mask.
+  // Vectors are no wider than the data: a half full one would be in memory, behind a mask.
   Target target = target_;
   if (kernel.vectorize == Kernel::Vectorize::kParallel && kernel.parallel.size() == 1 &&
       elements <= kernel_lanes(kernel, 32))
@@ -416,7 +416,7 @@ void RoutineEmitter::emit(const KernelStep& step, const SlotMemories& at) {
   b_.SetInsertPoint(ir.builder.GetInsertBlock());
 }
 
-// An integer scalar, moved into [0, largest].
+// Returns an integer scalar, moved into [0, largest].
 Value* RoutineEmitter::clamped_start(DType dtype, Value* pointer, int64_t largest) {
   Value* start = b_.CreateLoad(b_.getIntNTy(static_cast<unsigned>(8 * itemsize(dtype))), pointer);
   if (!is_signed(dtype)) {
@@ -464,7 +464,7 @@ void RoutineEmitter::emit(const UpdateStep& step, const Schedule& s, const SlotM
   }
   Rows rows{.run = item};
   size_t d = step.starts.size();
-  // The last dimensions up to the first one of which the box is a part are contiguous.
+  // The last dimensions up to the first one that the box does not cover completely are contiguous.
   for (bool contiguous = true; contiguous && d > 0; --d) {
     rows.run *= part.shape[d - 1];
     contiguous = part.shape[d - 1] == whole.shape[d - 1];
@@ -490,7 +490,7 @@ std::vector<RoutineEmitter::Carry> RoutineEmitter::place_carries(const LoopStep&
     carry.end = at[static_cast<size_t>(loop.out[i])];
     carry.bytes = around.slots[static_cast<size_t>(loop.out[i])].bytes();
     if (in_place[i]) {
-      // The caller of the function did so for the loop that it is.
+      // For the routine's own loop the caller has copied them.
       if (&loop != routine_.loop) copy(carry.end, carry.start, carry.bytes);
       carry.now = carry.next = carry.end;
     } else if (carry.bytes <= kStackBytes) {
@@ -506,7 +506,7 @@ std::vector<RoutineEmitter::Carry> RoutineEmitter::place_carries(const LoopStep&
   return carries;
 }
 
-// The places of a large carry in the trip whose block this is, coming from `before`.
+// Sets the memories of a large carry in the trip whose block this is, coming from `before`.
 void RoutineEmitter::open_carry(Carry& carry, BasicBlock* before) {
   if (!carry.is_large()) return;
   const auto phi = [&](SlotMemory start) {
@@ -521,7 +521,7 @@ void RoutineEmitter::open_carry(Carry& carry, BasicBlock* before) {
   carry.next = {carry.writes, false};
 }
 
-// Those of the next trip, which comes from `last`.
+// Sets those of the next trip, which comes from `last`.
 void RoutineEmitter::turn_carry(Carry& carry, BasicBlock* last) {
   if (!carry.is_large()) return;
   carry.reads->addIncoming(carry.writes, last);
@@ -529,7 +529,7 @@ void RoutineEmitter::turn_carry(Carry& carry, BasicBlock* last) {
   carry.spare->addIncoming(carry.writes, last);
 }
 
-// After the last trip: where the loop's result belongs.
+// After the last trip: copies the carry to the memory of the loop's result.
 void RoutineEmitter::close_carry(const Carry& carry) {
   if (!carry.is_large()) return copy(carry.end, carry.now, carry.bytes);
   BasicBlock *move = new_block("move"), *there = new_block("there");
@@ -547,7 +547,7 @@ Value* RoutineEmitter::goes_on(const LoopStep& loop, Value* trip, const SlotMemo
   return b_.CreateICmpNE(b_.CreateLoad(b_.getInt8Ty(), result.pointer), b_.getInt8(0));
 }
 
-// Rows of scanned and stacked slots, behind what the body reads and writes of the carry.
+// Appends the rows of scanned and stacked slots after what the body reads and writes of the carry.
 void RoutineEmitter::add_slices(const LoopStep& loop, const std::vector<int>& slots, Value* trip,
                                 const Schedule& around, const SlotMemories& at, SlotMemories& out) {
   Value* row = loop.reverse ? b_.CreateSub(i64(loop.trip_count - 1), trip) : trip;
@@ -605,7 +605,7 @@ void RoutineEmitter::emit(const BranchStep& step, const Schedule& around, const 
   BasicBlock* join = new_block("join");
   std::vector<BasicBlock*> branch_blocks;
   for (size_t k = 0; k < step.branches.size(); ++k) branch_blocks.push_back(new_block("way"));
-  // Out of range: the last branch, as StableHLO's case.
+  // An index out of range selects the last branch, as in StableHLO's case.
   auto* choice = b_.CreateSwitch(chosen, branch_blocks.back());
   auto* type = llvm::cast<llvm::IntegerType>(chosen->getType());
   for (size_t k = 0; k + 1 < branch_blocks.size() && (!truth || k < 2); ++k)
@@ -638,8 +638,8 @@ std::vector<int> routine_slots(const LoopStep& loop) {
   return out;
 }
 
-// No less than what is asked for: room for every slot of every schedule, second copies of carries
-// and scratch.
+// Returns an upper bound: room for every slot of every schedule, second copies of carries and
+// scratch.
 int64_t routine_workspace(const Routine& routine) {
   int64_t bytes = 0;
   const auto room = [&](int64_t size) { bytes += std::max<int64_t>(64, padded_bytes(size)); };
@@ -679,7 +679,8 @@ void emit_routine(const Routine& routine, const Target& target, llvm::Module& mo
   llvm::Type* index = llvm::Type::getInt64Ty(context);
   llvm::Type* nothing = llvm::Type::getVoidTy(context);
   const size_t count = routine_slots(*routine.loop).size() + 1;
-  // What a loop reads and what it writes do not overlap: the inner function's arguments say so.
+  // The memory that a loop reads and that it writes do not overlap; the inner function's arguments
+  // say so.
   auto* inner = llvm::Function::Create(
       llvm::FunctionType::get(nothing, std::vector<llvm::Type*>(count, pointer), false),
       llvm::Function::InternalLinkage, name + ".loop", module);
@@ -696,8 +697,8 @@ void emit_routine(const Routine& routine, const Target& target, llvm::Module& mo
   for (size_t i = 0; i < count; ++i)
     args.push_back(
         b.CreateLoad(pointer, b.CreateConstInBoundsGEP1_64(pointer, outer->getArg(0), i)));
-  // Here, where it is not said that arguments do not overlap: the loop does not read such a carry's
-  // start, which may be the place that it updates.
+  // This is done in the outer function, whose arguments may overlap: the loop does not read such a
+  // carry's start, which may be the memory that it updates.
   const std::vector<int> slots = routine_slots(*routine.loop);
   const std::vector<bool> in_place = carries_in_place(*routine.loop);
   const auto arg = [&](int slot) {

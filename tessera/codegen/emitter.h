@@ -6,7 +6,6 @@
 //
 // Order of summation of a row reduction, the same on AVX2 and AVX-512 (a granule is 64 bytes of the
 // widest dtype, that is one or two vectors; K is 1, 2 or 4 granules, chosen by the weight of the
-// widest dtype, that is one or two vectors; K is 1, 2 or 4 granules, chosen by the weight of the
 // loop's arithmetic):
 //   - element i of the innermost extent is added to partial result i mod K, in order of i, as long
 //     as a whole run of K remains; the rest to partial result i mod granule;
@@ -117,9 +116,10 @@ class KernelEmitter {
     std::vector<Value*> initial;
   };
 
-  // Scopes: 0 is the function; 1 is a row (the parallel dimensions except the lanes'), or the part of a
-  // row between two turns. With lanes along parallel, 2 is a block of columns, 3.. are the loop's
-  // extents; with lanes along inner, 2.. are the loop's extents, the last of which is the lanes'.
+  // Scopes: 0 is the function; 1 is a row (the parallel dimensions except the lanes'), or the part
+  // of a row between two turns. With lanes along parallel, 2 is a block of columns, 3.. are the
+  // loop's extents; with lanes along inner, 2.. are the loop's extents, the last of which is the
+  // lanes'.
   enum class LaneKind : uint8_t { kUniform, kStrided, kScattered };
   // A comparison in a load's guard that changes once along a row: it is true from column `at` on if
   // it `rises`, before it otherwise. Rows are divided at their turns, so that it is the same for

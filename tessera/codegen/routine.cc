@@ -261,9 +261,9 @@ class RoutineEmitter {
   void emit(const LoopStep& loop, const Schedule& around, const SlotMemories& at);
   void emit(const BranchStep& step, const Schedule& around, const SlotMemories& at);
 
-  // A small carry has two buffers: one from which a trip reads it and one to which it writes it, which
-  // is then copied, so that both can be registers. A larger one alternates between its final memory and
-  // a second one; the first trip reads it where it starts:
+  // A small carry has two buffers: one from which a trip reads it and one to which it writes it,
+  // which is then copied, so that both can be registers. A larger one alternates between its final
+  // memory and a second one; the first trip reads it where it starts:
   //   trip     0       1        2
   //   reads    start   first    second
   //   writes   first   second   first

@@ -1,4 +1,4 @@
-// The loops of a kernel: dimensions and their cuts, reductions, stores.
+// The loops of a kernel: dimensions and how they are split, reductions, stores.
 #include "tessera/fusion/emit_kernel.h"
 
 #include <algorithm>
@@ -46,7 +46,7 @@ std::variant<EmittedKernel, int> Emitter::emit(int group) {
     try {
       return attempt();
     } catch (const NeedSplit& need) {
-      if (need.split.dim < 0) continue;  // the cuts are made already
+      if (need.split.dim < 0) continue;  // the splits are made already
       size_t dim = 0;
       int part = need.split.dim;
       while (part >= static_cast<int>(splits_[dim].size()))
@@ -76,7 +76,7 @@ void Emitter::set_dimensions() {
   for (int d = 0; d < parallel_rank; ++d) append(parallel_, d);
   for (size_t f = 0; f < group.families.size(); ++f)
     for (int d : group.families[f]) append(families_[f], d);
-  // Inside of blocks last.
+  // Dimensions inside of blocks come last.
   for (int d : block_) {
     const int inside = base_[d] + static_cast<int>(splits_[d].size()) - 1;
     std::erase(parallel_, inside);
@@ -170,8 +170,8 @@ EmittedKernel Emitter::attempt() {
   return {std::move(kernel_), values_};
 }
 
-// A large transpose moves blocks of kBlockRows x kBlockColumns, so that the cache lines it reads
-// across are used up while they are in the cache.
+// A large transpose moves blocks of kBlockRows x kBlockColumns, so that all of the cache lines that
+// it reads across are used while they are in the cache.
 void Emitter::block_transposes() {
   const Group& group = *plan_group_;
   if (group.structured || !block_.empty() || group.root_rank < 2) return;
@@ -193,8 +193,8 @@ void Emitter::block_transposes() {
   }
 }
 
-// Lanes lie where memory is contiguous: what looks like a reduction over rows may be one over
-// columns of a transposed operand.
+// Lanes are along contiguous memory: a reduction over rows may be one over columns of a transposed
+// operand.
 void Emitter::choose_lanes() {
   if (scratch_bytes_ > 0) return;
   const bool folds = std::any_of(kernel_.loops.begin(), kernel_.loops.end(),
@@ -214,8 +214,8 @@ void Emitter::choose_lanes() {
   for (const KernelLoop& loop : kernel_.loops)
     if (!loop.reductions.empty())
       shortest = std::min(shortest, loop.extents.empty() ? 1 : loop.extents.back());
-  // Which way is chosen decides in which order a sum is added up, so it reads how many sums there are
-  // only to tell one from several: rows of a batch are summed alike whatever its size.
+  // The choice determines the order in which a sum is added up, so it depends on the number of sums
+  // only in distinguishing one from several: rows of a batch are summed alike whatever its size.
   if (strided_inner > strided_parallel && kernel_.parallel.back() > 1) {
     kernel_.vectorize = Kernel::Vectorize::kParallel;
   } else if (strided_parallel > strided_inner && shortest >= 8) {

@@ -11,12 +11,12 @@
 namespace tessera::fusion {
 namespace {
 
-// Results below it share a branch.
+// Smaller results share a conditional.
 constexpr int64_t kLargeBytes = 1 << 16;
 int64_t bytes_of(const Type& type) { return type.elements() * itemsize(type.dtype); }
 
-// Whether the ops may run where the way is not taken: with operands that were not meant for them,
-// and without anyone to see it.
+// Returns whether the ops may run if the branch is not taken: with operands that were not meant for
+// them, and without visible effects.
 bool may_run_always(const Function& branch) {
   return std::all_of(branch.ops.begin(), branch.ops.end(), [](const Op& op) {
     if (has_effect(op)) return false;
@@ -47,7 +47,7 @@ class Opener {
                        std::move(operands), f.types_of(op.results), op.source);
   }
 
-  // A large result is corrected as soon as it is there, so are the small ones together.
+  // A large result is corrected as soon as it is computed; the small ones are corrected together.
   ValueIds append_branch(const Op& op, size_t expected, const ValueIds& operands,
                          const std::vector<Type>& types) {
     const ControlFlow flow = control_flow_of(op);
@@ -84,14 +84,15 @@ class Opener {
                      if (gives_result) correct_those_there();
                      return made;
                    });
-    // What is an operand of the branch.
+    // A result that no op of the branch computes is one of its operands.
     for (size_t r = 0; r < types.size(); ++r)
       if (usually[r] < 0) usually[r] = values[r];
     correct_those_there();
     return out;
   }
 
-  // The branch that gives these results: the usual way hands on what is there.
+  // Appends the conditional that returns these results: its expected branch passes the existing
+  // values on.
   void append_correction(const Op& op, size_t expected, const ValueIds& operands,
                          const ValueIds& usually, const std::vector<Type>& types,
                          const std::vector<size_t>& results, ValueIds& out) {
@@ -119,7 +120,7 @@ class Opener {
     for (size_t i = 0; i < results.size(); ++i) out[results[i]] = corrected[i];
   }
 
-  // What these outputs of `f` need; marks the inputs among it.
+  // Returns the values that these outputs of `f` need; marks the inputs among them.
   static std::vector<char> live_values(const Function& f, const std::vector<size_t>& outputs,
                                        std::vector<char>& used) {
     std::vector<char> live(f.types.size(), 0);
@@ -136,8 +137,8 @@ class Opener {
     return live;
   }
 
-  // `f` with the inputs that are `used` and those that are `handed`, which it returns where nothing
-  // of it is live.
+  // Returns `f` with the inputs that are `used` and those that are `handed`, which it returns if
+  // none of its values is live.
   static Function part(const Function& f, const std::vector<size_t>& outputs,
                        const std::vector<char>& used, const std::vector<char>& live,
                        const std::vector<Type>& handed) {

@@ -1,9 +1,9 @@
-// Branches with a usual way (ops/core/expect.h): that way becomes part of the function around it, and
-// what is left is a branch that puts right what it computed, where another way is taken. So the
-// usual way fuses with what is around it, and each large result can be used, and its memory used
-// again, before the next one is computed.
+// Conditionals with an expected branch (ops/core/expect.h): that branch becomes part of the
+// enclosing function, and what is left is a conditional that corrects its results if another branch
+// is taken. So the expected branch fuses with the ops around it, and each large result can be used,
+// and its memory reused, before the next one is computed.
 //
-//   a, b = case(expect(i, 1), {f, g})(x)    f, g: the ways
+//   a, b = case(expect(i, 1), {f, g})(x)    f, g: the branches
 //
 // becomes
 //
@@ -11,9 +11,10 @@
 //   a = case(i, {f's first result, identity})(x, a)
 //   b = case(i, {f's second result, identity})(x, b)
 //
-// where the identities take no time (runtime/storage_plan.h). What only some results need of f is
-// computed for these; small results stay together. Left as they are: ways with effects, and with
-// loops that a condition ends, which may not end where the way was not meant to be taken.
+// The identities take no time (runtime/storage_plan.h). What only some results need of f is
+// computed for these; small results stay together. Conditionals stay as they are if the expected
+// branch has effects, or loops that a condition ends, which may not end if another branch should be
+// taken.
 #pragma once
 
 #include "tessera/ir/function.h"

@@ -45,7 +45,7 @@ size_t hash_value(const Index& index) {
 
 namespace {
 
-// The linear index in dimensions [first, last) of `index`.
+// Returns the linear index in dimensions [first, last) of `index`.
 IndexExpr linear_part(const Index& index, size_t first, size_t last, size_t loop_dims) {
   IndexExpr out = IndexExpr::constant(0, loop_dims);
   int64_t stride = 1;
@@ -109,7 +109,7 @@ std::optional<Index> reshape_index(const Index& index, const Shape& shape, const
   const size_t loop_dims = extents.size();
   Index out{shape, IndexExprs(shape.size(), IndexExpr::constant(0, loop_dims))};
   if (shape.elements() == 0) return out;
-  // Runs of dimensions with equal products on both sides are independent of each other.
+  // Dimensions with equal products on both sides are independent of the others.
   size_t from = 0, to = 0;
   while (from < index.shape.size() || to < shape.size()) {
     const size_t from_start = from, to_start = to;

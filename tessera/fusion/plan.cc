@@ -15,7 +15,7 @@
 namespace tessera::fusion {
 namespace {
 
-// Work that is worth a loop of its own rather than being repeated.
+// Work that justifies a loop of its own instead of being repeated.
 constexpr float kExpensiveWork = 8;
 constexpr float kScalarWork = 50;
 // What a step costs before it computes anything: about a microsecond.
@@ -30,7 +30,7 @@ struct Demand {
 };
 using Demands = boost::container::small_vector<Demand, 4>;
 
-// The least number of leading dimensions that has all that `access` tells apart.
+// Returns the least number of leading dimensions that includes all on which `access` depends.
 int distinguishing_rank(const Access& access) {
   int rank = 0;
   for (int d : access.dims) rank = std::max(rank, d + 1);
@@ -73,7 +73,7 @@ class Planner {
   std::optional<Access> read_access(int user, size_t k, const GroupMembership& at) const;
   bool find_demands(int i, Demands* demands);
   float work(int v) const { return costs_->work(v); }
-  // Whether computing v so many times more takes less time than a step of its own.
+  // Returns whether computing v so many times more takes less time than a step of its own.
   bool is_little(int v, int64_t times) const {
     return work(v) <= kScalarWork && static_cast<float>(times) * work(v) <= kStepWork;
   }
@@ -85,7 +85,7 @@ class Planner {
   static bool full(const Group& group) {
     return static_cast<int64_t>(group.ops.size()) >= kMaxGroupOps;
   }
-  // Whether group may get another stored value that the groups in readers_ wait for.
+  // Returns whether the group may store another value that the groups in readers_ wait for.
   bool acyclic(int group) const {
     for (int reader : readers_)
       if (reader != group && reach_.reaches(reader, group)) return false;
@@ -101,13 +101,15 @@ class Planner {
   FusionPlan plan_;
   Reachability reach_;
   std::optional<RecomputeCosts> costs_;
-  Reachability::Set after_;   // of the op being placed
-  std::vector<int> readers_;  // groups that read a result of the op being placed
-  std::vector<int> seen_;     // by group: last op whose readers_ it entered
-  std::vector<int> demand_;   // by group: its place in the demands for that op, -1 if it has none
+  Reachability::Set after_;   // the steps after the op that is being grouped
+  std::vector<int> readers_;  // the groups that read a result of the op that is being grouped
+  std::vector<int> seen_;     // for each group: the last op for which it was in readers_
+  // for each group: its index in the demands for that op, -1 if it has none
+  std::vector<int> demand_;
 };
 
-// Nullopt where the group does not read the operand: another piece of a concatenation does.
+// Returns nullopt if the group does not read the operand, since another piece of a concatenation
+// does.
 std::optional<Access> Planner::read_access(int user, size_t k, const GroupMembership& at) const {
   const GraphOp& op = g_.ops[user];
   const Shape& operand = g_.values[op.operands[k]].shape;
@@ -132,7 +134,8 @@ std::optional<Access> Planner::read_access(int user, size_t k, const GroupMember
   return opaque_access(at.access, maker);
 }
 
-// Readers of op i by kernel; false if it has none at all. All steps after it are left in after_.
+// Finds the kernels that read op i; returns false if there are none. Stores all steps after it in
+// after_.
 bool Planner::find_demands(int i, Demands* demands) {
   after_.reset();
   readers_.clear();
@@ -222,7 +225,7 @@ void Planner::group_op(int i) {
   }
 }
 
-// Whether op i may be computed where `demand` reads it: the kernel does not repeat expensive work.
+// Returns whether op i may be computed where `demand` reads it, without repeating expensive work.
 bool Planner::affordable(int i, const Demand& demand) {
   Group& group = plan_.groups[demand.group];
   if (full(group)) return false;
@@ -230,7 +233,7 @@ bool Planner::affordable(int i, const Demand& demand) {
   const int v = op.results[0];
   const GraphValue& value = g_.values[v];
   if (value.elements() == 1) {
-    // A kernel of one element repeats nothing, and what it does not store may be fused.
+    // A kernel of one element repeats nothing, and values that it does not store may be fused.
     return work(v) <= kScalarWork || (group.axes == value.axes && one_element(group));
   }
   if (op.kind == OpKind::kIndexMap && op.mapping.pieces.size() > 4) return false;
@@ -252,7 +255,7 @@ bool Planner::affordable(int i, const Demand& demand) {
   const int64_t repeated = evaluations * folded - value.elements() * value.instances;
   if (repeated <= value.elements() * value.instances / 2 || is_little(v, repeated)) return true;
   if (!demand.access.plain || group.structured || !same_instances) return false;
-  // Rows: what does not depend on the inner dimensions is computed once a row.
+  // Rows: a value that does not depend on the inner dimensions is computed once a row.
   const int rank = distinguishing_rank(demand.access);
   return covers_leading(group, rank, demand.access) && structure(group, rank);
 }
@@ -274,8 +277,8 @@ bool Planner::store_in_reader(int i, const Demands& demands) {
   return false;
 }
 
-// A kernel over elements of the shape of op i, which an op after i that reads v is part of; -1 if
-// there is none that fits among the first.
+// Returns a kernel over elements of the shape of op i that contains an op after i that reads v; -1
+// if none of the first ones fits.
 template <class Fits>
 int Planner::find_beside(int i, int v, const Fits& fits) {
   const Shape& shape = g_.values[g_.ops[i].results[0]].shape;
@@ -293,8 +296,8 @@ int Planner::find_beside(int i, int v, const Fits& fits) {
   return -1;
 }
 
-// Stores op i in a kernel over the same domain that reads, at the same place, something that op i
-// reads too.
+// Stores op i in a kernel over the same domain that reads, at the same position, something that op
+// i reads, too.
 bool Planner::store_beside(int i) {
   const GraphValue& value = g_.values[g_.ops[i].results[0]];
   const Access access = identity_access(value.shape);
@@ -377,7 +380,7 @@ void Planner::group_elementwise(int i, Demands& demands) {
   put(i, group, access);
 }
 
-// Whether reduction i may run as a loop over the rows of the kernel that reads it.
+// Returns whether reduction i may run as a loop over the rows of the kernel that reads it.
 bool Planner::can_join_rows(int i, const Demand& demand) {
   const GraphOp& op = g_.ops[i];
   const GraphValue& value = g_.values[op.results[0]];
@@ -448,7 +451,7 @@ void Planner::group_reduction(int i, Demands& demands) {
   join(group, access);
 }
 
-// The groups that read v or a view of it.
+// Appends the groups that read v or a view of it.
 void Planner::add_readers(int v, std::vector<int>& out) const {
   for (int user : g_.values[v].users) {
     for (const GroupMembership& at : plan_.memberships[user]) out.push_back(at.group);
@@ -457,8 +460,8 @@ void Planner::add_readers(int v, std::vector<int>& out) const {
   }
 }
 
-// Pairs of groups that need not wait for each other: the first reads what the second updates, and is
-// to run before it, for then the update need not keep what it overwrites.
+// Returns pairs of groups that need not wait for each other: the first reads what the second
+// updates, and should run first, since then the update need not keep what it overwrites.
 std::vector<std::pair<int, int>> Planner::readers_first(const Successors& next) const {
   std::vector<std::pair<int, int>> out;
   Successors all;

@@ -7,7 +7,7 @@
 namespace tessera::fusion {
 namespace {
 
-constexpr int64_t kMostProducts = 4096;  // beyond, the library is faster
+constexpr int64_t kMostProducts = 4096;  // the library is faster beyond this
 
 struct Operand {
   Dims free, free_strides, contract, contract_strides;
@@ -45,7 +45,7 @@ std::optional<KernelStep> vector_product(const DotStep& dot, const std::vector<S
   if (products == 0 || products > kMostProducts || std::min(lhs.rows(), rhs.rows()) != 1)
     return std::nullopt;
   const Operand& matrix = rhs.rows() == 1 ? lhs : rhs;
-  // Lanes run over the results where these lie side by side, else over the sum.
+  // Lanes are along the results if these are adjacent, otherwise along the sum.
   const bool side_by_side = matrix.rows() > 1 && is_contiguous(matrix.free_strides);
   if (!side_by_side &&
       !(is_contiguous(lhs.contract_strides) && is_contiguous(rhs.contract_strides)))

@@ -1,5 +1,6 @@
-// A small product of a matrix with a vector, or of two vectors, as a kernel: a library call costs
-// several times its arithmetic, and inside a loop it would keep the trip from being one function.
+// A small product of a matrix with a vector, or of two vectors, as a kernel: a library call would
+// cost several times its arithmetic, and inside a loop it would prevent the trip from being one
+// function.
 #pragma once
 
 #include <optional>
@@ -8,8 +9,8 @@
 
 namespace tessera::fusion {
 
-// Nothing if `dot` is larger, has an epilogue, a batch, a sum over instances, an order of its sums or a dtype of other
-// sums, or if its matrix lies so that no vector of it is contiguous.
+// Returns nullopt if `dot` is larger, has an epilogue, a batch, a sum over instances, a required
+// order of its sums or a dtype with other sums, or if no vector of its matrix is contiguous.
 std::optional<KernelStep> vector_product(const DotStep& dot, const std::vector<Slot>& slots);
 
 }  // namespace tessera::fusion

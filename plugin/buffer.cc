@@ -55,7 +55,7 @@ constexpr std::pair<PJRT_Buffer_Type, DType> kTypes[] = {
     {PJRT_Buffer_Type_F64, float64},
     {PJRT_Buffer_Type_C64, complex64},
     {PJRT_Buffer_Type_C128, complex128},
-    // A byte an element here and where they come from and go to.
+    // An element is one byte, here and on the other side.
     {PJRT_Buffer_Type_S2, int2},
     {PJRT_Buffer_Type_S4, int4},
     {PJRT_Buffer_Type_U2, uint2},

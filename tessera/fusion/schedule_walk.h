@@ -13,7 +13,7 @@
 namespace tessera::fusion {
 
 // Which branches of a BranchStep a walk enters.
-enum class Branches : uint8_t { kAll, kNotRare };
+enum class Branches : uint8_t { kAll, kNotUnlikely };
 
 // Calls f with each schedule that the step contains: a loop's condition before its body, branches
 // in order. Schedules nested in these are not visited.
@@ -116,7 +116,7 @@ Total cost_of_run(const Schedule& s, const Cost& cost) {
           sum += one;
           most = std::max(most, one);
         },
-        Branches::kNotRare);
+        Branches::kNotUnlikely);
     total += std::visit(Overloaded{
                             [&](const LoopStep& loop) {
                               const int64_t trips = std::max<int64_t>(1, loop.trip_count);

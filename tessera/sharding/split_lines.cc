@@ -19,20 +19,21 @@
 namespace tessera::sharding {
 namespace {
 
-// Another dimension takes the cut where it has so many rows for each shard, or divides evenly.
+// Another dimension is sharded instead if it has so many rows for each shard, or divides evenly.
 constexpr int64_t kManyRows = 4;
-// Up to here products of two indices of a line are exact in float64.
+// Up to this length products of two indices of a line are exact in float64.
 constexpr int64_t kLongest = int64_t{1} << 52;
 
-// A transform along `dim` whose lines are cut, and the lengths n1 and n2 that its line of
-// `points` splits into.
+// A transform along `dim` whose lines are sharded, and the lengths n1 and n2 into which its line of
+// `points` is split.
 struct SplitLine {
   FftType type;
   int64_t dim, points, n1 = 0, n2 = 0;
   bool inverse() const { return type == FftType::kIfft || type == FftType::kIrfft; }
 };
 
-// The pair n1 n2 = n of multiples of `shards` that lie closest; zeros where there is none.
+// Returns the pair n1 n2 = n of multiples of `shards` that are closest to each other; zeros if
+// there is none.
 std::pair<int64_t, int64_t> split_line(int64_t n, int64_t shards) {
   if (n == 0 || n % (shards * shards) || n > kLongest) return {0, 0};
   const int64_t rest = n / (shards * shards);
@@ -91,7 +92,7 @@ class LineSplitter {
   void transform(const Op& op, const SplitLine& line) {
     const Type &x = to_.from().type(op.operands[0]), &y = to_.from().type(op.results[0]);
     to_.instead_of(op);
-    DimSpecs specs;  // of whole lines
+    DimSpecs specs;  // for whole lines
     for (int64_t d = 0; d < x.rank(); ++d) specs.push_back(DimSpec(x.sharding->dim_axes(d)));
     ValueId v = to_.at(op.operands[0]);
     if (line.type == FftType::kRfft) {
@@ -107,12 +108,13 @@ class LineSplitter {
       v = add(slice_op, SliceParams{start, limit, ones}, {v}, specs);
     }
     if (line.type == FftType::kIrfft) v = add(real_op, NoParams{}, {v}, specs);
-    // As the result was to be cut.
+    // With the sharding that the result should have.
     to_.at(op.results[0]) =
         to_.add_typed(sharding_constraint_op, ShardingConstraintParams{*y.sharding}, {v}, y);
   }
 
-  // From points 0 to n / 2 those of the whole line: the others are conjugates in reverse.
+  // Returns the points of the whole line from points 0 to n / 2: the others are conjugates in
+  // reverse.
   ValueId whole_spectrum(ValueId half, const SplitLine& line, const DimSpecs& specs) {
     const Shape& shape = to_.type(half).shape;
     Dims start(shape.size(), 0), limit = shape;
@@ -132,7 +134,7 @@ class LineSplitter {
     Shape matrix = shape;
     matrix[d] = line.n1;
     matrix.insert(matrix.begin() + d + 1, line.n2);
-    DimSpecs rows = specs, columns = specs;  // cut rows: columns are not whole
+    DimSpecs rows = specs, columns = specs;  // sharded rows: columns are not whole
     rows.insert(rows.begin() + d + 1, DimSpec());
     columns.insert(columns.begin() + d, DimSpec());
     v = add(reshape_op, ReshapeParams{matrix}, {v}, rows);
@@ -148,7 +150,7 @@ class LineSplitter {
     return add(reshape_op, ReshapeParams{shape}, {v}, specs);
   }
 
-  // w(n, k1 j2) at [k1, j2], as a complex array of that shape.
+  // Returns w(n, k1 j2) at [k1, j2], as a complex array of that shape.
   ValueId turns(const Shape& matrix, DType dtype, const SplitLine& line, const DimSpecs& columns) {
     const Shape shape{line.n1, line.n2};
     const DimSpecs cut{columns[line.dim], columns[line.dim + 1]};

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tessera/codegen/target.h"
-#include "tessera/fusion/schedule.h"
+#include "tessera/fusion/in_place.h"
 
 namespace llvm {
 class Module;
@@ -28,10 +28,10 @@ struct Routine {
 // branches over slots of one instance.
 bool can_be_routine(const Routine& routine);
 
-// Returns the carries that the function updates in the memory of the loop's results. It first
-// copies them there unless they start there: the addresses of such a carry's `in` and `out` may be
-// the same.
-std::vector<bool> routine_carries_in_place(const LoopStep& loop);
+// The carries that the function updates in the memory of the loop's results, where it starts by
+// copying them unless they start there: the addresses of such a carry's `in` and `out` may be the
+// same.
+fusion::InPlace routine_in_place(const LoopStep& loop);
 
 // Returns the slots of `around` whose addresses the function takes, in this order; its last buffer
 // is a workspace of routine_workspace() bytes, aligned to 64. The range is not used.

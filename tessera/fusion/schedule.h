@@ -9,7 +9,6 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -178,10 +177,7 @@ struct StepSlots {
   std::vector<int> reads, writes;
 };
 StepSlots step_slots(const Step& step);
-// Returns the slots (in, out) of a step that copies most of its operand, and writes only the rest
-// if both are the same memory; nullopt for other steps, among them loops.
-std::optional<std::pair<int, int>> updated_slots(const Step& step);
-// Returns the number of coordinates along `axes`.
+// Number of coordinates along `axes`.
 int64_t axes_size(const Mesh& mesh, const AxisList& axes);
 // Returns, for each coordinate along `from`, the instance number of a slot that varies over `to`.
 // Axes of `to` that `from` lacks count as 0. Example, x: 2, y: 4, from {y, x}, to {x, y}: 0, 4, 1,

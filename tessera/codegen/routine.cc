@@ -38,7 +38,7 @@ bool is_code(const Schedule& s) {
 }
 
 // Where a slot is. What the routine made itself is padded to whole vectors.
-struct Place {
+struct SlotMemory {
   Value* pointer = nullptr;
   bool padded = false;
 };
@@ -92,7 +92,8 @@ class RoutineEmitter {
     llvm::PHINode *reads = nullptr, *writes = nullptr, *spare = nullptr;
     bool is_large() const { return first.pointer != nullptr; }
   };
-  std::vector<Carry> place_carries(const LoopStep& loop, const Schedule& around, const Places& at);
+  std::vector<Carry> place_carries(const LoopStep& loop, const Schedule& around,
+                                   const SlotMemories& at);
   void open_carry(Carry& carry, BasicBlock* before);
   void turn_carry(Carry& carry, BasicBlock* last);
   void close_carry(const Carry& carry);
@@ -375,7 +376,7 @@ void RoutineEmitter::add_slices(const LoopStep& loop, const std::vector<int>& sl
   }
 }
 
-void RoutineEmitter::emit(const LoopStep& loop, const Schedule& around, const Places& at) {
+void RoutineEmitter::emit(const LoopStep& loop, const Schedule& around, const SlotMemories& at) {
   std::vector<Carry> carries = place_carries(loop, around, at);
   BasicBlock *before = b_.GetInsertBlock(), *header = new_block("trip"), *body = new_block("body"),
              *exit = new_block("end");
@@ -418,7 +419,7 @@ void RoutineEmitter::emit(const BranchStep& step, const Schedule& around, const 
     for (int slot : slots) out.push_back(at[static_cast<size_t>(slot)]);
     return out;
   };
-  const Places inputs = places(step.in), outputs = places(step.out);
+  const SlotMemories inputs = memories(step.in), outputs = memories(step.out);
   const fusion::InPlace& in_place = homes_.in_place(step, around);
   BasicBlock* join = new_block("join");
   std::vector<BasicBlock*> branch_blocks;
@@ -426,18 +427,18 @@ void RoutineEmitter::emit(const BranchStep& step, const Schedule& around, const 
   // An index out of range selects the last branch, as in StableHLO's case.
   auto* choice = b_.CreateSwitch(chosen, branch_blocks.back());
   auto* type = llvm::cast<llvm::IntegerType>(chosen->getType());
-  for (size_t k = 0; k + 1 < ways.size() && (!truth || k < 2); ++k)
-    choice->addCase(llvm::ConstantInt::get(type, k), ways[k]);
-  for (size_t k = 0; k < ways.size(); ++k) {
-    b_.SetInsertPoint(ways[k]);
+  for (size_t k = 0; k + 1 < branch_blocks.size() && (!truth || k < 2); ++k)
+    choice->addCase(llvm::ConstantInt::get(type, k), branch_blocks[k]);
+  for (size_t k = 0; k < branch_blocks.size(); ++k) {
+    b_.SetInsertPoint(branch_blocks[k]);
     const Schedule& branch = *step.branches[k];
-    Places starts = inputs;
+    SlotMemories starts = inputs;
     for (const auto& [in, result] : in_place) {
       if (!fusion::reads_input(branch, static_cast<size_t>(in))) continue;
-      const Place& place = outputs[static_cast<size_t>(result)];
-      copy(place, inputs[static_cast<size_t>(in)],
+      const SlotMemory& memory = outputs[static_cast<size_t>(result)];
+      copy(memory, inputs[static_cast<size_t>(in)],
            branch.slots[static_cast<size_t>(branch.outputs[static_cast<size_t>(result)])].bytes());
-      starts[static_cast<size_t>(in)] = place;
+      starts[static_cast<size_t>(in)] = memory;
     }
     emit(branch, starts, outputs, writable_inputs(branch, in_place, 0));
     b_.CreateBr(join);

@@ -271,7 +271,7 @@ class BranchCode final : public StepCode {
       const std::shared_ptr<const Schedule>& branch = step.branches[b];
       in_.push_back(pass(s, step.in, *branch, branch->inputs));
       out_.push_back(pass(s, step.out, *branch, branch->outputs));
-      ways_.emplace_back(std::move(branches[b]), branch);
+      branches_.emplace_back(std::move(branches[b]), branch);
       in_place_.emplace_back();
       for (const auto& [in, result] : in_place)
         if (fusion::reads_input(*branch, static_cast<size_t>(in)))

@@ -72,14 +72,14 @@ bool drop_pairs(const BranchStep& b, StepMemory& memory) {
 // planned when they are taken, and the storage plan sees to what is corrected in place.
 StepMemory memory_of(const BranchStep& b, const Schedule& s) {
   StepMemory out;
-  if (!b.usual) out.in_place = fusion::branch_candidates(b, s);
+  if (!b.expected) out.in_place = fusion::branch_candidates(b, s);
   do {
     out.nested.clear();
     for (size_t i = 0; i < b.branches.size(); ++i)
       out.nested.push_back(
-          b.is_rare(i) ? nullptr
-                       : nested_plan(*b.branches[i],
-                                     {.ends = fusion::ends_of(out.in_place, 0, b.in.size())}));
+          b.is_unlikely(i) ? nullptr
+                           : nested_plan(*b.branches[i],
+                                         {.ends = fusion::ends_of(out.in_place, 0, b.in.size())}));
   } while (drop_pairs(b, out));
   for (const auto& nested : out.nested)
     if (nested) out.workspace = std::max(out.workspace, nested->nested_bytes);

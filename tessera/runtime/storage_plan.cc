@@ -435,8 +435,8 @@ int64_t count_reads(const StoragePlan& plan, const Step& step, int storage) {
 }
 
 bool ends_in(const StoragePlan& plan, const Schedule& schedule, size_t input, size_t output) {
-  const Placement &before = plan.slots[static_cast<size_t>(schedule.inputs[input])],
-                  &after = plan.slots[static_cast<size_t>(schedule.outputs[output])];
+  const SlotLocation &before = plan.slots[static_cast<size_t>(schedule.inputs[input])],
+                     &after = plan.slots[static_cast<size_t>(schedule.outputs[output])];
   return before.storage == after.storage && after.map.empty();
 }
 
@@ -447,7 +447,7 @@ StoragePlan plan_storages(const Schedule& schedule, const StorageContext& contex
   ends.resize(schedule.inputs.size(), -1);
   while (true) {
     Planner planner{schedule, context, ends, {}};
-    planner.place();
+    planner.plan_all();
     bool holds = true;
     for (size_t k = 0; k < ends.size(); ++k) {
       if (!planner.plan.overwritten[k] ||

@@ -37,7 +37,7 @@ bool is_code(const Schedule& s) {
                      [&](const Step& step) { return std::visit(is_code_step, step); });
 }
 
-// Where a slot is. What the routine made itself is padded to whole vectors.
+// The memory of a slot. Buffers of the routine itself are padded to whole vectors.
 struct SlotMemory {
   Value* pointer = nullptr;
   bool padded = false;

@@ -28,9 +28,9 @@ struct Routine {
 // branches over slots of one instance.
 bool can_be_routine(const Routine& routine);
 
-// The carries that the function updates in the memory of the loop's results, where it starts by
-// copying them unless they start there: the addresses of such a carry's `in` and `out` may be the
-// same.
+// Returns the carries that the function updates in the memory of the loop's results. It first
+// copies them there unless they start there: the addresses of such a carry's `in` and `out` may be
+// the same.
 fusion::InPlace routine_in_place(const LoopStep& loop);
 
 // Returns the slots of `around` whose addresses the function takes, in this order; its last buffer

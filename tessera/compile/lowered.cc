@@ -83,7 +83,7 @@ int64_t bytes_of_steps(const Schedule& schedule) {
             return bytes(s, std::array{collective.in, collective.out});
           },
           [&](const CallStep& call, const Schedule& s) {
-            // A scatter's last operand is what it writes.
+            // The last operand of a scatter contains what it writes.
             if (call.updates)
               return bytes(s, std::span(call.in).subspan(1)) + bytes(s, std::array{call.in.back()});
             return bytes(s, call.in) + bytes(s, call.out);

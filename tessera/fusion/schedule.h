@@ -177,7 +177,7 @@ struct StepSlots {
   std::vector<int> reads, writes;
 };
 StepSlots step_slots(const Step& step);
-// Number of coordinates along `axes`.
+// Returns the number of coordinates along `axes`.
 int64_t axes_size(const Mesh& mesh, const AxisList& axes);
 // Returns, for each coordinate along `from`, the instance number of a slot that varies over `to`.
 // Axes of `to` that `from` lacks count as 0. Example, x: 2, y: 4, from {y, x}, to {x, y}: 0, 4, 1,

@@ -86,13 +86,13 @@ class Simplifier {
     return out;
   }
 
-  // An existing value that equals the op's result, or the result of a simpler op, or of the op
-  // itself. `original`: the op as it is in f_.
+  // Returns an existing value that equals the op's result, or the result of a simpler op, or of the
+  // op itself. `original`: the op as it is in f_.
   ValueId rewrite(Op op, const Op& original);
   std::optional<ValueId> sum_in_box(const Op& op, const Op& original);
   std::optional<ValueId> choice_in_box(const Op& op);
   std::optional<ValueId> choice_in_windows(const Op& op);
-  // x, of which an element e of the box is combined to `combine(e, update)`.
+  // Returns x with each element e of the box replaced by `combine(e, update)`.
   ValueId with_box(ValueId x, const Box& box, const Op& like,
                    const std::function<Op(ValueId, ValueId)>& combine);
   bool shorten_view(Op& op, const Type& type);
@@ -113,7 +113,7 @@ class Simplifier {
   bool same_array(ValueId v, const Type& type) const { return out_.types[v].same_array(type); }
 
   std::vector<ValueId> append(Op op, std::span<const Type> types);
-  // The only result of the op, whose type its definition says.
+  // Appends the op and returns its only result, whose type is inferred.
   ValueId append_inferred(Op op) {
     const std::vector<Type> types = infer_types(*op.def, out_.types_of(op.operands), op.params);
     return append(std::move(op), types)[0];

@@ -74,10 +74,10 @@ void copy_slots(const std::vector<Passed>& like, std::span<const SlotRef> from,
 }
 
 // The carry alternates between the out slots and a second copy in the workspace; the first trip
-// reads the in slots where these lie as the body wants them. Carries that the body updates in place
-// have the out slots alone, where they are copied before the first trip unless they start there.
-// Body and condition are bound once for each of the places the carry is read from, so a trip only
-// moves the slices and runs the steps.
+// reads the in slots if these have the layout that the body needs. Carries that the body updates in
+// place have only the out slots, to which they are copied before the first trip unless they start
+// there. Body and condition are bound once for each memory that the carry is read from, so a trip
+// only moves the slices and runs the steps.
 class LoopCode final : public StepCode {
  public:
   LoopCode(const LoopStep& step, const Schedule& s, LoopWorkspace memory,
@@ -324,7 +324,8 @@ class BranchCode final : public StepCode {
   bool index_is_bool_;
   KernelSource compile_;
   std::vector<std::vector<Passed>> in_, out_;
-  // Of each branch: what is copied to the result, unless it is there, and read and updated there.
+  // For each branch: the operands that are copied to the result, unless they are there, and read
+  // and updated there.
   std::vector<fusion::InPlace> in_place_;
 };
 

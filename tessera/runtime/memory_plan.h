@@ -27,7 +27,7 @@ struct StepMemory {
   // branch step: null for unlikely ones, which are planned when they are first taken.
   std::vector<std::unique_ptr<MemoryPlan>> nested;
   LoopWorkspace loop;  // of such a loop
-  // Of a loop or a branch.
+  // For a loop or a branch.
   fusion::InPlace in_place = {};
 };
 
@@ -47,8 +47,8 @@ struct MemoryPlan {
   int64_t nested_bytes = 0;  // the bytes of the arena and these results, a multiple of 64
 };
 
-// Returns the plan of the schedule, to whose constants it points until fill_constants().
-// `context`: as plan_storages, without what its steps have in place.
+// Returns the plan of the schedule. Until fill_constants() it points to the schedule's constants.
+// `context`: as for plan_storages, without the in-place pairs of its steps.
 MemoryPlan plan_memory(const Schedule& schedule, StorageContext context = {});
 
 // Returns the bytes of temporaries in one run of the schedule, which are the arena_bytes() of its

@@ -247,7 +247,7 @@ int run(const std::string& path, int64_t steps, bool explain) {
       grid(create_device_mesh({2, 4}), {"data", "model"}),
       pipe(create_device_mesh({2, kStages}), {"data", "stage"});
   // Columns of qkv (its heads) and up, rows of out and down: what lies between a pair of them is
-  // cut over 'model', and one all_reduce after each pair completes it.
+  // sharded over 'model', and one all_reduce after each pair completes it.
   const Layout single{"one device", one, P(), P(), {.bytes_per_device = 0}};
   const Layout tensor{"data x tensor parallel, 2 x 4",
                       grid,

@@ -9,7 +9,7 @@
 const std::byte* PJRT_Buffer::data() const {
   if (deleted)
     tessera::plugin::invalid(
-        "[tessera] expected an array that is there, got one that was deleted or donated");
+        "[tessera] expected an existing array, got one that was deleted or donated");
   if (filled) {
     filled->wait();
     if (const auto failure = filled->error()) throw tessera::plugin::ApiError(*failure);

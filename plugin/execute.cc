@@ -163,7 +163,7 @@ DeviceArrayRef copy_of(const DeviceArray& array) {
 
 void execute(PJRT_LoadedExecutable_Execute_Args& a) {
   if (a.executable->deleted)
-    invalid("[execute] expected a program that is there, got a deleted one; compile it again");
+    invalid("[execute] expected an existing program, got a deleted one; compile it again");
   const PJRT_Executable& e = *a.executable->executable;
   const size_t partitions = a.executable->devices.size();
   if (a.num_devices != partitions)

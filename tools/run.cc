@@ -73,7 +73,7 @@ void transform_file(const std::string& transform, const TransformOptions& option
   if (run.outputs.empty()) {
     if (!run.inputs.empty())
       value_error(transform,
-                  "expected --outputs beside --inputs, got none; without both the "
+                  "expected --outputs with --inputs, got none; without both the "
                   "program is printed");
     emit_program(*transformed("lower_scans", program, options), emit, streams);
     return;

@@ -246,9 +246,9 @@ const OpDef& checkpoint_linear_op = define<CheckpointLinearParams>({
     .infer = infer_retyped<control::retype_checkpoint_linear, control::infer_checkpoint_linear>,
     .retype = control::retype_checkpoint_linear,
     .lower = Inlined{control::checkpoint_tangents},
-    .jvp = absent("the tangent program of a checkpoint is there to be transposed; use jvp"),
+    .jvp = absent("the tangent program of a checkpoint exists only to be transposed; use jvp"),
     .transpose = {control::transpose_checkpoint_linear},
-    .batch = absent("the tangent program of a checkpoint is there to be transposed"),
+    .batch = absent("the tangent program of a checkpoint exists only to be transposed"),
     .narrow = NarrowOperands::kAsTheyAre,
 });
 

@@ -175,7 +175,7 @@ std::string step_text(const Schedule& s, const Step& step) {
             std::string out =
                 fmt::format("{} = branch %{}({})\n", slots_text(b.out), b.index, slots_text(b.in));
             for (size_t i = 0; i < b.branches.size(); ++i)
-              out += fmt::format("  {}case {}\n{}", b.is_unlikely(i) ? "rare " : "", i,
+              out += fmt::format("  {}case {}\n{}", b.is_unlikely(i) ? "unlikely " : "", i,
                                  indented(to_string(*b.branches[i])));
             return out;
           },
@@ -413,7 +413,8 @@ struct Verifier {
                       index.instances == 1,
                   "step {}: index", at);
     TESSERA_CHECK(!b.branches.empty(), "step {}: no branches", at);
-    TESSERA_CHECK(!b.expected || *b.expected < b.branches.size(), "step {}: the usual branch", at);
+    TESSERA_CHECK(!b.expected || *b.expected < b.branches.size(), "step {}: the expected branch",
+                  at);
     for (const auto& branch : b.branches) {
       nested(*branch);
       TESSERA_CHECK(branch->inputs.size() == b.in.size() && branch->outputs.size() == b.out.size(),

@@ -83,9 +83,10 @@ ValueId ModuleBuilder::import_value(Scope& scope, ValueId outer, const std::stri
     scope.captures->push_back(outer);
     return scope.copied[outer] = scope.function.add_input(std::move(type));
   }
-  error_at(offset, fmt::format("expected a value of this region, got {} of outside; pass it to the "
-                               "op as an operand",
-                               name));
+  error_at(offset,
+           fmt::format("expected a value of this region, got {} of the outer scope; pass it to the "
+                       "op as an operand",
+                       name));
 }
 
 // --- Ops ---

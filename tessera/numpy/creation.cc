@@ -89,7 +89,7 @@ Array from_host(const Literal& literal) {
 void MixedNumbers::collect(const Shape& shape, size_t depth, std::vector<long double>& numbers,
                            DType& common) const {
   if (is_row_ != (depth < shape.size()))
-    shape_error("array", "expected rows or numbers beside each other, got both; nest all alike");
+    shape_error("array", "expected either rows or numbers, got both; nest all alike");
   if (!is_row_) {
     numbers.push_back(number_);
     common = promote_types({common, false}, {dtype_, false}).dtype;

@@ -345,7 +345,7 @@ class Walk {
         continue;
       }
       if (first && (first->dim != in[k].dim || first->inner != in[k].inner))
-        found(op, "puts examples beside others");
+        found(op, "joins examples with others");
       first = without_sums(in[k]);
       if (first->dim == dim && operand_type(op, k).shape[dim] % (first->inner * options_.size) != 0)
         return lost_example();

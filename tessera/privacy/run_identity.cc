@@ -243,11 +243,12 @@ void claim_noise(const random::Key& noise, const RunBeginning& run) {
 void expect_same_run(const TrainingPlan& plan, const std::string& fingerprint, const Array& words) {
   const std::string got = digest_of_words(words);
   if (got == fingerprint) return;
-  value_error(kRunIdentityOp,
-              "expected a state of this plan and optimizer ({:.16}: {}), got one of another "
-              "({:.16}); its guarantee and its noise are that one's: go on with it, or begin anew "
-              "from its parameters with init(), whose epsilon is spent beside what they have spent",
-              fingerprint, to_string(plan), got);
+  value_error(
+      kRunIdentityOp,
+      "expected a state of this plan and optimizer ({:.16}: {}), got one of another "
+      "({:.16}); its guarantee and its noise are that one's: go on with it, or begin anew "
+      "from its parameters with init(), whose epsilon is spent in addition to what they have spent",
+      fingerprint, to_string(plan), got);
 }
 
 void expect_same_program(const std::string& program, const Array& words) {

@@ -308,7 +308,7 @@ class RaggedMovesCode final : public TransferCode {
           for (size_t t = 0; t < 3; ++t)
             std::erase_if(givers,
                           [&](int q) { return !tables[t].holds(table_ranks[t].source(o, g), q); });
-          TESSERA_CHECK(!givers.empty(), "the sizes of rows that lie elsewhere");
+          TESSERA_CHECK(!givers.empty(), "the sizes of rows that are elsewhere");
           const int giver = std::binary_search(givers.begin(), givers.end(), p)
                                 ? p
                                 : givers[static_cast<size_t>(p) % givers.size()];

@@ -262,7 +262,7 @@ Literal DeviceArray::to_literal() const {
     return gather_literal(*this);
   if (!layout()->is_whole()) {
     value_error("array",
-                "expected an array that lies in this process as a whole, got {} on {}, of which "
+                "expected an array that is in this process as a whole, got {} on {}, of which "
                 "process {} holds {} of {} parts; call process_allgather(x, true) in all "
                 "processes, or look at addressable_shards(x)",
                 describe(type), layout()->sharding, cluster::Processes::current()->index(),

@@ -26,7 +26,7 @@ struct Collective {
   int64_t times = 1;
   std::string op;      // the op of the user's program that needs it
   std::string source;  // the place where that op was called; may be empty
-  std::string reason;  // why: "dot_general sums over dimension 1 of operand 0, cut over 'x'"
+  std::string reason;  // why: "dot_general sums over dimension 1 of operand 0, sharded over 'x'"
   // If small collectives were combined, each of them; op, source and reason above are those of the
   // first. It is empty if the collective sends one array.
   std::vector<CollectivePart> parts;

@@ -68,8 +68,8 @@ void PartitionedProgram::note_padding(const Type& global, const DimAtoms& dims, 
                   padded = ceil_div(extent, n) * n;
     if (padded == extent) continue;
     const std::string text = fmt::format(
-        "dimension {} of {} is cut into {} shards of {}: {} of {} rows of storage are padding", d,
-        describe(global), n, padded / n, padded - extent, padded);
+        "dimension {} of {} is divided into {} shards of {}: {} of {} rows of storage are padding",
+        d, describe(global), n, padded / n, padded - extent, padded);
     if (padded_.insert(text).second)
       notes_.push_back(
           {false, std::string(op), source, text, fmt::format("make it a multiple of {}", n)});

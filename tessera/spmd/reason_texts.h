@@ -12,7 +12,7 @@ namespace tessera::spmd {
 std::string gather_text(const PartitionedProgram& program, const ShardedOp& op,
                         const FactorAssignment& a, size_t k);
 
-// Returns "dot_general sums over dimension 1 of operand 0, which is cut over 'x'".
+// Returns "dot_general sums over dimension 1 of operand 0, which is sharded over 'x'".
 std::string fold_text(const PartitionedProgram& program, const Op& op, const Factors& factors,
                       const FactorAssignment& a);
 

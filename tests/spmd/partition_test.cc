@@ -60,7 +60,7 @@ TEST(Partition, ASumOverACutDimensionIsAllReduced) {
   EXPECT_EQ(communication(p), "all_reduce x");
   EXPECT_EQ(p.collectives[0].group_size, 2);
   EXPECT_EQ(p.collectives[0].bytes_per_device, 2 * 4 / 2 * 2);  // 2 (n-1)/n of two float32
-  EXPECT_EQ(reason(p), "reduce sums over dimension 0 of operand 0, cut over 'x'");
+  EXPECT_EQ(reason(p), "reduce sums over dimension 0 of operand 0, sharded over 'x'");
 }
 
 TEST(Partition, AllReduceThenSliceIsReduceScatter) {
@@ -85,7 +85,7 @@ TEST(Partition, DotOverACutContractionIsAllReduced) {
   const Partitioned p =
       partition_and_check(mesh8(), {{{16, 64}, P(None, "x")}, {{64, 8}, P("x")}}, dot);
   EXPECT_EQ(communication(p), "all_reduce x");
-  EXPECT_EQ(reason(p), "dot_general sums over dimension 1 of operand 0, cut over 'x'");
+  EXPECT_EQ(reason(p), "dot_general sums over dimension 1 of operand 0, sharded over 'x'");
 }
 
 // Then every device does all of the work, which is worth it only where far less is sent.
@@ -192,9 +192,10 @@ TEST(Partition, PaddingIsNoted) {
                                             [](const Arrays& x) { return Arrays{lax::sin(x[0])}; });
   ASSERT_FALSE(p.notes.empty());
   EXPECT_FALSE(p.notes[0].warning);
-  EXPECT_EQ(p.notes[0].text,
-            "dimension 0 of float32[10,4] is cut into 8 shards of 2: 6 of 16 rows of storage are "
-            "padding");
+  EXPECT_EQ(
+      p.notes[0].text,
+      "dimension 0 of float32[10,4] is divided into 8 shards of 2: 6 of 16 rows of storage are "
+      "padding");
   EXPECT_EQ(p.notes[0].remedy, "make it a multiple of 8");
 }
 

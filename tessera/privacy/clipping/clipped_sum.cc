@@ -470,7 +470,7 @@ std::optional<StepsPerUnit> grid_of(std::string_view op, const ClipOptions& opti
   if (options.grid_scale) return clip_to_grid(op, options, groups, elements, size);
   if (options.grid_factors)
     value_error(op,
-                "expected grid_factors beside grid_scale alone, got them without; leave them out");
+                "expected grid_factors with grid_scale alone, got them without; leave them out");
   return std::nullopt;
 }
 

@@ -125,7 +125,7 @@ Array pipelined_loss(const Model& parameters, const Array& x, const Array& y) {
 
 // Where everything lies: specs for the parameters (and so for the optimizer's moments, and the
 // gradients), and for the batch; and what a step may communicate, beyond which it is refused.
-struct Way {
+struct Layout {
   const char* name;
   Mesh mesh;
   PrefixTree<PartitionSpec> params;
@@ -159,11 +159,11 @@ void print_plan(const Lowered& step, bool explain) {
 using Batches = std::vector<std::pair<Array, Array>>;
 
 template <class Loss>
-std::vector<double> train(const Way& way, const Model& initial, const Batches& batches,
+std::vector<double> train(const Layout& layout, const Model& initial, const Batches& batches,
                           const Loss& loss, bool explain) {
   const auto tx = optim::adam(3e-3);
-  const NamedSharding batch(way.mesh, way.batch), scalar(way.mesh, P());
-  const PrefixTree<NamedSharding> where = on(way.mesh, way.params),
+  const NamedSharding batch(layout.mesh, layout.batch), scalar(layout.mesh, P());
+  const PrefixTree<NamedSharding> where = on(layout.mesh, layout.params),
                                   state_where{{scalar, where, where}, scalar};
 
   auto [params, state] = jit([&](const Model& p) { return std::pair(p, tx.init(p)); },
@@ -178,12 +178,12 @@ std::vector<double> train(const Way& way, const Model& initial, const Batches& b
       {.in_shardings = {where, state_where, batch, batch},
        .out_shardings = {where, state_where, scalar},
        .donate_argnums = {0, 1},
-       .comm_budget = way.budget});
+       .comm_budget = layout.budget});
 
   int64_t held = 0;
   for (const Array& x : tree::leaves(params))
     held += x.sharding().shard_shape(x.shape()).elements() * itemsize(x.dtype());
-  std::cout << fmt::format("{}: a device holds {} KiB of parameters\n", way.name, held / 1024);
+  std::cout << fmt::format("{}: a device holds {} KiB of parameters\n", layout.name, held / 1024);
   print_plan(step.lower(params, state, batches[0].first, batches[0].second), explain);
   std::vector<double> losses;
   for (const auto& [x, y] : batches) {
@@ -247,34 +247,34 @@ int run(const std::string& path, int64_t steps, bool explain) {
       grid(create_device_mesh({2, 4}), {"data", "model"}),
       pipe(create_device_mesh({2, kStages}), {"data", "stage"});
   // Columns of qkv (its heads) and up, rows of out and down: what lies between a pair of them is
-  // cut over 'model', and one all_reduce after each pair completes it.
-  const Way single{"one device", one, P(), P(), {.bytes_per_device = 0}};
-  const Way tensor{"data x tensor parallel, 2 x 4",
-                   grid,
-                   {P(),
-                    P(),
-                    {P(), P(None, None, None, "model"), P(None, "model"), P(),
-                     P(None, None, "model"), P(None, "model")},
-                    P(),
-                    P()},
-                   P("data"),
-                   {.bytes_per_device = 4 << 20, .forbid = {"all_gather", "all_to_all"}}};
+  // sharded over 'model', and one all_reduce after each pair completes it.
+  const Layout single{"one device", one, P(), P(), {.bytes_per_device = 0}};
+  const Layout tensor{"data x tensor parallel, 2 x 4",
+                      grid,
+                      {P(),
+                       P(),
+                       {P(), P(None, None, None, "model"), P(None, "model"), P(),
+                        P(None, None, "model"), P(None, "model")},
+                       P(),
+                       P()},
+                      P("data"),
+                      {.bytes_per_device = 4 << 20, .forbid = {"all_gather", "all_to_all"}}};
   // Each device keeps an eighth of each parameter and of its moments: the dimension of kWidth.
-  const Way sharded{"fully sharded parameters, 8",
-                    all,
-                    {P(None, "data"),
-                     P(None, "data"),
-                     {P(None, "data"), P(None, "data"), P(None, None, None, "data"),
-                      P(None, "data"), P(None, "data"), P(None, None, "data")},
-                     P("data"),
-                     P("data")},
-                    P("data"),
-                    {.bytes_per_device = 3 << 20}};
-  const Way pipeline{"data x pipeline parallel, 2 x 4 stages, 4 microbatches",
-                     pipe,
-                     {P(), P(), P("stage"), P(), P()},
-                     P("data"),
-                     {.bytes_per_device = 2 << 20, .forbid = {"all_gather", "all_to_all"}}};
+  const Layout sharded{"fully sharded parameters, 8",
+                       all,
+                       {P(None, "data"),
+                        P(None, "data"),
+                        {P(None, "data"), P(None, "data"), P(None, None, None, "data"),
+                         P(None, "data"), P(None, "data"), P(None, None, "data")},
+                        P("data"),
+                        P("data")},
+                       P("data"),
+                       {.bytes_per_device = 3 << 20}};
+  const Layout pipeline{"data x pipeline parallel, 2 x 4 stages, 4 microbatches",
+                        pipe,
+                        {P(), P(), P("stage"), P(), P()},
+                        P("data"),
+                        {.bytes_per_device = 2 << 20, .forbid = {"all_gather", "all_to_all"}}};
 
   const auto plain = [](const Model& p, const Array& x, const Array& y) {
     return loss_fn(p, x, y);

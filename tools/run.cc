@@ -57,7 +57,7 @@ void run_file(const RunOptions& options, const Streams& streams) {
                                            streams);
   expect_devices(module);
   Program program = program_of(module);
-  program.function = interchange::counted_if_cut(module);
+  program.function = interchange::count_loops_if_sharded(module);
   run_program(program, options, streams);
 }
 
@@ -73,7 +73,7 @@ void transform_file(const std::string& transform, const TransformOptions& option
   if (run.outputs.empty()) {
     if (!run.inputs.empty())
       value_error(transform,
-                  "expected --outputs beside --inputs, got none; without both the "
+                  "expected --outputs with --inputs, got none; without both the "
                   "program is printed");
     emit_program(*transformed("lower_scans", program, options), emit, streams);
     return;

@@ -172,7 +172,7 @@ void Processes::fail(const std::string& message) {
     if (p != index_ && done(pairs_[static_cast<size_t>(p)].sent)) tell(p, {0, 0, Kind::kFailed});
 }
 
-void Processes::give_up(const std::string& message) {
+void Processes::end_cluster(const std::string& message) {
   fail(message);
   throw RuntimeError(message);
 }
@@ -215,7 +215,7 @@ void Processes::wait_until(const std::function<bool()>& finished,
     for (int p : waited()) {
       // What it sent before it left has arrived by now.
       if (!has_left(p) || finished()) continue;
-      give_up(fmt::format(
+      end_cluster(fmt::format(
           "[cluster] expected process {} in {}, got {}", p, what(),
           pairs_[static_cast<size_t>(p)].theirs.kind == Kind::kEnded
               ? "its end: it has left the program; processes that run one program call the same "
@@ -228,13 +228,13 @@ void Processes::wait_until(const std::function<bool()>& finished,
     const std::vector<int> missing = waited();
     for (int p : missing)
       if (is_dead(p))
-        give_up(fmt::format(
+        end_cluster(fmt::format(
             "[cluster] expected process {} in {}, got no sign of life from it for {} s: it, or its "
             "machine, has died or stopped; start again from the last checkpoint (tessera launch "
             "does)",
             p, what(), kDeadAfter.count()));
     if (duration<double>(now - begin).count() > options().watchdog_seconds)
-      give_up(fmt::format(
+      end_cluster(fmt::format(
           "[cluster] expected {} in {}, got nothing for {} s; processes must call the same "
           "functions in the same order, and watchdog_seconds says how long one may take",
           processes_text(missing), what(), options().watchdog_seconds));
@@ -347,14 +347,14 @@ std::vector<int> Processes::waited_for(const Transfer& transfer) const {
   return out;
 }
 
-void Processes::start(const void* key, Rounds rounds, What what, bool more) {
+void Processes::start(const void* key, Rounds rounds, What what, bool with_next) {
   const std::lock_guard lock(calls_);
   const std::lock_guard transfers_lock(transfers_mutex_);
   expect_usable();
   std::vector<const void*> keys{key};
-  if (more || !joining_.empty()) {
+  if (with_next || !joining_.empty()) {
     joining_.push_back({key, std::move(rounds), std::move(what)});
-    if (more) return;
+    if (with_next) return;
     what = [first = joining_[0].what, others = joining_.size() - 1] {
       return fmt::format("{} and {} more", first(), others);
     };

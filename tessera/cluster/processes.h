@@ -112,7 +112,7 @@ class Processes {
   // The same in rounds, begun and waited for. `key`: by which finish() knows it. In a call only, and
   // by all members in the same order. `more`: it begins with the next one, and what both tell a
   // process goes in one message.
-  void start(const void* key, Rounds rounds, What what, bool more = false);
+  void start(const void* key, Rounds rounds, What what, bool with_next = false);
   void finish(const void* key);
   // Moves what is on its way. Cheap where nothing is.
   void progress() {
@@ -195,7 +195,7 @@ class Processes {
   void leave_call();
   void expect_usable() const;
   void fail(const std::string& message);
-  [[noreturn]] void give_up(const std::string& message);
+  [[noreturn]] void end_cluster(const std::string& message);
   bool is_dead(int process);
   bool all_end();
   void tell(int process, const Greeting& greeting);

@@ -34,9 +34,10 @@ std::string library_path() {
   const std::string name = "libtessera_mpi.so";
   Dl_info here;
   if (!dladdr(reinterpret_cast<const void*>(&library_path), &here)) return name;
-  const std::filesystem::path beside = std::filesystem::path(here.dli_fname).parent_path() / name;
+  const std::filesystem::path in_folder =
+      std::filesystem::path(here.dli_fname).parent_path() / name;
   std::error_code none;
-  return std::filesystem::exists(beside, none) ? beside.string() : name;
+  return std::filesystem::exists(in_folder, none) ? in_folder.string() : name;
 }
 
 std::unique_ptr<Transport> open_transport(const Launched& launched) {

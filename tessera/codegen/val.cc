@@ -11,8 +11,8 @@ namespace {
 
 using llvm::Value;
 
-// f64 -> f32 rounded to odd: rounding the result once more to a narrower format gives what rounding
-// once would.
+// f64 -> f32 rounded to odd: rounding the result again to a narrower format has the same result as
+// rounding once.
 Vec narrow_to_odd(Vec wide) {
   Vec near = narrow(wide);
   Vec back = widen(near);
@@ -37,7 +37,7 @@ Vec round_half(DType dtype, Vec x) {
   return float_of_bits(r & r.like_int(0xffff0000));
 }
 
-// Integer to f32 or f64; to f32 for a half type without double rounding.
+// Integer to f32 or f64; to f32 for float16 and bfloat16, without double rounding.
 Vec int_to_float(DType from, DType to, Vec x) {
   auto& b = x.ir->builder;
   const bool is_signed = kind(from) == DTypeKind::kSigned;
@@ -49,7 +49,7 @@ Vec int_to_float(DType from, DType to, Vec x) {
   if (to == float64) return cast(x, b.getDoubleTy());
   if (!is_half(to) || itemsize(from) <= 2) return cast(x, b.getFloatTy());
   if (itemsize(from) == 8) {
-    // Beyond 2^53 the low bits only matter as "not zero".
+    // Beyond 2^53 the low bits matter only as "not zero".
     Vec low = x & x.like_int(0xffff);
     Vec coarse = (x & x.like_int(~0xffffULL)) | x.like_int(0x8000);
     Vec magnitude =

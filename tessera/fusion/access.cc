@@ -36,8 +36,8 @@ std::optional<Access> mapped_access(const GraphOp& op, int k, const Access& acce
   return out;
 }
 
-// The indices of a gather stand at the batch dimensions of its result; what they point at is any
-// element.
+// The indices of a gather follow the batch dimensions of its result; the element that they select
+// is arbitrary.
 std::optional<Access> gathered_access(const GraphOp& op, size_t k, const Access& access,
                                       const Shape& operand, const Shape& result) {
   if (k == 0) return std::nullopt;

@@ -60,7 +60,7 @@ class Simplifier {
   }
 
  private:
-  // What has no elements takes no computing, and no kernel has to know of it.
+  // An array without elements needs no computation, and no kernel has to handle it.
   bool is_empty(const Op& op) const {
     return op.def != &constant_op && !op.results.empty() && !has_effect(op) &&
            std::all_of(op.results.begin(), op.results.end(),
@@ -78,7 +78,7 @@ class Simplifier {
     return out;
   }
 
-  // The results of a sort of which only the first elements are read.
+  // Returns the results of a sort of which only the first elements are read.
   std::vector<ValueId> first_elements(const Op& sort, int64_t count) {
     FirstOfSort first = first_of_sort(out_, sort, count);
     const std::vector<Type> types =
@@ -89,14 +89,14 @@ class Simplifier {
     return out;
   }
 
-  // An existing value that equals the op's result, or the result of a simpler op, or of the op
-  // itself. `original`: the op as it is in f_.
+  // Returns an existing value that equals the op's result, or the result of a simpler op, or of the
+  // op itself. `original`: the op as it is in f_.
   ValueId rewrite(Op op, const Op& original);
   std::optional<ValueId> sum_in_box(const Op& op, const Op& original);
   std::optional<ValueId> choice_in_box(const Op& op);
   std::optional<ValueId> choice_in_windows(const Op& op);
   std::optional<ValueId> product_without_sum(const Op& op, const Op& original);
-  // x, of which an element e of the box is combined to `combine(e, update)`.
+  // Returns x with each element e of the box replaced by `combine(e, update)`.
   ValueId with_box(ValueId x, const Box& box, const Op& like,
                    const std::function<Op(ValueId, ValueId)>& combine);
   bool shorten_view(Op& op, const Type& type);
@@ -107,7 +107,7 @@ class Simplifier {
     const Op* op = maker(v);
     return op && op->def == &def ? op : nullptr;
   }
-  // The scalar that stands everywhere in v, as bytes equal to those of `value` in v's dtype.
+  // Returns whether every element of v is the scalar `value`, compared as bytes in v's dtype.
   bool is_splat(ValueId v, double value) const {
     const Op* op = maker(v, constant_op);
     if (!op || !op->params.as<ConstantParams>().is_splat()) return false;
@@ -117,7 +117,7 @@ class Simplifier {
   bool same_array(ValueId v, const Type& type) const { return out_.types[v].same_array(type); }
 
   std::vector<ValueId> append(Op op, std::span<const Type> types);
-  // The only result of the op, whose type its definition says.
+  // Appends the op and returns its only result, whose type is inferred.
   ValueId append_inferred(Op op) {
     const std::vector<Type> types = infer_types(*op.def, out_.types_of(op.operands), op.params);
     return append(std::move(op), types)[0];
@@ -126,8 +126,8 @@ class Simplifier {
   const Function& f_;
   const Scope scope_;
   Function out_;
-  std::vector<ValueId> number_;  // of a value of f_ in out_
-  std::vector<int> maker_;       // op of out_, -1 for inputs
+  std::vector<ValueId> number_;  // for each value of f_ its number in out_
+  std::vector<int> maker_;       // for each value its op in out_, -1 for inputs
   std::unordered_multimap<size_t, int> seen_;
 };
 
@@ -152,7 +152,7 @@ std::vector<ValueId> Simplifier::append(Op op, std::span<const Type> types) {
   return {out_.ops.back().results.begin(), out_.ops.back().results.end()};
 }
 
-// x for x + 0, x * 1 and the like; -1 if there is none.
+// Returns x for x + 0, x * 1 and the like; -1 if there is none.
 ValueId Simplifier::neutral_operand(const Op& op, const Type& type) const {
   auto either = [&](double value) -> ValueId {
     if (is_splat(op.operands[1], value)) return op.operands[0];
@@ -168,7 +168,7 @@ ValueId Simplifier::neutral_operand(const Op& op, const Type& type) const {
   return -1;
 }
 
-// Views of views, and of constants; true if something changed.
+// Simplifies views of views, and of constants; returns true if something changed.
 bool Simplifier::shorten_view(Op& op, const Type& type) {
   if (op.def != &reshape_op && op.def != &transpose_op && op.def != &broadcast_in_dim_op)
     return false;
@@ -198,13 +198,13 @@ bool Simplifier::shorten_view(Op& op, const Type& type) {
   return true;
 }
 
-// Whether the op, whose result has its operand's type, gives the operand itself.
+// Returns whether the op, whose result has its operand's type, returns the operand itself.
 bool gives_operand(const Op& op, const Type& type) {
   if (op.def == &broadcast_in_dim_op)
     return op.params.as<BroadcastParams>().dims == iota_dims(type.rank());
   if (op.def == &transpose_op)
     return op.params.as<TransposeParams>().permutation == iota_dims(type.rank());
-  // A slice of as many elements as its operand has all of them.
+  // A slice with as many elements as its operand is the operand.
   return op.def == &reshape_op || op.def == &convert_op || op.def == &slice_op ||
          op.def == &stop_gradient_op || op.def == &checkpoint_name_op;
 }

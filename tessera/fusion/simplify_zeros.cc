@@ -26,7 +26,7 @@
 namespace tessera::fusion {
 namespace {
 
-// Constants with more elements are not looked at.
+// Constants with more elements are not examined.
 constexpr int64_t kMostElements = 4096;
 constexpr int kMostValues = 256;
 
@@ -51,7 +51,7 @@ bool has_no_negative_zero(const Literal& literal) {
   });
 }
 
-// Ops whose results' elements are elements of their operands.
+// Returns whether the elements of the op's results are elements of its operands.
 bool hands_on_elements(const OpDef* def) {
   static const std::array kDefs = {&broadcast_in_dim_op,
                                    &reshape_op,
@@ -68,9 +68,9 @@ bool hands_on_elements(const OpDef* def) {
 
 }  // namespace
 
-// One question and those that it leads to. What is open is taken for certain: a carry has no -0 if
-// it starts without one and a trip makes none out of carries without. Only "no" can be wrong about
-// nothing, so an answer "yes" holds if no part of its proof is refuted.
+// One question and those that follow from it. Open questions are assumed to be true: a carry has no
+// -0 if it starts without one and a trip makes none out of carries without. So the answer "yes" is
+// right if no part of its proof is refuted, and "no" is always safe.
 struct Scope::Search {
   std::set<std::tuple<const Function*, const Op*, ValueId>> open;  // of the op of the scope
   int values = 0;
@@ -114,8 +114,7 @@ struct Scope::Search {
     return hands_on_elements(op.def) && all(scope, op, 0, op.operands.size());
   }
 
-  // One of the terms is enough. The first, if it is refuted, must leave nothing that is taken for
-  // certain.
+  // One of the terms is enough. If the first is refuted, it must leave no assumptions behind.
   bool any_of_two(const Scope& scope, const Op& op) {
     const auto before = open;
     if (holds(scope, op.operands[0])) return true;
@@ -127,7 +126,7 @@ struct Scope::Search {
     const ControlFlow flow = control_flow_of(op);
     const auto result = static_cast<size_t>(std::find(op.results.begin(), op.results.end(), v) -
                                             op.results.begin());
-    // Without a trip, a carry is what it starts as.
+    // Without a trip, a carry is its start.
     if (flow.is_loop() && result < flow.num_carry &&
         !holds(scope, op.operands[flow.num_consts + result]))
       return false;
@@ -153,7 +152,7 @@ struct Scope::Search {
                                  : holds(inner(*scope.around_, function, *scope.op_, body), out);
   }
 
-  // Scopes of regions that this search entered from outside.
+  // The scopes of regions that this search entered.
   const Scope& inner(const Scope& around, const Function& region, const Op& op, size_t k) {
     for (const std::unique_ptr<Scope>& scope : entered)
       if (&scope->function_ == &region && scope->op_ == &op) return *scope;

@@ -1,5 +1,6 @@
-// Which values cannot hold -0. Where x holds none, x + 0 is x, bit for bit; an array that sums are
-// collected in (the cotangent of a loop) starts as zeros, and no addition to it makes a -0.
+// Finds values that cannot contain -0. If x contains none, x + 0 is x, bit for bit; an array in
+// which sums are collected (the cotangent of a loop) starts as zeros, and no addition to it makes a
+// -0.
 #pragma once
 
 #include <vector>
@@ -8,7 +9,7 @@
 
 namespace tessera::fusion {
 
-// A function, and where it stands if it is a region of a loop or of a branch.
+// A function, and its op if it is a region of a loop or of a branch.
 class Scope {
  public:
   explicit Scope(const Function& function) : function_(function) {}
@@ -17,7 +18,8 @@ class Scope {
       : function_(function), around_(&around), op_(&op), region_(region) {}
 
   // Returns whether it is certain that no element of the value is -0, nor a part of one if it is
-  // complex. Integers have no -0. It looks at a bounded number of values, and says no beyond.
+  // complex. Integers have no -0. It examines a bounded number of values, and returns false beyond
+  // that.
   bool has_no_negative_zero(ValueId value) const;
 
  private:
@@ -28,7 +30,7 @@ class Scope {
   const Scope* around_ = nullptr;
   const Op* op_ = nullptr;
   size_t region_ = 0;
-  // Of each value, the op that makes it; -1: an input. It is filled in by the first question.
+  // For each value, the op that makes it; -1: an input. The first question sets it.
   mutable std::vector<int> makers_;
 };
 

@@ -57,7 +57,7 @@ CheckpointIndex from_json(const std::filesystem::path& path, const Json& json) {
   json.at("step").get_to(out.step);
   for (const auto& [name, file] : json.at("files").items()) {
     if (name.find('/') != std::string::npos || name == ".." || name == "." || name.empty())
-      damaged(path, fmt::format("one that names '{}', a file that is not beside it", name));
+      damaged(path, fmt::format("one that names '{}', a file that is not in its folder", name));
     out.files[name] = {file.at("bytes").get<uint64_t>(), file.at("header_crc32c").get<uint32_t>()};
   }
   for (const Json& leaf : json.at("leaves")) {

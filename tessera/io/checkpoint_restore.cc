@@ -65,7 +65,7 @@ std::vector<const SavedLeaf*> match(const CheckpointIndex& index,
                   "expected {} of `like` to be an array, got none; give an abstract_array", leaf);
     if (array.is_tracer())
       trace_error(kCheckpointRestoreOp,
-                  "expected {} of `like` to lie somewhere, got the traced {}; restore outside "
+                  "expected {} of `like` to have a sharding, got the traced {}; restore outside "
                   "of jit",
                   leaf, describe(array.type()));
     const SavedLeaf& have = *std::exchange(found->second, nullptr);
@@ -125,7 +125,7 @@ class Restore {
         const IndexRange& range = slice.index[d];
         inside = 0 <= range.start && range.start <= range.stop && range.stop <= leaf.shape[d];
       }
-      if (!inside) damaged(leaf, slice.file, "a slice that lies outside of it");
+      if (!inside) damaged(leaf, slice.file, "a slice that is outside of it");
       slices.push_back(&slice.index);
     }
     if (leaf.shape.elements() > 0 && !tile(slices, leaf.shape, 0))

@@ -173,9 +173,9 @@ void SafetensorsFile::read_entries(const std::string& text) {
     if (end < begin || end - begin != static_cast<uint64_t>(bytes))
       wrong(fmt::format("of {}{} at bytes {} to {}", entry.dtype, entry.shape, begin, end));
     entry.offset = begin;
-    const auto [place, fresh] = entries_.emplace(name, std::move(entry));
+    const auto [inserted, fresh] = entries_.emplace(name, std::move(entry));
     TESSERA_CHECK(fresh);
-    ranges.push_back({begin, end, &place->first});
+    ranges.push_back({begin, end, &inserted->first});
   }
   std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) {
     return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);

@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kName = "nnx::MultiHeadAttention";
 
-Shape joined(const Shape& a, const Shape& b) {
+Shape concat_shapes(const Shape& a, const Shape& b) {
   Shape out = a;
   out.insert(out.end(), b.begin(), b.end());
   return out;
@@ -43,7 +43,7 @@ LinearGeneral::LinearGeneral(const Shape& in_features, const Shape& out_features
   // Drawn as the matrix that it is, (inputs, outputs), and shaped afterwards.
   const Shape matrix{in_features.elements(), out_features.elements()};
   kernel = reshape(o.kernel_init(rngs.params(), matrix, o.param_dtype),
-                   joined(in_features, out_features));
+                   concat_shapes(in_features, out_features));
   bias = use_bias
              ? reshape(o.bias_init(rngs.params(), Shape{matrix[1]}, o.param_dtype), out_features)
              : zeros(Shape{0}, o.param_dtype);
@@ -155,7 +155,7 @@ void MultiHeadAttention::init_cache(const Shape& input_shape, DType cache_dtype)
   if (input_shape.rank() < 2)
     shape_error(kName, "expected a shape (batch..., length, features), got {}", input_shape);
   Shape shape(input_shape.begin(), input_shape.end() - 1);
-  shape = joined(shape, Shape(key.kernel.shape().begin() + 1, key.kernel.shape().end()));
+  shape = concat_shapes(shape, Shape(key.kernel.shape().begin() + 1, key.kernel.shape().end()));
   cache =
       AttentionCache{zeros(shape, cache_dtype), zeros(shape, cache_dtype), zeros(Shape{}, int32)};
 }

@@ -108,7 +108,7 @@ void expect_same_numbers(const PlanOptions& o, const SamplingDescription& d) {
       (o.steps != 0 && o.steps != d.iterations))
     value_error(kPlanOp,
                 "expected the sampler alone, which says num_examples ({}), steps ({}), sampling "
-                "probability, its changes and truncation, got others beside it; leave them out",
+                "probability, its changes and truncation, got others with it; leave them out",
                 d.num_examples, d.iterations);
 }
 

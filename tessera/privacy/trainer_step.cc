@@ -292,7 +292,7 @@ int64_t write_parameters(const FilePath& path, const optim::LeafList& parameters
   return static_cast<int64_t>(named.size());
 }
 
-Array cleared(const Array& rows, const Array& padding) {
+Array clear_rows(const Array& rows, const Array& padding) {
   Shape shape(static_cast<size_t>(rows.ndim()), 1);
   shape[0] = padding.shape(0);
   return where(reshape(padding, shape), zeros_like(rows), rows);

@@ -18,7 +18,7 @@
 
 namespace tessera::runtime {
 
-// What the timeline calls a step; transfers have names of their own.
+// Returns the name of a step in the timeline; transfers have names of their own.
 std::string name_of(const Step& step, const Schedule& s) {
   const auto shape = [&](int slot) {
     return fmt::format("{}", s.slots[static_cast<size_t>(slot)].shape);
@@ -42,7 +42,7 @@ std::string name_of(const Step& step, const Schedule& s) {
       step);
 }
 
-// A step that tells the timeline of itself.
+// A step that reports its time to the timeline.
 class TimedCode final : public StepCode {
  public:
   TimedCode(std::unique_ptr<StepCode> code, std::string name)
@@ -60,8 +60,8 @@ class TimedCode final : public StepCode {
   std::string name_;
 };
 
-// Builds an executable over a memory plan, and those nested in it except for branches that are rare;
-// all kernels are compiled in one call, in parallel.
+// Builds an executable with a memory plan, and the nested ones except unlikely branches. One call
+// compiles all kernels in parallel.
 class ExecutableBuilder {
  public:
   ExecutableBuilder(const Schedule& schedule, const MemoryPlan& memory, const KernelSource& compile)
@@ -101,7 +101,7 @@ class ExecutableBuilder {
   }
 
  private:
-  // The kernels, and the loops that are compiled as a whole.
+  // Collects the kernels, and the loops that are compiled as a whole.
   static void collect(const Schedule& s, const MemoryPlan& memory,
                       std::vector<const KernelStep*>& out, std::vector<codegen::Routine>& loops) {
     for (size_t i = 0; i < s.steps.size(); ++i) {
@@ -116,8 +116,8 @@ class ExecutableBuilder {
         collect(*l->body, *nested[0], out, loops);
       }
       if (const auto* b = std::get_if<BranchStep>(&s.steps[i]))
-        for (size_t way = 0; way < b->branches.size(); ++way)
-          if (nested[way]) collect(*b->branches[way], *nested[way], out, loops);
+        for (size_t branch = 0; branch < b->branches.size(); ++branch)
+          if (nested[branch]) collect(*b->branches[branch], *nested[branch], out, loops);
     }
   }
 
@@ -163,8 +163,8 @@ class ExecutableBuilder {
     return nullptr;
   }
 
-  // In order, but that transfers begin where their operand is there, and end where their result is
-  // read.
+  // Adds the steps in order, except that a transfer begins when its operand is ready, and ends
+  // before its result is read.
   static void add_codes(Executable& e, std::vector<std::unique_ptr<StepCode>> codes) {
     using Part = Executable::Code::Part;
     std::vector<std::shared_ptr<StepCode>> shared(codes.size());
@@ -196,12 +196,12 @@ class ExecutableBuilder {
     e.num_slots_ = s.slots.size();
     e.static_tables_.reserve(s.slots.size());
     for (size_t i = 0; i < s.slots.size(); ++i) {
-      const Placement& place = e.plan().slots[i];
-      if (place.storage < 0) continue;
-      const int64_t bytes = e.plan().storages[static_cast<size_t>(place.storage)].bytes;
-      Executable::StaticRef ref{static_cast<int>(i), place.storage, 0, bytes, nullptr};
-      if (!place.map.empty()) {
-        const std::vector<int32_t>& map = place.map;
+      const SlotLocation& location = e.plan().slots[i];
+      if (location.storage < 0) continue;
+      const int64_t bytes = e.plan().storages[static_cast<size_t>(location.storage)].bytes;
+      Executable::StaticRef ref{static_cast<int>(i), location.storage, 0, bytes, nullptr};
+      if (!location.map.empty()) {
+        const std::vector<int32_t>& map = location.map;
         const int64_t step = map.size() > 1 ? map[1] - map[0] : 0;
         bool affine = true;
         for (size_t k = 0; k < map.size(); ++k)
@@ -224,7 +224,7 @@ class ExecutableBuilder {
     add_moved_slots(e);
   }
 
-  // The slots that a nested executable moves from one execution to the next.
+  // Finds the slots that a nested executable moves from one execution to the next.
   static void add_moved_slots(Executable& e) {
     const StoragePlan& plan = e.plan();
     std::vector<std::vector<int>> slots(plan.storages.size());
@@ -251,7 +251,7 @@ std::atomic<int64_t> executables_made{0};
 
 Executable::Executable(MemoryPlan memory) : memory_(std::move(memory)) { ++executables_made; }
 
-int64_t Executable::made() { return executables_made; }
+int64_t Executable::num_made() { return executables_made; }
 
 std::unique_ptr<Executable> Executable::make(const Schedule& schedule,
                                              const KernelSource& compile) {
@@ -274,7 +274,7 @@ void Executable::bind(Frame& frame, std::span<const SlotRef> inputs,
   frame.arena = arena;
   frame.refs.resize(num_slots_);
   boost::container::small_vector<std::byte*, 24> bases(memory_.storage.storages.size());
-  // Inputs whose instances do not lie one after the other.
+  // Inputs whose instances are not one after the other.
   boost::container::small_vector<size_t, 4> scattered;
   for (size_t i = 0; i < bases.size(); ++i) {
     const Storage& s = memory_.storage.storages[i];
@@ -318,7 +318,7 @@ void Executable::bind(Frame& frame, std::span<const SlotRef> inputs,
   }
 }
 
-// The slots of an input whose instances lie anywhere: through a table of this run.
+// Binds the slots of an input whose instances are anywhere, by a table of this run.
 void Executable::bind_storage(Frame& frame, size_t storage, const SlotRef& input) const {
   for (const StaticRef& ref : static_refs_) {
     if (static_cast<size_t>(ref.storage) != storage) continue;
@@ -355,7 +355,7 @@ void Executable::execute(const Frame& frame) const {
 void Executable::bind_nested(Frame& frame, std::span<const SlotRef> inputs,
                              std::span<const SlotRef> outputs, std::byte* arena) const {
   boost::container::small_vector<std::byte*, 8> own(memory_.nested_offsets.size(), nullptr);
-  // Outputs in place, but not one after the other.
+  // Outputs that are computed in place, but are not one after the other.
   boost::container::small_vector<int, 4> scattered;
   frame.outputs.assign(outputs.begin(), outputs.end());
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -403,7 +403,7 @@ void Executable::move_output(Frame& frame, size_t output, int64_t bytes) const {
 void Executable::execute_nested(const Frame& frame) const {
   execute(frame);
   if (frame.copied.empty()) return;
-  // Up to a cache's worth right here: handing copies to other threads would cost more.
+  // Copies of this size or less are done here: handing them to other threads would cost more.
   constexpr int64_t kCopyHere = int64_t{64} << 10;
   std::vector<RegionCopy> large;
   for (int i : frame.copied) {

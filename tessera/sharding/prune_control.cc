@@ -9,13 +9,13 @@
 namespace tessera::sharding {
 namespace {
 
-// What is left of an op, and those of its results that are only another name of an operand.
+// The rest of an op, and those of its results that are only another name of an operand.
 struct Pruned {
   Op op;
   std::vector<std::pair<ValueId, ValueId>> aliases;  // (result, operand)
 };
 
-// `f` with only these of its outputs, pruned; its inputs are all there.
+// Returns `f` with only these of its outputs, pruned; it keeps all inputs.
 Function with_outputs(const Function& f, const std::vector<size_t>& outputs) {
   Function out = f;
   out.outputs.clear();
@@ -57,8 +57,8 @@ Regions prune_regions(const ControlFlow& flow, const std::vector<size_t>& result
   return out;
 }
 
-// A carry stays where its result is live or a trip reads it; what a trip reads for the carries that
-// stay is found by growing.
+// A carry stays if its result is live or a trip reads it; what a trip reads for the carries that
+// stay is found iteratively.
 Pruned prune(const Op& op, const std::vector<char>& live) {
   ControlFlow flow = control_flow_of(op);
   const size_t consts = flow.num_consts, carries = flow.num_carry;

@@ -21,7 +21,7 @@
 namespace tessera::spmd {
 namespace {
 
-// What is neither a collective nor has effects, but for calls of the host that can be told not to happen.
+// Returns whether the function has collectives or effects, except host calls that can be disabled.
 bool needs_all_devices(const Function& f);
 
 bool needs_all_devices(const Op& op) {
@@ -55,7 +55,7 @@ class Adder {
                     .source = of_.source,
                     .reason = reason})[0];
   }
-  // `guard`: whether its calls of the host happen.
+  // `guard`: whether its host calls happen.
   ValueIds inlined(const Function& f, const ValueIds& inputs,
                    std::optional<ValueId> guard = std::nullopt) {
     return ir::append_ops(f, inputs, [&](const Op& op, const ValueIds& operands) {
@@ -82,11 +82,11 @@ class Adder {
   const Op& of_;
 };
 
-// The mesh axes that values vary over: those of what they are computed from, whatever the types say (a
-// program that was read has types of its own).
+// The mesh axes that values vary over: those of the values they are computed from, whatever the
+// types say (the types of a program that was read are its own).
 class Variance {
  public:
-  // Of every value of f, given the inputs'.
+  // Returns those of every value of f, given the inputs'.
   static std::vector<AxisNames> of(const Function& f, const std::vector<AxisNames>& inputs) {
     std::vector<AxisNames> out(f.types.size());
     for (size_t i = 0; i < f.inputs.size(); ++i) out[f.inputs[i]] = inputs[i];
@@ -99,7 +99,8 @@ class Variance {
   static std::vector<AxisNames> outputs(const Function& f, const std::vector<AxisNames>& inputs) {
     return chosen(of(f, inputs), f.outputs);
   }
-  // Of what enters the regions of a loop, its carries as wide as trips make them, and their number.
+  // Returns those of the values that enter the regions of a loop; carries also vary over the axes
+  // that trips add.
   static std::vector<AxisNames> entering(const ControlFlow& flow, std::vector<AxisNames> operands) {
     if (!flow.is_loop()) return {operands.begin() + 1, operands.end()};
     for (bool grown = true; grown;) {
@@ -191,7 +192,7 @@ class Converger {
       for (ValueId& v : op.operands) rename(v);
       if (is_control_flow(op)) {
         ControlFlow flow = control_flow_of(op);
-        // Of the regions as they came: what is added in them all devices come along to.
+        // The regions as they were: all devices execute what is added in them.
         const bool may_diverge =
             std::none_of(flow.regions.begin(), flow.regions.end(), [&](const FunctionRef& region) {
               return needs_all_devices(*region) || (flow.is_loop() && calls_host(*region));
@@ -233,7 +234,7 @@ class Converger {
                         fmt::format("the condition varies over '{}': the loop runs until it has "
                                     "ended on every device",
                                     fmt::join(axes, "', '"))});
-    // Typed as varying, whatever was known where the condition was read.
+    // The decision is typed as varying, whatever was known when the condition was read.
     ValueId decision = condition.outputs[0];
     any.types[decision].varying = decides;
     any.outputs[0] = Adder(any, op).add(
@@ -257,7 +258,8 @@ class Converger {
       f.types[op.results[r]].varying = ir::axis_union(f.type(op.results[r]).varying, decides);
   }
 
-  // What each device takes of the ways' results. An index out of range means the last way.
+  // Returns what each device selects of the branches' results. An index out of range selects the
+  // last branch.
   static ValueIds chosen(Function& f, const Op& op, const ControlFlow& flow) {
     Adder adder(f, op);
     ValueId index = op.operands[0];
@@ -265,19 +267,19 @@ class Converger {
       index = adder.add(ops::convert_op, ops::ConvertParams{int32}, {index});
     const ValueIds entering(op.operands.begin() + 1, op.operands.end());
     const auto others = static_cast<uint32_t>(flow.regions.size() - 1);
-    std::optional<ValueId> last;  // a negative index is large without its sign
+    std::optional<ValueId> last;  // without its sign, a negative index is large
     if (calls_host(*flow.regions.back()))
       last = adder.add(
           ops::compare_op,
           ops::CompareParams{.direction = Comparison::kGe, .type = CompareType::kUnsigned},
           {adder.add(ops::convert_op, ops::ConvertParams{uint32}, {index}), adder.scalar(others)});
     ValueIds out = adder.inlined(*flow.regions.back(), entering, last);
-    for (size_t way = flow.regions.size() - 1; way-- > 0;) {
+    for (size_t branch = flow.regions.size() - 1; branch-- > 0;) {
       const ValueId here =
           adder.add(ops::compare_op,
                     ops::CompareParams{.direction = Comparison::kEq, .type = CompareType::kSigned},
-                    {index, adder.scalar(static_cast<int32_t>(way))});
-      const ValueIds results = adder.inlined(*flow.regions[way], entering, here);
+                    {index, adder.scalar(static_cast<int32_t>(branch))});
+      const ValueIds results = adder.inlined(*flow.regions[branch], entering, here);
       for (size_t r = 0; r < out.size(); ++r)
         if (results[r] != out[r])
           out[r] = adder.add(ops::select_op, ir::NoParams{}, {here, results[r], out[r]});

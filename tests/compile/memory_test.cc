@@ -110,8 +110,8 @@ TEST_F(Memory, ConcatenationsAndPads) {
 
 // What this process has made for programs to run.
 struct Made {
-  int64_t executables = runtime::Executable::made();
-  int64_t libraries = runtime::ConvLibrary::made();
+  int64_t executables = runtime::Executable::num_made();
+  int64_t libraries = runtime::ConvLibrary::num_made();
   int64_t kernels = [] {
     const auto s = codegen::KernelCompiler::process().statistics();
     return s.compiled + s.from_disk + s.from_memory;

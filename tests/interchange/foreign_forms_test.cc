@@ -386,18 +386,18 @@ TEST(CapturedScalars, OthersAreRefused) {
         %2 = stablehlo.reshape %1 : (tensor<1xf32>) -> tensor<f32>
         stablehlo.return %2 : tensor<f32>
       }) : (tensor<4xf32>) -> tensor<4xf32>)";
-  expect_error(
-      around_argument(sliced, "tensor<4xf32>", "tensor<4xf32>"),
-      "expected a value of this region, got %s of outside; pass it to the op as an operand");
+  expect_error(around_argument(sliced, "tensor<4xf32>", "tensor<4xf32>"),
+               "expected a value of this region, got %s of the outer scope; pass it to the op as "
+               "an operand");
   const std::string window = R"(%0 = "stablehlo.reduce_window"(%x, %z) <{window_dimensions =
           array<i64: 1>}> ({
       ^bb0(%a: tensor<f32>, %b: tensor<f32>):
         %1 = stablehlo.add %b, %s : tensor<f32>
         stablehlo.return %1 : tensor<f32>
       }) : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>)";
-  expect_error(
-      around_argument(window, "tensor<4xf32>"),
-      "expected a value of this region, got %s of outside; pass it to the op as an operand");
+  expect_error(around_argument(window, "tensor<4xf32>"),
+               "expected a value of this region, got %s of the outer scope; pass it to the op as "
+               "an operand");
 }
 
 TEST(GenericForm, OfModulesFunctionsAndManualComputations) {

@@ -60,14 +60,16 @@ void expect_ways_agree(uint64_t seed) {
   std::sort(sorted.begin(), sorted.end());
   const double clip = .9 * sorted[sorted.size() / 2];
   const Expected expected = materialised(loss, data, clip);
-  for (std::optional<NormWay> way :
-       {std::optional<NormWay>(), std::optional(NormWay::kFactors), std::optional(NormWay::kTiles),
-        std::optional(NormWay::kKeep)}) {
-    ClipOptions options{
-        .l2_clip_norm = clip, .batch_argnums = {1, 2}, .keep_batch_dim = false, .norm_way = way};
-    if (seed % 3 == 0 && way) options.microbatch_size = batch % 2 == 0 ? 2 : 1;
+  for (std::optional<NormMethod> method :
+       {std::optional<NormMethod>(), std::optional(NormMethod::kFactors),
+        std::optional(NormMethod::kTiles), std::optional(NormMethod::kKeep)}) {
+    ClipOptions options{.l2_clip_norm = clip,
+                        .batch_argnums = {1, 2},
+                        .keep_batch_dim = false,
+                        .norm_method = method};
+    if (seed % 3 == 0 && method) options.microbatch_size = batch % 2 == 0 ? 2 : 1;
     const auto out = clipped_value_and_grad(loss, options)(data.params, data.x, data.tokens);
-    const std::string label = way ? "way " + std::to_string(int(*way)) : "way chosen";
+    const std::string label = method ? "way " + std::to_string(int(*method)) : "way chosen";
     EXPECT_LT(helpers::difference(out.grads, expected.sum), 1e-9) << label;
     const std::vector<double> got = to_vector<double>(out.grad_norms);
     for (size_t b = 0; b < norms.size(); ++b)

@@ -123,8 +123,8 @@ TEST(RunIdentityTest, AnotherLossIsRefusedUntilTold) {
       "with");
   EXPECT_EQ(parameters(state.params), before);
   auto bound = other.rebound(state, GivesUp::kSameLoss);
-  const std::string noise = internal::digest_of_words(bound.books.noise.key.data);
-  EXPECT_NE(noise, internal::digest_of_words(state.books.noise.key.data));
+  const std::string noise = internal::digest_of_words(bound.bookkeeping.noise.key.data);
+  EXPECT_NE(noise, internal::digest_of_words(state.bookkeeping.noise.key.data));
   EXPECT_EQ(other.step(bound, xs(), ys()).step, 2);
   EXPECT_EQ(other.step(bound, xs(), ys()).step, 3);
   // Its data are the same still.
@@ -310,8 +310,9 @@ TEST(RunIdentityTest, DigestsAndWords) {
   EXPECT_TRUE(internal::is_digest(digest));
   EXPECT_FALSE(internal::is_digest(internal::digest_of_words(internal::no_digest_words())));
   const random::Key key = random::key(3);
-  EXPECT_EQ(to_vector<uint32_t>(internal::folded(key, digest).data),
-            to_vector<uint32_t>(internal::folded(key, internal::digest_words(digest)).data));
+  EXPECT_EQ(
+      to_vector<uint32_t>(internal::fold_in_digest(key, digest).data),
+      to_vector<uint32_t>(internal::fold_in_digest(key, internal::digest_words(digest)).data));
 }
 
 // Noise of the system is of no key, and no two runs share any.

@@ -55,7 +55,7 @@ std::vector<int> more(const Schedule& s) {
 }
 Schedule joined(Schedule s, int number) {
   for (Step& step : s.steps)
-    if (auto* c = std::get_if<CollectiveStep>(&step)) c->joined = number;
+    if (auto* c = std::get_if<CollectiveStep>(&step)) c->collective = number;
   return s;
 }
 
@@ -119,7 +119,7 @@ TEST(Overlap, WhatATransferReadsIsNotWrittenMeanwhile) {
 }
 
 TEST(Overlap, NoMoreIsOnItsWayThanMayBe) {
-  const int64_t n = kOnTheirWay / 4;  // one at a time
+  const int64_t n = kMaxBytesInFlight / 4;  // one at a time
   const Schedule s = overlap_transfers(in_two_processes(updates(n, 3)));
   EXPECT_THAT(written(s), ElementsAre(1, 2, 5, 6, 3, 9, 10, 7, 11));
 }

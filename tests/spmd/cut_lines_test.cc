@@ -1,14 +1,13 @@
 // Fourier transforms along dimensions that are cut: what is communicated, and that the shards hold
 // what one device computes.
-#include "tessera/sharding/cut_lines.h"
-
 #include <gmock/gmock.h>
 
 #include "tessera/ops/fourier/fft.h"
 #include "tessera/ops/structural/sort.h"
+#include "tessera/sharding/split_lines.h"
 #include "tests/spmd/programs.h"
 
-namespace tessera::cut_lines_test {
+namespace tessera::split_lines_test {
 namespace {
 
 using lax::FftType;
@@ -28,26 +27,26 @@ Input complexes(const Shape& shape, PartitionSpec spec) { return {shape, spec, c
 constexpr const char* kTwo = "all_to_all x; all_to_all x";
 constexpr const char* kThree = "all_to_all x; all_to_all x; all_to_all x";
 
-TEST(CutLines, BatchesMoveNothing) {
+TEST(SplitLines, BatchesMoveNothing) {
   EXPECT_EQ(moves(complexes({16, 12}, P("x")), FftType::kFft, {12}), "");
   EXPECT_EQ(moves(complexes({8, 4, 6}, P("x")), FftType::kIfft, {4, 6}), "");
   EXPECT_EQ(moves({{11, 9}, P("x")}, FftType::kRfft, {9}), "");
   EXPECT_EQ(moves(complexes({11, 5}, P("x")), FftType::kIrfft, {9}), "");
 }
 
-TEST(CutLines, AnotherDimensionTakesTheCut) {
+TEST(SplitLines, AnotherDimensionTakesTheCut) {
   EXPECT_EQ(moves(complexes({16, 64}, P(None, "x")), FftType::kFft, {64}), kTwo);
   EXPECT_EQ(moves(complexes({16, 24}, P("x")), FftType::kFft, {16, 24}), kTwo);
   EXPECT_EQ(moves(complexes({8, 16, 3}, P(None, "x")), FftType::kIfft, {8, 16, 3}), kTwo);
   EXPECT_EQ(moves(complexes({8, 10}, P(None, "x")), FftType::kFft, {10}), kTwo);
 }
 
-TEST(CutLines, OfUnevenRows) {
+TEST(SplitLines, OfUnevenRows) {
   EXPECT_EQ(moves(complexes({50, 64}, P(None, "x")), FftType::kFft, {64}), kTwo);
   EXPECT_EQ(moves(complexes({3, 60}, P(None, "x")), FftType::kFft, {60}), kTwo);
 }
 
-TEST(CutLines, HalvesThatDoNotDivide) {
+TEST(SplitLines, HalvesThatDoNotDivide) {
   EXPECT_EQ(moves({{8, 64}, P(None, "x")}, FftType::kRfft, {64}), kTwo);
   EXPECT_EQ(moves({{16, 30}, P(None, "x")}, FftType::kRfft, {30}), kTwo);
   EXPECT_EQ(moves(complexes({8, 33}, P(None, "x")), FftType::kIrfft, {64}), kTwo);
@@ -56,7 +55,7 @@ TEST(CutLines, HalvesThatDoNotDivide) {
   EXPECT_EQ(moves(complexes({16, 9}, P("x")), FftType::kIrfft, {16, 17}), kTwo);
 }
 
-TEST(CutLines, OverTwoAxes) {
+TEST(SplitLines, OverTwoAxes) {
   const Mesh mesh = Mesh::abstract({2, 4}, {"x", "y"});
   EXPECT_EQ(moves(complexes({16, 16}, P("x", "y")), FftType::kFft, {16, 16}, mesh),
             "all_to_all y; all_to_all y; all_to_all x; all_to_all x");
@@ -64,21 +63,21 @@ TEST(CutLines, OverTwoAxes) {
             "all_to_all x y; all_to_all x y");
 }
 
-TEST(CutLines, ALineAlone) {
+TEST(SplitLines, ALineAlone) {
   EXPECT_EQ(moves(complexes({64}, P("x")), FftType::kFft, {64}), kThree);
   EXPECT_EQ(moves(complexes({192}, P("x")), FftType::kIfft, {192}), kThree);
   EXPECT_EQ(moves(complexes({3, 128}, P(None, "x")), FftType::kFft, {128}), kThree);
   EXPECT_EQ(moves(complexes({128, 3}, P("x")), FftType::kFft, {128, 3}), kThree);
 }
 
-TEST(CutLines, ARealLineAlone) {
+TEST(SplitLines, ARealLineAlone) {
   EXPECT_THAT(moves({{1024}, P("x")}, FftType::kRfft, {1024}),
               AllOf(HasSubstr(kThree), Not(HasSubstr("all_gather"))));
   EXPECT_THAT(moves(complexes({513}, P("x")), FftType::kIrfft, {1024}),
               AllOf(HasSubstr(kThree), Not(HasSubstr("all_gather"))));
 }
 
-TEST(CutLines, ALineThatCannotBeSplitIsGathered) {
+TEST(SplitLines, ALineThatCannotBeSplitIsGathered) {
   const Input x = complexes({40}, P("x"));
   const auto f = [](std::span<const Array> v) {
     return std::vector{lax::fft(v[0], FftType::kFft, {40})};
@@ -90,11 +89,11 @@ TEST(CutLines, ALineThatCannotBeSplitIsGathered) {
                                          "other can be cut by 'x' instead, gathers complex64[40]"));
 }
 
-TEST(CutLines, OtherOpsMoveTheirCutsToo) {
+TEST(SplitLines, OtherOpsMoveTheirCutsToo) {
   const auto f = [](std::span<const Array> v) { return lax::sort(v, 1); };
   const Partitioned p = partition_and_check(eight(), {{{16, 64}, P(None, "x")}}, f, {P(None, "x")});
   EXPECT_EQ(communication(p), kTwo);
 }
 
 }  // namespace
-}  // namespace tessera::cut_lines_test
+}  // namespace tessera::split_lines_test

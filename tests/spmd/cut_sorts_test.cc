@@ -1,16 +1,15 @@
 // The first of what is sorted along a cut dimension: what is communicated, and that the shards hold what
 // one device computes.
-#include "tessera/sharding/cut_sorts.h"
-
 #include <gmock/gmock.h>
 
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/structural/slice.h"
 #include "tessera/ops/structural/sort.h"
+#include "tessera/sharding/split_sorts.h"
 #include "tests/spmd/programs.h"
 
-namespace tessera::cut_sorts_test {
+namespace tessera::split_sorts_test {
 namespace {
 
 using namespace array_math;
@@ -25,7 +24,7 @@ std::string moves(const Input& x, const FlatFn& f, const Mesh& mesh = eight()) {
   return communication(partition_and_check(mesh, {x}, f));
 }
 
-TEST(CutSorts, EachShardSendsItsFirst) {
+TEST(SplitSorts, EachShardSendsItsFirst) {
   const Partitioned p =
       partition_and_check(eight(), {{{16, 512}, P(None, "x")}},
                           [](const Arrays& x) { return top(x[0], 4); }, {P(), P()});
@@ -35,7 +34,7 @@ TEST(CutSorts, EachShardSendsItsFirst) {
             "all_gather x; all_gather x");
 }
 
-TEST(CutSorts, OfADimensionCountedFromTheEnd) {
+TEST(SplitSorts, OfADimensionCountedFromTheEnd) {
   const auto smallest = [](const Arrays& x) {
     const Array sorted = bind_op1(sort_op, SortParams{.dimension = -1}, {x[0]});
     return Arrays{lax::slice(sorted, {0, 0}, {4, 2})};
@@ -50,7 +49,7 @@ TEST(CutSorts, OfADimensionCountedFromTheEnd) {
 }
 
 // Of equal elements the first, wherever they are.
-TEST(CutSorts, EqualElementsKeepTheirOrder) {
+TEST(SplitSorts, EqualElementsKeepTheirOrder) {
   for (const int64_t distinct : {1, 3})
     EXPECT_EQ(moves({{2, 256}, P(None, "x"), int32},
                     [&](const Arrays& x) {
@@ -61,7 +60,7 @@ TEST(CutSorts, EqualElementsKeepTheirOrder) {
         << "values and indices, both integers";
 }
 
-TEST(CutSorts, AlongOneOfTwoCutDimensions) {
+TEST(SplitSorts, AlongOneOfTwoCutDimensions) {
   const Mesh mesh = Mesh::abstract({2, 4}, {"x", "y"});
   EXPECT_EQ(moves(
                 {{4, 128}, P("x", "y")}, [](const Arrays& x) { return top(x[0], 2); }, mesh),
@@ -79,7 +78,7 @@ TEST(CutSorts, AlongOneOfTwoCutDimensions) {
 }
 
 // What is read whole, or to a large part, or does not divide, is sorted as a whole.
-TEST(CutSorts, OthersMoveTheirCut) {
+TEST(SplitSorts, OthersMoveTheirCut) {
   const auto is_moved = [](const Input& x, const FlatFn& f) {
     EXPECT_THAT(moves(x, f), testing::StartsWith("all_to_all x")) << x.shape;
   };
@@ -95,4 +94,4 @@ TEST(CutSorts, OthersMoveTheirCut) {
 }
 
 }  // namespace
-}  // namespace tessera::cut_sorts_test
+}  // namespace tessera::split_sorts_test

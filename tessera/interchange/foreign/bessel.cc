@@ -40,7 +40,7 @@ constexpr std::array kLarge = {
     -3.20952592199342376e-17, -4.65030536848935863e-17, 4.41434832307170765e-18,
     7.51729631084210521e-18,  -9.31417886732688422e-19, -1.24219327519489097e-18};
 
-// Clenshaw's sum.
+// Returns the sum of the series by Clenshaw's algorithm.
 Array series(std::span<const double> coefficients, const Array& t) {
   Array b = lax::full_like(t, 0), next = b;
   for (size_t k = coefficients.size(); k-- > 1;) {
@@ -56,7 +56,7 @@ Array scaled_bessel(const Array& x) {
     return lax::convert_element_type(scaled_bessel(lax::convert_element_type(x, float32)),
                                      x.dtype());
   const Array size = lax::abs(x), is_small = size <= 8;
-  // Each series where it is good, and anywhere else a number that it can be given.
+  // Each series gets x where it converges, and some harmless number elsewhere.
   const Array some = lax::full_like(x, 8);
   const Array small = lax::select(is_small, size, some), large = lax::select(is_small, some, size);
   const Array near = small * series(kSmall, small * 0.25 - 1);

@@ -1,5 +1,6 @@
-// Ops of StableHLO, CHLO and custom calls that Tessera says with ops of its own: each function adds
-// these for the op that the reader holds, and returns the results. The table (op_table.h) names them.
+// Ops of StableHLO, CHLO and custom calls that Tessera expresses by its own ops. Each function adds
+// these ops for the op that the reader holds, and returns the results. The table (op_table.h) names
+// them.
 #pragma once
 
 #include <string>
@@ -11,7 +12,7 @@ namespace tessera::interchange::foreign {
 
 using Values = std::vector<ValueId>;
 
-// UserError unless the op has that many operands.
+// Throws UserError unless the op has that many operands.
 void expect_count(const OpReader& reader, size_t count);
 
 // --- arithmetic.cc, bessel.cc ---
@@ -61,7 +62,7 @@ Values shape_assertion(OpReader& reader);
 // --- sharding_call.cc, lapack_calls.cc: custom calls ---
 Values sharding_call(OpReader& reader);
 Values approx_top_k(OpReader& reader);
-// Of any target in lapack_targets().
+// For any target in lapack_targets().
 Values lapack_call(OpReader& reader);
 const std::vector<std::string>& lapack_targets();
 

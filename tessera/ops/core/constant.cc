@@ -45,10 +45,10 @@ std::vector<Array> localize_constant(std::span<const Array>, const ConstantParam
   Shape padded = p.shape;
   std::vector<Array> starts;
   for (int d = 0; d < static_cast<int>(local.size()); ++d) {
-    const bool cut = local[d] != p.shape[d];
-    if (cut && p.shape[d] % local[d] != 0) padded[d] += local[d];
-    starts.push_back(cut ? context.result_offset(0, d)
-                         : lax::constant(Literal::scalar(int32_t{0})));
+    const bool is_sharded = local[d] != p.shape[d];
+    if (is_sharded && p.shape[d] % local[d] != 0) padded[d] += local[d];
+    starts.push_back(is_sharded ? context.result_offset(0, d)
+                                : lax::constant(Literal::scalar(int32_t{0})));
   }
   Literal value(p.value.dtype(), padded);
   const int64_t item = itemsize(value.dtype());

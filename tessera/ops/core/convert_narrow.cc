@@ -36,7 +36,7 @@ Int shr(Int x, int by) { return by ? x.apply(ScalarOp::kShrLogical, x.number(by)
 Int min(Int x, uint64_t c) { return x.apply(ScalarOp::kMin, x.number(c)); }
 Expr is_less(Int x, uint64_t c) { return x.compare(ScalarOp::kLt, x.number(c)); }
 Expr is_more(Int x, uint64_t c) { return x.compare(ScalarOp::kGt, x.number(c)); }
-Expr is(Int x, uint64_t c) { return x.compare(ScalarOp::kEq, x.number(c)); }
+Expr equals(Int x, uint64_t c) { return x.compare(ScalarOp::kEq, x.number(c)); }
 Int select(Expr p, Int x, Int y) {
   return {x.b, x.b->apply(ScalarOp::kSelect, x.b->dtype_of(x.e), {p, x.e, y.e})};
 }
@@ -60,8 +60,8 @@ constexpr uint32_t kNan32 = 0x7fc00000;
 Expr widened_float(const NarrowFloat& f, Int code) {
   const WideFloat& w = kFloat32;
   if (f.special == Special::kExponent) {
-    const Int bits = select(is(code, 0), 0x00400000, shl(code, w.fraction_bits));  // 2^-127
-    return select(is(code, 0xff), kNan32, bits).bits_as(float32);
+    const Int bits = select(equals(code, 0), 0x00400000, shl(code, w.fraction_bits));  // 2^-127
+    return select(equals(code, 0xff), kNan32, bits).bits_as(float32);
   }
   const Int magnitude = code & ones(f.magnitude_bits());
   const Int sign = shl(shr(code, f.magnitude_bits()), 31);
@@ -75,11 +75,11 @@ Expr widened_float(const NarrowFloat& f, Int code) {
   Int bits = select(is_less(magnitude, uint64_t{1} << f.fraction_bits),
                     Int{&b, b.apply(ScalarOp::kBitcast, uint32, {small})}, normal);
   if (f.special == Special::kInfinity)
-    bits = select(is(magnitude, f.largest() + 1), w.infinity(),
+    bits = select(equals(magnitude, f.largest() + 1), w.infinity(),
                   select(is_more(magnitude, f.largest() + 1), kNan32, bits));
   if (f.special == Special::kOneNan) bits = select(is_more(magnitude, f.largest()), kNan32, bits);
   bits = bits | sign;
-  if (f.special == Special::kNoZero) bits = select(is(code, ones(8) & ~ones(7)), kNan32, bits);
+  if (f.special == Special::kNoZero) bits = select(equals(code, ones(8) & ~ones(7)), kNan32, bits);
   return bits.bits_as(float32);
 }
 
@@ -91,7 +91,7 @@ Int exponent_of(const WideFloat& w, Int bits) {
   const Int small = select(is_more(bits, least), 1, bits.number(0));
   const Int power = min(select(is_less(bits, w.power_of_two(-126)), small, up), 0xff);
   // Zero, and negative numbers: their sign makes them the largest.
-  return select(is(bits, 0), 0xff, select(is_more(bits, w.infinity() - 1), 0xff, power));
+  return select(equals(bits, 0), 0xff, select(is_more(bits, w.infinity() - 1), 0xff, power));
 }
 
 Int narrowed_float(const NarrowFloat& f, Expr number, ExprBuilder& b) {
@@ -124,7 +124,7 @@ Int narrowed_float(const NarrowFloat& f, Expr number, ExprBuilder& b) {
     case Special::kOneNan:
       return min(code, above) | signed_zero;
     case Special::kNoZero: {
-      const Int with_sign = select(is(code, 0), 0, code | signed_zero);
+      const Int with_sign = select(equals(code, 0), 0, code | signed_zero);
       return select(is_more(code, f.largest()), minus_zero, with_sign);
     }
     default:

@@ -15,6 +15,6 @@ struct ExpectParams {
 extern const OpDef& expect_op;
 
 // The way of a branch, an op of `f`, that is expected; none of other ops.
-std::optional<size_t> usual_way(const Function& f, const Op& op);
+std::optional<size_t> expected_branch(const Function& f, const Op& op);
 
 }  // namespace tessera::ops

@@ -34,7 +34,7 @@ struct HaloRule {
                                      std::span<const Type> results)>
       dims;
   // The scalar that stands beside the operands, and changes nothing.
-  std::function<Array(const OpParams&, DType)> beside;
+  std::function<Array(const OpParams&, DType)> neutral_operand;
   // The params with other padding along a dimension.
   std::function<OpParams(const OpParams&, const HaloDim&, int64_t low, int64_t high)> padded;
 };

@@ -99,7 +99,7 @@ const OpDef& checkpoint_name_op = define<CheckpointNameParams>({
 const OpDef& norm_choice_op = define<NormChoiceParams>({
     .name = "norm_choice",
     .dialect = "tessera",
-    .attributes = {"parameter", "way", "flops", "bytes"},
+    .attributes = {"parameter", "method", "flops", "bytes"},
     .infer = infer<NormChoiceParams>,
     .evaluate = evaluate<NormChoiceParams>,
     .factors = factors<NormChoiceParams>,
@@ -146,7 +146,7 @@ const NormChoiceParams* norm_choice_of(const Op& op) {
   return op.def == &norm_choice_op ? &op.params.as<NormChoiceParams>() : nullptr;
 }
 
-std::optional<size_t> usual_way(const Function& f, const Op& op) {
+std::optional<size_t> expected_branch(const Function& f, const Op& op) {
   if (!is_control_flow(op)) return std::nullopt;
   const ControlFlow flow = control_flow_of(op);
   if (flow.is_loop()) return std::nullopt;
@@ -155,8 +155,8 @@ std::optional<size_t> usual_way(const Function& f, const Op& op) {
   });
   if (index == f.ops.end()) return std::nullopt;
   // Out of range is the last way.
-  const size_t way = static_cast<size_t>(index->params.as<ExpectParams>().value);
-  return std::min(way, flow.regions.size() - 1);
+  const size_t branch = static_cast<size_t>(index->params.as<ExpectParams>().value);
+  return std::min(branch, flow.regions.size() - 1);
 }
 
 }  // namespace tessera::ops

@@ -10,7 +10,7 @@ namespace tessera::ops {
 
 struct NormChoiceParams {
   std::string parameter;  // its path in the arguments
-  std::string way;
+  std::string method;
   double flops = 0, bytes = 0;  // of all examples, beside the plain step
 };
 extern const OpDef& norm_choice_op;

@@ -29,7 +29,7 @@ void expect_square(std::string_view op, const Type& x) {
 void expect_shape(std::string_view op, const Type& like, const Type& x, const Dims& dims) {
   const Shape expected = batch_with(like, dims);
   if (x.shape != expected)
-    shape_error(op, "expected an operand of shape {} beside {}, got {}; reshape or broadcast it",
+    shape_error(op, "expected an operand of shape {} with {}, got {}; reshape or broadcast it",
                 expected, describe(like), describe(x));
 }
 

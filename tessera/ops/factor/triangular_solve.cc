@@ -30,7 +30,7 @@ std::vector<Type> infer_solve(std::span<const Type> operands, const TriangularSo
   const int64_t along = p.left_side ? rows_of(b) : cols_of(b);
   if (a.rank() != b.rank() || batch_with(a, {}) != batch_with(b, {}) || along != rows_of(a))
     shape_error(kTriangularSolveOp,
-                "expected b of shape {} beside {} (C3), got {}; reshape or broadcast it",
+                "expected b of shape {} with {} (C3), got {}; reshape or broadcast it",
                 p.left_side ? "[..., m, n]" : "[..., n, m]", describe(a), describe(b));
   return {result_type(operands, b.dtype, b.shape)};
 }

@@ -140,7 +140,7 @@ std::vector<Array> localize_gather(std::span<const Array> x, const GatherParams&
   Shape global = context.global_operand(0).shape;
   const Shape& local = x[0].shape();
   const IndexedWindows windows = gather_windows(p, global, x[1].shape());
-  const std::vector<Array> offsets = cut_offsets(windows, 0, local, context);
+  const std::vector<Array> offsets = shard_offsets(windows, 0, local, context);
   for (int64_t d = 0; d < global.rank(); ++d) {
     if (global[d] == local[d] || contains(p.operand_batching_dims, d)) continue;
     if (windows.is_indexed(d)) continue;

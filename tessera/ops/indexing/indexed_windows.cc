@@ -16,7 +16,7 @@ int position(const Dims& dims, int64_t d) {
   return it == dims.end() ? -1 : static_cast<int>(it - dims.begin());
 }
 
-Dims joined(Dims a, const Dims& b) {
+Dims concat_dims(Dims a, const Dims& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;
 }
@@ -234,9 +234,9 @@ void check_index_dims(const IndexedWindowsNames& n, const IndexDims& p, int64_t 
         fmt::format("ascending {}", n.offset_dims), p.offset_dims, n.offset_unique);
   check(in_range(p.offset_dims, windows_rank),
         fmt::format("{} in [0, {})", n.offset_dims, windows_rank), p.offset_dims, n.offset_range);
-  check(is_unique(joined(p.collapsed_slice_dims, p.operand_batching_dims)),
+  check(is_unique(concat_dims(p.collapsed_slice_dims, p.operand_batching_dims)),
         fmt::format("distinct {} and {}", n.collapsed, n.operand_batching),
-        joined(p.collapsed_slice_dims, p.operand_batching_dims), n.collapsed_unique);
+        concat_dims(p.collapsed_slice_dims, p.operand_batching_dims), n.collapsed_unique);
   check(is_sorted(p.collapsed_slice_dims), fmt::format("ascending {}", n.collapsed),
         p.collapsed_slice_dims, n.collapsed_sorted);
   check(in_range(p.collapsed_slice_dims, operand.rank()),
@@ -267,9 +267,9 @@ void check_index_dims(const IndexedWindowsNames& n, const IndexDims& p, int64_t 
                   "({})",
                   a, describe(operand), b, describe(indices), n.batching_extents);
   }
-  check(is_unique(joined(p.start_index_map, p.operand_batching_dims)),
+  check(is_unique(concat_dims(p.start_index_map, p.operand_batching_dims)),
         fmt::format("distinct {} and {}", n.map, n.operand_batching),
-        joined(p.start_index_map, p.operand_batching_dims), n.map_unique);
+        concat_dims(p.start_index_map, p.operand_batching_dims), n.map_unique);
   check(in_range(p.start_index_map, operand.rank()),
         fmt::format("{} in [0, {})", n.map, operand.rank()), p.start_index_map, n.map_range);
 }

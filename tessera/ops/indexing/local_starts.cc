@@ -12,8 +12,8 @@
 
 namespace tessera::ops {
 
-std::vector<Array> cut_offsets(const IndexedWindows& windows, int k, const Shape& local,
-                               const LocalContext& context) {
+std::vector<Array> shard_offsets(const IndexedWindows& windows, int k, const Shape& local,
+                                 const LocalContext& context) {
   std::vector<Array> out;
   for (int64_t d = 0; d < windows.operand.rank(); ++d) {
     if (!windows.is_indexed(d)) continue;

@@ -143,7 +143,7 @@ std::vector<Array> localize_scatter(std::span<const Array> x, const ScatterParam
   std::vector<Array> operands(x.begin(), x.end());
   const IndexedWindows all =
       scatter_windows(p, context.global_operand(0).shape, x[1].shape(), x[2].shape());
-  if (const std::vector<Array> offsets = cut_offsets(all, 0, x[0].shape(), context);
+  if (const std::vector<Array> offsets = shard_offsets(all, 0, x[0].shape(), context);
       !offsets.empty())
     operands[1] = local_starts(all, offsets, x[1]);
   if (p.kind == ScatterKind::kAdd || p.kind == ScatterKind::kMul) {

@@ -324,7 +324,7 @@ OpParams convolution_padded(const OpParams& params, const HaloDim& halo, int64_t
     convolution_op,
     {.windowed = [](size_t) { return size_t{1}; },
      .dims = convolution_halos,
-     .beside = [](const OpParams&, DType dtype) { return Array(Literal(dtype, Shape{})); },
+     .neutral_operand = [](const OpParams&, DType dtype) { return Array(Literal(dtype, Shape{})); },
      .padded = convolution_padded});
 
 }  // namespace

@@ -225,7 +225,7 @@ OpParams reduce_window_padded(const OpParams& params, const HaloDim& halo, int64
     reduce_window_op,
     {.windowed = [](size_t operands) { return operands / 2; },
      .dims = reduce_window_halos,
-     .beside =
+     .neutral_operand =
          [](const OpParams& params, DType dtype) {
            return Array(reduce_identity(params.as<ReduceWindowParams>().kind, dtype));
          },

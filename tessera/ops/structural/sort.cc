@@ -139,7 +139,7 @@ HostCall sort_call(const OpParams& params, std::span<const Type> operands, std::
   const std::vector<DType> dtypes = dtypes_of(operands);
   const std::optional<SortOrder> order =
       p.comparator ? order_of(*p.comparator)
-                   : usual_order(p.num_keys, p.descending, p.total_order, dtypes);
+                   : default_order(p.num_keys, p.descending, p.total_order, dtypes);
   // Among NaNs the comparator may be no order: then it decides.
   const FunctionRef comparator = p.comparator;
   return [=](std::span<const void* const> in, std::span<void* const> out) {

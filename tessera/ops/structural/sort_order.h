@@ -38,8 +38,8 @@ struct SortKey {
 using SortOrder = std::vector<SortKey>;
 
 // The order by the first `num_keys` operands (sort.h).
-SortOrder usual_order(int64_t num_keys, bool descending, bool total_order,
-                      std::span<const DType> dtypes);
+SortOrder default_order(int64_t num_keys, bool descending, bool total_order,
+                        std::span<const DType> dtypes);
 
 // The order in which a comparator (a0, b0, a1, b1, ...) -> bool puts elements, or nothing if it is
 // not seen to be a SortOrder. What is seen does not depend on how the operations are numbered or

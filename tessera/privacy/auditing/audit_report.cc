@@ -246,7 +246,9 @@ std::string audit_page(const AuditReport& r) {
   out += row("if it were Gaussian", fmt::format("{:.4g}", r.gaussian_epsilon));
   out += row("area under the curve", fmt::format("{:.4g}", r.auroc));
   out += fmt::format("</table>\n<p><b>{}</b></p>\n", verdict(r));
-  out += "<p>The scores say who was trained on: the guarantee does not cover this page.</p>\n";
+  out +=
+      "<p>The scores reveal which examples were trained on: the guarantee does not cover this "
+      "page.</p>\n";
   return out + rates_chart(r) + scores_chart(r) + "</body></html>\n";
 }
 

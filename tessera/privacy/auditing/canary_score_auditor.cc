@@ -72,9 +72,9 @@ CounterStream stream(uint64_t seed, uint64_t sample) {
 }
 
 // A random part of the scores, and the rest.
-std::pair<std::vector<double>, std::vector<double>> parted(const std::vector<double>& scores,
-                                                           double frac,
-                                                           const CounterStream& stream) {
+std::pair<std::vector<double>, std::vector<double>> split_scores(const std::vector<double>& scores,
+                                                                 double frac,
+                                                                 const CounterStream& stream) {
   const auto size = static_cast<int64_t>(scores.size());
   const auto first = static_cast<int64_t>(static_cast<double>(size) * frac);
   if (first == 0 || first == size)
@@ -305,8 +305,8 @@ std::pair<CanaryScoreAuditor, CanaryScoreAuditor> CanaryScoreAuditor::split(doub
                                                                             uint64_t sample) const {
   check_range("a threshold_estimation_frac", frac, 0, 1, false, false);
   const CounterStream draws = stream(seed, sample);
-  auto in = parted(in_, frac, draws.child(0));
-  auto out = parted(out_, frac, draws.child(1));
+  auto in = split_scores(in_, frac, draws.child(0));
+  auto out = split_scores(out_, frac, draws.child(1));
   return {CanaryScoreAuditor(std::move(in.first), std::move(out.first)),
           CanaryScoreAuditor(std::move(in.second), std::move(out.second))};
 }

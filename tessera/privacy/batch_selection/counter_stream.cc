@@ -45,7 +45,7 @@ void threefry(const std::array<uint32_t, 2>& key, T (&a)[kCount], T (&b)[kCount]
   }
 }
 
-uint64_t joined(uint32_t high, uint32_t low) { return uint64_t{high} << 32 | low; }
+uint64_t join_words(uint32_t high, uint32_t low) { return uint64_t{high} << 32 | low; }
 
 void block_of_words(const std::array<uint32_t, 2>& key, uint64_t first, uint64_t* out) {
   Vector high[kVectors], low[kVectors];
@@ -55,14 +55,14 @@ void block_of_words(const std::array<uint32_t, 2>& key, uint64_t first, uint64_t
   }
   threefry(key, high, low);
   for (size_t i = 0; i < kBlock; ++i)
-    out[i] = joined(high[i / kLanes][i % kLanes], low[i / kLanes][i % kLanes]);
+    out[i] = join_words(high[i / kLanes][i % kLanes], low[i / kLanes][i % kLanes]);
 }
 
 uint64_t one_word(const std::array<uint32_t, 2>& key, uint64_t counter) {
   uint32_t high[] = {static_cast<uint32_t>(counter >> 32)};
   uint32_t low[] = {static_cast<uint32_t>(counter)};
   threefry(key, high, low);
-  return joined(high[0], low[0]);
+  return join_words(high[0], low[0]);
 }
 
 void fill_words(const std::array<uint32_t, 2>& key, uint64_t first, std::span<uint64_t> out) {

@@ -95,7 +95,7 @@ Array AdaptiveClip::centered_count(const Array& norms, const Array& l2_clip_norm
   expect_scalar("an l2_clip_norm", l2_clip_norm);
   if (padding && (padding->shape() != norms.shape() || padding->dtype() != bool_))
     shape_error(kAdaptiveClipOp,
-                "expected a padding mask of the norms' shape and bool, got {} beside {}",
+                "expected a padding mask of the norms' shape and bool, got {} with norms {}",
                 describe(padding->type()), describe(norms.type()));
   std::vector<Array> args{norms, l2_clip_norm};
   if (padding) args.push_back(*padding);

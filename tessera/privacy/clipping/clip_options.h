@@ -25,7 +25,7 @@ inline constexpr int64_t kFloat32Examples = 1024;
 inline constexpr size_t kFloat32Devices = 64;
 
 // How the squared norm of a parameter's per-example gradients is computed (docs/privacy.md).
-enum class NormWay : uint8_t {
+enum class NormMethod : uint8_t {
   kFactors,  // from what its uses read and their cotangents, where these say it
   kTiles,    // the gradients of some examples at a time
   kKeep,     // the gradients of all examples, which are then summed
@@ -132,7 +132,7 @@ struct ClipOptions {
   Indivisible indivisible = Indivisible::kHoist;
   // One way for all parameters that allow it. Absent, and for the others: the cheapest for each,
   // never with the gradients of all examples where these are larger than what they are made of.
-  std::optional<NormWay> norm_way = std::nullopt;
+  std::optional<NormMethod> norm_method = std::nullopt;
 };
 
 // Returns what one example (or user) can change of the result, as an L2 norm: the clip norm, 1 where

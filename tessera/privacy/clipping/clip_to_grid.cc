@@ -23,7 +23,7 @@ constexpr double kRounding = 1e-5;
 void expect_options(std::string_view op, const ClipOptions& options) {
   if (options.normalize_by != 1 || options.rescale_to_unit_norm || options.dtype)
     value_error(op,
-                "expected neither normalize_by, rescale_to_unit_norm nor dtype beside grid_scale, "
+                "expected neither normalize_by, rescale_to_unit_norm nor dtype with grid_scale, "
                 "whose sums are whole numbers of steps; divide after the noise");
 }
 
@@ -31,7 +31,7 @@ void expect_options(std::string_view op, const ClipOptions& options) {
 double norm_of(std::string_view op, const ClipNorm& norm, bool may_be_zero) {
   const double number = norm.number();
   if (norm.array() || !std::isfinite(number) || !(number > 0 || may_be_zero))
-    value_error(op, "expected a finite l2_clip_norm above 0 that is a number beside grid_scale");
+    value_error(op, "expected a finite l2_clip_norm above 0 that is a number with grid_scale");
   return number;
 }
 

@@ -39,23 +39,23 @@ namespace {
 
 constexpr std::string_view kClippedSumOp = "clipped_grad";
 
-bool is(per_example::NormWay way, NormWay asked) {
-  switch (way) {
-    case per_example::NormWay::kVectors:
-    case per_example::NormWay::kGram:
-    case per_example::NormWay::kLookup:
-      return asked == NormWay::kFactors;
-    case per_example::NormWay::kTiles:
-      return asked == NormWay::kTiles;
-    case per_example::NormWay::kKeep:
-      return asked == NormWay::kKeep;
+bool matches(per_example::NormMethod method, NormMethod asked) {
+  switch (method) {
+    case per_example::NormMethod::kVectors:
+    case per_example::NormMethod::kGram:
+    case per_example::NormMethod::kLookup:
+      return asked == NormMethod::kFactors;
+    case per_example::NormMethod::kTiles:
+      return asked == NormMethod::kTiles;
+    case per_example::NormMethod::kKeep:
+      return asked == NormMethod::kKeep;
   }
   return false;
 }
 
 // Whether a way makes the gradient of each example.
-bool makes_gradients(per_example::NormWay way) {
-  return is(way, NormWay::kTiles) || is(way, NormWay::kKeep);
+bool makes_gradients(per_example::NormMethod method) {
+  return matches(method, NormMethod::kTiles) || matches(method, NormMethod::kKeep);
 }
 
 // The cheapest way that the options allow. Elements that count as 0 are those of a gradient that
@@ -65,20 +65,20 @@ per_example::NormPlan plan_of(const ClipOptions& options, const per_example::Exa
   const std::vector<per_example::NormPlan> plans = per_example::norm_plans(batch, input);
   const bool by_element = options.nan_safe == NanSafe::kElement;
   const auto allowed = [&](const per_example::NormPlan& plan) {
-    return !by_element || makes_gradients(plan.way);
+    return !by_element || makes_gradients(plan.method);
   };
-  if (options.norm_way)
+  if (options.norm_method)
     for (const per_example::NormPlan& plan : plans)
-      if (is(plan.way, *options.norm_way) && allowed(plan)) return plan;
+      if (matches(plan.method, *options.norm_method) && allowed(plan)) return plan;
   return *std::find_if(plans.begin(), plans.end(), allowed);
 }
 
 // The norms with what was chosen for them, for explain().
-Array marked(const Array& norms, const per_example::NormPlan& plan, const std::string& path,
-             int64_t size) {
+Array mark_norm_choice(const Array& norms, const per_example::NormPlan& plan,
+                       const std::string& path, int64_t size) {
   const auto examples = static_cast<double>(size);
   return bind_op1(norm_choice_op,
-                  NormChoiceParams{path, std::string(enum_names(plan.way)[size_t(plan.way)]),
+                  NormChoiceParams{path, std::string(enum_names(plan.method)[size_t(plan.method)]),
                                    plan.flops * examples, plan.bytes * examples},
                   {norms});
 }
@@ -122,13 +122,13 @@ Dims all_but_first(const Array& x) {
 }
 
 // x, [batch, ...], with 0 for the examples that are `out`.
-Array cleared(const Array& x, const Array& out) {
+Array clear_examples(const Array& x, const Array& out) {
   const Dims dims = all_but_first(x);
   return where(dims.empty() ? out : expand_dims(out, dims), zeros_like(x), x);
 }
-per_example::ExampleBatch cleared(const per_example::ExampleBatch& batch, const Array& out) {
+per_example::ExampleBatch clear_examples(const per_example::ExampleBatch& batch, const Array& out) {
   std::vector<Array> mapped = batch.mapped();
-  for (Array& x : mapped) x = cleared(x, out);
+  for (Array& x : mapped) x = clear_examples(x, out);
   return batch.with_mapped(mapped);
 }
 
@@ -162,7 +162,7 @@ ClippedValues clip_values(const ClipOptions& options, const Groups& groups,
   const Array out_of_sum = left_out(options, squares, padding);
   for (size_t g = 0; g < groups.size(); ++g)
     for (size_t i : groups[g].leaves) {
-      const Array x = out_of_sum.defined() ? cleared(values[i], out_of_sum) : values[i];
+      const Array x = out_of_sum.defined() ? clear_examples(values[i], out_of_sum) : values[i];
       if (steps_per_unit) {
         out.sums[i] = lax::reduce_sum(per_example::on_grid(x, scales[g]), {0});
         continue;
@@ -197,13 +197,14 @@ class ClippedBatch {
     for (size_t i = 0; i < program.inputs.size(); ++i) {
       if (clip_dtype(program.inputs[i].dtype) == float64) norm_dtype_ = float64;
       const per_example::NormPlan plan = plan_of(options, batch_, i);
-      per_example::TiledSquares part = squares_of(i, plan.way);
-      part.mapped = of_whole_examples(marked(part.mapped, plan, paths[i], batch_.size()), loss());
+      per_example::TiledSquares part = squares_of(i, plan.method);
+      part.mapped =
+          of_whole_examples(mark_norm_choice(part.mapped, plan, paths[i], batch_.size()), loss());
       squares.push_back(part.mapped);
       reported.push_back(options.nan_safe == NanSafe::kElement
                              ? of_whole_examples(part.plain, loss())
                              : part.mapped);
-      ways_.push_back(plan.way);
+      methods_.push_back(plan.method);
     }
     for (const ClipGroup& group : groups_) {
       Array &sum = squares_.emplace_back(), &plain = reported_.emplace_back();
@@ -228,26 +229,26 @@ class ClippedBatch {
   const Array& loss() const { return batch_.results()[0]; }
 
   // What counts of an example's gradient.
-  per_example::GradientMap counted() const {
+  per_example::GradientMap counted_elements() const {
     return options_.nan_safe == NanSafe::kElement ? per_example::GradientMap(finite_elements)
                                                   : nullptr;
   }
 
   // Squared norms of the gradients as they are, and of what counts of them.
-  per_example::TiledSquares squares_of(size_t input, per_example::NormWay way) {
+  per_example::TiledSquares squares_of(size_t input, per_example::NormMethod method) {
     kept_.emplace_back();
-    if (way == per_example::NormWay::kTiles)
-      return per_example::tiled_squares(batch_, {input}, counted());
-    per_example::SquaredNorms part = per_example::squared_norms(batch_, input, way);
+    if (method == per_example::NormMethod::kTiles)
+      return per_example::tiled_squares(batch_, {input}, counted_elements());
+    per_example::SquaredNorms part = per_example::squared_norms(batch_, input, method);
     kept_.back() = part.gradients;
-    if (!counted()) return {part.norms, part.norms};
+    if (!counted_elements()) return {part.norms, part.norms};
     kept_.back() = finite_elements(part.gradients);
     return {part.norms, per_example::squared_gradients(kept_.back())};
   }
 
   // What an example gives: its weighted gradient, or the steps of it on the grid.
   Array contribution(const Array& gradients, const Array& weights) const {
-    const Array counts = counted() ? finite_elements(gradients) : gradients;
+    const Array counts = counted_elements() ? finite_elements(gradients) : gradients;
     return options_.grid_scale ? per_example::on_grid(counts, weights)
                                : per_example::weighted(counts, weights);
   }
@@ -259,16 +260,16 @@ class ClippedBatch {
     // A weight of 0 does not do where what is weighted may be no number.
     const Array out_of_sum = left_out(options_, squares_, padding_);
     const auto clear = [&](const auto& x) {
-      return out_of_sum.defined() ? cleared(x, out_of_sum) : x;
+      return out_of_sum.defined() ? clear_examples(x, out_of_sum) : x;
     };
     const per_example::ExampleBatch batch = clear(batch_);
-    std::vector<Array> out(ways_.size());
+    std::vector<Array> out(methods_.size());
     // What is small comes first, so that it need not be kept for long.
     for (size_t g = 0; g < groups_.size(); ++g)
       for (size_t i : groups_[g].leaves) {
         if (kept_[i].defined()) {
           out[i] = lax::reduce_sum(contribution(clear(kept_[i]), scales[g]), {0});
-        } else if (options_.grid_scale && ways_[i] != per_example::NormWay::kTiles) {
+        } else if (options_.grid_scale && methods_[i] != per_example::NormMethod::kTiles) {
           if (const auto sum = per_example::grid_sum(batch_, i, scales[g], out_of_sum))
             out[i] = lax::convert_element_type(*sum, int32);
         }
@@ -277,7 +278,7 @@ class ClippedBatch {
       std::vector<size_t> products;
       for (size_t i : groups_[g].leaves) {
         if (out[i].defined()) continue;
-        if (ways_[i] == per_example::NormWay::kTiles || options_.grid_scale) {
+        if (methods_[i] == per_example::NormMethod::kTiles || options_.grid_scale) {
           out[i] = per_example::tiled_sum(
               batch, i, scales[g],
               [&](const Array& x, const Array& weights) { return contribution(x, weights); });
@@ -299,10 +300,10 @@ class ClippedBatch {
   const bool in_double_;
   const std::optional<StepsPerUnit> steps_per_unit_;  // of the grid
   DType norm_dtype_ = float32;
-  std::vector<Array> squares_;              // of each group, [batch]: of what counts
-  std::vector<Array> reported_;             // of the gradients as they are
-  std::vector<per_example::NormWay> ways_;  // of each parameter
-  std::vector<Array> kept_;                 // [batch, ...] of what counts, where they were kept
+  std::vector<Array> squares_;                    // of each group, [batch]: of what counts
+  std::vector<Array> reported_;                   // of the gradients as they are
+  std::vector<per_example::NormMethod> methods_;  // of each parameter
+  std::vector<Array> kept_;  // [batch, ...] of what counts, where they were kept
 };
 
 void expect_loss(const Function& f) {
@@ -469,7 +470,7 @@ std::optional<StepsPerUnit> grid_of(std::string_view op, const ClipOptions& opti
   if (options.grid_scale) return clip_to_grid(op, options, groups, elements, size);
   if (options.grid_factors)
     value_error(op,
-                "expected grid_factors beside grid_scale alone, got them without; leave them out");
+                "expected grid_factors with grid_scale alone, got them without; leave them out");
   return std::nullopt;
 }
 

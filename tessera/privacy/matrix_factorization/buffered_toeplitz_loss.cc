@@ -134,7 +134,7 @@ double approximate_optimum(const LossFn& loss_fn) {
   return static_cast<double>(loss_fn.max_participations()) + root * root;
 }
 
-std::vector<double> joined(std::vector<double> first, const std::vector<double>& second) {
+std::vector<double> concat(std::vector<double> first, const std::vector<double>& second) {
   first.insert(first.end(), second.begin(), second.end());
   return first;
 }
@@ -202,9 +202,9 @@ std::vector<double> params_from_blt(Parameterization parameterization,
                                     const BufferedToeplitz& blt) {
   switch (parameterization) {
     case Parameterization::kBufDecayPair:
-      return joined(searched(blt.buf_decay), searched(blt.inverse().buf_decay));
+      return concat(searched(blt.buf_decay), searched(blt.inverse().buf_decay));
     case Parameterization::kStrategyBlt:
-      return joined(searched(blt.buf_decay), blt.output_scale);
+      return concat(searched(blt.buf_decay), blt.output_scale);
   }
   return {};
 }
@@ -236,11 +236,11 @@ std::vector<double> pull_back_pair(Parameterization parameterization, const Buff
     case Parameterization::kBufDecayPair:
       pull_back_scales(blt, inverse.buf_decay, loss.by_blt.by_scale, by_blt.by_decay,
                        by_inverse_decay);
-      return joined(by_coordinates(blt.buf_decay, by_blt.by_decay),
+      return concat(by_coordinates(blt.buf_decay, by_blt.by_decay),
                     by_coordinates(inverse.buf_decay, by_inverse_decay));
     case Parameterization::kStrategyBlt:
       pull_back_inverse_decays(blt, inverse, by_inverse_decay, by_blt);
-      return joined(by_coordinates(blt.buf_decay, by_blt.by_decay), by_blt.by_scale);
+      return concat(by_coordinates(blt.buf_decay, by_blt.by_decay), by_blt.by_scale);
   }
   return {};
 }

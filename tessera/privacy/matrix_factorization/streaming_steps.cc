@@ -50,7 +50,7 @@ struct Leaf {
   // sum over s of weights[s] ring[s].
   static Array weighted(const Array& ring, const Array& weights);
   // The ring with x in this step's slot.
-  Array written(const Array& ring, const Array& x) const;
+  Array write_to_ring(const Array& ring, const Array& x) const;
 
   Array summed(const Array& x);
   Array momentum(const Momentum& m, const Array& x);
@@ -69,7 +69,7 @@ Array Leaf::weighted(const Array& ring, const Array& weights) {
   return sum(ring * reshape(weights, column), {.axis = 0});
 }
 
-Array Leaf::written(const Array& ring, const Array& x) const {
+Array Leaf::write_to_ring(const Array& ring, const Array& x) const {
   const Array slot = step % static_cast<int>(ring.shape(0));
   return dynamic_update_index_in_dim(ring, x, slot, 0);
 }
@@ -90,7 +90,7 @@ Array Leaf::momentum(const Momentum& m, const Array& x) {
 Array Leaf::solved(const Array& x, const Array& weights, const Array& lead) {
   Array& ring = buffers[at++];
   const Array result = (x - weighted(ring, weights)) / lead;
-  ring = written(ring, result);
+  ring = write_to_ring(ring, result);
   return result;
 }
 
@@ -112,7 +112,7 @@ Array Leaf::toeplitz(const Toeplitz& m, const Array& x) {
   if (ssize(m.coef) == 1) return own;
   Array& ring = buffers[at++];
   const Array out = own + weighted(ring, turned_weights(m.coef, x.dtype()));
-  ring = written(ring, x);
+  ring = write_to_ring(ring, x);
   return out;
 }
 
@@ -150,7 +150,7 @@ Array Leaf::buffered(const Buffered& m, const Array& x) {
 
 Array Leaf::dense(const Dense& m, const Array& x) {
   Array& ring = buffers[at++];
-  ring = written(ring, x);
+  ring = write_to_ring(ring, x);
   const Array rows = constant(m.values, {m.rows, m.columns}, x.dtype());
   return weighted(ring, dynamic_index_in_dim(rows, step, 0, false));
 }

@@ -169,7 +169,7 @@ FlatUpdate add_banded_discrete_noise(const Noise& noise, const mf::internal::Fla
   expect_whole(given);
   std::vector<Array> args = given.arrays();
   args.push_back(key.data);
-  args.push_back(noise.stddev.as(float64));
+  args.push_back(noise.stddev.to_dtype(float64));
   const BandedParams params{noise.noising_matrix, mf::internal::layout_of(given),
                             *noise.steps_per_stddev, noise.dtype, noise.source};
   std::vector<Array> out =

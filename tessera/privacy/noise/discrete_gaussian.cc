@@ -32,7 +32,7 @@ constexpr const char* kDiscreteGaussianOp = "privacy::discrete_gaussian";
 Array shifted_right(const Array& x, uint64_t bits) {
   return lax::shift_right_logical(x, constant_like(x, bits));
 }
-Array joined(const Words& words) {
+Array join_words(const Words& words) {
   const Array high = lax::convert_element_type(words.high, uint64);
   return lax::bitwise_or(lax::shift_left(high, constant_like(high, 32)),
                          lax::convert_element_type(words.low, uint64));
@@ -109,7 +109,7 @@ Array internal::discrete_draws(RandomSource source, const random::Key& key, doub
     bits = std::max(bits, internal::index_bits(level.stddev));
   const Array keys = random::split(key, count + 1).data;
   const auto words_of = [&](const Array& own) {
-    return joined(internal::random_words(kDiscreteGaussianOp, source, random::Key{own}, shape));
+    return join_words(internal::random_words(kDiscreteGaussianOp, source, random::Key{own}, shape));
   };
   const Array low = words_of(lax::reshape(lax::slice(keys, {count, 0}, {count + 1, 2}), {2}));
   const LevelData data = stacked_levels(levels, lax::slice(keys, {0, 0}, {count, 2}), bits);
@@ -210,7 +210,7 @@ std::pair<std::vector<Array>, random::Key> add_discrete_noise(const DiscreteNois
   expect_leaves(gradients);
   std::vector<Array> args = gradients;
   args.push_back(key.data);
-  args.push_back(noise.stddev.as(float64));
+  args.push_back(noise.stddev.to_dtype(float64));
   std::vector<Array> out = composite(
       "privacy_add_discrete_noise", GridParams{noise.steps_per_stddev, noise.dtype, noise.source},
       std::span<const Array>(args), [](const GridParams& p, std::span<const Array> a) {

@@ -98,7 +98,9 @@ Stddev::Stddev(Array array) : array_(std::move(array)) {
                "expected a number or a floating-point scalar as the standard deviation, got {}",
                describe(array_->type()));
 }
-Array Stddev::as(DType dtype) const { return as_dtype(array_ ? *array_ : Array(number_), dtype); }
+Array Stddev::to_dtype(DType dtype) const {
+  return as_dtype(array_ ? *array_ : Array(number_), dtype);
+}
 std::optional<double> Stddev::number() const {
   return array_ ? std::nullopt : std::optional(number_);
 }
@@ -201,7 +203,7 @@ FlatUpdate add_noise(const Noise& noise, const streaming::FlatStep& given, const
   expect_real(kNoiseAdditionOp, given.values);
   std::vector<Array> args = given.arrays();
   args.push_back(key.data);
-  args.push_back(noise.stddev.as(float64));
+  args.push_back(noise.stddev.to_dtype(float64));
   std::vector<Array> out = composite(
       "privacy_add_noise",
       NoiseParams{matrix, streaming::layout_of(given), noise.dtype, noise.source},

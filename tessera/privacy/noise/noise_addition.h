@@ -54,7 +54,7 @@ class Stddev {
   Stddev(Array array);
 
   // A scalar of `dtype`.
-  Array as(DType dtype) const;
+  Array to_dtype(DType dtype) const;
   // Absent where it is an Array.
   std::optional<double> number() const;
 

@@ -1,4 +1,4 @@
-#include "tessera/fusion/usual_ways.h"
+#include "tessera/fusion/expected_branches.h"
 
 #include <algorithm>
 #include <utility>
@@ -11,14 +11,14 @@
 namespace tessera::fusion {
 namespace {
 
-// Results below it share a branch.
+// Smaller results share a conditional.
 constexpr int64_t kLargeBytes = 1 << 16;
 int64_t bytes_of(const Type& type) { return type.elements() * itemsize(type.dtype); }
 
-// Whether the ops may run where the way is not taken: with operands that were not meant for them,
-// and without anyone to see it.
-bool may_run_always(const Function& way) {
-  return std::all_of(way.ops.begin(), way.ops.end(), [](const Op& op) {
+// Returns whether the ops may run if the branch is not taken: with operands that were not meant for
+// them, and without visible effects.
+bool may_run_always(const Function& branch) {
+  return std::all_of(branch.ops.begin(), branch.ops.end(), [](const Op& op) {
     if (has_effect(op)) return false;
     if (is_control_flow(op) && control_flow_of(op).has_condition()) return false;
     if (const FunctionRef callee = callee_of(op); callee && !may_run_always(*callee)) return false;
@@ -40,18 +40,18 @@ class Opener {
 
  private:
   ValueIds append_op(const Op& op, const Function& f, ValueIds operands) {
-    const std::optional<size_t> usual = usual_way(f, op);
-    if (usual && may_run_always(*control_flow_of(op).regions[*usual]))
-      return append_way(op, *usual, operands, f.types_of(op.results));
-    return out_.add_op(*op.def, map_control_regions(op, take_usual_ways), std::move(operands),
-                       f.types_of(op.results), op.source);
+    const std::optional<size_t> expected = expected_branch(f, op);
+    if (expected && may_run_always(*control_flow_of(op).regions[*expected]))
+      return append_branch(op, *expected, operands, f.types_of(op.results));
+    return out_.add_op(*op.def, map_control_regions(op, take_expected_branches),
+                       std::move(operands), f.types_of(op.results), op.source);
   }
 
-  // A large result is corrected as soon as it is there, so are the small ones together.
-  ValueIds append_way(const Op& op, size_t usual, const ValueIds& operands,
-                      const std::vector<Type>& types) {
+  // A large result is corrected as soon as it is computed; the small ones are corrected together.
+  ValueIds append_branch(const Op& op, size_t expected, const ValueIds& operands,
+                         const std::vector<Type>& types) {
     const ControlFlow flow = control_flow_of(op);
-    const Function& way = *flow.regions[usual];
+    const Function& branch = *flow.regions[expected];
     ValueIds usually(types.size(), -1), out(types.size(), -1);
     std::vector<std::vector<size_t>> groups(1);
     for (size_t r = 0; r < types.size(); ++r) {
@@ -66,38 +66,41 @@ class Opener {
         if (group.empty() ||
             std::any_of(group.begin(), group.end(), [&](size_t r) { return usually[r] < 0; }))
           continue;
-        append_correction(op, usual, operands, usually, types, std::exchange(group, {}), out);
+        append_correction(op, expected, operands, usually, types, std::exchange(group, {}), out);
       }
     };
-    const ValueIds values = append_ops(
-        way, ValueIds{operands.begin() + 1, operands.end()}, [&](const Op& inside, ValueIds given) {
-          const ValueIds made = append_op(inside, way, std::move(given));
-          bool gives_result = false;
-          for (size_t r = 0; r < types.size(); ++r) {
-            const auto at = std::find(inside.results.begin(), inside.results.end(), way.outputs[r]);
-            if (at == inside.results.end()) continue;
-            usually[r] = made[static_cast<size_t>(at - inside.results.begin())];
-            gives_result = true;
-          }
-          if (gives_result) correct_those_there();
-          return made;
-        });
-    // What is an operand of the branch.
+    const ValueIds values =
+        append_ops(branch, ValueIds{operands.begin() + 1, operands.end()},
+                   [&](const Op& inside, ValueIds given) {
+                     const ValueIds made = append_op(inside, branch, std::move(given));
+                     bool gives_result = false;
+                     for (size_t r = 0; r < types.size(); ++r) {
+                       const auto at = std::find(inside.results.begin(), inside.results.end(),
+                                                 branch.outputs[r]);
+                       if (at == inside.results.end()) continue;
+                       usually[r] = made[static_cast<size_t>(at - inside.results.begin())];
+                       gives_result = true;
+                     }
+                     if (gives_result) correct_those_there();
+                     return made;
+                   });
+    // A result that no op of the branch computes is one of its operands.
     for (size_t r = 0; r < types.size(); ++r)
       if (usually[r] < 0) usually[r] = values[r];
     correct_those_there();
     return out;
   }
 
-  // The branch that gives these results: the usual way hands on what is there.
-  void append_correction(const Op& op, size_t usual, const ValueIds& operands,
+  // Appends the conditional that returns these results: its expected branch passes the existing
+  // values on.
+  void append_correction(const Op& op, size_t expected, const ValueIds& operands,
                          const ValueIds& usually, const std::vector<Type>& types,
                          const std::vector<size_t>& results, ValueIds& out) {
     ControlFlow flow = control_flow_of(op);
     std::vector<char> used(flow.body().inputs.size(), 0);
     std::vector<std::vector<char>> live(flow.regions.size());
     for (size_t k = 0; k < flow.regions.size(); ++k)
-      if (k != usual) live[k] = live_values(*flow.regions[k], results, used);
+      if (k != expected) live[k] = live_values(*flow.regions[k], results, used);
     ValueIds given{operands[0]};
     for (size_t i = 0; i < used.size(); ++i)
       if (used[i]) given.push_back(operands[i + 1]);
@@ -117,7 +120,7 @@ class Opener {
     for (size_t i = 0; i < results.size(); ++i) out[results[i]] = corrected[i];
   }
 
-  // What these outputs of `f` need; marks the inputs among it.
+  // Returns the values that these outputs of `f` need; marks the inputs among them.
   static std::vector<char> live_values(const Function& f, const std::vector<size_t>& outputs,
                                        std::vector<char>& used) {
     std::vector<char> live(f.types.size(), 0);
@@ -134,8 +137,8 @@ class Opener {
     return live;
   }
 
-  // `f` with the inputs that are `used` and those that are `handed`, which it returns where nothing
-  // of it is live.
+  // Returns `f` with the inputs that are `used` and those that are `handed`, which it returns if
+  // none of its values is live.
   static Function part(const Function& f, const std::vector<size_t>& outputs,
                        const std::vector<char>& used, const std::vector<char>& live,
                        const std::vector<Type>& handed) {
@@ -164,19 +167,19 @@ class Opener {
   Function& out_;
 };
 
-bool has_usual_way(const Function& f) {
+bool has_expected_branch(const Function& f) {
   return std::any_of(f.ops.begin(), f.ops.end(), [&](const Op& op) {
-    if (usual_way(f, op)) return true;
+    if (expected_branch(f, op)) return true;
     const std::vector<FunctionRef> regions = control_regions(op);
     return std::any_of(regions.begin(), regions.end(),
-                       [](const FunctionRef& region) { return has_usual_way(*region); });
+                       [](const FunctionRef& region) { return has_expected_branch(*region); });
   });
 }
 
 }  // namespace
 
-Function take_usual_ways(const Function& function) {
-  if (!has_usual_way(function)) return function;
+Function take_expected_branches(const Function& function) {
+  if (!has_expected_branch(function)) return function;
   Function out;
   out.name = function.name;
   for (ValueId v : function.inputs) out.add_input(function.types[v]);

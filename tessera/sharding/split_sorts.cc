@@ -1,4 +1,4 @@
-#include "tessera/sharding/cut_sorts.h"
+#include "tessera/sharding/split_sorts.h"
 
 #include <algorithm>
 #include <optional>
@@ -11,14 +11,14 @@
 namespace tessera::sharding {
 namespace {
 
-// A sort along `dim`, cut into `shards`, of which the first `wanted` are read.
-struct CutSort {
+// A sort along `dim`, in `shards` shards, of which the first `wanted` elements are read.
+struct SplitSort {
   int64_t dim, shards, wanted;
 };
 
-class SortCutter {
+class SortSplitter {
  public:
-  explicit SortCutter(const Function& f) : to_(f), readers_(f.types.size()) {
+  explicit SortSplitter(const Function& f) : to_(f), readers_(f.types.size()) {
     for (const Op& op : f.ops)
       for (ValueId v : op.operands) readers_[v].push_back(&op);
     for (ValueId v : f.outputs) readers_[v].push_back(nullptr);
@@ -26,23 +26,23 @@ class SortCutter {
 
   Function run() {
     for (const Op& op : to_.from().ops) {
-      if (const std::optional<CutSort> sort = cut_sort(op)) {
+      if (const std::optional<SplitSort> sort = find_sort(op)) {
         in_two(op, *sort);
       } else {
-        to_.append(op, cut_sorts);
+        to_.append(op, split_sorts);
       }
     }
     return to_.take();
   }
 
  private:
-  std::optional<CutSort> cut_sort(const Op& op) const {
+  std::optional<SplitSort> find_sort(const Op& op) const {
     const SortParams* params = as_sort(op);
     if (!params) return std::nullopt;
-    // StableHLO counts from the end too.
+    // StableHLO also counts dimensions from the end.
     const int64_t rank = to_.from().type(op.operands[0]).rank(),
                   dim = params->dimension + (params->dimension < 0 ? rank : 0);
-    CutSort out{dim, 1, 0};
+    SplitSort out{dim, 1, 0};
     for (ValueId v : op.operands) {
       const NamedSharding& sharding = *to_.from().type(v).sharding;
       out.shards = std::max(out.shards, sharding.num_shards(dim));
@@ -55,15 +55,15 @@ class SortCutter {
         if (!slice) return std::nullopt;
         out.wanted = std::max(out.wanted, slice->limit[dim]);
       }
-    // Gathered, they are fewer than what an all_to_all there and back would send.
+    // If gathered, they are fewer than what two all_to_alls would send.
     if (out.wanted == 0 || out.wanted * out.shards > extent / out.shards) return std::nullopt;
     return out;
   }
 
-  void in_two(const Op& op, const CutSort& sort) {
+  void in_two(const Op& op, const SplitSort& sort) {
     to_.instead_of(op);
     const int64_t d = sort.dim;
-    const Type* widest = nullptr;  // the operand that is cut along it
+    const Type* widest = nullptr;  // the operand that is sharded along it
     for (ValueId v : op.operands) {
       const Type& type = to_.from().type(v);
       if (type.sharding->num_shards(d) == sort.shards) widest = &type;
@@ -100,11 +100,11 @@ class SortCutter {
   }
 
   ShardedRewrite to_;
-  std::vector<std::vector<const Op*>> readers_;  // null: the function's outputs
+  std::vector<std::vector<const Op*>> readers_;  // null means the function's outputs
 };
 
 }  // namespace
 
-Function cut_sorts(const Function& function) { return SortCutter(function).run(); }
+Function split_sorts(const Function& function) { return SortSplitter(function).run(); }
 
 }  // namespace tessera::sharding

@@ -1,4 +1,4 @@
-#include "tessera/sharding/cut_lines.h"
+#include "tessera/sharding/split_lines.h"
 
 #include <cmath>
 #include <optional>
@@ -19,20 +19,21 @@
 namespace tessera::sharding {
 namespace {
 
-// Another dimension takes the cut where it has so many rows for each shard, or divides evenly.
+// Another dimension is sharded instead if it has so many rows for each shard, or divides evenly.
 constexpr int64_t kManyRows = 4;
-// Up to here products of two indices of a line are exact in float64.
+// Up to this length products of two indices of a line are exact in float64.
 constexpr int64_t kLongest = int64_t{1} << 52;
 
-// A transform along `dim` whose lines are cut, and the lengths n1 and n2 that its line of
-// `points` splits into.
-struct CutLine {
+// A transform along `dim` whose lines are sharded, and the lengths n1 and n2 into which its line of
+// `points` is split.
+struct SplitLine {
   FftType type;
   int64_t dim, points, n1 = 0, n2 = 0;
   bool inverse() const { return type == FftType::kIfft || type == FftType::kIrfft; }
 };
 
-// The pair n1 n2 = n of multiples of `shards` that lie closest; zeros where there is none.
+// Returns the pair n1 n2 = n of multiples of `shards` that are closest to each other; zeros if
+// there is none.
 std::pair<int64_t, int64_t> split_line(int64_t n, int64_t shards) {
   if (n == 0 || n % (shards * shards) || n > kLongest) return {0, 0};
   const int64_t rest = n / (shards * shards);
@@ -41,7 +42,7 @@ std::pair<int64_t, int64_t> split_line(int64_t n, int64_t shards) {
   return {shards * a, shards * (rest / a)};
 }
 
-bool others_take_the_cut(const Type& x, int64_t dim, int64_t shards) {
+bool other_dim_takes_shards(const Type& x, int64_t dim, int64_t shards) {
   for (int64_t d = 0; d < x.rank(); ++d) {
     const int64_t all = shards * x.sharding->num_shards(d);
     if (d != dim && x.shape[d] > 0 && (x.shape[d] % all == 0 || x.shape[d] >= kManyRows * all))
@@ -50,29 +51,29 @@ bool others_take_the_cut(const Type& x, int64_t dim, int64_t shards) {
   return false;
 }
 
-class LineCutter {
+class LineSplitter {
  public:
-  explicit LineCutter(const Function& f) : to_(f) {}
+  explicit LineSplitter(const Function& f) : to_(f) {}
 
   Function run() {
     for (const Op& op : to_.from().ops) {
-      if (const std::optional<CutLine> line = cut_line(op)) {
+      if (const std::optional<SplitLine> line = find_line(op)) {
         transform(op, *line);
       } else {
-        to_.append(op, cut_lines);
+        to_.append(op, split_lines);
       }
     }
     return to_.take();
   }
 
  private:
-  std::optional<CutLine> cut_line(const Op& op) const {
+  std::optional<SplitLine> find_line(const Op& op) const {
     const std::optional<FftLine> fft = as_fft_line(op, to_.from());
     if (!fft) return std::nullopt;
     const Type &x = to_.from().type(op.operands[0]), &y = to_.from().type(op.results[0]);
-    CutLine line{fft->type, fft->dim, std::max(x.shape[fft->dim], y.shape[fft->dim])};
+    SplitLine line{fft->type, fft->dim, std::max(x.shape[fft->dim], y.shape[fft->dim])};
     const int64_t shards = x.sharding->num_shards(line.dim);
-    if (shards == 1 || x.elements() == 0 || others_take_the_cut(x, line.dim, shards))
+    if (shards == 1 || x.elements() == 0 || other_dim_takes_shards(x, line.dim, shards))
       return std::nullopt;
     std::tie(line.n1, line.n2) = split_line(line.points, shards);
     if (line.n1 == 0) return std::nullopt;
@@ -88,10 +89,10 @@ class LineCutter {
     return add(constant_op, ConstantParams{.value = scalar, .shape = shape}, {}, specs);
   }
 
-  void transform(const Op& op, const CutLine& line) {
+  void transform(const Op& op, const SplitLine& line) {
     const Type &x = to_.from().type(op.operands[0]), &y = to_.from().type(op.results[0]);
     to_.instead_of(op);
-    DimSpecs specs;  // of whole lines
+    DimSpecs specs;  // for whole lines
     for (int64_t d = 0; d < x.rank(); ++d) specs.push_back(DimSpec(x.sharding->dim_axes(d)));
     ValueId v = to_.at(op.operands[0]);
     if (line.type == FftType::kRfft) {
@@ -107,13 +108,14 @@ class LineCutter {
       v = add(slice_op, SliceParams{start, limit, ones}, {v}, specs);
     }
     if (line.type == FftType::kIrfft) v = add(real_op, NoParams{}, {v}, specs);
-    // As the result was to be cut.
+    // With the sharding that the result should have.
     to_.at(op.results[0]) =
         to_.add_typed(sharding_constraint_op, ShardingConstraintParams{*y.sharding}, {v}, y);
   }
 
-  // From points 0 to n / 2 those of the whole line: the others are conjugates in reverse.
-  ValueId whole_spectrum(ValueId half, const CutLine& line, const DimSpecs& specs) {
+  // Returns the points of the whole line from points 0 to n / 2: the others are conjugates in
+  // reverse.
+  ValueId whole_spectrum(ValueId half, const SplitLine& line, const DimSpecs& specs) {
     const Shape& shape = to_.type(half).shape;
     Dims start(shape.size(), 0), limit = shape;
     const Dims ones(shape.size(), 1);
@@ -125,14 +127,14 @@ class LineCutter {
     return add(concatenate_op, ConcatenateParams{line.dim}, {half, tail}, specs);
   }
 
-  ValueId spectrum(ValueId v, const CutLine& line, const DimSpecs& specs) {
+  ValueId spectrum(ValueId v, const SplitLine& line, const DimSpecs& specs) {
     const int64_t d = line.dim;
     const Shape shape = to_.type(v).shape;
     const FftType type = line.inverse() ? FftType::kIfft : FftType::kFft;
     Shape matrix = shape;
     matrix[d] = line.n1;
     matrix.insert(matrix.begin() + d + 1, line.n2);
-    DimSpecs rows = specs, columns = specs;  // cut rows: columns are not whole
+    DimSpecs rows = specs, columns = specs;  // sharded rows: columns are not whole
     rows.insert(rows.begin() + d + 1, DimSpec());
     columns.insert(columns.begin() + d, DimSpec());
     v = add(reshape_op, ReshapeParams{matrix}, {v}, rows);
@@ -148,8 +150,8 @@ class LineCutter {
     return add(reshape_op, ReshapeParams{shape}, {v}, specs);
   }
 
-  // w(n, k1 j2) at [k1, j2], as a complex array of that shape.
-  ValueId turns(const Shape& matrix, DType dtype, const CutLine& line, const DimSpecs& columns) {
+  // Returns w(n, k1 j2) at [k1, j2], as a complex array of that shape.
+  ValueId turns(const Shape& matrix, DType dtype, const SplitLine& line, const DimSpecs& columns) {
     const Shape shape{line.n1, line.n2};
     const DimSpecs cut{columns[line.dim], columns[line.dim + 1]};
     const ValueId k = add(iota_op, IotaParams{float64, shape, 0}, {}, cut),
@@ -171,6 +173,6 @@ class LineCutter {
 
 }  // namespace
 
-Function cut_lines(const Function& function) { return LineCutter(function).run(); }
+Function split_lines(const Function& function) { return LineSplitter(function).run(); }
 
 }  // namespace tessera::sharding

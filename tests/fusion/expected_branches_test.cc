@@ -1,4 +1,4 @@
-#include "tessera/fusion/usual_ways.h"
+#include "tessera/fusion/expected_branches.h"
 
 #include "fusion_testing.h"
 #include "tessera/interchange/text/printer.h"
@@ -6,7 +6,7 @@
 #include "tessera/ops/core/expect.h"
 #include "tests/trace/control_flow.h"
 
-namespace tessera::fusion_testing::usual_ways_test {
+namespace tessera::fusion_testing::expected_branches_test {
 
 using namespace fusion;
 
@@ -22,7 +22,7 @@ Array expected(const Array& index, int64_t way) {
 // Takes usual ways, compares what the function computes before and after for these indices, and
 // fuses it.
 Function taken(const Function& f, const std::vector<Literal>& indices) {
-  const Function out = take_usual_ways(f);
+  const Function out = take_expected_branches(f);
   ir::verify(out);
   for (const Literal& index : indices) {
     std::vector<Literal> inputs = random_inputs(f);
@@ -45,7 +45,7 @@ std::vector<const Op*> branches_of(const Function& f) {
 const std::vector<Literal> kBools{Literal::scalar(false), Literal::scalar(true)};
 const Shape kLarge{128, 256};
 
-TEST(UsualWays, LargeResultsAreCorrectedOneByOne) {
+TEST(ExpectedBranches, LargeResultsAreCorrectedOneByOne) {
   const Function f =
       trace({array_type(bool_, {}), f32(kLarge), f32(kLarge), f32({3})}, [](const Arrays& x) {
         const Arrays out =
@@ -69,15 +69,15 @@ TEST(UsualWays, LargeResultsAreCorrectedOneByOne) {
   int64_t rare = 0;
   for (const Step& step : s.steps)
     if (const auto* branch = std::get_if<BranchStep>(&step)) {
-      EXPECT_EQ(branch->usual, 1U);
-      EXPECT_TRUE(branch->is_rare(0));
+      EXPECT_EQ(branch->expected, 1U);
+      EXPECT_TRUE(branch->is_unlikely(0));
       EXPECT_TRUE(branch->branches[1]->steps.empty());
       ++rare;
     }
   EXPECT_EQ(rare, 3);
 }
 
-TEST(UsualWays, OfThreeAndOutOfRange) {
+TEST(ExpectedBranches, OfThreeAndOutOfRange) {
   const Function f = trace({array_type(int32, {}), f32({4})}, [](const Arrays& x) {
     // An index beyond the last way means the last.
     return control::branch(expected(x[0], 7), {x[1]},
@@ -90,7 +90,7 @@ TEST(UsualWays, OfThreeAndOutOfRange) {
   EXPECT_EQ(branches_of(out).size(), 1U);
 }
 
-TEST(UsualWays, ResultsThatAreOperandsOrTheSameTwice) {
+TEST(ExpectedBranches, ResultsThatAreOperandsOrTheSameTwice) {
   const Function f = trace({array_type(bool_, {}), f32({4}), f32({4})}, [](const Arrays& x) {
     return control::branch(expected(x[0], 0), {x[1], x[2]},
                            {[](const Arrays& b) {
@@ -104,7 +104,7 @@ TEST(UsualWays, ResultsThatAreOperandsOrTheSameTwice) {
   taken(f, kBools);
 }
 
-TEST(UsualWays, InsideLoopsAndEachOther) {
+TEST(ExpectedBranches, InsideLoopsAndEachOther) {
   const Function f = trace({array_type(bool_, {}), f32({4})}, [](const Arrays& x) {
     return control::scan(3, {x[0]}, {x[1]}, {}, [](const Arrays& b) {
       return control::branch(expected(b[0], 1), {b[0], b[1]},
@@ -122,7 +122,7 @@ TEST(UsualWays, InsideLoopsAndEachOther) {
       << interchange::to_mlir(out);
 }
 
-TEST(UsualWays, LoopsThatAConditionEndsStayWhereTheyAre) {
+TEST(ExpectedBranches, LoopsThatAConditionEndsStayWhereTheyAre) {
   const auto counts = [](const Arrays& b) {
     return control::while_loop(
         {b[0]},
@@ -143,8 +143,8 @@ TEST(UsualWays, LoopsThatAConditionEndsStayWhereTheyAre) {
                            {[](const Arrays& b) { return Arrays{lax::sin(b[0])}; },
                             [](const Arrays& b) { return Arrays{b[0]}; }});
   });
-  EXPECT_EQ(interchange::to_mlir(take_usual_ways(without)), interchange::to_mlir(without));
+  EXPECT_EQ(interchange::to_mlir(take_expected_branches(without)), interchange::to_mlir(without));
 }
 
 }  // namespace
-}  // namespace tessera::fusion_testing::usual_ways_test
+}  // namespace tessera::fusion_testing::expected_branches_test

@@ -160,6 +160,8 @@ int run_tessera(const std::vector<std::string>& arguments, const Streams& stream
   run_app->add_option("--devices", run.devices, kSpecHelp);
   add_shapes(*run_app, run.shapes);
   run_app->add_option("--repeat", run.repeat, "How often it runs; prints first and steady times");
+  run_app->add_flag("--profile", run.profile,
+                    "Prints the steps with their shares of the time; with --repeat");
   run_app->footer(
       "Without --devices and TESSERA_DEVICES the program runs on as many CPU devices as its mesh "
       "has.");

@@ -32,8 +32,9 @@ void show_devices(const std::string& spec, std::ostream& out);
 struct RunOptions {
   std::string file, inputs, outputs;
   std::vector<std::string> shapes;  // of arguments that the program leaves open, as arg0=8x4
-  std::string devices;  // empty: those of the environment, else as many as the program's mesh has
-  int64_t repeat = 1;   // how often; from 2 on with what the runs took
+  std::string devices;   // empty: those of the environment, else as many as the program's mesh has
+  bool profile = false;  // print the steps with their shares of the time of all runs but the first
+  int64_t repeat = 1;    // how often; from 2 on with what the runs took
 };
 // Runs the program on arrays of an npz file and writes what it returns to another.
 void run_file(const RunOptions& options, const Streams& streams);

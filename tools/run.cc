@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <ostream>
 
 #include "tessera/compile/compiled.h"
 #include "tessera/compile/program_cache.h"
 #include "tessera/interchange/programs/count_loops.h"
+#include "tessera/runtime/profile.h"
 #include "tools/transforms.h"
 
 namespace tessera::tools {
@@ -24,6 +26,10 @@ double milliseconds_of(const std::function<void()>& call) {
 }  // namespace
 
 void run_program(const Program& program, const RunOptions& options, const Streams& streams) {
+  if (options.profile && options.repeat == 1)
+    value_error("run",
+                "expected --repeat of at least 2 with --profile, got 1: the first run is not "
+                "measured, for it makes what the others have");
   if (options.repeat < 1)
     value_error("run", "expected to run the program at least once, got --repeat {}",
                 options.repeat);
@@ -34,10 +40,13 @@ void run_program(const Program& program, const RunOptions& options, const Stream
       [&] { compiled = compile_cached(program.function, program.request, devices()[0]); });
   const auto run = [&] { results = compiled->run(inputs); };
   const double first = milliseconds_of(run);
+  std::optional<Profile> profile;
+  if (options.profile) profile.emplace();
   std::vector<double> steady;
   for (int64_t k = 1; k < options.repeat; ++k) steady.push_back(milliseconds_of(run));
   write_results(results, options.outputs, streams);
   if (options.repeat == 1) return;
+  if (profile) streams.out << profile->text();
   std::sort(steady.begin(), steady.end());
   const size_t half = steady.size() / 2;
   const double median =

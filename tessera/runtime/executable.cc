@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "tessera/codegen/compiler.h"
 #include "tessera/runtime/copy.h"
 #include "tessera/runtime/routine_code.h"
+#include "tessera/runtime/step_recorder.h"
 
 namespace tessera::runtime {
 
@@ -41,24 +43,6 @@ std::string name_of(const Step& step, const Schedule& s) {
       },
       step);
 }
-
-// A step that reports its time to the timeline.
-class TimedCode final : public StepCode {
- public:
-  TimedCode(std::unique_ptr<StepCode> code, std::string name)
-      : code_(std::move(code)), name_(std::move(name)) {}
-  int64_t code_bytes() const override { return code_->code_bytes(); }
-  void run(const SlotRef* slots, std::byte* workspace) const override {
-    using cluster::Timeline;
-    const int64_t begin = Timeline::now();
-    code_->run(slots, workspace);
-    Timeline::current()->add(Timeline::Kind::kStep, name_, begin, Timeline::now());
-  }
-
- private:
-  std::unique_ptr<StepCode> code_;
-  std::string name_;
-};
 
 // Builds an executable with a memory plan, and the nested ones except unlikely branches. One call
 // compiles all kernels in parallel.
@@ -90,12 +74,8 @@ class ExecutableBuilder {
     for (size_t i = 0; i < s.steps.size(); ++i) {
       if (plan.is_view[i]) continue;
       codes[i] = std::visit([&](const auto& step) { return make(step, s, steps[i]); }, s.steps[i]);
-      const auto is_transfer = [&](const TransferSpan& t) { return t.step == static_cast<int>(i); };
-      if (cluster::Timeline::current() &&
-          std::none_of(plan.transfers.begin(), plan.transfers.end(), is_transfer))
-        codes[i] = std::make_unique<TimedCode>(std::move(codes[i]), name_of(s.steps[i], s));
     }
-    add_codes(*e, std::move(codes));
+    add_codes(*e, s, std::move(codes));
     add_refs(*e, s);
     return e;
   }
@@ -165,7 +145,8 @@ class ExecutableBuilder {
 
   // Adds the steps in order, except that a transfer begins when its operand is ready, and ends
   // before its result is read.
-  static void add_codes(Executable& e, std::vector<std::unique_ptr<StepCode>> codes) {
+  static void add_codes(Executable& e, const Schedule& s,
+                        std::vector<std::unique_ptr<StepCode>> codes) {
     using Part = Executable::Code::Part;
     std::vector<std::shared_ptr<StepCode>> shared(codes.size());
     for (size_t i = 0; i < codes.size(); ++i) shared[i] = std::move(codes[i]);
@@ -174,6 +155,7 @@ class ExecutableBuilder {
       spans[static_cast<size_t>(span.step)] = true;
     const auto add = [&](Part part, size_t i) {
       e.codes_.push_back({part, shared[i], e.plan().workspaces[i]});
+      e.names_.push_back(name_of(s.steps[i], s));
     };
     const auto begin = [&](int after) {
       for (const TransferSpan& span : e.plan().transfers)
@@ -249,7 +231,8 @@ namespace {
 std::atomic<int64_t> executables_made{0};
 }  // namespace
 
-Executable::Executable(MemoryPlan memory) : memory_(std::move(memory)) { ++executables_made; }
+Executable::Executable(MemoryPlan memory)
+    : memory_(std::move(memory)), number_(++executables_made) {}
 
 int64_t Executable::num_made() { return executables_made; }
 
@@ -333,21 +316,45 @@ void Executable::bind_storage(Frame& frame, size_t storage, const SlotRef& input
   }
 }
 
+void Executable::run_code(const Code& code, const Frame& frame) const {
+  std::byte* workspace = frame.arena + code.workspace;
+  switch (code.part) {
+    case Code::Part::kAll:
+      code.code->run(frame.refs.data(), workspace);
+      return;
+    case Code::Part::kStart:
+      static_cast<const TransferCode&>(*code.code).start(frame.refs.data(), workspace);
+      return;
+    case Code::Part::kFinish:
+      static_cast<const TransferCode&>(*code.code).finish();
+      return;
+  }
+}
+
 void Executable::execute(const Frame& frame) const {
+  if (StepRecorder::is_recording() || cluster::Timeline::current()) return execute_timed(frame);
   cluster::Processes* const processes = cluster::Processes::current();
   for (const Code& code : codes_) {
-    std::byte* workspace = frame.arena + code.workspace;
-    switch (code.part) {
-      case Code::Part::kAll:
-        code.code->run(frame.refs.data(), workspace);
-        break;
-      case Code::Part::kStart:
-        static_cast<const TransferCode&>(*code.code).start(frame.refs.data(), workspace);
-        break;
-      case Code::Part::kFinish:
-        static_cast<const TransferCode&>(*code.code).finish();
-        break;
+    run_code(code, frame);
+    if (processes) processes->progress();
+  }
+}
+
+// Transfers report to the timeline themselves.
+void Executable::execute_timed(const Frame& frame) const {
+  using cluster::Timeline;
+  const std::shared_ptr<StepRecorder> recorder = StepRecorder::current();
+  Timeline* const timeline = Timeline::current();
+  cluster::Processes* const processes = cluster::Processes::current();
+  for (size_t i = 0; i < codes_.size(); ++i) {
+    const int64_t begin = Timeline::now();
+    {
+      std::optional<StepRecorder::Run> run;
+      if (recorder) run.emplace(*recorder, number_, i, names_[i]);
+      run_code(codes_[i], frame);
     }
+    if (timeline && codes_[i].part == Code::Part::kAll)
+      timeline->add(Timeline::Kind::kStep, names_[i], begin, Timeline::now());
     if (processes) processes->progress();
   }
 }

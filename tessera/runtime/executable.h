@@ -8,6 +8,7 @@
 
 #include <boost/container/small_vector.hpp>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "tessera/ir/op_def.h"
@@ -84,6 +85,11 @@ class Executable {
     int64_t workspace;
   };
   std::vector<Code> codes_;
+  std::vector<std::string> names_;  // of the codes
+  const int64_t number_;            // no other executable of this process has it
+
+  void run_code(const Code& code, const Frame& frame) const;
+  void execute_timed(const Frame& frame) const;
 };
 
 std::unique_ptr<StepCode> make_loop_code(const LoopStep& step, const Schedule& schedule,

@@ -10,7 +10,7 @@ namespace tessera::privacy::accounting {
 
 namespace {
 
-// by this factor the grid of a first search is coarser than the accountant's
+// By this factor the grid of a first search is coarser than the accountant's.
 constexpr double kCoarser = 16;
 
 struct Bracket {

@@ -41,7 +41,7 @@ double least_overall_delta(double num_samples, double base_delta) {
   const auto at = [&](double log_limit) {
     return overall_delta(num_samples, base_delta, log_limit);
   };
-  // the function falls to one minimum and rises; the search finds that valley
+  // The function falls to one minimum and rises; the search finds that valley.
   constexpr int kSteps = 200;
   int best = 0;
   for (int i = 1; i <= kSteps; ++i)
@@ -94,7 +94,7 @@ double delta_upper_bound(double estimate, int64_t num_samples, double failure_pr
   expect_positive_delta(op, failure_probability);
   if (estimate == 1) return 1;
   const double allowed = -std::log(failure_probability) / static_cast<double>(num_samples);
-  // Returns by how much the divergence exceeds what is allowed.
+  // Returns by how much the divergence is below what is allowed: 0 at the result.
   const auto room = [&](double delta) {
     return delta == 1 ? -1 : allowed - divergence(estimate, delta);
   };

@@ -59,7 +59,7 @@ struct MonteCarloOptions {
   std::vector<double> c_col = {1.0};  // its first `iterations` entries count
   // If absent, it is drawn from the operating system's entropy.
   std::optional<uint64_t> seed = std::nullopt;
-  // whether to sample from the run with the example, or from the one without
+  // Whether to sample from the run with the example, or from the one without.
   bool positive_sample = true;
 };
 

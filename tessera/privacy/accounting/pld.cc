@@ -41,7 +41,7 @@ using internal::noise_of;
 using internal::PldPmf;
 using internal::PrivacyLoss;
 
-// in units of the sensitivity; less counts as no noise
+// In units of the sensitivity; less counts as no noise.
 constexpr double kMinNoise = 1e-6;
 constexpr double kMaxGridPoints = 1 << 26;        // of one mechanism, by the functions
 constexpr double kMaxAccountantPoints = 1 << 20;  // the same limit in the accountant

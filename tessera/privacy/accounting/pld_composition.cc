@@ -20,10 +20,10 @@ constexpr double kMaxTilt = 6;  // times the interval
 // tilt would be infinite.
 constexpr double kMaxDeviations = 40;
 constexpr int64_t kMaxPoints = 1 << 27;  // of an FFT: 4 GiB
-// the probability that is left out beyond either end of the window
+// The probability that is left out beyond either end of the window.
 constexpr double kTailMass = 1e-14;
 const double kLogTailMass = std::log(kTailMass);
-// relative to delta: losses with less probability count as infinite
+// Relative to delta: losses with less probability count as infinite.
 constexpr double kTopMass = 1e-10;
 constexpr double kLogDigits = 32;   // the logarithm of how far above delta a bound of it may be
 constexpr double kMaxSlack = 11;    // the logarithm of the accuracy that a smaller window may cost
@@ -407,7 +407,7 @@ double epsilon_of_composition(std::span<const RepeatedPmf> parts, double delta) 
   const double log_delta = std::log(delta - sum.infinity_mass());
   double saddle = find_tilt(sum.max_theta(), [&](double t) {
     const Cumulants here = sum.at(t);
-    // the derivative of Chernoff's bound (K - log delta) / t
+    // The derivative of Chernoff's bound (K - log delta) / t.
     return t * here.mean - here.log_mgf + log_delta;
   });
   for (;; saddle = saddle < 1e-3 ? 0 : saddle / 4)  // repeated if epsilon is below the window

@@ -15,7 +15,7 @@ using Complex = std::complex<double>;
 
 constexpr double kLogNothing = -50;      // the logarithm of a negligible coefficient
 constexpr int64_t kLeastTransform = 64;  // the least length of the short transforms
-// in points per coefficient: if it would be less, all are computed
+// In points per coefficient: if it would be less, all are computed.
 constexpr int64_t kLeastSaving = 8;
 
 // Returns value^count, by squaring.
@@ -123,7 +123,7 @@ RingTails::RingTails(const std::vector<RingPart>& parts, int64_t first, int64_t 
   const int64_t count = significant(parts, points);
   const int64_t transform = transform_for(count);
   if (theta > 0 && count * kLeastSaving < points && transform * 2 <= points) {
-    // at most half more points, and so coefficients
+    // At most half more points, and so coefficients.
     n_ = (points + transform - 1) / transform * transform;
     from_low(parts, first, significant(parts, n_), transform);
   } else {

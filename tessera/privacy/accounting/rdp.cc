@@ -20,7 +20,7 @@ using internal::log_expm1;
 using internal::log_normal_cdf;
 
 constexpr double kMinConversionOrder = 1.01;  // below it the conversion is unstable and not needed
-// below it the sum of a series near 1 is only rounding
+// Below it the sum of a series near 1 is only rounding.
 constexpr double kLogMomentNoise = 1e-11;
 
 bool is_integer(double order) { return order == std::floor(order); }
@@ -315,7 +315,7 @@ bool RdpAccountant::supports(const DpEvent& event) const {
 }
 
 std::vector<double> RdpAccountant::divergences(const DpEvent& leaf) const {
-  // in units of the largest norm
+  // In units of the largest norm.
   const double unit = relation_ == NeighboringRelation::kReplaceOne ? 2 : 1;
   const auto unknown = [&](const auto&) {
     TESSERA_CHECK(false, "{} has no known divergence", to_string(leaf));

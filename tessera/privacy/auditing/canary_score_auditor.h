@@ -79,7 +79,7 @@ struct GdpOptions {
 
 struct MaxAccuracyOptions {
   double prevalence = -1;   // the share of held-in examples, in [0, 1]; -1: as among the canaries
-  // in (0, 1): the result is an upper bound that fails with this probability; 0: an estimate
+  // In (0, 1): the result is an upper bound that fails with this probability; 0: an estimate.
   double significance = 0;
 };
 

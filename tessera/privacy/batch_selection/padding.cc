@@ -140,7 +140,7 @@ std::vector<int64_t> optimal_physical_batch_sizes(std::span<const int64_t> batch
   // sizes[i - 1].
   std::vector<double> cost(n + 1, std::numeric_limits<double>::infinity());
   cost[0] = 0;
-  // for each number of compilations: how many sizes the others serve
+  // For each number of compilations: how many sizes the others serve.
   std::vector<std::vector<size_t>> before;
   for (int64_t c = 0; c < num_compilations; ++c) {
     std::vector<double> next(n + 1, std::numeric_limits<double>::infinity());

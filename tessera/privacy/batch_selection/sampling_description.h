@@ -22,7 +22,7 @@ enum class SamplingMethod : uint8_t {
   kPoisson,           // each example of the step's group, with probability sampling_prob
   kFixedBatchSize,    // batch_size of all examples
   kBallsInBins,       // all examples of the step's group
-  // with probability sampling_prob, unless it was in one of the min_sep - 1 steps before
+  // With probability sampling_prob, unless it was in one of the min_sep - 1 steps before.
   kBMinSep,
   kRandomAllocation,  // each example in steps_per_example of the steps
   kMultiOwnerMinSep,  // batches known beforehand: a user in steps_per_example of them at most

@@ -48,7 +48,7 @@ double sum_noise_multiplier(double noise_multiplier, double count_stddev) {
   expect_multiplier(op, "noise_multiplier", noise_multiplier);
   expect_count_stddev(op, count_stddev);
   if (noise_multiplier == 0) return 0;
-  // the share of the budget is `part` squared
+  // The share of the budget is `part` squared.
   const double part = noise_multiplier / (2 * count_stddev);
   if (part >= 1)
     value_error(op,

@@ -301,7 +301,7 @@ class ClippedBatch {
   const bool in_double_;
   const std::optional<StepsPerUnit> steps_per_unit_;  // of the grid
   DType norm_dtype_ = float32;
-  // of each group, [batch]: of the elements that count
+  // Of each group, [batch]: of the elements that count.
   std::vector<Array> squares_;
   std::vector<Array> reported_;                   // of the gradients as they are
   std::vector<per_example::NormMethod> methods_;  // of each parameter

@@ -67,7 +67,7 @@ class Problem {
         dX(i, i) = equal_norm_ ? 0 : dX(i, i) - mean;
     }
     dX.array() *= as_eigen(mask_).array();
-    // symmetric to the last bit, so that X stays symmetric
+    // Symmetric to the last bit, so that X stays symmetric.
     dX = (0.5 * (dX + dX.transpose())).eval();
   }
 

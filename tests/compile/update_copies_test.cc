@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "tessera/tessera.h"
 
 namespace tessera::update_copies_test {
@@ -88,6 +90,51 @@ TEST(UpdateCopies, CostsCountWhatIsMoved) {
   };
   EXPECT_LT(bytes(1 << 20), 100 * kTrips);
   EXPECT_EQ(bytes(1 << 20), bytes(1 << 12));
+}
+
+// A shard of the rows writes a row of its own, or none.
+TEST(UpdateCopies, NoneOfShardsWhoseRowsAreUpdated) {
+  initialize({.devices = "cpu:8"});
+  const NamedSharding rows(make_mesh({8}, {"x"}), P("x"));
+  auto loop = jit([](const Array& x) {
+    return fori_loop(
+        0, kTrips,
+        [](const Array& i, const Array& a) {
+          const Array row = dynamic_slice(a, {i, array(0)}, {1, 64});
+          return dynamic_update_slice(a, row * 0.5F + 1.0F, {i + 1, array(0)});
+        },
+        x);
+  });
+  const auto lowered = loop.lower(device_put(ones({kSize, 64}), rows));
+  EXPECT_TRUE(lowered.notes().empty()) << lowered.explain();
+  EXPECT_NE(lowered.text("fused").find(" = update("), std::string::npos) << lowered.text("fused");
+}
+
+TEST(UpdateCopies, ShardsAreUpdatedAsTheWhole) {
+  initialize({.devices = "cpu:8"});
+  const Mesh mesh = make_mesh({4, 2}, {"x", "y"});
+  const std::vector<PartitionSpec> specs = {P("x", "y"), P("y"), P(None, "x")};
+  std::mt19937 engine(1);
+  const auto below = [&](int64_t n) {
+    return static_cast<int64_t>(engine() % static_cast<uint64_t>(n));
+  };
+  for (int k = 0; k < 80; ++k) {
+    const Shape shape{1 + below(20), 1 + below(20)}, part{1 + below(shape[0]), 1 + below(shape[1])};
+    const auto update = [](const Array& x, const Array& u, const Array& i, const Array& j) {
+      return dynamic_update_slice(x, u, {i, j});
+    };
+    const NamedSharding sharding(mesh, specs[static_cast<size_t>(below(3))]);
+    const auto sharded = jit([=](const Array& x, const Array& u, const Array& i, const Array& j) {
+      return with_sharding_constraint(update(with_sharding_constraint(x, sharding), u, i, j),
+                                      sharding);
+    });
+    const Array x = reshape(arange(shape.elements(), float32), shape),
+                u = -1.0F - reshape(arange(part.elements(), float32), part),
+                i = array(static_cast<int32_t>(below(30)) - 5),
+                j = array(static_cast<int32_t>(below(30)) - 5);
+    EXPECT_TRUE(all(sharded(x, u, i, j) == update(x, u, i, j)).item<bool>())
+        << k << " " << shape << " " << part;
+  }
 }
 
 TEST(UpdateCopies, SmallOnesAreNotWorthALine) {

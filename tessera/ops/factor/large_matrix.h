@@ -22,7 +22,8 @@ bool is_large(int64_t m, int64_t n);
 template <class T>
 void large_qr(int64_t m, int64_t n, T* a, int64_t columns, T* q);
 
-// As syevd of the lower triangle; z is what a is there, and a is lost.
+// The same as syevd of the lower triangle, but it writes to z what syevd writes to a; a is
+// overwritten.
 template <class T>
 bool large_eigh(int64_t n, T* a, lapack::Real<T>* w, T* z, int* info);
 

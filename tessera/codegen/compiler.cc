@@ -33,7 +33,7 @@ struct KernelCompiler::Impl {
   mutable ObjectEmitter emitter;
   Linker linker;
   DiskCache disk;
-  // for the cache on disk: everything except the kernel that object code depends on
+  // For the cache on disk: everything except the kernel that object code depends on.
   std::string key_prefix;
   mutable ForkSafeMutex mutex{ForkParticipant::Level::kKernels};
   KernelCache known{kMaxKernels};

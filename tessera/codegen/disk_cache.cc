@@ -127,7 +127,7 @@ bool is_temporary_name(std::string_view name) {
 }
 
 constexpr time_t kAbandoned = 3600;  // seconds after which a temporary file counts as abandoned
-// the least seconds between two updates of an entry's time of use
+// The least seconds between two updates of an entry's time of use.
 constexpr time_t kUseIsNoted = 3600;
 constexpr int64_t kTrimShare = 8;  // the part of the limit that is written between two checks
 

@@ -139,7 +139,7 @@ class KernelEmitter {
 
   int address_depth(const Affine& address) const;
   LaneKind lane_kind(const Affine& address) const;
-  // the distance in elements of lanes, if they are kStrided
+  // The distance in elements of lanes, if they are kStrided.
   int64_t lane_stride(const Affine& address) const;
   void analyse();
   void find_node_scopes();
@@ -249,9 +249,9 @@ class KernelEmitter {
   std::vector<char> padded_;                 // empty: none
   int64_t elements_ = 0;                     // of the parallel index, with padded_
   Value *begin_ = nullptr, *end_ = nullptr;  // of the flat parallel index
-  // the index along each parallel dimension except the lanes'
+  // The index along each parallel dimension except the lanes'.
   std::vector<Value*> parallel_;
-  // the beginning of the part of a row, if there are turns
+  // The beginning of the part of a row, if there are turns.
   Value* column_ = nullptr;
   int unroll_ = 1;               // vectors in the current lane scope
   std::vector<LaneMask> masks_;  // one for each vector; empty: all lanes

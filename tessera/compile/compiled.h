@@ -47,7 +47,7 @@ class Compiled {
  private:
   std::shared_ptr<const engine::LoadedProgram> program_;
   std::vector<ir::Type> output_types_;
-  // the shardings that results are moved to; empty: they are not moved
+  // The shardings that results are moved to; empty: they are not moved.
   std::vector<Sharding> results_;
 };
 using CompiledRef = std::shared_ptr<const Compiled>;

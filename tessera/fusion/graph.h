@@ -62,14 +62,14 @@ struct GraphOp {
   Reduction reduction;
   // For kDot: dimension numbers and what it absorbed; a third operand is the bias.
   std::shared_ptr<DotStep> dot;
-  // for kConstant, kPointwise: the scalar that every element has
+  // For kConstant, kPointwise: the scalar that every element has.
   std::shared_ptr<const Literal> splat;
   // For kPointwise: the operation if it is a single one of its operands, in their order.
   std::optional<ScalarOp> single;
   // The number of scalar instructions for an element, roughly; an elementary function counts about
   // ten.
   float work = 0;
-  // for kCollective, kAxisIndex: the axes that it runs along
+  // For kCollective, kAxisIndex: the axes that it runs along.
   AxisList over;
   HostCall call;                          // for kCall
   bool updates = false;                   // for kCall, as Library::updates

@@ -19,7 +19,7 @@ namespace tessera::fusion {
 // offset + sum of coefficient * loop index + sum of coefficient * integer node.
 struct IndexExpr {
   int64_t offset = 0;
-  // one for each loop dimension
+  // One for each loop dimension.
   boost::container::small_vector<int64_t, 6> coefficients;
   boost::container::small_vector<std::pair<int, int64_t>, 1> dynamic;  // (node, coefficient)
 

@@ -60,7 +60,7 @@ struct KernelNode {
   // For kLoad: (int32/int64 node, stride in elements), uniform or per lane (a gather).
   std::vector<std::pair<int, int64_t>> dynamic;
   int guard = -1;  // for kLoad: a bool node, or -1
-  // the loop whose indices the addresses use; for kReduced: the loop that reduces
+  // The loop whose indices the addresses use; for kReduced: the loop that reduces.
   int loop = 0;
   int reduction = 0;  // for kReduced
 };

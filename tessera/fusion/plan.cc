@@ -104,7 +104,7 @@ class Planner {
   Reachability::Set after_;   // the steps after the op that is being grouped
   std::vector<int> readers_;  // the groups that read a result of the op that is being grouped
   std::vector<int> seen_;     // for each group: the last op for which it was in readers_
-  // for each group: its index in the demands for that op, -1 if it has none
+  // For each group: its index in the demands for that op, -1 if it has none.
   std::vector<int> demand_;
 };
 

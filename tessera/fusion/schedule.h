@@ -69,7 +69,7 @@ struct ConvolutionStep {
 // need are empty.
 struct CollectiveStep {
   CollectiveKind kind;
-  // the axes that the collective runs over, major first (the order of ranks in a group)
+  // The axes that the collective runs over, major first (the order of ranks in a group).
   AxisList over;
   std::vector<Dims> groups;  // axis_index_groups: ranks; empty: one group of all
   ReduceKind reduce = ReduceKind::kSum;

@@ -59,7 +59,7 @@ class ModuleBuilder {
     std::unordered_map<ValueId, ValueId> copied;     // the copies of the parent's values, by value
     std::unordered_map<ValueId, ValueId> constants;  // those among them that are copies of ops
     std::vector<ValueId>* captures = nullptr;  // if set, other values of the parent become inputs
-    // with captures: values that are computed from constants are copied nevertheless
+    // With captures: values that are computed from constants are copied nevertheless.
     bool computed = false;
   };
   struct FunctionEntry {
@@ -188,7 +188,7 @@ class ModuleBuilder {
   struct RegionRules {
     bool captures = false;  // they may use values of the scope around the op
     bool scalars = false;   // the same, by a capture_rule (op_format.h)
-    // the types of the op's operands, which refine open extents of inputs
+    // The types of the op's operands, which refine open extents of inputs.
     std::vector<Type> like;
     std::vector<Type> inputs;           // the first inputs are weak, and vary, as these
     std::optional<ManualScope> manual;  // set: they describe one device along these axes
@@ -232,7 +232,7 @@ class ModuleBuilder {
   std::vector<std::vector<ValueId>> tuples_;
   std::map<FunctionRef, Extent> extents_;
   const ReadOptions options_;
-  // the one that is being read; null: a function that nobody calls
+  // The one that is being read; null: a function that nobody calls.
   const Instance* instance_ = nullptr;
   std::map<std::string, FunctionRef> instances_;  // by name, shapes and values
   int depth_ = 0;

@@ -176,7 +176,7 @@ class OpScanner {
 struct ManualScope {
   Mesh mesh;
   AxisNames axes;  // sorted
-  // the types of the region's first inputs, for whether they are weak and what they vary over
+  // The types of the region's first inputs, for whether they are weak and what they vary over.
   std::vector<Type> inputs;
 };
 

@@ -19,8 +19,8 @@ enum class FactorKind : uint8_t {
   kPass,             // each shard of the result needs the same shard of the operands
   kReduction,        // in operands only; if it is sharded, each device has a partial result
   kNeedReplication,  // the op is right only if the factor is not sharded
-  // if it is sharded, the op needs data from neighbours; so it is resharded unless the op has a
-  // rule
+  // If it is sharded, the op needs data from neighbours; so it is resharded unless the op has a
+  // rule.
   kPermutation,
 };
 

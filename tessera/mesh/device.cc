@@ -36,7 +36,7 @@ struct KindInfo {
   DeviceKind kind;
   std::string_view name;
   int64_t cores;
-  // of the torus in a specification; 1: the specification is a plain count
+  // Of the torus in a specification; 1: the specification is a plain count.
   int64_t min_extents, max_extents;
 };
 

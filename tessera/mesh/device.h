@@ -37,7 +37,7 @@ int64_t cores_per_chip(DeviceKind kind);
 
 struct Device {
   int64_t id = 0;  // unique among devices()
-  // the process that owns it; without a cluster each emulated slice counts as one
+  // The process that owns it; without a cluster each emulated slice counts as one.
   int64_t process_index = 0;
   DeviceKind kind = DeviceKind::kCpu;
   // The coordinates of the chip in the torus of its slice, x first; zero if there is no torus.

@@ -10,7 +10,7 @@
 namespace tessera {
 
 struct VisualizeOptions {
-  // scales the height of the drawing; its width follows the array's aspect ratio
+  // Scales the height of the drawing; its width follows the array's aspect ratio.
   double scale = 1;
   int64_t min_width = 9;   // of a cell, in columns
   int64_t max_width = 80;  // of a cell and of the whole drawing, in columns

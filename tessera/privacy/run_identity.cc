@@ -32,7 +32,7 @@ std::vector<uint32_t> words_of_hex(const std::string& text) {
   return out;
 }
 
-// The type of one example of a leaf, without where it lies.
+// Returns the type of one example of a leaf, without its sharding.
 ir::Type example_type(const Array& leaf, bool is_data, bool keep_batch_dim) {
   ir::Type out;
   out.dtype = leaf.dtype();
@@ -176,22 +176,22 @@ std::optional<std::string> RunIdentity::contents(const std::vector<Array>& data,
 
 namespace {
 
-// What each key and program has begun with. Never destroyed: threads may ask while the process ends.
+// The beginnings of each key and program. Never destroyed: threads may ask while the process ends.
 struct Beginnings {
   ForkSafeMutex mutex;
   struct Run {
     std::string sources, digest;
   };
   std::map<std::string, Run> runs;
-  std::map<std::string, KeyReuse> reuse;  // of the keys that are reproducible
+  std::map<std::string, KeyReuse> reuse;  // of the reproducible keys
 };
 Beginnings& beginnings() {
   static Beginnings& instance = *new Beginnings;
   return instance;
 }
 
-// Of the data and of the parameters. Parameters that do not lie in this process as a whole are not
-// compared.
+// Returns the digest of the data and of the parameters. Parameters of which this process does not
+// have every shard are not compared.
 std::string digest_of(const RunBeginning& run) {
   Digest digest;
   digest.add(*run.contents);

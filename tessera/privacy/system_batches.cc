@@ -17,13 +17,13 @@ namespace {
 
 constexpr const char* kSystemBatchesOp = "privacy::Trainer";
 
-// Of the key's streams those of other nonces are for batches (counter_stream.h).
+// Streams of the key with other nonces are for batches (counter_stream.h).
 constexpr uint64_t kNameNonce = 2;
 
 uint64_t name_of(const SecretKey& key) {
   uint64_t out;
   key.fill(kNameNonce, 0, std::as_writable_bytes(std::span(&out, 1)));
-  return std::max<uint64_t>(out, 1);  // 0 says that there is no key
+  return std::max<uint64_t>(out, 1);  // 0 means that there is no key
 }
 
 random::Key words_of_name(uint64_t name) {

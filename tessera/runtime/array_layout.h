@@ -27,7 +27,7 @@ struct ArrayLayout {
   Sharding sharding;
   // The sharding as ir::Type holds it; null on a single device.
   std::shared_ptr<const NamedSharding> named;
-  // the shape of one instance in storage: extents are rounded up
+  // The shape of one instance in storage: extents are rounded up.
   Shape local;
   Dims shards;                            // the number of parts of each dimension
   int64_t instances = 1;                  // product of shards

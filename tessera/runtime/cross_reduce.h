@@ -53,7 +53,7 @@ class CrossReduce {
   struct Node {
     int32_t left = -1, right = -1;  // nodes; -1 for a leaf or a received node
     int32_t source = -1;            // of a leaf that is here: its held index
-    // of a received one: its position in the workspace, where it is dense
+    // Of a received one: its position in the workspace, where it is dense.
     int64_t received = -1;
     bool narrow = true;  // not folded yet: it has the operands' dtype
   };

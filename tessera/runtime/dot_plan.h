@@ -29,7 +29,7 @@ struct DotPlan {
   bool relu;
   ops::DotSum sum;
   DType one = float32;  // for an example's product on a grid
-  // the elements of k that belong to one example, whose products are added separately
+  // The elements of k that belong to one example, whose products are added separately.
   int64_t example = 0;
   GemmTypes types{};
   DType out_dtype{};

@@ -27,7 +27,7 @@ class Executable {
   // The memory of one run. refs: the address of every slot, valid after bind().
   struct Frame {
     boost::container::small_vector<SlotRef, 24> refs;
-    // of views of inputs whose instances are not in order
+    // Of views of inputs whose instances are not in order.
     std::vector<std::vector<int64_t>> tables;
     std::vector<Buffer> copies;  // of inputs that a view spans
     std::byte* arena = nullptr;

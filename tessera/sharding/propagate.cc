@@ -35,7 +35,7 @@ struct OpState {
   Factors factors;
   std::vector<ValueId> tensors;     // results, then operands
   std::vector<TensorFactors> dims;  // of each tensor
-  // for each factor: axes it must have (borders of manual computations)
+  // For each factor: axes it must have (borders of manual computations).
   std::vector<AtomList> pinned;
   bool elementwise = false;  // maps elements one to one: pointwise ops, reshapes, transposes
   bool single_use = false;   // it is the only user of all its non-scalar operands
@@ -162,7 +162,7 @@ class Problem {
   const AtomMesh& mesh_;
   std::vector<AtomSet> manual_;
   std::vector<OpState> ops_;
-  // for each value: the ops and ties that read or write it
+  // For each value: the ops and ties that read or write it.
   std::vector<std::vector<int>> touching_;
 };
 

@@ -24,7 +24,7 @@ std::optional<Reach> reach_of(const HaloDim& halo, int64_t n, int64_t taps, int6
   const int64_t b = halo.base_dilation,
                 step = shard_taps ? taps / n * halo.tap_dilation : shard * halo.stride,
                 size = shard_taps ? (taps / n - 1) * halo.tap_dilation + 1 : halo.size;
-  // the windows of devices would be aligned differently
+  // The windows of devices would be aligned differently.
   if (step % b != 0 || shard == 0) return std::nullopt;
   // Where the first device's windows begin and end, in rows of distance 1.
   const int64_t begin = -halo.low, end = begin + (shard - 1) * halo.stride + size;

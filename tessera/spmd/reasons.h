@@ -12,7 +12,7 @@ namespace tessera::spmd {
 
 struct Reason {
   std::string op, source, text;
-  // of a combined collective: the numbers of its parts, 0 for one without
+  // Of a combined collective: the numbers of its parts, 0 for one without.
   std::vector<int32_t> parts;
 };
 

@@ -24,7 +24,7 @@ using ops::SelectAndScatterParams;
 struct Reach {
   int64_t extent, results, size, stride, low;
   std::vector<int64_t> first, count;  // of each device
-  // the number that every device has room for, and the rows of these
+  // The number that every device has room for, and the rows of these.
   int64_t windows = 0, block = 0;
 
   int64_t shard() const { return ceil_div(extent, static_cast<int64_t>(first.size())); }

@@ -19,7 +19,7 @@ Array expected(const Array& index, int64_t way) {
   return bind_op1(expect_op, ExpectParams{way}, {index});
 }
 
-// Takes usual ways, compares what the function computes before and after for these indices, and
+// Applies the pass, compares what the function computes before and after for these indices, and
 // fuses it.
 Function taken(const Function& f, const std::vector<Literal>& indices) {
   const Function out = take_expected_branches(f);
@@ -61,7 +61,8 @@ TEST(ExpectedBranches, LargeResultsAreCorrectedOneByOne) {
   const Function out = taken(f, kBools);
   const std::vector<const Op*> branches = branches_of(out);
   ASSERT_EQ(branches.size(), 3U) << interchange::to_mlir(out);
-  // The index, what the rare way reads, the usual result; the two small results are together.
+  // The index, the input of the unlikely branch, the expected result; the two small results are
+  // together.
   EXPECT_EQ(branches[0]->operands.size(), 3U);
   EXPECT_EQ(branches[1]->operands.size(), 3U);
   EXPECT_EQ(branches[2]->results.size(), 2U);
@@ -79,7 +80,7 @@ TEST(ExpectedBranches, LargeResultsAreCorrectedOneByOne) {
 
 TEST(ExpectedBranches, OfThreeAndOutOfRange) {
   const Function f = trace({array_type(int32, {}), f32({4})}, [](const Arrays& x) {
-    // An index beyond the last way means the last.
+    // An index beyond the last branch means the last.
     return control::branch(expected(x[0], 7), {x[1]},
                            {[](const Arrays& b) { return Arrays{lax::sin(b[0])}; },
                             [](const Arrays& b) { return Arrays{b[0]}; },

@@ -74,7 +74,7 @@ TEST(MemoryPlan, OfALoop) {
   }
 }
 
-// Only one branch runs; one that is rare gets its memory when it is taken.
+// Only one branch runs; an unlikely one gets its memory when it is taken.
 TEST(MemoryPlan, OfABranch) {
   for (const bool rare : {false, true}) {
     ScheduleBuilder b{Mesh()};

@@ -103,7 +103,7 @@ class Decoder {
   std::unordered_map<size_t, TextAttr> tensors_;
   std::unordered_map<size_t, DecodedType> types_;
   int depth_ = 0;
-  // how many attributes may still be read, since they can refer to each other many times
+  // How many attributes may still be read, since they can refer to each other many times.
   int64_t left_;
 };
 

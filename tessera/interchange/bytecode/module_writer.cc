@@ -67,7 +67,7 @@ class ModuleWriter {
     const Function* function = nullptr;
     std::vector<size_t> numbers;
     size_t next = 0;
-    // the number after the region's own values: values of an open region inside begin there
+    // The number after the region's own values: values of an open region inside begin there.
     size_t end = 0;
     size_t ops = 0;
     bool shardy = false;  // its inputs and results have builtin types

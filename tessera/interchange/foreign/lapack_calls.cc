@@ -202,7 +202,7 @@ Values gees(const Call& call, const Values& x) {
   const Values found = call.add_all(schur_op, SchurParams{vectors}, x);
   Values out{found[0], vectors ? found[1] : call.zeros(1)};
   add_eigenvalues(call, found[1 + vectors], call.type(x[0]).dtype, out);
-  // the number of selected values
+  // The number of selected values.
   out.push_back(call.filled(int32, call.type(found.back()).shape, 0));
   out.push_back(found.back());
   return out;

@@ -11,14 +11,14 @@ namespace {
 __extension__ typedef unsigned __int128 Wide;
 
 constexpr uint64_t kChild = uint64_t{1} << 63;
-// "batches" and a zero.
+// The text "batches" and a zero.
 constexpr uint64_t kDomain = 0x6261746368657300;
 
-// Four vectors of four words at a time: enough in flight to hide the latency of each.
+// Four vectors of four words at a time hide each other's latency.
 constexpr size_t kLanes = 4, kVectors = 4, kBlock = kLanes * kVectors;
 typedef uint32_t Vector __attribute__((vector_size(4 * kLanes)));
 
-// The counters (a, b) become their hashes. T is a word, or a vector of them.
+// Replaces the counters (a, b) by their hashes. T is a word, or a vector of them.
 template <class T, size_t kCount>
 void threefry(const std::array<uint32_t, 2>& key, T (&a)[kCount], T (&b)[kCount]) {
   constexpr int kRotations[2][4] = {{13, 15, 26, 6}, {17, 29, 16, 24}};
@@ -75,7 +75,7 @@ void fill_words(const std::array<uint32_t, 2>& key, uint64_t first, std::span<ui
 using privacy::internal::SecretKey;
 
 enum Nonce : uint64_t { kWordsNonce, kChildrenNonce };
-constexpr size_t kCipherWords = SecretKey::kBlock / sizeof(uint64_t);  // of a block of ChaCha20
+constexpr size_t kCipherWords = SecretKey::kBlock / sizeof(uint64_t);  // in a block of ChaCha20
 
 void fill_words(const SecretKey& key, uint64_t first, std::span<uint64_t> out) {
   const size_t skipped = first % kCipherWords;

@@ -441,8 +441,8 @@ TEST_F(Commands, TourRunsTheTutorial) {
   const Outcome o = tessera_command({"tour"});
   ASSERT_EQ(o.code, 0) << o.err;
   for (const char* part :
-       {"TpuDevice(id=0", "1. Data on many devices", "2. Automatic", "3. Semi-automatic", "4. Manual",
-        "5. One layer", "all_reduce", "[shard_map]", "norm: 102.05"})
+       {"TpuDevice(id=0", "1. Data on many devices", "2. Automatic", "3. Semi-automatic",
+        "4. Manual", "5. One layer", "all_reduce", "[shard_map]", "norm: 102.05"})
     EXPECT_THAT(o.out, HasSubstr(part));
 }
 

@@ -33,7 +33,7 @@ int64_t now() {
       .count();
 }
 
-std::string line(double share, const StepTime& step) {
+std::string line(double share, const ProfiledStep& step) {
   constexpr int kWidth = 20;
   const auto filled = static_cast<size_t>(std::lround(share * kWidth));
   return fmt::format("{:5.1f} %  {:10.3f} ms  {:9} x  {:<{}}  {}{}\n", 100 * share,
@@ -80,19 +80,20 @@ StepRecorder::Run::~Run() {
   --depth;
   if (around_) around_->inside_ += all;
   const std::lock_guard lock(recorder_.mutex_);
-  StepTime& step = recorder_.steps_[key_];
+  ProfiledStep& step = recorder_.steps_[key_];
   if (step.runs == 0) step.name = name_;
   step.depth = depth;
   ++step.runs;
   step.seconds += 1e-9 * static_cast<double>(all - inside_);
 }
 
-std::vector<StepTime> StepRecorder::steps() const {
+std::vector<ProfiledStep> StepRecorder::steps() const {
   const std::lock_guard lock(mutex_);
-  std::vector<StepTime> out;
+  std::vector<ProfiledStep> out;
   for (const auto& [key, step] : steps_) out.push_back(step);
-  std::stable_sort(out.begin(), out.end(),
-                   [](const StepTime& a, const StepTime& b) { return a.seconds > b.seconds; });
+  std::stable_sort(out.begin(), out.end(), [](const ProfiledStep& a, const ProfiledStep& b) {
+    return a.seconds > b.seconds;
+  });
   return out;
 }
 
@@ -106,18 +107,18 @@ Profile::~Profile() { stop(); }
 
 void Profile::stop() { StepRecorder::stop(recorder_.get()); }
 
-std::vector<StepTime> Profile::steps() const { return recorder_->steps(); }
+std::vector<ProfiledStep> Profile::steps() const { return recorder_->steps(); }
 
 std::string Profile::text(size_t most) const {
-  const std::vector<StepTime> all = steps();
+  const std::vector<ProfiledStep> all = steps();
   double total = 0;
-  for (const StepTime& step : all) total += step.seconds;
+  for (const ProfiledStep& step : all) total += step.seconds;
   std::string out = fmt::format("{} steps, {:.3f} ms\n", all.size(), 1e3 * total);
   if (total == 0) return out;
   const size_t shown = all.size() > most ? most : all.size();
   for (size_t i = 0; i < shown; ++i) out += line(all[i].seconds / total, all[i]);
   if (shown == all.size()) return out;
-  StepTime rest{.name = fmt::format("{} other steps", all.size() - shown)};
+  ProfiledStep rest{.name = fmt::format("{} other steps", all.size() - shown)};
   for (size_t i = shown; i < all.size(); ++i) {
     rest.seconds += all[i].seconds;
     rest.runs += all[i].runs;

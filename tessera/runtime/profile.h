@@ -17,7 +17,7 @@
 
 namespace tessera {
 
-struct StepTime {
+struct ProfiledStep {
   // What the step is, as "dot (64, 512) . (512, 512)", "kernel (64, 512)" by the shape that it
   // writes, "loop", "all_reduce sum over x".
   std::string name;
@@ -39,7 +39,7 @@ class Profile {
   void stop();
   // Returns the steps that ran so far, those with the most time first. A step of a program that was
   // compiled twice is two.
-  std::vector<StepTime> steps() const;
+  std::vector<ProfiledStep> steps() const;
   // Returns a table of them: share of the time, milliseconds, runs, name, and a bar for the share. Of
   // more than `most` steps the last are one line.
   std::string text(size_t most = 20) const;

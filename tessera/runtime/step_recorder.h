@@ -41,11 +41,11 @@ class StepRecorder {
     int64_t begin_, inside_ = 0;  // nanoseconds
   };
 
-  std::vector<StepTime> steps() const;
+  std::vector<ProfiledStep> steps() const;
 
  private:
   mutable std::mutex mutex_;
-  std::map<std::pair<int64_t, size_t>, StepTime> steps_;  // by executable and index
+  std::map<std::pair<int64_t, size_t>, ProfiledStep> steps_;  // by executable and index
 };
 
 }  // namespace tessera

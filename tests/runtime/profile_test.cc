@@ -23,10 +23,10 @@ TEST(Profile, AddsUpTheStepsOfItsTime) {
   for (int i = 0; i < 5; ++i) f(x, w);
   profile.stop();
   f(x, w);
-  const std::vector<StepTime> steps = profile.steps();
+  const std::vector<ProfiledStep> steps = profile.steps();
   ASSERT_EQ(steps.size(), 2U);
   EXPECT_GE(steps[0].seconds, steps[1].seconds);
-  for (const StepTime& step : steps) {
+  for (const ProfiledStep& step : steps) {
     EXPECT_EQ(step.runs, 5) << step.name;
     EXPECT_GT(step.seconds, 0) << step.name;
     EXPECT_EQ(step.depth, 0) << step.name;
@@ -49,7 +49,7 @@ TEST(Profile, ALoopHasTheTimeThatIsNotThatOfItsSteps) {
   profile.stop();
   double total = 0, loop = -1;
   bool inside = false;
-  for (const StepTime& step : profile.steps()) {
+  for (const ProfiledStep& step : profile.steps()) {
     total += step.seconds;
     if (step.name == "loop") {
       loop = step.seconds;
@@ -77,7 +77,7 @@ TEST(Profile, OfProgramsInSeveralThreads) {
       for (int i = 0; i < 10; ++i) f(x, w);
     });
   for (std::thread& thread : threads) thread.join();
-  for (const StepTime& step : profile.steps()) EXPECT_EQ(step.runs, 30) << step.name;
+  for (const ProfiledStep& step : profile.steps()) EXPECT_EQ(step.runs, 30) << step.name;
 }
 
 TEST(Profile, OneRecordsAtATime) {

@@ -1,0 +1,2 @@
+// The distributions and statistics of jax.scipy.stats.
+#pragma once

@@ -14,9 +14,7 @@ namespace {
 
 using namespace array_math;
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr int kShift = 10;
+constexpr int kShift = 10;  // where Stirling's formula begins
 
 // gamma(y) of y >= 0: the recurrence (DLMF 5.5.1) to beyond 10, and there Stirling's formula. The
 // power is taken in two halves, which overflow only where the result does.
@@ -33,7 +31,7 @@ Array gamma_of_positive(const Array& y) {
   const Array half_power = lax::pow(v, 0.5 * v);
   const Array correction = lax::exp(stirling_rest(v)) * std::sqrt(2 * std::numbers::pi);
   const Array stirling = half_power * lax::exp(-v) * half_power * (correction * lax::rsqrt(v));
-  return lax::select(w >= largest, lax::full_like(y, kInf), stirling / product);
+  return lax::select(w >= largest, lax::full_like(y, std::numeric_limits<double>::infinity()), stirling / product);
 }
 
 }  // namespace
@@ -58,7 +56,7 @@ Array gamma(const Array& x) {
   // Reflection (DLMF 5.5.3), by -x, which is exact.
   const Array reflected = -std::numbers::pi / (x * sin_pi(x)) / size;
   const Array pole = lax::eq(lax::floor(x), x);
-  const Array left = lax::select(pole, lax::full_like(x, kNaN), reflected);
+  const Array left = lax::select(pole, lax::full_like(x, std::numeric_limits<double>::quiet_NaN()), reflected);
   return lax::select(lax::eq(x, lax::full_like(x, 0)), 1 / x, lax::select(x < 0, left, size));
 }
 

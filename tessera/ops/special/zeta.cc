@@ -15,9 +15,6 @@ namespace {
 
 using namespace array_math;
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
 // How many terms are summed before the Euler-Maclaurin formula takes the rest.
 constexpr int kDirect = 11;
 // B_2j / (2j)!.
@@ -69,8 +66,9 @@ Array zeta(const Array& s, const Array& q) {
     return lax::convert_element_type(
         zeta(lax::convert_element_type(s, float32), lax::convert_element_type(q, float32)),
         s.dtype());
-  const Array one = lax::full_like(s, 1), nan = lax::full_like(s, kNaN);
-  const Array inf = lax::full_like(s, kInf);
+  const Array one = lax::full_like(s, 1);
+  const Array nan = lax::full_like(s, std::numeric_limits<double>::quiet_NaN());
+  const Array inf = lax::full_like(s, std::numeric_limits<double>::infinity());
   const Array usable_s = lax::select(s > 1, s, one + one);
   // The terms with q + k < 0 are those of another zeta function but for their sign: with
   // q = r - m, 0 < r < 1, they are (1 - r + j)^-s for j = 0, ..., m - 1.
@@ -104,7 +102,7 @@ Array polygamma(const Array& order, const Array& x) {
   const Array higher = lax::select(even, -size, size);
   const Array valid = lax::bitwise_and(n >= zero, is_integer(n));
   return lax::select(valid, lax::select(first, lax::digamma(x), higher),
-                     lax::full_like(x, kNaN));
+                     lax::full_like(x, std::numeric_limits<double>::quiet_NaN()));
 }
 
 }  // namespace tessera::ops::special

@@ -9,6 +9,7 @@
 #include "tessera/compile/vmap.h"
 #include "tessera/numpy/creation.h"
 #include "tessera/numpy/indexing.h"
+#include "tessera/numpy/promotion.h"
 #include "tests/errors.h"
 
 namespace tessera::test::special_test {
@@ -23,7 +24,7 @@ namespace special = scipy::special;
 
 Arrays both(const std::pair<Array, Array>& p) { return {p.first, p.second}; }
 
-Array as_integers(const Array& x) { return lax::convert_element_type(x, int64); }
+Array as_integers(const Array& x) { return as_dtype(x, int64); }
 
 const ComparedFunctions& functions() {
   static const auto& table = *new ComparedFunctions{

@@ -85,7 +85,9 @@ Array orders(const Array& z, int64_t v, int64_t n_iter) {
                                 last.scale - kept.scale);
   const Array values = flip(kept.value * factor / norm, 0);
   // For tiny z the orders from 2 on underflow.
-  const Array order = reshape(arange(0, v + 1, 1, dtype), Shape(v + 1, z.ndim()));
+  Shape along_first(static_cast<size_t>(z.ndim() + 1), 1);
+  along_first[0] = v + 1;
+  const Array order = reshape(arange(0, v + 1, 1, dtype), along_first);
   const Array limit = where(order == 0, 1, where(order == 1, 0.5 * z, 0));
   return where(tiny, limit, where(isnan(z), z, values));
 }

@@ -139,9 +139,12 @@ Array of_matrix(const Array& x, const Array& mean, const Array& cov) {
   const int64_t n = mean.shape().back();
   const Array lower = linalg::cholesky(cov);
   const Array distance = x - mean;
-  Shape batch = broadcast_shapes("multivariate_normal.logpdf",
-                                 std::vector<Shape>{distance.shape().first(distance.ndim() - 1),
-                                                    cov.shape().first(cov.ndim() - 2)});
+  const auto without = [](const Shape& shape, int count) {
+    return Shape(shape.begin(), shape.end() - count);
+  };
+  const Shape batch = broadcast_shapes(
+      "multivariate_normal.logpdf",
+      std::vector<Shape>{without(distance.shape(), 1), without(cov.shape(), 2)});
   Shape vectors = batch, matrices = batch;
   vectors.push_back(n);
   matrices.push_back(n);
@@ -149,7 +152,7 @@ Array of_matrix(const Array& x, const Array& mean, const Array& cov) {
   const Array y = lax::linalg::triangular_solve(
       broadcast_to(lower, matrices), expand_dims(broadcast_to(distance, vectors), -1),
       {.left_side = true, .lower = true});
-  const Array log_det = sum(log(diagonal(lower, {.axis1 = -2, .axis2 = -1})), {.axis = -1});
+  const Array log_det = sum(log(linalg::diagonal(lower)), {.axis = -1});
   const Array squares = sum(square(squeeze(y, -1)), {.axis = -1});
   return -0.5 * (squares + static_cast<double>(n) * kLogTwoPi) - log_det;
 }

@@ -112,8 +112,11 @@ def half_gauss_legendre(n):
   """The positive points and weights of the rule with 2 n points on [-1, 1]."""
   points, weights = [], []
   for k in range(1, n + 1):
-    x = mp.findroot(lambda x: mp.legendre(2 * n, x), mp.cos(mp.pi * (k - mp.mpf(1) / 4) / (2 * n + mp.mpf(1) / 2)))
-    slope = 2 * n * (x * mp.legendre(2 * n, x) - mp.legendre(2 * n - 1, x)) / (x * x - 1)
+    x = mp.cos(mp.pi * (k - mp.mpf(1) / 4) / (2 * n + mp.mpf(1) / 2))
+    slope_at = lambda x: 2 * n * (x * mp.legendre(2 * n, x) - mp.legendre(2 * n - 1, x)) / (x * x - 1)
+    for _ in range(8):
+      x -= mp.legendre(2 * n, x) / slope_at(x)
+    slope = slope_at(x)
     points.append(x)
     weights.append(2 / ((1 - x * x) * slope**2))
   return points, weights

@@ -1,11 +1,12 @@
 """scipy_special.json, scipy_special.npz: the functions of jax.scipy.special. Made by jax 0.12.0.1, whose module has more of them than
 that of the version of the other topics:
 
-    python3 -m venv VENV && VENV/bin/pip install jax==0.12.0.1 mpmath==1.4.1
+    python3 -m venv VENV && VENV/bin/pip install jax==0.12.0.1 scipy mpmath==1.4.1
 
 "points": {"name", "arguments": [array reference, ...], "values": [array reference of each result], "by": [references to the derivatives of
   the results by argument i, or null where there is none]}: exact values, by mpmath with 50 digits, rounded to float64.
-"edges": the same at the ends of domains, at poles, infinities and NaN, as JAX has them in float64; without derivatives.
+"edges": the same at the ends of domains, at poles, infinities and NaN, as JAX has them in float64, or SciPy, where JAX has NaN; without
+  derivatives.
 """
 import warnings
 
@@ -13,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import mpmath as mp
 import numpy as np
+import scipy.special
 
 import golden
 
@@ -39,10 +41,10 @@ def derivative(f, i, point):
   return mp.diff(along, point[i], h=(abs(point[i]) or 1) * mp.mpf('1e-15'))
 
 
-def add(name, f, *arguments, by=None, results=1):
-  """`by`: the arguments that there are derivatives by; None: all."""
+def add(name, f, *arguments, by=None, results=1, slopes=None):
+  """`by`: the arguments that there are derivatives by; None: all. `slopes`: their formulas, where differences are not exact."""
   arguments = np.broadcast_arrays(*(np.asarray(a) for a in arguments))
-  arguments = [np.array(a) for a in arguments]
+  arguments = [np.array(a) if np.iscomplexobj(a) else np.array(a, float) for a in arguments]
   by = range(len(arguments)) if by is None else by
   to_mp = lambda v: mp.mpc(complex(v)) if np.iscomplexobj(v) else mp.mpf(float(v))
   rows = [[to_mp(v) for v in point] for point in zip(*arguments)]
@@ -52,7 +54,7 @@ def add(name, f, *arguments, by=None, results=1):
       'name': name,
       'arguments': [topic.array(f'{key}.in{i}', a) for i, a in enumerate(arguments)],
       'values': [topic.array(f'{key}.out{k}', as_array([p(*row) for row in rows])) for k, p in enumerate(parts)],
-      'by': [[topic.array(f'{key}.by{i}.{k}', as_array([derivative(p, i, row) for row in rows])) for k, p in enumerate(parts)]
+      'by': [[topic.array(f'{key}.by{i}.{k}', as_array([slopes[i](*row) if slopes else derivative(p, i, row) for row in rows])) for k, p in enumerate(parts)]
              if i in by else None for i in range(len(arguments))],
   }
   points.append(entry)
@@ -60,9 +62,14 @@ def add(name, f, *arguments, by=None, results=1):
 
 
 def edge(name, *arguments, call=None):
-  arguments = [np.array(a) for a in np.broadcast_arrays(*(np.asarray(a) for a in arguments))]
-  out = (call or getattr(special, name))(*(jnp.asarray(a) for a in arguments))
-  out = out if isinstance(out, tuple) else [out]
+  arguments = [np.array(a, float) for a in np.broadcast_arrays(*(np.asarray(a) for a in arguments))]
+  given = [a.astype(int) if name == 'polygamma' and i == 0 else a for i, a in enumerate(arguments)]
+  out = (call or getattr(special, name))(*map(jnp.asarray, given))
+  out = [np.array(y) for y in (out if isinstance(out, tuple) else [out])]
+  if hasattr(scipy.special, name) and not call:
+    others = getattr(scipy.special, name)(*given)
+    for y, other in zip(out, others if isinstance(others, tuple) else [others]):
+      y[...] = np.where(np.isnan(y), other, y)
   key = f'e{len(edges)}'
   edges.append({
       'name': name,
@@ -170,7 +177,9 @@ def owens_t(h, a):
 
 
 with mp.workdps(30):
-  add('owens_t', owens_t, rng.uniform(-6, 6, 40), rng.normal(0, 3, 40))
+  add('owens_t', owens_t, rng.uniform(-6, 6, 40), rng.normal(0, 3, 40),
+      slopes=[lambda h, a: -mp.exp(-h * h / 2) * mp.erf(a * h / mp.sqrt(2)) / (2 * mp.sqrt(2 * mp.pi)),
+              lambda h, a: mp.exp(-h * h * (1 + a * a) / 2) / (2 * mp.pi * (1 + a * a))])
 
 # --- Elementary functions ---
 x = rng.uniform(0, 1, 30)

@@ -27,7 +27,7 @@ Array gamma_of_positive(const Array& y) {
     w = lax::select(below, w + one, w);
   }
   const double largest = y.dtype() == float64 ? 172 : 36;
-  const Array v = lax::select(w < largest, w, lax::full_like(w, largest));
+  const Array v = lax::min(w, lax::full_like(w, largest));
   const Array half_power = lax::pow(v, 0.5 * v);
   const Array correction = lax::exp(stirling_rest(v)) * std::sqrt(2 * std::numbers::pi);
   const Array stirling = half_power * lax::exp(-v) * half_power * (correction * lax::rsqrt(v));

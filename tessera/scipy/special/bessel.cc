@@ -21,7 +21,11 @@ using namespace scipy::internal;
 namespace bessel {
 namespace {
 
-Array i1e_with_slope(const Array& x);
+// I1(x) / x of y = I1(x), which is 1/2 at 0.
+Array quotient(const Array& x, const Array& y) {
+  const Array tiny = abs(x) < 1e-30, divisor = where(tiny, 1, x);
+  return where(tiny, 0.5, y / divisor);
+}
 
 // exp(-|x|) I0(x), of which the derivative has exp(-|x|) I1(x) (DLMF 10.29.3).
 Array i0e_with_slope(const Array& x) {
@@ -32,10 +36,8 @@ Array i0e_with_slope(const Array& x) {
 
 Array i1e_with_slope(const Array& x) {
   return with_slope<1>(x, ops::special::bessel_i1e, [](const Array& x, const Array& y) {
-    // I1'(x) = I0(x) - I1(x) / x; the quotient is 1/2 at 0.
-    const Array tiny = abs(x) < 1e-30, divisor = where(tiny, 1, x);
-    const Array quotient = where(tiny, 0.5, y / divisor);
-    return ops::special::bessel_i0e(x) - sign(x) * y - quotient;
+    // I1'(x) = I0(x) - I1(x) / x.
+    return ops::special::bessel_i0e(x) - sign(x) * y - quotient(x, y);
   });
 }
 
@@ -115,12 +117,18 @@ Array i1e(const Array& x) {
 }
 Array i0(const Array& x) {
   return pointwise("i0", {x}, [](std::span<const Array> a) {
-    return exp(abs(a[0])) * bessel::i0e_with_slope(a[0]);
+    return with_slope<1>(
+        a[0], [](const Array& x) { return exp(abs(x)) * ops::special::bessel_i0e(x); },
+        [](const Array& x, const Array&) { return exp(abs(x)) * bessel::i1e_with_slope(x); });
   });
 }
 Array i1(const Array& x) {
   return pointwise("i1", {x}, [](std::span<const Array> a) {
-    return exp(abs(a[0])) * bessel::i1e_with_slope(a[0]);
+    return with_slope<1>(
+        a[0], [](const Array& x) { return exp(abs(x)) * ops::special::bessel_i1e(x); },
+        [](const Array& x, const Array& y) {
+          return exp(abs(x)) * bessel::i0e_with_slope(x) - bessel::quotient(x, y);
+        });
   });
 }
 

@@ -49,6 +49,16 @@ Array divergence_of(const Array& u) {
   return where(small, v * v * ops::special::polynomial(c, v), (1 + u) * log1p(u) - u);
 }
 
+// (exp(lmbda u) - 1) / lmbda of a logarithm u, and its derivative by lmbda.
+Array box_cox(const Array& u, const Array& lmbda) {
+  const Array zero = lmbda == 0, power = where(zero, 1, lmbda);
+  return where(zero, u, expm1(power * u) / power);
+}
+Array box_cox_by_power(const Array& u, const Array& lmbda, const Array& y) {
+  const Array zero = lmbda == 0, power = where(zero, 1, lmbda);
+  return where(zero, 0.5 * u * u, (exp(power * u) * u - y) / power);
+}
+
 // Where p and q are what the formulas are for, and where only p is 0.
 struct Domain {
   Array positive, zero, nan, p, q;  // p and q are 1 elsewhere
@@ -80,7 +90,10 @@ Array divergence(const Array& p, const Array& q) {
 using namespace elementary;
 
 Array expit(const Array& x) {
-  return pointwise("expit", {x}, [](std::span<const Array> a) { return sigmoid(a[0]); });
+  return pointwise("expit", {x}, [](std::span<const Array> a) {
+    return with_slope(a[0], sigmoid,
+                      [](const Array& x, const Array& y) { return y * sigmoid(-x); });
+  });
 }
 
 Array logit(const Array& x) {
@@ -158,15 +171,29 @@ Array kl_div(const Array& p, const Array& q) {
 
 Array boxcox(const Array& x, const Array& lmbda) {
   return pointwise("boxcox", {x, lmbda}, [](std::span<const Array> a) {
-    const Array zero = a[1] == 0, power = where(zero, 1, a[1]), logarithm = log(a[0]);
-    return where(zero, logarithm, expm1(power * logarithm) / power);
+    const auto by_x = [](const Array& x, const Array& lmbda, const Array&) {
+      return lax::pow(x, lmbda - 1);
+    };
+    const auto by_lmbda = [](const Array& x, const Array& lmbda, const Array& y) {
+      return box_cox_by_power(log(x), lmbda, y);
+    };
+    return with_slopes<1>(
+        a[0], a[1], [](const Array& x, const Array& lmbda) { return box_cox(log(x), lmbda); }, by_x,
+        by_lmbda);
   });
 }
 
 Array boxcox1p(const Array& x, const Array& lmbda) {
   return pointwise("boxcox1p", {x, lmbda}, [](std::span<const Array> a) {
-    const Array zero = a[1] == 0, power = where(zero, 1, a[1]), logarithm = log1p(a[0]);
-    return where(zero, logarithm, expm1(power * logarithm) / power);
+    const auto by_x = [](const Array& x, const Array& lmbda, const Array&) {
+      return exp((lmbda - 1) * log1p(x));
+    };
+    const auto by_lmbda = [](const Array& x, const Array& lmbda, const Array& y) {
+      return box_cox_by_power(log1p(x), lmbda, y);
+    };
+    return with_slopes<1>(
+        a[0], a[1], [](const Array& x, const Array& lmbda) { return box_cox(log1p(x), lmbda); },
+        by_x, by_lmbda);
   });
 }
 

@@ -128,7 +128,11 @@ Array gammasgn(const Array& x) {
 }
 
 Array digamma(const Array& x) {
-  return pointwise("digamma", {x}, [](std::span<const Array> a) { return lax::digamma(a[0]); });
+  return pointwise("digamma", {x}, [](std::span<const Array> a) {
+    // A pole, of which the side is known.
+    const Array zero = a[0] == 0;
+    return where(zero, -1 / a[0], lax::digamma(where(zero, 1, a[0])));
+  });
 }
 
 Array polygamma(const Array& n, const Array& x) {

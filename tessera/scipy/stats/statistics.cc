@@ -90,7 +90,7 @@ Array sorted_ranks(RankMethod method, const Array& sorted, DType dtype) {
     case RankMethod::kDense: return as_dtype(cumsum(is_start, {.axis = axis}) - 1, dtype);
     case RankMethod::kOrdinal: return as_dtype(at, dtype);
   }
-  return {};
+  __builtin_unreachable();
 }
 
 Array ranks(const RankParams& p, std::span<const Array> a) {
@@ -160,7 +160,7 @@ Array sem(const Array& a, const SemOptions& options) {
         return Array(nanstd(a, spread) / sqrt(as_dtype(count, a.dtype())));
       }
     }
-    return Array();
+    __builtin_unreachable();
   };
   return composite("stats.sem",
                    SemParams{options.axis, options.ddof, options.nan_policy, options.keepdims}, {a},

@@ -18,10 +18,8 @@ namespace {
 
 namespace special = scipy::special;
 
-#define ONE(name) \
-  [](const Arrays& a) -> Arrays { return {special::name(a[0])}; }
-#define TWO(name) \
-  [](const Arrays& a) -> Arrays { return {special::name(a[0], a[1])}; }
+#define ONE(name) [](const Arrays& a) -> Arrays { return {special::name(a[0])}; }
+#define TWO(name) [](const Arrays& a) -> Arrays { return {special::name(a[0], a[1])}; }
 
 Arrays both(const std::pair<Array, Array>& p) { return {p.first, p.second}; }
 
@@ -39,7 +37,8 @@ const ComparedFunctions& functions() {
       {"polygamma",
        {[](const Arrays& a) -> Arrays { return {special::polygamma(as_integers(a[0]), a[1])}; }}},
       {"zeta", {TWO(zeta)}},
-      {"multigammaln", {[](const Arrays& a) -> Arrays { return {special::multigammaln(a[0], 4)}; }}},
+      {"multigammaln",
+       {[](const Arrays& a) -> Arrays { return {special::multigammaln(a[0], 4)}; }}},
       {"factorial", {ONE(factorial)}},
       {"poch", {TWO(poch), 1e-13}},
       {"comb", {TWO(comb)}},
@@ -76,24 +75,22 @@ const ComparedFunctions& functions() {
       {"i1e", {ONE(i1e)}},
       {"bessel_jn",
        {[](const Arrays& a) {
-         const Array all = special::bessel_jn(a[0], {.v = 4, .n_iter = 60});
-         Arrays out;
-         for (int k = 0; k < 5; ++k) out.push_back(index(all, {k}));
-         return out;
-       },
-       1e-13}},
+          const Array all = special::bessel_jn(a[0], {.v = 4, .n_iter = 60});
+          Arrays out;
+          for (int k = 0; k < 5; ++k) out.push_back(index(all, {k}));
+          return out;
+        },
+        1e-13}},
       {"expi", {ONE(expi)}},
       {"exp1", {ONE(exp1)}},
       {"expn", {TWO(expn)}},
       {"sici", {[](const Arrays& a) { return both(special::sici(a[0])); }}},
       {"fresnel", {[](const Arrays& a) { return both(special::fresnel(a[0])); }}},
       {"spence", {ONE(spence)}},
-      {"hyp1f1",
-       {[](const Arrays& a) -> Arrays { return {special::hyp1f1(a[0], a[1], a[2])}; }}},
+      {"hyp1f1", {[](const Arrays& a) -> Arrays { return {special::hyp1f1(a[0], a[1], a[2])}; }}},
       {"hyp2f1",
        {[](const Arrays& a) -> Arrays { return {special::hyp2f1(a[0], a[1], a[2], a[3])}; }}},
-      {"sph_harm_y",
-       {[](const Arrays& a) -> Arrays {
+      {"sph_harm_y", {[](const Arrays& a) -> Arrays {
          return {special::sph_harm_y(as_integers(a[0]), as_integers(a[1]), a[2], a[3])};
        }}},
       {"bernoulli", {[](const Arrays&) -> Arrays { return {special::bernoulli(39)}; }}},
@@ -151,7 +148,8 @@ TEST_F(SpecialTest, LogsumexpWithSign) {
   const auto [none, zero] = special::logsumexp_with_sign(x, {.where = x < 0});
   EXPECT_EQ(none.item<double>(), -INFINITY);
   EXPECT_EQ(zero.item<double>(), 0);
-  const auto [rows, signs] = special::logsumexp_with_sign(ones({2, 3}), {.axis = 1, .keepdims = true});
+  const auto [rows, signs] =
+      special::logsumexp_with_sign(ones({2, 3}), {.axis = 1, .keepdims = true});
   EXPECT_EQ(rows.shape(), (Shape{2, 1}));
   EXPECT_NEAR(index(rows, {1, 0}).item<double>(), 1 + std::log(3.0), 1e-15);
   EXPECT_EQ(index(signs, {0, 0}).item<double>(), 1);
@@ -161,7 +159,8 @@ TEST_F(SpecialTest, SoftmaxOfAllAxes) {
   const Array x = array({{0.0, 1.0}, {2.0, 3.0}});
   EXPECT_NEAR(sum(special::softmax(x)).item<double>(), 1, 1e-15);
   EXPECT_NEAR(sum(special::softmax(x, {.axis = 0})).item<double>(), 2, 1e-15);
-  EXPECT_NEAR(max(abs(exp(special::log_softmax(x)) - special::softmax(x))).item<double>(), 0, 1e-15);
+  EXPECT_NEAR(max(abs(exp(special::log_softmax(x)) - special::softmax(x))).item<double>(), 0,
+              1e-15);
 }
 
 TEST_F(SpecialTest, CombinationsWithRepetition) {

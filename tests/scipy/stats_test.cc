@@ -25,11 +25,11 @@ class StatsTest : public ::testing::Test {
 };
 
 // Functions of (x, loc, scale), of (x, shape, loc, scale), and so on, by their full names.
-#define WITH(module, function, ...)                                             \
-  {                                                                             \
-#module "." #function, {                                                        \
+#define WITH(module, function, ...)                                                    \
+  {                                                                                    \
+#module "." #function, {                                                           \
       [](const Arrays& a) -> Arrays { return {stats::module::function(__VA_ARGS__)}; } \
-    }                                                                           \
+    }                                                                                  \
   }
 #define F1(m, f) WITH(m, f, a[0])
 #define F2(m, f) WITH(m, f, a[0], a[1])
@@ -40,25 +40,20 @@ class StatsTest : public ::testing::Test {
 
 const ComparedFunctions& functions() {
   static const auto& table = *new ComparedFunctions{
-      SIX(F3, cauchy), F3(cauchy, ppf), F3(cauchy, isf),
-      SIX(F3, gumbel_l), F3(gumbel_l, ppf),
-      SIX(F3, gumbel_r), F3(gumbel_r, ppf),
-      F3(laplace, logpdf), F3(laplace, pdf), F3(laplace, cdf),
-      F3(logistic, logpdf), F3(logistic, pdf), F3(logistic, cdf), F3(logistic, sf),
-      F3(logistic, ppf), F3(logistic, isf),
-      SIX(F3, norm), F3(norm, ppf), F3(norm, isf),
-      SIX(F3, expon), F3(expon, ppf),
-      F3(uniform, logpdf), F3(uniform, pdf), F3(uniform, cdf), F3(uniform, ppf),
-      SIX(F5, beta), SIX(F4, gamma), SIX(F4, chi2), SIX(F4, pareto), F4(pareto, ppf),
-      SIX(F5, truncnorm),
-      F2(gennorm, logpdf), F2(gennorm, pdf), F2(gennorm, cdf),
-      F4(t, logpdf), F4(t, pdf), F2(vonmises, logpdf), F2(vonmises, pdf),
-      F2(wrapcauchy, logpdf), F2(wrapcauchy, pdf),
-      F2(bernoulli, cdf), F2(bernoulli, ppf),
-      F5(betabinom, logpmf), F5(betabinom, pmf), F4(binom, logpmf), F4(binom, pmf),
-      F3(geom, logpmf), F3(geom, pmf), F4(nbinom, logpmf), F4(nbinom, pmf),
-      F3(bernoulli, logpmf), F3(bernoulli, pmf),
-      F3(poisson, logpmf), F3(poisson, pmf), F3(poisson, cdf), F1(poisson, entropy)};
+      SIX(F3, cauchy),      F3(cauchy, ppf),     F3(cauchy, isf),        SIX(F3, gumbel_l),
+      F3(gumbel_l, ppf),    SIX(F3, gumbel_r),   F3(gumbel_r, ppf),      F3(laplace, logpdf),
+      F3(laplace, pdf),     F3(laplace, cdf),    F3(logistic, logpdf),   F3(logistic, pdf),
+      F3(logistic, cdf),    F3(logistic, sf),    F3(logistic, ppf),      F3(logistic, isf),
+      SIX(F3, norm),        F3(norm, ppf),       F3(norm, isf),          SIX(F3, expon),
+      F3(expon, ppf),       F3(uniform, logpdf), F3(uniform, pdf),       F3(uniform, cdf),
+      F3(uniform, ppf),     SIX(F5, beta),       SIX(F4, gamma),         SIX(F4, chi2),
+      SIX(F4, pareto),      F4(pareto, ppf),     SIX(F5, truncnorm),     F2(gennorm, logpdf),
+      F2(gennorm, pdf),     F2(gennorm, cdf),    F4(t, logpdf),          F4(t, pdf),
+      F2(vonmises, logpdf), F2(vonmises, pdf),   F2(wrapcauchy, logpdf), F2(wrapcauchy, pdf),
+      F2(bernoulli, cdf),   F2(bernoulli, ppf),  F5(betabinom, logpmf),  F5(betabinom, pmf),
+      F4(binom, logpmf),    F4(binom, pmf),      F3(geom, logpmf),       F3(geom, pmf),
+      F4(nbinom, logpmf),   F4(nbinom, pmf),     F3(bernoulli, logpmf),  F3(bernoulli, pmf),
+      F3(poisson, logpmf),  F3(poisson, pmf),    F3(poisson, cdf),       F1(poisson, entropy)};
   return table;
 }
 
@@ -69,10 +64,10 @@ ComparedFunctions with_defaults() {
     compared.value = compared.slope = 1e-11;
     compared.scale = 1e-2;
   }
-  const ComparedFunctions shorter{F2(bernoulli, logpmf), F2(bernoulli, pmf), F4(betabinom, logpmf),
-                                  F4(betabinom, pmf), F3(binom, logpmf), F3(binom, pmf),
-                                  F2(geom, logpmf), F2(geom, pmf), F3(nbinom, logpmf),
-                                  F3(nbinom, pmf), F2(poisson, logpmf), F2(poisson, pmf),
+  const ComparedFunctions shorter{F2(bernoulli, logpmf), F2(bernoulli, pmf),  F4(betabinom, logpmf),
+                                  F4(betabinom, pmf),    F3(binom, logpmf),   F3(binom, pmf),
+                                  F2(geom, logpmf),      F2(geom, pmf),       F3(nbinom, logpmf),
+                                  F3(nbinom, pmf),       F2(poisson, logpmf), F2(poisson, pmf),
                                   F2(poisson, cdf)};
   for (const auto& [name, compared] : shorter) out[name] = compared;
   return out;
@@ -113,8 +108,13 @@ Arrays kde_results(const std::string& name, const Arrays& a) {
   if (name == "factor") options.factor = Array(0.4);
   const stats::gaussian_kde kde(a[0], options);
   const stats::gaussian_kde other(index(a[0], {Slice(), Slice(None, 9)}) + 0.3);
-  return {kde.neff, kde.covariance, kde.inv_cov, kde.evaluate(a[2]), kde.logpdf(a[2]),
-          kde.integrate_gaussian(full({2}, 0.2), 0.5 * eye(2)), kde.integrate_kde(other)};
+  return {kde.neff,
+          kde.covariance,
+          kde.inv_cov,
+          kde.evaluate(a[2]),
+          kde.logpdf(a[2]),
+          kde.integrate_gaussian(full({2}, 0.2), 0.5 * eye(2)),
+          kde.integrate_kde(other)};
 }
 
 // What a call of the golden data computes; its name has the options behind points.
@@ -166,27 +166,40 @@ TEST_F(StatsTest, GradientOfALikelihood) {
 TEST_F(StatsTest, Errors) {
   const Array complex = Array(Literal(complex64, {2})), x = ones({3});
   expect_error([&] { stats::norm::logpdf(complex); }, "[norm.logpdf] expected real arrays");
-  expect_error([&] { stats::dirichlet::logpdf(x, ones({2, 2})); },
-               "[dirichlet.logpdf] expected a vector alpha");
+  expect_error(
+      [&] {
+        stats::dirichlet::logpdf(x, ones({2, 2}));
+      },
+      "[dirichlet.logpdf] expected a vector alpha");
   expect_error([&] { stats::dirichlet::logpdf(x, ones({5})); },
                "[dirichlet.logpdf] expected 5 or 4 components along the first axis");
   expect_error([&] { stats::multinomial::logpmf(x, 3, x); },
                "[multinomial.logpmf] expected counts x and n of integers");
-  expect_error([&] { stats::multivariate_normal::logpdf(x, x, ones({2, 2})); },
-               "[multivariate_normal.logpdf] expected a covariance [..., 3, 3]");
+  expect_error(
+      [&] {
+        stats::multivariate_normal::logpdf(x, x, ones({2, 2}));
+      },
+      "[multivariate_normal.logpdf] expected a covariance [..., 3, 3]");
   expect_error([&] { stats::mode(complex); }, "[stats.mode] expected real arrays");
   expect_error([&] { stats::rankdata(complex); }, "[stats.rankdata] expected real arrays");
   expect_error([&] { stats::sem(complex); }, "[stats.sem] expected real arrays");
   expect_error([&] { stats::gaussian_kde(ones({1})); }, "[gaussian_kde] expected several samples");
   expect_error([&] { stats::gaussian_kde(x, {.weights = ones({2})}); },
                "[gaussian_kde] expected 3 weights");
-  expect_error([&] { stats::gaussian_kde(x, {.factor = x}); }, "[gaussian_kde] expected a scalar factor");
+  expect_error([&] { stats::gaussian_kde(x, {.factor = x}); },
+               "[gaussian_kde] expected a scalar factor");
   const stats::gaussian_kde kde(array({{0.1, 0.7, 0.3, 0.2}, {0.4, 0.2, 0.9, 0.5}}));
   expect_error([&] { kde.pdf(ones({3, 2})); }, "[gaussian_kde] expected points [2, m]");
-  expect_error([&] { kde.integrate_box_1d(0.0, 1.0); }, "[gaussian_kde] expected samples of one dimension");
-  expect_error([&] { kde.integrate_gaussian(x, ones({3, 3})); }, "[gaussian_kde] expected a mean [2]");
+  expect_error([&] { kde.integrate_box_1d(0.0, 1.0); },
+               "[gaussian_kde] expected samples of one dimension");
+  expect_error(
+      [&] {
+        kde.integrate_gaussian(x, ones({3, 3}));
+      },
+      "[gaussian_kde] expected a mean [2]");
   const stats::gaussian_kde line(array({0.1, 0.7, 0.3}));
-  expect_error([&] { kde.integrate_kde(line); }, "[gaussian_kde] expected two densities of one dimension");
+  expect_error([&] { kde.integrate_kde(line); },
+               "[gaussian_kde] expected two densities of one dimension");
   expect_error([&] { line.integrate_box_1d(x, 1.0); }, "[gaussian_kde] expected scalar limits");
 }
 

@@ -32,9 +32,7 @@ Values bessel_i1e(OpReader& reader) {
       "bessel_i1e");
 }
 
-Values polygamma(OpReader& reader) {
-  return binary(reader, ops::special::polygamma, "polygamma");
-}
+Values polygamma(OpReader& reader) { return binary(reader, ops::special::polygamma, "polygamma"); }
 
 Values zeta(OpReader& reader) { return binary(reader, ops::special::zeta, "zeta"); }
 

@@ -1,7 +1,7 @@
 #include "tessera/ops/special/bessel.h"
 
-#include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/array_math.h"
+#include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/select.h"
 #include "tessera/ops/special/bessel_coefficients.h"
 #include "tessera/ops/special/series.h"

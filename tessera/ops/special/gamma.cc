@@ -31,7 +31,8 @@ Array gamma_of_positive(const Array& y) {
   const Array half_power = lax::pow(v, 0.5 * v);
   const Array correction = lax::exp(stirling_rest(v)) * std::sqrt(2 * std::numbers::pi);
   const Array stirling = half_power * lax::exp(-v) * half_power * (correction * lax::rsqrt(v));
-  return lax::select(w >= largest, lax::full_like(y, std::numeric_limits<double>::infinity()), stirling / product);
+  return lax::select(w >= largest, lax::full_like(y, std::numeric_limits<double>::infinity()),
+                     stirling / product);
 }
 
 }  // namespace
@@ -56,7 +57,8 @@ Array gamma(const Array& x) {
   // Reflection (DLMF 5.5.3), by -x, which is exact.
   const Array reflected = -std::numbers::pi / (x * sin_pi(x)) / size;
   const Array pole = lax::eq(lax::floor(x), x);
-  const Array left = lax::select(pole, lax::full_like(x, std::numeric_limits<double>::quiet_NaN()), reflected);
+  const Array left =
+      lax::select(pole, lax::full_like(x, std::numeric_limits<double>::quiet_NaN()), reflected);
   return lax::select(lax::eq(x, lax::full_like(x, 0)), 1 / x, lax::select(x < 0, left, size));
 }
 

@@ -3,9 +3,9 @@
 #include <array>
 #include <limits>
 
+#include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/identity.h"
-#include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/select.h"
 #include "tessera/ops/special/gamma.h"
 #include "tessera/ops/special/series.h"
@@ -82,8 +82,7 @@ Array zeta(const Array& s, const Array& q) {
   const Array odd = lax::ne(2 * lax::floor(0.5 * s), s);
   const Array direct = euler_maclaurin(usable_s, r);
   const Array both = direct + lax::select(odd, -others, others);
-  const Array value = lax::select(
-      below, lax::select(is_integer(s), both, nan), direct);
+  const Array value = lax::select(below, lax::select(is_integer(s), both, nan), direct);
   const Array in_domain = lax::select(lax::eq(s, one), inf, lax::select(pole, inf, value));
   return lax::select(s >= 1, lax::select(lax::eq(q, q), in_domain, nan), nan);
 }

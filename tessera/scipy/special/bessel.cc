@@ -1,4 +1,6 @@
 // Bessel functions.
+#include "tessera/ops/special/bessel.h"
+
 #include <cmath>
 
 #include "tessera/base/format.h"
@@ -10,7 +12,6 @@
 #include "tessera/numpy/manipulation.h"
 #include "tessera/numpy/math.h"
 #include "tessera/numpy/operators.h"
-#include "tessera/ops/special/bessel.h"
 #include "tessera/scipy/pointwise.h"
 #include "tessera/scipy/special.h"
 
@@ -83,8 +84,8 @@ Array orders(const Array& z, int64_t v, int64_t n_iter) {
   };
   const auto [last, kept] = scan(keep, state, orders_down(v, 0));
   const Array norm = last.even_sum - last.here;
-  const Array factor = lax::pow(full_like(kept.scale, std::exp2(-exponent_of(dtype))),
-                                last.scale - kept.scale);
+  const Array factor =
+      lax::pow(full_like(kept.scale, std::exp2(-exponent_of(dtype))), last.scale - kept.scale);
   const Array values = flip(kept.value * factor / norm, 0);
   // For tiny z the orders from 2 on underflow.
   Shape along_first(static_cast<size_t>(z.ndim() + 1), 1);
@@ -110,10 +111,12 @@ struct BesselParams {
 }  // namespace bessel
 
 Array i0e(const Array& x) {
-  return pointwise("i0e", {x}, [](std::span<const Array> a) { return bessel::i0e_with_slope(a[0]); });
+  return pointwise("i0e", {x},
+                   [](std::span<const Array> a) { return bessel::i0e_with_slope(a[0]); });
 }
 Array i1e(const Array& x) {
-  return pointwise("i1e", {x}, [](std::span<const Array> a) { return bessel::i1e_with_slope(a[0]); });
+  return pointwise("i1e", {x},
+                   [](std::span<const Array> a) { return bessel::i1e_with_slope(a[0]); });
 }
 Array i0(const Array& x) {
   return pointwise("i0", {x}, [](std::span<const Array> a) {

@@ -28,8 +28,8 @@ Array log_beta(const Array& a, const Array& b) {
   // With lgamma(x) = (x - 1/2) log x - x + log(2 pi) / 2 + rest(x), what is large cancels.
   const Array of_both = half_log_two_pi - 0.5 * log(l) + rest(big) + rest(l) - rest(big + l) +
                         (big - 0.5) * log(big / (big + l)) - l * log1p(big / l);
-  const Array of_large = lax::lgamma(s) + rest(l) - rest(s + l) - (l - 0.5) * log1p(s / l) -
-                         s * log(s + l) + s;
+  const Array of_large =
+      lax::lgamma(s) + rest(l) - rest(s + l) - (l - 0.5) * log1p(s / l) - s * log(s + l) + s;
   const Array plain = lax::lgamma(a) + lax::lgamma(b) - lax::lgamma(a + b);
   const Array value = where(both, of_both, where(is_large & (small > 0), of_large, plain));
   return where((large == inf_like(large)) & (small > 0), -inf_like(large), value);
@@ -38,9 +38,8 @@ Array log_beta(const Array& a, const Array& b) {
 }  // namespace internal
 
 Array betaln(const Array& a, const Array& b) {
-  return pointwise("betaln", {a, b}, [](std::span<const Array> x) {
-    return internal::log_beta(x[0], x[1]);
-  });
+  return pointwise("betaln", {a, b},
+                   [](std::span<const Array> x) { return internal::log_beta(x[0], x[1]); });
 }
 
 Array beta(const Array& a, const Array& b) {

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
-#include "tessera/numpy/dtype_info.h"
 #include "tessera/numpy/creation.h"
+#include "tessera/numpy/dtype_info.h"
 #include "tessera/numpy/logic.h"
 #include "tessera/numpy/manipulation.h"
 #include "tessera/numpy/math.h"
@@ -35,8 +35,7 @@ Array log_of_ratio(const Array& p, const Array& q) {
   const Array near = (ratio > 0.5) & (ratio < 2);
   const Array normal = (ratio > finfo(p.dtype()).tiny) & isfinite(ratio);
   const Array by_difference = log1p(where(near, p - q, 0) / where(near, q, 1));
-  return where(near, by_difference,
-               where(normal, log(where(normal, ratio, 1)), log(p) - log(q)));
+  return where(near, by_difference, where(normal, log(where(normal, ratio, 1)), log(p) - log(q)));
 }
 
 // (1 + u) log(1 + u) - u, for small u by its series sum_k (-1)^k u^(k + 2) / ((k + 1) (k + 2)).
@@ -71,7 +70,8 @@ Domain domain_of(const Array& p, const Array& q) {
 
 Array relative_entropy(const Array& p, const Array& q) {
   const Domain d = domain_of(p, q);
-  const Array value = where(d.positive, d.p * log_of_ratio(d.p, d.q), where(d.zero, 0, inf_like(p)));
+  const Array value =
+      where(d.positive, d.p * log_of_ratio(d.p, d.q), where(d.zero, 0, inf_like(p)));
   return where(d.nan, nan_like(p), value);
 }
 
@@ -104,8 +104,7 @@ Array logit(const Array& x) {
       const Array s = where(middle, 2 * x - 1, 0);
       return where(middle, log1p(s) - log1p(-s), log(x / (1 - x)));
     };
-    return with_slope(a[0], value,
-                      [](const Array& x, const Array&) { return 1 / (x * (1 - x)); });
+    return with_slope(a[0], value, [](const Array& x, const Array&) { return 1 / (x * (1 - x)); });
   });
 }
 
@@ -237,8 +236,7 @@ std::pair<Array, Array> logsumexp_with_sign(const Array& x, const LogsumexpOptio
         largest = lax::stop_gradient(where(isfinite(largest), largest, 0));
         Array powers = exp(where(taken, x - largest, 0));
         if (p.has_b) powers = powers * terms[1];
-        const Array total =
-            sum(where(taken, powers, 0), {.axis = p.axes, .keepdims = true});
+        const Array total = sum(where(taken, powers, 0), {.axis = p.axes, .keepdims = true});
         const Array size = log(abs(total)) + largest, direction = sign(total);
         if (p.keepdims) return {size, direction};
         return {squeeze(size, p.axes), squeeze(direction, p.axes)};

@@ -40,8 +40,7 @@ Array scaled_erfc(const Array& x) {
 
 Array scaled_erfc_slope(const Array& x, const Array& value) {
   const Array positive = x >= 0, y = where(positive, x, 0), factor = 1 / (1 + 2 * y);
-  const Array right =
-      -ops::special::chebyshev(kErfcxSlope, chebyshev_point(y)) * factor * factor;
+  const Array right = -ops::special::chebyshev(kErfcxSlope, chebyshev_point(y)) * factor * factor;
   const Array left = where(positive, 0, x) * value * 2 - 2 * std::numbers::inv_sqrtpi;
   return where(positive, right, left);
 }
@@ -90,9 +89,7 @@ Array inverse_erfc_slope(const Array& y, const Array& z) {
   return -0.5 / std::numbers::inv_sqrtpi * where(tail, by_tail, by_square);
 }
 
-Array erfcinv_with_slope(const Array& y) {
-  return with_slope(y, inverse_erfc, inverse_erfc_slope);
-}
+Array erfcinv_with_slope(const Array& y) { return with_slope(y, inverse_erfc, inverse_erfc_slope); }
 
 Array dawson(const Array& x) {
   using ops::special::chebyshev;
@@ -149,8 +146,7 @@ Array erfcinv(const Array& y) {
 
 Array dawsn(const Array& x) {
   return pointwise("dawsn", {x}, [](std::span<const Array> a) {
-    return with_slope(a[0], dawson,
-                      [](const Array& x, const Array& y) { return 1 - 2 * x * y; });
+    return with_slope(a[0], dawson, [](const Array& x, const Array& y) { return 1 - 2 * x * y; });
   });
 }
 

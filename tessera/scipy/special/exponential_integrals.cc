@@ -24,8 +24,8 @@ using ops::special::chebyshev;
 Array e1_of_positive(const Array& x) {
   const Array is_small = x <= 1;
   const Array small = where(is_small, x, 1), large = where(is_small, 1, x);
-  const Array near = small * chebyshev(internal::kE1Small, 2 * small - 1) - log(small) -
-                     std::numbers::egamma;
+  const Array near =
+      small * chebyshev(internal::kE1Small, 2 * small - 1) - log(small) - std::numbers::egamma;
   const Array far = exp(-large) / large * chebyshev(internal::kE1Large, 1 - 4 / (large + 1));
   return where(is_small, near, far);
 }
@@ -51,10 +51,10 @@ Array ei_of_positive(const Array& x) {
     return chebyshev(series, (2 * v - (a + b)) / (b - a));
   };
   const double infinity = std::numeric_limits<double>::infinity();
-  const Array scaled =
-      where(large <= 12, piece(internal::kEiA, 6, 12),
-            where(large <= 24, piece(internal::kEiB, 12, 24),
-                  where(large <= 48, piece(internal::kEiC, 24, 48), piece(internal::kEiD, 48, infinity))));
+  const Array scaled = where(large <= 12, piece(internal::kEiA, 6, 12),
+                             where(large <= 24, piece(internal::kEiB, 12, 24),
+                                   where(large <= 48, piece(internal::kEiC, 24, 48),
+                                         piece(internal::kEiD, 48, infinity))));
   // exp in two factors, which overflow only where the result does.
   const Array root = exp(0.5 * large);
   const Array far = where(isfinite(large), root * (scaled * inverse) * root, large);
@@ -94,9 +94,9 @@ Array en_by_series(const Array& n, const Array& x) {
 // E_n(x) of n >= 1 and x > 1 (DLMF 8.19.17, in its even part).
 Array en_by_fraction(const Array& n, const Array& x, const Array& enabled) {
   constexpr double kLimit = 2000;
-  const Array fraction = internal::continued_fraction(
-      x + n, enabled, kLimit,
-      [&](const Array& k) { return std::pair(-k * (n + k - 1), x + n + 2 * k); });
+  const Array fraction = internal::continued_fraction(x + n, enabled, kLimit, [&](const Array& k) {
+    return std::pair(-k * (n + k - 1), x + n + 2 * k);
+  });
   return exp(-x) / fraction;
 }
 
@@ -127,10 +127,16 @@ Array en_slope(const Array& order, const Array& x) {
 
 // The sum of Bernoulli numbers B_k u^(k + 1) / (k + 1)!: the dilogarithm of 1 - exp(-u), |u| <= log 2.
 Array dilogarithm_series(const Array& u) {
-  constexpr std::array kTerms = {
-      1.0 / 36,           -1.0 / 3600,           1.0 / 211680,         -1.0 / 10886400,
-      1.0 / 526901760,    -4.0647616451442255e-11, 8.9216910204564526e-13, -1.9939295860721076e-14,
-      4.5189800296199182e-16, -1.0356517612182470e-17};
+  constexpr std::array kTerms = {1.0 / 36,
+                                 -1.0 / 3600,
+                                 1.0 / 211680,
+                                 -1.0 / 10886400,
+                                 1.0 / 526901760,
+                                 -4.0647616451442255e-11,
+                                 8.9216910204564526e-13,
+                                 -1.9939295860721076e-14,
+                                 4.5189800296199182e-16,
+                                 -1.0356517612182470e-17};
   const Array r = u * u;
   return u - 0.25 * r + u * r * ops::special::polynomial(kTerms, r);
 }
@@ -138,7 +144,7 @@ Array dilogarithm_series(const Array& u) {
 // By the series on [1/2, 2], and there by reflection below and inversion above (DLMF 25.12.4 and
 // 25.12.6, with 1 - x for z).
 Array dilogarithm(const Array& x) {
-  const Array low = x < 0.5, high = x > 2, valid = x > 0;
+  const Array low = x<0.5, high = x> 2, valid = x > 0;
   const Array inner = where(low | high | ~valid, 1, x);
   const Array lx = where(low & valid, x, 0.25), hx = where(high, x, 4);
   const Array u = where(low, -log1p(-lx), where(high, log1p(-1 / hx), -log(inner)));
@@ -166,8 +172,7 @@ Array exp1(const Array& x) {
 Array expn(const Array& n, const Array& x) {
   return pointwise("expn", {n, x}, [](std::span<const Array> a) {
     return with_slopes(
-        a[0], a[1], en,
-        [](const Array&, const Array& x, const Array&) { return zeros_like(x); },
+        a[0], a[1], en, [](const Array&, const Array& x, const Array&) { return zeros_like(x); },
         [](const Array& n, const Array& x, const Array&) { return en_slope(n, x); });
   });
 }

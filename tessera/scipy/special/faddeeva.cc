@@ -41,8 +41,8 @@ Array value(const Array& z) {
 
 Array with_derivative(const Array& z) {
   return with_slope(z, value, [](const Array& z, const Array& w) {
-    const Array constant = lax::complex(zeros_like(real(z)),
-                                        full_like(real(z), 2 * std::numbers::inv_sqrtpi));
+    const Array constant =
+        lax::complex(zeros_like(real(z)), full_like(real(z), 2 * std::numbers::inv_sqrtpi));
     return constant - 2 * z * w;
   });
 }

@@ -1,4 +1,6 @@
 // The gamma function, its logarithm and what is built from them.
+#include "tessera/ops/special/gamma.h"
+
 #include <cmath>
 #include <numbers>
 
@@ -11,7 +13,6 @@
 #include "tessera/numpy/operators.h"
 #include "tessera/numpy/promotion.h"
 #include "tessera/numpy/reduce.h"
-#include "tessera/ops/special/gamma.h"
 #include "tessera/ops/special/zeta.h"
 #include "tessera/scipy/pointwise.h"
 #include "tessera/scipy/special.h"
@@ -34,7 +35,8 @@ Array sign_of_gamma(const Array& x) {
   const Array whole = floor(x), odd = whole != 2 * floor(whole * 0.5);
   const Array negative_zero = (x == 0) & (1 / x < 0);
   const Array undefined = isnan(x) | ((x < 0) & (x == whole));
-  return where(undefined, nan_like(x), where(((x < 0) & odd) | negative_zero, -1, where(undefined, x, 1)));
+  return where(undefined, nan_like(x),
+               where(((x < 0) & odd) | negative_zero, -1, where(undefined, x, 1)));
 }
 
 // log gamma(z) of Re z >= 1/2: the recurrence to |z| >= 10, then Stirling's series (DLMF 5.11.1).
@@ -53,7 +55,8 @@ Array loggamma_right(const Array& z) {
        r * (-1.0 / 360 +
             r * (1.0 / 1260 +
                  r * (-1.0 / 1680 +
-                      r * (1.0 / 1188 + r * (-691.0 / 360360 + r * (1.0 / 156 - r * (3617.0 / 122400))))))));
+                      r * (1.0 / 1188 +
+                           r * (-691.0 / 360360 + r * (1.0 / 156 - r * (3617.0 / 122400))))))));
   return (w - 0.5) * log(w) - w + 0.5 * kLogTwoPi + rest - product;
 }
 
@@ -69,8 +72,8 @@ Array complex_loggamma(const Array& z) {
   const Array sine = ops::special::sin_pi(lx), cosine = ops::special::sin_pi(lx + 0.5);
   const Array one_minus = lax::complex(2 * decay * sine * sine - expm1(-2 * std::numbers::pi * ly),
                                        -2 * decay * sine * cosine);
-  const Array constant = lax::complex(kLogTwoPi - std::numbers::pi * ly,
-                                      std::numbers::pi * (lx - 0.5));
+  const Array constant =
+      lax::complex(kLogTwoPi - std::numbers::pi * ly, std::numbers::pi * (lx - 0.5));
   const Array value = where(left, constant - log(one_minus) - right_value, right_value);
   return lax::complex(real(value), imag(value) * direction);
 }
@@ -139,9 +142,8 @@ Array polygamma(const Array& n, const Array& x) {
   if (!is_integer(n.dtype()))
     type_error("polygamma", "expected integers n, got {}; convert them with astype",
                describe(n.type()));
-  return pointwise("polygamma", {n, x}, [](std::span<const Array> a) {
-    return ops::special::polygamma(a[0], a[1]);
-  });
+  return pointwise("polygamma", {n, x},
+                   [](std::span<const Array> a) { return ops::special::polygamma(a[0], a[1]); });
 }
 
 Array zeta(const Array& x, const Array& q) {
@@ -156,15 +158,15 @@ Array multigammaln(const Array& a, int64_t d) {
   struct MultigammaParams {
     int64_t d;
   };
-  return composite(
-      "multigammaln", MultigammaParams{d}, {a},
-      [](const MultigammaParams& p, std::span<const Array> x) {
-        const Array a = promote(x[0], Promotion::kInexact);
-        const double d = static_cast<double>(p.d);
-        const Array halves = arange(p.d, a.dtype()) / 2;
-        const Array each = lax::lgamma(expand_dims(a, -1) - halves);
-        return sum(each, {.axis = -1}) + 0.25 * d * (d - 1) * std::log(std::numbers::pi);
-      });
+  return composite("multigammaln", MultigammaParams{d}, {a},
+                   [](const MultigammaParams& p, std::span<const Array> x) {
+                     const Array a = promote(x[0], Promotion::kInexact);
+                     const double d = static_cast<double>(p.d);
+                     const Array halves = arange(p.d, a.dtype()) / 2;
+                     const Array each = lax::lgamma(expand_dims(a, -1) - halves);
+                     return sum(each, {.axis = -1}) +
+                            0.25 * d * (d - 1) * std::log(std::numbers::pi);
+                   });
 }
 
 Array factorial(const Array& n) {
@@ -182,7 +184,8 @@ Array poch(const Array& z, const Array& m) {
       const Array in_range = isfinite(above) & isfinite(below) & (above != 0) & (below != 0);
       const Array size = exp(lax::lgamma(z + m) - lax::lgamma(z));
       const Array pole = (z == 0) | isnan(above) | isnan(below);
-      const Array by_logs = where(pole, above / below, sign_of_gamma(z + m) * sign_of_gamma(z) * size);
+      const Array by_logs =
+          where(pole, above / below, sign_of_gamma(z + m) * sign_of_gamma(z) * size);
       return where(m == 0, 1, where(in_range, above / below, by_logs));
     };
     return with_slopes(
@@ -215,7 +218,8 @@ Array bernoulli(int64_t n) {
       const long double last = std::pow(1.0L * kTerms, -static_cast<long double>(k));
       zeta += last * (kTerms / static_cast<long double>(k - 1) + 0.5L +
                       static_cast<long double>(k) / (12.0L * kTerms) -
-                      static_cast<long double>(k * (k + 1) * (k + 2)) / (720.0L * kTerms * kTerms * kTerms));
+                      static_cast<long double>(k * (k + 1) * (k + 2)) /
+                          (720.0L * kTerms * kTerms * kTerms));
     }
     numbers[static_cast<size_t>(k)] = static_cast<double>((k % 4 == 2 ? 1 : -1) * factor * zeta);
   }

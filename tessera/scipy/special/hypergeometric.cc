@@ -56,9 +56,9 @@ Array kummer_series(const Array& a, const Array& b, const Array& x, const Array&
 
 // exp(-x) times the function of large x > 0.
 Array kummer_asymptotic(const Array& a, const Array& b, const Array& x, const Array& enabled) {
-  const Array series = sum_series(ones_like(x), enabled, 60, [&](const Array& k) {
-    return (b - a + k) * (1 - a + k) / ((k + 1) * x);
-  }, zeros_like(x));
+  const Array series = sum_series(
+      ones_like(x), enabled, 60,
+      [&](const Array& k) { return (b - a + k) * (1 - a + k) / ((k + 1) * x); }, zeros_like(x));
   return gamma_of(b) * reciprocal_gamma(a) * lax::pow(x, a - b) * series;
 }
 
@@ -99,7 +99,8 @@ Array by_two_series(const Array& a, const Array& b, const Array& c, const Array&
   const Array second = gauss_series(c - a, c - b, 1 + d, s, enabled, least);
   const Array gamma_c = gamma_of(c);
   return gamma_c * gamma_of(d) * reciprocal_gamma(c - a) * reciprocal_gamma(c - b) * first +
-         gamma_c * gamma_of(-d) * reciprocal_gamma(a) * reciprocal_gamma(b) * lax::pow(s, d) * second;
+         gamma_c * gamma_of(-d) * reciprocal_gamma(a) * reciprocal_gamma(b) * lax::pow(s, d) *
+             second;
 }
 
 // For c = a + b + m with an integer m >= 0.
@@ -118,8 +119,7 @@ Array by_digamma_series(const Array& a, const Array& b, const Array& m, const Ar
       [&](const State& v) {
         const Array k = v.k;
         const Array term = v.term * ((am + k) * (bm + k) / ((k + 1) * (k + 1 + m)) * s);
-        const Array next =
-            v.bracket + 1 / (am + k) + 1 / (bm + k) - 1 / (k + 1) - 1 / (k + m + 1);
+        const Array next = v.bracket + 1 / (am + k) + 1 / (bm + k) - 1 / (k + 1) - 1 / (k + m + 1);
         const Array sum = v.sum + term * next;
         const Array more = (abs(term * next) > eps * abs(sum)) & (k < kLimit);
         return State{v.running & more, where(v.running, k + 1, k), where(v.running, term, v.term),
@@ -155,22 +155,27 @@ Array gauss_on_unit(const Array& a, const Array& b, const Array& c, const Array&
   const Array near1 = enabled & (x >= kNear1), turn = near1 & (c - a - b < 0);
   const Array p = where(turn, c - a, a), q = where(turn, c - b, b), d = c - p - q;
   const Array turned_polynomial = is_pole(p) | is_pole(q);
-  const Array nearest = lax::round(d, lax::RoundingMethod::kToNearestEven), distance = abs(d - nearest);
+  const Array nearest = lax::round(d, lax::RoundingMethod::kToNearestEven),
+              distance = abs(d - nearest);
   const Array smooth = near1 & ~turned_polynomial & (distance >= 0.02);
   const double eps = finfo(x.dtype()).eps;
   const Array whole = near1 & ~turned_polynomial & (distance <= 8 * eps * (1 + abs(c)));
   const Array special = kDerivative ? smooth : smooth | whole;
   const Array direct = enabled & ~special, s = 1 - x;
-  const auto at = [](const Array& used, const Array& v, double other) { return where(used, v, other); };
+  const auto at = [](const Array& used, const Array& v, double other) {
+    return where(used, v, other);
+  };
   const Array dx = at(direct, x, 0);
   Array value = gauss_series(at(direct, p, 1), at(direct, q, 1), at(direct, c, 1), dx, direct,
                              least_terms(kDerivative, dx, abs(p) + abs(q)));
-  value = where(smooth, by_two_series(at(smooth, p, 0.25), at(smooth, q, 0.25), at(smooth, c, 1),
-                                      at(smooth, s, 0.1), smooth, kDerivative),
+  value = where(smooth,
+                by_two_series(at(smooth, p, 0.25), at(smooth, q, 0.25), at(smooth, c, 1),
+                              at(smooth, s, 0.1), smooth, kDerivative),
                 value);
   if (!kDerivative)
-    value = where(whole, by_digamma_series(at(whole, p, 1), at(whole, q, 1), at(whole, nearest, 0),
-                                           at(whole, s, 0.1), whole),
+    value = where(whole,
+                  by_digamma_series(at(whole, p, 1), at(whole, q, 1), at(whole, nearest, 0),
+                                    at(whole, s, 0.1), whole),
                   value);
   return where(turn, lax::pow(at(turn, s, 1), at(turn, c - a - b, 0)), 1) * value;
 }
@@ -188,10 +193,12 @@ Array gauss(const Array& a, const Array& b, const Array& c, const Array& x) {
   // A polynomial is its own series, and so is the function near 0.
   const Array unit = regular & ~polynomial & (pfaff | (x >= 0));
   const Array direct = sum | (regular & ~unit);
-  const auto at = [](const Array& used, const Array& v, double other) { return where(used, v, other); };
+  const auto at = [](const Array& used, const Array& v, double other) {
+    return where(used, v, other);
+  };
   const Array dx = at(direct, x, 0);
-  const Array series = gauss_series(at(direct, a, 1), at(direct, b, 1), at(direct, c, 1), dx, direct,
-                                    least_terms(kDerivative, dx, abs(a) + abs(b)));
+  const Array series = gauss_series(at(direct, a, 1), at(direct, b, 1), at(direct, c, 1), dx,
+                                    direct, least_terms(kDerivative, dx, abs(a) + abs(b)));
   const Array ux = at(unit, where(pfaff, x / (at(pfaff, x, -1) - 1), x), 0);
   const Array other = where(pfaff, c - b, b);
   const Array inner =

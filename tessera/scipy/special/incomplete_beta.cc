@@ -64,14 +64,14 @@ Array regularized(const Array& a, const Array& b, const Array& x) {
 Array slope_by_x(const Array& a, const Array& b, const Array& x) {
   const Array inside = inside_of(a, b, x);
   const Array ux = where(inside, x, 0.5);
-  const Array value =
-      density(where(inside, a, 1), where(inside, b, 1), ux) / (ux * (1 - ux));
+  const Array value = density(where(inside, a, 1), where(inside, b, 1), ux) / (ux * (1 - ux));
   const auto at_end = [&](const Array& power, const Array& other) {
     return where(power < 1, inf_like(x), where(power == 1, other, 0));
   };
   const Array valid = (a > 0) & (b > 0);
-  return where(inside, value,
-               where(valid & (x == 0), at_end(a, b), where(valid & (x == 1), at_end(b, a), nan_like(x))));
+  return where(
+      inside, value,
+      where(valid & (x == 0), at_end(a, b), where(valid & (x == 1), at_end(b, a), nan_like(x))));
 }
 
 // The derivative by one argument of the function, of which `at` is all with that one replaced.

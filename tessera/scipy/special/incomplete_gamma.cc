@@ -74,13 +74,13 @@ Tails tails(const Array& a, const Array& x, const Array& enabled) {
   };
   const Array d = density(at(enabled, a, 1), at(enabled, x, 1));
   const Array sa = at(by_series, a, 1), sx = at(by_series, x, 1);
-  const Array series = sum_series(ones_like(a), by_series, kLimit,
-                                  [&](const Array& n) { return sx / (sa + n + 1); }, zeros_like(a));
+  const Array series = sum_series(
+      ones_like(a), by_series, kLimit, [&](const Array& n) { return sx / (sa + n + 1); },
+      zeros_like(a));
   const Array fa = at(by_fraction, a, 1), fx = at(by_fraction, x, 2);
-  const Array fraction =
-      continued_fraction(fx + 1 - fa, by_fraction, kLimit, [&](const Array& n) {
-        return std::pair(-n * (n - fa), fx + 2 * n + 1 - fa);
-      });
+  const Array fraction = continued_fraction(fx + 1 - fa, by_fraction, kLimit, [&](const Array& n) {
+    return std::pair(-n * (n - fa), fx + 2 * n + 1 - fa);
+  });
   const Tails middle = uniform(at(near, a, kUniform), at(near, x, kUniform));
   const Array lower = d * series, upper = d * fa / fraction;
   return {where(near, middle.lower, where(by_fraction, 1 - upper, lower)),
@@ -92,7 +92,8 @@ template <bool kUpper>
 Array regularized(const Array& a, const Array& x) {
   const Array inside = (a > 0) & (x > 0) & isfinite(a) & isfinite(x);
   const Tails t = tails(a, x, inside);
-  const Array at_zero = (x == 0) & (a > 0), at_infinity = (x == inf_like(x)) & (a > 0) & isfinite(a);
+  const Array at_zero = (x == 0) & (a > 0),
+              at_infinity = (x == inf_like(x)) & (a > 0) & isfinite(a);
   // All of the mass is at 0 for a = 0, and at infinity for a = inf.
   const Array full = at_infinity | ((a == 0) & (x > 0));
   const Array none = (at_zero & isfinite(a)) | ((a == inf_like(a)) & (x >= 0) & isfinite(x));

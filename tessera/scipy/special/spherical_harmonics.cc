@@ -76,7 +76,8 @@ Array sph_harm_y(const Array& n, const Array& m, const Array& theta, const Array
       type_error("sph_harm_y", "expected integers n and m, got {} and {}; convert them with astype",
                  describe(n.type()), describe(m.type()));
   if (!options.n_max && n.is_tracer())
-    value_error("sph_harm_y", "expected n_max, since n is traced and its largest element is not "
+    value_error("sph_harm_y",
+                "expected n_max, since n is traced and its largest element is not "
                 "known; pass {{.n_max = ...}}");
   int64_t n_max = options.n_max.value_or(0);
   if (!options.n_max) {

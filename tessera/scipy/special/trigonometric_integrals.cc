@@ -21,7 +21,7 @@ namespace {
 using ops::special::chebyshev;
 using ops::special::sin_pi;
 
-constexpr double kSplit = 4;          // of the sine and cosine integrals
+constexpr double kSplit = 4;           // of the sine and cosine integrals
 constexpr double kFresnelSplit = 1.6;  // of Fresnel's
 
 // The factors of DLMF 6.2.17 and 6.2.18, or of 7.2.10 and 7.2.11.
@@ -51,8 +51,8 @@ Array cosine_integral(const Array& x) {
   const Array y = abs(x), near = y <= kSplit, finite = isfinite(y);
   const Array small = where(near & (y > 0), y, 1), large = where(near | ~finite, kSplit, y);
   const Array square = small * small;
-  const Array inner = std::numbers::egamma + log(small) +
-                      square * chebyshev(internal::kCiSmall, square / 8 - 1);
+  const Array inner =
+      std::numbers::egamma + log(small) + square * chebyshev(internal::kCiSmall, square / 8 - 1);
   const Factors factors = sine_factors(large);
   const Array outer = factors.f * lax::sin(large) - factors.g * lax::cos(large);
   const Array end = where(x == inf_like(x), 0, nan_like(x));
@@ -94,7 +94,8 @@ Array fresnel_integral(const Array& x, const Inner& inner, const Outer& outer) {
 
 Array fresnel_sine(const Array& x) {
   return fresnel_integral(
-      x, [](const Array& v) { return v * v * v * chebyshev(internal::kFresnelS, fresnel_point(v)); },
+      x,
+      [](const Array& v) { return v * v * v * chebyshev(internal::kFresnelS, fresnel_point(v)); },
       [](const Array& v) {
         const Factors k = fresnel_factors(v);
         return 0.5 - k.f * cosine_of_square(v) - k.g * sine_of_square(v);

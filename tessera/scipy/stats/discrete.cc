@@ -66,16 +66,15 @@ Array logpmf(const Array& k, const Array& n, const Array& a, const Array& b, con
     const Array usable = ~(outside | invalid);
     const Array uy = where(usable, y, 0), un = where(usable, n, 1), ua = where(usable, a, 1),
                 ub = where(usable, b, 1);
-    const Array value = log_choose(un, uy) + special::betaln(uy + ua, un - uy + ub) -
-                        special::betaln(ua, ub);
+    const Array value =
+        log_choose(un, uy) + special::betaln(uy + ua, un - uy + ub) - special::betaln(ua, ub);
     const Array defined = where((y == 0) & (n == 0), 0, value);
     return where(invalid, nan_like(y), where(outside, -inf_like(y), defined));
   });
 }
 Array pmf(const Array& k, const Array& n, const Array& a, const Array& b, const Array& loc) {
-  return pointwise("betabinom.pmf", {k, n, a, b, loc}, [](DiscreteValues v) {
-    return exp(logpmf(v[0], v[1], v[2], v[3], v[4]));
-  });
+  return pointwise("betabinom.pmf", {k, n, a, b, loc},
+                   [](DiscreteValues v) { return exp(logpmf(v[0], v[1], v[2], v[3], v[4])); });
 }
 }  // namespace betabinom
 
@@ -139,8 +138,8 @@ Array log_mass(DiscreteValues a) {
   elementwise::expect_real("multinomial.logpmf", p);
   const Array in_support = sum(a[0], {.axis = -1}) == a[1];
   const Array x = as_dtype(a[0], p.dtype()), n = as_dtype(a[1], p.dtype());
-  const Array value = special::gammaln(n + 1) +
-                      sum(special::xlogy(x, p) - special::gammaln(x + 1), {.axis = -1});
+  const Array value =
+      special::gammaln(n + 1) + sum(special::xlogy(x, p) - special::gammaln(x + 1), {.axis = -1});
   return where(in_support, value, -inf_like(value));
 }
 
@@ -174,7 +173,8 @@ Array entropy_by_sum(const Array& mu) {
 // R. Evans and J. Boersma, SIAM Review 30 (1988), 314-317.
 Array entropy_by_series(const Array& mu) {
   const Array r = 1 / mu;
-  const Array rest = r * (1.0 / 12 + r * (1.0 / 24 + r * (19.0 / 360 + r * (9.0 / 80 + r * (863.0 / 2520)))));
+  const Array rest =
+      r * (1.0 / 12 + r * (1.0 / 24 + r * (19.0 / 360 + r * (9.0 / 80 + r * (863.0 / 2520)))));
   return 0.5 * log(2 * std::numbers::pi * std::numbers::e * mu) - rest;
 }
 

@@ -34,14 +34,12 @@ Array clipped(GammaValues v) { return clip((v[0] - v[3]) / v[4], 0, 1); }
 Array lower(GammaValues v) { return special::betainc(v[1], v[2], clipped(v)); }
 Array upper(GammaValues v) { return special::betainc(v[2], v[1], 1 - clipped(v)); }
 }  // namespace
-Array logpdf(const Array& x, const Array& a, const Array& b, const Array& loc,
-             const Array& scale) {
+Array logpdf(const Array& x, const Array& a, const Array& b, const Array& loc, const Array& scale) {
   return pointwise("beta.logpdf", {x, a, b, loc, scale}, [](GammaValues v) {
     const auto [x, a, b, loc, scale] = std::tuple(v[0], v[1], v[2], v[3], v[4]);
     const Array outside = (x > loc + scale) | (x < loc);
     const Array y = where(outside, 0.5, (x - loc) / scale);
-    const Array value =
-        xlogy(a - 1, y) + xlog1py(b - 1, -y) - special::betaln(a, b) - log(scale);
+    const Array value = xlogy(a - 1, y) + xlog1py(b - 1, -y) - special::betaln(a, b) - log(scale);
     const Array invalid = (a <= 0) | (b <= 0) | (scale <= 0);
     return where(invalid, nan_like(x), where(outside, -inf_like(x), value));
   });
@@ -49,8 +47,7 @@ Array logpdf(const Array& x, const Array& a, const Array& b, const Array& loc,
 Array cdf(const Array& x, const Array& a, const Array& b, const Array& loc, const Array& scale) {
   return pointwise("beta.cdf", {x, a, b, loc, scale}, lower);
 }
-Array logcdf(const Array& x, const Array& a, const Array& b, const Array& loc,
-             const Array& scale) {
+Array logcdf(const Array& x, const Array& a, const Array& b, const Array& loc, const Array& scale) {
   return pointwise("beta.logcdf", {x, a, b, loc, scale},
                    [](GammaValues v) { return log(lower(v)); });
 }
@@ -85,8 +82,7 @@ Array cdf(const Array& x, const Array& a, const Array& loc, const Array& scale) 
   return pointwise("gamma.cdf", {x, a, loc, scale}, lower);
 }
 Array logcdf(const Array& x, const Array& a, const Array& loc, const Array& scale) {
-  return pointwise("gamma.logcdf", {x, a, loc, scale},
-                   [](GammaValues v) { return log(lower(v)); });
+  return pointwise("gamma.logcdf", {x, a, loc, scale}, [](GammaValues v) { return log(lower(v)); });
 }
 Array sf(const Array& x, const Array& a, const Array& loc, const Array& scale) {
   return pointwise("gamma.sf", {x, a, loc, scale}, upper);
@@ -110,8 +106,8 @@ Array logpdf(const Array& x, const Array& df, const Array& loc, const Array& sca
   return pointwise("chi2.logpdf", {x, df, loc, scale}, [](GammaValues v) {
     const Array below = v[0] < v[2], half = 0.5 * v[1];
     const Array y = where(below, 1, (v[0] - v[2]) / v[3]);
-    const Array value = xlogy(half - 1, y) - 0.5 * y - gammaln(half) -
-                        std::numbers::ln2 * half - log(v[3]);
+    const Array value =
+        xlogy(half - 1, y) - 0.5 * y - gammaln(half) - std::numbers::ln2 * half - log(v[3]);
     return where(below, -inf_like(y), value);
   });
 }
@@ -119,8 +115,7 @@ Array cdf(const Array& x, const Array& df, const Array& loc, const Array& scale)
   return pointwise("chi2.cdf", {x, df, loc, scale}, lower);
 }
 Array logcdf(const Array& x, const Array& df, const Array& loc, const Array& scale) {
-  return pointwise("chi2.logcdf", {x, df, loc, scale},
-                   [](GammaValues v) { return log(lower(v)); });
+  return pointwise("chi2.logcdf", {x, df, loc, scale}, [](GammaValues v) { return log(lower(v)); });
 }
 Array sf(const Array& x, const Array& df, const Array& loc, const Array& scale) {
   return pointwise("chi2.sf", {x, df, loc, scale}, upper);
@@ -155,8 +150,7 @@ Array cdf(const Array& x, const Array& beta) {
   });
 }
 Array pdf(const Array& x, const Array& beta) {
-  return pointwise("gennorm.pdf", {x, beta},
-                   [](GammaValues v) { return exp(logpdf(v[0], v[1])); });
+  return pointwise("gennorm.pdf", {x, beta}, [](GammaValues v) { return exp(logpdf(v[0], v[1])); });
 }
 }  // namespace gennorm
 
@@ -187,7 +181,8 @@ Array cdf(const Array& x, const Array& b, const Array& loc, const Array& scale) 
 Array logcdf(const Array& x, const Array& b, const Array& loc, const Array& scale) {
   return pointwise("pareto.logcdf", {x, b, loc, scale}, [](GammaValues v) {
     const Tail at = tail(v);
-    return where(at.below, -inf_like(v[0]), internal::log1m_exp(where(at.below, 1, -at.log_survival)));
+    return where(at.below, -inf_like(v[0]),
+                 internal::log1m_exp(where(at.below, 1, -at.log_survival)));
   });
 }
 Array logsf(const Array& x, const Array& b, const Array& loc, const Array& scale) {
@@ -236,7 +231,8 @@ Array log_density(GammaValues arguments) {
   Array x = a[0], alpha = a[1];
   elementwise::expect_real("dirichlet.logpdf", x);
   if (alpha.ndim() != 1)
-    shape_error("dirichlet.logpdf", "expected a vector alpha, got {}; pass one parameter a component",
+    shape_error("dirichlet.logpdf",
+                "expected a vector alpha, got {}; pass one parameter a component",
                 describe(alpha.type()));
   const int64_t n = alpha.shape()[0];
   if (x.ndim() == 0 || (x.shape()[0] != n && x.shape()[0] != n - 1))
@@ -244,8 +240,7 @@ Array log_density(GammaValues arguments) {
                 "expected {} or {} components along the first axis, got {}; pass as many as alpha "
                 "has, or all but the last",
                 n, n - 1, describe(x.type()));
-  if (x.shape()[0] != n)
-    x = concatenate({x, 1 - sum(x, {.axis = 0, .keepdims = true})}, 0);
+  if (x.shape()[0] != n) x = concatenate({x, 1 - sum(x, {.axis = 0, .keepdims = true})}, 0);
   const Array norm = sum(gammaln(alpha)) - gammaln(sum(alpha));
   const Array inside = all(x > 0, {.axis = 0}) & (abs(sum(x, {.axis = 0}) - 1) < 1e-6);
   Shape column(static_cast<size_t>(x.ndim()), 1);

@@ -30,8 +30,9 @@ Array points_of(const gaussian_kde& kde, const Array& given) {
   if (points.ndim() == 2 && points.shape()[0] == d) return points;
   if (points.ndim() == 2 && points.shape()[0] == 1 && points.shape()[1] == d)
     return reshape(points, {d, 1});
-  shape_error("gaussian_kde", "expected points [{}, m] or one point [{}], got {}; the dimension stands first",
-              d, d, describe(given.type()));
+  shape_error("gaussian_kde",
+              "expected points [{}, m] or one point [{}], got {}; the dimension stands first", d, d,
+              describe(given.type()));
 }
 
 // The logarithm of each kernel, without the weights, at each point: [points, samples]. With
@@ -42,7 +43,8 @@ Array log_kernels(const gaussian_kde& kde, const Array& points) {
   const Array whitening = linalg::cholesky(a[2]);
   const Array samples = matmul(transpose(a[0]), whitening), at = matmul(transpose(a[1]), whitening);
   const double d = static_cast<double>(kde.d());
-  const Array norm = sum(log(linalg::diagonal(whitening))) - 0.5 * d * std::log(2 * std::numbers::pi);
+  const Array norm =
+      sum(log(linalg::diagonal(whitening))) - 0.5 * d * std::log(2 * std::numbers::pi);
   const Array distance = expand_dims(at, 1) - expand_dims(samples, 0);
   return norm - 0.5 * sum(square(distance), {.axis = -1});
 }
@@ -74,8 +76,8 @@ gaussian_kde::gaussian_kde(const Array& samples, const GaussianKdeOptions& optio
   const int64_t count = given.shape()[1];
   if (options.weights.defined()) {
     if (options.weights.shape() != Shape{count})
-      shape_error("gaussian_kde", "expected {} weights, one for each sample, got {}; pass a vector", count,
-                  describe(options.weights.type()));
+      shape_error("gaussian_kde", "expected {} weights, one for each sample, got {}; pass a vector",
+                  count, describe(options.weights.type()));
     const std::vector<Array> both =
         promote_dtypes(std::vector<Array>{given, options.weights}, Promotion::kInexact);
     dataset = both[0];
@@ -101,26 +103,33 @@ gaussian_kde::gaussian_kde(const Array& samples, const GaussianKdeOptions& optio
 }
 
 Array gaussian_kde::evaluate(const Array& points) const {
-  const Array kernels = kernel_density::log_kernels(*this, kernel_density::points_of(*this, points));
+  const Array kernels =
+      kernel_density::log_kernels(*this, kernel_density::points_of(*this, points));
   return sum(exp(kernels) * weights, {.axis = -1});
 }
 
 Array gaussian_kde::logpdf(const Array& points) const {
-  const Array kernels = kernel_density::log_kernels(*this, kernel_density::points_of(*this, points));
+  const Array kernels =
+      kernel_density::log_kernels(*this, kernel_density::points_of(*this, points));
   return logsumexp(kernels + log(weights), {.axis = -1});
 }
 
 Array gaussian_kde::integrate_gaussian(const Array& mean, const Array& cov) const {
   const Array center = atleast_1d(squeeze(mean)), spread = atleast_2d(cov);
   if (center.shape() != Shape{d()} || spread.shape() != Shape{d(), d()})
-    shape_error("gaussian_kde", "expected a mean [{}] and a covariance [{}, {}], got {} and {}; the dimension is "
-                "that of the samples", d(), d(), d(), describe(mean.type()), describe(cov.type()));
+    shape_error("gaussian_kde",
+                "expected a mean [{}] and a covariance [{}, {}], got {} and {}; the dimension is "
+                "that of the samples",
+                d(), d(), d(), describe(mean.type()), describe(cov.type()));
   return squeeze(kernel_density::convolved(*this, expand_dims(center, 1), covariance + spread), 0);
 }
 
 Array gaussian_kde::integrate_box_1d(const Array& low, const Array& high) const {
   if (d() != 1)
-    value_error("gaussian_kde", "expected samples of one dimension for integrate_box_1d, got {}; sum over resamples instead", d());
+    value_error("gaussian_kde",
+                "expected samples of one dimension for integrate_box_1d, got {}; sum over "
+                "resamples instead",
+                d());
   if (low.ndim() != 0 || high.ndim() != 0)
     shape_error("gaussian_kde", "expected scalar limits, got {} and {}; use vmap for several",
                 describe(low.type()), describe(high.type()));
@@ -132,7 +141,8 @@ Array gaussian_kde::integrate_box_1d(const Array& low, const Array& high) const 
 
 Array gaussian_kde::integrate_kde(const gaussian_kde& other) const {
   if (other.d() != d())
-    value_error("gaussian_kde", "expected two densities of one dimension, got {} and {}; take the same components",
+    value_error("gaussian_kde",
+                "expected two densities of one dimension, got {} and {}; take the same components",
                 d(), other.d());
   const Array each = kernel_density::convolved(*this, other.dataset, covariance + other.covariance);
   return sum(each * other.weights);
@@ -141,8 +151,8 @@ Array gaussian_kde::integrate_kde(const gaussian_kde& other) const {
 Array gaussian_kde::resample(const random::Key& key, const Shape& shape) const {
   const auto keys = random::split<2>(key);
   const Array picked = random::choice(keys[0], n(), shape, {.p = weights});
-  const Array noise = random::multivariate_normal(keys[1], zeros({d()}, covariance.dtype()), covariance,
-                                                  shape, dataset.dtype());
+  const Array noise = random::multivariate_normal(keys[1], zeros({d()}, covariance.dtype()),
+                                                  covariance, shape, dataset.dtype());
   return take(dataset, picked, {.axis = 1}) + moveaxis(noise, -1, 0);
 }
 

@@ -94,9 +94,8 @@ Array logpdf(const Array& x, const Array& loc, const Array& scale) {
   });
 }
 Array cdf(const Array& x, const Array& loc, const Array& scale) {
-  return pointwise("expon.cdf", {x, loc, scale}, [](Values a) {
-    return where(a[0] < a[1], 0, -expm1(-standard(a)));
-  });
+  return pointwise("expon.cdf", {x, loc, scale},
+                   [](Values a) { return where(a[0] < a[1], 0, -expm1(-standard(a))); });
 }
 Array logcdf(const Array& x, const Array& loc, const Array& scale) {
   return pointwise("expon.logcdf", {x, loc, scale}, [](Values a) {
@@ -131,9 +130,8 @@ Array logpdf(const Array& x, const Array& loc, const Array& scale) {
   });
 }
 Array logcdf(const Array& x, const Array& loc, const Array& scale) {
-  return pointwise("gumbel_l.logcdf", {x, loc, scale}, [](Values a) {
-    return if_scale(a, internal::log1m_exp(exp(standard(a))));
-  });
+  return pointwise("gumbel_l.logcdf", {x, loc, scale},
+                   [](Values a) { return if_scale(a, internal::log1m_exp(exp(standard(a)))); });
 }
 Array cdf(const Array& x, const Array& loc, const Array& scale) {
   return pointwise("gumbel_l.cdf", {x, loc, scale},
@@ -179,9 +177,8 @@ Array sf(const Array& x, const Array& loc, const Array& scale) {
                    [](Values a) { return if_scale(a, -expm1(-exp(-standard(a)))); });
 }
 Array logsf(const Array& x, const Array& loc, const Array& scale) {
-  return pointwise("gumbel_r.logsf", {x, loc, scale}, [](Values a) {
-    return if_scale(a, internal::log1m_exp(exp(-standard(a))));
-  });
+  return pointwise("gumbel_r.logsf", {x, loc, scale},
+                   [](Values a) { return if_scale(a, internal::log1m_exp(exp(-standard(a)))); });
 }
 Array ppf(const Array& p, const Array& loc, const Array& scale) {
   return pointwise("gumbel_r.ppf", {p, loc, scale}, [](Values a) {
@@ -248,7 +245,8 @@ Array logpdf(const Array& x, const Array& loc, const Array& scale) {
   });
 }
 Array cdf(const Array& x, const Array& loc, const Array& scale) {
-  return pointwise("uniform.cdf", {x, loc, scale}, [](Values a) { return clip(standard(a), 0, 1); });
+  return pointwise("uniform.cdf", {x, loc, scale},
+                   [](Values a) { return clip(standard(a), 0, 1); });
 }
 Array ppf(const Array& q, const Array& loc, const Array& scale) {
   return pointwise("uniform.ppf", {q, loc, scale}, [](Values a) {

@@ -95,8 +95,7 @@ Array log_distribution(const Array& x, const Array& a, const Array& b) {
 }
 
 }  // namespace
-Array logpdf(const Array& x, const Array& a, const Array& b, const Array& loc,
-             const Array& scale) {
+Array logpdf(const Array& x, const Array& a, const Array& b, const Array& loc, const Array& scale) {
   return pointwise("truncnorm.logpdf", {x, a, b, loc, scale}, [](Values v) {
     const Array z = (v[0] - v[3]) / v[4], valid = v[1] < v[2];
     const Array mass = log_mass(where(valid, v[1], -1), where(valid, v[2], 1));
@@ -105,16 +104,13 @@ Array logpdf(const Array& x, const Array& a, const Array& b, const Array& loc,
     return where(valid, where(outside, -inf_like(z), value), nan_like(z));
   });
 }
-Array logcdf(const Array& x, const Array& a, const Array& b, const Array& loc,
-             const Array& scale) {
-  return pointwise("truncnorm.logcdf", {x, a, b, loc, scale}, [](Values v) {
-    return log_distribution((v[0] - v[3]) / v[4], v[1], v[2]);
-  });
+Array logcdf(const Array& x, const Array& a, const Array& b, const Array& loc, const Array& scale) {
+  return pointwise("truncnorm.logcdf", {x, a, b, loc, scale},
+                   [](Values v) { return log_distribution((v[0] - v[3]) / v[4], v[1], v[2]); });
 }
 Array logsf(const Array& x, const Array& a, const Array& b, const Array& loc, const Array& scale) {
-  return pointwise("truncnorm.logsf", {x, a, b, loc, scale}, [](Values v) {
-    return log_distribution((v[3] - v[0]) / v[4], -v[2], -v[1]);
-  });
+  return pointwise("truncnorm.logsf", {x, a, b, loc, scale},
+                   [](Values v) { return log_distribution((v[3] - v[0]) / v[4], -v[2], -v[1]); });
 }
 Array pdf(const Array& x, const Array& a, const Array& b, const Array& loc, const Array& scale) {
   return pointwise("truncnorm.pdf", {x, a, b, loc, scale},
@@ -142,16 +138,16 @@ Array of_matrix(const Array& x, const Array& mean, const Array& cov) {
   const auto without = [](const Shape& shape, int count) {
     return Shape(shape.begin(), shape.end() - count);
   };
-  const Shape batch = broadcast_shapes(
-      "multivariate_normal.logpdf",
-      std::vector<Shape>{without(distance.shape(), 1), without(cov.shape(), 2)});
+  const Shape batch =
+      broadcast_shapes("multivariate_normal.logpdf",
+                       std::vector<Shape>{without(distance.shape(), 1), without(cov.shape(), 2)});
   Shape vectors = batch, matrices = batch;
   vectors.push_back(n);
   matrices.push_back(n);
   matrices.push_back(n);
-  const Array y = lax::linalg::triangular_solve(
-      broadcast_to(lower, matrices), expand_dims(broadcast_to(distance, vectors), -1),
-      {.left_side = true, .lower = true});
+  const Array y = lax::linalg::triangular_solve(broadcast_to(lower, matrices),
+                                                expand_dims(broadcast_to(distance, vectors), -1),
+                                                {.left_side = true, .lower = true});
   const Array log_det = sum(log(linalg::diagonal(lower)), {.axis = -1});
   const Array squares = sum(square(squeeze(y, -1)), {.axis = -1});
   return -0.5 * (squares + static_cast<double>(n) * kLogTwoPi) - log_det;

@@ -52,7 +52,8 @@ std::vector<Array> mode_of(const ModeParams& p, std::span<const Array> a) {
   const Array begin = cummax(where(starts(sorted), at, 0), {.axis = sorted.ndim() - 1});
   const Array count = at - begin + 1;
   const Array best = argmax(count, {.axis = -1, .keepdims = true});
-  std::vector<Array> out{take_along_axis(sorted, best, -1), max(count, {.axis = -1, .keepdims = true})};
+  std::vector<Array> out{take_along_axis(sorted, best, -1),
+                         max(count, {.axis = -1, .keepdims = true})};
   for (Array& y : out) {
     if (!p.keepdims) {
       y = squeeze(y, -1);
@@ -84,11 +85,16 @@ Array sorted_ranks(RankMethod method, const Array& sorted, DType dtype) {
     return cummin(where(is_end, at, n), {.axis = axis, .reverse = true});
   };
   switch (method) {
-    case RankMethod::kAverage: return 0.5 * as_dtype(first() + last(), dtype);
-    case RankMethod::kMin: return as_dtype(first(), dtype);
-    case RankMethod::kMax: return as_dtype(last(), dtype);
-    case RankMethod::kDense: return as_dtype(cumsum(is_start, {.axis = axis}) - 1, dtype);
-    case RankMethod::kOrdinal: return as_dtype(at, dtype);
+    case RankMethod::kAverage:
+      return 0.5 * as_dtype(first() + last(), dtype);
+    case RankMethod::kMin:
+      return as_dtype(first(), dtype);
+    case RankMethod::kMax:
+      return as_dtype(last(), dtype);
+    case RankMethod::kDense:
+      return as_dtype(cumsum(is_start, {.axis = axis}) - 1, dtype);
+    case RankMethod::kOrdinal:
+      return as_dtype(at, dtype);
   }
   __builtin_unreachable();
 }
@@ -152,7 +158,8 @@ Array sem(const Array& a, const SemOptions& options) {
     const VarOptions spread{.axis = axes, .keepdims = p.keepdims, .ddof = p.ddof};
     switch (p.nan_policy) {
       case NanPolicy::kPropagate: {
-        const int64_t n = p.axis ? a.shape()[normalize_axis("stats.sem", *p.axis, a.ndim())] : a.size();
+        const int64_t n =
+            p.axis ? a.shape()[normalize_axis("stats.sem", *p.axis, a.ndim())] : a.size();
         return Array(tessera::std(a, spread) / std::sqrt(static_cast<double>(n)));
       }
       case NanPolicy::kOmit: {

@@ -208,7 +208,7 @@ x = np.concatenate([log_spaced(1e-6, 1, 15), rng.uniform(0.5, 60, 40), log_space
 add('expi', mp.ei, both_signs(x))
 add('exp1', mp.e1, x)
 orders, at = np.meshgrid([0, 1, 2, 3, 7, 25, 100], [1e-3, 0.3, 0.99, 1.0, 1.1, 2.5, 10, 80, 600], indexing='ij')
-add('expn', lambda n, x: mp.expint(int(n), x), orders.ravel(), at.ravel(), by=[1])
+add('expn', lambda n, x: mp.expint(int(n), x), orders.ravel(), at.ravel(), by=[1], slopes=[None, lambda n, x: -mp.expint(int(n) - 1, x)])
 x = np.concatenate([both_signs(log_spaced(1e-5, 1, 8)), rng.uniform(-30, 30, 40), log_spaced(30, 1e4, 8)])
 add('sici', lambda x: (mp.si(x), mp.ci(abs(x)) if isinstance(x, mp.mpf) else mp.ci(x)), x, results=2)
 x = np.concatenate([both_signs(log_spaced(1e-4, 1, 8)), rng.uniform(-10, 10, 40), log_spaced(10, 1e3, 8)])

@@ -3,11 +3,13 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <numbers>
 
 #include "tessera/interchange/hlo_sharding.h"
 #include "tessera/interchange/text/parser.h"
 #include "tessera/interchange/text/printer.h"
 #include "tessera/ir/verifier.h"
+#include "tests/errors.h"
 #include "tests/evaluate/evaluate.h"
 
 namespace tessera::interchange::foreign_forms_test {

@@ -92,7 +92,7 @@ TEST(Overlap, LargeArraysOfOneCollectiveBeginEachWhenItIsThere) {
 }
 
 TEST(Overlap, TransfersOfSeveralCollectivesAreNotJoined) {
-  EXPECT_THAT(more(overlap_transfers(in_two_processes(updates(16, 3)))), ElementsAre());
+  EXPECT_THAT(sent_with_next(overlap_transfers(in_two_processes(updates(16, 3)))), ElementsAre());
 }
 
 TEST(Overlap, ATransferBeginsBeforeWhatIsComputedMeanwhile) {

@@ -15,7 +15,7 @@ using Values = std::vector<ValueId>;
 // Throws UserError unless the op has that many operands.
 void expect_count(const OpReader& reader, size_t count);
 
-// --- arithmetic.cc, bessel.cc ---
+// --- arithmetic.cc, special_functions.cc ---
 Values square(OpReader& reader);
 Values mulhi(OpReader& reader);
 Values tan(OpReader& reader);
@@ -24,6 +24,8 @@ Values imag(OpReader& reader);
 Values map(OpReader& reader);
 Values bitcast_convert(OpReader& reader);
 Values bessel_i1e(OpReader& reader);
+Values polygamma(OpReader& reader);
+Values zeta(OpReader& reader);
 
 // --- program_ops.cc ---
 Values partition_id(OpReader& reader);

@@ -38,6 +38,14 @@ class PartitionedProgram {
 
   std::vector<Reason> reasons;
 
+  // A loop or branch that regions were made for, within that around it (null: none). Of a loop: what
+  // its carries vary over. The loops around it make its body again when their own carries vary over
+  // more; it starts from there.
+  struct Control {
+    std::vector<AxisNames> carries;
+  };
+  std::map<std::pair<const Control*, const Op*>, Control> controls;
+
   // Whether an op moves its operands first where, taken by itself, that costs less than to complete
   // its partial results; and whether for some op it does. Which is better for the whole program is
   // seen when sums have gone where they are smallest (late_sums.h).

@@ -4,7 +4,9 @@
 #include <map>
 
 #include "allocations.h"
+#include "comparisons.h"
 #include "counts.h"
+#include "outside.h"
 #include "tessera/base/error.h"
 #include "tessera/base/format.h"
 #include "work.h"
@@ -101,9 +103,28 @@ std::string worst_step(const Metric& metric, const std::vector<Measured>& all) {
   return name;
 }
 
+// What may not be at any size.
+void add_found_at_once(const Family& family, const Counts& counts, std::vector<Finding>& out) {
+  const Outside outside = farthest_outside(counts.schedule);
+  const auto add = [&](const char* metric, double cost, const std::string& step) {
+    if (cost > 0)
+      out.push_back({.family = family.name,
+                     .metric = metric,
+                     .step = step,
+                     .cost = {cost},
+                     .size = family.size});
+  };
+  add("bytes outside of operands", static_cast<double>(outside.bytes), outside.kernel);
+  add("interpreted comparisons", static_cast<double>(interpreted_comparisons_of(counts.traced)),
+      "sort");
+}
+
 }  // namespace
 
 std::string to_string(const Finding& f) {
+  if (f.excess == 0)
+    return fmt::format("{}: {} {} at size {}; step {}", f.family, f.cost[0], f.metric, f.size,
+                       f.step);
   return fmt::format(
       "{}: {} {} at sizes {}, {}, {}, where the work is {}: exponent {:.2f} too high{}", f.family,
       f.metric, fmt::join(f.cost, ", "), f.size, 2 * f.size, 4 * f.size, fmt::join(f.work, ", "),
@@ -118,6 +139,7 @@ std::optional<std::vector<Finding>> findings(const Family& family) {
   };
   try {
     more(3);
+    add_found_at_once(family, all[0].counts, out);
     const std::vector<Metric> metrics = metrics_of(all[0].counts);
     const auto excess_of = [&](const Metric& metric, size_t first, Finding* finding) {
       const Series cost = series(all, first, metric.value), work = series(all, first, metric.base);

@@ -34,7 +34,8 @@ struct Finding {
 };
 std::string to_string(const Finding& finding);
 
-// Returns what grows by more than kMostExcess from n to 4n, from 2n to 8n and, where it is not by
+// Returns what touches memory outside of its operands or interprets comparisons, and what grows by
+// more than kMostExcess from n to 4n, from 2n to 8n and, where it is not by
 // much, so on up to 64n: a plan that changes once between two sizes is no growth. nullopt: no such
 // program at these sizes.
 std::optional<std::vector<Finding>> findings(const Family& family);

@@ -2,6 +2,7 @@
 // counts with all its lanes: the processor looks up the page of a lane that is not wanted too.
 #pragma once
 
+#include <llvm/ExecutionEngine/Orc/ExecutionUtils.h>
 #include <llvm/ExecutionEngine/Orc/LLJIT.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/IntrinsicInst.h>
@@ -13,6 +14,7 @@
 
 #include "tessera/codegen/canonical.h"
 #include "tessera/codegen/emitter.h"
+#include "tessera/codegen/helpers.h"
 
 namespace tessera::codegen::test {
 
@@ -70,6 +72,14 @@ class Watched {
     auto module = std::make_unique<llvm::Module>("watched", *context);
     const auto jit = llvm::cantFail(llvm::orc::LLJITBuilder().create());
     module->setDataLayout(jit->getDataLayout());
+    llvm::orc::SymbolMap helpers;
+    for (const auto& [name, address] : helper_symbols())
+      helpers[jit->mangleAndIntern(name)] = {llvm::orc::ExecutorAddr::fromPtr(address),
+                                             llvm::JITSymbolFlags::Exported};
+    llvm::cantFail(jit->getMainJITDylib().define(llvm::orc::absoluteSymbols(std::move(helpers))));
+    jit->getMainJITDylib().addGenerator(
+        llvm::cantFail(llvm::orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(
+            jit->getDataLayout().getGlobalPrefix())));
     emit_kernel(canonical(kernel), target_, *module, "watched");
     watch(*module);
     llvm::cantFail(jit->addIRModule({std::move(module), std::move(context)}));

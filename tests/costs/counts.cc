@@ -1,5 +1,7 @@
 #include "counts.h"
 
+#include <chrono>
+
 #include "allocations.h"
 #include "tessera/compile/pipeline.h"
 #include "tessera/fusion/schedule_walk.h"
@@ -25,12 +27,15 @@ double size_of(const Schedule& schedule) {
 
 template <class F>
 PassCount counted(std::string_view name, const F& run) {
+  const auto start = std::chrono::steady_clock::now();
   const Allocations before = allocations();
   run();
   const Allocations after = allocations();
-  return {.name = std::string(name),
-          .allocations = static_cast<double>(after.count - before.count),
-          .allocated_bytes = static_cast<double>(after.bytes - before.bytes)};
+  return {
+      .name = std::string(name),
+      .allocations = static_cast<double>(after.count - before.count),
+      .allocated_bytes = static_cast<double>(after.bytes - before.bytes),
+      .seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()};
 }
 
 }  // namespace

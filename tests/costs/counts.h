@@ -18,6 +18,7 @@ struct PassCount {
   double ops = 0;          // in all regions; after fuse: slots, steps, and nodes of kernels
   double allocations = 0;  // while it ran
   double allocated_bytes = 0;
+  double seconds = 0;  // for people: no check looks at it
 };
 
 struct Counts {

@@ -20,18 +20,17 @@ namespace {
 
 // Growth by more than this is not that of a plan that changes once.
 constexpr double kSure = 0.5;
-// Others have to show at all of so many sizes.
-constexpr size_t kMostSizes = 7;
 
 // A program of one size, measured.
 struct Measured {
   double work = 0;
-  double text = 0;
+  double text = 0, depth = 1;
   Counts counts;
 };
 
 Measured measure(const Family& family, int64_t size) {
-  Measured out{.text = family.text(size),
+  Measured out{.text = family.text_grows ? static_cast<double>(family.text(size)) : 1,
+               .depth = family.depth(size),
                .counts = counts_of([&] { return family.program(size); })};
   out.work = naive_operations(family.asks ? family.asks(size) : out.counts.traced);
   return out;
@@ -45,7 +44,7 @@ struct Metric {
   double (*of_step)(const StepCost&) = nullptr;
 };
 
-std::vector<Metric> metrics_of(const Counts& counts) {
+std::vector<Metric> metrics_of(const Family& family, const Counts& counts) {
   const auto work = [](const Measured& m) { return m.work; };
   std::vector<Metric> out = {
       {"bytes", [](const Measured& m) { return m.counts.run.bytes(); }, work,
@@ -71,12 +70,15 @@ std::vector<Metric> metrics_of(const Counts& counts) {
                    [=](const Measured& m) { return before(m, p); }});
     if (!counts_allocations()) continue;
     const auto both = [=](const Measured& m) {
-      return p == 0 ? m.text : before(m, p) + m.counts.passes[p].ops;
+      return m.depth * (p == 0 ? m.text : before(m, p) + m.counts.passes[p].ops);
     };
     out.push_back({"allocations of " + pass,
                    [p](const Measured& m) { return m.counts.passes[p].allocations; }, both});
-    out.push_back({"bytes allocated by " + pass,
-                   [p](const Measured& m) { return m.counts.passes[p].allocated_bytes; }, both});
+    // Tables of tiles and windows grow with the arrays.
+    out.push_back(
+        {"bytes allocated by " + pass,
+         [p](const Measured& m) { return m.counts.passes[p].allocated_bytes; },
+         [=, &family](const Measured& m) { return both(m) + (family.text_grows ? 0 : m.work); }});
   }
   return out;
 }
@@ -140,7 +142,7 @@ std::optional<std::vector<Finding>> findings(const Family& family) {
   try {
     more(3);
     add_found_at_once(family, all[0].counts, out);
-    const std::vector<Metric> metrics = metrics_of(all[0].counts);
+    const std::vector<Metric> metrics = metrics_of(family, all[0].counts);
     const auto excess_of = [&](const Metric& metric, size_t first, Finding* finding) {
       const Series cost = series(all, first, metric.value), work = series(all, first, metric.base);
       const double excess = excess_exponent(cost, work);
@@ -156,7 +158,7 @@ std::optional<std::vector<Finding>> findings(const Family& family) {
       return kept;
     };
     suspects = drop(kMostExcess);
-    for (bool sure = false; !suspects.empty() && !sure && all.size() < kMostSizes;) {
+    for (bool sure = false; !suspects.empty() && !sure && all.size() < family.most_sizes;) {
       more(1);
       suspects = drop(kMostExcess);
       sure = drop(kSure).size() == suspects.size();

@@ -19,9 +19,15 @@ struct Family {
   // The program whose operations are the work that this one asks for; empty: itself. A gradient is
   // worth a constant number of values.
   std::function<ir::Function(int64_t size)> asks;
-  // How often the same text is in the program: compiling may take as many times as long.
-  std::function<double(int64_t size)> text = [](int64_t) { return 1; };
-  int64_t size = 64;  // the smallest
+  // Whether the program's text grows with the size, and then how often the same text is in it:
+  // compiling may take as many times as long.
+  bool text_grows = false;
+  std::function<double(int64_t size)> text = [](int64_t size) { return static_cast<double>(size); };
+  // How many loops and branches are around the innermost ops: a pass may come to an op once from each
+  // of them, which their closed regions make hard to avoid.
+  std::function<double(int64_t size)> depth = [](int64_t) { return 1; };
+  int64_t size = 64;      // the smallest
+  size_t most_sizes = 7;  // up to which growth that is not by much has to show
 };
 
 struct Finding {

@@ -16,7 +16,6 @@ using Arrays = std::vector<Array>;
 using Kind = LoopOp::Kind;
 
 constexpr int64_t kRow = 8;
-constexpr int64_t kFewTrips = 12;
 
 // --- From a seed ---
 
@@ -267,12 +266,12 @@ std::string to_string(const LoopProgram& program) {
 }
 
 Family family_of(const LoopProgram& program, Grows grows) {
-  static constexpr const char* kNames[] = {"length", "trips", "length and trips"};
+  static constexpr const char* kNames[] = {"trips", "trips and length"};
   Family out;
   out.name = fmt::format("loop, {}", kNames[static_cast<size_t>(grows)]);
   const auto function = [=](bool gradient, int64_t size) {
     const int64_t length = grows == Grows::kTrips ? 4096 : size;
-    return traced(program, gradient, length, grows == Grows::kLength ? kFewTrips : size / 4);
+    return traced(program, gradient, length, size / 4);
   };
   out.program = [=](int64_t size) { return function(program.gradient, size); };
   if (program.gradient) out.asks = [=](int64_t size) { return function(false, size); };

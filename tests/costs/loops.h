@@ -47,9 +47,8 @@ LoopProgram make_loop(uint32_t seed);
 std::string to_string(const LoopProgram& program);
 
 enum class Grows : uint8_t {
-  kLength,  // of the arrays; so many trips as ever
-  kTrips,   // the arrays are as long as ever
-  kBoth,
+  kTrips,           // the arrays are as long as ever
+  kTripsAndLength,  // so that a copy of an array a trip is a square
 };
 Family family_of(const LoopProgram& program, Grows grows);
 

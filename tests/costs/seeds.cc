@@ -181,10 +181,11 @@ Family family_of(const Case& c, Axis axis, bool gradient) {
       fmt::format("seed {}, {}{}", c.seed, name_of(axis), gradient ? " of the gradient" : "");
   out.program = [=](int64_t size) { return traced(c, axis, gradient, size); };
   if (gradient) out.asks = [=](int64_t size) { return traced(c, axis, false, size); };
+  out.text_grows = text_grows(axis);
   // What a gradient keeps of the innermost body is a result of every loop around it.
-  const bool squared = gradient && axis == Axis::kDepth;
-  if (text_grows(axis))
-    out.text = [=](int64_t size) { return static_cast<double>(squared ? size * size : size); };
+  if (gradient && axis == Axis::kDepth)
+    out.text = [](int64_t size) { return static_cast<double>(size * size); };
+  if (axis == Axis::kDepth) out.depth = [](int64_t size) { return static_cast<double>(size); };
   out.size = smallest(axis);
   return out;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "tessera/base/contains.h"
 #include "tessera/ir/append_ops.h"
@@ -82,12 +83,13 @@ class Adder {
   const Op& of_;
 };
 
-// The mesh axes that values vary over: those of the values they are computed from, whatever the
-// types say (the types of a program that was read are its own).
+// The mesh axes that values vary over: those of what they are computed from, whatever the types say (a
+// program that was read has types of its own). What a region makes of the same inputs is found once:
+// a loop asks several times, and so does every loop around it.
 class Variance {
  public:
-  // Returns those of every value of f, given the inputs'.
-  static std::vector<AxisNames> of(const Function& f, const std::vector<AxisNames>& inputs) {
+  // Of every value of f, given the inputs'.
+  std::vector<AxisNames> of(const Function& f, const std::vector<AxisNames>& inputs) {
     std::vector<AxisNames> out(f.types.size());
     for (size_t i = 0; i < f.inputs.size(); ++i) out[f.inputs[i]] = inputs[i];
     for (const Op& op : f.ops) {
@@ -96,19 +98,20 @@ class Variance {
     }
     return out;
   }
-  static std::vector<AxisNames> outputs(const Function& f, const std::vector<AxisNames>& inputs) {
-    return chosen(of(f, inputs), f.outputs);
+  std::vector<AxisNames> outputs(const FunctionRef& f, const std::vector<AxisNames>& inputs) {
+    const auto key = std::pair(f, inputs);
+    if (const auto it = outputs_.find(key); it != outputs_.end()) return it->second;
+    return outputs_[key] = chosen(of(*f, inputs), f->outputs);
   }
-  // Returns those of the values that enter the regions of a loop; carries also vary over the axes
-  // that trips add.
-  static std::vector<AxisNames> entering(const ControlFlow& flow, std::vector<AxisNames> operands) {
+  // Of what enters the regions of a loop, its carries as wide as trips make them, and their number.
+  std::vector<AxisNames> entering(const ControlFlow& flow, std::vector<AxisNames> operands) {
     if (!flow.is_loop()) return {operands.begin() + 1, operands.end()};
     for (bool grown = true; grown;) {
       grown = false;
-      const std::vector<AxisNames> after = outputs(flow.body(), operands);
+      const std::vector<AxisNames> after = outputs(flow.regions.back(), operands);
       AxisNames decides;
       if (flow.has_condition())
-        decides = outputs(*flow.regions[0], condition_inputs(flow, operands))[0];
+        decides = outputs(flow.regions[0], condition_inputs(flow, operands))[0];
       for (size_t c = 0; c < flow.num_carry; ++c) {
         AxisNames& carry = operands[flow.num_consts + c];
         AxisNames wider = ir::axis_union(carry, ir::axis_union(after[c], decides));
@@ -118,6 +121,10 @@ class Variance {
     }
     return operands;
   }
+  static std::vector<AxisNames> condition_inputs(const ControlFlow& flow,
+                                                 const std::vector<AxisNames>& entering) {
+    return {entering.begin(), entering.begin() + flow.regions[0]->inputs.size()};
+  }
   static std::vector<AxisNames> chosen(const std::vector<AxisNames>& all, const auto& which) {
     std::vector<AxisNames> out;
     for (ValueId v : which) out.push_back(all[v]);
@@ -125,7 +132,7 @@ class Variance {
   }
 
  private:
-  static std::vector<AxisNames> of(const Op& op, const std::vector<AxisNames>& operands) {
+  std::vector<AxisNames> of(const Op& op, const std::vector<AxisNames>& operands) {
     AxisNames all;
     for (const AxisNames& one : operands) all = ir::axis_union(all, one);
     if (std::holds_alternative<CollectiveLowering>(op.def->lower)) {
@@ -153,25 +160,21 @@ class Variance {
     }
   }
 
-  static std::vector<AxisNames> of_control(const Op& op, const ControlFlow& flow,
-                                           const std::vector<AxisNames>& operands) {
+  std::vector<AxisNames> of_control(const Op& op, const ControlFlow& flow,
+                                    const std::vector<AxisNames>& operands) {
     const std::vector<AxisNames> inside = entering(flow, operands);
     std::vector<AxisNames> out(op.results.size(), flow.is_loop() ? AxisNames() : operands[0]);
     for (size_t c = 0; flow.is_loop() && c < flow.num_carry; ++c)
       out[c] = inside[flow.num_consts + c];
     for (size_t k = 0; k < flow.regions.size(); ++k) {
       if (flow.decides(k)) continue;
-      const std::vector<AxisNames> results = outputs(*flow.regions[k], inside);
+      const std::vector<AxisNames> results = outputs(flow.regions[k], inside);
       for (size_t r = 0; r < out.size(); ++r) out[r] = ir::axis_union(out[r], results[r]);
     }
     return out;
   }
 
- public:
-  static std::vector<AxisNames> condition_inputs(const ControlFlow& flow,
-                                                 const std::vector<AxisNames>& entering) {
-    return {entering.begin(), entering.begin() + flow.regions[0]->inputs.size()};
-  }
+  std::map<std::pair<FunctionRef, std::vector<AxisNames>>, std::vector<AxisNames>> outputs_;
 };
 
 class Converger {
@@ -180,7 +183,7 @@ class Converger {
 
   Function run(const Function& function, const std::vector<AxisNames>& inputs) {
     if (std::none_of(function.ops.begin(), function.ops.end(), is_control_flow)) return function;
-    const std::vector<AxisNames> varying = Variance::of(function, inputs);
+    const std::vector<AxisNames> varying = variance_.of(function, inputs);
     Function out = function;
     out.ops.clear();
     std::map<ValueId, ValueId> renamed;
@@ -198,7 +201,7 @@ class Converger {
               return needs_all_devices(*region) || (flow.is_loop() && calls_host(*region));
             });
         const std::vector<AxisNames> inside =
-            Variance::entering(flow, Variance::chosen(varying, old.operands));
+            variance_.entering(flow, Variance::chosen(varying, old.operands));
         for (size_t k = 0; k < flow.regions.size(); ++k)
           flow.regions[k] = std::make_shared<const Function>(
               run(*flow.regions[k],
@@ -223,7 +226,7 @@ class Converger {
     const Function& condition = *flow.regions[0];
     const Function& body = flow.body();
     const AxisNames decides =
-        Variance::outputs(condition, Variance::condition_inputs(flow, inside))[0];
+        variance_.outputs(flow.regions[0], Variance::condition_inputs(flow, inside))[0];
     AxisNames axes;
     for (const std::string& axis : mesh_.axis_names())
       if (contains(decides, axis)) axes.push_back(axis);
@@ -289,6 +292,7 @@ class Converger {
 
   const Mesh& mesh_;
   std::vector<Reason>& reasons_;
+  Variance variance_;
 };
 
 }  // namespace

@@ -84,9 +84,12 @@ struct Entering {
 
 class Partitioner {
  public:
-  Partitioner(const Function& f, PartitionedProgram& program)
+  // `within`: the loop or branch whose region the function is; null: none.
+  Partitioner(const Function& f, PartitionedProgram& program,
+              const PartitionedProgram::Control* within = nullptr)
       : f_(f),
         program_(program),
+        within_(within),
         mesh_(program.mesh()),
         values_(f),
         locals_(values_.locals),
@@ -276,13 +279,20 @@ class Partitioner {
   FunctionRef region(const Op& op, const Function& f, const Entering& entering,
                      const std::vector<DimAtoms>& outputs) {
     return std::make_shared<const Function>(
-        Partitioner(f, program_).run_region(op, entering, outputs));
+        Partitioner(f, program_, &program_.controls[{within_, &op}])
+            .run_region(op, entering, outputs));
   }
 
   // Returns the body of a loop. Its carries vary over all axes that a trip adds, which may be more
   // than those that they start with; `entering` is adapted.
   FunctionRef settled_body(const Op& op, const ControlFlow& flow, Entering& entering,
                            const std::vector<DimAtoms>& outputs) {
+    std::vector<AxisNames>& known = program_.controls[{within_, &op}].carries;
+    known.resize(flow.num_carry);
+    for (size_t c = 0; c < flow.num_carry; ++c) {
+      AxisNames& varying = entering.types[flow.num_consts + c].varying;
+      varying = axis_union(varying, known[c]);
+    }
     while (true) {
       FunctionRef out = region(op, flow.body(), entering, outputs);
       bool grown = false;
@@ -290,7 +300,7 @@ class Partitioner {
         AxisNames& varying = entering.types[flow.num_consts + c].varying;
         const AxisNames wider = axis_union(varying, out->type(out->outputs[c]).varying);
         grown = grown || wider != varying;
-        varying = wider;
+        varying = known[c] = wider;
       }
       if (!grown) return out;
     }
@@ -536,6 +546,7 @@ class Partitioner {
 
   const Function& f_;
   PartitionedProgram& program_;
+  const PartitionedProgram::Control* within_;
   const AtomMesh& mesh_;
   LocalValues values_;
   std::vector<LocalValues::Local>& locals_;

@@ -37,6 +37,14 @@ class PartitionedProgram {
 
   std::vector<Reason> reasons;
 
+  // A loop or branch that regions were made for, within that around it (null: none). Of a loop: what
+  // its carries vary over. The loops around it make its body again when their own carries vary over
+  // more; it starts from there.
+  struct Control {
+    std::vector<AxisNames> carries;
+  };
+  std::map<std::pair<const Control*, const Op*>, Control> controls;
+
   // Whether an op moves its operands first if, for that op alone, this costs less than completing
   // its partial results; and whether it does for some op. Which one is better for the whole program
   // is known only after sums have been moved to where they are smallest (late_sums.h).

@@ -44,12 +44,12 @@ struct EmitOptions {
   bool locations = false;
 };
 struct TransformOptions {
-  std::vector<int64_t> argnums;      // grad: by which arguments; empty: all floating-point ones
-  bool value = false;                // grad: the differentiated value before the gradients
-  std::optional<int64_t> seed;       // grad: of the weights of the sum over all results
+  std::vector<int64_t> argnums;  // grad: by which arguments; empty: all floating-point ones
+  bool value = false;            // grad: the differentiated value before the gradients
+  std::optional<int64_t> seed;   // grad: of the weights of the sum over all results
   // vmap: one for all arguments, or one for each; a number or None
   std::vector<std::string> in_axes;
-  std::optional<int64_t> size;       // vmap: of the batch
+  std::optional<int64_t> size;  // vmap: of the batch
 };
 // Applies a transform to the program (transforms.h), and prints the result in plain StableHLO or,
 // with run.outputs, runs it.

@@ -87,7 +87,7 @@ std::string_view mlir_name(DType dtype);
 DType dtype_from_name(std::string_view name);
 // Returns the dtype of StableHLO's name, or throws UserError.
 DType dtype_from_mlir_name(std::string_view name);
-int64_t itemsize(DType dtype);                      // Returns the bytes of an element.
+int64_t itemsize(DType dtype);  // Returns the bytes of an element.
 // Returns the bits of an element: 4 for int4, 1 for bool.
 int bit_width(DType dtype);
 DTypeKind kind(DType dtype);

@@ -79,7 +79,7 @@ class View {
 
   // `shape` is that of the parameter after the ops. Broadcast batches of the product become terms.
   // Broadcast rows and columns would have to be added up, and their rounding errors are not bounded
-  // by the lengths of the rest, so that they are only accepted if there is one.
+  // by the lengths of the rest, so that they are only accepted with an extent of 1.
   std::optional<UseProduct> end(OuterProduct product, const Shape& shape, const OpDef* op) {
     out_.shape = shape_;
     out_.is_dot =

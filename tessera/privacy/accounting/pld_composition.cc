@@ -25,8 +25,8 @@ constexpr double kTailMass = 1e-14;
 const double kLogTailMass = std::log(kTailMass);
 // Relative to delta: losses with less probability count as infinite.
 constexpr double kTopMass = 1e-10;
-constexpr double kLogDigits = 32;   // the logarithm of how far above delta a bound of it may be
-constexpr double kMaxSlack = 11;    // the logarithm of the accuracy that a smaller window may cost
+constexpr double kLogDigits = 32;  // the logarithm of how far above delta a bound of it may be
+constexpr double kMaxSlack = 11;   // the logarithm of the accuracy that a smaller window may cost
 
 // K and its first two derivatives with respect to theta: the mean and the variance of the tilted
 // distribution.

@@ -78,7 +78,7 @@ struct GdpOptions {
 };
 
 struct MaxAccuracyOptions {
-  double prevalence = -1;   // the share of held-in examples, in [0, 1]; -1: as among the canaries
+  double prevalence = -1;  // the share of held-in examples, in [0, 1]; -1: as among the canaries
   // In (0, 1): the result is an upper bound that fails with this probability; 0: an estimate.
   double significance = 0;
 };

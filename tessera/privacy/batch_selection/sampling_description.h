@@ -19,9 +19,9 @@ enum class PartitionType : uint8_t {
 };
 
 enum class SamplingMethod : uint8_t {
-  kPoisson,           // each example of the step's group, with probability sampling_prob
-  kFixedBatchSize,    // batch_size of all examples
-  kBallsInBins,       // all examples of the step's group
+  kPoisson,         // each example of the step's group, with probability sampling_prob
+  kFixedBatchSize,  // batch_size of all examples
+  kBallsInBins,     // all examples of the step's group
   // With probability sampling_prob, unless it was in one of the min_sep - 1 steps before.
   kBMinSep,
   kRandomAllocation,  // each example in steps_per_example of the steps

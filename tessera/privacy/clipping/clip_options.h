@@ -15,7 +15,7 @@ namespace tessera::privacy {
 
 // What is done with an example whose gradient has elements that are NaN or infinite.
 enum class NanSafe : uint8_t {
-  kNo,       // the sum becomes NaN or infinite too; the guarantee does not hold then
+  kNo,  // the sum becomes NaN or infinite too; the guarantee does not hold then
   // Such elements count as 0, the others as they are; every example's gradient is computed.
   kElement,
   kExample,  // the example counts as 0

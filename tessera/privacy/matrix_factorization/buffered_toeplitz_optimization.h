@@ -97,7 +97,7 @@ struct Options {
   Error error = Error::kMax;
   int64_t min_buffers = 0;
   int64_t max_buffers = 10;  // at most 15
-  double rtol = 1.01;  // a further buffer is kept if it makes the loss smaller by this factor
+  double rtol = 1.01;        // a further buffer is kept if it makes the loss smaller by this factor
   int64_t max_optimizer_steps = 600;
 };
 // Returns the best BLT with as many buffers as are worth their state.

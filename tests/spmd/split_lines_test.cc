@@ -1,10 +1,11 @@
 // Fourier transforms along dimensions that are cut: what is communicated, and that the shards hold
 // what one device computes.
+#include "tessera/sharding/split_lines.h"
+
 #include <gmock/gmock.h>
 
 #include "tessera/ops/fourier/fft.h"
 #include "tessera/ops/structural/sort.h"
-#include "tessera/sharding/split_lines.h"
 #include "tests/spmd/programs.h"
 
 namespace tessera::split_lines_test {

@@ -96,7 +96,7 @@ class Processes::Mover {
         idle = 0;
         const auto since =
             Clock::now().time_since_epoch() - std::chrono::nanoseconds(processes_.moved_.load());
-        if (since >= kQuiet) processes_.advance_beside();
+        if (since >= kQuiet) processes_.advance_in_mover();
       } else if (++idle > kIdleRounds) {
         std::unique_lock lock(mutex_);
         sleeps_ = true;
@@ -314,20 +314,20 @@ void Processes::advance_transfers() {
 
 void Processes::advance_all() {
   // This thread's own program does not communicate, so that errors do not concern it.
-  if (calls_of_thread == 0) return advance_beside();
+  if (calls_of_thread == 0) return advance_in_mover();
   const std::lock_guard lock(transfers_mutex_);
-  if (beside_) std::rethrow_exception(std::exchange(beside_, nullptr));
+  if (mover_error_) std::rethrow_exception(std::exchange(mover_error_, nullptr));
   if (hear_greetings()) advance_transfers();
 }
 
-void Processes::advance_beside() {
+void Processes::advance_in_mover() {
   const std::unique_lock lock(transfers_mutex_, std::try_to_lock);
-  if (!lock || beside_) return;
+  if (!lock || mover_error_) return;
   try {
     // If programs differ, the program's own thread throws.
     if (hear_greetings(false)) advance_transfers();
   } catch (...) {
-    beside_ = std::current_exception();
+    mover_error_ = std::current_exception();
   }
 }
 

@@ -186,7 +186,7 @@ class Processes {
   void advance_all();
   void advance_transfers();
   // Moves transfers in the Mover's thread.
-  void advance_beside();
+  void advance_in_mover();
   // Moves a transfer; returns whether it is over.
   bool advance(Transfer& transfer);
   void post(Transfer& transfer, const Round& round);
@@ -230,9 +230,9 @@ class Processes {
   };
   std::vector<Joining> joining_;
   std::atomic<int> active_{0};
-  uint64_t started_ = 0;       // in this call
-  std::string failure_;        // why no further call is possible
-  std::exception_ptr beside_;  // the exception that ended the mover's work
+  uint64_t started_ = 0;            // in this call
+  std::string failure_;             // why no further call is possible
+  std::exception_ptr mover_error_;  // the exception that ended the mover's work
   // The time when transfers were last moved, in nanoseconds of Clock.
   std::atomic<int64_t> moved_{0};
   std::unique_ptr<Heart> heart_;

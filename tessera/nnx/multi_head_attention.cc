@@ -40,7 +40,7 @@ void check_features(const char* what, const Array& x, int64_t features) {
 LinearGeneral::LinearGeneral(const Shape& in_features, const Shape& out_features, Rngs& rngs,
                              const LinearOptions& o)
     : axes(in_features.rank()), use_bias(o.use_bias), dtype(o.dtype) {
-  // Drawn as the matrix that it is, (inputs, outputs), and shaped afterwards.
+  // A kernel is drawn as a matrix, (inputs, outputs), and reshaped afterwards.
   const Shape matrix{in_features.elements(), out_features.elements()};
   kernel = reshape(o.kernel_init(rngs.params(), matrix, o.param_dtype),
                    concat_shapes(in_features, out_features));
@@ -107,7 +107,7 @@ Array MultiHeadAttention::attend(const Projected& p,
                                  const std::optional<random::Key>& dropout_key) const {
   Array mask = p.mask;
   if (p.is_causal) mask = both(mask, tril(ones(Shape{p.query.shape(-3), p.key.shape(-3)}, bool_)));
-  // Each head of key and value as often as there are heads of the query that share it.
+  // Each head of key and value is repeated for the heads of the query that share it.
   const int64_t group = p.query.shape(-2) / p.key.shape(-2);
   const auto shared = [&](const Array& x) { return group == 1 ? x : repeat(x, group, -2); };
   return out(nn::attention(p.query, shared(p.key), shared(p.value),

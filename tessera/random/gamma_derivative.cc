@@ -22,12 +22,12 @@ using namespace ops::array_math;
 
 Array any(const Array& x) { return lax::reduce_or(x, iota_dims(x.ndim())); }
 
-// Where `running` holds the new value, else the old one.
+// Returns the new value where `running`, else the old one.
 Array update_running(const Array& running, const Array& next, const Array& before) {
   return lax::select(running, next, before);
 }
 
-// -(sum' + sum * (log x - digamma(a + 1))) * x / a, sum and sum' as above.
+// Returns -(sum' + sum * (log x - digamma(a + 1))) * x / a, with sum and sum' as above.
 Array by_series(const Array& a, const Array& x, const Array& enabled) {
   struct State {
     Array running, n, term, sum, term_by_a, sum_by_a;
@@ -55,12 +55,13 @@ Array by_series(const Array& a, const Array& x, const Array& enabled) {
   return -(last.sum_by_a + last.sum * by_factor) * x / a;
 }
 
-// One column of the fraction's recurrence: numerator, denominator, and both by a.
+// One column of the fraction's recurrence: numerator, denominator, and their derivatives with
+// respect to a.
 struct Convergent {
   Array p, q, p_by_a, q_by_a;
 };
 
-// (fraction' + fraction * (log x - digamma(a))) * x.
+// Returns (fraction' + fraction * (log x - digamma(a))) * x.
 Array by_fraction(const Array& a, const Array& x, const Array& enabled) {
   struct State {
     Array running, value, y, z, count;
@@ -94,7 +95,7 @@ Array by_fraction(const Array& a, const Array& x, const Array& enabled) {
         const Array value_by_a =
             lax::select(usable, (next.p_by_a - value * next.q_by_a) / next.q, s.value_by_a);
         const Array change = lax::select(usable, lax::abs(value_by_a - s.value_by_a), one);
-        // Only quotients count: both columns are made smaller before they overflow.
+        // Only quotients matter: both columns are scaled down before they overflow.
         const Array large = lax::abs(next.p) > 1 / eps;
         const auto scaled = [&](const Convergent& v) {
           const auto part = [&](const Array& t) { return lax::select(large, t * eps, t); };
@@ -133,7 +134,7 @@ Array gamma_sample_derivative(const Array& alpha, const Array& sample) {
   const Array outside = lax::bitwise_or(x < 0, lax::bitwise_not(a > 0));
   const Array at_zero = x == 0;
   const Array far = lax::bitwise_and(x > 1, x > a);
-  // Where even the density underflows there is nothing to sum.
+  // If even the density underflows, there is nothing to sum.
   const Array density = a * lax::log(x) - x - lax::lgamma(a);
   const Array tiny = density < -std::log(finfo(dtype).max);
   const Array enabled = lax::bitwise_not(

@@ -22,7 +22,7 @@ using namespace ir;
 
 namespace {
 
-// Words as the data of keys.
+// Returns words as the data of keys.
 Array join_words(const internal::Words& words) {
   const int64_t last = words.high.ndim();
   return lax::concatenate(
@@ -55,7 +55,7 @@ Key key_of_words(uint32_t high, uint32_t low) {
 Key key_of_seed(uint64_t bits, bool beyond_int64) {
   if (beyond_int64)
     value_error("random::key", "expected a seed below 2^63, got {}; reduce it", bits);
-  // Of a seed that 32 bits hold JAX fills the high word with the sign in 64-bit mode only.
+  // For a seed of 32 bits JAX fills the high word with the sign in 64-bit mode only.
   const auto seed = static_cast<int64_t>(bits);
   const bool narrow = seed >= -(int64_t{1} << 31) && seed < int64_t{1} << 32;
   return key_of_words(narrow && !x64_enabled() ? 0 : static_cast<uint32_t>(bits >> 32),

@@ -65,8 +65,7 @@ Array permutation(const Key& key, I n) {
   return permutation(key, arange(n));
 }
 
-// --- With parameters. Without a shape it is that of the parameters, which broadcast to the shape.
-// ---
+// --- With parameters; the shape is by default that to which these broadcast. ---
 
 // Returns numbers of the gamma distribution with shape parameter a > 0 and scale 1 (0 for a = 0,
 // NaN below about -0.7). By default float32. The derivative with respect to `a` is that of the

@@ -1,4 +1,4 @@
-// Weights that are stored as the batch is cut: which of both decides how a step is computed.
+// Weights that are stored as the batch is sharded: which of both decides how a step is computed.
 #include "tessera/compile/alternatives.h"
 
 #include <unistd.h>

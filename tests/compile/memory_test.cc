@@ -42,7 +42,7 @@ TEST_F(Memory, ReductionsAreKeptSmall) {
             plain + 2.3);
 }
 
-// --- Moving rows along a cut dimension ---
+// --- Moving rows along a sharded dimension ---
 
 // Temporaries, in arrays of x's size; and the bytes that all devices send, likewise.
 struct Moved {

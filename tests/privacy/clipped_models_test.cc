@@ -1,4 +1,4 @@
-// Clipped gradients of models of many kinds, every way of computing norms in turn, against the
+// Clipped gradients of models of many kinds, every method of computing norms in turn, against the
 // gradients of each example, materialised, clipped and summed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Random losses, every way of computing norms forced in turn, against materialised gradients. More of
-// them: TESSERA_CLIPPED_SEEDS=first:end.
+// Random losses, every method of computing norms forced in turn, against materialised gradients.
+// More of them: TESSERA_CLIPPED_SEEDS=first:end.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

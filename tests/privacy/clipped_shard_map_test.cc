@@ -81,7 +81,8 @@ TEST_F(ClippedShardMap, CapturedArraysThatVary) {
     }
 }
 
-// Tokens are cut over an axis, and the loss is added up over it: an example is on several devices.
+// Tokens are sharded over an axis, and the loss is added up over it: an example is on several
+// devices.
 TEST_F(ClippedShardMap, ExamplesThatDevicesShare) {
   const Pair w(noise(1, {4, 5}), noise(2, {5, 5}));
   const Array tokens = noise(3, {8, 12, 4});
@@ -138,7 +139,7 @@ TEST_F(ClippedShardMap, CollectivesOverExamplesAreRefused) {
       {.mesh = mesh, .in_specs = {P(), P("data")}, .out_specs = {P("data")}}))(w, x);
 }
 
-// Hidden units are cut over an axis, and a bias is not: the norm is of all parts, and the bias
+// Hidden units are sharded over an axis, and a bias is not: the norm is of all parts, and the bias
 // once.
 struct Cut {
   Array w, u, bias;

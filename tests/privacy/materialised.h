@@ -51,7 +51,7 @@ Materialised<P> materialised(const Loss& loss, const P& params, int64_t size, do
   return out;
 }
 
-// Of every way that works for these parameters; some clipped and some not.
+// Of every method that works for these parameters; some clipped and some not.
 template <class Loss, class P, class... Batch>
 void expect_clipped_like_materialised(const Loss& loss, const P& params, int64_t size,
                                       const Batch&... batch) {

@@ -1,7 +1,7 @@
 // Neighbours: two batches that differ in one example. The others' norms must have the same bits in
 // both, and the sums of clipped gradients may differ by what sensitivity() says, whatever the
 // example is: NaN, infinite, huge, denormal, cancelling; in whatever place, with padding or
-// without, in microbatches, in every way of computing norms. More of them:
+// without, in microbatches, with every method of computing norms. More of them:
 // TESSERA_NEIGHBOURS=first:end.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

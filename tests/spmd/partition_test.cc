@@ -110,8 +110,8 @@ TEST(Partition, TensorParallelMlpCommunicatesOnce) {
   EXPECT_EQ(p.outputs[0].spec(), P("x"));
 }
 
-// Weights cut over the same axis as the batch: they are what is gathered, being smaller than the
-// activations.
+// Weights sharded over the same axis as the batch: they are what is gathered, being smaller than
+// the activations.
 TEST(Partition, FullyShardedWeightsAreGathered) {
   const Partitioned p =
       partition_and_check(mesh8(), {{{1024, 64}, P("x")}, {{64, 64}, P("x")}}, dot, {}, 1e-4);
@@ -220,7 +220,7 @@ TEST(Partition, AConstraintThatGathersEverythingIsAWarning) {
   EXPECT_THAT(small.notes[0].text, HasSubstr("(7168 bytes each)"));
 }
 
-// Parameters cut over the axis that cuts the batch are gathered on purpose.
+// Parameters sharded over the axis that shards the batch are gathered on purpose.
 TEST(Partition, GatheringWhatIsRepeatedIsANote) {
   const Partitioned p =
       partition_and_check(mesh8(), {{{64, 32}, P("x")}, {{32}, P("x")}},

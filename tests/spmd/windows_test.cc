@@ -1,4 +1,4 @@
-// Slices, pads, reversals and concatenations along a cut dimension: neighbours exchange rows,
+// Slices, pads, reversals and concatenations along a sharded dimension: neighbours exchange rows,
 // nothing is gathered.
 #include "tessera/spmd/windows.h"
 

@@ -44,7 +44,7 @@ Int select(Expr p, uint64_t c, Int y) { return select(p, y.number(c), y); }
 
 uint64_t ones(int bits) { return bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1; }
 
-// IEEE's formats that are computed with.
+// IEEE's formats in which numbers are computed.
 struct WideFloat {
   DType dtype, bits;
   int width, fraction_bits, bias;
@@ -65,7 +65,7 @@ Expr widened_float(const NarrowFloat& f, Int code) {
   }
   const Int magnitude = code & ones(f.magnitude_bits());
   const Int sign = shl(shr(code, f.magnitude_bits()), 31);
-  const int smallest = 1 - f.bias - f.fraction_bits;  // of 2^smallest small numbers are multiples
+  const int smallest = 1 - f.bias - f.fraction_bits;  // small numbers are multiples of 2^smallest
   ExprBuilder& b = *code.b;
   const Expr whole = b.apply(ScalarOp::kConvert, float32, {magnitude.e});
   const Expr small =
@@ -83,14 +83,14 @@ Expr widened_float(const NarrowFloat& f, Int code) {
   return bits.bits_as(float32);
 }
 
-// Half a power up or more, up.
+// Half a power and more is rounded up.
 Int exponent_of(const WideFloat& w, Int bits) {
   const Int up = shr(bits + (uint64_t{1} << (w.fraction_bits - 1)), w.fraction_bits) -
                  static_cast<uint64_t>(w.bias - kFloat32.bias);
   const uint64_t least = w.width == 32 ? 0x00400000 : w.power_of_two(-127);  // 2^-127
   const Int small = select(is_more(bits, least), 1, bits.number(0));
   const Int power = min(select(is_less(bits, w.power_of_two(-126)), small, up), 0xff);
-  // Zero, and negative numbers: their sign makes them the largest.
+  // This covers zero, and negative numbers: their sign makes them the largest.
   return select(equals(bits, 0), 0xff, select(is_more(bits, w.infinity() - 1), 0xff, power));
 }
 
@@ -99,12 +99,12 @@ Int narrowed_float(const NarrowFloat& f, Expr number, ExprBuilder& b) {
   const Int all{&b, b.apply(ScalarOp::kBitcast, w.bits, {number})};
   if (f.special == Special::kExponent) return exponent_of(w, all);
   const Int magnitude = all & ones(w.width - 1), sign = shr(all, w.width - 1);
-  // Normal numbers: to the nearest even last bit, which may carry into the exponent.
+  // Normal numbers are rounded to the nearest even last bit, which may carry into the exponent.
   const int dropped = w.fraction_bits - f.fraction_bits;
   const Int odd = shr(magnitude, dropped) & 1;
   const Int rounded = shr(magnitude + (ones(dropped - 1)) + odd, dropped);
   const Int normal = rounded - (static_cast<uint64_t>(w.bias - f.bias) << f.fraction_bits);
-  // Smaller ones: an addition rounds them, to a number whose last bit is the format's.
+  // Smaller ones are rounded by an addition, to a number whose last bit is the format's.
   const int smallest = 1 - f.bias - f.fraction_bits;
   const double large = std::ldexp(1.0, smallest + w.fraction_bits);
   const Expr absolute = magnitude.bits_as(w.dtype);

@@ -29,7 +29,7 @@ bool in_range(const Dims& dims, int64_t rank) {
 }
 bool is_sorted(const Dims& dims) { return std::is_sorted(dims.begin(), dims.end()); }
 
-// An unsigned start beyond int64 is beyond every array too.
+// An unsigned start beyond int64 is outside of every array.
 template <class T>
 int64_t start_value(T value) {
   if constexpr (std::is_unsigned_v<T> && sizeof(T) == 8) {
@@ -99,7 +99,8 @@ void IndexedWindows::bases(DType dtype, const void* data, bool clamp, int64_t be
     int64_t component, largest, stride;
   };
   boost::container::small_vector<Term, 4> terms;
-  // Stride in the operand of each dimension in index_dims that is walked together with it.
+  // The stride in the operand of each dimension in index_dims that is paired with one of its
+  // dimensions.
   Dims walked(index_dims.size(), 0);
   for (size_t d = 0; d < dims.size(); ++d) {
     if (dims[d].component >= 0)

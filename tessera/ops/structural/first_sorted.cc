@@ -31,7 +31,7 @@ std::vector<Type> infer_first_sorted(std::span<const Type> operands, const First
   return out;
 }
 
-// The first `count` along the dimension.
+// Returns the first `count` elements along the dimension.
 Literal first_of(const Literal& x, int64_t dimension, int64_t count) {
   Shape shape = x.shape();
   const auto item = static_cast<size_t>(itemsize(x.dtype()));

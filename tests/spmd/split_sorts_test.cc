@@ -1,12 +1,13 @@
-// The first of what is sorted along a cut dimension: what is communicated, and that the shards hold what
-// one device computes.
+// The first of what is sorted along a sharded dimension: what is communicated, and that the shards
+// hold what one device computes.
+#include "tessera/sharding/split_sorts.h"
+
 #include <gmock/gmock.h>
 
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/structural/slice.h"
 #include "tessera/ops/structural/sort.h"
-#include "tessera/sharding/split_sorts.h"
 #include "tests/spmd/programs.h"
 
 namespace tessera::split_sorts_test {

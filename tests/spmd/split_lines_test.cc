@@ -1,10 +1,11 @@
 // Fourier transforms along dimensions that are cut: what is communicated, and that the shards hold
 // what one device computes.
+#include "tessera/sharding/split_lines.h"
+
 #include <gmock/gmock.h>
 
 #include "tessera/ops/fourier/fft.h"
 #include "tessera/ops/structural/sort.h"
-#include "tessera/sharding/split_lines.h"
 #include "tests/spmd/programs.h"
 
 namespace tessera::split_lines_test {
@@ -86,7 +87,7 @@ TEST(SplitLines, ALineThatCannotBeSplitIsGathered) {
   EXPECT_EQ(communication(p), "all_gather x");
   ASSERT_EQ(p.notes.size(), 1u);
   EXPECT_THAT(p.notes[0].text, HasSubstr("operand 0 of fft, which needs dimension 0 whole where no "
-                                         "other can be cut by 'x' instead, gathers complex64[40]"));
+                                         "other can be sharded by 'x' instead, gathers complex64[40]"));
 }
 
 TEST(SplitLines, OtherOpsMoveTheirCutsToo) {

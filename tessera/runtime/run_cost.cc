@@ -240,7 +240,7 @@ class Counter {
     const Around inside{
         .name = around.name + "branch: ", .runs = around.runs, .interpreted = around.interpreted};
     for (size_t b = 0; b < step.branches.size(); ++b) {
-      if (step.is_rare(b)) continue;
+      if (step.is_unlikely(b)) continue;
       std::vector<StepCost> before = std::exchange(out_, {});
       const MemoryPlan& way = *memory.nested[b];
       nested(*step.branches[b], &way, inside);

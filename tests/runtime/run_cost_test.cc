@@ -157,7 +157,7 @@ TEST(RunCost, OfABranchTheCostliestWay) {
   b.add(branch);
   EXPECT_EQ(total(run_cost(b.schedule)).bytes_written, 3 * 400);
   // A way that is rare does not count.
-  std::get<BranchStep>(b.schedule.steps[0]).usual = 1;
+  std::get<BranchStep>(b.schedule.steps[0]).expected = 1;
   EXPECT_EQ(total(run_cost(b.schedule)).bytes_written, 400);
 }
 

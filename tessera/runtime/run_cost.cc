@@ -12,8 +12,9 @@
 namespace tessera::runtime {
 namespace {
 
-// How often the nodes of a kernel are evaluated: code generation computes a node in the innermost
-// loop whose index it needs, so once for every iteration of that loop and of those around it.
+// Computes how often the nodes of a kernel are evaluated: code generation computes a node in the
+// innermost loop whose index it needs, so once for every iteration of that loop and of those around
+// it.
 class KernelCounts {
  public:
   explicit KernelCounts(const Kernel& kernel) : k_(kernel), depth_(kernel.nodes.size(), 0) {
@@ -45,10 +46,10 @@ class KernelCounts {
       if (node.kind != NodeKind::kLoad) continue;
       const KernelBuffer& buffer = k_.buffers[static_cast<size_t>(node.buffer)];
       if (buffer.kind == BufferKind::kScratch) continue;
-      double places = distinct(node.address, node.loop);
+      double elements = distinct(node.address, node.loop);
       for (const auto& [index, stride] : node.dynamic)
-        places = std::max(places, times(index, node.loop));
-      sum += bytes_of(buffer, places);
+        elements = std::max(elements, times(index, node.loop));
+      sum += bytes_of(buffer, elements);
     }
     return sum;
   }
@@ -64,8 +65,8 @@ class KernelCounts {
   }
 
  private:
-  // Depth 0: once; 1: once a row of the parallel dims but the last; kBlock: once an element of
-  // them; from there on the loop's extents.
+  // Depth 0: once; 1: once for each row of the parallel dims except the last; kBlock: once for each
+  // element of them; the loop's extents follow.
   static constexpr int kBlock = 2;
 
   int depth_of(const Affine& address) const {
@@ -92,7 +93,7 @@ class KernelCounts {
       out *= static_cast<double>(extents[static_cast<size_t>(d)]);
     return out;
   }
-  // How many places the address has.
+  // Returns how many different elements the address has.
   double distinct(const Affine& address, int loop) const {
     double out = 1;
     const Dims& extents = k_.loops[static_cast<size_t>(loop)].extents;
@@ -102,8 +103,8 @@ class KernelCounts {
       if (address.inner[d]) out *= static_cast<double>(extents[d]);
     return out;
   }
-  static double bytes_of(const KernelBuffer& buffer, double places) {
-    return std::min(places, static_cast<double>(buffer.elements)) *
+  static double bytes_of(const KernelBuffer& buffer, double elements) {
+    return std::min(elements, static_cast<double>(buffer.elements)) *
            static_cast<double>(itemsize(buffer.dtype));
   }
 
@@ -111,7 +112,7 @@ class KernelCounts {
   std::vector<int> depth_;
 };
 
-// What surrounds a schedule.
+// What is around a schedule.
 struct Around {
   std::string name;
   double runs = 1;
@@ -120,7 +121,7 @@ struct Around {
 
 class Counter {
  public:
-  // `plan`: that of the schedule.
+  // `plan` is that of the schedule.
   std::vector<StepCost> run(const Schedule& s, const MemoryPlan& plan, const Around& around) {
     for (size_t i = 0; i < s.steps.size(); ++i) {
       if (plan.storage.is_view[i]) continue;
@@ -145,7 +146,7 @@ class Counter {
     const Slot& x = s_->slots[static_cast<size_t>(slot)];
     return fmt::format("{}{}", x.dtype, x.shape);
   }
-  // Whether both slots are the same memory.
+  // Returns whether both slots are the same memory.
   bool together(int in, int out) const {
     return plan_->storage.slots[static_cast<size_t>(in)].storage ==
            plan_->storage.slots[static_cast<size_t>(out)].storage;
@@ -216,7 +217,7 @@ class Counter {
     if (step.cond) nested(*step.cond, memory.is_routine ? nullptr : memory.nested[1].get(), inside);
     StorageContext context{.first_carry = step.consts.size(),
                            .carries = memory.is_routine ? 0 : step.in.size()};
-    // A routine plans for itself, which the plan of its body follows where all carries agree.
+    // A routine makes its own plan, which is that of its body if all carries agree.
     if (std::find(in_place.begin(), in_place.end(), true) != in_place.end())
       context.carries = step.in.size();
     const std::unique_ptr<MemoryPlan> own =
@@ -242,13 +243,13 @@ class Counter {
     for (size_t b = 0; b < step.branches.size(); ++b) {
       if (step.is_unlikely(b)) continue;
       std::vector<StepCost> before = std::exchange(out_, {});
-      const MemoryPlan& way = *memory.nested[b];
-      nested(*step.branches[b], &way, inside);
+      const MemoryPlan& branch = *memory.nested[b];
+      nested(*step.branches[b], &branch, inside);
       s_ = &s, plan_ = &plan;
-      for (size_t k = 0; k < way.outputs.size(); ++k)
-        if (way.outputs[k].own < 0 && !is_kept(step, b, k))
+      for (size_t k = 0; k < branch.outputs.size(); ++k)
+        if (branch.outputs[k].own < 0 && !is_kept(step, b, k))
           add_copy(inside, "copy of a result",
-                   static_cast<double>(way.outputs[k].bytes * way.outputs[k].instances));
+                   static_cast<double>(branch.outputs[k].bytes * branch.outputs[k].instances));
       double sum = 0;
       for (const StepCost& cost : out_) sum += cost.bytes() + cost.evaluations;
       if (sum > most_bytes) most = std::move(out_), most_bytes = sum;
@@ -256,15 +257,15 @@ class Counter {
     }
     out_.insert(out_.end(), most.begin(), most.end());
   }
-  // Whether result k of the way is an operand of the branch that lies where the result does.
-  bool is_kept(const BranchStep& step, size_t way, size_t k) const {
-    const Schedule& s = *step.branches[way];
+  // Returns whether result k of the branch is an operand that is in the result's memory.
+  bool is_kept(const BranchStep& step, size_t branch, size_t k) const {
+    const Schedule& s = *step.branches[branch];
     const auto input = std::find(s.inputs.begin(), s.inputs.end(), s.outputs[k]);
     return input != s.inputs.end() &&
            together(step.in[static_cast<size_t>(input - s.inputs.begin())], step.out[k]);
   }
 
-  // `plan`: null: made here.
+  // If `plan` is null, it is made here.
   void nested(const Schedule& s, const MemoryPlan* plan, const Around& around) {
     if (plan) {
       std::vector<StepCost> inner = Counter().run(s, *plan, around);

@@ -1,4 +1,4 @@
-// Takes the times of steps for a Profile (profile.h). For the runtime.
+// Records the times of steps for a Profile (profile.h). For the runtime.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,17 @@ namespace tessera {
 
 class StepRecorder {
  public:
-  // Returns the one that records, if any.
+  // Returns the recorder that records, or null.
   static std::shared_ptr<StepRecorder> current();
-  // Whether one records: a question that costs nothing.
+  // Returns whether one records, without any cost.
   static bool is_recording();
 
-  // Makes it the current one; false if there is another.
+  // Makes it the current one; returns false if there is another.
   static bool start(const std::shared_ptr<StepRecorder>& recorder);
   static void stop(const StepRecorder* recorder);
 
-  // One run of step `index` of the executable of this number; between its construction and its
-  // destruction the runs of other steps in this thread are inside of it.
+  // A run of step `index` of the executable of this number: while one exists, the runs of other
+  // steps in this thread are inside of it.
   class Run {
    public:
     Run(StepRecorder& recorder, int64_t executable, size_t index, const std::string& name);

@@ -11,7 +11,7 @@
 namespace tessera::sharding {
 namespace {
 
-// The rest of an op, and those of its results that are only another name of an operand.
+// The remaining op, and those of its results that are only another name of an operand.
 struct Pruned {
   Op op;
   std::vector<std::pair<ValueId, ValueId>> aliases;  // (result, operand)
@@ -34,22 +34,21 @@ Function with_inputs(Function f, const std::vector<size_t>& inputs) {
   return remove_dead_ops(f);
 }
 
-// The regions with only these results, and which of what enters them is read.
+// The regions with only these results, and which of their inputs are read.
 struct Regions {
   std::vector<FunctionRef> functions;
   std::vector<char> used;
 };
 
-// Prunes a region for the same results once, however often the loops around it ask while they look
-// for their carries: each of those asks all that are in it, so that nested loops would take twice as
-// long a level otherwise.
+// Prunes a region for the same results only once, although each loop around it asks again while it
+// looks for its carries: with nested loops the time would double with each level.
 class Pruner {
  public:
-  // The function, whose regions outlive this.
+  // Returns the pruned function, which must exist as long as its regions are used.
   Function pruned(const Function& f);
 
  private:
-  // The region with only these of its outputs; its inputs are all there.
+  // Returns the region with only these of its outputs, and with all its inputs.
   FunctionRef with_outputs(const Function& region, const std::vector<size_t>& outputs);
   Regions prune_regions(const ControlFlow& flow, const std::vector<size_t>& results);
   Pruned prune(const Op& op, const std::vector<char>& live);
@@ -78,8 +77,8 @@ Regions Pruner::prune_regions(const ControlFlow& flow, const std::vector<size_t>
   return out;
 }
 
-// A carry stays where its result is live or a trip reads it; what a trip reads for the carries that
-// stay is found by growing.
+// A carry is kept if its result is live or a trip reads it; the carries that a trip reads for those
+// that are kept are added until there are no more.
 Pruned Pruner::prune(const Op& op, const std::vector<char>& live) {
   ControlFlow flow = control_flow_of(op);
   const size_t consts = flow.num_consts, carries = flow.num_carry;

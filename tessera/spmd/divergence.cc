@@ -83,12 +83,12 @@ class Adder {
   const Op& of_;
 };
 
-// The mesh axes that values vary over: those of what they are computed from, whatever the types say (a
-// program that was read has types of its own). What a region makes of the same inputs is found once:
-// a loop asks several times, and so does every loop around it.
+// The mesh axes that values vary over: those of what they are computed from, whatever the types say
+// (a program that was read has types of its own). The result of a region for the same inputs is
+// computed once: a loop asks several times, and so does every loop around it.
 class Variance {
  public:
-  // Of every value of f, given the inputs'.
+  // Returns the axes of every value of f, for those of the inputs.
   std::vector<AxisNames> of(const Function& f, const std::vector<AxisNames>& inputs) {
     std::vector<AxisNames> out(f.types.size());
     for (size_t i = 0; i < f.inputs.size(); ++i) out[f.inputs[i]] = inputs[i];
@@ -103,7 +103,8 @@ class Variance {
     if (const auto it = outputs_.find(key); it != outputs_.end()) return it->second;
     return outputs_[key] = chosen(of(*f, inputs), f->outputs);
   }
-  // Of what enters the regions of a loop, its carries as wide as trips make them, and their number.
+  // Returns the axes of the inputs of a loop's regions: its carries vary over what trips make them
+  // vary over.
   std::vector<AxisNames> entering(const ControlFlow& flow, std::vector<AxisNames> operands) {
     if (!flow.is_loop()) return {operands.begin() + 1, operands.end()};
     for (bool grown = true; grown;) {
@@ -195,7 +196,7 @@ class Converger {
       for (ValueId& v : op.operands) rename(v);
       if (is_control_flow(op)) {
         ControlFlow flow = control_flow_of(op);
-        // The regions as they were: all devices execute what is added in them.
+        // The regions are unchanged: all devices execute what is added in them.
         const bool may_diverge =
             std::none_of(flow.regions.begin(), flow.regions.end(), [&](const FunctionRef& region) {
               return needs_all_devices(*region) || (flow.is_loop() && calls_host(*region));
@@ -237,7 +238,7 @@ class Converger {
                         fmt::format("the condition varies over '{}': the loop runs until it has "
                                     "ended on every device",
                                     fmt::join(axes, "', '"))});
-    // The decision is typed as varying, whatever was known when the condition was read.
+    // The decision's type varies, whatever was known when the condition was read.
     ValueId decision = condition.outputs[0];
     any.types[decision].varying = decides;
     any.outputs[0] = Adder(any, op).add(

@@ -156,7 +156,7 @@ TEST(RunCost, OfABranchTheCostliestWay) {
   branch.out = {b.output(float32, {100}, {})};
   b.add(branch);
   EXPECT_EQ(total(run_cost(b.schedule)).bytes_written, 3 * 400);
-  // A way that is rare does not count.
+  // An unlikely branch does not count.
   std::get<BranchStep>(b.schedule.steps[0]).expected = 1;
   EXPECT_EQ(total(run_cost(b.schedule)).bytes_written, 400);
 }

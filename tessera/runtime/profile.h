@@ -1,12 +1,12 @@
-// Where the time of programs goes. A Profile adds up, by step, the time of the programs that this
-// process runs while it records.
+// Measures where the time of programs goes. A Profile adds up, by step, the time of the programs
+// that this process runs while it records.
 //
 //   Profile profile;
 //   for (int i = 0; i < 100; ++i) train_step(state, batch);
 //   std::cout << profile.text();
 //
-// A step of a loop that is one function of machine code is counted with the loop. For when things
-// happened instead of how long they took, TESSERA_TRACE writes a file for a trace viewer
+// A step of a loop that is one function of machine code is counted with the loop. To see when
+// things happened instead of how long they took, let TESSERA_TRACE write a file for a trace viewer
 // (docs/performance.md).
 #pragma once
 
@@ -18,7 +18,7 @@
 namespace tessera {
 
 struct ProfiledStep {
-  // What the step is, as "dot (64, 512) . (512, 512)", "kernel (64, 512)" by the shape that it
+  // A description such as "dot (64, 512) . (512, 512)", "kernel (64, 512)" by the shape that it
   // writes, "loop", "all_reduce sum over x".
   std::string name;
   int depth = 0;       // in how many loops and branches it is
@@ -28,9 +28,9 @@ struct ProfiledStep {
 
 class Profile {
  public:
-  // Starts to record. UserError if another one records.
+  // Begins to record. Throws UserError if another one records.
   Profile();
-  // Ends, unless stop() did.
+  // Ends the recording, unless stop() did.
   ~Profile();
   Profile(const Profile&) = delete;
   Profile& operator=(const Profile&) = delete;
@@ -38,10 +38,10 @@ class Profile {
   // Ends the recording. Programs that run at this moment in other threads are recorded to their ends.
   void stop();
   // Returns the steps that ran so far, those with the most time first. A step of a program that was
-  // compiled twice is two.
+  // compiled twice is listed twice.
   std::vector<ProfiledStep> steps() const;
-  // Returns a table of them: share of the time, milliseconds, runs, name, and a bar for the share. Of
-  // more than `most` steps the last are one line.
+  // Returns a table of them: share of the time, milliseconds, runs, name, and a bar for the share.
+  // If there are more than `most` steps, the last ones are added up in one line.
   std::string text(size_t most = 20) const;
 
  private:

@@ -1,6 +1,6 @@
-// How the functions of scipy/ of one element of each argument are written: promote, broadcast, one
-// expression of the numpy layer, as a composite; and derivatives that are given beside a function.
-// For source files of scipy/ only.
+// Helpers for functions of scipy/ that compute each element from one element of each argument:
+// promote, broadcast, and evaluate one expression of the numpy layer, as a composite; and
+// derivatives that are given together with a function. For source files of scipy/ only.
 #pragma once
 
 #include <utility>
@@ -18,14 +18,14 @@ using Body = Array (*)(std::span<const Array>);
 using PairBody = std::pair<Array, Array> (*)(std::span<const Array>);
 
 // Returns body(arguments), with the arguments promoted together to an inexact dtype and broadcast.
-// Half precision computes in float32. UserError naming `name` for complex arguments.
+// Half precision is computed in float32. Throws UserError naming `name` for complex arguments.
 Array pointwise(const char* name, std::initializer_list<Array> arguments, Body body);
-// The same of a body that returns two arrays.
+// Returns the same for a body that returns two arrays.
 std::pair<Array, Array> pointwise_pair(const char* name, std::initializer_list<Array> arguments,
                                        PairBody body);
 
 // Returns f(x), whose derivative is slope(x, f(x)). The function in the slope has this derivative
-// too, `order` times; then its own.
+// too, `order` times; after that its own.
 template <int order = 2, class F, class Slope>
 Array with_slope(const Array& x, const F& f, const Slope& slope) {
   if constexpr (order == 0) {
@@ -39,7 +39,7 @@ Array with_slope(const Array& x, const F& f, const Slope& slope) {
   }
 }
 
-// Returns f(x, y), whose derivatives are by_x(x, y, f) and by_y(x, y, f), likewise.
+// Returns f(x, y), whose derivatives are by_x(x, y, f) and by_y(x, y, f), in the same way.
 template <int order = 2, class F, class ByX, class ByY>
 Array with_slopes(const Array& x, const Array& y, const F& f, const ByX& by_x, const ByY& by_y) {
   if constexpr (order == 0) {

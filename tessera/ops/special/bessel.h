@@ -6,9 +6,9 @@
 
 namespace tessera::ops::special {
 
-// Returns exp(-|x|) I0(x). x is of a floating-point dtype; half precision computes in float32.
+// Returns exp(-|x|) I0(x). x has a floating-point dtype; half precision is computed in float32.
 Array bessel_i0e(const Array& x);
-// Returns exp(-|x|) I1(x), likewise.
+// Returns exp(-|x|) I1(x), under the same conditions.
 Array bessel_i1e(const Array& x);
 
 }  // namespace tessera::ops::special

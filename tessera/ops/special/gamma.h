@@ -1,4 +1,5 @@
-// The gamma function of real numbers, and what is left of its logarithm beside Stirling's formula.
+// The gamma function of real numbers, and the difference between its logarithm and Stirling's
+// formula.
 #pragma once
 
 #include "tessera/ir/array.h"

@@ -7,12 +7,12 @@
 namespace tessera::ops::special {
 
 // Returns sum_k (q + k)^-s over k >= 0, for float32 or float64 of one dtype and shape; half
-// precision computes in float32. It is inf for s = 1 and for q = 0, -1, ..., and NaN for s < 1 and
-// for q < 0 where s is no integer.
+// precision is computed in float32. It is inf for s = 1 and for q = 0, -1, ..., and NaN for s < 1
+// and for q < 0 if s is no integer.
 Array zeta(const Array& s, const Array& q);
 
-// Returns the derivative of order n of digamma at x, likewise; NaN where n is not 0, 1, 2, .... Its
-// derivative by n counts as 0.
+// Returns the derivative of order n of digamma at x, under the same conditions; NaN if n is not 0,
+// 1, 2, .... Its derivative with respect to n counts as 0.
 Array polygamma(const Array& n, const Array& x);
 
 }  // namespace tessera::ops::special

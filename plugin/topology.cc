@@ -15,6 +15,9 @@
 #include "tessera/mesh/scoped_devices.h"
 
 namespace tessera::plugin {
+
+const char* const kVersion = TESSERA_VERSION;
+
 namespace {
 
 // A serialised topology is the specification of its devices.

@@ -27,7 +27,7 @@ struct PJRT_SerializedTopology {
 namespace tessera::plugin {
 
 inline constexpr const char* kPlatform = "tessera";
-inline constexpr const char* kVersion = "0.1.0";
+extern const char* const kVersion;  // the version of Tessera, as CMakeLists.txt has it
 
 // Attributes point into `out.device`, so it must not move.
 void describe_device(const Device& device, PJRT_DeviceDescription& out);

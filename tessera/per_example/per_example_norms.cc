@@ -267,7 +267,7 @@ Extents extents(const Terms& t) {
 }
 
 NormPlan product_plan(const std::vector<Terms>& parts) {
-  NormPlan out{.method = NormMethod::kVectors};
+  NormPlan out{.method = NormWay::kVectors};
   for (const Terms& t : parts) {
     const Extents e = extents(t);
     if (t.x.defined() && !t.index.defined() && e.terms == 1) {
@@ -276,8 +276,7 @@ NormPlan product_plan(const std::vector<Terms>& parts) {
       continue;
     }
     const bool lookup = !t.x.defined();
-    if (out.method != NormMethod::kGram)
-      out.method = lookup ? NormMethod::kLookup : NormMethod::kGram;
+    if (out.method != NormWay::kGram) out.method = lookup ? NormWay::kLookup : NormWay::kGram;
     const double width = lookup ? e.columns : e.rows + e.columns + 1;
     out.flops += 2 * e.matrices * e.terms * e.terms * width;
     out.bytes += 4 * e.matrices * (e.terms * width + 2 * e.terms * e.terms);
@@ -310,17 +309,16 @@ std::vector<NormPlan> norm_plans(const ExampleBatch& batch, size_t input) {
   const std::optional<std::vector<Terms>> parts =
       is_complex(type.dtype) || uses.empty() ? std::nullopt : terms_of(uses);
   if (parts) out.push_back(product_plan(*parts));
-  NormPlan tiles{NormMethod::kTiles, products + 2 * elements, 4 * elements};
-  NormPlan keep{NormMethod::kKeep, 2 * elements, 8 * elements};
+  NormPlan tiles{NormWay::kTiles, products + 2 * elements, 4 * elements};
+  NormPlan keep{NormWay::kKeep, 2 * elements, 8 * elements};
   const bool small = elements <= factors || elements <= double{kKeepElements};
-  if (small && !(parts && out[0].method == NormMethod::kVectors)) {
+  if (small && !(parts && out[0].method == NormWay::kVectors)) {
     out.insert(out.begin(), keep);
     out.push_back(tiles);
   } else {
     out.push_back(tiles);
     out.push_back(keep);
-    if (out[0].method != NormMethod::kTiles && out[0].flops > tiles.flops)
-      std::swap(out[0], out[1]);
+    if (out[0].method != NormWay::kTiles && out[0].flops > tiles.flops) std::swap(out[0], out[1]);
   }
   return out;
 }
@@ -342,11 +340,11 @@ std::optional<Array> grid_sum(const ExampleBatch& batch, size_t input, const Arr
   return lax::transpose(lax::reshape(sums, plain->shape), plain->order);
 }
 
-SquaredNorms squared_norms(const ExampleBatch& batch, size_t input, NormMethod method) {
+SquaredNorms squared_norms(const ExampleBatch& batch, size_t input, NormWay method) {
   switch (method) {
-    case NormMethod::kVectors:
-    case NormMethod::kGram:
-    case NormMethod::kLookup: {
+    case NormWay::kVectors:
+    case NormWay::kGram:
+    case NormWay::kLookup: {
       const std::optional<std::vector<Terms>> parts = terms_of(batch.uses_of(input));
       TESSERA_CHECK(parts, "input {} is not of products alone", input);
       Array sum;
@@ -357,9 +355,9 @@ SquaredNorms squared_norms(const ExampleBatch& batch, size_t input, NormMethod m
       }
       return {sum, Array()};
     }
-    case NormMethod::kTiles:
+    case NormWay::kTiles:
       return {tiled_squares(batch, {input}, nullptr).plain, Array()};
-    case NormMethod::kKeep: {
+    case NormWay::kKeep: {
       std::optional<Array> gradients =
           gradients_by_products(batch.uses_of(input), batch.program().inputs[input]);
       if (!gradients) gradients = batch.gradients(input);

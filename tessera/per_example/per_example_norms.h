@@ -22,13 +22,13 @@
 
 namespace tessera::per_example {
 
-enum class NormMethod : uint8_t { kVectors, kGram, kLookup, kTiles, kKeep };
-inline constexpr std::array<std::string_view, 5> enum_names(NormMethod) {
+enum class NormWay : uint8_t { kVectors, kGram, kLookup, kTiles, kKeep };
+inline constexpr std::array<std::string_view, 5> enum_names(NormWay) {
   return {"vectors", "gram", "lookup", "tiles", "keep"};
 }
 
 struct NormPlan {
-  NormMethod method = NormMethod::kTiles;
+  NormWay method = NormWay::kTiles;
   double flops = 0, bytes = 0;  // of one example, beyond the plain step
 };
 
@@ -42,7 +42,7 @@ std::vector<NormPlan> norm_plans(const ExampleBatch& batch, size_t input);
 struct SquaredNorms {
   Array norms, gradients;
 };
-SquaredNorms squared_norms(const ExampleBatch& batch, size_t input, NormMethod method);
+SquaredNorms squared_norms(const ExampleBatch& batch, size_t input, NormWay method);
 
 // Returns the sum over examples of round(weights[b] times the gradient of b), in float64, for an
 // input that only products read; nullopt for other inputs. The examples marked in `out` ([batch] of

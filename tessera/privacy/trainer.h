@@ -154,7 +154,7 @@ class Trainer {
   template <class Params>
   State<Params> init(const Params& params) const {
     State<Params> out = begun(params, identity_->run_key());
-    out.bookkeeping.selection_key = batches_->begin(out.bookkeeping.selection_key);
+    out.books.selection_key = batches_->begin(out.books.selection_key);
     return out;
   }
   // Returns the same, made of the key and the entropy that this trainer has drawn: in one trainer
@@ -174,7 +174,7 @@ class Trainer {
   State<Params> init(const Params& params, const Reproducible& key) const {
     plan_.expect_keyed("privacy::Trainer::init");
     State<Params> out = begun(params, identity_->run_key(key));
-    internal::name_reproducible(out.bookkeeping.noise.key, key.reuse);
+    internal::name_reproducible(out.books.noise.key, key.reuse);
     return out;
   }
 
@@ -187,14 +187,13 @@ class Trainer {
   // microbatch satisfies.
   template <class Params, class... Data>
   StepReport step(State<Params>& state, const Data&... data) const {
-    internal::expect_same_run(plan_, identity_->fingerprint(), state.bookkeeping.fingerprint);
-    const int64_t step = internal::expect_next_step(plan_, state.bookkeeping.step);
-    const batch_selection::Batch examples =
-        batches_->examples(state.bookkeeping.selection_key, step);
+    internal::expect_same_run(plan_, identity_->fingerprint(), state.books.fingerprint);
+    const int64_t step = internal::expect_next_step(plan_, state.books.step);
+    const batch_selection::Batch examples = batches_->examples(state.books.selection_key, step);
     const int64_t size = batches_->padded_size(static_cast<int64_t>(examples.size()));
     const StepReport report = run(state, step, examples, size, contents_of(data...),
                                   examples_of(data, examples, size)...);
-    if (step + 1 == plan_.steps()) batches_->end(state.bookkeeping.selection_key);
+    if (step + 1 == plan_.steps()) batches_->end(state.books.selection_key);
     return report;
   }
 
@@ -252,10 +251,10 @@ class Trainer {
   // continuation of the state before.
   template <class Params>
   State<Params> rebound(State<Params> state, GivesUp what) const {
-    internal::expect_same_run(plan_, identity_->fingerprint(), state.bookkeeping.fingerprint);
-    state.bookkeeping.noise.key = internal::refresh_key(state.bookkeeping.noise.key);
-    if (what != GivesUp::kSameData) state.bookkeeping.program = internal::no_digest_words();
-    if (what != GivesUp::kSameLoss) state.bookkeeping.contents = internal::no_digest_words();
+    internal::expect_same_run(plan_, identity_->fingerprint(), state.books.fingerprint);
+    state.books.noise.key = internal::refresh_key(state.books.noise.key);
+    if (what != GivesUp::kSameData) state.books.program = internal::no_digest_words();
+    if (what != GivesUp::kSameLoss) state.books.contents = internal::no_digest_words();
     return state;
   }
 
@@ -280,7 +279,7 @@ class Trainer {
 
   template <class Params>
   int64_t steps_done(const State<Params>& state) const {
-    return state.bookkeeping.step.template item<int64_t>();
+    return state.books.step.template item<int64_t>();
   }
   // Returns what the state's steps spent.
   template <class Params>
@@ -307,9 +306,8 @@ class Trainer {
   bool restore(const FilePath& path, State<Params>& state) const {
     if (!latest_step(path)) return false;
     State<Params> restored = restore_checkpoint(path, state);
-    internal::expect_same_run(plan_, identity_->fingerprint(), restored.bookkeeping.fingerprint);
-    if (steps_done(restored) < plan_.steps())
-      batches_->expect_known(restored.bookkeeping.selection_key);
+    internal::expect_same_run(plan_, identity_->fingerprint(), restored.books.fingerprint);
+    if (steps_done(restored) < plan_.steps()) batches_->expect_known(restored.books.selection_key);
     state = std::move(restored);
     return true;
   }
@@ -319,8 +317,8 @@ class Trainer {
   // cannot be written.
   template <class Params>
   void report_html(const FilePath& path, const State<Params>& state) const {
-    internal::write_report(path, plan_, state.bookkeeping.history, steps_done(state),
-                           state.bookkeeping.non_finite.template item<int64_t>());
+    internal::write_report(path, plan_, state.books.history, steps_done(state),
+                           state.books.non_finite.template item<int64_t>());
   }
 
  private:
@@ -379,7 +377,7 @@ class Trainer {
   template <class Params, class... Data>
   std::string program_of(const State<Params>& state, const Data&... data) const {
     const internal::RunProgram<Loss, Optimizer, Transform> program{loss_, optimizer_, transform_};
-    const OptimizerState& optimizer = state.bookkeeping.optimizer;
+    const OptimizerState& optimizer = state.books.optimizer;
     const auto traced = [&](const auto&... rows) {
       const std::tuple<const Params&, const OptimizerState&, const std::decay_t<decltype(rows)>&...>
       arguments(state.params, optimizer, rows...);
@@ -405,32 +403,32 @@ class Trainer {
   StepReport run(State<Params>& state, int64_t step, const batch_selection::Batch& examples,
                  int64_t size, const std::optional<std::string>& contents,
                  const Data&... data) const {
-    const auto& bookkeeping = state.bookkeeping;
+    const auto& books = state.books;
     internal::expect_known_memory(options_, tree::leaves(std::tie(data...)));
     const std::string program = program_of(state, data...);
-    internal::expect_same_program(program, bookkeeping.program);
+    internal::expect_same_program(program, books.program);
     internal::StepInput input{.factors = internal::factors_of(plan_, step),
                               .program = internal::digest_words(program),
                               .contents = internal::digest_words(
-                                  internal::expect_same_contents(contents, bookkeeping.contents))};
+                                  internal::expect_same_contents(contents, books.contents))};
     const internal::SharedNoise noise("privacy::Trainer", plan_.random_source());
     const int64_t microbatch = batches_->microbatch(size, [&](int64_t m) {
       input.batch = batches_->padded({}, m, size);
-      return step_.lower(state.params, bookkeeping, input, internal::Microbatch{m}, data...)
+      return step_.lower(state.params, books, input, internal::Microbatch{m}, data...)
           .cost()
           .arena_bytes;
     });
     input.batch = batches_->padded(examples, microbatch, size);
     if (plan_.random_source() == RandomSource::kKey &&
-        !internal::is_digest(internal::digest_of_words(bookkeeping.program)))
-      internal::claim_noise(bookkeeping.noise.key,
+        !internal::is_digest(internal::digest_of_words(books.program)))
+      internal::claim_noise(books.noise.key,
                             {.program = program,
                              .contents = contents,
                              .sources = {(internal::kIsGathered<Data> ? 's' : 'a')...},
                              .parameters = tree::leaves(state.params)});
     Array row;
-    std::tie(state.params, state.bookkeeping, row) =
-        step_(state.params, bookkeeping, input, internal::Microbatch{microbatch}, data...);
+    std::tie(state.params, state.books, row) =
+        step_(state.params, books, input, internal::Microbatch{microbatch}, data...);
     return internal::report_of(row);
   }
 

@@ -38,7 +38,7 @@ struct TrainingBookkeeping {
 template <class Params, class OptimizerState>
 struct TrainingState {
   Params params;
-  TrainingBookkeeping<OptimizerState> bookkeeping;
+  TrainingBookkeeping<OptimizerState> books;
 };
 
 namespace internal {
@@ -123,9 +123,9 @@ struct TrainStep {
   StepConstants constants;
 
   template <class Params, class Bookkeeping, class... Data>
-  auto operator()(const Params& params, const Bookkeeping& bookkeeping, const StepInput& input,
+  auto operator()(const Params& params, const Bookkeeping& books, const StepInput& input,
                   Microbatch microbatch, const Data&... data) const {
-    const Array clip_factor = constants.adaptive ? bookkeeping.clip_factor : input.factors.clip;
+    const Array clip_factor = constants.adaptive ? books.clip_factor : input.factors.clip;
     ClipOptions options = constants.clip;
     if (options.grid_factors) {
       options.grid_factors->clip = clip_factor;
@@ -136,18 +136,18 @@ struct TrainStep {
     for (size_t i = 1; i <= sizeof...(Data); ++i) options.batch_argnums.push_back(i);
     if (microbatch.size > 0) options.microbatch_size = microbatch.size;
     const Array& padding = input.batch.padding;
-    const auto sum = clipped(options, params, bookkeeping.optimizer, Padding{padding},
+    const auto sum = clipped(options, params, books.optimizer, Padding{padding},
                              take_batch(data, input.batch)...);
-    Bookkeeping next = bookkeeping;
-    next.step = bookkeeping.step + 1;
-    next.noise.key = begun_key(bookkeeping.noise.key, bookkeeping.program, input.program);
+    Bookkeeping next = books;
+    next.step = books.step + 1;
+    next.noise.key = begun_key(books.noise.key, books.program, input.program);
     next.program = input.program;
     next.contents = input.contents;
     const Array clip_norm =
         clip_factor * full(Shape{}, constants.clip.l2_clip_norm.number(), float32);
     const Array row = metrics(next.step, sum.values, sum.grad_norms, padding, clip_norm);
-    next.non_finite = bookkeeping.non_finite + astype(index_in_dim(row, 2, 0, false), int32);
-    next.history = with_row(bookkeeping.history, row, bookkeeping.step, constants.history_stride);
+    next.non_finite = books.non_finite + astype(index_in_dim(row, 2, 0, false), int32);
+    next.history = with_row(books.history, row, books.step, constants.history_stride);
     const Array count = constants.adaptive
                             ? constants.adaptive->centered_count(sum.grad_norms, clip_norm, padding)
                             : zeros(Shape{}, float32);
@@ -192,7 +192,7 @@ struct TrainStep {
   // multiplied after.
   template <class Bookkeeping>
   optim::LeafList privatized(const optim::LeafList& sum, const Array& count,
-                             const Array& clip_factor, Bookkeeping& bookkeeping,
+                             const Array& clip_factor, Bookkeeping& books,
                              const StepFactors& factors) const {
     // Whole steps of a grid (DiscreteGaussian) get noise without scaling: the factors are in the
     // grid.
@@ -207,15 +207,15 @@ struct TrainStep {
     };
     const bool adaptive = constants.adaptive.has_value();
     optim::LeafList noisy;
-    std::tie(noisy, bookkeeping.noise) =
+    std::tie(noisy, books.noise) =
         privatizer.update(noised_list(whole ? sum : scaled(sum, before), adaptive,
                                       count * constants.count_scale * factors.before),
-                          bookkeeping.noise);
+                          books.noise);
     if (adaptive) {
       // In units of the plan's expected batch size, which is the divisor.
       const Array noisy_count =
           noisy.leaves.back() * factors.batch_factor / (factors.before * constants.count_scale);
-      bookkeeping.clip_factor = constants.adaptive->update(bookkeeping.clip_factor, noisy_count);
+      books.clip_factor = constants.adaptive->update(books.clip_factor, noisy_count);
       noisy.leaves.pop_back();
       noisy.paths.pop_back();
     }
@@ -224,14 +224,12 @@ struct TrainStep {
 
   // Returns the parameters after an update. The optimizer gets gradients of the parameters' dtypes.
   template <class Params, class Bookkeeping>
-  Params update_params(const Params& params, optim::LeafList gradients,
-                       Bookkeeping& bookkeeping) const {
+  Params update_params(const Params& params, optim::LeafList gradients, Bookkeeping& books) const {
     const optim::LeafList current = nnx::internal::parameter_list(params);
     gradients = tree::map([](const Array& g, const Array& p) { return astype(g, p.dtype()); },
                           gradients, current);
     optim::LeafList updates;
-    std::tie(updates, bookkeeping.optimizer) =
-        optimizer.update(gradients, bookkeeping.optimizer, current);
+    std::tie(updates, books.optimizer) = optimizer.update(gradients, books.optimizer, current);
     Params out =
         nnx::internal::with_parameters(params, optim::apply_updates(current, updates).leaves);
     // Every stream gets a key that none of its own draws has.

@@ -128,18 +128,18 @@ double square_of(const Literal& x) {
 }
 
 // Gradients, norms by every way there is, and weighted sums, against gradients one by one.
-void expect_gradients(const Model& model, const std::vector<NormMethod>& cheapest) {
+void expect_gradients(const Model& model, const std::vector<NormWay>& cheapest) {
   const double weights[kBatch] = {.5, 1, 0, 2};
   for (size_t param = 0; param < model.params.size(); ++param) {
     SCOPED_TRACE(param);
     const std::vector<Literal> expected = model.gradients(param);
-    std::vector<NormMethod> methods;
+    std::vector<NormWay> methods;
     model.run([&](const ExampleBatch& batch) {
       for (const NormPlan& plan : norm_plans(batch, param)) methods.push_back(plan.method);
       return Arrays{batch.results()[0]};
     });
     EXPECT_EQ(methods[0], cheapest[param]);
-    for (NormMethod method : methods) {
+    for (NormWay method : methods) {
       const Literal norms = model.run([&](const ExampleBatch& batch) {
         return Arrays{squared_norms(batch, param, method).norms};
       })[0];
@@ -188,7 +188,7 @@ TEST(ExampleProgram, UsesAreWhatReadsAParameterAndGivesTheExamples) {
     EXPECT_EQ(use.product.has_value(), use.inputs[0] == 0) << "a sum has no outer product";
   }
   // T = 6, p = 5, q = 3: 15 numbers are fewer than 6 * 8.
-  expect_gradients(model, {NormMethod::kKeep, NormMethod::kKeep});
+  expect_gradients(model, {NormWay::kKeep, NormWay::kKeep});
 }
 
 TEST(ExampleBatch, OneTermIsAProductOfLengths) {
@@ -198,7 +198,7 @@ TEST(ExampleBatch, OneTermIsAProductOfLengths) {
        },
        {{64, 65}, {65, 64}},
        {{1, 64}}},
-      {NormMethod::kVectors, NormMethod::kVectors});
+      {NormWay::kVectors, NormWay::kVectors});
 }
 
 TEST(ExampleBatch, SequencesAreGramMatrices) {
@@ -208,7 +208,7 @@ TEST(ExampleBatch, SequencesAreGramMatrices) {
                     },
                     {{96, 64}},
                     {{3, 96}}},
-                   {NormMethod::kGram});
+                   {NormWay::kGram});
 }
 
 TEST(ExampleBatch, UsesLeaveLoops) {
@@ -224,7 +224,7 @@ TEST(ExampleBatch, UsesLeaveLoops) {
                         {{72, 72}},
                         {{5, 72}}};
   EXPECT_EQ(over_time.program().uses.size(), 1u) << "of all trips, not one a trip";
-  expect_gradients(over_time, {NormMethod::kGram});
+  expect_gradients(over_time, {NormWay::kGram});
   const Model over_layers{[](const Arrays& x) {
                             const Arrays out =
                                 loops::scan(3, {}, {x[1]}, {x[0]}, [](const Arrays& b) {
@@ -234,7 +234,7 @@ TEST(ExampleBatch, UsesLeaveLoops) {
                           },
                           {{3, 48, 48}},
                           {{1, 48}}};
-  expect_gradients(over_layers, {NormMethod::kVectors});
+  expect_gradients(over_layers, {NormWay::kVectors});
 }
 
 TEST(ExampleBatch, OtherUsesAreMadeInTiles) {
@@ -243,7 +243,7 @@ TEST(ExampleBatch, OtherUsesAreMadeInTiles) {
                     },
                     {{70, 71}},
                     {{2, 70}}},
-                   {NormMethod::kTiles});
+                   {NormWay::kTiles});
 }
 
 TEST(ExampleBatch, AParameterWithoutUsesHasNoGradient) {

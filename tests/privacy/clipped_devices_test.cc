@@ -41,12 +41,12 @@ class ClippedDevices : public ::testing::Test {
 
 TEST_F(ClippedDevices, AnyShardingGivesTheSame) {
   const auto expected = clipped_value_and_grad(loss, options)(p, x, y);
-  for (std::optional<NormMethod> method :
-       {std::optional<NormMethod>(), std::optional(NormMethod::kFactors),
-        std::optional(NormMethod::kTiles), std::optional(NormMethod::kKeep)})
+  for (std::optional<NormWay> method :
+       {std::optional<NormWay>(), std::optional(NormWay::kFactors), std::optional(NormWay::kTiles),
+        std::optional(NormWay::kKeep)})
     for (std::optional<int64_t> m : {std::optional<int64_t>(), std::optional<int64_t>(16)}) {
       ClipOptions of = options;
-      of.norm_method = method, of.microbatch_size = m;
+      of.norm_way = method, of.microbatch_size = m;
       const auto out = jit(clipped_value_and_grad(loss, of))(placed_p, placed_x, placed_y);
       EXPECT_LT(helpers::difference(out.grads, expected.grads), 1e-5);
       EXPECT_LT(helpers::difference(out.grad_norms, expected.grad_norms), 1e-5);
@@ -74,7 +74,7 @@ TEST_F(ClippedDevices, SequencesCommunicateLengthsOfTokensAtMost) {
   const Array tokens = placed(noise(5, {64, kTokens, 16}), P("data")),
               targets = placed(noise(6, {64, kTokens, 8}), P("data"));
   ClipOptions of = options;
-  of.norm_method = NormMethod::kFactors;
+  of.norm_way = NormWay::kFactors;
   const auto plain =
       jit(grad([](const Mlp& p, const Array& x, const Array& y) { return 64 * loss(p, x, y); }));
   const Lowered lowered = jit(clipped_grad(loss, of)).lower(placed_p, tokens, targets);

@@ -60,13 +60,11 @@ void expect_ways_agree(uint64_t seed) {
   std::sort(sorted.begin(), sorted.end());
   const double clip = .9 * sorted[sorted.size() / 2];
   const Expected expected = materialised(loss, data, clip);
-  for (std::optional<NormMethod> method :
-       {std::optional<NormMethod>(), std::optional(NormMethod::kFactors),
-        std::optional(NormMethod::kTiles), std::optional(NormMethod::kKeep)}) {
-    ClipOptions options{.l2_clip_norm = clip,
-                        .batch_argnums = {1, 2},
-                        .keep_batch_dim = false,
-                        .norm_method = method};
+  for (std::optional<NormWay> method :
+       {std::optional<NormWay>(), std::optional(NormWay::kFactors), std::optional(NormWay::kTiles),
+        std::optional(NormWay::kKeep)}) {
+    ClipOptions options{
+        .l2_clip_norm = clip, .batch_argnums = {1, 2}, .keep_batch_dim = false, .norm_way = method};
     if (seed % 3 == 0 && method) options.microbatch_size = batch % 2 == 0 ? 2 : 1;
     const auto out = clipped_value_and_grad(loss, options)(data.params, data.x, data.tokens);
     const std::string label = method ? "way " + std::to_string(int(*method)) : "way chosen";

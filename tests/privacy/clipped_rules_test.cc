@@ -38,7 +38,7 @@ auto loss_of(const F& product) {
 }
 template <class Loss>
 std::string explained(const Loss& loss, const Arrays& params, const Array& x) {
-  return jit(clipped_grad(loss, {.norm_method = NormMethod::kFactors})).lower(params, x).explain();
+  return jit(clipped_grad(loss, {.norm_way = NormWay::kFactors})).lower(params, x).explain();
 }
 void expect_method(const std::string& method, const std::string& explained) {
   EXPECT_THAT(explained, HasSubstr("norms of argument 0[0]: " + method + ","));
@@ -135,11 +135,11 @@ TEST(ClippedRules, SumsOverBatchesOfTheProduct) {
     const Arrays g = clip_pytree(grad(loss)(weights(), index_in_dim(x, user, 0, false)), 0.5).first;
     for (size_t i = 0; i < 2; ++i) expected[i] = expected[i] + g[i];
   }
-  for (NormMethod method : {NormMethod::kFactors, NormMethod::kTiles, NormMethod::kKeep}) {
+  for (NormWay method : {NormWay::kFactors, NormWay::kTiles, NormWay::kKeep}) {
     const auto clipped =
-        clipped_grad(loss, {.l2_clip_norm = 0.5, .keep_batch_dim = false, .norm_method = method});
+        clipped_grad(loss, {.l2_clip_norm = 0.5, .keep_batch_dim = false, .norm_way = method});
     EXPECT_LT(helpers::difference(clipped(weights(), x), expected), 1e-5);
-    if (method == NormMethod::kFactors)
+    if (method == NormWay::kFactors)
       expect_method("gram", jit(clipped).lower(weights(), x).explain());
   }
 }
@@ -269,11 +269,11 @@ TEST(ClippedRules, CancellingTokens) {
   const auto loss = [=](const Array& w, const Array& x, const Array& g) {
     return sum(astype(custom(w, x) * g, float32));
   };
-  for (NormMethod method : {NormMethod::kFactors, NormMethod::kTiles, NormMethod::kKeep}) {
+  for (NormWay method : {NormWay::kFactors, NormWay::kTiles, NormWay::kKeep}) {
     const auto clipped = jit(clipped_grad(loss, {.l2_clip_norm = 1e-3,
                                                  .batch_argnums = {1, 2},
                                                  .keep_batch_dim = false,
-                                                 .norm_method = method}));
+                                                 .norm_way = method}));
     for (DType dtype : {float32, bfloat16})
       for (float rest : {1e-1f, 1e-2f, 1e-3f, 0.0f})
         for (const helpers::Tokens& e : helpers::cancelling(128, 64, 64, rest, 7))
@@ -294,8 +294,8 @@ TEST(ClippedRules, OfHalves) {
   };
   const Arrays w{astype(noise(0, {7, 5}), bfloat16)};
   const Array x = noise(2, {1, 6, 7});
-  for (NormMethod method : {NormMethod::kFactors, NormMethod::kTiles, NormMethod::kKeep}) {
-    const Arrays g = clipped_grad(loss, {.l2_clip_norm = 1e-2, .norm_method = method})(w, x);
+  for (NormWay method : {NormWay::kFactors, NormWay::kTiles, NormWay::kKeep}) {
+    const Arrays g = clipped_grad(loss, {.l2_clip_norm = 1e-2, .norm_way = method})(w, x);
     EXPECT_EQ(g[0].dtype(), float32);
     EXPECT_NEAR(optim::global_norm(g).item<float>(), 1e-2, 1e-5);
   }

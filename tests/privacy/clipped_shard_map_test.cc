@@ -11,8 +11,8 @@ namespace {
 
 using Pair = std::pair<Array, Array>;
 
-const std::optional<NormMethod> kMethods[] = {std::nullopt, NormMethod::kFactors,
-                                              NormMethod::kTiles, NormMethod::kKeep};
+const std::optional<NormWay> kMethods[] = {std::nullopt, NormWay::kFactors, NormWay::kTiles,
+                                           NormWay::kKeep};
 constexpr double kClip = 0.3;
 
 class ClippedShardMap : public ::testing::Test {
@@ -21,12 +21,12 @@ class ClippedShardMap : public ::testing::Test {
   static Array noise(uint64_t seed, const Shape& shape) {
     return random::normal(random::key(seed), shape);
   }
-  static ClipOptions options(std::optional<NormMethod> method,
+  static ClipOptions options(std::optional<NormWay> method,
                              std::optional<int64_t> microbatch = {}) {
     return {.l2_clip_norm = kClip,
             .batch_argnums = {1},
             .microbatch_size = microbatch,
-            .norm_method = method};
+            .norm_way = method};
   }
 
   const Mesh mesh = make_mesh({2, 4}, {"data", "model"});
@@ -71,7 +71,7 @@ TEST_F(ClippedShardMap, CapturedArraysThatVary) {
     return Pair(sum(scales * g.first, {.axis = 0}), sum(scales * g.second, {.axis = 0}));
   });
   EXPECT_LT(helpers::difference(mapped, expected), 1e-5);
-  for (std::optional<NormMethod> method : kMethods)
+  for (std::optional<NormWay> method : kMethods)
     for (std::optional<int64_t> microbatch :
          {std::optional<int64_t>(), std::optional<int64_t>(2)}) {
       const Pair got = on_devices([&](const auto& loss, const Pair& w, const Array& x) {
@@ -88,7 +88,7 @@ TEST_F(ClippedShardMap, ExamplesThatDevicesShare) {
   const Array tokens = noise(3, {8, 12, 4});
   const auto part = [](const Pair& w, const Array& x) { return pmean(two_layers(w, x), "model"); };
   const Pair expected = clipped_grad(two_layers, options({}))(w, tokens);
-  for (std::optional<NormMethod> method : kMethods)
+  for (std::optional<NormWay> method : kMethods)
     for (std::optional<int64_t> microbatch :
          {std::optional<int64_t>(), std::optional<int64_t>(2)}) {
       ClipOptions of = options(method, microbatch);
@@ -180,7 +180,7 @@ class WeightsThatDevicesShare : public ClippedShardMap {
 };
 
 TEST_F(WeightsThatDevicesShare, HaveNormsOfAllParts) {
-  for (std::optional<NormMethod> method : kMethods)
+  for (std::optional<NormWay> method : kMethods)
     for (std::optional<int64_t> microbatch :
          {std::optional<int64_t>(), std::optional<int64_t>(2)}) {
       expect_equal(options(method, microbatch), x, none);

@@ -37,7 +37,7 @@ std::vector<Cut> cuts() {
           {"batch and rows in a shard_map", {2, 4}, both, batch, true, true}};
 }
 
-class ShardedSensitivity : public ::testing::TestWithParam<NormMethod> {
+class ShardedSensitivity : public ::testing::TestWithParam<NormWay> {
  protected:
   static void SetUpTestSuite() { initialize({.devices = "cpu:8"}); }
 
@@ -86,7 +86,7 @@ TEST_P(ShardedSensitivity, CancellingTokens) {
   for (const Cut& cut : cuts()) {
     const Mesh mesh = make_mesh(cut.shape, {"data", "model"});
     const auto step = clipped(
-        cut, mesh, {.l2_clip_norm = kClip, .batch_argnums = {1, 2}, .norm_method = GetParam()});
+        cut, mesh, {.l2_clip_norm = kClip, .batch_argnums = {1, 2}, .norm_way = GetParam()});
     for (DType dtype : {float32, bfloat16})
       for (float rest : {1e-1f, 1e-2f, 1e-3f, 0.0f}) {
         int64_t at = 0;
@@ -109,7 +109,7 @@ TEST_P(ShardedSensitivity, OfParts) {
   const auto step = jit(clipped_grad(loss, {.l2_clip_norm = kClip,
                                             .subtree_norms = {{"[1]", 3 * kClip}},
                                             .batch_argnums = {1, 2},
-                                            .norm_method = GetParam()}));
+                                            .norm_way = GetParam()}));
   const std::pair w(zeros({kWidth, kWidth}), zeros({kWidth, kWidth}));
   const Array first = expand_dims(arange(kExamples) == 0, {1, 2});
   for (const Tokens& e : cancelling(kTokens, kWidth, kWidth, 1e-2f, 6)) {
@@ -123,8 +123,7 @@ TEST_P(ShardedSensitivity, OfParts) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Methods, ShardedSensitivity,
-                         ::testing::Values(NormMethod::kFactors, NormMethod::kTiles,
-                                           NormMethod::kKeep));
+                         ::testing::Values(NormWay::kFactors, NormWay::kTiles, NormWay::kKeep));
 
 }  // namespace
 }  // namespace tessera::privacy::clipped_sharded_sensitivity_test

@@ -62,15 +62,15 @@ void expect_clipped_like_materialised(const Loss& loss, const P& params, int64_t
   const Materialised<P> expected = materialised(loss, params, size, clip, batch...);
   std::vector<size_t> argnums;
   for (size_t i = 1; i <= sizeof...(batch); ++i) argnums.push_back(i);
-  for (std::optional<NormMethod> method :
-       {std::optional<NormMethod>(), std::optional(NormMethod::kFactors),
-        std::optional(NormMethod::kTiles), std::optional(NormMethod::kKeep)})
+  for (std::optional<NormWay> method :
+       {std::optional<NormWay>(), std::optional(NormWay::kFactors), std::optional(NormWay::kTiles),
+        std::optional(NormWay::kKeep)})
     for (std::optional<int64_t> microbatch :
          {std::optional<int64_t>(), std::optional<int64_t>(size % 2 == 0 ? 2 : 1)}) {
       const auto out = clipped_value_and_grad(loss, {.l2_clip_norm = clip,
                                                      .batch_argnums = argnums,
                                                      .microbatch_size = microbatch,
-                                                     .norm_method = method})(params, batch...);
+                                                     .norm_way = method})(params, batch...);
       const std::string label = std::string("way ") +
                                 (method ? std::to_string(int(*method)) : "chosen") +
                                 " microbatch " + std::to_string(microbatch.value_or(0));

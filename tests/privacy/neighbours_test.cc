@@ -60,8 +60,7 @@ class Pair {
     return loss_.text() + "; " + std::to_string(size_) + " examples, number " +
            std::to_string(at_) + " is " + kKinds[static_cast<size_t>(kind_)] +
            (half_ ? ", bfloat16" : "") + (padded_ ? ", padded" : "") + ", way " +
-           (options_.norm_method ? std::to_string(static_cast<int>(*options_.norm_method))
-                                 : "chosen") +
+           (options_.norm_way ? std::to_string(static_cast<int>(*options_.norm_way)) : "chosen") +
            ", nan_safe " + std::to_string(static_cast<int>(options_.nan_safe));
   }
 
@@ -135,9 +134,9 @@ class Pair {
   void choose_options() {
     options_.batch_argnums = {1, 2};
     options_.keep_batch_dim = false;
-    const std::optional<NormMethod> methods[] = {std::nullopt, std::nullopt, NormMethod::kFactors,
-                                                 NormMethod::kTiles, NormMethod::kKeep};
-    options_.norm_method = methods[static_cast<size_t>(below(5))];
+    const std::optional<NormWay> methods[] = {std::nullopt, std::nullopt, NormWay::kFactors,
+                                              NormWay::kTiles, NormWay::kKeep};
+    options_.norm_way = methods[static_cast<size_t>(below(5))];
     options_.nan_safe = below(4) == 0 ? NanSafe::kElement : NanSafe::kExample;
     options_.rescale_to_unit_norm = below(6) == 0;
     padded_ = below(2) == 0;

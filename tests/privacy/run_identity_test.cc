@@ -123,8 +123,8 @@ TEST(RunIdentityTest, AnotherLossIsRefusedUntilTold) {
       "with");
   EXPECT_EQ(parameters(state.params), before);
   auto bound = other.rebound(state, GivesUp::kSameLoss);
-  const std::string noise = internal::digest_of_words(bound.bookkeeping.noise.key.data);
-  EXPECT_NE(noise, internal::digest_of_words(state.bookkeeping.noise.key.data));
+  const std::string noise = internal::digest_of_words(bound.books.noise.key.data);
+  EXPECT_NE(noise, internal::digest_of_words(state.books.noise.key.data));
   EXPECT_EQ(other.step(bound, xs(), ys()).step, 2);
   EXPECT_EQ(other.step(bound, xs(), ys()).step, 3);
   // Its data are the same still.

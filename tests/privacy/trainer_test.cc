@@ -33,12 +33,11 @@ TEST(TrainerTest, AStepIsItsPartsByHand) {
   const Trainer trainer(plan, loss, optim::sgd(.5));
   auto state = trainer.init(weights(), reproducible(random::key(0)));
   const auto before = state;
-  const random::Key key =
-      random::wrap_key_data(before.bookkeeping.selection_key.data + uint32_t{0});
-  const auto first = random::wrap_key_data(before.bookkeeping.noise.key.data + uint32_t{0});
+  const random::Key key = random::wrap_key_data(before.books.selection_key.data + uint32_t{0});
+  const auto first = random::wrap_key_data(before.books.noise.key.data + uint32_t{0});
   const StepReport report = trainer.step(state, xs(), ys());
   const auto noise =
-      internal::fold_in_digest(first, internal::digest_of_words(state.bookkeeping.program));
+      internal::fold_in_digest(first, internal::digest_of_words(state.books.program));
 
   const batch_selection::Batch batch = batch_selection::batches(plan.sampler(), key).at(0);
   ASSERT_EQ(report.examples, static_cast<int64_t>(batch.size()));
@@ -147,8 +146,7 @@ TEST_F(TrainerFolderTest, ARunOfTheSystemGoesOnAnywhere) {
   };
   const auto first = trainer_of(), second = trainer_of();
   auto state = first.init(weights());
-  EXPECT_EQ(to_vector<uint32_t>(state.bookkeeping.selection_key.data),
-            (std::vector<uint32_t>{0, 0}));
+  EXPECT_EQ(to_vector<uint32_t>(state.books.selection_key.data), (std::vector<uint32_t>{0, 0}));
   run_to(first, state, 5);
   first.save(folder_, state);
   std::set<std::vector<int64_t>> sizes{sizes_up_to(first, state, 12)};
@@ -348,7 +346,7 @@ TEST(TrainerTest, ExamplesThatAreNotInTheBatchHaveNoInfluence) {
     auto other = trainer.init(weights(), random::key(0));
     std::vector<float> x = to_vector<float>(xs());
     const batch_selection::Batch examples =
-        batch_selection::batches(trainer.plan().sampler(), state.bookkeeping.selection_key).at(0);
+        batch_selection::batches(trainer.plan().sampler(), state.books.selection_key).at(0);
     for (int64_t i = 0; i < kExamples; ++i)
       if (!std::binary_search(examples.begin(), examples.end(), i))
         for (int64_t j = 0; j < 3; ++j) x[static_cast<size_t>(3 * i + j)] = bad;
@@ -403,7 +401,7 @@ TEST(TrainerTest, ExamplesThatAreNotFiniteAreCounted) {
     EXPECT_TRUE(std::isfinite(report.loss) && std::isfinite(report.max_norm));
     EXPECT_THAT(to_string(report), ::testing::HasSubstr("2 of them not finite"));
   }
-  EXPECT_EQ(state.bookkeeping.non_finite.item<int>(), 4);
+  EXPECT_EQ(state.books.non_finite.item<int>(), 4);
   for (float p : parameters(state.params)) EXPECT_TRUE(std::isfinite(p));
 }
 

@@ -26,7 +26,7 @@ inline constexpr int64_t kFloat32Examples = 1024;
 inline constexpr size_t kFloat32Devices = 64;
 
 // How the squared norm of a parameter's per-example gradients is computed (docs/privacy.md).
-enum class NormMethod : uint8_t {
+enum class NormWay : uint8_t {
   kFactors,  // from what its uses read and from their cotangents, where these suffice
   kTiles,    // from the gradients of some examples at a time
   kKeep,     // from the gradients of all examples, which are then summed
@@ -138,7 +138,7 @@ struct ClipOptions {
   // One method for all parameters that allow it. If absent, and for the other parameters, the
   // cheapest is taken for each, but never kKeep where the gradients of all examples are larger than
   // what they are made of.
-  std::optional<NormMethod> norm_method = std::nullopt;
+  std::optional<NormWay> norm_way = std::nullopt;
 };
 
 // Returns by how much one example (or user) can change the result, as an L2 norm: the clip norm (1

@@ -39,23 +39,23 @@ namespace {
 
 constexpr std::string_view kClippedSumOp = "clipped_grad";
 
-bool matches(per_example::NormMethod method, NormMethod asked) {
+bool matches(per_example::NormWay method, NormWay asked) {
   switch (method) {
-    case per_example::NormMethod::kVectors:
-    case per_example::NormMethod::kGram:
-    case per_example::NormMethod::kLookup:
-      return asked == NormMethod::kFactors;
-    case per_example::NormMethod::kTiles:
-      return asked == NormMethod::kTiles;
-    case per_example::NormMethod::kKeep:
-      return asked == NormMethod::kKeep;
+    case per_example::NormWay::kVectors:
+    case per_example::NormWay::kGram:
+    case per_example::NormWay::kLookup:
+      return asked == NormWay::kFactors;
+    case per_example::NormWay::kTiles:
+      return asked == NormWay::kTiles;
+    case per_example::NormWay::kKeep:
+      return asked == NormWay::kKeep;
   }
   return false;
 }
 
 // Returns whether a method computes the gradient of each example.
-bool makes_gradients(per_example::NormMethod method) {
-  return matches(method, NormMethod::kTiles) || matches(method, NormMethod::kKeep);
+bool makes_gradients(per_example::NormWay method) {
+  return matches(method, NormWay::kTiles) || matches(method, NormWay::kKeep);
 }
 
 // Returns the cheapest method that the options allow. NanSafe::kElement needs the gradient of each
@@ -67,9 +67,9 @@ per_example::NormPlan plan_of(const ClipOptions& options, const per_example::Exa
   const auto allowed = [&](const per_example::NormPlan& plan) {
     return !by_element || makes_gradients(plan.method);
   };
-  if (options.norm_method)
+  if (options.norm_way)
     for (const per_example::NormPlan& plan : plans)
-      if (matches(plan.method, *options.norm_method) && allowed(plan)) return plan;
+      if (matches(plan.method, *options.norm_way) && allowed(plan)) return plan;
   return *std::find_if(plans.begin(), plans.end(), allowed);
 }
 
@@ -236,9 +236,9 @@ class ClippedBatch {
   }
 
   // Returns the squared norms of the gradients as they are, and of the elements that count.
-  per_example::TiledSquares squares_of(size_t input, per_example::NormMethod method) {
+  per_example::TiledSquares squares_of(size_t input, per_example::NormWay method) {
     kept_.emplace_back();
-    if (method == per_example::NormMethod::kTiles)
+    if (method == per_example::NormWay::kTiles)
       return per_example::tiled_squares(batch_, {input}, counted_elements());
     per_example::SquaredNorms part = per_example::squared_norms(batch_, input, method);
     kept_.back() = part.gradients;
@@ -270,7 +270,7 @@ class ClippedBatch {
       for (size_t i : groups_[g].leaves) {
         if (kept_[i].defined()) {
           out[i] = lax::reduce_sum(contribution(clear(kept_[i]), scales[g]), {0});
-        } else if (options_.grid_scale && methods_[i] != per_example::NormMethod::kTiles) {
+        } else if (options_.grid_scale && methods_[i] != per_example::NormWay::kTiles) {
           if (const auto sum = per_example::grid_sum(batch_, i, scales[g], out_of_sum))
             out[i] = lax::convert_element_type(*sum, int32);
         }
@@ -279,7 +279,7 @@ class ClippedBatch {
       std::vector<size_t> products;
       for (size_t i : groups_[g].leaves) {
         if (out[i].defined()) continue;
-        if (methods_[i] == per_example::NormMethod::kTiles || options_.grid_scale) {
+        if (methods_[i] == per_example::NormWay::kTiles || options_.grid_scale) {
           out[i] = per_example::tiled_sum(
               batch, i, scales[g],
               [&](const Array& x, const Array& weights) { return contribution(x, weights); });
@@ -303,8 +303,8 @@ class ClippedBatch {
   DType norm_dtype_ = float32;
   // Of each group, [batch]: of the elements that count.
   std::vector<Array> squares_;
-  std::vector<Array> reported_;                   // of the gradients as they are
-  std::vector<per_example::NormMethod> methods_;  // of each parameter
+  std::vector<Array> reported_;                // of the gradients as they are
+  std::vector<per_example::NormWay> methods_;  // of each parameter
   std::vector<Array> kept_;  // [batch, ...] of the elements that count, where they were kept
 };
 

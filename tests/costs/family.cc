@@ -1,6 +1,7 @@
 #include "family.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "allocations.h"
@@ -29,10 +30,14 @@ struct Measured {
 };
 
 Measured measure(const Family& family, int64_t size) {
-  Measured out{.text = family.text_grows ? static_cast<double>(family.text(size)) : 1,
+  Measured out{.text = family.text_grows ? family.text(size) : std::log2(size),
                .depth = family.depth(size),
                .counts = counts_of([&] { return family.program(size); })};
   out.work = naive_operations(family.asks ? family.asks(size) : out.counts.traced);
+  // A gradient is as large as what it is taken by, however little of that the program reads.
+  if (family.asks)
+    for (ValueId v : out.counts.traced.outputs)
+      out.work += static_cast<double>(out.counts.traced.type(v).elements());
   return out;
 }
 

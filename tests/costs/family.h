@@ -20,7 +20,8 @@ struct Family {
   // worth a constant number of values.
   std::function<ir::Function(int64_t size)> asks;
   // Whether the program's text grows with the size, and then how often the same text is in it:
-  // compiling may take as many times as long.
+  // compiling may take as many times as long. If not, the logarithm of the size is allowed: a running
+  // product halves its operand so often.
   bool text_grows = false;
   std::function<double(int64_t size)> text = [](int64_t size) { return static_cast<double>(size); };
   // How many loops and branches are around the innermost ops: a pass may come to an op once from each

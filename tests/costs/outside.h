@@ -12,7 +12,7 @@ struct Outside {
 };
 
 // Returns the kernel of the schedule that touches memory farthest from its operands; 0 bytes if none
-// goes beyond the vector that an operand's end divides. Kernels that load nothing under a condition
+// goes beyond it by four vectors. Kernels that load nothing under a condition
 // are not looked at. Each distinct kernel is compiled and run once in this process, on zeros.
 Outside farthest_outside(const fusion::Schedule& schedule);
 

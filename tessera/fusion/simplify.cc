@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "tessera/base/hash.h"
+#include "tessera/fusion/simplify_scatters.h"
 #include "tessera/fusion/simplify_sorts.h"
 #include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"
@@ -35,8 +36,9 @@ class Simplifier {
       for (ValueId& v : copy.operands) v = number_[v];
       const std::optional<int64_t> leading = leading_elements_read(f_, op);
       const std::vector<ValueId> results =
-          is_empty(op) ? empty_constants(op)
-          : leading    ? first_elements(copy, *leading)
+          is_empty(op)                       ? empty_constants(op)
+          : leading                          ? first_elements(copy, *leading)
+          : is_scatter_of_one_window(f_, op) ? std::vector{one_window(copy)}
           : op.results.size() == 1 && !op.def->effect
               ? std::vector{rewrite(std::move(copy), f_.types[op.results[0]])}
               : append(std::move(copy), f_.types_of(op.results));
@@ -74,6 +76,14 @@ class Simplifier {
     std::vector<ValueId> out;
     for (size_t r : first.results) out.push_back(made[r]);
     return out;
+  }
+
+  // The result of a scatter of one window.
+  ValueId one_window(const Op& scatter) {
+    return update_one_window(out_, scatter, [&](Op op) {
+      const Type type = infer_types(*op.def, out_.types_of(op.operands), op.params)[0];
+      return rewrite(std::move(op), type);
+    });
   }
 
   // An existing value that equals the op's result, or the result of a simpler op, or of the op

@@ -13,12 +13,12 @@
 namespace tessera::ops {
 namespace {
 
-constexpr int64_t kBlock = 1024;              // windows that are looked up together
+constexpr int64_t kBlock = 2048;              // windows that are looked up together
 constexpr int64_t kSerialElements = 1 << 14;  // fewer are not worth a task
 constexpr int64_t kColumns = 64;              // of a task
 // Ranges of the operand: how large they are, how many there are, and how many windows are sorted
 // before their updates are folded in.
-constexpr int64_t kRangeBytes = 1 << 18, kMaxRanges = 256, kSortedWindows = 1 << 20;
+constexpr int64_t kRangeBytes = 1 << 20, kMaxRanges = 256, kSortedWindows = 1 << 20;
 
 // Where the windows of a block begin: those that are inside, in order.
 struct Block {

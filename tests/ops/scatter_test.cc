@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include "tessera/base/thread_pool.h"
+#include "tessera/base/visit_dtype.h"
+#include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/indexing/indexed_windows.h"
 #include "tessera/ops/indexing/scatter_call.h"
 #include "tests/ops/host_executor.h"

@@ -51,11 +51,10 @@ class Scatter {
   void find(const void* indices, int64_t begin, int64_t end, Block& block) const;
   // Windows [begin, end), runs [first_run, last_run), and of each the elements [first, last).
   struct Part {
-    int64_t begin, end;
-    size_t first_run, last_run;
-    int64_t first, last;
+    int64_t begin, end, first_run, last_run, first, last;
   };
-  Part all() const { return {0, addresses_.count(), 0, runs_.in_operand.size(), 0, runs_.run}; }
+  Part all() const { return {0, addresses_.count(), 0, num_runs(), 0, runs_.run}; }
+  int64_t num_runs() const { return static_cast<int64_t>(runs_.in_operand.size()); }
   void fold(const void* indices, const void* updates, void* out, const Part& part) const;
   void fold_block(const Block& block, const void* updates, void* out, const Part& part) const;
   struct Sorted;
@@ -123,7 +122,7 @@ Scatter::Scatter(const ScatterParams& p, const IndexedWindows& windows, const Ty
     runs_ = shorter_runs(runs_, columns);
     columns_ = true;
   }
-  window_ = runs_.run * static_cast<int64_t>(runs_.in_operand.size());
+  window_ = runs_.run * num_runs();
   single_ = window_ == 1;
   in_order_ = single_ && addresses_.consecutive(1);
   if (in_order_ && !body_) column_ = addresses_.column_stride();
@@ -135,7 +134,7 @@ Split Scatter::split() const {
   if (threads > 1) {
     if (columns_ && runs_.run >= 2 * kColumns) return Split::kColumns;
     if (!disjoint_) return Split::kNone;
-    if (static_cast<int64_t>(runs_.in_operand.size()) >= 2 * threads) return Split::kRuns;
+    if (num_runs() >= 2 * threads) return Split::kRuns;
     if (count / addresses_.group() >= 2 * threads) return Split::kGroups;
   }
   if (!disjoint_) return Split::kNone;
@@ -151,29 +150,26 @@ Split Scatter::split() const {
 
 void Scatter::run(const void* indices, const void* updates, void* out) const {
   const int64_t threads = num_threads(), count = addresses_.count();
-  const auto part = [&](auto member, auto end_member, int64_t n, int64_t grain) {
+  // Tasks of `grain` windows, runs or columns each.
+  const auto in_parts = [&](int64_t Part::*first, int64_t Part::*last, int64_t n, int64_t grain) {
     parallel_for_ranges(n, grain, [&](int64_t begin, int64_t end) {
-      Part p = all();
-      p.*member = static_cast<std::remove_reference_t<decltype(p.*member)>>(begin);
-      p.*end_member = static_cast<std::remove_reference_t<decltype(p.*end_member)>>(end);
-      fold(indices, updates, out, p);
+      Part part = all();
+      part.*first = begin;
+      part.*last = end;
+      fold(indices, updates, out, part);
     });
   };
   switch (split()) {
     case Split::kNone:
       return fold(indices, updates, out, all());
     case Split::kColumns:
-      return part(&Part::first, &Part::last, runs_.run,
-                  std::max(kColumns, ceil_div(ceil_div(runs_.run, threads), 16) * 16));
-    case Split::kRuns: {
-      const auto n = static_cast<int64_t>(runs_.in_operand.size());
-      return part(&Part::first_run, &Part::last_run, n, ceil_div(n, threads));
-    }
-    case Split::kGroups: {
-      const int64_t groups = count / addresses_.group();
-      return part(&Part::begin, &Part::end, count,
-                  ceil_div(groups, 2 * threads) * addresses_.group());
-    }
+      return in_parts(&Part::first, &Part::last, runs_.run,
+                      std::max(kColumns, ceil_div(ceil_div(runs_.run, threads), 16) * 16));
+    case Split::kRuns:
+      return in_parts(&Part::first_run, &Part::last_run, num_runs(), ceil_div(num_runs(), threads));
+    case Split::kGroups:
+      return in_parts(&Part::begin, &Part::end, count,
+                      ceil_div(count / addresses_.group(), 2 * threads) * addresses_.group());
     case Split::kRanges:
       return fold_in_ranges(indices, updates, out);
   }
@@ -221,9 +217,10 @@ void Scatter::fold(const void* indices, const void* updates, void* out, const Pa
 void Scatter::fold_block(const Block& block, const void* updates, void* out,
                          const Part& part) const {
   const int64_t run = part.last - part.first;
-  const auto fold_run = [&](size_t r, int64_t first, int64_t n) {
-    std::byte* to = element(out, runs_.in_operand[r] + part.first);
-    const std::byte* with = element(updates, runs_.in_windows[r] + part.first);
+  const auto fold_run = [&](int64_t r, int64_t first, int64_t n) {
+    const auto k = static_cast<size_t>(r);
+    std::byte* to = element(out, runs_.in_operand[k] + part.first);
+    const std::byte* with = element(updates, runs_.in_windows[k] + part.first);
     if (run == 1) {
       folds_.chosen(to, block.at + first, with, block.from + first, n);
     } else {
@@ -231,12 +228,12 @@ void Scatter::fold_block(const Block& block, const void* updates, void* out,
     }
   };
   if (disjoint_ || part.last_run - part.first_run == 1) {
-    for (size_t r = part.first_run; r < part.last_run; ++r) fold_run(r, 0, block.count);
+    for (int64_t r = part.first_run; r < part.last_run; ++r) fold_run(r, 0, block.count);
     return;
   }
   // A run of one window may have elements of another run of the window after it.
   for (int64_t i = 0; i < block.count; ++i)
-    for (size_t r = part.first_run; r < part.last_run; ++r) fold_run(r, i, 1);
+    for (int64_t r = part.first_run; r < part.last_run; ++r) fold_run(r, i, 1);
 }
 
 // Windows sorted by the range of the operand that they begin in, a block at a time. Example, ranges

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "tessera/base/avx2.h"
 #include "tessera/base/bfloat16_bits.h"
 #include "tessera/ops/core/fold_element.h"
 
@@ -78,13 +79,6 @@ void fold_rows(void* array, const int64_t* at, const void* updates, const int64_
                int64_t run) {
   fold_each_row<F, T>(array, at, updates, from, n, run);
 }
-#if defined(__x86_64__)
-#define TESSERA_AVX2 [[gnu::target("avx2")]]
-const bool kHasAvx2 = __builtin_cpu_supports("avx2");
-#else
-#define TESSERA_AVX2
-constexpr bool kHasAvx2 = false;
-#endif
 // Twice as many elements an instruction. There is no fused multiply-add: the bits are the same.
 template <class F, class T>
 TESSERA_AVX2 void fold_rows_avx2(void* array, const int64_t* at, const void* updates,
@@ -95,7 +89,7 @@ TESSERA_AVX2 void fold_rows_avx2(void* array, const int64_t* at, const void* upd
 template <class F, class T>
 ScatterFolds folds_of() {
   return {fold_elements<F, T>, fold_chosen<F, T>, fold_indexed<F, T, uint32_t>,
-          fold_indexed<F, T, uint64_t>, kHasAvx2 ? fold_rows_avx2<F, T> : fold_rows<F, T>};
+          fold_indexed<F, T, uint64_t>, has_avx2() ? fold_rows_avx2<F, T> : fold_rows<F, T>};
 }
 
 template <ReduceKind kind>

@@ -3,19 +3,12 @@
 #include <algorithm>
 #include <limits>
 
+#include "tessera/base/avx2.h"
 #include "tessera/base/visit_dtype.h"
 #include "tessera/ir/format.h"
 
 namespace tessera::ops {
 namespace {
-
-#if defined(__x86_64__)
-#define TESSERA_AVX2 [[gnu::target("avx2")]]
-const bool kHasAvx2 = __builtin_cpu_supports("avx2");
-#else
-#define TESSERA_AVX2
-constexpr bool kHasAvx2 = false;
-#endif
 
 struct Places {
   int64_t first, step;  // of windows whose starts are 0
@@ -147,12 +140,13 @@ TESSERA_AVX2 int64_t WindowAddresses::place_avx2(const T* indices, const Line& l
 }
 
 int64_t WindowAddresses::find(const void* indices, int64_t begin, int64_t end, int64_t* at) const {
+  const bool avx2 = has_avx2();
   int64_t inside = 0;
   visit_dtype(index_dtype_, [&]<class T>(TypeTag<T>) {
     if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
       for_each_line(begin, end, [&](const Line& line) {
         const auto* all = static_cast<const T*>(indices);
-        inside += kHasAvx2 ? place_avx2(all, line, at) : place(all, line, at);
+        inside += avx2 ? place_avx2(all, line, at) : place(all, line, at);
         at += line.length;
       });
     } else {

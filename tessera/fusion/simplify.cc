@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tessera/base/hash.h"
+#include "tessera/fusion/simplify_scatters.h"
 #include "tessera/fusion/simplify_sorts.h"
 #include "tessera/fusion/simplify_updates.h"
 #include "tessera/fusion/simplify_zeros.h"
@@ -48,11 +49,13 @@ class Simplifier {
       });
       for (ValueId& v : copy.operands) v = number_[v];
       const std::optional<int64_t> leading = leading_elements_read(f_, op);
-      const std::vector<ValueId> results = is_empty(op) ? empty_constants(op)
-                                           : leading    ? first_elements(copy, *leading)
-                                           : op.results.size() == 1 && !op.def->effect
-                                               ? std::vector{rewrite(std::move(copy), op)}
-                                               : append(std::move(copy), f_.types_of(op.results));
+      const std::vector<ValueId> results =
+          is_empty(op)                       ? empty_constants(op)
+          : leading                          ? first_elements(copy, *leading)
+          : is_scatter_of_one_window(f_, op) ? std::vector{one_window(copy)}
+          : op.results.size() == 1 && !op.def->effect
+              ? std::vector{rewrite(std::move(copy), f_.types[op.results[0]], &op)}
+              : append(std::move(copy), f_.types_of(op.results));
       for (size_t r = 0; r < results.size(); ++r) number_[op.results[r]] = results[r];
     }
     for (ValueId v : f_.outputs) out_.outputs.push_back(number_[v]);
@@ -89,9 +92,17 @@ class Simplifier {
     return out;
   }
 
+  // Returns the result of a scatter of one window.
+  ValueId one_window(const Op& scatter) {
+    return update_one_window(out_, scatter, [&](Op op) {
+      const Type type = infer_types(*op.def, out_.types_of(op.operands), op.params)[0];
+      return rewrite(std::move(op), type, nullptr);
+    });
+  }
+
   // Returns an existing value that equals the op's result, or the result of a simpler op, or of the
-  // op itself. `original`: the op as it is in f_.
-  ValueId rewrite(Op op, const Op& original);
+  // op itself. `original`: the op as it is in f_; null of an op that is made here.
+  ValueId rewrite(Op op, const Type& type, const Op* original);
   std::optional<ValueId> sum_in_box(const Op& op, const Op& original);
   std::optional<ValueId> choice_in_box(const Op& op);
   std::optional<ValueId> choice_in_windows(const Op& op);
@@ -356,8 +367,7 @@ std::optional<ValueId> Simplifier::choice_in_windows(const Op& op) {
   return std::nullopt;
 }
 
-ValueId Simplifier::rewrite(Op op, const Op& original) {
-  const Type type = f_.types[original.results[0]];
+ValueId Simplifier::rewrite(Op op, const Type& type, const Op* original) {
   while (shorten_view(op, type)) {
   }
   if (!op.operands.empty() && same_array(op.operands[0], type) && gives_operand(op, type))
@@ -369,8 +379,10 @@ ValueId Simplifier::rewrite(Op op, const Op& original) {
   if (op.def == &neg_op)
     if (const Op* inner = maker(op.operands[0], neg_op)) return inner->operands[0];
   if (op.def == &select_op && op.operands[1] == op.operands[2]) return op.operands[1];
-  if (const std::optional<ValueId> product = product_without_sum(op, original)) return *product;
-  if (const std::optional<ValueId> sum = sum_in_box(op, original)) return *sum;
+  if (original) {
+    if (const std::optional<ValueId> product = product_without_sum(op, *original)) return *product;
+    if (const std::optional<ValueId> sum = sum_in_box(op, *original)) return *sum;
+  }
   if (const std::optional<ValueId> choice = choice_in_box(op)) return *choice;
   if (const std::optional<ValueId> choice = choice_in_windows(op)) return *choice;
   return append(std::move(op), std::array{type})[0];

@@ -13,6 +13,7 @@
 #include "tessera/ops/core/tracer.h"
 #include "tessera/ops/indexing/indexed_windows.h"
 #include "tessera/ops/indexing/local_starts.h"
+#include "tessera/ops/indexing/scatter_call.h"
 #include "tessera/ops/indexing/scatter_evaluate.h"
 #include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/reductions/written_kind.h"

@@ -7,6 +7,7 @@
 #include "tessera/cluster/processes.h"
 #include "tessera/fusion/fuse.h"
 #include "tessera/fusion/simplify.h"
+#include "tessera/fusion/unroll_windows.h"
 #include "tessera/fusion/usual_ways.h"
 #include "tessera/interchange/text/printer.h"
 #include "tessera/ir/verifier.h"
@@ -101,6 +102,7 @@ constexpr Pass kPasses[] = {
     {"partition", Stage::kPartitioned, true, partition_pass},
     {"choose_plan", Stage::kPartitioned, true, choose_plan_pass},
     {"take_usual_ways", Stage::kFused, false, apply<take_usual_ways>},
+    {"unroll_windows", Stage::kFused, false, apply<unroll_windows>},
     {"simplify", Stage::kFused, false, apply<simplify>},
     {"fuse", Stage::kFused, false, fuse_pass},
 };

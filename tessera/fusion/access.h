@@ -31,6 +31,9 @@ std::optional<Access> operand_access(const GraphOp& op, size_t k, const Access& 
 // Whether the pieces of an index map cut the result into boxes, each a copy of a box of its operand
 // in the same order of dimensions.
 bool is_tiling(const GraphOp& op, const Shape& result);
+// Whether the pieces of an index map change within short rows, which one kernel computes at once
+// (short_rows.h).
+bool is_short_row(const GraphOp& op, const Shape& result);
 // Extents of the part of the result that a piece of a tiling gives.
 Shape piece_extents(const IndexPiece& piece);
 

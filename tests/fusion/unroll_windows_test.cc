@@ -1,11 +1,12 @@
 #include "tessera/fusion/unroll_windows.h"
 
-#include "tessera/control/make_control_flow.h"
 #include "tessera/ir/control_flow.h"
 #include "tessera/ops/reductions/reduce_window.h"
+#include "tests/trace/control_flow.h"
 #include "unroll_testing.h"
 
 namespace tessera::fusion_testing::unroll_windows_test {
+namespace control = testing_control;
 using namespace array_math;
 
 namespace {
@@ -25,8 +26,9 @@ TEST(UnrollWindows, SlicesInTheOrderOfTheHeader) {
   const Function f = trace({f32({8})}, [](const Arrays& x) { return Arrays{pooled(x[0])}; });
   const Function by_hand = trace({f32({8})}, [](const Arrays& x) {
     const Array lowest(reduce_identity(ReduceKind::kMax, float32));
-    const Array first =
-        lax::max(lax::broadcast_in_dim(lowest, {4}, {}), lax::slice(x[0], {0}, {7}, {2}));
+    const Array start = lax::broadcast_in_dim(lowest, {4}, {});
+    const Array even = lax::slice(x[0], {0}, {7}, {2});
+    const Array first = lax::max(start, even);
     return Arrays{lax::max(first, lax::slice(x[0], {1}, {8}, {2}))};
   });
   EXPECT_EQ(unroll_windows(f), by_hand);

@@ -8,6 +8,7 @@
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/reductions/reduce.h"
+#include "tessera/ops/reductions/unroll_prefixes.h"
 #include "tessera/ops/reductions/window_slices.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/concatenate.h"
@@ -182,6 +183,11 @@ class WindowFolder {
   const Windows& windows_;
 };
 
+bool is_pointwise(const Function& body) {
+  return std::all_of(body.ops.begin(), body.ops.end(),
+                     [](const Op& op) { return std::holds_alternative<Pointwise>(op.def->lower); });
+}
+
 bool unrolls(const Windows& w, const Shape& shape) {
   int64_t remainders = 1;
   for (int64_t d = 0; d < shape.rank(); ++d) {
@@ -206,10 +212,15 @@ FlatFn unrolled_fold(const OpParams& params, std::span<const Type> operands, con
   const DType dtype = operands[0].dtype;
   const bool logical = p.kind == ReduceKind::kAnd || p.kind == ReduceKind::kOr;
   const bool extremum = p.kind == ReduceKind::kMin || p.kind == ReduceKind::kMax;
-  if (p.kind > ReduceKind::kOr || shape.elements() == 0 || is_narrow(dtype)) return nullptr;
-  if ((dtype == bool_ && !logical) || (extremum && is_complex(dtype))) return nullptr;
   bool reverse = false;
-  if (cumulative_dim(windows, shape, &reverse) >= 0) return nullptr;
+  const int64_t along = cumulative_dim(windows, shape, &reverse);
+  if (p.kind == ReduceKind::kCustom && along >= 0 && shape.elements() > 0 && is_pointwise(*p.body))
+    return [body = p.body, along, reverse](const std::vector<Array>& x) {
+      return std::vector<Array>{unrolled_prefixes(body, x[0], x[1], along, reverse)};
+    };
+  if (along >= 0 || p.kind > ReduceKind::kOr || shape.elements() == 0 || is_narrow(dtype))
+    return nullptr;
+  if ((dtype == bool_ && !logical) || (extremum && is_complex(dtype))) return nullptr;
   if (window_shape("unroll_windows", shape, windows).elements() == 0 || !unrolls(windows, shape))
     return nullptr;
   return [kind = p.kind, windows](const std::vector<Array>& x) {

@@ -16,8 +16,9 @@
 
 namespace tessera::ops {
 
-// The unroll rule of reduce_window (ops/core/unroll_rule.h): null if the op has a cumulative fold, a body
-// of its own, or long windows that hardly overlap.
+// The unroll rule of reduce_window (ops/core/unroll_rule.h): null if the op has a cumulative fold of a
+// known kind, long windows that hardly overlap, or a body of its own, except if that is pointwise and
+// the fold cumulative (unroll_prefixes.h).
 FlatFn unrolled_fold(const OpParams& params, std::span<const Type> operands, const Type& result);
 
 }  // namespace tessera::ops

@@ -32,13 +32,14 @@ TOLERANCE = {'float32': 2e-4, 'float64': 1e-9, 'bfloat16': 0.04, 'int32': 2e-4, 
 # ---- one platform's process ----
 
 def saved(results, path):
-  """Writes the results as arrays that another process can read; extended floats as float32, keys as their words."""
+  """Writes the results as arrays by number and dtype, bfloat16 as float32, for another process to read."""
   import jax
   import numpy as np
   arrays = {}
   for k, leaf in enumerate(jax.tree.leaves(results)):
     value = np.asarray(leaf)
-    arrays[str(k)] = value.astype(np.float32) if value.dtype.kind == 'V' or value.dtype.name == 'bfloat16' else value
+    name = value.dtype.name
+    arrays[f'{k}_{name}'] = value.astype(np.float32) if name == 'bfloat16' else value
   np.savez(path, **arrays)
 
 
@@ -121,7 +122,7 @@ def difference(paths, dtype):
   import numpy as np
   with np.load(paths[0]) as expected, np.load(paths[1]) as got:
     if sorted(expected) != sorted(got):
-      return f'{len(expected.files)} results against {len(got.files)}'
+      return f'{sorted(expected)} against {sorted(got)}'
     for name in expected.files:
       x, y = expected[name], got[name]
       if x.shape != y.shape or x.dtype != y.dtype:
@@ -137,7 +138,8 @@ def difference(paths, dtype):
           return 'infinities or NaN in other places'
         scale = np.max(np.abs(x[finite]), initial=0)
         apart = np.max(np.abs(x[finite] - y[finite]), initial=0)
-        if apart > TOLERANCE[dtype] * max(scale, 1e-30):
+        rounded = TOLERANCE['bfloat16'] if name.endswith('bfloat16') else 0
+        if apart > max(TOLERANCE[dtype], rounded) * max(scale, 1e-30):
           return f'differs by {apart / max(scale, 1e-30):.2g} of the largest'
   return None
 

@@ -44,20 +44,23 @@ Val Memory::load_apart(DType dtype, Value* pointer, int64_t stride, int64_t phas
     wanted = b.CreateAdd(b.CreateMul(b.CreateSub(mask.count, b.getInt64(1)),
                                      b.getInt64(static_cast<uint64_t>(stride))),
                          b.getInt64(static_cast<uint64_t>(phase + 1)));
+  const int64_t last = (lanes - 1) * stride + phase;
   Value* all = nullptr;
   for (int64_t part = 0; part < stride; ++part) {
-    int64_t begin = part * lanes;
-    if (!mask.lanes && part == stride - 1) begin -= stride - 1 - phase;
+    const int64_t begin = mask.lanes ? part * lanes : std::min(part * lanes, last + 1 - lanes);
+    std::vector<int> picks;
+    bool any_here = false;
+    for (int64_t i = 0; i < lanes; ++i) {
+      const int64_t at = i * stride + phase;
+      const bool here = at / lanes == part;
+      any_here = any_here || here;
+      picks.push_back(static_cast<int>(here ? (all ? lanes : 0) + at - begin : all ? i : -1));
+    }
+    if (!any_here) continue;
     Value* from = b.CreateGEP(element, pointer, b.getInt64(static_cast<uint64_t>(begin)));
     const LaneMask part_mask =
         mask.lanes ? part_of_mask(wanted, static_cast<int>(part)) : LaneMask{};
     Value* vector = load_lanes(element, from, static_cast<int>(lanes), part_mask);
-    std::vector<int> picks;
-    for (int64_t i = 0; i < lanes; ++i) {
-      const int64_t at = i * stride + phase;
-      const bool here = at / lanes == part;
-      picks.push_back(static_cast<int>(here ? (all ? lanes : 0) + at - begin : all ? i : -1));
-    }
     all = b.CreateShuffleVector(all ? all : vector, vector, picks);
   }
   return from_storage(dtype, all);

@@ -31,7 +31,7 @@ TEST(UnrollDot, OuterProducts) {
 
 TEST(UnrollDot, RowsOfABatch) {
   expect_product({float32, {5, 7}, {5, 7}, {{1}, {1}, {0}, {0}}});
-  expect_product({float64, {7, 5, 3}, {3, 5, 7}, {{0}, {2}, {1}, {1}}});
+  expect_product({float64, {7, 5, 1}, {1, 5, 7}, {{0}, {2}, {1}, {1}}});
   expect_product({bfloat16, {40}, {40}, {{0}, {0}}});
   expect_product({int32, {3, 4}, {4, 3}, {{0, 1}, {1, 0}}});
 }

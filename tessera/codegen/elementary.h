@@ -3,9 +3,10 @@
 //
 // float32: the error is at most 2 ulp over the whole range, with IEEE's special values (erf_inv:
 // Giles's approximation, as in JAX). Common functions are computed in f32; others (pow, tan,
-// lgamma, ...) in f64 and rounded. float64: exp, log, sin, cos, tanh, logistic and functions that
-// follow from them are in line; the others call libm for each lane. Arguments too large for the
-// fast reduction of sin and cos (2^17 and more) take a branch to libm in float64.
+// lgamma, ...) in f64 and rounded. float64: exp, log, sin, cos, tanh, logistic, hyperbolic
+// functions and inverses are in line; the others (pow, tan, atan2, erf, gammas) call libm for each
+// lane. Arguments too large for the fast reduction of sin and cos (2^17 and more) take a branch to
+// libm in float64.
 #pragma once
 
 #include "tessera/codegen/vec.h"
@@ -48,6 +49,17 @@ Vec log_f64(Vec x);
 Vec sin_cos_f64(Vec x, bool cosine);
 Vec tanh_f64(Vec x);
 Vec logistic_f64(Vec x);
+// math_f64_inverse.cc
+Vec log1p_f64(Vec x);
+Vec sinh_f64(Vec x);
+Vec cosh_f64(Vec x);
+Vec asinh_f64(Vec x);
+Vec acosh_f64(Vec x);
+Vec atanh_f64(Vec x);
+Vec atan_f64(Vec x);
+Vec asin_f64(Vec x);
+Vec acos_f64(Vec x);
+Vec erf_inv_f64(Vec x);
 
 // Functions of either.
 Vec sign(Vec x);  // NaN and the zeros are unchanged

@@ -381,7 +381,16 @@ void KernelEmitter::emit_body(int l, std::vector<Value*>& accumulators) {
   int id = static_cast<int>(k_.nodes.size());
   for (int earlier = 0; earlier < l; ++earlier)
     id += static_cast<int>(k_.loops[earlier].stores.size());
-  for (const KernelStore& store : k_.loops[l].stores) emit_store(store, id++);
+  const std::vector<KernelStore>& stores = k_.loops[l].stores;
+  for (size_t k = 0; k < stores.size();) {
+    const size_t columns = columns_from(stores, k);
+    if (columns > 0) {
+      emit_columns_of_rows(std::span(stores).subspan(k, columns), id + static_cast<int>(k));
+    } else {
+      emit_store(stores[k], id + static_cast<int>(k));
+    }
+    k += std::max<size_t>(columns, 1);
+  }
   prefetch_next_row(l);
 }
 

@@ -357,8 +357,14 @@ Val KernelEmitter::compute_load(int node, int u) {
     dynamic_by_lane = dynamic_by_lane || by_lane_[index];
   }
   const Val guard = n.guard >= 0 ? value(n.guard, u) : Val{};
-  Value* pointer = pointer_to(n.buffer, n.address, node, scope, by_lane_[node] ? u : 0);
   const LaneKind lane_kind_of_address = lane_kind(n.address);
+  const int64_t stride = lane_stride(n.address);
+  const bool apart = by_lane_[node] && !dynamic_by_lane && n.guard < 0 &&
+                     memory_.takes_whole_vectors(n.dtype, stride, mask_of(u));
+  Affine address = n.address;
+  const int64_t phase = apart ? phase_of(n, stride) : 0;
+  address.offset -= phase;
+  Value* pointer = pointer_to(n.buffer, address, node, scope, by_lane_[node] ? u : 0);
   llvm::Type* offset_type = k_.buffers[n.buffer].elements ? b_.getInt64Ty() : b_.getInt32Ty();
   Value* scattered = lane_kind_of_address == LaneKind::kScattered
                          ? scattered_offsets(n.address, u, offset_type)
@@ -372,6 +378,8 @@ Val KernelEmitter::compute_load(int node, int u) {
   Val result;
   if (!by_lane_[node]) {
     result = memory_.load_scalar(n.dtype, pointer, guard.re);
+  } else if (apart) {
+    result = memory_.load_apart(n.dtype, pointer, stride, phase, mask_of(u));
   } else if (dynamic_by_lane || scattered) {
     Value* offsets = scattered ? scattered : iota(offset_type, lane_stride(n.address));
     for (size_t k = 0; k < dynamic.size(); ++k) {

@@ -27,7 +27,7 @@ namespace tessera::codegen {
 
 // Must increase whenever the same kernel would get other code: it is part of the key of the on-disk
 // cache.
-inline constexpr int kCodegenVersion = 2;
+inline constexpr int kCodegenVersion = 4;
 
 // Adds the function `name` (a KernelFn) for a canonical kernel.
 void emit_kernel(const Kernel& kernel, const Target& target, llvm::Module& module,
@@ -64,7 +64,18 @@ class Memory {
   void store_scalar(DType dtype, llvm::Value* pointer, Val value, llvm::Value* guard);
   llvm::Value* advance(DType dtype, llvm::Value* pointer, llvm::Value* elements);
 
+  // strided.cc
+  static constexpr int64_t kMostApart = 9;
+  bool takes_whole_vectors(DType dtype, int64_t stride, const LaneMask& mask) const;
+  // Lanes `stride` elements apart, the first one at pointer[phase]; 0 <= phase < stride.
+  Val load_apart(DType dtype, llvm::Value* pointer, int64_t stride, int64_t phase,
+                 const LaneMask& mask);
+  // Lane i of column c at pointer[i * columns.size() + c].
+  void store_columns(DType dtype, llvm::Value* pointer, std::span<const Val> columns,
+                     const LaneMask& mask, bool streaming);
+
  private:
+  LaneMask part_of_mask(llvm::Value* wanted, int part);
   llvm::Type* storage(DType dtype) const;  // of the element, or of its real part
   Val from_storage(DType dtype, llvm::Value* bits);
   llvm::Value* to_storage(DType dtype, llvm::Value* value, bool rounded);
@@ -173,6 +184,10 @@ class KernelEmitter {
   // Emits one pass over the innermost body of loop l: values, reductions, stores.
   void emit_body(int l, std::vector<Value*>& accumulators);
   void emit_store(const KernelStore& store, int id);
+  // strided.cc
+  int64_t phase_of(const KernelNode& load, int64_t stride) const;
+  size_t columns_from(const std::vector<KernelStore>& stores, size_t first) const;
+  void emit_columns_of_rows(std::span<const KernelStore> stores, int id);
   bool may_fill_vectors(const KernelStore& store) const;
   std::vector<int> needed_nodes(int l) const;
   // Rough costs of a vector: of a node, of all nodes of a loop, and of the longest dependent chain.

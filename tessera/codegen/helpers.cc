@@ -35,26 +35,6 @@ void lanes_by_f64(float* out, const float* x, const float*, int32_t n) {
   for (int32_t i = 0; i < n; ++i) out[i] = static_cast<float>(F(static_cast<double>(x[i])));
 }
 
-// Halley's method from the leading terms of the inverse.
-double erf_inv(double x) {
-  const double a = std::fabs(x);
-  if (!(a <= 1)) return std::numeric_limits<double>::quiet_NaN();
-  if (a == 1) return std::copysign(std::numeric_limits<double>::infinity(), x);
-  if (a < 1e-150) return x * 0.8862269254527580136491;
-  const double w = -std::log((1 - a) * (1 + a));
-  double y =
-      a < 0.9 ? a * (0.88622692545 + 0.2328 * a * a) : std::sqrt(w - 0.5 * std::log(3.14159 * w));
-  for (int i = 0; i < 12; ++i) {
-    // erfc keeps the digits that erf loses near 1.
-    const double error = a > 0.5 ? (1 - a) - std::erfc(y) : std::erf(y) - a;
-    const double step = error * 0.8862269254527580136491 * std::exp(y * y);
-    const double change = step / (1 + y * step);
-    y -= change;
-    if (std::fabs(change) < 1e-9 * y) break;  // the next change would be below rounding
-  }
-  return std::copysign(y, x);
-}
-
 // Uses the recurrence up to 10, then the asymptotic series; reflection below 0.
 double digamma(double x) {
   constexpr double kPi = 3.14159265358979323846;

@@ -2,6 +2,7 @@
 
 #include <llvm/IR/Constants.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "tessera/base/visit_dtype.h"
@@ -65,9 +66,22 @@ Vec float_to_int(DType to, Vec x) {
   auto& b = x.ir->builder;
   const bool is_signed = kind(to) == DTypeKind::kSigned;
   llvm::Type* type = x.with(register_type(b.getContext(), to));
-  return {*x.ir,
-          b.CreateIntrinsic(is_signed ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,
-                            {type, x.type()}, {x.v})};
+  const auto bits = static_cast<int>(itemsize(to) * 8);
+  if (bits == 64 || !x.is_vector() || (!is_signed && bits == 32))
+    return {*x.ir,
+            b.CreateIntrinsic(is_signed ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,
+                              {type, x.type()}, {x.v})};
+  // Clamped to floats whose integers fit, by way of int32: LLVM's own saturation goes lane by lane.
+  const double low = is_signed ? -std::ldexp(1.0, bits - 1) : 0;
+  const double limit = std::ldexp(1.0, is_signed ? bits - 1 : bits);
+  const bool exact = bits < 32 || x.is_f64();
+  const double high = exact ? limit - 1 : limit - 128;  // of 24 digits
+  Vec clamped = select(x > low, x, low);                // NaN becomes `low`
+  clamped = select(clamped < high, clamped, high);
+  Vec integer{*x.ir, b.CreateFPToSI(clamped.v, x.with(b.getInt32Ty()))};
+  if (!exact) integer = select(x >= limit, integer.like_int(INT32_MAX), integer);
+  integer = select(is_nan(x), integer.like_int(0), integer);
+  return {*x.ir, b.CreateTrunc(integer.v, type)};
 }
 
 }  // namespace

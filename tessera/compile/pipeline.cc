@@ -8,6 +8,7 @@
 #include "tessera/fusion/expected_branches.h"
 #include "tessera/fusion/fuse.h"
 #include "tessera/fusion/simplify.h"
+#include "tessera/fusion/unroll_windows.h"
 #include "tessera/interchange/text/printer.h"
 #include "tessera/ir/verifier.h"
 #include "tessera/sharding/atoms.h"
@@ -101,6 +102,7 @@ constexpr Pass kPasses[] = {
     {"partition", Stage::kPartitioned, true, partition_pass},
     {"choose_plan", Stage::kPartitioned, true, choose_plan_pass},
     {"take_expected_branches", Stage::kFused, false, apply<take_expected_branches>},
+    {"unroll_windows", Stage::kFused, false, apply<unroll_windows>},
     {"simplify", Stage::kFused, false, apply<simplify>},
     {"fuse", Stage::kFused, false, fuse_pass},
 };

@@ -31,6 +31,9 @@ std::optional<Access> operand_access(const GraphOp& op, size_t k, const Access& 
 // Returns whether the pieces of an index map divide the result into boxes, each a copy of a box of
 // its operand with the same order of dimensions.
 bool is_tiling(const GraphOp& op, const Shape& result);
+// Returns whether the pieces of an index map change within short rows, which one kernel computes at
+// once (short_rows.h).
+bool is_short_row(const GraphOp& op, const Shape& result);
 // Returns the extents of the part of the result that a piece of a tiling covers.
 Shape piece_extents(const IndexPiece& piece);
 

@@ -342,7 +342,7 @@ bool Planner::store_pieces(int i) {
   const GraphValue& value = g_.values[op.results[0]];
   if (op.kind != OpKind::kIndexMap || op.mapping.pieces.size() < 2) return false;
   if (value.elements() < kReduceBlock && op.mapping.pieces.size() <= 4) return false;
-  if (!is_tiling(op, value.shape)) return false;
+  if (!is_tiling(op, value.shape) || is_short_row(op, value.shape)) return false;
   for (int k = 0; k < static_cast<int>(op.mapping.pieces.size()); ++k) {
     const Shape extents = piece_extents(op.mapping.pieces[k]);
     if (extents.elements() == 0) continue;

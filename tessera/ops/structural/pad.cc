@@ -7,10 +7,12 @@
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/core/op.h"
+#include "tessera/ops/core/unroll_rule.h"
 #include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/ops/structural/slice.h"
+#include "tessera/ops/structural/unroll_pad.h"
 
 namespace tessera::ops {
 namespace {
@@ -186,6 +188,12 @@ const OpDef& pad_op = define<PadParams>({
     .samples = pad_samples,
     .narrow = NarrowOperands::kAsTheyAre,
 });
+
+namespace {
+
+[[maybe_unused]] const bool kUnrollsPads = register_unroll_rule(pad_op, unrolled_pad);
+
+}  // namespace
 
 }  // namespace tessera::ops
 

@@ -204,8 +204,9 @@ class Counter {
   void add(const LoopStep& step, const StepMemory& memory, const Around& around) {
     const Schedule& s = *s_;
     const MemoryPlan& plan = *plan_;
-    const std::vector<bool>& in_place = memory.carries_in_place;
-    const auto is_in_place = [&](size_t c) { return !in_place.empty() && in_place[c]; };
+    std::vector<bool> in_place(step.in.size(), false);
+    for (const auto& pair : memory.in_place) in_place[static_cast<size_t>(pair.first)] = true;
+    const auto is_in_place = [&](size_t c) { return bool{in_place[c]}; };
     for (size_t c = 0; c < step.in.size(); ++c)
       if (is_in_place(c) && !together(step.in[c], step.out[c]))
         add_copy(around, "copy of a carry before its loop " + shape(step.out[c]),
@@ -215,14 +216,13 @@ class Counter {
                         .runs = around.runs * trips,
                         .interpreted = !memory.is_routine};
     if (step.cond) nested(*step.cond, memory.is_routine ? nullptr : memory.nested[1].get(), inside);
-    StorageContext context{.first_carry = step.consts.size(),
-                           .carries = memory.is_routine ? 0 : step.in.size()};
-    // A routine makes its own plan, which is that of its body if all carries agree.
-    if (std::find(in_place.begin(), in_place.end(), true) != in_place.end())
-      context.carries = step.in.size();
-    const std::unique_ptr<MemoryPlan> own =
-        memory.is_routine ? std::make_unique<MemoryPlan>(plan_memory(*step.body, context))
-                          : nullptr;
+    // A routine makes its own plan, which is that of its body with these carries in place.
+    std::unique_ptr<MemoryPlan> own;
+    if (memory.is_routine) {
+      StorageContext context{
+          .ends = fusion::ends_of(memory.in_place, step.consts.size(), step.body->inputs.size())};
+      own = std::make_unique<MemoryPlan>(plan_memory(*step.body, std::move(context)));
+    }
     const MemoryPlan& body = own ? *own : *memory.nested[0];
     nested(*step.body, &body, inside);
     s_ = &s, plan_ = &plan;
@@ -247,7 +247,7 @@ class Counter {
       nested(*step.branches[b], &branch, inside);
       s_ = &s, plan_ = &plan;
       for (size_t k = 0; k < branch.outputs.size(); ++k)
-        if (branch.outputs[k].own < 0 && !is_kept(step, b, k))
+        if (branch.outputs[k].own < 0 && !is_kept(step, memory, b, k))
           add_copy(inside, "copy of a result",
                    static_cast<double>(branch.outputs[k].bytes * branch.outputs[k].instances));
       double sum = 0;
@@ -257,8 +257,12 @@ class Counter {
     }
     out_.insert(out_.end(), most.begin(), most.end());
   }
-  // Returns whether result k of the branch is an operand that is in the result's memory.
-  bool is_kept(const BranchStep& step, size_t branch, size_t k) const {
+  // Returns whether result k of the branch is an operand that is in the result's memory, changed in
+  // place or not at all.
+  bool is_kept(const BranchStep& step, const StepMemory& memory, size_t branch, size_t k) const {
+    for (const auto& [in, result] : memory.in_place)
+      if (static_cast<size_t>(result) == k)
+        return together(step.in[static_cast<size_t>(in)], step.out[k]);
     const Schedule& s = *step.branches[branch];
     const auto input = std::find(s.inputs.begin(), s.inputs.end(), s.outputs[k]);
     return input != s.inputs.end() &&

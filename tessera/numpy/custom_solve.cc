@@ -146,9 +146,9 @@ Leaves custom_linear_solve_leaves(const LeavesFunction& matvec, const Leaves& b,
     // The transpose of a Hermitian product is its conjugate: conj(solve(conj(y))).
     const auto turned = [&](const Leaves& right) {
       Leaves conjugate;
-      for (const Array& x : right) conjugate.push_back(is_complex(x.dtype()) ? conj(x) : x);
+      for (const Array& x : right) conjugate.push_back(is_complex(x.dtype()) ? lax::conj(x) : x);
       Leaves out = solve(matvec, conjugate);
-      for (Array& x : out) x = is_complex(x.dtype()) ? conj(x) : x;
+      for (Array& x : out) x = is_complex(x.dtype()) ? lax::conj(x) : x;
       return out;
     };
     e.transpose_solve = closed(turned, b);

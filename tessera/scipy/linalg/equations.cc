@@ -1,5 +1,6 @@
 // solve, and equations of factors that are known.
 #include "tessera/numpy/custom_solve.h"
+#include "tessera/numpy/lax_shapes.h"
 #include "tessera/scipy/linalg/matrices.h"
 
 namespace tessera::scipy::linalg {

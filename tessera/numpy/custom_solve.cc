@@ -1,39 +1,14 @@
 #include "tessera/numpy/custom_solve.h"
 
 #include "tessera/base/format.h"
+#include "tessera/numpy/closed_function.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/elementwise.h"
-#include "tessera/trace/trace.h"
 #include "tessera/transform/derivative.h"
 
 namespace tessera::lax::internal {
 
 namespace {
-
-using tracing::TracedFunction;
-
-Leaves joined(std::initializer_list<std::span<const Array>> parts) {
-  Leaves out;
-  for (const auto& part : parts) out.insert(out.end(), part.begin(), part.end());
-  return out;
-}
-std::span<const Array> part_of(const Leaves& x, size_t begin, size_t count) {
-  return std::span<const Array>(x).subspan(begin, count);
-}
-
-// A function of leaves without captures: what it captured comes as further arguments.
-struct Closed {
-  ir::Function function;
-  Leaves captures;
-  Leaves call(std::span<const Array> x, std::span<const Array> captured) const {
-    return tracing::inline_function(function, joined({x, captured}));
-  }
-};
-Closed closed(const LeavesFunction& f, std::span<const Array> like) {
-  const std::vector<ir::Type> types = tracing::traced_types(like);
-  TracedFunction traced = tracing::trace_function(f, types);
-  return {std::move(traced.function), std::move(traced.captures)};
-}
 
 void expect_types(const char* name, const char* what, std::span<const Array> got,
                   std::span<const Array> want) {

@@ -19,7 +19,7 @@ void expect_types(const char* name, const char* what, std::span<const Array> got
   std::string got_text, want_text;
   for (const Array& x : got) got_text += (got_text.empty() ? "" : ", ") + describe(x.type());
   for (const Array& x : want) want_text += (want_text.empty() ? "" : ", ") + describe(x.type());
-  shape_error(name, "expected {} to return {}, got {}", what, want_text, got_text);
+  shape_error(name, "expected {} of {}, got {}", what, want_text, got_text);
 }
 
 // The tangents of f's results at `primals` for tangents of all inputs; zeros where they vanish.
@@ -115,8 +115,8 @@ Leaves custom_linear_solve_leaves(const LeavesFunction& matvec, const Leaves& b,
   e.product = closed(matvec, b);
   e.solve = closed([&](const Leaves& right) { return solve(matvec, right); }, b);
   const Leaves all_but_transpose = e.arguments(b);
-  expect_types(name, "matvec", e.multiply(b, all_but_transpose), b);
-  expect_types(name, "solve", e.solution(all_but_transpose), b);
+  expect_types(name, "a result of matvec", e.multiply(b, all_but_transpose), b);
+  expect_types(name, "a result of solve", e.solution(all_but_transpose), b);
   if (symmetric) {
     // The transpose of a Hermitian product is its conjugate: conj(solve(conj(y))).
     const auto turned = [&](const Leaves& right) {
@@ -143,9 +143,9 @@ Leaves custom_root_leaves(const LeavesFunction& f, const Leaves& initial_guess,
   const Closed function = closed(f, initial_guess);
   Leaves guess;
   for (const Array& x : initial_guess) guess.push_back(stop_gradient(x));
-  expect_types(name, "f", function.call(guess, function.captures), guess);
+  expect_types(name, "a result of f", function.call(guess, function.captures), guess);
   const Closed solver = closed([&](const Leaves& from) { return solve(f, from); }, guess);
-  expect_types(name, "solve", solver.call(guess, solver.captures), guess);
+  expect_types(name, "a result of solve", solver.call(guess, solver.captures), guess);
   const size_t n = guess.size(), captured = function.captures.size();
   // Arguments: the guess, what f captured, what the solver captured.
   const auto value = [&](const Leaves& all) {
@@ -164,7 +164,7 @@ Leaves custom_root_leaves(const LeavesFunction& f, const Leaves& initial_guess,
                          joined({dx, zeros_of(part_of(at, n, captured))}));
     };
     Leaves dx = tangent_solve(slope, right);
-    expect_types(name, "tangent_solve", dx, x);
+    expect_types(name, "a result of tangent_solve", dx, x);
     return std::pair(x, dx);
   };
   return custom_jvp(value, rule)(joined({guess, function.captures, solver.captures}));
@@ -179,7 +179,7 @@ Leaves linear_transpose_leaves(const LeavesFunction& f, const Leaves& primals,
   for (size_t i = 0; i < primals.size(); ++i) linear[i] = is_inexact(primals[i].dtype());
   const transforms::LinearizedFunction tangents =
       transforms::linearize_function(function.function, at, linear);
-  expect_types("linear_transpose", "the cotangent", cotangents, tangents.primals);
+  expect_types("linear_transpose", "a cotangent", cotangents, tangents.primals);
   Leaves given;
   for (size_t r = 0; r < cotangents.size(); ++r)
     if (tangents.nonzero[r]) given.push_back(cotangents[r]);

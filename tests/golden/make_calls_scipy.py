@@ -112,4 +112,77 @@ call('invhilbert', scipys(lambda: sl.invhilbert(5)), traced=False)
 call('invpascal', scipys(lambda: tuple(sl.invpascal(5, kind=k).astype(float) for k in ('symmetric', 'lower', 'upper'))),
      traced=False)
 
+S = 'signal'
+G = js.signal
+X1, X2 = floats(40), floats(40)
+XB = floats(2, 50)
+call('convolve', G.convolve, V, B[0], tolerance=2)
+call('convolve_same', lambda x, y: G.convolve(x, y, mode='same'), A, B[:3], tolerance=2)
+call('convolve_swapped', lambda x, y: G.convolve(x, y, mode='same'), B[:3], A, tolerance=2)
+call('convolve_valid', lambda x, y: G.convolve(x, y, mode='valid'), A, B[:2], tolerance=2)
+call('convolve_fft', lambda x, y: G.convolve(x, y, method='fft'), V, B[0], tolerance=10)
+call('correlate', G.correlate, V, B[0], tolerance=2)
+call('correlate_complex', G.correlate, C[0], C[1, :2], tolerance=2)
+for mode in ('full', 'same', 'valid'):
+  call(f'convolve2d_{mode}', lambda x, y, m=mode: G.convolve2d(x, y, mode=m), A, B[:3], tolerance=2)
+  call(f'correlate2d_{mode}', lambda x, y, m=mode: G.correlate2d(x, y, mode=m), A, B[:3], tolerance=2)
+  call(f'correlate2d_{mode}_swapped', lambda x, y, m=mode: G.correlate2d(x, y, mode=m), B[:3], C, tolerance=2,
+       gradient=False)
+  call(f'fftconvolve_{mode}', lambda x, y, m=mode: G.fftconvolve(x, y, mode=m), A, B[:3], tolerance=10)
+call('fftconvolve_axes', lambda x, y: G.fftconvolve(x, y, axes=1), A, B, tolerance=10)
+call('fftconvolve_complex', G.fftconvolve, C, B, tolerance=10)
+call('detrend', G.detrend, XB, tolerance=20)
+call('detrend_constant', lambda x: G.detrend(x, type='constant', axis=0), A, tolerance=2)
+call('detrend_breaks', lambda x: G.detrend(x, bp=[20, 30]), XB, tolerance=20, gradient=False)
+call('welch', lambda x: G.welch(x, fs=10.0, nperseg=16), X1, tolerance=10)
+call('welch_median', lambda x: G.welch(x, nperseg=8, noverlap=2, average='median', scaling='spectrum', detrend='linear'),
+     XB, tolerance=20, gradient=False)
+call('welch_two_sided', lambda x: G.welch(x, nperseg=9, nfft=16, return_onesided=False), X1, tolerance=10)
+call('csd', lambda x, y: G.csd(x, y, fs=2.0, nperseg=16), X1, X2, tolerance=10)
+call('csd_lengths', lambda x, y: G.csd(x, y, nperseg=16), X1, X2[:30], tolerance=10)
+call('stft', lambda x: G.stft(x, fs=10.0, nperseg=16), XB, tolerance=10)
+call('stft_options', lambda x: G.stft(x, nperseg=8, noverlap=6, nfft=12, boundary='odd', detrend='constant'), X1,
+     tolerance=10)
+for boundary in ('even', 'constant', None):
+  call(f'stft_{boundary}', lambda x, b=boundary: G.stft(x, nperseg=12, boundary=b, padded=b is not None), X1,
+       tolerance=10, gradient=False)
+call('istft', lambda x: G.istft(G.stft(x, nperseg=16)[2], fs=10.0, nperseg=16)[1], X1, tolerance=20)
+
+S = 'fft'
+for norm in (None, 'ortho'):
+  for f in ('dct', 'idct'):
+    call(f'{f}_{norm}', lambda x, f=getattr(js.fft, f), n=norm: f(x, norm=n), XB, tolerance=10)
+call('dct_n', lambda x: js.fft.dct(x, n=9, axis=0), A, tolerance=10)
+call('idct_odd', lambda x: js.fft.idct(x), floats(2, 7), tolerance=10)
+call('dct_one', lambda x: (js.fft.dct(x), js.fft.idct(x)), floats(3, 1), tolerance=10)
+call('dctn', js.fft.dctn, A, tolerance=10)
+call('dctn_s', lambda x: js.fft.dctn(x, s=(5, 6)), A, tolerance=10, gradient=False)
+call('idctn', lambda x: js.fft.idctn(x, axes=(0, 1), norm='ortho'), A, tolerance=10)
+call('dct_complex', js.fft.dct, C, tolerance=10)
+
+S = 'ndimage'
+PLACES = (np.array([-1.3, 0.2, 1.5, 2.7, 4.1]), np.array([0.4, 2.6, -0.7, 1.2, 5.3]))
+for mode in ('constant', 'nearest', 'wrap', 'mirror', 'reflect'):
+  for order in (0, 1):
+    call(f'{mode}_{order}',
+         lambda x, i, j, m=mode, o=order: js.ndimage.map_coordinates(x, [i, j], o, mode=m, cval=7.0), A, *PLACES,
+         gradient=order == 1, tolerance=4)
+call('integers', lambda x, i, j: js.ndimage.map_coordinates(x, [i, j], 1), np.arange(12).reshape(3, 4), *PLACES)
+
+S = 'vq'
+call('vq', js.cluster.vq.vq, floats(7, 3), floats(4, 3), tolerance=4)
+call('vq_vectors', js.cluster.vq.vq, V, B[0], tolerance=4, gradient=False)
+
+S = 'interpolate'
+GX, GY = np.array([0.0, 0.5, 2.0]), np.array([-1.0, 0.0, 1.0, 4.0])
+TABLE = floats(3, 4)
+AT = np.array([[0.1, -0.5], [1.9, 3.0], [0.5, 0.0], [3.0, 0.0]])
+grid = lambda v, **k: js.interpolate.RegularGridInterpolator((GX.astype(v.dtype), GY.astype(v.dtype)), v, **k)
+call('linear', lambda v, x: grid(v)(x), TABLE, AT[:3], tolerance=4)
+call('nearest', lambda v, x: grid(v, method='nearest')(x), TABLE, AT[:2], gradient=False)
+call('outside', lambda v, x: grid(v, bounds_error=False)(x), TABLE, AT, gradient=False, traced=True)
+call('fill', lambda v, x: grid(v, bounds_error=False, fill_value=5.0)(x), TABLE, AT, tolerance=4)
+call('extrapolated', lambda v, x: grid(v, bounds_error=False, fill_value=None)(x), TABLE, AT, tolerance=4)
+call('further', lambda v, x: grid(v)(x), floats(3, 4, 2), AT[:3], tolerance=4, gradient=False)
+
 topic.write()

@@ -103,11 +103,12 @@ Array by_transforms(const FftParams& p, Args a) {
   if (plain) {
     out = same[0] * same[1];
   } else if (is_complex(same[0].dtype())) {
-    const fft::OptionsN o{.s = full, .axes = p.axes};
-    out = fft::ifftn(fft::fftn(same[0], o) * fft::fftn(same[1], o), o);
+    const tessera::fft::OptionsN o{.s = full, .axes = p.axes};
+    out = tessera::fft::ifftn(tessera::fft::fftn(same[0], o) * tessera::fft::fftn(same[1], o), o);
   } else {
-    const fft::OptionsN o{.s = full, .axes = p.axes};
-    out = fft::irfftn(fft::rfftn(same[0], o) * fft::rfftn(same[1], o), o);
+    const tessera::fft::OptionsN o{.s = full, .axes = p.axes};
+    out =
+        tessera::fft::irfftn(tessera::fft::rfftn(same[0], o) * tessera::fft::rfftn(same[1], o), o);
   }
   for (int64_t i = 0; i < p.axes.rank(); ++i) {
     const int64_t d = p.axes[i];
@@ -188,7 +189,7 @@ Array without_trend(const DetrendParams& p, Args a) {
     const Array line = arange(1, points + 1, 1, x.dtype()) / static_cast<double>(points);
     const Array basis = stack({ones({points}, x.dtype()), line}, 1);
     const Array part = slice_in_dim(rows, begin, begin + points);
-    parts.push_back(part - matmul(basis, linalg::lstsq(basis, part).x));
+    parts.push_back(part - matmul(basis, tessera::linalg::lstsq(basis, part).x));
   }
   return moveaxis(reshape(concatenate(parts), x.shape()), 0, p.axis);
 }

@@ -83,7 +83,8 @@ Array transforms(const SegmentParams& p, const Array& x, const Array& window) {
   Array segments = take(x, places, {.axis = x.ndim() - 1});
   if (p.detrend != Trend::kNone) segments = detrend(segments, {.axis = -1, .type = p.detrend});
   segments = segments * window;
-  return p.onesided ? fft::rfft(real(segments), {.n = p.nfft}) : fft::fft(segments, {.n = p.nfft});
+  return p.onesided ? tessera::fft::rfft(real(segments), {.n = p.nfft})
+                    : tessera::fft::fft(segments, {.n = p.nfft});
 }
 
 // a: the signal, the window, samples a unit of time, the other signal. Frequencies, times, values.
@@ -123,7 +124,7 @@ std::vector<Array> segment_spectra(const SegmentParams& p, Args a) {
   const double half = static_cast<double>(p.nperseg) / 2;
   const double first = p.boundary == Boundary::kNone ? half : 0;
   const Array times = (lax::iota(real_kind, {count}) * static_cast<double>(step) + first) / fs;
-  const Array bins = p.onesided ? fft::rfftfreq(p.nfft) : fft::fftfreq(p.nfft);
+  const Array bins = p.onesided ? tessera::fft::rfftfreq(p.nfft) : tessera::fft::fftfreq(p.nfft);
   values = astype(values, result);
   return {astype(bins, real_kind) * fs, times, p.power && !p.cross ? real(values) : values};
 }
@@ -266,7 +267,8 @@ Array overlapped(const Array& x, int64_t step) {
 // a: values [..., frequencies, times], the window, samples a unit of time.
 std::vector<Array> resynthesized(const IstftParams& p, Args a) {
   const Array values = moveaxis(a[0], -1, -2);
-  Array parts = p.onesided ? fft::irfft(values, {.n = p.nfft}) : fft::ifft(values, {.n = p.nfft});
+  Array parts = p.onesided ? tessera::fft::irfft(values, {.n = p.nfft})
+                           : tessera::fft::ifft(values, {.n = p.nfft});
   parts = slice_in_dim(parts, 0, p.nperseg, -1);
   const Array window = as_dtype(a[1], parts.dtype());
   const int64_t segments = parts.shape()[parts.ndim() - 2];

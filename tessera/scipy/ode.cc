@@ -185,7 +185,8 @@ class Adjoint {
     };
     const auto [value, pull] = vjp(f, arguments);
     std::vector<Array> parts{-value};
-    for (const Array& part : std::get<0>(pull(ct)))
+    const auto cotangents = pull(ct);
+    for (const Array& part : std::get<0>(cotangents))
       parts.push_back(as_dtype(ravel(part), y_.dtype()));
     return concatenate(parts);
   }

@@ -2,8 +2,11 @@
 // "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011), expressed by integer ops. The order of
 // keys, counters and words is that of XLA's CPU platform, where DEFAULT is Philox, so the numbers
 // are JAX's.
+#include <array>
+
 #include "tessera/interchange/foreign/foreign.h"
 #include "tessera/interchange/foreign/insert_traced.h"
+#include "tessera/interchange/foreign/rng_bits.h"
 #include "tessera/interchange/refine_shapes.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/compare.h"
@@ -165,34 +168,47 @@ Arrays threefry_bits(const Array& state, const Shape& shape, bool wide) {
           lax::slice(lax::reshape(pairs, whole), start, shape)};
 }
 
-// --- The op ---
+}  // namespace
 
-enum class Algorithm : uint8_t { kDefault, kPhilox, kThreeFry };
-constexpr std::array<std::string_view, 3> enum_names(Algorithm) {
-  return {"DEFAULT", "PHILOX", "THREE_FRY"};
+bool takes_state(RngAlgorithm algorithm, const Type& state) {
+  const bool sized =
+      state.rank() == 1 &&
+      (state.shape[0] == 2 || (state.shape[0] == 3 && algorithm != RngAlgorithm::kThreeFry));
+  return state.dtype == uint64 && sized;
 }
 
-Algorithm read_algorithm(OpReader& reader) {
+std::vector<Array> rng_bits(RngAlgorithm algorithm, const Array& state, const Shape& shape,
+                            DType dtype) {
+  const bool wide = itemsize(dtype) == 8;
+  Arrays out = algorithm == RngAlgorithm::kThreeFry ? threefry_bits(state, shape, wide)
+                                                    : philox_bits(state, shape, wide);
+  // Of fewer bits the lowest.
+  out[1] = lax::convert_element_type(out[1], dtype);
+  return out;
+}
+
+// --- The op of programs ---
+
+namespace {
+
+RngAlgorithm read_algorithm(OpReader& reader) {
   const auto name = std::get<std::string>(from_text(
       reader.require("rng_algorithm"), Attribute(std::string("DEFAULT")), "rng_algorithm", reader));
-  const auto names = enum_names(Algorithm{});
+  const auto names = enum_names(RngAlgorithm{});
   for (size_t i = 0; i < names.size(); ++i)
-    if (names[i] == name) return static_cast<Algorithm>(i);
+    if (names[i] == name) return static_cast<RngAlgorithm>(i);
   reader.error(fmt::format("expected the algorithm DEFAULT, PHILOX or THREE_FRY, got {}", name));
-  return Algorithm::kDefault;
+  return RngAlgorithm::kDefault;
 }
 
 }  // namespace
 
 Values rng_bit_generator(OpReader& reader) {
-  const Algorithm algorithm = read_algorithm(reader);
+  const RngAlgorithm algorithm = read_algorithm(reader);
   if (reader.operands.size() != 1 || reader.result_types.size() != 2)
     reader.error("expected a state, and the types of two results");
   const Type state = reader.operand_types()[0], bits = static_result(reader, 1);
-  const bool sized =
-      state.rank() == 1 &&
-      (state.shape[0] == 2 || (state.shape[0] == 3 && algorithm != Algorithm::kThreeFry));
-  if (state.dtype != uint64 || !sized)
+  if (!takes_state(algorithm, state))
     reader.error(
         fmt::format("expected a state of uint64[2], or uint64[3] for Philox, got {}; bitcast "
                     "it",
@@ -200,15 +216,10 @@ Values rng_bit_generator(OpReader& reader) {
   if (!is_integer(bits.dtype))
     reader.error(
         fmt::format("expected bits as integers, got {}; bitcast them", dtype_name(bits.dtype)));
-  const bool wide = itemsize(bits.dtype) == 8;
   return insert_traced(
       reader,
-      [&](const Arrays& x) {
-        Arrays out = algorithm == Algorithm::kThreeFry ? threefry_bits(x[0], bits.shape, wide)
-                                                       : philox_bits(x[0], bits.shape, wide);
-        // Numbers of fewer bits are the lowest bits.
-        out[1] = lax::convert_element_type(out[1], bits.dtype);
-        return out;
+      [&](const std::vector<Array>& x) {
+        return rng_bits(algorithm, x[0], bits.shape, bits.dtype);
       },
       "rng_bit_generator");
 }

@@ -52,7 +52,7 @@ int64_t nesting(std::string_view json) {
   return most;
 }
 
-CheckpointIndex from_json(const std::filesystem::path& path, const Json& json) {
+CheckpointIndex index_from_json(const std::filesystem::path& path, const Json& json) {
   CheckpointIndex out;
   json.at("step").get_to(out.step);
   for (const auto& [name, file] : json.at("files").items()) {
@@ -135,7 +135,7 @@ CheckpointIndex parse_index(const std::filesystem::path& file, const std::string
   json.erase("crc32c");
   if (sum != checksum(json)) damaged(file, "a file whose checksum differs");
   try {
-    return from_json(file, json);
+    return index_from_json(file, json);
   } catch (const Json::exception& error) {
     damaged(file, fmt::format("a file without what it must have ({})", error.what()));
   }

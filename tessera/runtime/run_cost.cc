@@ -5,7 +5,7 @@
 
 #include "tessera/base/format.h"
 #include "tessera/base/overloaded.h"
-#include "tessera/codegen/routine.h"
+#include "tessera/fusion/in_place.h"
 #include "tessera/runtime/memory_plan.h"
 #include "tessera/runtime/routine_code.h"
 
@@ -203,10 +203,10 @@ class Counter {
   void add(const LoopStep& step, const StepMemory& memory, const Around& around) {
     const Schedule& s = *s_;
     const MemoryPlan& plan = *plan_;
-    const std::vector<bool>& in_place = memory.carries_in_place;
-    const auto is_in_place = [&](size_t c) { return !in_place.empty() && in_place[c]; };
+    std::vector<bool> in_place(step.in.size(), false);
+    for (const auto& [in, result] : memory.in_place) in_place[static_cast<size_t>(in)] = true;
     for (size_t c = 0; c < step.in.size(); ++c)
-      if (is_in_place(c) && !together(step.in[c], step.out[c]))
+      if (in_place[c] && !together(step.in[c], step.out[c]))
         add_copy(around, "copy of a carry before its loop " + shape(step.out[c]),
                  bytes(step.out[c]));
     const auto trips = static_cast<double>(std::max<int64_t>(step.cond ? 1 : 0, step.trip_count));
@@ -214,11 +214,9 @@ class Counter {
                         .runs = around.runs * trips,
                         .interpreted = !memory.is_routine};
     if (step.cond) nested(*step.cond, memory.is_routine ? nullptr : memory.nested[1].get(), inside);
-    StorageContext context{.first_carry = step.consts.size(),
-                           .carries = memory.is_routine ? 0 : step.in.size()};
-    // A routine plans for itself, which the plan of its body follows where all carries agree.
-    if (std::find(in_place.begin(), in_place.end(), true) != in_place.end())
-      context.carries = step.in.size();
+    // A routine plans for itself; where it has its carries, the plan of its body has them too.
+    const StorageContext context{
+        .ends = fusion::ends_of(memory.in_place, step.consts.size(), step.body->inputs.size())};
     const std::unique_ptr<MemoryPlan> own =
         memory.is_routine ? std::make_unique<MemoryPlan>(plan_memory(*step.body, context))
                           : nullptr;
@@ -227,7 +225,7 @@ class Counter {
     s_ = &s, plan_ = &plan;
     for (size_t k = 0; k < body.outputs.size(); ++k) {
       const MemoryPlan::Output& output = body.outputs[k];
-      if (output.own >= 0 || (k < step.in.size() && is_in_place(k))) continue;
+      if (output.own >= 0 || (k < step.in.size() && in_place[k])) continue;
       add_copy(inside, "copy of a result of a trip",
                static_cast<double>(output.bytes * output.instances));
     }
@@ -239,6 +237,10 @@ class Counter {
     double most_bytes = -1;
     const Around inside{
         .name = around.name + "branch: ", .runs = around.runs, .interpreted = around.interpreted};
+    for (const auto& [in, result] : memory.in_place) {
+      const int from = step.in[static_cast<size_t>(in)], to = step.out[static_cast<size_t>(result)];
+      if (!together(from, to)) add_copy(around, "copy before a branch " + shape(to), bytes(to));
+    }
     for (size_t b = 0; b < step.branches.size(); ++b) {
       if (step.is_rare(b)) continue;
       std::vector<StepCost> before = std::exchange(out_, {});
@@ -246,7 +248,7 @@ class Counter {
       nested(*step.branches[b], &way, inside);
       s_ = &s, plan_ = &plan;
       for (size_t k = 0; k < way.outputs.size(); ++k)
-        if (way.outputs[k].own < 0 && !is_kept(step, b, k))
+        if (way.outputs[k].own < 0 && !is_kept(step, b, k) && !is_in_place(memory, k))
           add_copy(inside, "copy of a result",
                    static_cast<double>(way.outputs[k].bytes * way.outputs[k].instances));
       double sum = 0;
@@ -255,6 +257,11 @@ class Counter {
       out_ = std::move(before);
     }
     out_.insert(out_.end(), most.begin(), most.end());
+  }
+  static bool is_in_place(const StepMemory& memory, size_t result) {
+    return std::any_of(memory.in_place.begin(), memory.in_place.end(), [&](const auto& pair) {
+      return static_cast<size_t>(pair.second) == result;
+    });
   }
   // Whether result k of the way is an operand of the branch that lies where the result does.
   bool is_kept(const BranchStep& step, size_t way, size_t k) const {

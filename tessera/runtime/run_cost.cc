@@ -5,7 +5,7 @@
 
 #include "tessera/base/format.h"
 #include "tessera/base/overloaded.h"
-#include "tessera/codegen/routine.h"
+#include "tessera/fusion/in_place.h"
 #include "tessera/runtime/memory_plan.h"
 #include "tessera/runtime/routine_code.h"
 
@@ -205,10 +205,9 @@ class Counter {
     const Schedule& s = *s_;
     const MemoryPlan& plan = *plan_;
     std::vector<bool> in_place(step.in.size(), false);
-    for (const auto& pair : memory.in_place) in_place[static_cast<size_t>(pair.first)] = true;
-    const auto is_in_place = [&](size_t c) { return bool{in_place[c]}; };
+    for (const auto& [in, result] : memory.in_place) in_place[static_cast<size_t>(in)] = true;
     for (size_t c = 0; c < step.in.size(); ++c)
-      if (is_in_place(c) && !together(step.in[c], step.out[c]))
+      if (in_place[c] && !together(step.in[c], step.out[c]))
         add_copy(around, "copy of a carry before its loop " + shape(step.out[c]),
                  bytes(step.out[c]));
     const auto trips = static_cast<double>(std::max<int64_t>(step.cond ? 1 : 0, step.trip_count));
@@ -216,19 +215,18 @@ class Counter {
                         .runs = around.runs * trips,
                         .interpreted = !memory.is_routine};
     if (step.cond) nested(*step.cond, memory.is_routine ? nullptr : memory.nested[1].get(), inside);
-    // A routine makes its own plan, which is that of its body with these carries in place.
-    std::unique_ptr<MemoryPlan> own;
-    if (memory.is_routine) {
-      StorageContext context{
-          .ends = fusion::ends_of(memory.in_place, step.consts.size(), step.body->inputs.size())};
-      own = std::make_unique<MemoryPlan>(plan_memory(*step.body, std::move(context)));
-    }
+    // A routine plans for itself; where it has its carries, the plan of its body has them too.
+    const StorageContext context{
+        .ends = fusion::ends_of(memory.in_place, step.consts.size(), step.body->inputs.size())};
+    const std::unique_ptr<MemoryPlan> own =
+        memory.is_routine ? std::make_unique<MemoryPlan>(plan_memory(*step.body, context))
+                          : nullptr;
     const MemoryPlan& body = own ? *own : *memory.nested[0];
     nested(*step.body, &body, inside);
     s_ = &s, plan_ = &plan;
     for (size_t k = 0; k < body.outputs.size(); ++k) {
       const MemoryPlan::Output& output = body.outputs[k];
-      if (output.own >= 0 || (k < step.in.size() && is_in_place(k))) continue;
+      if (output.own >= 0 || (k < step.in.size() && in_place[k])) continue;
       add_copy(inside, "copy of a result of a trip",
                static_cast<double>(output.bytes * output.instances));
     }
@@ -240,6 +238,10 @@ class Counter {
     double most_bytes = -1;
     const Around inside{
         .name = around.name + "branch: ", .runs = around.runs, .interpreted = around.interpreted};
+    for (const auto& [in, result] : memory.in_place) {
+      const int from = step.in[static_cast<size_t>(in)], to = step.out[static_cast<size_t>(result)];
+      if (!together(from, to)) add_copy(around, "copy before a branch " + shape(to), bytes(to));
+    }
     for (size_t b = 0; b < step.branches.size(); ++b) {
       if (step.is_unlikely(b)) continue;
       std::vector<StepCost> before = std::exchange(out_, {});
@@ -247,7 +249,7 @@ class Counter {
       nested(*step.branches[b], &branch, inside);
       s_ = &s, plan_ = &plan;
       for (size_t k = 0; k < branch.outputs.size(); ++k)
-        if (branch.outputs[k].own < 0 && !is_kept(step, memory, b, k))
+        if (branch.outputs[k].own < 0 && !is_kept(step, b, k) && !is_in_place(memory, k))
           add_copy(inside, "copy of a result",
                    static_cast<double>(branch.outputs[k].bytes * branch.outputs[k].instances));
       double sum = 0;
@@ -257,12 +259,13 @@ class Counter {
     }
     out_.insert(out_.end(), most.begin(), most.end());
   }
-  // Returns whether result k of the branch is an operand that is in the result's memory, changed in
-  // place or not at all.
-  bool is_kept(const BranchStep& step, const StepMemory& memory, size_t branch, size_t k) const {
-    for (const auto& [in, result] : memory.in_place)
-      if (static_cast<size_t>(result) == k)
-        return together(step.in[static_cast<size_t>(in)], step.out[k]);
+  static bool is_in_place(const StepMemory& memory, size_t result) {
+    return std::any_of(memory.in_place.begin(), memory.in_place.end(), [&](const auto& pair) {
+      return static_cast<size_t>(pair.second) == result;
+    });
+  }
+  // Returns whether result k of the branch is an operand that is in the result's memory.
+  bool is_kept(const BranchStep& step, size_t branch, size_t k) const {
     const Schedule& s = *step.branches[branch];
     const auto input = std::find(s.inputs.begin(), s.inputs.end(), s.outputs[k]);
     return input != s.inputs.end() &&

@@ -75,7 +75,7 @@ std::vector<Metric> metrics_of(const Family& family, const Counts& counts) {
                    [=](const Measured& m) { return before(m, p); }});
     if (!counts_allocations()) continue;
     const auto both = [=](const Measured& m) {
-      return m.depth * (p == 0 ? m.text : before(m, p) + m.counts.passes[p].ops);
+      return m.depth * (m.text + (p == 0 ? 0 : before(m, p) + m.counts.passes[p].ops));
     };
     out.push_back({"allocations of " + pass,
                    [p](const Measured& m) { return m.counts.passes[p].allocations; }, both});

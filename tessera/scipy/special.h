@@ -24,7 +24,7 @@ namespace tessera::scipy::special {
 Array gamma(const Array& x);
 // log |gamma(x)|.
 Array gammaln(const Array& x);
-// The logarithm of gamma(x) on its principal branch, of complex numbers too; NaN of real x <= 0.
+// The logarithm of gamma(x) on its principal branch, of complex numbers too; NaN of real x < 0.
 Array loggamma(const Array& x);
 // The sign of gamma(x): 1 or -1; NaN at negative integers.
 Array gammasgn(const Array& x);

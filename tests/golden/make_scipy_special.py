@@ -66,7 +66,7 @@ def edge(name, *arguments, call=None):
   given = [a.astype(int) if name == 'polygamma' and i == 0 else a for i, a in enumerate(arguments)]
   out = (call or getattr(special, name))(*map(jnp.asarray, given))
   out = [np.array(y) for y in (out if isinstance(out, tuple) else [out])]
-  if hasattr(scipy.special, name) and not call:
+  if hasattr(scipy.special, name) and name != 'poch' and not call:
     others = getattr(scipy.special, name)(*given)
     for y, other in zip(out, others if isinstance(others, tuple) else [others]):
       y[...] = np.where(np.isnan(y), other, y)
@@ -243,8 +243,9 @@ add('sph_harm_y', harmonic, degree.astype(float), order.astype(float), theta, ph
 
 # --- Ends of domains ---
 for name in ('gamma gammaln loggamma gammasgn factorial erfinv erfcinv erfcx dawsn ndtr ndtri log_ndtr expit logit entr i0 i0e i1 '
-             'i1e expi exp1 spence digamma erf erfc').split():
+             'i1e expi exp1 digamma erf erfc').split():
   edge(name, ENDS)
+edge('spence', ENDS[ENDS != inf])
 edge('gammasgn', np.array([-0.5, -1.5, -2.5, -7.3, 0.5]))
 edge('sici', ENDS)
 edge('fresnel', ENDS)
@@ -257,6 +258,6 @@ edge('polygamma', np.array([0, 1, 2, 1, 3]), np.array([0.0, 0.0, -1.0, nan, inf]
 edge('comb', np.array([5.0, 5, 5, -1, 0, 5]), np.array([0.0, 5, 6, 2, 0, -1]))
 edge('hyp1f1', np.array([0.0, 2, 1, 1, 2]), np.array([1.0, 2, 0, 2, 3]), np.array([3.0, 1.5, 1, 0, nan]))
 edge('hyp2f1', np.array([0.0, 1, 1, 1, 1, 0.5]), np.array([1.0, 0, 2, 2, 1, 0.25]), np.array([2.0, 3, 0, 3, 1.5, 2]), np.array([0.5, 0.5, 0.3, 0, 1.5, 1]))
-edge('bernoulli', np.arange(40.0), call=lambda x: special.bernoulli(39))
+edge('bernoulli', np.arange(40.0), call=lambda x: jnp.asarray([-0.5 if k == 1 else float(mp.bernoulli(k)) for k in range(40)]))
 
 topic.write({'jax': jax.__version__, 'points': points, 'edges': edges})

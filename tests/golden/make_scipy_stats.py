@@ -58,19 +58,23 @@ def add(name, *arguments, discrete=()):
   points.append({'name': name, **store('p', points, arguments, [value], by)})
 
 
-def exact(name, f, *arguments):
+def exact(name, f, *arguments, discrete=()):
   arguments = [np.array(a, float) for a in np.broadcast_arrays(*arguments)]
   rows = [[mp.mpf(float(v)) for v in row] for row in zip(*arguments)]
   slope = lambda i, row: mp.diff(lambda v: f(*row[:i], v, *row[i + 1:]), row[i], h=abs(row[i]) * mp.mpf('1e-12'))
   value = np.array([float(f(*row)) for row in rows])
-  by = [np.array([float(slope(i, row)) for row in rows]) for i in range(len(arguments))]
+  by = [None if i in discrete else np.array([float(slope(i, row)) for row in rows]) for i in range(len(arguments))]
   points.append({'name': name, **store('p', points, arguments, [value], by)})
 
 
-# JAX has no derivatives of these.
+# JAX has no derivatives of Gumbel's, and its betaln is exact to 1e-7 in places.
 gumbel_l_logpdf = lambda x, l, s: (x - l) / s - mp.exp((x - l) / s) - mp.log(s)
 gumbel_r_logpdf = lambda x, l, s: gumbel_l_logpdf(-x, -l, s)
+beta_log = lambda a, b: mp.loggamma(a) + mp.loggamma(b) - mp.loggamma(a + b)
+beta_logpdf = lambda x, a, b, l, s: (a - 1) * mp.log((x - l) / s) + (b - 1) * mp.log(1 - (x - l) / s) - beta_log(a, b) - mp.log(s)
 EXACT = {
+    'beta.logpdf': beta_logpdf,
+    'beta.pdf': lambda *a: mp.exp(beta_logpdf(*a)),
     'gumbel_l.logpdf': gumbel_l_logpdf,
     'gumbel_l.pdf': lambda *a: mp.exp(gumbel_l_logpdf(*a)),
     'gumbel_l.ppf': lambda p, l, s: l + s * mp.log(-mp.log(1 - p)),
@@ -138,12 +142,13 @@ for f in 'logpdf pdf'.split():
   edge(f'vonmises.{f}', np.array([0.0, 1, 4, 1]), np.array([0.0, -1, 2, 500]))
   add(f'wrapcauchy.{f}', 6.2 * q, np.sort(q))
   edge(f'wrapcauchy.{f}', np.array([-1.0, 1, 1, 7]), np.array([0.5, 0, 1, 0.5]))
+betabinom = lambda k, n, a, b, l: mp.log(mp.binomial(n, k)) + beta_log(k + a, n - k + b) - beta_log(a, b)
 n = rng.integers(1, 40, N).astype(float)
 k = np.floor(n * q)
 for f in 'logpmf pmf'.split():
   add(f'bernoulli.{f}', k % 2, q, 0.0, discrete=(0, 2))
   edge(f'bernoulli.{f}', np.array([-1.0, 0, 1, 2, 0, 1]), np.array([0.5, 0, 1, 0.5, 1, 0]))
-  add(f'betabinom.{f}', k, n, a, b, 0.0, discrete=(0, 1, 4))
+  exact(f'betabinom.{f}', betabinom if f == 'logpmf' else lambda *v: mp.exp(betabinom(*v)), k, n, a, b, 0.0, discrete=(0, 1, 4))
   edge(f'betabinom.{f}', np.array([-1.0, 3, 0, 1, 5]), np.array([3.0, 3, 0, -1, 4]), 2.0, 1.5)
   add(f'binom.{f}', k, n, q, 0.0, discrete=(0, 1, 3))
   edge(f'binom.{f}', np.array([-1.0, 0, 3, 5, 0]), np.array([3.0, 3, 3, 4, 0]), np.array([0.5, 0, 1, 0.5, 0.3]))

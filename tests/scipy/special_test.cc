@@ -89,7 +89,7 @@ const ComparedFunctions& functions() {
       {"spence", {ONE(spence)}},
       {"hyp1f1", {[](const Arrays& a) -> Arrays { return {special::hyp1f1(a[0], a[1], a[2])}; }}},
       {"hyp2f1",
-       {[](const Arrays& a) -> Arrays { return {special::hyp2f1(a[0], a[1], a[2], a[3])}; }}},
+       {[](const Arrays& a) -> Arrays { return {special::hyp2f1(a[0], a[1], a[2], a[3])}; }, 1e-14, 1e-11}},
       {"sph_harm_y", {[](const Arrays& a) -> Arrays {
          return {special::sph_harm_y(as_integers(a[0]), as_integers(a[1]), a[2], a[3])};
        }}},
@@ -123,7 +123,7 @@ TEST_F(SpecialTest, SecondDerivatives) {
   }
   EXPECT_NEAR(second([](const Array& v) { return special::xlogy(3.0, v); }, 0.5), -12, 1e-12);
   EXPECT_NEAR(second([](const Array& v) { return special::gammaln(v); }, 2.5),
-              special::polygamma(1, 2.5).item<double>(), 1e-14);
+              special::polygamma(1, 2.5).item<double>(), 1e-13);
   // The gamma distribution's density by its point is the derivative of its distribution function.
   EXPECT_NEAR(second([](const Array& v) { return special::gammainc(3.0, v); }, 2.0), 0, 1e-14);
 }
@@ -177,7 +177,7 @@ TEST(Special, DtypesAndShapes) {
   EXPECT_EQ(special::betainc(ones({0}), 1, 0.5).shape(), (Shape{0}));
   // In float32 to some units in the last place.
   EXPECT_NEAR(special::gamma(4.5f).item<float>(), 11.631728f, 5e-6f);
-  EXPECT_NEAR(special::gammainc(2.5f, 3.0f).item<float>(), 0.69378054f, 2e-7f);
+  EXPECT_NEAR(special::gammainc(2.5f, 3.0f).item<float>(), 0.69378054f, 1e-6f);
   EXPECT_NEAR(special::erfcx(3.0f).item<float>(), 0.17900115f, 5e-8f);
 }
 

@@ -83,7 +83,8 @@ Array zeta(const Array& s, const Array& q) {
   const Array direct = euler_maclaurin(usable_s, r);
   const Array both = direct + lax::select(odd, -others, others);
   const Array value = lax::select(below, lax::select(is_integer(s), both, nan), direct);
-  const Array in_domain = lax::select(lax::eq(s, one), inf, lax::select(pole, inf, value));
+  const Array beyond = lax::select(lax::eq(q, inf), lax::full_like(q, 0), value);
+  const Array in_domain = lax::select(lax::eq(s, one), inf, lax::select(pole, inf, beyond));
   return lax::select(s >= 1, lax::select(lax::eq(q, q), in_domain, nan), nan);
 }
 
@@ -99,8 +100,12 @@ Array polygamma(const Array& order, const Array& x) {
   const Array size = gamma(s) * zeta(s, x);
   const Array even = lax::eq(2 * lax::floor(0.5 * n), n);
   const Array higher = lax::select(even, -size, size);
+  const Array at_zero = lax::eq(x, lax::full_like(x, 0));
+  const Array digamma =
+      lax::select(at_zero, lax::full_like(x, -std::numeric_limits<double>::infinity()),
+                  lax::digamma(lax::select(at_zero, lax::full_like(x, 1), x)));
   const Array valid = lax::bitwise_and(n >= zero, is_integer(n));
-  return lax::select(valid, lax::select(first, lax::digamma(x), higher),
+  return lax::select(valid, lax::select(first, digamma, higher),
                      lax::full_like(x, std::numeric_limits<double>::quiet_NaN()));
 }
 

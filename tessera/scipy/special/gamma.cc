@@ -122,7 +122,8 @@ Array loggamma(const Array& x) {
     return complex_pointwise("loggamma", x,
                              [](std::span<const Array> a) { return complex_loggamma(a[0]); });
   return pointwise("loggamma", {x}, [](std::span<const Array> a) {
-    return where(a[0] > 0, lax::lgamma(where(a[0] > 0, a[0], 1)), nan_like(a[0]));
+    return where(a[0] > 0, lax::lgamma(where(a[0] > 0, a[0], 1)),
+                 where(a[0] == 0, inf_like(a[0]), nan_like(a[0])));
   });
 }
 
@@ -132,9 +133,8 @@ Array gammasgn(const Array& x) {
 
 Array digamma(const Array& x) {
   return pointwise("digamma", {x}, [](std::span<const Array> a) {
-    // A pole, of which the side is known.
     const Array zero = a[0] == 0;
-    return where(zero, -1 / a[0], lax::digamma(where(zero, 1, a[0])));
+    return where(zero, -inf_like(a[0]), lax::digamma(where(zero, 1, a[0])));
   });
 }
 

@@ -128,6 +128,14 @@ class Simplifier {
   bool same_array(ValueId v, const Type& type) const { return out_.types[v].same_array(type); }
 
   std::vector<ValueId> append(Op op, std::span<const Type> types);
+  // Returns the only element of the value.
+  ValueId scalar(ValueId v, const Op& like) {
+    if (out_.types[v].rank() == 0) return v;
+    return append_inferred({.def = &reshape_op,
+                            .params = ReshapeParams{Shape{}},
+                            .operands = {v},
+                            .source = like.source});
+  }
   // Appends the op and returns its only result, whose type is inferred.
   ValueId append_inferred(Op op) {
     const std::vector<Type> types = infer_types(*op.def, out_.types_of(op.operands), op.params);
@@ -329,7 +337,7 @@ std::optional<ValueId> Simplifier::choice_in_box(const Op& op) {
       continue;
     return with_box(x, *box, op, [&](ValueId old, ValueId update) {
       Op chosen = op;
-      chosen.operands = {*choice, update, old};
+      chosen.operands = {scalar(*choice, op), update, old};
       if (k == 2) std::swap(chosen.operands[1], chosen.operands[2]);
       return chosen;
     });

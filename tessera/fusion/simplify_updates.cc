@@ -55,7 +55,7 @@ std::optional<ValueId> scalar_of(const Function& function, const MakerOf& maker,
                                  ValueId predicate) {
   if (function.type(predicate).rank() == 0) return predicate;
   const Op* op = maker(predicate);
-  if (!op || op->def != &broadcast_in_dim_op || function.type(op->operands[0]).rank() != 0)
+  if (!op || op->def != &broadcast_in_dim_op || function.type(op->operands[0]).elements() != 1)
     return std::nullopt;
   return op->operands[0];
 }

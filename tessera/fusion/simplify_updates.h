@@ -37,7 +37,7 @@ std::optional<Box> box_in_zeros(const MakerOf& maker, ValueId value);
 std::optional<Box> box_in(const MakerOf& maker, ValueId value, ValueId x);
 // Returns whether a box of so many elements is a small part of an array.
 bool is_small_part(int64_t box, int64_t elements);
-// Returns the scalar that every element of the predicate is, if there is one.
+// Returns the array of one element that the predicate is everywhere, if it is made of one.
 std::optional<ValueId> scalar_of(const Function& function, const MakerOf& maker, ValueId predicate);
 
 // The predicate of a scatter's windows: `predicate`, whose dimensions are `dims` of the indices.

@@ -38,14 +38,6 @@ double operations_of(const Type& x) {
   return 25 * n * n * n;
 }
 
-template <class T>
-bool all_finite(const T* x, int64_t count) {
-  return std::all_of(
-      x, x + count, [](T v) { return std::isfinite(std::real(v)) && std::isfinite(std::imag(v)); });
-}
-
-constexpr int32_t kNotFinite = -4;
-
 HostCall eig_call(const OpParams& params, std::span<const Type> operands,
                   std::span<const Type> results) {
   const auto p = params.as<EigParams>();
@@ -60,8 +52,8 @@ HostCall eig_call(const OpParams& params, std::span<const Type> operands,
                         auto* w = static_cast<Complex*>(out[0]);
                         auto* info = static_cast<int32_t*>(out[1 + p.left + p.right]);
                         transpose_matrix(static_cast<const T*>(in[0]), n, n, a.data());
-                        *info = kNotFinite;
-                        if (all_finite(a.data(), n * n)) {
+                        *info = lapack::kNotFinite;
+                        if (lapack::all_finite(a.data(), n * n)) {
                           *info = lapack::geev(p.left, p.right, static_cast<int>(n), a.data(), w,
                                                left.data(), right.data());
                         } else {

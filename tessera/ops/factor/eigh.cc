@@ -32,6 +32,11 @@ double operations_of(const Type& x) { return operations_of_order(rows_of(x)); }
 
 template <class T>
 int decompose(bool lower, int64_t n, const T* x, lapack::Real<T>* w, T* v) {
+  if (!lapack::all_finite(x, n * n)) {
+    lapack::fill_nan(w, n);
+    lapack::fill_nan(v, n * n);
+    return lapack::kNotFinite;
+  }
   const Workspace<T> a(n * n);
   transpose_matrix(x, n, n, a.data());
   if (lower && is_large(n, n)) {

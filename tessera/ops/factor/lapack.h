@@ -3,8 +3,11 @@
 // or what went wrong; pivots count from 1. Callers prepare OpenBLAS (base/blas.h).
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <complex>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 namespace tessera::ops::lapack {
@@ -21,6 +24,20 @@ template <class T>
 using Real = typename RealOf<T>::type;
 template <class T>
 inline constexpr bool is_complex = !std::is_same_v<T, Real<T>>;
+
+// Returns whether no element is infinite or NaN. Iterations for eigenvalues and singular values may
+// never end on others, so that no routine for these is called with them.
+template <class T>
+bool all_finite(const T* x, int64_t count) {
+  return std::all_of(
+      x, x + count, [](T v) { return std::isfinite(std::real(v)) && std::isfinite(std::imag(v)); });
+}
+// The info of a matrix that is not finite, as of those routines that look.
+inline constexpr int kNotFinite = -4;
+template <class T>
+void fill_nan(T* x, int64_t count) {
+  std::fill_n(x, count, T(std::numeric_limits<Real<T>>::quiet_NaN()));
+}
 
 // `triangle` is the one that holds the matrix, 'L' or 'U'; the factor replaces it.
 template <class T>

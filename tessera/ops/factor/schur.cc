@@ -39,6 +39,13 @@ HostCall schur_call(const OpParams& params, std::span<const Type> operands,
         [=](const void* const* in, void* const* out) {
           const Workspace<T> a(n * n), q(vectors ? n * n : 1);
           transpose_matrix(static_cast<const T*>(in[0]), n, n, a.data());
+          if (!lapack::all_finite(a.data(), n * n)) {
+            lapack::fill_nan(static_cast<T*>(out[0]), n * n);
+            if (vectors) lapack::fill_nan(static_cast<T*>(out[1]), n * n);
+            lapack::fill_nan(static_cast<std::complex<lapack::Real<T>>*>(out[1 + vectors]), n);
+            *static_cast<int32_t*>(out[2 + vectors]) = lapack::kNotFinite;
+            return;
+          }
           *static_cast<int32_t*>(out[2 + vectors]) =
               lapack::gees(vectors, static_cast<int>(n), a.data(),
                            static_cast<std::complex<lapack::Real<T>>*>(out[1 + vectors]), q.data());

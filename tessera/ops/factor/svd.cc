@@ -48,6 +48,14 @@ template <class T>
 int decompose(const SvdParams& p, int64_t m, int64_t n, const T* x, lapack::Real<T>* s, T* u,
               T* vh) {
   const int64_t k = std::min(m, n), uk = p.full_matrices ? m : k, vk = p.full_matrices ? n : k;
+  if (!lapack::all_finite(x, m * n)) {
+    lapack::fill_nan(s, k);
+    if (p.compute_uv) {
+      lapack::fill_nan(u, m * uk);
+      lapack::fill_nan(vh, vk * n);
+    }
+    return lapack::kNotFinite;
+  }
   const char mode = !p.compute_uv ? 'N' : p.full_matrices ? 'A' : 'S';
   const auto routine = p.algorithm == SvdAlgorithm::kQr ? lapack::gesvd<T> : lapack::gesdd<T>;
   const Workspace<T> a(m * n), left(p.compute_uv ? m * uk : 1), right(p.compute_uv ? vk * n : 1);

@@ -53,7 +53,7 @@ class OneWindow {
     Shape sizes;
     for (const IndexedWindows::Dim& dim : windows.dims) sizes.push_back(dim.size);
     const int64_t entries = windows.indices.elements();
-    const ValueId all = make(reshape_op, ReshapeParams{{entries}}, {indices});
+    const ValueId all = reshaped(indices, {entries});
     ValueIds starts;
     ValueId inside = -1;
     for (size_t d = 0; d < windows.dims.size(); ++d) {
@@ -66,7 +66,7 @@ class OneWindow {
       starts.push_back(start);
       both(inside, is_inside(start, windows.operand[d] - sizes[d]));
     }
-    const ValueId update = make(reshape_op, ReshapeParams{sizes}, {updates});
+    const ValueId update = reshaped(updates, sizes);
     ValueIds at = starts;
     at.insert(at.begin(), x);
     const ValueId old = make(dynamic_slice_op, DynamicSliceParams{sizes}, at);
@@ -86,6 +86,9 @@ class OneWindow {
                       .source = scatter_.source,
                       .reason = scatter_.reason});
   }
+  ValueId reshaped(ValueId x, const Shape& shape) {
+    return f_.type(x).shape == shape ? x : make(reshape_op, ReshapeParams{shape}, {x});
+  }
   ValueId number(int64_t value) {
     Literal literal(dtype_, Shape{});
     visit_dtype(dtype_, [&]<class T>(TypeTag<T>) {
@@ -95,7 +98,7 @@ class OneWindow {
   }
   ValueId entry(ValueId all, int64_t i, int64_t entries) {
     const ValueId one = entries == 1 ? all : make(slice_op, SliceParams{{i}, {i + 1}, {1}}, {all});
-    return make(reshape_op, ReshapeParams{Shape{}}, {one});
+    return reshaped(one, Shape{});
   }
   void both(ValueId& condition, ValueId other) {
     if (other < 0) return;

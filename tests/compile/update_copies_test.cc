@@ -41,7 +41,7 @@ TEST(UpdateCopies, NoneWhereTheArrayBecomesItsUpdate) {
 
 TEST(UpdateCopies, SaysWhatAndWhy) {
   const std::vector<Note> read = notes([](const Array& i, const Array& a, const Array& b) {
-    const Array next = at(a)[i].add(1.0F);
+    const Array next = at(a)[{i + arange(2)}].add(1.0F);
     return Carry{next, b + dot(a, next)};
   });
   ASSERT_EQ(read.size(), 1U);

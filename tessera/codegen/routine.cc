@@ -6,6 +6,7 @@
 #include "tessera/base/overloaded.h"
 #include "tessera/codegen/canonical.h"
 #include "tessera/codegen/emitter.h"
+#include "tessera/codegen/routine_homes.h"
 #include "tessera/fusion/schedule_walk.h"
 
 namespace tessera::codegen {
@@ -35,191 +36,6 @@ bool is_code(const Schedule& s) {
   return std::all_of(s.steps.begin(), s.steps.end(),
                      [&](const Step& step) { return std::visit(is_code_step, step); });
 }
-
-// ---- text ----
-
-void append_numbers(std::string& out, const char* name, const std::vector<int>& numbers) {
-  out += name;
-  for (int n : numbers) fmt::format_to(std::back_inserter(out), " {}", n);
-  out += '\n';
-}
-
-void append_bytes(std::string& out, const Literal& literal) {
-  for (int64_t i = 0; i < literal.bytes(); ++i)
-    fmt::format_to(std::back_inserter(out), "{:02x}", static_cast<unsigned>(literal.raw()[i]));
-}
-
-void append(std::string& out, const Schedule& s);
-
-void append(std::string& out, const LoopStep& loop) {
-  fmt::format_to(std::back_inserter(out), "loop {} {}\n", loop.cond ? -1 : loop.trip_count,
-                 loop.reverse ? "down" : "up");
-  append_numbers(out, "consts", loop.consts);
-  append_numbers(out, "in", loop.in);
-  append_numbers(out, "xs", loop.xs);
-  append_numbers(out, "out", loop.out);
-  append_numbers(out, "ys", loop.ys);
-  if (loop.cond) append(out, *loop.cond);
-  append(out, *loop.body);
-}
-
-void append(std::string& out, const Step& step, const Schedule& around) {
-  std::visit(Overloaded{
-                 [&](const KernelStep& k) {
-                   fmt::format_to(std::back_inserter(out), "kernel {}\n",
-                                  k.kernel.parallel_elements());
-                   append_numbers(out, "slots", k.slots);
-                   for (const KernelBuffer& buffer : k.kernel.buffers)
-                     fmt::format_to(std::back_inserter(out), "{} ", buffer.elements);
-                   out += to_string(canonical(k.kernel));
-                 },
-                 [&](const ViewStep& v) {
-                   append_numbers(out, "view", {v.in, v.out});
-                 },
-                 [&](const InstanceTableStep& t) {
-                   append_numbers(out, "table", {t.out});
-                   append_bytes(out, t.values.at(0));
-                 },
-                 [&](const UpdateStep& u) {
-                   append_numbers(out, "update", {u.in, u.update, u.out});
-                   append_numbers(out, "starts", u.starts);
-                   fmt::format_to(std::back_inserter(out), "{} {}\n",
-                                  around.slots[static_cast<size_t>(u.out)].shape,
-                                  around.slots[static_cast<size_t>(u.update)].shape);
-                 },
-                 [&](const LoopStep& l) { append(out, l); },
-                 [&](const BranchStep& b) {
-                   append_numbers(out, "branch", {b.index});
-                   append_numbers(out, "in", b.in);
-                   append_numbers(out, "out", b.out);
-                   for (const auto& way : b.branches) append(out, *way);
-                 },
-                 [&](const auto&) { TESSERA_CHECK(false, "a step that is no code"); },
-             },
-             step);
-  out += '\n';
-}
-
-void append(std::string& out, const Schedule& s) {
-  out += "schedule\n";
-  for (const Slot& slot : s.slots) {
-    fmt::format_to(std::back_inserter(out), "{} {} {} ", slot.dtype, slot.bytes(),
-                   static_cast<int>(slot.kind));
-    if (slot.kind == Slot::Kind::kConstant) append_bytes(out, slot.literal);
-    out += '\n';
-  }
-  append_numbers(out, "inputs", s.inputs);
-  append_numbers(out, "outputs", s.outputs);
-  for (const Step& step : s.steps) append(out, step, s);
-}
-
-// ---- what lies where ----
-
-// Of each slot of a schedule, the slot whose memory it has: that which it is a view of, or which it
-// is an update of where nothing reads that one afterwards. `overwritten`: of the inputs, those that
-// something updates.
-struct Homes {
-  std::vector<size_t> home;
-  std::vector<bool> overwritten;
-};
-
-std::vector<bool> carries_in_place(const LoopStep& loop);
-
-std::vector<std::pair<int, int>> pairs_in_place(const Step& step) {
-  if (const auto* u = std::get_if<UpdateStep>(&step)) return {{u->in, u->out}};
-  std::vector<std::pair<int, int>> out;
-  if (const auto* loop = std::get_if<LoopStep>(&step)) {
-    const std::vector<bool> carries = carries_in_place(*loop);
-    for (size_t c = 0; c < carries.size(); ++c)
-      if (carries[c]) out.emplace_back(loop->in[c], loop->out[c]);
-  }
-  return out;
-}
-
-// All that the step reads, each as often as it does.
-std::vector<int> reads_of(const Step& step) {
-  const auto* loop = std::get_if<LoopStep>(&step);
-  const auto* update = std::get_if<UpdateStep>(&step);
-  if (!loop && !update) return step_slots(step).reads;
-  std::vector<int> out = loop ? loop->in : std::vector<int>{update->in, update->update};
-  const auto add = [&](const std::vector<int>& more) {
-    out.insert(out.end(), more.begin(), more.end());
-  };
-  if (update) add(update->starts);
-  if (loop) add(loop->consts), add(loop->xs);
-  return out;
-}
-
-// `writable`: the inputs that may be updated.
-Homes find_homes(const Schedule& s, const std::vector<bool>& writable) {
-  Homes out{std::vector<size_t>(s.slots.size()), std::vector<bool>(s.inputs.size(), false)};
-  std::vector<size_t>& home = out.home;
-  for (size_t i = 0; i < home.size(); ++i) home[i] = i;
-  std::vector<int> last_read(home.size(), -1);
-  for (size_t i = 0; i < s.steps.size(); ++i)
-    for (int v : step_slots(s.steps[i]).reads)
-      last_read[static_cast<size_t>(v)] = static_cast<int>(i);
-  for (int v : s.outputs) last_read[static_cast<size_t>(v)] = static_cast<int>(s.steps.size());
-  // Of homes: the last read of any slot that has the memory, and whether it may be updated.
-  std::vector<int> last = last_read;
-  std::vector<bool> may_change(home.size(), false);
-  for (const Step& step : s.steps)
-    if (!std::holds_alternative<InstanceTableStep>(step))
-      for (int v : step_slots(step).writes) may_change[static_cast<size_t>(v)] = true;
-  for (size_t k = 0; k < s.inputs.size(); ++k)
-    may_change[static_cast<size_t>(s.inputs[k])] = writable[k];
-  const auto join = [&](int slot, size_t to) {
-    home[static_cast<size_t>(slot)] = to;
-    last[to] = std::max(last[to], last_read[static_cast<size_t>(slot)]);
-  };
-  for (size_t i = 0; i < s.steps.size(); ++i) {
-    if (const auto* v = std::get_if<ViewStep>(&s.steps[i]))
-      join(v->out, home[static_cast<size_t>(v->in)]);
-    for (const auto& [in, to] : pairs_in_place(s.steps[i])) {
-      const size_t from = home[static_cast<size_t>(in)];
-      const std::vector<int> reads = reads_of(s.steps[i]);
-      const auto uses = std::count_if(reads.begin(), reads.end(),
-                                      [&](int v) { return home[static_cast<size_t>(v)] == from; });
-      if (!may_change[from] || last[from] > static_cast<int>(i) || uses != 1) continue;
-      join(to, from);
-      const auto input = std::find(s.inputs.begin(), s.inputs.end(), static_cast<int>(from));
-      if (input != s.inputs.end())
-        out.overwritten[static_cast<size_t>(input - s.inputs.begin())] = true;
-    }
-  }
-  return out;
-}
-
-// Inputs of the body that are carries, of which `carries` says which.
-std::vector<bool> carried_inputs(const LoopStep& loop, const std::vector<bool>& carries) {
-  std::vector<bool> out(loop.body->inputs.size(), false);
-  std::copy(carries.begin(), carries.end(),
-            out.begin() + static_cast<ptrdiff_t>(loop.consts.size()));
-  return out;
-}
-
-// A carry that the body overwrites has to end where it was, for the next trip reads it there.
-std::vector<bool> carries_in_place(const LoopStep& loop) {
-  const Schedule& body = *loop.body;
-  std::vector<bool> may(loop.in.size(), true);
-  while (true) {
-    const Homes homes = find_homes(body, carried_inputs(loop, may));
-    std::vector<bool> out(loop.in.size(), false);
-    bool holds = true;
-    for (size_t c = 0; c < out.size(); ++c) {
-      const size_t input = loop.consts.size() + c;
-      if (!homes.overwritten[input]) continue;
-      out[c] = homes.home[static_cast<size_t>(body.outputs[c])] ==
-               static_cast<size_t>(body.inputs[input]);
-      if (out[c]) continue;
-      may[c] = false;
-      holds = false;
-    }
-    if (holds) return out;
-  }
-}
-
-// ---- code ----
 
 // Where a slot is. What the routine made itself is padded to whole vectors.
 struct Place {
@@ -276,8 +92,7 @@ class RoutineEmitter {
     llvm::PHINode *reads = nullptr, *writes = nullptr, *spare = nullptr;
     bool is_large() const { return first.pointer != nullptr; }
   };
-  std::vector<Carry> place_carries(const LoopStep& loop, const std::vector<bool>& in_place,
-                                   const Schedule& around, const Places& at);
+  std::vector<Carry> place_carries(const LoopStep& loop, const Schedule& around, const Places& at);
   void open_carry(Carry& carry, BasicBlock* before);
   void turn_carry(Carry& carry, BasicBlock* last);
   void close_carry(const Carry& carry);
@@ -292,6 +107,7 @@ class RoutineEmitter {
   llvm::IRBuilder<> b_;
   llvm::Instruction* entry_end_ = nullptr;
   Value* workspace_ = nullptr;
+  HomeFinder homes_;
   int64_t used_ = 0, stack_ = 0;
 };
 
@@ -363,7 +179,7 @@ void RoutineEmitter::emit(const Schedule& s, const Places& inputs, const Places&
   for (size_t i = 0; i < s.slots.size(); ++i)
     if (s.slots[i].kind == Slot::Kind::kConstant) at[i] = constant(s.slots[i].literal);
   writable.resize(s.inputs.size(), false);
-  const std::vector<size_t> root = find_homes(s, writable).home;
+  const std::vector<size_t> root = homes_.find(s, writable).home;
   for (const Step& step : s.steps) {
     if (const auto* t = std::get_if<InstanceTableStep>(&step))
       at[static_cast<size_t>(t->out)] = constant(t->values.at(0));
@@ -479,11 +295,12 @@ void RoutineEmitter::emit(const UpdateStep& step, const Schedule& s, const Place
 }
 
 std::vector<RoutineEmitter::Carry> RoutineEmitter::place_carries(const LoopStep& loop,
-                                                                 const std::vector<bool>& in_place,
                                                                  const Schedule& around,
                                                                  const Places& at) {
   std::vector<Carry> carries(loop.in.size());
   const bool to_second = !loop.cond && loop.trip_count % 2 == 0;
+  std::vector<bool> in_place(carries.size(), false);
+  for (const auto& pair : homes_.in_place(loop)) in_place[static_cast<size_t>(pair.first)] = true;
   for (size_t i = 0; i < carries.size(); ++i) {
     Carry& carry = carries[i];
     carry.start = at[static_cast<size_t>(loop.in[i])];
@@ -559,8 +376,7 @@ void RoutineEmitter::add_slices(const LoopStep& loop, const std::vector<int>& sl
 }
 
 void RoutineEmitter::emit(const LoopStep& loop, const Schedule& around, const Places& at) {
-  const std::vector<bool> in_place = carries_in_place(loop);
-  std::vector<Carry> carries = place_carries(loop, in_place, around, at);
+  std::vector<Carry> carries = place_carries(loop, around, at);
   BasicBlock *before = b_.GetInsertBlock(), *header = new_block("trip"), *body = new_block("body"),
              *exit = new_block("end");
   b_.CreateBr(header);
@@ -579,7 +395,8 @@ void RoutineEmitter::emit(const LoopStep& loop, const Schedule& around, const Pl
   b_.SetInsertPoint(body);
   add_slices(loop, loop.xs, trip, around, at, inputs);
   add_slices(loop, loop.ys, trip, around, at, outputs);
-  emit(*loop.body, inputs, outputs, carried_inputs(loop, in_place));
+  emit(*loop.body, inputs, outputs,
+       writable_inputs(*loop.body, homes_.in_place(loop), loop.consts.size()));
   for (const Carry& carry : carries)
     if (!carry.is_large()) copy(carry.now, carry.next, carry.bytes);
   BasicBlock* last = b_.GetInsertBlock();
@@ -602,6 +419,7 @@ void RoutineEmitter::emit(const BranchStep& step, const Schedule& around, const 
     return out;
   };
   const Places inputs = places(step.in), outputs = places(step.out);
+  const fusion::InPlace& in_place = homes_.in_place(step, around);
   BasicBlock* join = new_block("join");
   std::vector<BasicBlock*> ways;
   for (size_t k = 0; k < step.branches.size(); ++k) ways.push_back(new_block("way"));
@@ -612,7 +430,16 @@ void RoutineEmitter::emit(const BranchStep& step, const Schedule& around, const 
     choice->addCase(llvm::ConstantInt::get(type, k), ways[k]);
   for (size_t k = 0; k < ways.size(); ++k) {
     b_.SetInsertPoint(ways[k]);
-    emit(*step.branches[k], inputs, outputs);
+    const Schedule& branch = *step.branches[k];
+    Places starts = inputs;
+    for (const auto& [in, result] : in_place) {
+      if (!fusion::reads_input(branch, static_cast<size_t>(in))) continue;
+      const Place& place = outputs[static_cast<size_t>(result)];
+      copy(place, inputs[static_cast<size_t>(in)],
+           branch.slots[static_cast<size_t>(branch.outputs[static_cast<size_t>(result)])].bytes());
+      starts[static_cast<size_t>(in)] = place;
+    }
+    emit(branch, starts, outputs, writable_inputs(branch, in_place, 0));
     b_.CreateBr(join);
   }
   b_.SetInsertPoint(join);
@@ -620,7 +447,7 @@ void RoutineEmitter::emit(const BranchStep& step, const Schedule& around, const 
 
 }  // namespace
 
-std::vector<bool> routine_carries_in_place(const LoopStep& loop) { return carries_in_place(loop); }
+fusion::InPlace routine_in_place(const LoopStep& loop) { return HomeFinder().in_place(loop); }
 
 bool can_be_routine(const Routine& routine) {
   for (int slot : routine_slots(*routine.loop))
@@ -662,16 +489,6 @@ int64_t routine_workspace(const Routine& routine) {
   return bytes;
 }
 
-std::string to_string(const Routine& routine) {
-  std::string out = "routine\n";
-  for (int slot : routine_slots(*routine.loop)) {
-    const Slot& s = routine.around->slots[static_cast<size_t>(slot)];
-    fmt::format_to(std::back_inserter(out), "%{} {} {}\n", slot, s.dtype, s.bytes());
-  }
-  append(out, *routine.loop);
-  return out;
-}
-
 void emit_routine(const Routine& routine, const Target& target, llvm::Module& module,
                   const std::string& name) {
   auto& context = module.getContext();
@@ -699,7 +516,9 @@ void emit_routine(const Routine& routine, const Target& target, llvm::Module& mo
   // Here, where it is not said that arguments do not overlap: the loop does not read such a carry's
   // start, which may be the place that it updates.
   const std::vector<int> slots = routine_slots(*routine.loop);
-  const std::vector<bool> in_place = carries_in_place(*routine.loop);
+  std::vector<bool> in_place(routine.loop->in.size(), false);
+  for (const auto& pair : routine_in_place(*routine.loop))
+    in_place[static_cast<size_t>(pair.first)] = true;
   const auto arg = [&](int slot) {
     return args[static_cast<size_t>(std::find(slots.begin(), slots.end(), slot) - slots.begin())];
   };

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tessera/codegen/target.h"
-#include "tessera/fusion/schedule.h"
+#include "tessera/fusion/in_place.h"
 
 namespace llvm {
 class Module;
@@ -31,7 +31,7 @@ bool can_be_routine(const Routine& routine);
 // The carries that the function updates in the memory of the loop's results, where it starts by
 // copying them unless they start there: the addresses of such a carry's `in` and `out` may be the
 // same.
-std::vector<bool> routine_carries_in_place(const LoopStep& loop);
+fusion::InPlace routine_in_place(const LoopStep& loop);
 
 // The slots of `around` whose addresses the function takes, in this order; its last buffer is a
 // workspace of so many bytes, aligned to 64. The range is not used.

@@ -11,6 +11,7 @@
 #include "tessera/compile/pipeline.h"
 #include "tessera/compile/program_cache.h"
 #include "tessera/compile/step_time.h"
+#include "tessera/compile/update_copies.h"
 #include "tessera/fusion/schedule_walk.h"
 #include "tessera/interchange/text/printer.h"
 #include "tessera/ir/control_flow.h"
@@ -48,7 +49,12 @@ std::string Lowered::text(std::string_view stage) const {
 
 const std::vector<PassTime>& Lowered::pass_times() const { return stages_->pass_times; }
 std::vector<Collective> Lowered::collectives() const { return stages_->partitioned.collectives; }
-std::vector<Note> Lowered::notes() const { return stages_->partitioned.notes; }
+std::vector<Note> Lowered::notes() const {
+  std::vector<Note> out = stages_->partitioned.notes;
+  for (const compile::UpdateCopy& copy : compile::copies_of_updates(stages_->schedule))
+    out.push_back(note_of(copy));
+  return out;
+}
 std::vector<NamedSharding> Lowered::output_shardings() const {
   return stages_->partitioned.outputs;
 }
@@ -77,9 +83,11 @@ int64_t bytes_of_steps(const Schedule& schedule) {
             return bytes(s, std::array{collective.in, collective.out});
           },
           [&](const CallStep& call, const Schedule& s) {
+            // A scatter's last operand is what it writes.
+            if (call.updates)
+              return bytes(s, std::span(call.in).subspan(1)) + bytes(s, std::array{call.in.back()});
             return bytes(s, call.in) + bytes(s, call.out);
           },
-          // The elements that it writes, which is all where its operand is read again.
           [&](const UpdateStep& update, const Schedule& s) {
             return 2 * bytes(s, std::array{update.update});
           },
@@ -107,6 +115,8 @@ Cost Lowered::cost() const {
   Cost cost;
   cost.flops = flops_of(stages_->partitioned.function);
   cost.bytes_accessed = bytes_of_steps(stages_->schedule);
+  for (const compile::UpdateCopy& copy : compile::copies_of_updates(stages_->schedule))
+    cost.bytes_accessed += 2 * copy.bytes * std::max<int64_t>(1, copy.trips);
   for (const Collective& c : stages_->partitioned.collectives) {
     const int64_t times = std::max<int64_t>(1, c.times);
     cost.communication_bytes += c.bytes_per_device * times;
@@ -170,7 +180,7 @@ std::string Lowered::explain() const {
                            cause_text(part));
     }
   }
-  for (const Note& note : p.notes)
+  for (const Note& note : notes())
     out += fmt::format("{}: [{}] {}; {}{}\n", note.warning ? "warning" : "note", note.op, note.text,
                        note.remedy, note.source.empty() ? "" : " (" + note.source + ")");
   explain_norms(f, out);

@@ -78,6 +78,11 @@ class Predictor {
                move);
   }
   double operator()(const CallStep& call, const Schedule& s) const {
+    if (call.updates) {
+      std::vector<int> moved(call.in.begin() + 1, call.in.end());
+      moved.push_back(call.in.back());
+      return costs_.step_seconds + to_move(bytes(s, moved));
+    }
     return costs_.step_seconds + to_move(bytes(s, call.in) + bytes(s, call.out));
   }
   double operator()(const UpdateStep& update, const Schedule& s) const {

@@ -6,6 +6,7 @@
 #include "tessera/fusion/emit_kernel.h"
 #include "tessera/fusion/graph.h"
 #include "tessera/fusion/plan.h"
+#include "tessera/fusion/update_order.h"
 #include "tessera/fusion/updates.h"
 #include "tessera/fusion/vector_product.h"
 
@@ -81,18 +82,20 @@ Step Scheduler::stored_step(const Group& group) {
     case OpKind::kCollective:
       return collective_step(op, in, out[0]);
     case OpKind::kCall:
-      return CallStep{.name = std::string(op.op->def->name),
-                      .in = in,
-                      .out = out,
-                      .fn = op.call,
-                      .axes = axes,
-                      .updates = is_update(op)};
+      return CallStep{
+          .name = std::string(op.op->def->name),
+          .in = {in.begin(), in.begin() + static_cast<ptrdiff_t>(op.op->operands.size())},
+          .out = out,
+          .fn = op.call,
+          .axes = axes,
+          .updates = is_update(op)};
     case OpKind::kUpdate:
-      return UpdateStep{.in = in[0],
-                        .update = in[1],
-                        .out = out[0],
-                        .starts = {in.begin() + 2, in.end()},
-                        .axes = axes};
+      return UpdateStep{
+          .in = in[0],
+          .update = in[1],
+          .out = out[0],
+          .starts = {in.begin() + 2, in.begin() + 2 + g_.values[op.results[0]].shape.rank()},
+          .axes = axes};
     case OpKind::kAxisIndex:
       return axis_index_step(op, g_.mesh, axes, out[0]);
     case OpKind::kControl:
@@ -159,6 +162,7 @@ Schedule fuse(const Function& local, const Mesh& mesh, const FuseOptions& option
   Graph graph = build_graph(local, mesh, options.input_axes);
   absorb_into_dots(graph, !options.reproducible);
   find_updates(graph);
+  order_updates(graph);
   for (GraphOp& op : graph.ops)
     if (op.kind == OpKind::kControl)
       for (Region& region : op.control->regions)

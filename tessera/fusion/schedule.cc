@@ -427,13 +427,6 @@ struct Verifier {
 
 }  // namespace
 
-std::optional<std::pair<int, int>> updated_slots(const Step& step) {
-  if (const auto* update = std::get_if<UpdateStep>(&step)) return {{update->in, update->out}};
-  const auto* call = std::get_if<CallStep>(&step);
-  if (call && call->updates) return {{call->in[0], call->out[0]}};
-  return std::nullopt;
-}
-
 StepSlots step_slots(const Step& step) {
   StepSlots out = std::visit([](const auto& s) { return slots_of(s); }, step);
   return {each_once(std::move(out.reads)), each_once(std::move(out.writes))};

@@ -10,7 +10,6 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -176,9 +175,6 @@ struct StepSlots {
   std::vector<int> reads, writes;
 };
 StepSlots step_slots(const Step& step);
-// Returns the slots (in, out) of a step that leaves most of its operand as it is, and writes the
-// rest alone where both are the same memory; loops are not among these steps.
-std::optional<std::pair<int, int>> updated_slots(const Step& step);
 // Number of coordinates along `axes`.
 int64_t axes_size(const Mesh& mesh, const AxisList& axes);
 // For each coordinate along `from`, the instance number of a slot that varies over `to`. Axes of

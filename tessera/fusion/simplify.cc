@@ -1,10 +1,15 @@
 #include "tessera/fusion/simplify.h"
 
 #include <algorithm>
+#include <functional>
+#include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "tessera/base/hash.h"
+#include "tessera/fusion/negative_zero.h"
 #include "tessera/fusion/simplify_sorts.h"
+#include "tessera/fusion/simplify_updates.h"
 #include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"
 #include "tessera/ops/core/constant.h"
@@ -12,6 +17,7 @@
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/core/identity.h"
 #include "tessera/ops/core/select.h"
+#include "tessera/ops/indexing/scatter.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/ops/structural/slice.h"
@@ -21,7 +27,9 @@ namespace {
 
 class Simplifier {
  public:
-  explicit Simplifier(const Function& f) : f_(f), number_(f.types.size(), -1) {}
+  explicit Simplifier(const Function& f) : Simplifier(f, Scope(f)) {}
+  Simplifier(const Function& f, const Scope& scope)
+      : f_(f), scope_(scope), number_(f.types.size(), -1) {}
 
   Function run() {
     out_.name = f_.name;
@@ -31,15 +39,17 @@ class Simplifier {
     maker_.assign(out_.types.size(), -1);
     for (const Op& op : f_.ops) {
       Op copy = op;
-      copy.params = map_control_regions(op, simplify);
+      size_t region = 0;
+      copy.params = map_control_regions(op, [&](const Function& inner) {
+        return Simplifier(inner, Scope(inner, scope_, op, region++)).run();
+      });
       for (ValueId& v : copy.operands) v = number_[v];
       const std::optional<int64_t> leading = leading_elements_read(f_, op);
-      const std::vector<ValueId> results =
-          is_empty(op) ? empty_constants(op)
-          : leading    ? first_elements(copy, *leading)
-          : op.results.size() == 1 && !op.def->effect
-              ? std::vector{rewrite(std::move(copy), f_.types[op.results[0]])}
-              : append(std::move(copy), f_.types_of(op.results));
+      const std::vector<ValueId> results = is_empty(op) ? empty_constants(op)
+                                           : leading    ? first_elements(copy, *leading)
+                                           : op.results.size() == 1 && !op.def->effect
+                                               ? std::vector{rewrite(std::move(copy), op)}
+                                               : append(std::move(copy), f_.types_of(op.results));
       for (size_t r = 0; r < results.size(); ++r) number_[op.results[r]] = results[r];
     }
     for (ValueId v : f_.outputs) out_.outputs.push_back(number_[v]);
@@ -77,8 +87,14 @@ class Simplifier {
   }
 
   // An existing value that equals the op's result, or the result of a simpler op, or of the op
-  // itself.
-  ValueId rewrite(Op op, const Type& type);
+  // itself. `original`: the op as it is in f_.
+  ValueId rewrite(Op op, const Op& original);
+  std::optional<ValueId> sum_in_box(const Op& op, const Op& original);
+  std::optional<ValueId> choice_in_box(const Op& op);
+  std::optional<ValueId> choice_in_windows(const Op& op);
+  // x, of which an element e of the box is combined to `combine(e, update)`.
+  ValueId with_box(ValueId x, const Box& box, const Op& like,
+                   const std::function<Op(ValueId, ValueId)>& combine);
   bool shorten_view(Op& op, const Type& type);
   ValueId neutral_operand(const Op& op, const Type& type) const;
 
@@ -97,8 +113,14 @@ class Simplifier {
   bool same_array(ValueId v, const Type& type) const { return out_.types[v].same_array(type); }
 
   std::vector<ValueId> append(Op op, std::span<const Type> types);
+  // The only result of the op, whose type its definition says.
+  ValueId append_inferred(Op op) {
+    const std::vector<Type> types = infer_types(*op.def, out_.types_of(op.operands), op.params);
+    return append(std::move(op), types)[0];
+  }
 
   const Function& f_;
+  const Scope scope_;
   Function out_;
   std::vector<ValueId> number_;  // of a value of f_ in out_
   std::vector<int> maker_;       // op of out_, -1 for inputs
@@ -183,7 +205,97 @@ bool gives_operand(const Op& op, const Type& type) {
          op.def == &stop_gradient_op || op.def == &checkpoint_name_op;
 }
 
-ValueId Simplifier::rewrite(Op op, const Type& type) {
+ValueId Simplifier::with_box(ValueId x, const Box& box, const Op& like,
+                             const std::function<Op(ValueId, ValueId)>& combine) {
+  std::vector<ValueId> starts = box.starts;
+  if (starts.empty())
+    for (int64_t low : box.low)
+      starts.push_back(append_inferred({.def = &constant_op,
+                                        .params = ConstantParams{Literal::scalar(low), Shape{}},
+                                        .source = like.source}));
+  Op slice{.def = &dynamic_slice_op,
+           .params = DynamicSliceParams{out_.types[box.update].shape},
+           .source = like.source};
+  slice.operands = {x};
+  slice.operands.insert(slice.operands.end(), starts.begin(), starts.end());
+  const ValueId old = append_inferred(std::move(slice));
+  Op update{.def = &dynamic_update_slice_op, .source = like.source};
+  update.operands = {x, append_inferred(combine(old, box.update))};
+  update.operands.insert(update.operands.end(), starts.begin(), starts.end());
+  return append_inferred(std::move(update));
+}
+
+std::optional<ValueId> Simplifier::sum_in_box(const Op& op, const Op& original) {
+  if (op.def != &add_op) return std::nullopt;
+  const MakerOf maker_of = [this](ValueId v) { return maker(v); };
+  for (size_t k : {0, 1}) {
+    const ValueId x = op.operands[1 - k];
+    const std::optional<Box> box = box_in_zeros(maker_of, op.operands[k]);
+    if (!box || !is_small_part(out_.types[box->update].elements(), out_.types[x].elements()) ||
+        !scope_.has_no_negative_zero(original.operands[1 - k]))
+      continue;
+    return with_box(x, *box, op, [&](ValueId old, ValueId update) {
+      Op sum = op;
+      sum.operands = {old, update};
+      if (k == 0) std::swap(sum.operands[0], sum.operands[1]);
+      return sum;
+    });
+  }
+  return std::nullopt;
+}
+
+std::optional<ValueId> Simplifier::choice_in_box(const Op& op) {
+  if (op.def != &select_op) return std::nullopt;
+  const MakerOf maker_of = [this](ValueId v) { return maker(v); };
+  const std::optional<ValueId> choice = scalar_of(out_, maker_of, op.operands[0]);
+  if (!choice) return std::nullopt;
+  for (size_t k : {1, 2}) {
+    const ValueId x = op.operands[3 - k];
+    const std::optional<Box> box = box_in(maker_of, op.operands[k], x);
+    if (!box || !is_small_part(out_.types[box->update].elements(), out_.types[x].elements()))
+      continue;
+    return with_box(x, *box, op, [&](ValueId old, ValueId update) {
+      Op chosen = op;
+      chosen.operands = {*choice, update, old};
+      if (k == 2) std::swap(chosen.operands[1], chosen.operands[2]);
+      return chosen;
+    });
+  }
+  return std::nullopt;
+}
+
+std::optional<ValueId> Simplifier::choice_in_windows(const Op& op) {
+  if (op.def != &select_op) return std::nullopt;
+  const MakerOf maker_of = [this](ValueId v) { return maker(v); };
+  for (size_t k : {1, 2}) {
+    const Op* found = maker(op.operands[k], scatter_op);
+    if (!found || found->operands[0] != op.operands[3 - k]) continue;
+    Op scatter = *found;
+    const std::optional<Mask> mask = mask_of_windows(out_, maker_of, scatter, op.operands[0]);
+    if (!mask) continue;
+    const ValueId indices = scatter.operands[1];
+    const Type type = out_.types[indices];
+    const ValueId chosen = append_inferred({.def = &broadcast_in_dim_op,
+                                            .params = BroadcastParams{type.shape, mask->dims},
+                                            .operands = {mask->predicate},
+                                            .source = op.source});
+    const Literal before_all = convert_literal(Literal::scalar(-1), type.dtype);
+    const ValueId outside = append_inferred({.def = &constant_op,
+                                             .params = ConstantParams{before_all, type.shape},
+                                             .source = op.source});
+    Op select{.def = &select_op, .operands = {chosen, indices, outside}, .source = op.source};
+    if (k == 2) std::swap(select.operands[1], select.operands[2]);
+    scatter.operands[1] = append_inferred(std::move(select));
+    auto params = scatter.params.as<ScatterParams>();
+    params.indices_are_sorted = false;
+    scatter.params = std::move(params);
+    return append_inferred(std::move(scatter));
+  }
+  return std::nullopt;
+}
+
+ValueId Simplifier::rewrite(Op op, const Op& original) {
+  const Type type = f_.types[original.results[0]];
   while (shorten_view(op, type)) {
   }
   if (!op.operands.empty() && same_array(op.operands[0], type) && gives_operand(op, type))
@@ -195,6 +307,9 @@ ValueId Simplifier::rewrite(Op op, const Type& type) {
   if (op.def == &neg_op)
     if (const Op* inner = maker(op.operands[0], neg_op)) return inner->operands[0];
   if (op.def == &select_op && op.operands[1] == op.operands[2]) return op.operands[1];
+  if (const std::optional<ValueId> sum = sum_in_box(op, original)) return *sum;
+  if (const std::optional<ValueId> choice = choice_in_box(op)) return *choice;
+  if (const std::optional<ValueId> choice = choice_in_windows(op)) return *choice;
   return append(std::move(op), std::array{type})[0];
 }
 

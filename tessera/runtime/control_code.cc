@@ -75,8 +75,9 @@ void copy_slots(const std::vector<Passed>& like, std::span<const SlotRef> from,
 
 // The carry alternates between the out slots and a second copy in the workspace; the first trip
 // reads the in slots where these lie as the body wants them. Carries that the body updates in place
-// have the out slots alone, where they are copied before the first trip unless they start there. Body and condition are bound once for
-// each of the places the carry is read from, so a trip only moves the slices and runs the steps.
+// have the out slots alone, where they are copied before the first trip unless they start there.
+// Body and condition are bound once for each of the places the carry is read from, so a trip only
+// moves the slices and runs the steps.
 class LoopCode final : public StepCode {
  public:
   LoopCode(const LoopStep& step, const Schedule& s, LoopWorkspace memory,
@@ -258,7 +259,8 @@ class Way {
 class BranchCode final : public StepCode {
  public:
   BranchCode(const BranchStep& step, const Schedule& s,
-             std::vector<std::unique_ptr<Executable>> branches, const KernelSource& compile)
+             std::vector<std::unique_ptr<Executable>> branches, const fusion::InPlace& in_place,
+             const KernelSource& compile)
       : index_(step.index), compile_(compile) {
     index_is_bool_ = s.slots[static_cast<size_t>(index_)].dtype == bool_;
     for (size_t b = 0; b < branches.size(); ++b) {
@@ -266,6 +268,10 @@ class BranchCode final : public StepCode {
       in_.push_back(pass(s, step.in, *branch, branch->inputs));
       out_.push_back(pass(s, step.out, *branch, branch->outputs));
       ways_.emplace_back(std::move(branches[b]), branch);
+      in_place_.emplace_back();
+      for (const auto& [in, result] : in_place)
+        if (fusion::reads_input(*branch, static_cast<size_t>(in)))
+          in_place_.back().emplace_back(in, result);
     }
   }
   int64_t code_bytes() const override {
@@ -290,6 +296,14 @@ class BranchCode final : public StepCode {
       workspace = own.data();
     }
     PassedRefs in(in_[b], slots), out(out_[b], slots);
+    std::vector<RegionCopy> starts;
+    for (const auto& [from, to] : in_place_[b]) {
+      SlotRef& operand = in.refs[static_cast<size_t>(from)];
+      const SlotRef& result = out.refs[static_cast<size_t>(to)];
+      add_copies(in_[b][static_cast<size_t>(from)], operand, result, starts);
+      operand = result;
+    }
+    if (!starts.empty()) run_copies(starts);
     Executable::Frame frame;
     code.bind_nested(frame, in.refs, out.refs, workspace);
     code.execute_nested(frame);
@@ -306,6 +320,8 @@ class BranchCode final : public StepCode {
   bool index_is_bool_;
   KernelSource compile_;
   std::vector<std::vector<Passed>> in_, out_;
+  // Of each branch: what is copied to the result, unless it is there, and read and updated there.
+  std::vector<fusion::InPlace> in_place_;
 };
 
 }  // namespace
@@ -318,8 +334,9 @@ std::unique_ptr<StepCode> make_loop_code(const LoopStep& step, const Schedule& s
 }
 std::unique_ptr<StepCode> make_branch_code(const BranchStep& step, const Schedule& schedule,
                                            std::vector<std::unique_ptr<Executable>> branches,
+                                           const fusion::InPlace& in_place,
                                            const KernelSource& compile) {
-  return std::make_unique<BranchCode>(step, schedule, std::move(branches), compile);
+  return std::make_unique<BranchCode>(step, schedule, std::move(branches), in_place, compile);
 }
 
 }  // namespace tessera::runtime

@@ -150,7 +150,7 @@ class ExecutableBuilder {
     for (size_t i = 0; i < b.branches.size(); ++i)
       branches.push_back(memory.nested[i] ? build(*b.branches[i], std::move(*memory.nested[i]))
                                           : nullptr);
-    return make_branch_code(b, s, std::move(branches), compile_);
+    return make_branch_code(b, s, std::move(branches), memory.in_place, compile_);
   }
   std::unique_ptr<StepCode> make(const ViewStep&, const Schedule&, StepMemory&) {
     return unreachable();

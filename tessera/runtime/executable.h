@@ -88,6 +88,7 @@ std::unique_ptr<StepCode> make_loop_code(const LoopStep& step, const Schedule& s
 // branches: null for those that are rare; `compile` makes these when they are first taken.
 std::unique_ptr<StepCode> make_branch_code(const BranchStep& step, const Schedule& schedule,
                                            std::vector<std::unique_ptr<Executable>> branches,
+                                           const fusion::InPlace& in_place,
                                            const KernelSource& compile);
 
 }  // namespace tessera::runtime

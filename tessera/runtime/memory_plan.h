@@ -16,8 +16,7 @@ struct LoopWorkspace {
   int64_t cond = 0;            // the memory of the condition
   int64_t result = 0;          // the condition's result
   std::vector<int64_t> carry;  // the second copy of each carried value
-  // Carries that have one copy, which each trip updates; empty: none.
-  std::vector<bool> in_place;
+  std::vector<bool> in_place;  // carries that have one copy, which each trip updates
 };
 
 struct StepMemory {
@@ -28,8 +27,8 @@ struct StepMemory {
   // branch step: null for those that are rare, which are planned when they are first taken.
   std::vector<std::unique_ptr<MemoryPlan>> nested;
   LoopWorkspace loop;  // of such a loop
-  // Of any loop: the carries that it updates in place; empty: none.
-  std::vector<bool> carries_in_place;
+  // Of a loop or a branch.
+  fusion::InPlace in_place = {};
 };
 
 struct MemoryPlan {
@@ -49,7 +48,7 @@ struct MemoryPlan {
 };
 
 // Returns the plan of the schedule, to whose constants it points until fill_constants().
-// `context`: as plan_storages, without its loops.
+// `context`: as plan_storages, without what its steps have in place.
 MemoryPlan plan_memory(const Schedule& schedule, StorageContext context = {});
 
 // Returns the memory for temporaries that one run of the schedule takes, in bytes: the same as the

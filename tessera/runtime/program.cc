@@ -152,7 +152,7 @@ bool is_updated(const Schedule& s, const StoragePlan& plan, int in, int own) {
   const auto i = static_cast<size_t>(plan.storages[static_cast<size_t>(own)].first);
   const Step& step = s.steps[i];
   if (count_reads(plan, step, in) != 1) return false;
-  for (const auto& [from, to] : in_place_slots(step, plan.loops[i])) {
+  for (const auto& [from, to] : fusion::in_place_slots(step, plan.nested[i])) {
     const Placement &a = plan.slots[static_cast<size_t>(from)],
                     &b = plan.slots[static_cast<size_t>(to)];
     if (a.storage == in && b.storage == own && a.map.empty() && b.map.empty() &&

@@ -271,36 +271,93 @@ IndexMapping map_update(const OpParams&, std::span<const Type> operands, std::sp
   return {.pieces = {update, rest}};
 }
 
-// Where a shard holds a part of a dimension that is updated in part: the start relative to the
-// shard, and room for the whole update on either side, so that an update that misses the shard
-// falls beside it. Example: a shard of 4 at offset 4 and an update of 2 at 3 are __....__ with the
-// update at 3 - 4 + 2 = 1, cut to the .... in the middle.
+// One dimension of a shard that holds a part of a dimension that is updated in part.
+struct SplitUpdate {
+  int dim;
+  Array start;  // of the update, relative to the shard; int64, perhaps outside
+};
+
+// The shard with a box replaced that is inside of it and as large as the update: the nearest to
+// where the update is. Of it, what the update overlaps is new, the rest stays.
+// Example: a shard of 4 and an update [a, b] at -1: the box at 0 is [b, x1].
+Array update_in_shard(const Array& x, const Array& update, std::vector<Array> starts,
+                      const std::vector<SplitUpdate>& splits) {
+  const auto number = [](int64_t value) { return lax::constant(Literal::scalar(value)); };
+  const Shape& sizes = update.shape();
+  Array window = update, taken;
+  Dims room(sizes.size(), 0);
+  std::vector<Array> shifts(sizes.size(), number(0));
+  for (const SplitUpdate& split : splits) {
+    const int64_t size = sizes[split.dim];
+    starts[split.dim] = lax::clamp(number(0), split.start, number(x.shape()[split.dim] - size));
+    // Element i of the box is element i + shift of the update, if there is one.
+    const Array shift =
+        lax::clamp(number(-size), lax::sub(starts[split.dim], split.start), number(size));
+    Array inside;
+    if (size == 1) {
+      inside = lax::eq(shift, number(0));
+    } else {
+      const Array place =
+          lax::add(lax::iota(int64, sizes, split.dim), lax::broadcast_in_dim(shift, sizes, {}));
+      inside = lax::bitwise_and(lax::ge(place, lax::full(sizes, 0, int64)),
+                                lax::lt(place, lax::full(sizes, static_cast<double>(size), int64)));
+      room[split.dim] = size;
+      shifts[split.dim] = lax::add(shift, number(size));
+    }
+    if (taken.defined() && taken.shape() != inside.shape())
+      (taken.ndim() == 0 ? taken : inside) =
+          lax::broadcast_in_dim(taken.ndim() == 0 ? taken : inside, sizes, {});
+    taken = taken.defined() ? lax::bitwise_and(taken, inside) : inside;
+  }
+  if (std::any_of(room.begin(), room.end(), [](int64_t n) { return n > 0; }))
+    window = lax::dynamic_slice(lax::pad(update, lax::full({}, 0, x.dtype()), room, room), shifts,
+                                sizes);
+  const Array old = lax::dynamic_slice(x, starts, sizes);
+  return lax::dynamic_update_slice(x, lax::select(taken, window, old), starts);
+}
+
+// An update that is larger than the shard: room for all of it on either side, so that an update
+// that misses the shard is beside it. Example: a shard of 4 at offset 4 and an update of 5 at 3 are
+// _____...._____ with the update at 3 - 4 + 5 = 4, of which the .... in the middle stays.
+Array update_in_room(const Array& x, const Array& update, std::vector<Array> starts,
+                     const std::vector<SplitUpdate>& splits) {
+  Dims room(x.shape().size(), 0), limit = x.shape();
+  for (const SplitUpdate& split : splits) {
+    room[split.dim] = update.shape()[split.dim];
+    limit[split.dim] += room[split.dim];
+    starts[split.dim] = lax::add(split.start, lax::constant(Literal::scalar(room[split.dim])));
+  }
+  const Array padded = lax::pad(x, lax::full({}, 0, x.dtype()), room, room);
+  return lax::slice(lax::dynamic_update_slice(padded, update, starts), room, limit);
+}
+
 std::vector<Array> localize_update(std::span<const Array> x, const NoParams&,
                                    const LocalContext& context) {
   const Shape &global = context.global_operand(0).shape, &local = x[0].shape(),
               &update = x[1].shape();
-  Dims room(local.size(), 0), limit = local;
   std::vector<Array> starts(x.begin() + 2, x.end());
-  bool moved = false;
+  std::vector<int> dims;
+  bool fits = true;
   for (int d = 0; d < static_cast<int>(local.size()); ++d) {
     if (local[d] == global[d] || context.global_operand(1).shape[d] == global[d]) continue;
-    moved = true;
-    room[d] = update[d];
-    limit[d] += update[d];
+    dims.push_back(d);
+    fits = fits && update[d] <= local[d];
   }
-  if (!moved) return {lax::dynamic_update_slice(x[0], x[1], starts)};
-  auto number = [](int64_t value) { return lax::constant(Literal::scalar(value)); };
-  for (int d = 0; d < static_cast<int>(local.size()); ++d) {
-    if (starts[d].dtype() == uint64)
-      starts[d] = lax::min(starts[d], lax::constant(Literal::scalar(uint64_t{INT64_MAX})));
-    starts[d] = lax::convert_element_type(starts[d], int64);
-    if (room[d] == 0) continue;
+  if (dims.empty()) return {lax::dynamic_update_slice(x[0], x[1], starts)};
+  const auto number = [](int64_t value) { return lax::constant(Literal::scalar(value)); };
+  for (Array& start : starts) {
+    if (start.dtype() == uint64)
+      start = lax::min(start, lax::constant(Literal::scalar(uint64_t{INT64_MAX})));
+    start = lax::convert_element_type(start, int64);
+  }
+  std::vector<SplitUpdate> splits;
+  for (int d : dims) {
     const Array inside = lax::clamp(number(0), starts[d], number(global[d] - update[d]));
     const Array offset = lax::convert_element_type(context.operand_offset(0, d), int64);
-    starts[d] = lax::add(lax::sub(inside, offset), number(room[d]));
+    splits.push_back({d, lax::sub(inside, offset)});
   }
-  const Array padded = lax::pad(x[0], lax::full({}, 0, x[0].dtype()), room, room);
-  return {lax::slice(lax::dynamic_update_slice(padded, x[1], starts), room, limit)};
+  return {fits ? update_in_shard(x[0], x[1], std::move(starts), splits)
+               : update_in_room(x[0], x[1], std::move(starts), splits)};
 }
 
 JvpResult update_jvp(std::span<const Array> x, std::span<const Array> t, const NoParams&) {

@@ -428,7 +428,8 @@ TEST_F(Commands, OptErrors) {
         "expected passes among count_loops, lower_scans, checkpoint, grad, vmap, merge_equal_ops, "
         "remove_dead_ops, flatten_regions, prune_control, "
         "contract_sums, split_transforms, split_constants, pin_shardings, propagate, cut_lines, "
-        "cut_sorts, partition, choose_plan, take_usual_ways, simplify, fuse, got 'polish'");
+        "cut_sorts, partition, choose_plan, take_usual_ways, unroll_windows, simplify, fuse, got "
+        "'polish'");
   fails("partition", "run the pass propagate first");
   fails((kFront + ",choose_plan").c_str(), "run the pass partition before it");
   fails("merge_equal_ops,grad", "expected grad before all passes that are no transforms");

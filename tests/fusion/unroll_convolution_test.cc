@@ -57,9 +57,9 @@ TEST(UnrollConvolution, ReversedKernels) {
                               .rhs_spec = {0, 1, 2},
                               .out_spec = {0, 1, 2},
                               .result = float64};
-    expect_unrolled("convolution", both(float64, {1, 1, n}, {1, 1, n}),
-                    [&](const Arrays& x) { return bind_op(convolution_op, p, x); },
-        Keeps::kValues);
+    expect_unrolled(
+        "convolution", both(float64, {1, 1, n}, {1, 1, n}),
+        [&](const Arrays& x) { return bind_op(convolution_op, p, x); }, Keeps::kValues);
   }
 }
 

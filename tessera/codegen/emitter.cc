@@ -359,7 +359,9 @@ Val KernelEmitter::compute_load(int node, int u) {
   const Val guard = n.guard >= 0 ? value(n.guard, u) : Val{};
   const LaneKind lane_kind_of_address = lane_kind(n.address);
   const int64_t stride = lane_stride(n.address);
+  // A load and a shuffle for every element between two lanes; a gather has a load for every lane.
   const bool apart = by_lane_[node] && !dynamic_by_lane && n.guard < 0 &&
+                     stride <= lanes_ / 2 + 1 &&
                      memory_.takes_whole_vectors(n.dtype, stride, mask_of(u));
   Affine address = n.address;
   const int64_t phase = apart ? phase_of(n, stride) : 0;

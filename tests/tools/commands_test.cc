@@ -424,12 +424,13 @@ TEST_F(Commands, OptErrors) {
     EXPECT_EQ(o.code, 1);
     EXPECT_THAT(o.err, HasSubstr(what));
   };
-  fails(
-      "polish",
-      "expected passes among count_loops, lower_scans, checkpoint, grad, vmap, merge_equal_ops, "
-      "remove_dead_ops, flatten_regions, prune_control, "
-      "contract_sums, split_transforms, split_constants, pin_shardings, propagate, split_lines, "
-      "split_sorts, partition, choose_plan, take_expected_branches, simplify, fuse, got 'polish'");
+  fails("polish",
+        "expected passes among count_loops, lower_scans, checkpoint, grad, vmap, merge_equal_ops, "
+        "remove_dead_ops, flatten_regions, prune_control, "
+        "contract_sums, split_transforms, split_constants, pin_shardings, propagate, split_lines, "
+        "split_sorts, partition, choose_plan, take_expected_branches, unroll_windows, simplify, "
+        "fuse, "
+        "got 'polish'");
   fails("partition", "run the pass propagate first");
   fails((kFront + ",choose_plan").c_str(), "run the pass partition before it");
   fails("merge_equal_ops,grad", "expected grad before all passes that are no transforms");

@@ -122,7 +122,7 @@ for f in 'logpdf pdf cdf logcdf sf logsf'.split():
   add(f'beta.{f}', loc + scale * q, a, b, loc, scale, discrete=() if 'pdf' in f else (1, 2))
   edge(f'beta.{f}', np.array([-0.5, 0.5, 0.5, 1.5, 0.2]), np.array([1.0, 2, -1, 2, 2]), np.array([1.0, 2, 1, 3, 3]), 0.0, 1.0)
   add(f'gamma.{f}', loc + scale * a * q * 2, a, loc, scale)
-  edge(f'gamma.{f}', ends, 2.0, 0.0, 1.0)
+  edge(f'gamma.{f}', ends[:-1], 2.0, 0.0, 1.0)
   add(f'chi2.{f}', loc + scale * a * q * 2, a, loc, scale)
   edge(f'chi2.{f}', ends[:-1], 3.0, 0.0, 1.0)
   add(f'pareto.{f}', loc + scale * (1 + np.abs(z)), b, loc, scale)

@@ -36,6 +36,7 @@ function(tessera_packages)
   set(CPACK_DEBIAN_RUNTIME_DESCRIPTION "JAX for C++20: transformable, sharded array programs (library)")
   set(CPACK_DEBIAN_MPI_DESCRIPTION "Tessera's transport between processes, for Open MPI")
   set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "${runtime}")
+  set(CPACK_DEBIAN_MPI_PACKAGE_RECOMMENDS "openmpi-bin")
   set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "JAX for C++20: transformable, sharded array programs (headers)")
   set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
   # The headers are compiled with the Boost that the library was compiled with.

@@ -81,6 +81,9 @@
 #include "tessera/compile/vmap.h"
 #include "tessera/numpy/jacobian.h"
 
+// Where the time goes.
+#include "tessera/runtime/profile.h"
+
 // Random numbers, files.
 #include "tessera/io/checkpoint.h"
 #include "tessera/io/load.h"

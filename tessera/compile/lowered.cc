@@ -11,6 +11,7 @@
 #include "tessera/compile/pipeline.h"
 #include "tessera/compile/program_cache.h"
 #include "tessera/compile/step_time.h"
+#include "tessera/compile/update_copies.h"
 #include "tessera/fusion/schedule_walk.h"
 #include "tessera/interchange/text/printer.h"
 #include "tessera/ir/control_flow.h"
@@ -48,7 +49,12 @@ std::string Lowered::text(std::string_view stage) const {
 
 const std::vector<PassTime>& Lowered::pass_times() const { return stages_->pass_times; }
 std::vector<Collective> Lowered::collectives() const { return stages_->partitioned.collectives; }
-std::vector<Note> Lowered::notes() const { return stages_->partitioned.notes; }
+std::vector<Note> Lowered::notes() const {
+  std::vector<Note> out = stages_->partitioned.notes;
+  for (const compile::UpdateCopy& copy : compile::copies_of_updates(stages_->schedule))
+    out.push_back(note_of(copy));
+  return out;
+}
 std::vector<NamedSharding> Lowered::output_shardings() const {
   return stages_->partitioned.outputs;
 }
@@ -77,9 +83,11 @@ int64_t bytes_of_steps(const Schedule& schedule) {
             return bytes(s, std::array{collective.in, collective.out});
           },
           [&](const CallStep& call, const Schedule& s) {
+            // The last operand of a scatter contains what it writes.
+            if (call.updates)
+              return bytes(s, std::span(call.in).subspan(1)) + bytes(s, std::array{call.in.back()});
             return bytes(s, call.in) + bytes(s, call.out);
           },
-          // The elements that it writes, which is all where its operand is read again.
           [&](const UpdateStep& update, const Schedule& s) {
             return 2 * bytes(s, std::array{update.update});
           },
@@ -107,6 +115,8 @@ Cost Lowered::cost() const {
   Cost cost;
   cost.flops = flops_of(stages_->partitioned.function);
   cost.bytes_accessed = bytes_of_steps(stages_->schedule);
+  for (const compile::UpdateCopy& copy : compile::copies_of_updates(stages_->schedule))
+    cost.bytes_accessed += 2 * copy.bytes * std::max<int64_t>(1, copy.trips);
   for (const Collective& c : stages_->partitioned.collectives) {
     const int64_t times = std::max<int64_t>(1, c.times);
     cost.communication_bytes += c.bytes_per_device * times;
@@ -119,18 +129,19 @@ Cost Lowered::cost() const {
 
 namespace {
 
-// How norms of per-example gradients are computed, a line each.
+// Prints how norms of per-example gradients are computed, one line each.
 void explain_norms(const Function& f, std::string& out) {
   for (const Op& op : f.ops) {
     for (const FunctionRef& region : control_regions(op)) explain_norms(*region, out);
     if (const FunctionRef callee = callee_of(op)) explain_norms(*callee, out);
     if (const NormChoiceParams* p = norm_choice_of(op))
-      out += fmt::format("norms of {}: {}, {:.4g} flop, {} for {} examples\n", p->parameter, p->way,
-                         p->flops, bytes_text(p->bytes), f.type(op.results[0]).elements());
+      out +=
+          fmt::format("norms of {}: {}, {:.4g} flop, {} for {} examples\n", p->parameter, p->method,
+                      p->flops, bytes_text(p->bytes), f.type(op.results[0]).elements());
   }
 }
 
-// Of a collective or a part of one: the op, where it was called, and why it needs this.
+// Prints, for a collective or a part of one, the op, where it was called, and why it needs this.
 template <class C>
 std::string cause_text(const C& c) {
   return fmt::format("{}{}: {}", c.op,
@@ -170,7 +181,7 @@ std::string Lowered::explain() const {
                            cause_text(part));
     }
   }
-  for (const Note& note : p.notes)
+  for (const Note& note : notes())
     out += fmt::format("{}: [{}] {}; {}{}\n", note.warning ? "warning" : "note", note.op, note.text,
                        note.remedy, note.source.empty() ? "" : " (" + note.source + ")");
   explain_norms(f, out);

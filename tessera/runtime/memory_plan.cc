@@ -21,19 +21,23 @@ StepMemory memory_of(const LoopStep& l, const Schedule& s) {
   if (runs_as_routine(l, s)) {
     out.is_routine = true;
     out.workspace = codegen::routine_workspace({&l, &s});
-    out.carries_in_place = codegen::routine_carries_in_place(l);
+    out.in_place = codegen::routine_in_place(l);
     return out;
   }
   constexpr int64_t kResultBytes = 64;
-  // Slices of what is scanned are never one after the other.
+  // The slices of scanned operands are never one after the other.
+  fusion::InPlace carries;
+  for (int c = 0; c < static_cast<int>(l.in.size()); ++c) carries.emplace_back(c, c);
   StorageContext context{.scattered = std::vector<bool>(l.body->inputs.size(), false),
-                         .first_carry = l.consts.size(),
-                         .carries = l.in.size()};
+                         .ends = fusion::ends_of(carries, l.consts.size(), l.body->inputs.size())};
   std::fill(context.scattered.end() - static_cast<ptrdiff_t>(l.xs.size()), context.scattered.end(),
             true);
   out.nested.push_back(nested_plan(*l.body, std::move(context)));
-  out.carries_in_place = out.nested[0]->storage.carries_in_place;
-  out.loop.in_place = out.carries_in_place;
+  for (const auto& [in, result] : carries) {
+    const std::vector<bool>& overwritten = out.nested[0]->storage.overwritten;
+    out.loop.in_place.push_back(overwritten[l.consts.size() + static_cast<size_t>(in)]);
+    if (out.loop.in_place.back()) out.in_place.emplace_back(in, result);
+  }
   int64_t end = out.nested[0]->nested_bytes;
   if (l.cond) {
     out.nested.push_back(nested_plan(*l.cond));
@@ -51,13 +55,34 @@ StepMemory memory_of(const LoopStep& l, const Schedule& s) {
   return out;
 }
 
-// Only one branch runs, so that they share their memory.
-StepMemory memory_of(const BranchStep& b) {
+// Removes the pairs that do not hold in some branch; returns whether there were any.
+bool drop_pairs(const BranchStep& b, StepMemory& memory) {
+  const auto fails = [&](const std::pair<int, int>& pair) {
+    const auto in = static_cast<size_t>(pair.first), result = static_cast<size_t>(pair.second);
+    for (size_t i = 0; i < b.branches.size(); ++i)
+      if (fusion::reads_input(*b.branches[i], in) &&
+          !ends_in(memory.nested[i]->storage, *b.branches[i], in, result))
+        return true;
+    return false;
+  };
+  return std::erase_if(memory.in_place, fails) > 0;
+}
+
+// Only one branch runs, so they share their memory. If one is expected, the others are planned when
+// they are taken, and the storage plan decides what is corrected in place.
+StepMemory memory_of(const BranchStep& b, const Schedule& s) {
   StepMemory out;
-  for (size_t i = 0; i < b.branches.size(); ++i) {
-    out.nested.push_back(b.is_rare(i) ? nullptr : nested_plan(*b.branches[i]));
-    if (out.nested[i]) out.workspace = std::max(out.workspace, out.nested[i]->nested_bytes);
-  }
+  if (!b.expected) out.in_place = fusion::branch_candidates(b, s);
+  do {
+    out.nested.clear();
+    for (size_t i = 0; i < b.branches.size(); ++i)
+      out.nested.push_back(
+          b.is_unlikely(i) ? nullptr
+                           : nested_plan(*b.branches[i],
+                                         {.ends = fusion::ends_of(out.in_place, 0, b.in.size())}));
+  } while (drop_pairs(b, out));
+  for (const auto& nested : out.nested)
+    if (nested) out.workspace = std::max(out.workspace, nested->nested_bytes);
   return out;
 }
 
@@ -66,7 +91,7 @@ StepMemory memory_of(const Step& step, const Schedule& s) {
       Overloaded{
           [&](const DotStep& d) { return StepMemory{.workspace = DotPlan(d, s).workspace}; },
           [&](const LoopStep& l) { return memory_of(l, s); },
-          [&](const BranchStep& b) { return memory_of(b); },
+          [&](const BranchStep& b) { return memory_of(b, s); },
           [&](const CollectiveStep& c) { return StepMemory{.workspace = c.transfer_bytes}; },
           [](const KernelStep&) { return StepMemory(); },
           [](const ConvolutionStep&) { return StepMemory(); },
@@ -82,11 +107,11 @@ void add_outputs(MemoryPlan& plan, const Schedule& s) {
   std::vector<bool> taken(plan.storage.storages.size(), false);
   for (int i : s.outputs) {
     const Slot& slot = s.slots[static_cast<size_t>(i)];
-    const Placement& place = plan.storage.slots[static_cast<size_t>(i)];
-    const auto at = static_cast<size_t>(place.storage);
+    const SlotLocation& location = plan.storage.slots[static_cast<size_t>(i)];
+    const auto at = static_cast<size_t>(location.storage);
     const Storage& storage = plan.storage.storages[at];
     MemoryPlan::Output out{i, slot.bytes(), slot.instances, -1};
-    if (storage.kind == Storage::Kind::kOutput && place.map.empty() &&
+    if (storage.kind == Storage::Kind::kOutput && location.map.empty() &&
         storage.bytes == slot.bytes() && storage.instances == slot.instances && !taken[at]) {
       taken[at] = true;
       out.own = storage.index;
@@ -113,10 +138,10 @@ void add_nested_results(MemoryPlan& plan) {
 
 MemoryPlan plan_memory(const Schedule& s, StorageContext context) {
   MemoryPlan plan;
-  context.loops.clear();
+  context.nested.clear();
   for (const Step& step : s.steps) {
     StepMemory& memory = plan.steps.emplace_back(memory_of(step, s));
-    context.loops.push_back(memory.carries_in_place);
+    context.nested.push_back(memory.in_place);
   }
   plan.storage = plan_storages(s, context);
   std::vector<int64_t> workspaces(s.steps.size(), 0);

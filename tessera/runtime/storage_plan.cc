@@ -104,13 +104,12 @@ std::optional<ViewMap> view_map(const Schedule& s, const Step& step) {
 struct Planner {
   const Schedule& s;
   const StorageContext& context;
-  std::vector<bool> may_overwrite;  // carries
+  std::vector<int> ends;  // of inputs, as StorageContext::ends
   StoragePlan plan;
-  std::vector<int> last_read = {};     // of slots: the step; steps.size() for results; -1
-  std::vector<bool> overwritten = {};  // carries whose memory a step of the body updates
+  std::vector<int> last_read = {};  // of slots: the step; steps.size() for results; -1
 
   const Slot& slot(int i) const { return s.slots[static_cast<size_t>(i)]; }
-  Placement& at(int i) { return plan.slots[static_cast<size_t>(i)]; }
+  SlotLocation& at(int i) { return plan.slots[static_cast<size_t>(i)]; }
 
   int new_storage(Storage::Kind kind, const Slot& slot) {
     Storage storage;
@@ -135,7 +134,7 @@ struct Planner {
 
   // Whether the instances of the storage behind `i` lie one after the other as those of slot `i`.
   bool add_view(const ViewMap& view, int in, int out) {
-    const Placement from = at(in);
+    const SlotLocation from = at(in);
     Storage& storage = plan.storages[static_cast<size_t>(from.storage)];
     if (view.spans) {
       // Only over instances that are neighbours in the storage.
@@ -143,12 +142,12 @@ struct Planner {
       if (storage.kind == Storage::Kind::kInput) {
         const auto input = static_cast<size_t>(storage.index);
         if (input < context.scattered.size() && context.scattered[input]) return false;
-        if (is_carry(input) && overwritten[input - context.first_carry]) return false;
+        if (plan.overwritten[input]) return false;
         plan.dense_inputs.push_back(storage.index);
       }
       storage.spanned = true;
     }
-    Placement placed{from.storage, view.map};
+    SlotLocation placed{from.storage, view.map};
     if (!from.map.empty())
       for (int32_t& i : placed.map) i = from.map[static_cast<size_t>(i)];
     if (is_identity(placed.map)) placed.map.clear();
@@ -164,21 +163,16 @@ struct Planner {
     for (int v : s.outputs) last_read[static_cast<size_t>(v)] = static_cast<int>(s.steps.size());
   }
 
-  bool is_carry(size_t input) const {
-    return input >= context.first_carry && input < context.first_carry + context.carries;
-  }
-
   // Whether a step may write to the storage what another slot holds.
   bool is_writable(const Storage& storage) const {
     if (storage.kind == Storage::Kind::kArena) return true;
     const auto input = static_cast<size_t>(storage.index);
-    return storage.kind == Storage::Kind::kInput && is_carry(input) && !storage.spanned &&
-           may_overwrite[input - context.first_carry];
+    return storage.kind == Storage::Kind::kInput && ends[input] >= 0 && !storage.spanned;
   }
 
   // Whether `out` can take over the memory of `in`, which step `i` reads last.
   bool can_take_over(int in, int out, int i) const {
-    const Placement& from = plan.slots[static_cast<size_t>(in)];
+    const SlotLocation& from = plan.slots[static_cast<size_t>(in)];
     const Storage& storage = plan.storages[static_cast<size_t>(from.storage)];
     if (!is_writable(storage) || !from.map.empty() || storage.bytes != slot(out).bytes() ||
         storage.instances != slot(out).instances || slot(in).axes != slot(out).axes)
@@ -192,46 +186,37 @@ struct Planner {
     at(out) = at(in);
     const Storage& storage = plan.storages[static_cast<size_t>(at(in).storage)];
     if (storage.kind == Storage::Kind::kInput)
-      overwritten[static_cast<size_t>(storage.index) - context.first_carry] = true;
+      plan.overwritten[static_cast<size_t>(storage.index)] = true;
   }
 
   // The results of a branch that its usual way hands on as they came are put right in place, where
   // no other way reads them.
   void place_corrected(const BranchStep& b, int i) {
-    if (!b.usual) return;
-    const Schedule& usual = *b.branches[*b.usual];
+    if (!b.expected) return;
+    const Schedule& expected = *b.branches[*b.expected];
     for (size_t r = 0; r < b.out.size(); ++r) {
-      const auto input = std::find(usual.inputs.begin(), usual.inputs.end(), usual.outputs[r]);
-      if (input == usual.inputs.end()) continue;
-      const auto k = static_cast<size_t>(input - usual.inputs.begin());
+      const auto input =
+          std::find(expected.inputs.begin(), expected.inputs.end(), expected.outputs[r]);
+      if (input == expected.inputs.end()) continue;
+      const auto k = static_cast<size_t>(input - expected.inputs.begin());
       const int storage = at(b.in[k]).storage;
       const auto others =
           std::count_if(b.in.begin(), b.in.end(), [&](int v) { return at(v).storage == storage; });
       bool read = others != 1 || at(b.index).storage == storage;
-      for (size_t way = 0; way < b.branches.size(); ++way)
-        read = read || (way != *b.usual && reads_input(*b.branches[way], k));
+      for (size_t branch = 0; branch < b.branches.size(); ++branch)
+        read = read || (branch != *b.expected && reads_input(*b.branches[branch], k));
       if (!read && can_take_over(b.in[k], b.out[r], i)) take_over(b.in[k], b.out[r]);
     }
   }
   // Results that are their operand's memory, but for what the step changes there.
   void place_updated(const Step& step, int i) {
-    const std::vector<bool> none;
-    const std::vector<bool>& carries =
-        context.loops.empty() ? none : context.loops[static_cast<size_t>(i)];
-    for (const auto& [in, out] : in_place_slots(step, carries)) {
+    const fusion::InPlace none;
+    const fusion::InPlace& nested =
+        context.nested.empty() ? none : context.nested[static_cast<size_t>(i)];
+    for (const auto& [in, out] : in_place_slots(step, nested)) {
       if (!can_take_over(in, out, i) || count_reads(plan, step, at(in).storage) != 1) continue;
       take_over(in, out);
     }
-  }
-
-  static bool reads_input(const Schedule& way, size_t input) {
-    const int slot = way.inputs[input];
-    const auto has = [&](const std::vector<int>& slots) {
-      return std::find(slots.begin(), slots.end(), slot) != slots.end();
-    };
-    return has(way.outputs) ||
-           std::any_of(way.steps.begin(), way.steps.end(),
-                       [&](const Step& step) { return has(step_slots(step).reads); });
   }
 
   static bool contains(const std::vector<int>& list, int v) {
@@ -269,9 +254,9 @@ struct Planner {
     }
   }
 
-  void place() {
+  void plan_all() {
     find_last_reads();
-    overwritten.assign(context.carries, false);
+    plan.overwritten.assign(s.inputs.size(), false);
     plan.slots.resize(s.slots.size());
     plan.is_view.resize(s.steps.size(), false);
     for (size_t i = 0; i < s.inputs.size(); ++i) {
@@ -442,52 +427,37 @@ bool is_identity(const std::vector<int32_t>& map) {
   return true;
 }
 
-std::vector<std::pair<int, int>> in_place_slots(const Step& step,
-                                                const std::vector<bool>& carries) {
-  if (const auto slots = updated_slots(step)) return {*slots};
-  std::vector<std::pair<int, int>> out;
-  if (const auto* loop = std::get_if<LoopStep>(&step))
-    for (size_t c = 0; c < carries.size(); ++c)
-      if (carries[c]) out.emplace_back(loop->in[c], loop->out[c]);
-  return out;
-}
-
 int64_t count_reads(const StoragePlan& plan, const Step& step, int storage) {
-  const auto count = [&](const std::vector<int>& slots) {
-    return std::count_if(slots.begin(), slots.end(), [&](int v) {
-      return plan.slots[static_cast<size_t>(v)].storage == storage;
-    });
-  };
-  // A loop may read a slot, or several of a storage, as several of its inputs.
-  if (const auto* l = std::get_if<LoopStep>(&step))
-    return count(l->consts) + count(l->in) + count(l->xs);
-  if (const auto* c = std::get_if<CallStep>(&step)) return count(c->in);
-  if (const auto* u = std::get_if<UpdateStep>(&step))
-    return count({u->in, u->update}) + count(u->starts);
-  return count(step_slots(step).reads);
+  const std::vector<int> reads = fusion::reads_of(step);
+  return std::count_if(reads.begin(), reads.end(), [&](int v) {
+    return plan.slots[static_cast<size_t>(v)].storage == storage;
+  });
 }
 
-// A carry that a step of the body overwrites has to end where it was, for the next trip reads it
-// there. Where one does not, the plan is made again, without overwriting that one.
+bool ends_in(const StoragePlan& plan, const Schedule& schedule, size_t input, size_t output) {
+  const SlotLocation &before = plan.slots[static_cast<size_t>(schedule.inputs[input])],
+                     &after = plan.slots[static_cast<size_t>(schedule.outputs[output])];
+  return before.storage == after.storage && after.map.empty();
+}
+
+// An input that a step overwrites has to end where it was. Where one does not, the plan is made
+// again, without overwriting that one.
 StoragePlan plan_storages(const Schedule& schedule, const StorageContext& context) {
-  std::vector<bool> may_overwrite(context.carries, true);
+  std::vector<int> ends = context.ends;
+  ends.resize(schedule.inputs.size(), -1);
   while (true) {
-    Planner planner{schedule, context, may_overwrite, {}};
-    planner.place();
-    std::vector<bool> in_place(context.carries, false);
+    Planner planner{schedule, context, ends, {}};
+    planner.plan_all();
     bool holds = true;
-    for (size_t c = 0; c < context.carries; ++c) {
-      if (!planner.overwritten[c]) continue;
-      const Placement &before = planner.at(schedule.inputs[context.first_carry + c]),
-                      &after = planner.at(schedule.outputs[c]);
-      in_place[c] = before.storage == after.storage && after.map.empty();
-      if (in_place[c]) continue;
-      may_overwrite[c] = false;
+    for (size_t k = 0; k < ends.size(); ++k) {
+      if (!planner.plan.overwritten[k] ||
+          ends_in(planner.plan, schedule, k, static_cast<size_t>(ends[k])))
+        continue;
+      ends[k] = -1;
       holds = false;
     }
     if (!holds) continue;
-    planner.plan.carries_in_place = std::move(in_place);
-    planner.plan.loops = context.loops;
+    planner.plan.nested = context.nested;
     return std::move(planner.plan);
   }
 }

@@ -4,10 +4,10 @@
 #pragma once
 
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "tessera/base/buffer.h"
+#include "tessera/fusion/in_place.h"
 #include "tessera/fusion/schedule.h"
 
 namespace tessera::runtime {
@@ -36,7 +36,7 @@ struct Storage {
 // Instance i of a slot begins where instance map[i] of its storage does (an empty map: instance i).
 // A slot may span several instances of its storage: the result of an all_gather whose shards
 // already lie in order.
-struct Placement {
+struct SlotLocation {
   int storage = -1;
   std::vector<int32_t> map;
 };
@@ -51,7 +51,7 @@ struct TransferSpan {
 };
 
 struct StoragePlan {
-  std::vector<Placement> slots;
+  std::vector<SlotLocation> slots;
   std::vector<TransferSpan> transfers;  // in the order of `after`, the same in all processes
   std::vector<Storage> storages;
   std::vector<bool> is_view;  // of steps: nothing is left to run
@@ -60,10 +60,9 @@ struct StoragePlan {
   int64_t arena_bytes = 0;
   std::vector<int64_t> workspaces;  // of steps: offset in the arena
   int own_outputs = 0;              // storages of kind kOutput
-  // Carries of the loop whose body this is that every trip updates in the one memory they have, as
-  // bools; empty: none.
-  std::vector<bool> carries_in_place;
-  std::vector<std::vector<bool>> loops;  // as StorageContext::loops
+  // Of the inputs: whether a step overwrites it. It then ends as the output that the context says.
+  std::vector<bool> overwritten;
+  std::vector<fusion::InPlace> nested;  // as StorageContext::nested
 };
 
 // What a schedule's plan depends on beside the schedule.
@@ -71,18 +70,17 @@ struct StorageContext {
   // Inputs whose instances never lie one after the other (slices of a loop), so that no view may
   // span them.
   std::vector<bool> scattered = {};
-  // Of a loop's body: its carries are the inputs first_carry, first_carry + 1, ..., as many as
-  // `carries`, and the first outputs. Their memory may be overwritten where a carry ends in it.
-  size_t first_carry = 0, carries = 0;
-  // Of each step that is a loop: the carries_in_place of its body.
-  std::vector<std::vector<bool>> loops = {};
+  // Of each input, the output that has to be in its memory if a step overwrites it, as the carry of a
+  // loop has to be for the next trip; -1: no step may. Empty: of no input.
+  std::vector<int> ends = {};
+  // Of each step that is a loop or a branch: what it has in place. Empty: nothing.
+  std::vector<fusion::InPlace> nested = {};
 };
 
-// Returns the pairs (in, out) of slots of a step for which out may be in's memory, of which the step
-// then writes only what changes. `carries`: of a loop, those that it updates in place.
-std::vector<std::pair<int, int>> in_place_slots(const Step& step, const std::vector<bool>& carries);
 // Returns how often the step reads the storage.
 int64_t count_reads(const StoragePlan& plan, const Step& step, int storage);
+// Returns whether the output is the whole memory of the input.
+bool ends_in(const StoragePlan& plan, const Schedule& schedule, size_t input, size_t output);
 
 // Finds the views and the updates in place, and gives every slot a storage, not yet an address.
 StoragePlan plan_storages(const Schedule& schedule, const StorageContext& context = {});

@@ -34,7 +34,7 @@ void expect_starts(std::string_view op, std::span<const Type> operands, size_t f
   }
 }
 
-// The starts on the host, moved into [0, extent - size].
+// Returns the starts on the host, moved into [0, extent - size].
 Dims clamped_starts(std::span<const Literal> starts, const Shape& extents, const Shape& sizes) {
   Dims out;
   for (size_t d = 0; d < extents.size(); ++d) {
@@ -116,7 +116,7 @@ std::vector<Array> dynamic_slice_transpose(std::span<const Array> ct, std::span<
   return out;
 }
 
-// The starts with one of 0 for a mapped dimension at `dim`.
+// Returns the starts with one of 0 for a mapped dimension at `dim`.
 std::vector<Array> batched_starts(std::span<const Array> starts, int dim) {
   std::vector<Array> out(starts.begin(), starts.end());
   out.insert(out.begin() + dim, lax::full({}, 0, starts.empty() ? int32 : starts[0].dtype()));
@@ -127,7 +127,8 @@ bool any_mapped(std::span<const int> dims) {
   return std::any_of(dims.begin(), dims.end(), [](int d) { return d >= 0; });
 }
 
-// Starts that differ between the examples: an index vector for each, [size, rank].
+// Returns an index vector for each example, [size, rank], for starts that differ between the
+// examples.
 Array start_vectors(std::span<const Array> starts, int64_t size) {
   std::vector<Array> columns;
   for (const Array& start : starts) {
@@ -137,8 +138,8 @@ Array start_vectors(std::span<const Array> starts, int64_t size) {
   return lax::concatenate(columns, 1);
 }
 
-// Of windows of all of `rank` dimensions, which stand behind the examples in the operand too, or
-// are all of the operand's.
+// Returns the dimensions of windows of all of `rank` dimensions, which follow the examples in the
+// operand too, or are all of the operand's.
 IndexDims windows_of_examples(int64_t rank, bool operand_mapped) {
   IndexDims out;
   for (int64_t d = 0; d < rank; ++d) {
@@ -238,8 +239,8 @@ std::vector<Literal> evaluate_update(std::span<const Literal> x, const NoParams&
   return {out};
 }
 
-// The operand passes through; where the update is only a part of a dimension, each shard gets all
-// of it.
+// The operand passes through; if the update is only a part of a dimension, each shard gets all of
+// it.
 Factors update_factors(std::span<const Type> operands, std::span<const Type> results,
                        const NoParams&) {
   Factors out = pointwise_factors({}, results);
@@ -259,7 +260,7 @@ IndexMapping map_update(const OpParams&, std::span<const Type> operands, std::sp
   for (int64_t d = 0; d < operands[0].rank(); ++d) {
     const int64_t max = operands[0].shape[d] - operands[1].shape[d];
     const auto dim = static_cast<int>(d);
-    // Inside the shifted bounds, update[i - start].
+    // Inside the shifted bounds it is update[i - start].
     update.terms.push_back(
         {.result_dim = dim, .dynamic = dim + 2, .dynamic_max = max, .dynamic_stride = -1});
     update.start.push_back(0);
@@ -268,39 +269,97 @@ IndexMapping map_update(const OpParams&, std::span<const Type> operands, std::sp
     update.start_dynamic_max.push_back(max);
     rest.terms.push_back({.result_dim = dim});
   }
-  return {.pieces = {update, rest}};
+  return {.pieces = {update, rest}, .updates = true};
 }
 
-// Where a shard holds a part of a dimension that is updated in part: the start relative to the
-// shard, and room for the whole update on either side, so that an update that misses the shard
-// falls beside it. Example: a shard of 4 at offset 4 and an update of 2 at 3 are __....__ with the
-// update at 3 - 4 + 2 = 1, cut to the .... in the middle.
+// One dimension of a shard that holds a part of a dimension that is updated in part.
+struct SplitUpdate {
+  int dim;
+  Array start;  // of the update, relative to the shard; int64, perhaps outside
+};
+
+// Returns the shard with a box replaced that is inside of it and as large as the update: the one
+// nearest to the update's position. In it, what the update overlaps is new, the rest is unchanged.
+// Example: for a shard of 4 and an update [a, b] at -1, the box at 0 is [b, x1].
+Array update_in_shard(const Array& x, const Array& update, std::vector<Array> starts,
+                      const std::vector<SplitUpdate>& splits) {
+  const auto number = [](int64_t value) { return lax::constant(Literal::scalar(value)); };
+  const Shape& sizes = update.shape();
+  Array window = update, taken;
+  Dims room(sizes.size(), 0);
+  std::vector<Array> shifts(sizes.size(), number(0));
+  for (const SplitUpdate& split : splits) {
+    const int64_t size = sizes[split.dim];
+    starts[split.dim] = lax::clamp(number(0), split.start, number(x.shape()[split.dim] - size));
+    // Element i of the box is element i + shift of the update, if there is one.
+    const Array shift =
+        lax::clamp(number(-size), lax::sub(starts[split.dim], split.start), number(size));
+    Array inside;
+    if (size == 1) {
+      inside = lax::eq(shift, number(0));
+    } else {
+      const Array place =
+          lax::add(lax::iota(int64, sizes, split.dim), lax::broadcast_in_dim(shift, sizes, {}));
+      inside = lax::bitwise_and(lax::ge(place, lax::full(sizes, 0, int64)),
+                                lax::lt(place, lax::full(sizes, static_cast<double>(size), int64)));
+      room[split.dim] = size;
+      shifts[split.dim] = lax::add(shift, number(size));
+    }
+    if (taken.defined() && taken.shape() != inside.shape())
+      (taken.ndim() == 0 ? taken : inside) =
+          lax::broadcast_in_dim(taken.ndim() == 0 ? taken : inside, sizes, {});
+    taken = taken.defined() ? lax::bitwise_and(taken, inside) : inside;
+  }
+  if (std::any_of(room.begin(), room.end(), [](int64_t n) { return n > 0; }))
+    window = lax::dynamic_slice(lax::pad(update, lax::full({}, 0, x.dtype()), room, room), shifts,
+                                sizes);
+  const Array old = lax::dynamic_slice(x, starts, sizes);
+  return lax::dynamic_update_slice(x, lax::select(taken, window, old), starts);
+}
+
+// For an update that is larger than the shard: there is room for all of it on either side, so that
+// an update that misses the shard is outside of it. Example: a shard of 4 at offset 4 and an update
+// of 5 at 3 are _____...._____ with the update at 3 - 4 + 5 = 4, of which the .... in the middle is
+// kept.
+Array update_in_room(const Array& x, const Array& update, std::vector<Array> starts,
+                     const std::vector<SplitUpdate>& splits) {
+  Dims room(x.shape().size(), 0), limit = x.shape();
+  for (const SplitUpdate& split : splits) {
+    room[split.dim] = update.shape()[split.dim];
+    limit[split.dim] += room[split.dim];
+    starts[split.dim] = lax::add(split.start, lax::constant(Literal::scalar(room[split.dim])));
+  }
+  const Array padded = lax::pad(x, lax::full({}, 0, x.dtype()), room, room);
+  return lax::slice(lax::dynamic_update_slice(padded, update, starts), room, limit);
+}
+
 std::vector<Array> localize_update(std::span<const Array> x, const NoParams&,
                                    const LocalContext& context) {
   const Shape &global = context.global_operand(0).shape, &local = x[0].shape(),
               &update = x[1].shape();
-  Dims room(local.size(), 0), limit = local;
   std::vector<Array> starts(x.begin() + 2, x.end());
-  bool moved = false;
+  std::vector<int> dims;
+  bool fits = true;
   for (int d = 0; d < static_cast<int>(local.size()); ++d) {
     if (local[d] == global[d] || context.global_operand(1).shape[d] == global[d]) continue;
-    moved = true;
-    room[d] = update[d];
-    limit[d] += update[d];
+    dims.push_back(d);
+    fits = fits && update[d] <= local[d];
   }
-  if (!moved) return {lax::dynamic_update_slice(x[0], x[1], starts)};
-  auto number = [](int64_t value) { return lax::constant(Literal::scalar(value)); };
-  for (int d = 0; d < static_cast<int>(local.size()); ++d) {
-    if (starts[d].dtype() == uint64)
-      starts[d] = lax::min(starts[d], lax::constant(Literal::scalar(uint64_t{INT64_MAX})));
-    starts[d] = lax::convert_element_type(starts[d], int64);
-    if (room[d] == 0) continue;
+  if (dims.empty()) return {lax::dynamic_update_slice(x[0], x[1], starts)};
+  const auto number = [](int64_t value) { return lax::constant(Literal::scalar(value)); };
+  for (Array& start : starts) {
+    if (start.dtype() == uint64)
+      start = lax::min(start, lax::constant(Literal::scalar(uint64_t{INT64_MAX})));
+    start = lax::convert_element_type(start, int64);
+  }
+  std::vector<SplitUpdate> splits;
+  for (int d : dims) {
     const Array inside = lax::clamp(number(0), starts[d], number(global[d] - update[d]));
     const Array offset = lax::convert_element_type(context.operand_offset(0, d), int64);
-    starts[d] = lax::add(lax::sub(inside, offset), number(room[d]));
+    splits.push_back({d, lax::sub(inside, offset)});
   }
-  const Array padded = lax::pad(x[0], lax::full({}, 0, x[0].dtype()), room, room);
-  return {lax::slice(lax::dynamic_update_slice(padded, x[1], starts), room, limit)};
+  return {fits ? update_in_shard(x[0], x[1], std::move(starts), splits)
+               : update_in_room(x[0], x[1], std::move(starts), splits)};
 }
 
 JvpResult update_jvp(std::span<const Array> x, std::span<const Array> t, const NoParams&) {
@@ -404,7 +463,7 @@ namespace tessera::lax {
 
 using namespace ops;
 
-// Zero in every dimension but one.
+// Returns starts that are zero in every dimension but one.
 static std::vector<Array> starts_in_dim(const Array& x, const Array& start, int64_t dim) {
   std::vector<Array> starts(x.shape().size(), full({}, 0, start.dtype()));
   starts[dim] = start;

@@ -28,8 +28,7 @@ std::pair<Array, Array> vq(const Array& obs, const Array& code_book) {
           for (Array& x : same) x = expand_dims(x, 1);
         const Array distances =
             tessera::linalg::norm(expand_dims(same[0], 1) - expand_dims(same[1], 0), {.axis = -1});
-        return std::vector<Array>{argmin(distances, {.axis = 1}),
-                                  min(distances, {.axis = 1})};
+        return std::vector<Array>{argmin(distances, {.axis = 1}), min(distances, {.axis = 1})};
       });
   return {out[0], out[1]};
 }

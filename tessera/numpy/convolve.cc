@@ -25,7 +25,12 @@ struct OverlapParams {
 Array overlaps(const OverlapParams& p, std::span<const Array> a) {
   const std::vector<Array> same =
       promote_dtypes(a, p.preferred ? Promotion::kAny : Promotion::kInexact);
-  Array x = same[0], y = p.conjugate ? conj(same[1]) : same[1];
+  const auto as_preferred = [&](const Array& v) {
+    const bool widens = p.preferred && is_inexact(*p.preferred) && !is_inexact(v.dtype());
+    return widens ? as_dtype(v, *p.preferred) : v;
+  };
+  Array x = as_preferred(same[0]),
+        y = p.conjugate ? conj(as_preferred(same[1])) : as_preferred(same[1]);
   const bool swapped = x.size() < y.size();
   if (swapped) std::swap(x, y);
   if (!p.conjugate) y = flip(y);

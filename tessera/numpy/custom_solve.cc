@@ -113,9 +113,9 @@ Leaves custom_linear_solve_leaves(const LeavesFunction& matvec, const Leaves& b,
   Equation e;
   e.unknowns = b.size();
   e.product = closed(matvec, b);
+  expect_types(name, "a result of matvec", e.multiply(b, e.arguments(b)), b);
   e.solve = closed([&](const Leaves& right) { return solve(matvec, right); }, b);
   const Leaves all_but_transpose = e.arguments(b);
-  expect_types(name, "a result of matvec", e.multiply(b, all_but_transpose), b);
   expect_types(name, "a result of solve", e.solution(all_but_transpose), b);
   if (symmetric) {
     // The transpose of a Hermitian product is its conjugate: conj(solve(conj(y))).

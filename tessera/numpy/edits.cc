@@ -109,9 +109,18 @@ Array delete_(const Array& x, int64_t obj, OrNone<int64_t> axis) {
 
 Array delete_(const Array& x, const Slice& obj, OrNone<int64_t> axis) {
   const OnAxis on = on_axis("delete_", x, axis);
-  std::vector<bool> keep(static_cast<size_t>(on.x.shape()[on.axis]), true);
-  const Array dropped = index(lax::iota(int32, {static_cast<int64_t>(keep.size())}), obj);
-  for (int64_t i : to_vector<int64_t>(dropped)) keep[static_cast<size_t>(i)] = false;
+  const int64_t n = on.x.shape()[on.axis];
+  if (obj.step == 0) value_error("delete_", "expected a slice with a step other than 0, got 0");
+  const int64_t least = obj.step > 0 ? 0 : -1, most = obj.step > 0 ? n : n - 1;
+  const auto bound = [&](const std::optional<int64_t>& at, int64_t otherwise) {
+    if (!at) return otherwise;
+    return std::clamp(*at < 0 ? *at + n : *at, least, most);
+  };
+  const int64_t start = bound(obj.start, obj.step > 0 ? least : most),
+                stop = bound(obj.stop, obj.step > 0 ? most : least);
+  std::vector<bool> keep(static_cast<size_t>(n), true);
+  for (int64_t i = start; obj.step > 0 ? i < stop : i > stop; i += obj.step)
+    keep[static_cast<size_t>(i)] = false;
   return kept(on, keep);
 }
 

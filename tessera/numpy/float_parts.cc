@@ -71,7 +71,8 @@ std::pair<Array, Array> mantissa_and_exponent(const Array& x) {
   const Array outside = equal(x, 0) | equal(field, l.exponents);
   // Subnormal numbers are moved to the normal ones first.
   const int64_t lift = l.mantissa + 1;
-  const Array moved = where(equal(field, 0), full_like(field, lift), full_like(field, 0));
+  const Array subnormal = equal(field, 0) & not_equal(x, 0);
+  const Array moved = where(subnormal, full_like(field, lift), full_like(field, 0));
   const Array normal = times_power_of_two(x, moved);
   const Array e = where(outside, 0, exponent_field(normal) - (l.bias - 1));
   // 2^-e itself may be no normal number.

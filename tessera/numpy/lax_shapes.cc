@@ -56,8 +56,8 @@ Array collapse(const Array& x, int64_t start, int64_t stop) {
 Array collapse(const Array& x, int64_t start) { return collapse(x, start, x.ndim()); }
 
 Array shape_as_value(const Shape& shape) {
-  std::vector<int64_t> extents(shape.begin(), shape.end());
-  return astype(from_host(extents), default_int());
+  std::vector<int32_t> extents(shape.begin(), shape.end());
+  return from_host(extents);
 }
 
 std::pair<Array, Array> sort_key_val(const Array& keys, const Array& values, int64_t dimension) {

@@ -26,7 +26,7 @@ inline Array broadcasted_iota(DType dtype, const Shape& shape, int64_t dimension
 // x with the dimensions [start, stop) as one.
 Array collapse(const Array& x, int64_t start, int64_t stop);
 Array collapse(const Array& x, int64_t start);
-// A shape as an array of default integers.
+// A shape as an array of int32.
 Array shape_as_value(const Shape& shape);
 // keys and values in the order of the keys along a dimension; equal keys keep their order.
 std::pair<Array, Array> sort_key_val(const Array& keys, const Array& values,

@@ -23,7 +23,6 @@ call('as_mrp', lambda q: Rotation.from_quat(q).as_mrp(), Q, tolerance=10)
 for seq in ('xyz', 'zyx', 'ZXZ', 'YZX', 'xyx'):
   call(f'from_euler_{seq}', lambda v, s=seq: Rotation.from_euler(s, v).as_matrix(), V, tolerance=4)
   call(f'as_euler_{seq}', lambda q, s=seq: Rotation.from_quat(q).as_euler(s), Q, tolerance=20, gradient=False)
-call('from_euler_degrees', lambda v: Rotation.from_euler('y', v, degrees=True).as_matrix(), 50 * V[:, 0], tolerance=4)
 call('apply', lambda q, v: Rotation.from_quat(q).apply(v), Q, V, tolerance=4)
 call('apply_inverse', lambda q, v: Rotation.from_quat(q).apply(v, inverse=True), Q, V, tolerance=4)
 call('product', lambda q, r: (Rotation.from_quat(q) * Rotation.from_quat(r)).as_matrix(), Q, Q[::-1], tolerance=10)

@@ -67,6 +67,9 @@ TEST(Edits, ErrorsSayWhatIsExpected) {
         insert(v, array({1, 2}), arange(3));
       },
       "[insert] expected one value or one for each of 2");
+  expect_error([&] { delete_(v, Slice(0, 2, 0)); },
+               "[delete_] expected a slice with a step other than 0");
+  EXPECT_EQ(to_vector<int>(delete_(i, Slice(None, None, -2))), (std::vector<int>{0, 2}));
   expect_error([&] { delete_(v, 4); }, "[delete_] expected an index in [-4, 4)");
   expect_error([&] { delete_(v, array({9})); }, "[delete_] expected indices in [-4, 4)");
   expect_error([&] { delete_(v, v); }, "[delete_] expected integers as indices");

@@ -35,7 +35,7 @@ Array conv_net_loss(const ConvNet& p, const Array& x, const Array& labels);
 Array convolved(const Array& x, const Array& w);
 
 Array normal(const Shape& shape, uint64_t seed);
-// Leaves cut as `spec` says along the 8 devices; as they are where not `sharded`.
+// Leaves sharded as `spec` says along the 8 devices; as they are where not `sharded`.
 Array placed(const Array& x, const PartitionSpec& spec, bool sharded);
 template <class T>
 T placed(const T& x, const PartitionSpec& spec, bool sharded) {

@@ -51,18 +51,18 @@ double median_time(const Run& run, double seconds) {
 }
 
 struct Measured {
-  PrivateWay way;
+  StepKind kind;
   std::vector<double> seconds;  // by round
 };
 
 std::vector<Measured> measured(PrivateModel model, int rounds, double seconds) {
   std::vector<Measured> out;
   std::vector<Run> runs;
-  for (const PrivateWay way : kPrivateWays) {
-    if (way == PrivateWay::kNotFinite && !can_be_not_finite(model)) continue;
-    runs.push_back(private_step(model, way));
+  for (const StepKind kind : kStepKinds) {
+    if (kind == StepKind::kNotFinite && !can_be_not_finite(model)) continue;
+    runs.push_back(private_step(model, kind));
     runs.back()();  // compiles
-    out.push_back({way, {}});
+    out.push_back({kind, {}});
   }
   for (int round = 0; round < rounds; ++round)
     for (size_t i = 0; i < runs.size(); ++i)
@@ -71,20 +71,21 @@ std::vector<Measured> measured(PrivateModel model, int rounds, double seconds) {
 }
 
 // Of each round: the time of a way over that of another.
-std::vector<double> ratios(const Measured& way, const Measured& beside) {
+std::vector<double> ratios(const Measured& kind, const Measured& baseline) {
   std::vector<double> out;
-  for (size_t i = 0; i < way.seconds.size(); ++i) out.push_back(way.seconds[i] / beside.seconds[i]);
+  for (size_t i = 0; i < kind.seconds.size(); ++i)
+    out.push_back(kind.seconds[i] / baseline.seconds[i]);
   return out;
 }
 
-const Measured* find(const std::vector<Measured>& all, PrivateWay way) {
+const Measured* find(const std::vector<Measured>& all, StepKind kind) {
   const auto found =
-      std::find_if(all.begin(), all.end(), [&](const Measured& m) { return m.way == way; });
+      std::find_if(all.begin(), all.end(), [&](const Measured& m) { return m.kind == kind; });
   return found == all.end() ? nullptr : &*found;
 }
 
-std::string cell(const std::vector<Measured>& all, PrivateWay way, PrivateWay beside) {
-  const Measured *of = find(all, way), *to = find(all, beside);
+std::string cell(const std::vector<Measured>& all, StepKind kind, StepKind baseline) {
+  const Measured *of = find(all, kind), *to = find(all, baseline);
   if (!of) return "";
   const std::vector<double> r = ratios(*of, *to);
   return fmt::format("{:.2f} ({:.2f} to {:.2f})", median(r), *std::min_element(r.begin(), r.end()),
@@ -98,20 +99,20 @@ void print_head() {
 }
 
 void print_row(PrivateModel model, const std::vector<Measured>& all) {
-  const auto to_plain = [&](PrivateWay way) { return cell(all, way, PrivateWay::kPlain); };
+  const auto to_plain = [&](StepKind kind) { return cell(all, kind, StepKind::kPlain); };
   std::cout << fmt::format("| {} | {:.1f} ms | {} | {} | {} | {} | {} | {} |", name_of(model),
-                           1e3 * median(find(all, PrivateWay::kPlain)->seconds),
-                           to_plain(PrivateWay::kClipped), to_plain(PrivateWay::kGaussian),
-                           to_plain(PrivateWay::kSystem), to_plain(PrivateWay::kDiscrete),
-                           cell(all, PrivateWay::kDiscrete, PrivateWay::kGaussian),
-                           to_plain(PrivateWay::kNotFinite))
+                           1e3 * median(find(all, StepKind::kPlain)->seconds),
+                           to_plain(StepKind::kClipped), to_plain(StepKind::kGaussian),
+                           to_plain(StepKind::kSystem), to_plain(StepKind::kDiscrete),
+                           cell(all, StepKind::kDiscrete, StepKind::kGaussian),
+                           to_plain(StepKind::kNotFinite))
             << std::endl;
 }
 
 void print_json(PrivateModel model, const std::vector<Measured>& all) {
   for (const Measured& m : all) {
     const nlohmann::ordered_json line{
-        {"model", name_of(model)}, {"way", name_of(m.way)}, {"seconds", m.seconds}};
+        {"model", name_of(model)}, {"way", name_of(m.kind)}, {"seconds", m.seconds}};
     std::cout << line.dump() << std::endl;
   }
 }

@@ -14,7 +14,7 @@ namespace {
 constexpr float kRate = 0.1F;
 
 // A noise multiplier of 1 and a clip norm of 1; the number of examples is of no account here.
-privacy::Plan plan_of(PrivateWay way, int64_t batch) {
+privacy::Plan plan_of(StepKind kind, int64_t batch) {
   const auto examples = static_cast<double>(batch);
   return privacy::make_plan(
       {.num_examples = 100 * batch,
@@ -22,10 +22,10 @@ privacy::Plan plan_of(PrivateWay way, int64_t batch) {
        .expected_batch_size = examples,
        .noise_multiplier = 1,
        .delta = 1e-6,
-       .mechanism = way == PrivateWay::kDiscrete ? privacy::Mechanism(privacy::DiscreteGaussian{})
-                                                 : privacy::Mechanism(privacy::Gaussian{}),
-       .random_source = way == PrivateWay::kSystem ? privacy::RandomSource::kSystem
-                                                   : privacy::RandomSource::kKey});
+       .mechanism = kind == StepKind::kDiscrete ? privacy::Mechanism(privacy::DiscreteGaussian{})
+                                                : privacy::Mechanism(privacy::Gaussian{}),
+       .random_source = kind == StepKind::kSystem ? privacy::RandomSource::kSystem
+                                                  : privacy::RandomSource::kKey});
 }
 
 // Without noise: (value, gradients) of clipped sums over the batch size.
@@ -56,40 +56,40 @@ Run noised_step(const Loss& loss, const privacy::Plan& plan, const Params& param
 }
 
 template <class Loss, class Params, class... Data>
-Run step_of(PrivateWay way, const Loss& loss, const Params& params, const Data&... data) {
+Run step_of(StepKind kind, const Loss& loss, const Params& params, const Data&... data) {
   const int64_t batch = std::get<0>(std::tie(data...)).shape(0);
-  const privacy::Plan plan = plan_of(way, batch);
-  switch (way) {
-    case PrivateWay::kPlain: {
+  const privacy::Plan plan = plan_of(kind, batch);
+  switch (kind) {
+    case StepKind::kPlain: {
       auto step = jit(descend<Params>(value_and_grad(loss), kRate));
       return [=] { step(params, data...); };
     }
-    case PrivateWay::kClipped:
-    case PrivateWay::kNotFinite: {
+    case StepKind::kClipped:
+    case StepKind::kNotFinite: {
       auto step =
           jit(descend<Params>(clipped_mean(loss, plan.clip_options(), sizeof...(Data)), kRate));
       return [=] { step(params, data...); };
     }
-    case PrivateWay::kGaussian:
-    case PrivateWay::kDiscrete:
-    case PrivateWay::kSystem:
+    case StepKind::kGaussian:
+    case StepKind::kDiscrete:
+    case StepKind::kSystem:
       return noised_step(loss, plan, params, data...);
   }
   TESSERA_CHECK(false, "a way of training that is none");
 }
 
 // Normal numbers, whose first example is NaN where the way says so.
-Array inputs(PrivateWay way, const Shape& shape) {
+Array inputs(StepKind kind, const Shape& shape) {
   const Array x = normal(shape, 100);
-  if (way != PrivateWay::kNotFinite) return x;
+  if (kind != StepKind::kNotFinite) return x;
   const Array first = arange(shape[0]) == 0;
   Shape column(static_cast<size_t>(shape.rank()), 1);
   column[0] = shape[0];
   return where(reshape(first, column), std::numeric_limits<float>::quiet_NaN(), x);
 }
 
-Run mlp(PrivateWay way, int64_t batch) {
-  return step_of(way, mlp_loss, make_mlp({784, 512, 512, 10}), inputs(way, {batch, 784}),
+Run mlp(StepKind kind, int64_t batch) {
+  return step_of(kind, mlp_loss, make_mlp({784, 512, 512, 10}), inputs(kind, {batch, 784}),
                  random::randint(random::key(101), {batch}, 0, 10));
 }
 
@@ -109,19 +109,19 @@ std::string name_of(PrivateModel model) {
   TESSERA_CHECK(false, "a model that is none");
 }
 
-std::string name_of(PrivateWay way) {
-  switch (way) {
-    case PrivateWay::kPlain:
+std::string name_of(StepKind kind) {
+  switch (kind) {
+    case StepKind::kPlain:
       return "plain";
-    case PrivateWay::kClipped:
+    case StepKind::kClipped:
       return "clipped";
-    case PrivateWay::kGaussian:
+    case StepKind::kGaussian:
       return "Gaussian noise";
-    case PrivateWay::kDiscrete:
+    case StepKind::kDiscrete:
       return "discrete Gaussian noise";
-    case PrivateWay::kSystem:
+    case StepKind::kSystem:
       return "Gaussian noise, kSystem";
-    case PrivateWay::kNotFinite:
+    case StepKind::kNotFinite:
       return "clipped, one NaN";
   }
   TESSERA_CHECK(false, "a way of training that is none");
@@ -129,16 +129,16 @@ std::string name_of(PrivateWay way) {
 
 bool can_be_not_finite(PrivateModel model) { return model != PrivateModel::kTransformer; }
 
-Run private_step(PrivateModel model, PrivateWay way) {
+Run private_step(PrivateModel model, StepKind kind) {
   switch (model) {
     case PrivateModel::kMlp256:
-      return mlp(way, 256);
+      return mlp(kind, 256);
     case PrivateModel::kMlp1024:
-      return mlp(way, 1024);
+      return mlp(kind, 1024);
     case PrivateModel::kTransformer:
-      return step_of(way, transformer_loss, make_transformer(), tokens(32));
+      return step_of(kind, transformer_loss, make_transformer(), tokens(32));
     case PrivateModel::kConvNet:
-      return step_of(way, conv_net_loss, make_conv_net(), inputs(way, {32, 28, 28, 1}),
+      return step_of(kind, conv_net_loss, make_conv_net(), inputs(kind, {32, 28, 28, 1}),
                      random::randint(random::key(101), {int64_t{32}}, 0, 10));
   }
   TESSERA_CHECK(false, "a model that is none");

@@ -14,7 +14,7 @@ enum class PrivateModel : uint8_t { kMlp256, kMlp1024, kTransformer, kConvNet };
 constexpr PrivateModel kPrivateModels[] = {PrivateModel::kMlp256, PrivateModel::kMlp1024,
                                            PrivateModel::kTransformer, PrivateModel::kConvNet};
 
-enum class PrivateWay : uint8_t {
+enum class StepKind : uint8_t {
   kPlain,     // gradient descent on the mean loss
   kClipped,   // on the sum of clipped gradients, without noise
   kGaussian,  // with Gaussian noise
@@ -23,17 +23,16 @@ enum class PrivateWay : uint8_t {
   kNotFinite,  // kClipped, with one example that is NaN (of the transformer, whose data are integers:
                // none)
 };
-constexpr PrivateWay kPrivateWays[] = {PrivateWay::kPlain,    PrivateWay::kClipped,
-                                       PrivateWay::kGaussian, PrivateWay::kDiscrete,
-                                       PrivateWay::kSystem,   PrivateWay::kNotFinite};
+constexpr StepKind kStepKinds[] = {StepKind::kPlain,    StepKind::kClipped, StepKind::kGaussian,
+                                   StepKind::kDiscrete, StepKind::kSystem,  StepKind::kNotFinite};
 
 std::string name_of(PrivateModel model);
-std::string name_of(PrivateWay way);
+std::string name_of(StepKind kind);
 // Whether the model has data that can be NaN, which kNotFinite needs.
 bool can_be_not_finite(PrivateModel model);
 
 // Returns a step of the model on one device. Each run goes on from where the last one ended as far as
 // noise is concerned; the parameters stay.
-Run private_step(PrivateModel model, PrivateWay way);
+Run private_step(PrivateModel model, StepKind kind);
 
 }  // namespace tessera::bench

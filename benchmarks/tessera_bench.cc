@@ -138,7 +138,7 @@ Timing compile_elementwise() {
 }
 
 std::vector<Workload> workloads() {
-  const double both_ways = 2.0 * 4096 * 4096 * 4;
+  const double read_and_write = 2.0 * 4096 * 4096 * 4;
   const auto affine = [](const Array& x) { return 2 * x + 1; };
   const auto two_sin = [](const Array& x) { return 2 * sin(x) + 1; };
   std::vector<Workload> w;
@@ -198,14 +198,14 @@ std::vector<Workload> workloads() {
   w.push_back({"conv/f32_1dev", [] { return bench::convolution(false); }, conv_flop, "GFLOP/s"});
   w.push_back(
       {"conv/f32_grad_1dev", [] { return bench::convolution(true); }, 3 * conv_flop, "GFLOP/s"});
-  w.push_back(elementwise("elementwise/2sin+1_1dev", false, both_ways, two_sin));
-  w.push_back(elementwise("elementwise/2sin+1_8dev", true, both_ways, two_sin));
-  w.push_back(elementwise("elementwise/x*2+1_8dev", true, both_ways, affine));
-  w.push_back(elementwise("elementwise/gelu_8dev", true, both_ways,
+  w.push_back(elementwise("elementwise/2sin+1_1dev", false, read_and_write, two_sin));
+  w.push_back(elementwise("elementwise/2sin+1_8dev", true, read_and_write, two_sin));
+  w.push_back(elementwise("elementwise/x*2+1_8dev", true, read_and_write, affine));
+  w.push_back(elementwise("elementwise/gelu_8dev", true, read_and_write,
                           [](const Array& x) { return gelu(x); }));
-  w.push_back(elementwise("reduce/sum_axis0_8dev", true, both_ways / 2,
+  w.push_back(elementwise("reduce/sum_axis0_8dev", true, read_and_write / 2,
                           [](const Array& x) { return sum(x, {.axis = 0}); }));
-  w.push_back(elementwise("reduce/softmax_8dev", true, both_ways,
+  w.push_back(elementwise("reduce/softmax_8dev", true, read_and_write,
                           [](const Array& x) { return softmax(x, -1); }));
   w.push_back(gemm("gemm/f32_1dev", std::nullopt));
   w.push_back(gemm("gemm/f32_8dev_rows", std::pair(P("x", None), P())));
@@ -242,7 +242,7 @@ std::vector<Workload> workloads() {
                double(1 << 24), "Gsamples/s"});
   // The machine alone, to hold the above against.
   w.push_back(
-      {"machine/copy_64MiB", [] { return bench::plain_copy(64 << 20); }, both_ways, "GB/s"});
+      {"machine/copy_64MiB", [] { return bench::plain_copy(64 << 20); }, read_and_write, "GB/s"});
   w.push_back({"machine/onednn_gemm", [] { return bench::onednn_gemm(2048); },
                2.0 * 2048 * 2048 * 2048, "GFLOP/s"});
   return w;

@@ -8,7 +8,8 @@ namespace tessera::bench {
 
 using Run = std::function<void()>;
 
-// A step of the classifier with these layer sizes on `batch` rows; on 8 devices the batch is cut.
+// A step of the classifier with these layer sizes on `batch` rows; on 8 devices the batch is
+// sharded.
 Run mlp_step(int64_t batch, const std::vector<int64_t>& sizes, bool sharded);
 // A step of the transformer (d 256, 4 heads, 4 layers, 128 tokens, vocabulary 512) on `batch`
 // texts.

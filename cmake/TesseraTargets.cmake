@@ -17,7 +17,7 @@ endif()
 
 # What runs once in a compilation, or only calls the ops, is compiled with less optimization: it is most of the code, and nobody
 # waits for it at run time. The rest has -O2, loops over data -O3 (tessera_loops).
-set(TESSERA_ONCE ir ops trace transform control per_example interchange numpy random io optim nn linen nnx)
+set(TESSERA_ONCE ir ops trace transform control per_example interchange numpy random scipy io optim nn linen nnx)
 
 # tessera_folder(NAME DEPS <folders or targets> [PRIVATE_DEPS <targets>]): the objects of a folder, which the library is made of.
 # The folders of DEPS are those whose headers it may include.

@@ -1,11 +1,12 @@
-// One model, four ways to train it: a character-level transformer on the text of the GPL, on one
+// One model, trained in four layouts: a character-level transformer on the text of the GPL, on one
 // device; with data and tensor parallelism; with fully sharded parameters; and as a pipeline of
-// four stages. The model is written once, for one device. The first three ways differ in the
-// shardings of its parameters only; the fourth says what each device does.
+// four stages. The model is written once, for one device. The first three layouts differ only in
+// the shardings of its parameters; the fourth says what each device does.
 //
 //   char_transformer [--steps N] [--explain] [FILE]
 //
-// Each way prints what a training step communicates, and must give the losses of the first.
+// For each layout it prints what a training step communicates. The losses must be those of the
+// first layout.
 #include <tessera/tessera.h>
 
 #include <algorithm>
@@ -27,7 +28,7 @@ constexpr double kTolerance = 1e-4;
 
 // --- The model ---
 
-// All layers in one: each array has them along its first dimension.
+// All layers together: the first dimension of each array enumerates them.
 struct Layers {
   Array norm1, qkv, out, norm2, up, down;
 };
@@ -56,7 +57,7 @@ Model init(random::Key key, int64_t characters) {
           .head = normal({kWidth, characters}, in)};
 }
 
-// (rows, length) characters to (rows, length, width).
+// Maps (rows, length) characters to (rows, length, width).
 Array embed(const Model& p, const Array& x) {
   return take(p.embedding, x, {.axis = 0}) + p.position;
 }
@@ -69,7 +70,7 @@ Array layer(const Layers& w, const Array& x) {
   return y + matmul(gelu(matmul(standardize(y) * w.norm2, w.up)), w.down);
 }
 
-// How what lies between the layers is cut, where that is not left to propagation.
+// The sharding of activations between the layers; if absent, propagation decides it.
 using Rows = std::optional<NamedSharding>;
 
 Array pinned(const Array& x, const Rows& rows) {
@@ -82,7 +83,7 @@ Array through(const Layers& layers, const Array& x, const Rows& rows = {}) {
   return pinned(scan(step, pinned(x, rows), layers).first, rows);
 }
 
-// The mean cross-entropy of the characters that follow, `y`.
+// Returns the mean cross-entropy of the characters that follow, `y`.
 Array loss_of(const Model& p, const Array& x, const Array& y) {
   const Array logits = matmul(standardize(x) * p.norm, p.head);
   return -mean(sum(one_hot(y, logits.shape(-1)) * log_softmax(logits), {.axis = -1}));
@@ -94,12 +95,13 @@ Array loss_fn(const Model& p, const Array& x, const Array& y, const Rows& rows =
 
 // --- The pipeline ---
 
-// Stage i holds the i-th part of the layers. A tick takes what the stage before gave in the last
-// one (the first stage: the next microbatch) through them; after kStages - 1 ticks the pipeline is
-// full, and the last stage gives a microbatch every tick.
+// Stage i holds the i-th part of the layers. In a tick it computes its layers of the previous
+// stage's last result (the first stage: of the next microbatch); after kStages - 1 ticks the
+// pipeline is full, and the last stage completes a microbatch in every tick.
 Array pipelined_loss(const Model& parameters, const Array& x, const Array& y) {
-  // The parameters are the same on both halves of 'data', and the outer ones at all stages. Made to
-  // vary here, their gradients are summed once, here; else where they are used: in every tick.
+  // The parameters are the same on both halves of 'data', and the outer ones at all stages. They
+  // are cast to varying here, so that their gradients are summed once, here; otherwise they would
+  // be summed where they are used, in every tick.
   Model p = pcast_varying(parameters, "data");
   for (Array* x : {&p.embedding, &p.position, &p.norm, &p.head}) *x = pcast_varying(*x, "stage");
   const Array stage = axis_index("stage");
@@ -117,15 +119,15 @@ Array pipelined_loss(const Model& parameters, const Array& x, const Array& y) {
       scan(tick, zeros({rows, kLength, kWidth}), arange(kMicrobatches + kStages - 1)).second;
   const Array last = slice_in_dim(outs, kStages - 1, kStages - 1 + kMicrobatches);
   const Array loss = loss_of(p, reshape(last, {x.shape(0), kLength, kWidth}), y);
-  // Of the other stages it is a loss of what they passed on.
+  // On the other stages it is a loss of what they passed on.
   return pmean(psum(where(stage == kStages - 1, loss, 0), "stage"), "data");
 }
 
 // --- Training ---
 
-// Where everything lies: specs for the parameters (and so for the optimizer's moments, and the
+// The layout of everything: specs for the parameters (and so for the optimizer's moments, and the
 // gradients), and for the batch; and what a step may communicate, beyond which it is refused.
-struct Way {
+struct Layout {
   const char* name;
   Mesh mesh;
   PrefixTree<PartitionSpec> params;
@@ -142,7 +144,8 @@ PrefixTree<NamedSharding> on(const Mesh& mesh, const PrefixTree<PartitionSpec>& 
 
 void print_plan(const Lowered& step, bool explain) {
   if (explain) std::cout << step.explain();
-  std::map<std::string, std::pair<int64_t, int64_t>> plan;  // how often, bytes
+  // the number of collectives, and their bytes
+  std::map<std::string, std::pair<int64_t, int64_t>> plan;
   for (const Collective& c : step.collectives()) {
     const int64_t times = std::max<int64_t>(c.times, 1);
     auto& [count, bytes] = plan[fmt::format("{} over {}", c.name, fmt::join(c.axes, ", "))];
@@ -159,11 +162,11 @@ void print_plan(const Lowered& step, bool explain) {
 using Batches = std::vector<std::pair<Array, Array>>;
 
 template <class Loss>
-std::vector<double> train(const Way& way, const Model& initial, const Batches& batches,
+std::vector<double> train(const Layout& layout, const Model& initial, const Batches& batches,
                           const Loss& loss, bool explain) {
   const auto tx = optim::adam(3e-3);
-  const NamedSharding batch(way.mesh, way.batch), scalar(way.mesh, P());
-  const PrefixTree<NamedSharding> where = on(way.mesh, way.params),
+  const NamedSharding batch(layout.mesh, layout.batch), scalar(layout.mesh, P());
+  const PrefixTree<NamedSharding> where = on(layout.mesh, layout.params),
                                   state_where{{scalar, where, where}, scalar};
 
   auto [params, state] = jit([&](const Model& p) { return std::pair(p, tx.init(p)); },
@@ -178,12 +181,12 @@ std::vector<double> train(const Way& way, const Model& initial, const Batches& b
       {.in_shardings = {where, state_where, batch, batch},
        .out_shardings = {where, state_where, scalar},
        .donate_argnums = {0, 1},
-       .comm_budget = way.budget});
+       .comm_budget = layout.budget});
 
   int64_t held = 0;
   for (const Array& x : tree::leaves(params))
     held += x.sharding().shard_shape(x.shape()).elements() * itemsize(x.dtype());
-  std::cout << fmt::format("{}: a device holds {} KiB of parameters\n", way.name, held / 1024);
+  std::cout << fmt::format("{}: a device holds {} KiB of parameters\n", layout.name, held / 1024);
   print_plan(step.lower(params, state, batches[0].first, batches[0].second), explain);
   std::vector<double> losses;
   for (const auto& [x, y] : batches) {
@@ -219,7 +222,7 @@ Text read_text(const std::string& path) {
   return out;
 }
 
-// The same windows of the text for each way; what follows each character is its target.
+// Every layout gets the same windows of the text; a character's target is the one that follows.
 Batches make_batches(const Text& text, int64_t steps) {
   const auto count = static_cast<int64_t>(text.tokens.size());
   const std::vector<int32_t> starts = to_vector<int32_t>(
@@ -246,41 +249,42 @@ int run(const std::string& path, int64_t steps, bool explain) {
   const Mesh one(std::vector<Device>{devices()[0]}, {"data"}), all(devices(), {"data"}),
       grid(create_device_mesh({2, 4}), {"data", "model"}),
       pipe(create_device_mesh({2, kStages}), {"data", "stage"});
-  // Columns of qkv (its heads) and up, rows of out and down: what lies between a pair of them is
-  // cut over 'model', and one all_reduce after each pair completes it.
-  const Way single{"one device", one, P(), P(), {.bytes_per_device = 0}};
-  const Way tensor{"data x tensor parallel, 2 x 4",
-                   grid,
-                   {P(),
-                    P(),
-                    {P(), P(None, None, None, "model"), P(None, "model"), P(),
-                     P(None, None, "model"), P(None, "model")},
-                    P(),
-                    P()},
-                   P("data"),
-                   {.bytes_per_device = 4 << 20, .forbid = {"all_gather", "all_to_all"}}};
+  // Columns of qkv (its heads) and up, and rows of out and down: what is between a pair of them is
+  // sharded over 'model', and one all_reduce after each pair completes it.
+  const Layout single{"one device", one, P(), P(), {.bytes_per_device = 0}};
+  const Layout tensor{"data x tensor parallel, 2 x 4",
+                      grid,
+                      {P(),
+                       P(),
+                       {P(), P(None, None, None, "model"), P(None, "model"), P(),
+                        P(None, None, "model"), P(None, "model")},
+                       P(),
+                       P()},
+                      P("data"),
+                      {.bytes_per_device = 4 << 20, .forbid = {"all_gather", "all_to_all"}}};
   // Each device keeps an eighth of each parameter and of its moments: the dimension of kWidth.
-  const Way sharded{"fully sharded parameters, 8",
-                    all,
-                    {P(None, "data"),
-                     P(None, "data"),
-                     {P(None, "data"), P(None, "data"), P(None, None, None, "data"),
-                      P(None, "data"), P(None, "data"), P(None, None, "data")},
-                     P("data"),
-                     P("data")},
-                    P("data"),
-                    {.bytes_per_device = 3 << 20}};
-  const Way pipeline{"data x pipeline parallel, 2 x 4 stages, 4 microbatches",
-                     pipe,
-                     {P(), P(), P("stage"), P(), P()},
-                     P("data"),
-                     {.bytes_per_device = 2 << 20, .forbid = {"all_gather", "all_to_all"}}};
+  const Layout sharded{"fully sharded parameters, 8",
+                       all,
+                       {P(None, "data"),
+                        P(None, "data"),
+                        {P(None, "data"), P(None, "data"), P(None, None, None, "data"),
+                         P(None, "data"), P(None, "data"), P(None, None, "data")},
+                        P("data"),
+                        P("data")},
+                       P("data"),
+                       {.bytes_per_device = 3 << 20}};
+  const Layout pipeline{"data x pipeline parallel, 2 x 4 stages, 4 microbatches",
+                        pipe,
+                        {P(), P(), P("stage"), P(), P()},
+                        P("data"),
+                        {.bytes_per_device = 2 << 20, .forbid = {"all_gather", "all_to_all"}}};
 
   const auto plain = [](const Model& p, const Array& x, const Array& y) {
     return loss_fn(p, x, y);
   };
-  // Parameters are cut along dimensions that activations have too, and these could as well follow
-  // them, to be summed in every layer. Held to the rows, it is the parameters that move.
+  // Parameters are sharded along dimensions that activations have too, and these could be sharded
+  // in the same way, and summed in every layer. If activations are constrained to be sharded by
+  // rows, the parameters are communicated instead.
   const auto by_rows = [&](const Model& p, const Array& x, const Array& y) {
     return loss_fn(p, x, y, NamedSharding(all, P("data")));
   };

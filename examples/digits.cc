@@ -1,6 +1,6 @@
 // Data-parallel training: a classifier of handwritten digits on 8 virtual devices. The program is
-// written for one device; the batch is cut over the mesh, the model is on every device, and the
-// compiler adds the one reduction of gradients that this takes.
+// written for one device; the batch is sharded over the mesh, the model is on every device, and the
+// compiler adds the one reduction of gradients that this needs.
 #include <tessera/tessera.h>
 
 #include <iostream>
@@ -22,7 +22,7 @@ struct Classifier {
   }
 };
 
-// The mean cross-entropy, and the model, whose dropout has moved on.
+// Returns the mean cross-entropy, and the model with its dropout's next key.
 std::pair<Array, Classifier> loss_fn(Classifier model, const Array& images, const Array& labels) {
   const Array log_probability = log_softmax(model(images));
   const Array loss = -mean(sum(one_hot(labels, 10) * log_probability, {.axis = -1}));
@@ -39,7 +39,8 @@ int main(int argc, char** argv) {
   const Mesh mesh(devices(), {"data"});
   const NamedSharding by_rows(mesh, P("data")), everywhere(mesh, P());
 
-  // Writers follow one another in the file: mixed before a part is kept for the test.
+  // Images of one writer are next to each other in the file, so they are mixed before a part is
+  // kept for the test.
   const random::Key key = random::key(0);
   const Array mixed_images = random::permutation(key, images);
   const Array mixed_labels = random::permutation(key, labels);
@@ -73,7 +74,7 @@ int main(int argc, char** argv) {
                    .explain();
 
   for (int64_t epoch = 0; epoch < epochs; ++epoch) {
-    // The same key and length: the same order of images and labels.
+    // With the same key and length, images and labels get the same order.
     const random::Key order = random::fold_in(random::key(1), epoch);
     const Array x = random::permutation(order, slice_in_dim(mixed_images, 0, train_count));
     const Array y = random::permutation(order, slice_in_dim(mixed_labels, 0, train_count));

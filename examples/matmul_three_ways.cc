@@ -1,4 +1,4 @@
-// One product, C = A B, sharded three ways: what each way communicates, and what it costs.
+// One product, C = A B, with three shardings: what each communicates, and what it costs.
 #include <tessera/tessera.h>
 
 #include <iostream>
@@ -14,17 +14,17 @@ int main() {
   Array expected = matmul(a, b);
   auto product = jit([](const Array& a, const Array& b) { return matmul(a, b); });
 
-  struct Way {
+  struct Layout {
     const char* name;
     PartitionSpec a, b;
   };
-  for (const Way& way :
-       {Way{"rows of A: nothing moves", P("x", None), P()},
-        Way{"columns of B: nothing moves", P(), P(None, "x")},
-        Way{"the contracted dimension: partial sums are added", P(None, "x"), P("x", None)}}) {
-    Array sharded_a = device_put(a, on(way.a)), sharded_b = device_put(b, on(way.b));
+  for (const Layout& layout :
+       {Layout{"rows of A: nothing moves", P("x", None), P()},
+        Layout{"columns of B: nothing moves", P(), P(None, "x")},
+        Layout{"the contracted dimension: partial sums are added", P(None, "x"), P("x", None)}}) {
+    Array sharded_a = device_put(a, on(layout.a)), sharded_b = device_put(b, on(layout.b));
     Array c = product(sharded_a, sharded_b);
-    std::cout << "== " << way.name << "\n" << product.lower(sharded_a, sharded_b).explain();
+    std::cout << "== " << layout.name << "\n" << product.lower(sharded_a, sharded_b).explain();
     visualize_array_sharding(c);
     if (!allclose(c, expected, {.rtol = 1e-4, .atol = 1e-3})) {
       std::cerr << "the sharded product differs from the one on one device\n";

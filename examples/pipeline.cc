@@ -17,7 +17,7 @@ constexpr int kStages = 2, kLayers = 4, kWidth = 32, kHidden = 64, kMicrobatches
 
 // Residual layers, stacked along the first dimension.
 struct Layers {
-  Array up;     // [layers, width, hidden], hidden units cut by tp
+  Array up;     // [layers, width, hidden], hidden units sharded over tp
   Array down;   // [layers, hidden, width]
   Array shift;  // [layers, width], whole on every tensor shard
 };
@@ -29,8 +29,8 @@ Layers random_layers(const random::Key& key) {
           random::normal(shift, {kLayers, kWidth}) / 10};
 }
 
-// All `layers` one after the other. Where hidden units are cut, `complete` adds up the shards'
-// parts.
+// Applies all `layers` one after the other. If hidden units are sharded, `complete` adds up the
+// shards' parts.
 template <class Complete>
 Array apply(const Layers& layers, const Array& x, const Complete& complete) {
   auto layer = [&](const Array& h, const Layers& l) {
@@ -44,8 +44,9 @@ Array on_one_device(const Layers& layers, const Array& x, const Array& y) {
   return mean(square(apply(layers, x, [](const Array& part) { return part; }) - y));
 }
 
-// What one device does, with its stage's layers: in every tick it takes a microbatch from the stage
-// before (the first stage takes the next of the batch), and the last stage keeps what comes out.
+// What one device does, with its stage's layers: in every tick it takes a microbatch from the
+// previous stage (the first stage takes the next one of the batch), and the last stage keeps the
+// results.
 Array on_the_mesh(const Layers& layers, const Array& x, const Array& y) {
   const Array stage = axis_index("pp");
   Array microbatches = reshape(x, {kMicrobatches, -1, kWidth});
@@ -54,7 +55,8 @@ Array on_the_mesh(const Layers& layers, const Array& x, const Array& y) {
     Array next = take(microbatches, minimum(t, kMicrobatches - 1), {.axis = 0});
     Array out = apply(layers, where(stage == 0, next, arriving),
                       [](const Array& part) { return psum(part, "tp"); });
-    Array place = t - (kStages - 1);  // of what the last stage has finished
+    // the index of the microbatch that the last stage has finished
+    Array place = t - (kStages - 1);
     Array kept =
         where(place >= 0, dynamic_update_index_in_dim(done, out, maximum(place, 0), 0), done);
     return std::pair(std::pair(ppermute(out, "pp", {{0, 1}, {1, 0}}), kept), std::tuple<>());

@@ -39,6 +39,6 @@ int main() {
             << "a device computes " << cost.flops / 1e12 << " Tflop and sends "
             << cost.communication_bytes / 1e9 << " GB in about " << cost.communication_seconds * 1e3
             << " ms\n";
-  // One all_reduce a layer, of the partial sums over "model".
+  // There is one all_reduce for each layer, of the partial sums over "model".
   return plan.collectives().size() == static_cast<size_t>(layers) ? 0 : 1;
 }

@@ -1,15 +1,16 @@
-// Differentially private training of a character-level transformer on the text of the GPL, cut into
-// windows: what the model tells of any one window is bounded by epsilon 8 (delta 1e-4).
+// Differentially private training of a character-level transformer on the text of the GPL, split
+// into windows: what the model reveals of any one window is bounded by epsilon 8 (delta 1e-4).
 //
 //   private_char_transformer [--steps N] [--reproducible SEED] [--mechanism NAME] [--audit CANARIES]
 //                            [FILE]
 //
-// A mechanism says how the noise is made: discrete (the default), gaussian, system, banded, buffered,
-// banded_inverse, dense; none trains without privacy. --audit trains once more, with so many windows of
-// random characters among the data, and bounds from below what the run tells of them.
+// The mechanism is how the noise is made: discrete (the default), gaussian, system, banded,
+// buffered, banded_inverse, dense; none trains without privacy. --audit trains once more, with so
+// many windows of random characters among the data, and bounds from below what the run reveals of
+// them.
 //
 // The embedding is the output layer too: the gradient of an example is clipped as a whole, over all
-// uses of a parameter, layers of a scan among them.
+// uses of a parameter, including those of layers in a scan.
 #include <tessera/tessera.h>
 
 #include <cmath>
@@ -27,7 +28,7 @@ using namespace tessera;
 constexpr const char* kText = "/usr/share/common-licenses/GPL-3";
 constexpr int64_t kLayers = 2, kWidth = 32, kHeads = 4, kLength = 32;
 
-// All layers in one: each array has them along its first dimension.
+// All layers together: the first dimension of each array enumerates them.
 struct Layers {
   Array norm1, qkv, out, norm2, up, down;
 };
@@ -63,7 +64,7 @@ Array layer(const Layers& w, const Array& x) {
   return y + matmul(gelu(matmul(standardize(y) * w.norm2, w.up)), w.down);
 }
 
-// [n, length] -> [n, length, characters]: how likely each character is to follow.
+// Maps [n, length] to [n, length, characters]: the likelihood of each character to follow.
 Array logits_of(const Model& p, const Array& x) {
   const auto step = [](const Array& x, const Layers& w) { return std::pair(layer(w, x), None); };
   const Array embedded = take(p.embedding, x, {.axis = 0}) + p.position;
@@ -71,14 +72,16 @@ Array logits_of(const Model& p, const Array& x) {
   return matmul(seen, transpose(p.embedding));
 }
 
-// Of a window [1, length + 1]: the mean cross-entropy of the characters that follow.
+// Returns the loss of a window [1, length + 1]: the mean cross-entropy of the characters that
+// follow.
 Array loss_fn(const Model& p, const Array& window) {
   const Array logits = logits_of(p, slice_in_dim(window, 0, kLength, 1, 1));
   const Array y = slice_in_dim(window, 1, kLength + 1, 1, 1);
   return -mean(sum(one_hot(y, logits.shape(-1)) * log_softmax(logits), {.axis = -1}));
 }
 
-// The share of the characters of [n, length + 1] windows that the model's first guess gets right.
+// Returns the share of the characters of [n, length + 1] windows that the model's first guess gets
+// right.
 double accuracy(const Model& p, const Array& windows) {
   const auto right = [](const Model& p, const Array& windows) {
     const Array guess = argmax(logits_of(p, slice_in_dim(windows, 0, kLength, 1, 1)), {.axis = -1});
@@ -133,7 +136,7 @@ const std::map<std::string, NoiseKind> kNoiseKinds = {{"none", NoiseKind::kNone}
                                                       {"banded_inverse", NoiseKind::kBandedInverse},
                                                       {"dense", NoiseKind::kDense}};
 
-// A quarter of the examples a step, at epsilon 8.
+// Returns a plan with a quarter of the examples in a step, at epsilon 8.
 privacy::Plan plan_of(NoiseKind kind, int64_t examples, int64_t steps) {
   constexpr int64_t kCycle = 4;
   privacy::PlanOptions options{.num_examples = examples,
@@ -143,8 +146,8 @@ privacy::Plan plan_of(NoiseKind kind, int64_t examples, int64_t steps) {
                                .delta = 1e-4,
                                .mechanism = privacy::Gaussian{},
                                .l2_clip_norm = 1};
-  // Noise that is correlated beyond a cycle is not amplified by sampling: there each example is in one
-  // batch of every cycle, and the noise follows from how often that is.
+  // Noise that is correlated beyond a cycle is not amplified by sampling: with it each example is
+  // in one batch of every cycle, and the noise follows from how often that is.
   const auto in_cycles = [&](privacy::NoiseStrategy strategy) {
     options.num_examples = options.steps = 0;
     options.expected_batch_size.reset();

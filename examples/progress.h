@@ -1,4 +1,4 @@
-// A progress bar: redrawn in place on a terminal, a line now and then elsewhere.
+// A progress bar: redrawn in place on a terminal, printed as a line now and then elsewhere.
 #pragma once
 
 #include <fmt/format.h>
@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-// "epoch  5 [=====     ] loss ...": `done` of `total`, both of them from 1; in a file every
+// Prints "epoch  5 [=====     ] loss ...": `done` of `total`, both counted from 1; in a file every
 // `every`-th line.
 inline void progress(std::string_view what, int done, int total, int every, std::string_view text) {
   constexpr int kWidth = 30;

@@ -1,4 +1,4 @@
-// Attention scores with queries and keys cut along the sequence: keys travel round the ring, so
+// Attention scores with queries and keys sharded along the sequence: keys travel round the ring, so
 // that no device ever holds them all.
 #include <tessera/tessera.h>
 
@@ -17,7 +17,7 @@ int main() {
   for (int i = 0; i < n; ++i) next.push_back({i, (i + 1) % n});
   auto scores = shard_map(
       [&](const Array& q, const Array& k) {
-        // After step s a device holds the keys of the device s places before it.
+        // After step s a device holds the keys of the device s positions before it.
         Array block = k, me = axis_index("seq");
         Array out = zeros({q.shape(0), q.shape(0) * n});
         for (int s = 0; s < n; ++s) {

@@ -16,7 +16,7 @@
 namespace tessera::plugin {
 
 std::string about() {
-  prepare_blas();  // which chooses OpenBLAS's kernels
+  prepare_blas();  // chooses OpenBLAS's kernels
   const codegen::Target& target = codegen::host_target();
   const dnnl_version_t& onednn = *dnnl_version();
   const nlohmann::json out{

@@ -1,4 +1,4 @@
-// The table of functions that JAX loads. Those that nobody fills in say so by name.
+// The table of functions that JAX loads. Those that are not set return an error with their name.
 #include <fmt/format.h>
 
 #include <array>
@@ -21,7 +21,7 @@
 namespace tessera::plugin {
 namespace {
 
-// "1.22.0" as three numbers.
+// Returns "1.22.0" as three numbers.
 std::array<int64_t, 3> numbers(std::string_view version) {
   std::array<int64_t, 3> out{};
   size_t part = 0;
@@ -55,7 +55,7 @@ void add_plugin(PJRT_Api& api) {
                   name));
 }
 
-// What each function does, given whole structs.
+// Returns the table of functions, which get complete structs.
 PJRT_Api make_functions() {
   PJRT_Api api{};
 #define FUNCTION(name) \
@@ -78,7 +78,7 @@ const PJRT_Api& functions() {
   return api;
 }
 
-// The table for callers of any version.
+// Returns the table for callers of any version.
 PJRT_Api make_api() {
   PJRT_Api api = functions();
   api.struct_size = PJRT_Api_STRUCT_SIZE;

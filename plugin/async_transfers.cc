@@ -10,11 +10,11 @@
 #include "plugin/event.h"
 #include "plugin/transfers.h"
 
-// Buffers of one memory. Each is retrieved once, before or after its data came.
+// Buffers of one memory. Each is retrieved once, before or after its data comes.
 struct PJRT_AsyncHostToDeviceTransferManager {
   PJRT_Device* device = nullptr;
-  std::vector<std::unique_ptr<PJRT_Buffer>> buffers;  // none: retrieved
-  std::vector<tessera::Buffer> memory;                // where their data goes
+  std::vector<std::unique_ptr<PJRT_Buffer>> buffers;  // null: retrieved
+  std::vector<tessera::Buffer> memory;                // the memory for their data
   std::vector<int64_t> bytes;
   std::vector<std::shared_ptr<tessera::plugin::Happening>> filled;
 };
@@ -118,7 +118,7 @@ void add_async_transfers(PJRT_Api& api) {
         });
       };
   api.PJRT_AsyncHostToDeviceTransferManager_AddMetadata = [](auto*) -> PJRT_Error* {
-    return nullptr;  // about profiles
+    return nullptr;  // only for profiles
   };
 }
 

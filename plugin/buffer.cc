@@ -9,7 +9,7 @@
 const std::byte* PJRT_Buffer::data() const {
   if (deleted)
     tessera::plugin::invalid(
-        "[tessera] expected an array that is there, got one that was deleted or donated");
+        "[tessera] expected an existing array, got one that was deleted or donated");
   if (filled) {
     filled->wait();
     if (const auto failure = filled->error()) throw tessera::plugin::ApiError(*failure);
@@ -55,7 +55,7 @@ constexpr std::pair<PJRT_Buffer_Type, DType> kTypes[] = {
     {PJRT_Buffer_Type_F64, float64},
     {PJRT_Buffer_Type_C64, complex64},
     {PJRT_Buffer_Type_C128, complex128},
-    // A byte an element here and where they come from and go to.
+    // An element is one byte, here and on the other side.
     {PJRT_Buffer_Type_S2, int2},
     {PJRT_Buffer_Type_S4, int4},
     {PJRT_Buffer_Type_U2, uint2},

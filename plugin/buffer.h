@@ -1,5 +1,5 @@
-// Buffers: one array on one device. Memory is the runtime's, reference counted: what several devices
-// hold of a replicated result is one piece of memory.
+// Buffers: one array on one device. Their memory is the runtime's and is reference counted: devices
+// that hold the same part of a replicated result share it.
 #pragma once
 
 #include <memory>
@@ -20,33 +20,35 @@ struct PJRT_Buffer {
   tessera::Buffer memory;
   int64_t offset = 0;  // in it, bytes
   bool deleted = false;
-  bool borrowed = false;  // the host's memory, which nothing is written to
-  // Set: its data comes later (async_transfers.cc).
+  bool borrowed = false;  // the host's memory, which is never written
+  // If it is set, the data comes later (async_transfers.cc).
   std::shared_ptr<tessera::plugin::Happening> filled;
 
-  // Once it is filled. ApiError where it was deleted or donated, and where it could not be filled.
+  // Returns the data once the buffer is filled. Throws ApiError if it was deleted or donated, or
+  // could not be filled.
   const std::byte* data() const;
-  // Deleted. What somebody outside refers to, numpy say, keeps its memory until that is released.
+  // Deletes the buffer. External references, such as numpy's, keep the memory until they are
+  // released.
   void remove();
-  void refer();  // ApiError as data()
+  void refer();  // throws ApiError as data() does
   void release();
   bool referred();
   int64_t bytes() const;
 
-  std::mutex mutex;  // of what follows, and of memory while somebody refers to it
+  std::mutex mutex;  // guards what follows, and the memory while it is referred to externally
   int references = 0;
 
-  // What the API hands out of it.
+  // The API returns pointers to these.
   std::vector<int64_t> dims, minor_to_major;
 };
 
 namespace tessera::plugin {
 
 PJRT_Buffer_Type to_pjrt(DType dtype);
-// ApiError (UNIMPLEMENTED) for types that Tessera has no arrays of.
+// Throws ApiError (UNIMPLEMENTED) for types that Tessera's arrays do not have.
 DType from_pjrt(PJRT_Buffer_Type type);
 
-// Of the device that the memory space belongs to.
+// Returns a buffer of the device that the memory space belongs to.
 PJRT_Buffer* new_buffer(Memory* space, DType dtype, const Shape& shape, Buffer memory,
                         int64_t offset = 0);
 

@@ -1,5 +1,5 @@
-// Functions of Python that programs call (jax_plugins.tessera.callbacks): numbers of host functions
-// (tessera/ops/control/host_callback.h) by ctypes, beside the C API of PJRT, which has no place for them.
+// Functions of Python that programs call (jax_plugins.tessera.callbacks). Python registers host
+// functions (tessera/ops/control/host_callback.h) by ctypes; this is not part of the C API of PJRT.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,9 @@
 
 extern "C" {
 
-// `key` is what the function was added with; `in` and `out` are dense arrays in row-major order. Not 0:
-// it failed, and `error` holds a text that ends with 0 within `capacity` bytes.
+// `key` is the one that the function was added with; `in` and `out` are dense arrays in row-major
+// order. A result other than 0 means that it failed, and `error` contains text that ends with 0
+// within `capacity` bytes.
 using TesseraCallback = int (*)(int64_t key, const void* const* in, void* const* out, char* error,
                                 size_t capacity);
 

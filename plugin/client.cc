@@ -110,7 +110,7 @@ void add_devices(PJRT_Api& api) {
   api.PJRT_Device_GetAttributes = [](auto* a) -> PJRT_Error* {
     a->attributes = a->device->description.attributes.data();
     a->num_attributes = a->device->description.attributes.size();
-    a->device_attributes = nullptr;  // they are the device's, and live as long
+    a->device_attributes = nullptr;  // they belong to the device, and live as long
     a->attributes_deleter = [](PJRT_Device_Attributes*) {};
     return nullptr;
   };

@@ -1,4 +1,4 @@
-// The client: the devices of a process as JAX sees them. A device is an emulated one
+// The client: the devices of a process for JAX. A device is an emulated one
 // (tessera/mesh/device.h), with memories of its own (memory.h).
 #pragma once
 
@@ -18,11 +18,11 @@ struct PJRT_Device {
   std::vector<PJRT_Memory*> memories;
 
   tessera::plugin::Memory* default_memory() { return &kinds[0]; }
-  // ApiError for a kind that is none.
+  // Throws ApiError for an unknown kind.
   tessera::plugin::Memory* memory(std::string_view kind);
 };
 struct PJRT_Client {
-  // Devices of `spec` (tessera::initialize); empty: the environment's.
+  // Makes the devices of `spec` (tessera::initialize); empty: those of the environment.
   explicit PJRT_Client(const std::string& spec);
 
   std::string platform = tessera::plugin::kPlatform, version = tessera::plugin::kVersion;
@@ -34,11 +34,11 @@ struct PJRT_Client {
 
 namespace tessera::plugin {
 
-// The specification of devices that options of a client ask for: num_devices (an integer) or
-// devices (a specification), empty for none. ApiError for others.
+// Returns the device specification in the options of a client: num_devices (an integer) or devices
+// (a specification); empty if there is none. Throws ApiError for other options.
 std::string device_spec(const PJRT_NamedValue* options, size_t count);
 
-// Fills in the functions of clients and devices.
+// Sets the functions of clients and devices.
 void add_client(PJRT_Api& api);
 
 }  // namespace tessera::plugin

@@ -26,7 +26,8 @@ namespace {
 using compile::Stages;
 using runtime::ArrayLayout;
 
-// Where each partition's part of an array is; `ids`: the partition at each position of the mesh.
+// Returns the instance of an array that each partition holds; `ids`: the partition at each position
+// of the mesh.
 std::vector<int32_t> instances_of(const ArrayLayout& layout, const std::vector<int64_t>& ids,
                                   int64_t partitions) {
   std::vector<int32_t> out(static_cast<size_t>(partitions), 0);
@@ -40,7 +41,7 @@ std::vector<int32_t> instances_of(const ArrayLayout& layout, const std::vector<i
   return out;
 }
 
-// The partition at each position of the mesh: of the program's own, or of the plan's.
+// Returns the partition at each position of the mesh: those of the program, or of the plan.
 std::vector<int64_t> ids_of(const ArrayLayout& layout, const std::vector<int64_t>& own) {
   if (!own.empty() || !layout.sharding.is_named()) return own;
   return layout.sharding.device_ids();
@@ -63,8 +64,8 @@ void expect_kind(const std::string& kind) {
                     fmt::join(kinds, ", "), kind));
 }
 
-// JAX takes arrays in equal parts alone. None: this one is.
-std::optional<NamedSharding> evened(const NamedSharding& sharding, const Shape& shape) {
+// JAX accepts only arrays in equal parts. nullopt: this one is.
+std::optional<NamedSharding> with_even_parts(const NamedSharding& sharding, const Shape& shape) {
   std::vector<DimSpec> dims;
   bool changed = false;
   for (int64_t d = 0; d < shape.rank(); ++d) {
@@ -76,15 +77,15 @@ std::optional<NamedSharding> evened(const NamedSharding& sharding, const Shape& 
   return NamedSharding(sharding.mesh(), PartitionSpec(std::move(dims)));
 }
 
-// Whether `chosen` has a value in unequal parts; then `asked` gets a sharding that leaves the dimensions
-// whole that do not divide. ApiError where the program itself asked for the parts.
-bool even_out(const char* what, const std::vector<ir::ValueId>& values, const ir::Function& f,
-              const std::vector<NamedSharding>& chosen,
-              std::vector<std::optional<NamedSharding>>& asked) {
+// Returns whether `chosen` has a value in unequal parts; then `asked` gets a sharding that leaves
+// the indivisible dimensions whole. Throws ApiError if the program itself requested the parts.
+bool ask_for_even_parts(const char* what, const std::vector<ir::ValueId>& values,
+                        const ir::Function& f, const std::vector<NamedSharding>& chosen,
+                        std::vector<std::optional<NamedSharding>>& asked) {
   bool changed = false;
   for (size_t i = 0; i < chosen.size(); ++i) {
     const ir::Type& type = f.type(values[i]);
-    std::optional<NamedSharding> even = evened(chosen[i], type.shape);
+    std::optional<NamedSharding> even = with_even_parts(chosen[i], type.shape);
     if (!even) continue;
     if (asked.size() <= i) asked.resize(chosen.size());
     if (asked[i])
@@ -98,7 +99,8 @@ bool even_out(const char* what, const std::vector<ir::ValueId>& values, const ir
   return changed;
 }
 
-// The program with arguments and results in equal parts: once more where propagation chose other ones.
+// Returns the program with arguments and results in equal parts. If propagation chose other parts,
+// the program is lowered again.
 Lowered lower(const interchange::ParsedModule& module) {
   sharding::ShardingRequest request{.inputs = module.input_shardings,
                                     .outputs = module.output_shardings};
@@ -106,13 +108,14 @@ Lowered lower(const interchange::ParsedModule& module) {
   Lowered out(f, request, {}, devices()[0]);
   const Stages& stages = out.stages();
   if (stages.mesh.rank() == 0) return out;
-  const bool inputs = even_out("argument", f.inputs, f, stages.partitioned.inputs, request.inputs);
+  const bool inputs =
+      ask_for_even_parts("argument", f.inputs, f, stages.partitioned.inputs, request.inputs);
   const bool outputs =
-      even_out("result", f.outputs, f, stages.partitioned.outputs, request.outputs);
+      ask_for_even_parts("result", f.outputs, f, stages.partitioned.outputs, request.outputs);
   return inputs || outputs ? Lowered(f, request, {}, devices()[0]) : out;
 }
 
-// Where and how large arrays are, for jaxlib.
+// Describes the sharding and size of arrays for jaxlib.
 void describe_arrays(PJRT_Executable& out) {
   std::vector<int64_t> inputs, outputs;
   for (size_t i = 0; i < out.program->num_inputs(); ++i) {
@@ -141,8 +144,9 @@ void describe_outputs(PJRT_Executable& out) {
   }
 }
 
-// What a function of the host returns may differ between devices. JAX types it as equal, so that a
-// shard_map outside of jit, which is one program after the other, would lose all but one of the values.
+// The results of a host function may differ between devices. JAX types them as equal, so a
+// shard_map outside of jit, which is one program after the other, would lose all but one of the
+// values.
 void expect_equal_callbacks(const ir::Function& main, const Stages& stages) {
   if (stages.mesh.rank() == 0) return;
   const Mesh& mesh = stages.partitioned.mesh;
@@ -203,8 +207,8 @@ std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::str
         "shard_map instead of pmap",
         out->options.num_replicas));
   const OrderedModule ordered = with_one_device_order(interchange::read_module(code, "jax"));
-  interchange::ParsedModule module = with_parts_of_sums(ordered.module);
-  module.main = interchange::counted_if_cut(module);
+  interchange::ParsedModule module = split_unreduced(ordered.module);
+  module.main = interchange::count_loops_if_sharded(module);
   out->name = module.name.empty() ? "main" : module.name;
   const ir::Function& f = module.main;
   const Lowered lowered = lower(module);

@@ -1,19 +1,19 @@
-// A program of JAX as Tessera compiles it: parsed, partitioned, and with the signature that JAX reads
-// its shardings from.
+// Compiles a program of JAX: it is parsed, partitioned, and gets the signature from which JAX reads
+// its shardings.
 #pragma once
 
 #include "plugin/executable.h"
 
 namespace tessera::plugin {
 
-// `code` is StableHLO as JAX sends it, `options` a CompileOptionsProto. UserError and ApiError for
-// programs that Tessera does not take.
+// Returns the executable. `code` is StableHLO as JAX sends it, `options` a CompileOptionsProto.
+// Throws UserError and ApiError for programs that Tessera does not support.
 std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::string_view options);
-// Its StableHLO. ApiError for other formats.
+// Returns its StableHLO. Throws ApiError for other formats.
 std::string_view code_of(const PJRT_Program& program);
 
-// What a device holds of an array, as JAX sees it; `parts`: the layout has a leading dimension of
-// parts of a sum (parts_of_sums.h).
+// Returns the shape for JAX of what a device holds of an array; `parts`: the layout has a leading
+// dimension of parts of a sum (parts_of_sums.h).
 Shape held_shape(const runtime::ArrayLayout& layout, bool parts);
 
 }  // namespace tessera::plugin

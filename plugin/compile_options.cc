@@ -15,7 +15,8 @@ namespace {
 
 constexpr const char* kWhat = "CompileOptionsProto";
 
-// DeviceAssignmentProto: 3 computation_devices { 1 replica_device_ids (packed) }, one a partition.
+// DeviceAssignmentProto: 3 computation_devices { 1 replica_device_ids (packed) }, one for each
+// partition.
 std::vector<int64_t> device_assignment(std::string_view bytes) {
   std::vector<int64_t> out;
   MessageReader message(bytes, kWhat);

@@ -1,4 +1,4 @@
-// Texts that functions beside the C API return to other languages.
+// Texts that functions outside of the C API return to other languages.
 #pragma once
 
 #include <cstdlib>
@@ -8,7 +8,7 @@
 
 namespace tessera::plugin {
 
-// A copy that tessera_free takes back; null if there is no memory.
+// Returns a copy that tessera_free frees; null if there is no memory.
 inline char* copied(const std::string& text) {
   auto* out = static_cast<char*>(std::malloc(text.size() + 1));
   if (out) std::memcpy(out, text.c_str(), text.size() + 1);

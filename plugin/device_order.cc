@@ -20,7 +20,7 @@ std::vector<int64_t> sorted(std::vector<int64_t> ids) {
   return ids;
 }
 
-// Whether these meshes are of the same devices in different orders.
+// Returns whether these meshes have the same devices in different orders.
 bool differ_in_order(const std::vector<Mesh>& meshes) {
   const Mesh* first = nullptr;
   bool differ = false;
@@ -45,7 +45,7 @@ NamedSharding in_order(const NamedSharding& sharding) {
   return NamedSharding(in_order(sharding.mesh()), sharding.spec());
 }
 
-// The mesh of several devices, where others are of one.
+// Returns the mesh of several devices, if the others have one.
 const Mesh* larger_mesh(const std::vector<Mesh>& meshes) {
   const Mesh* larger = nullptr;
   bool single = false;
@@ -97,7 +97,7 @@ class Rewriter {
   std::map<FunctionRef, FunctionRef> done_;
 };
 
-// On one device everything is whole, which says nothing of the devices of a larger mesh.
+// On one device everything is whole, which has no meaning for the devices of a larger mesh.
 void free_single_device_shardings(interchange::ParsedModule& module) {
   const Mesh* found = larger_mesh(module.meshes);
   if (!found) return;

@@ -1,7 +1,8 @@
-// Programs whose meshes list the same devices in different orders. All devices share one memory, so that
-// it makes no difference which of them does what: the program is planned for one order, and which part
-// of an argument or result each device holds follows the mesh that it was written with. And programs that
-// call others which were exported for one device: what these say of shardings holds nothing back.
+// Programs whose meshes list the same devices in different orders. All devices share one memory, so
+// it makes no difference which of them does what: the program is planned for one order, and which
+// part of an argument or result each device holds follows the mesh that it was written with. It
+// also handles programs that call others which were exported for one device, whose shardings are
+// ignored.
 #pragma once
 
 #include <vector>
@@ -12,12 +13,13 @@ namespace tessera::plugin {
 
 struct OrderedModule {
   interchange::ParsedModule module;
-  // Of each argument and result the device at each position of its mesh; empty: as the module says.
+  // For each argument and result the device at each position of its mesh; empty: as in the module.
   std::vector<std::vector<int64_t>> input_ids, output_ids;
 };
 
-// The module with all meshes in the order of ids; unchanged where they list the same order already, or
-// differ in more than it. Shardings over a mesh of one device beside larger ones are left to propagation.
+// Returns the module with all meshes in the order of ids. It is unchanged if they list the same
+// order already, or differ in more than the order. Shardings over a mesh of one device beside
+// larger ones are left to propagation.
 OrderedModule with_one_device_order(interchange::ParsedModule module);
 
 }  // namespace tessera::plugin

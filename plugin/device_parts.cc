@@ -26,7 +26,7 @@ struct Returned {
   size_t result = 0;         // of it
 };
 
-// The manual computation that returns result r of main.
+// Returns the manual computation that returns result r of main.
 Returned find_manual(const Function& main, size_t r) {
   const ValueId value = main.outputs[r];
   for (size_t k = 0; k < main.ops.size(); ++k)
@@ -75,7 +75,7 @@ bool same_axes(AxisNames a, AxisNames b) {
   return a == b;
 }
 
-// What a body sums over exactly these axes to return `value`; none where it does not.
+// Returns what a body sums over exactly these axes to return `value`; nullopt if it does not.
 std::optional<ValueId> summand(const Function& body, ValueId value, const AxisNames& axes) {
   for (const Op& op : body.ops) {
     if (op.results.empty() || op.results[0] != value) continue;
@@ -88,7 +88,7 @@ std::optional<ValueId> summand(const Function& body, ValueId value, const AxisNa
   return std::nullopt;
 }
 
-// The ops of `f` that read `value`, one entry a time they do.
+// Returns the ops of `f` that read `value`, one entry for each time that they do.
 std::vector<size_t> readers(const Function& f, ValueId value) {
   std::vector<size_t> out;
   for (size_t k = 0; k < f.ops.size(); ++k)
@@ -105,7 +105,7 @@ const Op* producer(const Function& f, ValueId value) {
   return nullptr;
 }
 
-// Whether `value` says that the device is the first along these axes.
+// Returns whether `value` says that the device is the first along these axes.
 bool is_first_device(const Function& f, ValueId value, const AxisNames& axes) {
   const Op* op = producer(f, value);
   if (op && op->def == &ops::broadcast_in_dim_op) op = producer(f, op->operands[0]);
@@ -154,7 +154,7 @@ bool take_summands(Function& main, size_t i, const AxisNames& axes) {
       body.ops[masks[0]].operands[1] != input ||
       !is_first_device(body, body.ops[masks[0]].operands[0], axes))
     return false;
-  // The mask becomes the reshape of what the device holds.
+  // The reshape of what the device holds replaces the mask.
   ir::Type& own = body.types[static_cast<size_t>(input)];
   Op& mask = body.ops[masks[0]];
   mask = Op{.def = &ops::reshape_op,

@@ -7,7 +7,7 @@
 namespace tessera::plugin {
 namespace {
 
-// PJRT_Error is the head of every plugin's errors: the table of its functions.
+// Every plugin's errors begin with PJRT_Error, the table of its functions.
 struct Error : PJRT_Error {
   Failure failure;
 };

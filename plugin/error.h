@@ -1,5 +1,5 @@
-// Errors across the C border: what a function of the plugin throws is returned as a PJRT_Error, which
-// JAX raises again as its own exception.
+// Errors across the C interface: what a function of the plugin throws is returned as a PJRT_Error,
+// which JAX raises again as its own exception.
 #pragma once
 
 #include <exception>
@@ -9,13 +9,13 @@
 
 namespace tessera::plugin {
 
-// What an error says; it has no payloads.
+// The content of an error; it has no payloads.
 struct Failure {
   PJRT_Error_Code code = PJRT_Error_Code_OK;
   std::string message;
 };
 
-// What the caller is to blame for is INVALID_ARGUMENT, what Tessera cannot do UNIMPLEMENTED.
+// INVALID_ARGUMENT is for mistakes of the caller, UNIMPLEMENTED for what Tessera does not support.
 class ApiError : public std::exception {
  public:
   explicit ApiError(Failure failure) : failure_(std::move(failure)) {}
@@ -29,13 +29,13 @@ class ApiError : public std::exception {
 [[noreturn]] void unimplemented(const std::string& what);
 [[noreturn]] void invalid(const std::string& message);
 
-// A PJRT_Error that says this. The caller owns it; its function table destroys it too.
+// Returns a PJRT_Error of this failure. The caller owns it; its function table can destroy it, too.
 PJRT_Error* new_error(Failure failure);
 
-// The error that is being handled.
+// Returns the error that is being handled.
 PJRT_Error* current_error();
 
-// Runs f; null, or the error it threw.
+// Runs f and returns null, or the error that it threw.
 template <class F>
 PJRT_Error* guarded(F&& f) {
   try {
@@ -46,7 +46,7 @@ PJRT_Error* guarded(F&& f) {
   }
 }
 
-// Fills in the functions of errors.
+// Sets the functions of errors.
 void add_errors(PJRT_Api& api);
 
 }  // namespace tessera::plugin

@@ -1,5 +1,5 @@
-// Events. What a function of the plugin does is done when it returns, so most events are ready; the
-// others say when memory of the host is no longer used, or are JAX's own, which it sets itself.
+// Events. The work of a function of the plugin is done when it returns, so most events are ready.
+// Others say when memory of the host is no longer used, or are JAX's own, which it sets itself.
 #pragma once
 
 #include <condition_variable>
@@ -13,7 +13,7 @@
 
 namespace tessera::plugin {
 
-// What may happen once. Handles of it come and go on both sides.
+// Something that happens once. Both sides create and destroy handles of it.
 class Happening {
  public:
   // Later calls change nothing.
@@ -21,7 +21,7 @@ class Happening {
   bool ready() const;
   void wait() const;
   std::optional<Failure> error() const;
-  // Calls f(error or null) when it happens, at once where it has; f owns the error.
+  // Calls f(error or null) when it happens, or at once if it has happened; f owns the error.
   void then(std::function<void(PJRT_Error*)> f);
 
  private:

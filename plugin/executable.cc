@@ -14,7 +14,7 @@
 namespace tessera::plugin {
 namespace {
 
-// Those that partitions run on. ApiError where one is not the client's.
+// Returns the devices that partitions run on. Throws ApiError if one is not the client's.
 std::vector<PJRT_Device*> devices_of(const PJRT_Client& client, const CompileOptions& options) {
   std::vector<PJRT_Device*> out;
   for (int64_t p = 0; p < options.num_partitions; ++p) {
@@ -49,7 +49,8 @@ PJRT_LoadedExecutable* load(PJRT_Client* client, std::string_view code, std::str
   return load(client, std::move(devices), compile_program(code, options));
 }
 
-// The executable for the client's devices; `options` name other ones where they are not empty.
+// Returns the executable for the client's devices, or for those that `options` name if it is not
+// empty.
 PJRT_LoadedExecutable* load(PJRT_Client* client, const PJRT_Executable& executable,
                             std::string_view options) {
   if (!options.empty() && options != executable.options_text)
@@ -120,9 +121,9 @@ void add_loaded(PJRT_Api& api) {
   };
 }
 
-// A serialised executable is the program and the options: Tessera compiles as fast as it would read
-// machine code, and what comes of it fits the CPU it is read on. First comes the size of the program
-// and the checksum of all that follows its line.
+// A serialised executable contains the program and the options: Tessera compiles as fast as it
+// would read machine code, and the result fits the CPU on which it is read. First comes a line with
+// the size of the program and the checksum of all that follows.
 constexpr std::string_view kMagic = "tessera executable 2\n";
 
 std::string serialized(const PJRT_Executable& e) {
@@ -135,13 +136,13 @@ struct SerializedParts {
   std::string_view code, options;
 };
 SerializedParts deserialized(std::string_view bytes) {
-  const auto damaged = [&]() {
+  const auto throw_damaged = [&]() {
     invalid(
         fmt::format("[deserialize] expected an executable that this version of Tessera "
                     "serialised, got {} other bytes; compile the program again",
                     bytes.size()));
   };
-  if (bytes.substr(0, kMagic.size()) != kMagic) damaged();
+  if (bytes.substr(0, kMagic.size()) != kMagic) throw_damaged();
   const std::string_view rest = bytes.substr(kMagic.size());
   const size_t space = rest.find(' '), line = rest.find('\n');
   uint64_t code = 0, checksum = 0;
@@ -151,10 +152,10 @@ SerializedParts deserialized(std::string_view bytes) {
   };
   if (line == rest.npos || space > line || !number(0, space, code) ||
       !number(space + 1, line, checksum))
-    damaged();
+    throw_damaged();
   const std::string_view body = rest.substr(line + 1);
   if (code > body.size() || checksum != tessera::internal::crc32c(body.data(), body.size()))
-    damaged();
+    throw_damaged();
   return {body.substr(0, code), body.substr(code)};
 }
 
@@ -232,7 +233,7 @@ void add_descriptions(PJRT_Api& api) {
   api.PJRT_Executable_GetCompiledMemoryStats = [](PJRT_Executable_GetCompiledMemoryStats_Args* a) {
     return guarded([&] {
       const PJRT_Executable& e = *a->executable;
-      // The host's memory is the devices'; what nobody counts is 0.
+      // The host's memory is also the devices'; statistics that are not counted are 0.
       *a = {.struct_size = a->struct_size,
             .extension_start = a->extension_start,
             .executable = a->executable};

@@ -18,11 +18,11 @@ class ShardingProtos;
 class MemoryLayouts;
 }  // namespace tessera::plugin
 
-// What does not depend on devices of a client.
+// The part that does not depend on devices of a client.
 struct PJRT_Executable {
   std::string name;
   tessera::plugin::CompileOptions options;
-  std::string code, options_text;  // as they came
+  std::string code, options_text;  // as they were received
   tessera::Cost cost;              // of a device
   tessera::engine::LoadedProgramRef program;
   std::vector<tessera::DType> output_dtypes;
@@ -31,16 +31,17 @@ struct PJRT_Executable {
   std::vector<std::vector<int32_t>> input_instances, output_instances;
   // The partition at each position of their meshes.
   std::vector<std::vector<int64_t>> input_ids, output_ids;
-  // Of which a device holds a part of a sum (parts_of_sums.h).
+  // Those of which a device holds a part of a sum (parts_of_sums.h).
   std::vector<bool> input_parts, output_parts;
-  std::vector<bool> donated;              // arguments that are gone after a run
+  std::vector<bool> donated;              // arguments that are deleted after a run
   std::vector<std::string> output_kinds;  // of memory
   std::string fingerprint;
-  // What jaxlib asks for at every compilation (shardings.h, layouts.h).
+  // What jaxlib requests at every compilation (shardings.h, layouts.h).
   std::shared_ptr<const tessera::plugin::ShardingProtos> input_shardings, output_shardings;
   std::shared_ptr<const tessera::plugin::MemoryLayouts> input_layouts, output_layouts;
-  // The program of a device, collectives included: what jax.stages.Compiled.as_text shows. As text
-  // once somebody asks for it; all handles have the same one, and threads may ask at once.
+  // The program of a device, with its collectives, which jax.stages.Compiled.as_text shows. Its
+  // text is made at the first request; all handles share it, and several threads may request it at
+  // once.
   std::shared_ptr<const tessera::ir::Function> partitioned;
   struct ProgramText {
     std::once_flag made;
@@ -49,13 +50,13 @@ struct PJRT_Executable {
   std::shared_ptr<ProgramText> text = std::make_shared<ProgramText>();
   const std::string& program_text() const;
 
-  // What the API hands out.
+  // The API returns pointers to these.
   std::vector<PJRT_Buffer_Type> output_types;
   std::vector<int64_t> output_dims;
   std::vector<size_t> output_ranks;
   std::vector<const char*> output_kind_texts;
   std::vector<size_t> output_kind_sizes;
-  std::vector<const char*> input_kind_texts;  // every argument is where arrays are by default
+  std::vector<const char*> input_kind_texts;  // every argument is in the default memory
   std::vector<size_t> input_kind_sizes;
   std::vector<PJRT_NamedValue> properties;  // of the cost
 };
@@ -68,7 +69,7 @@ struct PJRT_LoadedExecutable {
   std::vector<PJRT_LogicalDeviceIds> logical_ids;  // of these
 };
 
-// What is handed out as bytes.
+// An object that the API returns as bytes.
 struct PJRT_DeviceAssignmentSerialized {
   std::string bytes;
 };
@@ -81,7 +82,7 @@ struct PJRT_SerializedCompileOptions {
 
 namespace tessera::plugin {
 
-// A copy that the API hands out.
+// Returns a copy, which the API returns.
 PJRT_Executable* new_handle(const PJRT_Executable& executable);
 
 void add_executables(PJRT_Api& api);

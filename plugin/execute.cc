@@ -19,8 +19,8 @@ using runtime::ArrayLayout;
 using runtime::DeviceArray;
 using runtime::DeviceArrayRef;
 
-// The arguments of a run. While it lives, memory that another thread deletes stays, and donated buffers
-// have none.
+// The arguments of a run. While it lives, memory that another thread deletes stays, and donated
+// buffers have none.
 class Arguments {
  public:
   explicit Arguments(const PJRT_LoadedExecutable_Execute_Args& a)
@@ -35,7 +35,7 @@ class Arguments {
     for (size_t i = 0; i < donated_.size(); ++i)
       if (donated_[i]) take(i);
   }
-  // Gives donated buffers their memory back if the run did not end.
+  // Returns the memory of donated buffers if the run did not end.
   ~Arguments() {
     for (Taken& taken : taken_) {
       const bool lost = done_ || (!taken.memory && arrays_[taken.argument]->is_deleted());
@@ -57,7 +57,7 @@ class Arguments {
     done_ = true;
     return results;
   }
-  // Whether an argument that stays, or the host's own, lies in this memory.
+  // Returns whether this memory contains an argument that stays, or the host's own memory.
   bool holds(const Buffer& memory) const {
     return std::find(held_.begin(), held_.end(), memory) != held_.end();
   }
@@ -66,19 +66,19 @@ class Arguments {
   struct Taken {
     PJRT_Buffer* buffer;
     size_t argument;
-    Buffer memory;  // none: the array's
+    Buffer memory;  // null: the array's
   };
 
   PJRT_Buffer& buffer(size_t partition, size_t i) const { return *lists_[partition][i]; }
 
-  // Argument i as one array: its instances are where the partitions' buffers are.
+  // Returns argument i as one array: its instances are in the partitions' buffers.
   DeviceArrayRef assemble(size_t i) {
     const runtime::ArrayLayoutRef& layout = program_.program->input_layout(i);
     const Shape shape = held_shape(*layout, program_.input_parts[i]);
     std::vector<int64_t> offsets(static_cast<size_t>(layout->instances), 0);
     const PJRT_Buffer& first = buffer(0, i);
-    bool dense = true;      // one piece of memory, part after part
-    bool borrowed = false;  // nothing may be written there
+    bool dense = true;      // contiguous, part after part
+    bool borrowed = false;  // it must not be written
     for (size_t p = 0; p < partitions_; ++p)
       if (donated_[i] && buffer(p, i).referred()) donated_[i] = 0;  // as XLA's CPU backend does
     for (size_t p = 0; p < partitions_; ++p) {
@@ -119,7 +119,7 @@ class Arguments {
             "argument too, got an attempt to donate the same buffer twice; pass a copy");
   }
 
-  // The array alone holds the memory of what may be overwritten.
+  // Makes the array the only owner of memory that may be overwritten.
   void take(size_t i) {
     const bool only_deleted = donated_[i] == kOnlyDeleted;
     for (size_t p = 0; p < partitions_; ++p) {
@@ -146,7 +146,7 @@ class Arguments {
   bool done_ = false;
 };
 
-// The same array in memory of its own.
+// Returns the same array in memory of its own.
 DeviceArrayRef copy_of(const DeviceArray& array) {
   const ArrayLayout& layout = *array.layout();
   Buffer memory = Buffer::allocate(std::max<int64_t>(1, layout.instances * layout.local_bytes));
@@ -163,7 +163,7 @@ DeviceArrayRef copy_of(const DeviceArray& array) {
 
 void execute(PJRT_LoadedExecutable_Execute_Args& a) {
   if (a.executable->deleted)
-    invalid("[execute] expected a program that is there, got a deleted one; compile it again");
+    invalid("[execute] expected an existing program, got a deleted one; compile it again");
   const PJRT_Executable& e = *a.executable->executable;
   const size_t partitions = a.executable->devices.size();
   if (a.num_devices != partitions)

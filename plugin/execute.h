@@ -1,13 +1,14 @@
-// One run of a program: the buffers of its devices become arrays of Tessera, and back.
+// One run of a program: the buffers of its devices become arrays of Tessera, and the results
+// buffers.
 #pragma once
 
 #include "plugin/executable.h"
 
 namespace tessera::plugin {
 
-// Fills in a.output_lists and the events. Results are memory of their own: no other buffer's but that of
-// donated arguments, which are deleted. ApiError for arguments that do not fit, and for deleted ones;
-// then nothing was donated.
+// Sets a.output_lists and the events. Results have memory of their own, or that of donated
+// arguments, which are deleted. Throws ApiError for arguments that do not fit, and for deleted
+// ones; then nothing was donated.
 void execute(PJRT_LoadedExecutable_Execute_Args& a);
 
 }  // namespace tessera::plugin

@@ -92,7 +92,7 @@ Json to_json(const std::vector<T>& values) {
 }
 
 std::string plan_of(const interchange::ParsedModule& module, const std::string& devices) {
-  const Lowered lowered(interchange::counted_if_cut(module),
+  const Lowered lowered(interchange::count_loops_if_sharded(module),
                         {.inputs = module.input_shardings, .outputs = module.output_shardings}, {},
                         tessera::devices()[0]);
   const compile::Stages& stages = lowered.stages();

@@ -1,6 +1,5 @@
-// The plan of a program for those who ask from Python (tessera_jax.explain): what the plugin would
-// communicate, and why, without compiling or running it. Beside the C API of PJRT, which has no
-// place for it.
+// The plan of a program for Python (tessera_jax.explain): what the plugin would communicate, and
+// why, without compiling or running it. This is not part of the C API of PJRT.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +8,7 @@
 
 namespace tessera::plugin {
 
-// The plan of `code` (StableHLO as text, bytecode or portable artifact) as JSON:
+// Returns the plan of `code` (StableHLO as text, bytecode or portable artifact) as JSON:
 //
 //   {"devices": "tpu_v4:2x2x1", "mesh": {"axes": [["x", 4]], "device_ids": [0, 1, 2, 3]},
 //    "inputs": [{"dtype": "float32", "shape": [8, 4], "spec": "P('x', None)"}], "outputs": ...,
@@ -17,15 +16,15 @@ namespace tessera::plugin {
 //
 // mesh is null for programs of one device; the fields of collectives, notes and cost are those of
 // tessera/spmd/collective.h and Cost (tessera/compile/lowered.h). `devices` is a specification
-// (tessera/mesh/device.h) of what the program is planned for, position i of its mesh device i;
-// empty: the process's, where they are enough, else as many of the CPU. UserError for programs that
-// Tessera refuses and for too few devices.
+// (tessera/mesh/device.h) of the devices to plan for; position i of the mesh is device i. If it is
+// empty, these are the devices of the process if there are enough, otherwise as many of the CPU.
+// Throws UserError for programs that Tessera rejects and for too few devices.
 std::string explain(std::string_view code, const std::string& devices);
 
 }  // namespace tessera::plugin
 
-// As above, called from other languages. Returns 0 and the JSON in *out, or 1 and the error's text;
-// the caller gives *out back by tessera_free.
+// Does the same for other languages. Returns 0 and the JSON in *out, or 1 and the error's text; the
+// caller frees *out by tessera_free.
 extern "C" __attribute__((visibility("default"))) int tessera_explain(const char* code, size_t size,
                                                                       const char* devices,
                                                                       char** out);

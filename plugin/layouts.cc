@@ -9,7 +9,7 @@
 #include "plugin/executable.h"
 #include "plugin/strings.h"
 
-// What is handed out as bytes.
+// A layout that the API returns as bytes.
 struct PJRT_Layouts_SerializedLayout {
   std::string bytes;
 };

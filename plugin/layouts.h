@@ -1,5 +1,5 @@
 // PJRT's extension for memory layouts: every array is dense and row-major. With it, jaxlib need not
-// read the text of a program for the layouts of its arguments and results.
+// parse the text of a program for the layouts of its arguments and results.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 #include "xla/pjrt/c/pjrt_c_api_layouts_extension.h"
 
 struct PJRT_Layouts_MemoryLayout {
-  // As XLA writes layouts: the dimensions, the one whose elements are neighbours first. "{1,0}".
+  // XLA's text of a layout: the dimensions, the contiguous one first. "{1,0}".
   std::string text;
 };
 
@@ -24,7 +24,7 @@ class MemoryLayouts {
   MemoryLayouts& operator=(const MemoryLayouts&) = delete;
 
   size_t size() const { return handles_.size(); }
-  // What the API hands out, and nobody destroys.
+  // Returns the handles, which the API passes on and nobody destroys.
   PJRT_Layouts_MemoryLayout** data() const { return handles_.data(); }
 
  private:
@@ -32,7 +32,7 @@ class MemoryLayouts {
   mutable std::vector<PJRT_Layouts_MemoryLayout*> handles_;
 };
 
-// The extension; `next` follows it in the list of extensions.
+// Returns the extension; `next` follows it in the list of extensions.
 PJRT_Layouts_Extension make_layouts_extension(PJRT_Extension_Base* next);
 
 }  // namespace tessera::plugin

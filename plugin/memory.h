@@ -1,6 +1,6 @@
-// The memories of a device as JAX sees them: kinds that programs name, "device" (the default),
+// The memories of a device for JAX. Programs name their kinds: "device" (the default),
 // "pinned_host" and "unpinned_host", as XLA's CPU devices have them; all are the host's memory.
-// What JAX attaches to a memory stays until the client goes.
+// What JAX attaches to a memory stays until the client is destroyed.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ class UserData {
   UserData(const UserData&) = delete;
   UserData& operator=(const UserData&) = delete;
 
-  // The value under this key, or null.
+  // Returns the value under this key, or null.
   void* get(const void* key) const;
   // Destroys the value that the key had before.
   void set(const void* key, void* value, Destructor destructor);
@@ -40,7 +40,7 @@ class UserData {
   std::map<const void*, Entry> entries_;
 };
 
-// PJRT_Memory is the head of every plugin's memories: the table of its functions.
+// Every plugin's memories begin with PJRT_Memory, the table of its functions.
 struct Memory : PJRT_Memory {
   Memory();
 
@@ -50,17 +50,17 @@ struct Memory : PJRT_Memory {
   UserData user_data;
 };
 
-// The memory behind a handle of the API.
+// Returns the memory of a handle of the API.
 inline Memory& memory_of(PJRT_Memory* handle) { return *static_cast<Memory*>(handle); }
 
-// The names of memory_kinds, the default first.
+// Returns the names of memory_kinds, the default first.
 const std::array<std::string, 3>& memory_kinds();
 
-// Fills in the functions of memories.
+// Sets the functions of memories.
 void add_memories(PJRT_Api& api);
 
-// The extension that says which kinds of memory a device has that is not there: jaxlib 0.8 compiles for
-// such devices only if it knows. `next` follows it in the list of extensions.
+// Returns the extension that lists the kinds of memory of devices that do not exist here: jaxlib
+// 0.8 compiles for such devices only with it. `next` follows it in the list of extensions.
 PJRT_MemoryDescriptions_Extension make_memory_descriptions_extension(PJRT_Extension_Base* next);
 
 }  // namespace tessera::plugin

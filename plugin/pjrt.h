@@ -1,4 +1,4 @@
-// The C API between JAX and a plugin (OpenXLA's PJRT), and what its handles are here.
+// The C API between JAX and a plugin (OpenXLA's PJRT), and the types of its handles here.
 #pragma once
 
 #include <cstddef>

@@ -16,13 +16,13 @@ namespace {
 
 using runtime::ArrayLayout;
 
-// Of XLA's OpSharding, with its numbers: what the devices along a last dimension have.
+// What the devices along a last dimension hold, with the numbers of XLA's OpSharding.
 enum class Last : uint8_t { kReplicated = 0, kUnreduced = 6 };
 
-// An array's tiles, in XLA's terms: device ids in the order of dimensions of these extents, the last of
-// which hold copies of a tile or parts of its sum.
+// An array's tiles, in XLA's terms: device ids in the order of dimensions of these extents. Those
+// along the last one hold copies of a tile or parts of its sum.
 struct Tiles {
-  std::vector<int64_t> extents, devices;  // none: every device has the whole
+  std::vector<int64_t> extents, devices;  // empty: every device has the whole
   std::vector<Last> last;
 
   Tiles(const ArrayLayout& layout, const std::vector<int64_t>& ids, bool parts) {
@@ -78,7 +78,7 @@ std::string text_of(const Tiles& tiles) {
 
 enum OpShardingType : uint8_t { kReplicated = 0, kOther = 3 };
 
-// The message by its public wire format; fields that keep their default are left out.
+// Returns the message in its public wire format; fields with default values are left out.
 std::string op_sharding(const Tiles& tiles) {
   MessageWriter out;
   if (tiles.whole()) {

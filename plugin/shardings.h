@@ -1,4 +1,4 @@
-// How a compiled program's arguments and results are sharded, for jaxlib: by PJRT's extension for
+// The shardings of a compiled program's arguments and results, for jaxlib: by PJRT's extension for
 // shardings, as messages OpSharding of XLA, and as attributes of the program's text.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace tessera::plugin {
 
-// Serialized messages, and what the API hands out of them.
+// Serialized messages, to which the API returns pointers.
 class ShardingProtos {
  public:
   explicit ShardingProtos(std::vector<std::string> messages);
@@ -28,16 +28,16 @@ class ShardingProtos {
   std::vector<size_t> sizes_;
 };
 
-// An OpSharding (xla/xla_data.proto) of each argument, and of each result.
+// Return an OpSharding (xla/xla_data.proto) for each argument, and for each result.
 std::shared_ptr<const ShardingProtos> argument_shardings(const PJRT_Executable& executable);
 std::shared_ptr<const ShardingProtos> result_shardings(const PJRT_Executable& executable);
 
-// The same as the attributes that MHLO gives a module: mhlo.spmd_parameters_shardings and
-// mhlo.spmd_output_sharding. Empty if there is neither argument nor result. A jaxlib that does not
-// know the extension reads them from the program's text.
+// Returns the same as the attributes of a module in MHLO: mhlo.spmd_parameters_shardings and
+// mhlo.spmd_output_sharding. It is empty if there is neither argument nor result. A jaxlib without
+// the extension reads them from the program's text.
 std::string sharding_attributes(const PJRT_Executable& executable);
 
-// The extension; `next` follows it in the list of extensions.
+// Returns the extension; `next` follows it in the list of extensions.
 PJRT_Shardings_Extension make_shardings_extension(PJRT_Extension_Base* next);
 
 }  // namespace tessera::plugin

@@ -1,4 +1,4 @@
-// Strings in results of the C API: a pointer and a size, as long as the handle lives.
+// Strings in results of the C API: a pointer and a size, valid as long as the handle.
 #pragma once
 
 #include <cstddef>

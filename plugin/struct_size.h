@@ -1,8 +1,9 @@
-// Callers with another version of the C API. Every struct of arguments says in struct_size how far its
-// caller knows it. A caller with an older header has structs that end earlier: what such a struct lacks
-// is zero for the function, and nothing behind its end is written. A newer one's structs go on behind
-// what is known here, and these fields are left alone. PJRT_ExecuteOptions, which arguments point to, is
-// read no further than to non_donatable_input_indices, which all versions have.
+// Callers with another version of the C API. The field struct_size of every struct of arguments is
+// the size that its caller knows. A caller with an older header has structs that end earlier:
+// fields that such a struct lacks are zero for the function, and nothing after its end is written.
+// The structs of a newer caller have further fields at their end, which are ignored.
+// PJRT_ExecuteOptions, to which arguments point, is read only up to non_donatable_input_indices,
+// which all versions have.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +13,11 @@
 
 namespace tessera::plugin {
 
-// The error for arguments that end before what the function needs.
+// Returns the error for arguments that end before what the function needs.
 PJRT_Error* struct_too_small(const char* name, size_t needed, size_t got);
 
-// Calls f with the caller's arguments, whole. `known` is the size of Args here, `needed` the least that a
-// caller may have; an error for less.
+// Calls f with complete arguments. `known` is the size of Args here, `needed` the least size that a
+// caller may have; a smaller one is an error.
 template <class Args>
 PJRT_Error* call_with_whole_struct(PJRT_Error* (*f)(Args*), Args* given, size_t known,
                                    size_t needed, const char* name) {

@@ -28,7 +28,7 @@ PJRT_TopologyDescription* new_topology(std::string spec) {
   return new PJRT_TopologyDescription(describe_topology(std::move(spec), devices));
 }
 
-// The name is a specification; options may give one instead of it.
+// The name is a specification; options may contain one instead.
 std::string spec_of(const PJRT_TopologyDescription_Create_Args& a) {
   const std::string named(a.topology_name, a.topology_name_size);
   const std::string option = device_spec(a.create_options, a.num_options);
@@ -40,7 +40,7 @@ std::string spec_of(const PJRT_TopologyDescription_Create_Args& a) {
   return option.empty() ? named : option;
 }
 
-// The same number for the same devices, in every process: FNV-1a over their texts.
+// Returns the same number for the same devices, in every process: FNV-1a of their texts.
 uint64_t fingerprint_of(const PJRT_TopologyDescription& topology) {
   uint64_t hash = 0xcbf29ce484222325;
   const auto add = [&](std::string_view text) {

@@ -1,5 +1,5 @@
-// Topologies: devices that programs are compiled for, of the client or not there at all
-// (jax.experimental.topologies).
+// Topologies: devices that programs are compiled for, those of the client or others that do not
+// exist here (jax.experimental.topologies).
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ struct PJRT_DeviceDescription {
 };
 struct PJRT_TopologyDescription {
   std::string platform, version;
-  std::string spec;  // as tessera::parse_devices takes it; empty: the process's own devices
+  std::string spec;  // for tessera::parse_devices; empty: the process's own devices
   std::vector<std::unique_ptr<PJRT_DeviceDescription>> devices;
   std::vector<PJRT_DeviceDescription*> descriptions;  // of these
 };
@@ -29,11 +29,11 @@ namespace tessera::plugin {
 inline constexpr const char* kPlatform = "tessera";
 extern const char* const kVersion;  // the version of Tessera, as CMakeLists.txt has it
 
-// Attributes refer to `out.device`, so that it stays where it is.
+// Attributes point into `out.device`, so it must not move.
 void describe_device(const Device& device, PJRT_DeviceDescription& out);
 PJRT_TopologyDescription describe_topology(std::string spec, const std::vector<Device>& devices);
 
-// Fills in the functions of topologies, and PJRT_Compile.
+// Sets the functions of topologies, and PJRT_Compile.
 void add_topologies(PJRT_Api& api);
 
 }  // namespace tessera::plugin

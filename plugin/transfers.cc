@@ -14,7 +14,8 @@ namespace {
 
 constexpr uintptr_t kHostAlignment = 64;
 
-// Copies between arrays of these byte strides; the innermost dimension in one piece where it lies so.
+// Copies between arrays of these byte strides; the innermost dimension in one piece if it is
+// contiguous.
 void copy_strided(const Shape& shape, int64_t item, const std::byte* from,
                   std::span<const int64_t> from_strides, std::byte* to,
                   std::span<const int64_t> to_strides, int64_t dim) {
@@ -38,7 +39,7 @@ std::vector<int64_t> dense_strides(const Shape& shape, int64_t item) {
   return out;
 }
 
-// The byte strides of a dense array of this layout.
+// Returns the byte strides of a dense array of this layout.
 std::vector<int64_t> strides_of(const Shape& shape, int64_t item,
                                 const PJRT_Buffer_MemoryLayout* layout) {
   if (!layout) return dense_strides(shape, item);
@@ -63,7 +64,7 @@ Memory* space_of(PJRT_Device* device, PJRT_Memory* memory) {
   return memory ? &memory_of(memory) : device->default_memory();
 }
 
-// Whether these bytes may be the buffer's own: they stay as they are for as long as it lives, and
+// Returns whether the buffer may use these bytes: they stay unchanged as long as it lives, and
 // kernels may load them.
 bool may_borrow(const PJRT_Client_BufferFromHostBuffer_Args& a) {
   return (a.host_buffer_semantics == PJRT_HostBufferSemantics_kImmutableZeroCopy ||
@@ -120,7 +121,7 @@ void to_host(PJRT_Buffer_ToHostBuffer_Args& a) {
   a.event = ready_event();
 }
 
-// The same memory: nothing is written to what two buffers hold.
+// Returns a buffer with the same memory, which is never written while two buffers share it.
 PJRT_Buffer* alias(const PJRT_Buffer& buffer, Memory* space) {
   static_cast<void>(buffer.data());
   PJRT_Buffer* out = new_buffer(space, buffer.dtype, buffer.shape, buffer.memory, buffer.offset);
@@ -128,13 +129,13 @@ PJRT_Buffer* alias(const PJRT_Buffer& buffer, Memory* space) {
   return out;
 }
 
-// The same memory as elements of another type and shape, in order.
+// Returns a buffer with the same memory as elements of another type and shape, in order.
 PJRT_Buffer* bitcast(const PJRT_Buffer_Bitcast_Args& a) {
   const PJRT_Buffer& from = *a.buffer;
   const DType dtype = from_pjrt(a.element_type);
   const Shape shape(a.dims, a.dims + a.num_dims);
   const int64_t item = itemsize(dtype);
-  // XLA packs these; here each has a byte.
+  // XLA packs these; here each is a byte.
   const auto packed = [](DType d) { return is_narrow(d) && bit_width(d) % 8 != 0; };
   if (dtype != from.dtype && (packed(dtype) || packed(from.dtype)))
     unimplemented(

@@ -1,5 +1,5 @@
-// Transfers between host and devices, and between the memories of devices. Memory is copied in the
-// caller; aligned arrays of the host that may be used where they are, are.
+// Transfers between host and devices, and between the memories of devices. The caller's thread
+// copies the memory; aligned arrays of the host that may be used in place are.
 #pragma once
 
 #include "plugin/buffer.h"

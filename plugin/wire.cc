@@ -38,7 +38,7 @@ std::optional<MessageReader::Field> MessageReader::next() {
       take(4);
       break;
     default:
-      damaged();
+      throw_damaged();
   }
   return out;
 }
@@ -50,17 +50,17 @@ uint64_t MessageReader::varint() {
     out |= uint64_t{byte & 0x7fu} << shift;
     if (byte < 0x80) return out;
   }
-  damaged();
+  throw_damaged();
 }
 
 std::string_view MessageReader::take(uint64_t n) {
-  if (n > bytes_.size()) damaged();
+  if (n > bytes_.size()) throw_damaged();
   const std::string_view out = bytes_.substr(0, n);
   bytes_.remove_prefix(n);
   return out;
 }
 
-void MessageReader::damaged() const {
+void MessageReader::throw_damaged() const {
   invalid(fmt::format("[tessera] expected a {}, got bytes that are none", what_));
 }
 

@@ -11,21 +11,21 @@ namespace tessera::plugin {
 
 class MessageReader {
  public:
-  // `what` names the message in errors.
+  // Errors call the message `what`.
   MessageReader(std::string_view bytes, const char* what) : bytes_(bytes), what_(what) {}
 
   struct Field {
     uint64_t number = 0, value = 0;  // value: of a varint
     std::string_view bytes;          // of a field with a length
   };
-  // The next field, none at the end. ApiError for bytes that are no message.
+  // Returns the next field, nullopt at the end. Throws ApiError for bytes that are no message.
   std::optional<Field> next();
   uint64_t varint();
   MessageReader inner(const Field& field) const { return {field.bytes, what_}; }
 
  private:
   std::string_view take(uint64_t n);
-  [[noreturn]] void damaged() const;
+  [[noreturn]] void throw_damaged() const;
 
   std::string_view bytes_;
   const char* what_;
@@ -36,7 +36,7 @@ class MessageWriter {
   void add(int number, uint64_t value);
   void add(int number, std::string_view bytes);
   void add(int number, const MessageWriter& message) { add(number, message.bytes()); }
-  void add_packed(int number, std::span<const int64_t> values);  // nothing where there are none
+  void add_packed(int number, std::span<const int64_t> values);  // adds nothing if there are none
 
   const std::string& bytes() const { return bytes_; }
 

@@ -1,5 +1,5 @@
-// Tessera's values in fmt's format strings: fmt::format("{} on {}", x, mesh). For users who print
-// with fmt; tessera.h does without it, as std::ostream prints them all.
+// Formatters of Tessera's values for fmt: fmt::format("{} on {}", x, mesh). This is for users who
+// print with fmt; tessera.h does not need fmt, since std::ostream prints all of them.
 #pragma once
 
 #include <tessera/tessera.h>

@@ -28,24 +28,37 @@
 
 // Arrays and their functions.
 #include "tessera/ir/array.h"
+#include "tessera/numpy/activations.h"
 #include "tessera/numpy/attention.h"
 #include "tessera/numpy/axes.h"
 #include "tessera/numpy/collectives.h"
+#include "tessera/numpy/convolve.h"
 #include "tessera/numpy/creation.h"
+#include "tessera/numpy/custom_solve.h"
+#include "tessera/numpy/differences.h"
 #include "tessera/numpy/dtype_info.h"
+#include "tessera/numpy/edits.h"
 #include "tessera/numpy/fft.h"
+#include "tessera/numpy/float_parts.h"
+#include "tessera/numpy/histograms.h"
+#include "tessera/numpy/image.h"
 #include "tessera/numpy/index.h"
+#include "tessera/numpy/index_grids.h"
 #include "tessera/numpy/indexing.h"
 #include "tessera/numpy/lax.h"
+#include "tessera/numpy/lax_shapes.h"
 #include "tessera/numpy/linalg.h"
 #include "tessera/numpy/linear.h"
 #include "tessera/numpy/logic.h"
 #include "tessera/numpy/manipulation.h"
+#include "tessera/numpy/mapped_functions.h"
 #include "tessera/numpy/math.h"
 #include "tessera/numpy/nn.h"
 #include "tessera/numpy/operators.h"
 #include "tessera/numpy/pad.h"
+#include "tessera/numpy/partition.h"
 #include "tessera/numpy/placement.h"
+#include "tessera/numpy/polynomial.h"
 #include "tessera/numpy/printing.h"
 #include "tessera/numpy/processes.h"
 #include "tessera/numpy/promotion.h"
@@ -53,7 +66,9 @@
 #include "tessera/numpy/reduce.h"
 #include "tessera/numpy/searching.h"
 #include "tessera/numpy/segment.h"
+#include "tessera/numpy/sets.h"
 #include "tessera/numpy/sorting.h"
+#include "tessera/numpy/ufuncs.h"
 
 // Transformations.
 #include "tessera/compile/caches.h"
@@ -66,9 +81,13 @@
 #include "tessera/compile/vmap.h"
 #include "tessera/numpy/jacobian.h"
 
+// Where the time goes.
+#include "tessera/runtime/profile.h"
+
 // Random numbers, files.
 #include "tessera/io/checkpoint.h"
 #include "tessera/io/load.h"
+#include "tessera/random/distributions.h"
 #include "tessera/random/random.h"
 
 // Training.

@@ -20,13 +20,13 @@ constexpr double kGiga = 1e9;
 
 void start(const std::string& devices) {
   InitOptions options{.devices = devices};
-  // The others wait for process 0, which measures for some time.
+  // The others wait for process 0, whose measurements take some time.
   if (cluster::launched().count > 1)
     options.cluster = Cluster::mpi({.gather_reads = true, .watchdog_seconds = 600});
   initialize(options);
 }
 
-// So many as can be shared out evenly, as the devices of one machine.
+// Returns as many devices as can be divided evenly, as the devices of one machine.
 std::string devices_to_check() {
   const int count = std::max(1, cluster::launched().count);
   return fmt::format("cpu:{}", std::max(1, 4 / count));
@@ -74,7 +74,7 @@ void print(const MachineCosts& costs, std::ostream& out) {
     out << fmt::format("between {} processes on several hosts: {}\n", processes, link_text(link));
 }
 
-// While one lives, the environment names no file of figures.
+// While one exists, the environment names no file of figures.
 class WithoutFigures {
  public:
   WithoutFigures() {
@@ -91,7 +91,7 @@ class WithoutFigures {
   std::optional<std::string> before_;
 };
 
-// Before it is measured for some time.
+// Is called before the measurements, which take some time.
 void expect_folder(const std::string& path) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   std::error_code error;
@@ -101,8 +101,8 @@ void expect_folder(const std::string& path) {
              folder.string(), error.message());
 }
 
-// What was measured before, without the processes that there are now; none where the file is not
-// there, or is to be replaced because it is damaged.
+// Returns what was measured before, without the links between the present processes; nothing if
+// there is no file, or if it is damaged and is to be replaced.
 MachineCosts costs_before(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return {};
@@ -139,7 +139,8 @@ void calibrate(const CalibrateOptions& options, const Streams& streams) {
   const WithoutFigures without;
   start("cpu:8");
   const bool first = process_index() == 0;
-  // Links are measured in several processes, all else in one that has the machine for itself.
+  // Links are measured in several processes, all other figures in one that has the machine to
+  // itself.
   MachineCosts costs = first && process_count() > 1 ? costs_before(path) : MachineCosts();
   if (first && !costs.measured()) costs = measure_process();
   if (process_count() > 1) measure_links(costs);

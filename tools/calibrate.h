@@ -1,5 +1,5 @@
-// What `tessera calibrate` consists of: measuring this machine, and comparing what is predicted
-// from the figures with what steps of training take.
+// The parts of `tessera calibrate`: measuring this machine, and comparing what is predicted from
+// the figures with the times of training steps.
 #pragma once
 
 #include <functional>
@@ -13,21 +13,22 @@ namespace tessera::tools {
 
 using Run = std::function<void()>;
 
-// All is measured so often, some seconds apart, and the median kept: what others do on the machine
-// meanwhile slows one figure down and not its neighbour, and it does not last.
+// Everything is measured so often, some seconds apart, and the median is kept: other work on the
+// machine slows one figure down and not its neighbour, and it does not last.
 inline constexpr int kSweeps = 5;
 
 double median(std::vector<double> values);
-// The median of the seconds that `run` takes: `samples` of `repeats` runs each, after a first one.
+// Returns the median of the seconds of `run`: of `samples`, each of `repeats` runs, after a first
+// run.
 double median_seconds(const Run& run, int samples, int repeats = 1);
 
-// Speeds and the links within this process.
+// Returns the speeds and the links within this process.
 MachineCosts measure_process();
-// The links between the processes of the cluster, which all call it.
+// Measures the links between the processes of the cluster, which all call it.
 void measure_links(MachineCosts& costs);
 
-// Steps of training of four models on the devices of all processes, which all call it: predicted
-// and measured, a line each.
+// Predicts and measures steps of training of four models on the devices of all processes, which all
+// call it; prints a line for each.
 void check_predictions(std::ostream& out);
 
 }  // namespace tessera::tools

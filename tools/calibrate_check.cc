@@ -1,4 +1,5 @@
-// Predicted against measured: steps of training as users write them, data-parallel on all devices.
+// Compares predicted with measured times: of training steps as users write them, data-parallel on
+// all devices.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -42,7 +43,7 @@ Array transformer_loss(const Transformer& p, const Array& x, const Array& y) {
   return -mean(sum(one_hot(y, logits.shape(-1)) * log_softmax(logits), {.axis = -1}));
 }
 
-// By a key of its own each time, scaled as for a layer of so many inputs.
+// Draws with a key of its own each time, scaled as for a layer of so many inputs.
 class Normal {
  public:
   Array operator()(const Shape& shape, int64_t inputs) {
@@ -69,7 +70,7 @@ Transformer make_transformer(int64_t width, int64_t heads, int64_t layers, int64
   return out;
 }
 
-// A step of training: what is predicted, and how to run it.
+// A step of training: its predicted time, and how to run it.
 struct Checked {
   std::string name;
   compile::StepTime predicted;
@@ -130,7 +131,7 @@ void check_predictions(std::ostream& out) {
         },
         transformer_loss));
   }
-  // In rounds, as calibration is: what others do on the machine meanwhile slows a round down.
+  // It is measured in rounds, as calibration is: other work on the machine slows a round down.
   for (int round = 0; round < kSweeps; ++round)
     for (Checked& step : steps) step.seconds.push_back(median_seconds(step.run, 31));
   if (process_index() != 0) return;

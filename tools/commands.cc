@@ -12,7 +12,7 @@
 namespace tessera::tools {
 namespace {
 
-// What nobody could write is no success.
+// Output that could not be written is a failure.
 int flushed(const Streams& streams) {
   if (streams.out.flush()) return 0;
   streams.err << "[tessera] expected to write the standard output, got a full disk or a closed "
@@ -20,11 +20,11 @@ int flushed(const Streams& streams) {
   return 1;
 }
 
-// CLI11 throws for a wrong command line and for --help alike; commands throw their own.
+// CLI11 throws both for a wrong command line and for --help; commands throw their own errors.
 int guarded(CLI::App& app, std::vector<std::string> arguments, const Streams& streams,
             const std::function<void()>& command) {
   try {
-    std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+    std::reverse(arguments.begin(), arguments.end());  // CLI11 expects them so
     app.parse(std::move(arguments));
   } catch (const CLI::Success& e) {  // --help, --version
     app.exit(e, streams.out, streams.err);
@@ -91,7 +91,7 @@ void add_vmap_options(CLI::App& app, TransformOptions& options) {
   app.add_option("--size", options.size, "The size of the batch");
 }
 
-// What grad and vmap share.
+// Adds the options that grad and vmap share.
 void add_transform_options(CLI::App& app, RunOptions& run, EmitOptions& emit) {
   app.add_option("FILE", run.file, kFileHelp)->required();
   app.add_option("--inputs", run.inputs, "Arguments to run it on, as of tessera run");
@@ -160,6 +160,8 @@ int run_tessera(const std::vector<std::string>& arguments, const Streams& stream
   run_app->add_option("--devices", run.devices, kSpecHelp);
   add_shapes(*run_app, run.shapes);
   run_app->add_option("--repeat", run.repeat, "How often it runs; prints first and steady times");
+  run_app->add_flag("--profile", run.profile,
+                    "Prints the steps with their shares of the time; with --repeat");
   run_app->footer(
       "Without --devices and TESSERA_DEVICES the program runs on as many CPU devices as its mesh "
       "has.");

@@ -11,7 +11,7 @@
 namespace tessera::tools {
 namespace {
 
-// The most square grid that the network has, rows at most columns.
+// Returns the most square grid that the network has, with at most as many rows as columns.
 DeviceMesh default_mesh() {
   const int64_t n = device_count();
   for (int64_t rows = n; rows > 1; --rows) {

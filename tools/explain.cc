@@ -11,7 +11,8 @@ using namespace interchange;
 void explain_file(const ExplainOptions& options, const Streams& streams) {
   const ParsedModule module = load_program(
       {.file = options.file, .devices = options.devices, .shapes = options.shapes}, streams);
-  const Lowered lowered(interchange::counted_if_cut(module), request_of(module), {}, devices()[0]);
+  const Lowered lowered(interchange::count_loops_if_sharded(module), request_of(module), {},
+                        devices()[0]);
   streams.out << lowered.explain();
   if (options.schedule) streams.out << "\nschedule:\n" << lowered.text("fused");
 }

@@ -1,4 +1,4 @@
-// Measuring this machine, by Tessera's own programs: what a figure of them is used for is such
+// Measures this machine with Tessera's own programs, because the figures are used to predict such
 // programs.
 #include <algorithm>
 #include <chrono>
@@ -17,11 +17,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Bytes of a model and what is between its steps; of one that no cache holds.
+// The bytes of a model and of what is between its steps; and of one that fits into no cache.
 constexpr int64_t kWorkingSet = int64_t{16} << 20, kLargeWorkingSet = int64_t{96} << 20;
-constexpr int kDevices = 8;  // a collective within a process is measured between so many
+// The number of devices between which a collective within a process is measured.
+constexpr int kDevices = 8;
 
-// Of what `figure` gives of each sweep.
+// Returns the median of what `figure` returns for each sweep.
 template <class T, class F>
 double median_of(const std::vector<T>& sweeps, const F& figure) {
   std::vector<double> values;
@@ -59,7 +60,8 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// Of a run, with so many repeats that a clock tells them apart; of 9 samples or a fifth of a second.
+// Returns the seconds of a run, repeated until a clock can measure it: of 9 samples, or those of a
+// fifth of a second.
 double seconds_of(const Run& run) {
   run();
   const Clock::time_point begin = Clock::now();
@@ -70,8 +72,8 @@ double seconds_of(const Run& run) {
   return median_seconds(run, std::clamp(static_cast<int>(0.2 / sample), 3, 9), repeats);
 }
 
-// f of arrays like x and y, of others each time: as in a program, what a step reads and writes has
-// been used some time ago, though it may still be in a cache. Warm operands would be faster.
+// Runs f with arrays like x and y, with other ones each time: as in a program, the memory of a step
+// was used some time ago, though it may still be in a cache. Operands in the cache would be faster.
 template <class F>
 Run rotating(const F& f, const Array& x, const Array& y, int64_t working_set = kWorkingSet) {
   const int64_t bytes = (x.size() + y.size()) * itemsize(x.dtype()) * 3 / 2;
@@ -94,7 +96,7 @@ Run product_of(const Array& x, const Array& y, int64_t working_set = kWorkingSet
   return rotating([](const Array& a, const Array& b) { return matmul(a, b); }, x, y, working_set);
 }
 
-// On one thread, and on all cores. What calling costs is taken off.
+// Returns the speed on one thread, and on all cores, without the time of a call.
 Speed speed_of(double work, const Run& run, const MachineCosts& costs) {
   const double overhead = costs.call_seconds + costs.step_seconds;
   const auto speed = [&](int threads) {
@@ -103,7 +105,7 @@ Speed speed_of(double work, const Run& run, const MachineCosts& costs) {
     return work / std::max(seconds - overhead, 0.1 * seconds);
   };
   Speed out{speed(1), 0};
-  // More threads that are no faster together have nothing to do.
+  // More threads that are no faster together are limited by something else.
   out.all = std::max(speed(costs.cores), out.one);
   return out;
 }
@@ -132,8 +134,8 @@ std::vector<SizedSpeed> measure_products(DType dtype, const MachineCosts& costs)
   return out;
 }
 
-// By products of few rows, and of few terms, of matrices that are in no cache: what they take beyond
-// their flop at the speed of the largest products.
+// Measures products of few rows, and of few terms, with matrices that are in no cache: the time
+// beyond that of their flop at the speed of the largest products.
 Speed measure_operands(const MachineCosts& costs) {
   constexpr int64_t kFew = 64, kMany = 2048;
   const std::vector<SizedSpeed>& products = costs.float32_products;
@@ -172,7 +174,8 @@ std::vector<SizedSpeed> measure_memory(const MachineCosts& costs) {
   return out;
 }
 
-// What kernels of arithmetic take against what codegen expects of them: the mean of several.
+// Returns the time of kernels of arithmetic relative to what codegen expects of them: the mean of
+// several.
 double measure_kernels(const MachineCosts& costs) {
   set_num_threads(1);
   const Array x = random::normal(random::key(0), {64, 512});
@@ -198,7 +201,7 @@ double measure_kernels(const MachineCosts& costs) {
   return std::exp(logarithms / count);
 }
 
-// A sum over all devices of a mesh, `bytes` on each.
+// Returns a sum over all devices of a mesh, with `bytes` on each.
 Run all_reduce_on(const Mesh& mesh, int64_t bytes) {
   const int64_t elements = bytes / 4;
   const NamedSharding rows(mesh, P("x"));
@@ -208,7 +211,7 @@ Run all_reduce_on(const Mesh& mesh, int64_t bytes) {
   return [=] { sum(x); };
 }
 
-// Of an all_reduce among n that each sends by itself.
+// Returns the bytes that each of n devices sends in an all_reduce.
 double ring_bytes(int64_t bytes, int64_t n) {
   return 2.0 * static_cast<double>(bytes) * static_cast<double>(n - 1) / static_cast<double>(n);
 }
@@ -218,7 +221,7 @@ LinkCost measure_process_link(const MachineCosts& costs) {
   const Mesh mesh(std::vector<Device>(local.begin(), local.begin() + kDevices), {"x"});
   constexpr int64_t kLarge = int64_t{1} << 20;
   LinkCost out;
-  // What it takes beside the call, which is no less than any step.
+  // The time without the call, which is no less than that of any step.
   out.latency =
       std::max(costs.step_seconds, seconds_of(all_reduce_on(mesh, 64)) - costs.call_seconds);
   const double seconds = seconds_of(all_reduce_on(mesh, kLarge)) - costs.call_seconds - out.latency;
@@ -226,7 +229,7 @@ LinkCost measure_process_link(const MachineCosts& costs) {
   return out;
 }
 
-// Of the first devices of these processes.
+// Returns a mesh of the first devices of these processes.
 Mesh mesh_of(const std::vector<int>& processes) {
   std::vector<Device> firsts;
   for (int p : processes)
@@ -237,7 +240,7 @@ Mesh mesh_of(const std::vector<int>& processes) {
 
 LinkCost measure_link(const Mesh& mesh) {
   const int64_t count = mesh.size();
-  // All run as often: who would decide by its own clock would not be followed.
+  // All processes run equally often: if each decided by its own clock, the others would not follow.
   const auto seconds = [&](int64_t bytes, int samples, int repeats) {
     return median_seconds(all_reduce_on(mesh, bytes), samples, repeats);
   };
@@ -252,7 +255,7 @@ LinkCost measure_link(const Mesh& mesh) {
   return median_link(sweeps);
 }
 
-// Steps of training that are measured whole; each device computes gradients of its own rows.
+// Steps of training that are measured as a whole; each device computes gradients of its own rows.
 struct TrainingStep {
   using Weights = std::vector<Array>;
   std::vector<Shape> weights;
@@ -260,7 +263,7 @@ struct TrainingStep {
   Array (*loss)(const Weights& w, const Array& rows);
 };
 
-// Most of one is products, of the other what is between them.
+// One consists mostly of products, the other of what is between them.
 std::vector<TrainingStep> training_steps() {
   constexpr int64_t kWidth = 1024, kNarrow = 192;
   using Weights = TrainingStep::Weights;
@@ -282,8 +285,9 @@ std::vector<TrainingStep> training_steps() {
            }}};
 }
 
-// How fast `step` computes on the devices of a mesh, as a multiple of what `costs` say of its parts.
-// `link`: between the devices. Only process 0 has the figures to compare with.
+// Returns how fast `step` computes on the devices of a mesh, as a multiple of what `costs` predict
+// for its parts. `link` is the one between the devices. Only process 0 has the figures to compare
+// with.
 double measure_speed_left(const TrainingStep& step, const Mesh& mesh, const MachineCosts& costs,
                           const LinkCost& link) {
   const NamedSharding rows(mesh, P("x")), everywhere(mesh, P());
@@ -387,7 +391,7 @@ void measure_links(MachineCosts& costs) {
     everyone.push_back(static_cast<int>(p));
     if (hosts[p] == hosts[0]) mine.push_back(static_cast<int>(p));
   }
-  // Those of other hosts take no part in what lies on the first.
+  // Processes of other hosts take no part in measurements of the first.
   const bool here = hosts[static_cast<size_t>(process_index())] == hosts[0];
   if (mine.size() > 1 && here) {
     const auto count = static_cast<int>(mine.size());

@@ -21,7 +21,7 @@ std::string pass_names() {
 
 namespace {
 
-// The program after the transforms that the list begins with; how many these are.
+// Applies the transforms with which the list begins; returns their number.
 size_t apply_transforms(const OptOptions& options, Program& program) {
   size_t next = 0;
   for (; next < options.passes.size(); ++next) {

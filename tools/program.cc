@@ -19,7 +19,7 @@
 
 namespace tessera::tools {
 
-// With read(), unlike an iterator over the buffer, what the system refuses sets badbit.
+// read(), unlike an iterator over the buffer, sets badbit if the system refuses.
 std::string read_text(const std::string& file, const Streams& streams) {
   std::ifstream opened;
   if (file != "-") opened.open(file, std::ios::binary);
@@ -41,15 +41,15 @@ std::string read_text(const std::string& file, const Streams& streams) {
 
 namespace {
 
-// Of a list of arrays by name, that of argument `i`: called as the argument is, or arr_i as NumPy's
-// savez calls what it is given by position.
+// Returns the array of argument `i` from a list of arrays by name: its name is that of the
+// argument, or arr_i, which NumPy's savez gives to positional arrays.
 template <class T>
 auto find_argument(const std::map<std::string, T>& by_name, const std::string& name, size_t i) {
   const auto it = by_name.find(name);
   return it != by_name.end() ? it : by_name.find(fmt::format("arr_{}", i));
 }
 
-// arg0=8x4; arg0= of a scalar.
+// Parses arg0=8x4; arg0= for a scalar.
 std::map<std::string, Shape> parse_shapes(const std::vector<std::string>& texts) {
   std::map<std::string, Shape> shapes;
   for (const std::string& text : texts) {
@@ -137,7 +137,7 @@ void expect_devices(const ParsedModule& module) {
 
 namespace {
 
-// The array of input `i`.
+// Returns the array of input `i`.
 Literal input_array(const std::map<std::string, Literal>& arrays, const Program& program, size_t i,
                     const std::string& file) {
   const Type& type = program.function.type(program.function.inputs[i]);
@@ -157,7 +157,7 @@ Literal input_array(const std::map<std::string, Literal>& arrays, const Program&
   return it->second;
 }
 
-// The function with a constraint on each result that the request has a sharding for.
+// Returns the function with a constraint on each result for which the request has a sharding.
 Function with_requested_results(const Program& program) {
   Function out = program.function;
   for (size_t r = 0; r < out.outputs.size(); ++r) {

@@ -14,26 +14,26 @@ namespace tessera::tools {
 using namespace interchange;
 using namespace sharding;
 
-// The text of `file`, - for the standard input. UserError kIo.
+// Returns the text of `file`, - for the standard input. Throws UserError kIo.
 std::string read_text(const std::string& file, const Streams& streams);
 
 struct LoadOptions {
   std::string file;
   std::string devices;              // empty: those of the environment
   std::vector<std::string> shapes;  // of arguments, as arg0=8x4
-  std::string inputs;               // an npz file; the others' shapes are those of its arrays
-  bool enough = false;  // where nothing says what devices, as many as the program's meshes need
+  std::string inputs;               // an npz file; the other shapes are those of its arrays
+  bool enough = false;  // if no devices are specified, as many as the program's meshes need
 };
 // Starts the devices and reads the program, whose open extents are those of its arguments.
 ParsedModule load_program(const LoadOptions& options, const Streams& streams);
 
-// Where the text wants inputs and results to lie.
+// Returns the shardings of inputs and results that the text requests.
 ShardingRequest request_of(const ParsedModule& module);
 
-// The transforms and passes of tessera-opt, for its help.
+// Returns the transforms and passes of tessera-opt, for its help.
 std::string pass_names();
 
-// A program as a transform takes and gives it: what of a ParsedModule it changes.
+// A program as transforms take and return it: the parts of a ParsedModule that they change.
 struct Program {
   ir::Function function;
   ShardingRequest request;
@@ -41,17 +41,18 @@ struct Program {
 };
 Program program_of(const ParsedModule& module);
 
-// UserError where a mesh has more devices than there are.
+// Throws UserError if a mesh has more devices than there are.
 void expect_devices(const ParsedModule& module);
-// The program's arguments from an npz file, called as these are or arr_0, ... UserErrors name what
-// is missing, too many or of another type.
+// Returns the program's arguments from an npz file, where they have the arguments' names or arr_0,
+// ... Throws UserError naming what is missing, too many or of another type.
 std::vector<Array> read_arguments(const Program& program, const std::string& file);
-// Writes results as arr_0, ..., and a line each.
+// Writes results as arr_0, ..., and prints a line for each.
 void write_results(const std::vector<Array>& results, const std::string& file,
                    const Streams& streams);
 // Runs it on arrays of options.inputs; options.file is not read.
 void run_program(const Program& program, const RunOptions& options, const Streams& streams);
-// Prints the program as `emit`, text or bytecode, says; its results as the request wants them.
+// Prints the program as `emit` says, as text or bytecode, with the results' shardings of the
+// request.
 void emit_program(const Program& program, const EmitOptions& options, const Streams& streams);
 
 }  // namespace tessera::tools

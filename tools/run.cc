@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <ostream>
 
 #include "tessera/compile/compiled.h"
 #include "tessera/compile/program_cache.h"
 #include "tessera/interchange/programs/count_loops.h"
+#include "tessera/runtime/profile.h"
 #include "tools/transforms.h"
 
 namespace tessera::tools {
@@ -24,6 +26,10 @@ double milliseconds_of(const std::function<void()>& call) {
 }  // namespace
 
 void run_program(const Program& program, const RunOptions& options, const Streams& streams) {
+  if (options.profile && options.repeat == 1)
+    value_error("run",
+                "expected --repeat of at least 2 with --profile, got 1: the first run is not "
+                "measured, for it makes what the others have");
   if (options.repeat < 1)
     value_error("run", "expected to run the program at least once, got --repeat {}",
                 options.repeat);
@@ -34,10 +40,13 @@ void run_program(const Program& program, const RunOptions& options, const Stream
       [&] { compiled = compile_cached(program.function, program.request, devices()[0]); });
   const auto run = [&] { results = compiled->run(inputs); };
   const double first = milliseconds_of(run);
+  std::optional<Profile> profile;
+  if (options.profile) profile.emplace();
   std::vector<double> steady;
   for (int64_t k = 1; k < options.repeat; ++k) steady.push_back(milliseconds_of(run));
   write_results(results, options.outputs, streams);
   if (options.repeat == 1) return;
+  if (profile) streams.out << profile->text();
   std::sort(steady.begin(), steady.end());
   const size_t half = steady.size() / 2;
   const double median =
@@ -57,7 +66,7 @@ void run_file(const RunOptions& options, const Streams& streams) {
                                            streams);
   expect_devices(module);
   Program program = program_of(module);
-  program.function = interchange::counted_if_cut(module);
+  program.function = interchange::count_loops_if_sharded(module);
   run_program(program, options, streams);
 }
 
@@ -73,7 +82,7 @@ void transform_file(const std::string& transform, const TransformOptions& option
   if (run.outputs.empty()) {
     if (!run.inputs.empty())
       value_error(transform,
-                  "expected --outputs beside --inputs, got none; without both the "
+                  "expected --outputs with --inputs, got none; without both the "
                   "program is printed");
     emit_program(*transformed("lower_scans", program, options), emit, streams);
     return;

@@ -1,5 +1,5 @@
 // The tutorial "Introduction to sharded computation" on eight emulated TPU cores: sharded data,
-// then the three ways to compute with it, each with what it communicates.
+// then the three methods to compute with it, and what each communicates.
 #include <algorithm>
 #include <ostream>
 
@@ -28,11 +28,11 @@ void show_explanation(std::ostream& out, const std::string& text) {
 }
 
 void sharded_data(std::ostream& out, const Mesh& mesh, const Array& readings) {
-  heading(out, "1. Data that lies on many devices");
+  heading(out, "1. Data on many devices");
   out << "A mesh names the axes of a grid of devices:\n  " << mesh << "\n"
-      << "A partition spec names, for each dimension of an array, the mesh axes that cut it.\n"
+      << "A partition spec names, for each dimension of an array, the mesh axes that shard it.\n"
       << "Six hours of readings at sixteen stations, float32" << readings.shape() << ":\n\n";
-  draw(out, "Cut both ways, P(\"x\", \"y\"): every core holds a block.",
+  draw(out, "Sharded along both, P(\"x\", \"y\"): every core holds a block.",
        device_put(readings, NamedSharding(mesh, P("x", "y"))));
   draw(out, "Cut by stations, P(None, \"y\"): both cores of a column hold the same.",
        device_put(readings, NamedSharding(mesh, P(None, "y"))));
@@ -49,7 +49,7 @@ void automatic(std::ostream& out, const Array& blocks) {
   draw(out, "celsius * 1.8 + 32", to_fahrenheit(blocks));
   show_explanation(out, to_fahrenheit.lower(blocks).explain());
 
-  out << "A sum along a dimension that is cut needs the other cores' parts; the collective is "
+  out << "A sum along a sharded dimension needs the other cores' parts; the collective is "
          "inserted, and explained:\n\n";
   const auto totals = jit([](const Array& x) { return sum(x, {.axis = 0}); });
   const Array by_station = totals(blocks);
@@ -60,7 +60,7 @@ void automatic(std::ostream& out, const Array& blocks) {
 
 void constrained(std::ostream& out, const Mesh& mesh, const Array& blocks) {
   heading(out, "3. Semi-automatic: constraints");
-  out << "with_sharding_constraint says how a value inside the function shall lie; the rest "
+  out << "with_sharding_constraint says how a value inside the function is sharded; the rest "
          "follows. Here the totals are spread over\n"
       << "all cores instead of being copied along \"x\":\n\n";
   const NamedSharding spread(mesh, P(joint("y", "x")));

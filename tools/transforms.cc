@@ -30,7 +30,7 @@ namespace {
 
 using Arrays = std::vector<Array>;
 
-// Traces `body` over inputs of the program's types; the inputs lie as before.
+// Traces `body` over inputs of the program's types; inputs keep their shardings.
 Program traced(const Program& like, std::vector<Type> types, const FlatFn& body) {
   std::vector<std::shared_ptr<const NamedSharding>> shardings;
   for (Type& type : types) shardings.push_back(std::exchange(type.sharding, nullptr));
@@ -53,7 +53,7 @@ void expect_traced(std::string_view op, const Function& f) {
                     "name it before the passes");
 }
 
-// A gradient is by floating-point arguments that are there, each once.
+// Returns which arguments the gradient is by; each must exist, be floating-point and occur once.
 std::vector<bool> chosen_arguments(const Program& program, const std::vector<int64_t>& argnums) {
   constexpr std::string_view kOp = "grad";
   const std::vector<Type> types = program.function.input_types();
@@ -81,7 +81,7 @@ std::vector<bool> chosen_arguments(const Program& program, const std::vector<int
   return out;
 }
 
-// The result that is differentiated where no seed says the sum of all.
+// Returns the result that is differentiated, if there is no seed for the sum of all.
 size_t scalar_result(const Function& f) {
   constexpr std::string_view kOp = "grad";
   std::vector<size_t> scalars;
@@ -98,7 +98,7 @@ size_t scalar_result(const Function& f) {
               scalars.size(), fmt::join(types, ", "));
 }
 
-// cos(seed + r + i) at element i, of the dtype of the real numbers.
+// Returns cos(seed + r + i) at element i, in the dtype of the real numbers.
 Array weights(const Type& type, int64_t seed_and_result) {
   const DType dtype = accumulation_dtype(real_dtype(type.dtype));
   const Array i = lax::iota(dtype, {type.elements()});
@@ -156,7 +156,7 @@ Program gradient_of(const Program& program, const TransformOptions& options) {
     for (const Array& gradient : at.pull(cotangents)) outputs.push_back(gradient);
     return outputs;
   });
-  // A gradient lies as its argument does.
+  // A gradient is sharded as its argument is.
   size_t next = options.value ? 1 : 0;
   for (size_t k = 0; k < wrt.size(); ++k)
     if (wrt[k]) out.request.outputs[next++] = program.request.inputs[k];
@@ -166,7 +166,7 @@ Program gradient_of(const Program& program, const TransformOptions& options) {
 
 namespace {
 
-// The axis of each argument, in [0, rank]; nullopt: it is not mapped.
+// Returns the axis of each argument, in [0, rank]; nullopt: it is not mapped.
 std::vector<std::optional<int>> mapped_axes(const Program& program,
                                             const std::vector<std::string>& in_axes) {
   constexpr std::string_view kOp = "vmap";

@@ -1,5 +1,5 @@
-// The transport over MPI (Open MPI from the distribution): a library of its own, loaded by
-// tessera/cluster/processes.cc where several processes were started.
+// The transport over MPI (Open MPI from the distribution): a library of its own, which
+// tessera/cluster/processes.cc loads if several processes were started.
 #include <mpi.h>
 
 #include <algorithm>
@@ -56,7 +56,7 @@ class MpiTransport final : public Transport {
   void forget(Request request) override {
     for (MPI_Request& piece : open_[request - 1]) {
       if (piece == MPI_REQUEST_NULL) continue;
-      MPI_Cancel(&piece);  // its memory may go now: nothing may come in any more
+      MPI_Cancel(&piece);  // its memory may be freed now: nothing may be received any more
       MPI_Request_free(&piece);
     }
     free_.push_back(request);
@@ -73,7 +73,7 @@ class MpiTransport final : public Transport {
 
  private:
   using Pieces = std::vector<MPI_Request>;
-  static constexpr int64_t kPiece = int64_t{1} << 30;  // MPI counts with int
+  static constexpr int64_t kPiece = int64_t{1} << 30;  // MPI counts in int
 
   template <class F>
   Request begin(int64_t bytes, const F& piece) {
@@ -93,7 +93,7 @@ class MpiTransport final : public Transport {
 
   MPI_Comm comm_;
   int index_ = 0, count_ = 1;
-  // Of request n, at n - 1; those of `free_` are over.
+  // The pieces of request n are at n - 1; those of `free_` are over.
   std::vector<Pieces> open_;
   std::vector<Request> free_;
 };

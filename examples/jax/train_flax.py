@@ -19,7 +19,7 @@ import optax
 
 
 class Classifier(nn.Module):
-  """Two hidden layers; the first is cut over 'model' by columns, the second by rows, so one sum joins them."""
+  """Two hidden layers; the first is sharded over 'model' by columns, the second by rows, so one sum joins them."""
   width: int = 256
   classes: int = 10
 

@@ -1,5 +1,6 @@
-// Sizes that a user's extents ask for. Whatever makes the type of an array (tracing, the parser,
-// literals) asks checked_bytes() first: behind it, elements, bytes and strides fit 64 bits.
+// Checked sizes of arrays. Whatever makes the type of an array (tracing, the parser, literals)
+// calls checked_bytes() first, so that afterwards numbers of elements, bytes and strides fit 64
+// bits.
 #pragma once
 
 #include <string_view>
@@ -9,19 +10,21 @@
 
 namespace tessera {
 
-// Larger than any memory, small enough that what is added to it (padding, alignment) fits.
+// This is larger than any memory, and small enough that padding and alignment can be added to it
+// without overflow.
 inline constexpr int64_t kMaxArrayBytes = int64_t{1} << 60;
 
-// Bytes of an array. UserError naming `op` beyond kMaxArrayBytes, of an empty array too if its
-// other extents would be: its strides are made of these.
+// Returns the bytes of an array. Throws a UserError that names `op` if they are more than
+// kMaxArrayBytes. An empty array is refused, too, if its other extents are that large, since its
+// strides are computed from these.
 int64_t checked_bytes(std::string_view op, DType dtype, const Shape& shape);
 
-// Whether that many bytes are more than the machine's memory, swap included: a system that promises
-// memory it has not would end the process later.
+// Returns whether that many bytes are more than the machine's memory, swap included. A system that
+// promises memory it does not have would end the process later.
 bool exceeds_memory(int64_t bytes);
 
-// a + b, a * b: extents or numbers of elements. UserError naming `op` where the result, or an
-// operand, is of more than kMaxArrayBytes.
+// Return a + b and a * b of extents or numbers of elements. They throw a UserError that names `op`
+// if the result or an operand is more than kMaxArrayBytes.
 int64_t checked_sum(std::string_view op, int64_t a, int64_t b);
 int64_t checked_product(std::string_view op, int64_t a, int64_t b);
 

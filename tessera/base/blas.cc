@@ -6,15 +6,16 @@
 #include <cstdlib>
 #include <string_view>
 
-// The functions with which OpenBLAS chose when it was loaded; a build for one CPU has none. They are those
-// of the OpenBLAS that this library is linked with: another one in the process is left alone.
+// The functions with which OpenBLAS chose its kernels when it was loaded; a build for one CPU has
+// none. They belong to the OpenBLAS that this library is linked with; another one in the process is
+// left alone.
 extern "C" __attribute__((weak)) void gotoblas_dynamic_quit();
 extern "C" __attribute__((weak)) void gotoblas_dynamic_init();
 
 namespace tessera {
 namespace {
 
-// The best kernels of OpenBLAS that this CPU can run; null: those for any CPU.
+// Returns the best kernels of OpenBLAS that this CPU can run; null means those for any CPU.
 const char* best_core() {
 #if defined(__x86_64__)
   const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
@@ -26,7 +27,7 @@ const char* best_core() {
   return nullptr;
 }
 
-// Chosen for CPUs that have no AVX2.
+// Returns whether the kernels are for CPUs without AVX2.
 bool is_old_core(std::string_view name) {
   for (std::string_view old : {"Prescott", "Core2", "Penryn", "Dunnington", "Nehalem", "Katmai",
                                "Coppermine", "Northwood", "Banias", "Atom", "Athlon", "Opteron",

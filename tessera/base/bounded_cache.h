@@ -1,8 +1,9 @@
-// BoundedCache: values by key, found by hash. The entries that were used last stay.
+// BoundedCache maps keys to values, which it finds by hash. It keeps the entries that were used
+// last.
 //
-// Any thread may use it at any time; a child of fork() finds it whole (fork.h). Values are handed
-// out as copies, so they are shared pointers or a few of them. What leaves the cache is destroyed
-// after its lock is released: it may be anything, and may come back to the cache.
+// Any thread may use it at any time, and a child of fork() finds it intact (fork.h). It returns
+// copies of its values, so they are shared pointers or a few of them. An entry that is removed is
+// destroyed after the lock is released, because its destructor may use the cache again.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +31,7 @@ class BoundedCache {
   };
   using Entries = std::list<Entry>;
 
-  // At least one entry. The one used last stays even if it has more than max_bytes.
+  // `max_entries` is at least one. The entry used last stays even if it has more than max_bytes.
   BoundedCache(size_t max_entries, ForkParticipant::Level level,
                int64_t max_bytes = std::numeric_limits<int64_t>::max())
       : max_entries_(max_entries), max_bytes_(max_bytes), mutex_(level) {}
@@ -42,7 +43,7 @@ class BoundedCache {
   template <class Same>
   std::optional<Value> find(size_t hash, Same&& same) {
     const std::lock_guard lock(mutex_);
-    const auto at = place_of(hash, same);
+    const auto at = find_entry(hash, same);
     if (at == entries_.end()) return std::nullopt;
     entries_.splice(entries_.begin(), entries_, at);
     return at->value;
@@ -64,7 +65,7 @@ class BoundedCache {
     made.push_back({std::move(key), std::move(value), hash, bytes});
     const std::lock_guard lock(mutex_);
     const Key& wanted = made.front().key;
-    const auto known = place_of(hash, [&](const Key& key) { return key == wanted; });
+    const auto known = find_entry(hash, [&](const Key& key) { return key == wanted; });
     if (known != entries_.end()) {
       entries_.splice(entries_.begin(), entries_, known);
       return known->value;
@@ -100,10 +101,10 @@ class BoundedCache {
   }
 
  private:
-  using Place = typename Entries::iterator;
+  using Iterator = typename Entries::iterator;
 
   template <class Same>
-  Place place_of(size_t hash, Same&& same) {
+  Iterator find_entry(size_t hash, Same&& same) {
     const auto [begin, end] = index_.equal_range(hash);
     for (auto it = begin; it != end; ++it)
       if (same(std::as_const(it->second->key))) return it->second;
@@ -111,7 +112,7 @@ class BoundedCache {
   }
 
   void evict(Entries& dead) {
-    const Place last = std::prev(entries_.end());
+    const Iterator last = std::prev(entries_.end());
     const auto [begin, end] = index_.equal_range(last->hash);
     for (auto it = begin; it != end; ++it)
       if (it->second == last) {
@@ -126,7 +127,7 @@ class BoundedCache {
   const int64_t max_bytes_;
   mutable ForkSafeMutex mutex_;
   Entries entries_;  // the one used last comes first
-  std::unordered_multimap<size_t, Place> index_;
+  std::unordered_multimap<size_t, Iterator> index_;
   int64_t bytes_ = 0;
 };
 

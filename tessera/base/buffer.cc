@@ -21,7 +21,7 @@ namespace {
 
 constexpr int64_t kAlignment = 64;
 constexpr int64_t kHugePage = int64_t{2} << 20;
-// Small blocks: classes of 64 << c bytes (with the header in front), cached by thread.
+// Small blocks have classes of 64 << c bytes (the header in front included), each cached by thread.
 constexpr int kSmallClasses = 11;
 constexpr int64_t kMaxSmall = int64_t{64} << (kSmallClasses - 1);
 constexpr int64_t kThreadCacheBytes = int64_t{256} << 10;  // of one class, in one thread
@@ -35,7 +35,7 @@ static_assert(sizeof(BufferBlock) <= kAlignment);
                   bytes));
 }
 
-// Between classes of large blocks lies at most an eighth.
+// The classes of large blocks are at most an eighth apart.
 int64_t round_large(int64_t bytes) {
   if (bytes >= kHugePage) return (bytes + kHugePage - 1) / kHugePage * kHugePage;
   const int64_t step = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(bytes))) / 8;
@@ -69,7 +69,7 @@ BufferBlock* new_small(int size_class) {
   return block;
 }
 
-// Memory of somebody else. It is in no statistics and no pool.
+// Memory of another owner. It is in no statistics and no pool.
 constexpr int32_t kBorrowed = -2;
 struct BorrowedBlock : BufferBlock {
   std::function<void()> release;
@@ -85,13 +85,14 @@ void destroy(BufferBlock* block) {
   }
 }
 
-// What all threads share. Never destroyed: arrays may outlive static destructors.
+// The state that all threads share. It is never destroyed, since arrays may outlive static
+// destructors.
 struct Pool {
   std::atomic<int64_t> live{0}, peak{0}, cached{0}, limit{0};
   ForkSafeMutex mutex;
   std::array<BufferBlock*, kSmallClasses> small{};
-  // By capacity; among equals the one released last is reused first, for its memory may still be in
-  // the caches.
+  // The free blocks by capacity. Among equal ones the one released last is reused first, since its
+  // memory may still be in the caches.
   std::multimap<int64_t, BufferBlock*> large;
 
   Pool() { limit = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) / 4; }
@@ -105,7 +106,7 @@ struct Pool {
 
   BufferBlock* take_large(int64_t capacity) {
     const std::lock_guard lock(mutex);
-    // The last of equal capacity, else one that wastes no more than a quarter.
+    // Take the last of equal capacity, otherwise one that wastes no more than a quarter.
     auto it = large.upper_bound(capacity);
     if (it != large.begin() && std::prev(it)->first == capacity) {
       --it;
@@ -118,7 +119,7 @@ struct Pool {
     return block;
   }
 
-  // Gives the largest back to the system until the pool is within its limit.
+  // Returns the largest blocks to the system until the pool is within its limit.
   void trim(int64_t to) {
     std::vector<BufferBlock*> dead;
     {
@@ -158,7 +159,7 @@ Pool& pool() {
   return instance;
 }
 
-// Counts by plain additions; the shared counters hear of it every 64 KiB.
+// Counts by plain additions, and adds them to the shared counters every 64 KiB.
 struct ThreadCache {
   std::array<BufferBlock*, kSmallClasses> heads{};
   std::array<int32_t, kSmallClasses> counts{};
@@ -218,7 +219,8 @@ struct ThreadCache {
       give_half(c);
   }
 
-  // A thread that only releases (another allocates) feeds the others.
+  // A thread that only releases, while another one allocates, returns half of its blocks to the
+  // pool.
   [[gnu::noinline]] void give_half(size_t c) {
     BufferBlock* first = heads[c];
     BufferBlock* last = first;
@@ -254,8 +256,8 @@ ThreadCache::~ThreadCache() {
   thread_ended = true;
 }
 
-// Null once the thread's own cache is gone: buffers held by other thread-locals may be released
-// after it.
+// Returns null once the thread's own cache has been destroyed: other thread-locals may release
+// buffers after it.
 ThreadCache* make_thread_cache() {
   if (thread_ended) return nullptr;
   static thread_local ThreadCache cache;
@@ -267,7 +269,7 @@ BufferBlock* allocate_large(int64_t bytes) {
   const int64_t capacity = round_large(bytes);
   BufferBlock* block = pool().take_large(capacity);
   if (!block) block = new_large(capacity);
-  if (!block) {  // what the pool keeps may be all that is missing
+  if (!block) {  // the pool may hold all that is missing
     pool().trim(0);
     block = new_large(capacity);
   }

@@ -1,10 +1,10 @@
-// Buffer: memory for device arrays, temporaries and scratch. Reference counted, from a pool that
-// keeps what is released.
+// Buffer is memory for device arrays, temporaries and scratch. It is reference counted and comes
+// from a pool that keeps released memory for reuse.
 //
-// Every buffer is aligned to 64 bytes; from 2 MiB on to 2 MiB, on huge pages where the system has
-// them. Tiny buffers come from caches of the thread, so that a program of one small kernel does not
-// pay for its output's memory. What the pool keeps is bounded (set_buffer_cache_limit); beyond the
-// limit memory goes back to the system.
+// Every buffer is aligned to 64 bytes; one of 2 MiB or more is aligned to 2 MiB and uses huge pages
+// if the system has them. Tiny buffers come from a cache of the thread, so that a program of one
+// small kernel does not pay for the allocation of its output. The memory in the pool is bounded
+// (set_buffer_cache_limit); the pool returns what exceeds the limit to the system.
 #pragma once
 
 #include <atomic>
@@ -15,13 +15,13 @@
 
 namespace tessera {
 
-// One allocation. The same block is handed out again and again.
+// One allocation, which the pool hands out again and again.
 struct BufferBlock {
   std::atomic<int32_t> owners{0};
-  int32_t size_class = 0;  // small blocks; -1 for large ones, -2 for borrowed memory
+  int32_t size_class = 0;  // the class of a small block; -1 for large ones, -2 for borrowed memory
   int64_t capacity = 0;
   std::byte* data = nullptr;
-  BufferBlock* next = nullptr;  // in a cache
+  BufferBlock* next = nullptr;  // the next block in a cache
 };
 BufferBlock* allocate_block(int64_t bytes);
 BufferBlock* borrow_block(std::byte* data, int64_t bytes, std::function<void()> release);
@@ -29,11 +29,11 @@ void release_block(BufferBlock* block);
 
 class Buffer {
  public:
-  Buffer() = default;  // no memory
-  // Uninitialised. Throws RuntimeError if the system has no more memory.
+  Buffer() = default;  // has no memory
+  // Returns uninitialised memory. Throws RuntimeError if the system has no more memory.
   static Buffer allocate(int64_t bytes) { return Buffer(allocate_block(bytes)); }
-  // Somebody else's memory, aligned to 64 bytes and not written to: the last handle calls
-  // release().
+  // Returns a buffer over memory of another owner, which is aligned to 64 bytes and is not written
+  // to. The last handle calls release().
   static Buffer borrow(const std::byte* data, int64_t bytes, std::function<void()> release) {
     return Buffer(borrow_block(const_cast<std::byte*>(data), bytes, std::move(release)));
   }
@@ -54,9 +54,9 @@ class Buffer {
 
   explicit operator bool() const { return block_ != nullptr; }
   std::byte* data() const { return block_ ? block_->data : nullptr; }
-  // At least what was asked for.
+  // Returns the size of the memory, which is at least the size that was requested.
   int64_t capacity() const { return block_ ? block_->capacity : 0; }
-  // Whether this handle is the only one.
+  // Returns whether this is the only handle of the memory.
   bool unique() const { return block_ && block_->owners.load(std::memory_order_acquire) == 1; }
   friend bool operator==(const Buffer& a, const Buffer& b) { return a.block_ == b.block_; }
 
@@ -66,14 +66,15 @@ class Buffer {
 };
 
 struct MemoryStats {
-  int64_t live_bytes = 0;    // in buffers that somebody holds
-  int64_t cached_bytes = 0;  // kept for reuse
-  int64_t peak_bytes = 0;    // the most that was ever live, to within 64 KiB a thread
+  int64_t live_bytes = 0;    // in buffers that have an owner
+  int64_t cached_bytes = 0;  // kept by the pool for reuse
+  int64_t peak_bytes = 0;    // the largest value of live_bytes so far, to within 64 KiB a thread
 };
 MemoryStats memory_stats();
-// Starts peak_bytes anew from what is live.
+// Sets peak_bytes to live_bytes.
 void reset_peak_memory();
-// How much the pool may keep; by default a quarter of the machine's memory. Frees what is above.
+// Sets how much the pool may keep, and frees what exceeds it. The default is a quarter of the
+// machine's memory.
 void set_buffer_cache_limit(int64_t bytes);
 int64_t buffer_cache_limit();
 

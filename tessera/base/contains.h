@@ -1,4 +1,4 @@
-// Whether a list (dimensions, names) has an element.
+// contains: whether a list (of dimensions or names) has an element.
 #pragma once
 
 #include <algorithm>

@@ -4,6 +4,7 @@
 #include <bit>
 #include <ostream>
 
+#include "tessera/base/bfloat16_bits.h"
 #include "tessera/base/format.h"
 
 namespace tessera {
@@ -88,15 +89,8 @@ DType dtype_from_mlir_name(std::string_view name) {
 
 std::ostream& operator<<(std::ostream& out, DType dtype) { return out << dtype_name(dtype); }
 
-Bfloat16::Bfloat16(float value) {
-  uint32_t u = std::bit_cast<uint32_t>(value);
-  if ((u & 0x7fffffff) > 0x7f800000) {
-    bits = static_cast<uint16_t>((u >> 16) | 0x40);  // keeps a NaN quiet
-  } else {
-    bits = static_cast<uint16_t>((u + 0x7fff + ((u >> 16) & 1)) >> 16);
-  }
-}
-Bfloat16::operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+Bfloat16::Bfloat16(float value) : bits(nearest_bfloat16(value).bits) {}
+Bfloat16::operator float() const { return widened(*this); }
 
 Float16::Float16(float value) {
   const uint32_t u = std::bit_cast<uint32_t>(value), sign = (u >> 16) & 0x8000,

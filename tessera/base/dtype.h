@@ -1,4 +1,4 @@
-// Element types: names, sizes, kinds, and the C++ type of each.
+// The element types (dtypes): names, sizes, kinds, and the C++ type of each.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ enum class DType : uint8_t {
   kFloat64,
   kComplex64,
   kComplex128,
-  // Narrow: one byte an element in memory, whatever the width (base/narrow.h).
+  // The narrow dtypes: an element takes one byte in memory, whatever its width (base/narrow.h).
   kInt2,
   kInt4,
   kUint2,
@@ -41,7 +41,7 @@ enum class DType : uint8_t {
   kFloat6E2M3FN,
   kFloat6E3M2FN,
 };
-// Those that are computed with come first; kNumAllDTypes counts the narrow ones, too.
+// The dtypes that arithmetic is done in come first; kNumAllDTypes counts the narrow ones, too.
 inline constexpr int kNumDTypes = 15, kNumAllDTypes = 30;
 
 inline constexpr DType bool_ = DType::kBool, int8 = DType::kInt8, int16 = DType::kInt16,
@@ -60,8 +60,8 @@ inline constexpr DType int2 = DType::kInt2, int4 = DType::kInt4, uint2 = DType::
                        float8_e8m0fnu = DType::kFloat8E8M0FNU, float4_e2m1fn = DType::kFloat4E2M1FN,
                        float6_e2m3fn = DType::kFloat6E2M3FN, float6_e3m2fn = DType::kFloat6E3M2FN;
 
-// IEEE binary16 and bfloat16 as storage: convert to float, compute there, round back to nearest
-// even.
+// IEEE binary16 and bfloat16 as storage. Arithmetic converts to float, computes there and rounds to
+// the nearest, ties to even.
 struct Float16 {
   uint16_t bits = 0;
   Float16() = default;
@@ -79,14 +79,17 @@ struct Bfloat16 {
 
 enum class DTypeKind : uint8_t { kBool, kSigned, kUnsigned, kFloat, kComplex };
 
-// NumPy's name: "float32", "bool", ...
+// Returns NumPy's name: "float32", "bool", ...
 std::string_view dtype_name(DType dtype);
-// StableHLO's name: "f32", "i1", "ui8", "complex<f32>", ...
+// Returns StableHLO's name: "f32", "i1", "ui8", "complex<f32>", ...
 std::string_view mlir_name(DType dtype);
-DType dtype_from_name(std::string_view name);       // NumPy's; UserError
-DType dtype_from_mlir_name(std::string_view name);  // StableHLO's; UserError
-int64_t itemsize(DType dtype);                      // bytes
-int bit_width(DType dtype);                         // of one element: 4 for int4, 1 for bool
+// Returns the dtype of NumPy's name, or throws UserError.
+DType dtype_from_name(std::string_view name);
+// Returns the dtype of StableHLO's name, or throws UserError.
+DType dtype_from_mlir_name(std::string_view name);
+int64_t itemsize(DType dtype);  // Returns the bytes of an element.
+// Returns the bits of an element: 4 for int4, 1 for bool.
+int bit_width(DType dtype);
 DTypeKind kind(DType dtype);
 inline bool is_floating(DType d) { return kind(d) == DTypeKind::kFloat; }
 inline bool is_complex(DType d) { return kind(d) == DTypeKind::kComplex; }
@@ -97,13 +100,14 @@ inline bool is_integer(DType d) {
 inline bool is_signed(DType d) { return kind(d) == DTypeKind::kSigned; }
 inline bool is_unsigned(DType d) { return kind(d) == DTypeKind::kUnsigned; }
 inline bool is_half(DType d) { return d == DType::kFloat16 || d == DType::kBfloat16; }
-// Stored and moved as it is, computed in wide_dtype().
+// Returns whether the dtype is only stored and moved, and computed in wide_dtype().
 inline bool is_narrow(DType d) { return static_cast<int>(d) >= kNumDTypes; }
-// int8 and uint8 for narrower integers, float32 for narrower floats, others unchanged.
+// Returns int8 or uint8 for narrower integers, float32 for narrower floats, and other dtypes
+// unchanged.
 DType wide_dtype(DType dtype);
-// complex64 -> float32, complex128 -> float64, others unchanged.
+// Returns float32 for complex64, float64 for complex128, and other dtypes unchanged.
 DType real_dtype(DType dtype);
-// In what sums of it are kept: float32 for float16 and bfloat16, others unchanged.
+// Returns the dtype in which sums are kept: float32 for float16 and bfloat16; others are unchanged.
 inline DType accumulation_dtype(DType d) { return is_half(d) ? DType::kFloat32 : d; }
 
 std::ostream& operator<<(std::ostream& out, DType dtype);
@@ -140,7 +144,7 @@ template <>
 struct DTypeOf<float> : DTypeIs<float32> {};
 template <>
 struct DTypeOf<double> : DTypeIs<float64> {};
-// std::complex, whose header a program includes only if it has complex numbers of its own.
+// Matches std::complex. A program includes its header only if it has complex numbers of its own.
 template <template <class> class Complex>
 requires requires(const Complex<float>& z) { Complex<float>(z.real(), z.imag()); }
 struct DTypeOf<Complex<float>> : DTypeIs<complex64> {};

@@ -1,4 +1,4 @@
-// Sets of kinds of dtypes: what a column of a table of operations says of those that a row is for.
+// Sets of kinds of dtypes. A row of a table of operations says with them which dtypes it is for.
 #pragma once
 
 #include "tessera/base/dtype.h"

@@ -1,8 +1,9 @@
-// Errors. Three different things:
-//   UserError      the caller's mistake: `[op]` expected, got, remedy. Nothing has changed when it
-//                  is thrown.
-//   RuntimeError   the world's: a file, memory, a broken cache.
-//   InternalError  what cannot happen, stated by TESSERA_CHECK (base/format.h): a bug in Tessera.
+// The three kinds of errors:
+//   UserError      the caller made a mistake; the text is `[op]` expected, got, remedy. Nothing has
+//                  changed when it is thrown.
+//   RuntimeError   something outside of the program failed: a file, memory, another process.
+//   InternalError  something happened that cannot happen, as TESSERA_CHECK (base/format.h) says:
+//                  a bug in Tessera.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,7 @@ class UserError : public std::runtime_error {
   ErrorKind kind_;
 };
 
-// A failure of the surroundings (files, memory, other processes).
+// A failure outside of the program: of files, memory or other processes.
 class RuntimeError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -37,7 +38,8 @@ class InternalError : public std::logic_error {
   using std::logic_error::logic_error;
 };
 
-// Throws UserError("[op] message"). Source files say it with a format string: base/format.h.
+// Throws UserError("[op] message"). Source files use the overload with a format string in
+// base/format.h.
 [[noreturn]] void throw_user_error(ErrorKind kind, std::string_view op, std::string_view message);
 
 namespace internal {

@@ -1,6 +1,6 @@
-// minimum and maximum of floats as IEEE 754-2019 has them: NaN wins, -0 is less than 0, so that
-// neither the order of two operands nor that of a fold shows. Without branches, for loops that the
-// compiler makes vectors of.
+// minimum and maximum of floats as in IEEE 754-2019: the result is NaN if an operand is, and -0 is
+// less than 0, so that the result depends neither on the order of two operands nor on that of a
+// fold. They have no branches, so that the compiler can vectorise loops of them.
 #pragma once
 
 #include <bit>
@@ -10,8 +10,8 @@
 
 namespace tessera {
 
-// The two orders differ where neither operand is less: zeros, of which the union of bits has the
-// sign, and NaN, which no further bits make a number.
+// The two orders of operands differ only if neither operand is less. For zeros, the union of their
+// bits has the sign; for NaN, no further bits make it a number.
 template <std::floating_point T>
 T ieee_minimum(T a, T b) {
   using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;

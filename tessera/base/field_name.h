@@ -1,6 +1,6 @@
-// field_name: what a field of a plain struct, or of a class that lists its fields (base/tree.h), is
-// called, for messages and paths. g++ 12 and clang 14 tell it in the spelling of a template
-// argument that is the field's address.
+// field_name: the name of a field of a plain struct, or of a class that lists its fields
+// (base/tree.h), for messages and paths. g++ 12 and clang 14 print the name when they print a
+// template argument that is the address of the field.
 #pragma once
 
 #include <boost/pfr/core.hpp>
@@ -13,7 +13,7 @@
 namespace tessera {
 namespace internal {
 
-// Room for a T that is never made: its fields have addresses, which is all that is asked of it.
+// Memory for a T that is never constructed. Only the addresses of its fields are used.
 template <class T>
 union Unmade {
   char none;
@@ -24,7 +24,8 @@ union Unmade {
 template <class T>
 inline constinit const Unmade<T> unmade{};
 
-// In a class: clang 14 takes no address of a part of an object as an argument by itself.
+// The address is wrapped in a class, since clang 14 refuses the address of a part of an object as a
+// template argument.
 template <class F>
 struct FieldAddress {
   const F* address;
@@ -45,14 +46,14 @@ constexpr bool is_name_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-// The last name within the last {...}; empty where the compiler writes something else.
+// Returns the last name within the last {...}; empty if the compiler prints something else.
 constexpr std::string_view last_name(std::string_view text) {
   size_t end = text.rfind('}');
   if (end == std::string_view::npos) return {};
   while (end > 0 && (text[end - 1] == ')' || text[end - 1] == '}')) --end;
   size_t begin = end;
   while (begin > 0 && is_name_char(text[begin - 1])) --begin;
-  // A field's name follows the object it is of, and does not start with a digit.
+  // The name of a field follows that of its object, and does not start with a digit.
   if (begin == end || begin == 0 || (text[begin - 1] != ':' && text[begin - 1] != '.') ||
       (text[begin] >= '0' && text[begin] <= '9'))
     return {};
@@ -61,7 +62,7 @@ constexpr std::string_view last_name(std::string_view text) {
 
 }  // namespace internal
 
-// The name of field I of the aggregate T; empty where the compiler does not tell.
+// Returns the name of field I of the aggregate T; empty if the compiler does not print it.
 template <class T, size_t I>
 constexpr std::string_view field_name() {
   using Field = boost::pfr::tuple_element_t<I, T>;
@@ -70,7 +71,7 @@ constexpr std::string_view field_name() {
 }
 
 namespace internal {
-// fields() is constexpr.
+// Whether fields() is constexpr.
 template <class T>
 concept ListsFieldsAtCompileTime = requires {
   typename std::bool_constant<(T::fields(unmade<T>.value), true)>;
@@ -87,7 +88,7 @@ constexpr std::string_view spelled_listed_field() {
   return last_name(spelled_field<FieldAddress<Field>{&std::get<I>(T::fields(unmade<T>.value))}>());
 }
 
-// How many of the fields that T lists are called `name`: parts of fields may share one.
+// Returns how many of the fields that T lists have the name `name`; parts of fields may share one.
 template <class T>
 constexpr int times_listed(std::string_view name) {
   return []<size_t... I>(std::string_view of, std::index_sequence<I...>) {
@@ -97,8 +98,9 @@ constexpr int times_listed(std::string_view name) {
 }
 }  // namespace internal
 
-// The name of the I-th of the fields that T lists; also empty where T::fields is not constexpr, and
-// where another one is called the same (std::tie(self.a.kernel, self.b.kernel)).
+// Returns the name of the I-th field that T lists. It is empty if the compiler does not print it,
+// if T::fields is not constexpr, or if another field has the same name (std::tie(self.a.kernel,
+// self.b.kernel)).
 template <class T, size_t I>
 constexpr std::string_view listed_field_name() {
   if constexpr (internal::ListsFieldsAtCompileTime<T>) {

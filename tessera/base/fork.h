@@ -1,10 +1,11 @@
-// What fork() does to Tessera: the child has the forking thread only. State that a ForkParticipant
-// guards is whole in the child, which goes on with fresh workers. A plain std::mutex is no
-// participant: if another thread holds it while the process forks, it is locked in the child for ever.
+// What fork() does to Tessera. The child has only the thread that forked. State that a
+// ForkParticipant guards is consistent in the child, which continues with new workers. A plain
+// std::mutex is not a participant: if another thread holds it while the process forks, it stays
+// locked in the child for ever.
 //
-// Before a fork participants are entered by level, lowest first, as threads enter them when they
-// hold several; participants of one level never wait for each other. So a fork waits for what other
-// threads are doing, and never for ever.
+// Before a fork, the forking thread enters all participants, those of the lowest level first.
+// Threads that hold several enter them in the same order, and participants of one level never wait
+// for each other. So a fork waits until other threads have left them, but never for ever.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +20,17 @@ class ForkParticipant {
   ForkParticipant& operator=(const ForkParticipant&) = delete;
   Level level() const { return level_; }
 
-  // In the thread that forks: nobody changes the state from now on.
+  // Called in the thread that forks. From now on nobody changes the state.
   virtual void before_fork() = 0;
-  // In the parent, where all goes on, and in the child, where no other thread is left.
+  // Called in the parent, where all threads continue, and in the child, where only this thread is
+  // left.
   virtual void after_fork(bool child) = 0;
 
  protected:
   explicit ForkParticipant(Level level) : level_(level) {}
   ~ForkParticipant() = default;
-  // From now on; no longer. By the class that overrides the above, when it is whole.
+  // Adds this object to the participants, or removes it. The derived class calls them while it is
+  // complete.
   void join();
   void leave();
 
@@ -35,7 +38,7 @@ class ForkParticipant {
   Level level_;
 };
 
-// A mutex of which the child finds what it guards as no thread was changing it.
+// A mutex. A child of fork() finds what it guards as it was while no thread was changing it.
 class ForkSafeMutex final : public ForkParticipant {
  public:
   explicit ForkSafeMutex(Level level = Level::kLeaves) : ForkParticipant(level) { join(); }

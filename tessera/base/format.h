@@ -1,7 +1,7 @@
-// Text by fmt's format strings: what errors say, checks, and how the values of base/ stand in them.
-// For source files and the library's own headers: what users include does without fmt, which takes
-// longer to compile than all they see of Tessera. mesh/format.h and ir/format.h add the values of
-// those folders; tessera/format.h is for users who print with fmt themselves.
+// Formatted text by fmt: error messages, checks, and the formatters of the values of base/. Only
+// source files and the library's own headers include it; users' headers do without fmt, since it
+// takes longer to compile than everything they see of Tessera. mesh/format.h and ir/format.h add
+// the values of those folders; tessera/format.h is for users who print with fmt themselves.
 #pragma once
 
 #include <fmt/format.h>
@@ -16,7 +16,8 @@
 namespace tessera {
 namespace internal {
 
-// What the templates below call, so that a site compiles to a list of its arguments and one call.
+// The templates below call these, so that each use compiles to a list of its arguments and one
+// call.
 [[noreturn, gnu::cold]] void vfail(ErrorKind kind, std::string_view op, fmt::string_view text,
                                    fmt::format_args args);
 [[noreturn, gnu::cold]] void vcheck_failed(const char* condition, const char* file, int line,
@@ -69,7 +70,7 @@ template <class... Args>
 
 }  // namespace tessera
 
-// Always on: states what Tessera itself guarantees. An optional fmt message follows the condition.
+// Checks an invariant of Tessera itself; it is always on. An fmt message may follow the condition.
 #define TESSERA_CHECK(condition, ...) \
   (static_cast<bool>(condition)       \
        ? void()                       \
@@ -77,12 +78,12 @@ template <class... Args>
 
 namespace tessera::internal {
 
-// Writes what `print` streams. One function for all types: a template of fmt's for each would be
-// compiled in every file that prints one.
+// Returns what `print` writes to a stream. One function serves all types, since a template of fmt's
+// would be compiled in every file that prints a value.
 fmt::appender write_streamed(fmt::format_context& context, const void* value,
                              void (*print)(std::ostream& out, const void* value));
 
-// A formatter of values that fmt prints as they stream: by `{}`, without width or precision.
+// A formatter of values that have operator<<. It accepts `{}` alone, without width or precision.
 template <class T>
 struct StreamedFormatter {
   constexpr const char* parse(fmt::format_parse_context& context) const { return context.begin(); }

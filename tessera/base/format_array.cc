@@ -61,14 +61,14 @@ std::vector<int64_t> shown_elements(const Literal& literal) {
 // ---- One column format for all floats of an array
 // -----------------------------------------------------------------
 
-// The array's own arithmetic decides about notation: 60000 / 0.001 is infinite in float16.
+// The dtype's own arithmetic decides about the notation: 60000 / 0.001 is infinite in float16.
 double ratio(double a, double b) { return a / b; }
 float ratio(float a, float b) { return a / b; }
 double ratio(Float16 a, Float16 b) {
   return static_cast<float>(Float16(static_cast<float>(a) / static_cast<float>(b)));
 }
 
-// A threshold as a value of the array's dtype, which is how NumPy compares with it.
+// Returns a threshold as a value of the array's dtype, as NumPy compares with it.
 template <class T>
 double rounded_to(double value) {
   if constexpr (std::is_same_v<T, Float16>)
@@ -77,13 +77,13 @@ double rounded_to(double value) {
     return static_cast<T>(value);
 }
 
-// From here on plain digits would show more than the dtype holds.
+// Returns the value from which on plain digits would show more than the dtype holds.
 template <class T>
 constexpr double kPlainLimit = std::is_same_v<T, double>  ? 1e8
                                : std::is_same_v<T, float> ? 1e6
                                                           : 1e3;
 
-// Text of a number split at its point and its exponent: "-1", "25", "-05" for -1.25e-05.
+// The text of a number, split at its point and its exponent: "-1", "25", "-05" for -1.25e-05.
 struct Parts {
   std::string integer, fraction, exponent;
 };
@@ -98,15 +98,15 @@ Parts split(const std::string& text) {
   return out;
 }
 
-// `value` with exactly `digits` digits after the point, correctly rounded.
+// Returns `value` with exactly `digits` digits after the point, correctly rounded.
 std::string fixed_digits(double value, std::chars_format format, int digits) {
   char buffer[512];
   return {buffer, std::to_chars(buffer, buffer + sizeof buffer, value, format, digits).ptr};
 }
 
-// The shortest digits that identify `value`, cut to kPrecision after the point (correctly rounded
-// from the exact value) and, in scientific notation, extended to `min_digits` with further digits
-// of it.
+// Returns the fewest digits that identify `value`, limited to kPrecision after the point (correctly
+// rounded from the exact value) and, in scientific notation, extended to `min_digits` with further
+// digits of the value.
 template <class T>
 Parts number_parts(T value, bool scientific, int min_digits) {
   const Decimal decimal = shortest_decimal(value);
@@ -156,14 +156,14 @@ class FloatFormat {
     Parts parts = signed_parts(value, static_cast<int>(fraction_));
     std::string out = spaces(left_ - parts.integer.size()) + parts.integer + "." + parts.fraction;
     if (!scientific_) return out + spaces(fraction_ - parts.fraction.size());
-    // Exponents share one width: e-100 beside e+000.
+    // All exponents have the width of the longest: e-100 with e+000.
     parts.exponent.insert(1, exponent_ - parts.exponent.size(), '0');
     return out + std::string(fraction_ - parts.fraction.size(), '0') + "e" + parts.exponent;
   }
 
  private:
-  // Scientific where plain digits would be long: large for the dtype, below 1e-4, or more than
-  // three decades apart.
+  // The notation is scientific if plain digits would be long: the values are large for the dtype,
+  // below 1e-4, or differ by more than three decades.
   void choose_notation(const std::vector<T>& values) {
     bool found = false;
     T largest{}, smallest{};
@@ -192,7 +192,7 @@ class FloatFormat {
     if (always_sign_ && parts.integer[0] != '-') parts.integer.insert(0, 1, '+');
     return parts;
   }
-  // Columns right of the point: the fraction, and "e" with the exponent.
+  // Returns the columns right of the point: the fraction, and "e" with the exponent.
   size_t right_width() const { return fraction_ + (scientific_ ? 1 + exponent_ : 0); }
 
   bool always_sign_ = false, scientific_ = false;
@@ -223,7 +223,7 @@ ElementFormat complex_format(const std::complex<T>* data, const std::vector<int6
   };
 }
 
-// Right-aligned to the longest of the texts shown.
+// The elements are right-aligned to the longest of the texts shown.
 template <class T>
 ElementFormat aligned_format(const T* data, const std::vector<int64_t>& shown, auto text) {
   size_t width = 0;
@@ -234,7 +234,8 @@ ElementFormat aligned_format(const T* data, const std::vector<int64_t>& shown, a
   };
 }
 
-// Integers as integers; floats, whose columns NumPy does not know, each as it is.
+// Integers print as integers; NumPy has no column format for narrow floats, so each prints by
+// itself.
 ElementFormat narrow_format(const Literal& literal, const std::vector<int64_t>& shown) {
   const auto value = [literal](int64_t i) {
     return narrow_value(literal.dtype(), static_cast<uint8_t>(literal.raw()[i]));
@@ -259,7 +260,7 @@ ElementFormat element_format(const Literal& literal, const std::vector<int64_t>&
       if (literal.shape().empty()) return [=](int64_t i) { return numpy_scalar(data[i]); };
       return [=](int64_t i) { return data[i] ? " True" : "False"; };
     } else if constexpr (std::is_same_v<T, Bfloat16>) {
-      // NumPy knows no column format for ml_dtypes' types: each element stands as it is.
+      // NumPy has no column format for the types of ml_dtypes: each element prints by itself.
       return [=](int64_t i) { return numpy_scalar(data[i]); };
     } else if constexpr (std::is_integral_v<T>) {
       return aligned_format(data, shown, [](T value) { return std::to_string(value); });
@@ -291,7 +292,7 @@ class ArrayPrinter {
   std::string print() const { return shape_.empty() ? element_(0) : block(0, 0); }
 
  private:
-  // The text of the sub-array at `position` along the axes before `axis`.
+  // Returns the text of the sub-array at `position` along the axes before `axis`.
   std::string block(int64_t axis, int64_t position) const {
     if (axis == shape_.rank() - 1) return row(position);
     const std::string line_break =
@@ -305,8 +306,8 @@ class ArrayPrinter {
     return out + "]";
   }
 
-  // The innermost axis: elements fill lines. Room is kept for the brackets that close behind the
-  // last one.
+  // Prints the innermost axis, whose elements fill lines. The last line leaves room for the
+  // brackets that close after it.
   std::string row(int64_t position) const {
     const int64_t axis = shape_.rank() - 1;
     const size_t start = column(axis);
@@ -327,7 +328,7 @@ class ArrayPrinter {
     return "[" + done.substr(start) + "]";
   }
 
-  // Where the contents of the brackets of `axis` start.
+  // Returns the column at which the contents of the brackets of `axis` start.
   size_t column(int64_t axis) const { return indent_ + static_cast<size_t>(axis) + 1; }
 
   const Shape shape_;
@@ -370,7 +371,7 @@ std::string repr(const Literal& literal, bool weak_type) {
     body = ArrayPrinter(literal, ", ", prefix.size(), kLineWidth - 1).print();
   const std::string dtype =
       fmt::format("dtype={}{}", literal.dtype(), weak_type ? ", weak_type=True" : "");
-  // JAX leaves a gap as wide as the prefix where the dtype would not fit on the last line; it never
+  // JAX leaves a gap as wide as the prefix if the dtype does not fit on the last line, and never
   // breaks the line. (npos + 1 is 0.)
   const int64_t last_line = std::ssize(body) - static_cast<int64_t>(body.rfind('\n') + 1) + 2;
   return prefix + body + "," +

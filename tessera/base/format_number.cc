@@ -11,7 +11,7 @@
 namespace tessera {
 namespace {
 
-// "-1.25e-05" as printed by std::to_chars(scientific).
+// Parses "-1.25e-05" as std::to_chars(scientific) prints it.
 Decimal parse_scientific(std::string_view text) {
   Decimal out;
   if (text.front() == '-') {
@@ -26,7 +26,7 @@ Decimal parse_scientific(std::string_view text) {
   return out;
 }
 
-// units x 10^last_place.
+// Returns units x 10^last_place.
 Decimal from_units(bool negative, int units, int last_place) {
   Decimal out{negative, std::to_string(units), 0};
   out.exponent = last_place + static_cast<int>(out.digits.size()) - 1;
@@ -42,7 +42,7 @@ Decimal shortest_by_to_chars(T value) {
   return parse_scientific({buffer, end});
 }
 
-// NumPy's choice between the two notations for a scalar: scientific from `large` on and below 1e-4.
+// NumPy's limits for a scalar: the notation is scientific from `large` on and below 1e-4.
 struct Thresholds {
   double small, large;
 };
@@ -54,7 +54,7 @@ std::string non_finite(double value) {
   return value < 0 ? "-inf" : "inf";
 }
 
-// Without ".0": what complex numbers use for their parts.
+// Prints without ".0", as the parts of complex numbers.
 template <class T>
 std::string bare_text(T value, Thresholds limits) {
   const double wide = element_cast<double>(value), magnitude = std::abs(wide);
@@ -64,7 +64,7 @@ std::string bare_text(T value, Thresholds limits) {
   return plain ? positional_text(decimal) : scientific_text(decimal);
 }
 
-// With ".0" where nothing else says that it is a float.
+// Prints with ".0" if nothing else shows that it is a float.
 template <class T>
 std::string float_text(T value, Thresholds limits) {
   std::string text = bare_text(value, limits);
@@ -85,10 +85,10 @@ std::string complex_text(std::complex<T> value, Thresholds limits) {
 Decimal shortest_decimal(double value) { return shortest_by_to_chars(value); }
 Decimal shortest_decimal(float value) { return shortest_by_to_chars(value); }
 
-// Five digits always identify a binary16; most need fewer. At a power of two the values below lie
-// twice as close as those above, so the closest decimal may read back as the lower neighbour while
-// the next one up reads back right: 2^-6 is 0.01563, though 0.01562 is as close. Reading goes
-// through float, whose steps are far finer than those between candidates.
+// Five digits always identify a binary16, and most need fewer. At a power of two the values below
+// are half as far apart as those above, so the closest decimal may read back as the lower neighbour
+// while the next decimal reads back right: 2^-6 prints as 0.01563, though 0.01562 is as close.
+// Reading goes through float, whose steps are far finer than those between candidates.
 Decimal shortest_decimal(Float16 value) {
   const float exact = static_cast<float>(value);
   for (int digits = 1; digits <= 5; ++digits) {
@@ -144,7 +144,7 @@ std::string numpy_scalar(uint64_t value) { return std::to_string(value); }
 std::string numpy_scalar(double value) { return float_text(value, kFloat64Thresholds); }
 std::string numpy_scalar(float value) { return float_text(value, kFloat32Thresholds); }
 std::string numpy_scalar(Float16 value) { return float_text(value, kFloat16Thresholds); }
-// bfloat16 reaches NumPy through ml_dtypes, which writes six digits as printf's %g does.
+// NumPy prints bfloat16 by ml_dtypes, which writes six digits as printf's %g does.
 std::string numpy_scalar(Bfloat16 value) {
   const float wide = static_cast<float>(value);
   return std::isnan(wide) ? "nan" : fmt::format("{:g}", wide);

@@ -1,5 +1,5 @@
-// Decimal text of one number: the shortest digits that read back as the same value of the same
-// dtype, as NumPy and Python write them. format_array.h lays whole arrays out with it.
+// The decimal text of one number: the fewest digits that read back as the same value of the same
+// dtype, as NumPy and Python write them. format_array.h uses it for whole arrays.
 #pragma once
 
 #include <complex>
@@ -17,24 +17,25 @@ struct Decimal {
   int exponent = 0;
 };
 
-// The fewest digits that read back as `value` in its own type, and of those the closest to it.
+// Returns the fewest digits that read back as `value` in its own type; of several such, the closest
+// to it.
 Decimal shortest_decimal(double value);
 Decimal shortest_decimal(float value);
 Decimal shortest_decimal(Float16 value);
 
-// "1", "-1.25", "0.001": the point only where digits follow it.
+// Returns "1", "-1.25", "0.001": there is a point only if digits follow it.
 std::string positional_text(const Decimal& decimal);
-// "1e+16", "1.5e-05": at least two digits of exponent.
+// Returns "1e+16", "1.5e-05": the exponent has at least two digits.
 std::string scientific_text(const Decimal& decimal);
 
-// Python's str(float(value)): 4.004354476928711, 1.0, 1e+16, nan. Every floating type widens to
-// double exactly.
+// Returns Python's str(float(value)): 4.004354476928711, 1.0, 1e+16, nan. Every floating type
+// widens to double exactly.
 std::string python_float(double value);
-// Python's str(complex): (1+2j), 2j, (-0-1j).
+// Returns Python's str(complex): (1+2j), 2j, (-0-1j).
 std::string python_complex(std::complex<double> value);
 
-// NumPy's str of a scalar of that type: float32 4.0043545, float16 1e+03, bfloat16 0.100098, bool
-// True, (1+0.1j).
+// Returns NumPy's str of a scalar of that type: float32 4.0043545, float16 1e+03, bfloat16
+// 0.100098, bool True, (1+0.1j).
 std::string numpy_scalar(bool value);
 std::string numpy_scalar(int64_t value);
 std::string numpy_scalar(uint64_t value);

@@ -1,4 +1,4 @@
-// Hashes of several things, for hash tables: Boost's.
+// Combines the hashes of several values, for hash tables, with Boost's functions.
 #pragma once
 
 #include <boost/container_hash/hash.hpp>

@@ -18,7 +18,7 @@ std::shared_ptr<std::byte[]> host_memory(int64_t bytes, bool zeroed) {
   try {
     if (!exceeds_memory(bytes))
       return std::shared_ptr<std::byte[]>(zeroed ? new std::byte[n]() : new std::byte[n]);
-  } catch (const std::bad_alloc&) {  // said below
+  } catch (const std::bad_alloc&) {  // reported below
   }
   throw RuntimeError(fmt::format(
       "[array] the system has no memory for {} bytes on the host; use smaller arrays", bytes));

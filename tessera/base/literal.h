@@ -1,5 +1,5 @@
-// Literal: a dense row-major array on the host. What files hold, what is printed, what the naive
-// evaluator computes with.
+// Literal: a dense row-major array on the host. Files contain them, printing takes them, and the
+// naive evaluator computes with them.
 #pragma once
 
 #include <cstring>
@@ -12,11 +12,12 @@
 
 namespace tessera {
 
-// Immutable once shared: copies share the bytes; mutable_data() unshares them.
+// A Literal that is shared is immutable: copies share the bytes, and mutable_data() copies them
+// first.
 class Literal {
  public:
   Literal() : Literal(float32, Shape{0}) {}
-  // Zeros.
+  // All elements are zero.
   Literal(DType dtype, Shape shape);
   // A rank-0 literal.
   template <class T>
@@ -25,7 +26,7 @@ class Literal {
     out.mutable_data<T>()[0] = value;
     return out;
   }
-  // `values` row-major; UserError if their number is not that of `shape`.
+  // `values` are in row-major order. Throws UserError if their number is not that of `shape`.
   template <class T>
   static Literal from(std::span<const T> values, const Shape& shape) {
     Literal out(dtype_of<T>, shape);
@@ -52,9 +53,9 @@ class Literal {
     return reinterpret_cast<T*>(mutable_raw());
   }
 
-  // The same bytes under another shape of as many elements.
+  // Returns the same bytes under another shape with as many elements.
   Literal reshaped(const Shape& shape) const;
-  // Bitwise equal, dtype and shape included (so NaN == NaN and 0 != -0).
+  // Returns whether dtype, shape and all bits are equal (so NaN == NaN and 0 != -0).
   friend bool operator==(const Literal& a, const Literal& b);
 
  private:

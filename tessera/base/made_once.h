@@ -1,8 +1,8 @@
-// MadeOnce: values by key, each made by the first thread that asks for it.
+// MadeOnce maps keys to values. The first thread that asks for a key makes its value.
 //
-// A value is made outside of the lock: who asks for the same key meanwhile waits for it, who asks for
-// another one does not. If making it fails, all who wait get the exception, and who asks later makes
-// it again.
+// A value is made outside of the lock: a thread that asks for the same key meanwhile waits for it,
+// one that asks for another key does not. If making it fails, all threads that wait get the
+// exception, and the next one that asks tries again.
 #pragma once
 
 #include <exception>
@@ -16,8 +16,8 @@ namespace tessera {
 template <class Key, class Value>
 class MadeOnce {
  public:
-  // Returns the value of the key; make() gives it where there is none yet. It must not ask for the
-  // same key.
+  // Returns the value of the key, which make() returns if there is none yet. make() must not ask
+  // for the same key.
   template <class F>
   Value get(const Key& key, F&& make) {
     std::promise<Value> promise;

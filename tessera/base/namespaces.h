@@ -1,9 +1,11 @@
-// The namespaces of the compiler, in the order data takes. What users write is in `tessera` (and
-// lax, random, nn, linen, nnx, optim, io's formats); what they do not is in the namespace of its
-// folder, which sees those of the folders above it in docs/architecture.md. Public headers name
-// these with their namespace; source files of the users' functions open the lowest that they use.
+// The namespaces of the compiler, in the order of the pipeline. What users write is in `tessera`
+// (and lax, random, nn, linen, nnx, optim and the formats of io). Everything else is in the
+// namespace of its folder, which sees those of the folders above it in docs/architecture.md. Public
+// headers qualify such names with the namespace; source files of the users' functions open the
+// lowest namespace that they use.
 //
-// trace/ and transform/ are `tracing` and `transforms`: numpy has a function trace, std a transform.
+// The namespaces of trace/ and transform/ are `tracing` and `transforms`, since numpy has a
+// function trace and the standard library a function transform.
 #pragma once
 
 namespace tessera {

@@ -17,7 +17,7 @@ double exponent_value(uint8_t bits) {
   return bits == 0xff ? std::numeric_limits<double>::quiet_NaN() : std::ldexp(1.0, bits - 127);
 }
 
-// Halves go up. Of what is smaller than 2^-126 all above 2^-127 does, and the rest of it but zero
+// Ties round up. Below 2^-126, values above 2^-127 round up to 2^-126, and the rest, except zero,
 // becomes 2^-127.
 uint8_t exponent_of(double value) {
   if (!(value > 0) || value >= 0x1.8p127) return 0xff;
@@ -64,7 +64,7 @@ uint8_t float_bits(const NarrowFloat& f, double value) {
   const double magnitude = std::abs(value);
   int exponent = 0;
   std::frexp(magnitude, &exponent);
-  // Where the last bit of a number of this size stands.
+  // The position of the last bit of a number of this size.
   const int last = std::max(exponent - 1, 1 - f.bias) - f.fraction_bits;
   uint32_t bits = magnitude == 0 ? 0 : above;
   if (magnitude > 0 && std::isfinite(magnitude)) {

@@ -1,4 +1,5 @@
-// One callable of several, for std::visit: std::visit(Overloaded{[](A) {}, [](B) {}}, variant).
+// Overloaded makes one callable out of several, for std::visit: std::visit(Overloaded{[](A) {},
+// [](B) {}}, variant).
 #pragma once
 
 namespace tessera {

@@ -1,13 +1,13 @@
-// per_thread: an object of each thread that can be used at any time, also in destructors of
-// statics, which run after the main thread's thread_locals are gone.
+// per_thread: one object a thread, which can be used at any time, also in destructors of statics,
+// which run after the main thread's thread_locals have been destroyed.
 #pragma once
 
 #include <utility>
 
 namespace tessera {
 
-// The thread's T of this Tag, made by T() when it is first asked for and destroyed with the thread.
-// What is asked for after that is made anew, and lasts until the process ends.
+// Returns the thread's T of this Tag. T() makes it at the first call, and it is destroyed with the
+// thread. A later call makes a new one, which lasts until the process ends.
 template <class T, class Tag>
 T& per_thread() {
   static thread_local T* object = nullptr;

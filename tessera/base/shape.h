@@ -1,5 +1,5 @@
-// Dims: a short list of integers (a shape, a permutation, strides), kept inline up to rank 6.
-// Prints as Python's tuple.
+// Dims: a short list of integers (a shape, a permutation, strides), stored inline up to rank 6. It
+// prints as a Python tuple.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -28,7 +28,7 @@ class Dims : public boost::container::small_vector<int64_t, 6> {
       : Base(dims.begin(), dims.end()) {}
 
   int64_t rank() const { return static_cast<int64_t>(size()); }
-  // The product of all entries: the number of elements of a shape (1 for rank 0).
+  // Returns the product of all entries: the number of elements of a shape (1 for rank 0).
   int64_t elements() const {
     int64_t n = 1;
     for (int64_t d : *this) n *= d;
@@ -36,20 +36,22 @@ class Dims : public boost::container::small_vector<int64_t, 6> {
   }
 };
 
-// The extents of an array, major first. `(4, 8)` when printed; a vector is `(4,)`, a scalar `()`.
+// The extents of an array, the major dimension first. It prints as `(4, 8)`; a vector as `(4,)`, a
+// scalar as `()`.
 using Shape = Dims;
 
 std::ostream& operator<<(std::ostream& out, const Dims& dims);
 
-// Row-major strides in elements: (4, 8) -> (8, 1).
+// Returns the row-major strides in elements: (8, 1) for (4, 8).
 Dims row_major_strides(const Shape& shape);
-// 0, 1, ..., n-1.
+// Returns 0, 1, ..., n-1.
 Dims iota_dims(int64_t n);
-// `axis` in [-rank, rank) as [0, rank); UserError naming `op` otherwise.
+// Returns `axis`, which is in [-rank, rank), as a number in [0, rank). Throws a UserError that
+// names `op` otherwise.
 int64_t normalize_axis(std::string_view op, int64_t axis, int64_t rank);
 size_t hash_value(const Dims& dims);
 
-// a / b rounded up, for b > 0.
+// Returns a / b rounded up, for b > 0.
 inline int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b > 0); }
 
 }  // namespace tessera

@@ -1,4 +1,4 @@
-// Where a call stands in the user's source: std::source_location for compilers that do not have it
+// The place of a call in the user's source: std::source_location for compilers that do not have it
 // yet (clang 14).
 #pragma once
 
@@ -18,7 +18,7 @@ class SourceLocation {
     return out;
   }
   constexpr const char* file_name() const { return file_; }
-  // 0: nowhere.
+  // 0 means unknown
   constexpr uint32_t line() const { return line_; }
 
  private:

@@ -62,7 +62,7 @@ struct ThreadPool::State {
 
   alignas(64) std::atomic<uint64_t> word{0};
   alignas(64) std::atomic<int64_t> next{0};
-  // Written before the call opens, read by those who joined it.
+  // The caller writes these before it opens the call; the threads that join read them.
   alignas(64) const TaskRef* fn = nullptr;
   int64_t tasks = 0;
 
@@ -90,7 +90,7 @@ struct ThreadPool::State {
     }
   }
 
-  // Sleeps until a call other than number `seen` is open.
+  // Sleeps until a call is open whose number is not `seen`.
   void wait_for_call(uint64_t seen) {
     auto ready = [&] {
       const uint64_t w = word.load();
@@ -174,8 +174,8 @@ struct ThreadPool::State {
   }
 };
 
-// The child has no workers, and a call that was in progress is never finished there: it gets a
-// fresh state, and leaves the old one alone.
+// The child has no workers, and a call that was in progress is never finished there. So the child
+// gets a fresh state, and leaves the old one alone.
 class ThreadPool::Fork final : public ForkParticipant {
  public:
   explicit Fork(ThreadPool& pool) : ForkParticipant(Level::kLeaves), pool_(pool) { join(); }
@@ -241,7 +241,7 @@ void run_on_threads(int64_t count, const std::function<void()>& work) {
   try {
     for (int64_t t = 1; t < std::min(cores, count); ++t) threads.emplace_back(work);
   } catch (const std::system_error&) {
-    // Those that there are do it all.
+    // If there are fewer threads, these do all of the work.
   }
   work();
   for (std::thread& thread : threads) thread.join();

@@ -1,12 +1,11 @@
-// ThreadPool: fork-join parallelism on the host's cores, for everything in Tessera that runs in
-// parallel.
+// ThreadPool: fork-join parallelism on the host's cores, for all parallel work in Tessera.
 //
-// The calling thread takes part, so a pool of n threads has n - 1 workers. A call made from inside
-// a task runs inline, and so does one made while another thread's call occupies the pool: nobody
-// ever waits for a free worker, and no deadlock is possible. The split into tasks is the caller's,
-// so results cannot depend on the number of threads. Where the system starts fewer threads than
-// were asked for, the pool goes on with those, and a warning says so. After fork() the child's
-// pools start workers of their own.
+// The calling thread takes part, so a pool of n threads has n - 1 workers. A call that is made from
+// inside a task runs inline, and so does one made while another thread's call uses the pool: nobody
+// waits for a free worker, so no deadlock is possible. The caller divides the work into tasks, so
+// results cannot depend on the number of threads. If the system starts fewer threads than
+// requested, the pool continues with those and warns. After fork() the child's pools start workers
+// of their own.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +17,7 @@
 
 namespace tessera {
 
-// A reference to a callable void(int64_t task), valid while the callable is.
+// A reference to a callable void(int64_t task). It is valid as long as the callable is.
 class TaskRef {
  public:
   template <class F>
@@ -38,18 +37,18 @@ class TaskRef {
 class ThreadPool {
  public:
   static constexpr int kMaxThreads = 4096;
-  // At least one thread. Workers start with the first call that has use for them.
+  // `threads` is at least one. The first call that needs workers starts them.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int threads() const;
-  // Waits for the call in progress, if any.
+  // Changes the number of threads. Waits for the call in progress, if there is one.
   void resize(int threads);
-  // fn(0), ..., fn(tasks - 1), each once, in any order and on any thread; returns when all have
-  // ended. If one throws, the tasks not yet begun are dropped and one of the exceptions is rethrown
-  // here.
+  // Calls fn(0), ..., fn(tasks - 1), each once, in any order and on any thread, and returns when
+  // all have ended. If one throws, the tasks that have not begun are dropped and one of the
+  // exceptions is rethrown here.
   void parallel_for(int64_t tasks, TaskRef fn);
 
  private:
@@ -59,22 +58,24 @@ class ThreadPool {
   std::unique_ptr<Fork> fork_;
 };
 
-// The pool of the process: as wide as the machine, or as the environment variable
-// TESSERA_NUM_THREADS says.
+// Returns the pool of the process. It has as many threads as the machine has cores, or as the
+// environment variable TESSERA_NUM_THREADS says.
 ThreadPool& thread_pool();
 int num_threads();
-// UserError unless from 1 to ThreadPool::kMaxThreads.
+// Sets the number of threads of the pool. Throws UserError unless it is from 1 to
+// ThreadPool::kMaxThreads.
 void set_num_threads(int threads);
-// Whether the calling thread is inside a task, where parallel_for runs inline.
+// Returns whether the calling thread runs a task, in which parallel_for runs inline.
 bool in_parallel_task();
 
-// Runs `work` here and on up to count - 1 threads of its own, no more than there are cores; returns
-// when all have ended. For work that blocks, or lasts too long for the pool. `work` may not throw.
+// Runs `work` here and on up to count - 1 other threads, no more than there are cores, and returns
+// when all have ended. It is for work that blocks, or lasts too long for the pool. `work` must not
+// throw.
 void run_on_threads(int64_t count, const std::function<void()>& work);
 
 inline void parallel_for(int64_t tasks, TaskRef fn) { thread_pool().parallel_for(tasks, fn); }
 
-// fn(begin, end) over consecutive ranges of [0, n), each `grain` long but the last.
+// Calls fn(begin, end) over consecutive ranges of [0, n), each of length `grain` except the last.
 template <class F>
 void parallel_for_ranges(int64_t n, int64_t grain, F&& fn) {
   if (n <= 0) return;

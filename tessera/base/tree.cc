@@ -35,14 +35,14 @@ thread_local int depth = 0;
 
 }  // namespace
 
-Deeper::Deeper() {
+DepthGuard::DepthGuard() {
   if (++depth <= kMaxDepth) return;
   --depth;
   value_error("tree", "expected a tree at most {} deep, got a deeper one; flatten it into vectors",
               kMaxDepth);
 }
 
-Deeper::~Deeper() { --depth; }
+DepthGuard::~DepthGuard() { --depth; }
 
 std::string field_step(std::string_view name, size_t index) {
   return name.empty() ? fmt::format(".{}", index) : fmt::format(".{}", name);

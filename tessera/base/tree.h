@@ -46,8 +46,8 @@ template <class T>
 struct IsStdArray : std::false_type {};
 template <class T, size_t N>
 struct IsStdArray<std::array<T, N>> : std::true_type {};
-// std::map and std::unordered_map, told by what they name: their headers take longer to compile
-// than this one, and a program that has none need not include them.
+// Matches std::map and std::unordered_map by the names that they declare, since their headers take
+// longer to compile than this one, and a program without maps need not include them.
 template <class T>
 concept AnyMap = requires {
   typename T::key_type;
@@ -58,7 +58,7 @@ template <class T>
 concept OrderedMap = AnyMap<T> && requires {
   typename T::key_compare;
 };
-// A map of the same keys to other values.
+// The type of a map with the same keys and other values.
 template <class T>
 struct MapOf;
 template <template <class, class, class, class> class Map, class K, class V, class C, class A>
@@ -96,20 +96,20 @@ concept StaticValue = std::is_arithmetic_v<T> || std::is_enum_v<T> ||
   { x.tree_static_key() } -> std::convertible_to<std::string>;
 };
 
-// Types may contain themselves, in a vector or a map: every walk over a tree counts how deep it is.
+// Types may contain themselves, in a vector or a map, so every walk over a tree counts its depth.
 inline constexpr int kMaxDepth = 1000;
-class Deeper {
+class DepthGuard {
  public:
-  Deeper();
-  ~Deeper();
-  Deeper(const Deeper&) = delete;
-  Deeper& operator=(const Deeper&) = delete;
+  DepthGuard();
+  ~DepthGuard();
+  DepthGuard(const DepthGuard&) = delete;
+  DepthGuard& operator=(const DepthGuard&) = delete;
 };
 
-// The step to a child in a path: `.name` or `.2` of a field, `[2]` of an element.
+// Returns the step to a child in a path: `.name` or `.2` for a field, `[2]` for an element.
 std::string field_step(std::string_view name, size_t index);
 std::string element_step(size_t index);
-// `[key]`.
+// Returns `[key]`.
 std::string key_step(std::string_view key);
 std::string key_step(bool key);
 std::string key_step(char key);
@@ -131,13 +131,13 @@ std::string step_of_key(const K& key) {
   }
 }
 void sort_pointers(std::vector<const void*>& pointers, bool (*less)(const void*, const void*));
-// Throws UserError: trees of tree::map have different structures.
+// Throws the UserError that says that the trees of tree::map have different structures.
 [[noreturn]] void throw_structures_differ();
-// Throws InternalError: unflatten() was given another number of arrays.
+// Throws the InternalError that says that unflatten() got another number of arrays.
 [[noreturn]] void throw_leaves_differ(size_t leaves, size_t arrays);
 
-// Calls visit(entry) for every entry of a map, by their keys: an unordered_map has no order that
-// two equal ones share.
+// Calls visit(entry) for every entry of a map in the order of the keys, since two equal
+// unordered_maps may differ in their own order.
 template <class T, class F>
 void for_each_entry(T& map, F&& visit) {
   if constexpr (OrderedMap<std::remove_const_t<T>>) {
@@ -171,11 +171,11 @@ void for_each_child(T& node, F&& visit) {
         },
         node);
   } else if constexpr (IsVector<U>::value || IsStdArray<U>::value) {
-    const Deeper deeper;
+    const DepthGuard guard;
     size_t i = 0;
     for (auto& child : node) visit(child, element_step(i++));
   } else if constexpr (AnyMap<U>) {
-    const Deeper deeper;
+    const DepthGuard guard;
     for_each_entry(node, [&](auto& entry) { visit(entry.second, step_of_key(entry.first)); });
   } else if constexpr (IsOptional<U>::value) {
     if (node) visit(*node, std::string());
@@ -189,7 +189,7 @@ void for_each_child(T& node, F&& visit) {
     });
   }
 }
-// The same without names, which cost time on the path of every call.
+// Does the same without names, which would cost time on every call of a jitted function.
 template <class T, class F>
 void for_each_unnamed_child(T& node, F&& visit) {
   using U = std::remove_const_t<T>;
@@ -198,10 +198,10 @@ void for_each_unnamed_child(T& node, F&& visit) {
   } else if constexpr (IsTuple<U>::value) {
     std::apply([&](auto&... field) { (visit(field), ...); }, node);
   } else if constexpr (IsVector<U>::value || IsStdArray<U>::value) {
-    const Deeper deeper;
+    const DepthGuard guard;
     for (auto& child : node) visit(child);
   } else if constexpr (AnyMap<U>) {
-    const Deeper deeper;
+    const DepthGuard guard;
     for_each_entry(node, [&](auto& entry) { visit(entry.second); });
   } else if constexpr (IsOptional<U>::value) {
     if (node) visit(*node);
@@ -226,8 +226,8 @@ void for_each_leaf(T& node, F&& visit) {
   }
 }
 
-// Calls visit(leaf, path): ".layers[2]" is the third element of the field `layers`. A field whose
-// name the compiler does not tell goes by its index: ".0[2]".
+// Calls visit(leaf, path): ".layers[2]" is the third element of the field `layers`. If the compiler
+// does not print the name of a field, its index is used: ".0[2]".
 template <class T, class F>
 void for_each_leaf_with_path(T& node, F&& visit, const std::string& path = {}) {
   if constexpr (Leaf<T>) {
@@ -239,8 +239,8 @@ void for_each_leaf_with_path(T& node, F&& visit, const std::string& path = {}) {
   }
 }
 
-// Appends what is static about the tree: sizes, keys, presence, static fields. Equal keys and
-// types: equal structure.
+// Appends everything static about the tree: sizes, keys, presence, static fields. Trees of one type
+// with equal keys have equal structure.
 template <class T>
 void append_static_key(const T& node, std::string& key) {
   if constexpr (Leaf<T>) {
@@ -268,7 +268,7 @@ void append_static_key(const T& node, std::string& key) {
   }
 }
 
-// A tree without its types: what messages and options say of its parts.
+// A tree without its types. Messages and options name its parts by it.
 struct Outline {
   enum class Kind : uint8_t { kLeaf, kStatic, kNode };
   Outline(Kind kind, std::string step);
@@ -280,7 +280,7 @@ struct Outline {
   void append(Outline child);
 
   Kind kind;
-  std::string step;  // from its parent: ".layers", "[2]"
+  std::string step;  // the step from its parent: ".layers", "[2]"
   std::vector<Outline> children;
 };
 template <class T>
@@ -309,7 +309,8 @@ size_t num_leaves(const T& node) {
   return n;
 }
 
-// The leaves in order. (Array is complete where this is called: what it returns depends on A.)
+// Returns the leaves in order. (The result type depends on A, so that Array is complete where this
+// is called.)
 template <class T, class A = Array>
 std::vector<A> leaves(const T& node) {
   std::vector<A> out;
@@ -317,7 +318,7 @@ std::vector<A> leaves(const T& node) {
   return out;
 }
 
-// A copy of `like` whose leaves are those of `arrays`, in order.
+// Returns a copy of `like` whose leaves are `arrays`, in order.
 template <class T, class Arrays>
 T unflatten(const T& like, const Arrays& arrays) {
   T out = like;
@@ -327,8 +328,8 @@ T unflatten(const T& like, const Arrays& arrays) {
   return out;
 }
 
-// f over the leaves of one tree, or over corresponding leaves of several. UserError where their
-// structures differ.
+// Applies f to the leaves of one tree, or to corresponding leaves of several, and returns the tree
+// of the results. Throws UserError if their structures differ.
 template <class F, class T, class... Rest>
 T map(F&& f, const T& first, const Rest&... rest) {
   std::string key, other;

@@ -1,5 +1,5 @@
-// visit_dtype: from a dtype to the C++ type of its elements, and what these types are to arithmetic.
-// For source files, which have to tell dtypes apart.
+// visit_dtype: from a dtype to the C++ type of its elements, and the arithmetic of these types.
+// Only source files that distinguish dtypes include it.
 #pragma once
 
 #include <complex>
@@ -11,7 +11,7 @@
 
 namespace tessera {
 
-// The formatter never settles on the continuation marks of this macro.
+// The formatter would move the backslashes of this macro at each run.
 // clang-format off
 #define TESSERA_FOR_EACH_DTYPE(X)                                                      \
   X(bool, kBool) X(int8_t, kInt8) X(int16_t, kInt16) X(int32_t, kInt32)                \
@@ -27,7 +27,8 @@ template <class T>
 inline constexpr bool is_complex_type =
     std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
 
-// static_cast between types of elements and wider ones; float16 and bfloat16 by way of float.
+// Converts between element types and wider types; float16 and bfloat16 are converted by way of
+// float.
 template <class To, class From>
 To element_cast(From x) {
   if constexpr (is_half_type<From>) {
@@ -39,8 +40,8 @@ To element_cast(From x) {
   }
 }
 
-// In what the naive evaluations sum T, so that their sums are nearer than any that they judge.
-// Integers wrap: they are added as unsigned numbers.
+// The type in which the naive evaluations sum T, so that their sums are more precise than those
+// that they check. Integers wrap: they are added as unsigned numbers.
 template <class T>
 using NaiveSum = std::conditional_t<
     std::is_integral_v<T>, uint64_t,
@@ -52,8 +53,8 @@ struct TypeTag {
   using type = T;
 };
 
-// Calls f(TypeTag<T>{}) for the C++ element type T of `dtype`, which is no narrow one: those have no
-// type of C++, base/narrow.h makes wide ones of them.
+// Calls f(TypeTag<T>{}) for the C++ element type T of `dtype`. `dtype` is not narrow: narrow ones
+// have no C++ type, and base/narrow.h converts them to wide ones.
 template <class F>
 decltype(auto) visit_dtype(DType dtype, F&& f) {
   switch (dtype) {

@@ -8,15 +8,16 @@
 namespace tessera {
 namespace {
 
-// Smaller ones come from the thread's own cache of buffers.
+// Smaller workspaces come from the thread's own cache of buffers.
 constexpr int64_t kLeastKept = (int64_t{64} << 10) + 1;
 constexpr int64_t kKeptBytes = int64_t{64} << 20;
 
 struct Kept {
-  std::vector<Buffer> buffers;  // the one given back last comes last
+  std::vector<Buffer> buffers;  // the one released last comes last
   int64_t bytes = 0;
 
-  // The smallest buffer that is large enough, unless it is much larger than that. Null for none.
+  // Returns the smallest buffer that is large enough, unless it is much larger than needed; null if
+  // there is none.
   Buffer take(int64_t least) {
     auto best = buffers.end();
     for (auto b = buffers.begin(); b != buffers.end(); ++b)
@@ -30,7 +31,7 @@ struct Kept {
     return out;
   }
 
-  // The oldest make room.
+  // Keeps the buffer. If there is no room, the oldest ones are freed.
   void keep(Buffer buffer) {
     while (!buffers.empty() && bytes + buffer.capacity() > kKeptBytes) {
       bytes -= buffers.front().capacity();

@@ -1,8 +1,8 @@
-// Workspace: uninitialised memory for the time of a call, aligned to 64 bytes.
+// Workspace: uninitialised memory for the duration of a call, aligned to 64 bytes.
 //
-// It comes from the pool of buffers (buffer.h). A thread keeps the large ones that it gave back for
-// its next calls, up to a bound, since they are in its core's caches and fresh pages cost as much as
-// the work; memory_stats() counts what it keeps as live.
+// It comes from the pool of buffers (buffer.h). A thread keeps large workspaces that it has
+// released for its next calls, up to a bound, since they are in its core's caches, and fresh pages
+// cost as much time as the work itself. memory_stats() counts what threads keep as live.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// What process 0 tells all others, for what must not be in any text: joint_step.h gives strings, of
-// which there are copies.
+// Sends a secret from process 0 to all others. joint_step.h returns strings, of which copies remain
+// in memory.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,9 @@
 
 namespace tessera::cluster {
 
-// Makes the bytes of process 0 those of all processes of a cluster, which all call it with as many;
-// a process that is alone keeps its own. UserError if another process says another `what`, or is at
-// another call.
+// Replaces the bytes of all processes of a cluster by those of process 0. All call it with as many
+// bytes; a process that is alone keeps its own. Throws UserError if another process passes another
+// `what`, or is at another call.
 void broadcast(Processes& processes, std::span<std::byte> bytes, const Processes::What& what);
 void broadcast(std::span<std::byte> bytes, const Processes::What& what);
 

@@ -1,18 +1,19 @@
-// Cluster: the processes that compute together, as `initialize` is told of them. First stop of
+// Cluster: the processes that compute together, as they are passed to `initialize`. Start here for
 // programs that are started several times, by mpirun or srun; every process runs the same program.
 #pragma once
 
 namespace tessera {
 
 struct ClusterOptions {
-  // The device specification names the devices of all processes together: each brings an equal part
-  // of them, in the order of the processes. Otherwise each brings all that it names.
+  // The device specification names the devices of all processes together, and each process has an
+  // equal part of them, in the order of the processes. Otherwise each process has all devices that
+  // it names.
   bool share_devices = false;
-  // What is read on the host, and does not lie in this process as a whole, is gathered from all
-  // processes, which must all read it: for programs that do not know of processes. Otherwise
-  // reading it is an error that names process_allgather.
+  // Arrays that are read on the host, and of which this process does not have every shard, are
+  // gathered from all processes, which must all read them: for programs that are not written for
+  // several processes. Otherwise reading them is an error that names process_allgather.
   bool gather_reads = false;
-  // How long a process waits for another one in a collective before it is an error.
+  // How long a process waits for another one in a collective before it throws.
   double watchdog_seconds = 60;
 
   friend bool operator==(const ClusterOptions&, const ClusterOptions&) = default;
@@ -21,10 +22,10 @@ struct ClusterOptions {
 class Cluster {
  public:
   enum class Kind { kAlone, kMpi };
-  // This process alone.
+  // A cluster of this process only.
   Cluster() = default;
-  // The processes that mpirun (or srun) started; this process alone where nobody did. Without
-  // several processes no MPI call is made.
+  // Returns the processes that mpirun (or srun) started, or this process only if it was started
+  // without them. With a single process no MPI call is made.
   static Cluster mpi(const ClusterOptions& options = {}) { return Cluster(Kind::kMpi, options); }
 
   Kind kind() const { return kind_; }

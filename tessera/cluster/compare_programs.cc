@@ -1,14 +1,15 @@
-// Processes that find that they do not run the same: what each of them runs, and where that differs.
+// Errors of processes that run different programs: what each of them runs, and where the programs
+// differ.
 #include "tessera/base/format.h"
 #include "tessera/cluster/processes.h"
 
 namespace tessera::cluster {
 namespace {
 
-// What every jitted function is called, whatever its C++ name.
+// The name of every jitted function, whatever its C++ name.
 constexpr std::string_view kJitted = "main";
 
-// The first line in which two texts differ, with its number.
+// Returns the first line in which two texts differ, with its number.
 std::string first_difference(const std::string& mine, const std::string& theirs, int index,
                              int other) {
   size_t begin_a = 0, begin_b = 0;
@@ -30,7 +31,7 @@ std::string first_difference(const std::string& mine, const std::string& theirs,
 
 }  // namespace
 
-// What is called, and where the user said so.
+// Returns what is called, and where in the user's source.
 std::string Processes::call_text() const {
   if (!call_site_ || call_site_->line() == 0) return call_->name;
   const std::string_view file = call_site_->file_name();
@@ -40,7 +41,7 @@ std::string Processes::call_text() const {
                                 : fmt::format("{} of the function {}", call_->name, at);
 }
 
-// With each process that runs something else: what it is.
+// Throws an error that lists each process that runs something else, and what it is.
 void Processes::compare_programs(const std::vector<int>& others) {
   const std::string name = call_text(), mine = name + '\n' + call_->text();
   const uint64_t size = mine.size();
@@ -62,7 +63,7 @@ void Processes::compare_programs(const std::vector<int>& others) {
         first_difference(mine.substr(name.size() + 1),
                          line == std::string::npos ? "" : theirs.substr(line + 1), index_, p));
   }
-  fail(message);  // others may be members of theirs, or of this one
+  fail(message);  // others may be members of those calls, or of this one
   value_error("cluster", "{}", message);
 }
 

@@ -66,7 +66,7 @@ class Joined {
     return round;
   }
 
-  // What came with the last round, to where its members want it.
+  // Copies what the last round received to where its members want it.
   void unpack() {
     for (const auto& [from, packed] : in_) {
       const std::byte* data = packed.data.data();
@@ -85,7 +85,7 @@ class Joined {
 }  // namespace
 
 Rounds joined_rounds(std::vector<Rounds> members) {
-  // Functions are copyable; there is one state.
+  // std::function needs a copyable function; all copies share one state.
   return [joined = std::make_shared<Joined>(std::move(members))] { return joined->next(); };
 }
 

@@ -8,7 +8,7 @@
 namespace tessera::cluster {
 namespace {
 
-// 0 where there is no such number.
+// Returns 0 if there is no such number.
 int number(const char* name) {
   const char* text = std::getenv(name);
   int value = 0;

@@ -1,4 +1,5 @@
-// Who started this process, and how many beside it: read from the environment, before any MPI call.
+// What started this process, and with how many others: read from the environment, before any MPI
+// call.
 #pragma once
 
 #include <string>
@@ -8,7 +9,7 @@ namespace tessera::cluster {
 struct Launched {
   int count = 1;        // processes that were started together
   int local_count = 1;  // of these, on this machine
-  // Of Open MPI (mpirun, or srun with PMIx), whose processes can find each other.
+  // By Open MPI (mpirun, or srun with PMIx), whose processes can find each other.
   bool by_open_mpi = false;
   std::string by;  // what started them, for messages
 };

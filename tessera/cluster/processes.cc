@@ -25,11 +25,11 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 enum Tag : int { kGreeting = 1, kBeat, kComparison, kFirstTransfer };
-constexpr int kTransferTags = 16384;  // more than are ever on their way; MPI has 32767 at least
+constexpr int kTransferTags = 16384;  // more than ever exist at once; MPI allows at least 32767
 constexpr seconds kBeatEvery{2};
 constexpr seconds kDeadAfter{15};
 
-thread_local int calls_of_thread = 0;  // that are not over
+thread_local int calls_of_thread = 0;  // the calls that are not over
 
 std::string processes_text(const std::vector<int>& list) {
   return fmt::format("process{} {}", list.size() == 1 ? "" : "es", fmt::join(list, ", "));
@@ -39,13 +39,13 @@ std::string processes_text(const std::vector<int>& list) {
 
 thread_local const SourceLocation* CallSite::current_ = nullptr;
 
-// Sends signs of life, and hears those of others, until it is destroyed.
+// Sends heartbeats, and receives those of others, until it is destroyed.
 class Processes::Heart {
  public:
   explicit Heart(Processes& processes)
       : thread_([this, &processes] {
           std::unique_lock lock(mutex_);
-          // Where nothing can be sent any more, those who wait find out.
+          // If nothing can be sent any more, the threads that wait notice it.
           while (!changed_.wait_for(lock, kBeatEvery, [this] { return ends_; })) try {
               processes.beat();
             } catch (const std::exception&) {
@@ -68,8 +68,8 @@ class Processes::Heart {
   std::thread thread_;
 };
 
-// Moves transfers while the thread of their program is in a step that takes long: where nobody has
-// for kQuiet, every kQuiet. It sleeps when none has been on its way for a while.
+// Moves transfers while the thread of their program is in a long step: if nobody has moved them for
+// kQuiet, it does, every kQuiet. It sleeps if there have been none for a while.
 class Processes::Mover {
  public:
   explicit Mover(Processes& processes) : processes_(processes), thread_([this] { work(); }) {}
@@ -89,18 +89,18 @@ class Processes::Mover {
   static constexpr int kIdleRounds = 50;
 
   void work() {
-    // Else the system wakes it 50 us late.
+    // By default the system would wake it 50 us late.
     prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);
     for (int idle = 0; !ends_;) {
       if (processes_.active_.load(std::memory_order_relaxed) > 0) {
         idle = 0;
         const auto since =
             Clock::now().time_since_epoch() - std::chrono::nanoseconds(processes_.moved_.load());
-        if (since >= kQuiet) processes_.advance_beside();
+        if (since >= kQuiet) processes_.advance_in_mover();
       } else if (++idle > kIdleRounds) {
         std::unique_lock lock(mutex_);
         sleeps_ = true;
-        // start() counts a transfer before it looks whether this sleeps.
+        // start() counts a transfer before it checks whether this thread sleeps.
         changed_.wait(lock, [&] { return !sleeps_ || ends_ || processes_.active_ > 0; });
         sleeps_ = false;
         idle = 0;
@@ -164,22 +164,22 @@ void Processes::expect_usable() const {
                     failure_));
 }
 
-// From now on nothing is possible, and the others know.
+// Makes all further calls fail, and notifies the other processes.
 void Processes::fail(const std::string& message) {
   failure_ = message;
-  // Who has not taken the last greeting has stopped.
+  // A process that has not received the last greeting has stopped.
   for (int p = 0; p < count_; ++p)
     if (p != index_ && done(pairs_[static_cast<size_t>(p)].sent)) tell(p, {0, 0, Kind::kFailed});
 }
 
-void Processes::give_up(const std::string& message) {
+void Processes::end_cluster(const std::string& message) {
   fail(message);
   throw RuntimeError(message);
 }
 
 void Processes::tell(int process, const Greeting& greeting) {
   Pair& pair = pairs_[static_cast<size_t>(process)];
-  // A greeting fits into the buffers of any transport: the one before is long gone.
+  // A greeting fits into the buffers of any transport, as the one before was received long ago.
   while (!done(pair.sent)) sched_yield();
   pair.mine = greeting;
   const std::lock_guard lock(transport_mutex_);
@@ -193,14 +193,14 @@ bool Processes::has_left(int process) {
   return pair.arrived && pair.theirs.kind != Kind::kCall;
 }
 
-// Whether a process gives no sign of life any more.
+// Returns whether a process has stopped sending heartbeats.
 bool Processes::is_dead(int process) {
   const auto silent = [&] {
     const std::lock_guard lock(transport_mutex_);
     return Clock::now() - pairs_[static_cast<size_t>(process)].heard > kDeadAfter;
   };
   if (!silent()) return false;
-  beat();  // it may be this process that was stopped, and has not listened
+  beat();  // it may be this process that was suspended, and has not received heartbeats
   return silent();
 }
 
@@ -213,9 +213,9 @@ void Processes::wait_until(const std::function<bool()>& finished,
     if (round % 64 != 0) continue;
     const std::unique_lock lock(transfers_mutex_);
     for (int p : waited()) {
-      // What it sent before it left has arrived by now.
+      // Everything that it sent before it left has arrived by now.
       if (!has_left(p) || finished()) continue;
-      give_up(fmt::format(
+      end_cluster(fmt::format(
           "[cluster] expected process {} in {}, got {}", p, what(),
           pairs_[static_cast<size_t>(p)].theirs.kind == Kind::kEnded
               ? "its end: it has left the program; processes that run one program call the same "
@@ -228,13 +228,13 @@ void Processes::wait_until(const std::function<bool()>& finished,
     const std::vector<int> missing = waited();
     for (int p : missing)
       if (is_dead(p))
-        give_up(fmt::format(
+        end_cluster(fmt::format(
             "[cluster] expected process {} in {}, got no sign of life from it for {} s: it, or its "
             "machine, has died or stopped; start again from the last checkpoint (tessera launch "
             "does)",
             p, what(), kDeadAfter.count()));
     if (duration<double>(now - begin).count() > options().watchdog_seconds)
-      give_up(fmt::format(
+      end_cluster(fmt::format(
           "[cluster] expected {} in {}, got nothing for {} s; processes must call the same "
           "functions in the same order, and watchdog_seconds says how long one may take",
           processes_text(missing), what(), options().watchdog_seconds));
@@ -248,7 +248,7 @@ void Processes::say_greetings() {
     if (p != index_) tell(p, {++pairs_[static_cast<size_t>(p)].calls, call_->hash, Kind::kCall});
 }
 
-// Whether all members have said what they call, which is then known to be the same.
+// Returns whether all members have announced their calls, which are then known to be the same.
 bool Processes::hear_greetings(bool may_compare) {
   if (greeted_ != Greeted::kSaid) return true;
   std::vector<int> others;
@@ -302,7 +302,7 @@ bool Processes::advance(Transfer& transfer) {
 
 void Processes::advance_transfers() {
   moved_.store(Clock::now().time_since_epoch().count(), std::memory_order_relaxed);
-  // What is over waits for its finish().
+  // A transfer that is over is kept until its finish().
   for (Transfer& transfer : transfers_)
     if (transfer.rounds && advance(transfer)) {
       transfer.rounds = {};
@@ -313,21 +313,21 @@ void Processes::advance_transfers() {
 }
 
 void Processes::advance_all() {
-  // Of a thread whose own program talks with nobody: errors are not its.
-  if (calls_of_thread == 0) return advance_beside();
+  // This thread's own program does not communicate, so that errors do not concern it.
+  if (calls_of_thread == 0) return advance_in_mover();
   const std::lock_guard lock(transfers_mutex_);
-  if (beside_) std::rethrow_exception(std::exchange(beside_, nullptr));
+  if (mover_error_) std::rethrow_exception(std::exchange(mover_error_, nullptr));
   if (hear_greetings()) advance_transfers();
 }
 
-void Processes::advance_beside() {
+void Processes::advance_in_mover() {
   const std::unique_lock lock(transfers_mutex_, std::try_to_lock);
-  if (!lock || beside_) return;
+  if (!lock || mover_error_) return;
   try {
-    // Where programs differ, the program's own thread says so.
+    // If programs differ, the program's own thread throws.
     if (hear_greetings(false)) advance_transfers();
   } catch (...) {
-    beside_ = std::current_exception();
+    mover_error_ = std::current_exception();
   }
 }
 
@@ -347,14 +347,14 @@ std::vector<int> Processes::waited_for(const Transfer& transfer) const {
   return out;
 }
 
-void Processes::start(const void* key, Rounds rounds, What what, bool more) {
+void Processes::start(const void* key, Rounds rounds, What what, bool with_next) {
   const std::lock_guard lock(calls_);
   const std::lock_guard transfers_lock(transfers_mutex_);
   expect_usable();
   std::vector<const void*> keys{key};
-  if (more || !joining_.empty()) {
+  if (with_next || !joining_.empty()) {
     joining_.push_back({key, std::move(rounds), std::move(what)});
-    if (more) return;
+    if (with_next) return;
     what = [first = joining_[0].what, others = joining_.size() - 1] {
       return fmt::format("{} and {} more", first(), others);
     };
@@ -406,7 +406,7 @@ void Processes::finish(const void* key) {
   if (found->keys.empty()) transfers_.erase(found);
 }
 
-// Sends one message to a process, and gets one from it.
+// Sends one message to a process, and receives one from it.
 void Processes::swap_bytes(int process, std::span<const std::byte> out, std::span<std::byte> in,
                            const What& what) {
   Transport::Request sent, received;
@@ -428,7 +428,7 @@ void Processes::exchange(std::span<const Outgoing> out, std::span<const Incoming
                          const What& what, const std::function<void()>& meanwhile) {
   std::optional<Round> round = Round{{out.begin(), out.end()}, {in.begin(), in.end()}};
   const char key = 0;
-  // What is on its way may outlast this function, where it ends by an exception: until its call does.
+  // If this function ends by an exception, its transfers go on until the call ends.
   start(
       &key, [round]() mutable { return std::exchange(round, std::nullopt); }, what);
   if (meanwhile) meanwhile();
@@ -442,7 +442,7 @@ std::vector<std::string> Processes::all_gather(const std::string& bytes, const W
   const auto size = static_cast<int64_t>(bytes.size());
   std::vector<int64_t> sizes(static_cast<size_t>(count_), size);
   std::vector<std::string> parts(static_cast<size_t>(count_));
-  Call call(*this, identity);  // ends before the memory goes that transfers use
+  Call call(*this, identity);  // ends before the memory that transfers use is freed
   std::vector<Outgoing> out;
   std::vector<Incoming> in;
   for (int p = 0; p < count_; ++p) {
@@ -480,7 +480,7 @@ Processes::Call::Call(Processes& processes, const CallIdentity& identity)
   processes.call_ = &identity;
   processes.call_site_ = CallSite::current();
   processes.greeted_ = Greeted::kNo;
-  // A call inside of another one goes on with its tags.
+  // A call inside of another one continues its tags.
   if (!outer_) processes.started_ = 0;
   processes.expect_usable();
   processes.say_greetings();
@@ -506,7 +506,7 @@ Processes::Call::~Call() {
   if (!outer_) processes_.started_ = outer_transfers_;
 }
 
-// By an exception: what the others sent, or wait for, no longer has a place.
+// Leaves a call by an exception: the memory of its messages is about to be freed.
 void Processes::leave_call() {
   const std::lock_guard transfers_lock(transfers_mutex_);
   {
@@ -523,20 +523,21 @@ void Processes::leave_call() {
 }
 
 void Processes::shut_down() {
-  // Who exits while another thread is in a call can neither end it nor wait for it.
+  // A process that exits while another thread is in a call can neither end the call nor wait for
+  // it.
   const std::unique_lock lock(calls_, std::try_to_lock);
   if (!lock) return;
   mover_.reset();
   const bool together = failure_.empty() && all_end();
   heart_.reset();
-  // Who has given up does not wait for those it no longer understands.
+  // A process whose cluster has failed does not wait for the others.
   if (!together) return;
   const std::lock_guard transport_lock(transport_mutex_);
   transport_->finish();
 }
 
-// Tells the others of this end, and waits for theirs, as long as they live: MPI's own end would
-// wait for the dead too. Whether all have come to it.
+// Announces this end, and waits for that of the others as long as they live: MPI's own end would
+// also wait for dead processes. Returns whether all have ended.
 bool Processes::all_end() {
   for (int p = 0; p < count_; ++p)
     if (p != index_) tell(p, {0, 0, Kind::kEnded});
@@ -545,7 +546,7 @@ bool Processes::all_end() {
     Pair& pair = pairs_[static_cast<size_t>(p)];
     while (p != index_ && !(has_left(p) && done(pair.sent))) {
       if (pair.arrived && pair.theirs.kind == Kind::kCall) {
-        // It calls what this process does not, and will hear so; then it ends.
+        // It calls something that this process does not, and will learn that; then it ends.
         pair.arrived = false;
         const std::lock_guard lock(transport_mutex_);
         pair.next = transport_->receive(p, kGreeting, reinterpret_cast<std::byte*>(&pair.theirs),

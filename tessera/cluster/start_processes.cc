@@ -23,20 +23,21 @@ struct State {
   std::atomic<bool> started{false};
 };
 State& state() {
-  static State& instance = *new State;  // threads may ask while the process ends
+  static State& instance = *new State;  // threads may read it while the process ends
   return instance;
 }
 
-// Returns the transport beside the library that this code is part of, if there is one; the loader
-// looks for it elsewhere.
+// Returns the path of the transport if it is in the folder of the library that this code is part
+// of; otherwise the loader searches for it.
 std::string library_path() {
   if (const char* path = std::getenv("TESSERA_MPI_TRANSPORT")) return path;
   const std::string name = "libtessera_mpi.so";
   Dl_info here;
   if (!dladdr(reinterpret_cast<const void*>(&library_path), &here)) return name;
-  const std::filesystem::path beside = std::filesystem::path(here.dli_fname).parent_path() / name;
+  const std::filesystem::path in_folder =
+      std::filesystem::path(here.dli_fname).parent_path() / name;
   std::error_code none;
-  return std::filesystem::exists(beside, none) ? beside.string() : name;
+  return std::filesystem::exists(in_folder, none) ? in_folder.string() : name;
 }
 
 std::unique_ptr<Transport> open_transport(const Launched& launched) {
@@ -47,7 +48,7 @@ std::unique_ptr<Transport> open_transport(const Launched& launched) {
         "mpirun",
         launched.count, launched.count, launched.by));
   const std::string path = library_path();
-  // Its own plugins look for MPI's symbols among those of the process.
+  // MPI's own plugins look for its symbols among those of the process.
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (!library)
     throw RuntimeError(fmt::format(

@@ -12,7 +12,7 @@
 namespace tessera::cluster {
 namespace {
 
-// As a JSON string.
+// Returns the text as a JSON string.
 std::string quoted(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
@@ -46,7 +46,7 @@ struct Wanted {
 };
 
 Wanted* wanted() {
-  // Never destroyed: threads may ask while the process ends.
+  // Never destroyed: threads may read it while the process ends.
   static Wanted* const instance = []() -> Wanted* {
     const char* file = std::getenv("TESSERA_TRACE");
     if (!file || !*file) return nullptr;
@@ -103,7 +103,7 @@ std::string Timeline::text(int process) const {
                          micros(e.end - e.begin));
       continue;
     }
-    // Several are on their way at once.
+    // Several transfers may be in progress at once.
     ++id;
     for (const bool begins : {true, false})
       out += fmt::format("{}\"cat\":\"transfer\",\"id\":{},\"ph\":\"{}\",\"ts\":{}}}", head, id,

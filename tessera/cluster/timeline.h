@@ -1,9 +1,9 @@
 // Timeline: what a process did and when, as Chrome's trace events: the steps of its programs, the
-// transfers to and from other processes, and where it waited for one. Beside a program; written by
-// processes.cc and the runtime.
+// transfers to and from other processes, and its waits for them. processes.cc and the runtime write
+// it.
 //
-// It is kept where the environment variable TESSERA_TRACE names a file, and written as a whole when
-// the process ends: trace.json, of several processes trace.0.json, trace.1.json, ...
+// It is kept if the environment variable TESSERA_TRACE names a file, and written as a whole when
+// the process ends: trace.json, or with several processes trace.0.json, trace.1.json, ...
 //
 //   ph X, cat step       a step, those in loops and branches within it
 //   ph b and e, cat transfer, id    a transfer, from when it may go until all of it is here
@@ -22,13 +22,13 @@ namespace tessera::cluster {
 
 class Timeline {
  public:
-  // Null where none was asked for.
+  // Returns null if no timeline was requested.
   static Timeline* current();
   static int64_t now();  // nanoseconds since 1970
 
   enum class Kind : uint8_t { kStep, kTransfer, kWait };
   void add(Kind kind, std::string name, int64_t begin, int64_t end);
-  // The events as one JSON document.
+  // Returns the events as one JSON document.
   std::string text(int process) const;
 
  private:
@@ -37,7 +37,7 @@ class Timeline {
     int64_t begin, end;
     std::string name;
   };
-  // Some 100 MB; what comes after is counted only.
+  // Some 100 MB; further events are only counted.
   static constexpr size_t kMaxEvents = 1'000'000;
 
   mutable std::mutex mutex_;

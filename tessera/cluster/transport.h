@@ -1,9 +1,9 @@
-// Transport: what carries bytes between the processes of a cluster. The one there is, MPI, is a
-// library of its own (transports/mpi.cc) that is loaded when several processes were started, so
-// that a process alone neither loads MPI nor calls it.
+// Transport: carries bytes between the processes of a cluster. The only one, MPI, is a library of
+// its own (transports/mpi.cc) that is loaded if several processes were started, so that a process
+// alone neither loads MPI nor calls it.
 //
-// Messages of one sender with one tag arrive in the order they were sent. Nothing here waits: who
-// waits, and for how long, is decided in processes.h.
+// Messages from one sender with one tag arrive in the order in which they were sent. Nothing here
+// waits: processes.h decides who waits, and for how long.
 #pragma once
 
 #include <cstddef>
@@ -20,22 +20,22 @@ class Transport {
   virtual ~Transport() = default;
   virtual int index() const = 0;
   virtual int count() const = 0;
-  // `data` stays as it is until the transfer is done. RuntimeError where the other process cannot
-  // be reached.
+  // Begins to send `data`, which must not change until the transfer is done. Throws RuntimeError if
+  // the other process cannot be reached.
   virtual Request send(int to, int tag, const std::byte* data, int64_t bytes) = 0;
   virtual Request receive(int from, int tag, std::byte* data, int64_t bytes) = 0;
-  // Whether it is done; then the number is no longer valid.
+  // Returns whether it is done; then the number is no longer valid.
   virtual bool test(Request request) = 0;
-  // A transfer that nobody waits for any more.
+  // Releases a transfer for which nobody waits any more.
   virtual void forget(Request request) = 0;
-  // After the last transfer; waits for the other processes to come here too.
+  // Is called after the last transfer; waits until the other processes call it too.
   virtual void finish() = 0;
   // Ends all processes of the job at once.
   [[noreturn]] virtual void abort(int status) = 0;
 };
 
-// What a transport's library exports as tessera_transport. Returns null and sets `error` where the
-// processes cannot talk to each other.
+// The function that a transport's library exports as tessera_transport. It returns null and sets
+// `error` if the processes cannot communicate.
 using OpenTransport = Transport*(std::string& error);
 inline constexpr const char* kOpenTransport = "tessera_open_transport";
 

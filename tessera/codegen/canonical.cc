@@ -16,8 +16,8 @@ void for_each_address(Kernel& kernel, const std::function<void(Affine&, int)>& f
   }
 }
 
-// Merges neighbours d, d+1 where every coefficient list has c[d] == c[d+1] * extent[d+1]; drops
-// extents of 1. `keep` extents stay whatever they are.
+// Merges neighbours d, d+1 if every coefficient list has c[d] == c[d+1] * extent[d+1]; drops
+// extents of 1. The first `keep` extents always stay.
 void merge_dims(Dims& extents, const std::vector<Dims*>& coefficients, size_t keep) {
   auto erase = [&](size_t d) {
     extents.erase(extents.begin() + d);
@@ -37,7 +37,7 @@ void merge_dims(Dims& extents, const std::vector<Dims*>& coefficients, size_t ke
   }
 }
 
-// Dtypes whose elements are only loaded, selected and stored.
+// Changes the dtypes whose elements are only loaded, selected and stored.
 void retype_moved(Kernel& kernel) {
   std::array<bool, kNumAllDTypes> computed{};
   auto mark = [&](DType dtype) { computed[static_cast<size_t>(dtype)] = true; };
@@ -97,7 +97,7 @@ Kernel canonical(const Kernel& given) {
       merge_dims(extents, inner[l], extents.empty() ? 0 : 1);
     }
   }
-  // One element stays one: code for it needs no vectors.
+  // A kernel of one element stays so: its code needs no vectors.
   if (kernel.parallel != Dims{1}) kernel.parallel[0] = 0;
   for (KernelBuffer& buffer : kernel.buffers) {
     buffer.elements = buffer.elements > INT32_MAX ? int64_t{1} << 31 : 0;

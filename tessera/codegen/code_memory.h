@@ -1,9 +1,9 @@
-// CodeMemory: executable memory in few large mappings, given back piece by piece.
+// CodeMemory: executable memory in a few large mappings, which is freed piece by piece.
 //
-// A process may have some 65,000 mappings, and the pages of each protection are one: machine code
-// in mappings of its own ends after 32,700 kernels. Here a slab of 4 MiB is one mapping, all of it
-// readable and executable; only pages that are being written are, for that time, writable and not
-// executable. No page is ever both.
+// A process may have some 65,000 mappings, and adjacent pages with one protection are one mapping,
+// so with a mapping for each kernel, machine code would end after 32,700 kernels. Here a slab of 4
+// MiB is one mapping, all of it readable and executable; only pages that are being written are,
+// during that time, writable and not executable. No page is ever both.
 #pragma once
 
 #include <cstddef>
@@ -22,16 +22,16 @@ class CodeMemory {
   CodeMemory(const CodeMemory&) = delete;
   CodeMemory& operator=(const CodeMemory&) = delete;
 
-  // Whole pages.
+  // A block of whole pages.
   struct Block {
     std::byte* data = nullptr;
     size_t bytes = 0;
   };
-  // Writable, zero. RuntimeError where the system gives no memory.
+  // Returns a writable block of zeros. Throws RuntimeError if the system has no memory.
   Block allocate(size_t bytes);
-  // From now on executable, and no longer writable.
+  // Makes the block executable, and no longer writable.
   void seal(Block block);
-  // Nobody may execute it any more.
+  // Frees a block, which must not be executed any more.
   void free(Block block);
 
   size_t used_bytes() const;  // in blocks
@@ -40,7 +40,7 @@ class CodeMemory {
  private:
   struct Slab {
     size_t bytes;
-    std::map<std::byte*, size_t> free;  // by address; none touches another
+    std::map<std::byte*, size_t> free;  // by address; adjacent ones are merged
   };
   Block take(size_t bytes);
   void give_back(Block block);

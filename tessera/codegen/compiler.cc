@@ -33,12 +33,13 @@ struct KernelCompiler::Impl {
   mutable ObjectEmitter emitter;
   Linker linker;
   DiskCache disk;
-  std::string key_prefix;  // of the cache on disk: all but the kernel that object code depends on
+  // For the cache on disk: everything except the kernel that object code depends on.
+  std::string key_prefix;
   mutable ForkSafeMutex mutex{ForkParticipant::Level::kKernels};
   KernelCache known{kMaxKernels};
   CompilerStatistics statistics;
 
-  // What is to be compiled: its text, and what makes its object code.
+  // A unit of compilation: its text, and the function that makes its object code.
   struct Unit {
     std::string text;
     std::function<std::string(const char* symbol)> emit;
@@ -57,7 +58,7 @@ KernelCode KernelCompiler::Impl::build(const Unit& unit) {
     try {
       code = linker.link(*stored, kSymbol);
     } catch (const RuntimeError&) {
-      // Intact, but not what this process can link: replaced below.
+      // It is intact, but this process cannot link it: it is replaced below.
     }
   }
   const bool compiled = !code.fn;
@@ -79,7 +80,7 @@ KernelCompiler::~KernelCompiler() = default;
 KernelCompiler& KernelCompiler::process() {
   static KernelCompiler* const compiler = [] {
     auto* made = new KernelCompiler();
-    // The compiler outlives everything; LLVM and what is yet to be written do not.
+    // The compiler lives longest; LLVM and pending writes do not.
     std::atexit([] {
       LibraryGate::process().close();
       process().flush();
@@ -148,7 +149,7 @@ std::vector<KernelCode> KernelCompiler::Impl::compile(const std::vector<Unit>& u
     if (job.error) std::rethrow_exception(job.error);
   }
   std::lock_guard lock(mutex);
-  // Another thread may have compiled the same kernel meanwhile; the first stays.
+  // Another thread may have compiled the same kernel meanwhile; the first code stays.
   for (Job& job : jobs) job.code = known.add(job.unit->text, std::move(job.code));
   for (size_t i = 0; i < codes.size(); ++i)
     if (!codes[i].fn) codes[i] = jobs[job_of.at(units[i].text)].code;

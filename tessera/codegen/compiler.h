@@ -1,16 +1,17 @@
-// KernelCompiler: kernels -> machine code, each distinct kernel once.
+// KernelCompiler: compiles kernels to machine code, each distinct kernel once.
 //
-// Looks for a kernel (in canonical form, so arrays of other sizes often share code) in memory, then
-// on disk, and compiles what is in neither, several at once on several threads. Machine code (some
-// 8 KiB a kernel) lives as long as the programs that hold it; the compiler itself keeps the
-// kMaxKernels that were asked for last. The compiler of the process is never destroyed, so that
+// It looks for a kernel (in canonical form, so arrays of other sizes often share code) in memory,
+// then on disk, and compiles those that are in neither, several at once on several threads. Machine
+// code (some 8 KiB a kernel) lives as long as the programs that hold it; the compiler itself keeps
+// the last kMaxKernels that were requested. The compiler of the process is never destroyed, so that
 // programs may run during exit.
 //
-// The cache on disk holds object code in `$TESSERA_CACHE_DIR`, else `$XDG_CACHE_HOME/tessera`, else
-// `~/.cache/tessera`; the value `off` disables it. A file is keyed by the kernel's text, LLVM's
-// version, the CPU's features and the generator's version; it is written aside and renamed, so
-// processes may share a folder; a damaged file is ignored and replaced. A folder that cannot be
-// written costs one warning, nothing else.
+// The cache on disk stores object code in `$TESSERA_CACHE_DIR`, otherwise
+// `$XDG_CACHE_HOME/tessera`, otherwise `~/.cache/tessera`; the value `off` disables it. The key of
+// a file consists of the kernel's text, LLVM's version, the CPU's features and the generator's
+// version. Files are written under another name and renamed, so processes may share a folder; a
+// damaged file is ignored and replaced. A folder that cannot be written causes one warning, nothing
+// else.
 #pragma once
 
 #include <memory>
@@ -33,9 +34,9 @@ struct CompilerOptions {
 struct CompilerStatistics {
   int64_t compiled = 0;     // kernels turned into machine code
   int64_t from_disk = 0;    // found in the cache on disk
-  int64_t from_memory = 0;  // known already
+  int64_t from_memory = 0;  // in memory already
   double seconds = 0;       // spent compiling or loading, summed over threads
-  int64_t code_bytes = 0;   // of machine code that somebody holds
+  int64_t code_bytes = 0;   // of machine code that is held
 };
 
 class KernelCompiler {
@@ -47,22 +48,22 @@ class KernelCompiler {
   KernelCompiler(const KernelCompiler&) = delete;
   KernelCompiler& operator=(const KernelCompiler&) = delete;
 
-  // The compiler of the process, for the host.
+  // Returns the compiler of the process, for the host.
   static KernelCompiler& process();
 
-  // One function a kernel, in order. Any thread; InternalError for a kernel that breaks the rules
-  // of kernel.h.
+  // Returns one function for each kernel, in order. Any thread may call it. Throws InternalError
+  // for a kernel that breaks the rules of kernel.h.
   std::vector<KernelCode> compile(std::span<const Kernel* const> kernels);
   KernelCode compile(const Kernel& kernel);
-  // The same of loops as a whole.
+  // Returns the same for whole loops.
   std::vector<KernelCode> compile(std::span<const Routine> routines);
-  // Keeps no kernel any more; those that programs hold stay with them.
+  // Drops all kernels; those that programs hold stay with them.
   void clear();
 
-  // Waits until the cache on disk holds what has been compiled.
+  // Waits until the cache on disk contains what has been compiled.
   void flush();
   CompilerStatistics statistics() const;
-  // LLVM IR and assembly of a kernel, for looking at.
+  // Return LLVM IR and assembly of a kernel, for inspection.
   std::string llvm_ir(const Kernel& kernel) const;
   std::string assembly(const Kernel& kernel) const;
   std::string llvm_ir(const Routine& routine) const;
@@ -73,7 +74,7 @@ class KernelCompiler {
   std::unique_ptr<Impl> impl_;
 };
 
-// Ranges that the runtime cuts the parallel index into are best multiples of this (any range is
+// Returns the unit of which the runtime should make the ranges of the parallel index (any range is
 // correct): whole vectors and cache lines, whole rows for kernels that tile.
 int64_t split_unit(const Kernel& kernel);
 

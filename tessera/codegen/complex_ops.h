@@ -1,5 +1,5 @@
 // Scalar operations on complex numbers, which are pairs of floats in registers. Most functions of
-// complex numbers are formulas of real ones before they come here (ops/core/scalar_emit.h).
+// complex numbers have become formulas of real ones before (ops/core/scalar_emit.h).
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace tessera::codegen {
 
-// InternalError if `op` does not exist for complex operands.
+// Returns the result. Throws InternalError if `op` does not exist for complex operands.
 Val emit_complex_op(Ir& ir, ScalarOp op, std::span<const Val> args);
 
 }  // namespace tessera::codegen

@@ -30,7 +30,7 @@ namespace {
 
 constexpr std::string_view kMagic = "tessera-kernel-2";
 
-// magic, sizes of key and object, checksum of both, key, object.
+// The order is magic, sizes of key and object, checksum of both, key, object.
 struct Header {
   std::array<char, 16> magic{};
   uint64_t key_size = 0, object_size = 0, checksum = 0;
@@ -47,7 +47,7 @@ uint64_t checksum_of(std::string_view key, std::string_view object) {
   return std::bit_cast<uint64_t>(digest<sizeof(uint64_t)>({key, object}));
 }
 
-// What others may write could hold anything. Empty, or what is wrong with it.
+// Others could have written anything into it. Returns an empty string, or what is wrong with it.
 std::string not_ones_own(const struct stat& found) {
   if (found.st_uid != ::geteuid())
     return fmt::format("expected it to belong to user {}, it belongs to user {}", ::geteuid(),
@@ -72,7 +72,7 @@ class File {
   int fd_;
 };
 
-// Closes, and removes the file unless it was kept.
+// Closes the file, and removes it unless it was kept.
 class TemporaryFile {
  public:
   TemporaryFile(int folder, std::string name)
@@ -114,7 +114,8 @@ bool is_entry_name(std::string_view name) {
   return name.size() == kEntryName && name.ends_with(kSuffix) &&
          name.find_first_not_of("0123456789abcdef") == 32;
 }
-// The name of what is being written: that of the entry, of the process, and a number.
+// Returns the name of a file that is being written: that of the entry, of the process, and a
+// number.
 std::string temporary_name(const std::string& entry) {
   static std::atomic<int> count{0};
   return fmt::format(".{}.{}.{}", entry, ::getpid(), count++);
@@ -125,9 +126,10 @@ bool is_temporary_name(std::string_view name) {
          name.find_first_not_of("0123456789.", kEntryName + 1) == std::string_view::npos;
 }
 
-constexpr time_t kAbandoned = 3600;   // seconds after which a temporary file has no writer
-constexpr time_t kUseIsNoted = 3600;  // seconds between two notes that an entry was used
-constexpr int64_t kTrimShare = 8;     // of the bound: how much is written between two looks
+constexpr time_t kAbandoned = 3600;  // seconds after which a temporary file counts as abandoned
+// The least seconds between two updates of an entry's time of use.
+constexpr time_t kUseIsNoted = 3600;
+constexpr int64_t kTrimShare = 8;  // the part of the limit that is written between two checks
 
 struct Entry {
   std::string name;
@@ -135,7 +137,7 @@ struct Entry {
   int64_t bytes;
 };
 
-// The entries of a folder; temporary files that nobody will finish are removed.
+// Returns the entries of a folder, and removes abandoned temporary files.
 std::vector<Entry> look_through(int folder) {
   std::vector<Entry> out;
   const int copy = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -163,8 +165,8 @@ std::vector<Entry> look_through(int folder) {
   return out;
 }
 
-// Removes what was not used for longest until an eighth of the bound is free again. What is left,
-// in bytes.
+// Removes the entries that have not been used for longest until an eighth of the limit is free.
+// Returns the remaining bytes.
 int64_t trim(int folder, int64_t max_bytes) {
   std::vector<Entry> entries = look_through(folder);
   int64_t bytes = 0;
@@ -190,7 +192,7 @@ std::string read_all(int fd) {
   }
 }
 
-// The object in the bytes of an entry, if it is that of the key and whole.
+// Returns the object in the bytes of an entry, if the entry has that key and is intact.
 std::optional<std::string> object_in(std::string_view bytes, std::string_view key) {
   Header header;
   if (bytes.size() < sizeof header) return std::nullopt;
@@ -251,7 +253,7 @@ DiskCache::~DiskCache() {
 void DiskCache::before_fork() { mutex_.lock(); }
 void DiskCache::after_fork(bool child) {
   if (child) {
-    new (&writer_) std::thread;  // which is not in the child
+    new (&writer_) std::thread;  // the thread does not exist in the child
     new (&changed_) std::condition_variable;
     pending_.clear();
     busy_ = false;
@@ -307,7 +309,7 @@ std::optional<std::string> DiskCache::load(std::string_view key) {
   }
   if (in < 0) return std::nullopt;
   const std::string name = entry_name(key);
-  // Without blocking: what stands there may be a FIFO.
+  // Opens it without blocking, since it may be a FIFO.
   const File file(::openat(in, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (file.fd() < 0 && errno == ENOENT) return std::nullopt;
   struct stat found;
@@ -324,7 +326,7 @@ std::optional<std::string> DiskCache::load(std::string_view key) {
     return std::nullopt;
   }
   std::optional<std::string> object = object_in(read_all(file.fd()), key);
-  // Which entries go first depends on it; an hour is near enough.
+  // It determines which entries are removed first; an hour is precise enough.
   if (object && found.st_mtime + kUseIsNoted < ::time(nullptr))
     (void)::futimens(file.fd(), nullptr);
   return object;
@@ -339,7 +341,7 @@ void DiskCache::store(std::string key, std::string object) {
     try {
       writer_ = std::thread([this] { write_all(); });
     } catch (const std::system_error&) {
-      write_pending(lock);  // a process that may start no threads
+      write_pending(lock);  // in a process that must not start threads
     }
   }
   changed_.notify_all();
@@ -387,7 +389,7 @@ std::string DiskCache::write(int folder, const std::string& key, const std::stri
       return std::strerror(errno);
     }
   }
-  // Other processes write too: look again long before this one alone could fill the folder.
+  // Other processes write, too: check again long before this one alone could fill the folder.
   until_trim_ -= static_cast<int64_t>(sizeof(Header) + key.size() + object.size());
   if (until_trim_ <= 0) {
     const int64_t free = std::max<int64_t>(0, max_bytes_ - trim(folder, max_bytes_));

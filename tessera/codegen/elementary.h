@@ -1,20 +1,21 @@
-// Elementary functions on vectors of f32 and f64, emitted in line: what rows of ir/scalar_ops.def
-// name as their code.
+// Elementary functions on vectors of f32 and f64, emitted in line. Rows of ir/scalar_ops.def name
+// them as their code.
 //
-// float32: at most 2 ulp over the whole range, with IEEE's special values (erf_inv: Giles's
-// approximation, as JAX). Functions that are common are computed in f32; rarer ones (pow, tan,
-// lgamma, ...) in f64 and rounded. float64: exp, log, sin, cos, tanh, logistic and what follows
-// from them in line; the others call libm a lane. Arguments too large for the fast reduction of sin
-// and cos (2^17 and more) take a branch to libm in float64.
+// float32: the error is at most 2 ulp over the whole range, with IEEE's special values (erf_inv:
+// Giles's approximation, as in JAX). Common functions are computed in f32; others (pow, tan,
+// lgamma, ...) in f64 and rounded. float64: exp, log, sin, cos, tanh, logistic, hyperbolic
+// functions and inverses are in line; the others (pow, tan, atan2, erf, gammas) call libm for each
+// lane. Arguments too large for the fast reduction of sin and cos (2^17 and more) take a branch to
+// libm in float64.
 #pragma once
 
 #include "tessera/codegen/vec.h"
 
 namespace tessera::codegen {
 
-// float32.
+// Functions of float32.
 Vec exp_f32(Vec x);
-// 2^scale * exp(x), rounded once.
+// Returns 2^scale * exp(x), rounded once.
 Vec exp_scaled_f32(Vec x, int scale);
 Vec expm1_f32(Vec x);
 Vec log_f32(Vec x);
@@ -31,7 +32,7 @@ Vec atan2_f32(Vec y, Vec x);
 Vec sinh_f32(Vec x);
 Vec cosh_f32(Vec x);
 Vec cbrt_f32(Vec x);
-// Computed in f64.
+// These are computed in f64.
 Vec tan_f32(Vec x);
 Vec erfc_f32(Vec x);
 Vec pow_f32(Vec x, Vec y);
@@ -41,22 +42,33 @@ Vec atanh_f32(Vec x);
 Vec lgamma_f32(Vec x);
 Vec digamma_f32(Vec x);
 
-// float64.
+// Functions of float64.
 Vec exp_f64(Vec x);
 Vec expm1_f64(Vec x);
 Vec log_f64(Vec x);
 Vec sin_cos_f64(Vec x, bool cosine);
 Vec tanh_f64(Vec x);
 Vec logistic_f64(Vec x);
+// math_f64_inverse.cc
+Vec log1p_f64(Vec x);
+Vec sinh_f64(Vec x);
+Vec cosh_f64(Vec x);
+Vec asinh_f64(Vec x);
+Vec acosh_f64(Vec x);
+Vec atanh_f64(Vec x);
+Vec atan_f64(Vec x);
+Vec asin_f64(Vec x);
+Vec acos_f64(Vec x);
+Vec erf_inv_f64(Vec x);
 
-// Either.
-Vec sign(Vec x);  // NaN and the zeros are their own
+// Functions of either.
+Vec sign(Vec x);  // NaN and the zeros are unchanged
 Vec is_finite(Vec x);
-// As base/extremum.h defines them.
+// See base/extremum.h.
 Vec minimum(Vec x, Vec y);
 Vec maximum(Vec x, Vec y);
 Vec next_after(Vec x, Vec y);
-// Lane by lane through a C++ helper: out[i] = helper(x[i], y[i]).
+// Calls a C++ helper for each lane: out[i] = helper(x[i], y[i]).
 Vec call_lanes(const char* helper, Vec x, Vec y = {});
 
 }  // namespace tessera::codegen

@@ -10,13 +10,13 @@ using llvm::Value;
 
 namespace {
 
-// Vectors in flight: more hide latency and loop overhead, but heavy bodies fill the machine alone,
-// and cost compile time.
+// The number of vectors computed at a time: more hide latency and loop overhead, but heavy bodies
+// fill the machine alone, and cost compile time.
 int unroll_for_weight(int weight) { return weight <= 12 ? 4 : weight <= 40 ? 2 : 1; }
 
-// Bodies that are heavy and mostly one chain of operations that wait for each other (a hash, then a
-// polynomial of it) leave the machine idle: one of these is longer than it looks ahead. So several
-// vectors go side by side, as many as 32 or 16 registers hold.
+// Heavy bodies that are mostly one chain of dependent operations (a hash, then a polynomial of it)
+// leave the machine idle, since one of these is longer than its look-ahead. So several vectors are
+// computed side by side, as many as 32 or 16 registers can hold.
 bool waits_for_itself(int weight, int chain) { return weight > 80 && 2 * chain > weight; }
 int unroll_for_waiting(bool avx512) { return avx512 ? 4 : 2; }
 
@@ -115,11 +115,11 @@ void KernelEmitter::emit_range() {
     emit_inner();
   }
   use_scope(0);
-  // Streamed stores must be visible before the caller says that it is done.
+  // Streamed stores must be visible before the caller reports that it is done.
   if (k_.streaming_stores) b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
 }
 
-// Sets parallel_[0 .. dims) from their flat index.
+// Computes parallel_[0 .. dims) from their flat index.
 void KernelEmitter::decompose(Value* flat, size_t dims) {
   use_scope(top());
   for (size_t d = dims; d-- > 1;) {
@@ -131,8 +131,8 @@ void KernelEmitter::decompose(Value* flat, size_t dims) {
   if (dims > 0) parallel_[0] = flat;
 }
 
-// The range [begin, end) as runs within a row of the last dim, which end at its turns: the first and
-// the last may be partial.
+// Divides the range [begin, end) into runs within a row of the last dimension, which end at its
+// turns: the first and the last may be partial.
 void KernelEmitter::emit_parallel() {
   if (turns_.empty() && (k_.parallel.size() == 1 || flat_)) {
     open_block(nullptr);
@@ -164,8 +164,8 @@ void KernelEmitter::emit_parallel() {
 
 void KernelEmitter::set_masks(int unroll, Value* count) {
   masks_.clear();
-  // Lane numbers as wide as the lanes themselves: comparing them gives a mask in the registers'
-  // natural form.
+  // Lane numbers have the width of the lanes themselves: comparing them produces a mask in the
+  // registers' natural form.
   llvm::Type* type = b_.getIntNTy(static_cast<unsigned>(ir_.target.vector_bytes * 8 / lanes_));
   for (int u = 0; u < unroll; ++u) {
     Value* rest = u ? b_.CreateSub(count, i64(u * lanes_)) : count;
@@ -371,7 +371,7 @@ int KernelEmitter::loop_chain(int l) const {
 }
 
 void KernelEmitter::emit_body(int l, std::vector<Value*>& accumulators) {
-  // Node by node over all vectors: the loads of a block stand together, its stores last.
+  // Emits node by node over all vectors: the loads of a block are together, its stores are last.
   for (int node : needed_nodes(l)) {
     const int copies = by_lane_[node] ? unroll_ : 1;
     for (int u = 0; u < copies; ++u) value(node, u);
@@ -381,12 +381,21 @@ void KernelEmitter::emit_body(int l, std::vector<Value*>& accumulators) {
   int id = static_cast<int>(k_.nodes.size());
   for (int earlier = 0; earlier < l; ++earlier)
     id += static_cast<int>(k_.loops[earlier].stores.size());
-  for (const KernelStore& store : k_.loops[l].stores) emit_store(store, id++);
+  const std::vector<KernelStore>& stores = k_.loops[l].stores;
+  for (size_t k = 0; k < stores.size();) {
+    const size_t columns = columns_from(stores, k);
+    if (columns > 0) {
+      emit_columns_of_rows(std::span(stores).subspan(k, columns), id + static_cast<int>(k));
+    } else {
+      emit_store(stores[k], id + static_cast<int>(k));
+    }
+    k += std::max<size_t>(columns, 1);
+  }
   prefetch_next_row(l);
 }
 
-// While the later loops over a row compute, what the first will read of the next row is on its way:
-// alone, it would wait for memory. The later loops share the lines.
+// Prefetches what the first loop will read of the next row, while the later loops over a row
+// compute: alone it would wait for memory. The later loops share the lines.
 void KernelEmitter::prefetch_next_row(int l) {
   constexpr int64_t kLine = 64, kLeastBytes = 1 << 10, kMostBytes = 1 << 18;
   constexpr int kIntoSecondLevel = 2, kData = 1;
@@ -458,9 +467,9 @@ void KernelEmitter::emit_store(const KernelStore& store, int id) {
   }
 }
 
-// Whether what lies in the lanes behind the last element may be stored too: a plain vector is a
-// register to whoever reads it, a masked one is memory. The last block must end within the padding.
-// Blocks begin at multiples of their size only if no turns divide the row.
+// Returns whether the lanes after the last element may be stored, too: then a reader gets a plain
+// vector in a register, instead of a masked one in memory. The last block must end within the
+// padding. Blocks begin at multiples of their size only if no turns divide the row.
 bool KernelEmitter::may_fill_vectors(const KernelStore& store) const {
   const DType dtype = k_.buffers[store.buffer].dtype;
   if (!turns_.empty() || padded_.empty() || !padded_[store.buffer] || !along_parallel_ ||

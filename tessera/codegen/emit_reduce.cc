@@ -13,7 +13,7 @@ namespace {
 
 bool is_custom(const KernelReduction& r) { return r.kind >= ReduceKind::kArgMin; }
 
-// Where each piece of a reduction's accumulators lies in the flat list that loops carry.
+// The positions of a reduction's accumulators in the flat list that loops carry.
 class Layout {
  public:
   Layout(const Kernel& kernel, const KernelReduction& r, int unroll, size_t first, bool flagged)
@@ -30,7 +30,7 @@ class Layout {
   }
   size_t flag(int u) const { return starts_.back() + static_cast<size_t>(u); }
   size_t end() const { return flag(flagged_ ? unroll_ : 0); }
-  // Of result k in vector u.
+  // Returns result k in vector u.
   Val value(const std::vector<Value*>& accumulators, size_t k, int u) const {
     return {accumulators[index(k, u, 0)], parts(k) == 2 ? accumulators[index(k, u, 1)] : nullptr,
             false};
@@ -39,7 +39,7 @@ class Layout {
  private:
   int unroll_;
   bool flagged_;
-  boost::container::small_vector<size_t, 4> starts_;  // of each result; their end
+  boost::container::small_vector<size_t, 4> starts_;  // for each result; and the end
 };
 
 }  // namespace
@@ -94,7 +94,7 @@ Val KernelEmitter::identity(const KernelReduction& r, size_t k) {
     case ReduceKind::kAnd:
       return number_val(ir_, dtype, dtype == bool_ ? 1 : -1);
     default:
-      return number_val(ir_, dtype, 0);  // never read: the flag says that no element has come
+      return number_val(ir_, dtype, 0);  // never read: the flag says that there was no element
   }
 }
 
@@ -123,7 +123,7 @@ std::vector<Val> KernelEmitter::apply_body(const ScalarProgram& body, std::span<
   return out;
 }
 
-// a is what came first; for min and max NaN sticks from either side.
+// a came first; for min and max the result is NaN if either side is.
 std::vector<Val> KernelEmitter::combine(const KernelReduction& r, std::span<const Val> a,
                                         std::span<const Val> c) {
   if (is_custom(r)) {
@@ -205,7 +205,8 @@ void KernelEmitter::accumulate(int l, std::vector<Value*>& accumulators, int use
         }
         next = combine(r, sofar, elements);
         if (flagged) {
-          // The first element of a lane stands for itself: the body need not have an identity.
+          // The first element of a lane is its first result, since the body need not have an
+          // identity.
           Value*& seen = accumulators[at.flag(u)];
           const Val has{seen};
           for (size_t k = 0; k < next.size(); ++k) {
@@ -220,8 +221,8 @@ void KernelEmitter::accumulate(int l, std::vector<Value*>& accumulators, int use
         for (int part = 0; part < at.parts(k); ++part) {
           Value* fresh = part ? next[k].im : next[k].re;
           Value*& slot = accumulators[at.index(k, u, part)];
-          // Lanes along parallel may compute what nobody reads, lanes along the reduced dim may
-          // not.
+          // Lanes along parallel may compute what nobody reads; lanes along the reduced dimension
+          // may not.
           slot = mask.lanes && across_lanes ? b_.CreateSelect(mask.lanes, fresh, slot) : fresh;
         }
       }
@@ -235,8 +236,8 @@ void KernelEmitter::accumulate(int l, std::vector<Value*>& accumulators, int use
   }
 }
 
-// A body of a custom reduction need not have an identity: where only one side has seen an element,
-// it is the result.
+// The body of a custom reduction need not have an identity: if only one side has had an element, it
+// is the result.
 KernelEmitter::Partial KernelEmitter::fold(const KernelReduction& r, const Partial& a,
                                            const Partial& c) {
   Partial both{combine(r, a.values, c.values)};
@@ -252,7 +253,7 @@ KernelEmitter::Partial KernelEmitter::fold(const KernelReduction& r, const Parti
   return both;
 }
 
-// Halves of a vector onto each other, until one lane is left.
+// Combines halves of a vector with each other, until one lane is left.
 KernelEmitter::Partial KernelEmitter::fold_lanes(const KernelReduction& r, Partial total) {
   for (int half = lanes_ / 2; half > 0; half /= 2) {
     const auto part = [&](Value* v, int first) -> Value* {
@@ -274,7 +275,7 @@ KernelEmitter::Partial KernelEmitter::fold_lanes(const KernelReduction& r, Parti
   return total;
 }
 
-// The initial values and all lanes of all vectors.
+// Combines the initial values and all lanes of all vectors.
 std::vector<Val> KernelEmitter::total_of(const KernelReduction& r, std::vector<Partial> parts) {
   std::vector<Val> init;
   for (size_t k = 0; k < r.nodes.size(); ++k) {
@@ -297,7 +298,7 @@ std::vector<Val> KernelEmitter::total_of(const KernelReduction& r, std::vector<P
   return out;
 }
 
-// Result k of `r`, number `result` of loop l, as the values of the nodes that read it.
+// Stores result k of `r`, number `result` of loop l, as the values of the nodes that read it.
 void KernelEmitter::keep_result(int l, int result, const KernelReduction& r, size_t k,
                                 std::span<const Partial> totals) {
   const int scope = top();

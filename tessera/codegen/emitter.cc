@@ -7,7 +7,8 @@
 namespace tessera::codegen {
 namespace {
 
-// Whether c[d] == stride * (elements after d) for all d: flat index times stride.
+// Returns whether c[d] == stride * (elements after d) for all d: the address is flat index times
+// stride.
 bool is_flat(const Dims& coefficients, const Dims& extents) {
   int64_t expected = coefficients.back();
   for (size_t d = coefficients.size(); d-- > 0;) {
@@ -47,16 +48,17 @@ KernelEmitter::KernelEmitter(const Kernel& kernel, Ir& ir, llvm::Function* funct
 void KernelEmitter::analyse() {
   const size_t n = k_.nodes.size();
   single_ = along_parallel_ && k_.parallel == Dims{1};
-  // Rows much shorter than a vector: lanes run over the flat index, other addresses are gathers.
+  // If rows are much shorter than a vector, lanes run over the flat index, and other addresses are
+  // gathered.
   flat_ = along_parallel_ && k_.parallel.size() > 1 && k_.parallel.back() < 2 * lanes_;
   written_.assign(k_.buffers.size(), 0);
   for (const KernelLoop& loop : k_.loops) {
     for (const KernelStore& store : loop.stores) written_[store.buffer] = 1;
   }
   turn_of_.assign(n, -1);
-  place_nodes();
+  find_node_scopes();
   find_turns();
-  if (!turns_.empty()) place_nodes();
+  if (!turns_.empty()) find_node_scopes();
   fused_.assign(n, 0);
   std::vector<int> uses(n, 0);
   for (const KernelNode& node : k_.nodes) {
@@ -76,8 +78,8 @@ void KernelEmitter::analyse() {
       if (store.guard >= 0) ++uses[store.guard];
     }
   }
-  // A product that only a sum over it reads is added with one rounding: decided here, so that it is
-  // the same in every copy of the body.
+  // A product that only a sum over it reads is added with one rounding. This is decided here, so
+  // that it is the same in every copy of the body.
   auto absorbable = [&](int arg) {
     const KernelNode& p = k_.nodes[arg];
     return p.kind == NodeKind::kScalarOp && p.op == ScalarOp::kMul && is_floating(p.dtype) &&
@@ -93,8 +95,8 @@ void KernelEmitter::analyse() {
   }
 }
 
-// The scope of each node, and whether lanes differ in it.
-void KernelEmitter::place_nodes() {
+// Finds the scope of each node, and whether lanes differ in it.
+void KernelEmitter::find_node_scopes() {
   const size_t n = k_.nodes.size();
   depth_.assign(n, 0);
   by_lane_.assign(n, 0);
@@ -186,7 +188,7 @@ Val KernelEmitter::compute(int node, int u) {
   return result;
 }
 
-// Whether `node` divides its lanes by one number, which an outer scope knows. Worth it where
+// Returns whether `node` divides its lanes by one number, which an outer scope knows. This pays if
 // vectors are so wide that their division takes longer than ten other operations.
 bool KernelEmitter::is_shared_divisor(int divisor, int node) const {
   return ir_.target.avx512 && is_floating(k_.nodes[node].dtype) && by_lane_[node] &&
@@ -211,7 +213,7 @@ Val KernelEmitter::compute_quotient(int node, int u) {
   return result;
 }
 
-// The index of each dim whose value is set in `scope`, with its coefficient.
+// Returns the index of each dimension whose value is set in `scope`, with its coefficient.
 std::vector<std::pair<llvm::Value*, int64_t>> KernelEmitter::terms_of(const Affine& address,
                                                                       int scope) const {
   std::vector<std::pair<Value*, int64_t>> terms;
@@ -233,8 +235,8 @@ std::vector<std::pair<llvm::Value*, int64_t>> KernelEmitter::terms_of(const Affi
   return terms;
 }
 
-// The address without the lanes' part, summed scope by scope, so that each part is computed where
-// its index changes.
+// Returns the address without the lanes' part. It is summed scope by scope, so that each part is
+// computed where its index changes.
 llvm::Value* KernelEmitter::address_sum(const Affine& address, int id, int scope) {
   auto found = scopes_[scope].addresses.find(id);
   if (found != scopes_[scope].addresses.end()) return found->second;
@@ -247,7 +249,7 @@ llvm::Value* KernelEmitter::address_sum(const Affine& address, int id, int scope
   return sum;
 }
 
-// The same as a pointer to lane 0 of vector 0.
+// Returns the same as a pointer to lane 0 of vector 0.
 llvm::Value* KernelEmitter::pointer_sum(int buffer, const Affine& address, int id, int scope) {
   auto found = scopes_[scope].addresses.find(id);
   if (found != scopes_[scope].addresses.end()) return found->second;
@@ -285,7 +287,7 @@ llvm::Value* KernelEmitter::iota(llvm::Type* element, int64_t scale) {
   return llvm::ConstantVector::get(values);
 }
 
-// The part of an address that a lane adds in flat mode, where it is no multiple of the lane's
+// Returns the part of an address that a lane adds in flat mode, if it is no multiple of the lane's
 // number.
 llvm::Value* KernelEmitter::scattered_offsets(const Affine& address, int u, llvm::Type* element) {
   Value* sum = llvm::Constant::getNullValue(llvm::FixedVectorType::get(element, lanes_));
@@ -302,7 +304,8 @@ llvm::Value* KernelEmitter::scattered_offsets(const Affine& address, int u, llvm
   return sum;
 }
 
-// Index of each lane along parallel dim d, in flat mode: i32, but i64 for the outermost.
+// Returns the index of each lane along parallel dimension d, in flat mode: i32, except i64 for the
+// outermost.
 llvm::Value* KernelEmitter::flat_index(int d, int u) {
   auto& known = scopes_[2].flat_indices;
   const size_t rank = k_.parallel.size();
@@ -337,7 +340,7 @@ llvm::Value* KernelEmitter::flat_index(int d, int u) {
 
 LaneMask KernelEmitter::mask_of(int u) const { return masks_.empty() ? LaneMask{} : masks_[u]; }
 
-// The lanes' mask and `guard` (a node's lanes).
+// Combines the lanes' mask and `guard` (a node's lanes).
 LaneMask KernelEmitter::with_guard(LaneMask mask, Val guard) {
   Value* lanes = broadcast_val(ir_, guard).re;
   if (mask.lanes) lanes = b_.CreateAnd(mask.lanes, lanes);
@@ -354,8 +357,14 @@ Val KernelEmitter::compute_load(int node, int u) {
     dynamic_by_lane = dynamic_by_lane || by_lane_[index];
   }
   const Val guard = n.guard >= 0 ? value(n.guard, u) : Val{};
-  Value* pointer = pointer_to(n.buffer, n.address, node, scope, by_lane_[node] ? u : 0);
   const LaneKind lane_kind_of_address = lane_kind(n.address);
+  const int64_t stride = lane_stride(n.address);
+  const bool apart = by_lane_[node] && !dynamic_by_lane && n.guard < 0 &&
+                     memory_.takes_whole_vectors(n.dtype, stride, mask_of(u));
+  Affine address = n.address;
+  const int64_t phase = apart ? phase_of(n, stride) : 0;
+  address.offset -= phase;
+  Value* pointer = pointer_to(n.buffer, address, node, scope, by_lane_[node] ? u : 0);
   llvm::Type* offset_type = k_.buffers[n.buffer].elements ? b_.getInt64Ty() : b_.getInt32Ty();
   Value* scattered = lane_kind_of_address == LaneKind::kScattered
                          ? scattered_offsets(n.address, u, offset_type)
@@ -369,6 +378,8 @@ Val KernelEmitter::compute_load(int node, int u) {
   Val result;
   if (!by_lane_[node]) {
     result = memory_.load_scalar(n.dtype, pointer, guard.re);
+  } else if (apart) {
+    result = memory_.load_apart(n.dtype, pointer, stride, phase, mask_of(u));
   } else if (dynamic_by_lane || scattered) {
     Value* offsets = scattered ? scattered : iota(offset_type, lane_stride(n.address));
     for (size_t k = 0; k < dynamic.size(); ++k) {
@@ -382,7 +393,7 @@ Val KernelEmitter::compute_load(int node, int u) {
     if (guard) mask = with_guard(mask, guard);
     result = memory_.gather(n.dtype, pointer, offsets, mask);
   } else if (lane_kind_of_address == LaneKind::kUniform) {
-    // One element, wanted by some lanes.
+    // One element, which some lanes need.
     const LaneMask mask = with_guard(mask_of(u), guard);
     Val one = memory_.load_scalar(n.dtype, pointer, any({ir_, mask.lanes}));
     one = broadcast_val(ir_, one);

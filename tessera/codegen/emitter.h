@@ -1,14 +1,14 @@
 // Kernel -> LLVM IR with explicit fixed-width vectors.
 //
 // A vector has vector_bytes / (widest element) lanes, the same for all values of a kernel; `unroll`
-// vectors are in flight. Rows longer than a block run in a main loop without masks, the rest in a
-// loop of masked vectors.
+// vectors are computed at a time. Rows longer than a block run in a main loop without masks, and
+// the rest in a loop of masked vectors.
 //
 // Order of summation of a row reduction, the same on AVX2 and AVX-512 (a granule is 64 bytes of the
 // widest dtype, that is one or two vectors; K is 1, 2 or 4 granules, chosen by the weight of the
 // loop's arithmetic):
-//   - element i of the innermost extent goes to partial result i mod K, in order of i, while a
-//     whole run of K is left; the rest to partial result i mod granule;
+//   - element i of the innermost extent is added to partial result i mod K, in order of i, as long
+//     as a whole run of K remains; the rest to partial result i mod granule;
 //   - partial results j and j + K/2 are combined, then j and j + K/4, ...;
 //   - the initial value comes first: init + total.
 // Column reductions go row by row.
@@ -25,36 +25,37 @@
 
 namespace tessera::codegen {
 
-// Increase whenever the same kernel would give other code: part of the key of the on-disk cache.
-inline constexpr int kCodegenVersion = 2;
+// Must increase whenever the same kernel would get other code: it is part of the key of the on-disk
+// cache.
+inline constexpr int kCodegenVersion = 4;
 
 // Adds the function `name` (a KernelFn) for a canonical kernel.
 void emit_kernel(const Kernel& kernel, const Target& target, llvm::Module& module,
                  const std::string& name);
-// What every function has: the CPU, and that it does not throw.
+// Sets the attributes of every function: the CPU, and that it does not throw.
 void set_function_attributes(llvm::Function& function, const Target& target);
-// Lanes of every vector of the kernel.
+// Returns the number of lanes of every vector of the kernel.
 int kernel_lanes(const Kernel& kernel, int vector_bytes);
 
-// Which lanes of a vector are wanted.
+// The lanes of a vector that are needed.
 struct LaneMask {
-  llvm::Value* lanes = nullptr;  // <L x i1>; null: all
-  llvm::Value* count = nullptr;  // i64: the first `count` lanes, where that is what the mask says
-  llvm::Value* full = nullptr;   // i1: all lanes, where masks are used for full vectors too
-  llvm::Value* any = nullptr;    // i1: whether any lane is wanted; null: one is
+  llvm::Value* lanes = nullptr;  // <L x i1>; null: all lanes
+  llvm::Value* count = nullptr;  // i64: the first `count` lanes, if the mask has that form
+  llvm::Value* full = nullptr;   // i1: all lanes, if masks are used for full vectors, too
+  llvm::Value* any = nullptr;    // i1: whether any lane is needed; null: at least one is
 };
 
-// Loads and stores of lanes. Addresses are pointers to lane 0. A vector of which no lane is wanted
+// Loads and stores of lanes. Addresses are pointers to lane 0. A vector of which no lane is needed
 // (`any`) is read from zeros on the stack: its own address may be far outside of the operand, and
 // even a load whose lanes are all masked off takes hundreds of cycles if the page is not mapped.
 class Memory {
  public:
   explicit Memory(Ir& ir) : ir_(ir) {}
-  // Lanes `stride` elements apart; zero where the mask is not set.
+  // Loads lanes `stride` elements apart; zero for lanes outside of the mask.
   Val load(DType dtype, llvm::Value* pointer, int64_t stride, const LaneMask& mask);
-  // Lane i at pointer + offsets[i] elements.
+  // Loads lane i from pointer + offsets[i] elements.
   Val gather(DType dtype, llvm::Value* pointer, llvm::Value* offsets, const LaneMask& mask);
-  // One element; zero unless `guard` (may be null).
+  // Loads one element; zero unless `guard` is true (it may be null).
   Val load_scalar(DType dtype, llvm::Value* pointer, llvm::Value* guard);
   void store(DType dtype, llvm::Value* pointer, int64_t stride, Val value, const LaneMask& mask,
              bool streaming);
@@ -63,8 +64,19 @@ class Memory {
   void store_scalar(DType dtype, llvm::Value* pointer, Val value, llvm::Value* guard);
   llvm::Value* advance(DType dtype, llvm::Value* pointer, llvm::Value* elements);
 
+  // strided.cc
+  static constexpr int64_t kMostApart = 9;
+  bool takes_whole_vectors(DType dtype, int64_t stride, const LaneMask& mask) const;
+  // Lanes `stride` elements apart, the first one at pointer[phase]; 0 <= phase < stride.
+  Val load_apart(DType dtype, llvm::Value* pointer, int64_t stride, int64_t phase,
+                 const LaneMask& mask);
+  // Lane i of column c at pointer[i * columns.size() + c].
+  void store_columns(DType dtype, llvm::Value* pointer, std::span<const Val> columns,
+                     const LaneMask& mask, bool streaming);
+
  private:
-  llvm::Type* storage(DType dtype) const;  // of the (real part's) element
+  LaneMask part_of_mask(llvm::Value* wanted, int part);
+  llvm::Type* storage(DType dtype) const;  // of the element, or of its real part
   Val from_storage(DType dtype, llvm::Value* bits);
   llvm::Value* to_storage(DType dtype, llvm::Value* value, bool rounded);
   llvm::Value* load_lanes(llvm::Type* element, llvm::Value* pointer, int lanes,
@@ -79,32 +91,33 @@ class Memory {
   llvm::AllocaInst* zeros_ = nullptr;
 };
 
-// What a routine makes itself has room up to the next multiple of so many bytes.
+// The memory of a routine's own buffers extends to a multiple of so many bytes.
 inline constexpr int64_t kPaddedBytes = 64;
 
 class KernelEmitter {
  public:
   KernelEmitter(const Kernel& kernel, Ir& ir, llvm::Function* function);
-  // The body of a KernelFn.
+  // Emits the body of a KernelFn.
   void run();
-  // All `elements` of the parallel index, within a function: begins where the builder stands and
-  // leaves it behind the kernel. padded: buffers that have room up to a multiple of kPaddedBytes.
+  // Emits all `elements` of the parallel index within a function, from the builder's position on,
+  // and leaves the builder behind the kernel. padded: buffers whose memory extends to a multiple of
+  // kPaddedBytes.
   void run_here(std::vector<llvm::Value*> buffers, std::vector<char> padded, int64_t elements);
 
  private:
   using Value = llvm::Value;
-  // Straight-line code that goes on while loops inside it are being emitted: values that do not
-  // change in an inner loop are added to an outer scope's tail. A scope's last branch is made when
-  // the loop that interrupts it is closed.
+  // Straight-line code that continues while loops inside it are being emitted: values that do not
+  // change in an inner loop are added at the end of an outer scope. A scope's last branch is made
+  // when the loop that interrupts it is closed.
   struct Scope {
     llvm::BasicBlock* tail;
-    // Node -> one, or one a vector.
+    // For each node one value, or one for each vector.
     std::unordered_map<int, boost::container::small_vector<Val, 4>> values;
-    // Id -> its sum (index) or pointer (load, store) here.
+    // For each id its sum (index) or pointer (load, store) in this scope.
     std::unordered_map<int, Value*> addresses;
     std::vector<std::vector<Value*>> flat_indices;         // flat mode: [vector][parallel dim]
     Value* index = nullptr;                                // of the loop that made the scope
-    std::unordered_map<int, SharedDivisor> divisors = {};  // nodes by which inner lanes divide
+    std::unordered_map<int, SharedDivisor> divisors = {};  // the nodes by which inner lanes divide
   };
   struct Loop {
     llvm::BasicBlock *header, *body, *exit;
@@ -114,17 +127,18 @@ class KernelEmitter {
     std::vector<Value*> initial;
   };
 
-  // Scopes: 0 the function; 1 a row (the parallel dims but the lanes'), or the part of one between
-  // two turns; then, lanes along parallel:
-  // 2 a block of columns, 3.. the loop's extents; lanes along inner: 2.. the loop's extents, the
-  // last is the lanes'.
+  // Scopes: 0 is the function; 1 is a row (the parallel dimensions except the lanes'), or the part
+  // of a row between two turns. With lanes along parallel, 2 is a block of columns, 3.. are the
+  // loop's extents; with lanes along inner, 2.. are the loop's extents, the last of which is the
+  // lanes'.
   enum class LaneKind : uint8_t { kUniform, kStrided, kScattered };
-  // A comparison in a load's guard that changes once along a row: it holds from column `at` on if it
-  // `rises`, before it if not. Rows are divided at their turns, so that it is the same for all lanes.
+  // A comparison in a load's guard that changes once along a row: it is true from column `at` on if
+  // it `rises`, before it otherwise. Rows are divided at their turns, so that it is the same for
+  // all lanes.
   struct Turn {
     int node;
     bool rises;
-    Value* at = nullptr;  // of the row that is being emitted
+    Value* at = nullptr;  // in the row that is being emitted
   };
   // turns.cc
   void find_turns();
@@ -136,9 +150,10 @@ class KernelEmitter {
 
   int address_depth(const Affine& address) const;
   LaneKind lane_kind(const Affine& address) const;
-  int64_t lane_stride(const Affine& address) const;  // elements from lane to lane, where kStrided
+  // The distance in elements of lanes, if they are kStrided.
+  int64_t lane_stride(const Affine& address) const;
   void analyse();
-  void place_nodes();
+  void find_node_scopes();
 
   // The start and the end of a loop (emit_loops.cc).
   Loop open_loop(Value* start, std::vector<Value*>& carried);
@@ -149,7 +164,7 @@ class KernelEmitter {
     scopes_[scope].tail = b_.GetInsertBlock();
   }  // after code that may branch
   int top() const { return static_cast<int>(scopes_.size()) - 1; }
-  // A scope that runs once.
+  // Opens a scope that runs once.
   void open_block(Value* index);
   void close_block();
   llvm::BasicBlock* new_block(const char* name);
@@ -166,17 +181,21 @@ class KernelEmitter {
   void emit_once(int l);
   void decompose(Value* flat, size_t dims);
   void set_masks(int unroll, Value* count);
-  // One pass over the innermost body of loop l: values, reductions, stores.
+  // Emits one pass over the innermost body of loop l: values, reductions, stores.
   void emit_body(int l, std::vector<Value*>& accumulators);
   void emit_store(const KernelStore& store, int id);
+  // strided.cc
+  int64_t phase_of(const KernelNode& load, int64_t stride) const;
+  size_t columns_from(const std::vector<KernelStore>& stores, size_t first) const;
+  void emit_columns_of_rows(std::span<const KernelStore> stores, int id);
   bool may_fill_vectors(const KernelStore& store) const;
   std::vector<int> needed_nodes(int l) const;
-  // Rough costs of a vector: of a node, of all nodes of a loop, and of those that wait for each other.
+  // Rough costs of a vector: of a node, of all nodes of a loop, and of the longest dependent chain.
   int node_weight(const KernelNode& node) const;
   int loop_weight(int l) const;
   int loop_chain(int l) const;
 
-  // Values (emitter.cc): of a node, in vector u of the block.
+  // Returns the value of a node (emitter.cc), in vector u of the block.
   Val value(int node, int u);
   Val compute(int node, int u);
   Val compute_quotient(int node, int u);
@@ -196,14 +215,14 @@ class KernelEmitter {
 
   // Reductions (emit_reduce.cc).
 
-  // Accumulators are a flat list that loops carry: of each reduction, each result, each vector: the
-  // value, or its real and imaginary parts; then of a custom reduction across lanes, each vector:
-  // whether a lane has seen an element.
+  // Accumulators are a flat list that loops carry: for each reduction, each result and each vector,
+  // the value, or its real and imaginary parts; then, for a custom reduction across lanes, for each
+  // vector whether a lane has had an element.
   std::vector<Value*> initial_accumulators(int l, int unroll, bool across_lanes);
   void accumulate(int l, std::vector<Value*>& accumulators, int unroll, bool across_lanes);
   void finish_reductions(int l, std::vector<Value*>& accumulators, int unroll, bool across_lanes);
-  // One vector's results so far; of a custom reduction across lanes, whether a lane has seen an
-  // element.
+  // One vector's results so far; for a custom reduction across lanes, also whether a lane has had
+  // an element.
   struct Partial {
     std::vector<Val> values;
     Value* seen = nullptr;
@@ -228,28 +247,30 @@ class KernelEmitter {
   Memory memory_;
   llvm::Function* function_;
   bool along_parallel_;
-  bool flat_ = false;    // lanes along the flat parallel index, not its last dim
+  bool flat_ = false;    // lanes are along the flat parallel index, not along its last dimension
   bool single_ = false;  // one element: no vectors
   int lanes_;
 
-  std::vector<int> depth_;     // of a node: the scope it is computed in
+  std::vector<int> depth_;     // for each node: the scope it is computed in
   std::vector<char> by_lane_;  // of a node
-  std::vector<char> fused_;    // a product that the sum over it, its only user, absorbs
+  std::vector<char> fused_;    // a product that is fused into the sum over it, its only user
   std::vector<char> written_;  // buffers that the kernel stores to
   std::vector<Turn> turns_;
-  std::vector<int> turn_of_;  // of a node: its place in turns_, or -1
+  std::vector<int> turn_of_;  // for each node: its index in turns_, or -1
 
   std::vector<Scope> scopes_;
-  std::vector<llvm::BasicBlock*> entries_;  // of the open blocks
+  std::vector<llvm::BasicBlock*> entries_;  // the entries of the open blocks
   std::vector<Value*> buffers_;
   std::vector<char> padded_;                 // empty: none
   int64_t elements_ = 0;                     // of the parallel index, with padded_
   Value *begin_ = nullptr, *end_ = nullptr;  // of the flat parallel index
-  std::vector<Value*> parallel_;             // index along each parallel dim but the lanes'
-  Value* column_ = nullptr;                  // where the part of a row begins, if there are turns
-  int unroll_ = 1;                           // vectors in the current lane scope
-  std::vector<LaneMask> masks_;              // one a vector; empty: all lanes
-  int accumulator_unroll_ = 1;  // vectors that the accumulators of the current loop have
+  // The index along each parallel dimension except the lanes'.
+  std::vector<Value*> parallel_;
+  // The beginning of the part of a row, if there are turns.
+  Value* column_ = nullptr;
+  int unroll_ = 1;               // vectors in the current lane scope
+  std::vector<LaneMask> masks_;  // one for each vector; empty: all lanes
+  int accumulator_unroll_ = 1;   // the number of vectors of the current loop's accumulators
 };
 
 }  // namespace tessera::codegen

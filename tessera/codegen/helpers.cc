@@ -18,7 +18,7 @@ void copy_bytes(void* to, const void* from, int64_t bytes) {
   std::memcpy(to, from, static_cast<size_t>(bytes));
 }
 
-// F on each lane; in T where F has a form for it, else in double.
+// Applies F to each lane; in T if F has a form for it, otherwise in double.
 template <class T, class F>
 void lanes(T* out, const T* x, [[maybe_unused]] const T* y, int32_t n) {
   for (int32_t i = 0; i < n; ++i) {
@@ -29,33 +29,13 @@ void lanes(T* out, const T* x, [[maybe_unused]] const T* y, int32_t n) {
     }
   }
 }
-// In double, then rounded: libm reduces any argument exactly.
+// Computed in double, then rounded: libm reduces any argument exactly.
 template <double (*F)(double)>
 void lanes_by_f64(float* out, const float* x, const float*, int32_t n) {
   for (int32_t i = 0; i < n; ++i) out[i] = static_cast<float>(F(static_cast<double>(x[i])));
 }
 
-// Halley's method from the leading terms of the inverse.
-double erf_inv(double x) {
-  const double a = std::fabs(x);
-  if (!(a <= 1)) return std::numeric_limits<double>::quiet_NaN();
-  if (a == 1) return std::copysign(std::numeric_limits<double>::infinity(), x);
-  if (a < 1e-150) return x * 0.8862269254527580136491;
-  const double w = -std::log((1 - a) * (1 + a));
-  double y =
-      a < 0.9 ? a * (0.88622692545 + 0.2328 * a * a) : std::sqrt(w - 0.5 * std::log(3.14159 * w));
-  for (int i = 0; i < 12; ++i) {
-    // erfc keeps the digits that erf loses near 1.
-    const double error = a > 0.5 ? (1 - a) - std::erfc(y) : std::erf(y) - a;
-    const double step = error * 0.8862269254527580136491 * std::exp(y * y);
-    const double change = step / (1 + y * step);
-    y -= change;
-    if (std::fabs(change) < 1e-9 * y) break;  // the next one would be below rounding
-  }
-  return std::copysign(y, x);
-}
-
-// Recurrence up to 10, then the asymptotic series; reflection below 0.
+// Uses the recurrence up to 10, then the asymptotic series; reflection below 0.
 double digamma(double x) {
   constexpr double kPi = 3.14159265358979323846;
   if (std::isnan(x) || x == -std::numeric_limits<double>::infinity()) {
@@ -67,7 +47,8 @@ double digamma(double x) {
     if (fraction > 0.5) fraction -= 1;
     return digamma(1 - x) + kPi / std::tan(kPi * fraction);
   }
-  // Near the root (of the first kind, 1.46163...) by its Taylor series about the root in two parts.
+  // Near the root (of the first kind, 1.46163...) it uses the Taylor series about the root, which
+  // is in two parts.
   constexpr double kRoot = 1.4616321449683623413, kRootLow = -5.6e-17;
   if (std::fabs(x - kRoot) < 1e-3) {
     const double t = (x - kRoot) - kRootLow;
@@ -105,7 +86,7 @@ template <class T, class F>
 void add_lanes(Symbols& symbols, std::string_view name, F) {
   symbols.emplace_back(lanes_symbol(std::same_as<T, double>, name), address(&lanes<T, F>));
 }
-// A row whose code is not a C function.
+// The helper of a row whose code is not a C function.
 template <class T>
 void add_lanes(Symbols&, std::string_view, std::nullptr_t) {}
 

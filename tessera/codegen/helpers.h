@@ -1,5 +1,5 @@
-// What machine code calls: rare cases that are not worth emitting, reached through absolute
-// symbols.
+// C++ functions that machine code calls, for cases that are not worth emitting. It reaches them by
+// absolute symbols.
 #pragma once
 
 #include <string>
@@ -11,17 +11,17 @@ namespace tessera::codegen {
 
 // (void* to, const void* from, int64 bytes)
 inline constexpr const char* kCopyBytes = "tessera_copy_bytes";
-// Functions of n lanes, (T* out, const T* x, const T* y, int32 n); y is unused by functions of one
-// argument. Those that the functions of math.h fall back to:
+// Functions of n lanes, (T* out, const T* x, const T* y, int32 n); functions of one argument do not
+// use y. The functions of math.h fall back to these:
 inline constexpr const char* kSinLanes = "tessera_f32_sin";
 inline constexpr const char* kCosLanes = "tessera_f32_cos";
 inline constexpr const char* kTanLanes = "tessera_f32_tan";
 inline constexpr const char* kSinLanesF64 = "tessera_f64_sin";
 inline constexpr const char* kCosLanesF64 = "tessera_f64_cos";
-// And those that rows of ir/scalar_ops.def name, by the row's name: "tessera_f64_log1p".
+// Rows of ir/scalar_ops.def name these, by the row's name: "tessera_f64_log1p".
 std::string lanes_symbol(bool is_f64, std::string_view name);
 
-// Every helper's name and address.
+// Returns every helper's name and address.
 const std::vector<std::pair<std::string, void*>>& helper_symbols();
 
 }  // namespace tessera::codegen

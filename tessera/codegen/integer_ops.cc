@@ -14,8 +14,8 @@ const llvm::ConstantInt* splat_integer(llvm::Value* v) {
   return llvm::dyn_cast_or_null<llvm::ConstantInt>(constant);
 }
 
-// Quotient and remainder as XLA defines them: x / 0 = -1, x rem 0 = x, and the smallest integer by
-// -1 wraps.
+// Returns quotient or remainder as XLA defines them: x / 0 = -1, x rem 0 = x, and the smallest
+// integer by -1 wraps.
 Vec divide_ints(DType dtype, Vec a, Vec d, bool remainder) {
   auto& b = a.ir->builder;
   const bool is_signed = kind(dtype) == DTypeKind::kSigned;
@@ -57,7 +57,7 @@ Vec divide_ints(DType dtype, Vec a, Vec d, bool remainder) {
   return select(d == zero, a.like_int(~0ULL), quotient);
 }
 
-// By squaring; a negative exponent gives the truncated reciprocal.
+// By squaring; a negative exponent returns the truncated reciprocal.
 Vec pow_ints(DType dtype, Vec base, Vec exponent) {
   Ir& ir = *base.ir;
   auto& b = ir.builder;

@@ -1,5 +1,5 @@
-// Scalar operations on bool and integers, as XLA defines them where C++ does not: x / 0 = -1, x rem
-// 0 = x, arithmetic wraps, and shifts by the width or more give 0 or the sign.
+// Scalar operations on bool and integers, with XLA's definitions where C++ has none: x / 0 = -1, x
+// rem 0 = x, arithmetic wraps, and shifts by the width or more result in 0 or the sign.
 #pragma once
 
 #include "tessera/base/dtype.h"
@@ -8,8 +8,8 @@
 
 namespace tessera::codegen {
 
-// `y` is the second operand of those that have one. InternalError if `op` does not exist for the
-// dtype.
+// `y` is the second operand, if the operation has one. Throws InternalError if `op` does not exist
+// for the dtype.
 Vec emit_bool_op(ScalarOp op, Vec x, Vec y);
 Vec emit_int_op(ScalarOp op, DType dtype, Vec x, Vec y);
 Vec int_extremum(bool is_max, DType dtype, Vec x, Vec y);

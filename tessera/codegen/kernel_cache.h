@@ -1,7 +1,7 @@
-// KernelCache: machine code by canonical text, as long as somebody holds it.
+// KernelCache: machine code by canonical text, as long as it is held.
 //
-// The cache itself holds the kernels that were asked for last, up to a number; older ones are found
-// while a program holds them. Not thread-safe.
+// The cache itself holds the last kernels that were requested, up to a number; older ones are found
+// as long as a program holds them. It is not thread-safe.
 #pragma once
 
 #include <memory>
@@ -19,9 +19,9 @@ class KernelCache {
   explicit KernelCache(size_t max_kernels)
       : latest_(max_kernels, ForkParticipant::Level::kLeaves) {}
 
-  // fn is null if there is none.
+  // Returns the code; its fn is null if there is none.
   KernelCode find(const std::string& text);
-  // Of two for one text the first stays; returns it.
+  // Adds the code, unless there is code for the text already, and returns the one that stays.
   KernelCode add(const std::string& text, KernelCode code);
   void clear();
   size_t size() const { return known_.size(); }
@@ -36,7 +36,7 @@ class KernelCache {
   void sweep();
 
   std::unordered_map<std::string, Entry> known_;
-  // The memory of those that were asked for last, by entry: an entry lives as long as its memory.
+  // The memory of the last ones requested, by entry: an entry lives as long as its memory.
   BoundedCache<const Entry*, std::shared_ptr<const void>> latest_;
   size_t next_sweep_ = 256;
 };

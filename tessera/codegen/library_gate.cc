@@ -12,8 +12,8 @@ namespace {
 thread_local int passes = 0;
 
 // exit() first destroys the thread_locals of its thread, then runs its handlers, the latest first.
-// LLVM makes statics whenever it needs them; a handler that comes before the ends of all of them is
-// one that is added as late as that. A thread that ends otherwise adds one for nothing.
+// LLVM makes statics whenever it needs them; only a handler that is added as late as this runs
+// before all of them are destroyed. A thread that ends otherwise adds one without effect.
 struct ClosesAtExit {
   ~ClosesAtExit() {
     constexpr int kMostHandlers = 1024;
@@ -36,7 +36,7 @@ LibraryGate& LibraryGate::process() {
 }
 
 LibraryGate::Pass::Pass() {
-  thread_pool();  // takes part in forks, so it is not made while one may wait for the gate
+  thread_pool();  // it takes part in forks, so it must not be made while one may wait for the gate
   close_at_exit_of_this_thread();
   if (passes == 0) process().enter();
   ++passes;
@@ -69,7 +69,7 @@ void LibraryGate::wait_at_shut_gate() {
   changed_.wait(lock, [&] { return !shut_; });
 }
 
-// Until nobody is inside but, perhaps, this thread.
+// Waits until nobody is inside except, perhaps, this thread.
 void LibraryGate::shut(std::unique_lock<std::mutex>& lock) {
   shut_ = true;
   const int mine = passes > 0 ? 1 : 0;
@@ -90,7 +90,7 @@ void LibraryGate::before_fork() {
 }
 void LibraryGate::after_fork(bool child) {
   if (child) {
-    // Those who waited, or were about to, are not in the child.
+    // Threads that waited, or were about to, do not exist in the child.
     new (&changed_) std::condition_variable;
     inside_ = passes > 0 ? 1 : 0;
   }

@@ -1,8 +1,8 @@
-// LibraryGate: when threads may use LLVM, oneDNN and OpenBLAS. Their globals are gone once exit()
-// has run their destructors, and whole in a child only if nobody was using them during the fork.
+// LibraryGate: when threads may use LLVM, oneDNN and OpenBLAS. Their globals are destroyed by
+// exit(), and are consistent in a child only if nobody was using them during the fork.
 //
 // exit() waits for the threads inside before it destroys anything, and lets no others in: those
-// wait for the end of the process. The thread that exits gets an error, in destructors of statics;
+// wait for the end of the process. In the thread that exits, destructors of statics get an error;
 // kernels that were compiled before still run.
 #pragma once
 
@@ -19,8 +19,8 @@ class LibraryGate final : public ForkParticipant {
  public:
   static LibraryGate& process();
 
-  // Inside while it lives. Passes of one thread nest. RuntimeError in the thread that has closed
-  // it.
+  // Its thread is inside while it lives. Passes of one thread nest. Throws RuntimeError in the
+  // thread that has closed the gate.
   class Pass {
    public:
     Pass();
@@ -41,13 +41,13 @@ class LibraryGate final : public ForkParticipant {
   void wait_at_shut_gate();
   void shut(std::unique_lock<std::mutex>& lock);
 
-  // Whoever comes counts itself and then looks whether the gate is shut; whoever shuts it does so
-  // and then looks at the count: one of them sees the other.
-  std::atomic<int> inside_{0};  // threads
+  // A thread that enters counts itself and then checks whether the gate is shut; a thread that
+  // shuts the gate does so and then checks the count: one of them sees the other.
+  std::atomic<int> inside_{0};  // the number of threads inside
   std::atomic<bool> shut_{false};
   std::mutex mutex_;  // guards closed_ and closer_
   std::condition_variable changed_;
-  bool closed_ = false;  // for good
+  bool closed_ = false;  // for ever
   std::thread::id closer_;
 };
 

@@ -98,7 +98,7 @@ Vec cos_poly(Vec square) {
   return fma(square * square, p, fma(square, -0.5, 1.0));
 }
 
-// The lanes beyond kHugeAngle again, by libm.
+// Computes the lanes beyond kHugeAngle again, by libm.
 Vec fix_huge_angles(Vec x, Vec a, Vec result, const char* helper) {
   Vec huge = a >= kHugeAngle;
   return unlikely(any(huge), result, [&] { return select(huge, call_lanes(helper, x), result); });
@@ -147,7 +147,7 @@ Vec expm1_f32(Vec given) {
   p = fma(r * r, p, r);
   Vec half = power_of_two(n - 1.0);
   Vec y = fma(half, p, half - 0.5);
-  // The sign of zero, and NaN.
+  // Keeps the sign of zero, and NaN.
   return select(given == 0.0, given, y + y);
 }
 
@@ -188,7 +188,7 @@ static Vec sin_f32(Vec x) {
   r = fma(-n, 0x1.84698ap-47, r);
   Vec square = r * r;
   Vec p = polynomial(square, {-0x1.55554ap-3, 0x1.110ed2p-7, -0x1.9f70c2p-13, 0x1.5dafb8p-19});
-  Vec value = copy_sign(fma(r * square, p, r), r);  // the sum is +0 for r = -0
+  Vec value = copy_sign(fma(r * square, p, r), r);  // the sum would be +0 for r = -0
   value = float_of_bits(bits_of(value) ^ (bits_of(shifted) << 31));
   return fix_huge_angles(x, abs(x), value, kSinLanes);
 }

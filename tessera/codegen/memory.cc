@@ -33,8 +33,8 @@ Value* Memory::to_storage(DType dtype, Value* value, bool rounded) {
   return value;
 }
 
-// Whether the target has masked loads and stores of the element; others go through a copy or lane
-// by lane.
+// Returns whether the target has masked loads and stores of the element; others go through a copy
+// or lane by lane.
 bool Memory::maskable(llvm::Type* element) const {
   return ir_.target.avx512 || element->getScalarSizeInBits() >= 32;
 }
@@ -62,7 +62,7 @@ Value* Memory::load_lanes(llvm::Type* element, Value* pointer, int lanes, const 
   return b.CreateMaskedLoad(type, pointer, align, mask.lanes, llvm::Constant::getNullValue(type));
 }
 
-// Emits `then` where condition holds and `otherwise` where not.
+// Emits `then` for a true condition and `otherwise` for a false one.
 template <class Then, class Otherwise>
 static void branch(llvm::IRBuilder<>& b, Value* condition, Then&& then, Otherwise&& otherwise) {
   llvm::Function* fn = b.GetInsertBlock()->getParent();
@@ -113,7 +113,7 @@ void Memory::store_lanes(Value* value, Value* pointer, const LaneMask& mask, boo
   }
 }
 
-// As many zeros as a vector of complex numbers has bytes.
+// Returns as many zeros as a vector of complex numbers has bytes.
 Value* Memory::zeros() {
   if (zeros_) return zeros_;
   const unsigned words = 2 * static_cast<unsigned>(ir_.target.vector_bytes) / 8;

@@ -28,8 +28,8 @@ void initialize_llvm() {
   static_cast<void>(done);
 }
 
-// Loop-invariant code, memory that can be registers, branches on constants. Nothing here reorders
-// arithmetic: no operation has fast-math flags.
+// Moves loop-invariant code, keeps memory in registers, resolves constant branches. Nothing here
+// reorders arithmetic: no operation has fast-math flags.
 void simplify(llvm::Module& module, llvm::TargetMachine& machine) {
   llvm::PassBuilder builder(&machine);
   llvm::LoopAnalysisManager loops;
@@ -126,7 +126,7 @@ namespace {
 using llvm::jitlink::JITLinkMemoryManager;
 using llvm::jitlink::LinkGraph;
 
-// All of an object in one block: machine code and its constants, which nothing writes.
+// Puts all of an object into one block: machine code and its constants, which nothing writes.
 class BlockMemory final : public JITLinkMemoryManager {
  public:
   explicit BlockMemory(CodeMemory& memory) : memory_(memory) {}
@@ -203,7 +203,8 @@ class BlockMemory final : public JITLinkMemoryManager {
   CodeMemory& memory_;
 };
 
-// What an object calls: the helpers, else what LLVM itself calls (memset, fma of a scalar, ...).
+// Returns the address of what an object calls: the helpers, otherwise what LLVM itself calls
+// (memset, fma of a scalar, ...).
 void* address_of(llvm::StringRef name) {
   for (const auto& [helper, address] : helper_symbols())
     if (name == helper) return address;
@@ -215,7 +216,7 @@ struct Linked {
   std::string problem;
 };
 
-// Links one object, on the spot: everything it asks for is known.
+// Links one object at once: everything it refers to is known.
 class LinkOne final : public llvm::jitlink::JITLinkContext {
  public:
   LinkOne(BlockMemory& memory, const std::string& symbol, Linked* out)

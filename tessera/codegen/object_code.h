@@ -1,4 +1,4 @@
-// Kernel -> object file -> callable code, by LLVM. What KernelCompiler is made of.
+// Kernel -> object file -> callable code, by LLVM. KernelCompiler uses it.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ class TargetMachine;
 
 namespace tessera::codegen {
 
-// Turns canonical kernels and routines into object files. Threads share one; each compilation
+// Compiles canonical kernels and routines to object files. Threads share one; each compilation
 // borrows a TargetMachine of its own.
 class ObjectEmitter {
  public:
@@ -30,8 +30,8 @@ class ObjectEmitter {
   std::string emit(const Routine& routine, const std::string& symbol, Output output);
 
  private:
-  // `fill` adds the functions; an emitted kernel is code as it should be, what lies between kernels
-  // is not.
+  // Returns the object file or text. `fill` adds the functions. The code of an emitted kernel is
+  // good as it is; code between kernels needs optimisation (`optimise`).
   std::string emit(const std::function<void(llvm::Module&)>& fill, bool optimise, Output output);
   std::unique_ptr<llvm::TargetMachine> borrow();
   void give_back(std::unique_ptr<llvm::TargetMachine> machine);
@@ -40,17 +40,17 @@ class ObjectEmitter {
   std::vector<std::unique_ptr<llvm::TargetMachine>> idle_;
 };
 
-// Links object files into this process. Any thread.
+// Links object files into this process. Any thread may use it.
 class Linker {
  public:
   Linker();
-  // The function `symbol` of `object`, whose code lives as long as the result's copies;
-  // RuntimeError if it is no object file for this machine.
+  // Returns the function `symbol` of `object`, whose code lives as long as the result's copies.
+  // Throws RuntimeError if it is no object file for this machine.
   KernelCode link(const std::string& object, const std::string& symbol);
   const CodeMemory& memory() const { return *memory_; }
 
  private:
-  std::shared_ptr<CodeMemory> memory_;  // held by what lies in it
+  std::shared_ptr<CodeMemory> memory_;  // its blocks hold it
 };
 
 }  // namespace tessera::codegen

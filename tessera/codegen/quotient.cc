@@ -3,7 +3,7 @@
 namespace tessera::codegen {
 namespace {
 
-// Exponents on either side of 0.
+// The exponents on either side of 0.
 struct Range {
   uint64_t dividend, divisor;
 };
@@ -14,7 +14,7 @@ uint64_t bits_of_power(Vec x, int64_t exponent) {
                     : static_cast<uint64_t>(127 + exponent) << 23;
 }
 
-// How far the magnitude's bits lie above those of 2^-exponent.
+// Returns how far the magnitude's bits are above those of 2^-exponent.
 Vec above(Vec x, uint64_t exponent) {
   Vec bits = bits_of(abs(x));
   return bits - bits.like_int(bits_of_power(x, -static_cast<int64_t>(exponent)));
@@ -28,9 +28,9 @@ uint64_t span_of(Vec x, uint64_t exponent) {
 
 SharedDivisor::SharedDivisor(Vec d) {
   const auto [dividends, divisors] = range_of(d);
-  Vec place = above(d, divisors);
-  Vec fits = ult(place, place.like_int(span_of(d, divisors)));
-  Vec span = select(fits, place.like_int(span_of(d, dividends)), place.like_int(0));
+  Vec bucket = above(d, divisors);
+  Vec fits = ult(bucket, bucket.like_int(span_of(d, divisors)));
+  Vec span = select(fits, bucket.like_int(span_of(d, dividends)), bucket.like_int(0));
   const int lanes = d.ir->lanes;
   divisor_ = broadcast(d, lanes);
   reciprocal_ = broadcast(1.0 / d, lanes);

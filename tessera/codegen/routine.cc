@@ -15,7 +15,7 @@ namespace {
 using llvm::BasicBlock;
 using llvm::Value;
 
-// What is larger lies in the workspace, and a carry of that size is not copied from trip to trip.
+// Larger values are in the workspace, and a carry of that size is not copied from trip to trip.
 constexpr int64_t kStackBytes = 256;
 constexpr int64_t kConstantBytes = 4096;
 
@@ -37,12 +37,12 @@ bool is_code(const Schedule& s) {
                      [&](const Step& step) { return std::visit(is_code_step, step); });
 }
 
-// Where a slot is. What the routine made itself is padded to whole vectors.
-struct Place {
+// The memory of a slot. Buffers of the routine itself are padded to whole vectors.
+struct SlotMemory {
   Value* pointer = nullptr;
   bool padded = false;
 };
-using Places = std::vector<Place>;
+using SlotMemories = std::vector<SlotMemory>;
 
 class RoutineEmitter {
  public:
@@ -55,18 +55,18 @@ class RoutineEmitter {
   BasicBlock* new_block(const char* name) {
     return BasicBlock::Create(b_.getContext(), name, function_);
   }
-  Place local(int64_t bytes);
-  Place constant(const Literal& literal);
-  void copy(Place to, Place from, int64_t bytes);
+  SlotMemory local(int64_t bytes);
+  SlotMemory constant(const Literal& literal);
+  void copy(SlotMemory to, SlotMemory from, int64_t bytes);
   Value* row_of(Value* base, Value* row, int64_t bytes) {
     return b_.CreateGEP(b_.getInt8Ty(), base, b_.CreateMul(row, i64(bytes)));
   }
 
-  // `writable`: the inputs that may be updated where they are; empty: none.
-  void emit(const Schedule& s, const Places& inputs, const Places& outputs,
+  // `writable`: the inputs that may be updated in place; empty: none.
+  void emit(const Schedule& s, const SlotMemories& inputs, const SlotMemories& outputs,
             std::vector<bool> writable = {});
-  void emit(const KernelStep& step, const Places& at);
-  void emit(const UpdateStep& step, const Schedule& s, const Places& at);
+  void emit(const KernelStep& step, const SlotMemories& at);
+  void emit(const UpdateStep& step, const Schedule& s, const SlotMemories& at);
   Value* clamped_start(DType dtype, Value* pointer, int64_t largest);
   // The box's dimensions from `dim` on, outside of runs of contiguous bytes.
   struct Rows {
@@ -74,31 +74,32 @@ class RoutineEmitter {
     int64_t run = 0;
   };
   void copy_rows(const Rows& rows, size_t dim, Value* to, Value* from);
-  void emit(const LoopStep& loop, const Schedule& around, const Places& at);
-  void emit(const BranchStep& step, const Schedule& around, const Places& at);
+  void emit(const LoopStep& loop, const Schedule& around, const SlotMemories& at);
+  void emit(const BranchStep& step, const Schedule& around, const SlotMemories& at);
 
-  // A small carry has two places: where a trip reads it and where it writes it, which is then
-  // copied, so that both can be registers. A larger one is read and written in turn at its final
-  // place and at a second one; the first trip reads it where it starts:
+  // A small carry has two buffers: one from which a trip reads it and one to which it writes it,
+  // which is then copied, so that both can be registers. A larger one alternates between its final
+  // memory and a second one; the first trip reads it where it starts:
   //   trip     0       1        2
   //   reads    start   first    second
   //   writes   first   second   first
-  // One that the body updates in place has its final place alone.
+  // One that the body updates in place has its final memory alone.
   struct Carry {
-    Place start, end;
+    SlotMemory start, end;
     int64_t bytes = 0;
-    Place now, next;      // of the trip whose code this is
-    Place first, second;  // of a large one, and which of all is read, written, neither:
+    SlotMemory now, next;      // of the trip whose code this is
+    SlotMemory first, second;  // of a large one, and which of all is read, written, neither:
     llvm::PHINode *reads = nullptr, *writes = nullptr, *spare = nullptr;
     bool is_large() const { return first.pointer != nullptr; }
   };
-  std::vector<Carry> place_carries(const LoopStep& loop, const Schedule& around, const Places& at);
+  std::vector<Carry> place_carries(const LoopStep& loop, const Schedule& around,
+                                   const SlotMemories& at);
   void open_carry(Carry& carry, BasicBlock* before);
   void turn_carry(Carry& carry, BasicBlock* last);
   void close_carry(const Carry& carry);
-  Value* goes_on(const LoopStep& loop, Value* trip, const Places& inputs);
+  Value* goes_on(const LoopStep& loop, Value* trip, const SlotMemories& inputs);
   void add_slices(const LoopStep& loop, const std::vector<int>& slots, Value* trip,
-                  const Schedule& around, const Places& at, Places& out);
+                  const Schedule& around, const SlotMemories& at, SlotMemories& out);
 
   const Routine& routine_;
   const Target& target_;
@@ -125,7 +126,7 @@ void RoutineEmitter::run() {
   entry_end_ = b_.CreateBr(start);
   b_.SetInsertPoint(start);
   const std::vector<int> slots = routine_slots(*routine_.loop);
-  Places at(routine_.around->slots.size());
+  SlotMemories at(routine_.around->slots.size());
   for (size_t i = 0; i < slots.size(); ++i)
     at[static_cast<size_t>(slots[i])] = {function_->getArg(static_cast<unsigned>(i)), false};
   workspace_ = function_->getArg(static_cast<unsigned>(slots.size()));
@@ -134,7 +135,7 @@ void RoutineEmitter::run() {
   TESSERA_CHECK(used_ <= routine_workspace(routine_), "{} bytes of workspace", used_);
 }
 
-Place RoutineEmitter::local(int64_t bytes) {
+SlotMemory RoutineEmitter::local(int64_t bytes) {
   bytes = std::max<int64_t>(64, padded_bytes(bytes));
   constexpr int64_t kLargestStack = 32 << 10;
   if (bytes <= kStackBytes && stack_ + bytes <= kLargestStack) {
@@ -152,7 +153,7 @@ Place RoutineEmitter::local(int64_t bytes) {
   return {pointer, true};
 }
 
-Place RoutineEmitter::constant(const Literal& literal) {
+SlotMemory RoutineEmitter::constant(const Literal& literal) {
   std::vector<uint8_t> bytes(static_cast<size_t>(std::max<int64_t>(1, literal.bytes())));
   std::transform(literal.raw(), literal.raw() + literal.bytes(), bytes.begin(),
                  [](std::byte b) { return static_cast<uint8_t>(b); });
@@ -163,8 +164,8 @@ Place RoutineEmitter::constant(const Literal& literal) {
   return {global, false};
 }
 
-// Between padded places whole lines are copied: they live in vector registers.
-void RoutineEmitter::copy(Place to, Place from, int64_t bytes) {
+// Between padded buffers whole lines are copied: they stay in vector registers.
+void RoutineEmitter::copy(SlotMemory to, SlotMemory from, int64_t bytes) {
   if (to.pointer == from.pointer || bytes == 0) return;
   const bool whole = to.padded && from.padded;
   b_.CreateMemCpy(to.pointer, llvm::Align(whole ? 64 : 1), from.pointer,
@@ -172,9 +173,9 @@ void RoutineEmitter::copy(Place to, Place from, int64_t bytes) {
                   static_cast<uint64_t>(whole ? padded_bytes(bytes) : bytes));
 }
 
-void RoutineEmitter::emit(const Schedule& s, const Places& inputs, const Places& outputs,
-                          std::vector<bool> writable) {
-  Places at(s.slots.size());
+void RoutineEmitter::emit(const Schedule& s, const SlotMemories& inputs,
+                          const SlotMemories& outputs, std::vector<bool> writable) {
+  SlotMemories at(s.slots.size());
   for (size_t i = 0; i < inputs.size(); ++i) at[static_cast<size_t>(s.inputs[i])] = inputs[i];
   for (size_t i = 0; i < s.slots.size(); ++i)
     if (s.slots[i].kind == Slot::Kind::kConstant) at[i] = constant(s.slots[i].literal);
@@ -184,10 +185,10 @@ void RoutineEmitter::emit(const Schedule& s, const Places& inputs, const Places&
     if (const auto* t = std::get_if<InstanceTableStep>(&step))
       at[static_cast<size_t>(t->out)] = constant(t->values.at(0));
   }
-  // A result is computed where it belongs, if it is computed here and belongs to one place.
+  // A result is computed in its final memory, if it is computed here and has one.
   for (size_t k = 0; k < outputs.size(); ++k) {
-    Place& place = at[root[static_cast<size_t>(s.outputs[k])]];
-    if (!place.pointer) place = outputs[k];
+    SlotMemory& memory = at[root[static_cast<size_t>(s.outputs[k])]];
+    if (!memory.pointer) memory = outputs[k];
   }
   for (const Step& step : s.steps)
     for (int i : step_slots(step).writes) {
@@ -207,7 +208,7 @@ void RoutineEmitter::emit(const Schedule& s, const Places& inputs, const Places&
   }
 }
 
-void RoutineEmitter::emit(const KernelStep& step, const Places& at) {
+void RoutineEmitter::emit(const KernelStep& step, const SlotMemories& at) {
   const int64_t elements = step.kernel.parallel_elements();
   if (elements == 0) return;
   const Kernel kernel = canonical(step.kernel);
@@ -215,12 +216,12 @@ void RoutineEmitter::emit(const KernelStep& step, const Places& at) {
   std::vector<char> padded;
   for (size_t i = 0; i < step.slots.size(); ++i) {
     const KernelBuffer& buffer = step.kernel.buffers[i];
-    const Place place = step.slots[i] < 0 ? local(buffer.elements * itemsize(buffer.dtype))
-                                          : at[static_cast<size_t>(step.slots[i])];
-    pointers.push_back(place.pointer);
-    padded.push_back(place.padded);
+    const SlotMemory memory = step.slots[i] < 0 ? local(buffer.elements * itemsize(buffer.dtype))
+                                                : at[static_cast<size_t>(step.slots[i])];
+    pointers.push_back(memory.pointer);
+    padded.push_back(memory.padded);
   }
-  // Vectors no wider than what there is: a half full one would live in memory, behind a mask.
+  // Vectors are no wider than the data: a half full one would be in memory, behind a mask.
   Target target = target_;
   if (kernel.vectorize == Kernel::Vectorize::kParallel && kernel.parallel.size() == 1 &&
       elements <= kernel_lanes(kernel, 32))
@@ -232,7 +233,7 @@ void RoutineEmitter::emit(const KernelStep& step, const Places& at) {
   b_.SetInsertPoint(ir.builder.GetInsertBlock());
 }
 
-// An integer scalar, moved into [0, largest].
+// Returns an integer scalar, moved into [0, largest].
 Value* RoutineEmitter::clamped_start(DType dtype, Value* pointer, int64_t largest) {
   Value* start = b_.CreateLoad(b_.getIntNTy(static_cast<unsigned>(8 * itemsize(dtype))), pointer);
   if (!is_signed(dtype)) {
@@ -262,10 +263,10 @@ void RoutineEmitter::copy_rows(const Rows& rows, size_t dim, Value* to, Value* f
   b_.SetInsertPoint(after);
 }
 
-void RoutineEmitter::emit(const UpdateStep& step, const Schedule& s, const Places& at) {
+void RoutineEmitter::emit(const UpdateStep& step, const Schedule& s, const SlotMemories& at) {
   const Slot &whole = s.slots[static_cast<size_t>(step.out)],
              &part = s.slots[static_cast<size_t>(step.update)];
-  const Place out = at[static_cast<size_t>(step.out)];
+  const SlotMemory out = at[static_cast<size_t>(step.out)];
   copy(out, at[static_cast<size_t>(step.in)], whole.bytes());
   if (part.shape.elements() == 0) return;
   const int64_t item = itemsize(whole.dtype);
@@ -280,7 +281,7 @@ void RoutineEmitter::emit(const UpdateStep& step, const Schedule& s, const Place
   }
   Rows rows{.run = item};
   size_t d = step.starts.size();
-  // The last dimensions up to the first one of which the box is a part are contiguous.
+  // The last dimensions up to the first one that the box does not cover completely are contiguous.
   for (bool contiguous = true; contiguous && d > 0; --d) {
     rows.run *= part.shape[d - 1];
     contiguous = part.shape[d - 1] == whole.shape[d - 1];
@@ -296,7 +297,7 @@ void RoutineEmitter::emit(const UpdateStep& step, const Schedule& s, const Place
 
 std::vector<RoutineEmitter::Carry> RoutineEmitter::place_carries(const LoopStep& loop,
                                                                  const Schedule& around,
-                                                                 const Places& at) {
+                                                                 const SlotMemories& at) {
   std::vector<Carry> carries(loop.in.size());
   const bool to_second = !loop.cond && loop.trip_count % 2 == 0;
   std::vector<bool> in_place(carries.size(), false);
@@ -307,7 +308,7 @@ std::vector<RoutineEmitter::Carry> RoutineEmitter::place_carries(const LoopStep&
     carry.end = at[static_cast<size_t>(loop.out[i])];
     carry.bytes = around.slots[static_cast<size_t>(loop.out[i])].bytes();
     if (in_place[i]) {
-      // The caller of the function did so for the loop that it is.
+      // For the routine's own loop the caller has copied them.
       if (&loop != routine_.loop) copy(carry.end, carry.start, carry.bytes);
       carry.now = carry.next = carry.end;
     } else if (carry.bytes <= kStackBytes) {
@@ -323,10 +324,10 @@ std::vector<RoutineEmitter::Carry> RoutineEmitter::place_carries(const LoopStep&
   return carries;
 }
 
-// The places of a large carry in the trip whose block this is, coming from `before`.
+// Sets the memories of a large carry in the trip whose block this is, coming from `before`.
 void RoutineEmitter::open_carry(Carry& carry, BasicBlock* before) {
   if (!carry.is_large()) return;
-  const auto phi = [&](Place start) {
+  const auto phi = [&](SlotMemory start) {
     llvm::PHINode* node = b_.CreatePHI(b_.getPtrTy(), 2);
     node->addIncoming(start.pointer, before);
     return node;
@@ -338,7 +339,7 @@ void RoutineEmitter::open_carry(Carry& carry, BasicBlock* before) {
   carry.next = {carry.writes, false};
 }
 
-// Those of the next trip, which comes from `last`.
+// Sets those of the next trip, which comes from `last`.
 void RoutineEmitter::turn_carry(Carry& carry, BasicBlock* last) {
   if (!carry.is_large()) return;
   carry.reads->addIncoming(carry.writes, last);
@@ -346,7 +347,7 @@ void RoutineEmitter::turn_carry(Carry& carry, BasicBlock* last) {
   carry.spare->addIncoming(carry.writes, last);
 }
 
-// After the last trip: where the loop's result belongs.
+// After the last trip: copies the carry to the memory of the loop's result.
 void RoutineEmitter::close_carry(const Carry& carry) {
   if (!carry.is_large()) return copy(carry.end, carry.now, carry.bytes);
   BasicBlock *move = new_block("move"), *there = new_block("there");
@@ -357,16 +358,16 @@ void RoutineEmitter::close_carry(const Carry& carry) {
   b_.SetInsertPoint(there);
 }
 
-Value* RoutineEmitter::goes_on(const LoopStep& loop, Value* trip, const Places& inputs) {
+Value* RoutineEmitter::goes_on(const LoopStep& loop, Value* trip, const SlotMemories& inputs) {
   if (!loop.cond) return b_.CreateICmpSLT(trip, i64(loop.trip_count));
-  const Place result = local(1);
+  const SlotMemory result = local(1);
   emit(*loop.cond, inputs, {result});
   return b_.CreateICmpNE(b_.CreateLoad(b_.getInt8Ty(), result.pointer), b_.getInt8(0));
 }
 
-// Rows of scanned and stacked slots, behind what the body reads and writes of the carry.
+// Appends the rows of scanned and stacked slots after what the body reads and writes of the carry.
 void RoutineEmitter::add_slices(const LoopStep& loop, const std::vector<int>& slots, Value* trip,
-                                const Schedule& around, const Places& at, Places& out) {
+                                const Schedule& around, const SlotMemories& at, SlotMemories& out) {
   Value* row = loop.reverse ? b_.CreateSub(i64(loop.trip_count - 1), trip) : trip;
   for (int slot : slots) {
     const auto i = static_cast<size_t>(slot);
@@ -375,7 +376,7 @@ void RoutineEmitter::add_slices(const LoopStep& loop, const std::vector<int>& sl
   }
 }
 
-void RoutineEmitter::emit(const LoopStep& loop, const Schedule& around, const Places& at) {
+void RoutineEmitter::emit(const LoopStep& loop, const Schedule& around, const SlotMemories& at) {
   std::vector<Carry> carries = place_carries(loop, around, at);
   BasicBlock *before = b_.GetInsertBlock(), *header = new_block("trip"), *body = new_block("body"),
              *exit = new_block("end");
@@ -384,7 +385,7 @@ void RoutineEmitter::emit(const LoopStep& loop, const Schedule& around, const Pl
   llvm::PHINode* trip = b_.CreatePHI(b_.getInt64Ty(), 2);
   trip->addIncoming(i64(0), before);
   for (Carry& carry : carries) open_carry(carry, before);
-  Places inputs, outputs;
+  SlotMemories inputs, outputs;
   for (int slot : loop.consts) inputs.push_back(at[static_cast<size_t>(slot)]);
   for (const Carry& carry : carries) {
     inputs.push_back(carry.now);
@@ -408,36 +409,36 @@ void RoutineEmitter::emit(const LoopStep& loop, const Schedule& around, const Pl
   for (const Carry& carry : carries) close_carry(carry);
 }
 
-void RoutineEmitter::emit(const BranchStep& step, const Schedule& around, const Places& at) {
+void RoutineEmitter::emit(const BranchStep& step, const Schedule& around, const SlotMemories& at) {
   const auto index = static_cast<size_t>(step.index);
   const bool truth = around.slots[index].dtype == bool_;
   Value* chosen = b_.CreateLoad(truth ? b_.getInt8Ty() : b_.getInt32Ty(), at[index].pointer);
   if (truth) chosen = b_.CreateICmpNE(chosen, b_.getInt8(0));
-  const auto places = [&](const std::vector<int>& slots) {
-    Places out;
+  const auto memories = [&](const std::vector<int>& slots) {
+    SlotMemories out;
     for (int slot : slots) out.push_back(at[static_cast<size_t>(slot)]);
     return out;
   };
-  const Places inputs = places(step.in), outputs = places(step.out);
+  const SlotMemories inputs = memories(step.in), outputs = memories(step.out);
   const fusion::InPlace& in_place = homes_.in_place(step, around);
   BasicBlock* join = new_block("join");
-  std::vector<BasicBlock*> ways;
-  for (size_t k = 0; k < step.branches.size(); ++k) ways.push_back(new_block("way"));
-  // Out of range: the last branch, as StableHLO's case.
-  auto* choice = b_.CreateSwitch(chosen, ways.back());
+  std::vector<BasicBlock*> branch_blocks;
+  for (size_t k = 0; k < step.branches.size(); ++k) branch_blocks.push_back(new_block("way"));
+  // An index out of range selects the last branch, as in StableHLO's case.
+  auto* choice = b_.CreateSwitch(chosen, branch_blocks.back());
   auto* type = llvm::cast<llvm::IntegerType>(chosen->getType());
-  for (size_t k = 0; k + 1 < ways.size() && (!truth || k < 2); ++k)
-    choice->addCase(llvm::ConstantInt::get(type, k), ways[k]);
-  for (size_t k = 0; k < ways.size(); ++k) {
-    b_.SetInsertPoint(ways[k]);
+  for (size_t k = 0; k + 1 < branch_blocks.size() && (!truth || k < 2); ++k)
+    choice->addCase(llvm::ConstantInt::get(type, k), branch_blocks[k]);
+  for (size_t k = 0; k < branch_blocks.size(); ++k) {
+    b_.SetInsertPoint(branch_blocks[k]);
     const Schedule& branch = *step.branches[k];
-    Places starts = inputs;
+    SlotMemories starts = inputs;
     for (const auto& [in, result] : in_place) {
       if (!fusion::reads_input(branch, static_cast<size_t>(in))) continue;
-      const Place& place = outputs[static_cast<size_t>(result)];
-      copy(place, inputs[static_cast<size_t>(in)],
+      const SlotMemory& memory = outputs[static_cast<size_t>(result)];
+      copy(memory, inputs[static_cast<size_t>(in)],
            branch.slots[static_cast<size_t>(branch.outputs[static_cast<size_t>(result)])].bytes());
-      starts[static_cast<size_t>(in)] = place;
+      starts[static_cast<size_t>(in)] = memory;
     }
     emit(branch, starts, outputs, writable_inputs(branch, in_place, 0));
     b_.CreateBr(join);
@@ -465,8 +466,8 @@ std::vector<int> routine_slots(const LoopStep& loop) {
   return out;
 }
 
-// No less than what is asked for: room for every slot of every schedule, second copies of carries
-// and scratch.
+// Returns an upper bound: room for every slot of every schedule, second copies of carries and
+// scratch.
 int64_t routine_workspace(const Routine& routine) {
   int64_t bytes = 0;
   const auto room = [&](int64_t size) { bytes += std::max<int64_t>(64, padded_bytes(size)); };
@@ -496,7 +497,8 @@ void emit_routine(const Routine& routine, const Target& target, llvm::Module& mo
   llvm::Type* index = llvm::Type::getInt64Ty(context);
   llvm::Type* nothing = llvm::Type::getVoidTy(context);
   const size_t count = routine_slots(*routine.loop).size() + 1;
-  // What a loop reads and what it writes do not overlap: the inner function's arguments say so.
+  // The memory that a loop reads and that it writes do not overlap; the inner function's arguments
+  // say so.
   auto* inner = llvm::Function::Create(
       llvm::FunctionType::get(nothing, std::vector<llvm::Type*>(count, pointer), false),
       llvm::Function::InternalLinkage, name + ".loop", module);
@@ -513,8 +515,8 @@ void emit_routine(const Routine& routine, const Target& target, llvm::Module& mo
   for (size_t i = 0; i < count; ++i)
     args.push_back(
         b.CreateLoad(pointer, b.CreateConstInBoundsGEP1_64(pointer, outer->getArg(0), i)));
-  // Here, where it is not said that arguments do not overlap: the loop does not read such a carry's
-  // start, which may be the place that it updates.
+  // This is done in the outer function, whose arguments may overlap: the loop does not read such a
+  // carry's start, which may be the memory that it updates.
   const std::vector<int> slots = routine_slots(*routine.loop);
   std::vector<bool> in_place(routine.loop->in.size(), false);
   for (const auto& pair : routine_in_place(*routine.loop))

@@ -1,5 +1,5 @@
-// Homes: which slots of a schedule that becomes a part of a routine (routine.h) are one memory. Views
-// are, and results of updates whose operand nothing reads afterwards.
+// Homes: which slots of a schedule that becomes a part of a routine (routine.h) share memory:
+// views, and results of updates whose operand nothing reads afterwards.
 #pragma once
 
 #include <unordered_map>
@@ -10,19 +10,20 @@
 namespace tessera::codegen {
 
 struct Homes {
-  // Of each slot, the slot whose memory it has: itself, or an earlier one.
+  // For each slot, the slot whose memory it has: itself, or an earlier one.
   std::vector<size_t> home;
-  // Of the inputs, whether a step overwrites it.
+  // For each input, whether a step overwrites it.
   std::vector<bool> overwritten;
 };
 
-// Finds homes, and keeps what it found of loops and branches: it must not outlive their schedules.
+// Finds homes, and caches those of loops and branches: it must not outlive their schedules.
 class HomeFinder {
  public:
   // Returns the homes of the schedule's slots. `writable`: the inputs that may be overwritten.
   Homes find(const Schedule& schedule, const std::vector<bool>& writable);
 
-  // Returns what the step has in place; it is empty for other steps than loops and branches.
+  // Returns the operands and results of the step that share memory; empty for other steps than
+  // loops and branches.
   const fusion::InPlace& in_place(const Step& step, const Schedule& around);
   const fusion::InPlace& in_place(const LoopStep& loop);
   const fusion::InPlace& in_place(const BranchStep& branch, const Schedule& around);
@@ -31,7 +32,7 @@ class HomeFinder {
   std::unordered_map<const void*, fusion::InPlace> found_;  // by the address of the step
 };
 
-// Returns which inputs of a nested schedule the pairs make writable. `first`: the input that is
+// Returns which inputs of a nested schedule the pairs make writable. `first`: the input for
 // position 0 of the step's `in`.
 std::vector<bool> writable_inputs(const Schedule& nested, const fusion::InPlace& pairs,
                                   size_t first);

@@ -37,7 +37,7 @@ Vec emit_float_op(ScalarOp op, Vec x, Vec y, Vec z) {
   __builtin_unreachable();
 }
 
-// A step in float16 or bfloat16: on its bits.
+// A step in float16 or bfloat16 is done on the bits.
 Val next_after_half(Ir& ir, DType dtype, std::span<const Val> args) {
   Vec x{ir, half_bits(ir, dtype, args[0])}, y{ir, half_bits(ir, dtype, args[1])};
   Vec fx{ir, rounded_val(ir, dtype, args[0]).re}, fy{ir, rounded_val(ir, dtype, args[1]).re};
@@ -61,7 +61,7 @@ Val emit_select(Ir& ir, std::span<const Val> args) {
 
 using Operands = boost::container::small_vector<Val, 3>;
 
-// Operands that are floats, the halves among them in float32.
+// Computes on floats; float16 and bfloat16 are in float32.
 Val emit_on_floats(Ir& ir, ScalarOp op, DType result, DType operand, Operands args) {
   const ScalarHalves halves = scalar_op_info(op).halves;
   if (is_half(operand) && halves == ScalarHalves::kJump)
@@ -75,7 +75,7 @@ Val emit_on_floats(Ir& ir, ScalarOp op, DType result, DType operand, Operands ar
   return {emit_float_op(op, vec(0), vec(1), vec(2)).v, nullptr, rounded};
 }
 
-// A vector may be a part of one: reductions fold halves onto each other.
+// A vector may be a part of another one, since reductions combine halves.
 Operands of_one_width(Ir& ir, std::span<const Val> given) {
   Operands args(given.begin(), given.end());
   int lanes = 1;

@@ -1,4 +1,4 @@
-// One scalar operation on values in registers (val.h): what the rows of ir/scalar_ops.def become.
+// One scalar operation on values in registers (val.h): the code of the rows of ir/scalar_ops.def.
 #pragma once
 
 #include <span>
@@ -8,11 +8,11 @@
 
 namespace tessera::codegen {
 
-// `operand` is the dtype of the last operand (that of all, but for select's first). Scalars and
-// vectors mix.
+// Returns the result. `operand` is the dtype of the last operand (that of all except select's
+// first). Scalars and vectors may be mixed.
 Val emit_scalar_op(Ir& ir, ScalarOp op, DType result, DType operand, std::span<const Val> args);
 
-// A rough cost: 1 for an addition.
+// Returns a rough cost: 1 for an addition.
 int op_weight(ScalarOp op, DType dtype);
 
 }  // namespace tessera::codegen

@@ -1,4 +1,4 @@
-// The CPU that code is generated for: asked of the machine at run time, so nothing is built with
+// The CPU that code is generated for. It is detected at run time, so nothing is built with
 // -march=native.
 //
 // Two levels exist: AVX2 with FMA and F16C (x86-64-v3, the least that is supported) and AVX-512 (F,
@@ -19,9 +19,9 @@ struct Target {
   int f32_lanes() const { return vector_bytes / 4; }
 };
 
-// RuntimeError if the CPU lacks AVX2, FMA or F16C.
+// Returns the host's target. Throws RuntimeError if the CPU lacks AVX2, FMA or F16C.
 const Target& host_target();
-// The host without its AVX-512 instructions: lets one machine test both levels.
+// Returns the host without its AVX-512 instructions, to test both levels on one machine.
 Target avx2_target();
 
 }  // namespace tessera::codegen

@@ -1,10 +1,10 @@
-// Turns: where along a row the conditions change that choose among operands by position.
+// Turns: the columns of a row at which the guards change that select among operands by position.
 //
 // An index map of several pieces (a concatenation, padding, a slice that is replaced) loads each
 // operand under a guard such as column + offset < bound. Between two such columns the guards are
-// the same for all lanes, so a row is divided there, and each part loads whole vectors, of the
-// operands that it wants and no others. Example: out[i] = i < 5 ? a[i] : b[i - 5] of 12 elements has
-// one turn, at 5, which both guards share, and the parts [0, 5) and [5, 12).
+// the same for all lanes, so a row is divided there, and each part loads whole vectors, of exactly
+// the operands that it needs. Example: out[i] = i < 5 ? a[i] : b[i - 5] of 12 elements has one
+// turn, at 5, which both guards share, and the parts [0, 5) and [5, 12).
 #include <algorithm>
 #include <set>
 
@@ -16,14 +16,14 @@ using llvm::Value;
 
 namespace {
 
-// Every part of a row ends with masked vectors: rows have so many vectors a part, if they are
-// divided. (How long the only row of a kernel is, its code does not know.)
+// Every part of a row ends with masked vectors, so rows are divided only if each part has so many
+// vectors. (The code does not know the length of the only row of a kernel.)
 constexpr int64_t kVectorsInPart = 4;
 constexpr size_t kMostTurns = 64;
 
 }  // namespace
 
-// Elements by which `node` grows from column to column, if it is an integer that grows so.
+// Returns by how many elements `node` grows from column to column, if it is an integer that does.
 std::optional<int64_t> KernelEmitter::step_along_row(int node) const {
   const KernelNode& n = k_.nodes[node];
   if (n.dtype != int32 && n.dtype != int64) return std::nullopt;
@@ -43,7 +43,7 @@ void KernelEmitter::find_turns() {
   std::vector<char> guards(n, 0);
   for (const KernelNode& node : k_.nodes)
     if (node.kind == NodeKind::kLoad && node.guard >= 0) guards[node.guard] = 1;
-  std::set<std::pair<int, int>> places;  // what is compared with what
+  std::set<std::pair<int, int>> comparisons;  // the pairs that are compared
   for (int i = n; i-- > 0;) {
     const KernelNode& node = k_.nodes[i];
     if (!guards[i] || node.kind != NodeKind::kScalarOp || !by_lane_[i]) continue;
@@ -53,16 +53,16 @@ void KernelEmitter::find_turns() {
     const std::optional<int64_t> step = step_along_row(node.args[0]);
     if (!step || (*step != 1 && *step != -1) || step_along_row(node.args[1]) != 0) continue;
     turns_.push_back({i, (node.op == ScalarOp::kGe) == (*step > 0)});
-    places.emplace(node.args[0], node.args[1]);
+    comparisons.emplace(node.args[0], node.args[1]);
   }
-  const int64_t parts = static_cast<int64_t>(places.size()) + 1;
+  const int64_t parts = static_cast<int64_t>(comparisons.size()) + 1;
   const bool short_rows =
       k_.parallel.size() > 1 && k_.parallel.back() < parts * kVectorsInPart * lanes_;
-  if (short_rows || places.size() > kMostTurns) turns_.clear();
+  if (short_rows || comparisons.size() > kMostTurns) turns_.clear();
   for (size_t t = 0; t < turns_.size(); ++t) turn_of_[turns_[t].node] = static_cast<int>(t);
 }
 
-// The value of `node` at column 0 of this row.
+// Returns the value of `node` at column 0 of this row.
 Value* KernelEmitter::at_row_start(int node) {
   const KernelNode& n = k_.nodes[node];
   if (!by_lane_[node]) {
@@ -76,8 +76,8 @@ Value* KernelEmitter::at_row_start(int node) {
   return b_.CreateAdd(a, b);
 }
 
-// start + column < bound holds before column bound - start, start - column < bound from
-// start - bound + 1 on.
+// start + column < bound is true before column bound - start; start - column < bound is true from
+// column start - bound + 1 on.
 Value* KernelEmitter::column_of(const Turn& turn) {
   const KernelNode& n = k_.nodes[turn.node];
   Value *start = at_row_start(n.args[0]), *bound = at_row_start(n.args[1]);
@@ -86,7 +86,7 @@ Value* KernelEmitter::column_of(const Turn& turn) {
   return grows ? b_.CreateSub(bound, start) : b_.CreateAdd(b_.CreateSub(start, bound), i64(1));
 }
 
-// Where the part of the row that begins at `column` ends: at the next turn, or at `end`.
+// Returns where the part of the row that begins at `column` ends: at the next turn, or at `end`.
 Value* KernelEmitter::end_of_part(Value* column, Value* end) {
   column_ = column;
   const auto nearest = [&](Value* at) {
@@ -97,7 +97,7 @@ Value* KernelEmitter::end_of_part(Value* column, Value* end) {
     turn.at = column_of(turn);
     nearest(turn.at);
   }
-  // Streamed stores take whole lines: the vectors behind a turn begin with a line again.
+  // Streamed stores write whole lines: the vectors after a turn begin with a line again.
   if (k_.streaming_stores) {
     Value* past = b_.CreateAdd(column, i64(lanes_ - 1));
     nearest(b_.CreateAnd(past, i64(-lanes_)));
@@ -105,7 +105,7 @@ Value* KernelEmitter::end_of_part(Value* column, Value* end) {
   return end;
 }
 
-// Whether the comparison holds in this part of the row.
+// Returns whether the comparison is true in this part of the row.
 Val KernelEmitter::compute_turn(const Turn& turn) {
   use_scope(1);
   Value* reached = b_.CreateICmpSGE(column_, turn.at);

@@ -2,6 +2,7 @@
 
 #include <llvm/IR/Constants.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "tessera/base/visit_dtype.h"
@@ -11,8 +12,8 @@ namespace {
 
 using llvm::Value;
 
-// f64 -> f32 rounded to odd: rounding the result once more to a narrower format gives what rounding
-// once would.
+// f64 -> f32 rounded to odd: rounding the result again to a narrower format has the same result as
+// rounding once.
 Vec narrow_to_odd(Vec wide) {
   Vec near = narrow(wide);
   Vec back = widen(near);
@@ -37,7 +38,7 @@ Vec round_half(DType dtype, Vec x) {
   return float_of_bits(r & r.like_int(0xffff0000));
 }
 
-// Integer to f32 or f64; to f32 for a half type without double rounding.
+// Integer to f32 or f64; to f32 for float16 and bfloat16, without double rounding.
 Vec int_to_float(DType from, DType to, Vec x) {
   auto& b = x.ir->builder;
   const bool is_signed = kind(from) == DTypeKind::kSigned;
@@ -49,7 +50,7 @@ Vec int_to_float(DType from, DType to, Vec x) {
   if (to == float64) return cast(x, b.getDoubleTy());
   if (!is_half(to) || itemsize(from) <= 2) return cast(x, b.getFloatTy());
   if (itemsize(from) == 8) {
-    // Beyond 2^53 the low bits only matter as "not zero".
+    // Beyond 2^53 the low bits matter only as "not zero".
     Vec low = x & x.like_int(0xffff);
     Vec coarse = (x & x.like_int(~0xffffULL)) | x.like_int(0x8000);
     Vec magnitude =
@@ -65,9 +66,22 @@ Vec float_to_int(DType to, Vec x) {
   auto& b = x.ir->builder;
   const bool is_signed = kind(to) == DTypeKind::kSigned;
   llvm::Type* type = x.with(register_type(b.getContext(), to));
-  return {*x.ir,
-          b.CreateIntrinsic(is_signed ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,
-                            {type, x.type()}, {x.v})};
+  const auto bits = static_cast<int>(itemsize(to) * 8);
+  if (bits == 64 || !x.is_vector() || (!is_signed && bits == 32))
+    return {*x.ir,
+            b.CreateIntrinsic(is_signed ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,
+                              {type, x.type()}, {x.v})};
+  // Clamped to floats whose integers fit, by way of int32: LLVM's own saturation goes lane by lane.
+  const double low = is_signed ? -std::ldexp(1.0, bits - 1) : 0;
+  const double limit = std::ldexp(1.0, is_signed ? bits - 1 : bits);
+  const bool exact = bits < 32 || x.is_f64();
+  const double high = exact ? limit - 1 : limit - 128;  // of 24 digits
+  Vec clamped = select(x > low, x, low);                // NaN becomes `low`
+  clamped = select(clamped < high, clamped, high);
+  Vec integer{*x.ir, b.CreateFPToSI(clamped.v, x.with(b.getInt32Ty()))};
+  if (!exact) integer = select(x >= limit, integer.like_int(INT32_MAX), integer);
+  integer = select(is_nan(x), integer.like_int(0), integer);
+  return {*x.ir, b.CreateTrunc(integer.v, type)};
 }
 
 }  // namespace

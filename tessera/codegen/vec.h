@@ -1,9 +1,9 @@
 // Vec: an LLVM value (scalar or fixed-width vector) with operators, so that code which emits
 // arithmetic reads like arithmetic.
 //
-// Operators follow the element type: + is fadd or add. There is no contraction here: fma() is the
-// only fused operation, so that error-free transformations stay what they are. Internal to
-// codegen/: the only header besides emit*.h that shows LLVM.
+// Operators follow the element type: + is fadd or add. Nothing is contracted: fma() is the only
+// fused operation, so that error-free transformations stay correct. It is internal to codegen/, and
+// the only header besides emit*.h that exposes LLVM.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
@@ -18,7 +18,7 @@
 
 namespace tessera::codegen {
 
-// What emission needs everywhere.
+// The state that all emission needs.
 struct Ir {
   Ir(llvm::Module& m, const Target& t, int lane_count)
       : module(m), builder(m.getContext()), target(t), lanes(lane_count) {}
@@ -26,11 +26,11 @@ struct Ir {
   llvm::IRBuilder<> builder;
   const Target& target;
   int lanes;  // of every vector of the kernel
-  // Stack slots live in the entry block, before this instruction.
+  // The allocas of stack slots are in the entry block, before this instruction.
   llvm::Instruction* alloca_point = nullptr;
 
   llvm::AllocaInst* stack_slot(llvm::Type* type, unsigned align = 64);
-  // A call of one of the C++ helpers of helpers.h.
+  // Emits a call of one of the C++ helpers of helpers.h.
   llvm::CallInst* call_helper(const char* name, llvm::ArrayRef<llvm::Value*> args);
 };
 
@@ -47,10 +47,10 @@ struct Vec {
   bool is_f64() const { return element()->isDoubleTy(); }
   unsigned bits() const { return element()->getScalarSizeInBits(); }
   int width() const;
-  // The constant `value` in this value's type.
+  // Returns the constant `value` in this value's type.
   Vec like(double value) const;
   Vec like_int(uint64_t value) const;
-  // A type with this value's number of lanes.
+  // Returns a type with this value's number of lanes.
   llvm::Type* with(llvm::Type* element) const;
   llvm::Type* float_type() const;  // of this value's width
   llvm::Type* int_type() const;
@@ -68,8 +68,8 @@ Vec operator~(Vec a);
 Vec operator<<(Vec a, unsigned n);
 Vec shr(Vec a, unsigned n);  // logical
 Vec sar(Vec a, unsigned n);  // arithmetic
-// A literal takes the other operand's type; it must be exact there or already the intended
-// rounding.
+// A literal takes the other operand's type; it must be exact there, or the rounding must be
+// intended.
 inline Vec operator+(Vec a, double b) { return a + a.like(b); }
 inline Vec operator-(Vec a, double b) { return a - a.like(b); }
 inline Vec operator*(Vec a, double b) { return a * a.like(b); }
@@ -79,8 +79,8 @@ inline Vec operator*(double a, Vec b) { return b.like(a) * b; }
 inline Vec operator/(double a, Vec b) { return b.like(a) / b; }
 inline Vec operator/(Vec a, double b) { return a / a.like(b); }
 
-// Comparisons give i1 lanes. Float: ordered, but ne, which is true for NaN. Integer: signed (see
-// ult for unsigned).
+// Comparisons return i1 lanes. Float: ordered, except ne, which is true for NaN. Integer: signed
+// (ult is unsigned).
 Vec operator<(Vec a, Vec b);
 Vec operator<=(Vec a, Vec b);
 Vec operator>(Vec a, Vec b);
@@ -115,11 +115,11 @@ inline Vec truncate(Vec a) { return unary(llvm::Intrinsic::trunc, a); }
 inline Vec copy_sign(Vec magnitude, Vec sign) {
   return binary(llvm::Intrinsic::copysign, magnitude, sign);
 }
-// b where either is NaN: one instruction.
+// Returns b if either is NaN: one instruction.
 Vec fast_min(Vec a, Vec b);
 Vec fast_max(Vec a, Vec b);
-// IEEE 754-2019's minimum (base/extremum.h): three instructions. Negated, of negated operands, it
-// is the maximum.
+// IEEE 754-2019's minimum (base/extremum.h): three instructions. The negated minimum of negated
+// operands is the maximum.
 Vec ieee_min(Vec a, Vec b);
 Vec bits_of(Vec a);        // the integer of the same width
 Vec float_of_bits(Vec a);  // the float of the same width
@@ -129,16 +129,17 @@ Vec widen(Vec a);          // f32 -> f64
 Vec narrow(Vec a);         // f64 -> f32
 Vec cast_int(Vec a, llvm::Type* element, bool is_signed);
 Vec broadcast(Vec scalar, int lanes);
-// Whether any lane of a mask is set: an i1.
+// Returns whether any lane of a mask is set, as an i1.
 llvm::Value* any(Vec mask);
-// c[0] + x * (c[1] + x * (...)), by fused multiply-adds. Coefficients from the constant term up.
+// Returns c[0] + x * (c[1] + x * (...)), by fused multiply-adds. Coefficients start with the
+// constant term.
 Vec polynomial(Vec x, std::span<const double> coefficients);
 inline Vec polynomial(Vec x, std::initializer_list<double> coefficients) {
   return polynomial(x, std::span<const double>(coefficients.begin(), coefficients.size()));
 }
 llvm::MDNode* unlikely_weights(llvm::LLVMContext& context);
-// The value of `then` where `condition` (an i1), else `otherwise`; `then` is emitted into a block
-// of its own.
+// Returns the value of `then` if `condition` (an i1) is true, otherwise `otherwise`; `then` is
+// emitted into a block of its own.
 template <class F>
 Vec unlikely(llvm::Value* condition, Vec otherwise, F&& then) {
   Ir& ir = *otherwise.ir;

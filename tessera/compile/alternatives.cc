@@ -10,7 +10,7 @@
 namespace tessera::compile {
 namespace {
 
-// What a function takes and returns: inputs of the types and shardings of outputs.
+// The state that a function takes and returns: inputs that have the types and shardings of outputs.
 struct State {
   std::vector<size_t> inputs;  // positions
   ValueIds values;             // these inputs, and the constraints that pin such outputs
@@ -38,7 +38,7 @@ State state_of(const Function& f, const ShardingRequest& request) {
   return out;
 }
 
-// Whether an axis shards both state and another input.
+// Returns whether an axis shards both state and another input.
 bool shares_axes_with_the_rest(const State& state, const Function& f, const Mesh& mesh,
                                const ShardingRequest& request) {
   const AtomMesh atoms(mesh);

@@ -1,13 +1,13 @@
-// Alternatives: the programs that a function may become on its mesh, of which the pipeline keeps the
+// Alternatives: the programs that a function may become on its mesh. The pipeline keeps the
 // cheapest.
 //
-// A training step takes and returns weights and what an optimizer keeps. These may be sharded only to
-// be stored so: over the axes that also shard the batch. If all shardings spread together, a weight's
-// sharding decides how activations are sharded, and activations are sent. If the weights' shardings
-// spread last, activations are sharded as the batch is: weights are gathered, and their gradients are
-// reduced and scattered (ZeRO, fully sharded data parallel). Which sends less depends on the sizes, so
-// such a program goes through propagation and partition in both orders. Every other program has one
-// alternative.
+// A training step takes and returns weights and optimizer state. These may be sharded only in order
+// to be stored so: over the axes that also shard the batch. If all shardings spread together, a
+// weight's sharding decides how activations are sharded, and activations are sent. If the weights'
+// shardings spread last, activations are sharded as the batch is: weights are gathered, and their
+// gradients are reduced and scattered (ZeRO, fully sharded data parallel). Which of them sends less
+// depends on the sizes, so such a program goes through propagation and partition in both orders.
+// Every other program has one alternative.
 #pragma once
 
 #include <vector>
@@ -17,15 +17,15 @@
 
 namespace tessera::compile {
 
-// A function on its way through the passes, and what they say besides the function.
+// A function between the passes, with their other results.
 struct Alternative {
   Function function;
-  Function propagated;      // as it was before partition; empty until then
-  Partitioned partitioned;  // once partitioned; its function is empty, `function` has it
+  Function propagated;      // the function before partition; empty until then
+  Partitioned partitioned;  // after partition; its function is empty, since `function` has it
 };
 
-// Returns the orders in which shardings may spread, each as the values that are held back: one order,
-// or two if state is sharded over the axes of the rest. Before: as propagate().
+// Returns the orders in which shardings may spread, each as the values that are held back: one
+// order, or two if state is sharded over the axes of other inputs. Before: as for propagate().
 std::vector<ValueIds> propagation_orders(const Function& function, const Mesh& mesh,
                                          const ShardingRequest& request);
 

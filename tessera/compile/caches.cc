@@ -7,7 +7,7 @@ namespace tessera {
 
 using namespace compile;
 
-// From those who hold programs to what programs hold.
+// The order is from the owners of programs to what programs own.
 void clear_caches() {
   internal::JitCache::clear_all();
   internal::clear_eager_calls();

@@ -1,4 +1,4 @@
-// The caches of compilation: what they keep, and how to empty them.
+// The caches of compilation: their contents and limits, and a function that empties them.
 //
 //   cache                          finds                                  keeps at most
 //   calls of one jitted function   its program, by the arguments          1024 calls
@@ -6,7 +6,7 @@
 //   programs                       a program of the same structure        4096 programs, 512 MiB
 //   kernels                        machine code of the same text          4096 kernels
 //
-// What was used last stays. What somebody still holds or runs lives on with them, whatever the
+// The entries that were used last stay. Programs that are held or running live on, whatever the
 // caches do; machine code is freed with the last program that has it.
 #pragma once
 
@@ -14,8 +14,8 @@
 
 namespace tessera {
 
-// Empties them all, those of every jitted function too: what is called next is traced and compiled
-// again (kernels may still be found on disk). Any thread, at any time.
+// Empties all caches, those of every jitted function too: the next call is traced and compiled
+// again (kernels may still be found on disk). Any thread may call it at any time.
 void clear_caches();
 
 struct CompileStats {

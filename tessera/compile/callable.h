@@ -1,5 +1,5 @@
-// Calls of users' functions by the transformations, and why one cannot be called, in one line: a
-// function is called with const references to its arguments, and is itself const.
+// Calls users' functions for the transformations, and explains in one line why one cannot be
+// called. A function is called as const, with const references to its arguments.
 #pragma once
 
 #include <tuple>
@@ -12,7 +12,8 @@ namespace tessera::internal {
 template <class F, class... Args>
 inline constexpr bool kCallable = std::is_invocable_v<const F&, const Args&...>;
 
-// What the function returns; an Array where it cannot be called, so that nothing more is said.
+// The type that the function returns; Array if it cannot be called, so that there are no further
+// errors.
 template <class F, class... Args>
 struct CallResult {
   static_assert(

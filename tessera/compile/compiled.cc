@@ -130,7 +130,7 @@ ShardingRequest request_for(const Function& function, std::span<const Array> arg
     any = true;
   }
   if (!any) return request;
-  // Arrays whose mesh lists the devices in another order are moved before the program runs.
+  // Arrays whose mesh has the devices in another order are moved before the program runs.
   const Mesh mesh = program_mesh(function, request);
   for (std::optional<NamedSharding>& s : request.inputs)
     if (s && !same_device_order(s->mesh(), mesh)) s.reset();
@@ -181,7 +181,7 @@ size_t hash_of(const Function& function, const ShardingRequest& request, const D
   return hash;
 }
 
-// Programs in use stay alive with those who hold them, whatever the cache does.
+// Programs in use stay alive with their owners, whatever the cache does.
 class ProgramCache {
  public:
   CompiledRef get(const Function& function, const ShardingRequest& request, const Device& device,
@@ -194,8 +194,8 @@ class ProgramCache {
       ++hits_;
       return *found;
     }
-    // Compiled outside of the cache: two threads may compile the same program once each.
-    constexpr int64_t kOpBytes = 512;  // of the key
+    // Compilation happens outside of the lock, so two threads may compile the same program.
+    constexpr int64_t kOpBytes = 512;  // the size of a key, for each op
     const auto compiled =
         std::make_shared<Compiled>(function, request, device, results_mesh, stages);
     ++compiled_;
@@ -229,8 +229,8 @@ ProgramCache& program_cache() {
 CompiledRef compile_cached(const Function& function, const ShardingRequest& request,
                            const Device& device, const Stages* stages) {
   if (request.compute_as.empty()) return program_cache().get(function, request, device, {}, stages);
-  // Programs are told apart on the finer mesh: where an axis has one device, cut along it and not
-  // cut are the same sharding.
+  // Programs are distinguished on the finer mesh: on an axis with one device, sharded and not
+  // sharded are the same sharding.
   return program_cache().get(on_finer_mesh(function, request.compute_as), on_finer_mesh(request),
                              device, program_mesh(function, request), stages);
 }

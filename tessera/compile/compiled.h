@@ -1,4 +1,4 @@
-// Compiled: a program ready to run on Arrays. What jit, eager ops and composites call.
+// Compiled: a program ready to run on Arrays. jit, eager ops and composites call it.
 #pragma once
 
 #include <memory>
@@ -22,32 +22,33 @@ namespace tessera {
 
 class Compiled {
  public:
-  // `function` with the given placement of its inputs and outputs. UserError where the program's
-  // mesh has no devices. Results lie on `results_mesh`, if there is one: the mesh that the
-  // program's is finer than. `stages` is what run_pipeline has made of these, or null if it has not
-  // run.
+  // Makes the program of `function` with these shardings of its inputs and outputs. Throws
+  // UserError if the program's mesh has no devices. Results are moved to `results_mesh` if it is
+  // set, since the program's mesh may be finer than the user's. `stages` is the result of
+  // run_pipeline, or null if it has not run.
   Compiled(const ir::Function& function, const sharding::ShardingRequest& request,
            const Device& device, const std::optional<Mesh>& results_mesh = {},
            const compile::Stages* stages = nullptr);
 
-  // Arrays of the function's input types, anywhere: those that lie elsewhere are resharded first.
-  // Synchronous.
+  // Runs the program and returns its results; it is synchronous. Arguments have the function's
+  // input types; those with another sharding are resharded first.
   std::vector<Array> run(std::span<const Array> args, std::span<const uint8_t> donate = {}) const;
 
   const std::vector<ir::Type>& output_types() const { return output_types_; }
   Sharding input_sharding(size_t i) const;
   Sharding output_sharding(size_t i) const;
-  // Memory for temporaries on all devices together, bytes.
+  // Returns the bytes of temporaries on all devices together.
   int64_t arena_bytes() const;
-  // What the program itself takes.
+  // Returns the bytes of the program itself.
   int64_t code_bytes() const;
-  // For those who include engine/loaded_program.h.
+  // For files that include engine/loaded_program.h.
   const engine::LoadedProgram& program() const { return *program_; }
 
  private:
   std::shared_ptr<const engine::LoadedProgram> program_;
   std::vector<ir::Type> output_types_;
-  std::vector<Sharding> results_;  // where they are moved to; empty: they stay
+  // The shardings that results are moved to; empty: they are not moved.
+  std::vector<Sharding> results_;
 };
 using CompiledRef = std::shared_ptr<const Compiled>;
 

@@ -11,11 +11,11 @@
 //                      });
 //   }
 //
-// Under a trace the body is called and its ops are recorded, as if composite were not there.
+// Under a trace the body is called and its ops are recorded, as if composite did not exist.
 // Outside, the program of (body, params, types and shardings of the arguments) is traced and
 // compiled once and then looked up, so x + 1 costs one dispatch, not three.
 //
-// A body captures nothing, so that its result depends on nothing that the look-up does not compare.
+// A body captures nothing, so that its result depends only on what the look-up compares.
 #pragma once
 
 #include <bit>
@@ -33,9 +33,9 @@ using ir::NoParams;
 namespace internal {
 
 // A field of a composite's params is a number, an enumerator, a function, a class with
-// tree_static_key() or with hash_value(x) and ==, what a field of an op's params may be, an
-// optional or a vector of these, or a struct of these. A name is a std::string: a pointer to
-// characters would be compared by its address, and is refused.
+// tree_static_key() or with hash_value(x) and ==, an allowed field of an op's params, an optional
+// or a vector of these, or a struct of these. Names are std::strings: a pointer to characters would
+// be compared by its address, so it is rejected.
 template <class T>
 size_t hash_of_static(const T& x);
 template <class T>
@@ -49,7 +49,7 @@ bool equal_static(const std::optional<T>& a, const std::optional<T>& b);
 template <class T>
 bool equal_static(const std::vector<T>& a, const std::vector<T>& b);
 
-// Floating-point numbers are hashed and compared by their bits: -0 is not 0, and NaN is itself.
+// Floating-point numbers are hashed and compared by their bits: -0 is not 0, and NaN equals itself.
 inline uint64_t bits_of(double x) { return std::bit_cast<uint64_t>(x); }
 
 template <class T>
@@ -133,7 +133,7 @@ bool equal_static(const T& a, const T& b) {
   }
 }
 
-// How params of one struct are hashed, compared and kept.
+// The functions that hash, compare and copy params of one struct.
 struct StaticClass {
   size_t (*hash)(const void*);
   bool (*equal)(const void*, const void*);
@@ -152,7 +152,7 @@ const StaticClass* static_class() {
   return &cls;
 }
 
-// A call of a composite's body with params of one struct, whose types are known to `run` alone.
+// A call of a composite's body with params of one struct, whose types only `run` knows.
 struct CompositeCall {
   using AnyBody = void (*)();
   const char* name;
@@ -165,8 +165,8 @@ std::vector<Array> run_composite(const CompositeCall& call, std::span<const Arra
 
 }  // namespace internal
 
-// Returns what body(params, args) returns: an Array or a std::vector<Array>. `name` names the
-// program in messages and dumps.
+// Returns body(params, args): an Array or a std::vector<Array>. Messages and dumps call the program
+// `name`.
 template <class P = NoParams, class Body>
 auto composite(const char* name, const P& params, std::span<const Array> args, const Body& body) {
   using Result = std::invoke_result_t<const Body&, const P&, std::span<const Array>>;

@@ -40,9 +40,9 @@ Array cast_varying(const Array& x, const AxisNames& axes) {
   return missing.empty() ? x : lax::pcast_varying(x, missing);
 }
 
-// A carry as it enters the loop and as the body returns it come to one type: a weak start takes the
-// body's dtype, a start that varies over fewer axes is cast. True if `init` changed, so that the
-// body has to be traced again.
+// Makes the type of a carry that enters the loop the same as that of the one that the body returns:
+// a weak start takes the body's dtype, a start that varies over fewer axes is cast. Returns true if
+// `init` changed, so that the body has to be traced again.
 bool adapt_carry(std::vector<Array>& init, const Function& body) {
   bool changed = false;
   for (size_t k = 0; k < init.size(); ++k) {
@@ -58,8 +58,8 @@ bool adapt_carry(std::vector<Array>& init, const Function& body) {
   return changed;
 }
 
-// The carries that a body returns, typed as it takes them where that is only a matter of variance
-// or of weak types.
+// Converts the carries that a body returns to the types that it takes, if they differ only in what
+// they vary over or in weakness.
 void settle_carry(std::vector<Array>& outputs, const std::vector<Type>& types) {
   for (size_t k = 0; k < types.size(); ++k) {
     if (yields(outputs[k].type(), types[k]) ||
@@ -81,7 +81,7 @@ void expect_carry(std::string_view op, const Function& body, const std::vector<T
   }
 }
 
-// The captures of several regions, each once, and the place of each region's own among them.
+// The captures of several regions, each once, and the positions of each region's own among them.
 class Captures {
  public:
   void add(const TracedFunction& f) {
@@ -89,7 +89,8 @@ class Captures {
       if (number_.emplace(x.data().get(), all_.size()).second) all_.push_back(x);
   }
   const std::vector<Array>& all() const { return all_; }
-  // The inputs of `f` for all captures, those it does not use included; its own leave its inputs.
+  // Returns the inputs of `f` for all captures, including those that it does not use; its own
+  // captures leave its inputs.
   std::vector<ValueId> inputs(TracedFunction& f) const {
     std::vector<ValueId> out(all_.size(), -1);
     const size_t declared = f.function.inputs.size() - f.captures.size();
@@ -162,7 +163,7 @@ FlatLoopResult scan_flat(std::string_view op, const FlatFn& body, std::vector<Ar
                     .num_consts = static_cast<int64_t>(traced.captures.size()),
                     .num_carry = static_cast<int64_t>(carries),
                     .reverse = options.reverse};
-  // The op takes what the body captured first.
+  // The op needs the captures first.
   std::vector<ValueId>& inputs = traced.function.inputs;
   std::rotate(inputs.begin(), inputs.end() - params.num_consts, inputs.end());
   params.body = share(traced.function);
@@ -203,8 +204,8 @@ TracedLoop trace_loop(std::string_view op, const FlatFn& cond, const FlatFn& bod
   return out;
 }
 
-// Every device stops by itself: the carry has the device's own condition first, the loop goes on
-// while any holds, and what has stopped stays as it is.
+// Every device stops by itself: the carry has the device's own condition first, the loop continues
+// while any device's condition is true, and the carry of a device that has stopped stays the same.
 std::vector<Array> predicated_while(std::string_view op, const FlatFn& cond, const FlatFn& body,
                                     const std::vector<Array>& init,
                                     const std::vector<std::string>& paths, const AxisNames& axes) {
@@ -259,8 +260,8 @@ std::vector<Array> while_flat(std::string_view op, const FlatFn& cond, const Fla
 
 namespace {
 
-// Of two results of branches, the type that both can have; nullopt if there is none.
-std::optional<Type> joined(const Type& a, const Type& b) {
+// Returns the type that two results of branches can both have; nullopt if there is none.
+std::optional<Type> join_types(const Type& a, const Type& b) {
   Type out = a;
   out.varying = axis_union(a.varying, b.varying);
   out.weak = a.weak && b.weak;
@@ -304,7 +305,7 @@ std::vector<Array> case_flat(std::string_view op, const Array& index,
         types.push_back(mine);
         continue;
       }
-      const std::optional<Type> both = joined(types[r], mine);
+      const std::optional<Type> both = join_types(types[r], mine);
       if (!both) {
         const bool two = index.dtype() == bool_;
         type_error(op,
@@ -323,7 +324,8 @@ std::vector<Array> case_flat(std::string_view op, const Array& index,
     return out;
   };
   if (!index.type().varying.empty()) {
-    // Devices go different ways: all ways are gone, and each device keeps its own results.
+    // Devices take different branches: all branches are computed, and each device selects its
+    // results.
     std::vector<std::vector<Array>> results;
     for (const FlatFn& branch : branches) results.push_back(settle(branch(args)));
     std::vector<Array> out;
@@ -377,7 +379,7 @@ Array as_branch_index(const Array& index, int64_t branches) {
   if (index.ndim() != 0 || !is_integer(index.dtype()))
     type_error("switch_", "expected an integer scalar as index, got {}", describe(index.type()));
   const DType dtype = index.dtype();
-  // Clamped in its own dtype: a large one may not wrap.
+  // The index is clamped in its own dtype, since a large one must not wrap.
   const Array clamped = lax::clamp(lax::full({}, 0, dtype), index,
                                    lax::full({}, static_cast<double>(branches - 1), dtype));
   return lax::convert_element_type(clamped, int32);
@@ -401,14 +403,14 @@ namespace {
 
 using Leaves = std::vector<Array>;
 
-// Elements start, start + stride, ... of every leaf.
+// Returns the elements start, start + stride, ... of every leaf.
 Leaves every(const Leaves& x, int64_t axis, int64_t start, int64_t limit, int64_t stride = 1) {
   Leaves out;
   for (const Array& leaf : x) out.push_back(lax::slice_in_dim(leaf, start, limit, stride, axis));
   return out;
 }
 
-// a[0], b[0], a[1], b[1], ...; a may be longer by one.
+// Returns a[0], b[0], a[1], b[1], ...; a may have one more element.
 Array interleave(const Array& a, const Array& b, int64_t axis) {
   const Array zero = lax::full({}, 0, a.dtype());
   const bool equal = a.shape()[axis] == b.shape()[axis];
@@ -426,7 +428,7 @@ Leaves prefixes(const std::function<Leaves(const Leaves&, const Leaves&)>& combi
                 int64_t axis) {
   const int64_t n = x[0].shape()[axis];
   if (n < 2) return x;
-  // Neighbours combined, half as many: their prefixes are those of the odd elements.
+  // Neighbours are combined, half as many: their prefixes are those of the odd elements.
   const Leaves odd =
       prefixes(combine, combine(every(x, axis, 0, n - 1, 2), every(x, axis, 1, n, 2)), axis);
   const int64_t m = odd[0].shape()[axis];

@@ -1,5 +1,5 @@
-// Control flow over trees: scan, while_loop, fori_loop, cond, switch_, map, associative_scan. JAX's
-// names and meaning.
+// Control flow over trees: scan, while_loop, fori_loop, cond, switch_, map, associative_scan. Names
+// and semantics are JAX's.
 //
 //   auto [total, partial] = scan([](const Array& sum, const Array& x) {
 //     Array next = sum + x;
@@ -7,13 +7,13 @@
 //   }, Array(0.f), xs);                                   // partial[i]: the sum of xs[0..i]
 //   Array r = cond(x > 0, [](const Array& x) { return x; }, [](const Array& x) { return -x; }, x);
 //
-// A body is traced once, whatever the number of trips, and compiled once. What it captures of
-// outside is passed to every trip. Each function works on concrete arrays (one compiled program),
+// A body is traced once, whatever the number of trips, and compiled once. Arrays that it captures
+// are passed to every trip. Each function works on concrete arrays (as one compiled program),
 // inside jit and shard_map, and under every transformation.
 //
-// Carries keep their types: a UserError names the leaf that does not. Weakly typed initial values
-// take the dtype that the body returns, and inside shard_map the variance over manual axes is
-// found, not asked for.
+// Carries keep their types: otherwise a UserError names the leaf. Weakly typed initial values take
+// the dtype that the body returns, and inside shard_map the manual axes that carries vary over are
+// found automatically.
 #pragma once
 
 #include <functional>
@@ -29,7 +29,7 @@
 namespace tessera {
 
 struct ScanOptions {
-  // The number of trips; needed where there is nothing to scan over, else it must agree.
+  // The number of trips. It is required if there is nothing to scan over; otherwise it must agree.
   std::optional<int64_t> length = std::nullopt;
   bool reverse = false;  // from the last slice to the first; results are stacked likewise
 };
@@ -41,7 +41,7 @@ struct AssociativeScanOptions {
 
 namespace internal {
 
-// The flat core, under a trace. `paths`: of the leaves, for messages.
+// The flat core, under a trace. Messages use `paths`, those of the leaves.
 struct FlatLoopResult {
   std::vector<Array> carry, ys;
 };
@@ -50,7 +50,7 @@ FlatLoopResult scan_flat(std::string_view op, const ir::FlatFn& body, std::vecto
                          const std::vector<std::string>& xs_paths, const ScanOptions& options);
 std::vector<Array> while_flat(std::string_view op, const ir::FlatFn& cond, const ir::FlatFn& body,
                               std::vector<Array> init, const std::vector<std::string>& paths);
-// `index`: bool or integer scalar, as the op takes it. Paths of the results are asked for once a
+// `index`: bool or integer scalar, as for the op. The paths of the results are requested after a
 // branch has been called.
 std::vector<Array> case_flat(std::string_view op, const Array& index,
                              const std::vector<ir::FlatFn>& branches,
@@ -64,7 +64,7 @@ std::vector<Array> associative_scan_flat(
 
 Array as_predicate(const Array& pred);
 Array as_branch_index(const Array& index, int64_t branches);
-// Bounds of a loop as integers of one dtype.
+// Returns the bounds of a loop as integers of one dtype.
 std::pair<Array, Array> loop_bounds(const Array& lower, const Array& upper);
 Array increment(const Array& i);
 
@@ -77,7 +77,7 @@ std::vector<std::string> leaf_paths(const T& tree, const std::string& name) {
 [[noreturn]] void throw_structures_differ(std::string_view op, const char* what);
 [[noreturn]] void throw_no_branch();
 
-// UserError unless the two trees have one structure.
+// Throws UserError unless the two trees have one structure.
 template <class T>
 void expect_structure(std::string_view op, const char* what, const T& expected, const T& got) {
   std::string a, b;
@@ -148,7 +148,7 @@ struct FirstBranch<std::vector<F>> {
   using type = F;
 };
 
-// `branches`: a tuple or a vector of callables; `index` as the op takes it.
+// `branches`: a tuple or a vector of callables; `index` as for the op.
 template <class Branches, class... Args>
 auto case_traced(std::string_view op, const Array& index, const Branches& branches,
                  const Args&... args) {
@@ -184,8 +184,8 @@ auto case_traced(std::string_view op, const Array& index, const Branches& branch
 
 // Folds f over the leading dimension of every leaf of xs:
 //   f(carry, x) -> pair(carry, y), x a slice of xs;  result: pair(last carry, ys stacked).
-// xs without leaves (None) needs a length. UserErrors: lengths that differ, a carry whose shape,
-// dtype or structure changes; each names the leaf.
+// xs without leaves (None) requires a length. Throws UserError for lengths that differ and for a
+// carry whose shape, dtype or structure changes; each error names the leaf.
 template <class F, class Carry, class X>
 auto scan(const F& f, const Carry& init, const X& xs, const ScanOptions& options = {}) {
   const auto traced = [&](const auto& start, const auto& elements) {
@@ -194,7 +194,7 @@ auto scan(const F& f, const Carry& init, const X& xs, const ScanOptions& options
   return internal::under_trace("scan", traced, internal::as_argument<true>(init), xs);
 }
 
-// The carry for which cond(carry), a bool scalar, is false; body(carry) -> carry. Where cond
+// Returns the carry for which cond(carry), a bool scalar, is false; body(carry) -> carry. If cond
 // differs between the devices of a shard_map, every device stops by itself.
 template <class Cond, class Body, class Carry>
 auto while_loop(const Cond& cond, const Body& body, const Carry& init) {
@@ -204,8 +204,9 @@ auto while_loop(const Cond& cond, const Body& body, const Carry& init) {
   return internal::under_trace("while_loop", traced, internal::as_argument<true>(init));
 }
 
-// body(i, carry) -> carry for i = lower, ..., upper - 1. With C++ integers the number of trips is
-// known, and the loop has a derivative in both directions; with Arrays it is a while_loop.
+// Returns the carry after body(i, carry) -> carry for i = lower, ..., upper - 1. With C++ integers
+// the number of trips is known, and the loop has a derivative in both directions; with Arrays it is
+// a while_loop.
 template <class Lower, class Upper, class Body, class Carry>
 auto fori_loop(const Lower& lower, const Upper& upper, const Body& body, const Carry& init) {
   if constexpr (std::is_integral_v<Lower> && std::is_integral_v<Upper>) {
@@ -240,9 +241,10 @@ auto fori_loop(const Lower& lower, const Upper& upper, const Body& body, const C
   }
 }
 
-// true_fn(args...) where pred, a scalar (numbers: not 0), holds, else false_fn(args...). Only the
-// chosen one runs, but where pred differs between the devices of a shard_map: then both do. Both
-// return the same structure, shapes and dtypes; UserError naming the leaf otherwise.
+// Returns true_fn(args...) if pred, a scalar, is true (for numbers: not 0), otherwise
+// false_fn(args...). Only the chosen one runs, unless pred differs between the devices of a
+// shard_map: then both run. Both must return the same structure, shapes and dtypes; otherwise a
+// UserError names the leaf.
 template <class True, class False, class... Args>
 auto cond(const Array& pred, const True& true_fn, const False& false_fn, const Args&... args) {
   const auto traced = [&](const Array& p, const auto&... x) {
@@ -252,8 +254,8 @@ auto cond(const Array& pred, const True& true_fn, const False& false_fn, const A
   return internal::under_trace("cond", traced, pred, internal::as_argument<true>(args)...);
 }
 
-// branches[index](args...), the index clamped to the branches there are: a tuple of callables, or a
-// vector of one type of callable. UserError for no branch.
+// Returns branches[index](args...), with the index clamped to the branches: a tuple of callables,
+// or a vector of one type of callable. Throws UserError if there is no branch.
 template <class Branches, class... Args>
 auto switch_(const Array& index, const Branches& branches, const Args&... args) {
   size_t count = 0;
@@ -269,7 +271,8 @@ auto switch_(const Array& index, const Branches& branches, const Args&... args) 
   return internal::under_trace("switch_", traced, index, internal::as_argument<true>(args)...);
 }
 
-// f over the leading dimension of every leaf of xs, one slice after the other, results stacked.
+// Returns the stacked results of f over the leading dimension of every leaf of xs, one slice after
+// the other.
 template <class F, class X>
 auto map(const F& f, const X& xs) {
   const auto traced = [&](const auto& elements) {
@@ -281,8 +284,9 @@ auto map(const F& f, const X& xs) {
   return internal::under_trace("map", traced, xs);
 }
 
-// Prefix combinations of elements along `axis` by an associative fn(a, b), which gets whole blocks
-// of them: result[i] = fn(result[i - 1], elements[i]). About 2 log2(n) calls (Blelloch, 1990).
+// Returns the prefix combinations of elements along `axis` by an associative fn(a, b), which gets
+// whole blocks of them: result[i] = fn(result[i - 1], elements[i]). It calls fn about 2 log2(n)
+// times (Blelloch, 1990).
 template <class F, class T>
 T associative_scan(const F& fn, const T& elements, const AssociativeScanOptions& options = {}) {
   const auto traced = [&](const T& elems) -> T {

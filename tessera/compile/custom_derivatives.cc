@@ -29,7 +29,7 @@ FunctionRef shared(Function function) {
   return std::make_shared<const Function>(std::move(function));
 }
 
-// The function with `count` more inputs, which it ignores, put before input `at`.
+// Inserts `count` inputs, which the function ignores, before input `at`.
 void add_unused_inputs(Function& f, size_t at, std::span<const Type> types) {
   std::vector<ValueId> ids;
   for (const Type& t : types) ids.push_back(f.add_value(t));
@@ -41,7 +41,7 @@ void add_unused_inputs(Function& f, size_t at, std::span<const Type> types) {
 ErasedResult checkpoint_erased(const CheckpointPolicy& policy, const ErasedCall& call,
                                const std::vector<Array>& leaves) {
   const ErasedFn traced = [&](const std::vector<Array>& x) {
-    ErasedResult result;  // its tree has the body's tracers for leaves
+    ErasedResult result;  // its tree has the body's tracers as leaves
     const FlatFn body = [&](const std::vector<Array>& inputs) {
       result = call(inputs);
       return result.leaves;
@@ -78,8 +78,8 @@ std::vector<Array> custom_jvp_flat(const FlatFn& body, const FlatFn& jvp,
                  r < results.size() ? "result" : "tangent", of, describe(results[of]),
                  describe(rule_results[r]));
   }
-  // Operands: the leaves, what the function captured, what the rule captured. The rule's inputs are
-  // all of them, then their tangents.
+  // The operands are the leaves, the captures of the function, the captures of the rule. The rule's
+  // inputs are all of them, then their tangents.
   std::vector<Array> operands(leaves.begin(), leaves.end());
   operands.insert(operands.end(), primal.captures.begin(), primal.captures.end());
   operands.insert(operands.end(), rule.captures.begin(), rule.captures.end());
@@ -130,8 +130,8 @@ std::vector<Array> custom_vjp_flat(const FlatFn& body, const FlatFn& fwd, const 
     if (is_inexact(types[k].dtype) && !cts[k].same_array(types[k]))
       type_error("custom_vjp", "expected a cotangent of the type of {}, {}, got {}", paths[k],
                  describe(types[k]), describe(cts[k]));
-  // Operands: the leaves, then what body, fwd and bwd captured. fwd returns the last of these as
-  // residuals, which bwd takes before the cotangents.
+  // The operands are the leaves, then the captures of body, fwd and bwd. fwd returns the last of
+  // these as residuals, which bwd gets before the cotangents.
   const std::vector<Type> captured[] = {traced_types(primal.captures),
                                         traced_types(forward.captures),
                                         traced_types(backward.captures)};

@@ -1,12 +1,11 @@
-// Functions that bring their own derivatives, and functions that are computed again instead of
-// kept.
+// Functions with custom derivatives, and functions whose values are recomputed instead of kept.
 //
 //   auto safe_log = custom_jvp(f, [](const std::tuple<Array>& x, const std::tuple<Array>& t) {
 //     return std::pair(f(std::get<0>(x)), std::get<0>(t) / std::get<0>(x));
 //   });
 //   auto clipped = custom_vjp(f, fwd, bwd);  // fwd(args...) -> (result, residuals)
 //                                            // bwd(residuals, cotangent) -> tuple of cotangents
-//   auto block = checkpoint(layer);          // its values are computed again for the gradient
+//   auto block = checkpoint(layer);          // its values are recomputed for the gradient
 #pragma once
 
 #include "tessera/compile/grad.h"
@@ -18,16 +17,16 @@ namespace tessera {
 using lax::optimization_barrier;
 using lax::stop_gradient;
 
-// Every leaf of a tree, as constants to differentiation.
+// Returns the tree with every leaf a constant for differentiation.
 template <class T>
 requires(!tree::Leaf<T>) T stop_gradient(const T& x) {
   return tree::map([](const Array& leaf) { return lax::stop_gradient(leaf); }, x);
 }
 
-// x, which checkpoint policies know as `name`.
+// Returns x under the name `name` for checkpoint policies.
 using lax::checkpoint_name;
 
-// What a checkpoint keeps; all else is computed again. JAX's checkpoint_policies.
+// Which values a checkpoint keeps; all others are recomputed. They are JAX's checkpoint_policies.
 struct CheckpointPolicy {
   Saveable saveable = Saveable::kNothing;
   std::vector<std::string> names = {};
@@ -49,7 +48,7 @@ ErasedResult checkpoint_erased(const CheckpointPolicy& policy, const ErasedCall&
 std::vector<Array> custom_jvp_flat(const ir::FlatFn& body, const ir::FlatFn& jvp,
                                    std::span<const Array> leaves);
 // fwd: leaves -> (results..., residuals...); bwd: (residuals..., cotangents...) -> cotangents of
-// the leaves. `num_results` is asked for once fwd is traced.
+// the leaves. `num_results` is called after fwd is traced.
 std::vector<Array> custom_vjp_flat(const ir::FlatFn& body, const ir::FlatFn& fwd,
                                    const ir::FlatFn& bwd,
                                    const std::function<size_t()>& num_results,
@@ -153,24 +152,25 @@ class CustomVjp {
 
 }  // namespace internal
 
-// `f`, whose values are computed again for its gradient instead of kept, but for what the policy
-// saves: less memory for more work. JAX's jax.checkpoint (jax.remat).
+// Returns `f` with its values recomputed for its gradient instead of kept, except those that the
+// policy saves: less memory for more work. It is JAX's jax.checkpoint (jax.remat).
 template <class F>
 auto checkpoint(F f, CheckpointPolicy policy = {}) {
   return internal::Checkpointed<F>(std::move(f), std::move(policy));
 }
 
-// `f` with a forward derivative of its own: jvp(primals, tangents) takes tuples of the arguments
-// and returns (result, tangent of it), linear in the tangents. Reverse derivatives follow from it.
-// UserError where the tangent's leaves are not of the results' types.
+// Returns `f` with a custom forward derivative: jvp(primals, tangents) takes tuples of the
+// arguments and returns (result, tangent of it), linear in the tangents. Reverse derivatives follow
+// from it. Throws UserError if the tangent's leaves do not have the results' types.
 template <class F, class Jvp>
 auto custom_jvp(F f, Jvp jvp) {
   return internal::CustomJvp<F, Jvp>(std::move(f), std::move(jvp));
 }
 
-// `f` with a reverse derivative of its own: fwd(args...) returns (result, residuals),
-// bwd(residuals, cotangent) a tuple of cotangents, one a argument. It has no forward derivative.
-// UserErrors: a bwd whose results are not of the arguments' types; differentiating what the
+// Returns `f` with a custom reverse derivative: fwd(args...) returns (result, residuals),
+// bwd(residuals, cotangent) a tuple of cotangents, one for each argument. It has no forward
+// derivative. Throws UserError if the results of bwd do not have the arguments' types, and for
+// differentiating what the functions capture.
 // functions capture.
 template <class F, class Fwd, class Bwd>
 auto custom_vjp(F f, Fwd fwd, Bwd bwd) {

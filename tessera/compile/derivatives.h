@@ -1,5 +1,5 @@
-// What grad, vjp, jvp and linearize are behind their templates: functions of lists of arrays.
-// linearization.h has what a Linearization is.
+// The implementation of grad, vjp, jvp and linearize without templates: functions of lists of
+// arrays. linearization.h defines Linearization.
 #pragma once
 
 #include <memory>
@@ -13,9 +13,9 @@
 
 namespace tessera::internal {
 
-// What a call returns, a real scalar first, and the gradients of that scalar by the leaves of the
-// arguments `argnums`. Inside a manual computation a gradient varies over what the scalar varies
-// over: of a loss that every device has for itself, each device gets its own gradient.
+// The results of a call, a real scalar first, and the gradients of that scalar by the leaves of the
+// arguments `argnums`. Inside a manual computation a gradient varies over the axes that the scalar
+// varies over: for a loss that each device has for itself, each device gets its own gradient.
 struct ValueAndGradients {
   ErasedResult value;
   std::vector<Array> gradients;
@@ -23,7 +23,7 @@ struct ValueAndGradients {
 ValueAndGradients value_and_grad_erased(const ErasedCall& call, const std::vector<size_t>& argnums,
                                         const std::vector<Array>& leaves);
 
-// Results and tangents; `tangents` one a leaf.
+// Results and tangents; `tangents` has one entry for each leaf.
 struct ResultsAndTangents {
   std::vector<Array> results, tangents;
 };
@@ -34,20 +34,21 @@ ResultsAndTangents jvp_flat(const ir::FlatFn& body, std::span<const Array> leave
 struct Linearization;
 using LinearizationRef = std::shared_ptr<const Linearization>;
 
-// By all leaves, under a trace. UserError for a leaf that is no float or complex array.
+// Linearizes by all leaves, under a trace. Throws UserError for a leaf that is no float or complex
+// array.
 LinearizationRef linearize_all_flat(std::string_view op, const ir::FlatFn& body,
                                     std::span<const Array> leaves,
                                     const std::vector<std::string>& paths);
 const std::vector<Array>& results_of(const Linearization& at);
 const std::vector<Array>& residuals_of(const Linearization& at);
-// The same taken out of a trace: with the values of its tracers.
+// Returns the same outside of the trace, with the values of its tracers.
 LinearizationRef computed(const Linearization& at, std::vector<Array> results,
                           std::vector<Array> residuals);
-// Tangents of the results from those of the arguments; cotangents of the arguments from those of
-// the results. UserErrors: another number, or other types.
+// Return tangents of the results from those of the arguments, and cotangents of the arguments from
+// those of the results. They throw UserError for another number or other types.
 std::vector<Array> push_forward(const Linearization& at, const std::vector<Array>& tangents);
 std::vector<Array> pull_back(const Linearization& at, const std::vector<Array>& cotangents);
-// UserError of jvp unless there is a tangent for each primal.
+// Throws the UserError of jvp unless there is a tangent for each primal.
 void expect_tangents(size_t primals, size_t tangents);
 
 }  // namespace tessera::internal

@@ -1,5 +1,5 @@
-// Eager execution: ops and composites on concrete arrays, each one program that is compiled once
-// and found by its arguments' types and placements.
+// Eager execution: ops and composites on concrete arrays. Each is one program that is compiled once
+// and found by its arguments' types and shardings.
 #include "tessera/base/bounded_cache.h"
 #include "tessera/base/hash.h"
 #include "tessera/compile/composite.h"
@@ -18,11 +18,11 @@ using internal::StaticClass;
 
 struct EagerEntry {
   CompiledRef program;
-  std::vector<Array> captures;  // concrete arrays the body used beside its arguments
+  std::vector<Array> captures;  // concrete arrays that the body captured
 };
 using EagerEntryRef = std::shared_ptr<const EagerEntry>;
 
-// What is called: an op or a composite, and its params.
+// The callee, an op or a composite, and its params.
 struct OpKey {
   const OpDef* op;
   OpParams params;
@@ -52,7 +52,7 @@ struct EagerKey {
 constexpr size_t kMaxCalls = 4096;
 template <class Callee>
 using EagerCache = BoundedCache<EagerKey<Callee>, EagerEntryRef>;
-// x64 mode decides what a body computes, so each mode has a cache of its own.
+// x64 mode changes what a body computes, so each mode has a cache of its own.
 template <class Callee>
 EagerCache<Callee>& eager_cache(bool x64 = x64_enabled()) {
   constexpr auto kLevel = ForkParticipant::Level::kCalls;
@@ -71,8 +71,8 @@ EagerEntryRef compile_eager(const char* name, std::span<const Array> args, const
                  std::move(traced.captures)});
 }
 
-// Runs the program of a call for whose callee same() is true. At the first call of its kind,
-// callee() is what the cache keeps and compile() makes the program.
+// Runs the program of a call for whose callee same() is true. At the first such call, callee()
+// returns the callee that the cache keeps and compile() makes the program.
 template <class Same, class MakeCallee, class Compile>
 std::vector<Array> run_eagerly(size_t callee_hash, std::span<const Array> args, Same&& same,
                                MakeCallee&& callee, Compile&& compile) {
@@ -84,7 +84,7 @@ std::vector<Array> run_eagerly(size_t callee_hash, std::span<const Array> args, 
   return run_with_captures(*(*entry)->program, args, (*entry)->captures);
 }
 
-// One op on concrete arrays.
+// Runs one op on concrete arrays.
 std::vector<Array> execute_op(const OpDef& def, const OpParams& params,
                               std::span<const Array> operands) {
   return run_eagerly(

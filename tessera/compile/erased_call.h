@@ -1,6 +1,6 @@
-// ErasedCall: a user's callable and its arguments with their C++ types hidden. The templates of this
-// header are all of jit (and of eager calls) that is compiled again for each of a user's functions;
-// jit.cc, behind them, sees flat lists of leaves, and of trees an outline.
+// ErasedCall: a user's callable and its arguments with their C++ types hidden. The templates of
+// this header are the only code of jit (and of eager calls) that is compiled for each of a user's
+// functions; jit.cc works on flat lists of leaves, and on outlines of trees.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -16,7 +16,7 @@
 
 namespace tessera::internal {
 
-// The result of a call: its leaves, and the tree they are of.
+// The result of a call: its leaves, and the tree that they belong to.
 struct ErasedResult {
   std::vector<Array> leaves;
   std::shared_ptr<const void> tree;
@@ -38,7 +38,7 @@ struct ErasedCall {
   ErasedResult (*call)(const ErasedCall& self, const std::vector<Array>& leaves);
   std::vector<tree::Outline> (*outlines)(const void* arguments);
 
-  // Calls the function with these leaves in the arguments' place.
+  // Calls the function with these leaves in the arguments.
   ErasedResult operator()(const std::vector<Array>& leaves) const { return call(*this, leaves); }
   std::vector<tree::Outline> argument_outlines() const { return outlines(arguments); }
 };
@@ -55,7 +55,7 @@ std::vector<tree::Outline> erased_outlines(const void* arguments) {
   return std::move(out.children);
 }
 
-// The results of a call as the tree that it gave.
+// Returns the results of a call as the tree that the function returned.
 template <class Result>
 Result typed_result(const ErasedResult& result) {
   if constexpr (tree::Leaf<Result>) {
@@ -65,7 +65,7 @@ Result typed_result(const ErasedResult& result) {
   }
 }
 
-// The leaves of a call's arguments: inline where they are few.
+// The leaves of a call's arguments: stored inline if they are few.
 class CallLeaves {
  public:
   CallLeaves();
@@ -79,12 +79,12 @@ class CallLeaves {
   boost::container::small_vector<Array, 8> leaves_;
 };
 
-// The leaves of several trees, one after the other.
+// Appends the leaves of several trees, one after the other.
 template <class Leaves, class... Args>
 void append_leaves(Leaves& out, const Args&... args) {
   (tree::for_each_leaf(args, [&](const Array& leaf) { out.push_back(leaf); }), ...);
 }
-// A tree like `like` with the leaves from `next` on, which moves behind them.
+// Returns a tree like `like` with the leaves from `next` on, and advances `next`.
 template <class T>
 T with_leaves(const T& like, const Array*& next) {
   if constexpr (tree::Leaf<T>) {
@@ -101,7 +101,7 @@ ErasedResult call_erased(const ErasedCall& self, const std::vector<Array>& leave
   using Result = CallResultOf<F, Args...>;
   static_assert(!std::is_void_v<Result>, "a traced function returns its results");
   const Array* next = leaves.data();
-  // Braces: in this order.
+  // Braces evaluate in this order.
   const std::tuple<Args...> args =
       std::apply([&](const Args&... arg) { return std::tuple<Args...>{with_leaves(arg, next)...}; },
                  *static_cast<const std::tuple<const Args&...>*>(self.arguments));
@@ -116,10 +116,10 @@ ErasedCall erase_call(const F& f, const std::tuple<const Args&...>& args) {
   return {&f, &args, call_erased<F, Args...>, erased_outlines<Args...>};
 }
 
-// From leaves of the arguments to the result: an ErasedCall, or a transform of one.
+// Maps leaves of the arguments to the result: an ErasedCall, or a transform of one.
 using ErasedFn = std::function<ErasedResult(const std::vector<Array>&)>;
-// Traces the function with these concrete leaves, runs it and forgets it; the program is cached by
-// its structure. The results' leaves take the place of the tracers.
+// Traces the function with these concrete leaves, runs it and drops it; the program is cached by
+// its structure. The results' leaves replace the tracers.
 ErasedResult run_erased(std::string_view op, const ErasedFn& function,
                         const std::vector<Array>& leaves);
 // Calls the function under a trace: the current one, or one of its own that is compiled and run.
@@ -135,7 +135,7 @@ auto run_once(std::string_view op, const F& f, const Args&... args) {
   return typed_result<Result>(run_erased(op, erase_call(f, arguments), leaves));
 }
 
-// An argument as the function sees it: numbers become Arrays where the function accepts that.
+// Returns an argument as the function gets it: numbers become Arrays if the function accepts that.
 template <bool kNumbersAreArrays, class T>
 decltype(auto) as_argument(const T& x) {
   if constexpr (kNumbersAreArrays && std::is_arithmetic_v<T>) {

@@ -15,10 +15,10 @@ double flops_of(const Function& f) {
     const std::vector<Type> operands = f.types_of(op.operands), results = f.types_of(op.results);
     if (is_control_flow(op)) {
       const ControlFlow flow = control_flow_of(op);
-      const std::optional<size_t> usual = usual_way(f, op);
+      const std::optional<size_t> expected = expected_branch(f, op);
       double sum = 0, most = 0;
       for (size_t k = 0; k < flow.regions.size(); ++k) {
-        if (usual && k != *usual) continue;
+        if (expected && k != *expected) continue;
         const double mine = flops_of(*flow.regions[k]);
         sum += mine;
         most = std::max(most, mine);

@@ -1,11 +1,12 @@
 // Derivatives of callables over trees: grad, value_and_grad, vjp, jvp, linearize, jacfwd, jacrev,
-// hessian. JAX's names and meaning, but that gradients have the C++ types of what they are of.
+// hessian. Names and semantics are JAX's, except that gradients have the C++ types of the
+// arguments.
 //
 //   auto [loss, grads] = value_and_grad(loss_fn)(params, x, y);     // grads: a Params
 //   auto [dx, dy] = grad<1, 2>(loss_fn)(params, x, y);              // by arguments 1 and 2
 //
-// Each works on concrete arrays (one compiled program), inside jit, shard_map and vmap, and of
-// functions that use any of them. Arrays that the callable captures count as constants.
+// Each works on concrete arrays (as one compiled program), inside jit, shard_map and vmap, and on
+// functions that use any of them. Arrays that the callable captures are constants.
 #pragma once
 
 #include <memory>
@@ -18,7 +19,7 @@
 namespace tessera {
 namespace internal {
 
-// What a function to differentiate returns: a scalar, or a scalar first and something beside it.
+// The result of a function to differentiate: a scalar, or a scalar and auxiliary results.
 template <class R>
 struct LossResult {
   static_assert(std::is_same_v<R, Array>,
@@ -35,14 +36,15 @@ struct LossResult<std::tuple<Array, Aux>> {
   static constexpr bool kHasAux = true;
 };
 
-// The differentiated arguments with these leaves: one tree, or a tuple of several.
+// Returns the differentiated arguments with these leaves: one tree, or a tuple of several.
 template <size_t... argnums, class... Args>
 auto rebuild_arguments(const std::tuple<Args...>& args, const std::vector<Array>& leaves) {
   const Array* next = leaves.data();
   if constexpr (sizeof...(argnums) == 1) {
     return with_leaves(std::get<argnums...>(args), next);
   } else {
-    return std::tuple{with_leaves(std::get<argnums>(args), next)...};  // braces: in this order
+    // braces evaluate in this order
+    return std::tuple{with_leaves(std::get<argnums>(args), next)...};
   }
 }
 
@@ -100,12 +102,12 @@ class Grad {
 
 }  // namespace internal
 
-// The function (args...) -> (value, gradients by the arguments `argnums`; the first if none is
-// named). `f` returns a real scalar, or a pair of it and auxiliary results, which are passed on.
-// Inside shard_map a gradient varies over the axes that the value varies over: of a device's own
-// loss, its own gradient; of a loss that is the same everywhere (after psum, pmean), the sum over
-// devices. UserErrors: a result that is no real floating-point scalar; a differentiated leaf that
-// is not floating-point; an op without derivative.
+// Returns the function (args...) -> (value, gradients by the arguments `argnums`; the first if none
+// is named). `f` returns a real scalar, or a pair of it and auxiliary results, which are passed on.
+// Inside shard_map a gradient varies over the axes that the value varies over: it is the device's
+// own gradient for a device's own loss, and the sum over devices for a loss that is the same
+// everywhere (after psum, pmean). Throws UserError for a result that is no real floating-point
+// scalar, a differentiated leaf that is not floating-point, and an op without a derivative.
 template <size_t... argnums, class F>
 auto value_and_grad(F f) {
   if constexpr (sizeof...(argnums) == 0) {
@@ -115,7 +117,8 @@ auto value_and_grad(F f) {
   }
 }
 
-// The gradients alone, or a pair of them and the auxiliary results.
+// Returns the function that returns the gradients alone, or a pair of them and the auxiliary
+// results.
 template <size_t... argnums, class F>
 auto grad(F f) {
   if constexpr (sizeof...(argnums) == 0) {
@@ -125,7 +128,7 @@ auto grad(F f) {
   }
 }
 
-// The pullback of a function at a point: from a cotangent of its result to cotangents of its
+// The pullback of a function at a point: it maps a cotangent of the result to cotangents of the
 // arguments, a tuple of trees.
 template <class Result, class... Args>
 class Pullback {
@@ -137,7 +140,7 @@ class Pullback {
     const std::vector<Array> out = internal::pull_back(*at_, tree::leaves(cotangent));
     const Array* next = out.data();
     return std::apply(
-        [&](const auto&... arg) {  // braces: in this order
+        [&](const auto&... arg) {  // braces evaluate in this order
           return std::tuple<Args...>{internal::with_leaves(arg, next)...};
         },
         args_);
@@ -148,7 +151,8 @@ class Pullback {
   std::tuple<Args...> args_;
 };
 
-// The tangent map of a function at a point: from tangents of its arguments to that of its result.
+// The tangent map of a function at a point: it maps tangents of the arguments to that of the
+// result.
 template <class Result, class... Args>
 class Pushforward {
  public:
@@ -168,8 +172,8 @@ class Pushforward {
 
 namespace internal {
 
-// Linearizes `f` by all its arguments; under no trace the results and residuals are computed by one
-// program.
+// Linearizes `f` by all its arguments. Outside of a trace one program computes the results and
+// residuals.
 template <class F, class... Args>
 auto linearize_all(std::string_view op, const F& f, const Args&... args) {
   LinearizationRef at;
@@ -189,7 +193,7 @@ auto linearize_all(std::string_view op, const F& f, const Args&... args) {
 
 }  // namespace internal
 
-// (f(args...), its pullback). What the pullback needs of the computation is kept on the device.
+// Returns (f(args...), its pullback). The residuals that the pullback needs are kept on the device.
 template <class F, class... Args>
 auto vjp(const F& f, const Args&... args) {
   auto [result, at] = internal::linearize_all("vjp", f, args...);
@@ -198,7 +202,7 @@ auto vjp(const F& f, const Args&... args) {
   return std::pair(std::move(result), std::move(pullback));
 }
 
-// (f(args...), its tangent map).
+// Returns (f(args...), its tangent map).
 template <class F, class... Args>
 auto linearize(const F& f, const Args&... args) {
   auto [result, at] = internal::linearize_all("linearize", f, args...);
@@ -207,7 +211,8 @@ auto linearize(const F& f, const Args&... args) {
   return std::pair(std::move(result), std::move(pushforward));
 }
 
-// (f(primals...), the derivative of f along the tangents). Tangents have the trees of the primals.
+// Returns (f(primals...), the derivative of f along the tangents). Tangents have the trees of the
+// primals.
 template <class F, class... Args>
 auto jvp(const F& f, const std::tuple<Args...>& primals, const std::tuple<Args...>& tangents) {
   const auto traced = [&](const std::tuple<Args...>& x, const std::tuple<Args...>& t) {

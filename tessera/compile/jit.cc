@@ -40,7 +40,7 @@ JitCache::~JitCache() {
 }
 
 void JitCache::clear_all() {
-  // Destroyed after the locks are released: what a function captured may be anything.
+  // Destroyed after the locks are released, since a function may capture anything.
   std::vector<BoundedCache<Key, JitEntryRef>::Entries> dead;
   const std::lock_guard lock(all_caches().mutex);
   for (JitCache* cache : all_caches().caches) dead.push_back(cache->calls_.take_all());
@@ -62,7 +62,7 @@ JitEntryRef JitCache::find(const void* types, std::string_view statics,
   const auto same = [&](const Key& key) {
     return key.types == types && key.x64 == x64 && key.statics == statics && key.args.match(leaves);
   };
-  // Most calls are like the one before.
+  // Most calls are like the last one.
   if (auto latest = calls_.find_latest(same)) return *std::move(latest);
   return calls_.find(hash_of_call(types, statics, x64, leaves), same).value_or(nullptr);
 }
@@ -98,21 +98,21 @@ TracedCall trace_call(const ErasedFn& call, std::span<const Array> leaves,
   return out;
 }
 
-struct Placed {
+struct PlacedArguments {
   std::vector<Array> all;  // arguments, then captures
   ShardingRequest request;
 };
 
-Placed place_arrays(const TracedCall& call, std::span<const Array> leaves,
-                    const std::vector<NamedSharding>& in_shardings) {
-  Placed out;
+PlacedArguments place_arrays(const TracedCall& call, std::span<const Array> leaves,
+                             const std::vector<NamedSharding>& in_shardings) {
+  PlacedArguments out;
   out.all.assign(leaves.begin(), leaves.end());
   out.all.insert(out.all.end(), call.traced.captures.begin(), call.traced.captures.end());
   if (in_shardings.empty() && call.out_shardings.empty()) {
     out.request = request_for(call.traced.function, out.all);
     return out;
   }
-  // Requested shardings replace those the arguments came with.
+  // Requested shardings replace those of the arguments.
   for (size_t i = 0; i < in_shardings.size(); ++i)
     check_rank("jit", in_shardings[i], leaves[i].shape());
   std::vector<Array> asked = out.all;
@@ -124,18 +124,19 @@ Placed place_arrays(const TracedCall& call, std::span<const Array> leaves,
   return out;
 }
 
-Placed place(const TracedCall& call, std::span<const Array> leaves,
-             const std::vector<NamedSharding>& in_shardings, const AxisSizes& compute_as) {
-  Placed out = place_arrays(call, leaves, in_shardings);
+PlacedArguments place_call(const TracedCall& call, std::span<const Array> leaves,
+                           const std::vector<NamedSharding>& in_shardings,
+                           const AxisSizes& compute_as) {
+  PlacedArguments out = place_arrays(call, leaves, in_shardings);
   if (compute_as.empty()) return out;
-  finer_mesh(program_mesh(call.traced.function, out.request), compute_as);  // its errors
+  finer_mesh(program_mesh(call.traced.function, out.request), compute_as);  // throws its errors
   out.request.compute_as = compute_as;
   return out;
 }
 
-// The program of a traced call. What the call is found by, and what it donates, the caller adds.
-// `stages` is what run_pipeline has made of the call, or null if it has not run.
-std::shared_ptr<JitEntry> compile_call(TracedCall call, const Placed& placed,
+// Returns the entry with the program of a traced call. The caller adds its key and what it donates.
+// `stages` is the result of run_pipeline for the call, or null if it has not run.
+std::shared_ptr<JitEntry> compile_call(TracedCall call, const PlacedArguments& placed,
                                        const Stages* stages = nullptr) {
   auto entry = std::make_shared<JitEntry>();
   entry->program =
@@ -159,7 +160,7 @@ ErasedResult run_erased(std::string_view op, const ErasedFn& function,
   expect_concrete(op, leaves);
   TracedCall traced = trace_call(function, leaves);
   ErasedResult out = traced.result;
-  const Placed placed = place(traced, leaves, {}, {});
+  const PlacedArguments placed = place_call(traced, leaves, {}, {});
   out.leaves = run_call(*compile_call(std::move(traced), placed), leaves);
   return out;
 }
@@ -197,7 +198,7 @@ JitEntryRef JitCore::compile(const ErasedCall& call, const void* types, const st
   std::vector<uint8_t> donate = donate_flags(call);
   const std::vector<NamedSharding> in = in_shardings(call);
   TracedCall traced = trace_call(call, leaves, options_.out_shardings);
-  const Placed placed = place(traced, leaves, in, options_.compute_as);
+  const PlacedArguments placed = place_call(traced, leaves, in, options_.compute_as);
   std::optional<Stages> stages;
   if (options_.comm_budget) {
     stages = run_pipeline(traced.traced.function, placed.request);
@@ -206,7 +207,7 @@ JitEntryRef JitCore::compile(const ErasedCall& call, const void* types, const st
   const std::shared_ptr<JitEntry> entry =
       compile_call(std::move(traced), placed, stages ? &*stages : nullptr);
   entry->where = where_;
-  // What a function captured is not the caller's to give away.
+  // The caller cannot donate what a function captured.
   if (!donate.empty()) donate.resize(placed.all.size(), 0);
   entry->donate = std::move(donate);
   cache_->insert(types, statics, leaves, entry);
@@ -217,7 +218,7 @@ Lowered JitCore::lower(const ErasedCall& call, std::span<const Array> leaves) co
   expect_concrete("jit", leaves);
   const std::vector<NamedSharding> in = in_shardings(call);
   TracedCall traced = trace_call(call, leaves, options_.out_shardings);
-  Placed placed = place(traced, leaves, in, options_.compute_as);
+  PlacedArguments placed = place_call(traced, leaves, in, options_.compute_as);
   const Device device = device_for("jit", placed.all);
   return Lowered(std::move(traced.traced.function), std::move(placed.request),
                  std::move(traced.traced.captures), device);

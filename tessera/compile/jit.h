@@ -1,13 +1,14 @@
-// jit: a function traced once for every structure of its arguments, compiled, and run from then on.
+// jit: a function that is traced and compiled once for every structure of its arguments, and run
+// from then on.
 //
 //   auto f = jit([](const Array& x) { return 2 * sin(x) + 1; });
 //   Array y = f(x);                          // traced, compiled and run
 //   Array z = f(y);                          // an argument of the same type: only run
 //   std::cout << f.lower(x).explain();       // what would be communicated, and why
 //
-// Arguments and results are trees (base/tree.h). C++ numbers are traced as weakly typed scalars
-// where the function takes Arrays in their place, and are static otherwise. Called inside another
-// traced function, jit(f) is f.
+// Arguments and results are trees (base/tree.h). C++ numbers are traced as weakly typed scalars if
+// the function takes Arrays in their place, and are static otherwise. Inside another traced
+// function, a call of jit(f) is a call of f.
 #pragma once
 
 #include <memory>
@@ -28,50 +29,52 @@
 namespace tessera {
 
 struct JitOptions {
-  // Where arguments and results shall lie; empty: arguments as they come, results as propagation
-  // finds. One for all, or a list of one entry a value, each a sharding or a tree.
+  // The requested shardings of arguments and results. Empty: arguments keep theirs, propagation
+  // chooses those of results. Give one for all, or a list with one entry for each value, each a
+  // sharding or a tree.
   PrefixList<NamedSharding> in_shardings = {}, out_shardings = {};
-  // Arguments (by position) whose memory the results may take. A donated array is deleted: using it
-  // again is an error.
+  // The arguments (by position) whose memory the results may use. A donated array is deleted: using
+  // it again is an error.
   std::vector<int> donate_argnums = {};
-  // What a call may communicate: checked when it is compiled. Inside another traced function the
-  // budget is that function's to give.
+  // Limits of communication, checked when a call is compiled. Inside another traced function the
+  // budget of that function applies instead.
   std::optional<CommBudget> comm_budget = std::nullopt;
   // Mesh axes to compute as if they had so many devices, a multiple of those they have: {{"x", 8}}
-  // gives the same bits on 1, 2, 4 and 8 devices along x. Inside another traced function the choice
-  // is that function's to make.
+  // computes the same bits on 1, 2, 4 and 8 devices along x. Inside another traced function the
+  // choice of that function applies.
   AxisSizes compute_as = {};
 };
 
 namespace internal {
 
-// The program that serves a call (jit_cache.h).
+// The program of a call (jit_cache.h).
 struct JitEntry;
 using JitEntryRef = std::shared_ptr<const JitEntry>;
 class JitCache;
 
 std::vector<Array> run_call(const JitEntry& entry, std::span<const Array> leaves);
-// The function's result, with tracers for leaves.
+// Returns the function's result, with tracers as leaves.
 const void* result_of(const JitEntry& entry);
 
-// The part of a jitted function that its C++ types do not change: its options, and the programs of the
-// calls that it has seen.
+// The part of a jitted function that does not depend on its C++ types: its options, and the
+// programs of its earlier calls.
 class JitCore {
  public:
   JitCore(JitOptions options, SourceLocation where);
   ~JitCore();
 
-  // Null for a call that has not been seen. `types` identifies the C++ types of the arguments,
-  // `statics` is what is static about them.
+  // Returns null if there was no such call. `types` identifies the C++ types of the arguments,
+  // `statics` their static parts.
   JitEntryRef find(const void* types, std::string_view statics,
                    std::span<const Array> leaves) const;
   JitEntryRef compile(const ErasedCall& call, const void* types, const std::string& statics,
                       std::span<const Array> leaves) const;
   Lowered lower(const ErasedCall& call, std::span<const Array> leaves) const;
 
-  // Whether shardings were requested, which inside another traced function are constraints.
+  // Returns whether shardings were requested, which inside another traced function become
+  // constraints.
   bool constrains() const;
-  // Under a trace: the call between these constraints.
+  // Under a trace: returns the result of the call with these constraints.
   ErasedResult call_constrained(const ErasedCall& call, std::vector<Array> leaves) const;
 
  private:
@@ -88,7 +91,7 @@ std::shared_ptr<const JitCore> make_jit_core(JitOptions options, SourceLocation 
 template <class... Args>
 inline constexpr char kTypesTag = 0;
 
-// The results of a call as abstract arrays.
+// Returns the results of a call as abstract arrays.
 ErasedResult eval_shape_erased(const ErasedCall& call, const std::vector<Array>& leaves);
 
 }  // namespace internal
@@ -104,7 +107,7 @@ class Jitted {
     return call(internal::as_argument<internal::numbers_are_arrays<F, Args...>()>(args)...);
   }
 
-  // The traced function and where its arguments lie. Arguments may be abstract_array()s.
+  // Returns the traced function and the shardings of its arguments, which may be abstract_array()s.
   template <class... Args>
   Lowered lower(const Args&... args) const {
     return lower_arguments(
@@ -126,7 +129,7 @@ class Jitted {
     internal::JitEntryRef entry = core_->find(types, statics, all);
     if (!entry) {
       const std::tuple<const Args&...> arguments(args...);
-      const std::string key = statics;  // tracing may call other jitted functions
+      const std::string key = statics;  // a copy, since tracing may call other jitted functions
       entry = core_->compile(internal::erase_call(f_, arguments), types, key, all);
     }
     std::vector<Array> results = internal::run_call(*entry, all);
@@ -159,17 +162,17 @@ class Jitted {
   std::shared_ptr<const internal::JitCore> core_;
 };
 
-// `f` compiled for the structure of its arguments at each first call. `f` must be pure: it is
-// called only to be traced. `where`: what errors of a cluster name. Errors: those of `f`'s ops;
-// UserError kTrace where it uses a traced value as a C++ bool or number, or where a tracer leaks out
-// of it.
+// Returns `f`, which is compiled at the first call for each structure of its arguments. `f` must be
+// pure: it is called only to be traced. Errors of a cluster name `where`. Calls throw the errors of
+// `f`'s ops, and UserError kTrace if `f` uses a traced value as a C++ bool or number, or if a
+// tracer leaks out of it.
 template <class F>
 Jitted<F> jit(F f, JitOptions options = {}, SourceLocation where = SourceLocation::current()) {
   return Jitted<F>(std::move(f), std::move(options), where);
 }
 
-// The results' types of `f` for such arguments, as abstract arrays in the result's tree; nothing is
-// computed.
+// Returns the types of the results of `f` for such arguments, as abstract arrays in the result's
+// tree; nothing is computed.
 template <class F, class... Args>
 auto eval_shape(const F& f, const Args&... args) {
   using Result = internal::CallResultOf<F, Args...>;

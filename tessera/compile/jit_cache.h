@@ -1,5 +1,5 @@
-// JitCache: the programs of the calls that one jitted function has seen. Behind jit.h, whose
-// templates only hold what it finds.
+// JitCache: the programs of the earlier calls of one jitted function. jit.h, whose templates only
+// hold its entries, uses it.
 #pragma once
 
 #include <memory>
@@ -14,16 +14,16 @@
 
 namespace tessera::internal {
 
-// What a call of a jitted function needs to know of the program that serves it.
+// What a call of a jitted function needs to know about its program.
 struct JitEntry {
   CompiledRef program;
   std::vector<Array> captures;
   std::vector<uint8_t> donate;
-  std::shared_ptr<const void> result;  // the function's result, with tracers for leaves
-  SourceLocation where;                // of jit(); line 0: it was not jitted
+  std::shared_ptr<const void> result;  // the function's result, with tracers as leaves
+  SourceLocation where;                // of jit(); line 0: the function was not jitted
 };
 
-// The calls one jitted function has seen, the latest kMaxEntries. Thread-safe.
+// The earlier calls of one jitted function, the latest kMaxEntries. It is thread-safe.
 class JitCache {
  public:
   static constexpr size_t kMaxEntries = 1024;
@@ -31,10 +31,10 @@ class JitCache {
   ~JitCache();
   JitCache(const JitCache&) = delete;
   JitCache& operator=(const JitCache&) = delete;
-  // Empties those of all functions.
+  // Empties the caches of all functions.
   static void clear_all();
 
-  // `types` identifies the C++ types of the arguments, `statics` is what is static about them.
+  // `types` identifies the C++ types of the arguments, `statics` their static parts.
   JitEntryRef find(const void* types, std::string_view statics, std::span<const Array> leaves);
   void insert(const void* types, const std::string& statics, std::span<const Array> leaves,
               JitEntryRef entry);

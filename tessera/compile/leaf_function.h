@@ -1,5 +1,5 @@
 // LeafFunction: a callable over trees as a function of the flat list of its arguments' leaves,
-// which is what the transforms take.
+// which the transforms take.
 #pragma once
 
 #include <optional>
@@ -12,9 +12,9 @@
 
 namespace tessera::internal {
 
-// Of every leaf of these arguments: the path to it, "argument 0.kernel".
+// Returns the path to every leaf of these arguments: "argument 0.kernel".
 std::vector<std::string> argument_paths(const std::vector<tree::Outline>& arguments);
-// Of every leaf: whether it is in one of the arguments `argnums`.
+// Returns for every leaf whether it is in one of the arguments `argnums`.
 std::vector<bool> leaves_of_arguments(const std::vector<tree::Outline>& arguments,
                                       const std::vector<size_t>& argnums);
 
@@ -36,13 +36,13 @@ class LeafFunction {
         [](const auto&... arg) { return std::vector<tree::Outline>{tree::outline(arg)...}; },
         args_);
   }
-  // Of every leaf: "argument 0.kernel", for messages.
+  // Returns the path of every leaf, "argument 0.kernel", for messages.
   std::vector<std::string> paths() const { return argument_paths(outlines()); }
-  // The leaves of the result for these leaves of the arguments; result() is the tree they are of.
+  // Returns the leaves of the result for these leaves of the arguments; result() is their tree.
   std::vector<Array> operator()(const std::vector<Array>& inputs) {
     const Array* next = inputs.data();
     const std::tuple<std::decay_t<Args>...> args = std::apply(
-        [&](const auto&... arg) {  // braces: in this order
+        [&](const auto&... arg) {  // braces evaluate in this order
           return std::tuple<std::decay_t<Args>...>{with_leaves(arg, next)...};
         },
         args_);

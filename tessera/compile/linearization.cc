@@ -13,7 +13,7 @@ using namespace compile;
 
 namespace {
 
-// The body traced with the leaves' types, and its arguments: the leaves, then what it captured.
+// The body traced with the leaves' types, and its arguments: the leaves, then its captures.
 struct TracedBody {
   Function function;
   std::vector<Array> arguments;
@@ -42,7 +42,7 @@ Array cast_to(const Array& x, const AxisNames& axes) {
   return axis_subset(axes, x.type().varying) ? x : lax::pcast_varying(x, axes);
 }
 
-// Casts the arrays marked to vary over `axes`; whether any did not.
+// Casts the marked arrays to vary over `axes`; returns whether any did not.
 bool cast_all(std::vector<Array>& arrays, const std::vector<bool>& marked, const AxisNames& axes) {
   bool changed = false;
   for (size_t i = 0; i < arrays.size(); ++i) {
@@ -169,8 +169,8 @@ void expect_tangents(size_t primals, size_t tangents) {
 
 namespace {
 
-// Results of `body`, whose first is the scalar to differentiate, and its gradients by the leaves
-// that `wrt` marks.
+// The results of `body`, the first of which is the scalar to differentiate, and its gradients by
+// the leaves that `wrt` marks.
 struct FlatGradients {
   std::vector<Array> results, gradients;
 };

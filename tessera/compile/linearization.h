@@ -1,4 +1,4 @@
-// Linearization: a function at a point, with its tangent program. Behind derivatives.h.
+// Linearization: a function at a point, with its tangent program. derivatives.h uses it.
 #pragma once
 
 #include "tessera/compile/derivatives.h"
@@ -6,8 +6,8 @@
 
 namespace tessera::internal {
 
-// A function at a point, with its tangent program. Works under a trace and, once it has been taken
-// out of one (residuals concrete), outside.
+// A function at a point, with its tangent program. It works under a trace and, once its residuals
+// are concrete, outside of it.
 struct Linearization {
   std::vector<Array> results;
   ir::Function linear;
@@ -17,14 +17,14 @@ struct Linearization {
   std::vector<ir::Type> arguments;  // types of the differentiated arguments
   std::vector<ir::Type> result_types;
 
-  // Tangents of all results from those of the differentiated arguments.
+  // Returns tangents of all results from those of the differentiated arguments.
   std::vector<Array> push(std::span<const Array> tangents) const;
-  // Cotangents of the differentiated arguments from those of all results.
+  // Returns cotangents of the differentiated arguments from those of all results.
   std::vector<Array> pull(std::span<const Array> cotangents) const;
 };
 
-// `paths` name the leaves in messages. UserErrors: a differentiated argument that is no float or
-// complex array.
+// Messages name the leaves by `paths`. Throws UserError for a differentiated argument that is no
+// float or complex array.
 Linearization linearize_flat(std::string_view op, const ir::FlatFn& body,
                              std::span<const Array> leaves, const std::vector<bool>& wrt,
                              const std::vector<std::string>& paths);

@@ -1,4 +1,4 @@
-// From the stages of the pipeline to a program that is ready to run: the end of compilation, for
+// The end of compilation: makes a program that is ready to run of the stages of the pipeline, for
 // Compiled and for the plugin of JAX.
 #pragma once
 
@@ -7,15 +7,15 @@
 
 namespace tessera::compile {
 
-// Returns the engine that runs a program of this mesh, or if the mesh is empty, one on `device`.
-// UserError [jit] if the mesh is abstract, or its devices are of several engines.
+// Returns the engine that runs a program on this mesh, or on `device` if the mesh is empty. Throws
+// UserError [jit] if the mesh is abstract, or if its devices belong to several engines.
 const engine::Engine& engine_for(const Mesh& mesh, const Device& device);
 
 // Returns the stage up to which the pipeline must run for the engine.
 Stage last_stage(const engine::Engine& engine);
 
-// Returns the program of `function`, of which these are the stages up to that one, ready to run on
-// the devices of its mesh; if that is empty, on `device`.
+// Returns the program of `function`, ready to run on the devices of its mesh, or on `device` if
+// that is empty. `stages` are those of the function up to last_stage().
 engine::LoadedProgramRef load_program(const Function& function, const Stages& stages,
                                       const Device& device);
 

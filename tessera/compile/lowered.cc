@@ -83,7 +83,7 @@ int64_t bytes_of_steps(const Schedule& schedule) {
             return bytes(s, std::array{collective.in, collective.out});
           },
           [&](const CallStep& call, const Schedule& s) {
-            // A scatter's last operand is what it writes.
+            // The last operand of a scatter contains what it writes.
             if (call.updates)
               return bytes(s, std::span(call.in).subspan(1)) + bytes(s, std::array{call.in.back()});
             return bytes(s, call.in) + bytes(s, call.out);
@@ -129,18 +129,19 @@ Cost Lowered::cost() const {
 
 namespace {
 
-// How norms of per-example gradients are computed, a line each.
+// Prints how norms of per-example gradients are computed, one line each.
 void explain_norms(const Function& f, std::string& out) {
   for (const Op& op : f.ops) {
     for (const FunctionRef& region : control_regions(op)) explain_norms(*region, out);
     if (const FunctionRef callee = callee_of(op)) explain_norms(*callee, out);
     if (const NormChoiceParams* p = norm_choice_of(op))
-      out += fmt::format("norms of {}: {}, {:.4g} flop, {} for {} examples\n", p->parameter, p->way,
-                         p->flops, bytes_text(p->bytes), f.type(op.results[0]).elements());
+      out +=
+          fmt::format("norms of {}: {}, {:.4g} flop, {} for {} examples\n", p->parameter, p->method,
+                      p->flops, bytes_text(p->bytes), f.type(op.results[0]).elements());
   }
 }
 
-// Of a collective or a part of one: the op, where it was called, and why it needs this.
+// Prints, for a collective or a part of one, the op, where it was called, and why it needs this.
 template <class C>
 std::string cause_text(const C& c) {
   return fmt::format("{}{}: {}", c.op,

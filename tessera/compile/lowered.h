@@ -1,5 +1,5 @@
-// Lowered: a traced function and its arguments' placements, on the way to a program. What
-// jit(f).lower(x) returns; every stage can be looked at, on meshes without devices too.
+// Lowered: a traced function and its arguments' shardings, before it becomes a program.
+// jit(f).lower(x) returns one; every stage can be inspected, also on meshes without devices.
 #pragma once
 
 #include <memory>
@@ -16,13 +16,13 @@ struct Stages;
 
 namespace tessera {
 
-// What one run of the program costs one device.
+// The cost of one run of the program for one device.
 struct Cost {
   double flops = 0;
-  int64_t bytes_accessed = 0;        // read and written by the steps
-  int64_t communication_bytes = 0;   // sent
+  int64_t bytes_accessed = 0;        // by the steps
+  int64_t communication_bytes = 0;   // by this device
   double communication_seconds = 0;  // estimated on the mesh's links
-  int64_t arena_bytes = 0;           // temporaries, all devices together; 0 on an abstract mesh
+  int64_t arena_bytes = 0;           // of temporaries, all devices together; 0 on an abstract mesh
 };
 
 class Lowered {
@@ -35,23 +35,23 @@ class Lowered {
   Lowered& operator=(Lowered&&) noexcept;
   ~Lowered();
 
-  // The program as StableHLO text, or as a schedule: "traced", "propagated", "partitioned",
-  // "fused". UserError for another name.
+  // Returns the program as StableHLO text or as a schedule. Stages are "traced", "propagated",
+  // "partitioned" and "fused"; throws UserError for another name.
   std::string text(std::string_view stage = "traced") const;
-  // What is communicated, in program order.
+  // Returns the collectives in program order.
   std::vector<Collective> collectives() const;
-  // Padding, fallbacks and full gathers.
+  // Returns notes on padding, fallbacks and full gathers.
   std::vector<Note> notes() const;
   Cost cost() const;
-  // Collectives with axes, bytes and reasons, notes and cost, for people.
+  // Returns text for people: collectives with axes, bytes and reasons, notes and cost.
   std::string explain() const;
-  // What each pass took, in order (compile/pipeline.h); 0 where it was skipped.
+  // Returns the time of each pass, in order (compile/pipeline.h); 0 if it was skipped.
   const std::vector<PassTime>& pass_times() const;
-  // Shardings of results, as propagation chose them.
+  // Returns the shardings of the results, as propagation chose them.
   std::vector<NamedSharding> output_shardings() const;
   CompiledRef compile() const;
 
-  // For those who include compile/pipeline.h and sharding/propagate.h.
+  // For files that include compile/pipeline.h and sharding/propagate.h.
   const compile::Stages& stages() const { return *stages_; }
   const sharding::ShardingRequest& request() const { return *request_; }
 

@@ -1,4 +1,4 @@
-// Mapped: a function that a transform with options calls, as vmap and shard_map give one.
+// Mapped: the function that a transform with options returns, such as vmap and shard_map.
 #pragma once
 
 #include <tuple>

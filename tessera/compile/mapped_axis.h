@@ -1,4 +1,4 @@
-// MappedAxis: where vmap maps an argument or a result.
+// MappedAxis: the dimension in which vmap maps an argument or a result.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace tessera {
 
-// Where an argument or a result is mapped: a dimension (negative ones count from the end), or None.
+// The mapped dimension of an argument or a result (negative ones count from the end), or None.
 class MappedAxis {
  public:
   MappedAxis(int axis) : axis_(axis) {}

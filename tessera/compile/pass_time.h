@@ -1,4 +1,4 @@
-// PassTime: what a pass of the pipeline took, as users ask for it (Lowered::pass_times).
+// PassTime: the time of a pass of the pipeline (Lowered::pass_times).
 #pragma once
 
 #include <string_view>
@@ -8,8 +8,8 @@ namespace tessera {
 struct PassTime {
   std::string_view name;
   double seconds = 0;
-  // Programs that it left: more than one where the cheapest of several is kept later
-  // (compile/alternatives.h), 0 where it was skipped.
+  // The number of programs after the pass: more than one if the cheapest of several is chosen later
+  // (compile/alternatives.h), 0 if it was skipped.
   int alternatives = 0;
 };
 

@@ -5,20 +5,21 @@
 #include <cstdlib>
 
 #include "tessera/cluster/processes.h"
+#include "tessera/fusion/expected_branches.h"
 #include "tessera/fusion/fuse.h"
 #include "tessera/fusion/simplify.h"
-#include "tessera/fusion/usual_ways.h"
+#include "tessera/fusion/unroll_windows.h"
 #include "tessera/interchange/text/printer.h"
 #include "tessera/ir/verifier.h"
 #include "tessera/sharding/atoms.h"
 #include "tessera/sharding/contract_sums.h"
-#include "tessera/sharding/cut_lines.h"
-#include "tessera/sharding/cut_sorts.h"
 #include "tessera/sharding/finer_mesh.h"
 #include "tessera/sharding/flatten_regions.h"
 #include "tessera/sharding/merge_equal_ops.h"
 #include "tessera/sharding/prune_control.h"
 #include "tessera/sharding/split_constants.h"
+#include "tessera/sharding/split_lines.h"
+#include "tessera/sharding/split_sorts.h"
 #include "tessera/sharding/split_transforms.h"
 
 namespace tessera::compile {
@@ -65,8 +66,8 @@ void choose_plan_pass(PassState& p) {
   p.alternatives.push_back(std::move(kept));
 }
 
-// The mesh axes an array with this sharding is stored over, in the order of its instances:
-// dimension by dimension, major first.
+// Returns the mesh axes over which an array with this sharding is stored, in the order of its
+// instances: dimension by dimension, major first.
 AxisList storage_axes(const NamedSharding& sharding, const Mesh& mesh, int64_t rank) {
   const NamedSharding here = translate("jit", sharding, mesh);
   AxisList out;
@@ -96,11 +97,12 @@ constexpr Pass kPasses[] = {
     {"split_constants", Stage::kPartitioned, true, apply<split_constants>},
     {"pin_shardings", Stage::kPartitioned, true, pin_pass},
     {"propagate", Stage::kPartitioned, true, propagate_pass},
-    {"cut_lines", Stage::kPartitioned, true, apply<cut_lines>},
-    {"cut_sorts", Stage::kPartitioned, true, apply<cut_sorts>},
+    {"split_lines", Stage::kPartitioned, true, apply<split_lines>},
+    {"split_sorts", Stage::kPartitioned, true, apply<split_sorts>},
     {"partition", Stage::kPartitioned, true, partition_pass},
     {"choose_plan", Stage::kPartitioned, true, choose_plan_pass},
-    {"take_usual_ways", Stage::kFused, false, apply<take_usual_ways>},
+    {"take_expected_branches", Stage::kFused, false, apply<take_expected_branches>},
+    {"unroll_windows", Stage::kFused, false, apply<unroll_windows>},
     {"simplify", Stage::kFused, false, apply<simplify>},
     {"fuse", Stage::kFused, false, fuse_pass},
 };

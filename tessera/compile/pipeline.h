@@ -1,4 +1,4 @@
-// The pipeline: every pass in the order data takes, on one page.
+// The pipeline: every pass in order, on one page.
 //
 //   traced       what the user wrote, global shapes
 //   propagated   every value has a sharding
@@ -8,9 +8,9 @@
 // From propagate to choose_plan there may be several alternatives (alternatives.h): each of these
 // passes runs once for each, and the last one keeps the cheapest.
 //
-// After each pass every function is verified, in debug builds and where the environment variable
-// TESSERA_VERIFY_PASSES is 1, and printed to standard error where TESSERA_PRINT_AFTER names the
-// pass (or is "all").
+// After each pass every function is verified in debug builds, or if the environment variable
+// TESSERA_VERIFY_PASSES is 1. It is printed to standard error if TESSERA_PRINT_AFTER names the pass
+// (or is "all").
 #pragma once
 
 #include <span>
@@ -26,7 +26,7 @@
 
 namespace tessera::compile {
 
-// How far the pipeline runs.
+// The last stage that the pipeline runs.
 enum class Stage : uint8_t { kPartitioned, kFused };
 
 // A program between passes.
@@ -34,7 +34,7 @@ struct PassState {
   std::vector<Alternative> alternatives;  // one, except between propagate and choose_plan
   ShardingRequest request;
   Mesh mesh;          // empty for one device
-  Schedule schedule;  // once fused
+  Schedule schedule;  // set once fused
 
   PassState(Function function, ShardingRequest request, Mesh mesh);
   // Returns the function of the first alternative.
@@ -43,14 +43,14 @@ struct PassState {
 
 struct Pass {
   std::string_view name;
-  Stage stage;        // before whose end it runs
+  Stage stage;        // the stage that it leads to
   bool sharded_only;  // skipped for programs of one device
   void (*run)(PassState& state);
 };
-// In order.
+// Returns all passes in order.
 std::span<const Pass> passes();
 
-// Runs the pass, or skips it; verifies and prints.
+// Runs the pass, or skips it; verifies and prints. Returns its time.
 PassTime run_pass(const Pass& pass, PassState& state);
 
 struct Stages {
@@ -62,7 +62,7 @@ struct Stages {
   std::vector<PassTime> pass_times;
 };
 
-// Runs the passes up to the stage `last`; later fields of Stages stay empty.
+// Runs the passes up to the stage `last`; fields of Stages for later stages stay empty.
 Stages run_pipeline(const Function& traced, const ShardingRequest& request,
                     Stage last = Stage::kFused);
 

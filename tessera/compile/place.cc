@@ -7,8 +7,9 @@
 namespace tessera::compile {
 namespace {
 
-// Arrays on devices with a network change their sharding by a program that does nothing else; those
-// that go to other devices, or to another order of them, by the memory of this process.
+// Returns whether arrays move by a program that does nothing else: those on devices with a network
+// that keep their devices. Arrays that go to other devices, or to another order of them, move
+// through the memory of this process.
 bool moves_by_program(const ArrayLayout& from, const Sharding& to) {
   return from.sharding.is_named() && to.is_named() &&
          same_device_order(from.sharding.named().mesh(), to.named().mesh()) &&

@@ -1,5 +1,5 @@
-// PrefixTree: one value for a whole argument, or a list of them for its children. PrefixList: those
-// of all arguments, or results: in_specs, out_specs, in_shardings.
+// PrefixTree: one value for a whole argument, or a list of values for its children. PrefixList: the
+// PrefixTrees of all arguments, or results: in_specs, out_specs, in_shardings.
 //
 //   {P(), P("data", None)}     one spec for each of two arguments, whatever trees these are
 //   {{P("x"), P("y")}, P()}    the first argument is a pair, each with its own
@@ -23,7 +23,7 @@ class PrefixTree {
  public:
   PrefixTree();
   PrefixTree(T value);
-  // What makes a T: 0 and None for vmap's axes.
+  // The types that a T can be made of: for vmap's axes, 0 and None.
   template <class U>
   requires(std::convertible_to<U, T> && !std::same_as<std::remove_cvref_t<U>, T> &&
            !std::same_as<std::remove_cvref_t<U>, PrefixTree>) PrefixTree(U&& value)
@@ -39,8 +39,8 @@ class PrefixTree {
   const std::optional<T>& value() const { return value_; }
   const std::vector<PrefixTree>& children() const { return children_; }
 
-  // Appends one value a leaf of the tree. UserError naming `op` and `what` where the trees do not
-  // fit.
+  // Appends one value for each leaf of the tree. Throws a UserError that names `op` and `what` if
+  // the trees do not fit.
   void flatten(const tree::Outline& outline, std::string_view op, const std::string& what,
                std::vector<T>& out) const;
 
@@ -49,10 +49,10 @@ class PrefixTree {
   std::vector<PrefixTree> children_;
 };
 
-// The values of arguments or of results: one for all of them, or a list of one each.
+// The values of arguments or of results: one for all of them, or a list with one entry for each.
 //
-//   .in_specs = P("x")              of every argument
-//   .in_specs = {P("x"), P()}       of two arguments
+//   .in_specs = P("x")              for every argument
+//   .in_specs = {P("x"), P()}       for two arguments
 template <class T>
 class PrefixList {
  public:
@@ -71,11 +71,11 @@ class PrefixList {
 
   bool empty() const;
   const std::vector<PrefixTree<T>>& entries() const { return entries_; }
-  // One value a leaf of the arguments. UserError naming `op` and `what` where the list does not
-  // fit.
+  // Returns one value for each leaf of the arguments. Throws a UserError that names `op` and `what`
+  // if the list does not fit.
   std::vector<T> of_arguments(std::string_view op, const char* what,
                               std::span<const tree::Outline> arguments) const;
-  // One value a leaf of the result, of which a list of one entry is that of the whole.
+  // Returns one value for each leaf of the result. A list of one entry is that of the whole result.
   std::vector<T> of_result(std::string_view op, const char* what,
                            const tree::Outline& result) const;
 
@@ -86,7 +86,7 @@ class PrefixList {
   bool for_all_ = false;
 };
 
-// Compiled once, in prefix_tree.cc.
+// This template is compiled once, in prefix_tree.cc.
 extern template class PrefixTree<NamedSharding>;
 extern template class PrefixList<NamedSharding>;
 extern template class PrefixTree<PartitionSpec>;

@@ -1,5 +1,5 @@
-// The programs that were compiled, by function, placement and device, and what of a call decides
-// which one it needs: what jit, eager ops and composites look programs up with.
+// The compiled programs, by function, shardings and device, and the properties of a call that
+// decide which one it needs. jit, eager ops and composites look programs up here.
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@
 
 namespace tessera::compile {
 
-// What decides which program a call needs, of one argument: where it lies, its type, whether it is
+// What decides which program a call needs, for one argument: its layout, its type, whether it is
 // weak.
 struct ArgKey {
   ArrayLayoutRef layout;  // of device arrays: equal layouts are one object
@@ -27,7 +27,7 @@ struct ArgKey {
   }
 };
 
-// The same of all arguments of a call.
+// The same for all arguments of a call.
 class ArgKeys {
  public:
   explicit ArgKeys(std::span<const Array> args) : keys_(args.begin(), args.end()) {}
@@ -37,28 +37,32 @@ class ArgKeys {
  private:
   std::vector<ArgKey> keys_;
 };
-// Calls with arguments that match the same ArgKeys have one hash; `seed` is that of the rest.
+// Returns the hash of a call's arguments: calls that match the same ArgKeys have one hash. `seed`
+// is the hash of everything else.
 size_t hash_arguments(size_t seed, std::span<const Array> args);
 
-// UserError (kTrace) naming `op` if one of the arrays is a tracer, which has leaked out of its trace.
+// Throws a UserError (kTrace) that names `op` if one of the arrays is a tracer, which has leaked
+// out of its trace.
 void expect_concrete(std::string_view op, std::span<const Array> args);
 
-// The placements of arguments as a request: arrays on a mesh are taken as they lie; single-device
-// and host arrays go where propagation wants them.
+// Returns the shardings of arguments as a request: arrays on a mesh keep theirs; propagation
+// chooses those of single-device and host arrays.
 ShardingRequest request_for(const Function& function, std::span<const Array> args);
-// The device of a program that no mesh takes part in. UserError naming `op` where arguments lie on
-// several.
+// Returns the device of a program without a mesh. Throws a UserError that names `op` if the
+// arguments are on several devices.
 Device device_for(std::string_view op, std::span<const Array> args);
 
 struct Stages;
 
-// The program of this function, requests and device; compiled once for all that are structurally
-// equal. `stages` is what run_pipeline has made of these, or null if it has not run. Thread-safe.
+// Returns the program of this function, requests and device, which is compiled once for all
+// structurally equal ones. `stages` is the result of run_pipeline, or null if it has not run. It is
+// thread-safe.
 CompiledRef compile_cached(const Function& function, const ShardingRequest& request,
                            const Device& device, const Stages* stages = nullptr);
 
-// The results of a program of a call's arguments and then of the arrays that its function captured.
-// `donate` is empty, or says of each input whether the results may take its memory.
+// Returns the results of a program whose inputs are a call's arguments, then the arrays that its
+// function captured. `donate` is empty, or says for each input whether the results may use its
+// memory.
 std::vector<Array> run_with_captures(const Compiled& program, std::span<const Array> args,
                                      std::span<const Array> captures,
                                      std::span<const uint8_t> donate = {});
@@ -66,9 +70,9 @@ std::vector<Array> run_with_captures(const Compiled& program, std::span<const Ar
 }  // namespace tessera::compile
 
 namespace tessera::internal {
-// Of the program cache.
+// Returns the statistics of the program cache.
 CompileStats program_stats();
 void clear_programs();
-// Of the cache of eager calls.
+// Empties the cache of eager calls.
 void clear_eager_calls();
 }  // namespace tessera::internal

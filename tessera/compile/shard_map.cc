@@ -10,7 +10,7 @@ namespace {
 
 ErasedResult shard_map_traced(const ShardMapOptions& options, const ErasedCall& call,
                               const std::vector<Array>& leaves) {
-  ErasedResult result;  // its tree has the body's tracers for leaves
+  ErasedResult result;  // its tree has the body's tracers as leaves
   std::vector<PartitionSpec> out_specs;
   const FlatFn body = [&](const std::vector<Array>& inputs) {
     result = call(inputs);

@@ -1,13 +1,13 @@
-// shard_map: a function of what one device holds, mapped over the shards of its arguments. JAX's
-// jax.shard_map.
+// shard_map: maps a function of the values that one device holds over the shards of its arguments.
+// It is JAX's jax.shard_map.
 //
 //   Mesh mesh(devices(), {"x"});
 //   auto f = shard_map([](const Array& x) { return psum(sum(x), "x"); },
 //                      {.mesh = mesh, .in_specs = {P("x")}, .out_specs = {P()}});
 //
-// in_specs cut each argument; out_specs say how results are put together. Inside, collectives over
-// the mesh's axes move data between devices. Works eagerly, inside jit, and nested over different
-// axes.
+// in_specs shard each argument; out_specs say how results are combined. Inside, collectives over
+// the mesh's axes move data between devices. It works eagerly, inside jit, and nested over
+// different axes.
 #pragma once
 
 #include <set>
@@ -21,14 +21,14 @@ namespace tessera {
 
 struct ShardMapOptions {
   Mesh mesh;
-  // A spec for all arguments, or a list of one entry an argument (a spec for all its leaves, or a
-  // tree of specs).
+  // A spec for all arguments, or a list with one entry for each argument (a spec for all its
+  // leaves, or a tree of specs).
   PrefixList<PartitionSpec> in_specs = {};
-  // A spec for the whole result, or a list of one entry for each of its parts.
+  // A spec for the whole result, or a list with one entry for each of its parts.
   PrefixList<PartitionSpec> out_specs = {};
-  // Axes to be manual over; empty: all of the mesh. The others stay automatic inside.
+  // The axes that are manual inside; empty: all axes of the mesh. The others stay automatic.
   std::set<std::string> axis_names = {};
-  // Refuse an out_spec that claims replication of a value that varies.
+  // Rejects an out_spec that claims replication of a value that varies.
   bool check_vma = true;
 };
 
@@ -42,9 +42,9 @@ ErasedResult shard_map_erased(const ShardMapOptions& options, const ErasedCall& 
 template <class F>
 using ShardMapped = internal::Mapped<F, ShardMapOptions, internal::shard_map_erased>;
 
-// `f` over shards. UserErrors: a spec with an unknown or repeated axis, or longer than its array
-// has dimensions; a dimension that its shards do not divide; an out_spec that claims replication of
-// a varying result; specs that do not fit the trees.
+// Returns `f` over shards. Calls throw UserError for a spec with an unknown or repeated axis, or
+// with more entries than its array has dimensions; a dimension that its shards do not divide; an
+// out_spec that claims replication of a varying result; specs that do not fit the trees.
 template <class F>
 ShardMapped<F> shard_map(F f, ShardMapOptions options) {
   return ShardMapped<F>(std::move(f), std::move(options));

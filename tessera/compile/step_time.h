@@ -1,10 +1,10 @@
-// What a run of a program takes on this machine, predicted from what `tessera calibrate` measured
+// The time of a run of a program on this machine, predicted from what `tessera calibrate` measured
 // (mesh/costs.h): after the pipeline, before anything runs.
 //
-// Each step of the schedule takes as long as its arithmetic, or as its bytes if these take longer,
-// at the speed that its size has here, on the threads of this process, which shares the cores of
-// the machine with the others of its cluster. A product that no core's cache holds takes its flop and
-// its operands, one after the other. What is communicated is the cost model's
+// Each step of the schedule takes as long as its arithmetic or its memory traffic, whichever takes
+// longer, at the speed for its size, on the threads of this process, which shares the cores of the
+// machine with the other processes of its cluster. A product that exceeds a core's cache takes the
+// time of its operations plus that of its operands. Communication takes the time of the cost model
 // (spmd/cost.h).
 #pragma once
 
@@ -20,9 +20,9 @@ struct StepTime {
   double total() const { return compute + communication; }
 };
 
-// Nothing where no figures were measured, and for devices that are not this machine's CPUs.
+// Returns nullopt if no figures were measured, and for devices that are not this machine's CPUs.
 std::optional<StepTime> predict_time(const Stages& stages, const Device& device);
-// What it takes to compute, by these figures, which are measured ones: seconds of one run here.
+// Returns the seconds of computation in one run, by these measured figures.
 double predict_compute(const Stages& stages, const MachineCosts& costs);
 
 }  // namespace tessera::compile

@@ -1,5 +1,5 @@
-// Copies that updates in loops make: where an array and its update are both needed, every trip copies
-// all of the array, and the loop's time grows with its size. explain() names them.
+// Copies that updates in loops make: if an array and its update are both needed, every trip copies
+// all of the array, and the loop's time grows with its size. explain() lists them.
 #pragma once
 
 #include <string>
@@ -24,11 +24,11 @@ struct UpdateCopy {
   Reason reason = Reason::kReadAfterwards;
 };
 
-// Returns the copies in the loops of the schedule, nested ones and branches included, that are
-// together worth a line: a mebibyte over all trips.
+// Returns the copies in the loops of the schedule, including nested loops and branches, that are
+// large enough for a note: a mebibyte over all trips.
 std::vector<UpdateCopy> copies_of_updates(const Schedule& schedule);
 
-// Returns the note that explain() has for it.
+// Returns the note that explain() prints for it.
 Note note_of(const UpdateCopy& copy);
 
 }  // namespace tessera::compile

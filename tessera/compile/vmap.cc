@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kVmapOp = "vmap";
 
-// The mapped dimension of each leaf (-1: none); sets the number of examples.
+// Returns the mapped dimension of each leaf (-1: none) and sets the number of examples.
 std::vector<int> mapped_dims(std::span<const Array> leaves, FlatVmap& options) {
   std::vector<int> dims;
   std::optional<int64_t> size = options.axis_size;
@@ -121,7 +121,7 @@ ErasedResult vmap_traced(const VmapOptions& options, const ErasedCall& call,
     for (const MappedAxis& axis : axes.of_arguments("vmap", "in_axes", arguments))
       flat.in_axes.push_back(axis.axis());
   }
-  ErasedResult result;  // its tree has the body's tracers for leaves
+  ErasedResult result;  // its tree has the body's tracers as leaves
   const FlatFn body = [&](const std::vector<Array>& inputs) {
     result = call(inputs);
     return result.leaves;

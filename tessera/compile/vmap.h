@@ -1,4 +1,5 @@
-// vmap: a function of one example over every example of mapped dimensions at once. JAX's vmap.
+// vmap: applies a function of one example to every example of mapped dimensions at once. It is
+// JAX's vmap.
 //
 //   vmap(f)(x, y);                                    // both mapped at dimension 0
 //   vmap(f, {.in_axes = {0, None}})(x, params);       // params are the same for every example
@@ -14,7 +15,7 @@
 
 namespace tessera {
 
-// A mesh axis or several, major first.
+// One mesh axis or several, major first.
 class SpmdAxisName {
  public:
   SpmdAxisName() = default;
@@ -28,19 +29,19 @@ class SpmdAxisName {
 };
 
 struct VmapOptions {
-  // Of all arguments, or a list of one entry an argument: where all its leaves are mapped, or a
-  // tree. Empty: all at 0.
+  // One for all arguments, or a list with one entry for each argument: the mapped dimension of all
+  // its leaves, or a tree. Empty: 0 for all.
   PrefixList<MappedAxis> in_axes = {};
-  // Of the whole result, or a list of one for each of its parts. Empty: 0.
+  // One for the whole result, or a list with one entry for each of its parts. Empty: 0.
   PrefixList<MappedAxis> out_axes = {};
-  // Binds the mapped dimension for collectives inside.
+  // The name of the mapped dimension for collectives inside.
   std::string axis_name = {};
-  // The number of examples where no argument is mapped; else it must agree.
+  // The number of examples if no argument is mapped; otherwise it must agree.
   std::optional<int64_t> axis_size = std::nullopt;
-  // Mesh axes by which sharding constraints and shard_maps inside cut the mapped dimension.
+  // The mesh axes by which sharding constraints and shard_maps inside shard the mapped dimension.
   SpmdAxisName spmd_axis_name = {};
-  // What becomes of a sharding constraint inside whose axes one example's dimension cannot be
-  // divided by: an error, or its axes cut the dimension of examples, or they are dropped.
+  // What happens to the axes of a sharding constraint inside if they do not divide a dimension of
+  // one example: an error, they shard the dimension of examples, or they are dropped.
   Indivisible indivisible = Indivisible::kError;
 };
 
@@ -54,10 +55,10 @@ ErasedResult vmap_erased(const VmapOptions& options, const ErasedCall& call,
 template <class F>
 using Vmapped = internal::Mapped<F, VmapOptions, internal::vmap_erased>;
 
-// `f` over examples. UserErrors, with the path of the leaf: an axis that the leaf does not have;
-// mapped dimensions of different sizes; no mapped argument and no axis_size; a result that is
-// mapped where out_axes says None; an op without a batching rule; a constraint as `indivisible`
-// says.
+// Returns `f` over examples. Calls throw a UserError with the path of the leaf for: an axis that
+// the leaf does not have; mapped dimensions of different sizes; no mapped argument and no
+// axis_size; a result that is mapped though out_axes says None; an op without a batching rule; a
+// constraint as `indivisible` says.
 template <class F>
 Vmapped<F> vmap(F f, VmapOptions options = {}) {
   return Vmapped<F>(std::move(f), std::move(options));

@@ -1,5 +1,5 @@
-// The flat core of vmap: a function of lists of arrays over examples. Behind vmap.h, and what whole
-// Jacobians are computed with.
+// The flat core of vmap: a function of lists of arrays over examples. vmap.h uses it, and so do
+// whole Jacobians.
 #pragma once
 
 #include <functional>
@@ -15,12 +15,13 @@
 namespace tessera::internal {
 
 struct FlatVmap {
-  std::vector<std::optional<int>> in_axes = {};  // one a leaf
+  std::vector<std::optional<int>> in_axes = {};  // one for each leaf
   std::vector<std::string> paths = {};
   std::optional<int64_t> axis_size = std::nullopt;
-  ops::BatchAxis axis = {};  // but the size
+  ops::BatchAxis axis = {};  // without the size
 };
-// Under a trace. `out_axes`, one a result, is asked for once the body's results are known.
+// Runs under a trace. `out_axes` is called once the body's results are known and returns one axis
+// for each.
 std::vector<Array> vmap_flat(const ir::FlatFn& body, std::span<const Array> leaves,
                              FlatVmap options,
                              const std::function<std::vector<MappedAxis>()>& out_axes);

@@ -17,7 +17,7 @@ namespace {
 
 using SharedLinear = std::shared_ptr<const LinearizedFunction>;
 
-// Tangents of a function's results from those of its inputs that have one.
+// Returns the tangents of a function's results from those of its inputs that have one.
 std::vector<Array> push(const LinearizedFunction& at, std::span<const Array> tangents,
                         std::span<const Array> residuals) {
   std::vector<Array> inputs;
@@ -32,19 +32,20 @@ std::vector<Array> push(const LinearizedFunction& at, std::span<const Array> tan
   return out;
 }
 
-// A manual computation under construction: what goes in and how it is cut.
+// A manual computation under construction: its operands and their specs.
 struct ManualBuilder {
   const ManualComputationParams& of;
   std::vector<Array> operands;
   std::vector<PartitionSpec> in_specs;
 
-  // Position of the operand.
+  // Adds the operand and returns its position.
   size_t add(const Array& x, const PartitionSpec& spec) {
     operands.push_back(x);
     in_specs.push_back(spec);
     return operands.size() - 1;
   }
-  // `body` is given the local operands; `out_specs` is asked once its results are known.
+  // Binds the computation and returns its results. `body` gets the local operands; `out_specs` is
+  // called once its results are known.
   std::vector<Array> bind(const FlatFn& body,
                           const std::function<std::vector<PartitionSpec>()>& out_specs) {
     std::vector<Type> local;
@@ -69,8 +70,8 @@ struct ManualBuilder {
   }
 };
 
-// How one device's residual leaves a manual computation: by a leading dimension that is cut along
-// all axes the value differs over.
+// Returns how one device's residual leaves a manual computation: with a leading dimension that is
+// sharded along all axes over which the value varies.
 PartitionSpec residual_spec(const Type& local, const AxisNames& manual) {
   DimSpec stacked;
   for (const std::string& axis : local.varying)
@@ -90,7 +91,7 @@ Array without_leading_one(const Array& x) {
   return lax::reshape(x, shape);
 }
 
-// Which of `inputs` the array is, -1 if none.
+// Returns the index of the array in `inputs`, -1 if it is none of them.
 int index_of(const Array& x, const std::vector<Array>& inputs) {
   for (size_t i = 0; i < inputs.size(); ++i)
     if (inputs[i].data() == x.data()) return static_cast<int>(i);
@@ -120,8 +121,8 @@ BatchResult batch_call(std::span<const Array> operands, std::span<const int> dim
   return batch_function(*p.callee, operands, dims);
 }
 
-// Values and residuals in one manual computation, tangents in another. A residual that is an
-// operand is read again, not returned.
+// Returns values and residuals from one manual computation, tangents from another. A residual that
+// is an operand is read again, not returned.
 LinearizeResult linearize_manual(std::span<const Array> primals,
                                  const std::vector<bool>& has_tangent,
                                  const ManualComputationParams& p) {
@@ -135,7 +136,7 @@ LinearizeResult linearize_manual(std::span<const Array> primals,
   auto at = std::make_shared<LinearizedFunction>();
   auto residuals = std::make_shared<std::vector<Residual>>();
   std::vector<PartitionSpec> out_specs = p.out_specs;
-  std::vector<size_t> returned;  // residuals that are results
+  std::vector<size_t> returned;  // residuals that are results of the first computation
   std::vector<Array> results = forward.bind(
       [&](const std::vector<Array>& shards) {
         *at = linearize_function(*p.body, shards, has_tangent);
@@ -208,8 +209,8 @@ std::vector<Array> transpose_manual(std::span<const Array> cotangents,
         for (size_t r = 0; r < ct.size(); ++r) {
           if (cotangent_at[r] < 0) continue;
           ct[r] = shards[static_cast<size_t>(cotangent_at[r])];
-          // Without check_vma a result may vary where its spec says that all devices have the same:
-          // each device's copy gets its share.
+          // Without check_vma a result may vary along axes where its spec says that all devices
+          // have the same: then each device's copy gets its share.
           const AxisNames copies =
               axis_difference(p.body->type(p.body->outputs[r]).varying, axes_of(p.out_specs[r]));
           double n = 1;
@@ -234,7 +235,7 @@ std::vector<Array> transpose_manual(std::span<const Array> cotangents,
   return out;
 }
 
-// A mapped dimension is every device's whole, or cut by the spmd axes that are manual here.
+// A mapped dimension is whole on every device, or sharded along the spmd axes that are manual here.
 BatchResult batch_manual(std::span<const Array> operands, std::span<const int> dims,
                          const ManualComputationParams& p) {
   BatchAxis axis = BatchAxis::current();

@@ -1,5 +1,6 @@
-// Derivatives, transposes and batching of ops with regions that are not loops: calls and manual
-// computations. Each rule makes the same op of a transformed region, or inlines it.
+// Derivatives, transposes and batching of calls and manual computations, which are ops with regions
+// other than loops and branches. Each rule makes the same op with a transformed region, or inlines
+// it.
 #pragma once
 
 #include "tessera/control/control.h"
@@ -7,10 +8,10 @@
 
 namespace tessera::control {
 
-// A function's derivative where it is called.
+// Returns the linearization of a function at the call.
 LinearizeResult linearize_inline(const Function& function, std::span<const Array> primals,
                                  const std::vector<bool>& has_tangent);
-// The forward derivative of an op that has a linearize rule.
+// The forward derivative of an op with a linearize rule.
 template <auto linearize, class P>
 JvpResult jvp_by_linearize(std::span<const Array> primals, std::span<const Array> tangents,
                            const P& p) {

@@ -1,4 +1,4 @@
-// Functions that are computed again instead of kept (control/custom_derivative.h).
+// Functions whose values are recomputed instead of kept (control/custom_derivative.h).
 #include <algorithm>
 
 #include "tessera/control/call_rules.h"
@@ -17,11 +17,11 @@ namespace tessera::ops {
 
 // The tangents of a checkpointed function: (primal operands..., saved values..., the results that
 // have a tangent, for their types..., tangents of the operands that have one...) -> tangents of
-// these results. Its transpose computes what was not saved again, from operands that stand behind
-// an optimization_barrier.
+// these results. Its transpose recomputes what was not saved, from operands behind an
+// optimization_barrier.
 //
-// The function is linearized once, when the op is made. If each transpose did it again, a nest of
-// checkpoints would take a time that is quadratic in its depth.
+// The function is linearized once, when the op is made. If each transpose did it again, nested
+// checkpoints would take a time that is quadratic in their depth.
 struct CheckpointLinearParams {
   FunctionRef again;   // (primal operands..., saved values...) -> residuals
   FunctionRef linear;  // (tangents of operands..., residuals...) -> tangents of results
@@ -62,10 +62,11 @@ bool is_saved(const Op& op, const CheckpointParams& p) {
 // The tangent program of a checkpointed function, made without its values.
 struct LinearizedAgain {
   CheckpointLinearParams params;
-  std::vector<bool> nonzero;  // which results have a tangent
+  std::vector<bool> nonzero;  // the results that have a tangent
 };
 
-// `kept`: the function's operands, then the values `saved` of it, which are not computed again.
+// Returns the tangent program. `kept`: the function's operands, then its values `saved`, which are
+// not recomputed.
 LinearizedAgain linearize_again(const Function& f, std::span<const Array> kept,
                                 const std::vector<bool>& has_tangent, const Dims& saved) {
   LinearizedAgain out{.params = {.num_saved = saved.rank()}, .nonzero = {}};
@@ -118,8 +119,7 @@ LinearizeResult linearize_checkpoint(std::span<const Array> primals,
 
 CheckpointLinearParams retype_checkpoint_linear(std::span<const Type> operands,
                                                 const CheckpointLinearParams& p) {
-  if (operands.size() != p.first_tangent() + p.num_tangents())
-    return p;  // infer says what is wrong
+  if (operands.size() != p.first_tangent() + p.num_tangents()) return p;  // infer throws
   CheckpointLinearParams q = p;
   q.again = retyped(p.again, variance_of(operands.first(p.num_kept())));
   std::vector<AxisNames> inputs = variance_of(operands.subspan(p.first_tangent()));
@@ -135,7 +135,7 @@ std::vector<Type> infer_checkpoint_linear(std::span<const Type> operands,
   return like_types(operands, p.num_kept(), p.num_results());
 }
 
-// What the op computes where it is not transposed: inputs are the operands.
+// Returns what the op computes if it is not transposed; its inputs are the operands.
 FunctionRef checkpoint_tangents(const OpParams& params) {
   const auto& p = params.as<CheckpointLinearParams>();
   std::vector<Type> types = p.again->input_types();
@@ -171,14 +171,14 @@ std::vector<Array> transpose_checkpoint_linear(std::span<const Array> cotangents
   return out;
 }
 
-// The function is opened: what its uses read is kept until they are summed.
+// The function is replaced by its uses: what they read is kept until they are summed.
 Uses uses_checkpoint_linear(std::span<const Array> cotangents, std::span<const Array> operands,
                             const std::vector<Sharing>& sharing, const CheckpointLinearParams& p) {
   const size_t first = p.first_tangent();
   std::vector<Sharing> inner(sharing.begin() + static_cast<ptrdiff_t>(first), sharing.end());
   std::vector<Array> inputs(p.num_tangents());
   for (const Array& residual : inline_function(*p.again, part(operands, 0, p.num_kept()))) {
-    // What was computed again counts as the example's.
+    // Recomputed values count as the example's.
     Sharing s = Sharing::kExample;
     for (size_t k = 0; k < first; ++k)
       if (operands[k].data() == residual.data()) s = sharing[k];
@@ -193,7 +193,7 @@ Uses uses_checkpoint_linear(std::span<const Array> cotangents, std::span<const A
   return out;
 }
 
-// Forward, there is nothing to save.
+// The forward derivative needs no saved values.
 JvpResult jvp_checkpoint(std::span<const Array> primals, std::span<const Array> tangents,
                          const CheckpointParams& p) {
   return jvp_function(*p.primal, primals, tangents);
@@ -246,9 +246,9 @@ const OpDef& checkpoint_linear_op = define<CheckpointLinearParams>({
     .infer = infer_retyped<control::retype_checkpoint_linear, control::infer_checkpoint_linear>,
     .retype = control::retype_checkpoint_linear,
     .lower = Inlined{control::checkpoint_tangents},
-    .jvp = absent("the tangent program of a checkpoint is there to be transposed; use jvp"),
+    .jvp = absent("the tangent program of a checkpoint exists only to be transposed; use jvp"),
     .transpose = {control::transpose_checkpoint_linear},
-    .batch = absent("the tangent program of a checkpoint is there to be transposed"),
+    .batch = absent("the tangent program of a checkpoint exists only to be transposed"),
     .narrow = NarrowOperands::kAsTheyAre,
 });
 

@@ -1,6 +1,6 @@
 // Control flow as ops: stablehlo.while, stablehlo.case and tessera.scan. Regions are closed
-// Functions in the params; what a callable used of outside is an operand like any other, and in a
-// while loop a carried value that its body returns as it came.
+// Functions in the params. What a callable captures is an additional operand; in a while loop it is
+// a carried value that the body returns unchanged.
 #pragma once
 
 #include <vector>
@@ -10,8 +10,8 @@
 
 namespace tessera::ops {
 
-// Results: the carry for which `cond` is false. cond: carry... -> bool[]; body: carry... ->
-// carry...
+// Runs `body` while `cond` is true. The results are the carry for which `cond` is false. cond:
+// carry... -> bool[]; body: carry... -> carry...
 struct WhileParams {
   FunctionRef cond, body;
 };

@@ -1,5 +1,5 @@
-// Functions with derivatives of their own, and functions that are computed again instead of kept:
-// calls whose rules are in their params. The pipeline inlines `primal`.
+// Functions with custom derivatives, and functions whose values are recomputed instead of kept:
+// they are calls whose rules are in their params. The pipeline inlines `primal`.
 #pragma once
 
 #include "tessera/ir/array.h"
@@ -13,7 +13,7 @@ struct CustomJvpParams {
 extern const OpDef& custom_jvp_call_op;
 
 // fwd: (operands...) -> (results..., residuals...). bwd: (residuals..., cotangents of the
-// results...) -> cotangents of the first num_args operands; the operands behind those are what the
+// results...) -> cotangents of the first num_args operands; the operands after those are what the
 // functions captured.
 struct CustomVjpParams {
   FunctionRef primal, fwd, bwd;
@@ -25,8 +25,8 @@ extern const OpDef& custom_vjp_call_op;
 
 namespace tessera {
 
-// What of a checkpointed function is kept for its derivative: values whose `kind` or name is
-// listed.
+// Which values of a checkpointed function are kept for its derivative: those whose `kind` or name
+// is listed.
 enum class Saveable : uint8_t {
   kNothing,
   kEverything,

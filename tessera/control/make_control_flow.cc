@@ -12,7 +12,7 @@
 namespace tessera::control {
 namespace {
 
-// Adds what `results` vary over to `carry`; whether that changed anything.
+// Adds to `carry` the axes that `results` vary over. Returns whether that changed anything.
 bool widen(std::vector<Type>& carry, std::span<const Type> results) {
   bool changed = false;
   for (size_t k = 0; k < carry.size() && k < results.size(); ++k) {
@@ -23,8 +23,8 @@ bool widen(std::vector<Type>& carry, std::span<const Type> results) {
   return changed;
 }
 
-// Traces a body whose first results are the carry until what these vary over stays as it is.
-// `before` and `after` stand around the carry among its inputs.
+// Traces a body whose first results are the carry until the axes that these vary over no longer
+// change. Among its inputs, `before` and `after` stand around the carry.
 TracedFunction trace_loop_body(const FlatFn& body, const std::vector<Type>& before,
                                std::vector<Type>& carry, const std::vector<Type>& after) {
   while (true) {
@@ -47,7 +47,7 @@ FunctionRef shared(Function function) {
   return std::make_shared<const Function>(remove_dead_ops(function));
 }
 
-// `function` with its captured inputs, which are its last, first.
+// Returns `function` with its captured inputs, which are its last ones, first.
 Function captures_first(Function function, size_t num_captures) {
   std::rotate(function.inputs.begin(), function.inputs.end() - static_cast<int64_t>(num_captures),
               function.inputs.end());
@@ -90,7 +90,7 @@ std::vector<Array> make_while(std::vector<Array> carry, const FlatFn& cond, cons
   std::vector<Type> types = traced_types(carry);
   const TracedFunction traced = trace_loop_body(body, {}, types, {});
   const TracedFunction test = trace_function(cond, types, "cond");
-  // What either captures is carried along: both take carry, body's captures, cond's captures.
+  // Captures of either are carried: both functions get carry, body's captures, cond's captures.
   const size_t n = carry.size();
   for (size_t k = 0; k < n; ++k) carry[k] = cast_varying(carry[k], types[k].varying);
   for (const auto* part : {&traced, &test}) {
@@ -129,7 +129,7 @@ std::vector<Array> make_case(const Array& index, const std::vector<FlatFn>& bran
     all.insert(all.end(), t.captures.begin(), t.captures.end());
     for (Type& type : traced_types(t.captures)) types.push_back(std::move(type));
   }
-  // Every branch takes the operands, then the captures of all branches.
+  // Every branch gets the operands, then the captures of all branches.
   CaseParams params;
   size_t first = operands.size();
   for (TracedFunction& t : traced) {

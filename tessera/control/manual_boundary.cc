@@ -7,7 +7,7 @@
 namespace tessera::ops {
 namespace {
 
-// How many shards the manual axes make of dimension `d`.
+// Returns the number of shards that the manual axes make of dimension `d`.
 int64_t manual_shards(const ManualBoundaryParams& p, int64_t d) {
   int64_t n = 1;
   for (const AxisRef& axis : p.spec.dim(d).axes) n *= axis_ref_size(p.mesh, axis);
@@ -51,7 +51,8 @@ std::vector<Type> infer_shard_to_full(std::span<const Type> operands,
   return {out};
 }
 
-// Dimension d of the full value is (manual shards, local extent); the shard has only the latter.
+// Dimension d of the full value has the factors (manual shards, local extent); the shard has only
+// the latter.
 Factors boundary_factors(std::span<const Type> operands, std::span<const Type> results,
                          const ManualBoundaryParams& p, bool entering) {
   Factors out;

@@ -1,11 +1,11 @@
-// The borders of a manual computation as two ops, so that propagation and partition see one flat
-// function.
+// The borders of a manual computation as two ops, so that propagation and partition work on one
+// flat function.
 //
-//   full_to_shard   a global value -> what each device holds of it: dimension d shrinks by the
-//                   manual axes of spec dim d
-//   shard_to_full   the other way
+//   full_to_shard   a global value -> the part of it that each device holds: dimension d is divided
+//                   by the manual axes of spec dim d
+//   shard_to_full   the inverse
 //
-// Neither moves data once its operand is cut along the manual axes as `spec` says.
+// Neither moves data if its operand is sharded along the manual axes as `spec` says.
 // flatten_regions() (sharding/) makes them.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace tessera::ops {
 
 struct ManualBoundaryParams {
   Mesh mesh;
-  PartitionSpec spec;                    // one a tensor; its axes are manual ones
+  PartitionSpec spec;                    // one entry for each dimension; its axes are manual ones
   std::vector<std::string> manual_axes;  // all axes that are manual inside
 };
 

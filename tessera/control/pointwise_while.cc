@@ -12,7 +12,8 @@ namespace {
 
 using namespace array_math;
 
-// Whether the body takes the elements of masked carries to the same elements of real results.
+// Returns whether the body maps the elements of masked carries to the same elements of real
+// results.
 bool is_pointwise(const Function& body, const std::vector<bool>& mask) {
   std::optional<Shape> shape;
   std::vector<char> depends(body.types.size(), false);
@@ -41,7 +42,7 @@ bool is_pointwise(const Function& body, const std::vector<bool>& mask) {
 
 }  // namespace
 
-// Beside each masked carry, its derivatives by the carries at the start that have tangents.
+// Carries, beside each masked carry, its derivatives by the initial carries that have tangents.
 std::optional<LinearizeResult> linearize_pointwise_while(std::span<const Array> primals,
                                                          const std::vector<bool>& has_tangent,
                                                          const std::vector<bool>& mask,

@@ -1,8 +1,8 @@
-// The reverse derivative of while loops that treat every element alike: each element of what is
-// carried comes from the same element of what was carried before, as in a series or a continued
-// fraction that is summed until all elements have converged. However long such a loop runs, what
-// comes out of it are as many numbers an element as went in, so that their derivatives by each
-// other are found on the way, forward, and are all that the way back needs.
+// The reverse derivative of pointwise while loops: each element of a carry depends only on the same
+// element of the carries before, as in a series or a continued fraction that is summed until all
+// elements have converged. Such a loop has as many outputs for each element as inputs, however many
+// trips it runs. So the derivatives of the outputs by the inputs are computed forward, during the
+// loop, and the reverse pass needs nothing else.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,8 @@
 
 namespace tessera::control {
 
-// `mask`: the carries that have tangents once the loop runs. Empty where it is another loop.
+// Returns nullopt if the loop is not pointwise. `mask`: the carries that have tangents after the
+// loop.
 std::optional<LinearizeResult> linearize_pointwise_while(std::span<const Array> primals,
                                                          const std::vector<bool>& has_tangent,
                                                          const std::vector<bool>& mask,

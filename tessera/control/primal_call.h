@@ -1,5 +1,5 @@
-// What calls with rules of their own (control/custom_derivative.h) have in common: each has a
-// `primal` among its params, and is a call of it.
+// What calls with custom rules (control/custom_derivative.h) have in common: each has a `primal`
+// among its params, and computes what a call of it does.
 #pragma once
 
 #include <span>
@@ -16,7 +16,7 @@ inline std::vector<Array> part(std::span<const Array> from, size_t begin, size_t
           from.begin() + static_cast<int64_t>(begin + count)};
 }
 
-// The types of the results, as of a call of the primal.
+// Returns the types of the results, which are those of a call of the primal.
 template <class P>
 std::vector<Type> infer_primal(std::span<const Type> operands, const P& p) {
   return call_op.infer(operands, CallParams{p.primal});
@@ -24,7 +24,7 @@ std::vector<Type> infer_primal(std::span<const Type> operands, const P& p) {
 template <class P>
 P retype_primal(std::span<const Type> operands, const P& p) {
   const size_t n = p.primal->inputs.size();
-  if (operands.size() < n) return p;  // infer says what is wrong
+  if (operands.size() < n) return p;  // infer throws
   P q = p;
   q.primal = retyped(p.primal, variance_of(operands.subspan(0, n)));
   return q;
@@ -34,7 +34,7 @@ FunctionRef primal_of(const OpParams& params) {
   return params.as<P>().primal;
 }
 
-// The types of `count` operands, which stand there for them.
+// Returns the types of `count` operands that are there for their types alone.
 inline std::vector<Type> like_types(std::span<const Type> operands, size_t begin, size_t count) {
   std::vector<Type> out;
   for (size_t r = begin; r < begin + count; ++r) {

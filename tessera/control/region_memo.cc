@@ -54,15 +54,16 @@ struct Key {
   }
 };
 
-// A region as a transform has made it.
+// A transformed region.
 struct Transformed {
-  // Results: those of the region, then its nonzero tangents (kJvp) or the residuals (kLinearize).
+  // Its results are those of the region, then its nonzero tangents (kJvp) or the residuals
+  // (kLinearize).
   TracedFunction whole;
   std::vector<bool> nonzero;  // of kJvp and kLinearize: which results have a tangent
   Function linear;            // of kLinearize
   std::vector<int> dims;      // of kBatch: of the results
 
-  // The results of `whole` at these operands.
+  // Returns the results of `whole` at these operands.
   std::vector<Array> at(std::vector<Array> operands) const {
     operands.insert(operands.end(), whole.captures.begin(), whole.captures.end());
     return inline_function(whole.function, operands);
@@ -76,7 +77,8 @@ thread_local RegionMemo* current_memo = nullptr;
 
 class RegionMemo {
  public:
-  // Returns what is kept by this key; calls `make` first if nothing is. `make` may come back here.
+  // Returns the entry of this key; calls `make` first if there is none. `make` may call this
+  // function.
   TransformedRef find_or_make(const Key& key, const std::function<Transformed()>& make) {
     const auto [first, last] = kept_.equal_range(key.region.get());
     for (auto it = first; it != last; ++it)

@@ -1,12 +1,12 @@
-// Derivatives and batchings of the regions of loops and branches, each made once.
+// A memo of the derivatives and batchings of regions of loops and branches: each is made once.
 //
 // A rule of a loop transforms its body several times: first to find which carries have a tangent
 // (or are mapped), then for the loop that it binds. If each of these walked the body again, nested
 // loops would take a time that is exponential in their depth. So a transformed region is kept as a
-// closed Function, and bound from there when it is asked for again. JAX keeps the derivatives of
-// its jaxprs likewise, by the jaxpr and the mask of nonzero tangents.
+// closed Function, which is bound when it is requested again. JAX also keeps the derivatives of its
+// jaxprs, by the jaxpr and the mask of nonzero tangents.
 //
-// Stands between the rules of scan, while and case and the transforms.
+// It stands between the rules of scan, while and case and the transforms.
 #pragma once
 
 #include <memory>
@@ -18,8 +18,8 @@ namespace tessera::control {
 
 class RegionMemo;
 
-// Every rule that transforms a region has a scope. The outermost scope of a thread owns what is
-// kept, and its end drops all of it.
+// Every rule that transforms a region has a scope. The outermost scope of a thread owns the memo,
+// and drops it at its end.
 class RegionMemoScope {
  public:
   RegionMemoScope();
@@ -31,9 +31,8 @@ class RegionMemoScope {
   std::unique_ptr<RegionMemo> mine_;  // null inside another scope
 };
 
-// The transforms of transform/ for a region that captures nothing. The region is
-// transformed once for each combination of mask (or dims), types of the operands, and environment
-// of named axes.
+// The transforms of transform/ for a region that captures nothing. They transform a region once for
+// each combination of mask (or dims), types of the operands, and environment of named axes.
 JvpResult jvp_region(const FunctionRef& region, std::span<const Array> primals,
                      std::span<const Array> tangents);
 LinearizedFunction linearize_region(const FunctionRef& region, std::span<const Array> primals,
@@ -45,7 +44,7 @@ BatchResult batch_region(const FunctionRef& region, std::span<const Array> opera
 std::vector<bool> jvp_nonzero(const FunctionRef& region, std::span<const Type> types,
                               const std::vector<bool>& has_tangent);
 
-// Which results of linearize_region() have a tangent, and the types of its residuals.
+// The results of linearize_region() that have a tangent, and the types of its residuals.
 struct RegionTangents {
   std::vector<bool> nonzero;
   std::vector<Type> residuals;

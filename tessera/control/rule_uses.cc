@@ -18,14 +18,14 @@
 namespace tessera::control {
 namespace {
 
-// More terms than this are added up before they are looked at.
+// A sum with more terms than this is not taken apart.
 constexpr size_t kMaxTerms = 16;
 
-// A product, and what is done to it on the way to the cotangent.
+// A product, and the ops between it and the cotangent.
 struct Term {
   const Op* product = nullptr;
-  std::vector<const Op*> then;  // the last one first; of one linear operand, the first
-  Array factor;                 // a scalar, or undefined: 1
+  std::vector<const Op*> then;  // the last one first; each has one linear operand, its first
+  Array factor;                 // a scalar; undefined means 1
 };
 
 class RuleUses {
@@ -36,7 +36,7 @@ class RuleUses {
       for (ValueId v : op.results) producers_[v] = &op;
   }
 
-  // The value as a sum of terms; false where it is none.
+  // Takes the value apart into a sum of terms; returns false if it is not such a sum.
   bool take(ValueId v, Term term) {
     const Op* op = producers_[v];
     if (!op || op->results.size() != 1 || terms_.size() >= kMaxTerms) return false;
@@ -95,7 +95,7 @@ class RuleUses {
       }
     return false;
   }
-  // The scalar that is everywhere in a value.
+  // Returns the scalar that every element of a value has.
   std::optional<Array> uniform(ValueId v) const {
     if (rule_.type(v).rank() == 0) return values_[v];
     const Op* op = producers_[v];
@@ -113,7 +113,7 @@ class RuleUses {
     return *convert_literal(value, float64).data<double>() == 0;
   }
 
-  // The operands that the product is linear in, by themselves.
+  // Returns the operands in which the product is linear, each alone.
   std::vector<size_t> linear_operands(const Op& op) const {
     if (op.def == &dot_general_op || op.def == &convolution_op) return {1, 0};
     if (op.def == &scatter_op && op.operands.size() == 3 &&
@@ -122,7 +122,7 @@ class RuleUses {
     return {};
   }
 
-  // With one operand of the product as the cotangent, if what is left is a product of the
+  // Returns a use whose cotangent is one operand of the product, if the rest is a product of the
   // parameter.
   std::optional<Use> use_of(const Term& term, const Type& type, size_t input) const {
     for (size_t k : linear_operands(*term.product)) {
@@ -137,14 +137,14 @@ class RuleUses {
     return std::nullopt;
   }
 
-  // Rounded once.
+  // The result is rounded once.
   static Array scaled(const Array& x, const Array& factor) {
     const DType wide = accumulation_dtype(x.dtype());
     const Array by = lax::broadcast_in_dim(lax::convert_element_type(factor, wide), x.shape(), {});
     return lax::convert_element_type(lax::mul(lax::convert_element_type(x, wide), by), x.dtype());
   }
 
-  // apply: the transpose of (operand k -> the cotangent).
+  // apply is the transpose of (operand k -> the cotangent).
   Use transposed(const Term& term, size_t k, const Type& type) const {
     const Op& product = *term.product;
     const std::vector<Type> types{traced_type(values_[product.operands[k]])};

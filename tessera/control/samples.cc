@@ -11,7 +11,7 @@
 namespace tessera::control::samples {
 namespace {
 
-// A region on the way: inputs, then ops, then outputs.
+// A region under construction: inputs, then ops, then outputs.
 class Region {
  public:
   explicit Region(std::span<const Type> inputs, std::string name = "body") {
@@ -48,10 +48,10 @@ const Mesh& mesh() {
   static const Mesh& mesh = *new Mesh(Mesh::abstract({2, 4}, {"x", "y"}));
   return mesh;
 }
-// What is manual over x, and what of it is cut there: rows.
+// The mesh, the manual axis x, and rows that are sharded over it.
 ManualBoundaryParams rows_over_x() { return {mesh(), P("x"), {"x"}}; }
 
-// (i, x) -> i < 3; (i, x) -> (i + 1, sin(x)): as often as a random i says, or never.
+// (i, x) -> i < 3; (i, x) -> (i + 1, sin(x)). It runs until a random i reaches 3, or not at all.
 Sample counting_loop(const Type& x) {
   const std::vector<Type> carry{{int32, {}}, x};
   Region cond(carry, "cond"), body(carry);
@@ -148,7 +148,7 @@ std::vector<Sample> shard_to_full_samples() {
           {.operands = inside({0, 4}, {"x"}), .params = rows_over_x()}};
 }
 
-// sin, whose rule gives it the tangent t * cos(x).
+// sin, whose rule returns the tangent t * cos(x).
 std::vector<Sample> custom_jvp_samples() {
   const auto sample = [](const Type& x) -> Sample {
     const std::vector<Type> with_tangent{x, x};
@@ -162,7 +162,7 @@ std::vector<Sample> custom_jvp_samples() {
   return {sample({float32, {4, 3}}), sample({float64, {}}), sample({float32, {0}})};
 }
 
-// The same backwards, with x as the residual.
+// The reverse rule, with x as the residual.
 std::vector<Sample> custom_vjp_samples() {
   const auto sample = [](const Type& x) -> Sample {
     const std::vector<Type> with_cotangent{x, x};

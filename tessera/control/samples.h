@@ -1,6 +1,6 @@
-// Samples of the ops with regions: what call_ops.cc, checkpoint.cc, control_flow_ops.cc,
-// custom_derivative.cc and manual_boundary.cc put into their definitions. Regions are built op by
-// op.
+// Samples of the ops with regions, which call_ops.cc, checkpoint.cc, control_flow_ops.cc,
+// custom_derivative.cc and manual_boundary.cc put into their definitions. The regions are built op
+// by op.
 #pragma once
 
 #include "tessera/ops/core/op.h"

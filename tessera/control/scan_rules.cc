@@ -16,7 +16,7 @@
 namespace tessera::control {
 namespace {
 
-// Returns which results of a body have a tangent if the operands of this mask do.
+// Returns which results of a body have a tangent if the operands that the mask marks do.
 using NonzeroFn = std::vector<bool>(const FunctionRef& body, std::span<const Type> types,
                                     const std::vector<bool>& mask);
 
@@ -25,7 +25,7 @@ std::vector<bool> linearize_nonzero(const FunctionRef& body, std::span<const Typ
   return region_tangents(body, types, mask).nonzero;
 }
 
-// Which operands have a tangent once those that the body gives the carry count too.
+// Returns which operands have a tangent if the carries that get one from the body count too.
 std::vector<bool> with_carry_tangents(std::span<const Array> primals, std::vector<bool> mask,
                                       const ScanParams& p, NonzeroFn* nonzero_results) {
   const Parts parts(p);
@@ -42,7 +42,7 @@ std::vector<bool> with_carry_tangents(std::span<const Array> primals, std::vecto
   return mask;
 }
 
-// Axes that every array varies over.
+// Returns the axes that every array varies over.
 AxisNames common_variance(std::span<const Type> types) {
   if (types.empty()) return {};
   AxisNames common = types[0].varying;
@@ -50,7 +50,7 @@ AxisNames common_variance(std::span<const Type> types) {
   return common;
 }
 
-// A scan at given primals, and the scan of its tangents, which reads what the first one kept.
+// A scan at given primals, and the scan of its tangents, which reads what the first one keeps.
 class LinearizedScan {
  public:
   LinearizedScan(std::span<const Array> operands, const std::vector<bool>& has_tangent,
@@ -64,7 +64,7 @@ class LinearizedScan {
       if (mask_[k]) primals_[k] = cast_varying(primals_[k], copied_);
   }
 
-  // The scan with what its tangents need beside; its results.
+  // Binds the scan that also returns what its tangents need; returns its results.
   std::vector<Array> run() {
     ScanSpec spec{.length = p_.length, .reverse = p_.reverse};
     append<Array>(spec.consts, slice(primals_, 0, parts_.consts));
@@ -91,19 +91,20 @@ class LinearizedScan {
   }
 
  private:
-  // Its operands: tangents, then residuals, in each part but the carry, which has tangents only.
+  // The operands of the tangent scan: in each part tangents, then residuals; in the carry tangents
+  // only.
   struct TangentScan {
     ScanSpec spec;
     size_t const_tangents = 0, xs_tangents = 0;
   };
-  // Where a residual of a trip is found.
-  struct Place {
+  // Where a trip finds a residual.
+  struct ResidualSource {
     bool is_const;
     size_t index;  // into const_residuals_ or scanned_residuals_
   };
 
   size_t num_results() const { return parts_.carry + parts_.ys; }
-  // Whether the carry, or a trip's result, has a tangent.
+  // Returns whether the carry, or a trip's result, has a tangent.
   bool has_result_tangent(size_t r) const {
     return r < parts_.carry ? mask_[parts_.consts + r] : at_.nonzero[r];
   }
@@ -113,23 +114,23 @@ class LinearizedScan {
     return false;
   }
 
-  // A trip of the first scan: results of the body, then the residuals that no operand is. It may be
-  // traced several times.
+  // A trip of the first scan: returns the results of the body, then the residuals that are not
+  // operands. It may be traced several times.
   std::vector<Array> trip(const std::vector<Array>& inputs) {
     at_ = linearize_region(p_.body, inputs, mask_);
     const_residuals_.clear();
     scanned_residuals_.clear();
-    places_.clear();
+    residual_sources_.clear();
     stacked_.clear();
     std::vector<Array> out = at_.primals;
     for (const Array& residual : at_.residuals) {
       const int k = index_of(residual, inputs);
       if (k >= 0 && static_cast<size_t>(k) < parts_.consts) {
-        places_.push_back({true, const_residuals_.size()});
+        residual_sources_.push_back({true, const_residuals_.size()});
         const_residuals_.push_back(primals_[static_cast<size_t>(k)]);
         continue;
       }
-      places_.push_back({false, scanned_residuals_.size()});
+      residual_sources_.push_back({false, scanned_residuals_.size()});
       if (k >= 0 && !parts_.is_carry(static_cast<size_t>(k))) {
         scanned_residuals_.push_back(primals_[static_cast<size_t>(k)]);
       } else {
@@ -162,9 +163,9 @@ class LinearizedScan {
     std::vector<Array> x = slice(inputs, 0, scan.const_tangents);
     append<Array>(x, slice(inputs, carry_at, scan.spec.carry.size()));
     append<Array>(x, slice(inputs, xs_at, scan.xs_tangents));
-    for (const Place& place : places_)
-      x.push_back(inputs[place.is_const ? scan.const_tangents + place.index
-                                        : xs_at + scan.xs_tangents + place.index]);
+    for (const ResidualSource& source : residual_sources_)
+      x.push_back(inputs[source.is_const ? scan.const_tangents + source.index
+                                         : xs_at + scan.xs_tangents + source.index]);
     const std::vector<Array> some = inline_function(at_.linear, x);
     std::vector<Array> out;
     size_t next = 0, carry = carry_at;
@@ -183,13 +184,13 @@ class LinearizedScan {
   const ScanParams p_;
   const Parts parts_;
   const std::vector<bool> mask_;  // of the operands: which have a tangent
-  // A constant's cotangent is summed over devices once, after the loop, where all that comes out of
-  // the loop differs between them: then the loop takes each device's copy.
+  // If all results of the loop differ between devices along some axes, the loop gets each device's
+  // copy of a constant, so that its cotangent is summed over devices once, after the loop.
   const AxisNames copied_;
   std::vector<Array> primals_;
   LinearizedFunction at_;
   std::vector<Array> const_residuals_, scanned_residuals_;
-  std::vector<Place> places_;    // of every residual
+  std::vector<ResidualSource> residual_sources_;  // of every residual
   std::vector<size_t> stacked_;  // scanned residuals that are results of the first scan
 };
 
@@ -201,9 +202,9 @@ JvpResult jvp_scan(std::span<const Array> primals, std::span<const Array> tangen
   const Parts parts(p);
   std::vector<bool> given;
   for (const Array& t : tangents) given.push_back(t.defined());
-  // The forward derivative needs no linear program, so loops in the body may have none.
+  // The forward derivative needs no linear program, so the body may contain loops that have none.
   const std::vector<bool> mask = with_carry_tangents(primals, given, p, jvp_nonzero);
-  // Each part: its values, then its tangents.
+  // Each part has its values, then its tangents.
   ScanSpec spec{.length = p.length, .reverse = p.reverse};
   std::vector<std::pair<std::vector<Array>*, size_t>> part{
       {&spec.consts, parts.consts}, {&spec.carry, parts.carry}, {&spec.xs, parts.xs}};
@@ -256,8 +257,8 @@ JvpResult jvp_scan(std::span<const Array> primals, std::span<const Array> tangen
   return out;
 }
 
-// Values and residuals of every step in one scan, tangents in another. A residual that is a
-// constant or a slice of a scanned operand is read again, not stacked.
+// Returns values and residuals of every step from one scan, tangents from another. A residual that
+// is a constant or a slice of a scanned operand is read again, not stacked.
 LinearizeResult linearize_scan(std::span<const Array> operands,
                                const std::vector<bool>& has_tangent, const ScanParams& p) {
   const RegionMemoScope scope;
@@ -269,8 +270,8 @@ LinearizeResult linearize_scan(std::span<const Array> operands,
 
 namespace {
 
-// The operands of a mapped scan, of which those in `mapped` are: slices are mapped in front, so
-// scanned operands at dimension 1.
+// Returns the operands of a mapped scan, of which those in `mapped` are mapped: slices are mapped
+// at dimension 0, so scanned operands at dimension 1.
 ScanSpec batched_spec(std::span<const Array> operands, std::span<const int> dims,
                       const std::vector<char>& mapped, const ScanParams& p) {
   const Parts parts(p);
@@ -289,7 +290,7 @@ ScanSpec batched_spec(std::span<const Array> operands, std::span<const int> dims
   return spec;
 }
 
-// The types that the body of a mapped scan sees of these operands.
+// Returns the types that the body of a mapped scan gets for these operands.
 std::vector<Type> batched_types(std::span<const Array> operands, const std::vector<char>& mapped,
                                 const ScanParams& p) {
   std::vector<Type> types = p.body->input_types();
@@ -316,7 +317,7 @@ BatchResult batch_scan(std::span<const Array> operands, std::span<const int> dim
     for (char m : mapped) out.push_back(m ? 0 : -1);
     return out;
   };
-  // A carry that the body maps is mapped from the start.
+  // A carry that the body returns mapped must be mapped from the start.
   for (bool changed = true; changed;) {
     changed = false;
     const std::vector<int> results =

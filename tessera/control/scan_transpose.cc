@@ -1,4 +1,4 @@
-// The transpose of scan, whole and as far as its uses.
+// The transpose of scan, and its transpose as far as its uses.
 #include "tessera/control/make_control_flow.h"
 #include "tessera/control/scan_parts.h"
 #include "tessera/ops/core/batch_axis.h"
@@ -12,9 +12,9 @@
 namespace tessera::control {
 namespace {
 
-// The scan the other way: cotangents are carried, those of the constants in `summed` added up
-// beside them. Operands of a linear scan: of its carry all are linear, as one that starts at a
-// constant zero is one all the same.
+// The reversed scan: it carries cotangents, and beside them adds up those of the constants in
+// `summed`. All carries of a linear scan are linear, since one that starts at a constant zero is
+// linear as well.
 class ReverseScan {
  public:
   ReverseScan(std::span<const Array> cotangents, std::span<const Array> operands,
@@ -44,7 +44,7 @@ class ReverseScan {
   const Parts& parts() const { return parts_; }
   const std::vector<bool>& linear() const { return linear_; }
 
-  // A trip's operands of the body (undefined where linear) and cotangents of its results.
+  // A trip's operands of the body (undefined if linear) and cotangents of its results.
   struct Trip {
     std::vector<Array> operands, cotangents;
   };
@@ -60,8 +60,8 @@ class ReverseScan {
                                              : inputs[xs_at + static_cast<size_t>(ct_at_[y])]);
     return out;
   }
-  // The carry after it, of the cotangents of the body's operands, and those of the scanned ones
-  // `stacked`.
+  // Returns the carry after the trip, from the cotangents of the body's operands, and those of the
+  // scanned operands `stacked`.
   std::vector<Array> results(const std::vector<Array>& inputs, const std::vector<Array>& back,
                              const std::vector<size_t>& stacked) const {
     std::vector<Array> out;
@@ -75,7 +75,7 @@ class ReverseScan {
     for (size_t k : stacked) out.push_back(defined(k));
     return out;
   }
-  // The cotangents of the scan's operands, from the first results of the loop.
+  // Returns the cotangents of the scan's operands, from the first results of the loop.
   std::vector<Array> cotangents(const std::vector<Array>& some,
                                 const std::vector<size_t>& stacked) const {
     std::vector<Array> out(parts_.operands());
@@ -92,7 +92,7 @@ class ReverseScan {
   const std::vector<size_t> summed_;
   const std::vector<Type> types_;
   ScanSpec spec_;
-  std::vector<int> ct_at_;  // of each y: where its cotangent is among the scanned operands
+  std::vector<int> ct_at_;  // of each y: the position of its cotangent among the scanned operands
 };
 
 }  // namespace
@@ -118,33 +118,32 @@ std::vector<Array> transpose_scan(std::span<const Array> cotangents,
 
 namespace {
 
-// What a use in the body reads, once the loop is over: of all trips, [length, ...], or of each the
-// same.
+// An array that a use in the body reads, after the loop: the arrays of all trips, [length, ...], or
+// the same array for each trip.
 struct Kept {
   Array array;
   int dim = -1;     // 0: of all trips
-  int result = -1;  // of the loop, where the loop gives it
+  int result = -1;  // of the loop, if the loop returns it
 };
 
-// The uses of the body, as the loop is traced: their operands, then their cotangents.
+// The uses in the body, while the loop is traced: their operands and cotangents.
 class KeptUses {
  public:
   explicit KeptUses(const ScanSpec& spec) : spec_(spec) {}
 
-  // Takes the uses of a trip whose operands are `inputs`; appends to the trip's results what the
-  // loop must keep.
+  // Takes the uses of a trip whose operands are `inputs`; appends to the trip's results the arrays
+  // that the loop must return.
   void keep(std::vector<Use> uses, const std::vector<Array>& inputs, std::vector<Array>& results) {
     uses_ = std::move(uses);
     kept_.clear();
     for (const Use& use : uses_) {
       std::vector<Kept>& list = kept_.emplace_back();
       for (const std::vector<Array>* arrays : {&use.operands, &use.cotangents})
-        for (const Array& x : *arrays) list.push_back(place(x, inputs, results));
+        for (const Array& x : *arrays) list.push_back(keep_operand(x, inputs, results));
     }
   }
 
-  // Each use as one over all trips, transposed again to what it has of uses itself: by the scan's
-  // operands.
+  // Returns each use as a use over all trips, in terms of the scan's operands.
   std::vector<Use> over_all_trips(const std::vector<Array>& loop_results,
                                   std::span<const Array> operands, const Parts& parts) {
     std::vector<Use> out;
@@ -160,7 +159,8 @@ class KeptUses {
   }
 
  private:
-  Kept place(const Array& x, const std::vector<Array>& inputs, std::vector<Array>& results) const {
+  Kept keep_operand(const Array& x, const std::vector<Array>& inputs,
+                    std::vector<Array>& results) const {
     const int k = index_of(x, inputs);
     const auto at = static_cast<size_t>(k);
     const size_t xs_at = spec_.consts.size() + spec_.carry.size();
@@ -210,9 +210,9 @@ class KeptUses {
 
 }  // namespace
 
-// Uses leave the loop: a trip returns what they read and their cotangents, stacked, instead of
-// adding products up, and a use is then one over all trips. Nothing is stacked that a scanned
-// operand or a constant of the loop already is.
+// The uses leave the loop: a trip returns what they read and their cotangents, which are stacked,
+// instead of adding up products; a use is then one over all trips. An array that is a scanned
+// operand or a constant of the loop is not stacked.
 Uses uses_scan(std::span<const Array> cotangents, std::span<const Array> operands,
                const std::vector<Sharing>& sharing, const ScanParams& p) {
   const Parts parts(p);
@@ -237,7 +237,7 @@ Uses uses_scan(std::span<const Array> cotangents, std::span<const Array> operand
     return results;
   });
   Uses out{kept.over_all_trips(some, operands, parts), reverse.cotangents(some, stacked)};
-  // What the loop starts with may be shared, too.
+  // The initial carries may be shared, too.
   for (size_t k = parts.consts; k < parts.consts + parts.carry; ++k) {
     if (sharing[k] == Sharing::kExampleLinear) continue;
     if (sharing[k] == Sharing::kSharedLinear)

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kShardMapTraceOp = "shard_map";
 
-// The axes this call makes manual, sorted.
+// Returns the axes that this call makes manual, sorted.
 AxisNames choose_manual_axes(const FlatShardMapOptions& options) {
   const AxisEnv& env = AxisEnv::current();
   if (!env.manual_axes().empty() && !(env.mesh() == options.mesh))

@@ -34,7 +34,7 @@ Factors constraint_factors(std::span<const Type> operands, std::span<const Type>
   return pointwise_factors(operands, results);
 }
 
-// Tangents and cotangents lie as the value does.
+// Tangents and cotangents have the sharding of the value.
 JvpResult jvp_constraint(std::span<const Array> x, std::span<const Array> t,
                          const ShardingConstraintParams& p) {
   return {{bind_op1(sharding_constraint_op, p, {x[0]})},
@@ -45,9 +45,9 @@ std::vector<Array> transpose_constraint(std::span<const Array> ct, std::span<con
                                         const ShardingConstraintParams& p) {
   return {ct[0].defined() ? bind_op1(sharding_constraint_op, p, {ct[0]}) : Array()};
 }
-// The mapped dimension is cut by vmap's spmd axes, else as propagation finds. Mesh axes that one
-// example's dimension cannot be divided by were meant for the dimension of examples: BatchAxis says
-// what becomes of them.
+// The mapped dimension is sharded along vmap's spmd axes; without these propagation decides. Mesh
+// axes that do not divide a dimension of one example were meant for the dimension of examples;
+// BatchAxis says what happens to them.
 BatchResult batch_constraint(std::span<const Array> x, std::span<const int> dims,
                              const ShardingConstraintParams& p) {
   const BatchAxis& axis = BatchAxis::current();

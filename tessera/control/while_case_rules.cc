@@ -23,7 +23,7 @@ std::vector<Array> front(const std::vector<Array>& from, size_t count) {
   return {from.begin(), from.begin() + static_cast<int64_t>(count)};
 }
 
-// The forward derivative needs no linear program, so loops in the body may have none.
+// The forward derivative needs no linear program, so the body may contain loops that have none.
 std::vector<bool> carries_with_tangents(std::span<const Array> primals, std::vector<bool> mask,
                                         const WhileParams& p) {
   const std::vector<Type> types = traced_types(primals);
@@ -71,7 +71,8 @@ JvpResult jvp_while(std::span<const Array> primals, std::span<const Array> tange
   return out;
 }
 
-// Of other loops than pointwise ones, only what is handed through unchanged can be taken back.
+// Loops that are not pointwise can be transposed only in the carries that are passed through
+// unchanged.
 LinearizeResult linearize_while(std::span<const Array> primals,
                                 const std::vector<bool>& has_tangent, const WhileParams& p) {
   const RegionMemoScope scope;
@@ -99,7 +100,7 @@ BatchResult batch_while(std::span<const Array> operands, std::span<const int> di
   const size_t n = operands.size();
   std::vector<char> mapped;
   for (int d : dims) mapped.push_back(d >= 0);
-  bool predicated = false;  // examples stop at trips of their own
+  bool predicated = false;  // examples stop after different numbers of trips
   auto body_dims = [&] {
     std::vector<int> out;
     for (char m : mapped) out.push_back(m ? 0 : -1);
@@ -191,13 +192,13 @@ JvpResult jvp_case(std::span<const Array> primals, std::span<const Array> tangen
   return out;
 }
 
-// Every branch returns the residuals of all, those of the others as zeros.
+// Every branch returns the residuals of all branches, those of the others as zeros.
 LinearizeResult linearize_case(std::span<const Array> primals, const std::vector<bool>& has_tangent,
                                const CaseParams& p) {
   const RegionMemoScope scope;
   struct State {
     std::vector<LinearizedFunction> at;
-    std::vector<size_t> first;  // of each branch's residuals
+    std::vector<size_t> first;  // the index of each branch's first residual
     std::vector<Array> residuals;
     std::vector<bool> mask, nonzero;
     std::vector<Array> primals;
@@ -207,7 +208,7 @@ LinearizeResult linearize_case(std::span<const Array> primals, const std::vector
   state->mask.assign(has_tangent.begin() + 1, has_tangent.end());
   const size_t num_results = p.branches[0]->outputs.size();
   state->nonzero.resize(num_results);
-  // Residuals' types first, so that every branch knows what the others return.
+  // The types of residuals are found first, so that every branch knows what the others return.
   const std::vector<Type> types = traced_types(x);
   std::vector<Type> residual_types;
   for (const FunctionRef& branch : p.branches) {
@@ -311,7 +312,7 @@ std::vector<Array> transpose_case(std::span<const Array> cotangents,
 
 namespace {
 
-// Which examples take branch b of n. Out of range is the last branch.
+// Returns which examples take branch b of n. An index out of range selects the last branch.
 Array chooses(const Array& index, size_t b, size_t n) {
   using namespace array_math;
   if (index.dtype() == bool_) return b == 1 ? index : lax::bitwise_not(index);
@@ -320,8 +321,8 @@ Array chooses(const Array& index, size_t b, size_t n) {
   return lax::bitwise_or(lax::ge(index, at), lax::lt(index, lax::full_like(index, 0)));
 }
 
-// A branch that only the examples `chosen` take: to the others its operands are constants, so that
-// a derivative that is infinite or NaN there does not come back as 0 * inf.
+// Returns the results of a branch that only the examples `chosen` take: for the others its operands
+// are constants, so that a derivative that is infinite or NaN there does not come back as 0 * inf.
 BatchResult batch_chosen(const Function& branch, const std::vector<Array>& operands,
                          const std::vector<int>& dims, const Array& chosen) {
   std::vector<Array> x = operands;
@@ -352,7 +353,7 @@ BatchResult batch_case(std::span<const Array> operands, std::span<const int> dim
   const std::vector<Array> x(operands.begin() + 1, operands.end());
   const std::vector<int> x_dims(dims.begin() + 1, dims.end());
   if (dims[0] < 0) {
-    // One branch for all: results are mapped where any branch's are.
+    // All examples take one branch: results are mapped if those of any branch are.
     std::vector<char> mapped(p.branches[0]->outputs.size());
     const std::vector<Type> types = traced_types(x);
     for (const FunctionRef& branch : p.branches) {
@@ -371,7 +372,8 @@ BatchResult batch_case(std::span<const Array> operands, std::span<const int> dim
     for (char m : mapped) out.dims.push_back(m ? 0 : -1);
     return out;
   }
-  // Every example its own branch: all are computed, each takes its own.
+  // Every example has its own branch: all branches are computed, and each example selects its
+  // results.
   const Array index = lax::move_to_front(operands[0], dims[0]);
   BatchResult out;
   for (size_t b = 0; b < p.branches.size(); ++b) {

@@ -1,4 +1,4 @@
-// In place of c_api/ where the header of PJRT's C API was not there when this was built.
+// Replaces c_api/ if the header of PJRT's C API was not found at build time.
 #include "tessera/engine/client.h"
 #include "tessera/ir/format.h"
 

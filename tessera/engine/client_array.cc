@@ -8,7 +8,7 @@
 namespace tessera::engine {
 namespace {
 
-// What a failed transfer is to the user.
+// Throws the user's error for a failed transfer.
 [[noreturn]] void transfer_failed(const Failure& failure, const ArrayLayout& layout,
                                   std::string_view direction) {
   const std::string what = describe(Type{.dtype = layout.dtype, .shape = layout.global});
@@ -51,7 +51,7 @@ bool ClientArray::is_deleted() const {
   return !buffers_;
 }
 
-// The buffers that the array had.
+// The buffers of a donated array.
 class ClientArray::BufferDonation final : public Donation {
  public:
   explicit BufferDonation(const ClientArray& array) : array_(array) {
@@ -99,7 +99,7 @@ ClientArrayRef to_client(const DeviceArray& staged) {
 DeviceArrayRef to_host_memory(const ClientArray& array) {
   const std::shared_ptr<const ClientArray::Buffers> from = array.buffers();
   const ArrayLayout& layout = *array.layout();
-  (void)client(client_of("device_put", layout.sharding));  // not in a fork
+  (void)client(client_of("device_put", layout.sharding));  // throws in a child of a fork
   Buffer buffer = Buffer::allocate(layout.instances * layout.local_bytes);
   std::vector<bool> have(static_cast<size_t>(layout.instances));
   try {

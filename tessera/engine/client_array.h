@@ -1,8 +1,8 @@
-// ClientArray: an array in the memories of a plugin's devices. What its programs take and return,
-// behind the user's Array.
+// ClientArray: an array in the memories of a plugin's devices. Their programs take and return
+// ClientArrays, which users' Arrays hold.
 //
-// Every device of the sharding has a buffer of the local shape, padding included, those too that hold
-// the same part (an emulated DeviceArray has one instance for them all).
+// Every device of the sharding has a buffer of the local shape, padding included, also if several
+// hold the same part (an emulated DeviceArray has one instance for all of them).
 #pragma once
 
 #include <mutex>
@@ -23,11 +23,12 @@ class ClientArray final : public DeviceData {
 
   Literal to_literal() const override;
 
-  // Alive as long as the caller holds them. UserError if the array was donated.
+  // Returns the buffers, which live as long as the caller holds them. Throws UserError if the array
+  // was donated.
   std::shared_ptr<const Buffers> buffers() const;
   bool is_deleted() const override;
   void check_alive() const override { (void)buffers(); }
-  // A commit releases what no result took, whoever else holds it.
+  // A commit releases the buffers that no result took, even if they are still held.
   std::unique_ptr<Donation> donate() const override;
 
  private:
@@ -38,9 +39,9 @@ class ClientArray final : public DeviceData {
 };
 using ClientArrayRef = std::shared_ptr<const ClientArray>;
 
-// What lies under a client's sharding in the host's memory, on the devices that the sharding says.
+// Returns an array in the host's memory on the devices of its sharding, which are a client's.
 ClientArrayRef to_client(const DeviceArray& staged);
-// The way back: one buffer of each instance, in the host's memory.
+// The inverse: returns one copy of each instance, in the host's memory.
 DeviceArrayRef to_host_memory(const ClientArray& array);
 
 }  // namespace tessera::engine

@@ -1,4 +1,4 @@
-// The engine of the devices of PJRT plugins: they have memories of their own, and a plugin compiles
+// The engine of the devices of PJRT plugins. They have memories of their own, and a plugin compiles
 // their programs.
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace tessera::engine {
 
-// One for all clients: arrays and programs find their client by their devices.
+// Returns the engine of all clients: arrays and programs find their client by their devices.
 const Engine& client_engine();
 
 }  // namespace tessera::engine

@@ -36,7 +36,7 @@ void expect_stablehlo(const Function& f, int64_t number) {
   }
 }
 
-// The op alone: its operands are the inputs.
+// Returns a function of the op alone: its operands are the inputs.
 Function alone(const Function& f, const Op& op) {
   Function out;
   ValueIds inputs;
@@ -60,7 +60,7 @@ std::vector<ArrayLayoutRef> layouts_of(const std::vector<ArraySpec>& specs) {
   return out;
 }
 
-// Where each of these devices stands among those of a layout.
+// Returns the positions of these devices among those of a layout.
 std::vector<size_t> positions_of(const ArrayLayout& layout, const std::vector<int64_t>& devices) {
   if (!layout.sharding.is_named()) return std::vector<size_t>(devices.size(), 0);
   const std::vector<int64_t>& ids = layout.sharding.named().mesh().device_ids();
@@ -118,7 +118,8 @@ ClientExecutableRef ClientProgram::executable(const Aliases& aliases) const {
   });
 }
 
-// The first op that the plugin does not compile by itself, those in loops and branches first.
+// Returns the first op that the plugin does not compile by itself; those in loops and branches come
+// first.
 const Op* ClientProgram::find_refused(const Function& f, std::string& why) const {
   std::set<std::string> tried;
   for (const Op& op : f.ops) {
@@ -180,7 +181,7 @@ int64_t ClientProgram::arena_bytes() const {
 }
 
 int64_t ClientProgram::code_bytes() const {
-  // The plugin's own is not known before it compiles; in its order of magnitude.
+  // The plugin's own size is not known before it compiles; this is its order of magnitude.
   constexpr int64_t kOpBytes = 2048;
   return kOpBytes * static_cast<int64_t>(function_.ops.size());
 }
@@ -211,7 +212,7 @@ std::vector<Array> ClientProgram::run(std::span<const DeviceData* const> inputs,
     if (takes[i] == 0) continue;
     const bool copied = !moved.empty() && moved[i];
     donations.push_back((copied ? moved[i] : inputs[i])->donate());
-    // An array that is another argument too must outlive the run.
+    // An array that is also another argument must outlive the run.
     if (std::count(inputs.begin(), inputs.end(), inputs[i]) > 1) takes[i] = 0;
   }
   const ClientExecutableRef program = executable(aliases_for(takes));

@@ -20,7 +20,7 @@ struct Opened {
 
 struct Registry {
   std::mutex mutex;
-  std::deque<Opened> opened;  // the one of number n at n - 1; entries never move
+  std::deque<Opened> opened;  // the one of number n is at n - 1; entries never move
 };
 Registry& registry() {
   static Registry& instance = *new Registry;
@@ -35,7 +35,7 @@ const Opened& opened(int64_t number) {
   return r.opened[static_cast<size_t>(number) - 1];
 }
 
-// initialize() calls this one thread at a time.
+// initialize() calls this from one thread at a time.
 std::vector<Device> open_devices(const std::string& path,
                                  const std::map<std::string, std::string>& options) {
   Registry& r = registry();

@@ -21,8 +21,8 @@ void put(std::string& out, int field, const std::string& message) {
 }  // namespace
 
 std::string compile_options(std::span<const int64_t> devices) {
-  // DeviceAssignmentProto: 1 replica_count, 2 computation_count, 3 computation_devices
-  // { 1 replica_device_ids }, one a partition.
+  // DeviceAssignmentProto: 1 replica_count, 2 computation_count, 3 computation_devices { 1
+  // replica_device_ids }, one for each partition.
   std::string computation, assignment;
   for (const int64_t device : devices) put(computation, 1, static_cast<uint64_t>(device));
   put(assignment, 1, devices.size());

@@ -7,7 +7,8 @@
 
 namespace tessera::engine {
 
-// One partition of devices.size() replicas, replica p on the plugin's device devices[p].
+// Returns the options for one partition of devices.size() replicas, with replica p on the plugin's
+// device devices[p].
 std::string compile_options(std::span<const int64_t> devices);
 
 }  // namespace tessera::engine

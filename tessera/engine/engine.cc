@@ -7,7 +7,7 @@
 namespace tessera::engine {
 namespace {
 
-// By Device::client.
+// Returns the engine by Device::client.
 const Engine& engine(int64_t number) { return number == 0 ? native_engine() : client_engine(); }
 
 }  // namespace

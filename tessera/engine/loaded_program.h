@@ -1,5 +1,5 @@
-// LoadedProgram: a program that is ready to run on the devices of one engine (engine.h), whichever
-// that is. Behind it there is a NativeProgram or a ClientProgram.
+// LoadedProgram: a program that is ready to run on the devices of one engine (engine.h). It is a
+// NativeProgram or a ClientProgram.
 //
 // Before: a partitioned program, and the shardings of its inputs and outputs. After: run() is
 // thread-safe and synchronous.
@@ -23,16 +23,16 @@ class LoadedProgram {
 
   // Returns the results of one run. The program must take each input (takes()).
   //
-  // donate[i] != 0 (an empty list: none): the caller will not use input i again; its memory becomes
-  // a result's if one fits, and the array is deleted. moved[i], if there is such a list and it is
-  // not null, is the array that input i was copied from; then this one is deleted too. UserError if
-  // one of these was donated before; then none is deleted. RuntimeError if the devices lack memory,
-  // or fail.
+  // donate[i] != 0 (an empty list: none): the caller will not use input i again; its memory is
+  // reused for a result if one fits, and the array is deleted. moved[i], if there is such a list
+  // and it is not null, is the array that input i was copied from; it is deleted, too. Throws
+  // UserError if one of these was donated before; then none is deleted. Throws RuntimeError if the
+  // devices lack memory, or fail.
   virtual std::vector<Array> run(std::span<const DeviceData* const> inputs,
                                  std::span<const uint8_t> donate = {},
                                  std::span<const DeviceData* const> moved = {}) const = 0;
 
-  // Returns whether the array is where input i must be.
+  // Returns whether the array has the layout and devices that input i must have.
   bool takes(const ArrayData& array, size_t i) const {
     const DeviceData* data = device_data(array);
     return data && (data->layout() == inputs_[i] || same_placement(*data->layout(), *inputs_[i]));
@@ -42,10 +42,10 @@ class LoadedProgram {
   size_t num_inputs() const { return inputs_.size(); }
   size_t num_outputs() const { return outputs_.size(); }
 
-  // Returns the memory for temporaries during a run, on all devices together, in bytes; 0 if the
-  // engine does not say.
+  // Returns the bytes of temporaries during a run, on all devices together; 0 if the engine does
+  // not say.
   virtual int64_t arena_bytes() const = 0;
-  // Returns the memory that the program itself takes, in bytes: code, constants, tables.
+  // Returns the bytes of the program itself: code, constants, tables.
   virtual int64_t code_bytes() const = 0;
 
  protected:

@@ -1,4 +1,4 @@
-// The engine of emulated devices: they share the memory and the threads of this process, and run
+// The engine of emulated devices. They share the memory and the threads of this process, and run
 // schedules of machine code (runtime/program.h).
 #pragma once
 

@@ -2,6 +2,7 @@
 
 #include "tessera/base/contains.h"
 #include "tessera/base/hash.h"
+#include "tessera/fusion/short_rows.h"
 #include "tessera/ops/indexing/gather.h"
 
 namespace tessera::fusion {
@@ -36,8 +37,8 @@ std::optional<Access> mapped_access(const GraphOp& op, int k, const Access& acce
   return out;
 }
 
-// The indices of a gather stand at the batch dimensions of its result; what they point at is any
-// element.
+// The indices of a gather follow the batch dimensions of its result; the element that they select
+// is arbitrary.
 std::optional<Access> gathered_access(const GraphOp& op, size_t k, const Access& access,
                                       const Shape& operand, const Shape& result) {
   if (k == 0) return std::nullopt;
@@ -127,6 +128,16 @@ bool is_tiling(const GraphOp& op, const Shape& result) {
     elements += piece_extents(piece).elements();
   }
   return op.mapping.fill < 0 && elements == result.elements();
+}
+
+bool is_short_row(const GraphOp& op, const Shape& result) {
+  size_t first = result.size();
+  for (const IndexPiece& piece : op.mapping.pieces)
+    for (size_t d = 0; d < first; ++d)
+      if (piece.stop[d] - piece.start[d] != result[d]) first = d;
+  int64_t row = 1;
+  for (size_t d = first; d < result.size(); ++d) row *= result[d];
+  return row <= kShortRow;
 }
 
 Shape piece_extents(const IndexPiece& piece) {

@@ -5,21 +5,21 @@
 namespace tessera::fusion {
 namespace {
 
-// An address under construction, the loop it is used in, and where its final form belongs.
+// An address under construction, its loop, and where its final form is stored.
 struct Use {
   const IndexExpr* address;
   int loop;
   Affine* final_form;
 };
 
-// Runs of dimensions that become one: its extent, and the dimension whose coefficient it takes (the
-// minor one).
+// Dimensions that are merged: their extent, and the dimension whose coefficient it has (the minor
+// one).
 struct Merged {
   Dims extents;
   std::vector<int> minor;
 };
 
-// As the addresses in `loop` allow; -1: those in all loops.
+// Merges as the addresses in `loop` allow; -1: those in all loops.
 Merged merge(const std::vector<int>& dims, const Dims& extents, const std::vector<Use>& uses,
              int loop) {
   Merged out;

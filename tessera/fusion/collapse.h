@@ -1,6 +1,6 @@
-// Addresses of a kernel under construction, and their final form: loop dimensions of one element
-// vanish, and neighbours that every address crosses evenly become one, so an elementwise kernel
-// over contiguous arrays is a single loop.
+// The addresses of a kernel under construction, and their final form: loop dimensions of one
+// element are removed, and adjacent ones that are contiguous in every address are merged, so an
+// elementwise kernel over contiguous arrays is a single loop.
 #pragma once
 
 #include "tessera/fusion/index_expr.h"
@@ -8,8 +8,8 @@
 
 namespace tessera::fusion {
 
-// The loop dimensions that addresses count: `extents`, of which `parallel` and those of a family,
-// major first, make up a loop.
+// The loop dimensions of addresses: `extents`. The parallel ones and those of a family, major
+// first, make up a loop.
 struct LoopDims {
   const Dims& extents;
   const std::vector<int>& parallel;
@@ -17,8 +17,8 @@ struct LoopDims {
   std::vector<int> loop_family;  // of each loop; -1: none
 };
 
-// Fills in the parallel dims, the loops' extents, and all addresses of `kernel`: addresses[i] of
-// node i, store_addresses[l][s] of store s of loop l.
+// Sets the parallel dimensions, the loops' extents, and all addresses of `kernel`: addresses[i] is
+// that of node i, store_addresses[l][s] that of store s of loop l.
 void collapse(Kernel& kernel, const LoopDims& dims, const std::vector<IndexExpr>& addresses,
               const std::vector<std::vector<IndexExpr>>& store_addresses);
 

@@ -14,14 +14,14 @@ AxisList without(AxisList axes, const AxisList& fewer) {
   return axes;
 }
 
-// The axes of `over` along which what a permutation gives differs: where ranks that differ along no
-// other axis have different shards. A new order of devices leaves shards that lie along fewer axes
-// than it runs over.
+// Returns the axes of `over` along which the result of a permutation differs: ranks that differ
+// along no other axis have different shards. A new order of devices leaves shards that vary over
+// fewer axes than it runs over.
 AxisList permuted_axes(const CollectiveInfo& info, const Mesh& mesh, const AxisList& over,
                        const AxisList& operand_axes) {
   const std::vector<int32_t> shard_of =
       instance_map(mesh, over, without(over, without(over, operand_axes)));
-  std::vector<int32_t> received(shard_of.size(), -1);  // the shard a rank has; zeros from none
+  std::vector<int32_t> received(shard_of.size(), -1);  // the shard that a rank has; zeros from none
   for (const Dims& pair : info.pairs)
     received[static_cast<size_t>(pair[1])] = shard_of[static_cast<size_t>(pair[0])];
   AxisList out;
@@ -96,11 +96,11 @@ CollectiveStep collective_step(const GraphOp& op, std::span<const int> in, int o
   step.root = info.root;
   step.in = in[0];
   step.out = out;
-  if (op.op->results.size() > 1) step.joined = op.op->results[0];
+  if (op.op->results.size() > 1) step.collective = op.op->results[0];
   step.what = fmt::format("{} over ({}){}{}", op.op->def->name, fmt::join(info.axes, ", "),
                           op.op->source.empty() ? "" : " for ", op.op->source);
   if (info.kind == CollectiveKind::kRaggedAllToAll) {
-    // Operands: data, output, input_offsets, send_sizes, output_offsets, recv_sizes.
+    // The operands are data, output, input_offsets, send_sizes, output_offsets, recv_sizes.
     step.sizes.assign(in.begin() + 2, in.end());
     step.sizes.push_back(in[1]);
   }

@@ -13,7 +13,7 @@
 namespace tessera::fusion {
 namespace {
 
-// What the outputs of `f` vary over where its inputs do so.
+// Returns the axes that the outputs of `f` vary over, given those of its inputs.
 std::vector<AxisList> output_axes(const Function& f, const Mesh& mesh,
                                   const std::vector<AxisList>& inputs) {
   const Graph graph = build_graph(f, mesh, inputs);
@@ -35,7 +35,7 @@ void expect_same_everywhere(const Op& op, const char* what, const Mesh& mesh,
                    op.source);
 }
 
-// Numbers first, first + 1, ..., count of them.
+// Returns the numbers first, first + 1, ..., `count` of them.
 std::vector<size_t> range(size_t first, size_t count) {
   std::vector<size_t> out(count);
   std::iota(out.begin(), out.end(), first);
@@ -49,7 +49,8 @@ std::vector<T> chosen(const std::vector<T>& from, const std::vector<size_t>& whi
   return out;
 }
 
-// The least axes that carries vary over, which those of `inputs` become, and what the outputs do.
+// Finds the fewest axes that carries vary over, which it stores in `inputs`, and returns those of
+// the outputs.
 std::vector<AxisList> settle_carries(const GraphControl& control, const Function& body,
                                      const Mesh& mesh, std::vector<AxisList>& inputs) {
   const size_t consts = control.num_consts, carries = control.num_carry;
@@ -68,8 +69,8 @@ std::vector<AxisList> settle_carries(const GraphControl& control, const Function
   return outputs;
 }
 
-// Carries that every trip hands on as they came become constants, and their results other names of
-// the operands.
+// Carries that every trip returns unchanged become constants, and their results other names of the
+// operands.
 ControlLowering lower_loop(const Op& op, const ControlFlow& flow, const Mesh& mesh,
                            const std::vector<AxisList>& operands) {
   Function body = flow.body();
@@ -113,7 +114,7 @@ ControlLowering lower_loop(const Op& op, const ControlFlow& flow, const Mesh& me
   return out;
 }
 
-// The function with an array without elements as another result.
+// Returns the function with an array without elements as an additional result.
 Function with_token(Function f) {
   const Type token = ir::token_type();
   f.outputs.push_back(f.add_op(constant_op, ConstantParams{Literal(bool_, Shape{}), token.shape},
@@ -130,10 +131,10 @@ ControlLowering lower_branch(const Op& op, const ControlFlow& flow, const Mesh& 
   out.control->loop = false;
   out.result_axes.resize(op.results.size());
   out.token = op.results.empty();
-  for (const FunctionRef& way : flow.regions) {
+  for (const FunctionRef& region : flow.regions) {
     out.control->regions.push_back(
-        {.function = out.token ? with_token(*way) : *way, .inputs = inputs});
-    const std::vector<AxisList> axes = output_axes(*way, mesh, inputs);
+        {.function = out.token ? with_token(*region) : *region, .inputs = inputs});
+    const std::vector<AxisList> axes = output_axes(*region, mesh, inputs);
     for (size_t r = 0; r < out.result_axes.size(); ++r)
       out.result_axes[r] = axes_union(std::move(out.result_axes[r]), axes[r]);
   }
@@ -161,7 +162,7 @@ Step control_step(const GraphControl& control, std::vector<int> in, std::vector<
   if (!control.loop) {
     BranchStep step{.index = in[0], .in = part(in, 1, in.size() - 1), .out = std::move(out)};
     for (const Region& region : control.regions) step.branches.push_back(region.schedule);
-    step.usual = control.usual;
+    step.expected = control.expected;
     return step;
   }
   const size_t consts = control.num_consts, carries = control.num_carry;

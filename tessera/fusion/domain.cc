@@ -19,7 +19,7 @@ LoopDimensions leading(int rank) {
   return dims;
 }
 
-// Non-unit dimensions that `access` tells apart are exactly `dims`, in order.
+// Returns whether the non-unit dimensions on which `access` depends are exactly `dims`, in order.
 bool covers(const Group& group, const Access& access, std::span<const int> dims) {
   size_t next = 0;
   const auto skip_units = [&] {

@@ -1,4 +1,4 @@
-// The loops of a kernel: dimensions and their cuts, reductions, stores.
+// The loops of a kernel: dimensions and how they are split, reductions, stores.
 #include "tessera/fusion/emit_kernel.h"
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include "tessera/fusion/collapse.h"
 #include "tessera/fusion/domain.h"
 #include "tessera/fusion/reductions.h"
+#include "tessera/fusion/short_rows.h"
 
 namespace tessera::fusion {
 namespace {
@@ -28,31 +29,31 @@ void Emitter::estimate_work() {
   }
 }
 
-const Placement* Emitter::placement(int op) const {
-  for (const Placement& at : plan_.placements[op])
+const GroupMembership* Emitter::membership(int op) const {
+  for (const GroupMembership& at : plan_.memberships[op])
     if (at.group == group_) return &at;
   return nullptr;
 }
 
-bool Emitter::here(int v) const { return g_.values[v].op >= 0 && placement(g_.values[v].op); }
+bool Emitter::here(int v) const { return g_.values[v].op >= 0 && membership(g_.values[v].op); }
 
 std::variant<EmittedKernel, int> Emitter::emit(int group) {
   group_ = group;
   plan_group_ = &plan_.groups[group];
-  cuts_.clear();
+  splits_.clear();
   block_.clear();
-  for (int64_t extent : plan_group_->extents) cuts_.push_back({extent});
+  for (int64_t extent : plan_group_->extents) splits_.push_back({extent});
   while (true) {
     try {
       return attempt();
-    } catch (const NeedCut& need) {
-      if (need.cut.dim < 0) continue;  // the cuts are made already
+    } catch (const NeedSplit& need) {
+      if (need.split.dim < 0) continue;  // the splits are made already
       size_t dim = 0;
-      int place = need.cut.dim;
-      while (place >= static_cast<int>(cuts_[dim].size()))
-        place -= static_cast<int>(cuts_[dim++].size());
-      cuts_[dim][place] /= need.cut.minor;
-      cuts_[dim].insert(cuts_[dim].begin() + place + 1, need.cut.minor);
+      int part = need.split.dim;
+      while (part >= static_cast<int>(splits_[dim].size()))
+        part -= static_cast<int>(splits_[dim++].size());
+      splits_[dim][part] /= need.split.minor;
+      splits_[dim].insert(splits_[dim].begin() + part + 1, need.split.minor);
     } catch (const NeedStored& need) {
       return need.value;
     }
@@ -65,20 +66,20 @@ void Emitter::set_dimensions() {
   base_.clear();
   parallel_.clear();
   families_.assign(group.families.size(), {});
-  for (const Dims& parts : cuts_) {
+  for (const Dims& parts : splits_) {
     base_.push_back(static_cast<int>(extents_.size()));
     extents_.insert(extents_.end(), parts.begin(), parts.end());
   }
   auto append = [&](std::vector<int>& to, int dim) {
-    for (size_t k = 0; k < cuts_[dim].size(); ++k) to.push_back(base_[dim] + static_cast<int>(k));
+    for (size_t k = 0; k < splits_[dim].size(); ++k) to.push_back(base_[dim] + static_cast<int>(k));
   };
   const int parallel_rank = group.structured ? group.parallel_rank : group.root_rank;
   for (int d = 0; d < parallel_rank; ++d) append(parallel_, d);
   for (size_t f = 0; f < group.families.size(); ++f)
     for (int d : group.families[f]) append(families_[f], d);
-  // Inside of blocks last.
+  // Dimensions inside of blocks come last.
   for (int d : block_) {
-    const int inside = base_[d] + static_cast<int>(cuts_[d].size()) - 1;
+    const int inside = base_[d] + static_cast<int>(splits_[d].size()) - 1;
     std::erase(parallel_, inside);
     parallel_.push_back(inside);
   }
@@ -167,34 +168,35 @@ EmittedKernel Emitter::attempt() {
   for (const LoopKey& loop : loops_) loop_family.push_back(loop.family);
   collapse(kernel_, {extents_, parallel_, families_, loop_family}, addresses_, store_addresses_);
   choose_lanes();
+  kernel_ = unroll_short_rows(std::move(kernel_));
   return {std::move(kernel_), values_};
 }
 
-// A large transpose moves blocks of kBlockRows x kBlockColumns, so that the cache lines it reads
-// across are used up while they are in the cache.
+// A large transpose moves blocks of kBlockRows x kBlockColumns, so that all of the cache lines that
+// it reads across are used while they are in the cache.
 void Emitter::block_transposes() {
   const Group& group = *plan_group_;
   if (group.structured || !block_.empty() || group.root_rank < 2) return;
   if (g_.values[group.outputs[0].value].elements() < kBlockedElements) return;
   const int column = group.root_rank - 1;
-  if (cuts_[column].size() != 1 || extents_[base_[column]] % kBlockColumns != 0) return;
+  if (splits_[column].size() != 1 || extents_[base_[column]] % kBlockColumns != 0) return;
   for (size_t i = 0; i < kernel_.nodes.size(); ++i) {
     if (kernel_.nodes[i].kind != NodeKind::kLoad || addresses_[i].coefficients[base_[column]] <= 1)
       continue;
     for (int row = 0; row < column; ++row) {
-      if (cuts_[row].size() != 1 || addresses_[i].coefficients[base_[row]] != 1 ||
+      if (splits_[row].size() != 1 || addresses_[i].coefficients[base_[row]] != 1 ||
           extents_[base_[row]] % kBlockRows != 0)
         continue;
       block_ = {row, column};
-      cuts_[row] = {extents_[base_[row]] / kBlockRows, kBlockRows};
-      cuts_[column] = {extents_[base_[column]] / kBlockColumns, kBlockColumns};
-      throw NeedCut{{-1, 0}};
+      splits_[row] = {extents_[base_[row]] / kBlockRows, kBlockRows};
+      splits_[column] = {extents_[base_[column]] / kBlockColumns, kBlockColumns};
+      throw NeedSplit{{-1, 0}};
     }
   }
 }
 
-// Lanes lie where memory is contiguous: what looks like a reduction over rows may be one over
-// columns of a transposed operand.
+// Lanes are along contiguous memory: a reduction over rows may be one over columns of a transposed
+// operand.
 void Emitter::choose_lanes() {
   if (scratch_bytes_ > 0) return;
   const bool folds = std::any_of(kernel_.loops.begin(), kernel_.loops.end(),
@@ -214,8 +216,8 @@ void Emitter::choose_lanes() {
   for (const KernelLoop& loop : kernel_.loops)
     if (!loop.reductions.empty())
       shortest = std::min(shortest, loop.extents.empty() ? 1 : loop.extents.back());
-  // Which way is chosen decides in which order a sum is added up, so it reads how many sums there are
-  // only to tell one from several: rows of a batch are summed alike whatever its size.
+  // The choice determines the order in which a sum is added up, so it depends on the number of sums
+  // only in distinguishing one from several: rows of a batch are summed alike whatever its size.
   if (strided_inner > strided_parallel && kernel_.parallel.back() > 1) {
     kernel_.vectorize = Kernel::Vectorize::kParallel;
   } else if (strided_parallel > strided_inner && shortest >= 8) {
@@ -227,9 +229,9 @@ IndexExpr Emitter::dim_expr(int dim) const {
   IndexExpr out = constant_expr(0);
   if (dim < 0) return out;
   int64_t stride = 1;
-  for (size_t k = cuts_[dim].size(); k-- > 0;) {
+  for (size_t k = splits_[dim].size(); k-- > 0;) {
     out.coefficients[base_[dim] + k] = stride;
-    stride *= cuts_[dim][k];
+    stride *= splits_[dim][k];
   }
   return out;
 }
@@ -265,7 +267,7 @@ void Emitter::emit_reduction(int i) {
     return;
   }
   const Access access =
-      reduced_access(*plan_group_, op, loops_[loop_].family, shape, placement(i)->access);
+      reduced_access(*plan_group_, op, loops_[loop_].family, shape, membership(i)->access);
   const int index = intern(index_of(access, shape));
   for (size_t k = 0; k < n; ++k) reduction.nodes.push_back(pull(op.operands[k], index, -1));
   if (reduction.kind >= ReduceKind::kArgMin) reduction.body = op.reduction.body;

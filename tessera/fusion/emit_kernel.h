@@ -1,7 +1,7 @@
-// Emit: one group of a plan as a Kernel, pulled from its outputs: an element of a result asks for
-// elements of its operands, down to loads, and index maps become arithmetic on addresses. Loops are
-// cut where a reshape in their middle needs it, and joined again at the end where all strides
-// allow, so that what is contiguous is one loop.
+// Emit: makes a Kernel of one group of a plan. It starts from the outputs: an element of a result
+// needs elements of its operands, down to loads, and index maps become arithmetic on addresses.
+// Loops are split where a reshape inside needs it, and merged again at the end if all strides
+// allow, so that contiguous memory is one loop.
 #pragma once
 
 #include <variant>
@@ -13,15 +13,15 @@ namespace tessera::fusion {
 
 struct EmittedKernel {
   Kernel kernel;
-  std::vector<int> values;  // of the graph, one a buffer; -1 for scratch
+  std::vector<int> values;  // of the graph, one for each buffer; -1 for scratch
 };
 
-// Of the index of a scalar, in the table of every attempt.
+// The position of a scalar's index in the table of every attempt.
 inline constexpr int kScalarIndex = 0;
 
-// A loop has to be cut, or a value stored; the attempt at this kernel is given up.
-struct NeedCut {
-  Cut cut;
+// Thrown if a loop has to be split, or a value stored; this attempt at the kernel ends.
+struct NeedSplit {
+  DimSplit split;
 };
 struct NeedStored {
   int value;
@@ -29,7 +29,7 @@ struct NeedStored {
 
 class Emitter final : public ExprBuilder {
  public:
-  Emitter(const Graph& graph, const Plan& plan, int64_t last_level_cache)
+  Emitter(const Graph& graph, const FusionPlan& plan, int64_t last_level_cache)
       : g_(graph),
         plan_(plan),
         last_level_cache_(last_level_cache),
@@ -41,8 +41,8 @@ class Emitter final : public ExprBuilder {
     find_joined();
   }
 
-  // Otherwise the value that has to be stored: an index of it that no affine function of the loops
-  // gives would be needed.
+  // Returns the kernel, or the value that must be stored, since an index of it is no affine
+  // function of the loops.
   std::variant<EmittedKernel, int> emit(int group);
 
   Expr apply(ScalarOp op, DType result, std::span<const Expr> args) override {
@@ -71,7 +71,7 @@ class Emitter final : public ExprBuilder {
   };
   struct ReducedAt {
     int loop = -1, first = 0;
-    std::vector<int> init;  // where nothing is folded: the results
+    std::vector<int> init;  // if nothing is folded: the results
   };
 
   void estimate_work();
@@ -87,7 +87,7 @@ class Emitter final : public ExprBuilder {
   void emit_reduction(int i);
   void emit_store(const GroupOutput& output);
   int level_of_value(int v) const;
-  const Placement* placement(int op) const;  // in the group; null if it is not part of it
+  const GroupMembership* membership(int op) const;  // in the group; null if it is not part of it
   bool here(int v) const;
 
   int pull(int v, int index, int guard);
@@ -134,25 +134,25 @@ class Emitter final : public ExprBuilder {
   int buffer(int v, BufferKind kind);
 
   const Graph& g_;
-  const Plan& plan_;
+  const FusionPlan& plan_;
   const int64_t last_level_cache_;
-  std::vector<float> work_;   // of one element of a value, computed from what is stored
-  std::vector<char> joined_;  // a product that the sum which alone reads it takes in
+  std::vector<float> work_;   // of one element of a value, computed from stored values
+  std::vector<char> joined_;  // a product that is fused into the sum, its only reader
 
   int group_ = 0;
   const Group* plan_group_ = nullptr;
-  // Cuts: the extents into which each dimension of the group falls, major first; and all of them in
-  // one row.
-  std::vector<Dims> cuts_;
+  // The extents into which each dimension of the group is split, major first; and all of them in
+  // one list.
+  std::vector<Dims> splits_;
   Dims extents_;
-  std::vector<int> block_;  // dimensions whose last part is walked inside of blocks
-  std::vector<int> base_;   // of a dimension, in extents_
+  std::vector<int> block_;  // dimensions whose last part runs inside of blocks
+  std::vector<int> base_;   // for each dimension, its position in extents_
   std::vector<int> parallel_;
   std::vector<std::vector<int>> families_;
   std::vector<LoopKey> loops_;
 
   int stamp_ = 0, loop_ = 0, pointwise_index_ = 0;
-  // Of the pointwise op that is emitted: its first node, and which earlier ones it may take in.
+  // For the pointwise op that is being emitted: its first node, and earlier products to fuse.
   int first_of_op_ = 0;
   boost::container::small_vector<int, 2> products_;
   Kernel kernel_;

@@ -1,4 +1,4 @@
-// What an element of a value is made of: operands, loads, index maps as arithmetic on addresses.
+// The computation of an element of a value: operands, loads, index maps as arithmetic on addresses.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -11,8 +11,8 @@
 namespace tessera::fusion {
 namespace {
 
-// Work that is kept in a scratch row rather than repeated by a later loop, and how large such rows
-// may be.
+// The least work for which a value is kept in a scratch row instead of being repeated by a later
+// loop, and the largest size of such rows.
 constexpr float kScratchWork = 8;
 constexpr int64_t kScratchBytes = 256 << 10;
 
@@ -22,15 +22,15 @@ DType index_dtype(int64_t max) {
 
 }  // namespace
 
-// a * b + c is one operation with one rounding, as in XLA, where the sum alone reads the product.
-// What is computed again in another kernel has to have the same bits (the derivative of a maximum
-// compares it with the maximum that was stored): so the graph and what is stored decide, not what a
-// kernel happens to hold.
+// a * b + c is one operation with one rounding, as in XLA, if only the sum reads the product. A
+// value that is computed again in another kernel must have the same bits (the derivative of a
+// maximum compares it with the maximum that was stored), so the graph and the stored values decide,
+// not the content of a kernel.
 void Emitter::find_joined() {
   joined_.assign(g_.values.size(), 0);
   for (const GraphOp& op : g_.ops) {
     if (op.kind != OpKind::kPointwise) continue;
-    // The product, and the same elements moved to other places, up to the one reader.
+    // The product, and values that have its elements at other positions, up to the only reader.
     boost::container::small_vector<int, 4> moved;
     if (!is_read_once(op.results[0], moved)) continue;
     for (int v : moved) joined_[v] = 1;
@@ -53,8 +53,8 @@ bool Emitter::is_read_once(int v, boost::container::small_vector<int, 4>& moved)
   }
 }
 
-// The sum or difference as one node with a product among its operands, or -1. Products within the
-// emitted op are always joined; beyond it, those of `joined_`.
+// Returns the sum or difference as one node with a product among its operands, or -1. Products
+// within the emitted op are always fused; others, if joined_ says so.
 int Emitter::join_product(ScalarOp op, DType result, std::span<const Expr> args) {
   if ((op != ScalarOp::kAdd && op != ScalarOp::kSub) || !is_floating(result)) return -1;
   if (args[0].id == args[1].id) return -1;
@@ -87,7 +87,7 @@ bool Emitter::depends_on_loop(const Index& index) const {
 
 int Emitter::pull(int v, int index, int guard) {
   if (g_.values[v].elements() == 1) {
-    // Its only element, also where a guarded index would lie outside.
+    // The only element is loaded, also if a guarded index is outside.
     guard = -1;
     index = kScalarIndex;
     if (const Shape& shape = g_.values[v].shape; !shape.empty())
@@ -114,7 +114,7 @@ int Emitter::pull(int v, int index, int guard) {
     }
   }
   if (node < 0) node = pull_fresh(v, index, guard);
-  // What is stored is read here as it is read elsewhere.
+  // A stored value is read here as it is read elsewhere.
   const DType dtype = g_.values[v].dtype;
   if (is_half(dtype) && plan_.stored[v] && kernel_.nodes[node].kind != NodeKind::kLoad)
     node = apply1(ScalarOp::kConvert, dtype, {node});
@@ -124,7 +124,7 @@ int Emitter::pull(int v, int index, int guard) {
 
 int Emitter::from_scratch(int v, int index, int earlier_loop, int node) {
   const std::vector<int>& family = families_[loops_[loop_].family];
-  // The row must tell all elements of the loop apart.
+  // The row must have all elements of the loop.
   int64_t elements = 1;
   for (int d : family) elements *= extents_[d];
   const DType dtype = g_.values[v].dtype;
@@ -156,13 +156,13 @@ int Emitter::from_scratch(int v, int index, int earlier_loop, int node) {
   return out;
 }
 
-// `index` under the shape of v itself.
+// Returns `index` under the shape of v itself.
 int Emitter::index_under(int v, int index) {
   const Shape& shape = g_.values[v].shape;
   if (table_[index].shape == shape) return index;
-  Cut cut;
-  std::optional<Index> out = reshape_index(table_[index], shape, extents_, &cut);
-  if (!out && cut.dim >= 0) throw NeedCut{cut};
+  DimSplit split;
+  std::optional<Index> out = reshape_index(table_[index], shape, extents_, &split);
+  if (!out && split.dim >= 0) throw NeedSplit{split};
   if (!out) throw NeedStored{v};
   return intern(std::move(*out));
 }
@@ -204,7 +204,7 @@ int Emitter::pull_fresh(int v, int index, int guard) {
       }
       products_ = std::move(products);
       first_of_op_ = static_cast<int>(kernel_.nodes.size());
-      // Only iota asks for its place.
+      // Only iota needs its index.
       pointwise_index_ = args.empty() ? index_under(v, index) : index;
       return std::get<Pointwise>(op.op->def->lower)
           .emit(*this, args, op.op->params, op.operand_types, {value.dtype, value.shape})
@@ -274,7 +274,7 @@ int Emitter::index_node(const IndexExpr& expr, DType dtype) {
   return out;
 }
 
-// A scalar operand clamped to [0, max], as int32 or int64.
+// Returns a scalar operand clamped to [0, max], as int32 or int64.
 int Emitter::start_node(int v, int64_t max) { return clamped_node(pull(v, kScalarIndex, -1), max); }
 
 int Emitter::clamped_node(int node, int64_t max) {
@@ -309,7 +309,7 @@ Index Emitter::piece_index(const GraphOp& op, const IndexPiece& piece, const Ind
   return out;
 }
 
-// Where the element at `index` (of the result's own shape) of a gather comes from.
+// Returns the source of the element of a gather at `index` (of the result's own shape).
 int Emitter::gathered_index(const GraphOp& op, int index, int guard) {
   const Index at = table_[index];
   const IndexedWindows windows =
@@ -336,7 +336,7 @@ int Emitter::gathered_index(const GraphOp& op, int index, int guard) {
   return intern(std::move(out));
 }
 
-// Whether `piece` applies at `at`, and `guard` holds; -1 where it always does.
+// Returns whether `piece` covers `at`, and `guard` is true; -1 if that is always so.
 int Emitter::piece_guard(const GraphOp& op, const IndexPiece& piece, const Index& at, int guard) {
   const auto require = [&](ScalarOp comparison, int node, int64_t bound) {
     const int number = integer_node(kernel_.nodes[node].dtype, bound);
@@ -376,7 +376,7 @@ int Emitter::pull_pieces(int v, int index, int guard) {
     const int own = piece_guard(op, piece, at, guard);
     const int operand = op.operands[piece.operand];
     choices.emplace_back(own, pull(operand, intern(piece_index(op, piece, at)), own));
-    if (own == guard) break;  // it applies everywhere
+    if (own == guard) break;  // it covers everything
   }
   int out;
   if (op.mapping.fill >= 0 && (choices.empty() || choices.back().first != guard)) {

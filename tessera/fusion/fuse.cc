@@ -6,9 +6,9 @@
 #include "tessera/fusion/emit_kernel.h"
 #include "tessera/fusion/graph.h"
 #include "tessera/fusion/plan.h"
+#include "tessera/fusion/small_product.h"
 #include "tessera/fusion/update_order.h"
 #include "tessera/fusion/updates.h"
-#include "tessera/fusion/vector_product.h"
 
 namespace tessera::fusion {
 namespace {
@@ -18,21 +18,21 @@ class Scheduler {
   Scheduler(const Graph& graph, const FuseOptions& options)
       : g_(graph), options_(options), out_{.mesh = graph.mesh} {}
 
-  // False if more values have to be stored; they are marked in `must_store`.
+  // Returns false if more values must be stored; they are marked in `must_store`.
   bool run(std::vector<char>& must_store);
   Schedule take() { return std::move(out_); }
 
  private:
   int slot(int v);
   std::vector<int> slots(std::span<const int> values);
-  // Of a stored op, or of a view of its operand.
+  // Returns the step of a stored op, or of a view of its operand.
   Step stored_step(const Group& group);
 
   const Graph& g_;
   const FuseOptions& options_;
   Schedule out_;
   std::vector<int> slot_of_;
-  std::vector<int> output_of_;  // the first output that a value is
+  std::vector<int> output_of_;  // the first output that is the value
 };
 
 int Scheduler::slot(int v) {
@@ -69,7 +69,7 @@ Step Scheduler::stored_step(const Group& group) {
       return ViewStep{in[0], out[0]};
     case OpKind::kDot: {
       DotStep dot = dot_step(op, in, out[0], axes);
-      if (std::optional<KernelStep> small = vector_product(dot, out_.slots))
+      if (std::optional<KernelStep> small = small_product(dot, out_.slots))
         return std::move(*small);
       return dot;
     }
@@ -107,7 +107,7 @@ Step Scheduler::stored_step(const Group& group) {
 }
 
 bool Scheduler::run(std::vector<char>& must_store) {
-  const Plan plan = make_plan(g_, must_store);
+  const FusionPlan plan = make_fusion_plan(g_, must_store);
   slot_of_.assign(g_.values.size(), -1);
   output_of_.assign(g_.values.size(), -1);
   for (size_t k = g_.outputs.size(); k-- > 0;) output_of_[g_.outputs[k]] = static_cast<int>(k);
@@ -134,7 +134,7 @@ bool Scheduler::run(std::vector<char>& must_store) {
   return complete;
 }
 
-// A region's schedule; its outputs vary over the axes that the step around it needs.
+// Returns a region's schedule; its outputs vary over the axes that the enclosing step needs.
 std::shared_ptr<const Schedule> fuse_region(const Region& region, const Mesh& mesh,
                                             const FuseOptions& options) {
   FuseOptions inside = options;

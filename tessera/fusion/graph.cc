@@ -15,10 +15,10 @@
 namespace tessera::fusion {
 namespace {
 
-// Clamping the starts and a load whose place depends on them.
+// The work of clamping the starts and of a load whose address depends on them.
 constexpr float kGatherWork = 6;
 
-// What an op emits: its work, and which operation it is if it is a single one.
+// Counts the work of an op, and finds the operation that it is if it is a single one.
 class Tally final : public ExprBuilder {
  public:
   explicit Tally(std::span<const Type> operands) {
@@ -75,7 +75,7 @@ class Builder {
   void keep_effect(const Op& op, const GraphOp& out);
   int result(const Op& op, size_t r, const AxisList& axes);
   AxisList union_axes(const GraphOp& op) const;
-  [[noreturn]] void no_place(const Op& op, std::string_view why) const {
+  [[noreturn]] void fail_unsupported(const Op& op, std::string_view why) const {
     const std::string name = fmt::format("{}.{}", op.def->dialect, op.def->name);
     fail(ErrorKind::kType, name,
          "expected an op that fusion can place in a schedule, got one {}{}{}", why,
@@ -84,11 +84,11 @@ class Builder {
 
   const Function& f_;
   Graph g_;
-  std::vector<int> number_;  // of a value of f_ in g_
+  std::vector<int> number_;  // for each value of f_ its number in g_
 };
 
-// The axes of the operand with the most instances first, so that its order is the storage order;
-// then the others'.
+// Returns the axes of the operand with the most instances first, so that its order is the storage
+// order; then those of the others.
 AxisList Builder::union_axes(const GraphOp& op) const {
   const GraphValue* largest = nullptr;
   for (int v : op.operands)
@@ -105,12 +105,14 @@ int Builder::result(const Op& op, size_t r, const AxisList& axes) {
   return v;
 }
 
-// True where `out` became an op; false where the results are named already.
+// Returns true if `out` became an op; false if its results are other names of existing values.
 bool Builder::lower(const Op& op, GraphOp& out, AxisList& axes) {
-  const auto expanded = [&]() -> bool { no_place(op, "that the pipeline expands before fusion"); };
+  const auto expanded = [&]() -> bool {
+    fail_unsupported(op, "that the pipeline expands before fusion");
+  };
   return std::visit(
       Overloaded{
-          [&](std::monostate) -> bool { no_place(op, "without a lowering"); },
+          [&](std::monostate) -> bool { fail_unsupported(op, "without a lowering"); },
           [&](const Pointwise& lowering) { return lower_pointwise(op, lowering, out); },
           [&](const IndexMap& lowering) { return lower_index_map(op, lowering, out); },
           [&](const Reduce& lowering) { return lower_reduce(op, lowering, out, axes); },
@@ -141,7 +143,8 @@ void Builder::add(const Op& op) {
   g_.ops.push_back(std::move(out));
 }
 
-// A collective of several arrays, one of which goes to several instances where another may be a view.
+// Adds a collective of several arrays as one op for each, since one may cross instances while
+// another is a view.
 void Builder::add_each(const Op& op) {
   for (size_t k = 0; k < op.results.size(); ++k) {
     GraphOp out;
@@ -154,13 +157,14 @@ void Builder::add_each(const Op& op) {
   }
 }
 
-// What nobody reads is not computed; a result of an op with effects counts as read.
+// Values that nobody reads are not computed; a result of an op with effects counts as read.
 void Builder::keep_effect(const Op& op, const GraphOp& out) {
   if (!has_effect(op)) return;
   if (out.results.empty())
-    no_place(op,
-             "with effects and without results; let it return a number (a branch that calls the "
-             "host, too)");
+    fail_unsupported(
+        op,
+        "with effects and without results; let it return a number (a branch that calls the "
+        "host, too)");
   g_.values[out.results[0]].output = true;
 }
 
@@ -169,7 +173,7 @@ bool Builder::lower_pointwise(const Op& op, const Pointwise& lowering, GraphOp& 
     const Literal& value = constant->value;
     const Shape& shape = constant->shape;
     const bool splat = constant->is_splat();
-    // What has no elements (simplify made it so) is no part of a kernel either.
+    // A value without elements (simplify made it so) is not part of a kernel.
     if (shape.elements() == 0 || (!splat && shape.elements() != 1)) {
       const int v = g_.add_value(value.dtype(), shape, {});
       g_.values[v].constant =
@@ -230,6 +234,7 @@ bool Builder::lower_library(const Op& op, const Library& lowering, GraphOp& out)
     case LibraryKind::kCall:
       out.kind = OpKind::kCall;
       out.call = lowering.call(op.params, f_.types_of(op.operands), f_.types_of(op.results));
+      out.updates = lowering.updates;
       return true;
   }
   __builtin_unreachable();
@@ -255,7 +260,7 @@ bool Builder::lower_control(const Op& op, GraphOp& out) {
   if (lowered.results.empty() && !has_effect(op)) return false;
   out.kind = OpKind::kControl;
   out.control = std::move(lowered.control);
-  out.control->usual = usual_way(f_, op);
+  out.control->expected = expected_branch(f_, op);
   for (size_t r = 0; r < lowered.results.size(); ++r)
     out.results.push_back(result(op, lowered.results[r], lowered.result_axes[r]));
   if (lowered.token) {

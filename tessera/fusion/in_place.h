@@ -1,6 +1,6 @@
-// Results in their operand's memory: which results of a step may be, as far as the step itself is
-// concerned. Whether one is, whoever gives the slots their memory decides (runtime/storage_plan.h,
-// codegen/routine_homes.h): only then, if nothing reads the operand afterwards.
+// Which results of a step may be in their operand's memory, as far as the step itself is concerned.
+// The assignment of memory to slots (runtime/storage_plan.h, codegen/routine_homes.h) decides
+// whether one is, which requires that nothing reads the operand afterwards.
 #pragma once
 
 #include <cstddef>
@@ -11,26 +11,27 @@
 
 namespace tessera::fusion {
 
-// Of a loop or a branch: the positions in `in` and in `out` of operands and results that are one
-// memory. Who runs the step copies the operand there first unless it is there already.
+// For a loop or a branch: the positions in `in` and in `out` of operands and results that share
+// memory. The code of the step first copies the operand there unless it is there already.
 using InPlace = std::vector<std::pair<int, int>>;
 
-// Returns the pairs (in, out) of slots of which out may be in's memory; the step then writes only
-// what changes. `nested`: of a loop or a branch, what was found for its schedules; else empty.
+// Returns the pairs (in, out) of slots for which out may have in's memory; the step then writes
+// only what changes. `nested`: for a loop or a branch, the pairs of its schedules; otherwise empty.
 std::vector<std::pair<int, int>> in_place_slots(const Step& step, const InPlace& nested);
 
 // Returns the slots that the step reads, each as often as it reads it.
 std::vector<int> reads_of(const Step& step);
 
-// Returns whether a step or a result of the schedule is the input.
+// Returns whether a step reads the input, or a result is the input.
 bool reads_input(const Schedule& schedule, size_t input);
 
-// Returns the pairs that a branch may have in place: every branch that reads the operand seems to
-// return it, changed by updates at most. Whether it does shows when the branch has its memory.
+// Returns the pairs of a conditional that may share memory: every branch that reads the operand
+// appears to return it, changed only by updates. Whether it does is known when the branch has its
+// memory.
 InPlace branch_candidates(const BranchStep& branch, const Schedule& around);
 
-// Of each input of a schedule that so many `inputs` enter, the output that has to be in its memory
-// if a step overwrites it; -1: no step may.
+// Returns, for each of the `inputs` of a schedule, the output that must be in its memory if a step
+// overwrites it; -1: no step may.
 std::vector<int> ends_of(const InPlace& pairs, size_t first, size_t inputs);
 
 }  // namespace tessera::fusion

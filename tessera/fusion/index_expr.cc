@@ -45,7 +45,7 @@ size_t hash_value(const Index& index) {
 
 namespace {
 
-// The linear index in dimensions [first, last) of `index`.
+// Returns the linear index in dimensions [first, last) of `index`.
 IndexExpr linear_part(const Index& index, size_t first, size_t last, size_t loop_dims) {
   IndexExpr out = IndexExpr::constant(0, loop_dims);
   int64_t stride = 1;
@@ -62,7 +62,7 @@ struct Division {
 };
 
 std::optional<Division> divide(const IndexExpr& value, int64_t divisor, const Dims& extents,
-                               Cut* cut) {
+                               DimSplit* split) {
   const size_t dims = value.coefficients.size();
   Division out{IndexExpr::constant(0, dims), IndexExpr::constant(0, dims)};
   const int64_t floor =
@@ -89,7 +89,7 @@ std::optional<Division> divide(const IndexExpr& value, int64_t divisor, const Di
     if (c <= 0 || divisor % c != 0) continue;
     const int64_t minor = divisor / c;
     if (minor < extents[d] && extents[d] % minor == 0) {
-      *cut = {static_cast<int>(d), minor};
+      *split = {static_cast<int>(d), minor};
       return std::nullopt;
     }
   }
@@ -103,13 +103,13 @@ IndexExpr linear_index(const Index& index, size_t loop_dims) {
 }
 
 std::optional<Index> reshape_index(const Index& index, const Shape& shape, const Dims& extents,
-                                   Cut* cut) {
-  *cut = {-1, 0};
+                                   DimSplit* split) {
+  *split = {-1, 0};
   if (index.shape == shape) return index;
   const size_t loop_dims = extents.size();
   Index out{shape, IndexExprs(shape.size(), IndexExpr::constant(0, loop_dims))};
   if (shape.elements() == 0) return out;
-  // Runs of dimensions with equal products on both sides are independent of each other.
+  // Dimensions with equal products on both sides are independent of the others.
   size_t from = 0, to = 0;
   while (from < index.shape.size() || to < shape.size()) {
     const size_t from_start = from, to_start = to;
@@ -136,7 +136,7 @@ std::optional<Index> reshape_index(const Index& index, const Shape& shape, const
         out.dims[d] = rest;
         break;
       }
-      std::optional<Division> division = divide(rest, shape[d], extents, cut);
+      std::optional<Division> division = divide(rest, shape[d], extents, split);
       if (!division) return std::nullopt;
       out.dims[d] = division->remainder;
       rest = division->quotient;

@@ -1,10 +1,10 @@
-// Indices inside a kernel: affine functions of its loop dimensions, plus what is only known when it
-// runs.
+// Indices inside a kernel: affine functions of its loop dimensions, plus nodes that are known only
+// at run time.
 //
 // An Index addresses an element of a tensor under some shape of its elements' linear order. A
-// reshape therefore keeps an Index; only an op that asks for single dimensions (a broadcast, a
-// transpose) needs it under its own shape, and then the terms have to fall apart: element (i, j) of
-// a (6, 4) view of a (2, 12) tensor has the linear index 4 i + j, and needs the loop over i cut
+// reshape therefore keeps an Index; only an op that needs single dimensions (a broadcast, a
+// transpose) needs it under its own shape, and then its terms must separate: element (i, j) of a
+// (6, 4) view of a (2, 12) tensor has the linear index 4 i + j, and the loop over i must be split
 // into (2, 3) for 12 a + 4 b + j to be row a, column 4 b + j.
 #pragma once
 
@@ -19,7 +19,8 @@ namespace tessera::fusion {
 // offset + sum of coefficient * loop index + sum of coefficient * integer node.
 struct IndexExpr {
   int64_t offset = 0;
-  boost::container::small_vector<int64_t, 6> coefficients;             // one a loop dimension
+  // One for each loop dimension.
+  boost::container::small_vector<int64_t, 6> coefficients;
   boost::container::small_vector<std::pair<int, int64_t>, 1> dynamic;  // (node, coefficient)
 
   static IndexExpr constant(int64_t offset, size_t dims);
@@ -31,21 +32,22 @@ using IndexExprs = boost::container::small_vector<IndexExpr, 3>;
 
 struct Index {
   Shape shape;
-  IndexExprs dims;  // one a dimension of shape
+  IndexExprs dims;  // one for each dimension of shape
   friend bool operator==(const Index&, const Index&) = default;
 };
 
 size_t hash_value(const Index& index);
 IndexExpr linear_index(const Index& index, size_t loop_dims);
 
-// The loop over `dim` has to be cut into (extent / minor, minor).
-struct Cut {
+// The loop over `dim` must be split into (extent / minor, minor).
+struct DimSplit {
   int dim;
   int64_t minor;
 };
-// `index` under another shape of the same elements. Nullopt where the terms do not fall apart;
-// `cut` then says which loop to cut first, if that helps (dim -1 if it does not).
+// Returns `index` under another shape of the same elements. If the terms do not separate, it
+// returns nullopt, and `split` says which loop to split first, if that helps (dim -1 if it does
+// not).
 std::optional<Index> reshape_index(const Index& index, const Shape& shape, const Dims& extents,
-                                   Cut* cut);
+                                   DimSplit* split);
 
 }  // namespace tessera::fusion

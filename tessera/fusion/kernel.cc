@@ -108,7 +108,7 @@ void append_loop(std::string& out, const KernelLoop& loop) {
   }
 }
 
-// Which loop's indices each node depends on, -1 for none; checks the rules on the way.
+// Finds which loop's indices each node depends on, -1 for none, and checks the rules.
 class Verifier {
  public:
   explicit Verifier(const Kernel& kernel)
@@ -151,7 +151,7 @@ class Verifier {
   }
   void node(int id);
   void loop(int l);
-  // A node that loop `l` may read.
+  // Checks that loop `l` may read a node.
   void usable(int id, int l) const {
     TESSERA_CHECK(id >= 0 && id < static_cast<int>(k_.nodes.size()), "node {}", id);
     TESSERA_CHECK(loop_of_[id] < 0 || loop_of_[id] == l, "loop {} reads node {} of loop {}", l, id,

@@ -1,9 +1,8 @@
-// ScalarProgram: the body of a custom reduction as a list of scalar operations, recorded from its
-// IR.
+// ScalarProgram: the body of a custom reduction as a list of scalar operations, which are recorded
+// from its IR.
 //
 // Fusion checks that a body can be recorded, codegen replays the list on vectors, and the printed
-// form of the list is part of a kernel's key (an IR function has no stable text of its own within a
-// kernel).
+// list is part of a kernel's key (an IR function has no stable text of its own within a kernel).
 #pragma once
 
 #include <array>
@@ -19,7 +18,7 @@ struct ScalarNode {
   DType dtype;
   ScalarOp op = ScalarOp::kAdd;
   boost::container::small_vector<int, 3> args;  // nodes before this one
-  std::array<std::byte, 16> immediate{};        // kConstant
+  std::array<std::byte, 16> immediate{};        // for kConstant
 };
 
 struct ScalarProgram {
@@ -27,7 +26,7 @@ struct ScalarProgram {
   std::vector<int> outputs;
 };
 
-// Replays the Pointwise lowering of every op of `body`, all of whose values are scalars.
+// Records the Pointwise lowering of every op of `body`, all of whose values are scalars. Throws
 // InternalError if an op has another lowering.
 ScalarProgram record_body(const Function& body);
 

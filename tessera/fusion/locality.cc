@@ -37,13 +37,13 @@ std::vector<int32_t> Locality::instances(const AxisList& axes) const {
 std::vector<int32_t> Locality::map(const AxisList& from, const AxisList& to) const {
   const std::vector<int32_t> here = instances(from), there = instances(to),
                              from_number = of_positions(from), to_number = of_positions(to);
-  const auto place = [](const std::vector<int32_t>& sorted, int32_t number) {
+  const auto index_in = [](const std::vector<int32_t>& sorted, int32_t number) {
     return std::lower_bound(sorted.begin(), sorted.end(), number) - sorted.begin();
   };
   std::vector<int32_t> out(here.size(), -1);
   for (size_t p : positions_) {
-    int32_t& entry = out[static_cast<size_t>(place(here, from_number[p]))];
-    if (entry < 0) entry = static_cast<int32_t>(place(there, to_number[p]));
+    int32_t& entry = out[static_cast<size_t>(index_in(here, from_number[p]))];
+    if (entry < 0) entry = static_cast<int32_t>(index_in(there, to_number[p]));
   }
   return out;
 }

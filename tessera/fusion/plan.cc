@@ -15,7 +15,7 @@
 namespace tessera::fusion {
 namespace {
 
-// Work that is worth a loop of its own rather than being repeated.
+// Work that justifies a loop of its own instead of being repeated.
 constexpr float kExpensiveWork = 8;
 constexpr float kScalarWork = 50;
 // What a step costs before it computes anything: about a microsecond.
@@ -30,8 +30,8 @@ struct Demand {
 };
 using Demands = boost::container::small_vector<Demand, 4>;
 
-// The least number of leading dimensions that has all that `access` tells apart.
-int told_apart(const Access& access) {
+// Returns the least number of leading dimensions that includes all on which `access` depends.
+int distinguishing_rank(const Access& access) {
   int rank = 0;
   for (int d : access.dims) rank = std::max(rank, d + 1);
   return rank;
@@ -41,7 +41,7 @@ class Planner {
  public:
   Planner(const Graph& graph, const std::vector<char>& must_store) : g_(graph) {
     plan_.stored = must_store;
-    plan_.placements.resize(graph.ops.size());
+    plan_.memberships.resize(graph.ops.size());
     for (size_t v = 0; v < graph.values.size(); ++v)
       if (graph.values[v].op < 0 || graph.values[v].output) plan_.stored[v] = 1;
     for (const GraphOp& op : graph.ops) {
@@ -51,17 +51,17 @@ class Planner {
     }
   }
 
-  Plan run() {
+  FusionPlan run() {
     costs_.emplace(g_, plan_.stored);
-    for (int i = static_cast<int>(g_.ops.size()) - 1; i >= 0; --i) place(i);
+    for (int i = static_cast<int>(g_.ops.size()) - 1; i >= 0; --i) group_op(i);
     sort_groups();
     return std::move(plan_);
   }
 
  private:
-  void place(int i);
-  void place_elementwise(int i, Demands& demands);
-  void place_reduction(int i, Demands& demands);
+  void group_op(int i);
+  void group_elementwise(int i, Demands& demands);
+  void group_reduction(int i, Demands& demands);
   bool store_in_reader(int i, const Demands& demands);
   template <class Fits>
   int find_beside(int i, int v, const Fits& fits);
@@ -70,10 +70,10 @@ class Planner {
   int new_group(int i);
   void put(int i, int group, const Access& access, float times = 1);
 
-  std::optional<Access> read_access(int user, size_t k, const Placement& at) const;
+  std::optional<Access> read_access(int user, size_t k, const GroupMembership& at) const;
   bool find_demands(int i, Demands* demands);
   float work(int v) const { return costs_->work(v); }
-  // Whether computing v so many times more takes less time than a step of its own.
+  // Returns whether computing v so many times more takes less time than a step of its own.
   bool is_little(int v, int64_t times) const {
     return work(v) <= kScalarWork && static_cast<float>(times) * work(v) <= kStepWork;
   }
@@ -85,7 +85,7 @@ class Planner {
   static bool full(const Group& group) {
     return static_cast<int64_t>(group.ops.size()) >= kMaxGroupOps;
   }
-  // Whether group may get another stored value that the groups in readers_ wait for.
+  // Returns whether the group may store another value that the groups in readers_ wait for.
   bool acyclic(int group) const {
     for (int reader : readers_)
       if (reader != group && reach_.reaches(reader, group)) return false;
@@ -98,17 +98,19 @@ class Planner {
   void sort_groups();
 
   const Graph& g_;
-  Plan plan_;
+  FusionPlan plan_;
   Reachability reach_;
   std::optional<RecomputeCosts> costs_;
-  Reachability::Set after_;   // of the op being placed
-  std::vector<int> readers_;  // groups that read a result of the op being placed
-  std::vector<int> seen_;     // by group: last op whose readers_ it entered
-  std::vector<int> demand_;   // by group: its place in the demands for that op, -1 if it has none
+  Reachability::Set after_;   // the steps after the op that is being grouped
+  std::vector<int> readers_;  // the groups that read a result of the op that is being grouped
+  std::vector<int> seen_;     // for each group: the last op for which it was in readers_
+  // For each group: its index in the demands for that op, -1 if it has none.
+  std::vector<int> demand_;
 };
 
-// Nullopt where the group does not read the operand: another piece of a concatenation does.
-std::optional<Access> Planner::read_access(int user, size_t k, const Placement& at) const {
+// Returns nullopt if the group does not read the operand, since another piece of a concatenation
+// does.
+std::optional<Access> Planner::read_access(int user, size_t k, const GroupMembership& at) const {
   const GraphOp& op = g_.ops[user];
   const Shape& operand = g_.values[op.operands[k]].shape;
   const Group& group = plan_.groups[at.group];
@@ -132,7 +134,8 @@ std::optional<Access> Planner::read_access(int user, size_t k, const Placement& 
   return opaque_access(at.access, maker);
 }
 
-// Readers of op i by kernel; false if it has none at all. All steps after it are left in after_.
+// Finds the kernels that read op i; returns false if there are none. Stores all steps after it in
+// after_.
 bool Planner::find_demands(int i, Demands* demands) {
   after_.reset();
   readers_.clear();
@@ -152,7 +155,7 @@ bool Planner::find_demands(int i, Demands* demands) {
     needed = needed || g_.values[v].output;
     for (int user : g_.values[v].users) {
       const GraphOp& op = g_.ops[user];
-      for (const Placement& at : plan_.placements[user]) {
+      for (const GroupMembership& at : plan_.memberships[user]) {
         needed = true;
         reader(at.group);
         if (!plan_.groups[at.group].kernel) continue;
@@ -181,7 +184,7 @@ bool Planner::find_demands(int i, Demands* demands) {
 }
 
 void Planner::put(int i, int group, const Access& access, float times) {
-  plan_.placements[i].push_back({group, access, times});
+  plan_.memberships[i].push_back({group, access, times});
   Group& target = plan_.groups[group];
   if (target.ops.empty() || target.ops.back() != i) target.ops.push_back(i);
 }
@@ -205,7 +208,7 @@ void Planner::store_results(int i, int group, const Access& access) {
   }
 }
 
-void Planner::place(int i) {
+void Planner::group_op(int i) {
   const GraphOp& op = g_.ops[i];
   Demands demands;
   if (!find_demands(i, &demands)) return;
@@ -216,13 +219,13 @@ void Planner::place(int i) {
     put(i, group, {});
     if (view) plan_.stored[op.operands[0]] = 1;
   } else if (op.kind == OpKind::kReduce) {
-    place_reduction(i, demands);
+    group_reduction(i, demands);
   } else {
-    place_elementwise(i, demands);
+    group_elementwise(i, demands);
   }
 }
 
-// Whether op i may be computed where `demand` reads it: the kernel does not repeat expensive work.
+// Returns whether op i may be computed where `demand` reads it, without repeating expensive work.
 bool Planner::affordable(int i, const Demand& demand) {
   Group& group = plan_.groups[demand.group];
   if (full(group)) return false;
@@ -230,7 +233,7 @@ bool Planner::affordable(int i, const Demand& demand) {
   const int v = op.results[0];
   const GraphValue& value = g_.values[v];
   if (value.elements() == 1) {
-    // A kernel of one element repeats nothing, and what it does not store may be fused.
+    // A kernel of one element repeats nothing, and values that it does not store may be fused.
     return work(v) <= kScalarWork || (group.axes == value.axes && one_element(group));
   }
   if (op.kind == OpKind::kIndexMap && op.mapping.pieces.size() > 4) return false;
@@ -252,8 +255,8 @@ bool Planner::affordable(int i, const Demand& demand) {
   const int64_t repeated = evaluations * folded - value.elements() * value.instances;
   if (repeated <= value.elements() * value.instances / 2 || is_little(v, repeated)) return true;
   if (!demand.access.plain || group.structured || !same_instances) return false;
-  // Rows: what does not depend on the inner dimensions is computed once a row.
-  const int rank = told_apart(demand.access);
+  // Rows: a value that does not depend on the inner dimensions is computed once a row.
+  const int rank = distinguishing_rank(demand.access);
   return covers_leading(group, rank, demand.access) && structure(group, rank);
 }
 
@@ -274,15 +277,15 @@ bool Planner::store_in_reader(int i, const Demands& demands) {
   return false;
 }
 
-// A kernel over elements of the shape of op i, which an op after i that reads v is part of; -1 if
-// there is none that fits among the first.
+// Returns a kernel over elements of the shape of op i that contains an op after i that reads v; -1
+// if none of the first ones fits.
 template <class Fits>
 int Planner::find_beside(int i, int v, const Fits& fits) {
   const Shape& shape = g_.values[g_.ops[i].results[0]].shape;
   int tried = 0;
   for (int user : g_.values[v].users) {
     if (user <= i || ++tried > 8) continue;
-    for (const Placement& at : plan_.placements[user]) {
+    for (const GroupMembership& at : plan_.memberships[user]) {
       const Group& group = plan_.groups[at.group];
       if (!group.kernel || !std::equal(shape.begin(), shape.end(), group.extents.begin(),
                                        group.extents.begin() + group.root_rank))
@@ -293,8 +296,8 @@ int Planner::find_beside(int i, int v, const Fits& fits) {
   return -1;
 }
 
-// Stores op i in a kernel over the same domain that reads, at the same place, something that op i
-// reads too.
+// Stores op i in a kernel over the same domain that reads, at the same position, something that op
+// i reads, too.
 bool Planner::store_beside(int i) {
   const GraphValue& value = g_.values[g_.ops[i].results[0]];
   const Access access = identity_access(value.shape);
@@ -312,7 +315,7 @@ bool Planner::store_beside(int i) {
   for (size_t s = 0; s < sources.size(); ++s) {
     const int v = sources[s].first;
     const Access read = sources[s].second;
-    const int target = find_beside(i, v, [&](int user, const Placement& at) {
+    const int target = find_beside(i, v, [&](int user, const GroupMembership& at) {
       const Group& group = plan_.groups[at.group];
       if (group.piece >= 0 || group.axes != value.axes || full(group)) return false;
       const auto& operands = g_.ops[user].operands;
@@ -339,7 +342,7 @@ bool Planner::store_pieces(int i) {
   const GraphValue& value = g_.values[op.results[0]];
   if (op.kind != OpKind::kIndexMap || op.mapping.pieces.size() < 2) return false;
   if (value.elements() < kReduceBlock && op.mapping.pieces.size() <= 4) return false;
-  if (!is_tiling(op, value.shape)) return false;
+  if (!is_tiling(op, value.shape) || is_short_row(op, value.shape)) return false;
   for (int k = 0; k < static_cast<int>(op.mapping.pieces.size()); ++k) {
     const Shape extents = piece_extents(op.mapping.pieces[k]);
     if (extents.elements() == 0) continue;
@@ -355,7 +358,7 @@ bool Planner::store_pieces(int i) {
   return true;
 }
 
-void Planner::place_elementwise(int i, Demands& demands) {
+void Planner::group_elementwise(int i, Demands& demands) {
   const int v = g_.ops[i].results[0];
   bool store = plan_.stored[v];
   if (!store && demands.size() > 1) {
@@ -377,7 +380,7 @@ void Planner::place_elementwise(int i, Demands& demands) {
   put(i, group, access);
 }
 
-// Whether reduction i may run as a loop over the rows of the kernel that reads it.
+// Returns whether reduction i may run as a loop over the rows of the kernel that reads it.
 bool Planner::can_join_rows(int i, const Demand& demand) {
   const GraphOp& op = g_.ops[i];
   const GraphValue& value = g_.values[op.results[0]];
@@ -385,7 +388,7 @@ bool Planner::can_join_rows(int i, const Demand& demand) {
   Group& group = plan_.groups[demand.group];
   if (!demand.access.plain || group.axes != value.axes) return false;
   if (full(group) || group.extents.size() > 100) return false;
-  const int rank = told_apart(demand.access);
+  const int rank = distinguishing_rank(demand.access);
   if (rank > group.root_rank || !covers_leading(group, rank, demand.access)) return false;
   int64_t inner = 1;
   for (int d = rank; d < group.root_rank; ++d) inner *= group.extents[d];
@@ -398,7 +401,7 @@ bool Planner::can_join_rows(int i, const Demand& demand) {
   return structure(group, rank);
 }
 
-void Planner::place_reduction(int i, Demands& demands) {
+void Planner::group_reduction(int i, Demands& demands) {
   const GraphOp& op = g_.ops[i];
   const Shape& shape = g_.values[op.results[0]].shape;
   const Shape& operand = g_.values[op.operands[0]].shape;
@@ -421,7 +424,7 @@ void Planner::place_reduction(int i, Demands& demands) {
   }
   // A kernel that folds another function of the same operand over the same rows.
   const Access access = identity_access(shape);
-  auto folds_alike = [&](int, const Placement& at) {
+  auto folds_alike = [&](int, const GroupMembership& at) {
     const Group& group = plan_.groups[at.group];
     if (group.reductions.empty() || group.parallel_rank != group.root_rank) return false;
     const GraphOp& other = g_.ops[group.reductions[0].first];
@@ -448,23 +451,23 @@ void Planner::place_reduction(int i, Demands& demands) {
   join(group, access);
 }
 
-// The groups that read v or a view of it.
+// Appends the groups that read v or a view of it.
 void Planner::add_readers(int v, std::vector<int>& out) const {
   for (int user : g_.values[v].users) {
-    for (const Placement& at : plan_.placements[user]) out.push_back(at.group);
+    for (const GroupMembership& at : plan_.memberships[user]) out.push_back(at.group);
     const GraphOp& op = g_.ops[user];
     if (op.kind == OpKind::kReshape && plan_.stored[op.results[0]]) add_readers(op.results[0], out);
   }
 }
 
-// Pairs of groups that need not wait for each other: the first reads what the second updates, and is
-// to run before it, for then the update need not keep what it overwrites.
+// Returns pairs of groups that need not wait for each other: the first reads what the second
+// updates, and should run first, since then the update need not keep what it overwrites.
 std::vector<std::pair<int, int>> Planner::readers_first(const Successors& next) const {
   std::vector<std::pair<int, int>> out;
   Successors all;
   for (int i = 0; i < static_cast<int>(g_.ops.size()); ++i) {
-    if (!is_update(g_.ops[i]) || plan_.placements[i].empty()) continue;
-    const int update = plan_.placements[i][0].group;
+    if (!is_update(g_.ops[i]) || plan_.memberships[i].empty()) continue;
+    const int update = plan_.memberships[i][0].group;
     int v = g_.ops[i].operands[0];
     while (g_.values[v].op >= 0 && g_.ops[g_.values[v].op].kind == OpKind::kReshape &&
            plan_.stored[v])
@@ -536,7 +539,7 @@ void Planner::sort_groups() {
 
 }  // namespace
 
-Plan make_plan(const Graph& graph, const std::vector<char>& must_store) {
+FusionPlan make_fusion_plan(const Graph& graph, const std::vector<char>& must_store) {
   return Planner(graph, must_store).run();
 }
 

@@ -1,6 +1,6 @@
-// Which steps come after which, while they are still being formed, from the last one to the first.
-// Only the latest kWindow are told apart, so that the cost of a step does not grow with the
-// program; the answer "does not come after" is always right.
+// Which steps come after which, while steps are being formed, from the last one to the first. Only
+// the latest kWindow are distinguished, so that the cost of a step does not grow with the program;
+// the answer "does not come after" is always right.
 #pragma once
 
 #include <bitset>
@@ -13,7 +13,7 @@ class Reachability {
   static constexpr int kWindow = 512;
   using Set = std::bitset<kWindow>;
 
-  // The next step; all steps of `after` come after it.
+  // Adds the next step and returns its number; all steps of `after` come after it.
   int add(const Set& after) {
     const int id = count_++, slot = id % kWindow;
     if (id < kWindow) {
@@ -31,12 +31,12 @@ class Reachability {
     set |= after_[id % kWindow];
     set.set(id % kWindow);
   }
-  // Whether `later` comes, or may come, after `id`.
+  // Returns whether `later` comes, or may come, after `id`.
   bool reaches(int id, int later) const {
     if (!recent(later) || after_forgotten_.test(later % kWindow)) return true;
     return recent(id) && after_[id % kWindow].test(later % kWindow);
   }
-  // From now on all steps of `after` come after `id` too.
+  // Records that all steps of `after` come after `id`, too.
   void extend(int id, Set after) {
     const int slot = id % kWindow;
     after.reset(slot);
@@ -49,8 +49,8 @@ class Reachability {
 
  private:
   bool recent(int id) const { return count_ - id <= kWindow; }
-  // Steps known to come after the one that leaves the window come, from now on, after an unknown
-  // one.
+  // Steps that are known to come after the one that leaves the window are recorded as coming after
+  // an unknown step.
   void forget(int slot) {
     after_forgotten_ |= after_[slot];
     after_forgotten_.reset(slot);

@@ -1,4 +1,4 @@
-// What computing a value again costs, against storing it: what the planner weighs.
+// The cost of computing a value again and of storing it, which the planner compares.
 #pragma once
 
 #include <vector>
@@ -7,20 +7,22 @@
 
 namespace tessera::fusion {
 
-// Recomputing a value costs less than storing and loading it up to about this much work an element.
+// Up to about this much work for an element, recomputing a value costs less than storing and
+// loading it.
 inline constexpr float kCheapWork = 20;
 
 class RecomputeCosts {
  public:
-  // `stored`: values that are stored whatever the planner decides. `graph` must outlive this.
+  // `stored`: values that are stored whatever the planner decides. `graph` must outlive this
+  // object.
   RecomputeCosts(const Graph& graph, const std::vector<char>& stored);
 
-  // Of one element of v, as far up as nothing is stored.
+  // Returns the work for one element of v from stored values.
   float work(int v) const { return work_[v]; }
-  // What computing all of v reads: every stored value once.
+  // Returns the bytes that computing all of v reads: every stored value once.
   float read_bytes(int v) const;
-  // Where not v but its expensive sources are stored, those that are much smaller, that others read
-  // as well, or that are reductions: the work that is left for an element of v, and the sources'
+  // The alternative of storing not v but its expensive sources that are much smaller, that others
+  // read as well, or that are reductions: the remaining work for an element of v, and the sources'
   // bytes.
   struct FromSources {
     float work = 0, bytes = 0;

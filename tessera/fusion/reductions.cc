@@ -9,22 +9,21 @@
 namespace tessera::fusion {
 namespace {
 
-// Where to cut: dimension `dim` of extent blocks * fold * lanes (rounded up); `fold` is reduced
-// first, with the reduced dimensions marked in `first`.
+// How a reduction is divided: dimension `dim` has extent blocks * fold * lanes (rounded up); `fold`
+// is reduced first, with the reduced dimensions marked in `first`.
 struct Blocking {
   int dim = -1;
   int64_t blocks = 1, fold = 1, lanes = 1;
   std::vector<bool> first;
 };
 
-// Rows of a column reduction that are longer than this are folded in blocks of kPageRows: a core
-// walks down as many rows at a time, a few cache lines of each, and the prefetcher follows no more
-// than about so many pages. Measured on 4096 x 4096 float32: 22 GB/s a core with 16 rows, 7 GB/s
-// with 32 and more.
+// Longer rows of a column reduction are folded in blocks of kPageRows rows: a core reads so many
+// rows at a time, a few cache lines of each, and the prefetcher follows no more than about so many
+// pages. Measured on 4096 x 4096 float32: 22 GB/s a core with 16 rows, 7 GB/s with 32 and more.
 constexpr int64_t kLongRowBytes = 2048;
 constexpr int64_t kPageRows = 16;
 
-// A divisor of n nearest `target` from within a factor, or `target` itself (then the rest is
+// Returns a divisor of n near `target`, within a factor, or `target` itself (then the rest is
 // padded).
 int64_t block_size(int64_t n, int64_t target, int64_t factor) {
   target = std::clamp<int64_t>(target, 1, n);
@@ -35,8 +34,7 @@ int64_t block_size(int64_t n, int64_t target, int64_t factor) {
   return target;
 }
 
-// Folds about `target` elements first: those of the last reduced dimensions, which lie next to each
-// other.
+// Folds about `target` elements first: those of the last reduced dimensions, which are adjacent.
 Blocking minor_blocking(const Shape& shape, const Dims& dims, int64_t target, int64_t factor) {
   Blocking out;
   out.first.resize(shape.size());
@@ -121,7 +119,7 @@ int add_reshape(Graph& g, int v, const Shape& shape) {
   return append_op(g, {.kind = OpKind::kReshape, .operands = {v}}, g.values[v].dtype, shape);
 }
 
-// Elements `fill` after the end of dimension `dim`.
+// Appends elements `fill` at the end of dimension `dim`.
 int add_padding(Graph& g, int v, int dim, int64_t extent, int fill) {
   Shape shape = g.values[v].shape;
   GraphOp op{.kind = OpKind::kIndexMap, .operands = {v, fill}, .work = 1};
@@ -167,8 +165,8 @@ std::vector<int> add_reduction(Graph& g, GraphOp op, const AxisList& axes) {
   const Shape shape = g.values[op.operands[0]].shape;
   std::sort(op.reduction.dims.begin(), op.reduction.dims.end());
   const DType dtype = g.values[op.operands[0]].dtype;
-  const std::optional<Blocking> cut = find_blocking(shape, op.reduction.dims, dtype);
-  if (!cut) return add_plain(g, std::move(op), axes);
+  const std::optional<Blocking> blocking = find_blocking(shape, op.reduction.dims, dtype);
+  if (!blocking) return add_plain(g, std::move(op), axes);
 
   // float16 and bfloat16 are summed in float32, so the partial results stay in it.
   const bool widen = is_half(dtype) && (op.reduction.kind == ReduceKind::kSum ||
@@ -177,24 +175,24 @@ std::vector<int> add_reduction(Graph& g, GraphOp op, const AxisList& axes) {
     for (int& v : op.operands) v = add_convert(g, v, float32);
 
   GraphOp partial = op, combine = op;
-  const int64_t padded = cut->blocks * cut->fold * cut->lanes;
+  const int64_t padded = blocking->blocks * blocking->fold * blocking->lanes;
   Shape view;
   partial.reduction.dims.clear();
   combine.reduction.dims.clear();
-  int64_t kept = 0;  // rank of the partial result so far
+  int64_t kept = 0;  // the rank of the partial result so far
   for (int d = 0; d < static_cast<int>(shape.size()); ++d) {
-    if (d == cut->dim) {
+    if (d == blocking->dim) {
       combine.reduction.dims.push_back(kept++);
-      view.push_back(cut->blocks);
+      view.push_back(blocking->blocks);
       partial.reduction.dims.push_back(view.rank());
-      view.push_back(cut->fold);
-      if (cut->lanes > 1) {
+      view.push_back(blocking->fold);
+      if (blocking->lanes > 1) {
         combine.reduction.dims.push_back(kept++);
-        view.push_back(cut->lanes);
+        view.push_back(blocking->lanes);
       }
       continue;
     }
-    if (cut->first[d]) {
+    if (blocking->first[d]) {
       partial.reduction.dims.push_back(view.rank());
     } else {
       if (contains(op.reduction.dims, d)) combine.reduction.dims.push_back(kept);
@@ -208,7 +206,7 @@ std::vector<int> add_reduction(Graph& g, GraphOp op, const AxisList& axes) {
             ? op.operands[n + k]
             : add_constant(g, reduce_identity(op.reduction.kind, g.values[op.operands[k]].dtype));
     int v = op.operands[k];
-    if (padded != shape[cut->dim]) v = add_padding(g, v, cut->dim, padded, neutral);
+    if (padded != shape[blocking->dim]) v = add_padding(g, v, blocking->dim, padded, neutral);
     partial.operands[k] = add_reshape(g, v, view);
     partial.operands[n + k] = neutral;
   }

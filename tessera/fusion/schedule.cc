@@ -22,7 +22,7 @@ std::vector<int> each_once(std::vector<int> slots) {
   return slots;
 }
 
-// What each kind of step reads and writes; -1 where it does without.
+// Returns what each kind of step reads and writes; -1 for a slot that it does not have.
 StepSlots slots_of(const KernelStep& k) {
   StepSlots out;
   for (size_t i = 0; i < k.slots.size(); ++i) {
@@ -175,7 +175,7 @@ std::string step_text(const Schedule& s, const Step& step) {
             std::string out =
                 fmt::format("{} = branch %{}({})\n", slots_text(b.out), b.index, slots_text(b.in));
             for (size_t i = 0; i < b.branches.size(); ++i)
-              out += fmt::format("  {}case {}\n{}", b.is_rare(i) ? "rare " : "", i,
+              out += fmt::format("  {}case {}\n{}", b.is_unlikely(i) ? "unlikely " : "", i,
                                  indented(to_string(*b.branches[i])));
             return out;
           },
@@ -189,7 +189,7 @@ bool subset(const AxisList& inner, const AxisList& outer) {
 
 bool same_axes(const AxisList& a, const AxisList& b) { return subset(a, b) && subset(b, a); }
 
-// Checks of one schedule, each naming the step.
+// Checks one schedule; each error names the step.
 struct Verifier {
   const Schedule& s;
   size_t at = 0;
@@ -344,8 +344,8 @@ struct Verifier {
     within({u.in, u.update}, u.axes);
     TESSERA_CHECK(same_axes(out.axes, u.axes), "step {}: axes of the result", at);
   }
-  // Slots of this schedule as the inputs or outputs of a nested one, from `first` on; `slices`:
-  // what the nested one sees is one row.
+  // Checks slots of this schedule that are the inputs or outputs of a nested one, from `first` on;
+  // `slices`: the nested one sees one row.
   void match(const std::vector<int>& outer_slots, const Schedule& inner,
              const std::vector<int>& inner_slots, size_t first, bool outputs,
              int64_t slices = -1) const {
@@ -413,7 +413,8 @@ struct Verifier {
                       index.instances == 1,
                   "step {}: index", at);
     TESSERA_CHECK(!b.branches.empty(), "step {}: no branches", at);
-    TESSERA_CHECK(!b.usual || *b.usual < b.branches.size(), "step {}: the usual branch", at);
+    TESSERA_CHECK(!b.expected || *b.expected < b.branches.size(), "step {}: the expected branch",
+                  at);
     for (const auto& branch : b.branches) {
       nested(*branch);
       TESSERA_CHECK(branch->inputs.size() == b.in.size() && branch->outputs.size() == b.out.size(),
@@ -439,7 +440,7 @@ int64_t axes_size(const Mesh& mesh, const AxisList& axes) {
 }
 
 std::vector<int32_t> instance_map(const Mesh& mesh, const AxisList& from, const AxisList& to) {
-  // Of each axis of `from`: how much a step along it adds to the instance number of `to`.
+  // For each axis of `from`: how much a step along it adds to the instance number of `to`.
   std::vector<int64_t> weight(mesh.rank(), 0);
   int64_t stride = 1;
   for (size_t i = to.size(); i-- > 0;) {

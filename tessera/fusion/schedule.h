@@ -1,6 +1,5 @@
-// Schedule: a compiled program as a short list of steps, the same few for every program. The
-// runtime executes it on N virtual devices; a step's border is where all instances have finished
-// it.
+// Schedule: a compiled program as a short list of steps of a few kinds, the same for every program.
+// The runtime executes it on N virtual devices; a step ends when all instances have finished it.
 //
 // Values live in slots. A slot that varies over some mesh axes exists once for each coordinate
 // along those axes (an instance), not once a device: a replicated value is computed once and stored
@@ -27,48 +26,51 @@ using AxisList = std::vector<int>;
 struct Slot {
   DType dtype;
   Shape shape;  // of one instance, row-major
-  // What it varies over; instance number = mixed-radix coordinate over these, major first.
+  // The axes that it varies over; an instance number is the mixed-radix coordinate over these,
+  // major first.
   AxisList axes;
   int64_t instances = 1;
   enum class Kind : uint8_t { kInput, kOutput, kTemporary, kConstant } kind = Kind::kTemporary;
-  int index = -1;   // kInput: which input. kOutput: which output (the first, if it is several).
-  Literal literal;  // kConstant: one instance
+  // kInput: the number of the input. kOutput: the output (the first, if it is several).
+  int index = -1;
+  Literal literal;                                                      // kConstant: one instance
   int64_t bytes() const { return shape.elements() * itemsize(dtype); }  // of one instance
 };
 
 struct KernelStep {
   Kernel kernel;
-  std::vector<int> slots;  // one a kernel buffer; -1 for scratch
+  std::vector<int> slots;  // one for each kernel buffer; -1 for scratch
   AxisList axes;  // the step runs once for each coordinate along these (the union over its slots)
 };
 
-// out = lhs . rhs over the contracting dims, batch dims first, as StableHLO orders the result. Runs
-// once a coordinate of `axes`. With `reduce_axes` (a dot followed by an all_reduce): the products
-// of all instances along these are summed into one, in instance order, and out does not vary over
-// them.
+// out = lhs . rhs over the contracting dimensions, batch dimensions first, as StableHLO orders the
+// result. It runs once for each coordinate of `axes`. With `reduce_axes` (a dot followed by an
+// all_reduce), the products of all instances along these are summed into one, in instance order,
+// and out does not vary over them.
 struct DotStep {
   Dims lhs_batch, rhs_batch, lhs_contract, rhs_contract;
   int lhs = -1, rhs = -1, out = -1;
-  int bias = -1;  // added along the last dim of out (shape (n,)) before the activation
+  int bias = -1;  // added along the last dimension of out (shape (n,)) before the activation
   enum class Activation : uint8_t { kNone, kRelu } activation = Activation::kNone;
-  bool symmetric = false;  // rhs is lhs with the free dim last: out = a . a^T
+  bool symmetric = false;  // rhs is lhs with the free dimension last: out = a . a^T
   DType accumulate = float32;
   ops::DotSum sum = ops::DotSum::kAny;
   AxisList axes, reduce_axes;
 };
 
-// out = lhs convolved with rhs. Runs once a coordinate of `axes`.
+// out = lhs convolved with rhs. It runs once for each coordinate of `axes`.
 struct ConvolutionStep {
   ConvolutionParams params;
   int lhs = -1, rhs = -1, out = -1;
   AxisList axes;
 };
 
-// Data movement between instances along mesh axes. `kind` says which; the fields it does not need
-// are empty.
+// Data movement between instances along mesh axes, of the kind `kind`; the fields that it does not
+// need are empty.
 struct CollectiveStep {
   CollectiveKind kind;
-  AxisList over;  // the axes the collective runs over, major first (the order of ranks in a group)
+  // The axes that the collective runs over, major first (the order of ranks in a group).
+  AxisList over;
   std::vector<Dims> groups;  // axis_index_groups: ranks; empty: one group of all
   ReduceKind reduce = ReduceKind::kSum;
   int64_t dim = 0;         // all_gather: concatenated; reduce_scatter: scattered; all_to_all: split
@@ -77,50 +79,50 @@ struct CollectiveStep {
   std::vector<Dims> pairs;
   int64_t root = 0;  // broadcast: source rank
   int in = -1, out = -1;
-  // ragged_all_to_all: slots of input_offsets, send_sizes, output_offsets, recv_sizes (one entry a
-  // rank of the group, int32 or int64; rows of the leading dim), after them that of out's initial
-  // content (none: zeros).
+  // For ragged_all_to_all: the slots of input_offsets, send_sizes, output_offsets, recv_sizes (one
+  // entry for each rank of the group, int32 or int64; rows of the leading dimension), then that of
+  // out's initial content (none: zeros).
   std::vector<int> sizes;
   // For messages: "all_reduce over (x) for dot_general: dot_general sums over dimension 1, ...".
   std::string what;
   // In the schedule of one process: some process gets data from another one. Every process of the
-  // program knows.
+  // program has the same flag.
   bool crosses = false;
-  // Of one that crosses: the memory that its messages take while they are on their way.
+  // If it crosses: the memory that its messages take in transit.
   int64_t transfer_bytes = 0;
-  // Of a collective of several arrays, which is a step for each: its number, the same in all of them.
-  // -1: of one array.
-  int joined = -1;
+  // A collective of several arrays is one step for each; all of them have the same number here. -1:
+  // a collective of one array.
+  int collective = -1;
   // In the schedule of one process: its messages are sent together with those of the next step.
-  bool more = false;
+  bool sends_with_next = false;
 };
 
-// The coordinate of each instance along `over`, as int32, or any table of one small literal an
-// instance.
+// The coordinate of each instance along `over`, as int32, or any table with one small literal for
+// each instance.
 struct InstanceTableStep {
   int out = -1;
-  std::vector<Literal> values;  // one an instance of out
+  std::vector<Literal> values;  // one for each instance of out
 };
 
-// out has in's bytes under another shape or over other axes (each instance of out names the
-// in-instance it is): no copy.
+// out has in's bytes under another shape or over other axes (each instance of out names its
+// instance of in): no copy.
 struct ViewStep {
   int in = -1, out = -1;
 };
 
-// Other library calls on one instance (sort, scatter, ...).
+// Another library call on one instance (sort, scatter, ...).
 struct CallStep {
   std::string name;
   std::vector<int> in, out;
   HostCall fn;
   AxisList axes;
-  // out[0] is in[0] but for some elements: where both are the same memory, fn writes these alone.
+  // out[0] is in[0] except for some elements: if both are the same memory, fn writes only these.
   bool updates = false;
 };
 
-// out = in but for a box, which holds `update`; where both are the same memory, the box alone is
-// written. Each dimension has an integer scalar among `starts`, where the box begins once it is
-// moved so that it fits, as dynamic_update_slice says. Runs once a coordinate of `axes`.
+// out = in except for a box, which gets `update`; if both are the same memory, only the box is
+// written. Each dimension has an integer scalar among `starts`; the box begins there, moved so that
+// it fits, as in dynamic_update_slice. It runs once for each coordinate of `axes`.
 struct UpdateStep {
   int in = -1, update = -1, out = -1;
   std::vector<int> starts;
@@ -128,15 +130,15 @@ struct UpdateStep {
 };
 
 struct Schedule;
-// A loop. Inputs of `body`: consts, carry, one slice of each of xs (its leading dimension taken
-// away); its outputs: carry, one slice of each of ys. Inputs of `cond`: consts, carry. The carry
-// starts as `in` and ends in `out`.
+// A loop. The inputs of `body` are consts, carry, one slice of each of xs (without its leading
+// dimension); its outputs are carry, one slice of each of ys. The inputs of `cond` are consts,
+// carry. The carry starts as `in` and ends in `out`.
 struct LoopStep {
-  // Outputs one bool, the same on every device; null: runs `trip_count` times.
+  // It outputs one bool, the same on every device; null: the body runs `trip_count` times.
   std::shared_ptr<const Schedule> cond;
   std::shared_ptr<const Schedule> body;
   int64_t trip_count = 0;
-  bool reverse = false;  // slices are taken and written from the last to the first
+  bool reverse = false;  // slices are read and written from the last to the first
   std::vector<int> in, out;
   std::vector<int> consts = {}, xs = {}, ys = {};
 };
@@ -145,9 +147,9 @@ struct BranchStep {
                    // 0 is false, 1 is true
   std::vector<std::shared_ptr<const Schedule>> branches;
   std::vector<int> in, out;
-  // The branch that is almost always taken; the others are made ready when they first are.
-  std::optional<size_t> usual = std::nullopt;
-  bool is_rare(size_t branch) const { return usual && branch != *usual; }
+  // The branch that is almost always taken; the others are compiled when they are first taken.
+  std::optional<size_t> expected = std::nullopt;
+  bool is_unlikely(size_t branch) const { return expected && branch != *expected; }
 };
 
 using Step = std::variant<KernelStep, DotStep, ConvolutionStep, CollectiveStep, InstanceTableStep,
@@ -156,12 +158,12 @@ using Step = std::variant<KernelStep, DotStep, ConvolutionStep, CollectiveStep, 
 class Locality;
 
 struct Schedule {
-  Mesh mesh;  // of the program; its axes are what AxisList counts
-  // Null: this is for all devices of the mesh. Else it is the part of one process (locality.h):
-  // its slots have as many instances as that process holds.
+  Mesh mesh;  // the mesh of the program; an AxisList has indices of its axes
+  // Null: the schedule is for all devices of the mesh. Otherwise it is the part of one process
+  // (locality.h): its slots have as many instances as that process holds.
   std::shared_ptr<const Locality> local = nullptr;
-  // What is computed has the same bits wherever the devices are: nothing is summed in another order
-  // because it lies in one memory.
+  // Results have the same bits wherever the devices are: no sum changes its order because its
+  // operands are in one memory.
   bool reproducible = false;
   std::vector<Slot> slots;
   std::vector<Step> steps;
@@ -170,18 +172,18 @@ struct Schedule {
 
 std::string to_string(const Schedule& schedule);
 
-// The slots a step reads and writes, each once.
+// The slots that a step reads and writes, each once.
 struct StepSlots {
   std::vector<int> reads, writes;
 };
 StepSlots step_slots(const Step& step);
-// Number of coordinates along `axes`.
+// Returns the number of coordinates along `axes`.
 int64_t axes_size(const Mesh& mesh, const AxisList& axes);
-// For each coordinate along `from`, the instance number of a slot that varies over `to`. Axes of
-// `to` that `from` lacks count as 0. Example, x: 2, y: 4, from {y, x}, to {x, y}: 0, 4, 1, 5, 2, 6,
-// 3, 7.
+// Returns, for each coordinate along `from`, the instance number of a slot that varies over `to`.
+// Axes of `to` that `from` lacks count as 0. Example, x: 2, y: 4, from {y, x}, to {x, y}: 0, 4, 1,
+// 5, 2, 6, 3, 7.
 std::vector<int32_t> instance_map(const Mesh& mesh, const AxisList& from, const AxisList& to);
-// The same of the instances of a schedule, which may be those of one process.
+// Returns the same number for the instances of a schedule, which may be those of one process.
 int64_t instance_count(const Schedule& s, const AxisList& axes);
 std::vector<int32_t> instance_map(const Schedule& s, const AxisList& from, const AxisList& to);
 // Throws InternalError if the schedule breaks a rule of this header.

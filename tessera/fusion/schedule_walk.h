@@ -1,5 +1,5 @@
-// Walks over a Schedule and the schedules that are nested in its loops and branches. Which kinds of
-// steps hold schedules is known here only: a new kind of step has to be added to for_each_nested.
+// Walks over a Schedule and the schedules that are nested in its loops and branches. Only this file
+// knows which kinds of steps contain schedules: a new kind must be added to for_each_nested.
 #pragma once
 
 #include <algorithm>
@@ -13,10 +13,10 @@
 namespace tessera::fusion {
 
 // Which branches of a BranchStep a walk enters.
-enum class Branches : uint8_t { kAll, kNotRare };
+enum class Branches : uint8_t { kAll, kNotUnlikely };
 
-// Calls f with each schedule that the step holds: a loop's condition before its body, branches in
-// order. Schedules nested in these are not visited.
+// Calls f with each schedule that the step contains: a loop's condition before its body, branches
+// in order. Schedules nested in these are not visited.
 template <class F>
 void for_each_nested(const LoopStep& loop, const F& f) {
   if (loop.cond) f(*loop.cond);
@@ -28,7 +28,7 @@ void for_each_nested(const Step& step, const F& f, Branches which = Branches::kA
                  [&](const LoopStep& loop) { for_each_nested(loop, f); },
                  [&](const BranchStep& branch) {
                    for (size_t b = 0; b < branch.branches.size(); ++b)
-                     if (which == Branches::kAll || !branch.is_rare(b)) f(*branch.branches[b]);
+                     if (which == Branches::kAll || !branch.is_unlikely(b)) f(*branch.branches[b]);
                  },
                  [](const KernelStep&) {},
                  [](const DotStep&) {},
@@ -42,7 +42,7 @@ void for_each_nested(const Step& step, const F& f, Branches which = Branches::kA
              step);
 }
 
-// Replaces each schedule that the step holds by f of it.
+// Replaces each schedule that the step contains by f of it.
 template <class F>
 void replace_nested(Step& step, const F& f) {
   const auto replace = [&](std::shared_ptr<const Schedule>& nested) {
@@ -68,8 +68,8 @@ void replace_nested(Step& step, const F& f) {
              step);
 }
 
-// Calls f(schedule) for the schedule, or for those that the loop holds, and for all that are nested in
-// them.
+// Calls f(schedule) for the schedule, or for those that the loop contains, and for all that are
+// nested in them.
 template <class F>
 void for_each_schedule(const Schedule& s, const F& f) {
   f(s);
@@ -82,8 +82,8 @@ void for_each_schedule(const LoopStep& loop, const F& f) {
 }
 
 // Calls f(step, schedule) for each step of the schedule and of those nested in it at any depth; a
-// loop or branch comes before the steps that it holds. If f returns a bool, those are walked where
-// it is true.
+// loop or branch comes before the steps that it contains. If f returns a bool, the steps inside are
+// visited only if it is true.
 template <class F>
 void for_each_step(const Schedule& s, const F& f, Branches which = Branches::kAll) {
   for (const Step& step : s.steps) {
@@ -99,9 +99,10 @@ void for_each_step(const Schedule& s, const F& f, Branches which = Branches::kAl
   }
 }
 
-// Returns what one run of the schedule costs, where cost(step, schedule) is the cost of a step that
-// holds no schedules. A loop costs what its condition and body cost, once a trip (once if nobody
-// knows the number of trips); a branch, what the most expensive one costs that is not rare.
+// Returns the cost of one run of the schedule, where cost(step, schedule) is the cost of a step
+// that contains no schedules. A loop costs as much as its condition and body in each trip (one trip
+// if the number is not known); a conditional costs as much as its most expensive branch that is not
+// unlikely.
 template <class Cost,
           class Total = std::invoke_result_t<const Cost&, const ViewStep&, const Schedule&>>
 Total cost_of_run(const Schedule& s, const Cost& cost) {
@@ -115,7 +116,7 @@ Total cost_of_run(const Schedule& s, const Cost& cost) {
           sum += one;
           most = std::max(most, one);
         },
-        Branches::kNotRare);
+        Branches::kNotUnlikely);
     total += std::visit(Overloaded{
                             [&](const LoopStep& loop) {
                               const int64_t trips = std::max<int64_t>(1, loop.trip_count);

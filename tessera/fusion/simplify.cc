@@ -1,23 +1,27 @@
 #include "tessera/fusion/simplify.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 
 #include "tessera/base/hash.h"
-#include "tessera/fusion/negative_zero.h"
+#include "tessera/fusion/simplify_scatters.h"
 #include "tessera/fusion/simplify_sorts.h"
 #include "tessera/fusion/simplify_updates.h"
+#include "tessera/fusion/simplify_zeros.h"
 #include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"
+#include "tessera/ops/collectives/collectives.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/core/identity.h"
 #include "tessera/ops/core/select.h"
 #include "tessera/ops/indexing/scatter.h"
+#include "tessera/ops/linear/dot_general.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/ops/structural/slice.h"
@@ -45,11 +49,13 @@ class Simplifier {
       });
       for (ValueId& v : copy.operands) v = number_[v];
       const std::optional<int64_t> leading = leading_elements_read(f_, op);
-      const std::vector<ValueId> results = is_empty(op) ? empty_constants(op)
-                                           : leading    ? first_elements(copy, *leading)
-                                           : op.results.size() == 1 && !op.def->effect
-                                               ? std::vector{rewrite(std::move(copy), op)}
-                                               : append(std::move(copy), f_.types_of(op.results));
+      const std::vector<ValueId> results =
+          is_empty(op)                       ? empty_constants(op)
+          : leading                          ? first_elements(copy, *leading)
+          : is_scatter_of_one_window(f_, op) ? std::vector{one_window(copy)}
+          : op.results.size() == 1 && !op.def->effect
+              ? std::vector{rewrite(std::move(copy), f_.types[op.results[0]], &op)}
+              : append(std::move(copy), f_.types_of(op.results));
       for (size_t r = 0; r < results.size(); ++r) number_[op.results[r]] = results[r];
     }
     for (ValueId v : f_.outputs) out_.outputs.push_back(number_[v]);
@@ -57,7 +63,7 @@ class Simplifier {
   }
 
  private:
-  // What has no elements takes no computing, and no kernel has to know of it.
+  // An array without elements needs no computation, and no kernel has to handle it.
   bool is_empty(const Op& op) const {
     return op.def != &constant_op && !op.results.empty() && !has_effect(op) &&
            std::all_of(op.results.begin(), op.results.end(),
@@ -75,7 +81,7 @@ class Simplifier {
     return out;
   }
 
-  // The results of a sort of which only the first elements are read.
+  // Returns the results of a sort of which only the first elements are read.
   std::vector<ValueId> first_elements(const Op& sort, int64_t count) {
     FirstOfSort first = first_of_sort(out_, sort, count);
     const std::vector<Type> types =
@@ -86,13 +92,22 @@ class Simplifier {
     return out;
   }
 
-  // An existing value that equals the op's result, or the result of a simpler op, or of the op
-  // itself. `original`: the op as it is in f_.
-  ValueId rewrite(Op op, const Op& original);
+  // Returns the result of a scatter of one window.
+  ValueId one_window(const Op& scatter) {
+    return update_one_window(out_, scatter, [&](Op op) {
+      const Type type = infer_types(*op.def, out_.types_of(op.operands), op.params)[0];
+      return rewrite(std::move(op), type, nullptr);
+    });
+  }
+
+  // Returns an existing value that equals the op's result, or the result of a simpler op, or of the
+  // op itself. `original`: the op as it is in f_; null of an op that is made here.
+  ValueId rewrite(Op op, const Type& type, const Op* original);
   std::optional<ValueId> sum_in_box(const Op& op, const Op& original);
   std::optional<ValueId> choice_in_box(const Op& op);
   std::optional<ValueId> choice_in_windows(const Op& op);
-  // x, of which an element e of the box is combined to `combine(e, update)`.
+  std::optional<ValueId> product_without_sum(const Op& op, const Op& original);
+  // Returns x with each element e of the box replaced by `combine(e, update)`.
   ValueId with_box(ValueId x, const Box& box, const Op& like,
                    const std::function<Op(ValueId, ValueId)>& combine);
   bool shorten_view(Op& op, const Type& type);
@@ -103,7 +118,7 @@ class Simplifier {
     const Op* op = maker(v);
     return op && op->def == &def ? op : nullptr;
   }
-  // The scalar that stands everywhere in v, as bytes equal to those of `value` in v's dtype.
+  // Returns whether every element of v is the scalar `value`, compared as bytes in v's dtype.
   bool is_splat(ValueId v, double value) const {
     const Op* op = maker(v, constant_op);
     if (!op || !op->params.as<ConstantParams>().is_splat()) return false;
@@ -113,7 +128,7 @@ class Simplifier {
   bool same_array(ValueId v, const Type& type) const { return out_.types[v].same_array(type); }
 
   std::vector<ValueId> append(Op op, std::span<const Type> types);
-  // The only result of the op, whose type its definition says.
+  // Appends the op and returns its only result, whose type is inferred.
   ValueId append_inferred(Op op) {
     const std::vector<Type> types = infer_types(*op.def, out_.types_of(op.operands), op.params);
     return append(std::move(op), types)[0];
@@ -122,8 +137,8 @@ class Simplifier {
   const Function& f_;
   const Scope scope_;
   Function out_;
-  std::vector<ValueId> number_;  // of a value of f_ in out_
-  std::vector<int> maker_;       // op of out_, -1 for inputs
+  std::vector<ValueId> number_;  // for each value of f_ its number in out_
+  std::vector<int> maker_;       // for each value its op in out_, -1 for inputs
   std::unordered_multimap<size_t, int> seen_;
 };
 
@@ -148,7 +163,7 @@ std::vector<ValueId> Simplifier::append(Op op, std::span<const Type> types) {
   return {out_.ops.back().results.begin(), out_.ops.back().results.end()};
 }
 
-// x for x + 0, x * 1 and the like; -1 if there is none.
+// Returns x for x + 0, x * 1 and the like; -1 if there is none.
 ValueId Simplifier::neutral_operand(const Op& op, const Type& type) const {
   auto either = [&](double value) -> ValueId {
     if (is_splat(op.operands[1], value)) return op.operands[0];
@@ -164,7 +179,7 @@ ValueId Simplifier::neutral_operand(const Op& op, const Type& type) const {
   return -1;
 }
 
-// Views of views, and of constants; true if something changed.
+// Simplifies views of views, and of constants; returns true if something changed.
 bool Simplifier::shorten_view(Op& op, const Type& type) {
   if (op.def != &reshape_op && op.def != &transpose_op && op.def != &broadcast_in_dim_op)
     return false;
@@ -194,15 +209,73 @@ bool Simplifier::shorten_view(Op& op, const Type& type) {
   return true;
 }
 
-// Whether the op, whose result has its operand's type, gives the operand itself.
+// Returns whether the op, whose result has its operand's type, returns the operand itself.
 bool gives_operand(const Op& op, const Type& type) {
   if (op.def == &broadcast_in_dim_op)
     return op.params.as<BroadcastParams>().dims == iota_dims(type.rank());
   if (op.def == &transpose_op)
     return op.params.as<TransposeParams>().permutation == iota_dims(type.rank());
-  // A slice of as many elements as its operand has all of them.
+  // A slice with as many elements as its operand is the operand.
   return op.def == &reshape_op || op.def == &convert_op || op.def == &slice_op ||
          op.def == &stop_gradient_op || op.def == &checkpoint_name_op;
+}
+
+// A dot_general whose sums have one term, as an outer product: 0 + lhs * rhs, element by element.
+// One that a sum over devices reads stays: the product takes the sum in, and each term is not stored.
+std::optional<ValueId> Simplifier::product_without_sum(const Op& op, const Op& original) {
+  if (op.def != &dot_general_op) return std::nullopt;
+  const auto& p = op.params.as<DotParams>();
+  const std::array types = {out_.types[op.operands[0]], out_.types[op.operands[1]]};
+  const auto is_one = [](const Shape& shape, const Dims& dims) {
+    return std::all_of(dims.begin(), dims.end(), [&](int64_t d) { return shape[d] == 1; });
+  };
+  if (p.sum != DotSum::kAny || !is_one(types[0].shape, p.lhs_contract) || is_complex(p.result) ||
+      types[0].dtype != p.result || types[1].dtype != p.result ||
+      accumulation_dtype(p.result) != p.result)
+    return std::nullopt;
+  if (std::any_of(f_.ops.begin(), f_.ops.end(), [&](const Op& user) {
+        return user.def == &all_reduce_op && std::find(user.operands.begin(), user.operands.end(),
+                                                       original.results[0]) != user.operands.end();
+      }))
+    return std::nullopt;
+  const std::array free = {dot_free_dims(types[0].rank(), p.lhs_batch, p.lhs_contract),
+                           dot_free_dims(types[1].rank(), p.rhs_batch, p.rhs_contract)};
+  Shape shape;
+  for (int64_t d : p.lhs_batch) shape.push_back(types[0].shape[d]);
+  for (size_t side : {0, 1})
+    for (int64_t d : free[side]) shape.push_back(types[side].shape[d]);
+  std::array<ValueId, 2> factors;
+  for (size_t side : {0, 1}) {
+    const Dims& batch = side == 0 ? p.lhs_batch : p.rhs_batch;
+    Shape kept;
+    Dims dims;
+    for (int64_t d = 0; d < types[side].rank(); ++d) {
+      const auto b = std::find(batch.begin(), batch.end(), d);
+      const auto f = std::find(free[side].begin(), free[side].end(), d);
+      if (b == batch.end() && f == free[side].end()) continue;
+      kept.push_back(types[side].shape[d]);
+      dims.push_back(b != batch.end() ? b - batch.begin()
+                                      : batch.rank() + (side == 0 ? 0 : free[0].rank()) +
+                                            (f - free[side].begin()));
+    }
+    ValueId factor = op.operands[side];
+    if (kept.rank() != types[side].rank())
+      factor = append_inferred({.def = &reshape_op,
+                                .params = ReshapeParams{kept},
+                                .operands = {factor},
+                                .source = op.source});
+    factors[side] = append_inferred({.def = &broadcast_in_dim_op,
+                                     .params = BroadcastParams{shape, dims},
+                                     .operands = {factor},
+                                     .source = op.source});
+  }
+  const ValueId product =
+      append_inferred({.def = &mul_op, .operands = {factors[0], factors[1]}, .source = op.source});
+  if (!is_inexact(p.result)) return product;
+  const Literal zero = convert_literal(Literal::scalar(0), p.result);
+  const ValueId zeros = append_inferred(
+      {.def = &constant_op, .params = ConstantParams{zero, shape}, .source = op.source});
+  return append_inferred({.def = &add_op, .operands = {product, zeros}, .source = op.source});
 }
 
 ValueId Simplifier::with_box(ValueId x, const Box& box, const Op& like,
@@ -294,8 +367,7 @@ std::optional<ValueId> Simplifier::choice_in_windows(const Op& op) {
   return std::nullopt;
 }
 
-ValueId Simplifier::rewrite(Op op, const Op& original) {
-  const Type type = f_.types[original.results[0]];
+ValueId Simplifier::rewrite(Op op, const Type& type, const Op* original) {
   while (shorten_view(op, type)) {
   }
   if (!op.operands.empty() && same_array(op.operands[0], type) && gives_operand(op, type))
@@ -307,7 +379,10 @@ ValueId Simplifier::rewrite(Op op, const Op& original) {
   if (op.def == &neg_op)
     if (const Op* inner = maker(op.operands[0], neg_op)) return inner->operands[0];
   if (op.def == &select_op && op.operands[1] == op.operands[2]) return op.operands[1];
-  if (const std::optional<ValueId> sum = sum_in_box(op, original)) return *sum;
+  if (original) {
+    if (const std::optional<ValueId> product = product_without_sum(op, *original)) return *product;
+    if (const std::optional<ValueId> sum = sum_in_box(op, *original)) return *sum;
+  }
   if (const std::optional<ValueId> choice = choice_in_box(op)) return *choice;
   if (const std::optional<ValueId> choice = choice_in_windows(op)) return *choice;
   return append(std::move(op), std::array{type})[0];

@@ -1,6 +1,6 @@
-// Simplify: the same function with less to do. Every rule keeps every bit of every result (x + 0 is
-// x for integers, not for floats: -0 + 0 is 0). Ops that compute the same from the same are one op;
-// what has no elements is a constant; ops nobody needs are gone.
+// Simplify: the same function with fewer ops. Every rule keeps every bit of every result (x + 0 is
+// x for integers, not for floats: -0 + 0 is 0). Ops that compute the same from the same operands
+// become one op; arrays without elements become constants; ops that nobody needs are removed.
 #pragma once
 
 #include "tessera/ir/function.h"

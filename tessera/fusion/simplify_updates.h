@@ -9,7 +9,7 @@
 //     -> scatter(x, select(p', i, -1), u)      p: a scalar, or one for each place of batching
 //        dimensions, as vmap makes of a while loop; a window at -1 is dropped
 //
-// so that a step writes the box where x is (updates.h), and not all of x.
+// so that a step writes the box in x's memory (updates.h), and not all of x.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@
 
 namespace tessera::fusion {
 
-// A box of an array of the new function: `update` stands in it. It begins at `starts`, integer
+// A box of an array of the new function, which contains `update`. It begins at `starts`, integer
 // scalars, or at the constant `low` if there are none.
 struct Box {
   ValueId update;
@@ -28,25 +28,25 @@ struct Box {
   Dims low;
 };
 
-// Makers of values of the function that is being made; null for inputs.
+// The ops that make the values of the new function; null for inputs.
 using MakerOf = std::function<const Op*(ValueId)>;
 
-// Returns the box outside of which the value is 0 (not -0), if it is made so.
+// Returns the box outside of which the value is 0 (not -0), if an op makes it so.
 std::optional<Box> box_in_zeros(const MakerOf& maker, ValueId value);
 // Returns the box of `value`, if that is an update of the array x.
 std::optional<Box> box_in(const MakerOf& maker, ValueId value, ValueId x);
 // Returns whether a box of so many elements is a small part of an array.
 bool is_small_part(int64_t box, int64_t elements);
-// Returns the scalar that the predicate is everywhere, if it is made of one.
+// Returns the scalar that every element of the predicate is, if there is one.
 std::optional<ValueId> scalar_of(const Function& function, const MakerOf& maker, ValueId predicate);
 
-// A predicate of a scatter's windows: `predicate`, whose dimensions are `dims` of the indices.
+// The predicate of a scatter's windows: `predicate`, whose dimensions are `dims` of the indices.
 struct Mask {
   ValueId predicate;
   Dims dims;
 };
-// Returns the predicate of the windows of `scatter` for the one of its operand's elements, if all
-// elements of a window have the same, and windows can be dropped.
+// Returns the predicate of the windows of `scatter` that corresponds to one of its operand's
+// elements, if all elements of a window have the same predicate, and windows can be dropped.
 std::optional<Mask> mask_of_windows(const Function& function, const MakerOf& maker,
                                     const Op& scatter, ValueId predicate);
 

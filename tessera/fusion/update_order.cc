@@ -12,7 +12,7 @@
 namespace tessera::fusion {
 namespace {
 
-// Of one reader, so many ops are looked at that are computed with it.
+// The number of ops computed with one reader that are examined.
 constexpr size_t kMostOps = 64;
 
 class UpdateOrder {
@@ -62,8 +62,8 @@ class UpdateOrder {
     }
   }
 
-  // The ops that may be computed in one kernel with op r, in ascending order; empty if they are too
-  // many, or if r's result is stored whatever they are.
+  // Returns the ops that may be computed in one kernel with op r, in ascending order; empty if
+  // there are too many, or if r's result is stored in any case.
   std::vector<int> computed_with(int r) const {
     if (g_.values[g_.ops[r].results[0]].output) return {};
     std::vector<int> out, open = {r};
@@ -83,7 +83,7 @@ class UpdateOrder {
     return out;
   }
 
-  // Of each op, whether it needs the update's result.
+  // For each op, whether it needs the update's result.
   std::vector<char> needs(int update) const {
     std::vector<char> out(g_.ops.size(), 0);
     std::vector<int> open = {update};
@@ -98,7 +98,7 @@ class UpdateOrder {
     return out;
   }
 
-  // Every op after those that make its operands, otherwise in the order that they had.
+  // Sorts the ops: every op comes after those that make its operands; otherwise the order stays.
   void sort_ops() {
     const auto n = static_cast<int>(g_.ops.size());
     std::vector<std::vector<int>> next(n);
@@ -129,7 +129,7 @@ class UpdateOrder {
   }
 
   Graph& g_;
-  // Of each reader, the updates that wait for it.
+  // For each reader, the updates that wait for it.
   std::vector<std::vector<int>> waiting_;
 };
 

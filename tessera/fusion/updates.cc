@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "tessera/ops/indexing/scatter.h"
-#include "tessera/ops/structural/slice.h"
-
 namespace tessera::fusion {
 namespace {
 
@@ -35,8 +32,7 @@ class UpdateFinder {
  private:
   bool is_candidate(int i) const {
     const GraphOp& op = g_.ops[i];
-    if (op.kind != OpKind::kIndexMap || !op.op || op.op->def != &ops::dynamic_update_slice_op)
-      return false;
+    if (op.kind != OpKind::kIndexMap || !op.mapping.updates) return false;
     const int base = op.operands[0];
     const GraphValue &value = g_.values[base], &update = g_.values[op.operands[1]];
     if (value.bytes() < kLeastBytes || 2 * update.elements() > value.elements()) return false;
@@ -124,8 +120,7 @@ class UpdateFinder {
 void find_updates(Graph& graph) { UpdateFinder(graph).run(); }
 
 bool is_update(const GraphOp& op) {
-  return op.kind == OpKind::kUpdate ||
-         (op.kind == OpKind::kCall && op.op && op.op->def == &ops::scatter_op);
+  return op.kind == OpKind::kUpdate || (op.kind == OpKind::kCall && op.updates);
 }
 
 }  // namespace tessera::fusion

@@ -11,7 +11,7 @@
 namespace tessera::interchange {
 namespace {
 
-// Digits of the text of a sharding, lists of them, words.
+// Reads the text of a sharding: digits, lists of them, words.
 class Cursor {
  public:
   explicit Cursor(std::string_view text) : text_(text) {}
@@ -22,7 +22,7 @@ class Cursor {
     at_ += token.size();
     return true;
   }
-  // 1,2,3 up to what is no number.
+  // Reads numbers such as 1,2,3 up to the first thing that is none.
   std::optional<Dims> numbers() {
     Dims out;
     do {
@@ -75,15 +75,15 @@ struct Tiles {
   Dims tiles, reshape, permutation;
 };
 
-// The devices in order, as a list, are the assignment of one dimension.
+// Returns whether the devices are in order, so that the list is the assignment of one dimension.
 bool is_iota(const Dims& devices) {
   for (size_t i = 0; i < devices.size(); ++i)
     if (devices[i] != static_cast<int64_t>(i)) return false;
   return true;
 }
 
-// Which transposed reshape of the iota gives this list, with extents that the tiles have: of two
-// dimensions, which is what JAX writes.
+// Finds the transposed reshape of 0, 1, ... that is this list and has the extents of the tiles. It
+// looks for two dimensions, which is what JAX writes.
 bool find_transpose(const Dims& devices, Tiles& out) {
   const auto n = static_cast<int64_t>(devices.size());
   out.reshape = {n};
@@ -104,7 +104,7 @@ bool find_transpose(const Dims& devices, Tiles& out) {
   return false;
 }
 
-// Of each tile dimension the parts of the axis that cut it, major first.
+// Returns, for each tile dimension, the parts of the axis that shard it, major first.
 std::optional<std::vector<std::vector<AxisRef>>> parts_of(const Tiles& t) {
   struct Part {
     int64_t pre, size;
@@ -122,7 +122,7 @@ std::optional<std::vector<std::vector<AxisRef>>> parts_of(const Tiles& t) {
       if (next == all.size()) return std::nullopt;
       Part& part = all[next];
       const int64_t size = std::gcd(left, part.size);
-      // Only the major part of what is left of this one can be taken.
+      // Only the major part of the rest of this one can be taken.
       if (size == 1 || (size != part.size && size != left)) return std::nullopt;
       AxisRef* last = parts.empty() ? nullptr : &parts.back();
       if (last && last->pre_size * last->size == part.pre) {
@@ -182,7 +182,7 @@ HloSharding parse_hlo_sharding(std::string_view text, int64_t rank, int64_t part
     if (!listed || static_cast<int64_t>(listed->size()) != *count || !find_transpose(*listed, t))
       return refuse("the devices are listed in an order that is no transpose");
   }
-  size_t extra = 0;  // the last tile dimensions, which cut nothing
+  size_t extra = 0;  // the last tile dimensions, which shard nothing
   if (in.accept("last_tile_dim_replicate")) {
     extra = 1;
   } else if (in.accept("last_tile_dims={")) {
@@ -194,7 +194,7 @@ HloSharding parse_hlo_sharding(std::string_view text, int64_t rank, int64_t part
     in.accept("}");
   }
   if (in.accept("metadata=")) {
-    // Where it came from says nothing about it.
+    // Metadata about its origin is ignored.
   } else if ((braces && !in.accept("}")) || !in.at_end()) {
     return refuse("it goes on after what is understood");
   }

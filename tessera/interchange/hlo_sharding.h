@@ -1,5 +1,6 @@
-// Shardings as GSPMD writes them, `mhlo.sharding = "{devices=[2,1,4]<=[8] last_tile_dim_replicate}"`
-// (XLA's HloSharding), over a mesh of one axis: what is cut there are parts of that axis.
+// Shardings as GSPMD writes them, `mhlo.sharding = "{devices=[2,1,4]<=[8]
+// last_tile_dim_replicate}"` (XLA's HloSharding), over a mesh of one axis: parts of that axis shard
+// the dimensions.
 #pragma once
 
 #include <optional>
@@ -10,16 +11,18 @@
 
 namespace tessera::interchange {
 
-// The axis of the mesh that stands for a program's partitions.
+// The axis of the mesh that has the program's partitions.
 inline constexpr std::string_view kPartitionAxis = "partitions";
 
 struct HloSharding {
-  // One dimension an array dimension; nothing where the text leaves it open ({unknown}).
+  // One entry for each dimension of the array; nullopt if the text leaves the sharding open
+  // ({unknown}).
   std::optional<PartitionSpec> spec;
-  std::string problem;  // what cannot be said so, or is no sharding; empty if nothing
+  std::string problem;  // why the text cannot be expressed so, or is no sharding; empty if it can
 };
 
-// `rank` is the array's, `partitions` the size of the axis. {replicated} cuts no dimension.
+// Returns the sharding of an array of rank `rank`; `partitions` is the size of the axis.
+// {replicated} shards no dimension.
 //   {devices=[2,1,2]<=[4] last_tile_dim_replicate}   ('partitions':(1)2, None)
 //   {devices=[2,2]<=[2,2]T(1,0)}                     ('partitions':(2)2, 'partitions':(1)2)
 HloSharding parse_hlo_sharding(std::string_view text, int64_t rank, int64_t partitions);

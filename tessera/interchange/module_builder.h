@@ -1,12 +1,13 @@
-// ModuleBuilder: from ops with attributes by name (OpText) to functions, whatever they are read
+// ModuleBuilder: makes functions of ops with named attributes (OpText), whatever they are read
 // from. The text's parser (parser_internal.h) and the bytecode's reader (bytecode/module_reader.cc)
-// derive from it: they find ops, operands and attributes; here these become ops of a Function, with
-// regions closed, functions before those that call them, meshes of devices, shardings of arguments.
+// derive from it: they find ops, operands and attributes. ModuleBuilder makes these ops of a
+// Function, closes regions, reads functions before those that call them, and makes meshes of
+// devices and shardings of arguments.
 //
-// A module that leaves extents open is read from its main function on, and its other functions at
-// the calls, anew for the shapes and the sizes that a call gives them (module_instances.cc).
+// A module that leaves extents open is read from its main function on. Its other functions are read
+// at each call, with the shapes and the sizes that the call passes (module_instances.cc).
 //
-// A place is where something stands in what is read: an offset in the text, or in the bytes.
+// An offset is a position in what is read: in the text, or in the bytes.
 #pragma once
 
 #include <map>
@@ -23,13 +24,13 @@ namespace tessera::interchange {
 
 class Reader;
 
-// A type as it is written: a tensor's, or a tuple of others.
+// A type as it is written: that of a tensor, or a tuple of types.
 struct TypeTree {
-  Type type;  // of a tensor
+  Type type;  // if it is a tensor
   std::vector<TypeTree> parts;
   bool is_tuple = false;
 };
-// The types of the tensors in a tree, in order.
+// Appends the types of the tensors in a tree, in order.
 void append_types(const TypeTree& tree, std::vector<Type>& out);
 
 class ModuleBuilder {
@@ -37,16 +38,16 @@ class ModuleBuilder {
   explicit ModuleBuilder(const ReadOptions& options = {}) : options_(options) {}
   virtual ~ModuleBuilder() = default;
 
-  // UserError kParse that says where; places differ between text and bytecode.
-  [[noreturn]] void error_at(size_t place, const std::string& message) const {
-    throw_error(place, message);
+  // Throws UserError kParse with the position; positions differ between text and bytecode.
+  [[noreturn]] void error_at(size_t offset, const std::string& message) const {
+    throw_error(offset, message);
     TESSERA_CHECK(false, "throw_error() returned");
   }
-  // The mesh of that name; error_at(place) if there is none.
-  const Mesh& find_mesh(const std::string& name, size_t place);
-  // What f does; errors of others become errors at `place`.
+  // Returns the mesh of that name; calls error_at(offset) if there is none.
+  const Mesh& find_mesh(const std::string& name, size_t offset);
+  // Returns f(). Errors without a position become errors at `offset`.
   template <class F>
-  auto located(size_t place, F&& f) -> decltype(f());
+  auto located(size_t offset, F&& f) -> decltype(f());
 
  protected:
   friend class Reader;
@@ -55,38 +56,40 @@ class ModuleBuilder {
   struct Scope {
     Scope* parent = nullptr;
     Function function;
-    std::unordered_map<ValueId, ValueId> copied;     // by the parent's value: what stands for it
+    std::unordered_map<ValueId, ValueId> copied;     // the copies of the parent's values, by value
     std::unordered_map<ValueId, ValueId> constants;  // those among them that are copies of ops
-    std::vector<ValueId>* captures = nullptr;  // set: other values of the parent become inputs
-    bool computed = false;  // with captures: what is computed from constants is copied all the same
+    std::vector<ValueId>* captures = nullptr;  // if set, other values of the parent become inputs
+    // With captures: values that are computed from constants are copied nevertheless.
+    bool computed = false;
   };
   struct FunctionEntry {
     bool is_public = false, in_progress = false;
-    FunctionRef function;               // null: not read, or declared only
-    std::optional<size_t> place;        // where it is declared, if it has no body
-    std::optional<Mesh> mesh;           // that a declaration stands for
-    std::vector<std::string> mentions;  // symbols in it, those that it calls among them
-    std::vector<std::string> names;     // of arguments
+    FunctionRef function;               // null: not read yet, or only declared
+    std::optional<size_t> offset;       // of the declaration, if it has no body
+    std::optional<Mesh> mesh;           // of the declaration, if it declares a mesh
+    std::vector<std::string> mentions;  // the symbols in it, among them those that it calls
+    std::vector<std::string> names;     // of the arguments
     std::vector<std::optional<NamedSharding>> inputs, outputs;
     std::vector<AxisNames> unreduced_inputs, unreduced_outputs;
     std::vector<std::string> memory_kinds;  // of outputs
     std::vector<bool> donated;
   };
-  // Guards the C++ stack against what nests without end.
-  class Nesting {
+  // Guards the C++ stack against deep nesting.
+  class DepthGuard {
    public:
-    Nesting(ModuleBuilder& builder, size_t place) : builder_(builder) {
-      if (++builder.depth_ > 100) builder.error_at(place, "expected at most 100 levels of nesting");
+    DepthGuard(ModuleBuilder& builder, size_t offset) : builder_(builder) {
+      if (++builder.depth_ > 100)
+        builder.error_at(offset, "expected at most 100 levels of nesting");
     }
-    ~Nesting() { --builder_.depth_; }
-    Nesting(const Nesting&) = delete;
-    Nesting& operator=(const Nesting&) = delete;
+    ~DepthGuard() { --builder_.depth_; }
+    DepthGuard(const DepthGuard&) = delete;
+    DepthGuard& operator=(const DepthGuard&) = delete;
 
    private:
     ModuleBuilder& builder_;
   };
 
-  virtual void throw_error(size_t place, const std::string& message) const = 0;
+  virtual void throw_error(size_t offset, const std::string& message) const = 0;
 
   // --- Functions ---
 
@@ -94,39 +97,42 @@ class ModuleBuilder {
   virtual void read_function(const std::string& name, FunctionEntry& entry) = 0;
   // Reads every function after those that it mentions.
   void read_functions();
-  // Read now if it is not yet.
-  FunctionEntry& find_function(const std::string& name, size_t place);
-  // The type of the next argument of the entry, whose open extents the call, or the caller of the
-  // reader, knows.
-  Type argument_type(const Type& written, const std::string& name, size_t place,
+  // Returns the function's entry, which is read now if it is not yet.
+  FunctionEntry& find_function(const std::string& name, size_t offset);
+  // Returns the type of the next argument of the entry. The call, or the caller of the reader,
+  // knows its open extents.
+  Type argument_type(const Type& written, const std::string& name, size_t offset,
                      const FunctionEntry& entry);
-  // What a function's text calls its argument: the input, or a constant that the call gives it.
-  ValueId argument_value(Scope& scope, ValueId input, size_t argument, size_t place);
-  // The function of that name for these operands of a call.
+  // Returns the value that a function's text uses for its argument: the input, or a constant that
+  // the call passes.
+  ValueId argument_value(Scope& scope, ValueId input, size_t argument, size_t offset);
+  // Returns the function of that name for these operands of a call.
   FunctionRef function_for(Scope& scope, const std::string& name, std::span<const ValueId> operands,
-                           size_t place);
-  // Functions among the op's attributes, in a module that leaves extents open.
+                           size_t offset);
+  // Reads the functions among the op's attributes, in a module that leaves extents open.
   void resolve_functions(Scope& scope, Reader& reader, const std::string& dialect,
                          const std::string& name);
-  void resolve_functions(TextAttr& value, size_t place);
-  // Custom calls say which operands hold the shapes of their results.
+  void resolve_functions(TextAttr& value, size_t offset);
+  // Refines the results of custom calls that have operands with the shapes of their results.
   void refine_results(Scope& scope, Reader& reader);
-  // An input of a region, as the op's operand `like` is, where there is one.
-  Type region_input_type(Type written, size_t input, const std::vector<Type>& like, size_t place);
-  Type with_argument_attributes(Type type, const TextAttr::Entries& attributes, size_t place,
+  // Returns the type of an input of a region, which is that of the op's operand in `like` if there
+  // is one.
+  Type region_input_type(Type written, size_t input, const std::vector<Type>& like, size_t offset);
+  Type with_argument_attributes(Type type, const TextAttr::Entries& attributes, size_t offset,
                                 Scope& scope, FunctionEntry& entry);
-  // What GSPMD's text says of an array of that type, over the partitions; null if it leaves it open.
-  std::optional<NamedSharding> hlo_sharding(const TextAttr& text, const Type& type, size_t place);
-  // Appends the sharding to the entry's.
-  void add_result_sharding(const TextAttr::Entries& attributes, const Type& type, size_t place,
+  // Returns the sharding of an array of that type that GSPMD's text describes, over the partitions;
+  // nullopt if the text leaves it open.
+  std::optional<NamedSharding> hlo_sharding(const TextAttr& text, const Type& type, size_t offset);
+  // Appends the sharding of a result to the entry's.
+  void add_result_sharding(const TextAttr::Entries& attributes, const Type& type, size_t offset,
                            FunctionEntry& entry);
-  // The scope's function is the entry's, if it returns values of these types.
+  // Makes the scope's function that of the entry, if it returns values of these types.
   void finish_function(Scope& scope, FunctionEntry& entry, std::span<const Type> results,
-                       size_t place);
-  // A function without a body: the name of a mesh, if its attributes hold one.
-  void finish_declaration(FunctionEntry& entry, const TextAttr::Entries& attributes, size_t place);
-  // @main, or the only public function, and all meshes.
-  ParsedModule finish_module(size_t place);
+                       size_t offset);
+  // Finishes a function without a body, which declares a mesh if its attributes have one.
+  void finish_declaration(FunctionEntry& entry, const TextAttr::Entries& attributes, size_t offset);
+  // Returns @main, or the only public function, and all meshes.
+  ParsedModule finish_module(size_t offset);
 
   // --- Meshes ---
 
@@ -135,59 +141,62 @@ class ModuleBuilder {
     std::vector<std::string> names;
     std::vector<int64_t> ids;
   };
-  // Reads the mesh of that name, which is known to be there.
+  // Reads the mesh of that name, which exists.
   virtual Mesh read_mesh(const std::string& name) = 0;
-  void check_axis_size(const MeshParts& parts, int64_t size, size_t place) const;
-  // The only mesh of the module; of one without any, that of its partitions.
-  const Mesh& only_mesh(size_t place);
-  Mesh make_mesh(MeshParts parts, const TextAttr::Entries& extra, size_t place);
-  // #stablehlo.mesh<axes = [...], device_ids = ...>, or a dictionary of the same.
-  Mesh mesh_of(const TextAttr& text, size_t place);
-  // The same, where it stands in an op; it is the module's if that has none.
-  Mesh inline_mesh(const TextAttr& text, size_t place);
-  // That of the attribute 'stablehlo.mesh', or of 'mesh'.
-  std::optional<Mesh> stablehlo_mesh(const TextAttr::Entries& attributes, size_t place);
-  // @name: a mesh, a function, or a name of neither.
-  TextAttr symbol(const std::string& name, size_t place);
+  void check_axis_size(const MeshParts& parts, int64_t size, size_t offset) const;
+  // Returns the only mesh of the module; for a module without meshes, that of its partitions.
+  const Mesh& only_mesh(size_t offset);
+  Mesh make_mesh(MeshParts parts, const TextAttr::Entries& extra, size_t offset);
+  // Returns the mesh of #stablehlo.mesh<axes = [...], device_ids = ...>, or of a dictionary with
+  // the same entries.
+  Mesh mesh_of(const TextAttr& text, size_t offset);
+  // Returns the mesh of that form in an op; it becomes the module's if that has none.
+  Mesh inline_mesh(const TextAttr& text, size_t offset);
+  // Returns the mesh of the attribute 'stablehlo.mesh', or of 'mesh'.
+  std::optional<Mesh> stablehlo_mesh(const TextAttr::Entries& attributes, size_t offset);
+  // Returns what @name means: a mesh, a function, or a name of neither.
+  TextAttr symbol(const std::string& name, size_t offset);
 
   // --- Values ---
 
-  // What stands in the scope for a value of its parent. `name`: as messages call it.
-  ValueId import_value(Scope& scope, ValueId outer, const std::string& name, size_t place);
+  // Returns the value in the scope for a value of its parent. Messages call it `name`.
+  ValueId import_value(Scope& scope, ValueId outer, const std::string& name, size_t offset);
 
-  // --- Tuples: no op has them, so that they are only names for their parts (module_tuples.cc) ---
+  // --- Tuples: no op has them, so they are only names for their parts (module_tuples.cc) ---
 
   bool is_tuple(ValueId value) const { return value <= kFirstTuple; }
-  ValueId new_tuple(std::vector<ValueId> parts, size_t place);
-  // A part of what should be a tuple.
-  ValueId tuple_part(ValueId tuple, int64_t index, size_t place) const;
+  ValueId new_tuple(std::vector<ValueId> parts, size_t offset);
+  // Returns a part of a value, which must be a tuple.
+  ValueId tuple_part(ValueId tuple, int64_t index, size_t offset) const;
   void append_leaves(ValueId value, std::vector<ValueId>& out) const;
-  // import_value() of a tensor or a tuple.
-  ValueId import_tree(Scope& scope, ValueId outer, const std::string& name, size_t place);
-  // A value as the tree of types groups tensors, taken from `next` on.
-  ValueId grouped(const TypeTree& tree, std::vector<ValueId>::const_iterator& next, size_t place);
-  // The same of an op's results.
+  // Returns import_value() of a tensor or a tuple.
+  ValueId import_tree(Scope& scope, ValueId outer, const std::string& name, size_t offset);
+  // Returns the tensors from `next` on, grouped as the tree of types says.
+  ValueId grouped(const TypeTree& tree, std::vector<ValueId>::const_iterator& next, size_t offset);
+  // Returns an op's results, grouped likewise.
   std::vector<ValueId> grouped(const std::vector<TypeTree>& trees, std::vector<ValueId> leaves,
-                               size_t place);
-  // Whether the value is of these types.
+                               size_t offset);
+  // Returns whether the value has these types.
   bool matches(const Scope& scope, ValueId value, const TypeTree& tree) const;
-  // An argument; the parts of a tuple %t are arguments t.0, t.1, ...
+  // Adds an argument; the parts of a tuple %t are arguments t.0, t.1, ...
   ValueId add_argument(Scope& scope, FunctionEntry& entry, const TypeTree& tree,
-                       const std::string& name, const TextAttr::Entries& attributes, size_t place);
+                       const std::string& name, const TextAttr::Entries& attributes, size_t offset);
 
   // --- Ops ---
 
-  // What is known of an op's regions before they are read.
+  // What is known about an op's regions before they are read.
   struct RegionRules {
-    bool captures = false;     // they may use values around the op
-    bool scalars = false;      // the same, by a capture_rule (op_format.h)
-    std::vector<Type> like;    // the op's operands, whose shapes open extents of inputs are
-    std::vector<Type> inputs;  // the first inputs are as weak as these, and vary as they do
-    std::optional<ManualScope> manual;  // they are what a device does along these axes
+    bool captures = false;  // they may use values of the scope around the op
+    bool scalars = false;   // the same, by a capture_rule (op_format.h)
+    // The types of the op's operands, which refine open extents of inputs.
+    std::vector<Type> like;
+    std::vector<Type> inputs;           // the first inputs are weak, and vary, as these
+    std::optional<ManualScope> manual;  // set: they describe one device along these axes
   };
   RegionRules region_rules(Scope& scope, Reader& reader, std::string_view dialect,
                            std::string_view name);
-  // Adds the op that the reader holds; its results, as far as what is read names them.
+  // Adds the op that the reader holds. Returns its results, except those that the text or bytecode
+  // does not name.
   std::vector<ValueId> finish_op(Scope& scope, Reader& reader, const std::string& dialect,
                                  const std::string& name);
 
@@ -195,59 +204,60 @@ class ModuleBuilder {
   std::vector<std::string> function_order_;
   std::map<std::string, std::optional<Mesh>> meshes_;
   std::string module_name_;
-  bool open_ = false;       // some extents are not written
-  int64_t partitions_ = 0;  // as the module says of itself; 0: it does not
+  bool open_ = false;       // some extents are open
+  int64_t partitions_ = 0;  // as the module's attribute says; 0: it has none
 
  private:
-  // What a call knows of a function's arguments.
+  // What a call knows about a function's arguments.
   struct Instance {
     std::vector<Type> types;
     std::vector<std::optional<Dims>> values;  // of integers of rank 0
   };
-  // What a function is once all calls are written out, which is how it is compiled.
+  // The size of a function once all calls are inlined, as it is compiled.
   struct Extent {
     int64_t ops = 0, levels = 0;
   };
   Extent extent(const FunctionRef& function);
-  void check_extent(const FunctionEntry& entry, size_t place);
+  void check_extent(const FunctionEntry& entry, size_t offset);
   std::optional<ValueId> copy_constant(Scope& scope, const Function& f, ValueId value,
-                                       bool computed, size_t place);
+                                       bool computed, size_t offset);
   std::vector<ValueId> add_op(Scope& scope, Reader& reader, const OpDef& def);
   void widen(Reader& reader, NarrowOperands rule);
   void apply_type_attributes(Scope& scope, Reader& reader, std::span<const ValueId> results);
   void check_results(Scope& scope, Reader& reader, std::span<const ValueId> results);
 
-  // A tuple is a number from here downwards, of which tuples_ knows the parts.
+  // Tuples have numbers from here downwards; tuples_ has their parts.
   static constexpr ValueId kFirstTuple = -2;
 
   std::vector<std::vector<ValueId>> tuples_;
   std::map<FunctionRef, Extent> extents_;
   const ReadOptions options_;
-  const Instance* instance_ = nullptr;            // that is being read; null: of what nobody calls
+  // The one that is being read; null: a function that nobody calls.
+  const Instance* instance_ = nullptr;
   std::map<std::string, FunctionRef> instances_;  // by name, shapes and values
   int depth_ = 0;
 };
 
 template <class F>
-auto ModuleBuilder::located(size_t place, F&& f) -> decltype(f()) {
+auto ModuleBuilder::located(size_t offset, F&& f) -> decltype(f()) {
   try {
     return f();
   } catch (const UserError& e) {
     if (e.kind() == ErrorKind::kParse && std::string_view(e.what()).substr(0, 8) == "[parse] ")
       throw;
-    error_at(place, e.what());
+    error_at(offset, e.what());
   }
 }
 
-// What a format's read sees. Tuples are written out: an op has their tensors as operands and
-// results.
+// What the read hooks of formats see. Tuples are taken apart: an op has their tensors as operands
+// and results.
 class Reader final : public OpReader {
  public:
-  Reader(ModuleBuilder& builder, ModuleBuilder::Scope& scope, size_t place)
-      : builder_(builder), scope_(scope), place_(place) {}
+  Reader(ModuleBuilder& builder, ModuleBuilder::Scope& scope, size_t offset)
+      : builder_(builder), scope_(scope), place_(offset) {}
 
   const Type& type(ValueId value) const override { return scope_.function.type(value); }
-  // What is read so far of the function that the op stands in.
+  // Returns the function that contains the op, as far as it has been read.
   const Function& function() const { return scope_.function; }
   std::vector<ValueId> insert(const OpDef& def, OpParams params,
                               std::span<const ValueId> operands) override;
@@ -259,10 +269,10 @@ class Reader final : public OpReader {
     builder_.error_at(place_, message);
   }
 
-  size_t place() const { return place_; }
+  size_t offset() const { return place_; }
   std::string source;
-  size_t result_count = 1;             // results that are named, a tuple as one
-  std::vector<TypeTree> result_trees;  // as result_types, with the tuples that there are
+  size_t result_count = 1;             // the number of results with names; a tuple counts as one
+  std::vector<TypeTree> result_trees;  // result_types with their tuples
 
  private:
   ModuleBuilder& builder_;

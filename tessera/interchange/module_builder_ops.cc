@@ -1,5 +1,5 @@
-// Values and ops of modules: what hooks of formats see, captures of regions, and the way from an
-// op's attributes to the op.
+// Values and ops of modules: what the hooks of formats see, captures of regions, and making an op
+// from its attributes.
 #include <algorithm>
 
 #include "tessera/interchange/module_builder.h"
@@ -10,8 +10,8 @@
 namespace tessera::interchange {
 namespace {
 
-// Attributes that say how to compute, not what; Tessera computes as exactly as they ask in any
-// case.
+// Returns whether an attribute says how to compute, not what. Tessera always computes as exactly as
+// such attributes request.
 bool is_hint(std::string_view name) {
   return name == "result_accuracy" || name.find('.') != std::string_view::npos;
 }
@@ -44,12 +44,12 @@ const Mesh& Reader::mesh() const {
 
 // --- Values ---
 
-// The same value in `scope`, a region of `f`, by copies of the ops that make it; nothing if it
-// depends on f's inputs, or, unless `computed`, has operands.
+// Returns the same value in `scope`, a region of `f`, by copying the ops that make it; nullopt if
+// it depends on f's inputs, or, unless `computed`, has operands.
 std::optional<ValueId> ModuleBuilder::copy_constant(Scope& scope, const Function& f, ValueId value,
-                                                    bool computed, size_t place) {
+                                                    bool computed, size_t offset) {
   if (const auto it = scope.constants.find(value); it != scope.constants.end()) return it->second;
-  const Nesting nesting(*this, place);
+  const DepthGuard guard(*this, offset);
   const auto makes = [&](const Op& op) {
     return std::find(op.results.begin(), op.results.end(), value) != op.results.end();
   };
@@ -57,7 +57,7 @@ std::optional<ValueId> ModuleBuilder::copy_constant(Scope& scope, const Function
   if (op == f.ops.end() || (!computed && !op->operands.empty())) return std::nullopt;
   ValueIds operands;
   for (ValueId v : op->operands) {
-    const std::optional<ValueId> copy = copy_constant(scope, f, v, computed, place);
+    const std::optional<ValueId> copy = copy_constant(scope, f, v, computed, offset);
     if (!copy) return std::nullopt;
     operands.push_back(*copy);
   }
@@ -67,15 +67,15 @@ std::optional<ValueId> ModuleBuilder::copy_constant(Scope& scope, const Function
   return scope.constants[value];
 }
 
-// Regions are closed: of the values around them they may use constants, and what is computed from
-// these, which are copied. Those of loops and branches may use others, which become their last
-// inputs, and so may scalars of ops with a capture_rule.
+// Regions are closed. Of the outer scope they may use constants, and values that are computed from
+// these, which are copied. Regions of loops and branches may use other values, which become their
+// last inputs, and so may regions of ops with a capture_rule use scalars.
 ValueId ModuleBuilder::import_value(Scope& scope, ValueId outer, const std::string& name,
-                                    size_t place) {
+                                    size_t offset) {
   if (const auto it = scope.copied.find(outer); it != scope.copied.end()) return it->second;
   const Function& f = scope.parent->function;
   if (const std::optional<ValueId> copy =
-          copy_constant(scope, f, outer, !scope.captures || scope.computed, place))
+          copy_constant(scope, f, outer, !scope.captures || scope.computed, offset))
     return scope.copied[outer] = *copy;
   if (scope.captures && (!scope.computed || f.type(outer).rank() == 0)) {
     Type type = f.type(outer);
@@ -83,9 +83,10 @@ ValueId ModuleBuilder::import_value(Scope& scope, ValueId outer, const std::stri
     scope.captures->push_back(outer);
     return scope.copied[outer] = scope.function.add_input(std::move(type));
   }
-  error_at(place, fmt::format("expected a value of this region, got {} of outside; pass it to the "
-                              "op as an operand",
-                              name));
+  error_at(offset,
+           fmt::format("expected a value of this region, got {} of the outer scope; pass it to the "
+                       "op as an operand",
+                       name));
 }
 
 // --- Ops ---
@@ -100,7 +101,7 @@ ModuleBuilder::RegionRules ModuleBuilder::region_rules(Scope& scope, Reader& rea
   if (open_) rules.like = scope.function.types_of(reader.operands);
   if (format.typed_inputs) rules.inputs = scope.function.types_of(reader.operands);
   if (format.region_rule)
-    rules.manual = located(reader.place(), [&] { return format.region_rule(reader); });
+    rules.manual = located(reader.offset(), [&] { return format.region_rule(reader); });
   if (rules.manual) rules.inputs = rules.manual->inputs;
   return rules;
 }
@@ -117,8 +118,9 @@ std::vector<ValueId> ModuleBuilder::finish_op(Scope& scope, Reader& reader,
     op_name = op_dialect == "tessera" ? text->substr(8) : *text;
     if (op_dialect == "tessera") {
       reader.text.take("api_version");
-      // An op without attributes may have none: bytecode leaves out what is empty. JAX writes its own
-      // as mhlo.backend_config, and nothing, or a string of nothing, as the other.
+      // An op without attributes may lack the entry, since bytecode leaves out what is empty. JAX
+      // writes its own attributes as mhlo.backend_config, and an empty string, or nothing, as the
+      // other.
       TextAttr::Entries entries;
       bool found = false;
       for (const char* name : {"mhlo.backend_config", "backend_config"}) {
@@ -137,7 +139,7 @@ std::vector<ValueId> ModuleBuilder::finish_op(Scope& scope, Reader& reader,
   if (capture &&
       std::any_of(reader.captures.begin(), reader.captures.end(),
                   [](const std::vector<ValueId>& captured) { return !captured.empty(); }))
-    located(reader.place(), [&] { capture(reader); });
+    located(reader.offset(), [&] { capture(reader); });
   std::vector<ValueId> results;
   const std::vector<Type> written = reader.result_types;
   const bool as_they_are = def         ? def->narrow == NarrowOperands::kAsTheyAre
@@ -145,7 +147,7 @@ std::vector<ValueId> ModuleBuilder::finish_op(Scope& scope, Reader& reader,
                                        : true;
   if (!as_they_are) widen(reader, def ? def->narrow : NarrowOperands::kValues);
   if (def) {
-    // The field weak_type is the type's.
+    // The field weak_type repeats that of the type.
     if (const TextAttr* weak = reader.text.find("tessera.weak"))
       if (const auto* list = weak->get<TextAttr::List>();
           list && !list->items.empty() && !reader.result_types.empty())
@@ -153,7 +155,7 @@ std::vector<ValueId> ModuleBuilder::finish_op(Scope& scope, Reader& reader,
     results = add_op(scope, reader, *def);
     results.resize(results.size() - reader.hidden_results);
   } else if (const BuildFn build = row.build) {
-    results = located(reader.place(), [&] { return build(reader); });
+    results = located(reader.offset(), [&] { return build(reader); });
   } else {
     reader.error(
         op_dialect == "custom_call"
@@ -167,7 +169,7 @@ std::vector<ValueId> ModuleBuilder::finish_op(Scope& scope, Reader& reader,
             fmt::format("expected attributes that {}.{} has, got '{}'", op_dialect, op_name, key));
   apply_type_attributes(scope, reader, results);
   check_results(scope, reader, results);
-  // The op gave what it was given operands for: narrow dtypes, and what its reading made wider.
+  // Results have the dtypes that follow from the operands: narrow ones, or those that were widened.
   if (reader.result_types.size() == written.size())
     for (size_t r = 0; r < std::min(results.size(), written.size()); ++r)
       if (written[r].dtype != reader.result_types[r].dtype)
@@ -176,7 +178,7 @@ std::vector<ValueId> ModuleBuilder::finish_op(Scope& scope, Reader& reader,
   return results;
 }
 
-// What the reader holds, in wide dtypes (narrow_ops.h).
+// Converts what the reader holds to wide dtypes (narrow_ops.h).
 void ModuleBuilder::widen(Reader& reader, NarrowOperands rule) {
   for (ValueId& v : reader.operands)
     v = widened<ValueId>(v, Type(reader.type(v)), rule, adding(reader));
@@ -185,9 +187,9 @@ void ModuleBuilder::widen(Reader& reader, NarrowOperands rule) {
 }
 
 std::vector<ValueId> ModuleBuilder::add_op(Scope& scope, Reader& reader, const OpDef& def) {
-  return located(reader.place(), [&] {
+  return located(reader.offset(), [&] {
     OpParams params = read_params(def, reader);
-    // StableHLO's collectives take several operands; ours one each.
+    // StableHLO's collectives have several operands; Tessera's have one each.
     if (std::holds_alternative<CollectiveLowering>(def.lower) && reader.operands.size() > 1 &&
         reader.result_types.size() == reader.operands.size()) {
       std::vector<ValueId> results;
@@ -243,7 +245,7 @@ void ModuleBuilder::apply_type_attributes(Scope& scope, Reader& reader,
       skip ? std::get<Dims>(from_text(*skip, Attribute(Dims()), "tessera.unsharded", reader))
            : Dims();
   for (size_t r = 0; r < results.size(); ++r) {
-    located(reader.place(), [&] { check_rank("sdy.sharding", values[r], type(r).shape); });
+    located(reader.offset(), [&] { check_rank("sdy.sharding", values[r], type(r).shape); });
     const bool none =
         std::find(unsharded.begin(), unsharded.end(), static_cast<int64_t>(r)) != unsharded.end();
     type(r).sharding = none ? nullptr : std::make_shared<const NamedSharding>(values[r]);

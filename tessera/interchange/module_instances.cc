@@ -9,7 +9,7 @@
 namespace tessera::interchange {
 namespace {
 
-// A reading is given back when the scope ends, also by an error.
+// Restores a variable when the scope ends, also by an exception.
 template <class T>
 class Setting {
  public:
@@ -25,11 +25,11 @@ class Setting {
 
 }  // namespace
 
-Type ModuleBuilder::argument_type(const Type& written, const std::string& name, size_t place,
+Type ModuleBuilder::argument_type(const Type& written, const std::string& name, size_t offset,
                                   const FunctionEntry& entry) {
   const size_t argument = entry.names.size();
   if (instance_) {
-    // The op that calls it says so, of all operands.
+    // The op that calls the function reports it, for all operands.
     if (argument >= instance_->types.size() || !fits(written, instance_->types[argument]))
       return written;
     return refined(written, instance_->types[argument].shape);
@@ -38,26 +38,26 @@ Type ModuleBuilder::argument_type(const Type& written, const std::string& name, 
   const std::optional<Shape> shape =
       options_.argument_shape ? options_.argument_shape(argument, name, written) : std::nullopt;
   if (!shape)
-    error_at(place, fmt::format("expected static extents of %{}, or its shape, got {}; give "
-                                "arguments of these shapes, or export the program with concrete "
-                                "ones",
-                                name, written));
+    error_at(offset, fmt::format("expected static extents of %{}, or its shape, got {}; give "
+                                 "arguments of these shapes, or export the program with concrete "
+                                 "ones",
+                                 name, written));
   Type actual = written;
   actual.shape = *shape;
   if (!fits(written, actual) || !is_readable(*shape))
-    error_at(place,
+    error_at(offset,
              fmt::format("expected %{} to be {}, of at most 2^46 elements, got the shape {} for it",
                          name, written, *shape));
   return actual;
 }
 
-ValueId ModuleBuilder::argument_value(Scope& scope, ValueId input, size_t argument, size_t place) {
+ValueId ModuleBuilder::argument_value(Scope& scope, ValueId input, size_t argument, size_t offset) {
   if (!instance_ || argument >= instance_->values.size() || !instance_->values[argument])
     return input;
   const OpDef* def = find_op("stablehlo", "constant");
   TESSERA_CHECK(def, "no op is called constant");
   const DType dtype = scope.function.type(input).dtype;
-  Reader reader(*this, scope, place);
+  Reader reader(*this, scope, offset);
   reader.result_types = {{.dtype = dtype}};
   Literal literal(dtype, {});
   visit_dtype(dtype, [&]<class T>(TypeTag<T>) {
@@ -71,9 +71,9 @@ ValueId ModuleBuilder::argument_value(Scope& scope, ValueId input, size_t argume
 }
 
 FunctionRef ModuleBuilder::function_for(Scope& scope, const std::string& name,
-                                        std::span<const ValueId> operands, size_t place) {
+                                        std::span<const ValueId> operands, size_t offset) {
   const auto it = functions_.find(name);
-  if (it == functions_.end() || it->second.in_progress) return find_function(name, place).function;
+  if (it == functions_.end() || it->second.in_progress) return find_function(name, offset).function;
   Instance instance;
   std::string key = name;
   for (const ValueId v : operands) {
@@ -84,7 +84,7 @@ FunctionRef ModuleBuilder::function_for(Scope& scope, const std::string& name,
     if (instance.values.back()) key += fmt::format("={}", instance.values.back()->at(0));
   }
   if (const auto known = instances_.find(key); known != instances_.end()) return known->second;
-  const Nesting nesting(*this, place);
+  const DepthGuard guard(*this, offset);
   const Setting<const Instance*> with(instance_, &instance);
   const Setting<bool> in_progress(it->second.in_progress, true);
   FunctionEntry entry;
@@ -99,25 +99,25 @@ void ModuleBuilder::resolve_functions(Scope& scope, Reader& reader, const std::s
     for (auto& [key, value] : *entries) {
       const auto* symbol = value.get<TextAttr::Symbol>();
       if (!symbol || !calls) {
-        resolve_functions(value, reader.place());
+        resolve_functions(value, reader.offset());
       } else if (functions_.contains(symbol->name)) {
         const std::string called = symbol->name;
         if (const FunctionRef function =
-                function_for(scope, called, reader.operands, reader.place()))
+                function_for(scope, called, reader.operands, reader.offset()))
           value = function;
       }
     }
 }
 
-void ModuleBuilder::resolve_functions(TextAttr& value, size_t place) {
+void ModuleBuilder::resolve_functions(TextAttr& value, size_t offset) {
   if (auto* list = std::get_if<TextAttr::List>(&value.value)) {
-    for (TextAttr& item : list->items) resolve_functions(item, place);
+    for (TextAttr& item : list->items) resolve_functions(item, offset);
   } else if (auto* record = std::get_if<TextAttr::Record>(&value.value)) {
-    for (auto& [key, item] : record->entries) resolve_functions(item, place);
+    for (auto& [key, item] : record->entries) resolve_functions(item, offset);
   } else if (const auto* symbol = value.get<TextAttr::Symbol>();
              symbol && functions_.contains(symbol->name)) {
     const Setting<const Instance*> none(instance_, nullptr);
-    const FunctionEntry& entry = find_function(symbol->name, place);
+    const FunctionEntry& entry = find_function(symbol->name, offset);
     if (entry.function) value = entry.function;
     if (entry.mesh) value = *entry.mesh;
   }
@@ -149,10 +149,10 @@ void ModuleBuilder::refine_results(Scope& scope, Reader& reader) {
 }
 
 Type ModuleBuilder::region_input_type(Type written, size_t input, const std::vector<Type>& like,
-                                      size_t place) {
+                                      size_t offset) {
   if (!is_open(written)) return written;
   if (input >= like.size() || !fits(written, like[input]))
-    error_at(place,
+    error_at(offset,
              fmt::format("expected a region's input as the op's operand is, got {}", written));
   return refined(written, like[input].shape);
 }

@@ -24,13 +24,14 @@ TextAttr sharding_text(const Mesh* mesh, const PartitionSpec& spec) {
   return TextAttr::Sharding{NamedSharding(*mesh, spec), spec.rank()};
 }
 
-// A list of integers: array<i64: ...>, or [1, 2] as assembly has it.
+// Returns a list of integers: array<i64: ...>, or [1, 2] in assembly.
 const std::vector<int64_t>* integers(const TextAttr& attribute) {
   const auto* array = attribute.get<TextAttr::Array>();
   return array ? &array->values : nullptr;
 }
 
-// A dense tensor of rank 0 or 1 of integers, as older StableHLO text has for dimensions.
+// Returns the numbers of a dense tensor of rank 0 or 1 of integers, which older StableHLO text has
+// for dimensions.
 std::optional<Dims> tensor_dims(const TextAttr::Tensor& tensor) {
   if (!is_integer(tensor.value.dtype()) || tensor.shape.rank() > 1 ||
       (tensor.value.shape().empty() && tensor.shape.elements() > 64))
@@ -107,7 +108,7 @@ const TextAttr* OpText::take(std::string_view name) {
   for (auto* entries : {&attributes, &extra})
     for (auto& [key, value] : *entries) {
       if (key != name) continue;
-      key.insert(0, "\x01");  // marks it as understood
+      key.insert(0, "\x01");  // marks the attribute as used
       return &value;
     }
   for (auto* entries : {&attributes, &extra})
@@ -235,9 +236,9 @@ TextAttr to_text(const Attribute& field, const Mesh* mesh) {
 
 namespace {
 
-// An attribute of each kind, read from its text.
+// Reads an attribute of each kind from its text.
 class FromText {
-  // What a pointer or an optional holds; UserError where it holds nothing.
+  // Returns the content of a pointer or an optional. Throws UserError if it is empty.
   template <class Maybe>
   const auto& found(const Maybe& value, const char* what) const {
     if (!value) reader_.error(fmt::format("expected '{}' to be {}", name_, what));
@@ -341,7 +342,7 @@ OpText op_text(const Op& op, const Function& function) {
     const auto* region = std::get_if<FunctionRef>(&fields[i]);
     const auto* regions = std::get_if<std::vector<FunctionRef>>(&fields[i]);
     const bool by_name = op.def->dialect == "tessera" ||
-                         op.def->dialect == "func";  // nothing stands in a custom call
+                         op.def->dialect == "func";  // a custom call has no such attributes
     if (region && !by_name) {
       if (*region) out.regions.push_back(*region);
     } else if (regions && !by_name) {

@@ -1,11 +1,11 @@
-// OpFormat: how an op stands in text, where StableHLO's spelling does not follow from its params
-// alone. Printer and parser read it in the row that the op has in the table (op_table.h).
+// OpFormat: how an op is written in text, if StableHLO's spelling does not follow from its params
+// alone. Printer and parser find it in the op's row of the table (op_table.h).
 //
-// What follows from the params: every field is the attribute that OpDef::attributes names for it, a
-// nested function a region:
+// What follows from the params: each field is the attribute that OpDef::attributes names for it, a
+// nested function is a region:
 //   "stablehlo.op"(%0) <{dimension = 1 : i64}> ({...}) : (tensor<4xf32>) -> tensor<4xf32>
 // Fields called `shape`, `dtype`, `result_dtype` and `weak_type` repeat the type of the first
-// result and are not written. An op with nothing else is written as
+// result and are not written. An op without attributes and regions is written as
 //   stablehlo.op %0, %1 : tensor<4xf32>
 // Ops of dialect "tessera" without regions are custom calls:
 //   stablehlo.custom_call @tessera.op(%0) {api_version = 4 : i32, backend_config = {axes = ["x"]}}
@@ -22,10 +22,10 @@
 
 namespace tessera::interchange {
 
-// An attribute as it stands in text.
+// An attribute as it is written in text.
 struct TextAttr {
   using Entries = std::vector<std::pair<std::string, TextAttr>>;
-  struct Unit {};  // its name alone
+  struct Unit {};  // a name alone
   struct Integer {
     int64_t value = 0;
     int width = 64;
@@ -56,7 +56,7 @@ struct TextAttr {
   struct Shardings {
     std::vector<NamedSharding> values;
   };  // #sdy.sharding_per_value<[...]>
-  // `rank`: of the tensor it is of; entries of the spec that are not written are {}.
+  // `rank` is that of the tensor; entries of the spec that are not written are {}.
   struct Sharding {
     NamedSharding value;
     int64_t rank = 0;
@@ -74,61 +74,64 @@ struct TextAttr {
   }
 };
 
-// All that the text says of one op.
+// Everything that the text says about one op.
 struct OpText {
   TextAttr::Entries attributes;  // its own, between <{ and }>
-  TextAttr::Entries extra;       // others', between { and }
+  TextAttr::Entries extra;       // of other dialects, between { and }
   std::vector<FunctionRef> regions;
 
-  // The entry of that name in either list, null if there is none.
+  // Returns the entry of that name in either list, null if there is none.
   const TextAttr* find(std::string_view name) const;
-  // The same; it counts as understood, those left when the op is made are errors.
+  // Returns the same and marks it as used. Attributes that are not used when the op is made are
+  // errors.
   const TextAttr* take(std::string_view name);
 };
 
-// What OpFormat::read works with. Errors are UserErrors kParse at the op's place in the text.
+// The input of OpFormat::read. Errors are UserErrors kParse at the op's position in the text.
 class OpReader {
  public:
   virtual ~OpReader() = default;
   OpText text;
   std::vector<ValueId> operands;   // may be replaced
-  std::vector<Type> result_types;  // dtype and shape as written; empty where the text does not say
-  // Of each region of an op with OpFormat::captures: the values around the op that its last inputs
-  // stand for.
+  std::vector<Type> result_types;  // dtype and shape as written; empty if the text has none
+  // For each region of an op with OpFormat::captures: the values of the outer scope that its last
+  // inputs stand for.
   std::vector<std::vector<ValueId>> captures;
   size_t hidden_results = 0;  // the op's last results, which the text does not name
 
   virtual const Type& type(ValueId value) const = 0;
   std::vector<Type> operand_types() const;
-  // Adds an op before this one; its results. Types are infer's.
+  // Adds an op before this one and returns its results, whose types infer returns.
   virtual std::vector<ValueId> insert(const OpDef& def, OpParams params,
                                       std::span<const ValueId> operands) = 0;
-  // Of the enclosing manual computation, else the only one of the module.
+  // Returns the mesh of the enclosing manual computation; without one, the only one of the module.
   virtual const Mesh& mesh() const = 0;
   virtual Mesh find_mesh(std::string_view symbol) const = 0;
   [[noreturn]] virtual void error(const std::string& message) const = 0;
 
-  // Attributes by kind; an error naming the attribute where it is missing or of another kind.
+  // Return attributes of a kind. They throw an error that names the attribute if it is missing or
+  // of another kind.
   const TextAttr& require(std::string_view name);
   int64_t require_int(std::string_view name);
   Dims require_dims(std::string_view name);
-  // Params whose fields are attributes of the same names.
+  // Returns params whose fields are attributes of the same names.
   OpParams read_fields(const OpDef& def);
 };
 
-// What custom assembly is printed with.
+// The output of custom assembly.
 class OpWriter {
  public:
   virtual ~OpWriter() = default;
   virtual void write(std::string_view text) = 0;
-  // As in assembly: [0, 1], EQ, <@mesh, [{"x"}]>.
+  // Writes an attribute as in assembly: [0, 1], EQ, <@mesh, [{"x"}]>.
   virtual void write_attribute(const TextAttr& attribute) = 0;
   virtual void write_operand(int k) = 0;
-  virtual void write_extra() = 0;      // ` {sdy.sharding = ...}`, nothing if there is nothing
+  // ` {sdy.sharding = ...}`, or nothing if there are no such attributes
+  virtual void write_extra() = 0;
   virtual void write_signature() = 0;  // ` : (tensor<4xf32>) -> tensor<4xf32>`
   virtual std::string operand_name(int k) = 0;
   virtual bool has_extra() const = 0;
-  // Names for a region's inputs, new or given, then its ops and the line that returns, indented, up
+  // Names for a region's inputs, new or given; then its ops and the line that returns, indented, up
   // to the closing brace.
   virtual std::vector<std::string> new_arguments(size_t count) = 0;
   virtual void enter_region(const Function& region, std::span<const std::string> inputs) = 0;
@@ -140,17 +143,17 @@ class OpWriter {
   virtual void write_region_body(const Function& region) = 0;
 };
 
-// A region's input as the text declares it.
+// An input of a region as the text declares it.
 struct RegionInput {
   std::string name;
   Type type;
 };
 
-// What custom assembly is parsed with.
+// The input of a custom assembly parser.
 class OpScanner {
  public:
   virtual ~OpScanner() = default;
-  // A word or a punctuation mark; whether it stood here.
+  // Reads a word or a punctuation mark if it is next, and returns whether it was.
   virtual bool accept(std::string_view token) = 0;
   virtual void expect(std::string_view token) = 0;
   virtual ValueId operand() = 0;                 // %0
@@ -160,68 +163,71 @@ class OpScanner {
   virtual void signature(OpReader& reader) = 0;  // : (types) -> types
   virtual RegionInput region_input() = 0;        // %arg0: tensor<f32>
   virtual std::string new_value() = 0;           // %name that is defined here
-  // The ops of a region, from after its { to its }, with these inputs. With `captures` it may use
-  // values around the op: these are put there, and become its last inputs.
+  // Returns the region that follows, from after its { to its }, with these inputs. With `captures`
+  // it may use values of the outer scope: these are appended to `captures`, and become its last
+  // inputs.
   virtual FunctionRef region_body(std::span<const RegionInput> inputs,
                                   std::vector<ValueId>* captures = nullptr) = 0;
   virtual const Type& type(ValueId value) const = 0;
   [[noreturn]] virtual void error(const std::string& message) const = 0;
 };
 
-// What a region says that describes one device along these axes.
+// The axes of a region that describes one device along them.
 struct ManualScope {
   Mesh mesh;
-  AxisNames axes;            // sorted
-  std::vector<Type> inputs;  // weak and varying: of the region's first inputs
+  AxisNames axes;  // sorted
+  // The types of the region's first inputs, for whether they are weak and what they vary over.
+  std::vector<Type> inputs;
 };
 
 struct OpFormat {
-  // The pretty form after the op's name, up to its types: text with holes.
+  // The pretty form after the op's name, up to its types: text with placeholders.
   //   {operands}   %0, %1
   //   {name}       an attribute: [0, 1]   3   EQ   @callee   <@mesh, [{"x"}]>
   //   {a:b:c}      three Arrays as ranges: [0:4, 1:8:2]
-  //   <...>        optional: written if one of its attributes is there
-  //   {extra}      other dialects' attributes, where these do not stand at the end
+  //   <...>        optional: written if one of its attributes is present
+  //   {extra}      other dialects' attributes, if these are not at the end
   std::string_view assembly = {};
-  // What follows it. kDerived: `: T` for an op without attributes whose operands and results are
-  // all of type T, else kFunctional.
+  // What follows the assembly. kDerived: `: T` for an op without attributes whose operands and
+  // results all have type T, otherwise kFunctional.
   enum class Signature : uint8_t {
     kDerived,
     kFunctional,      // : (T, U) -> V
-    kSame,            // : T where operands and result are of that type
+    kSame,            // : T if operands and result have that type
     kFirstAndResult,  // : T, V of select: its first operand and its result
-    kNone,            // the assembly says it: constant
+    kNone,            // nothing, since the assembly contains the types: constant
   } signature = Signature::kDerived;
 
-  // Params as text and back, where the fields are not the attributes.
+  // Convert params to text and back, if the fields are not the attributes.
   OpText (*write)(const Op& op, const Function& function) = nullptr;
   OpParams (*read)(const OpDef& def, OpReader& reader) = nullptr;
-  // Assembly that no template says: everything after the op's name.
+  // Print and parse assembly that no template describes: everything after the op's name.
   void (*print)(const OpText& text, const Op& op, const Function& function,
                 OpWriter& writer) = nullptr;
   void (*parse)(OpScanner& scanner, OpReader& reader) = nullptr;
-  bool prints_name = false;   // `print` writes the op's name too
-  bool captures = false;      // regions in generic form may use values around the op
-  bool typed_inputs = false;  // a region's input k is as weak as operand k, and varies as it does
-  // What an op's attributes say of its regions before these are read, where the generic form (and
-  // bytecode, which is generic) does not: the axes that are manual inside, and types of inputs.
+  bool prints_name = false;   // `print` writes the op's name, too
+  bool captures = false;      // regions in generic form may use values of the outer scope
+  bool typed_inputs = false;  // a region's input k is weak, and varies, as operand k
+  // Returns what the op's attributes say about its regions before these are read, if the generic
+  // form (and bytecode, which is generic) does not: the axes that are manual inside, and types of
+  // inputs.
   ManualScope (*region_rule)(OpReader& reader) = nullptr;
-  // Regions of scalars may use values around the op where the op can take them as operands: makes
-  // operands of reader.captures, which the region's last inputs stand for.
+  // Makes operands of reader.captures, the values that the region's last inputs stand for. It is
+  // set if regions of scalars may use values of the outer scope that the op can take as operands.
   void (*capture_rule)(OpReader& reader) = nullptr;
 };
 
-// A field of params as text, and back. `like` is a value of the field's kind; `mesh` that of the
-// op.
+// Convert a field of params to text and back. `like` is a value of the field's kind; `mesh` is that
+// of the op.
 TextAttr to_text(const Attribute& field, const Mesh* mesh);
 Attribute from_text(const TextAttr& attribute, const Attribute& like, std::string_view name,
                     const OpReader& reader);
-// Whether a field of that name repeats the first result's type.
+// Returns whether a field of that name repeats the first result's type.
 bool is_result_field(std::string_view name);
-// Device ids as StableHLO counts them, 0 to n-1, in the order of the mesh: the smallest id of its
-// devices is 0.
+// Returns device ids as StableHLO counts them, 0 to n-1, in the order of the mesh: the smallest id
+// of its devices becomes 0.
 std::vector<int64_t> logical_device_ids(const Mesh& mesh);
-// The op as its format, or the default rule, writes it.
+// Returns the op as its format, or the default rule, writes it.
 OpText op_text(const Op& op, const Function& function);
 
 }  // namespace tessera::interchange

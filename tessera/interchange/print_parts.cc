@@ -38,7 +38,7 @@ TextAttr::Entries argument_attributes(const Type& type) {
 
 namespace {
 
-// Of results without a sharding beside others that have one: anything, and their numbers.
+// Results without a sharding beside others that have one print as open, with their rank.
 void add_shardings(const std::vector<Type>& types, TextAttr::Entries& out) {
   const auto other =
       std::find_if(types.begin(), types.end(), [](const Type& t) { return t.sharding != nullptr; });
@@ -67,7 +67,7 @@ TextAttr::Entries type_attributes(const Op& op, const Function& function) {
   try {
     inferred = infer_types(*op.def, function.types_of(op.operands), op.params);
   } catch (const UserError&) {
-    inferred.resize(types.size());  // an invalid function is printed too, for its message
+    inferred.resize(types.size());  // an invalid function is printed, too, for its error message
   }
   inferred.resize(types.size());
   const bool has_weak_field = std::find(op.def->attributes.begin(), op.def->attributes.end(),

@@ -1,5 +1,5 @@
-// What text and bytecode of a function have in common beside op_text(): names of symbols, and the
-// attributes that say of types what MLIR has no place for.
+// What writers of text and of bytecode share besides op_text(): names of symbols, and attributes
+// for the parts of types that MLIR has no syntax for.
 #pragma once
 
 #include <set>
@@ -11,7 +11,7 @@
 
 namespace tessera::interchange {
 
-// Names of meshes and of called functions, as they come up.
+// Names of meshes and of called functions, in the order of first use.
 class Symbols {
  public:
   explicit Symbols(const std::string& main) { used_.insert(main); }
@@ -27,11 +27,11 @@ class Symbols {
   std::set<std::string> used_;
 };
 
-// sdy.sharding, tessera.varying and tessera.weak of an argument.
+// Returns sdy.sharding, tessera.varying and tessera.weak of an argument.
 TextAttr::Entries argument_attributes(const Type& type);
-// The same of an op's results, where its type rule does not say it.
+// Returns the same for an op's results, except what its type rule implies.
 TextAttr::Entries type_attributes(const Op& op, const Function& function);
-// tessera.abstract or tessera.device_ids, of a mesh.
+// Returns tessera.abstract or tessera.device_ids of a mesh.
 TextAttr::Entries mesh_attributes(const Mesh& mesh);
 
 }  // namespace tessera::interchange

@@ -13,10 +13,10 @@ namespace {
 constexpr int64_t kMaxKnownElements = 1 << 10;
 constexpr int kMaxDepth = 100;
 
-// Of one question: what is shared is computed again at each use.
+// The limit for one question; shared values are computed again at each use.
 constexpr int kMaxSteps = 10000;
 
-// Values of functions whose inputs are these, as far as they are known.
+// The known values of functions whose inputs are these.
 struct Evaluation {
   using Inputs = std::vector<std::optional<Literal>>;
   int steps = 0;
@@ -29,7 +29,7 @@ struct Evaluation {
       const auto i = static_cast<size_t>(it - f.inputs.begin());
       return i < inputs.size() ? inputs[i] : std::nullopt;
     }
-    // From the end: most values are used soon after they are computed.
+    // The search starts at the end, since most values are used soon after they are computed.
     const auto op = std::find_if(f.ops.rbegin(), f.ops.rend(), [&](const Op& one) {
       return std::find(one.results.begin(), one.results.end(), value) != one.results.end();
     });

@@ -1,8 +1,9 @@
-// Refinement of shapes: a program may leave extents open (`tensor<?x4xf32>`, as JAX exports functions
-// of symbolic shapes). Tessera has no dynamic shapes; it reads such a program for arguments of known
-// shapes, and every extent follows from these, as StableHLO's refinement of shapes does: types of
-// results from the ops, shapes that are computed from what constants give (get_dimension_size among
-// them), and private functions anew for the shapes and sizes each call gives them.
+// Refinement of shapes. A program may leave extents open (`tensor<?x4xf32>`, as JAX exports
+// functions of symbolic shapes). Tessera has no dynamic shapes; it reads such a program for
+// arguments of known shapes, from which every extent follows, as in StableHLO's refinement of
+// shapes: ops determine the types of their results, shapes are computed from constants
+// (get_dimension_size among them), and private functions are read again for the shapes and sizes of
+// each call.
 #pragma once
 
 #include <optional>
@@ -13,29 +14,29 @@
 
 namespace tessera::interchange {
 
-// An extent that is not written. Types of functions have none; those that are read may.
+// An open extent. Types of functions have none; those that are read may have some.
 inline constexpr int64_t kOpenExtent = -1;
-// Of an array in a program; extents of 0 count as 1.
+// The limit of an array in a program; extents of 0 count as 1.
 inline constexpr int64_t kMaxElements = int64_t{1} << 46;
 
-// Whether a program may have arrays of that shape: no extent is negative, and there are at most
-// kMaxElements of elements.
+// Returns whether a program may have arrays of that shape: no extent is negative, and there are at
+// most kMaxElements elements.
 bool is_readable(const Shape& shape);
 
 bool is_open(const Type& written);
-// Whether a value of type `actual` may stand where `written` does: dtype and shape, but for open
-// extents.
+// Returns whether `actual` is a `written`: dtype and shape are equal, except for open extents.
 bool fits(const Type& written, const Type& actual);
-// `written` with the extents of `shape` where it leaves them open; the shape has as many.
+// Returns `written` with its open extents replaced by those of `shape`, which has the same rank.
 Type refined(Type written, const Shape& shape);
 
-// The type of a result that nothing but the text gives; an error where that is open.
+// Returns the type of a result that only the text determines; it is an error if that is open.
 const Type& static_result(const OpReader& reader, size_t result);
 
-// The value that ops without inputs give, by the naive evaluator; nothing if it depends on an
-// input, has an effect, or is large (over 2^10 elements, of it or on the way to it).
+// Returns the value of ops without inputs, which the naive evaluator computes; nullopt if it
+// depends on an input, has an effect, or is large (over 2^10 elements, for itself or an
+// intermediate value).
 std::optional<Literal> constant_value(const Function& f, ValueId value);
-// The same as int64 numbers, of an integer of rank 0 or 1.
+// Returns the same as int64 numbers, for an integer of rank 0 or 1.
 std::optional<Dims> constant_dims(const Function& f, ValueId value);
 
 }  // namespace tessera::interchange

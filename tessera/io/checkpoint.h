@@ -1,26 +1,27 @@
-// Checkpoints: trees of Arrays in a folder, a step each, independent of the mesh that wrote them.
+// Checkpoints: trees of Arrays in a folder, one for each step, independent of the mesh that wrote
+// them.
 //
 //   save_checkpoint("runs/digits", step, std::tuple(params, opt_state), {.keep = 3});
 //   if (auto last = latest_step("runs/digits"))
 //     std::tie(params, opt_state) =
 //         restore_checkpoint("runs/digits", std::tuple(params, opt_state));
 //
-// What is in runs/digits/step_00000012:
+// The contents of runs/digits/step_00000012:
 //   index.json            leaves by path, the slices of each, checksums
 //   arrays.safetensors    the slices (arrays-00001-of-00008.safetensors, ... of a large tree)
 //
 // Each distinct shard of a leaf is written once; restoring assembles the slices that the new
-// placement needs. A step appears under its name only when all of it is on the disk, so whatever
-// kills a save leaves the steps before it as they were; what it left behind (.tmp-step_00000012) is
+// sharding needs. A step appears under its name only when all of it is on the disk, so that a save
+// that is killed does not change the steps before it; what it left behind (.tmp-step_00000012) is
 // never read, and removed by the next save. docs/checkpoints.md has the format.
 //
-// In a cluster all processes call these functions, each with its own handles on the same arrays, and
-// `path` is a folder that all see. Each writes the shards that no process before it holds; process 0
-// writes what lies on the host or on one device, which must be equal in all, and gives the step its
-// name once all have written. Each reads what its own devices need. What fails in one process
-// throws in all.
+// In a cluster all processes call these functions, each with its own handles on the same arrays,
+// and `path` is a folder that all see. Each writes the shards that no process before it holds;
+// process 0 writes arrays of the host or of one device, which must be equal in all, and gives the
+// step its name once all have written. Each reads what its own devices need. A failure in one
+// process throws in all.
 //
-// What is static about a tree (numbers, strings, sizes) is part of the program, and not saved.
+// The static parts of a tree (numbers, strings, sizes) belong to the program, and are not saved.
 #pragma once
 
 #include <optional>
@@ -34,15 +35,16 @@
 namespace tessera {
 
 struct SaveOptions {
-  // How many steps to keep, the new one included; 0: all. Lower steps beyond them are removed once
-  // the new one is in place; higher ones (of a run that was taken back) stay.
+  // The number of steps to keep, including the new one; 0: all. Lower steps beyond them are removed
+  // once the new one is complete; higher ones (of a run that was rolled back) stay.
   int64_t keep = 0;
-  // A tree of more bytes than this is written in several files, by the devices that hold its
-  // shards. In a cluster there is one of each process.
+  // A larger tree is written in several files, by the devices that hold its shards. In a cluster
+  // there is one file for each process.
   int64_t single_file_bytes = int64_t{64} << 20;
 };
 
-// The steps that are whole, ascending; none where there is no folder. In a cluster process 0 looks.
+// Returns the complete steps, ascending; none if there is no folder. In a cluster process 0 reads
+// it.
 std::vector<int64_t> all_steps(const FilePath& path);
 std::optional<int64_t> latest_step(const FilePath& path);
 
@@ -52,7 +54,7 @@ struct NamedLeaf {
   std::string path;  // of tree::for_each_leaf_with_path
   Array array;
 };
-// `max_header`: of a file, in bytes; that of the format where it is not given.
+// `max_header` is the limit of a file's header in bytes; by default that of the format.
 void save_checkpoint(const FilePath& path, int64_t step, const std::vector<NamedLeaf>& leaves,
                      const SaveOptions& options, std::optional<uint64_t> max_header = std::nullopt);
 std::vector<Array> restore_checkpoint(const FilePath& path, const std::vector<NamedLeaf>& like,
@@ -68,21 +70,21 @@ std::vector<NamedLeaf> named_leaves(const T& tree) {
 
 }  // namespace internal
 
-// Writes `tree` as path/step_<step>, and returns when it is on the disk. One save at a time may
-// write to `path`, of all processes. UserError, with nothing changed on the disk: kValue for a
-// negative step, one that is there already, leaves of one path or without data, and for processes
-// whose trees differ; kTrace for traced leaves; kIo where the folder cannot be written, is not one
-// that all processes see, or another save is writing.
+// Writes `tree` as path/step_<step>, and returns when it is on the disk. Only one save at a time,
+// of all processes, may write to `path`. Throws UserError, with nothing changed on the disk: kValue
+// for a negative step, one that exists already, leaves with the same path or without data, and for
+// processes whose trees differ; kTrace for traced leaves; kIo where the folder cannot be written,
+// is not one that all processes see, or another save is writing.
 template <class T>
 void save_checkpoint(const FilePath& path, int64_t step, const T& tree,
                      const SaveOptions& options = {}) {
   internal::save_checkpoint(path, step, internal::named_leaves(tree), options);
 }
 
-// The tree of `step` (the latest, if none is given), each leaf placed as that of `like` is: arrays,
-// or abstract_array()s with or without a sharding. `like` gives everything else. UserError naming
-// the leaf: kValue for another structure, kShape, kType; kIo for no such step and for damaged
-// files.
+// Returns the tree of `step` (the latest, if none is given), with each leaf sharded as that of
+// `like` is: arrays, or abstract_array()s with or without a sharding. `like` also provides the
+// static parts. Throws UserError naming the leaf: kValue for another structure, kShape, kType; kIo
+// for no such step and for damaged files.
 template <class T>
 T restore_checkpoint(const FilePath& path, const T& like,
                      std::optional<int64_t> step = std::nullopt) {

@@ -22,7 +22,7 @@ constexpr int kVersion = 1;
 constexpr std::string_view kArrays = "arrays", kSuffix = ".safetensors";
 constexpr int64_t kMaxDepth = 16;  // an index has six levels; nlohmann's dump() recurses
 
-// Keys come out sorted and numbers are integers, so equal objects have equal text.
+// Keys are sorted and numbers are integers, so equal objects have equal text.
 uint32_t checksum(const Json& object) {
   const std::string text = object.dump();
   return crc32c(text.data(), text.size());
@@ -34,7 +34,7 @@ uint32_t checksum(const Json& object) {
            file.string(), what);
 }
 
-// Brackets within brackets, strings aside.
+// Returns how deep brackets are nested, outside of strings.
 int64_t nesting(std::string_view json) {
   int64_t depth = 0, most = 0;
   bool quoted = false;
@@ -57,7 +57,7 @@ CheckpointIndex index_from_json(const std::filesystem::path& path, const Json& j
   json.at("step").get_to(out.step);
   for (const auto& [name, file] : json.at("files").items()) {
     if (name.find('/') != std::string::npos || name == ".." || name == "." || name.empty())
-      damaged(path, fmt::format("one that names '{}', a file that is not beside it", name));
+      damaged(path, fmt::format("one that names '{}', a file that is not in its folder", name));
     out.files[name] = {file.at("bytes").get<uint64_t>(), file.at("header_crc32c").get<uint32_t>()};
   }
   for (const Json& leaf : json.at("leaves")) {
@@ -201,7 +201,7 @@ std::string leaf_text(const std::string& path) {
 }  // namespace internal
 
 std::vector<int64_t> all_steps(const FilePath& path) {
-  // Processes may see a shared folder at different times.
+  // Processes may see changes of a shared folder at different times.
   const std::string told = cluster::joint_step(
       [&] { return fmt::format("all_steps of '{}'", path.text()); },
       [&] {

@@ -1,5 +1,5 @@
-// index.json of a checkpoint (checkpoint.h): which leaves a step has, and where each slice of them
-// is. Private to this folder: written by checkpoint_save.cc, read by checkpoint_restore.cc.
+// index.json of a checkpoint (checkpoint.h): the leaves of a step, and the file of each of their
+// slices. Private to this folder: written by checkpoint_save.cc, read by checkpoint_restore.cc.
 #pragma once
 
 #include <cstdint>
@@ -40,29 +40,30 @@ struct CheckpointIndex {
   std::vector<SavedLeaf> leaves;
 };
 
-// UserError kValue naming a path that is not UTF-8.
+// Returns the index as JSON. Throws UserError kValue naming a path that is not UTF-8.
 std::string to_json(const CheckpointIndex& index);
-// UserError kIo naming the file where it is missing.
+// Returns the contents of the file. Throws UserError kIo naming it if it is missing.
 std::string read_index_text(const std::filesystem::path& file);
-// What a file of this name says. UserError kIo naming it where it is damaged or of a later version,
-// or names files that are not beside it.
+// Returns the index in the text of a file of this name. Throws UserError kIo naming it if it is
+// damaged, of a later version, or names files that are not in its folder.
 CheckpointIndex parse_index(const std::filesystem::path& file, const std::string& text);
 
-// What files hold of a leaf: safetensors does not have complex128, nor do its older readers have
-// complex64, so both are pairs of reals in one more dimension.
+// Returns the dtype in which files hold a leaf: safetensors does not have complex128, nor do its
+// older readers have complex64, so both are pairs of reals in one more dimension.
 DType stored_dtype(DType dtype);
 Shape stored_shape(DType dtype, const ShardIndex& index);
 
-// step_00000012.
+// Returns a name like step_00000012.
 std::string step_name(int64_t step);
-// The step of such a name.
+// Returns the step of such a name.
 std::optional<int64_t> step_of_name(std::string_view name);
-// all_steps() as this process sees them.
+// Returns all_steps() as this process sees them.
 std::vector<int64_t> steps_in(const std::filesystem::path& folder);
-// Of a name that a save gives to what it is writing or removing, and without other files than a
-// save's: what a killed one left, or a save that runs. Other things of such names are the user's.
+// Returns whether a folder was left by a killed save, or belongs to one that runs: it has a name
+// that a save gives to what it writes or removes, and only files of a save. Other folders with such
+// names are the user's.
 bool is_leftover(const std::filesystem::path& folder);
-// "leaf '.0[2]'"; "the only leaf" where the tree is an Array.
+// Returns a text like "leaf '.0[2]'"; "the only leaf" if the tree is an Array.
 std::string leaf_text(const std::string& path);
 
 }  // namespace tessera::internal

@@ -14,10 +14,10 @@ using namespace runtime;
 
 namespace {
 
-constexpr int64_t kMaxFiles = 16;      // unless headers ask for more
+constexpr int64_t kMaxFiles = 16;      // unless headers need more
 constexpr size_t kListedDevices = 64;  // of more, a number that tells them apart
 
-// Wide elements first, so that every array of a file is aligned.
+// Wide elements come first, so that every array of a file is aligned.
 int64_t width(const SavePlan& plan, const SavedPiece& piece) {
   return itemsize(stored_dtype(plan.index.leaves[piece.leaf].dtype));
 }
@@ -27,7 +27,7 @@ void plan_leaf(SavePlan& plan, const NamedLeaf& leaf) {
   SavedLeaf& saved = plan.index.leaves.emplace_back();
   saved = {leaf.path, leaf.array.dtype(), leaf.array.shape(), {}};
   const auto add = [&](ShardIndex index, int64_t instance, int64_t holder, int writer) {
-    // Beyond the end of a dimension that does not divide, shards are empty.
+    // If the shards do not divide a dimension, those beyond its end are empty.
     if (std::any_of(index.begin(), index.end(), [](auto r) { return r.size() == 0; })) return;
     plan.pieces.push_back({l, saved.slices.size(), instance, holder, writer});
     saved.slices.push_back({std::move(index), {}, {}, 0});
@@ -51,7 +51,7 @@ void plan_leaf(SavePlan& plan, const NamedLeaf& leaf) {
   }
 }
 
-// Into file `f`, or a new one if the header of that is full.
+// Plans the piece for file `f`, or for a new one if the header of that is full.
 void plan_piece(SavePlan& plan, size_t p, uint64_t max_header, size_t& f) {
   const SavedPiece& piece = plan.pieces[p];
   const SavedLeaf& leaf = plan.index.leaves[piece.leaf];
@@ -74,7 +74,7 @@ void plan_piece(SavePlan& plan, size_t p, uint64_t max_header, size_t& f) {
   file.pieces.push_back(p);
 }
 
-// The group of files that each piece goes to, counted from 0.
+// Returns the group of files of each piece, counted from 0.
 std::vector<size_t> groups(const SavePlan& plan, int64_t bytes, const SaveOptions& options,
                            bool one_a_process) {
   std::vector<size_t> out;
@@ -115,7 +115,7 @@ SavePlan plan_save(int64_t step, const std::vector<NamedLeaf>& leaves, const Sav
   const std::vector<size_t> group = groups(plan, bytes, options, one_a_process);
   const size_t count = group.empty() ? 1 : *std::max_element(group.begin(), group.end()) + 1;
   plan.files.resize(count);
-  std::vector<size_t> open(count);  // which file of a group is still being filled
+  std::vector<size_t> open(count);  // the file of each group that is not full
   std::iota(open.begin(), open.end(), 0);
   for (size_t p = 0; p < plan.pieces.size(); ++p) plan_piece(plan, p, max_header, open[group[p]]);
   for (size_t f = 0; f < plan.files.size(); ++f) {

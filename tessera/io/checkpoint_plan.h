@@ -1,5 +1,5 @@
-// SavePlan: which slices of a tree a checkpoint has, which process writes each, and into which
-// file. Private to this folder: made by every process alike, before anything is written
+// SavePlan: the slices of a tree in a checkpoint, the process that writes each, and the file.
+// Private to this folder: every process makes the same one, before anything is written
 // (checkpoint_save.cc).
 #pragma once
 
@@ -13,10 +13,11 @@
 
 namespace tessera::internal {
 
-// Returns the data of `x`, which is in the memory of this process; null if it has not met a device.
+// Returns the data of `x`, which is in the memory of this process; null if x has not been on a
+// device.
 const runtime::DeviceArray* on_devices(const Array& x);
 
-// A slice to write: where it lies in memory.
+// A slice to write, and the memory that holds it.
 struct SavedPiece {
   size_t leaf = 0, slice = 0;  // of the index
   int64_t instance = 0;        // of the array
@@ -27,7 +28,7 @@ struct SavedPiece {
 struct FilePlan {
   std::string name;
   std::vector<SafetensorsEntry> entries;
-  std::vector<size_t> pieces;  // one an entry
+  std::vector<size_t> pieces;  // one for each entry
   int writer = 0;
   uint64_t header_bytes = 0;  // at most
 };
@@ -42,14 +43,15 @@ struct SavePlan {
   }
 };
 
-// `max_header`: of a file, in bytes. `one_a_process`: in a cluster, one file of each process that
-// writes (more where a header is full); otherwise up to 16 by `holder`, of a tree of more bytes than
-// single_file_bytes. The leaves have data.
+// Returns the plan of leaves that have data. `max_header` is the limit of a file's header in bytes.
+// `one_a_process`: in a cluster, there is one file for each process that writes (more where a
+// header is full); otherwise there are up to 16, by `holder`, for a tree of more bytes than
+// single_file_bytes.
 SavePlan plan_save(int64_t step, const std::vector<NamedLeaf>& leaves, const SaveOptions& options,
                    uint64_t max_header, bool one_a_process);
 
-// What all processes must have in common to save one tree: a line a leaf, with how it lies, or the
-// checksum of what each process has for itself.
+// Returns what must be equal in all processes that save one tree: a line for each leaf, with its
+// sharding, or the checksum of an array that each process has for itself.
 std::string describe_for_all(const std::vector<NamedLeaf>& leaves);
 
 }  // namespace tessera::internal

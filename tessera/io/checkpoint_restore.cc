@@ -42,7 +42,7 @@ int64_t find_step(const fs::path& path, std::optional<int64_t> step) {
            path.string(), fmt::join(steps, ", "));
 }
 
-// A leaf of the checkpoint for each of `like`, or what differs.
+// Returns a leaf of the checkpoint for each of `like`; throws an error that says what differs.
 std::vector<const SavedLeaf*> match(const CheckpointIndex& index,
                                     const std::vector<NamedLeaf>& like, const fs::path& folder) {
   std::map<std::string_view, const SavedLeaf*> saved;
@@ -65,7 +65,7 @@ std::vector<const SavedLeaf*> match(const CheckpointIndex& index,
                   "expected {} of `like` to be an array, got none; give an abstract_array", leaf);
     if (array.is_tracer())
       trace_error(kCheckpointRestoreOp,
-                  "expected {} of `like` to lie somewhere, got the traced {}; restore outside "
+                  "expected {} of `like` to have a sharding, got the traced {}; restore outside "
                   "of jit",
                   leaf, describe(array.type()));
     const SavedLeaf& have = *std::exchange(found->second, nullptr);
@@ -125,15 +125,15 @@ class Restore {
         const IndexRange& range = slice.index[d];
         inside = 0 <= range.start && range.start <= range.stop && range.stop <= leaf.shape[d];
       }
-      if (!inside) damaged(leaf, slice.file, "a slice that lies outside of it");
+      if (!inside) damaged(leaf, slice.file, "a slice that is outside of it");
       slices.push_back(&slice.index);
     }
     if (leaf.shape.elements() > 0 && !tile(slices, leaf.shape, 0))
       damaged(leaf, std::string(kIndexFile), "slices that leave gaps or overlap");
   }
 
-  // Whether slices that agree in the dimensions before `d` are the cells of a grid, as those of
-  // every sharding are.
+  // Returns whether slices that agree in the dimensions before `d` are the cells of a grid, as
+  // those of every sharding are.
   static bool tile(std::span<const ShardIndex*> slices, const Shape& shape, size_t d) {
     if (d == shape.size()) return slices.size() == 1;
     const auto range = [d](const ShardIndex* index) { return (*index)[d]; };
@@ -150,7 +150,7 @@ class Restore {
     return at == shape[d];
   }
 
-  // The part of a leaf that `index` says, from the slices that overlap it.
+  // Returns the part of a leaf at `index`, from the slices that overlap it.
   Literal assemble(const SavedLeaf& leaf, const ShardIndex& index) {
     for (size_t s = 0; s < leaf.slices.size(); ++s)
       if (leaf.slices[s].index == index) return slice(leaf, s);
@@ -177,7 +177,7 @@ class Restore {
     return out;
   }
 
-  // Read once for each leaf.
+  // Returns a slice, which is read once for each leaf.
   const Literal& slice(const SavedLeaf& leaf, size_t s) {
     std::optional<Literal>& out = slices_[s];
     if (out) return *out;
@@ -224,7 +224,7 @@ class Restore {
   fs::path folder_;
   CheckpointIndex index_;
   std::map<std::string, SafetensorsFile> files_;
-  std::vector<std::optional<Literal>> slices_;  // of the leaf at hand
+  std::vector<std::optional<Literal>> slices_;  // of the current leaf
 };
 
 std::vector<Array> restore_leaves(Restore& restore, const std::vector<NamedLeaf>& like) {
@@ -234,7 +234,7 @@ std::vector<Array> restore_leaves(Restore& restore, const std::vector<NamedLeaf>
     try {
       out.push_back(restore.leaf(*saved[l], like[l].array));
     } catch (const UserError& error) {
-      // Those of files and placements do not know of leaves.
+      // Errors of files and shardings do not name leaves.
       const std::string leaf = leaf_text(like[l].path), what = error.what();
       if (what.find(leaf) != std::string::npos) throw;
       throw UserError(error.kind(), fmt::format("{} (restoring {})", what, leaf));
@@ -252,7 +252,7 @@ std::vector<Array> restore_checkpoint(const FilePath& path, const std::vector<Na
                        wanted ? fmt::format("step {}", *wanted) : "the latest step", path.text());
   };
   const auto folder_of = [&](int64_t step) { return fs::path(path.text()) / step_name(step); };
-  // Process 0 says which step, and what is in it.
+  // Process 0 decides which step it is, and reads its index.
   const std::string found = cluster::joint_step(what, [&] {
     if (process_index() != 0) return std::string();
     const int64_t step = find_step(path.text(), wanted);

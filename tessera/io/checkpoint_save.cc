@@ -33,7 +33,7 @@ constexpr std::string_view kSaveOp = "save_checkpoint";
            path.string(), error_text(error));
 }
 
-// Everything that can be wrong with a tree, before anything is written.
+// Throws UserError for everything that can be wrong with a tree, before anything is written.
 void check_leaves(const std::vector<NamedLeaf>& leaves) {
   std::set<std::string_view> paths;
   for (const auto& [path, array] : leaves) {
@@ -59,8 +59,8 @@ void check_leaves(const std::vector<NamedLeaf>& leaves) {
   }
 }
 
-// One save, step by step; what fails leaves `path` as it was. In a cluster every process has one,
-// and the steps are joint: what fails in one process has failed in all.
+// One save, step by step; a failure leaves `path` unchanged. In a cluster every process has one,
+// and the steps are joint: a failure in one process is one in all.
 class Save {
  public:
   Save(const fs::path& path, int64_t step, const std::vector<NamedLeaf>& leaves,
@@ -72,7 +72,7 @@ class Save {
 
   void run() {
     expect_same_tree();
-    // Nothing to agree on: all plan the same.
+    // There is nothing to agree on: all processes make the same plan.
     plan_ = plan_save(step_, leaves_, options_, max_header_, processes_ != nullptr);
     joint([&] {
       if (is_first()) begin();
@@ -92,7 +92,7 @@ class Save {
   }
 
  private:
-  // The one that writes what no process has for all, and gives the step its name.
+  // Returns whether this process writes the index, and gives the step its name.
   bool is_first() const { return !processes_ || processes_->index() == 0; }
   std::vector<std::string> joint(const std::function<std::string()>& part) {
     return cluster::joint_step(
@@ -153,8 +153,8 @@ class Save {
                path_.string());
   }
 
-  // Of saves that were killed: whoever holds the lock is the only one that writes here. What has
-  // other names or holds other files is the user's.
+  // Removes what killed saves left: the process that holds the lock is the only one that writes
+  // here. Folders with other names or other files are the user's.
   void remove_leftovers() {
     std::vector<fs::path> left;
     std::error_code error;
@@ -177,8 +177,8 @@ class Save {
              locked_ ? "holds other files than a save" : "another save may be writing");
   }
 
-  // Those of this process, each on the disk. The first process gets the sizes and checksums: of each
-  // file, then of each slice in it.
+  // Writes the files of this process to the disk. The first process gets the sizes and checksums of
+  // each file, then of each slice in it.
   std::string write_files() {
     std::string out;
     for (FilePlan& file : plan_.files)
@@ -220,7 +220,7 @@ class Save {
     at += sizeof value;
   }
 
-  // All processes have written; `written`: what each said of its files.
+  // Is called when all processes have written; `written` is what each reports of its files.
   void commit(const std::vector<std::string>& written) {
     std::vector<size_t> at(written.size());
     for (const FilePlan& file : plan_.files) {
@@ -247,7 +247,7 @@ class Save {
     remove_old();
   }
 
-  // Without padding.
+  // Returns the data of an instance without padding.
   static Literal piece_data(const Array& array, int64_t instance) {
     const DeviceArray* data = on_devices(array);
     if (!data) return array.to_host();
@@ -278,7 +278,7 @@ class Save {
     if (::fsync(file.fd()) != 0 || file.close() != 0) failed(temporary_ / name, errno);
   }
 
-  // The new step is safe by now, so what fails here is no failure of the save.
+  // The new step is complete by now, so an error here is no failure of the save.
   void remove_old() {
     if (options_.keep == 0) return;
     std::vector<int64_t> steps = steps_in(path_);
@@ -287,7 +287,7 @@ class Save {
       const std::string name = step_name(steps[static_cast<size_t>(i)]);
       const fs::path gone = path_ / fmt::format("{}{}", kTemporary, name);
       std::error_code error;
-      fs::rename(path_ / name, gone, error);  // never half a step under its name
+      fs::rename(path_ / name, gone, error);  // there is never half a step under its name
       if (!error) fs::remove_all(gone, error);
       if (error)
         warn(fmt::format("save_checkpoint: cannot remove the old '{}': {}", (path_ / name).string(),

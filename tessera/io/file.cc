@@ -56,7 +56,7 @@ void read_at(int fd, void* data, size_t n, uint64_t offset, std::string_view op,
 }
 
 PlainFile open_plain(std::string_view op, const std::filesystem::path& path) {
-  // Without O_NONBLOCK a pipe that nobody writes to is waited for.
+  // Without O_NONBLOCK opening would wait for a writer of a pipe.
   PlainFile out{File(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC))};
   struct stat status {};
   if (out.file.fd() < 0 || ::fstat(out.file.fd(), &status) != 0)

@@ -1,4 +1,4 @@
-// Files by descriptor: what every format of this folder reads and writes with. Failures are
+// Files by descriptor, with which every format of this folder reads and writes. Failures are
 // UserErrors (kIo) that name the file.
 #pragma once
 
@@ -19,18 +19,18 @@ class File {
   File& operator=(File&& other) noexcept;
 
   int fd() const { return fd_; }
-  int close();  // 0, or -1 with errno: late write errors show here
+  int close();  // returns 0, or -1 with errno: late write errors appear here
 
  private:
   int fd_;
 };
 
-// Of an errno: "No such file or directory".
+// Returns the text of an errno: "No such file or directory".
 std::string error_text(int error);
 
 void write_all(int fd, const void* data, size_t n, std::string_view op,
                const std::filesystem::path& path);
-// Exactly `n` bytes from `offset` on.
+// Reads exactly `n` bytes from `offset` on.
 void read_at(int fd, void* data, size_t n, uint64_t offset, std::string_view op,
              const std::filesystem::path& path);
 
@@ -38,12 +38,12 @@ struct PlainFile {
   File file;
   uint64_t bytes = 0;
 };
-// Opens `path` to read it. UserError for what is not there, may not be read, or is a folder, a
-// device or a pipe, which nobody waits for.
+// Opens `path` to read it. Throws UserError for what does not exist, may not be read, or is a
+// folder, a device or a pipe, and does not wait for any of these.
 PlainFile open_plain(std::string_view op, const std::filesystem::path& path);
 
-// Makes the names in a folder survive a power failure. Some file systems cannot flush a folder;
-// what the folder holds is whole anyway.
+// Makes the names in a folder survive a power failure. Some file systems cannot flush a folder; the
+// files in it are complete even then.
 void flush_folder(const std::filesystem::path& folder);
 
 }  // namespace tessera::internal

@@ -1,5 +1,5 @@
-// FilePath: the name of a file or folder, as the functions of io/ for users take it: text, or a
-// std::filesystem::path, whose header a program includes only if it has some.
+// FilePath: the name of a file or folder, as users pass it to the functions of io/: text, or a
+// std::filesystem::path, whose header a program only includes if it uses one.
 #pragma once
 
 #include <concepts>

@@ -27,7 +27,7 @@ static_assert(std::endian::native == std::endian::little,
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr size_t kMaxHeader = 1 << 16;  // NumPy itself refuses headers beyond 10,000 bytes
 constexpr size_t kMaxRank = 64;         // NumPy's
-// At once: libzip counts in 32 bits what it unpacks.
+// The most bytes at once: libzip counts unpacked bytes in 32 bits.
 constexpr size_t kMaxRead = 1 << 24;
 
 struct Header {
@@ -150,7 +150,7 @@ class HeaderParser {
           std::from_chars(text_.data() + at_, text_.data() + text_.size(), extent);
       if (error != std::errc() || extent < 0) damaged_text();
       at_ = static_cast<size_t>(end - text_.data());
-      if (at_ < text_.size() && text_[at_] == 'L') ++at_;  // Python 2 wrote long integers so
+      if (at_ < text_.size() && text_[at_] == 'L') ++at_;  // Python 2 wrote long integers with an L
       if (out.size() == kMaxRank)
         damaged(source_, fmt::format("a shape of more than {} dimensions", kMaxRank));
       out.push_back(extent);
@@ -159,7 +159,7 @@ class HeaderParser {
     return out;
   }
 
-  // '<f4': byte order, kind, bytes.
+  // Reads a text like '<f4': byte order, kind, bytes.
   void read_descr(const std::string& descr, Header& header) {
     std::string_view rest = descr;
     if (!rest.empty() && std::string_view("<>|=").find(rest[0]) != std::string_view::npos) {
@@ -171,7 +171,7 @@ class HeaderParser {
             {"b1", bool_},   {"?", bool_},    {"i1", int8},      {"i2", int16},
             {"i4", int32},   {"i8", int64},   {"u1", uint8},     {"u2", uint16},
             {"u4", uint32},  {"u8", uint64},  {"f2", float16},   {"V2", bfloat16},
-            {"V1", uint8},   {"f1", uint8},  // narrow dtypes, which NumPy has no names for: their bits
+            {"V1", uint8},   {"f1", uint8},  // narrow dtypes, which have no names in NumPy: their bits
             {"f4", float32}, {"f8", float64}, {"c8", complex64}, {"c16", complex128}};
     for (const auto& [name, dtype] : kDescr)
       if (rest == name) {
@@ -190,7 +190,7 @@ class HeaderParser {
   size_t at_ = 0;
 };
 
-// The header, and how many bytes it took.
+// Returns the header, and its size in bytes.
 std::pair<Header, uint64_t> read_header(const NpySource& source) {
   char start[8];
   if (source.size < sizeof start + 2) damaged(source, fmt::format("{} bytes", source.size));
@@ -255,12 +255,12 @@ std::string_view descr(DType dtype) {
 // ---- The bytes
 // -----------------------------------------------------------------------------------------------------
 
-// Turns around the bytes of each number; a complex one is two numbers.
+// Reverses the bytes of each number; a complex one is two numbers.
 void swap_bytes(std::byte* data, int64_t bytes, int64_t width) {
   for (std::byte* p = data; p < data + bytes; p += width) std::reverse(p, p + width);
 }
 
-// `in` holds the elements with the first index running fastest.
+// `in` holds the elements with the first index varying fastest.
 Literal from_fortran_order(const Literal& in) {
   Literal out(in.dtype(), in.shape());
   const int64_t size = itemsize(in.dtype()), rank = in.shape().rank();
@@ -282,10 +282,10 @@ Literal from_fortran_order(const Literal& in) {
   return out;
 }
 
-// Bytes of an array of that shape; nothing if they are more than a file can hold.
+// Returns the bytes of an array of that shape; nothing if they are more than a file can hold.
 std::optional<uint64_t> payload_bytes(const Header& header) {
   int64_t bytes = itemsize(header.dtype);
-  // A zero extent makes the rest irrelevant, whatever it is.
+  // If an extent is zero, the others do not matter.
   if (std::find(header.shape.begin(), header.shape.end(), 0) != header.shape.end()) bytes = 0;
   int64_t extents = 1;
   for (int64_t extent : header.shape) {
@@ -312,7 +312,7 @@ void internal::normalize_npy(const NpyLayout& layout, std::byte* data, int64_t b
     const int64_t parts = is_complex(layout.dtype) ? 2 : 1;
     swap_bytes(data, bytes, itemsize(layout.dtype) / parts);
   }
-  // NumPy takes any byte but 0 for true; in C++ a bool is 0 or 1.
+  // For NumPy any byte but 0 is true; in C++ a bool is 0 or 1.
   if (layout.dtype == bool_)
     std::transform(data, data + bytes, data,
                    [](std::byte b) { return b == std::byte{0} ? b : std::byte{1}; });
@@ -327,9 +327,9 @@ Literal internal::read_npy(const NpySource& source) {
   return layout.fortran && layout.shape.rank() > 1 ? from_fortran_order(out) : out;
 }
 
-// {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }, then spaces: first as many as let
-// the leading extent grow to 21 digits in place, then up to a multiple of 64 bytes; then a new
-// line.
+// Returns {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }, followed by spaces: first so
+// many that the leading extent can grow to 21 digits in place, then up to a multiple of 64 bytes;
+// then a new line.
 std::string internal::npy_header(const Literal& literal) {
   std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}",
                                  descr(literal.dtype()), literal.shape());

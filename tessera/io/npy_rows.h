@@ -1,11 +1,12 @@
 // Rows of an array in NumPy's npy format (npy.h), read one by one: for arrays that are larger than
-// memory. Needs base/ alone.
+// memory. Needs only base/.
 //
 //   NpyRows images("images.npy");           // only the header is read
 //   images.read(std::vector<int64_t>{3, 8});  // [2, ...]: rows 3 and 8
 //
-// Rows are read with pread, through the system's page cache, so rows that are read often are in memory
-// while there is room. A file that shrinks while it is open is an error, not a signal as under mmap.
+// Rows are read with pread, through the system's page cache, so that rows that are read often are
+// in memory while there is room. A file that shrinks while it is open is an error, not a signal as
+// under mmap.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,8 @@ namespace tessera {
 
 class NpyRows {
  public:
-  // UserError kIo, with the remedy, for a file that is missing or damaged, a scalar, and an array in
-  // Fortran order, whose rows are not in one piece.
+  // Throws UserError kIo, with the remedy, for a file that is missing or damaged, a scalar, and an
+  // array in Fortran order, whose rows are not contiguous.
   explicit NpyRows(const std::filesystem::path& path);
 
   int64_t num_rows() const { return layout_.shape[0]; }
@@ -29,8 +30,8 @@ class NpyRows {
   const Shape& shape() const { return layout_.shape; }
   const std::filesystem::path& path() const { return path_; }
 
-  // The rows of these indices, in their order, [indices.size(), ...]. Any thread may call it.
-  // UserError kValue for an index outside, kIo if the file cannot be read any more.
+  // Returns the rows of these indices, in their order, [indices.size(), ...]. Any thread may call
+  // it. Throws UserError kValue for an index outside, kIo if the file cannot be read any more.
   Literal read(std::span<const int64_t> indices) const;
 
  private:

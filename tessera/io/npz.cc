@@ -25,7 +25,7 @@ struct CloseMember {
 using Archive = std::unique_ptr<zip_t, DiscardArchive>;
 using Member = std::unique_ptr<zip_file_t, CloseMember>;
 
-// An error of libzip as text; frees what it holds.
+// An error of libzip as text; it frees the error's memory.
 class ZipError {
  public:
   ZipError() { zip_error_init(&error_); }
@@ -52,8 +52,7 @@ std::string opening_error(int code) {
                               : ZipError(code).text();
 }
 
-// No deflated byte stands for more than 1032 bytes; a member that promises more lies about its
-// sizes.
+// A deflated byte represents at most 1032 bytes; if a member claims more, its sizes are wrong.
 constexpr uint64_t kMaxDeflate = 1032;
 
 Literal read_member(zip_t* archive, zip_uint64_t index, const zip_stat_t& status,
@@ -72,12 +71,12 @@ Literal read_member(zip_t* archive, zip_uint64_t index, const zip_stat_t& status
   char beyond = 0;
   if (read(&beyond, 1) != 0)
     damaged(where,
-            "a member that is longer than it says");  // the end is where libzip checks the sum
+            "a member that is longer than it says");  // libzip checks the sum at the end
   return out;
 }
 
 // `bytes` is the size of the whole file. Members may not overlap: many that share one packed part
-// would unpack to far more memory than the file can account for.
+// could unpack to far more memory than the size of the file allows.
 std::map<std::string, Literal> read_archive(zip_t* archive, const std::string& file,
                                             uint64_t bytes) {
   std::map<std::string, Literal> out;
@@ -105,8 +104,8 @@ std::map<std::string, Literal> read_archive(zip_t* archive, const std::string& f
   return out;
 }
 
-// libzip removes an archive that has no members; as a file, it is the end record of a zip file
-// alone.
+// libzip removes an archive that has no members; such a file consists only of the end record of a
+// zip file.
 void write_empty_archive(const std::filesystem::path& path) {
   internal::replace_file_by("save_npz", path, [&](int fd) {
     const std::string end = "PK\5\6" + std::string(18, '\0');
@@ -179,7 +178,7 @@ void write_npz(const std::filesystem::path& path, const std::map<std::string, Li
         zip_source_free(source);
         fail(text);
       }
-      // 1980-01-01, as NumPy writes: the same arrays make the same bytes.
+      // The time is 1980-01-01, as NumPy writes: the same arrays make the same bytes.
       if (zip_set_file_compression(archive.get(), static_cast<zip_uint64_t>(index), ZIP_CM_STORE,
                                    0) != 0 ||
           zip_file_set_dostime(archive.get(), static_cast<zip_uint64_t>(index), 0, 0x21, 0) != 0)

@@ -1,10 +1,10 @@
 // NumPy's .npz: a zip file whose member `w.npy` is the array `w` (npy.h). Reads and writes
-// Literals; needs base/ alone.
+// Literals; needs only base/.
 //
 // Read: stored and deflated members, zip64. A damaged file is a UserError (kIo) naming the file,
-// the array and the remedy: truncated, checksums that differ, two arrays of one name, a member that
-// is no array, a member whose sizes cannot be true. Written: stored (not compressed), the same
-// bytes for the same arrays.
+// the array and the remedy: a truncated one, checksums that differ, two arrays of one name, a
+// member that is no array, a member whose sizes cannot be true. Written: stored (not compressed),
+// the same bytes for the same arrays.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +19,10 @@ namespace tessera {
 
 std::map<std::string, Literal> read_npz(const std::filesystem::path& path);
 
-// The same from memory; `name` stands for the file in errors.
+// Reads the same from memory; `name` is used for the file in errors.
 std::map<std::string, Literal> read_npz(std::span<const std::byte> bytes, const std::string& name);
 
-// Through replace_file.h: after any failure the old file is as it was.
+// Uses replace_file.h: after any failure the old file is unchanged.
 void write_npz(const std::filesystem::path& path, const std::map<std::string, Literal>& arrays);
 
 }  // namespace tessera

@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kNoPlace = "check that the folder exists and is writable";
 constexpr std::string_view kNoSpace = "free space or choose another place";
 
-// A file that goes when this does, unless it was given another name.
+// A file that is removed when this object is destroyed, unless it was given another name.
 class Temporary {
  public:
   Temporary(std::string_view op, const fs::path& folder, const std::string& stem, mode_t mode,
@@ -57,21 +57,21 @@ class Temporary {
   bool kept_ = false;
 };
 
-// What a link stands for, also where that is not there yet.
+// Returns the target of a link, even if it does not exist yet.
 fs::path through_links(std::string_view op, const fs::path& path) {
   fs::path at = path;
   for (int links = 0; links < 40; ++links) {  // Linux' own limit
     std::error_code no_link;
     const fs::path to = fs::read_symlink(at, no_link);
     if (no_link) return at;
-    at = at.parent_path() / to;  // `to` alone where it is absolute
+    at = at.parent_path() / to;  // just `to` if it is absolute
   }
   failed(op, path, ELOOP, "check the link");
 }
 
 void keep_owner_and_mode(int fd, const struct stat& old) {
   mode_t mode = old.st_mode & 07777;
-  // Another group gets nothing of what the old one was allowed.
+  // If the group is another one, it gets no permissions of the old one.
   if (::fchown(fd, static_cast<uid_t>(-1), old.st_gid) != 0) mode &= ~mode_t{02070};
   if (::fchown(fd, old.st_uid, static_cast<gid_t>(-1)) != 0) mode &= ~mode_t{04000};
   ::fchmod(fd, mode);
@@ -101,10 +101,10 @@ void write_in_place(std::string_view op, const fs::path& path,
 void replace(std::string_view op, const fs::path& path, const struct stat* old,
              const std::function<void(const fs::path&)>& write) {
   const fs::path target = through_links(op, path), folder = target.parent_path();
-  // A rename would not ask.
+  // A rename would not check the permission.
   if (old && ::faccessat(AT_FDCWD, target.c_str(), W_OK, AT_EACCESS) != 0)
     failed(op, path, errno, "make it writable or choose another name");
-  // Not to be read by others before it has the old file's mode.
+  // Others may not read it before it has the old file's mode.
   Temporary temporary(op, folder, target.filename().string(), old ? 0600 : 0666, path);
   write(temporary.path());
   const File file(::open(temporary.path().c_str(), O_RDONLY | O_CLOEXEC));

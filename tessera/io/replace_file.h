@@ -1,8 +1,8 @@
-// Writing a whole file at once: what every writer of this folder ends in.
+// Writes a whole file at once: every writer of this folder uses this.
 //
-// A plain file, through links to it, is written beside itself, flushed and renamed: after any
-// failure the old file is as it was. The new one has the mode of the old one, and its owner where
-// the process may give it. A device, a pipe or a socket stays what it is, and is written to.
+// A plain file, through links to it, is written under a temporary name in its folder, flushed and
+// renamed: after any failure the old file is unchanged. The new one has the mode of the old one,
+// and its owner if the process may set it. A device, a pipe or a socket is kept, and written to.
 #pragma once
 
 #include <filesystem>
@@ -11,13 +11,13 @@
 
 namespace tessera::internal {
 
-// Calls write(temporary) for a file that is there and empty, then puts its bytes in the place of
-// `path`. `write` throws if it fails. UserError kIo for a folder, a file that may not be written,
-// and a place that cannot be.
+// Calls write(temporary) for an empty file, then replaces the contents of `path` by that file's.
+// `write` throws if it fails. Throws UserError kIo for a folder, a file that may not be written,
+// and an impossible path.
 void replace_file(std::string_view op, const std::filesystem::path& path,
                   const std::function<void(const std::filesystem::path& temporary)>& write);
 
-// The same of bytes in a row: write_all and the like fill the descriptor.
+// Does the same with functions that write to a descriptor, such as write_all.
 void replace_file_by(std::string_view op, const std::filesystem::path& path,
                      const std::function<void(int fd)>& write);
 

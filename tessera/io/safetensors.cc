@@ -58,7 +58,7 @@ std::string_view name_of_dtype(std::string_view op, const SafetensorsEntry& entr
            path.string(), what);
 }
 
-// The number of elements, unless it does not fit.
+// Returns the number of elements, unless it does not fit.
 std::optional<int64_t> elements_of(const Json& shape, Shape& out) {
   if (!shape.is_array()) return std::nullopt;
   int64_t elements = 1;
@@ -77,7 +77,8 @@ std::optional<int64_t> elements_of(const Json& shape, Shape& out) {
 
 namespace internal {
 
-// "name":{"data_offsets":[0,24],"dtype":"F32","shape":[2,3]}, with numbers of up to 20 digits.
+// An entry is "name":{"data_offsets":[0,24],"dtype":"F32","shape":[2,3]}, with numbers of up to 20
+// digits.
 uint64_t safetensors_entry_bytes(const SafetensorsEntry& entry) {
   uint64_t bytes = 100 + 21 * static_cast<uint64_t>(entry.shape.rank());
   for (char c : entry.name)
@@ -173,9 +174,9 @@ void SafetensorsFile::read_entries(const std::string& text) {
     if (end < begin || end - begin != static_cast<uint64_t>(bytes))
       wrong(fmt::format("of {}{} at bytes {} to {}", entry.dtype, entry.shape, begin, end));
     entry.offset = begin;
-    const auto [place, fresh] = entries_.emplace(name, std::move(entry));
+    const auto [inserted, fresh] = entries_.emplace(name, std::move(entry));
     TESSERA_CHECK(fresh);
-    ranges.push_back({begin, end, &place->first});
+    ranges.push_back({begin, end, &inserted->first});
   }
   std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) {
     return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);

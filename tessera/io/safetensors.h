@@ -1,13 +1,13 @@
 // The safetensors format (https://github.com/huggingface/safetensors): named arrays in one file.
-// Reads and writes Literals; load.h turns them into Arrays, checkpoint.h keeps trees in several
-// such files.
+// Reads and writes Literals; load.h makes Arrays of them, checkpoint.h keeps trees in several such
+// files.
 //
 //   8 bytes   length of the header, little endian
 //   header    JSON: {"w": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...}, spaces
 //             to a multiple of eight bytes
 //   data      row-major, little endian, one array after the other
 //
-// Read: every dtype of the library but complex128, which the format does not know. The 8, 6 and
+// Read: every dtype of the library except complex128, which the format does not have. The 8, 6 and
 // 4-bit floats of newer files, and damaged files (an early end, offsets that overlap or leave gaps,
 // a shape of another size), are UserErrors (kIo) naming the file, the array and the remedy.
 #pragma once
@@ -26,9 +26,9 @@ namespace tessera {
 
 std::map<std::string, Literal> read_safetensors(const std::filesystem::path& path);
 
-// Through replace_file.h: after any failure the old file is as it was. Wide elements first, so that
-// every array is aligned. UserError kType for complex128, kValue for names that are not UTF-8 or
-// are the format's own "__metadata__", and for more of them than a header holds.
+// Uses replace_file.h: after any failure the old file is unchanged. Wide elements come first, so
+// that every array is aligned. Throws UserError kType for complex128, and kValue for names that are
+// not UTF-8 or are the format's own "__metadata__", and for more of them than a header can hold.
 void write_safetensors(const std::filesystem::path& path,
                        const std::map<std::string, Literal>& arrays);
 
@@ -43,23 +43,23 @@ struct SafetensorsEntry {
   uint64_t bytes() const { return static_cast<uint64_t>(shape.elements() * itemsize(dtype)); }
 };
 
-// Of a header: the limit of the format's own reader, and so of every file, about 10^6 arrays.
+// The limit of a header in the format's own reader, and so of every file: about 10^6 arrays.
 inline constexpr uint64_t kMaxSafetensorsHeader = 100'000'000;
 
-// The length and the header of a file that holds `entries` one after the other; sets their offsets.
-// UserError kValue where that is more than `limit`, which no reader would take.
+// Returns the length and the header of a file that holds `entries` one after the other; sets their
+// offsets. Throws UserError kValue if it is longer than `limit`, which no reader would accept.
 std::string safetensors_header(std::string_view op, std::vector<SafetensorsEntry>& entries,
                                uint64_t limit = kMaxSafetensorsHeader);
-// At least as many bytes as an entry of a header has.
+// Returns an upper bound of the bytes of an entry in a header.
 uint64_t safetensors_entry_bytes(const SafetensorsEntry& entry);
 
-// A file whose header is read and agrees with its size.
+// A file whose header has been read and agrees with its size.
 class SafetensorsFile {
  public:
   SafetensorsFile(std::string_view op, const std::filesystem::path& path);
 
   const std::map<std::string, SafetensorsEntry>& entries() const { return entries_; }
-  // Of the length and the header.
+  // Returns the checksum of the length and the header.
   uint32_t header_crc32c() const { return header_crc32c_; }
   uint64_t bytes() const { return bytes_; }
   Literal read(const SafetensorsEntry& entry) const;

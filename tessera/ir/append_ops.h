@@ -1,12 +1,13 @@
-// The ops of one function, one after the other, into another.
+// append_ops: copies the ops of one function into another.
 #pragma once
 
 #include "tessera/ir/function.h"
 
 namespace tessera::ir {
 
-// add(op, operands) adds what stands for an op of `f` and gives the values of its results. `inputs`
-// are those of f's inputs; returns those of its outputs. Values: of ValueId.
+// Calls add(op, operands) for each op of `f`, which adds a copy and returns the values of its
+// results. `inputs` are the values of f's inputs. Returns the values of f's outputs. Values is a
+// list of ValueId.
 template <class Values, class Add>
 Values append_ops(const Function& f, const Values& inputs, Add&& add) {
   std::vector<ValueId> map(f.types.size(), -1);

@@ -20,15 +20,16 @@
 
 namespace tessera::ir {
 
-// The content of an Array. Subclasses, one for each kind: Tracer (trace/), HostData and AbstractData
-// (below), DeviceData (runtime/device_data.h), which has a subclass for each engine.
+// The content of an Array. It has a subclass for each kind: Tracer (trace/), HostData and
+// AbstractData (below), and DeviceData (runtime/device_data.h), which has a subclass for each
+// engine.
 class ArrayData {
  public:
   enum class Kind : uint8_t { kTracer, kHost, kDevice, kAbstract };
   ArrayData(Kind kind, Type type) : kind(kind), type(std::move(type)) {}
   virtual ~ArrayData() = default;
-  // The whole (global) array on the host. A tracer throws UserError kTrace; an array that does not
-  // lie in this process as a whole, a UserError that says what to call.
+  // Returns the whole (global) array on the host. A tracer throws UserError kTrace; an array that
+  // is not completely in this process throws a UserError that says what to call.
   virtual Literal to_literal() const = 0;
   virtual Sharding sharding() const = 0;
 
@@ -42,15 +43,16 @@ namespace tessera {
 
 class Array {
  public:
-  Array() = default;  // no array; every use of it is an error. In rules: a symbolic zero.
+  Array() = default;  // no array; every use of it is an error. In rules it is a symbolic zero.
   explicit Array(std::shared_ptr<const ir::ArrayData> data) : data_(std::move(data)) {}
-  // A C++ scalar: rank 0, weakly typed (but bool), as a Python scalar is in JAX.
+  // Makes an array of a C++ scalar: rank 0, weakly typed (except bool), as a Python scalar in JAX.
   template <class T>
   requires std::is_arithmetic_v<T> Array(T value) : Array(from_scalar(value)) {}
-  // Host data; dtype as given, not weak. Lives on the host until an op uses it.
+  // Makes an array of host data, of its dtype, not weak. The data stays on the host until an op
+  // uses it.
   explicit Array(Literal literal);
 
-  // The value of a one-element array; UserError kTrace for a traced one.
+  // Returns the value of a one-element array. Throws UserError kTrace for a traced one.
   explicit operator bool() const;
   bool defined() const { return data_ != nullptr; }
 
@@ -62,12 +64,12 @@ class Array {
   int64_t size() const { return type().elements(); }
   bool weak_type() const { return type().weak; }
   bool is_tracer() const { return data_ && data_->kind == ir::ArrayData::Kind::kTracer; }
-  // Where the array lies. For a traced value: UserError kTrace.
+  // Returns where the array is. Throws UserError kTrace for a traced value.
   Sharding sharding() const { return data()->sharding(); }
 
-  // The whole array on the host, row-major.
+  // Returns the whole array on the host, row-major.
   Literal to_host() const { return data()->to_literal(); }
-  // The only element, as C++ type T (converted).
+  // Returns the only element, converted to the C++ type T.
   template <class T>
   T item() const {
     return static_cast<T>(item_as_double());
@@ -93,7 +95,7 @@ class Array {
 
 }  // namespace tessera
 
-// Compiled once, in array.cc.
+// These templates are compiled once, in array.cc.
 extern template class std::vector<tessera::Array>;
 
 namespace tessera {
@@ -101,7 +103,8 @@ namespace tessera {
 Array abstract_array(const Shape& shape, DType dtype);
 Array abstract_array(const Shape& shape, DType dtype, const NamedSharding& sharding);
 
-// Whether 64-bit types exist for defaults and promotion, as jax_enable_x64. Off by default.
+// Returns whether 64-bit types are used for defaults and promotion, as jax_enable_x64 says. It is
+// off by default.
 bool x64_enabled();
 void enable_x64(bool enable);
 
@@ -109,7 +112,7 @@ void enable_x64(bool enable);
 
 namespace tessera::ir {
 
-// A small array on the host that has not met an op yet: C++ scalars and literals.
+// A small array on the host that no op has used yet: C++ scalars and literals.
 class HostData final : public ArrayData {
  public:
   HostData(Literal literal, Type type)
@@ -119,36 +122,36 @@ class HostData final : public ArrayData {
   const Literal literal;
 };
 
-// Shape, dtype and sharding without data: what jit(f).lower() and eval_shape() take in place of an
-// array. JAX's ShapeDtypeStruct.
+// Shape, dtype and sharding without data, which jit(f).lower() and eval_shape() accept in place of
+// an array. It is JAX's ShapeDtypeStruct.
 class AbstractData final : public ArrayData {
  public:
   explicit AbstractData(Type type) : ArrayData(Kind::kAbstract, std::move(type)) {}
-  Literal to_literal() const override;  // UserError: there is no data
+  Literal to_literal() const override;  // throws UserError: there is no data
   Sharding sharding() const override;
 };
 
-// Applies an op. Under a trace the op is recorded and the results are tracers; otherwise it runs at
-// once.
+// Applies an op and returns its results. Under a trace the op is recorded and the results are
+// tracers; otherwise the op runs at once.
 std::vector<Array> bind_op(const OpDef& def, OpParams params, std::span<const Array> operands);
 Array bind_op1(const OpDef& def, OpParams params, std::initializer_list<Array> operands);
-// The op of this name; null if there is none.
+// Returns the op of this name; null if there is none.
 const OpDef* find_op(std::string_view dialect, std::string_view name);
 
-// The innermost trace records what is bound. Traces stack; arrays of an outer one are captured by
-// the inner.
+// A trace records the ops that are bound while it is the innermost one. Traces nest; an inner trace
+// captures the arrays of outer ones.
 class Trace {
  public:
   virtual ~Trace() = default;
   virtual std::vector<Array> record(const OpDef& def, OpParams params,
                                     std::span<const Array> operands) = 0;
-  static Trace* current();  // of this thread; null outside any trace
+  static Trace* current();  // the innermost trace of this thread; null outside any trace
 
  protected:
   static void set_current(Trace* trace);
 };
 
-// Runs one op on concrete arrays; installed once by compile/.
+// Runs one op on concrete arrays. compile/ installs it once.
 using EagerExecutor = std::vector<Array> (*)(const OpDef& def, const OpParams& params,
                                              std::span<const Array> operands);
 void set_eager_executor(EagerExecutor executor);

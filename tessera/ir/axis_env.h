@@ -1,6 +1,6 @@
-// AxisEnv: which named axes a collective may use where it is called. shard_map pushes its mesh and
-// manual axes while it traces the body; vmap with an axis_name pushes the axis it maps over; nested
-// regions add theirs.
+// AxisEnv: which named axes a collective may use at the point where it is called. shard_map adds
+// its mesh and manual axes while it traces the body; vmap with an axis_name adds the axis that it
+// maps over; nested regions add theirs.
 #pragma once
 
 #include <string>
@@ -14,24 +14,24 @@ namespace tessera::ir {
 
 class AxisEnv {
  public:
-  // The environment of this thread: the innermost scope's.
+  // Returns the environment of this thread, which is that of the innermost scope.
   static const AxisEnv& current();
 
   const Mesh& mesh() const { return mesh_; }
-  // The mesh on which a collective over `axes` stands: mesh(), or, where one of them is mapped by
-  // vmap, one that has the mapped axes beside those of mesh().
+  // Returns the mesh of a collective over `axes`: mesh(), or, if vmap maps over one of them, a mesh
+  // with the mapped axes beside those of mesh().
   const Mesh& mesh_of(const std::vector<std::string>& axes) const;
-  // Axes bound by an enclosing manual computation, sorted.
+  // Returns the axes bound by enclosing manual computations, sorted.
   const AxisNames& manual_axes() const { return manual_; }
-  // Axes bound by vmap.
+  // Returns the axes bound by vmap.
   const AxisNames& mapped_axes() const { return mapped_; }
-  // Whether values are typed by the axes they vary over and out_specs are checked against it (JAX's
-  // check_vma).
+  // Returns whether types list the axes that values vary over, so that out_specs are checked
+  // against them (JAX's check_vma).
   bool check_vma() const { return check_vma_; }
-  // UserError naming `op` where `axis` is not bound here, listing those that are.
+  // Throws a UserError that names `op` and lists the bound axes if `axis` is not bound here.
   void expect_bound(std::string_view op, std::string_view axis) const;
 
-  // While alive, `axes` of `mesh` are manual in addition to those of the enclosing scope.
+  // While it lives, `axes` of `mesh` are manual in addition to those of the enclosing scope.
   class Scope {
    public:
     Scope(Mesh mesh, const AxisNames& axes, bool check_vma);
@@ -43,7 +43,7 @@ class AxisEnv {
     AxisEnv* saved_;
     AxisEnv* mine_;
   };
-  // While alive, vmap maps over `axis` of `size` examples. UserError where the name is bound
+  // While it lives, vmap maps over `axis` of `size` examples. Throws UserError if the name is bound
   // already.
   class MappedScope {
    public:
@@ -63,7 +63,7 @@ class AxisEnv {
   Mesh mesh_, mesh_with_mapped_;
   AxisNames manual_, mapped_;
   bool check_vma_ = true;
-  std::vector<std::pair<std::string, int64_t>> sizes_;  // of the mapped axes, outermost first
+  std::vector<std::pair<std::string, int64_t>> sizes_;  // of the mapped axes, the outermost first
 };
 
 }  // namespace tessera::ir

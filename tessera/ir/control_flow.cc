@@ -50,7 +50,7 @@ bool has_effect(const Op& op) {
   const auto inside = [](const Function& f) {
     return std::any_of(f.ops.begin(), f.ops.end(), has_effect);
   };
-  // An op that is there to be transposed stands for nothing yet, and says so when it is asked.
+  // An op that exists to be transposed is not a call yet: asking for its callee is an error.
   if (std::holds_alternative<Inlined>(op.def->lower) && !op.def->transpose) {
     const FunctionRef callee = callee_of(op);
     return callee && inside(*callee);

@@ -1,16 +1,16 @@
-// ControlFlow: a loop or a branch, whatever op it is. Its op says it by the slot OpDef::regions;
-// propagation, pruning, partition, fusion, cost and evaluation know nothing else of such ops.
+// ControlFlow: what propagation, pruning, partition, fusion, cost and evaluation know of a loop or
+// a branch, whatever op it is. The op returns it by the slot OpDef::regions.
 //
 //              loop                                             branch
 //   operands   constants, carry, scanned                        the index, then what enters
-//   regions    [the condition,] the body                        the ways, one of which runs
-//   enters     a region: constants, carry; the body also one    every way: all operands but the
-//              row (index of the first dimension) of each       index, as constants
+//   regions    [the condition,] the body                        the branches, one of which runs
+//   enters     each region: constants, carry; the body also     each branch: all operands except
+//              one row (index of the first dimension) of each   the index, as constants
 //              scanned operand
-//   returns    condition: whether a further trip is run;        every way: the results
+//   returns    condition: whether another trip runs;            each branch: the results
 //              body: the carry, then a row of each stacked
 //              result
-//   results    the last carry, then the stacked rows            as each way returns them
+//   results    the last carry, then the stacked rows            what the chosen branch returns
 #pragma once
 
 #include <functional>
@@ -25,46 +25,48 @@ struct ControlFlow {
   enum class Kind : uint8_t { kLoop, kBranch };
   Kind kind = Kind::kLoop;
   std::vector<FunctionRef> regions;
-  // Of the operands that enter; those that remain are scanned. A branch has constants only.
+  // The number of constants and carries among the operands that enter; the rest are scanned. A
+  // branch has only constants.
   size_t num_consts = 0, num_carry = 0;
-  // Loops only.
-  std::optional<int64_t> trip_count = 1;  // none: the condition decides
-  bool reverse = false;                   // rows are taken and stacked from the last to the first
-  // Whether an operand that every trip hands on as it came may become a constant.
+  // Only loops have these.
+  std::optional<int64_t> trip_count = 1;  // nullopt: the condition decides
+  bool reverse = false;                   // rows are read and stacked from the last to the first
+  // Whether an operand that every trip returns unchanged may become a constant.
   bool has_constants = true;
 
   bool is_loop() const { return kind == Kind::kLoop; }
   bool has_condition() const { return is_loop() && !trip_count; }
-  // Whether region `k` decides instead of returning results.
+  // Returns whether region `k` is the condition instead of returning results.
   bool decides(size_t k) const { return has_condition() && k == 0; }
-  // A loop's body; the first way of a branch.
+  // Returns the body of a loop, or the first region of a branch.
   const Function& body() const { return *regions[has_condition() ? 1 : 0]; }
-  // The first operand that enters the regions.
+  // Returns the index of the first operand that enters the regions.
   size_t first_entering() const { return is_loop() ? 0 : 1; }
-  // Whether operand `k` of those that enter stands for its rows.
+  // Returns whether operand `k` of those that enter is scanned, so that each trip gets a row of it.
   bool is_scanned(size_t k) const { return k >= num_consts + num_carry; }
-  // Whether the results from num_carry on are rows put together.
+  // Returns whether a result is stacked from rows, which those from num_carry on are.
   bool is_stacked(size_t result) const { return is_loop() && result >= num_carry; }
 };
 
-// Whether the op is a loop or a branch, and what it is then.
+// Returns whether the op is a loop or a branch; control_flow_of returns which.
 bool is_control_flow(const Op& op);
 ControlFlow control_flow_of(const Op& op);
-// The params of `op` as this loop or branch of the same kind.
+// Returns the params of `op` for this loop or branch of the same kind.
 OpParams with_control_flow(const Op& op, const ControlFlow& flow);
 
-// The regions of a loop or a branch; none of other ops.
+// Returns the regions of a loop or a branch; none for other ops.
 std::vector<FunctionRef> control_regions(const Op& op);
-// The params with these regions in their place.
+// Returns the params with these regions instead.
 OpParams with_control_regions(const Op& op, std::vector<FunctionRef> regions);
-// The params with every region rewritten; those of other ops as they are.
+// Returns the params with every region rewritten; those of other ops are unchanged.
 OpParams map_control_regions(const Op& op, const std::function<Function(const Function&)>& rewrite);
 
-// What the op stands for (a call, a function with a derivative of its own); null for other ops.
+// Returns the function that the op is replaced by (a call, a function with its own derivative);
+// null for other ops.
 FunctionRef callee_of(const Op& op);
 
-// Whether the op is kept though its results are unused: it has an effect (OpDef::effect), or an op in its
-// loops and branches, in what it calls or in what devices do by themselves has one.
+// Returns whether the op stays though its results are unused: it has an effect (OpDef::effect), or
+// an op in its loops and branches, in the function it calls or in its manual computation has one.
 bool has_effect(const Op& op);
 
 }  // namespace tessera::ir

@@ -1,5 +1,5 @@
-// Factors: an op's sharding rule, as in einsum. Propagation, partition and cost read nothing else
-// of an op.
+// Factors: the sharding rule of an op, as in einsum. Propagation, partition and cost read nothing
+// else of an op.
 //
 // Each dimension of each operand and result is a list of factors, major first. `dot_general` of
 // (i, k) by (k, j):
@@ -17,9 +17,11 @@ namespace tessera::ir {
 
 enum class FactorKind : uint8_t {
   kPass,             // each shard of the result needs the same shard of the operands
-  kReduction,        // in operands only; sharded, each device has a partial result
+  kReduction,        // in operands only; if it is sharded, each device has a partial result
   kNeedReplication,  // the op is right only if the factor is not sharded
-  kPermutation,  // sharded, it needs data from neighbours: resharded unless the op says otherwise
+  // If it is sharded, the op needs data from neighbours; so it is resharded unless the op has a
+  // rule.
+  kPermutation,
 };
 
 struct Factor {
@@ -27,7 +29,7 @@ struct Factor {
   FactorKind kind = FactorKind::kPass;
 };
 
-// The factors of one dimension, major first; their sizes multiply to the dimension's extent.
+// The factors of one dimension, major first. The product of their sizes is the dimension's extent.
 using DimFactors = boost::container::small_vector<int, 2>;
 // The dimensions of one tensor.
 using TensorFactors = std::vector<DimFactors>;
@@ -36,7 +38,7 @@ struct Factors {
   std::vector<Factor> factors;
   std::vector<TensorFactors> operands;
   std::vector<TensorFactors> results;
-  // How partial results of a sharded reduction factor combine across devices.
+  // How partial results of a sharded reduction factor are combined across devices.
   ReduceKind combiner = ReduceKind::kSum;
 
   int add(int64_t size, FactorKind kind = FactorKind::kPass) {
@@ -45,9 +47,10 @@ struct Factors {
   }
 };
 
-// One pass-through factor a dimension, shared by all tensors; rank-0 tensors among them carry none.
+// Returns one pass-through factor for each dimension, shared by all tensors; tensors of rank 0 have
+// none.
 Factors pointwise_factors(std::span<const Type> operands, std::span<const Type> results);
-// `([i, k],[k, j])->([i, j]) {i=4, k=8, j=16} reduction={k}`.
+// Returns `([i, k],[k, j])->([i, j]) {i=4, k=8, j=16} reduction={k}`.
 std::string to_string(const Factors& factors);
 
 }  // namespace tessera::ir

@@ -1,11 +1,11 @@
-// Types and arrays in fmt's format strings (base/format.h), and what the folders below print: what
-// the source files of ir/ and the folders above it say errors with.
+// Formatters of types and arrays (base/format.h) and those of the folders below. The source files
+// of ir/ and of the folders above it write their errors with them.
 #pragma once
 
 #include "tessera/mesh/format.h"
 
 namespace tessera {
-class Array;  // numpy/printing.h has its operator<<
+class Array;  // numpy/printing.h declares its operator<<
 }
 namespace tessera::ir {
 struct Type;

@@ -1,5 +1,5 @@
-// What the public API names of the IR without seeing it: functions, ops and their params.
-// ir/function.h and ir/op_def.h define them, for the compiler's own source files.
+// Declarations of the IR that the public API names: functions, ops and their params. ir/function.h
+// and ir/op_def.h define them, for the compiler's own source files.
 #pragma once
 
 #include <functional>
@@ -21,13 +21,14 @@ struct Op;
 struct OpDef;
 struct JvpResult;
 
-// A function that several params may hold, never changed once shared.
+// A function that several params may share; it never changes once it is shared.
 using FunctionRef = std::shared_ptr<const Function>;
 
-// Traced code as a function of flat lists of arrays.
+// Traced code, as a function of flat lists of arrays.
 using FlatFn = std::function<std::vector<Array>(const std::vector<Array>&)>;
 
-// What computes one instance on the host: pointers to whole operands and results, row-major.
+// Code that computes one instance on the host. It gets pointers to whole operands and results,
+// row-major.
 using HostCall = std::function<void(std::span<const void* const> in, std::span<void* const> out)>;
 
 }  // namespace tessera::ir

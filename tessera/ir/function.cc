@@ -63,7 +63,7 @@ std::vector<int> Function::producers() const {
 
 namespace {
 
-// Values in order of definition: the numbering two equal functions share.
+// Returns the numbers of the values in order of definition, which two equal functions share.
 std::vector<int> canonical_numbers(const Function& f) {
   std::vector<int> number(f.types.size(), -1);
   int next = 0;

@@ -2,9 +2,9 @@
 // types.
 //
 // One form serves every stage. Traced: global shapes. Propagated: every type has a sharding.
-// Partitioned: local shapes and explicit collectives, `varying` in every type. A Function is
-// closed: nested functions (regions) are fields of op params and get all they use as operands, so
-// they capture nothing.
+// Partitioned: local shapes, explicit collectives, and `varying` in every type. A Function is
+// closed: nested functions (regions) are fields of op params and get everything they use as
+// operands, so they capture nothing.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@
 
 namespace tessera::ir {
 
-// Index of a value in Function::types.
+// The index of a value in Function::types.
 using ValueId = int32_t;
 using ValueIds = boost::container::small_vector<ValueId, 4>;
 
@@ -26,11 +26,11 @@ struct Op {
   OpParams params;
   ValueIds operands;
   ValueIds results;
-  // Where the user's call stands, for messages: "user.cc:42", or what the library was doing. May be
-  // empty.
+  // The place of the user's call, for messages: "user.cc:42", or what the library was doing. It may
+  // be empty.
   std::string source;
-  // Why the partitioner added it: the number of a reason (spmd/reasons.h), 0 for none. Equal ops
-  // may have different reasons.
+  // Why the partitioner added the op: the number of a reason (spmd/reasons.h), 0 for none. Equal
+  // ops may have different reasons.
   int32_t reason = 0;
 };
 
@@ -51,27 +51,28 @@ class Function {
 
   ValueId add_value(Type type);
   ValueId add_input(Type type);
-  // Appends an op whose result types are given; the results' ids.
+  // Appends an op with these result types and returns the ids of its results.
   const ValueIds& add_op(const OpDef& def, OpParams params, ValueIds operands,
                          std::span<const Type> results, std::string source = {});
-  // The same; the op's own `results` are not read.
+  // Appends the op, whose own `results` are ignored, and returns the ids of its results.
   const ValueIds& add_op(Op op, std::span<const Type> results);
   const Type& type(ValueId id) const { return types[id]; }
   std::vector<Type> types_of(std::span<const ValueId> ids) const;
   std::vector<Type> input_types() const { return types_of(inputs); }
   std::vector<Type> output_types() const { return types_of(outputs); }
-  // users[v]: indices of the ops that read value v, ascending, each once; outputs are not users.
+  // Returns, for each value v, the indices of the ops that read it, ascending and each once.
+  // Outputs do not count.
   std::vector<std::vector<int>> users() const;
-  // producer[v]: index of the op that defines v, -1 for inputs.
+  // Returns, for each value v, the index of the op that defines it; -1 for inputs.
   std::vector<int> producers() const;
 };
 
-// Equal up to value numbering and source locations.
+// Returns whether the functions are equal up to the numbering of values and source locations.
 bool operator==(const Function& a, const Function& b);
 size_t hash_value(const Function& function);
 
-// Drops ops whose results nobody uses (all ops of the IR are pure but those with OpDef::effect) and
-// renumbers values.
+// Returns the function without ops whose results nobody uses (all ops except those with
+// OpDef::effect are pure), with its values renumbered.
 Function remove_dead_ops(const Function& function);
 
 }  // namespace tessera::ir

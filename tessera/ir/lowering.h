@@ -1,5 +1,4 @@
-// How an op becomes code, or what takes its place before. Fusion switches over the kinds
-// exhaustively.
+// How an op becomes code, or what replaces it before. Fusion switches over the kinds exhaustively.
 #pragma once
 
 #include <functional>
@@ -12,8 +11,8 @@
 
 namespace tessera::ir {
 
-// One element of the result from the same element of every operand (rank-0 operands are read at
-// their only element).
+// One element of the result is computed from the same element of every operand (the only element of
+// rank-0 operands).
 struct Pointwise {
   Expr (*emit)(ExprBuilder& b, std::span<const Expr> args, const OpParams& params,
                std::span<const Type> operands, const Type& result) = nullptr;
@@ -26,36 +25,41 @@ struct IndexTerm {
   int result_dim = -1;
   int64_t stride = 1;
   int64_t offset = 0;
-  // Interior padding: only multiples of it (relative to the piece's start) exist.
+  // The divisor of interior padding: only results at multiples of it, counted from the start of the
+  // piece, have an element.
   int64_t divisor = 1;
-  int dynamic = -1;  // operand that holds a scalar start, clamped to [0, dynamic_max]
+  int dynamic = -1;  // the operand with the scalar start, which is clamped to [0, dynamic_max]
   int64_t dynamic_max = 0;
-  int64_t dynamic_stride = 1;  // -1 where the start is the result's (dynamic_update_slice)
+  int64_t dynamic_stride = 1;  // -1 if the result has the start (dynamic_update_slice)
 };
-// The part of the result that copies from one operand.
+// The part of the result that is copied from one operand.
 struct IndexPiece {
   int operand = 0;
-  std::vector<IndexTerm> terms;  // one a dimension of the operand
-  // Where the piece applies (start may be negative: the divisor counts from it): start <= result
-  // index < stop in every result dimension (empty: everywhere). With start_dynamic[d] >= 0 both
-  // bounds are shifted by that operand's scalar, clamped to [0, start_dynamic_max[d]].
+  std::vector<IndexTerm> terms;  // one for each dimension of the operand
+  // The elements of the result that the piece covers: start <= result index < stop in every
+  // dimension (empty: all). start may be negative, and the divisor counts from it. With
+  // start_dynamic[d] >= 0 both bounds are shifted by the scalar in that operand, clamped to [0,
+  // start_dynamic_max[d]].
   Dims start, stop;
   std::vector<int> start_dynamic;
   Dims start_dynamic_max;
 };
-// The result's element i is that of the first piece that applies, else the scalar operand `fill`.
+// Element i of the result comes from the first piece that covers it, otherwise from the scalar
+// operand `fill`.
 struct IndexMapping {
   std::vector<IndexPiece> pieces;
   int fill = -1;
   bool reshape = false;  // the one operand in the same linear order (pieces is empty)
+  // Operand 0 except for a box, which is operand 1 and begins at the operands from 2 on.
+  bool updates = false;
 };
 struct IndexMap {
   IndexMapping (*map)(const OpParams& params, std::span<const Type> operands,
                       std::span<const Type> results) = nullptr;
 };
 
-// A fold over some dimensions of the operands, all of one shape. n operands, n initial scalars, n
-// results.
+// A fold over some dimensions of operands of one shape. There are n operands, n initial scalars and
+// n results.
 struct Reduction {
   Dims dims;
   ReduceKind kind = ReduceKind::kSum;
@@ -63,7 +67,7 @@ struct Reduction {
 };
 struct Reduce {
   Reduction (*describe)(const OpParams& params, std::span<const Type> operands) = nullptr;
-  // The params of the same fold over other dimensions.
+  // Returns the params of the same fold over other dimensions.
   OpParams (*over)(const OpParams& params, const Dims& dims) = nullptr;
 };
 
@@ -71,13 +75,16 @@ struct Reduce {
 enum class LibraryKind : uint8_t {
   kDot,
   kConvolution,
-  kGather,  // an element of the first operand at indices that the second holds: fuses as a load
-  kCall,    // `call` makes it
+  kGather,  // elements of the first operand at indices in the second: fuses as a load
+  kCall,    // `call` makes the code
 };
 struct Library {
   LibraryKind kind;
   HostCall (*call)(const OpParams& params, std::span<const Type> operands,
                    std::span<const Type> results) = nullptr;
+  // The only result is operand 0 except for some elements; if both have the same memory, `call`
+  // writes these alone.
+  bool updates = false;
 };
 
 enum class CollectiveKind : uint8_t {
@@ -88,37 +95,37 @@ enum class CollectiveKind : uint8_t {
   kPermute,
   kBroadcast,
   kRaggedAllToAll,
-  kAxisIndex,  // no communication: the device's coordinate along the axes
-  kCast,       // no communication: only the typing of variance changes
+  kAxisIndex,  // no communication: the coordinate of the device along the axes
+  kCast,       // no communication: only the axes that the type varies over change
 };
 struct CollectiveLowering {
   CollectiveKind kind;
 };
 
-// A loop or a branch, which OpDef::regions describes; define() fills it in.
+// A loop or a branch, which OpDef::regions describes. define() sets it.
 struct ControlFlowLowering {};
 
-// What stands for a function, which takes its place before anything is compiled.
+// An op that a function replaces before anything is compiled.
 struct Inlined {
   FunctionRef (*callee)(const OpParams& params) = nullptr;
 };
-// The params are ManualComputationParams (control/control.h); flatten_regions makes two borders of it,
-// whose params are ManualBoundaryParams (control/manual_boundary.h).
+// A manual computation. The params are ManualComputationParams (control/control.h); flatten_regions
+// replaces it by two border ops, whose params are ManualBoundaryParams (control/manual_boundary.h).
 struct ManualRegion {};
 struct ManualBorder {
   bool entering;
 };
-// The operand, laid out as the params (ShardingConstraintParams, control/control.h) say.
+// The operand, sharded as the params say (ShardingConstraintParams, control/control.h).
 struct Constraint {};
-// The operand; what it means to transforms, fusion no longer needs.
+// The operand. The op means something to transforms alone, which are done before fusion.
 struct Identity {};
 
 using Lowering =
     std::variant<std::monostate, Pointwise, IndexMap, Reduce, Library, CollectiveLowering,
                  ControlFlowLowering, Inlined, ManualRegion, ManualBorder, Constraint, Identity>;
 
-// Whether the op computes something by itself, or exchanges it; all others stand for regions, or
-// say something of their operand.
+// Returns whether the op itself computes or communicates. All other ops have regions, or state
+// something about their operand.
 inline bool is_computed(const Lowering& lowering) {
   return !std::holds_alternative<ControlFlowLowering>(lowering) &&
          !std::holds_alternative<Inlined>(lowering) &&

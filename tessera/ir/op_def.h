@@ -1,5 +1,5 @@
-// OpDef: all there is to know about an op, in one place. ops/ defines one value of it an op (see
-// ops/core/op.h); every stage of the compiler reads the slot it needs and never asks which op it is.
+// OpDef: the definition of an op, in one place. ops/ defines one OpDef for each op (ops/core/op.h);
+// every stage of the compiler reads the slot that it needs and never asks which op it has.
 #pragma once
 
 #include <array>
@@ -19,45 +19,48 @@
 
 namespace tessera::ir {
 
-// Tangents and cotangents: an undefined Array is a symbolic zero.
+// In tangents and cotangents an undefined Array is a symbolic zero.
 struct JvpResult {
   std::vector<Array> primals, tangents;
 };
-// An op at given primals, with its tangents left open.
+// An op at given primals, as a linear function of its tangents.
 struct LinearizeResult {
   std::vector<Array> primals;
-  // The tangents of the results (undefined: zero) from those of the operands, by ops that are
-  // linear in them. Called once, where the linear program is recorded.
+  // Returns the tangents of the results (undefined: zero) from those of the operands, by ops that
+  // are linear in these. It is called once, while the linear program is recorded.
   std::function<std::vector<Array>(std::span<const Array> tangents)> tangents;
 };
 struct BatchResult {
   std::vector<Array> results;
-  std::vector<int> dims;  // mapped dimension of each result, -1 if it has none
+  std::vector<int> dims;  // the mapped dimension of each result, -1 if it has none
 };
-// An op instance for the property tests: operands' types (and ranges of their values) and params.
+// An instance of an op for the property tests: types of its operands (and ranges of their values)
+// and params.
 struct Sample {
   std::vector<Type> operands;
   OpParams params;
   double low = -2, high = 2;           // range of float operands
-  std::vector<Literal> literals = {};  // where given, the operands themselves
+  std::vector<Literal> literals = {};  // if given, the operands themselves
 };
 
-// What localize() may ask while the partitioner rebuilds an op on shards.
+// What localize() can ask while the partitioner rebuilds an op on shards.
 class LocalContext {
  public:
   virtual ~LocalContext() = default;
-  // Local type that result `r` must have (its shard).
+  // Returns the local type that result `r` must have, which is that of its shard.
   virtual const Type& local_result(int r) const = 0;
   virtual const Type& global_operand(int k) const = 0;
   virtual const Type& global_result(int r) const = 0;
-  // Index of the first element of this device's shard of result `r` along `dim`: int32 scalar.
+  // Returns the index of the first element of this device's shard of result `r` along `dim`, as an
+  // int32 scalar.
   virtual Array result_offset(int r, int dim) const = 0;
-  // The same of operand `k`: a constant 0 where the dimension is not cut; shards of an empty
-  // dimension count one element each.
+  // Returns the same for operand `k`: a constant 0 if the dimension is not sharded. Each shard of
+  // an empty dimension counts one element.
   virtual Array operand_offset(int k, int dim) const = 0;
 };
 
-// What loop or branch the params say, and params like these of another one (ir/control_flow.h).
+// The loop or branch that the params describe, and the params for another one of the same kind
+// (ir/control_flow.h).
 template <class P>
 struct RegionRules {
   Rule<ControlFlow(const P&), P> read;
@@ -65,17 +68,17 @@ struct RegionRules {
   explicit operator bool() const { return static_cast<bool>(read); }
 };
 
-// What an op is given for operands of narrow dtypes (base/narrow.h), which no op computes with:
-// bind_op() and the readers of programs convert before and after it (ir/narrow_ops.h).
+// What an op gets for operands of narrow dtypes (base/narrow.h), in which no op computes. bind_op()
+// and the readers of programs convert before and after it (ir/narrow_ops.h).
 enum class NarrowOperands : uint8_t {
   kValues,     // as wide numbers
-  kAsTheyAre,  // it only moves elements, or converts them
+  kAsTheyAre,  // unchanged: it only moves elements, or converts them
   kBits,       // integers as unsigned ones: the bits beyond theirs are 0
   kSigned,     // integers as signed ones: the bits beyond theirs are the sign
-  kTopBits,    // integers in the upper bits of wide ones, below them ones
+  kTopBits,    // integers in the upper bits of wide ones, whose lower bits are ones
 };
 
-// The names of an op's attributes: at most kMost, so that an OpSpec is plain memory.
+// The names of an op's attributes. There are at most kMost, so that an OpSpec is plain memory.
 class AttributeNames {
  public:
   AttributeNames() = default;
@@ -93,8 +96,8 @@ class AttributeNames {
   size_t size_ = 0;
 };
 
-// What the author of an op says of it, over the op's own params struct P. The rules have the same
-// form for every P, so that define() keeps them as they are.
+// The definition of an op as its author writes it, over the op's own params struct P. The rules
+// have the same form for every P, so that define() keeps them as they are.
 template <class P>
 struct OpSpec {
   using Types = std::span<const Type>;
@@ -102,65 +105,70 @@ struct OpSpec {
 
   std::string_view name = {};  // StableHLO's ("dot_general"); printed with `dialect` before it
   std::string_view dialect = "stablehlo";
-  AttributeNames attributes = {};  // printed names of the params' fields, in order
-  // The result types, or UserError with the violated constraint.
+  AttributeNames attributes = {};  // the printed names of the params' fields, in order
+  // Returns the result types. Throws a UserError with the constraint that is violated.
   Rule<std::vector<Type>(Types operands, const P&), P> infer = {};
-  // The params with regions typed for operands that vary over other manual axes (ir/retype.h): ops
-  // with regions only.
+  // Returns the params with regions typed for operands that vary over other manual axes
+  // (ir/retype.h). Only ops with regions have it.
   Rule<P(Types operands, const P&), P> retype = {};
-  // Loops and branches only, instead of evaluate and factors. Their lowering follows from it.
+  // Only loops and branches have these, instead of evaluate and factors. Their lowering follows
+  // from them.
   RegionRules<P> regions = {};
-  // Naive loops on host arrays: the oracle.
+  // Returns the results, computed by naive loops on host arrays. It is the oracle of the tests.
   Rule<std::vector<Literal>(std::span<const Literal> operands, const P&), P> evaluate = {};
-  // Collectives only, instead of evaluate. operands[k][device] for every device of the mesh, in
-  // mesh order; results likewise.
+  // Only collectives have it, instead of evaluate. operands[k][device] is operand k of every device
+  // of the mesh, in mesh order; the results are likewise.
   Rule<std::vector<std::vector<Literal>>(const std::vector<std::vector<Literal>>& operands,
                                          const P&, const Mesh&),
        P>
       evaluate_spmd = {};
   Rule<Factors(Types operands, Types results, const P&), P> factors = {};
-  // The op on shards; absent: it is bound again with the same params.
+  // Returns the results of the op on shards. If it is absent, the op is bound again with the same
+  // params.
   Rule<std::vector<Array>(Arrays local_operands, const P&, const LocalContext&), P> localize = {};
   Lowering lower = {};
-  // Absent: one a result element.
+  // Returns the number of floating-point operations. If it is absent, each result element counts
+  // one.
   Rule<double(Types operands, Types results, const P&), P> flops = {};
   Rule<JvpResult(Arrays primals, Arrays tangents, const P&), P> jvp = {};
-  // Only for ops with regions; that of other ops follows from their jvp, by recording what depends
-  // on a tangent apart from what does not.
+  // Only ops with regions have it. For other ops it follows from their jvp, since what depends on a
+  // tangent can be recorded apart from what does not.
   Rule<LinearizeResult(Arrays primals, const std::vector<bool>& has_tangent, const P&), P>
       linearize = {};
-  // Cotangents of the operands marked `linear` (undefined for the others), given those of the
-  // results.
+  // Returns the cotangents of the operands marked `linear` (undefined for the others) from those of
+  // the results.
   Rule<std::vector<Array>(Arrays cotangents, Arrays operands, const std::vector<bool>& linear,
                           const P&),
        P>
       transpose = {};
   Rule<BatchResult(Arrays operands, std::span<const int> dims, const P&), P> batch = {};
   std::vector<Sample> (*samples)() = nullptr;
-  bool effect = false;  // kept though its results are unused
+  bool effect = false;  // the op stays though its results are unused
   NarrowOperands narrow = NarrowOperands::kValues;
 };
 
-// The definition that the compiler reads: rules are called with OpParams.
+// The definition as the compiler reads it: its rules are called with OpParams.
 struct OpDef : OpSpec<OpParams> {
-  OpParams params;          // default-constructed, of the op's struct: what the parser fills
-  bool has_dtypes = false;  // among its params' fields
+  OpParams params;          // the op's default-constructed struct, which the parser fills
+  bool has_dtypes = false;  // whether the params have a dtype among their fields
 };
 
-// The result types of an op that is added to a function: infer's. Those of an ordinary op vary over
-// the manual axes that any operand varies over; collectives and ops with regions say that
-// themselves.
+// Returns the result types of an op that is added to a function, which infer returns. The results
+// of an ordinary op vary over the manual axes that any operand varies over; collectives and ops
+// with regions set these themselves.
 std::vector<Type> infer_types(const OpDef& def, std::span<const Type> operands,
                               const OpParams& params);
 
-// The params of an op that is bound to these operands: its regions typed for what they vary over.
+// Returns the params of an op that is bound to these operands: its regions are typed for the axes
+// that they vary over.
 OpParams retyped_params(const OpDef& def, std::span<const Type> operands, const OpParams& params);
 
-// Registers an op whose params have these default values; the returned definition lives as long as
+// Registers an op whose params have these default values. The returned definition lives as long as
 // the process.
 const OpDef& register_op(const OpSpec<OpParams>& spec, const OpParams& params);
 
-// Every op, by registration; the property tests walk it, the parser looks names up in it.
+// Returns all ops in the order of registration. The property tests iterate over them, the parser
+// looks names up among them.
 const std::vector<const OpDef*>& all_ops();
 
 }  // namespace tessera::ir

@@ -7,7 +7,7 @@
 namespace tessera::ir {
 namespace {
 
-// One struct for all ops without params.
+// Returns the one struct for all ops without params.
 const std::shared_ptr<const void>& no_params() {
   static const std::shared_ptr<const void> none = std::make_shared<NoParams>();
   return none;

@@ -1,9 +1,9 @@
-// OpParams: the static parameters of one op instance, a plain struct behind a value-semantic
-// handle.
+// OpParams: the static parameters of one instance of an op. It is a handle with value semantics to
+// a plain struct.
 //
-// Equality, hashing, printing and parsing come from the struct's fields (Boost.PFR), so an op's
-// author writes the struct and nothing else. A field is one of the alternatives of Attribute, an
-// enum with an `enum_names(E)` overload, or a std::vector of those that Attribute lists.
+// Equality, hashing, printing and parsing come from the struct's fields (Boost.PFR), so the author
+// of an op only writes the struct. A field is one of the alternatives of Attribute, an enum with an
+// `enum_names(E)` overload, or a std::vector that Attribute lists.
 #pragma once
 
 #include <memory>
@@ -21,15 +21,15 @@ namespace tessera::ir {
 size_t hash_value(const FunctionRef& function);                // structural
 bool equal_functions(const FunctionRef&, const FunctionRef&);  // structural
 
-// What a field of a OpParams struct may hold, and what stands between `<{` and `}>` in the printed
-// form. Enums travel as strings (their StableHLO spelling).
+// What a field of a params struct may hold, which is printed between `<{` and `}>`. Enums are
+// strings (their StableHLO spelling).
 using Attribute =
     std::variant<bool, int64_t, double, std::string, DType, Dims, std::vector<std::string>,
                  std::vector<Dims>, Literal, FunctionRef, std::vector<FunctionRef>, Mesh,
                  NamedSharding, PartitionSpec, std::vector<PartitionSpec>>;
 
-// What OpParams does with a struct of some type. define() (ops/core/op.h) fills it in, so that the
-// code for the struct's fields is compiled where its op is, not wherever that is bound.
+// The functions of OpParams for one type of struct. define() (ops/core/op.h) sets them, so that the
+// code for the struct's fields is compiled where its op is defined, not wherever that is bound.
 struct ParamsClass {
   bool (*equal)(const void*, const void*) = nullptr;
   size_t (*hash)(const void*) = nullptr;
@@ -40,7 +40,7 @@ struct ParamsClass {
 template <class P>
 inline constinit ParamsClass params_class;
 
-// The params of an op that has none.
+// The params of an op without params.
 struct NoParams {};
 
 class OpParams {
@@ -55,9 +55,10 @@ class OpParams {
     TESSERA_CHECK(class_ == &params_class<P>, "params of another op");
     return *static_cast<const P*>(data_.get());
   }
-  // The fields in declaration order.
+  // Returns the fields in the order of declaration.
   std::vector<Attribute> fields() const;
-  // Params of the same struct with these fields; UserError kParse where a kind does not fit.
+  // Returns params of the same struct with these fields. Throws UserError kParse if a kind does not
+  // fit.
   OpParams with_fields(const std::vector<Attribute>& fields) const;
   size_t hash() const { return class_->hash(data_.get()); }
   friend bool operator==(const OpParams& a, const OpParams& b) {

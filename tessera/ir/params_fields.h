@@ -1,5 +1,5 @@
-// The fields of params structs: their hashes, their equality, and how they become attributes and
-// come back. Included where ops and composites are defined.
+// The fields of params structs: their hashes, their equality, and their conversion to and from
+// attributes. Files that define ops and composites include it.
 #pragma once
 
 #include <boost/pfr/core.hpp>
@@ -48,13 +48,15 @@ inline bool equal_field(const std::vector<FunctionRef>& a, const std::vector<Fun
   return true;
 }
 
-// Appends a field as an attribute. params.cc has it for each alternative of Attribute.
+// Appends a field as an attribute. params.cc defines it for each alternative of Attribute.
 template <class T>
 void append_attribute(const T& field, std::vector<Attribute>& out);
-// Takes a field from an attribute; UserError kParse where it is of another kind. The same.
+// Sets a field from an attribute. Throws UserError kParse if it is of another kind. params.cc
+// defines it likewise.
 template <class T>
 void read_attribute(const Attribute& attribute, T& field);
-// The index of the enumerator that an attribute names; UserError kParse where it names none.
+// Returns the index of the enumerator that an attribute names. Throws UserError kParse if it names
+// none.
 size_t read_enumerator(const Attribute& attribute, std::span<const std::string_view> names);
 
 template <class T>
@@ -81,7 +83,7 @@ void read_field(const Attribute& attribute, T& field) {
   }
 }
 
-// Fills params_class<P> in.
+// Returns the functions of OpParams for the struct P.
 template <class P>
 void define_params() {
   params_class<P> = {

@@ -1,5 +1,5 @@
 // ReduceKind: the folds that the library knows by name. Ops, their factors, kernels and collectives
-// name them so.
+// use it.
 #pragma once
 
 #include <array>

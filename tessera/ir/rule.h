@@ -1,10 +1,8 @@
-// Rule: one function of an op's definition, or the reason why the op has none. Where an op is
-// written, a rule is a plain function, or a lambda that captures nothing, over the op's own params
-// struct:
+// Rule: one function of an op's definition, or the reason why the op has none. The author of an op
+// writes a plain function, or a lambda that captures nothing, over the op's own params struct:
 //
 //   Factors transpose_factors(std::span<const Type> operands, std::span<const Type> results,
 //                             const TransposeParams& params);
-//
 // The compiler calls it with OpParams, which hold that struct. A rule keeps a pointer to the
 // function and one to the code that unpacks the params, which all rules of one signature and struct
 // share.
@@ -19,12 +17,12 @@
 
 namespace tessera::internal {
 
-// How the compiler passes a T: the params as OpParams.
+// How the compiler passes a T: params are passed as OpParams.
 template <class T, class P>
 using Passed = std::conditional_t<std::is_same_v<T, const P&>, const ir::OpParams&,
                                   std::conditional_t<std::is_same_v<T, P>, ir::OpParams, T>>;
 
-// The argument that a rule takes for it.
+// The type of the argument that a rule gets for it.
 template <class T, class P>
 decltype(auto) unpacked(Passed<T, P>& argument) {
   if constexpr (std::is_same_v<T, const P&>) {
@@ -38,13 +36,13 @@ decltype(auto) unpacked(Passed<T, P>& argument) {
 
 namespace tessera::ir {
 
-// In place of a rule: the reason why there is none.
+// The reason why an op has no rule, which stands in place of the rule.
 struct Absent {
   const char* why;
 };
 inline Absent absent(const char* why) { return {why}; }
 
-// A rule that is a function of type Signature, which takes a const P&, and may return a P.
+// A rule is a function of type Signature, which gets a const P& and may return a P.
 template <class Signature, class P>
 struct Rule;
 
@@ -70,7 +68,7 @@ struct Rule<R(Args...), P> {
   explicit operator bool() const { return call != nullptr; }
 };
 
-// The same rule as the compiler has it.
+// The same rule in the form that the compiler calls.
 template <class R, class... Args>
 struct Rule<R(Args...), OpParams> {
   using Code = void (*)();

@@ -1,8 +1,8 @@
-// The scalar language: what happens to one element. Pointwise ops emit it, fusion strings it
-// together, codegen turns it into vector instructions, and nothing else is ever vectorised.
+// The scalar language: operations on one element. Pointwise ops emit it, fusion combines it,
+// codegen turns it into vector instructions. Nothing else is vectorised.
 //
-// The dtype of a node decides between integer, signed, unsigned, float and complex forms. float16
-// and bfloat16 are computed in float32 and rounded where they are stored or converted.
+// The dtype of a node selects the integer, signed, unsigned, float or complex form of an operation.
+// float16 and bfloat16 are computed in float32 and rounded when they are stored or converted.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace tessera::ir {
 
-// What a node computes: a row of scalar_ops.def (scalar_op.h). Declared only, so that a new row
-// compiles the few files again that read rows, and not all that see an op's definition.
+// The operation of a node: a row of scalar_ops.def (scalar_op.h). It is only declared here, so that
+// a new row recompiles the few files that read rows, and not all that see the definition of an op.
 enum class ScalarOp : uint8_t;
 
 // A handle to a node under construction.
@@ -22,23 +22,23 @@ struct Expr {
   int id = -1;
 };
 
-// What an emitter writes to. Implemented by fusion (into kernels) and by the scalar interpreter of
-// the tests.
+// The target of an emitter. Fusion implements it (for kernels), and so does the scalar interpreter
+// of the tests.
 class ExprBuilder {
  public:
   virtual ~ExprBuilder() = default;
   virtual Expr apply(ScalarOp op, DType result, std::span<const Expr> args) = 0;
-  // A scalar constant given as the bytes of one element.
+  // Returns a scalar constant, whose bytes are those of one element.
   virtual Expr constant(DType dtype, const void* bytes) = 0;
-  // The index of the element along dimension `dim` of the op's result, as `dtype` (an integer type
-  // wraps).
+  // Returns the index of the element along dimension `dim` of the op's result, as `dtype` (an
+  // integer type wraps).
   virtual Expr index(int dim, DType dtype) = 0;
   virtual DType dtype_of(Expr expr) const = 0;
 
   Expr apply(ScalarOp op, DType result, std::initializer_list<Expr> args) {
     return apply(op, result, std::span<const Expr>(args.begin(), args.size()));
   }
-  // `value` converted to `dtype` on the host.
+  // Returns `value`, which is converted to `dtype` on the host.
   Expr number(DType dtype, double value);
   Expr integer(DType dtype, int64_t value);
 };

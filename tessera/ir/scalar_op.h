@@ -1,5 +1,5 @@
-// ScalarOp: the operations of the scalar language, and what the table of them (scalar_ops.def) says
-// of each. Ops emit them, fusion counts what they cost, codegen expands the code of a row.
+// ScalarOp: the operations of the scalar language, with the columns of their table
+// (scalar_ops.def). Ops emit them, fusion counts their cost, codegen expands the code of a row.
 #pragma once
 
 #include <span>
@@ -17,41 +17,43 @@ enum class ScalarOp : uint8_t {
 #undef SCALAR_OP
 };
 
-// How many operands, and of which dtypes beside the result's.
+// The number of operands and their dtypes.
 enum class ScalarSignature : uint8_t {
-  kUnary,       // of the result's dtype
-  kBinary,      // both
-  kTernary,     // all three
+  kUnary,       // one operand of the result's dtype
+  kBinary,      // two operands of the result's dtype
+  kTernary,     // three operands of the result's dtype
   kPredicate,   // one operand; the result is bool
   kComparison,  // two operands of one dtype; the result is bool
   kSelect,      // (bool, a, b)
-  kConvert,     // to any other dtype
-  kBitcast,     // to one of the same size
-  kJoin,        // two real parts give a complex number
-  kPart,        // and the reverse
+  kConvert,     // the result has any other dtype
+  kBitcast,     // the result has a dtype of the same size
+  kJoin,        // two real parts make a complex number
+  kPart,        // a real part of a complex number
 };
 
-// What becomes of float16 and bfloat16, which are computed in float32 (the others do not care).
+// How float16 and bfloat16, which are computed in float32, are rounded. Other dtypes are not
+// affected.
 enum class ScalarHalves : uint8_t {
-  kExcess,  // the result has float32's digits until it is stored
-  kExact,   // the result of numbers of the dtype is one
-  kJump,    // exact, and nearly equal operands may give other results: they are rounded first
+  kExcess,  // the result has the digits of float32 until it is stored
+  kExact,   // for operands of the dtype, the result is a number of the dtype
+  // exact, and a step: operands are rounded first, since nearly equal ones may have other results
+  kJump,
 };
 
-// Three measures of one operation on one element.
+// Three measures of the cost of one operation on one element.
 struct ScalarCost {
-  // Vector instructions, roughly: what the unrolling of a loop goes by.
+  // The number of vector instructions, roughly. The unrolling of loops uses it.
   int of_integers, of_float32, of_float64;
-  // Of computing it once more instead of storing it, in additions: what fusion goes by.
+  // The cost of computing it again instead of storing it, in additions. Fusion uses it.
   float work;
-  // Time in a vectorised loop: what the cut into tasks goes by.
+  // The time in a vectorised loop. The division into tasks uses it.
   double ns;
 };
 namespace scalar_cost {
 inline constexpr ScalarCost kSimple{1, 1, 1, 1, 0.04}, kExtremum{1, 2, 2, 1, 0.04},
     kDivision{12, 4, 8, 4, 0.25}, kReciprocalRoot{0, 6, 12, 4, 0.25}, kRemainder{60, 60, 60, 6, 1},
     kPower{60, 60, 60, 30, 1},
-    // Elementary functions, the common ones first.
+    // The costs of elementary functions, the common ones first.
     kExponential{0, 18, 36, 10, 1}, kLogarithm{0, 25, 50, 10, 1}, kInverseErf{0, 25, 50, 30, 1},
     kRoot{0, 50, 100, 10, 1}, kRare{0, 50, 100, 20, 1}, kGamma{0, 50, 100, 60, 1};
 }  // namespace scalar_cost
@@ -68,7 +70,7 @@ struct ScalarOpInfo {
 const ScalarOpInfo& scalar_op_info(ScalarOp op);
 
 inline std::string_view scalar_op_name(ScalarOp op) { return scalar_op_info(op).name; }
-// Checks dtypes and count of the operands of `op`; InternalError otherwise.
+// Checks the dtypes and the number of operands of `op`. Throws InternalError if they are wrong.
 void verify_scalar_op(ScalarOp op, DType result, std::span<const DType> args);
 
 }  // namespace tessera::ir

@@ -1,5 +1,6 @@
-// StableHLO's tokens, which order effects, are arrays without elements here: what takes one comes after
-// what made it, and they travel through loops, branches and calls as other values do.
+// StableHLO's tokens, which order effects, are arrays without elements here. An op that takes a
+// token comes after the op that made it, and tokens pass through loops, branches and calls as other
+// values do.
 #pragma once
 
 #include "tessera/ir/type.h"

@@ -1,4 +1,4 @@
-// The type of a value: element type, shape, and what the stages of the compiler learn about it.
+// The type of a value: element type, shape, and what the stages of the compiler add.
 #pragma once
 
 #include <iosfwd>
@@ -13,7 +13,7 @@
 
 namespace tessera::ir {
 
-// Names of manual mesh axes, sorted, each once.
+// Names of manual mesh axes, sorted, without repetition.
 using AxisNames = std::vector<std::string>;
 AxisNames axis_union(const AxisNames& a, const AxisNames& b);
 AxisNames axis_difference(const AxisNames& a, const AxisNames& b);
@@ -22,34 +22,35 @@ bool axis_subset(const AxisNames& a, const AxisNames& b);
 struct Type {
   DType dtype = float32;
   Shape shape;
-  // A weak type came from a C++ scalar: it yields to the other operand's dtype (JAX's weak_type).
+  // A weak type comes from a C++ scalar: in a binary op the dtype of the other operand wins (JAX's
+  // weak_type).
   bool weak = false;
-  // The manual mesh axes the value varies over: inside a manual computation its content may differ
-  // between devices along these. Outside, empty.
+  // The manual mesh axes that the value varies over: inside a manual computation its content may
+  // differ between devices along these. Outside it is empty.
   AxisNames varying;
-  // How the (global) value lies on the mesh. Null: not decided yet, or on one device.
+  // The sharding of the (global) value on the mesh. Null: not decided yet, or on one device.
   std::shared_ptr<const NamedSharding> sharding;
 
   int64_t rank() const { return shape.rank(); }
   int64_t elements() const { return shape.elements(); }
   int64_t bytes() const { return elements() * itemsize(dtype); }
 
-  Type with_dtype(DType d) const;  // also strong
+  Type with_dtype(DType d) const;  // with a dtype that is not weak
   Type with_shape(Shape s) const;
   Type with_varying(AxisNames v) const;
-  // dtype and shape only.
+  // Returns whether dtype and shape are equal.
   bool same_array(const Type& other) const { return dtype == other.dtype && shape == other.shape; }
   friend bool operator==(const Type& a, const Type& b);
 };
 
 size_t hash_value(const Type& type);
-// `tensor<4x8xf32>`: the StableHLO spelling of dtype and shape.
+// Prints `tensor<4x8xf32>`, the StableHLO spelling of dtype and shape.
 std::ostream& operator<<(std::ostream& out, const Type& type);
-// `float32[4,8]`: for messages, as JAX writes it; with `{varying: x}` and the sharding where there
-// is one.
+// Returns `float32[4,8]`, as JAX writes it, for messages; `{varying: x}` and the sharding follow if
+// there are any.
 std::string describe(const Type& type);
 
 }  // namespace tessera::ir
 
-// Compiled once, in type.cc.
+// This template is compiled once, in type.cc.
 extern template class std::vector<tessera::ir::Type>;

@@ -1,5 +1,4 @@
-// Verifier: what every Function must satisfy. Passes are checked with it in debug builds and in
-// tests.
+// Verifier: what holds of every Function. Debug builds and tests check each pass with it.
 #pragma once
 
 #include "tessera/ir/function.h"
@@ -9,7 +8,7 @@ namespace tessera::ir {
 // Throws InternalError, naming the op and its source, unless
 //   - all ids are in range, and every value has exactly one definition (an input or one result),
 //     before all its uses;
-//   - each op's type rule accepts its operands and gives results of the recorded dtypes and shapes;
+//    - each op's type rule accepts its operands and returns the recorded dtypes and shapes;
 //   - a value's sharding has no more entries than the value has dimensions, and `varying` is sorted
 //     without repeats;
 //   - the same holds of nested functions.

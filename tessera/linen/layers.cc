@@ -177,7 +177,7 @@ std::pair<MultiHeadAttention::Params, None> MultiHeadAttention::init_at(
                 num_heads_);
   const Shape heads{num_heads_, features / num_heads_};
 
-  // A kernel is drawn as the matrix that it is, (inputs, outputs), and shaped afterwards.
+  // A kernel is drawn as a matrix, (inputs, outputs), and reshaped afterwards.
   const auto dense = [&](const char* part, const Shape& in, const Shape& out) {
     Scope inner = scope.child(part);
     Shape whole = in;

@@ -1,5 +1,5 @@
-// The layers of flax.linen. A layer without bias (or scale) has an empty array, of shape (0), in
-// its place.
+// The layers of flax.linen. A layer without bias (or scale) has an empty array, of shape (0),
+// instead of it.
 #pragma once
 
 #include "tessera/linen/module.h"
@@ -15,7 +15,7 @@ using nn::min_pool;
 using nn::PoolOptions;
 
 using DenseOptions = nn::DenseOptions;
-// x @ kernel + bias over the last dimension.
+// Computes x @ kernel + bias over the last dimension.
 class Dense : public Module<Dense> {
  public:
   struct Params {
@@ -59,7 +59,7 @@ class Conv : public Module<Conv> {
 };
 
 struct ConvTransposeOptions {
-  // Of one extent for all spatial dimensions, one for each, or none for 1.
+  // One extent for all spatial dimensions, one for each, or none for 1.
   Dims strides = {};
   Padding padding = Padding::kSame;  // kSame, kValid or widths
   Dims kernel_dilation = {};
@@ -91,7 +91,7 @@ class ConvTranspose : public Module<ConvTranspose> {
 };
 
 using EmbedOptions = nn::EmbedOptions;
-// The rows of a table at integer tokens; NaN for tokens outside of it.
+// Returns the rows of a table at integer tokens; NaN for tokens outside of it.
 class Embed : public Module<Embed> {
  public:
   struct Params {
@@ -104,7 +104,7 @@ class Embed : public Module<Embed> {
 
   std::pair<Params, None> init_at(Scope& scope, const Array& tokens) const;
   Array forward(const Params& params, None&, Call&, const Array& tokens) const;
-  // x @ embedding^T: logits of a model whose input and output share the table.
+  // Returns x @ embedding^T: logits of a model whose input and output share the table.
   Array attend(const Params& params, const Array& x) const;
 
  private:
@@ -113,7 +113,7 @@ class Embed : public Module<Embed> {
 };
 
 using LayerNormOptions = nn::LayerNormOptions;
-// Normalised over the last dimension, in float32 at least.
+// Normalises over the last dimension, in float32 or wider.
 class LayerNorm : public Module<LayerNorm> {
  public:
   struct Params {
@@ -131,7 +131,7 @@ class LayerNorm : public Module<LayerNorm> {
 };
 
 using GroupNormOptions = nn::GroupNormLayerOptions;
-// Normalised over all dimensions but the first, within groups of features.
+// Normalises over all dimensions but the first, within groups of features.
 class GroupNorm : public Module<GroupNorm> {
  public:
   struct Params {
@@ -154,13 +154,13 @@ struct BatchNormOptions {
   int64_t axis = -1;  // the features
   double momentum = 0.99, epsilon = 1e-5;
   bool use_bias = true, use_scale = true;
-  // An axis of a shard_map or vmap over whose members the statistics are taken. Without it each
-  // device of a shard_map has its own; under jit alone the batch is whole and nothing is needed.
+  // An axis of a shard_map or vmap: statistics are over all its members. Without it each device of
+  // a shard_map has its own; under jit alone the batch is whole and nothing is needed.
   std::string axis_name = {};
   OptionalDType dtype = {};
   DType param_dtype = float32;
 };
-// Normalised over all dimensions but one: in training by the batch's statistics, which move the
+// Normalises over all dimensions but one: in training by the batch's statistics, which update the
 // running ones; in evaluation by the running ones.
 class BatchNorm : public Module<BatchNorm> {
  public:
@@ -180,7 +180,8 @@ class BatchNorm : public Module<BatchNorm> {
   BatchNormOptions options_;
 };
 
-// In training each element is 0 with probability `rate`, the others are divided by 1 - rate.
+// In training each element becomes 0 with probability `rate`, and the others are divided by 1 -
+// rate.
 class Dropout : public Module<Dropout> {
  public:
   using Params = None;
@@ -197,13 +198,13 @@ class Dropout : public Module<Dropout> {
   Dims broadcast_dims_;
 };
 
-// What attention looks from, at and for: (..., length, features). Absent key: the query; absent
-// value: the key. `mask` is bool and broadcasts to (..., heads, query length, key length): true
-// where to look.
+// The query, key and value of attention: (..., length, features). If the key is absent, it is the
+// query; if the value is absent, it is the key. `mask` is bool and broadcasts to (..., heads, query
+// length, key length): true for the keys that a query attends to.
 struct AttentionInputs {
   Array query, key = {}, value = {}, mask = {};
 };
-// True where query position i may look at key position j <= i: (length, length).
+// Returns true where query position i may attend to key position j <= i: (length, length).
 Array causal_mask(int64_t length);
 
 struct AttentionOptions {

@@ -1,5 +1,5 @@
-// What all linen modules are: descriptions without arrays, whose parameters stand beside them. The
-// names, defaults and initial values are those of flax.linen.
+// The base of all linen modules: descriptions without arrays, whose parameters are separate. Names,
+// defaults and initial values are those of flax.linen.
 //
 //   linen::Dense model(10);
 //   auto params = model.init(random::key(0), x);           // linen::Dense::Params
@@ -17,7 +17,7 @@
 //   std::pair<Params, Stats> init_at(Scope& scope, const Array& x) const;
 //   Array forward(const Params&, Stats&, Call&, const Array& x) const;   // may move the Stats
 //
-// For modules inside it hands on scope.child(name) and call.child(name).
+// For modules inside, it passes on scope.child(name) and call.child(name).
 #pragma once
 
 #include "tessera/compile/jit.h"
@@ -39,12 +39,12 @@ struct Variables {
   }
 };
 
-// In training: statistics are those of the batch, dropout drops.
+// In training statistics are those of the batch, and dropout drops elements.
 struct Train {
   std::optional<random::Key> dropout = std::nullopt;
 };
 
-// How a module is called: in training or in evaluation, and where.
+// How a module is called: in training or in evaluation, and its path in the model.
 struct Call {
   bool train;
   Scope scope;
@@ -62,8 +62,8 @@ concept AModule = requires {
 template <class Self>
 class Module {
  public:
-  // The parameters for inputs of x's shape; with statistics, Variables. x may be abstract.
-  // UserError for an input that the module does not take.
+  // Returns the parameters for inputs of x's shape; with statistics, Variables. x may be abstract.
+  // Throws UserError for an input that the module does not accept.
   template <class X>
   auto init(const random::Key& key, const X& x) const {
     Scope scope(key, std::nullopt);
@@ -76,7 +76,7 @@ class Module {
     }
   }
 
-  // In evaluation. `variables` is what init() gives.
+  // Returns the result in evaluation. `variables` is the result of init().
   template <class V, class X>
   Array apply(const V& variables, const X& x) const {
     Call call{false, Scope(std::nullopt, std::nullopt)};
@@ -91,7 +91,8 @@ class Module {
     }
   }
 
-  // In training: the result; with statistics, a pair of it and the statistics after this batch.
+  // Returns the result in training; with statistics, a pair of it and the statistics after this
+  // batch.
   template <class V, class X>
   auto apply(const V& variables, const X& x, const Train& train) const {
     Call call{true, Scope(std::nullopt, train.dropout)};

@@ -30,7 +30,7 @@ random::Key Scope::make_dropout_key() {
 random::Key Scope::folded(const random::Key& key, int count) const {
   std::string bytes;
   for (const std::string& name : path_) bytes += name;
-  // As many big-endian bytes as the number needs.
+  // It has as many big-endian bytes as the number needs.
   std::string number;
   for (unsigned left = static_cast<unsigned>(count); left != 0; left >>= 8)
     number.insert(number.begin(), static_cast<char>(left & 0xff));
@@ -39,7 +39,7 @@ random::Key Scope::folded(const random::Key& key, int count) const {
 
 namespace internal {
 
-// The digest is an array of five words, and from Boost 1.86 on one of twenty bytes, most significant
+// The digest is an array of five words or, from Boost 1.86 on, of twenty bytes, most significant
 // first.
 uint32_t sha1_word(const std::string& bytes) {
   boost::uuids::detail::sha1 sha1;

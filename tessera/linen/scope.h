@@ -1,6 +1,6 @@
-// Where a module stands in a model, and the keys that follow from it. As in flax, the key of a
+// The path of a module in a model, and the keys that follow from it. As in flax, the key of a
 // parameter is that of init() with the path of the module and the parameter's number folded in, by
-// SHA-1; so a parameter's initial value depends on its place, not on what was made before it.
+// SHA-1; so a parameter's initial value depends on its path, not on what was made before it.
 #pragma once
 
 #include <optional>
@@ -13,13 +13,14 @@ namespace tessera::linen {
 
 class Scope {
  public:
-  // Neither key is needed where nobody asks for one.
+  // A key may be absent if no module asks for it.
   Scope(std::optional<random::Key> params, std::optional<random::Key> dropout)
       : params_(std::move(params)), dropout_(std::move(dropout)) {}
 
-  // Of a module inside.
+  // Returns the scope of a module inside.
   Scope child(const std::string& name) const;
-  // The key of the next parameter, or of the next dropout. UserError where there is no such key.
+  // Return the key of the next parameter, or of the next dropout. Throw UserError if there is no
+  // such key.
   random::Key make_param_key();
   random::Key make_dropout_key();
   bool has_dropout() const { return dropout_.has_value(); }
@@ -33,7 +34,7 @@ class Scope {
 };
 
 namespace internal {
-// The first four bytes of the SHA-1 of the bytes, big endian.
+// Returns the first four bytes of the SHA-1 of the bytes, big endian.
 uint32_t sha1_word(const std::string& bytes);
 }  // namespace internal
 

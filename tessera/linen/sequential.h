@@ -1,6 +1,6 @@
 // linen::Sequential: layers one after the other. Its parts are modules and functions of an Array;
-// the parameters are a tuple with one element a part (linen::None for functions), and flax's
-// layers_0, layers_1, ...
+// the parameters are a tuple with one element for each part (linen::None for functions), with
+// flax's names layers_0, layers_1, ...
 //
 //   linen::Sequential model(linen::Dense(64), relu, linen::Dropout(0.1), linen::Dense(10));
 //   auto params = model.init(key, x);
@@ -22,7 +22,7 @@ struct PartOf<L> {
   using Params = typename L::Params;
   using Stats = typename L::Stats;
 };
-// A tuple, or None where all of its elements are: then the model has no statistics.
+// A tuple, or None if all of its elements are None: then the model has no statistics.
 template <class... Stats>
 using StatsOf = std::conditional_t<(std::is_empty_v<Stats> && ...), None, std::tuple<Stats...>>;
 }  // namespace internal
@@ -56,7 +56,7 @@ class Sequential : public Module<Sequential<Layers...>> {
   }
 
  private:
-  // The statistics of one part.
+  // Returns the statistics of one part.
   template <size_t i>
   static auto& part(Stats& stats) {
     if constexpr (std::is_empty_v<Stats>) {
@@ -75,7 +75,7 @@ class Sequential : public Module<Sequential<Layers...>> {
       Scope inner = scope.child(name(i));
       std::tie(params, stats) = std::get<i>(layers_).init_at(inner, x);
     }
-    // What the next one will see: its type is enough.
+    // The next part only needs the type of its input.
     if constexpr (i + 1 < sizeof...(Layers))
       x = eval_shape(
           [&](const auto& p, auto s, const Array& input) {

@@ -1,5 +1,5 @@
-// Contrast: two meshes in one message. Meshes of the same axes print alike; what makes them
-// different ones is then said too.
+// Contrast: two different meshes in one message. Meshes with the same axes print alike, so the
+// message also says which devices differ.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace tessera {
 
-// `mesh` as it prints; where `other` has the same number of devices but not the same ones in the
-// same order, with its devices: "Mesh('x': 2) of devices 0, 1". Of more than 16, where the first
-// difference is: "Mesh('x': 64) with device 40 at position 32".
+// Returns `mesh` as it prints. If `other` has the same number of devices but not the same ones in
+// the same order, the devices follow: "Mesh('x': 2) of devices 0, 1". For more than 16 devices only
+// the first difference follows: "Mesh('x': 64) with device 40 at position 32".
 std::string in_contrast(const Mesh& mesh, const Mesh& other);
 
 }  // namespace tessera

@@ -1,11 +1,11 @@
-// Where arrays lie that nobody has placed.
+// The device that holds arrays for which the user chose none.
 #pragma once
 
 #include "tessera/mesh/device.h"
 
 namespace tessera {
 
-// The first device of this process.
+// Returns the first device of this process.
 const Device& default_device();
 
 }  // namespace tessera

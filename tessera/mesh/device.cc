@@ -28,14 +28,16 @@
 namespace tessera {
 namespace {
 
-// Enough for the largest pods that exist, small enough that a typing error does not exhaust memory.
+// This is enough for the largest pods that exist, and small enough that a typing error does not
+// exhaust memory.
 constexpr int64_t kMaxDevices = 1 << 20;
 
 struct KindInfo {
   DeviceKind kind;
   std::string_view name;
   int64_t cores;
-  int64_t min_extents, max_extents;  // of the torus in a specification; 1: a plain count
+  // Of the torus in a specification; 1: the specification is a plain count.
+  int64_t min_extents, max_extents;
 };
 
 constexpr std::array<KindInfo, 8> kKinds = {{
@@ -64,7 +66,7 @@ const KindInfo& info(DeviceKind kind) {
       spec, why);
 }
 
-// A positive number made of digits alone.
+// Returns a positive number that consists of digits only.
 std::optional<int64_t> parse_count(std::string_view text) {
   int64_t value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -72,7 +74,7 @@ std::optional<int64_t> parse_count(std::string_view text) {
   return value;
 }
 
-// a*b, or more than kMaxDevices where that is exceeded.
+// Returns a * b, or more than kMaxDevices if the product exceeds that.
 int64_t capped_product(int64_t a, int64_t b) {
   return a > kMaxDevices / b ? kMaxDevices + 1 : a * b;
 }
@@ -126,7 +128,7 @@ std::string specification(const InitOptions& options) {
   return environment && *environment ? environment : "cpu:1";
 }
 
-// The cluster that the options, or else the environment, ask for.
+// Returns the cluster that the options request, otherwise the one that the environment requests.
 Cluster cluster_of(const InitOptions& options) {
   if (options.cluster.kind() != Cluster::Kind::kAlone) return options.cluster;
   const char* environment = std::getenv("TESSERA_CLUSTER");
@@ -140,22 +142,23 @@ Cluster cluster_of(const InitOptions& options) {
               text);
 }
 
-// Threads for this process, where several share the machine and nobody said how many.
+// Chooses the number of threads of this process if several share the machine and the user chose
+// none.
 void share_cores() {
   if (std::getenv("TESSERA_NUM_THREADS") || cluster::Processes::local_count() == 1) return;
   const auto all = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   const auto mine = static_cast<int>(std::thread::hardware_concurrency());
-  // mpirun may have given each process cores of its own already.
+  // mpirun may have given each process its own cores already.
   if (mine == all) set_num_threads(std::max(1, all / cluster::Processes::local_count()));
 }
 
-// What a process asks for: the specification, and the cluster it believes to be in.
+// Returns what a process requests: the specification, and the cluster that it believes it is in.
 std::string asked_for(const std::string& spec, const ClusterOptions& options) {
   return fmt::format("{} (share_devices {}, gather_reads {})", spec, options.share_devices,
                      options.gather_reads);
 }
 
-// Where processes ask for different devices, all of them know.
+// If processes request different devices, every process throws.
 void expect_equal(const cluster::Processes& processes, const std::vector<std::string>& asked) {
   for (int p = 0; p < processes.count(); ++p)
     if (asked[static_cast<size_t>(p)] != asked[0])
@@ -175,7 +178,7 @@ void start_cluster(const InitOptions& options) {
   load_costs(processes);
 }
 
-// The devices of all processes, given what the specification of each says.
+// Returns the devices of all processes, given the specification of each.
 std::vector<Device> devices_of_cluster(const std::string& spec) {
   std::vector<Device> named = parse_devices(spec);
   const cluster::Processes* processes = cluster::Processes::current();
@@ -204,7 +207,7 @@ std::vector<Device> devices_of_cluster(const std::string& spec) {
   return out;
 }
 
-// `alone`: emulated ones of this process, whatever the environment says.
+// `alone`: the emulated devices of this process, whatever the environment says.
 const std::vector<Device>* resolve(const InitOptions& options, bool alone = false) {
   const internal::DeviceRequest request =
       alone ? internal::DeviceRequest{.spec = options.devices}
@@ -246,7 +249,8 @@ std::ostream& operator<<(std::ostream& out, const Device& device) {
     return out << (device.kind == DeviceKind::kGpu ? "CudaDevice(id=" : "CpuDevice(id=")
                << device.id << ')';
   const auto& [x, y, z] = device.coords;
-  // Of hardware that processes emulate together: the process that it would be there.
+  // If processes emulate hardware together, a device belongs to the process that would have it
+  // there.
   const bool shared = cluster::Processes::current() && cluster::Processes::options().share_devices;
   out << "TpuDevice(id=" << device.id
       << ", process_index=" << (shared ? device.slice_index : device.process_index) << ", coords=("
@@ -293,8 +297,8 @@ const std::vector<Device>& devices() {
   if (scoped_devices) return *scoped_devices;
   const std::vector<Device>* current = current_devices;
   if (!current) {
-    // Two threads may both come here: the first to set the list wins, and an initialize() in
-    // between is not overwritten.
+    // Two threads may both get here. The first to set the list wins, and an initialize() in between
+    // is not overwritten.
     static std::once_flag started;
     std::call_once(started, [] { start_cluster({}); });
     const std::vector<Device>* defaults = resolve({});

@@ -12,7 +12,7 @@
 namespace tessera {
 namespace {
 
-// Orders that make a ring of the devices of small topologies, each step one hop.
+// Orders that make a ring of the devices of small topologies; each step is one hop.
 constexpr std::array<int64_t, 8> kTrayRing = {0, 1, 2, 3,
                                               6, 7, 4, 5};  // v2, v3: cores of 2x2 chips
 constexpr std::array<int64_t, 4> kRing2x2 = {0, 1, 3, 2};
@@ -30,7 +30,7 @@ std::vector<Device> permuted(const std::vector<Device>& devices,
   return result;
 }
 
-// By (z, y, x): the ring orders index devices whose x changes fastest.
+// Sorts by (z, y, x): the ring orders index devices whose x changes fastest.
 std::vector<Device> sorted_x_minor(std::vector<Device> devices) {
   std::stable_sort(devices.begin(), devices.end(), [](const Device& a, const Device& b) {
     return std::lexicographical_compare(a.coords.rbegin(), a.coords.rend(), b.coords.rbegin(),
@@ -48,7 +48,7 @@ std::vector<Device> arrange_v2_v3(const Shape& shape, const std::vector<Device>&
   return result;
 }
 
-// One past the largest coordinates.
+// Returns one more than the largest coordinates.
 std::array<int64_t, 3> coordinate_bounds(const std::vector<Device>& devices) {
   std::array<int64_t, 3> bounds{};
   for (const Device& device : devices)
@@ -56,7 +56,7 @@ std::array<int64_t, 3> coordinate_bounds(const std::vector<Device>& devices) {
   return bounds;
 }
 
-// nullopt: the topology has no ring of its own, the torus rules apply.
+// Returns nullopt if the topology has no ring of its own, so that the torus rules apply.
 std::optional<std::vector<Device>> arrange_v5e_v6e(const Shape& shape,
                                                    const std::vector<Device>& devices) {
   using Bounds = std::array<int64_t, 3>;
@@ -65,7 +65,7 @@ std::optional<std::vector<Device>> arrange_v5e_v6e(const Shape& shape,
     return permuted(sorted_x_minor(devices), kRing2x2);
   if (devices.size() == 8)
     return permuted(sorted_x_minor(devices), bounds == Bounds{2, 2, 2} ? kZigzag2x2x2 : kRing4x2);
-  // The ring of 4x4 pays only where one logical axis goes all around it.
+  // The ring of 4x4 pays only if one logical axis goes all around it.
   bool one_axis = std::find(shape.begin(), shape.end(), 16) != shape.end();
   if (bounds == Bounds{4, 4, 1} && devices.size() == 16 && one_axis)
     return permuted(sorted_x_minor(devices), kRing4x4);
@@ -81,7 +81,7 @@ std::optional<std::vector<Device>> arrange_v5p(const std::vector<Device>& device
 std::vector<Device> arrange(const Shape& shape, const std::vector<Device>& devices,
                             bool allow_split) {
   std::optional<std::vector<Device>> ring;
-  // The last device's kind stands for all: a mesh is of one kind.
+  // All devices of a mesh have the kind of the last one.
   switch (devices.back().kind) {
     case DeviceKind::kCpu:
       return devices;
@@ -112,7 +112,7 @@ void check_shape(std::string_view op, const Shape& shape) {
     if (size < 1) value_error(op, "expected axis sizes of at least 1, got shape {}", shape);
 }
 
-// The product of the sizes, or -1 where it passes `limit` (which it then does not equal).
+// Returns the product of the sizes, or -1 if it exceeds `limit`.
 int64_t product_up_to(const Shape& shape, int64_t limit) {
   int64_t product = 1;
   for (int64_t size : shape) {
@@ -189,8 +189,8 @@ DeviceMesh create_hybrid_device_mesh(const Shape& ici_shape, const Shape& dcn_sh
         ici_shape,
         {.devices = members, .allow_split_physical_axes = options.allow_split_physical_axes}));
 
-  // Position p of the result lies in granule p / ici (row-major in dcn_shape), at p % ici inside
-  // it.
+  // Position p of the result is in granule p / ici (row-major in dcn_shape), at position p % ici
+  // inside it.
   DeviceMesh result;
   for (int64_t d = 0; d < ici_shape.rank(); ++d)
     result.shape.push_back(ici_shape[d] * dcn_shape[d]);

@@ -1,4 +1,4 @@
-// The values of mesh/ in fmt's format strings (base/format.h): each prints as it streams.
+// Formatters of the values of mesh/ (base/format.h), which print like operator<<.
 #pragma once
 
 #include "tessera/base/format.h"

@@ -23,37 +23,39 @@ using AxisSizes = std::vector<std::pair<std::string, int64_t>>;
 
 class Mesh {
  public:
-  // The empty mesh: no axes, one position, no device.
+  // The empty mesh, which has no axes, one position and no device.
   Mesh();
-  // One name a dimension of `devices`. UserError for a wrong number of names or of devices, for a
-  // repeated or empty name and for a device listed twice.
+  // `axis_names` has a name for each dimension of `devices`. Throws UserError for a wrong number of
+  // names or of devices, for a repeated or empty name, and for a device that is listed twice.
   Mesh(DeviceMesh devices, std::vector<std::string> axis_names);
-  // A line of devices.
+  // A mesh of one axis.
   Mesh(std::vector<Device> devices, std::vector<std::string> axis_names);
-  // A mesh of any size without devices.
+  // Returns a mesh of any size without devices.
   static Mesh abstract(Shape axis_sizes, std::vector<std::string> axis_names);
 
   int64_t rank() const;
-  // The number of devices (of positions, where the mesh is abstract).
+  // Returns the number of devices (of positions, if the mesh is abstract).
   int64_t size() const;
   const std::vector<std::string>& axis_names() const;
   const Shape& axis_sizes() const;
   bool has_axis(std::string_view name) const;
-  // Where the axis stands in axis_names(); nullopt where there is none.
+  // Returns the index of the axis in axis_names(); nullopt if there is no such axis.
   std::optional<int64_t> find_axis(std::string_view name) const;
-  // As above; UserError listing the mesh's axes where there is none.
+  // Returns the index of the axis. Throws a UserError that lists the mesh's axes if there is no
+  // such axis.
   int64_t axis_index(std::string_view name) const;
   int64_t axis_size(std::string_view name) const;
 
   bool is_abstract() const;
-  // Row-major over the axes. UserError where the mesh is abstract.
+  // Returns the devices, row-major over the axes. Throws UserError if the mesh is abstract.
   const std::vector<Device>& devices() const;
-  // The ids of devices(); 0, 1, ... size()-1 where the mesh is abstract.
+  // Returns the ids of devices(), or 0, 1, ..., size() - 1 if the mesh is abstract.
   const std::vector<int64_t>& device_ids() const;
-  // The coordinates of the position-th device, one per axis.
+  // Returns the coordinates of the device at `position`, one for each axis.
   Dims coordinates(int64_t position) const;
 
-  // Same axes, same devices in the same places; an abstract mesh equals only abstract ones.
+  // Returns whether axes and devices are the same, in the same order. An abstract mesh equals only
+  // abstract meshes.
   friend bool operator==(const Mesh& a, const Mesh& b);
   size_t hash() const;
 
@@ -65,11 +67,11 @@ class Mesh {
   std::shared_ptr<const State> state_;
 };
 
-// `Mesh('x': 2, 'y': 4)`, `AbstractMesh('x': 4096)`.
+// Prints `Mesh('x': 2, 'y': 4)` or `AbstractMesh('x': 4096)`.
 std::ostream& operator<<(std::ostream& out, const Mesh& mesh);
 inline size_t hash_value(const Mesh& mesh) { return mesh.hash(); }
 
-// A mesh over create_device_mesh(axis_sizes, options).
+// Returns the mesh over create_device_mesh(axis_sizes, options).
 Mesh make_mesh(const Shape& axis_sizes, std::vector<std::string> axis_names,
                const DeviceMeshOptions& options = {});
 

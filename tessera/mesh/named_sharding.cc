@@ -11,8 +11,8 @@
 namespace tessera {
 namespace {
 
-// Where one axis or sub-axis stands in its mesh: (coordinate / minor) % size is the position along
-// it.
+// The position of one axis or sub-axis in its mesh: (coordinate / minor) % size is the position
+// along it.
 struct AxisPosition {
   int64_t mesh_axis, minor, size;
 };
@@ -47,9 +47,9 @@ AxisUse check_axis(const Mesh& mesh, const PartitionSpec& spec, const AxisRef& a
   return {&axis, axis.pre_size, axis.pre_size * axis.size};
 }
 
-// Every axis exists and no part of one is used twice. Parts of one axis must also be factors of one
-// decomposition: of an axis of size 12, "x":(1)2 and "x":(3)2 are not, as the end of one, 2, does
-// not divide the start of the other, 3.
+// Checks that every axis exists and that no part of one is used twice. Parts of one axis must also
+// be factors of one decomposition: of an axis of size 12, "x":(1)2 and "x":(3)2 are not, since the
+// end of one, 2, does not divide the start of the other, 3.
 void check_axes(const Mesh& mesh, const PartitionSpec& spec) {
   std::vector<AxisUse> uses;
   auto use = [&](const AxisRef& axis) {
@@ -107,10 +107,10 @@ PartitionSpec without_unit_axes(const Mesh& mesh, const PartitionSpec& spec) {
 struct NamedSharding::State {
   Mesh mesh;
   PartitionSpec spec;
-  PartitionSpec joined;  // spec with parts joined
-  // Joined, without axes of size 1 and trailing Nones: what equality compares.
+  PartitionSpec joined;  // spec with adjacent parts joined
+  // `joined` without axes of size 1 and without None at the end, which equality compares.
   PartitionSpec canonical;
-  std::vector<std::vector<AxisPosition>> positions;  // of joined, a list a dimension
+  std::vector<std::vector<AxisPosition>> positions;  // of joined, a list for each dimension
   Dims num_shards;
   size_t hash = 0;
 };

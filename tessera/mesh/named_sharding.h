@@ -1,6 +1,6 @@
-// NamedSharding: how an array lies on a mesh: dimension d is cut along the axes that the spec names
-// for it, and copied along all others. IR types and arrays carry one; propagation, partition and
-// runtime read it.
+// NamedSharding: how an array is distributed over a mesh. Dimension d is sharded along the axes
+// that the spec names for it, and the array is replicated along all other axes. IR types and arrays
+// have one; propagation, partition and runtime read it.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace tessera {
 
-// [start, stop) of one dimension.
+// The range [start, stop) of one dimension.
 struct IndexRange {
   int64_t start = 0;
   int64_t stop = 0;
@@ -24,7 +24,7 @@ struct IndexRange {
   int64_t size() const { return stop - start; }
   friend bool operator==(const IndexRange&, const IndexRange&) = default;
 };
-// The part of an array on one device, a range a dimension.
+// The part of an array on one device: a range for each dimension.
 using ShardIndex = std::vector<IndexRange>;
 struct DeviceIndex {
   int64_t device_id = 0;
@@ -32,50 +32,50 @@ struct DeviceIndex {
 
   friend bool operator==(const DeviceIndex&, const DeviceIndex&) = default;
 };
-// `1:5`.
+// Prints `1:5`.
 std::ostream& operator<<(std::ostream& out, const IndexRange& range);
 
-// The i-th of `shards` parts of [0, extent): every part is ceil(extent / shards) long in storage;
-// the last ones are shorter, or empty, where that does not divide. 10 over 8: 0:2 2:4 4:6 6:8 8:10
-// 10:10 10:10 10:10.
+// Returns the i-th of `shards` parts of [0, extent). In storage every part has ceil(extent /
+// shards) rows; if that does not divide the extent, the last parts are shorter or empty. 10 over 8:
+// 0:2 2:4 4:6 6:8 8:10 10:10 10:10 10:10.
 IndexRange shard_range(int64_t extent, int64_t shards, int64_t i);
 
-// Immutable, cheap to copy.
+// A NamedSharding is immutable and cheap to copy.
 class NamedSharding {
  public:
-  // Of nothing on the empty mesh.
+  // The sharding with an empty spec on the empty mesh.
   NamedSharding();
-  // UserError where the spec names an axis that the mesh does not have, an axis (or overlapping
-  // parts of one) twice, or a part that does not divide its axis.
+  // Throws UserError if the spec names an axis that the mesh does not have, names an axis (or
+  // overlapping parts of one) twice, or names a part that does not divide its axis.
   NamedSharding(Mesh mesh, PartitionSpec spec);
 
   const Mesh& mesh() const;
-  // As given.
+  // Returns the spec as it was given.
   const PartitionSpec& spec() const;
-  // The axes of dimension d, major first, none beyond the spec. Parts of one axis that follow each
-  // other are joined, and a part that covers its axis is the whole axis: ("x":(1)2, "x":(2)4) of
-  // size 8 is "x".
+  // Returns the axes of dimension d, major first; none beyond the spec. Parts of one axis that
+  // follow each other are joined, and a part that covers its axis is the whole axis: ("x":(1)2,
+  // "x":(2)4) of an axis of size 8 is "x".
   const std::vector<AxisRef>& dim_axes(int64_t d) const;
-  // Whether propagation may shard dimension d further.
+  // Returns whether propagation may shard dimension d further.
   bool is_open(int64_t d) const;
 
-  // Into how many parts dimension d is cut.
+  // Returns the number of parts of dimension d.
   int64_t num_shards(int64_t d) const;
-  // Every device holds the whole array.
+  // Returns whether every device holds the whole array.
   bool is_fully_replicated() const;
-  // The shape of one shard in storage: ceil division, so that all devices hold equal buffers;
-  // uneven ones are padded.
+  // Returns the shape of one shard in storage. Extents are rounded up, so that all devices hold
+  // equal buffers; uneven shards are padded.
   Shape shard_shape(const Shape& global) const;
-  // Which part each of `rank` dimensions the position-th device of the mesh holds.
+  // Returns which part of each of `rank` dimensions the device at `position` in the mesh holds.
   Dims shard_coordinates(int64_t position, int64_t rank) const;
-  // What each device holds, in the order of mesh().device_ids(); without padding.
+  // Returns what each device holds, without padding, in the order of mesh().device_ids().
   std::vector<DeviceIndex> devices_indices_map(const Shape& global) const;
 
-  // Whether both put the same part of every array of rank `rank` on the same device, whatever the
-  // axes are called.
+  // Returns whether both put the same part of every array of rank `rank` on the same device,
+  // whatever the names of the axes.
   bool is_equivalent_to(const NamedSharding& other, int64_t rank) const;
-  // Equal meshes and, for arrays of every rank, the same placement and the same freedom to
-  // propagation: P("x") == P("x", None), and axes of size 1 do not count.
+  // Returns whether the meshes are equal and, for arrays of every rank, the distribution and the
+  // freedom of propagation are the same: P("x") == P("x", None), and axes of size 1 do not count.
   friend bool operator==(const NamedSharding& a, const NamedSharding& b);
   size_t hash() const;
 
@@ -84,17 +84,18 @@ class NamedSharding {
   std::shared_ptr<const State> state_;
 };
 
-// `NamedSharding(mesh=Mesh('x': 2, 'y': 4), spec=PartitionSpec('x', 'y'))`
+// Prints `NamedSharding(mesh=Mesh('x': 2, 'y': 4), spec=PartitionSpec('x', 'y'))`.
 std::ostream& operator<<(std::ostream& out, const NamedSharding& sharding);
 inline size_t hash_value(const NamedSharding& sharding) { return sharding.hash(); }
 
-// Into how many parts `axis` (whole or part) cuts a dimension.
+// Returns the number of parts into which `axis` (a whole one or a part) divides a dimension.
 int64_t axis_ref_size(const Mesh& mesh, const AxisRef& axis);
 
-// UserError naming `op` where the spec has more entries than an array of `shape` has dimensions.
+// Throws a UserError that names `op` if the spec has more entries than an array of `shape` has
+// dimensions.
 void check_rank(std::string_view op, const NamedSharding& sharding, const Shape& shape);
-// UserError naming `op`, the dimension and the axes where a dimension of `shape` is not a multiple
-// of its shards.
+// Throws a UserError that names `op`, the dimension and the axes if a dimension of `shape` is not a
+// multiple of its number of shards.
 void check_divisible(std::string_view op, const NamedSharding& sharding, const Shape& shape);
 
 }  // namespace tessera

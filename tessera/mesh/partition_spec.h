@@ -1,5 +1,5 @@
-// PartitionSpec: which mesh axes shard each dimension of an array, by name. It knows no mesh;
-// NamedSharding joins the two and checks them against each other.
+// PartitionSpec: which mesh axes shard each dimension of an array, by name. It has no mesh;
+// NamedSharding combines the two and checks them against each other.
 #pragma once
 
 #include <concepts>
@@ -24,16 +24,16 @@ struct AxisRef {
   bool is_whole() const { return size == 0; }
   friend bool operator==(const AxisRef&, const AxisRef&) = default;
 };
-// `x`, `x:(1)2`.
+// Prints `x`, `x:(1)2`.
 std::ostream& operator<<(std::ostream& out, const AxisRef& axis);
 size_t hash_value(const AxisRef& axis);
 
-// Of a dimension that is not sharded: P("x", None).
+// The entry of a dimension that is not sharded: P("x", None).
 struct NoneType {
   explicit constexpr NoneType(int) {}
 };
 inline constexpr NoneType None{0};
-// Of a dimension whose sharding is left to propagation: P(UNCONSTRAINED, "x").
+// The entry of a dimension whose sharding propagation chooses: P(UNCONSTRAINED, "x").
 struct UnconstrainedType {
   explicit constexpr UnconstrainedType(int) {}
 };
@@ -58,19 +58,19 @@ struct DimSpec {
   DimSpec& operator=(DimSpec&&) noexcept;
   ~DimSpec();
 
-  // Closed and without axes: None.
+  // Returns whether the entry is None: closed and without axes.
   bool is_none() const { return axes.empty() && !open; }
-  // Open and without axes: UNCONSTRAINED.
+  // Returns whether the entry is UNCONSTRAINED: open and without axes.
   bool is_unconstrained() const { return axes.empty() && open; }
   friend bool operator==(const DimSpec&, const DimSpec&) = default;
 };
-// `None`, `UNCONSTRAINED`, `'x'`, `('x', 'y')`; an open dimension with axes ends in `?`: `('x',
-// ?)`.
+// Prints `None`, `UNCONSTRAINED`, `'x'`, `('x', 'y')`; an open dimension with axes ends in `?`:
+// `('x', ?)`.
 std::ostream& operator<<(std::ostream& out, const DimSpec& dim);
 size_t hash_value(const DimSpec& dim);
 
-// One dimension over several axes, each a name or an AxisRef, major first: P(joint("x", "y"),
-// None).
+// Returns the entry of one dimension that several axes shard, each a name or an AxisRef, major
+// first: P(joint("x", "y"), None).
 template <class... Axes>
 requires((std::convertible_to<Axes, std::string_view> ||
           std::convertible_to<Axes, AxisRef>)&&...) DimSpec joint(const Axes&... axes) {
@@ -88,17 +88,17 @@ DimSpec joint(const std::vector<std::string>& axes);
 
 class PartitionSpec {
  public:
-  // One entry a dimension, each an axis name, an AxisRef, joint(...), None or UNCONSTRAINED;
-  // dimensions beyond the last entry are None.
+  // Makes a spec with one entry for each dimension: the name of an axis, an AxisRef, joint(...),
+  // None or UNCONSTRAINED. Dimensions beyond the last entry are None.
   template <class... Entries>
   requires(std::convertible_to<Entries, DimSpec>&&...) explicit(sizeof...(Entries) == 1)
       PartitionSpec(Entries&&... entries) {
     reserve(sizeof...(entries));
     (append(DimSpec(std::forward<Entries>(entries))), ...);
   }
-  // `replicated`: axes that propagation must not use for this value.
+  // `replicated` are axes that propagation must not use for this value.
   PartitionSpec(std::vector<DimSpec> dims, std::vector<AxisRef> replicated = {});
-  // One name a dimension.
+  // `axes` has one name for each dimension.
   PartitionSpec(const std::vector<std::string>& axes);
   PartitionSpec(const PartitionSpec&);
   PartitionSpec(PartitionSpec&&) noexcept;
@@ -106,16 +106,16 @@ class PartitionSpec {
   PartitionSpec& operator=(PartitionSpec&&) noexcept;
   ~PartitionSpec();
 
-  // The number of entries written; an array may have more dimensions.
+  // Returns the number of entries; an array may have more dimensions.
   int64_t rank() const { return static_cast<int64_t>(dims_.size()); }
   const std::vector<DimSpec>& dims() const { return dims_; }
-  // The entry of dimension `d`; None beyond the last.
+  // Returns the entry of dimension `d`; None beyond the last entry.
   const DimSpec& dim(int64_t d) const;
   const std::vector<AxisRef>& replicated() const { return replicated_; }
-  // The same spec without None at the end.
+  // Returns the same spec without None at the end.
   PartitionSpec trimmed() const;
 
-  // Trailing Nones do not count: P("x") == P("x", None).
+  // None at the end does not count: P("x") == P("x", None).
   friend bool operator==(const PartitionSpec& a, const PartitionSpec& b);
 
  private:
@@ -127,7 +127,8 @@ class PartitionSpec {
 };
 using P = PartitionSpec;
 
-// `PartitionSpec('x', None, ('y', 'z:(1)2'))`; `replicated={'y'}` follows where there is any.
+// Prints `PartitionSpec('x', None, ('y', 'z:(1)2'))`, followed by `replicated={'y'}` if there are
+// such axes.
 std::ostream& operator<<(std::ostream& out, const PartitionSpec& spec);
 size_t hash_value(const PartitionSpec& spec);
 

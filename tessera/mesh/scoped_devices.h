@@ -1,5 +1,5 @@
-// ScopedDevices: other devices for what the calling thread does, say to plan a program for hardware
-// that is not there while the process runs on its own. Beside mesh/device.h.
+// ScopedDevices: other devices for the calling thread, for example to plan a program for hardware
+// that the process does not run on.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 namespace tessera {
 
 // While it lives, devices() of this thread are those of `spec` (parse_devices), whatever
-// initialize() sets; other threads see nothing of it. UserError for a malformed specification.
+// initialize() sets; other threads do not see them. Throws UserError for a malformed specification.
 class ScopedDevices {
  public:
   explicit ScopedDevices(const std::string& spec);

@@ -8,7 +8,7 @@
 namespace tessera {
 namespace {
 
-// A single device as a mesh of no axes, so that one implementation serves both kinds.
+// Returns a single device as a mesh without axes, so that one implementation serves both kinds.
 NamedSharding as_named(const Sharding& sharding) {
   if (sharding.is_named()) return sharding.named();
   return NamedSharding(Mesh(DeviceMesh{{}, {sharding.single().device()}}, {}), PartitionSpec());

@@ -1,5 +1,5 @@
-// Sharding: where an array's data is, one of the two ways there are: whole on one device, or cut
-// over a mesh. What Array::sharding() returns.
+// Sharding: where the data of an array is: whole on one device, or distributed over a mesh.
+// Array::sharding() returns one.
 #pragma once
 
 #include <iosfwd>
@@ -10,7 +10,7 @@
 
 namespace tessera {
 
-// The whole array on one device.
+// The sharding of a whole array on one device.
 class SingleDeviceSharding {
  public:
   explicit SingleDeviceSharding(const Device& device) : device_(device) {}
@@ -21,7 +21,7 @@ class SingleDeviceSharding {
  private:
   Device device_;
 };
-// `SingleDeviceSharding(device=CpuDevice(id=0))`
+// Prints `SingleDeviceSharding(device=CpuDevice(id=0))`.
 std::ostream& operator<<(std::ostream& out, const SingleDeviceSharding& sharding);
 size_t hash_value(const SingleDeviceSharding& sharding);
 
@@ -36,22 +36,22 @@ class Sharding {
   ~Sharding();
 
   bool is_named() const;
-  // UserError where it is the other one.
+  // Returns the NamedSharding. Throws UserError if this is a SingleDeviceSharding.
   const NamedSharding& named() const;
   const SingleDeviceSharding& single() const;
   const std::variant<SingleDeviceSharding, NamedSharding>& value() const { return value_; }
 
-  // Row-major over the mesh. UserError where the mesh is abstract.
+  // Returns the devices, row-major over the mesh. Throws UserError if the mesh is abstract.
   std::vector<Device> devices() const;
   std::vector<int64_t> device_ids() const;
   int64_t num_devices() const;
 
-  // As NamedSharding's.
+  // See NamedSharding.
   int64_t num_shards(int64_t d) const;
   bool is_fully_replicated() const;
   Shape shard_shape(const Shape& global) const;
   std::vector<DeviceIndex> devices_indices_map(const Shape& global) const;
-  // Also of the two kinds: a mesh of one device is that device.
+  // The two kinds may be equivalent: a mesh of one device is that device.
   bool is_equivalent_to(const Sharding& other, int64_t rank) const;
 
   friend bool operator==(const Sharding& a, const Sharding& b);

@@ -1,4 +1,4 @@
-// A grid of labelled boxes in box-drawing characters: the drawing part of sharding_table.
+// A grid of labelled boxes in box-drawing characters, with which sharding_table draws.
 #pragma once
 
 #include <cstdint>
@@ -9,26 +9,27 @@ namespace tessera {
 
 struct GridCell {
   std::vector<std::string> lines;  // ASCII, centred in the box
-  // Of the box, its borders included; it grows where the lines need more.
+  // The width of the box, its borders included; it grows if the lines need more.
   int64_t width = 0;
   int64_t height = 0;
 };
 using GridRow = std::vector<GridCell>;
 
-// Widths of the columns without borders, at the cells' own widths.
+// Returns the widths of the columns without borders, at the cells' own widths.
 std::vector<int64_t> natural_widths(const std::vector<GridRow>& rows);
-// The widest lines of each column.
+// Returns the length of the longest line in each column.
 std::vector<int64_t> label_widths(const std::vector<GridRow>& rows);
-// Of a line of the grid, borders included.
+// Returns the width of a line of the grid, borders included.
 int64_t total_width(const std::vector<int64_t>& widths);
-// Reduces the widest of `widths` evenly until the grid is at most `limit` wide, none below its
-// `least`; the widths may stay above the limit where the least widths do.
+// Returns `widths` with the widest ones reduced evenly until the grid is at most `limit` wide. No
+// width becomes less than its entry in `least`, so the grid stays wider than `limit` if those are
+// too wide.
 std::vector<int64_t> shrunk_widths(std::vector<int64_t> widths, const std::vector<int64_t>& least,
                                    int64_t limit);
-// The drawing, a newline after each line. Rows have one length.
+// Returns the drawing, with a newline after each line. All rows have the same length.
 std::string draw_grid(const std::vector<GridRow>& rows, const std::vector<int64_t>& widths);
 
-// `text` in lines of at most `width` characters, broken after commas only.
+// Returns `text` in lines of at most `width` characters, broken only after commas.
 std::vector<std::string> wrap_at_commas(const std::string& text, int64_t width);
 
 }  // namespace tessera

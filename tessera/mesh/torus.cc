@@ -12,12 +12,12 @@ namespace {
 
 constexpr std::string_view kTorusOp = "create_device_mesh";
 
-// assignment[p][l]: the part of physical axis p that logical axis l takes. The product over l is
-// the size of p, over p the size of l.
+// assignment[p][l] is the part of physical axis p that logical axis l takes. The product over l is
+// the size of p, the product over p the size of l.
 using Assignment = std::vector<Dims>;
 
-// The first `count` of `n` things, then each next combination in lexicographic order: (0,1) (0,2)
-// (1,2).
+// Advances from the first `count` of `n` things through the combinations in lexicographic order:
+// (0,1) (0,2) (1,2).
 bool next_combination(std::vector<int64_t>& chosen, int64_t n) {
   int64_t count = static_cast<int64_t>(chosen.size());
   for (int64_t i = count - 1; i >= 0; --i) {
@@ -29,7 +29,8 @@ bool next_combination(std::vector<int64_t>& chosen, int64_t n) {
   return false;
 }
 
-// The free physical axes for a logical axis of `size`; 0 in `free` marks a taken one.
+// Returns the free physical axes for a logical axis of `size`; a 0 in `free` marks one that is
+// taken.
 std::optional<std::vector<int64_t>> whole_axes_for(int64_t size, const Dims& free) {
   for (int64_t count = free.rank(); count >= 1; --count) {
     std::vector<int64_t> chosen(count);
@@ -43,7 +44,8 @@ std::optional<std::vector<int64_t>> whole_axes_for(int64_t size, const Dims& fre
   return std::nullopt;
 }
 
-// nullopt, and the failing logical axis, where a logical axis is no product of free physical axes.
+// Returns nullopt, and the logical axis that failed, if a logical axis is no product of free
+// physical axes.
 std::optional<Assignment> assign_whole(const Shape& physical, const Shape& logical,
                                        int64_t& failed) {
   Assignment result(physical.size(), Dims(logical.size(), 1));
@@ -63,9 +65,9 @@ std::optional<Assignment> assign_whole(const Shape& physical, const Shape& logic
   return result;
 }
 
-// How good it is to give a logical axis the part candidate[p] of each physical axis p; larger is
-// better. Whole axes have the bandwidth of their wrap-around links; the last criteria only settle
-// ties.
+// Returns how good it is to give a logical axis the part candidate[p] of each physical axis p;
+// larger is better. Whole axes have the bandwidth of their wrap-around links; the last criteria
+// only break ties.
 auto preference(const Dims& candidate, const Shape& physical, const Dims& used) {
   int64_t whole_product = 1, whole_axes = 0, shared_product = 1;
   for (int64_t p = 0; p < physical.rank(); ++p) {
@@ -78,8 +80,8 @@ auto preference(const Dims& candidate, const Shape& physical, const Dims& used) 
   return std::make_tuple(whole_product, whole_axes, shared_product);
 }
 
-// Calls `visit` with every way to write `size` as a product of divisors of `free`, one a physical
-// axis, larger divisors first.
+// Calls `visit` with every list of divisors of `free`, one for each physical axis, whose product is
+// `size`; larger divisors come first.
 template <class Visit>
 void for_each_factoring(int64_t size, const Dims& free, Dims& parts, const Visit& visit) {
   int64_t p = parts.rank();
@@ -103,7 +105,7 @@ Assignment assign_splitting(const Shape& physical, const Shape& logical) {
     for (int64_t p = 0; p < physical.rank(); ++p) free[p] = physical[p] / used[p];
     std::optional<Dims> best;
     Dims parts;
-    // Candidates come in decreasing lexicographic order, so the first of equals is the largest
+    // Candidates come in decreasing lexicographic order, so the first of equal ones is the largest
     // tuple.
     for_each_factoring(logical[l], free, parts, [&](const Dims& candidate) {
       if (!best || preference(candidate, physical, used) > preference(*best, physical, used))
@@ -118,8 +120,8 @@ Assignment assign_splitting(const Shape& physical, const Shape& logical) {
   return result;
 }
 
-// Logical position -> device: the coordinate along logical axis l splits into digits over the
-// physical axes, major first; the digits of physical axis p over the logical axes, later ones
+// Maps logical positions to devices. The coordinate along logical axis l is written in digits over
+// the physical axes, major first; the digits of physical axis p over the logical axes, later ones
 // minor, are the coordinate along p.
 std::vector<Device> arrange_by(const Assignment& assignment, const DeviceMesh& physical,
                                const Shape& logical) {
@@ -173,7 +175,8 @@ DeviceMesh physical_mesh(const std::vector<Device>& devices) {
                 "devices of the box",
                 count, extents[0], extents[1], extents[2]);
   Dims strides = row_major_strides(extents);
-  // At least as many devices as places: without a repetition every place is taken.
+  // There are at least as many devices as positions, so every position is taken unless one is taken
+  // twice.
   std::vector<std::optional<Device>> places(volume);
   for (const Device& device : devices) {
     int64_t place = 0;

@@ -11,14 +11,14 @@
 namespace tessera {
 namespace {
 
-// One shard: the ids of the devices that hold it, ascending.
+// One shard, with the ids of the devices that hold it, ascending.
 struct Shard {
   ShardIndex index;
   std::vector<int64_t> ids;
 };
 
-// The distinct parts of the array, in row-major order. Shards without elements have the range n:n
-// in an uneven dimension and count as one.
+// Returns the distinct parts of the array, in row-major order. Shards without elements have the
+// range n:n in an uneven dimension and count as one.
 std::vector<Shard> distinct_shards(const Shape& global, const Sharding& sharding) {
   auto key = [](const ShardIndex& index) {
     std::vector<std::pair<int64_t, int64_t>> result;
@@ -48,7 +48,8 @@ std::string id_list(const std::vector<int64_t>& ids) {
   return fmt::format("{}", fmt::join(ids, ","));
 }
 
-// 0,1,2,3,8,16,24,32 -> 0-3,8-32:8. Runs of three and more with one step.
+// Returns runs of three and more ids with one step as ranges: 0,1,2,3,8,16,24,32 becomes
+// 0-3,8-32:8.
 std::string id_ranges(const std::vector<int64_t>& ids) {
   std::string text;
   for (size_t begin = 0; begin < ids.size();) {
@@ -111,7 +112,8 @@ class Drawing {
     std::vector<GridRow> rows;
     const IndexRange* row_range = nullptr;
     for (const Shard& shard : shards_) {
-      // Row-major order: a new first range begins a new row. An array of rank 1 is one row.
+      // Shards are in row-major order, so a new first range begins a new row. An array of rank 1 is
+      // one row.
       if (!row_range || (global_.rank() == 2 && !(shard.index[0] == *row_range)))
         rows.emplace_back();
       row_range = &shard.index[0];
@@ -136,7 +138,7 @@ class Drawing {
     return result;
   }
 
-  // As many columns side by side as max_width takes, at least one.
+  // Draws as many columns side by side as fit into max_width, at least one.
   std::string in_blocks(const std::vector<GridRow>& rows) const {
     std::vector<int64_t> natural = natural_widths(rows), labels = label_widths(rows);
     if (total_width(labels) <= options_.max_width)
@@ -163,11 +165,11 @@ class Drawing {
   std::string platform_;
   std::vector<Shard> shards_;
   bool uneven_ = false;
-  // Of the whole array, in lines, and in units of which 2.5 are as wide as a line is high.
+  // The size of the whole array in lines, and in units of which 2.5 are as wide as a line is high.
   double base_height_ = 0, base_width_ = 0;
 };
 
-// A line a shard: its devices, its indices, each in as many lines as it takes.
+// Returns a row for each shard: its devices and its indices, each in as many lines as necessary.
 std::vector<GridRow> listing_rows(const std::string& platform, const std::vector<Shard>& shards,
                                   IdText ids, int64_t devices_limit, int64_t index_limit) {
   GridCell devices, indices;
@@ -181,7 +183,7 @@ std::vector<GridRow> listing_rows(const std::string& platform, const std::vector
     devices.lines.resize(lines);
     indices.lines.resize(lines);
   }
-  // Lines of one length are not centred: the columns are flush left.
+  // The lines get the same length, so that they are flush left instead of centred.
   for (GridCell* cell : {&devices, &indices}) {
     size_t longest = 0;
     for (const std::string& line : cell->lines) longest = std::max(longest, line.size());
@@ -207,7 +209,7 @@ std::string listing(const Shape& global, const Sharding& sharding,
 
 std::string sharding_table(const Shape& global, const Sharding& sharding,
                            const VisualizeOptions& options) {
-  // Beyond that the drawing is longer than anyone reads, and soon than memory.
+  // A larger drawing is longer than anyone reads, and would soon exceed memory.
   constexpr double kMaxScale = 100;
   if (!(options.scale > 0 && options.scale <= kMaxScale))
     value_error("visualize_array_sharding", "expected a scale above 0 and up to {}, got {}",

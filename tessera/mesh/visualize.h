@@ -1,5 +1,4 @@
-// A drawing of which device holds which part of an array, for people. visualize_array_sharding
-// prints it.
+// A drawing of which device holds which part of an array. visualize_array_sharding prints it.
 #pragma once
 
 #include <cstdint>
@@ -11,24 +10,25 @@
 namespace tessera {
 
 struct VisualizeOptions {
-  double scale = 1;        // of the drawing's height; its width follows the array's aspect ratio
+  // Scales the height of the drawing; its width follows the array's aspect ratio.
+  double scale = 1;
   int64_t min_width = 9;   // of a cell, in columns
   int64_t max_width = 80;  // of a cell and of the whole drawing, in columns
 };
 
-// Arrays of rank 1 and 2 are drawn to scale, as JAX does: a box a shard, in it the platform and the
-// ids of the devices that hold it.
+// Returns the drawing. Arrays of rank 1 and 2 are drawn to scale, as JAX does: each shard is a box
+// that contains the platform and the ids of the devices that hold it.
 //
 //   ┌───────┬───────┐
 //   │CPU 0,2│CPU 1,3│
 //   └───────┴───────┘
 //
-// Where that is wider than max_width (JAX then drops the labels), cells shrink to their labels;
-// then long lists of ids become ranges (`0-7`, `0-56:8` is every eighth); then the columns are
-// drawn in several blocks, each below the indices that it covers (`[:, 0:32]`). Uneven shards show
-// the indices that they hold. Arrays of other ranks, and those without elements, are listed: a line
-// a shard, with its devices and indices. UserError for a spec longer than the shape and for options
-// that are not positive.
+// If that is wider than max_width (JAX then drops the labels), cells shrink to their labels; then
+// long lists of ids become ranges (`0-7`, `0-56:8` is every eighth); then the columns are drawn in
+// several blocks, each under the indices that it covers (`[:, 0:32]`). Uneven shards show the
+// indices that they hold. Arrays of other ranks, and those without elements, are listed, with one
+// line for the devices and indices of each shard. Throws UserError if the spec is longer than the
+// shape, and if an option is not positive.
 std::string sharding_table(const Shape& global, const Sharding& sharding,
                            const VisualizeOptions& options = {});
 

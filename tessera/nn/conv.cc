@@ -14,8 +14,8 @@ using namespace ir;
 
 namespace {
 
-// Everything that is static about a convolution, one entry a spatial dimension. The widths are
-// those of zeros; the modes that repeat the input have theirs in `repeated`.
+// The static parameters of a convolution, with one entry for each spatial dimension. The widths are
+// those of zeros; modes that repeat the input have theirs in `repeated`.
 struct Geometry {
   Dims kernel, strides, input_dilation, kernel_dilation, before, after, repeated, out;
   int64_t groups;
@@ -72,7 +72,7 @@ void set_widths(const char* op, const Padding& padding, const Shape& x, Geometry
   }
 }
 
-// x of one batch dimension with its own elements around it, where a mode repeats them.
+// Returns x, which has one batch dimension, extended by its own elements if a mode repeats them.
 Array surrounded(const Array& x, const Geometry& g) {
   std::vector<std::pair<int64_t, int64_t>> repeated(1, {0, 0});
   bool repeats = false;
@@ -97,7 +97,8 @@ struct Layouts {
   }
 };
 
-// x (batch, spatial..., features) with a kernel (spatial..., features / groups, features).
+// Convolves x (batch, spatial..., features) with a kernel (spatial..., features / groups,
+// features).
 Array convolved(const Array& x, const Array& kernel, const Geometry& g) {
   const Layouts layouts(g.kernel.rank());
   lax::Padding padding;
@@ -182,7 +183,7 @@ Array conv(const char* op, const Array& x, const Array& kernel, const Array& bia
 
 namespace {
 
-// Everything that is static about a transposed convolution.
+// The static parameters of a transposed convolution.
 struct TransposedGeometry {
   Dims strides, kernel_dilation, before, after;
   bool same, widths, transpose_kernel, has_bias;  // neither same nor widths: valid

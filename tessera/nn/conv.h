@@ -1,5 +1,5 @@
-// Convolution as the layers of linen and nnx have it: inputs (batch..., spatial..., features),
-// kernels (spatial..., features / groups, features).
+// Convolution with the layouts of linen's and nnx's layers: inputs (batch..., spatial...,
+// features), kernels (spatial..., features / groups, features).
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace tessera::nn {
 
-// What stands around the input: kSame keeps the extents (divided by the strides), kValid is
-// nothing, kCircular and kReflect repeat the input, kCausal stands before the only spatial
-// dimension alone; or zeros, so many before and after each dimension.
+// The padding of the input: kSame keeps the extents (divided by the strides), kValid is none,
+// kCircular and kReflect repeat the input, kCausal pads the beginning of the only spatial
+// dimension; or so many zeros before and after each dimension.
 class Padding {
  public:
   enum Mode : uint8_t { kSame, kValid, kCircular, kReflect, kCausal, kExplicit };
@@ -29,7 +29,7 @@ class Padding {
   std::vector<std::pair<int64_t, int64_t>> widths_;
 };
 
-// One extent a spatial dimension, or one for all, or none for 1.
+// One extent for each spatial dimension, or one for all, or none for 1.
 struct ConvOptions {
   Dims strides = {};
   Padding padding = Padding::kSame;
@@ -37,20 +37,22 @@ struct ConvOptions {
   int64_t feature_group_count = 1;
 };
 
-// UserError naming `op` unless the features divide into the groups.
+// Returns the kernel's shape. Throws UserError naming `op` unless the features divide into the
+// groups.
 Shape conv_kernel_shape(const char* op, const Dims& kernel_size, int64_t in_features,
                         int64_t out_features, const ConvOptions& options);
-// `bias` may be undefined. Any number of batch dimensions, none included. UserError naming `op` for
-// options that do not fit the kernel, and for an input that is smaller than it.
+// Returns the convolution. `bias` may be undefined. There may be any number of batch dimensions,
+// including none. Throws UserError naming `op` for options that do not fit the kernel, and for an
+// input that is smaller than it.
 Array conv(const char* op, const Array& x, const Array& kernel, const Array& bias,
            const ConvOptions& options, OptionalDType dtype);
 
-// What jax.lax.conv_transpose makes of inputs (batch..., spatial..., features) and a kernel
+// Computes jax.lax.conv_transpose of inputs (batch..., spatial..., features) and a kernel
 // (spatial..., features, out features): the strides are those of the result. With
 // `transpose_kernel` the kernel is that of the forward convolution, (spatial..., out features,
 // features), of which this is the gradient. Padding is kSame, kValid or widths around the dilated
-// input. UserError naming `op` for any other padding, inputs that do not fit the kernel, extents
-// that are not one a dimension.
+// input. Throws UserError naming `op` for any other padding, inputs that do not fit the kernel, and
+// extents that are not one for each dimension.
 struct ConvTransposeOptions {
   Dims strides = {};
   Padding padding = Padding::kSame;

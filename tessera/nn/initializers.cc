@@ -89,11 +89,12 @@ Initializer variance_scaling(double scale, Fan fan, Distribution distribution,
         break;
     }
     if (shape.elements() == 0) return tessera::zeros(shape, dtype);
-    // Not one program: half-precision numbers are rounded after each step, as JAX rounds them.
+    // This is not one program: half-precision numbers are rounded after each step, as JAX rounds
+    // them.
     const Array variance = rounded(scale / denominator, dtype);
     switch (distribution) {
       case Distribution::kTruncatedNormal:
-        // The standard deviation of the standard normal distribution between -2 and 2.
+        // This is the standard deviation of the standard normal distribution restricted to (-2, 2).
         return random::truncated_normal(key, -2, 2, shape, dtype) *
                (sqrt(variance) / rounded(.87962566103423978, dtype));
       case Distribution::kNormal:

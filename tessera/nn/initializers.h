@@ -1,10 +1,10 @@
 // Initial values of parameters, with the names, defaults and values of jax.nn.initializers: the
-// same key gives the same numbers (normals within 3 ulp).
+// same key results in the same numbers (normals within 3 ulp).
 //
 //   Array kernel = initializers::he_normal()(random::key(0), {784, 128}, float32);
 //
-// Errors, of all: UserError for dtypes that are not real floating-point ones, and for shapes
-// without the axes that a variance is scaled by.
+// All throw UserError for dtypes that are not real floating-point ones, and for shapes without the
+// axes by which a variance is scaled.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ Initializer ones();
 Initializer constant(double value);
 Initializer normal(double stddev = 1e-2);
 Initializer uniform(double scale = 1e-2);  // [0, scale)
-// Normal numbers of stddev, of which those beyond lower and upper (before scaling) are drawn anew.
+// Normal numbers of stddev, where those beyond lower and upper (before scaling) are drawn again.
 Initializer truncated_normal(double stddev = 1e-2, double lower = -2, double upper = 2);
 
 enum class Fan : uint8_t { kIn, kOut, kAverage, kGeometric };
@@ -30,7 +30,7 @@ struct FanAxes {
   int64_t in = -2, out = -1;
   Dims batch = {};
 };
-// Of variance scale / fan, where a fan is the extent of an axis times all the others but the
+// Numbers of variance scale / fan, where a fan is the extent of an axis times all others except the
 // batch's and the opposite one.
 Initializer variance_scaling(double scale, Fan fan, Distribution distribution,
                              const FanAxes& axes = {});
@@ -41,14 +41,14 @@ Initializer glorot_normal(const FanAxes& axes = {});
 Initializer glorot_uniform(const FanAxes& axes = {});
 Initializer he_normal(const FanAxes& axes = {});
 Initializer he_uniform(const FanAxes& axes = {});
-// scale times a matrix with orthonormal columns, or rows where there are fewer of these: the
-// columns lie along `column_axis`, the rows are all other axes. Shapes of at least 2 dimensions,
-// float32 or float64.
+// scale times a matrix with orthonormal columns, or rows where there are fewer of these:
+// `column_axis` enumerates the columns, all other axes the rows. For shapes of at least 2
+// dimensions, float32 or float64.
 Initializer orthogonal(double scale = 1, int64_t column_axis = -1);
 // A convolution kernel (spatial..., in, out), in <= out, 3 to 5 dimensions: an orthogonal matrix in
 // its middle, zeros around it.
 Initializer delta_orthogonal(double scale = 1, int64_t column_axis = -1);
-// Of embeddings: normal, variance 1 / features.
+// For embeddings: normal numbers of variance 1 / features.
 Initializer embed_normal();
 inline Initializer xavier_normal(const FanAxes& axes = {}) { return glorot_normal(axes); }
 inline Initializer xavier_uniform(const FanAxes& axes = {}) { return glorot_uniform(axes); }

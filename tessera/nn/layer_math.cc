@@ -23,7 +23,7 @@ using namespace ir;
 
 namespace {
 
-// Only the arrays that are there: composites take no undefined ones.
+// Returns the arrays that are defined: composites take no undefined ones.
 std::vector<Array> present(std::initializer_list<Array> arrays) {
   std::vector<Array> out;
   for (const Array& x : arrays)

@@ -1,4 +1,4 @@
-// Options that a layer has in linen and in nnx alike; both name them as their own.
+// Options that a layer has both in linen and in nnx; both use them under their own names.
 #pragma once
 
 #include <optional>
@@ -11,14 +11,14 @@ namespace tessera::nn {
 
 struct DenseOptions {
   bool use_bias = true;
-  OptionalDType dtype = {};  // of the computation; absent: that of inputs and parameters
+  OptionalDType dtype = {};  // of the computation; absent: the common one of inputs and parameters
   DType param_dtype = float32;
   initializers::Initializer kernel_init = initializers::lecun_normal();
   initializers::Initializer bias_init = initializers::zeros();
 };
 
 struct ConvLayerOptions {
-  // Of one extent for all spatial dimensions, one for each, or none for 1.
+  // One extent for all spatial dimensions, one for each, or none for 1.
   Dims strides = {};
   Padding padding = Padding::kSame;
   Dims input_dilation = {}, kernel_dilation = {};
@@ -44,12 +44,13 @@ struct LayerNormOptions {
 };
 
 struct GroupNormLayerOptions {
-  // Of features that are normalised together. For group_size, num_groups is std::nullopt.
+  // Groups of features that are normalised together. To give group_size, set num_groups to
+  // std::nullopt.
   std::optional<int64_t> num_groups = 32, group_size = std::nullopt;
   double epsilon = 1e-6;
   bool use_bias = true, use_scale = true;
-  Dims reduction_axes = {};    // with the last one, the features'; none: all but the first
-  std::string axis_name = {};  // of a shard_map or vmap over whose members statistics are taken
+  Dims reduction_axes = {};    // including the last one, the features'; none: all but the first
+  std::string axis_name = {};  // of a shard_map or vmap: statistics are over all its members
   OptionalDType dtype = {};
   DType param_dtype = float32;
 };

@@ -89,7 +89,8 @@ Array avg_pool(const Array& x, const Dims& window_shape, const AvgPoolOptions& o
     });
   return composite("avg_pool_of_elements", windows, args,
                    [](const Windows& p, std::span<const Array> a) {
-                     // How many elements each window has, the same for all examples and features.
+                     // The number of elements of each window is the same for all examples and
+                     // features.
                      Shape shape = a[0].shape();
                      for (int64_t d = 0; d < shape.rank(); ++d)
                        if (p.trivial(d)) shape[d] = 1;

@@ -14,7 +14,7 @@ namespace {
 Array absent(DType dtype) { return zeros(Shape{0}, dtype); }
 Array if_used(const Array& x, bool used) { return used ? x : Array(); }
 
-// As flax makes them: every parameter takes a key, also those that are constant.
+// As in flax, every parameter takes a key, even if it is constant.
 Array parameter(bool used, const initializers::Initializer& init, Rngs& rngs, const Shape& shape,
                 DType dtype) {
   return used ? init(rngs.params(), shape, dtype) : absent(dtype);

@@ -10,7 +10,7 @@
 //     static constexpr auto fields(Self& self) { return std::tie(self.first, self.second); }
 //   };
 //
-// A module without bias (or scale) has an empty array, of shape (0), in its place.
+// A module without bias (or scale) has an empty array, of shape (0), instead of it.
 #pragma once
 
 #include "tessera/nn/options.h"
@@ -27,7 +27,7 @@ using nn::min_pool;
 using nn::PoolOptions;
 
 using LinearOptions = nn::DenseOptions;
-// x @ kernel + bias over the last dimension.
+// Computes x @ kernel + bias over the last dimension.
 struct Linear {
   Array kernel, bias;
   bool use_bias = true;
@@ -71,7 +71,7 @@ struct Conv {
 };
 
 using EmbedOptions = nn::EmbedOptions;
-// The rows of a table at integer tokens; NaN for tokens outside of it.
+// Returns the rows of a table at integer tokens; NaN for tokens outside of it.
 struct Embed {
   Array embedding;
   OptionalDType dtype = {};
@@ -82,7 +82,7 @@ struct Embed {
       : Embed(num_embeddings, features, rngs, options) {}
 
   Array operator()(const Array& tokens) const;
-  // x @ embedding^T: logits of a model whose input and output share the table.
+  // Returns x @ embedding^T: logits of a model whose input and output share the table.
   Array attend(const Array& x) const;
   template <class Self>
   static constexpr auto fields(Self& self) {
@@ -91,7 +91,7 @@ struct Embed {
 };
 
 using LayerNormOptions = nn::LayerNormOptions;
-// Normalised over the last dimension, in float32 at least.
+// Normalises over the last dimension, in float32 or wider.
 struct LayerNorm {
   Array scale, bias;
   double epsilon = 1e-6;
@@ -111,7 +111,7 @@ struct LayerNorm {
 };
 
 using GroupNormOptions = nn::GroupNormLayerOptions;
-// Normalised over all dimensions but the first, within groups of features.
+// Normalises over all dimensions but the first, within groups of features.
 struct GroupNorm {
   Array scale, bias;
   int64_t num_groups = 1;
@@ -139,13 +139,13 @@ struct BatchNormOptions {
   int64_t axis = -1;  // the features
   double momentum = 0.99, epsilon = 1e-5;
   bool use_bias = true, use_scale = true;
-  // An axis of a shard_map or vmap over whose members the statistics are taken. Without it each
-  // device of a shard_map has its own; under jit alone the batch is whole and nothing is needed.
+  // An axis of a shard_map or vmap: statistics are over all its members. Without it each device of
+  // a shard_map has its own; under jit alone the batch is whole and nothing is needed.
   std::string axis_name = {};
   OptionalDType dtype = {};
   DType param_dtype = float32;
 };
-// Normalised over all dimensions but one: in training by the batch's statistics, which move the
+// Normalises over all dimensions but one: in training by the batch's statistics, which update the
 // running ones; in evaluation (use_running_average, nnx::eval) by the running ones.
 struct BatchNorm {
   Array scale, bias;
@@ -163,7 +163,7 @@ struct BatchNorm {
       : BatchNorm(num_features, rngs, options) {}
 
   Array operator()(const Array& x);
-  // UserError in training, where it would have to change.
+  // Throws UserError in training, because the module would have to change.
   Array operator()(const Array& x) const;
   void set_training(bool training) { use_running_average = !training; }
   template <class Self>
@@ -196,7 +196,7 @@ struct Dropout {
       : Dropout(rate, rngs, options) {}
 
   Array operator()(const Array& x);
-  // UserError in training, where its stream would have to move on.
+  // Throws UserError in training, because its stream would have to advance.
   Array operator()(const Array& x) const;
   void set_training(bool training) { deterministic = !training; }
   template <class Self>

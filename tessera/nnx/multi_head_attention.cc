@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kName = "nnx::MultiHeadAttention";
 
-Shape joined(const Shape& a, const Shape& b) {
+Shape concat_shapes(const Shape& a, const Shape& b) {
   Shape out = a;
   out.insert(out.end(), b.begin(), b.end());
   return out;
@@ -40,10 +40,10 @@ void check_features(const char* what, const Array& x, int64_t features) {
 LinearGeneral::LinearGeneral(const Shape& in_features, const Shape& out_features, Rngs& rngs,
                              const LinearOptions& o)
     : axes(in_features.rank()), use_bias(o.use_bias), dtype(o.dtype) {
-  // Drawn as the matrix that it is, (inputs, outputs), and shaped afterwards.
+  // A kernel is drawn as a matrix, (inputs, outputs), and reshaped afterwards.
   const Shape matrix{in_features.elements(), out_features.elements()};
   kernel = reshape(o.kernel_init(rngs.params(), matrix, o.param_dtype),
-                   joined(in_features, out_features));
+                   concat_shapes(in_features, out_features));
   bias = use_bias
              ? reshape(o.bias_init(rngs.params(), Shape{matrix[1]}, o.param_dtype), out_features)
              : zeros(Shape{0}, o.param_dtype);
@@ -107,7 +107,7 @@ Array MultiHeadAttention::attend(const Projected& p,
                                  const std::optional<random::Key>& dropout_key) const {
   Array mask = p.mask;
   if (p.is_causal) mask = both(mask, tril(ones(Shape{p.query.shape(-3), p.key.shape(-3)}, bool_)));
-  // Each head of key and value as often as there are heads of the query that share it.
+  // Each head of key and value is repeated for the heads of the query that share it.
   const int64_t group = p.query.shape(-2) / p.key.shape(-2);
   const auto shared = [&](const Array& x) { return group == 1 ? x : repeat(x, group, -2); };
   return out(nn::attention(p.query, shared(p.key), shared(p.value),
@@ -155,7 +155,7 @@ void MultiHeadAttention::init_cache(const Shape& input_shape, DType cache_dtype)
   if (input_shape.rank() < 2)
     shape_error(kName, "expected a shape (batch..., length, features), got {}", input_shape);
   Shape shape(input_shape.begin(), input_shape.end() - 1);
-  shape = joined(shape, Shape(key.kernel.shape().begin() + 1, key.kernel.shape().end()));
+  shape = concat_shapes(shape, Shape(key.kernel.shape().begin() + 1, key.kernel.shape().end()));
   cache =
       AttentionCache{zeros(shape, cache_dtype), zeros(shape, cache_dtype), zeros(Shape{}, int32)};
 }

@@ -6,19 +6,22 @@
 
 namespace tessera::nnx {
 
-// What attention looks from, at and for: (..., length, features). Absent key: the query; absent
-// value: the key. `mask` is bool and broadcasts to (..., heads, query length, key length): true
-// where to look. `is_causal`: besides, position i looks at positions up to i.
+// The query, key and value of attention: (..., length, features). If the key is absent, it is the
+// query; if the value is absent, it is the key. `mask` is bool and broadcasts to (..., heads, query
+// length, key length): true for the keys that a query attends to. `is_causal`: position i also
+// attends only to positions up to i.
 struct AttentionInputs {
   Array query, key = {}, value = {}, mask = {};
   bool is_causal = false;
 };
 
 struct AttentionOptions {
-  // Of all heads together, of the result, and of the key's and value's inputs; absent: in_features.
+  // The features of all heads together, of the result, and of the key's and value's inputs; if
+  // absent, in_features.
   std::optional<int64_t> qkv_features = std::nullopt, out_features = std::nullopt,
                          in_kv_features = std::nullopt;
-  // Heads of key and value, each shared by a group of the query's; absent: as many as those.
+  // The number of heads of key and value, each shared by a group of the query's; if absent, it is
+  // that of the query.
   std::optional<int64_t> num_kv_heads = std::nullopt;
   double dropout_rate = 0;        // of the weights
   bool broadcast_dropout = true;  // the same for all of a batch and its heads
@@ -37,7 +40,7 @@ struct AttentionOptions {
 // A kernel of several dimensions: x's last dimensions with the kernel's first.
 struct LinearGeneral {
   Array kernel, bias;
-  int64_t axes = 1;  // how many of x's
+  int64_t axes = 1;  // how many of x's dimensions
   bool use_bias = true;
   OptionalDType dtype = {};
 
@@ -52,7 +55,7 @@ struct LinearGeneral {
   }
 };
 
-// The keys and values of the positions that were decoded so far, and how many these are.
+// The keys and values of the positions that were decoded so far, and their number.
 struct AttentionCache {
   static constexpr bool kIsState = true;
   Array key, value, index;
@@ -63,8 +66,9 @@ struct AttentionCache {
   }
 };
 
-// Kernels (features, heads, depth) of query, key and value, (heads, depth, features) of the result.
-// In training with dropout it draws from a stream of its own, which it forks off the rngs.
+// It has kernels (features, heads, depth) of query, key and value, and (heads, depth, features) of
+// the result. In training with dropout it draws from a stream of its own, which is forked from the
+// rngs.
 struct MultiHeadAttention {
   LinearGeneral query, key, value;
   std::optional<LayerNorm> query_ln, key_ln;
@@ -76,25 +80,26 @@ struct MultiHeadAttention {
   std::optional<AttentionCache> cache;
 
   MultiHeadAttention() = default;
-  // UserError where the heads do not divide the features, or those of key and value not the
-  // query's.
+  // Throws UserError if the features are no multiple of the heads, or the query's heads no multiple
+  // of those of key and value.
   MultiHeadAttention(int64_t num_heads, int64_t in_features, Rngs& rngs,
                      const AttentionOptions& options = {});
   MultiHeadAttention(int64_t num_heads, int64_t in_features, Rngs&& rngs,
                      const AttentionOptions& options = {})
       : MultiHeadAttention(num_heads, in_features, rngs, options) {}
 
-  // UserErrors: a value without a key; other features than the module has; in decoding, more than
-  // one position, or no cache.
+  // Throws UserError for a value without a key, and for other features than the module has; in
+  // decoding also for more than one position, or without a cache.
   Array operator()(const AttentionInputs& inputs);
   Array operator()(const Array& x) { return (*this)(AttentionInputs{x}); }
-  // UserError in training with dropout and in decoding, where it would have to change.
+  // Throws UserError in training with dropout and in decoding, because the module would have to
+  // change.
   Array operator()(const AttentionInputs& inputs) const;
   Array operator()(const Array& x) const { return (*this)(AttentionInputs{x}); }
 
-  // An empty cache for inputs of this shape, (batch..., longest length, features). Then, with
-  // decode = true, each call takes the next position, (batch..., 1, features), and looks at all
-  // that were before it.
+  // Makes an empty cache for inputs of this shape, (batch..., longest length, features). Then, with
+  // decode = true, each call takes the next position, (batch..., 1, features), and attends to it
+  // and all before it.
   void init_cache(const Shape& input_shape, DType cache_dtype = float32);
   void set_training(bool training) { deterministic = !training; }
 

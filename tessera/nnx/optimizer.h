@@ -3,7 +3,7 @@
 //   nnx::Optimizer optimizer(model, optim::adam(1e-3));
 //   optimizer.update(model, grads);
 //
-// It is a value and a tree: it passes through jit, shard_map and scan beside the model.
+// It is a value and a tree: it passes through jit, shard_map and scan with the model.
 #pragma once
 
 #include "tessera/nnx/state.h"
@@ -27,7 +27,7 @@ optim::LeafList parameter_list(const M& module) {
 
 template <class Model, class Rule>
 struct Optimizer {
-  Array step;  // uint32: how many updates there were
+  Array step;  // uint32: the number of updates so far
   optim::Transformation<Rule> tx;
   decltype(std::declval<const Rule&>().init(optim::LeafList{})) opt_state;
 
@@ -36,8 +36,8 @@ struct Optimizer {
         tx(std::move(transformation)),
         opt_state(tx.init(internal::parameter_list(model))) {}
 
-  // Moves the parameters of the model by the updates for these gradients. UserError with the path
-  // of the leaf where the gradients or the state are of another structure.
+  // Adds the updates for these gradients to the parameters of the model. Throws UserError with the
+  // path of the leaf where the gradients or the state are of another structure.
   void update(Model& model, const Model& gradients) {
     const optim::LeafList params = internal::parameter_list(model);
     auto [updates, next] = tx.update(internal::parameter_list(gradients), opt_state, params);

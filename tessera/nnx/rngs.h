@@ -1,5 +1,5 @@
-// Streams of random keys that count how many they gave, as flax.nnx has them: the n-th key of a
-// stream is fold_in(its key, n). A stream is a value and a tree; calling it moves it on.
+// Streams of random keys that count the keys that they have returned, as in flax.nnx: the n-th key
+// of a stream is fold_in(its key, n). A stream is a value and a tree; calling it advances it.
 //
 //   nnx::Rngs one(0);                                   // one stream, which serves every name
 //   nnx::Rngs rngs({{"params", 0}, {"dropout", 1}});
@@ -22,7 +22,7 @@ struct RngSeed {
   RngSeed(random::Key key) : key(std::move(key)) {}
 };
 
-// Not a parameter: see state.h.
+// It is no parameter: see state.h.
 struct RngStream {
   static constexpr bool kIsState = true;
   random::Key key;
@@ -35,9 +35,9 @@ struct RngStream {
   static constexpr auto fields(Self& self) {
     return std::tie(self.key, self.count);
   }
-  // The next key.
+  // Returns the next key.
   random::Key operator()();
-  // A new stream of the next key, which then counts on its own.
+  // Returns a new stream from the next key, which then counts on its own.
   RngStream fork();
 };
 
@@ -49,14 +49,14 @@ class Rngs {
   Rngs& operator=(const Rngs&);
   Rngs& operator=(Rngs&&) noexcept;
   ~Rngs();
-  // The default stream, which every name that has none of its own uses.
+  // Makes the default stream, which every name uses that has none of its own.
   template <std::integral T>
   explicit Rngs(T seed) : Rngs(RngSeed(seed)) {}
   explicit Rngs(const random::Key& key) : Rngs(RngSeed(key)) {}
-  // Named streams, "default" among them or not.
+  // Makes named streams, with or without "default".
   explicit Rngs(const std::map<std::string, RngSeed>& streams);
 
-  // The stream of a name. UserError where there is neither it nor a default one.
+  // Returns the stream of a name. Throws UserError if there is neither it nor a default one.
   RngStream& operator[](const std::string& name);
   random::Key params() { return (*this)["params"](); }
   random::Key dropout() { return (*this)["dropout"](); }

@@ -1,9 +1,9 @@
-// What of a module is a parameter, and what is state that training carries along without learning
-// it: running statistics and streams of random keys. A type says of itself and all below it that it
-// is state:  static constexpr bool kIsState = true;  every other leaf of a module is a parameter.
+// Separates a module's parameters from its state, which training updates without learning it:
+// running statistics and streams of random keys. A type declares that it and all below it is state
+// by static constexpr bool kIsState = true; every other leaf of a module is a parameter.
 //
-// Modules without state need nothing of this: value_and_grad, tree::map and the transformations of
-// optim/ see their leaves.
+// Modules without state do not need this: value_and_grad, tree::map and the transformations of
+// optim/ handle their leaves.
 #pragma once
 
 #include "tessera/compile/grad.h"
@@ -29,7 +29,7 @@ concept State = requires {
   requires T::kIsState;
 };
 
-// visit(leaf, path, whether it is a parameter) for every leaf.
+// Calls visit(leaf, path, whether it is a parameter) for every leaf.
 template <class T, class F>
 void for_each_variable(T& node, const F& visit, const std::string& path = {},
                        bool parameter = true) {
@@ -60,7 +60,7 @@ M with_parameters(M module, const std::vector<Array>& parameters) {
   return module;
 }
 
-// (parameters, module, args...) -> f(module with the parameters, args...)
+// Maps (parameters, module, args...) to f(module with the parameters, args...).
 template <class F>
 struct OfParameters {
   F f;
@@ -73,9 +73,10 @@ struct OfParameters {
 
 }  // namespace internal
 
-// As tessera::value_and_grad by the first argument, a module, but by its parameters alone: the
-// gradients are a module of the same type, in which state is 0. A loss function that changes the
-// module's state (BatchNorm and Dropout do, in training) takes it by value and gives it back:
+// Like tessera::value_and_grad with respect to the first argument, a module, but only to its
+// parameters: the gradients are a module of the same type, in which state is 0. A loss function
+// that changes the module's state (BatchNorm and Dropout do, in training) takes it by value and
+// returns it:
 //
 //   auto loss_fn = [](Model model, const Array& x, const Array& y) {
 //     Array loss = mean(square(model(x) - y));
@@ -97,7 +98,7 @@ inline constexpr auto value_and_grad = []<class F>(F f) {
     return std::pair(std::move(result.first), std::move(out));
   };
 };
-// The gradients alone, or a pair of them and the auxiliary results.
+// Returns the gradients alone, or a pair of them and the auxiliary results.
 inline constexpr auto grad = []<class F>(F f) {
   return [of = nnx::value_and_grad(std::move(f))](const auto& module, const auto&... args) {
     auto [value, gradients] = of(module, args...);
@@ -108,8 +109,8 @@ inline constexpr auto grad = []<class F>(F f) {
     }
   };
 };
-// (Objects, not functions: an unqualified value_and_grad(loss) of a loss of nnx modules is
-// tessera's.)
+// (These are objects, not functions, so that an unqualified value_and_grad(loss) for a loss of nnx
+// modules finds tessera's.)
 
 namespace internal {
 template <class M>
@@ -120,8 +121,8 @@ void set_training(M& node, bool training) {
 }
 }  // namespace internal
 
-// Sets every Dropout and BatchNorm of a module to its behaviour in training, which is how they are
-// made, or in evaluation. The mode is static: a jitted function is traced for each.
+// Sets every Dropout and BatchNorm of a module to its behaviour in training, which is the initial
+// one, or in evaluation. The mode is static: a jitted function is traced for each.
 inline constexpr auto train = [](auto& module) { internal::set_training(module, true); };
 inline constexpr auto eval = [](auto& module) { internal::set_training(module, false); };
 

@@ -89,7 +89,7 @@ Array from_host(const Literal& literal) {
 void MixedNumbers::collect(const Shape& shape, size_t depth, std::vector<long double>& numbers,
                            DType& common) const {
   if (is_row_ != (depth < shape.size()))
-    shape_error("array", "expected rows or numbers beside each other, got both; nest all alike");
+    shape_error("array", "expected either rows or numbers, got both; nest all alike");
   if (!is_row_) {
     numbers.push_back(number_);
     common = promote_types({common, false}, {dtype_, false}).dtype;
@@ -173,7 +173,7 @@ struct ArangeParams {
   DType dtype = int32;
 };
 
-Array counted(int64_t count, int64_t start, int64_t step, DType dtype) {
+Array count_up(int64_t count, int64_t start, int64_t step, DType dtype) {
   return composite(
       "arange", ArangeParams{count, start, step, dtype}, {},
       [](const ArangeParams& p, std::span<const Array>) {
@@ -209,7 +209,7 @@ Array arange_int(int64_t start, int64_t stop, int64_t step, DType dtype) {
     value_error("arange", "expected bounds at most 2^60 apart, got {} and {}", start, stop);
   const int64_t count =
       (step > 0) == (distance > 0) ? ceil_div(std::abs(distance), std::abs(step)) : 0;
-  return counted(distance == 0 ? 0 : count, start, step, dtype);
+  return count_up(distance == 0 ? 0 : count, start, step, dtype);
 }
 
 Array arange_float(double start, double stop, double step, DType dtype) {
@@ -218,7 +218,7 @@ Array arange_float(double start, double stop, double step, DType dtype) {
   if (!(length < 0x1p62))
     value_error("arange", "expected finite bounds, got {}, {} and the step {}", start, stop, step);
   const int64_t count = length > 0 ? static_cast<int64_t>(length) : 0;
-  if (start == 0 && step == 1) return counted(count, 0, 1, dtype);
+  if (start == 0 && step == 1) return count_up(count, 0, 1, dtype);
   if (dtype == float64) return from_host(steps<double>(count, start, start + step));
   if (is_integer(dtype))
     return from_host(converted(

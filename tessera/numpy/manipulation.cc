@@ -42,7 +42,7 @@ Array part(const Array& x, int64_t axis, int64_t start, int64_t stop) {
   return lax::slice_in_dim(x, start, stop, 1, axis);
 }
 
-Array joined(const std::vector<Array>& arrays, int64_t axis) {
+Array join_arrays(const std::vector<Array>& arrays, int64_t axis) {
   std::vector<Array> full;  // arrays without elements along the axis add nothing
   for (const Array& x : arrays)
     if (x.shape()[axis] > 0) full.push_back(x);
@@ -191,7 +191,7 @@ Array concatenate(const std::vector<Array>& arrays, int64_t axis) {
   }
   return composite("concatenate", AxisParams{d}, arrays,
                    [](const AxisParams& p, std::span<const Array> a) {
-                     return joined(promote_dtypes(a), p.axis);
+                     return join_arrays(promote_dtypes(a), p.axis);
                    });
 }
 
@@ -213,7 +213,7 @@ Array stack(const std::vector<Array>& arrays, int64_t axis) {
                    [](const AxisParams& p, std::span<const Array> a) {
                      std::vector<Array> slices = promote_dtypes(a);
                      for (Array& x : slices) x = lax::expand_dims(x, {p.axis});
-                     return joined(slices, p.axis);
+                     return join_arrays(slices, p.axis);
                    });
 }
 
@@ -433,9 +433,9 @@ Array roll(const Array& x, const Dims& shifts, const Axes& axis) {
                        if (extent == 0) continue;
                        const int64_t shift = (p.shifts[i] % extent + extent) % extent;
                        if (shift == 0) continue;
-                       out = joined({part(out, p.axes[i], extent - shift, extent),
-                                     part(out, p.axes[i], 0, extent - shift)},
-                                    p.axes[i]);
+                       out = join_arrays({part(out, p.axes[i], extent - shift, extent),
+                                          part(out, p.axes[i], 0, extent - shift)},
+                                         p.axes[i]);
                      }
                      return out;
                    });
@@ -449,18 +449,18 @@ Array roll(const Array& x, const Array& shift, const Axes& axis) {
   const Dims axes = axis.in_order("roll", x.ndim());
   if (!is_integer(shift.dtype()) || shift.ndim() != 0)
     type_error("roll", "expected an integer scalar as the shift, got {}", describe(shift.type()));
-  return composite("roll_by", AxesParams{axes}, {x, shift},
-                   [](const AxesParams& p, std::span<const Array> a) {
-                     Array out = a[0];
-                     for (int64_t d : p.axes) {
-                       const int64_t extent = out.shape()[d];
-                       if (extent == 0) continue;
-                       const Array whole = lax::full({}, static_cast<double>(extent), int32);
-                       const Array start = lax::sub(whole, remainder(as_dtype(a[1], int32), whole));
-                       out = lax::dynamic_slice_in_dim(joined({out, out}, d), start, extent, d);
-                     }
-                     return out;
-                   });
+  return composite(
+      "roll_by", AxesParams{axes}, {x, shift}, [](const AxesParams& p, std::span<const Array> a) {
+        Array out = a[0];
+        for (int64_t d : p.axes) {
+          const int64_t extent = out.shape()[d];
+          if (extent == 0) continue;
+          const Array whole = lax::full({}, static_cast<double>(extent), int32);
+          const Array start = lax::sub(whole, remainder(as_dtype(a[1], int32), whole));
+          out = lax::dynamic_slice_in_dim(join_arrays({out, out}, d), start, extent, d);
+        }
+        return out;
+      });
 }
 
 Array rot90(const Array& x, int64_t k, const Dims& axes) {

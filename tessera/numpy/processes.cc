@@ -179,7 +179,7 @@ void assert_equal(const std::vector<ProcessLeaf>& leaves, std::string_view messa
       const Type& type = type_of_data(kOp, leaf);
       if (!is_here(leaf.array))
         value_error(kOp,
-                    "expected {} to lie in each process as a whole, got {} over several processes "
+                    "expected {} to be in each process as a whole, got {} over several processes "
                     "({}), of which there is only one; compare what each process has of its own",
                     leaf_name(leaf), describe(type), leaf.array.sharding());
       out.description += fmt::format("{} {}\n", leaf_name(leaf), describe(type));

@@ -32,7 +32,7 @@ struct AdamWOptions {
   double b1 = 0.9, b2 = 0.999, eps = 1e-8, eps_root = 0, weight_decay = 1e-4;
   bool nesterov = false;
 };
-// Decay that does not pass through the moments, of the leaves that the mask names.
+// Decay that does not pass through the moments, for the leaves that the mask selects.
 template <NumberOrSchedule T, Mask M = AllLeaves>
 auto adamw(const T& learning_rate, const AdamWOptions& o = {}, M mask = {}) {
   return chain(scale_by_adam({o.b1, o.b2, o.eps, o.eps_root, o.nesterov}),

@@ -15,7 +15,7 @@ using namespace ir;
 
 namespace {
 
-// body(the i-th leaf of each list, then the scalars), for all i.
+// Returns body(the i-th leaf of each list, then the scalars), for all i.
 template <class P = NoParams>
 std::vector<Array> each_leaf(const char* name, const P& params,
                              std::initializer_list<const std::vector<Array>*> lists,
@@ -44,7 +44,7 @@ struct EpsParams {
 
 Array abs_squared(const Array& x) { return square(abs(x)); }
 
-// 1 - decay^count, in float32 as optax computes it, as x's dtype.
+// Divides by 1 - decay^count, computed in float32 as in optax, in x's dtype.
 Array divided_by_bias(const Array& x, double decay, const Array& count) {
   return x / astype(1 - power(decay, count), x.dtype());
 }

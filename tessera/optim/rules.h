@@ -1,7 +1,7 @@
 // The elementary gradient transformations, with optax's names, formulas and defaults. Each function
-// gives a Transformation (transformation.h); optim.h chains them into optimizers.
+// returns a Transformation (transformation.h); optim.h chains them into optimizers.
 //
-// Errors, of all: UserError with the path of the leaf for a state of another tree.
+// All throw UserError with the path of the leaf for a state of another tree.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ namespace internal {
 template <class T>
 using Stored = std::conditional_t<std::is_arithmetic_v<T>, double, T>;
 
-// Leaf by leaf: all of them are one program where they run eagerly.
+// Multiplies leaf by leaf; outside of a trace all of them are one program.
 std::vector<Array> scaled(const std::vector<Array>& updates, const Array& by);
 std::vector<Array> decayed(const std::vector<Array>& updates, const std::vector<Array>& params,
                            const Array& by);
@@ -96,20 +96,20 @@ struct ClipByGlobalNorm {
 
 inline auto identity() { return internal::stateless(internal::Identity{}); }
 
-// Times a number or an Array.
+// Multiplies by a number or an Array.
 template <class T>
 auto scale(const T& step_size) {
   using Number = internal::Stored<T>;
   return internal::stateless(internal::Scale<Number>{Number(step_size)});
 }
-// Every element into [-max_delta, max_delta].
+// Clips every element to [-max_delta, max_delta].
 template <class T>
 auto clip(const T& max_delta) {
   using Number = internal::Stored<T>;
   return internal::stateless(internal::Clip<Number>{Number(max_delta)});
 }
-// All leaves by one factor, such that their global norm is max_norm at most. Inside shard_map the
-// norm is of the device's own leaves: average the gradients first.
+// Multiplies all leaves by one factor, such that their global norm is max_norm at most. Inside
+// shard_map the norm is of the device's own leaves: average the gradients first.
 template <class T>
 auto clip_by_global_norm(const T& max_norm) {
   using Number = internal::Stored<T>;
@@ -154,12 +154,12 @@ Array ScaleBySchedule<S>::negated(const Array& x) {
 }
 }  // namespace internal
 
-// Times schedule(count); the first count is 0.
+// Multiplies by schedule(count); the first count is 0.
 template <Schedule S>
 Transformation<internal::ScaleBySchedule<S>> scale_by_schedule(S schedule) {
   return {{std::move(schedule), false}};
 }
-// Times -learning_rate: the last part of every optimizer.
+// Multiplies by -learning_rate: the last part of every optimizer.
 template <NumberOrSchedule T>
 auto scale_by_learning_rate(const T& learning_rate) {
   if constexpr (Schedule<T>) {
@@ -214,7 +214,7 @@ struct Trace {
 };
 }  // namespace internal
 
-// m = g + decay * m, which it gives; with nesterov g + decay * m.
+// Returns m = g + decay * m; with nesterov g + decay * m.
 inline Transformation<internal::Trace> trace(std::optional<double> decay, bool nesterov = false) {
   return {{decay, nesterov}};
 }
@@ -451,10 +451,10 @@ struct AddDecayedWeights {
 };
 }  // namespace internal
 
-// Each leaf times |parameter| / |update|, 1 where either is 0.
+// Multiplies each leaf by |parameter| / |update|, or by 1 if either is 0.
 inline Transformation<internal::ScaleByTrustRatio> scale_by_trust_ratio() { return {}; }
 
-// Plus weight_decay * parameter. With a mask: see masked() in wrappers.h.
+// Adds weight_decay * parameter. For a mask see masked() in wrappers.h.
 template <NumberOrSchedule T>
 auto add_decayed_weights(const T& weight_decay) {
   using Value = internal::Stored<T>;

@@ -1,5 +1,5 @@
 // Schedules: numbers that depend on the count of steps, as in optax. A schedule is any value that
-// can be called with the count (an int32 scalar, which may be traced) and gives a scalar: one of
+// can be called with the count (an int32 scalar, which may be traced) and returns a scalar: one of
 // these, or a lambda. Those here are trees without leaves, so that a transformation with one passes
 // through jit; so do lambdas without captures.
 //
@@ -18,8 +18,8 @@ namespace tessera::optim {
 template <class S>
 concept Schedule = !std::is_arithmetic_v<S> && !std::is_same_v<S, Array> &&
                    std::is_invocable_r_v<Array, const S&, const Array&>;
-// What a learning rate may be: a number (static), an Array (data, it changes without another
-// program), or a schedule.
+// A learning rate: a number (static), an Array (data, which changes without another program), or a
+// schedule.
 template <class S>
 concept NumberOrSchedule = std::is_arithmetic_v<S> || std::is_same_v<S, Array> || Schedule<S>;
 
@@ -29,8 +29,8 @@ struct ConstantSchedule {
 };
 ConstantSchedule constant_schedule(double value);
 
-// From init_value to end_value over transition_steps, from step transition_begin on. Linear:
-// power 1. Without positive transition_steps it stays at init_value, as in optax.
+// Goes from init_value to end_value over transition_steps, from step transition_begin on; linearly
+// for power 1. Without positive transition_steps it stays at init_value, as in optax.
 struct PolynomialSchedule {
   double init_value, end_value, power;
   int64_t transition_steps, transition_begin;
@@ -41,8 +41,8 @@ PolynomialSchedule polynomial_schedule(double init_value, double end_value, doub
 PolynomialSchedule linear_schedule(double init_value, double end_value, int64_t transition_steps,
                                    int64_t transition_begin = 0);
 
-// init_value * ((1 - alpha) * (0.5 * (1 + cos(pi t / decay_steps)))^exponent + alpha). UserError
-// unless decay_steps is positive.
+// init_value * ((1 - alpha) * (0.5 * (1 + cos(pi t / decay_steps)))^exponent + alpha). Throws
+// UserError unless decay_steps is positive.
 struct CosineDecaySchedule {
   double init_value;
   int64_t decay_steps;
@@ -52,8 +52,8 @@ struct CosineDecaySchedule {
 CosineDecaySchedule cosine_decay_schedule(double init_value, int64_t decay_steps, double alpha = 0,
                                           double exponent = 1);
 
-// Linear from init_value to peak_value in warmup_steps, then a cosine to end_value at decay_steps
-// (which count from step 0).
+// Goes linearly from init_value to peak_value in warmup_steps, then as a cosine to end_value at
+// decay_steps (which count from step 0).
 struct WarmupCosineDecaySchedule {
   PolynomialSchedule warmup;
   CosineDecaySchedule decay;
@@ -80,7 +80,7 @@ struct ExponentialDecay {
 ExponentialDecay exponential_decay(double init_value, int64_t transition_steps, double decay_rate,
                                    const ExponentialDecayOptions& options = {});
 
-// init_value, multiplied by each scale from its boundary on. UserError for a negative scale.
+// init_value, multiplied by each scale from its boundary on. Throws UserError for a negative scale.
 struct PiecewiseConstantSchedule {
   double init_value;
   std::map<int64_t, double> boundaries_and_scales;

@@ -1,5 +1,5 @@
-// Gradient transformations: values that turn gradients into updates, with a tree for a state, as in
-// optax.
+// Gradient transformations: values that make updates from gradients, with a tree as their state, as
+// in optax.
 //
 //   auto tx = optim::chain(optim::clip_by_global_norm(1.0), optim::adam(1e-3));
 //   auto state = tx.init(params);
@@ -23,11 +23,11 @@
 
 namespace tessera::optim {
 
-// The state of a transformation that keeps none.
+// The state of a transformation that has none.
 struct NoState {};
 
 // Some leaves of another tree, with their paths there: the tree that masked() and nnx::Optimizer
-// hand to a transformation.
+// pass to a transformation.
 struct LeafList {
   std::vector<Array> leaves;
   std::vector<std::string> paths;  // static
@@ -59,7 +59,8 @@ std::vector<std::string> leaf_paths(const T& node) {
 [[noreturn]] void shapes_differ(std::string_view op, std::string_view what, const std::string& path,
                                 const Array& gradient, const Array& other);
 
-// The leaves of `other`, after a check that it is a tree of the gradients' structure and shapes.
+// Returns the leaves of `other`, after a check that it is a tree of the gradients' structure and
+// shapes.
 template <class T>
 std::vector<Array> leaves_like(std::string_view op, const T& gradients, std::string_view what,
                                const T& other) {
@@ -89,7 +90,7 @@ std::vector<Array> apply_updates(const std::vector<Array>& params,
 
 }  // namespace internal
 
-// What all transformations are. A Rule has
+// The base of all transformations. A Rule has
 //   init(params) -> state        update(gradients, state, const P* params) -> (updates, state)
 template <class Rule>
 struct Transformation {
@@ -105,8 +106,9 @@ struct Transformation {
     return rule.init(params);
   }
 
-  // (updates, the next state), both in the trees of the arguments. UserError with the path of the
-  // first leaf where the state or the parameters are of another tree than the gradients.
+  // Returns (updates, the next state), both in the trees of the arguments. Throws UserError with
+  // the path of the first leaf at which the state or the parameters are of another tree than the
+  // gradients.
   template <class P, class State>
   std::pair<P, State> update(const P& gradients, const State& state, const P& params) const {
     internal::leaves_like("optim", gradients, "the parameters", params);
@@ -157,13 +159,14 @@ struct Chain {
 
 }  // namespace internal
 
-// One after the other, each on the updates of the one before. The state is the tuple of theirs.
+// Applies rules one after the other, each to the updates of the one before. The state is the tuple
+// of theirs.
 template <class... Rules>
 Transformation<internal::Chain<Rules...>> chain(Transformation<Rules>... transformations) {
   return {{{std::move(transformations.rule)...}}};
 }
 
-// params + updates, in the dtypes of the parameters.
+// Returns params + updates, in the dtypes of the parameters.
 template <class P>
 P apply_updates(const P& params, const P& updates) {
   return tree::unflatten(
@@ -172,7 +175,7 @@ P apply_updates(const P& params, const P& updates) {
                   internal::leaves_like("optim::apply_updates", params, "the updates", updates)));
 }
 
-// sqrt of the sum of all squares.
+// Returns the square root of the sum of all squares.
 template <class P>
 Array global_norm(const P& tree) {
   return internal::global_norm(tree::leaves(tree));

@@ -24,7 +24,7 @@ std::vector<Array> accumulated(const std::vector<Array>& gradients, const std::v
     out.push_back(composite(mean ? "optim_running_mean" : "optim_running_sum",
                             AccumulatedParams{mean}, {gradients[i], means[i], mini_step},
                             [](const AccumulatedParams& p, std::span<const Array> a) {
-                              // A mean that is never larger than the gradients themselves.
+                              // This mean is never larger than the gradients themselves.
                               return p.mean ? a[1] + (a[0] - a[1]) / (a[2] + 1) : a[0] + a[1];
                             }));
   return out;

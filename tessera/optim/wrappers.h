@@ -1,13 +1,13 @@
-// Transformations of transformations: some leaves only, and every k-th step only.
+// Transformations of transformations: of some leaves only, and at every k-th step only.
 #pragma once
 
 #include "tessera/optim/rules.h"
 
 namespace tessera::optim {
 
-// A mask says which leaves: a function (leaf) -> bool or (path, leaf) -> bool, which sees the
-// leaf's type. Without captures it is part of the type of the transformation, which then passes
-// through jit.
+// A mask selects leaves: a function (leaf) -> bool or (path, leaf) -> bool, which gets the leaf's
+// type. Without captures it is part of the type of the transformation, which then passes through
+// jit.
 //
 //   optim::adamw(1e-3, {}, [](const Array& p) { return p.ndim() > 1; });    // no decay of biases
 template <class M>
@@ -73,7 +73,7 @@ struct Masked {
 
 }  // namespace internal
 
-// `inner` on the leaves that the mask names; the others pass as they are.
+// Applies `inner` to the leaves that the mask selects; the others are returned as they are.
 template <class Rule, Mask M>
 Transformation<internal::Masked<Rule, M>> masked(Transformation<Rule> inner, M mask) {
   return {{std::move(inner.rule), std::move(mask)}};
@@ -94,7 +94,7 @@ struct MultiStepsState {
   static constexpr auto fields(Self& self) {
     return std::tie(self.mini_step, self.gradient_step, self.inner, self.accumulated);
   }
-  // Whether the last update was one of `inner`: a bool scalar.
+  // Returns whether the last update was one of `inner`: a bool scalar.
   Array has_updated() const;
 };
 
@@ -105,7 +105,7 @@ std::vector<Array> accumulated(const std::vector<Array>& gradients, const std::v
                                const Array& mini_step, bool mean);
 std::vector<Array> as_gradients(const std::vector<Array>& means,
                                 const std::vector<Array>& gradients);
-// Leaf by leaf `x` where the condition holds, else y, in y's dtype; zeros for an empty y.
+// Returns, leaf by leaf, `x` where the condition holds, else y, in y's dtype; zeros for an empty y.
 std::vector<Array> chosen(const Array& condition, const std::vector<Array>& x,
                           const std::vector<Array>& y);
 struct Steps {
@@ -170,9 +170,9 @@ Array MultiStepsState<P, Inner>::has_updated() const {
   return internal::has_updated(mini_step, gradient_step);
 }
 
-// The updates of `inner` for the mean (or sum) of the gradients of `every` steps at a time; zeros
-// in between. `every`: a number, or a function of the count of inner's updates so far. UserError
-// for a number below 1.
+// Returns the updates of `inner` for the mean (or sum) of the gradients of `every` steps at a time,
+// and zeros in between. `every` is a number, or a function of the count of inner's updates so far.
+// Throws UserError for a number below 1.
 template <class Rule, class Every>
 auto MultiSteps(Transformation<Rule> inner, const Every& every, bool use_grad_mean = true) {
   if constexpr (std::is_arithmetic_v<Every>) {

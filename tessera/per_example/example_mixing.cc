@@ -26,21 +26,22 @@ using namespace ir;
 
 namespace {
 
-// Where a value has no dimension of examples.
+// The dimension of a value that has no dimension of examples.
 constexpr int kNowhere = -1;
-// A row of a loop over examples, which is one example: kRow - (how many loops are around).
+// The dimension of a row of a loop over examples, which is one example: kRow - (number of enclosing
+// loops).
 constexpr int kRow = -2;
 
 // What a value reads of the examples.
 struct Reads {
   bool any = false;
-  // The dimension of examples: of index i in it, the example is (i / inner) % size.
+  // The dimension of examples: the element at index i of it belongs to example (i / inner) % size.
   int dim = kNowhere;
   int64_t inner = 1;
-  bool lost = false;      // one or some were picked: nothing is said of it
-  bool position = false;  // the numbers of the examples, which are of no data
-  // Sums that are a part of it: over examples alone, over other dimensions too, and what is not linear
-  // of the latter.
+  bool lost = false;      // one or some examples were selected: nothing is known about which
+  bool position = false;  // the numbers of the examples, which depend on no data
+  // Whether sums are a part of it: over examples alone, over other dimensions too, and functions of
+  // the latter that are not linear.
   bool sum = false, wide_sum = false, statistic = false;
 
   bool has_dim() const { return dim >= 0; }
@@ -58,8 +59,9 @@ void add_sums(Reads& to, const Reads& from) {
   to.statistic = to.statistic || from.statistic;
 }
 
-// What reads as much as either: of the ways of a branch, of a loop's first and later trips.
-Reads joined(const Reads& a, const Reads& b) {
+// Returns the reads of both: of the branches of a conditional, or of a loop's first and later
+// trips.
+Reads merge_reads(const Reads& a, const Reads& b) {
   Reads out = a.is_example() ? a : b;
   out.any = a.any || b.any;
   out.lost = a.lost || b.lost ||
@@ -73,7 +75,7 @@ Reads joined(const Reads& a, const Reads& b) {
 
 using States = std::vector<Reads>;
 
-// Thrown to the entry, which returns it.
+// Thrown up to find_mixing, which returns it.
 struct Found {
   Mixing mixing;
 };
@@ -85,7 +87,7 @@ std::string name_of(const Op& op) {
   return std::string(op.def->name);
 }
 
-// Ops that put numbers of examples somewhere else, as they are.
+// Returns whether the op moves numbers of examples without changing them.
 bool moves_positions(const Op& op) {
   for (const OpDef* def : {&ops::reshape_op, &ops::transpose_op, &ops::broadcast_in_dim_op,
                            &ops::convert_op, &ops::concatenate_op, &ops::select_op, &ops::clamp_op})
@@ -138,7 +140,7 @@ class Walk {
     return finished(op, in, moved(op, in));
   }
 
-  // What is computed of numbers of examples is of none of them.
+  // Values that are computed from numbers of examples have no dimension of examples.
   States positions(const Op& op, const States& in) const {
     if (!moves_positions(op)) return States(op.results.size());
     try {
@@ -161,7 +163,7 @@ class Walk {
     return out;
   }
 
-  // Where the examples are in the results, before sums are looked at.
+  // Returns where the examples are in the results, before sums are considered.
   States moved(const Op& op, const States& in) const {
     if (op.def == &ops::reshape_op) return {reshaped(op, in[0])};
     if (op.def == &ops::slice_op) return {sliced(op, in[0])};
@@ -177,7 +179,8 @@ class Walk {
 
   static States lost(const Op& op) { return States(op.results.size(), lost_example()); }
 
-  // By the op's factors: examples stand in the results where the factor of their dimension does.
+  // Uses the op's factors: the examples are in those dimensions of the results that have the factor
+  // of their dimension.
   States by_factors(const Op& op, const States& in) const {
     const std::vector<Type> operands = f_->types_of(op.operands),
                             results = f_->types_of(op.results);
@@ -225,7 +228,7 @@ class Walk {
     return tensors[k][dim];
   }
 
-  // The innermost row of a loop over examples among the operands.
+  // Returns the innermost row of a loop over examples among the operands.
   static int row_of(const States& in) {
     int out = kNowhere;
     for (const Reads& x : in)
@@ -233,7 +236,7 @@ class Walk {
     return out;
   }
 
-  // The result of a reduction over the examples.
+  // Changes `base` to the result of a reduction over the examples.
   void reduce(const Op& op, const Factors& factors, Reads& base) const {
     if (!options_.follow_sums) {
       base.lost = base.dim == kNowhere;
@@ -248,7 +251,7 @@ class Walk {
     (!is_sum ? base.statistic : alone ? base.sum : base.wide_sum) = true;
   }
 
-  // With the sums that the operands have: these stay sums in a linear op alone.
+  // Adds the sums that the operands contain: only in a linear op do these stay sums.
   States finished(const Op& op, const States& in, States out) const {
     Reads sums;
     bool examples = false, is_lost = false;
@@ -272,7 +275,8 @@ class Walk {
     return out;
   }
 
-  // The dimension of the result that has the examples whole, by their stride in row-major order.
+  // Finds the dimension of the result that contains the examples, by their stride in row-major
+  // order.
   Reads reshaped(const Op& op, const Reads& x) const {
     if (!x.has_dim()) return without_sums(x);
     const Shape &from = operand_type(op, 0).shape, &to = result_type(op).shape;
@@ -294,7 +298,7 @@ class Walk {
     return x;
   }
 
-  // Whole groups of examples, one place of each, or one example; no others.
+  // Accepts slices with whole groups of examples, one position of each, or one example; no others.
   Reads sliced(const Op& op, const Reads& x) const {
     if (!x.has_dim()) return without_sums(x);
     const ops::SliceParams& p = *ops::as_slice(op);
@@ -329,7 +333,7 @@ class Walk {
     return lost_example();
   }
 
-  // Parts that all have the examples at the same places: examples, several times.
+  // Accepts parts that all have the examples at the same positions: the examples several times.
   Reads concatenated(const Op& op, const States& in) const {
     const auto dim = static_cast<int>(op.params.as<ops::ConcatenateParams>().dimension);
     std::optional<Reads> first;
@@ -341,7 +345,7 @@ class Walk {
         continue;
       }
       if (first && (first->dim != in[k].dim || first->inner != in[k].inner))
-        found(op, "puts examples beside others");
+        found(op, "joins examples with others");
       first = without_sums(in[k]);
       if (first->dim == dim && operand_type(op, k).shape[dim] % (first->inner * options_.size) != 0)
         return lost_example();
@@ -358,8 +362,8 @@ class Walk {
     return x.any ? without_sums(x) : lost_example();
   }
 
-  // Examples that are taken by indices of their own stay where these are; by other indices they are
-  // put in another order.
+  // Examples that are selected by indices of their own keep their positions; other indices change
+  // their order.
   States gathered(const Op& op, const States& in) const {
     const Reads &x = in[0], &indices = in[1];
     const ops::IndexedWindows windows = ops::gather_windows(
@@ -374,7 +378,7 @@ class Walk {
     found(op, "takes examples by indices that are not their own");
   }
 
-  // Updates of all examples are added up, unless the array has a place for each.
+  // Updates of all examples are added up, unless the array has a position for each.
   States scattered(const Op& op, const States& in) const {
     const ops::IndexedWindows windows =
         ops::scatter_windows(op.params.as<ops::ScatterParams>(), operand_type(op, 0).shape,
@@ -395,7 +399,7 @@ class Walk {
     return by_factors(op, in);
   }
 
-  // Of a loop over examples a trip is one example, and what it hands on is a sum over those before.
+  // In a loop over examples a trip is one example, and its carry is a sum over those before.
   States loop(const Op& op, const ControlFlow& flow, const States& in) const {
     const int row = kRow - loops_;
     States entering = in;
@@ -420,7 +424,7 @@ class Walk {
       out = inside(flow.body(), entering, 1);
       for (size_t c = 0; c < flow.num_carry; ++c) {
         Reads& carry = entering[flow.num_consts + c];
-        const Reads next = joined(carry, handed_on(out[c]));
+        const Reads next = merge_reads(carry, handed_on(out[c]));
         changes = changes || !(next == carry);
         carry = next;
       }
@@ -440,13 +444,14 @@ class Walk {
   States branch(const Op& op, const ControlFlow& flow, const States& in) const {
     const Reads& index = in[0];
     const States entering(in.begin() + 1, in.end());
-    // A predicate is a scalar, so one of all elements is how a branch by an example's data is written.
+    // A predicate is a scalar, so a branch on an example's data uses one that combines all
+    // elements.
     if (index.sum) found(op, "is not linear and follows a sum over the dimension of examples");
     States out;
-    for (const FunctionRef& way : flow.regions) {
-      const States results = inside(*way, entering);
+    for (const FunctionRef& region : flow.regions) {
+      const States results = inside(*region, entering);
       if (out.empty()) out = results;
-      for (size_t r = 0; r < out.size(); ++r) out[r] = joined(out[r], results[r]);
+      for (size_t r = 0; r < out.size(); ++r) out[r] = merge_reads(out[r], results[r]);
     }
     for (Reads& x : out) {
       x.any = x.any || index.any;

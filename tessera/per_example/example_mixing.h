@@ -1,5 +1,5 @@
-// Finds what mixes the examples of a batch in a function of several of them: for privacy, where each
-// example is computed by itself, and a loss that mixes them would become another one.
+// Finds ops that mix the examples of a batch in a function of several examples. In private training
+// each example is computed by itself, so a loss that mixes examples would become another one.
 //
 // The dimension of examples is followed through the program by the factors of its ops (ir/factors.h).
 // Each value is one of these:
@@ -23,22 +23,24 @@
 
 namespace tessera::per_example {
 
-// What mixes examples: a clause such as "sort runs along the dimension of examples".
+// An op that mixes examples: a clause such as "sort runs along the dimension of examples".
 struct Mixing {
   std::string what;
   std::string source;  // what the library was doing there (Op::source); may be empty
 };
 
 struct MixingOptions {
-  // Inputs whose dimension 0 has the examples.
+  // Which inputs have the examples in dimension 0.
   std::vector<bool> of_examples;
-  // Their number: a prime that no other dimension is made of.
+  // The number of examples: a prime that divides no other dimension.
   int64_t size = 0;
-  // Whether sums over examples count: not those of gradients, which read every example by design.
+  // Whether sums over examples count. Those of gradients do not, since they read every example by
+  // design.
   bool follow_sums = true;
 };
 
-// Returns the first op that mixes examples and that an output depends on; nothing if there is none.
+// Returns the first op that mixes examples and on which an output depends; nullopt if there is
+// none.
 std::optional<Mixing> find_mixing(const ir::Function& function, const MixingOptions& options);
 
 }  // namespace tessera::per_example

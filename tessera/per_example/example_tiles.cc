@@ -21,16 +21,17 @@
 namespace tessera::per_example {
 namespace {
 
-// What the gradients of a tile may take.
+// The memory limit for the gradients of a tile.
 constexpr int64_t kTileBytes = 1 << 20;
 
-// The devices that may have a part each of `size` examples.
+// Returns the number of devices that can each have a part of `size` examples.
 int64_t device_parts(int64_t size) {
   return std::max<int64_t>(1, std::gcd(size, static_cast<int64_t>(devices().size())));
 }
 
-// Examples in a tile: a divisor of `size`, some of every device. 0 if there is none but one example
-// of every device, whose program is another one, though more would fit.
+// Returns the number of examples in a tile: a divisor of `size`, with some of every device. Returns
+// 0 if the only such tile has one example of every device though more would fit, since that is
+// another program.
 int64_t tile_size(int64_t size, int64_t bytes) {
   const int64_t parts = device_parts(size), each = size / parts,
                 most = kTileBytes / std::max<int64_t>(1, bytes) / parts;
@@ -40,7 +41,7 @@ int64_t tile_size(int64_t size, int64_t bytes) {
   return 0;
 }
 
-// Tile `at` of [size, ...], for tiles of this many examples.
+// Returns tile `at` of [size, ...], for tiles of this many examples.
 Array tile_of(const Array& x, int64_t tile, const Array& at) {
   Shape shape = x.shape();
   shape[0] = x.shape()[0] / tile;
@@ -48,9 +49,10 @@ Array tile_of(const Array& x, int64_t tile, const Array& at) {
   return lax::squeeze(lax::dynamic_slice_in_dim(lax::reshape(x, shape), at, 1, 1), {1});
 }
 
-// A batch in tiles. Gradients by the largest of the inputs decide how many examples are in one; one
-// input's are there at a time. If no tile divides the batch it is filled up with examples of zeros.
-// x, [size, ...], with rows of zeros behind it.
+// A batch in tiles. The largest gradients of the inputs determine the number of examples in a tile;
+// those of one input exist at a time. If no tile divides the batch, it is padded with examples of
+// zeros.
+// Returns x, [size, ...], with rows of zeros after it.
 Array filled_up(const Array& x, int64_t size) {
   if (x.shape()[0] == size) return x;
   Shape more = x.shape();
@@ -72,7 +74,7 @@ class Tiling {
         batch_(filled_up(given.only(inputs), filled_size())) {}
 
   const ExampleBatch& batch() const { return batch_; }
-  int64_t size() const { return size_; }  // of the batch that was given
+  int64_t size() const { return size_; }  // of the batch before padding
   int64_t tile() const { return tile_size(batch_.size(), bytes_); }
   bool whole() const { return tile() == batch_.size(); }
 
@@ -94,8 +96,8 @@ class Tiling {
 
 using TileFn = std::function<std::vector<Array>(const ExampleBatch& tile, const Array& weights)>;
 
-// fn of each tile: added up where `sums` says of which types, else one after the other,
-// [tiles, ...].
+// Applies fn to each tile and returns the results: added up if `sums` has their types, otherwise
+// stacked, [tiles, ...].
 std::vector<Array> over_tiles(const ExampleBatch& batch, const Array& weights, int64_t tile,
                               const std::vector<Type>& sums, const TileFn& fn) {
   const std::vector<Array> mapped = batch.mapped();
@@ -115,7 +117,8 @@ std::vector<Array> over_tiles(const ExampleBatch& batch, const Array& weights, i
 
 Array in_sum_dtype(const Array& x) { return lax::convert_element_type(x, sum_dtype(x.dtype())); }
 
-// The sum of what examples give, a part for each device: [parts, ...], or the sum where there is one.
+// Returns the sums of contributions, a part for each device: [parts, ...], or the sum if there is
+// one part.
 Array parts_sum(const Array& taken, int64_t parts) {
   if (parts == 1) return lax::reduce_sum(taken, {0});
   Shape shape = taken.shape();
@@ -179,8 +182,8 @@ Array tiled_sum(const ExampleBatch& batch, size_t input, const Array& weights,
   const Tiling tiling(batch, {input});
   const int64_t parts = device_parts(tiling.batch().size());
   const TileFn part = [&](const ExampleBatch& some, const Array& w) {
-    // The barrier keeps the order of sums inside an example: parts of it that devices have are added up
-    // before it is summed with others, as they were for its norm.
+    // The barrier keeps the order of sums inside an example: parts of it on several devices are
+    // added up before it is summed with other examples, as they were for its norm.
     const Array gradients = lax::optimization_barrier(some.gradients(input));
     return std::vector<Array>{parts_sum(contribution(gradients, w), parts)};
   };

@@ -8,8 +8,8 @@
 
 namespace tessera::per_example {
 
-// Returns whether the op, of operands of these types, is an affine function of those that are marked,
-// all together: its tangents then do not read them. Integers have no tangents: ops that move, add or
+// Returns whether the op, for operands of these types, is an affine function of the marked operands
+// together: its tangents then do not read them. Integers have no tangents; ops that move, add or
 // convert them are linear.
 bool is_linear_in(const ir::Op& op, std::span<const ir::Type> operands,
                   const std::vector<bool>& marked);

@@ -28,7 +28,7 @@ Array wide(const Array& x) {
 // The loss's results and the residuals of its tangent program, as one function.
 struct Forward {
   Function function;
-  LinearizedFunction at;  // its arrays are gone
+  LinearizedFunction at;  // its arrays can no longer be used
 };
 Forward forward_of(const Function& loss, const std::vector<bool>& wrt) {
   Forward out;
@@ -45,7 +45,7 @@ Forward forward_of(const Function& loss, const std::vector<bool>& wrt) {
   return out;
 }
 
-// The uses of the tangent program at `results`, which are the forward function's.
+// Returns the uses of the tangent program at `results`, which are those of the forward function.
 std::vector<Use> uses_at(const Forward& forward, const std::vector<bool>& wrt,
                          const std::vector<bool>& differs, const std::vector<Array>& results) {
   const LinearizedFunction& at = forward.at;
@@ -65,8 +65,8 @@ std::vector<Use> uses_at(const Forward& forward, const std::vector<bool>& wrt,
   return transpose_to_uses(at.linear, sharing, operands, cotangents).uses;
 }
 
-// Whether devices of a shard_map around add up the gradient of this use: what each has of the
-// example is a part of the factors then.
+// Returns whether devices of an enclosing shard_map add up the gradient of this use: then each has
+// only a part of the factors of an example.
 bool is_added_up(const Use& use) {
   const AxisNames& own = use.apply.type(use.apply.inputs[0]).varying;
   const auto varies = [&](const Array& x) { return !axis_subset(traced_type(x).varying, own); };
@@ -93,7 +93,7 @@ ExampleProgram example_program(const Function& loss, const std::vector<bool>& wr
           kept.inputs = use.inputs;
           kept.num_operands = use.operands.size();
           kept.num_cotangents = use.cotangents.size();
-          // From here on in float32, so that norms are of what is summed.
+          // From here on values are float32, so that norms are those of what is summed.
           if (has_halves(use.apply)) use.apply = widened(use.apply);
           for (std::vector<Array>* arrays : {&use.operands, &use.cotangents})
             for (Array& x : *arrays) results.push_back(x = wide(x));
@@ -110,7 +110,7 @@ ExampleProgram example_program(const Function& loss, const std::vector<bool>& wr
       loss.input_types(), "example");
   TESSERA_CHECK(traced.captures.empty(), "{}: a closed function captured", loss.name);
   out.function = remove_dead_ops(traced.function);
-  // An example's values may not depend on what kernels fuse, which follows from the batch's size.
+  // An example's values must not depend on what kernels fuse, which depends on the batch's size.
   if (has_halves(out.function)) out.function = round_halves(out.function);
   return out;
 }
@@ -228,8 +228,8 @@ Array ExampleBatch::gradients(size_t input) const {
   return lax::with_batch_first(out.results[0], out.dims[0], size_);
 }
 
-// The sums of one use over the examples, by its inputs: `scaled` are its cotangents times the
-// weights.
+// Returns the sums of one use over the examples, by its inputs: `scaled` are its cotangents times
+// the weights.
 std::vector<Array> ExampleBatch::sums_of_use(const BatchUse& use, const Function& apply,
                                              const std::vector<Array>& read,
                                              const std::vector<Array>& scaled) const {

@@ -1,7 +1,7 @@
-// Per-example gradients by their uses: a loss of one example becomes one program that gives, beside
-// its results, what each use of a parameter reads and the cotangent of what it gives; batched, that
-// is the forward and backward pass of ordinary training. From these, and from weights that follow
-// from the norms, come the weighted sums of gradients by the same products that training computes.
+// Per-example gradients by uses. A loss of one example becomes one program that also returns, for
+// each use of a parameter, what the use reads and the cotangent of its result. Batched, that is the
+// forward and backward pass of ordinary training. From these values, and from weights that follow
+// from the norms, the weighted sums of gradients are computed by the same products as in training.
 //
 //   example_program   loss of one example -> its program with uses
 //   ExampleBatch      that program over a batch; gradients, norms (per_example_norms.h), sums
@@ -20,10 +20,10 @@ namespace tessera::per_example {
 inline DType sum_dtype(DType dtype) { return is_complex(dtype) ? complex128 : float64; }
 
 struct ExampleUse {
-  std::vector<size_t> inputs;  // differentiated inputs of the loss, by their number among these
+  std::vector<size_t> inputs;  // the differentiated inputs of the loss, numbered among these
   Function apply;              // (those..., operands...) -> results, in float32 or wider
   size_t num_operands = 0, num_cotangents = 0;
-  std::optional<UseProduct> product;  // its arrays are the results behind the cotangents
+  std::optional<UseProduct> product;  // its arrays are the results after the cotangents
 };
 
 struct ExampleProgram {
@@ -34,12 +34,13 @@ struct ExampleProgram {
   std::vector<ExampleUse> uses;
 };
 
-// `loss`: its first result is the real scalar that is differentiated by the inputs marked `wrt`;
-// `differs`: the inputs that each example has its own of. UserError for an op without derivative.
+// Returns the program. `loss`: its first result is the real scalar that is differentiated by the
+// inputs marked `wrt`; `differs`: the inputs that differ between examples. Throws UserError for an
+// op without a derivative.
 ExampleProgram example_program(const Function& loss, const std::vector<bool>& wrt,
                                const std::vector<bool>& differs);
 
-// What a use has over a batch of examples, in float32 or wider.
+// The values of a use over a batch of examples, in float32 or wider.
 struct BatchUse {
   const ExampleUse* use = nullptr;
   std::vector<Array> operands;
@@ -51,33 +52,34 @@ struct BatchUse {
 class ExampleBatch {
  public:
   // Runs the program: `operands` of its inputs, mapped at `dims` (-1: the same for all), under a
-  // BatchAxis::Scope. `program` outlives it.
+  // BatchAxis::Scope. `program` must outlive this object.
   ExampleBatch(const ExampleProgram& program, std::span<const Array> operands,
                std::span<const int> dims);
 
   const ExampleProgram& program() const { return program_; }
   int64_t size() const { return size_; }
-  // The loss's results, [batch, ...] each.
+  // Returns the loss's results, each [batch, ...].
   const std::vector<Array>& results() const { return results_; }
   const std::vector<BatchUse>& uses() const { return uses_; }
-  // What differs between examples of all uses, [batch, ...] each, and the uses of another batch with
-  // that in its place.
+  // mapped returns the values of all uses that differ between examples, each [batch, ...];
+  // with_mapped the uses with the values of another batch instead.
   std::vector<Array> mapped() const;
   ExampleBatch with_mapped(std::span<const Array> mapped) const;
-  // The same batch with the uses of these inputs alone, without the loss's results.
+  // Returns the same batch with only the uses of these inputs, without the loss's results.
   ExampleBatch only(const std::vector<size_t>& inputs) const;
-  // The uses of a differentiated input.
+  // Returns the uses of a differentiated input.
   std::vector<const BatchUse*> uses_of(size_t input) const;
 
-  // Gradients of a differentiated input for every example, [batch, ...], in float32 or wider. Zero
-  // where there is no use.
+  // Returns the gradients of a differentiated input for every example, [batch, ...], in float32 or
+  // wider. They are zero if there is no use.
   Array gradients(size_t input) const;
-  // Returns the sum over examples of weights[b] times the gradient of example b, of each
-  // differentiated input: one product for each use, as the gradient of the sum of losses needs.
-  // weights: [batch], finite; gradients that are not make the sums so.
+  // Returns the sum over examples of weights[b] times the gradient of example b, for each
+  // differentiated input: one product for each use, as for the gradient of the sum of losses.
+  // weights: [batch], finite; if a gradient is not finite, its sum is not either.
   //
-  // Products with what examples share are summed by DotSum::kExamples and give float32; everything
-  // else, and with `in_double` products too, is computed in float64. Then sums are float64.
+  // Products with values that examples share are summed by DotSum::kExamples and have float32
+  // results; everything else, and with `in_double` products too, is computed in float64, and so are
+  // the sums.
   std::vector<Array> weighted_sums(const Array& weights, bool in_double) const;
 
  private:

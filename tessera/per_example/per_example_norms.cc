@@ -18,27 +18,28 @@
 namespace tessera::per_example {
 namespace {
 
-// The gradient of one example that is kept where it is larger than what it is made of. The choice of
-// a way reads the shapes of one example alone: ways differ in their rounding, so a choice by the
-// batch's size would let one example change how the others are clipped.
+// A gradient of one example may be kept up to this size though it is larger than its factors. The
+// choice of a method reads the shapes of one example alone: methods differ in their rounding, so if
+// the batch's size decided, one example would change how the others are clipped.
 constexpr int64_t kKeepElements = 1024;
-// What rounding leaves of the guarantee: norms are right up to half of it.
+// The part of the guarantee that rounding may take: norms are right up to half of it.
 constexpr double kTolerance = 1e-5;
 
-// How far a float32 dot of n terms is off, in units of the last place of the sum of their absolute
-// values. Where all terms are alike every addition rounds the same way, n / 8 in all; kernels add up
-// blocks of 256. Measured at most: 2.2, 8.1, 32, 43, 47 for n = 16, 64, 256, 1024, 4096.
+// Returns the error of a float32 dot of n terms, in units of the last place of the sum of their
+// absolute values. If all terms are alike every addition rounds in the same direction, n / 8 in
+// all; kernels add up blocks of 256. The largest measured: 2.2, 8.1, 32, 43, 47 for n = 16, 64,
+// 256, 1024, 4096.
 double dot_ulps(int64_t n) { return 1 + static_cast<double>(std::min<int64_t>(n, 384)) / 8; }
 
-// Terms of one part of the parameter: those of its uses, one after the other. At most one list of
-// vectors and one of looked-up rows.
+// The terms of one part of the parameter: those of its uses, one after the other. There is at most
+// one list of vectors and one of looked-up rows.
 struct Terms {
   Array x, y;            // [batch, D, T, P], [batch, D, T, Q]
   Array index, index_y;  // [batch, D, T], [batch, D, T, Q]
   const UseProduct* like = nullptr;
 };
 
-Array appended(const Array& list, const Array& more) {
+Array append(const Array& list, const Array& more) {
   return list.defined() ? lax::concatenate(std::vector<Array>{list, more}, 2) : more;
 }
 
@@ -46,7 +47,7 @@ bool same_space(const UseProduct& a, const UseProduct& b) {
   return a.views == b.views && a.shape == b.shape && a.product.batch == b.product.batch;
 }
 
-// Adds a use of the same part; false where its rows and columns are not those of the others.
+// Adds a use of the same part; returns false if its rows and columns are not those of the others.
 bool add_terms(Terms& terms, const BatchUse& use) {
   const UseProduct& product = *use.use->product;
   if (!terms.like) terms.like = &product;
@@ -59,18 +60,18 @@ bool add_terms(Terms& terms, const BatchUse& use) {
   if (!same && !swapped) return false;
   if (product.product.x_is_index) {
     if (!same) return false;
-    terms.index = appended(terms.index, use.x);
-    terms.index_y = appended(terms.index_y, use.y);
+    terms.index = append(terms.index, use.x);
+    terms.index_y = append(terms.index_y, use.y);
   } else {
-    terms.x = appended(terms.x, same ? use.x : use.y);
-    terms.y = appended(terms.y, same ? use.y : use.x);
+    terms.x = append(terms.x, same ? use.x : use.y);
+    terms.y = append(terms.y, same ? use.y : use.x);
   }
   return true;
 }
 
-// The uses as terms by parts that have no element in common; nothing where they are not.
+// Returns the uses as terms by parts that have no element in common; nullopt if they are not so.
 std::optional<std::vector<Terms>> terms_of(std::vector<const BatchUse*> uses) {
-  // Looked-up rows decide which dimension is the rows'.
+  // Looked-up rows decide which dimension is that of the rows.
   std::stable_partition(uses.begin(), uses.end(), [](const BatchUse* u) {
     return u->use->product && u->use->product->product.x_is_index;
   });
@@ -89,22 +90,22 @@ std::optional<std::vector<Terms>> terms_of(std::vector<const BatchUse*> uses) {
   return out;
 }
 
-// Sums a [batch, ...] array over all but the batch.
+// Sums a [batch, ...] array over all dimensions except the batch.
 Array sum_examples(const Array& x) {
   Dims dims;
   for (int64_t d = 1; d < x.ndim(); ++d) dims.push_back(d);
   return dims.empty() ? x : lax::reduce_sum(x, dims);
 }
-// |x|^2 of the last dimension.
+// Returns |x|^2 of the last dimension.
 Array squares(const Array& x) { return lax::reduce_sum(lax::mul(x, x), {x.ndim() - 1}); }
-// [batch, D, T, K] -> x x', [batch, D, T, T].
+// Returns x x', [batch, D, T, T], for x of [batch, D, T, K].
 Array gram(const Array& x) { return invariant_dot(x, x, {3}, {3}, {0, 1}, {0, 1}); }
 
 double epsilon(DType dtype) {
   return dtype == float64 ? std::numeric_limits<double>::epsilon()
                           : std::numeric_limits<float>::epsilon();
 }
-// What is lost of a sum of n squares, all below the smallest normal number.
+// Returns what is lost in a sum of n squares that are all below the smallest normal number.
 double lost(int64_t n, DType dtype) {
   return static_cast<double>(n) * (dtype == float64 ? std::numeric_limits<double>::min()
                                                     : std::numeric_limits<float>::min());
@@ -112,27 +113,28 @@ double lost(int64_t n, DType dtype) {
 Array plus(const Array& x, double y) { return lax::add(x, lax::full_like(x, y)); }
 Array times(const Array& x, double y) { return lax::mul(x, lax::full_like(x, y)); }
 
-// |x|^2 of the last dimension, no smaller than it is.
+// Returns an upper bound of |x|^2 of the last dimension.
 Array squares_above(const Array& x) { return plus(squares(x), lost(x.shape().back(), x.dtype())); }
 
 Array in_float64(const Array& x) { return lax::convert_element_type(x, float64); }
 
-// In float64: squares of float32 neither overflow nor vanish in it. Those of float64 may vanish, and
-// are raised by what is lost.
+// Computed in float64: squares of float32 neither overflow nor vanish in it. Those of float64 may
+// vanish, so what is lost is added.
 Array by_vectors(const Terms& t) {
   return sum_examples(lax::mul(squares_above(in_float64(t.x)), squares_above(in_float64(t.y))));
 }
 
-// The factor of a bound for <x x', y y'>, of the squared sum over t of |x_t| |y_t|: errors of the
-// dots x x' (`rows` terms) and y y', and what the product x' y over t of the weighted sum may be
-// longer than the gradient that it is of, d: 2 d |g| <= kTolerance |g|^2 + d^2 / kTolerance.
+// Returns the factor of a bound for the error of <x x', y y'>, by the squared sum over t of |x_t|
+// |y_t|: errors of the dots x x' (`rows` terms) and y y', and the amount d by which the product x'
+// y over t in the weighted sum may be longer than its gradient: 2 d |g| <= kTolerance |g|^2 + d^2 /
+// kTolerance.
 double gram_ulps(int64_t terms, int64_t rows, int64_t columns, double epsilon) {
   const double sum = dot_ulps(terms) + 1;
   return dot_ulps(rows) + dot_ulps(columns) + 1 + sum * sum * epsilon / kTolerance;
 }
 
-// Sums <x x', y y'> with all cross terms: of vectors, of looked-up rows, and of both; and what they
-// may be too small by.
+// Sums <x x', y y'> with all cross terms (of vectors, of looked-up rows, and of both), and a bound
+// of what the sums may be too small by.
 class Gram {
  public:
   explicit Gram(const Terms& t) : t_(t), dtype_((t.x.defined() ? t.x : t.index_y).dtype()) {
@@ -141,7 +143,7 @@ class Gram {
     if (t.x.defined() && t.index.defined()) add_both();
   }
 
-  // In float64.
+  // Returns the sum plus its bound, in float64.
   Array raised() const {
     const int64_t rows = t_.x.defined() ? t_.x.shape()[3] : 1,
                   columns = (t_.x.defined() ? t_.y : t_.index_y).shape()[3];
@@ -157,7 +159,7 @@ class Gram {
     const Array sum = sum_examples(products);
     sum_ = sum_.defined() ? lax::add(sum_, sum) : sum;
   }
-  // [batch, D, T] of the lengths of terms.
+  // Adds [batch, D, T], the lengths of terms.
   void add_lengths(const Array& lengths) {
     num_terms_ += lengths.shape()[2];
     const Array sum = in_float64(lax::reduce_sum(lengths, {2}));
@@ -168,7 +170,7 @@ class Gram {
     add(lax::mul(in_float64(gram(t_.x)), in_float64(gram(t_.y))));
     const Array x = lax::sqrt(squares_above(t_.x)), y = lax::sqrt(squares_above(t_.y));
     add_lengths(lax::mul(x, y));
-    // Squares of small numbers are 0, however large what they are multiplied by.
+    // Squares of small numbers are 0, however large their factors are.
     const auto of_other = [&](const Array& lengths, int64_t n) {
       return times(squares(in_float64(lax::reduce_sum(lengths, {2}))), lost(n, dtype_));
     };
@@ -185,7 +187,7 @@ class Gram {
     add_lengths(lax::sqrt(squares_above(t_.index_y)));
   }
 
-  // <e_i y_i', x_t y_t'> = x_t[i] <y_i, y_t>, twice.
+  // Adds <e_i y_i', x_t y_t'> = x_t[i] <y_i, y_t>, twice.
   void add_both() {
     const Array products = invariant_dot(t_.index_y, t_.y, {3}, {3}, {0, 1}, {0, 1});
     const Array columns = lax::transpose(t_.x, {0, 1, 3, 2});  // [batch, D, P, T]
@@ -207,12 +209,12 @@ class Gram {
   Array sum_, lengths_, underflow_;  // [batch], [batch, D], [batch]; float64
 };
 
-// The terms of a parameter that is read as it is by products alone, and in which order the dimensions
-// of their products [..., D, P, Q] are its own.
+// The terms of a parameter that only products read, and the order in which the dimensions of the
+// products [..., D, P, Q] are those of the parameter.
 struct PlainTerms {
   Terms terms;
   Shape shape;  // of the products, split into the parameter's dimensions
-  Dims order;   // of these; to be transposed by
+  Dims order;   // the permutation of these
 };
 std::optional<PlainTerms> plain_terms(const std::vector<const BatchUse*>& uses, const Type& type) {
   if (is_complex(type.dtype)) return std::nullopt;
@@ -232,7 +234,7 @@ std::optional<PlainTerms> plain_terms(const std::vector<const BatchUse*>& uses, 
   return out;
 }
 
-// x' y of every example.
+// Returns x' y of every example.
 std::optional<Array> gradients_by_products(const std::vector<const BatchUse*>& uses,
                                            const Type& type) {
   const std::optional<PlainTerms> plain = plain_terms(uses, type);
@@ -265,7 +267,7 @@ Extents extents(const Terms& t) {
 }
 
 NormPlan product_plan(const std::vector<Terms>& parts) {
-  NormPlan out{.way = NormWay::kVectors};
+  NormPlan out{.method = NormWay::kVectors};
   for (const Terms& t : parts) {
     const Extents e = extents(t);
     if (t.x.defined() && !t.index.defined() && e.terms == 1) {
@@ -274,7 +276,7 @@ NormPlan product_plan(const std::vector<Terms>& parts) {
       continue;
     }
     const bool lookup = !t.x.defined();
-    if (out.way != NormWay::kGram) out.way = lookup ? NormWay::kLookup : NormWay::kGram;
+    if (out.method != NormWay::kGram) out.method = lookup ? NormWay::kLookup : NormWay::kGram;
     const double width = lookup ? e.columns : e.rows + e.columns + 1;
     out.flops += 2 * e.matrices * e.terms * e.terms * width;
     out.bytes += 4 * e.matrices * (e.terms * width + 2 * e.terms * e.terms);
@@ -310,13 +312,13 @@ std::vector<NormPlan> norm_plans(const ExampleBatch& batch, size_t input) {
   NormPlan tiles{NormWay::kTiles, products + 2 * elements, 4 * elements};
   NormPlan keep{NormWay::kKeep, 2 * elements, 8 * elements};
   const bool small = elements <= factors || elements <= double{kKeepElements};
-  if (small && !(parts && out[0].way == NormWay::kVectors)) {
+  if (small && !(parts && out[0].method == NormWay::kVectors)) {
     out.insert(out.begin(), keep);
     out.push_back(tiles);
   } else {
     out.push_back(tiles);
     out.push_back(keep);
-    if (out[0].way != NormWay::kTiles && out[0].flops > tiles.flops) std::swap(out[0], out[1]);
+    if (out[0].method != NormWay::kTiles && out[0].flops > tiles.flops) std::swap(out[0], out[1]);
   }
   return out;
 }
@@ -338,8 +340,8 @@ std::optional<Array> grid_sum(const ExampleBatch& batch, size_t input, const Arr
   return lax::transpose(lax::reshape(sums, plain->shape), plain->order);
 }
 
-SquaredNorms squared_norms(const ExampleBatch& batch, size_t input, NormWay way) {
-  switch (way) {
+SquaredNorms squared_norms(const ExampleBatch& batch, size_t input, NormWay method) {
+  switch (method) {
     case NormWay::kVectors:
     case NormWay::kGram:
     case NormWay::kLookup: {

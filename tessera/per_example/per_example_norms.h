@@ -1,10 +1,10 @@
-// Squared norms of per-example gradients, each way there is, and which way is cheapest.
+// Squared norms of per-example gradients: the methods, and which one is cheapest.
 //
-// A gradient of one example is the sum of its uses, each a matrix of P rows and Q columns made of T
-// terms: g = x' y, x [T, P], y [T, Q]. With several uses (tied weights, steps of a loop) T counts the
-// terms of all: |g|^2 has cross terms.
+// The gradient of one example is the sum of its uses, each a matrix of P rows and Q columns made of
+// T terms: g = x' y, x [T, P], y [T, Q]. With several uses (tied weights, steps of a loop) T counts
+// the terms of all: |g|^2 has cross terms.
 //
-//   way          cost beside the plain step's     what is there
+//   method       cost beyond the plain step's     what is computed
 //   kVectors     2 (P + Q)                        T = 1: |x|^2 |y|^2
 //   kGram        2 T^2 (P + Q + 1)                two T x T matrices; <x x', y y'>
 //   kLookup      2 T^2 Q                          rows are looked up: x x' says which are equal
@@ -28,24 +28,25 @@ inline constexpr std::array<std::string_view, 5> enum_names(NormWay) {
 }
 
 struct NormPlan {
-  NormWay way = NormWay::kTiles;
-  double flops = 0, bytes = 0;  // of one example, beside the plain step
+  NormWay method = NormWay::kTiles;
+  double flops = 0, bytes = 0;  // of one example, beyond the plain step
 };
 
-// The ways that this input's uses allow, cheapest first; kTiles and kKeep always.
+// Returns the methods that this input's uses allow, the cheapest first; kTiles and kKeep are always
+// among them.
 std::vector<NormPlan> norm_plans(const ExampleBatch& batch, size_t input);
 
-// [batch] of float64, and where the way is kKeep the gradients, [batch, ...]. Sums that
-// rounding may make too small are raised by the bound of their rounding, so that no example counts
-// as shorter than it is.
+// The squared norms, [batch] of float64, and for kKeep the gradients, [batch, ...]. If rounding may
+// make a sum too small, the bound of the rounding is added to it, so that no example counts as
+// shorter than it is.
 struct SquaredNorms {
   Array norms, gradients;
 };
-SquaredNorms squared_norms(const ExampleBatch& batch, size_t input, NormWay way);
+SquaredNorms squared_norms(const ExampleBatch& batch, size_t input, NormWay method);
 
-// Returns the sum over examples of round(weights[b] times the gradient of b), in float64, of an input
-// that is read as it is by products alone; nothing of another one. Without the examples that are
-// `out` ([batch] of bool; may be undefined).
+// Returns the sum over examples of round(weights[b] times the gradient of b), in float64, for an
+// input that only products read; nullopt for other inputs. The examples marked in `out` ([batch] of
+// bool; may be undefined) are left out.
 std::optional<Array> grid_sum(const ExampleBatch& batch, size_t input, const Array& weights,
                               const Array& out);
 

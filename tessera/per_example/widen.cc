@@ -9,7 +9,7 @@
 namespace tessera::per_example {
 namespace {
 
-// The dtype that takes another one's place.
+// Returns the dtype that replaces another one.
 using Widen = DType (*)(DType);
 
 DType double_dtype(DType dtype) {

@@ -35,16 +35,17 @@ struct AdaptiveClipNorm {
 
 namespace internal {
 
-// UserError naming `op` for numbers outside their range.
+// Throws a UserError that names `op` for numbers outside their range.
 void expect_adaptive(const char* op, const AdaptiveClipNorm& adaptive);
 
-// s above. `noise`: the plan's noise multiplier times the sensitivity of its strategy; if it is 0
-// the count has no noise either, and s is 1. UserError naming `op` for a count_stddev that is too
-// small.
+// Returns s above. `noise`: the plan's noise multiplier times the sensitivity of its strategy; if
+// it is 0 the count has no noise either, and s is 1. Throws a UserError that names `op` for a
+// count_stddev that is too small.
 double count_scale(const char* op, const AdaptiveClipNorm& adaptive, double noise,
                    double expected_batch_size);
 
-// The factor of the clip norm over the plan's, which begins with 1 and stays in [1e-6, 1e6].
+// Returns the factor of the clip norm over the plan's, which begins with 1 and stays in [1e-6,
+// 1e6].
 AdaptiveClip clip_factor_of(const AdaptiveClipNorm& adaptive, double expected_batch_size);
 
 }  // namespace internal

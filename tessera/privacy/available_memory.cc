@@ -17,7 +17,7 @@ std::optional<int64_t> number_in(const std::string& path) {
   return std::nullopt;  // no such file, or "max"
 }
 
-// "0::/user.slice/..." is the line of version 2.
+// In version 2 the line is "0::/user.slice/...".
 std::string own_group() {
   std::ifstream in("/proc/self/cgroup");
   for (std::string line; std::getline(in, line);)

@@ -13,7 +13,7 @@
 namespace tessera::privacy::internal {
 namespace {
 
-// Arrays of more bytes are brought to the host in parts, so that there is no second copy of them.
+// Larger arrays are brought to the host in parts, so that no second copy of them is made.
 constexpr int64_t kPartBytes = int64_t{64} << 20;
 
 void expect_sodium() {
@@ -24,7 +24,7 @@ void expect_sodium() {
 }  // namespace
 
 struct Digest::State {
-  crypto_generichash_state hash;  // it asks for its own alignment
+  crypto_generichash_state hash;  // the type declares its alignment
 };
 
 Digest::Digest() : state_(std::make_unique<State>()) {

@@ -1,5 +1,5 @@
-// Data that need not be in memory: sources that give examples by their indices. For Trainer::step and
-// fit (trainer.h), which take a source where they take a tree of all the data.
+// Data that need not be in memory: sources return examples by their indices. Trainer::step and fit
+// (trainer.h) accept a source in place of a tree of all the data.
 //
 //   const privacy::NpyExamples images("images.npy"), labels("labels.npy");
 //   trainer.step(state, images, labels);  // reads the rows of one batch
@@ -35,8 +35,8 @@ concept ExampleSource = requires(const S& source, std::span<const int64_t> indic
   { source.contents_digest() } -> std::convertible_to<std::optional<std::string>>;
 };
 
-// The rows of an npy file, which may be larger than memory (io/npy_rows.h). 64-bit numbers become
-// their 32-bit kin where x64 is off. UserErrors: those of NpyRows.
+// The rows of an npy file, which may be larger than memory (io/npy_rows.h). Without x64, 64-bit
+// numbers are converted to 32 bits. Throws the UserErrors of NpyRows.
 class NpyExamples {
  public:
   explicit NpyExamples(const FilePath& path)
@@ -44,16 +44,16 @@ class NpyExamples {
 
   int64_t num_examples() const { return rows_.num_rows(); }
   Array examples(std::span<const int64_t> indices) const;
-  // The digest of the dtype, the shape and 1,024 rows, spread evenly: other data are noticed, and a
-  // change of few rows of a large file may not be.
+  // Returns the digest of the dtype, the shape and 1,024 rows, spread evenly. It detects other
+  // data, but may miss a change of few rows of a large file.
   std::optional<std::string> contents_digest() const;
 
  private:
   NpyRows rows_;
-  std::shared_ptr<std::string> digest_;  // once it was asked for; one thread trains
+  std::shared_ptr<std::string> digest_;  // set at the first call; one thread trains
 };
 
-// A source that calls a function of the indices; the contents of its data are not checked.
+// A source that calls a function of the indices. The contents of its data are not checked.
 template <class F>
 class ExamplesBy {
  public:
@@ -74,9 +74,9 @@ ExamplesBy<F> examples_by(int64_t num_examples, F function) {
 
 namespace internal {
 
-// UserError unless the source has as many examples as the sampler draws from.
+// Throws UserError unless the source has as many examples as the sampler draws from.
 void expect_num_examples(int64_t got, int64_t expected);
-// UserError unless every leaf has `size` rows.
+// Throws UserError unless every leaf has `size` rows.
 void expect_rows(const std::vector<Array>& leaves, int64_t size);
 
 }  // namespace internal

@@ -1,4 +1,4 @@
-// Infinity as losses, orders and bounds of privacy have it.
+// Infinity as losses, orders and bounds of privacy use it.
 #pragma once
 
 #include <limits>

@@ -1,5 +1,5 @@
-// Which two datasets differential privacy compares: the unit of privacy is one example, or one user
-// where examples are grouped by users. dp-accounting's names.
+// Which two datasets differential privacy compares. The unit of privacy is one example, or one user
+// if examples are grouped by users. The names are dp-accounting's.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,12 @@
 namespace tessera::privacy {
 
 enum class NeighboringRelation : uint8_t {
-  kAddOrRemoveOne,  // one has an example more
-  kReplaceOne,      // one example is another one
-  kReplaceSpecial,  // one example is one that contributes nothing (zero-out)
+  kAddOrRemoveOne,  // one has an additional example
+  kReplaceOne,      // one example is replaced by another one
+  kReplaceSpecial,  // one example is replaced by one that contributes nothing (zero-out)
 };
 
-// "add_or_remove_one", ...
+// Returns "add_or_remove_one", ...
 const char* name(NeighboringRelation relation);
 
 }  // namespace tessera::privacy

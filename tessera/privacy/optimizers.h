@@ -1,6 +1,6 @@
-// Optimizers that say how the gradient of each example is transformed before it is clipped
+// Optimizers that define how the gradient of each example is transformed before it is clipped
 // ("scale then privatize": Ganesh, McMahan and Thakurta, "On design principles for private adaptive
-// optimizers", arXiv:2507.01129, Algorithm 8). jax_privacy.optimizers.
+// optimizers", arXiv:2507.01129, Algorithm 8). They correspond to jax_privacy.optimizers.
 //
 //   const auto optimizer = privacy::scale_then_privatize(optim::adam(1e-3));
 //   auto state = optimizer.init(params);
@@ -32,13 +32,13 @@
 
 namespace tessera::privacy {
 
-// What an optimizer and its transform are. A Rule has
+// An optimizer and its transform. A Rule has
 //   init(params) -> state          update(gradients, state, const P* params) -> (updates, state)
 //   pre_clipping_transform(state) -> (gradients of one example) -> the transformed gradients
 // and kTransforms, which is false if the transform returns its argument.
 template <class Rule>
 struct AugmentedTransformation {
-  optim::Transformation<Rule> optimizer;  // whose update undoes the transform first
+  optim::Transformation<Rule> optimizer;  // its update undoes the transform first
   static constexpr bool kTransforms = Rule::kTransforms;
 
   template <class Self>
@@ -46,7 +46,7 @@ struct AugmentedTransformation {
     return std::tie(self.optimizer);
   }
 
-  // The state of the optimizer that is augmented.
+  // Returns the state of the optimizer that is augmented.
   template <class P>
   auto init(const P& params) const {
     return optimizer.init(params);
@@ -89,7 +89,8 @@ std::vector<Array> scaled_by_moments(const std::vector<Array>& leaves,
 void expect_scale_options(const ScaleThenPrivatizeOptions& options);
 [[noreturn]] void centered_moments();
 
-// (a tree of gradients) -> the same tree, each leaf scaled by the second moment at its path.
+// Maps a tree of gradients to the same tree, with each leaf scaled by the second moment at its
+// path.
 struct ScaleByMoments {
   optim::LeafList second_moments;
   ScaleThenPrivatizeOptions options;
@@ -108,8 +109,9 @@ struct IsTuple : std::false_type {};
 template <class... T>
 struct IsTuple<std::tuple<T...>> : std::true_type {};
 
-// The second moments in the state of an optimizer: those of Adam and RMSProp, and the sums of
-// squares of Adagrad. A chain is searched in its order, and MultiSteps for what it wraps.
+// Finds the second moments in the state of an optimizer: those of Adam and RMSProp, and the sums of
+// squares of Adagrad. It searches a chain in its order, and in MultiSteps the optimizer that it
+// wraps.
 struct FindSecondMoments {
   template <class State>
   static constexpr bool found() {

@@ -32,7 +32,7 @@ void expect_positive(const char* what, double value) {
     value_error(kPlanOp, "expected a finite {} above 0, got {}", what, value);
 }
 
-// Where parts have norms of their own, l2_clip_norm is 0 if nothing is left.
+// If parts have norms of their own, l2_clip_norm may be 0 if no leaf is left for it.
 void expect_clip_norms(const PlanOptions& o) {
   if (o.subtree_norms.empty() || o.l2_clip_norm != 0)
     expect_positive("l2_clip_norm", o.l2_clip_norm);
@@ -52,7 +52,7 @@ int64_t bands_of(const NoiseStrategy& strategy) {
   return banded->strategy.empty() ? banded->bands : static_cast<int64_t>(banded->strategy.size());
 }
 
-// The probability within a group: in steps of the group's turn.
+// Returns the probability within a group, in the group's steps.
 double sampling_prob(const PlanOptions& o, int64_t groups, bool equal) {
   if (o.sampling_prob) return *o.sampling_prob;
   expect_positive("expected_batch_size", *o.expected_batch_size);
@@ -100,7 +100,7 @@ batch_selection::BatchSelectionStrategy poisson_sampler(const PlanOptions& o) {
       .sampling_prob_changes = std::move(changes)};
 }
 
-// What a sampler says itself is not said beside it in another way.
+// Throws UserError if an option repeats what the sampler's description already contains.
 void expect_same_numbers(const PlanOptions& o, const SamplingDescription& d) {
   const bool others = o.expected_batch_size || o.sampling_prob || o.truncated_batch_size ||
                       o.batch_size_schedule != accounting::Schedule<double>(1.0);
@@ -108,7 +108,7 @@ void expect_same_numbers(const PlanOptions& o, const SamplingDescription& d) {
       (o.steps != 0 && o.steps != d.iterations))
     value_error(kPlanOp,
                 "expected the sampler alone, which says num_examples ({}), steps ({}), sampling "
-                "probability, its changes and truncation, got others beside it; leave them out",
+                "probability, its changes and truncation, got others with it; leave them out",
                 d.num_examples, d.iterations);
 }
 
@@ -132,7 +132,7 @@ mf::buffered_toeplitz::BufferedToeplitz buffered_strategy(const BufferedNoise& n
       {.n = d.iterations, .min_sep = p.min_sep, .max_participations = p.max_participations});
 }
 
-// All of a description, exactly.
+// Returns all numbers of a description, exactly.
 std::string exact_text(const SamplingDescription& d) {
   std::string out =
       fmt::format("{} {} {} {:a} {} {} {} {} {} {} {} {} {} {:x}", name(d.method), d.num_examples,
@@ -150,7 +150,7 @@ Plan::Plan(PlanOptions options)
     : options_(std::move(options)),
       noising_matrix_(mf::identity()),
       accountant_(create_accountant(accountant_config())) {
-  // Without noise there is nothing to draw.
+  // Without noise no random numbers are drawn.
   if (!options_.mechanism)
     options_.mechanism =
         options_.noise_multiplier == 0.0 ? Mechanism(Gaussian{}) : DiscreteGaussian{};
@@ -338,10 +338,10 @@ accounting::DpAccountantConfig Plan::accountant_config() const {
   return accounting::PldAccountantConfig{.neighboring_relation = options_.relation};
 }
 
-// Amplified: a round of the cycle samples an example once at most, and bands of different rounds do
-// not overlap (Choquette-Choo et al., arXiv 2306.08153, Theorem 4). Otherwise the whole run is one
-// Gaussian mechanism (Denisov et al., arXiv 2202.08312), and its first steps too, as the strategy is
-// lower-triangular.
+// If amplified, a cycle samples an example at most once, and bands of different cycles do not
+// overlap (Choquette-Choo et al., arXiv 2306.08153, Theorem 4). Otherwise the whole run is one
+// Gaussian mechanism (Denisov et al., arXiv 2202.08312), and so are its first steps, as the
+// strategy is lower-triangular.
 double Plan::strategy_sensitivity(int64_t steps) const {
   if (options_.amplified && dense_)
     return mf::sensitivity::single_participation_sensitivity(*dense_);
@@ -364,8 +364,8 @@ double Plan::strategy_sensitivity(int64_t steps) const {
       mf::toeplitz::minsep_sensitivity_squared_upper_bound(toeplitz_, participation, steps));
 }
 
-// How many of a user's examples are in a batch, as a mixture of Gaussians (Charles et al., arXiv
-// 2407.07737).
+// Returns the event of the number of a user's examples in a batch, as a mixture of Gaussians
+// (Charles et al., arXiv 2407.07737).
 accounting::DpEvent user_event(double noise_multiplier, double sampling_prob, int64_t examples) {
   accounting::MixtureOfGaussiansDpEvent event{noise_multiplier, {}, {}};
   const boost::math::binomial_distribution<double> sampled(static_cast<double>(examples),

@@ -1,4 +1,4 @@
-// The clip norms of a plan, and the plan without any.
+// The clip norms of a plan, and the plan without privacy.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kPlanClippingOp = "privacy::make_plan";
 
-// A batch of more examples is summed in float64, so this decides about speed alone.
+// A batch of more examples is summed in float64, so this number only affects speed.
 int64_t float32_examples(const batch_selection::SamplingDescription& sampling) {
   const double most = std::min(internal::likely_batch(sampling), 1e9);
   return std::clamp(static_cast<int64_t>(most), int64_t{1}, kFloat32Examples);
@@ -67,7 +67,8 @@ ClipOptions Plan::clip_options(int64_t step) const {
   ClipOptions out = clip_options();
   const double factor = clip_norm_factor(step);
   if (out.grid_scale) {
-    // Noise that is f times as much is the same number of steps of a grid that is f times as coarse.
+    // Noise that is f times as large is the same number of steps of a grid that is f times as
+    // coarse.
     const auto scalar = [](double value) { return full(Shape{}, value, float32); };
     double least = 1 / noise_factor(0), most = least;
     for (const auto& [at, noise] : options_.noise_schedule.changes())
@@ -83,7 +84,7 @@ ClipOptions Plan::clip_options(int64_t step) const {
 }
 
 double Plan::clipped_norm() const {
-  // Sums of whole steps are exact, and the clip norms are what they say.
+  // Sums of whole steps are exact, so the sensitivity is that of the clip norms.
   if (std::holds_alternative<DiscreteGaussian>(mechanism())) {
     double norm = options_.l2_clip_norm;
     for (const SubtreeNorm& subtree : options_.subtree_norms)

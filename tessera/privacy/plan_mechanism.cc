@@ -1,5 +1,5 @@
-// What a plan's mechanism and source of random numbers decide: what is added to the clipped sums, and
-// as which Gaussian mechanism that counts.
+// What follows from a plan's mechanism and source of random numbers: the noise that is added to the
+// clipped sums, and the Gaussian mechanism as which it is accounted for.
 #include <algorithm>
 #include <cmath>
 
@@ -20,9 +20,9 @@ const DiscreteGaussian* grid_of(const Mechanism& mechanism) {
   return std::get_if<DiscreteGaussian>(&mechanism);
 }
 
-// Whole numbers stay whole under a strategy of whole numbers alone. The coefficients of a banded one are
-// rounded to such numbers. Those of the others have no end, and what is kept of earlier steps in
-// place of all of their noise are real numbers.
+// Whole numbers stay whole only under a strategy of whole numbers. The coefficients of a banded one
+// are rounded to such numbers. Other strategies have infinitely many coefficients, and their
+// buffers, which replace the noise of earlier steps, are real numbers.
 void refuse_strategy(const char* strategy) {
   value_error(kPlanMechanismOp,
               "expected IndependentNoise or BandedNoise, not {}, for {}, whose noise is whole "
@@ -109,7 +109,7 @@ double Plan::accounted_multiplier(double noise_multiplier) const {
 double Plan::covered_multiplier(double accounted_multiplier) const {
   const std::optional<double> steps = drawn_steps(accounted_multiplier);
   if (!steps || *steps == 0) return accounted_multiplier;
-  // accounted_stddev(s) = sqrt(s^2 - 4), inverted and rounded up.
+  // This inverts accounted_stddev(s) = sqrt(s^2 - 4) and rounds up.
   return accounted_multiplier * (std::hypot(*steps, 2) / *steps) * (1 + 0x1p-50);
 }
 

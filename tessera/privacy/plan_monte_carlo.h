@@ -17,19 +17,20 @@ struct SampledRun {
   double delta;
   int64_t samples;
   uint64_t seed;
-  std::shared_ptr<accounting::internal::DeltaTable> other = nullptr;  // of what else is released
+  std::shared_ptr<accounting::internal::DeltaTable> other = nullptr;  // of other releases
 };
 
-// An epsilon of the first `steps` steps, at noise of this deviation for a clip norm of 1. It holds at
-// `delta`, into which the chance counts that the samples mislead: each of kMaxTries answers fails with
-// delta / 100, and what they prove is a delta of 1 - kMaxTries / 100 of it. `attempt` is one of these, with
-// samples of its own. UserError unless there are enough samples for delta.
+// Returns an epsilon of the first `steps` steps, for noise of this deviation with a clip norm of 1.
+// It holds at `delta`, which includes the probability that the samples mislead: each of kMaxTries
+// answers fails with probability delta / 100, and they prove a delta of 1 - kMaxTries / 100 of it.
+// `attempt` is one of these, with samples of its own. Throws UserError unless there are enough
+// samples for delta.
 constexpr int64_t kMaxTries = 8;
 accounting::MonteCarloEpsilon sampled_epsilon(const SampledRun& run, int64_t steps, double noise,
                                               int64_t attempt);
 
-// A deviation of the noise, found by samples of its own, and what others prove of it: an epsilon that is
-// not above the target.
+// A deviation of the noise, found by samples of its own, and the epsilon that other samples prove
+// for it, which is not above the target.
 struct SampledNoise {
   double noise;
   accounting::MonteCarloEpsilon proven;

@@ -1,5 +1,5 @@
-// How far the noise of a plan moves what is trained: one number by which plans are compared.
-// jax_privacy's BandMFConfig.rmse.
+// How far the noise of a plan moves the trained parameters: one number by which plans are compared.
+// It corresponds to jax_privacy's BandMFConfig.rmse.
 #pragma once
 
 #include "tessera/privacy/plan.h"

@@ -14,7 +14,7 @@ namespace {
 using accounting::Schedule;
 using batch_selection::SamplingDescription;
 
-// The first step after `step` from which on something is different.
+// Returns the first step after `step` at which something changes.
 int64_t next_change(const Schedule<double>& noise, const SamplingDescription& sampling,
                     int64_t step) {
   int64_t next = std::numeric_limits<int64_t>::max();
@@ -89,11 +89,11 @@ double squared_sensitivity(const Schedule<double>& noise,
     return static_cast<double>(most) / std::pow(noise.changes()[0].second, 2);
   std::vector<double> weights;
   for (int64_t t = 0; t < steps; ++t) weights.push_back(std::pow(factor_at(noise, t), -2));
-  if (most < all) {  // at least the sum over any so many steps, whatever lies between them
+  if (most < all) {  // no less than the sum over any `most` steps, whatever their distances are
     std::sort(weights.begin(), weights.end(), std::greater<>());
     return std::accumulate(weights.begin(), weights.begin() + most, 0.0);
   }
-  std::vector<double> best(weights.size() + 1);  // of the steps before
+  std::vector<double> best(weights.size() + 1);  // of the steps before each one
   for (size_t t = 0; t < weights.size(); ++t) {
     const auto separation = static_cast<size_t>(participation.min_sep);
     const double before = t + 1 >= separation ? best[t + 1 - separation] : 0;

@@ -5,24 +5,24 @@
 
 namespace tessera::privacy::internal {
 
-// Whether the noise of steps that are a cycle of the sampler apart is independent, as amplification
-// by sampling needs: of no more bands than the cycle has steps.
+// Returns whether the noise of steps that are a cycle of the sampler apart is independent, as
+// amplification by sampling requires: it has no more bands than the cycle has steps.
 bool amplifiable(const NoiseStrategy& strategy);
 
-// UserError (kValue) for a strategy that is not square and lower-triangular, of finite numbers and
-// with a diagonal other than 0; of a first column, that is not of finite numbers with a first one
-// other than 0.
+// Throws UserError (kValue) for a strategy that is not square and lower-triangular, with finite
+// numbers and a diagonal without 0; for a first column, unless its numbers are finite and the first
+// one is not 0.
 void expect_lower_triangular(const matrix_factorization::Matrix& c);
 void expect_toeplitz(const matrix_factorization::toeplitz::Coefs& coefs);
 // Returns the inverse of a lower-triangular matrix.
 matrix_factorization::Matrix inverse_of_lower(const matrix_factorization::Matrix& c);
 
-// Returns the first column of C: the given one, or the best one of so many bands. UserError
-// (kValue) for bands outside [1, steps].
+// Returns the first column of C: the given one, or the best one with so many bands. Throws
+// UserError (kValue) for bands outside [1, steps].
 matrix_factorization::toeplitz::Coefs banded_strategy(const BandedNoise& noise, int64_t steps);
 // Returns the first column of C^-1 for a run of so many steps: the given one, or the best one for
-// an example that takes part so. UserError (kValue) where both noising and workload are given, and
-// as banded_inverse::optimize.
+// an example that takes part so often. Throws UserError (kValue) if both noising and workload are
+// given, and the errors of banded_inverse::optimize.
 matrix_factorization::toeplitz::Coefs noising_coefs(
     const BandedInverseNoise& noise, int64_t steps,
     const matrix_factorization::Participation& participation);

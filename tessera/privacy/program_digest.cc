@@ -58,7 +58,7 @@ void add_attribute(Digest& digest, const Attribute& attribute) {
                           digest.add(static_cast<int64_t>(value.size()));
                           for (const FunctionRef& function : value) add_reference(digest, function);
                         },
-                        // Where values lie.
+                        // Shardings are not part of the digest.
                         [](const Mesh&) {}, [](const NamedSharding&) {},
                         [](const PartitionSpec&) {}, [](const std::vector<PartitionSpec>&) {}},
              attribute);
@@ -75,7 +75,8 @@ void add_function(Digest& digest, const Function& function) {
     add_numbers(digest, op.results);
     const std::vector<Attribute> fields = op.params.fields();
     digest.add(static_cast<int64_t>(fields.size()));
-    // The function behind the number is not known; the number is another one in each process.
+    // The function that the number refers to is not known, and each process numbers them
+    // differently.
     if (!ops::calls_host(op))
       for (const Attribute& field : fields) add_attribute(digest, field);
   }

@@ -15,7 +15,7 @@ namespace tessera::privacy::internal {
 namespace {
 
 constexpr double kWidth = 760, kHeight = 220, kLeft = 70, kTop = 14, kBottom = 26;
-constexpr int64_t kEpsilons = 64;  // at most so many are computed
+constexpr int64_t kEpsilons = 64;  // the most that are computed
 
 struct Point {
   double x, y;
@@ -23,7 +23,7 @@ struct Point {
 struct Curve {
   const char* label;
   const char* color;
-  std::vector<Point> points;  // those that are not finite are gaps
+  std::vector<Point> points;  // points that are not finite are gaps
 };
 
 struct Range {
@@ -38,7 +38,7 @@ Range range_of(const std::vector<Curve>& curves) {
   return out;
 }
 
-// Of one curve, as SVG path commands.
+// Returns the SVG path commands of one curve.
 std::string path_of(const Curve& curve, const std::function<Point(const Point&)>& place) {
   std::string out;
   bool pen_down = false;

@@ -1,4 +1,4 @@
-// What a private run is told by: a line of progress, and a page of curves. For trainer.h.
+// The output of a private run for people: a line of progress, and a page of curves. For trainer.h.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace tessera::privacy::internal {
 
 std::string progress_line(const Plan& plan, const StepReport& report);
 
-// HTML with SVG inside, and nothing from elsewhere. `history`: of trainer_step.h.
+// Returns HTML that contains SVG and loads nothing else. `history`: see trainer_step.h.
 std::string report_page(const Plan& plan, const Array& history, int64_t steps_done,
                         int64_t non_finite);
 void write_report(const FilePath& path, const Plan& plan, const Array& history, int64_t steps_done,

@@ -32,7 +32,7 @@ std::vector<uint32_t> words_of_hex(const std::string& text) {
   return out;
 }
 
-// The type of one example of a leaf, without where it lies.
+// Returns the type of one example of a leaf, without its sharding.
 ir::Type example_type(const Array& leaf, bool is_data, bool keep_batch_dim) {
   ir::Type out;
   out.dtype = leaf.dtype();
@@ -101,13 +101,13 @@ bool is_digest(const std::string& digest) {
   return std::any_of(digest.begin(), digest.end(), [](char c) { return c != '0'; });
 }
 
-random::Key folded(const random::Key& key, const std::string& digest) {
+random::Key fold_in_digest(const random::Key& key, const std::string& digest) {
   random::Key out = key;
   for (uint32_t word : words_of_hex(digest)) out = random::fold_in(out, word);
   return out;
 }
 
-random::Key folded(const random::Key& key, const Array& words) {
+random::Key fold_in_digest(const random::Key& key, const Array& words) {
   random::Key out = key;
   for (int64_t i = 0; i < kWords; ++i) out = random::fold_in(out, index_in_dim(words, i, 0, false));
   return out;
@@ -115,7 +115,7 @@ random::Key folded(const random::Key& key, const Array& words) {
 
 random::Key begun_key(const random::Key& key, const Array& known, const Array& program) {
   const Array begins = all(known == uint32_t{0});
-  return random::wrap_key_data(where(begins, folded(key, program).data, key.data));
+  return random::wrap_key_data(where(begins, fold_in_digest(key, program).data, key.data));
 }
 
 namespace {
@@ -135,17 +135,18 @@ random::Key fresh_key() {
   return random::wrap_key_data(from_host(words_of_hex(text), {2}));
 }
 
-random::Key refreshed(const random::Key& key) { return folded(key, hex_of(fresh_key())); }
+random::Key refresh_key(const random::Key& key) { return fold_in_digest(key, hex_of(fresh_key())); }
 
-random::Key RunIdentity::run_key() const { return folded(fresh_key(), fingerprint_); }
+random::Key RunIdentity::run_key() const { return fold_in_digest(fresh_key(), fingerprint_); }
 
 random::Key RunIdentity::run_key(const random::Key& key) {
   if (!entropy_) entropy_ = fresh_key();
-  return folded(folded(*entropy_, hex_of(checked_key(kRunIdentityOp, key))), fingerprint_);
+  return fold_in_digest(fold_in_digest(*entropy_, hex_of(checked_key(kRunIdentityOp, key))),
+                        fingerprint_);
 }
 
 random::Key RunIdentity::run_key(const Reproducible& given) const {
-  return folded(checked_key(kRunIdentityOp, given.key), fingerprint_);
+  return fold_in_digest(checked_key(kRunIdentityOp, given.key), fingerprint_);
 }
 
 const std::string& RunIdentity::program(const LossCall& loss) {
@@ -175,22 +176,22 @@ std::optional<std::string> RunIdentity::contents(const std::vector<Array>& data,
 
 namespace {
 
-// What each key and program has begun with. Never destroyed: threads may ask while the process ends.
+// The beginnings of each key and program. Never destroyed: threads may ask while the process ends.
 struct Beginnings {
   ForkSafeMutex mutex;
   struct Run {
     std::string sources, digest;
   };
   std::map<std::string, Run> runs;
-  std::map<std::string, KeyReuse> reuse;  // of the keys that are reproducible
+  std::map<std::string, KeyReuse> reuse;  // of the reproducible keys
 };
 Beginnings& beginnings() {
   static Beginnings& instance = *new Beginnings;
   return instance;
 }
 
-// Of the data and of the parameters. Parameters that do not lie in this process as a whole are not
-// compared.
+// Returns the digest of the data and of the parameters. Parameters of which this process does not
+// have every shard are not compared.
 std::string digest_of(const RunBeginning& run) {
   Digest digest;
   digest.add(*run.contents);
@@ -242,11 +243,12 @@ void claim_noise(const random::Key& noise, const RunBeginning& run) {
 void expect_same_run(const Plan& plan, const std::string& fingerprint, const Array& words) {
   const std::string got = digest_of_words(words);
   if (got == fingerprint) return;
-  value_error(kRunIdentityOp,
-              "expected a state of this plan and optimizer ({:.16}: {}), got one of another "
-              "({:.16}); its guarantee and its noise are that one's: go on with it, or begin anew "
-              "from its parameters with init(), whose epsilon is spent beside what they have spent",
-              fingerprint, to_string(plan), got);
+  value_error(
+      kRunIdentityOp,
+      "expected a state of this plan and optimizer ({:.16}: {}), got one of another "
+      "({:.16}); its guarantee and its noise are that one's: go on with it, or begin anew "
+      "from its parameters with init(), whose epsilon is spent in addition to what they have spent",
+      fingerprint, to_string(plan), got);
 }
 
 void expect_same_program(const std::string& program, const Array& words) {

@@ -1,12 +1,12 @@
-// Keys of 256 bits that the operating system gives (getrandom), and the random bytes that ChaCha20
-// (Bernstein, 2008; RFC 8439 describes it) makes of them, by libsodium. For source files of
+// Keys of 256 bits from the operating system (getrandom), and the random bytes that ChaCha20
+// (Bernstein, 2008; RFC 8439 describes it) derives from them, by libsodium. For source files of
 // privacy/.
 //
-// A key is in memory alone: it has no text, no tree of Arrays has it, and it is overwritten when its last
-// copy ends. The memory is a page of its own (sodium_malloc) that the system neither swaps out nor dumps
-// when a process dies. If the process may lock no more memory (ulimit -l, some kilobytes in containers), a
-// key works all the same, and a warning says once that its memory is not locked. A process that forks
-// gives its child unlocked copies.
+// A key exists in memory alone: it has no text, no tree of Arrays contains it, and it is
+// overwritten when its last copy is destroyed. Its memory is a page of its own (sodium_malloc) that
+// the system neither swaps out nor dumps when a process crashes. If the process may not lock more
+// memory (ulimit -l, some kilobytes in containers), keys still work, and a warning says once that
+// their memory is not locked. The child of a fork gets unlocked copies.
 #pragma once
 
 #include <cstddef>
@@ -20,32 +20,32 @@ namespace tessera::privacy::internal {
 class SecretKey {
  public:
   static constexpr size_t kBytes = 32;
-  static constexpr size_t kBlock = 64;  // bytes of a stream that have one number
+  static constexpr size_t kBlock = 64;  // bytes of a stream that share one number
 
-  // RuntimeError if there is no memory for it.
+  // Throws RuntimeError if there is no memory for it.
   explicit SecretKey(std::span<const std::byte, kBytes> bytes);
 
-  // Returns a key that nobody else has. RuntimeError if the operating system gives no random
-  // numbers, or no memory.
+  // Returns a key that nobody else has. Throws RuntimeError if the operating system returns no
+  // random numbers, or no memory.
   static SecretKey of_system();
   // Returns such a key of process 0, which sends it to the other processes of a cluster. All of
-  // them call this; `what` ("the key of step 3") is the same in all, else it is a UserError.
+  // them must call this with the same `what` ("the key of step 3"); otherwise it throws UserError.
   static SecretKey of_cluster(const std::string& what);
 
   // Fills `out` with the key's stream of this nonce, from the block of this number on. Equal
-  // arguments give equal bytes.
+  // arguments produce equal bytes.
   void fill(uint64_t nonce, uint64_t block, std::span<std::byte> out) const;
   std::span<const std::byte, kBytes> bytes() const {
     return std::span<const std::byte, kBytes>(bytes_.get(), kBytes);
   }
 
  private:
-  SecretKey();  // of memory that is not set
+  SecretKey();  // with memory that is not set
 
-  std::shared_ptr<std::byte> bytes_;  // which all copies have
+  std::shared_ptr<std::byte> bytes_;  // which all copies share
 };
 
-// Overwrites memory that a key was in.
+// Overwrites memory that contained a key.
 void wipe(std::span<std::byte> memory);
 
 }  // namespace tessera::privacy::internal

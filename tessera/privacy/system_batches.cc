@@ -17,13 +17,13 @@ namespace {
 
 constexpr const char* kSystemBatchesOp = "privacy::Trainer";
 
-// Of the key's streams those of other nonces are for batches (counter_stream.h).
+// Streams of the key with other nonces are for batches (counter_stream.h).
 constexpr uint64_t kNameNonce = 2;
 
 uint64_t name_of(const SecretKey& key) {
   uint64_t out;
   key.fill(kNameNonce, 0, std::as_writable_bytes(std::span(&out, 1)));
-  return std::max<uint64_t>(out, 1);  // 0 says that there is no key
+  return std::max<uint64_t>(out, 1);  // 0 means that there is no key
 }
 
 random::Key words_of_name(uint64_t name) {
@@ -64,17 +64,18 @@ Batch SystemBatches::examples(const random::Key& run, int64_t step) {
 
 void SystemBatches::expect_known(const random::Key& run) const {
   if (!has_schedule() || keys_.contains(name_of_words(run))) return;
-  value_error(kSystemBatchesOp,
-              "expected a run of RandomSource::kSystem that this trainer has begun and not ended, "
-              "got another "
-              "one: its batches follow a schedule, whose key is in the memory of its trainer "
-              "alone, and another "
-              "schedule would use examples more often than is accounted for; go on with that "
-              "trainer, or begin "
-              "anew from the parameters with init(), whose epsilon is spent beside what they have "
-              "spent, or make "
-              "plans of Poisson sampling without a cycle or of RandomSource::kKey, whose runs go "
-              "on anywhere");
+  value_error(
+      kSystemBatchesOp,
+      "expected a run of RandomSource::kSystem that this trainer has begun and not ended, "
+      "got another "
+      "one: its batches follow a schedule, whose key is in the memory of its trainer "
+      "alone, and another "
+      "schedule would use examples more often than is accounted for; go on with that "
+      "trainer, or begin "
+      "anew from the parameters with init(), whose epsilon is spent in addition to what they have "
+      "spent, or make "
+      "plans of Poisson sampling without a cycle or of RandomSource::kKey, whose runs go "
+      "on anywhere");
 }
 
 void SystemBatches::end(const random::Key& run) {

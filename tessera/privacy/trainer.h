@@ -1,4 +1,4 @@
-// Private training: a plan, a loss and an optimizer, one call a step.
+// Private training with a plan, a loss and an optimizer, one call for each step.
 //
 //   const privacy::Trainer trainer(plan, loss, optim::adam(1e-3));  // loss(params, x, y)
 //   auto state = trainer.init(params);
@@ -10,25 +10,25 @@
 //   Model model = trainer.release(state);
 //
 // A step selects a batch, computes the clipped sum of its gradients, adds the noise, and moves the
-// parameters by the optimizer's update: in this order, so that gradients are scaled (normalize_by)
-// before they are privatised, and after that by a schedule's factors alone. It is a function of the
-// state and the data: batches are of the state's key and step count, noise of its key, which moves
-// on.
+// parameters by the optimizer's update, in this order; so gradients are scaled (normalize_by)
+// before they are privatised, and after that only by a schedule's factors. A step is a function of
+// the state and the data: batches depend on the state's key and step count, noise on its key, which
+// advances.
 //
-// State. A tree of Arrays: parameters, step count (which is the budget spent), keys, the states of
-// noise and optimizer, the history that report_html() draws, and digests of the plan, the optimizer,
-// the loss and the data (run_identity.h). What is restored from a checkpoint goes on to the same
-// bits; under another plan, optimizer or loss, or on other data, whose gradients would differ and
-// whose noise would not, it is an error. A step uses up what of the state makes the noise: a copy
-// of a state that has moved on cannot be used again. A state is as secret as the data; release()
-// gives the parameters alone.
+// State. It is a tree of Arrays: parameters, step count (which is the budget spent), keys, the
+// states of noise and optimizer, the history that report_html() draws, and digests of the plan, the
+// optimizer, the loss and the data (run_identity.h). A state that is restored from a checkpoint
+// continues to the same bits. Under another plan, optimizer or loss, or on other data, whose
+// gradients would differ while the noise would not, it is an error. A step uses up the part of the
+// state that makes the noise: an old copy of a state that has advanced cannot be used again. A
+// state is as secret as the data; release() returns the parameters alone.
 //
-// Keys. Runs do not share noise: init() folds in fresh entropy, which is then kept in the state. Of
-// a plan of RandomSource::kSystem there are no keys in the state: noise and batches are drawn by
-// keys that are in memory alone. Where the sampler has a schedule (system_batches.h), such a run
-// goes on in the trainer alone that has begun it.
+// Keys. Runs do not share noise: init() folds in fresh entropy, which is then kept in the state.
+// With RandomSource::kSystem there are no keys in the state: keys that exist in memory alone draw
+// noise and batches. If the sampler has a schedule (system_batches.h), such a run continues only in
+// the trainer that has begun it.
 //
-// Of nnx modules the parameters alone are trained; streams of random keys move on with each step.
+// In nnx modules only the parameters are trained; streams of random keys advance with each step.
 // Other state stays.
 #pragma once
 
@@ -52,17 +52,18 @@ namespace tessera::privacy {
 // What Trainer::fit does besides the steps.
 template <class State>
 struct FitOptions {
-  // Stop when so many steps of the plan are done; absent: all of them. A choice that depends on the
-  // data (a loss that is good enough) is not covered by the guarantee.
+  // Stops when so many steps of the plan are done; absent: after all of them. A choice that depends
+  // on the data (a loss that is good enough) is not covered by the guarantee.
   std::optional<int64_t> until = std::nullopt;
-  // Called after each step. What it is given is for those who may see the data.
+  // Called after each step. Its arguments are for people who may see the data.
   std::function<void(const StepReport&, const State&)> callback = {};
   // Called with Trainer::progress of each progress_every-th step, and of the last.
   std::function<void(const std::string&)> progress = {};
   int64_t progress_every = 10;
-  // Trainer::precompile first.
+  // Calls Trainer::precompile first.
   bool precompile = false;
-  // A folder: its latest state is gone on with, and each save_every-th step and the last is saved.
+  // A folder: training continues from its latest state, and each save_every-th step and the last
+  // one is saved there.
   std::optional<FilePath> checkpoints = std::nullopt;
   int64_t save_every = 100;
   SaveOptions save = {.keep = 2};
@@ -70,11 +71,12 @@ struct FitOptions {
 
 namespace internal {
 
-// The steps that fit() stops after. UserError for numbers outside their range.
+// Returns the number of steps after which fit() stops. Throws UserError for numbers outside their
+// range.
 int64_t fit_until(const Plan& plan, std::optional<int64_t> until, int64_t progress_every,
                   int64_t save_every);
 
-// What a run's digest is of: the loss, the transform, and the optimizer's update.
+// The functions that a run's digest covers: the loss, the transform, and the optimizer's update.
 template <class Loss, class Optimizer, class Transform>
 struct RunProgram {
   const Loss& loss;
@@ -109,12 +111,12 @@ const Rows& rows_of(const Gathered<Rows>& data) {
 
 }  // namespace internal
 
-// A trainer of a loss(params, data...) by an optimizer of optim/ or one that transforms gradients
+// A trainer of loss(params, data...) by an optimizer of optim/ or one that transforms gradients
 // (optimizers.h: scale_then_privatize). `transform`: (gradients of one example, in the parameters'
 // tree) -> the tree that is clipped in their place; whatever it is, the guarantee is that of the
-// clipping. Gradients that are transformed are made one by one: say a microbatch_size.
+// clipping. Transformed gradients are computed one by one: give a microbatch_size.
 //
-// UserError of the constructor (kValue): an option outside its range; more than one of
+// The constructor throws UserError (kValue) for: an option outside its range; more than one of
 // microbatch_size, memory_budget_bytes and automatic_microbatch_size; a microbatch_size that does
 // not divide padding_multiple; a transform with a plan of subtree_norms or an adaptive clip norm.
 template <class Loss, class Optimizer, class Transform = internal::Untransformed>
@@ -147,26 +149,27 @@ class Trainer {
 
   const Plan& plan() const { return plan_; }
 
-  // The state before the first step. Its keys are of the operating system's entropy, so that nobody
-  // can know the noise and no two runs share any.
+  // Returns the state before the first step. Its keys are made of the operating system's entropy,
+  // so that nobody can know the noise and no two runs share any.
   template <class Params>
   State<Params> init(const Params& params) const {
     State<Params> out = begun(params, identity_->run_key());
     out.books.selection_key = batches_->begin(out.books.selection_key);
     return out;
   }
-  // The same, of the key and the entropy that this trainer has drawn: of one trainer equal keys give
-  // equal runs, and elsewhere they give other ones.
+  // Returns the same, made of the key and the entropy that this trainer has drawn: in one trainer
+  // equal keys mean equal runs, elsewhere they mean other ones.
   template <class Params>
   State<Params> init(const Params& params, const random::Key& key) const {
     plan_.expect_keyed("privacy::Trainer::init");
     return begun(params, identity_->run_key(key));
   }
-  // The same state each time, without any entropy: init(params, reproducible(random::key(0))). Two
-  // such runs of one key, plan and optimizer have the same batches, and the same noise if they have
-  // the same loss too: the first step of one on other data or from other parameters is an error then,
-  // unless the key is reproducible(key, KeyReuse::kAllowed). UserError (kValue), as of
-  // init(params, key): a plan of RandomSource::kSystem, which takes no keys; an array of keys.
+  // Returns the same state each time, without any entropy: init(params,
+  // reproducible(random::key(0))). Two such runs with one key, plan and optimizer have the same
+  // batches, and the same noise if they also have the same loss: then the first step of one on
+  // other data or from other parameters is an error, unless the key is reproducible(key,
+  // KeyReuse::kAllowed). Throws UserError (kValue), like init(params, key), for a plan with
+  // RandomSource::kSystem, which takes no keys, and for an array of keys.
   template <class Params>
   State<Params> init(const Params& params, const Reproducible& key) const {
     plan_.expect_keyed("privacy::Trainer::init");
@@ -175,12 +178,13 @@ class Trainer {
     return out;
   }
 
-  // What the step saw, of the next step. `data` is what the loss takes after params: trees of all the
-  // data, of whose leaves the first dimension is the plan's num_examples, or sources of as many
-  // examples (example_source.h). The state moves on. UserError (kValue), with the state as it was:
-  // data of another number of examples, a state of another plan, optimizer or loss, of other data, or
-  // one that is used up, a reproducible key of another run, a loss that mixes examples
-  // or captures all the data, a step beyond the plan, a memory budget that no microbatch keeps.
+  // Does the next step and returns its report. `data` is what the loss takes after params: trees of
+  // all the data, with leaves whose first dimension is the plan's num_examples, or sources of as
+  // many examples (example_source.h). The state advances. Throws UserError (kValue), with the state
+  // unchanged, for: data with another number of examples, a state of another plan, optimizer or
+  // loss, of other data, or one that is used up, a reproducible key of another run, a loss that
+  // mixes examples or captures all the data, a step beyond the plan, a memory budget that no
+  // microbatch satisfies.
   template <class Params, class... Data>
   StepReport step(State<Params>& state, const Data&... data) const {
     internal::expect_same_run(plan_, identity_->fingerprint(), state.books.fingerprint);
@@ -193,14 +197,15 @@ class Trainer {
     return report;
   }
 
-  // Trains by step() up to the last step of the plan, or options.until. Returns the epsilon that the
-  // state has spent then.
+  // Trains by step() up to the last step of the plan, or options.until. Returns the epsilon that
+  // the state has spent.
   //
   //   trainer.fit(state, {.progress = [](const std::string& line) { std::cout << line << "\n"; }},
   //               images, labels);
   //
-  // UserError, with the state of the last step that was done: those of step(), save() and restore(),
-  // options outside their range; and whatever the callbacks throw.
+  // Throws UserError, with the state of the last step that was done, for the errors of step(),
+  // save() and restore(), and for options outside their range; it passes on what the callbacks
+  // throw.
   template <class Params, class... Data>
   double fit(State<Params>& state, const std::type_identity_t<FitOptions<State<Params>>>& options,
              const Data&... data) const {
@@ -220,19 +225,20 @@ class Trainer {
     return epsilon(state);
   }
 
-  // The sizes that batches are padded to, and how often each comes: those that precompile() makes
-  // programs for. They follow from the plan alone and tell nothing of the samples.
+  // Returns the sizes to which batches are padded, and how often each occurs; precompile() makes
+  // programs for them. They follow from the plan alone and reveal nothing about the samples.
   std::vector<BatchSize> batch_sizes() const { return batches_->sizes(plan_); }
 
-  // Compiles the programs of the steps that may come, one for each of batch_sizes(), which are
-  // returned. So no step waits for a compilation, and what is compiled when does not show the
-  // samples' sizes. `state` stays as it is: the programs run on padding alone, with keys of their
-  // own. UserErrors: those of step().
+  // Compiles the programs of the steps that may occur, one for each of batch_sizes(), which it
+  // returns. So no step waits for a compilation, and the time of compilations does not reveal the
+  // samples' sizes. `state` is unchanged: the programs run on padding alone, with keys of their
+  // own. Throws the UserErrors of step().
   template <class Params, class... Data>
   std::vector<BatchSize> precompile(const State<Params>& state, const Data&... data) const {
     const std::vector<BatchSize> sizes = batch_sizes();
     for (const BatchSize& each : sizes) {
-      // From parameters that lie where they are given, and where a step leaves them.
+      // The first step starts from parameters where the user put them, the next ones from where a
+      // step leaves them.
       State<Params> spare = begun(state.params, identity_->run_key());
       for (int time = 0; time < 2; ++time)
         run(spare, 0, {}, each.size, {}, examples_of(data, {}, each.size)...);
@@ -240,19 +246,19 @@ class Trainer {
     return sizes;
   }
 
-  // The state, to go on under another loss or on other data, which step() refuses. Fresh entropy is
-  // folded into the key of its noise, so that it shares no noise with what the state before would
-  // have gone on to.
+  // Returns the state for continuing under another loss or on other data, which step() refuses.
+  // Fresh entropy is folded into the key of its noise, so that it shares no noise with the
+  // continuation of the state before.
   template <class Params>
   State<Params> rebound(State<Params> state, GivesUp what) const {
     internal::expect_same_run(plan_, identity_->fingerprint(), state.books.fingerprint);
-    state.books.noise.key = internal::refreshed(state.books.noise.key);
+    state.books.noise.key = internal::refresh_key(state.books.noise.key);
     if (what != GivesUp::kSameData) state.books.program = internal::no_digest_words();
     if (what != GivesUp::kSameLoss) state.books.contents = internal::no_digest_words();
     return state;
   }
 
-  // The parameters, which are what the guarantee is for; streams of random keys in a module are
+  // Returns the parameters, for which the guarantee holds; streams of random keys in a module are
   // cleared, as they are not parameters.
   template <class Params>
   Params release(const State<Params>& state) const {
@@ -263,8 +269,9 @@ class Trainer {
     });
     return out;
   }
-  // Writes the parameters alone as a safetensors file, by their paths ("first.kernel"; a single
-  // Array is "params"). Returns their number. UserError kIo if the file cannot be written.
+  // Writes the parameters alone as a safetensors file, with their paths as names ("first.kernel"; a
+  // single Array is "params"). Returns their number. Throws UserError kIo if the file cannot be
+  // written.
   template <class Params>
   int64_t release(const FilePath& path, const State<Params>& state) const {
     return internal::write_parameters(path, nnx::internal::parameter_list(state.params));
@@ -274,27 +281,27 @@ class Trainer {
   int64_t steps_done(const State<Params>& state) const {
     return state.books.step.template item<int64_t>();
   }
-  // What the state's steps spent.
+  // Returns what the state's steps spent.
   template <class Params>
   double epsilon(const State<Params>& state) const {
     return plan_.epsilon(steps_done(state));
   }
 
-  // The report, and the epsilon that its step and those before it spent, in one line.
+  // Returns one line with the report and the epsilon that its step and those before it spent.
   std::string progress(const StepReport& report) const {
     return internal::progress_line(plan_, report);
   }
 
-  // save_checkpoint of the state as its step.
+  // Saves the state as a checkpoint of its step.
   template <class Params>
   void save(const FilePath& path, const State<Params>& state,
             const SaveOptions& options = {}) const {
     save_checkpoint(path, steps_done(state), state, options);
   }
-  // The latest state of `path`, if there is one; else the state stays, and the result is false.
-  // UserError, with the state as it was: those of restore_checkpoint, a state of another plan or
-  // optimizer, and with steps to come a run of RandomSource::kSystem whose schedule another trainer
-  // has the key of.
+  // Loads the latest state in `path` and returns true; if there is none, the state stays and the
+  // result is false. Throws UserError, with the state unchanged: the errors of restore_checkpoint,
+  // a state of another plan or optimizer, and a run with RandomSource::kSystem that is not finished
+  // and whose schedule's key only another trainer has.
   template <class Params>
   bool restore(const FilePath& path, State<Params>& state) const {
     if (!latest_step(path)) return false;
@@ -306,7 +313,8 @@ class Trainer {
   }
 
   // Writes a page with curves of loss, norms against the clip norm, and epsilon over the steps so
-  // far. As StepReport it is for those who may see the data. UserError kIo where it cannot.
+  // far. Like StepReport it is for people who may see the data. Throws UserError kIo if the file
+  // cannot be written.
   template <class Params>
   void report_html(const FilePath& path, const State<Params>& state) const {
     internal::write_report(path, plan_, state.books.history, steps_done(state),
@@ -333,7 +341,7 @@ class Trainer {
              .history = internal::empty_history()}};
   }
 
-  // The data as the program takes them: all of them, or what a source gives for the batch.
+  // Returns the data for the program: all of them, or what a source returns for the batch.
   template <class Data>
   auto examples_of(const Data& data, const batch_selection::Batch& examples, int64_t size) const {
     if constexpr (ExampleSource<Data>) {
@@ -348,7 +356,7 @@ class Trainer {
     }
   }
 
-  // The digest of the data's contents; nothing where they are not checked.
+  // Returns the digest of the data's contents; nullopt if they are not checked.
   template <class... Data>
   std::optional<std::string> contents_of(const Data&... data) const {
     static_assert(sizeof...(Data) > 0,
@@ -390,7 +398,7 @@ class Trainer {
     return traced(internal::rows_of(data)...);
   }
 
-  // A step of these examples. `contents`: the data's digest, nothing to keep the state's.
+  // Runs a step with these examples. `contents`: the data's digest; nullopt keeps the state's.
   template <class Params, class... Data>
   StepReport run(State<Params>& state, int64_t step, const batch_selection::Batch& examples,
                  int64_t size, const std::optional<std::string>& contents,
@@ -429,8 +437,8 @@ class Trainer {
   Optimizer optimizer_;
   Transform transform_;
   TrainerOptions options_;
-  std::shared_ptr<internal::RunIdentity> identity_;  // a cache, of one thread
-  std::shared_ptr<internal::StepBatches> batches_;   // a cache, of one thread
+  std::shared_ptr<internal::RunIdentity> identity_;  // a cache, for one thread
+  std::shared_ptr<internal::StepBatches> batches_;   // a cache, for one thread
   Jitted<Step> step_;
 };
 

@@ -1,5 +1,5 @@
 // The program of a step of privacy::Trainer: from the state and the indices of a batch to the next
-// state and a row of the history. For trainer.h, which jits it.
+// state and a row of the history. trainer.h jits it.
 #pragma once
 
 #include <algorithm>
@@ -18,29 +18,32 @@
 
 namespace tessera::privacy {
 
-// What a run keeps besides its parameters.
+// The state of a run besides its parameters.
 template <class OptimizerState>
-struct TrainingBooks {
-  Array step;  // int32: how many are done
+struct TrainingBookkeeping {
+  Array step;  // int32: the number of steps that are done
   random::Key selection_key;
   NoiseState<optim::LeafList> noise;
   OptimizerState optimizer;
   Array fingerprint, program, contents;  // uint32 [8]: run_identity.h
-  Array clip_factor;                     // float32: an adaptive clip norm over the plan's; else 1
-  Array non_finite;  // int32: examples so far whose loss or gradient was NaN or infinite
-  Array history;     // float32 [512, 8]
+  // float32: an adaptive clip norm over the plan's; otherwise 1
+  Array clip_factor;
+  // int32: the number of examples so far whose loss or gradient was NaN or infinite
+  Array non_finite;
+  Array history;  // float32 [512, 8]
 };
 // A state is as secret as the data: with the keys anybody can subtract the noise and knows the
-// batches, and the history is of the examples themselves. Trainer::release gives what may be seen.
+// batches, and the history is about the examples themselves. Trainer::release returns what may be
+// published.
 template <class Params, class OptimizerState>
 struct TrainingState {
   Params params;
-  TrainingBooks<OptimizerState> books;
+  TrainingBookkeeping<OptimizerState> books;
 };
 
 namespace internal {
 
-// Static: another one is another program.
+// It is static, so each value has a program of its own.
 struct Microbatch {
   int64_t size;  // 0: the whole batch
 };
@@ -57,31 +60,33 @@ void for_each_stream(T& node, const F& visit) {
   }
 }
 
-// The rows that a source gave for a batch, in place of a tree of all the data.
+// The rows that a source returned for a batch, in place of a tree of all the data.
 template <class Rows>
 struct Gathered {
   Rows rows;
 };
 
-// The examples of a batch, [size, ...], with 0 in rows of padding before anything reads them: the
-// example that padding's indices point at has no influence.
+// Returns the examples of a batch, [size, ...], with 0 in rows of padding before anything reads
+// them: the example that the indices of padding name has no influence.
 template <class Data>
-Data taken(const Data& data, const StepBatch& batch) {
+Data take_batch(const Data& data, const StepBatch& batch) {
   return tree::map(
-      [&](const Array& x) { return cleared(take(x, batch.indices, {.axis = 0}), batch.padding); },
+      [&](const Array& x) {
+        return clear_rows(take(x, batch.indices, {.axis = 0}), batch.padding);
+      },
       data);
 }
 template <class Rows>
-Rows taken(const Gathered<Rows>& data, const StepBatch& batch) {
+Rows take_batch(const Gathered<Rows>& data, const StepBatch& batch) {
   return tree::map(
-      [&](const Array& x) { return cleared(take(x, batch.places, {.axis = 0}), batch.padding); },
+      [&](const Array& x) { return clear_rows(take(x, batch.places, {.axis = 0}), batch.padding); },
       data.rows);
 }
 
-// The transform of a trainer that is given none.
+// The transform of a trainer without one.
 struct Untransformed {};
 
-// An optimizer that says how gradients are transformed before they are clipped (optimizers.h).
+// An optimizer that defines how gradients are transformed before they are clipped (optimizers.h).
 template <class Optimizer>
 concept TransformsGradients = requires {
   requires Optimizer::kTransforms;
@@ -98,7 +103,8 @@ struct StepConstants {
 };
 StepConstants step_constants(const Plan& plan, const TrainerOptions& options);
 
-// The parameters' list, and after them the count of an adaptive clip norm: what noise is added to.
+// Returns what noise is added to: the parameters' list, and after them the count of an adaptive
+// clip norm.
 inline optim::LeafList noised_list(optim::LeafList parameters, bool adaptive, const Array& count) {
   if (!adaptive) return parameters;
   parameters.leaves.push_back(count);
@@ -116,8 +122,8 @@ struct TrainStep {
   optim::Transformation<Privatizer> privatizer;
   StepConstants constants;
 
-  template <class Params, class Books, class... Data>
-  auto operator()(const Params& params, const Books& books, const StepInput& input,
+  template <class Params, class Bookkeeping, class... Data>
+  auto operator()(const Params& params, const Bookkeeping& books, const StepInput& input,
                   Microbatch microbatch, const Data&... data) const {
     const Array clip_factor = constants.adaptive ? books.clip_factor : input.factors.clip;
     ClipOptions options = constants.clip;
@@ -130,9 +136,9 @@ struct TrainStep {
     for (size_t i = 1; i <= sizeof...(Data); ++i) options.batch_argnums.push_back(i);
     if (microbatch.size > 0) options.microbatch_size = microbatch.size;
     const Array& padding = input.batch.padding;
-    const auto sum =
-        clipped(options, params, books.optimizer, Padding{padding}, taken(data, input.batch)...);
-    Books next = books;
+    const auto sum = clipped(options, params, books.optimizer, Padding{padding},
+                             take_batch(data, input.batch)...);
+    Bookkeeping next = books;
     next.step = books.step + 1;
     next.noise.key = begun_key(books.noise.key, books.program, input.program);
     next.program = input.program;
@@ -147,7 +153,7 @@ struct TrainStep {
                             : zeros(Shape{}, float32);
     const optim::LeafList gradients =
         privatized(list_of(sum.grads), count, clip_factor, next, input.factors);
-    return std::tuple(moved(params, gradients, next), next, row);
+    return std::tuple(update_params(params, gradients, next), next, row);
   }
 
  private:
@@ -157,7 +163,7 @@ struct TrainStep {
   }
   static const optim::LeafList& list_of(const optim::LeafList& gradients) { return gradients; }
 
-  // The clipped sum: of the parameters' gradients, or of the list of what they are transformed to.
+  // Returns the clipped sum: of the parameters' gradients, or of the list of transformed ones.
   template <class Params, class State, class... Rows>
   auto clipped(const ClipOptions& options, const Params& params, const State& state,
                const Padding& padding, const Rows&... rows) const {
@@ -181,13 +187,15 @@ struct TrainStep {
     }
   }
 
-  // The sum with its noise. Nothing comes before the noise but the factors that the noise is scaled
-  // by: a sum by a clip norm of its own is divided by its share of the plan's, and multiplied after.
-  template <class Books>
+  // Returns the sum with its noise. Before the noise only the factors are applied that also scale
+  // the noise: a sum with a clip norm of its own is divided by its ratio to the plan's, and
+  // multiplied after.
+  template <class Bookkeeping>
   optim::LeafList privatized(const optim::LeafList& sum, const Array& count,
-                             const Array& clip_factor, Books& books,
+                             const Array& clip_factor, Bookkeeping& books,
                              const StepFactors& factors) const {
-    // Whole steps of a grid (DiscreteGaussian) are noised as they are: the factors are in the grid.
+    // Whole steps of a grid (DiscreteGaussian) get noise without scaling: the factors are in the
+    // grid.
     const bool whole = std::any_of(sum.leaves.begin(), sum.leaves.end(),
                                    [](const Array& g) { return !is_inexact(g.dtype()); });
     const bool by_clip_norm = constants.clip_norm_varies && !constants.clip.rescale_to_unit_norm;
@@ -204,7 +212,7 @@ struct TrainStep {
                                       count * constants.count_scale * factors.before),
                           books.noise);
     if (adaptive) {
-      // In units of the plan's expected batch size, by which it is divided.
+      // In units of the plan's expected batch size, which is the divisor.
       const Array noisy_count =
           noisy.leaves.back() * factors.batch_factor / (factors.before * constants.count_scale);
       books.clip_factor = constants.adaptive->update(books.clip_factor, noisy_count);
@@ -214,9 +222,9 @@ struct TrainStep {
     return scaled(noisy, after);
   }
 
-  // The parameters after an update. The optimizer sees gradients of the parameters' dtypes.
-  template <class Params, class Books>
-  Params moved(const Params& params, optim::LeafList gradients, Books& books) const {
+  // Returns the parameters after an update. The optimizer gets gradients of the parameters' dtypes.
+  template <class Params, class Bookkeeping>
+  Params update_params(const Params& params, optim::LeafList gradients, Bookkeeping& books) const {
     const optim::LeafList current = nnx::internal::parameter_list(params);
     gradients = tree::map([](const Array& g, const Array& p) { return astype(g, p.dtype()); },
                           gradients, current);

@@ -48,7 +48,7 @@ void check_options(const TrainerOptions& o) {
                 *o.microbatch_size, *o.padding_multiple);
 }
 
-// The expected sizes of the plan's batches, from the least to the largest.
+// Returns the smallest and the largest expected size of the plan's batches.
 std::pair<double, double> expected_sizes(const Plan& plan) {
   double least = plan.expected_batch_size(), most = least;
   for (const auto& [step, probability] : plan.sampling().sampling_prob_changes) {
@@ -59,8 +59,8 @@ std::pair<double, double> expected_sizes(const Plan& plan) {
   return {least, most};
 }
 
-// Samples of one size need one program. With a memory budget a power of two, which has many
-// divisors.
+// Samples of one size need one program. With a memory budget the result is a power of two, which
+// has many divisors.
 int64_t multiple_of(const Plan& plan, const TrainerOptions& o) {
   if (o.padding_multiple) return *o.padding_multiple;
   const double mean = expected_sizes(plan).second;
@@ -78,7 +78,7 @@ int64_t multiple_of(const Plan& plan, const TrainerOptions& o) {
   return rounded_up(multiple, o.microbatch_size.value_or(1));
 }
 
-// The words of a key, on the host.
+// Returns the words of a key, on the host.
 std::vector<uint32_t> words(const random::Key& key) { return to_vector<uint32_t>(key.data); }
 
 }  // namespace
@@ -96,8 +96,8 @@ StepBatches::StepBatches(const Plan& plan, const TrainerOptions& options)
                 plan.sampling().num_examples);
   multiple_ = multiple_of(plan, options_);
   const auto mean = static_cast<int64_t>(expected_sizes(plan).first);
-  // An example that is alone on its device is computed by another program, whose roundings differ
-  // (docs/privacy_proof.md): where sizes of batches differ, each device gets two.
+  // An example that is alone on its device is computed by another program, whose rounding differs
+  // (docs/privacy_proof.md): where batch sizes differ, each device gets two.
   const int64_t two_each = rounded_up(2 * device_count(), multiple_);
   least_ = std::max({multiple_, mean / multiple_ * multiple_,
                      plan.sampling().method == batch_selection::SamplingMethod::kFixedBatchSize
@@ -154,8 +154,8 @@ std::vector<int64_t> StepBatches::source_indices(const batch_selection::Batch& e
   return out;
 }
 
-// Examples are in a batch independently of each other, but in batches of one size: the size is
-// binomial. Truncated ones are cut to the largest.
+// Unless batches have one size, each example is in a batch independently of the others, so that the
+// size is binomial. Truncated batches have at most the largest size.
 std::vector<BatchSize> StepBatches::sizes(const Plan& plan) const {
   const batch_selection::SamplingDescription& d = plan.sampling();
   if (d.method == batch_selection::SamplingMethod::kFixedBatchSize)
@@ -292,7 +292,7 @@ int64_t write_parameters(const FilePath& path, const optim::LeafList& parameters
   return static_cast<int64_t>(named.size());
 }
 
-Array cleared(const Array& rows, const Array& padding) {
+Array clear_rows(const Array& rows, const Array& padding) {
   Shape shape(static_cast<size_t>(rows.ndim()), 1);
   shape[0] = padding.shape(0);
   return where(reshape(padding, shape), zeros_like(rows), rows);
@@ -349,7 +349,8 @@ StepConstants step_constants(const Plan& plan, const TrainerOptions& options) {
   out.clip.spmd_axis_name = options.spmd_axis_name;
   out.clip.indivisible = options.indivisible;
   out.clip.shared_captures =
-      true;  // the length of a padded batch says nothing: run_identity.h looks
+      // a padded batch may be as long as a captured array by chance; run_identity.h checks captures
+      true;
   return out;
 }
 

@@ -21,9 +21,10 @@ using namespace ir;
 
 namespace {
 
-// Prefix sums of a vector in the order in which XLA's CPU compiler adds them up: one by one within
-// runs of 16, to which the sums of the runs before, likewise, are added. Where a number falls among
-// them decides which element is picked, so they have to round alike.
+// Returns prefix sums of a vector in the order in which XLA's CPU compiler adds them up: one by one
+// within runs of 16, to which the sums of the runs before, added up in the same way, are added.
+// Which element is picked depends on where a number is among them, so they have to be rounded in
+// the same way.
 Array running_totals(const Array& x) {
   constexpr int64_t kRun = 16;
   const int64_t n = x.size(), runs = (n + kRun - 1) / kRun;
@@ -42,7 +43,8 @@ Array running_totals(const Array& x) {
   return lax::slice_in_dim(lax::reshape(rows, {runs * kRun}), 0, n);
 }
 
-// The logits with Gumbel noise. Of equal ones the first is picked, so they have to round as JAX's.
+// Returns the logits with Gumbel noise. Of equal ones the first is picked, so they have to be
+// rounded as JAX's.
 Array noisy_logits(const Key& key, const Shape& shape, const Array& logits) {
   const Array noise = internal::rounded(gumbel(key, shape, logits.dtype()));
   return internal::rounded(lax::add(noise, logits));
@@ -56,7 +58,7 @@ struct ChoiceParams {
   DType index;
 };
 
-// Places in a population of n. `p` may be undefined.
+// Returns indices in a population of n. `p` may be undefined.
 Array places(const char* name, const Key& key, int64_t n, const Shape& shape,
              const ChoiceOptions& o) {
   internal::check_shape(name, shape);

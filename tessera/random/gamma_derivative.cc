@@ -22,43 +22,46 @@ using namespace ops::array_math;
 
 Array any(const Array& x) { return lax::reduce_or(x, iota_dims(x.ndim())); }
 
-// Where `running` holds the new value, else the old one.
-Array moved(const Array& running, const Array& next, const Array& before) {
+// Returns the new value where `running`, else the old one.
+Array update_running(const Array& running, const Array& next, const Array& before) {
   return lax::select(running, next, before);
 }
 
-// -(sum' + sum * (log x - digamma(a + 1))) * x / a, sum and sum' as above.
+// Returns -(sum' + sum * (log x - digamma(a + 1))) * x / a, with sum and sum' as above.
 Array by_series(const Array& a, const Array& x, const Array& enabled) {
   struct State {
     Array running, n, term, sum, term_by_a, sum_by_a;
   };
   const double eps = finfo(a.dtype()).eps;
   const Array one = lax::full_like(a, 1), zero = lax::full_like(a, 0);
-  const State last = while_loop(
-      [](const State& s) { return any(s.running); },
-      [&](const State& s) {
-        const Array n = s.n + one;
-        const Array term_by_a = s.term_by_a * (x / n) - (s.term * x) / (n * n);
-        const Array sum_by_a = s.sum_by_a + term_by_a;
-        const Array term = s.term * (x / n);
-        const Array sum = s.sum + term;
-        const Array more = lax::abs(term_by_a / sum_by_a) > eps;
-        return State{
-            lax::bitwise_and(s.running, more),        moved(s.running, n, s.n),
-            moved(s.running, term, s.term),           moved(s.running, sum, s.sum),
-            moved(s.running, term_by_a, s.term_by_a), moved(s.running, sum_by_a, s.sum_by_a)};
-      },
-      State{enabled, a, one, one, zero, zero});
+  const State last = while_loop([](const State& s) { return any(s.running); },
+                                [&](const State& s) {
+                                  const Array n = s.n + one;
+                                  const Array term_by_a =
+                                      s.term_by_a * (x / n) - (s.term * x) / (n * n);
+                                  const Array sum_by_a = s.sum_by_a + term_by_a;
+                                  const Array term = s.term * (x / n);
+                                  const Array sum = s.sum + term;
+                                  const Array more = lax::abs(term_by_a / sum_by_a) > eps;
+                                  return State{lax::bitwise_and(s.running, more),
+                                               update_running(s.running, n, s.n),
+                                               update_running(s.running, term, s.term),
+                                               update_running(s.running, sum, s.sum),
+                                               update_running(s.running, term_by_a, s.term_by_a),
+                                               update_running(s.running, sum_by_a, s.sum_by_a)};
+                                },
+                                State{enabled, a, one, one, zero, zero});
   const Array by_factor = lax::log(x) - lax::digamma(a + one);
   return -(last.sum_by_a + last.sum * by_factor) * x / a;
 }
 
-// One column of the fraction's recurrence: numerator, denominator, and both by a.
+// One column of the fraction's recurrence: numerator, denominator, and their derivatives with
+// respect to a.
 struct Convergent {
   Array p, q, p_by_a, q_by_a;
 };
 
-// (fraction' + fraction * (log x - digamma(a))) * x.
+// Returns (fraction' + fraction * (log x - digamma(a))) * x.
 Array by_fraction(const Array& a, const Array& x, const Array& enabled) {
   struct State {
     Array running, value, y, z, count;
@@ -92,25 +95,26 @@ Array by_fraction(const Array& a, const Array& x, const Array& enabled) {
         const Array value_by_a =
             lax::select(usable, (next.p_by_a - value * next.q_by_a) / next.q, s.value_by_a);
         const Array change = lax::select(usable, lax::abs(value_by_a - s.value_by_a), one);
-        // Only quotients count: both columns are made smaller before they overflow.
+        // Only quotients matter: both columns are scaled down before they overflow.
         const Array large = lax::abs(next.p) > 1 / eps;
         const auto scaled = [&](const Convergent& v) {
           const auto part = [&](const Array& t) { return lax::select(large, t * eps, t); };
           return Convergent{part(v.p), part(v.q), part(v.p_by_a), part(v.q_by_a)};
         };
         const auto kept = [&](const Convergent& v, const Convergent& old) {
-          return Convergent{moved(s.running, v.p, old.p), moved(s.running, v.q, old.q),
-                            moved(s.running, v.p_by_a, old.p_by_a),
-                            moved(s.running, v.q_by_a, old.q_by_a)};
+          return Convergent{update_running(s.running, v.p, old.p),
+                            update_running(s.running, v.q, old.q),
+                            update_running(s.running, v.p_by_a, old.p_by_a),
+                            update_running(s.running, v.q_by_a, old.q_by_a)};
         };
         return State{lax::bitwise_and(s.running, change > eps),
-                     moved(s.running, value, s.value),
-                     moved(s.running, y, s.y),
-                     moved(s.running, z, s.z),
+                     update_running(s.running, value, s.value),
+                     update_running(s.running, y, s.y),
+                     update_running(s.running, z, s.z),
                      count,
                      kept(scaled(next), s.last),
                      kept(scaled(s.last), s.before),
-                     moved(s.running, value_by_a, s.value_by_a)};
+                     update_running(s.running, value_by_a, s.value_by_a)};
       },
       start);
   return (end.value_by_a + end.value * (lax::log(x) - lax::digamma(a))) * x;
@@ -130,7 +134,7 @@ Array gamma_sample_derivative(const Array& alpha, const Array& sample) {
   const Array outside = lax::bitwise_or(x < 0, lax::bitwise_not(a > 0));
   const Array at_zero = x == 0;
   const Array far = lax::bitwise_and(x > 1, x > a);
-  // Where even the density underflows there is nothing to sum.
+  // If even the density underflows, there is nothing to sum.
   const Array density = a * lax::log(x) - x - lax::lgamma(a);
   const Array tiny = density < -std::log(finfo(dtype).max);
   const Array enabled = lax::bitwise_not(

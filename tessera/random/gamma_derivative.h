@@ -1,4 +1,4 @@
-// How a gamma sample moves with its parameter, at a fixed key: implicit reparametrisation. For
+// How a gamma sample changes with its parameter, at a fixed key: implicit reparametrisation. For
 // source files of random/.
 #pragma once
 
@@ -6,9 +6,9 @@
 
 namespace tessera::random::internal {
 
-// d sample / d alpha where sample ~ Gamma(alpha): -(dP/dalpha) / (dP/dx) of the regularised
+// Returns d sample / d alpha where sample ~ Gamma(alpha): -(dP/dalpha) / (dP/dx) of the regularised
 // incomplete gamma function P(alpha, x), element by element; NaN for alpha <= 0, 0 at sample 0.
-// Both of one shape and floating-point dtype. It has no reverse derivative of its own.
+// Both have one shape and floating-point dtype. It has no reverse derivative of its own.
 Array gamma_sample_derivative(const Array& alpha, const Array& sample);
 
 }  // namespace tessera::random::internal

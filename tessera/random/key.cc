@@ -22,8 +22,8 @@ using namespace ir;
 
 namespace {
 
-// Words as the data of keys.
-Array joined(const internal::Words& words) {
+// Returns words as the data of keys.
+Array join_words(const internal::Words& words) {
   const int64_t last = words.high.ndim();
   return lax::concatenate(
       std::vector<Array>{lax::expand_dims(words.high, {last}), lax::expand_dims(words.low, {last})},
@@ -55,7 +55,7 @@ Key key_of_words(uint32_t high, uint32_t low) {
 Key key_of_seed(uint64_t bits, bool beyond_int64) {
   if (beyond_int64)
     value_error("random::key", "expected a seed below 2^63, got {}; reduce it", bits);
-  // Of a seed that 32 bits hold JAX fills the high word with the sign in 64-bit mode only.
+  // For a seed of 32 bits JAX fills the high word with the sign in 64-bit mode only.
   const auto seed = static_cast<int64_t>(bits);
   const bool narrow = seed >= -(int64_t{1} << 31) && seed < int64_t{1} << 32;
   return key_of_words(narrow && !x64_enabled() ? 0 : static_cast<uint32_t>(bits >> 32),
@@ -84,7 +84,7 @@ Key key(const Array& seed) {
           const Array shift = lax::full({}, 32, a[0].dtype());
           high = lax::convert_element_type(lax::shift_right_logical(a[0], shift), uint32);
         }
-        return joined({high, low});
+        return join_words({high, low});
       })};
 }
 
@@ -94,7 +94,7 @@ Key split(const Key& key, const Shape& shape) {
   };
   return {composite("random_split", SplitParams{shape}, {key.data},
                     [](const SplitParams& p, std::span<const Array> a) {
-                      return joined(internal::hash_of_index(
+                      return join_words(internal::hash_of_index(
                           internal::key_words("random::split", {a[0]}), p.shape));
                     })};
 }
@@ -106,7 +106,7 @@ Key fold_in(const Key& key, const Array& data) {
   return {composite(
       "random_fold_in", {}, {key.data, data}, [](const NoParams&, std::span<const Array> a) {
         const internal::Words words = internal::key_words("random::fold_in", {a[0]});
-        return joined(
+        return join_words(
             internal::threefry2x32(words, {lax::full({}, 0, uint32), as_dtype(a[1], uint32)}));
       })};
 }

@@ -1,5 +1,5 @@
 // Keys of the random number generator: values, without any global state. A key is used once;
-// split() and fold_in() make further ones of it. Streams equal JAX's (threefry2x32, partitionable)
+// split() and fold_in() make more keys from it. Streams equal JAX's (threefry2x32, partitionable)
 // bit for bit, under every sharding.
 //
 //   random::Key key = random::key(0);
@@ -15,17 +15,18 @@
 
 namespace tessera::random {
 
-// A key, or an array of keys: a tree whose only leaf is the words. What JAX calls an array of dtype
+// A key, or an array of keys: a tree whose only leaf is the words. JAX calls it an array of dtype
 // key<fry>.
 struct Key {
   Array data;  // uint32, of the keys' shape and a last dimension of 2
 
   Shape shape() const;
   int64_t ndim() const { return data.ndim() - 1; }
-  // The i-th key along the first dimension. UserError for a single key or an index outside.
+  // Returns the i-th key along the first dimension. Throws UserError for a single key or an index
+  // outside.
   Key operator[](int64_t i) const;
 };
-// As JAX prints it: `Array((), dtype=key<fry>) overlaying:` and the words.
+// Prints the key as JAX does: `Array((), dtype=key<fry>) overlaying:` and the words.
 std::ostream& operator<<(std::ostream& out, const Key& key);
 
 namespace internal {
@@ -34,26 +35,27 @@ Key key_of_seed(uint64_t bits, bool beyond_int64);
 Key fold_in_word(const Key& key, uint64_t word, bool negative);
 }  // namespace internal
 
-// Returns the key of a seed, of which all 64 bits count. Its words are JAX's, except without x64 for
-// seeds outside [-2^31, 2^32): JAX then drops the high word, so that such a seed gives the key of
-// another one, and here they are what JAX gives with x64. UserError from 2^63 on.
+// Returns the key of a seed, of which all 64 bits count. Its words are JAX's, except without x64
+// for seeds outside [-2^31, 2^32): JAX then drops the high word, so that two such seeds have one
+// key; here the words are those of JAX with x64. Throws UserError from 2^63 on.
 template <std::integral T>
 Key key(T seed) {
   return internal::key_of_seed(static_cast<uint64_t>(seed), std::is_unsigned_v<T> &&
                                                                 sizeof(T) == 8 &&
                                                                 (seed >> (8 * sizeof(T) - 1)) != 0);
 }
-// Of a seed that may be traced: an integer scalar.
+// Returns the key of a seed that may be traced: an integer scalar.
 Key key(const Array& seed);
 
-// `num` new keys, or an array of this shape of them. UserError unless `key` is a single one.
+// Returns `num` new keys, or an array of this shape of them. Throws UserError unless `key` is a
+// single one.
 Key split(const Key& key, const Shape& shape);
 template <std::integral I>
 Key split(const Key& key, I num) {
   return split(key, Shape{static_cast<int64_t>(num)});
 }
 inline Key split(const Key& key) { return split(key, Shape{2}); }
-// The same as single keys: auto [a, b] = split<2>(key).
+// Returns the same as single keys: auto [a, b] = split<2>(key).
 template <size_t N>
 std::array<Key, N> split(const Key& key) {
   const Key keys = split(key, Shape{static_cast<int64_t>(N)});
@@ -62,7 +64,7 @@ std::array<Key, N> split(const Key& key) {
   return out;
 }
 
-// A new key of a key and a number in [0, 2^32), such as a step or a device's rank.
+// Returns a new key from a key and a number in [0, 2^32), such as a step or a device's rank.
 Key fold_in(const Key& key, const Array& data);
 template <std::integral T>
 Key fold_in(const Key& key, T data) {
@@ -71,7 +73,8 @@ Key fold_in(const Key& key, T data) {
 }
 
 inline Array key_data(const Key& key) { return key.data; }
-// Keys of their words. UserError unless they are uint32 with a last dimension of 2.
+// Returns the keys with these words. Throws UserError unless they are uint32 with a last dimension
+// of 2.
 Key wrap_key_data(const Array& data);
 
 }  // namespace tessera::random

@@ -57,7 +57,8 @@ Array orthogonal(const Key& key, int64_t n, const Shape& shape, OptionalDType dt
                    [](const OrthogonalParams& p, std::span<const Array> a) -> Array {
                      const auto [q, r] =
                          tessera::internal::qr(name, normal({a[0]}, p.drawn, p.dtype));
-                     // Without the signs the distribution would depend on how r's are chosen.
+                     // Without the signs the distribution would depend on how those of r are
+                     // chosen.
                      const Array signs = lax::sign(diagonal(r, {.axis1 = -2, .axis2 = -1}));
                      const Array x = q * expand_dims(signs, -2);
                      return p.transposed ? matrix_transpose(x) : x;

@@ -15,9 +15,9 @@ using namespace ir;
 
 namespace {
 
-// Each vector of x along the axis in an order of its own.
+// Returns x where each vector along the axis has an order of its own.
 Array shuffled(internal::Words words, Array x, int64_t axis) {
-  // Keys of 32 bits collide; this many rounds of them make every order as likely as any other.
+  // Keys of 32 bits collide; so many rounds make every order equally likely.
   const double drawn = static_cast<double>(std::max<int64_t>(1, x.size()));
   const int rounds = static_cast<int>(std::ceil(3 * std::log(drawn) / std::log(4294967295.0)));
   for (int round = 0; round < rounds; ++round) {

@@ -12,8 +12,8 @@
 namespace tessera::runtime {
 namespace {
 
-// As Sharding's ==, and printed alike: an array shows the spec it was given, P("x", None) or
-// P("x").
+// Returns whether both are equal and print alike: an array shows the spec that it was given, P("x",
+// None) or P("x").
 bool identical(const Sharding& a, const Sharding& b) {
   if (!(a == b)) return false;
   if (!a.is_named()) return true;
@@ -107,7 +107,7 @@ ArrayLayoutRef array_layout(DType dtype, const Shape& global, const Sharding& sh
   return made;
 }
 
-int64_t ArrayLayout::place(int64_t instance) const {
+int64_t ArrayLayout::held_index(int64_t instance) const {
   if (holders.empty()) return instance;
   const auto found = std::lower_bound(held.begin(), held.end(), instance);
   return found != held.end() && *found == instance ? found - held.begin() : -1;
@@ -123,11 +123,12 @@ ShardIndex ArrayLayout::index(int64_t instance) const {
 }
 
 bool ArrayLayout::linear() const {
-  // A sharded dimension must be the major one of each shard: all before it of local size 1.
+  // A sharded dimension must be the major one of each shard: all dimensions before it have local
+  // size 1.
   bool major = true;
   for (int64_t d = 0; d < global.rank(); ++d) {
     if (shards[d] > 1 && !major) return false;
-    // Padding of an inner dimension would lie between the rows.
+    // Padding of an inner dimension would be between the rows.
     if (local[d] * shards[d] != global[d] && d > 0 &&
         Dims(std::span(global).first(static_cast<size_t>(d))).elements() != 1)
       return false;
@@ -144,7 +145,7 @@ bool ArrayLayout::even() const {
 
 namespace {
 
-// A layout's devices are all of one.
+// Returns the client of a layout's devices, which is the same for all.
 int64_t client_of(const Sharding& sharding) {
   return sharding.is_named() ? sharding.named().mesh().devices()[0].client
                              : sharding.single().device().client;

@@ -1,5 +1,5 @@
-// Collectives that move or combine data, as parallel reads of the other instances' memory. Those
-// whose result is already in memory under another view never come here (storage_plan.cc).
+// Collectives that move or combine data, as parallel reads of the other instances' memory. A
+// collective whose result is a view of memory has no code (storage_plan.cc).
 #include "tessera/runtime/collective_code.h"
 
 #include <algorithm>
@@ -15,9 +15,9 @@
 namespace tessera::runtime {
 namespace {
 
-// all_reduce and reduce_scatter: out = the fold over the group of a slice of each operand. The
-// slice is `rows` runs of `run` elements, `row` apart, from run * position on; an all_reduce is one
-// row.
+// Runs all_reduce and reduce_scatter: out = the fold over the group of a slice of each operand. The
+// slice is `rows` runs of `run` elements, `row` apart, from run * position on; that of an
+// all_reduce is one row.
 class ReduceCode final : public StepCode {
  public:
   ReduceCode(const CollectiveStep& c, const Schedule& s)
@@ -81,8 +81,8 @@ class ReduceCode final : public StepCode {
   bool scatter_ = false, inline_ = false;
 };
 
-// all_gather and all_to_all: every instance of the result takes one box from each member of its
-// group, all of one shape.
+// Runs all_gather and all_to_all: every instance of the result takes one box from each member of
+// its group; all boxes have one shape.
 class ExchangeCode final : public StepCode {
  public:
   ExchangeCode(const CollectiveStep& c, const Schedule& s)
@@ -93,7 +93,7 @@ class ExchangeCode final : public StepCode {
     const Slot &in = slot_at(s, c.in), &out = slot_at(s, c.out);
     const int64_t size = itemsize(in.dtype), group = ranks_.group_size();
     if (c.kind == CollectiveKind::kAllGather) {
-      // Also where the result has a new dim of the group's size before `dim`.
+      // This also holds if the result has a new dimension of the group's size before `dim`.
       const int64_t rows = product(in.shape, 0, c.dim),
                     run = product(in.shape, c.dim, in.shape.rank()) * size;
       pattern_ = make_copy_pattern({rows, run}, {run * group, 1}, {run, 1}, 1);
@@ -147,7 +147,7 @@ class ExchangeCode final : public StepCode {
   bool inline_ = false, streaming_ = false;
 };
 
-// collective_permute in which some rank is no target: it gets zeros.
+// Runs a collective_permute in which some rank is no target: that rank gets zeros.
 class PermuteCode final : public StepCode {
  public:
   PermuteCode(const CollectiveStep& c, const Schedule& s)
@@ -234,7 +234,7 @@ class RaggedCode final : public StepCode {
     int slot;
     bool wide;
     RankMap ranks;
-    // Entry `index` of the table that the g-th member of the group of `o` holds.
+    // Returns entry `index` of the table of the g-th member of the group of `o`.
     int64_t read(const SlotRef* slots, int64_t o, int64_t g, int64_t index) const {
       const std::byte* data = slots[slot].at(ranks.source(o, g));
       if (wide) {

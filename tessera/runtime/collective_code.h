@@ -1,4 +1,4 @@
-// What collectives within a process and between processes (cross_collective_code.cc) share.
+// Code that collectives within a process and between processes (cross_collective_code.cc) share.
 #pragma once
 
 #include "tessera/fusion/schedule.h"
@@ -7,7 +7,7 @@ namespace tessera::runtime {
 
 inline const Slot& slot_at(const Schedule& s, int i) { return s.slots[static_cast<size_t>(i)]; }
 
-// Of the extents [begin, end).
+// Returns the product of the extents [begin, end).
 inline int64_t product(const Shape& shape, int64_t begin, int64_t end) {
   int64_t n = 1;
   for (int64_t d = begin; d < end; ++d) n *= shape[d];

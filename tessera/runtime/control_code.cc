@@ -1,4 +1,4 @@
-// Loops and branches: nested executables on slots of the schedule around them.
+// Loops and branches: nested executables on slots of the outer schedule.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -13,8 +13,8 @@
 namespace tessera::runtime {
 namespace {
 
-// The instances of a slot of the outer schedule as a slot of the nested one, which may vary over
-// other axes.
+// The instances of a slot of the outer schedule as those of a slot of the nested one, which may
+// vary over other axes.
 struct Passed {
   int slot;
   int64_t bytes, instances;  // of the nested slot
@@ -29,7 +29,7 @@ struct Passed {
     if (a.axes == b.axes) return;
     for (int32_t i : instance_map(outer, b.axes, a.axes)) map.push_back(i);
   }
-  // `table`: room for one entry an instance if there is a map.
+  // `table`: if there is a map, room for one entry for each instance.
   SlotRef ref(const SlotRef* slots, std::vector<int64_t>& table) const {
     const SlotRef& outer = slots[slot];
     if (map.empty()) return outer;
@@ -47,7 +47,7 @@ struct PassedRefs {
   }
 };
 
-// nested_slots from `first` on, as many as slots.
+// Passes `slots` to as many nested_slots from `first` on.
 std::vector<Passed> pass(const Schedule& outer, const std::vector<int>& slots,
                          const Schedule& nested, const std::vector<int>& nested_slots,
                          size_t first = 0) {
@@ -74,10 +74,10 @@ void copy_slots(const std::vector<Passed>& like, std::span<const SlotRef> from,
 }
 
 // The carry alternates between the out slots and a second copy in the workspace; the first trip
-// reads the in slots where these lie as the body wants them. Carries that the body updates in place
-// have the out slots alone, where they are copied before the first trip unless they start there.
-// Body and condition are bound once for each of the places the carry is read from, so a trip only
-// moves the slices and runs the steps.
+// reads the in slots if these have the layout that the body needs. Carries that the body updates in
+// place have only the out slots, to which they are copied before the first trip unless they start
+// there. Body and condition are bound once for each memory that the carry is read from, so a trip
+// only moves the slices and runs the steps.
 class LoopCode final : public StepCode {
  public:
   LoopCode(const LoopStep& step, const Schedule& s, LoopWorkspace memory,
@@ -100,9 +100,9 @@ class LoopCode final : public StepCode {
     return body_->code_bytes() + (cond_ ? cond_->code_bytes() : 0);
   }
   void run(const SlotRef* slots, std::byte* workspace) const override {
-    Places places(*this, slots, workspace);
-    if (!cond_ && trips_ == 0) return copy_slots(out_, places.in.refs, places.out.refs);
-    Frames frames(*this, places, workspace);
+    LoopArguments arguments(*this, slots, workspace);
+    if (!cond_ && trips_ == 0) return copy_slots(out_, arguments.in.refs, arguments.out.refs);
+    Frames frames(*this, arguments, workspace);
     int at = kStart;
     for (int64_t trip = 0; cond_ ? holds(frames, at) : trip < trips_; ++trip) {
       Executable::Frame& frame = frames.body(at);
@@ -117,19 +117,19 @@ class LoopCode final : public StepCode {
       body_->execute_nested(frame);
       at = frames.target(at);
     }
-    if (at != kOut) copy_slots(out_, frames.carry(at), places.out.refs);
+    if (at != kOut) copy_slots(out_, frames.carry(at), arguments.out.refs);
   }
 
  private:
-  // Where a carry is read from.
-  enum Place : int { kStart, kOut, kSecond, kPlaces };
+  // The memory from which a carry is read.
+  enum CarryMemory : int { kStart, kOut, kSecond, kCarryMemories };
 
   // The slots of one run, and the second copy of the carry.
-  struct Places {
+  struct LoopArguments {
     PassedRefs consts, in, xs, out, ys, cond_consts;
     std::vector<SlotRef> second;
     std::byte* result;  // of the condition
-    Places(const LoopCode& code, const SlotRef* slots, std::byte* workspace)
+    LoopArguments(const LoopCode& code, const SlotRef* slots, std::byte* workspace)
         : consts(code.consts_, slots),
           in(code.in_, slots),
           xs(code.xs_, slots),
@@ -148,51 +148,54 @@ class LoopCode final : public StepCode {
     }
   };
 
-  // Body and condition bound to each place, when it is first needed.
+  // Body and condition bound to each memory of the carry, when it is first needed.
   class Frames {
    public:
-    Frames(const LoopCode& code, const Places& places, std::byte* workspace)
-        : code_(code), places_(places), workspace_(workspace) {
-      // With the number of trips known the last one writes to the out slots.
+    Frames(const LoopCode& code, const LoopArguments& arguments, std::byte* workspace)
+        : code_(code), arguments_(arguments), workspace_(workspace) {
+      // If the number of trips is known, the last one writes to the out slots.
       first_ = code.cond_ || code.trips_ % 2 == 1 ? kOut : kSecond;
       bool dense = true;
-      for (size_t i = 0; i < places.in.refs.size(); ++i) {
-        const SlotRef& ref = places.in.refs[i];
+      for (size_t i = 0; i < arguments.in.refs.size(); ++i) {
+        const SlotRef& ref = arguments.in.refs[i];
         dense =
             dense && !ref.table && (ref.stride == code.in_[i].bytes || code.in_[i].instances == 1);
       }
       if (dense) return;
-      // A start that is replicated, or lies elsewhere, is spread to where the second trip reads.
+      // A start that is replicated, or stored differently, is copied to where the second trip
+      // reads.
       start_ = first_ == kOut ? kSecond : kOut;
-      copy_slots(code.in_, places.in.refs, carry(start_));
+      copy_slots(code.in_, arguments.in.refs, carry(start_));
     }
 
-    std::span<const SlotRef> carry(int place) const {
-      if (place == kStart) place = start_;
-      return place == kStart ? places_.in.refs : place == kOut ? places_.out.refs : places_.second;
+    std::span<const SlotRef> carry(int memory) const {
+      if (memory == kStart) memory = start_;
+      return memory == kStart ? arguments_.in.refs
+             : memory == kOut ? arguments_.out.refs
+                              : arguments_.second;
     }
-    int target(int place) const {
-      if (place == kStart) return first_;
-      return place == kOut ? kSecond : kOut;
+    int target(int memory) const {
+      if (memory == kStart) return first_;
+      return memory == kOut ? kSecond : kOut;
     }
-    Executable::Frame& body(int place) {
-      if (!bound_[place]) {
-        bound_[place] = true;
-        bind_op(*code_.body_, body_[place], places_.consts, carry(place), &places_.xs.refs,
-                carry(target(place)), &places_.ys.refs, workspace_);
+    Executable::Frame& body(int memory) {
+      if (!bound_[memory]) {
+        bound_[memory] = true;
+        bind_op(*code_.body_, body_[memory], arguments_.consts, carry(memory), &arguments_.xs.refs,
+                carry(target(memory)), &arguments_.ys.refs, workspace_);
       }
-      return body_[place];
+      return body_[memory];
     }
-    Executable::Frame& cond(int place) {
-      if (!cond_bound_[place]) {
-        cond_bound_[place] = true;
-        const SlotRef result{places_.result, 1, nullptr};
-        bind_op(*code_.cond_, cond_[place], places_.cond_consts, carry(place), nullptr,
+    Executable::Frame& cond(int memory) {
+      if (!cond_bound_[memory]) {
+        cond_bound_[memory] = true;
+        const SlotRef result{arguments_.result, 1, nullptr};
+        bind_op(*code_.cond_, cond_[memory], arguments_.cond_consts, carry(memory), nullptr,
                 std::span(&result, 1), nullptr, workspace_ + code_.memory_.cond);
       }
-      return cond_[place];
+      return cond_[memory];
     }
-    int64_t row[kPlaces] = {0, 0, 0};  // of the slices that a frame is bound to
+    int64_t row[kCarryMemories] = {0, 0, 0};  // of the slices to which a frame is bound
 
    private:
     static void bind_op(const Executable& code, Executable::Frame& frame, const PassedRefs& consts,
@@ -206,15 +209,16 @@ class LoopCode final : public StepCode {
       code.bind_nested(frame, in, out, arena);
     }
     const LoopCode& code_;
-    const Places& places_;
+    const LoopArguments& arguments_;
     std::byte* workspace_;
     int first_, start_ = kStart;
-    bool bound_[kPlaces] = {false, false, false}, cond_bound_[kPlaces] = {false, false, false};
-    Executable::Frame body_[kPlaces], cond_[kPlaces];
+    bool bound_[kCarryMemories] = {false, false, false},
+         cond_bound_[kCarryMemories] = {false, false, false};
+    Executable::Frame body_[kCarryMemories], cond_[kCarryMemories];
   };
 
-  bool holds(Frames& frames, int place) const {
-    Executable::Frame& frame = frames.cond(place);
+  bool holds(Frames& frames, int memory) const {
+    Executable::Frame& frame = frames.cond(memory);
     cond_->execute_nested(frame);
     return *frame.outputs[0].base != std::byte{0};
   }
@@ -226,21 +230,21 @@ class LoopCode final : public StepCode {
   std::vector<Passed> consts_, in_, xs_, out_, ys_, cond_consts_;
 };
 
-// A branch made ready: at once, or where it is rare when it is first taken.
-class Way {
+// The code of a branch: made at once, or when the branch is first taken if it is unlikely.
+class LazyBranch {
  public:
-  // code: null of a rare one.
-  Way(std::unique_ptr<Executable> code, std::shared_ptr<const Schedule> schedule)
-      : rare_(!code), schedule_(std::move(schedule)), code_(code.release()) {}
-  ~Way() { delete if_ready(); }
-  Way(const Way&) = delete;
-  Way& operator=(const Way&) = delete;
+  // code: null for an unlikely branch.
+  LazyBranch(std::unique_ptr<Executable> code, std::shared_ptr<const Schedule> schedule)
+      : unlikely_(!code), schedule_(std::move(schedule)), code_(code.release()) {}
+  ~LazyBranch() { delete if_ready(); }
+  LazyBranch(const LazyBranch&) = delete;
+  LazyBranch& operator=(const LazyBranch&) = delete;
 
-  bool rare() const { return rare_; }
-  // Null before a rare one is taken.
+  bool is_unlikely() const { return unlikely_; }
+  // Returns null before an unlikely branch is taken.
   const Executable* if_ready() const { return code_.load(std::memory_order_acquire); }
-  // Of threads that take it first at the same time each makes one, without a lock that a fork could
-  // leave held; one is kept.
+  // If several threads take it first at the same time each makes one, without a lock that a fork
+  // could leave held; one of these is kept.
   const Executable& ready(const KernelSource& compile) const {
     if (const Executable* code = if_ready()) return *code;
     std::unique_ptr<const Executable> made = Executable::make(*schedule_, compile);
@@ -251,7 +255,7 @@ class Way {
   }
 
  private:
-  const bool rare_;
+  const bool unlikely_;
   const std::shared_ptr<const Schedule> schedule_;
   mutable std::atomic<const Executable*> code_;
 };
@@ -267,7 +271,7 @@ class BranchCode final : public StepCode {
       const std::shared_ptr<const Schedule>& branch = step.branches[b];
       in_.push_back(pass(s, step.in, *branch, branch->inputs));
       out_.push_back(pass(s, step.out, *branch, branch->outputs));
-      ways_.emplace_back(std::move(branches[b]), branch);
+      branches_.emplace_back(std::move(branches[b]), branch);
       in_place_.emplace_back();
       for (const auto& [in, result] : in_place)
         if (fusion::reads_input(*branch, static_cast<size_t>(in)))
@@ -276,22 +280,22 @@ class BranchCode final : public StepCode {
   }
   int64_t code_bytes() const override {
     int64_t bytes = 0;
-    for (const Way& way : ways_)
-      if (const Executable* code = way.if_ready()) bytes += code->code_bytes();
+    for (const LazyBranch& branch : branches_)
+      if (const Executable* code = branch.if_ready()) bytes += code->code_bytes();
     return bytes;
   }
   void run(const SlotRef* slots, std::byte* workspace) const override {
-    // Out of range: the last branch, as StableHLO's case.
+    // An index out of range selects the last branch, as in StableHLO's case.
     int64_t chosen = index_is_bool_
                          ? static_cast<int64_t>(*slots[index_].at(0) == std::byte{0} ? 0 : 1)
                          : read_index(slots);
-    const auto last = static_cast<int64_t>(ways_.size()) - 1;
+    const auto last = static_cast<int64_t>(branches_.size()) - 1;
     if (chosen < 0 || chosen > last) chosen = last;
     const auto b = static_cast<size_t>(chosen);
-    const Executable& code = ways_[b].ready(compile_);
-    // A rare branch has memory only while it runs.
+    const Executable& code = branches_[b].ready(compile_);
+    // An unlikely branch has memory only while it runs.
     Buffer own;
-    if (ways_[b].rare() && code.nested_bytes() > 0) {
+    if (branches_[b].is_unlikely() && code.nested_bytes() > 0) {
       own = Buffer::allocate(code.nested_bytes());
       workspace = own.data();
     }
@@ -315,12 +319,13 @@ class BranchCode final : public StepCode {
     std::memcpy(&value, slots[index_].at(0), sizeof value);
     return value;
   }
-  std::deque<Way> ways_;
+  std::deque<LazyBranch> branches_;
   int index_;
   bool index_is_bool_;
   KernelSource compile_;
   std::vector<std::vector<Passed>> in_, out_;
-  // Of each branch: what is copied to the result, unless it is there, and read and updated there.
+  // For each branch: the operands that are copied to the result, unless they are there, and read
+  // and updated there.
   std::vector<fusion::InPlace> in_place_;
 };
 

@@ -42,12 +42,12 @@ int64_t bytes_of(const memory::desc& desc) {
   return ceil_div(static_cast<int64_t>(desc.get_size()), 64) * 64;
 }
 
-// A tensor of a tile as it lies in the user's memory, batch and features first.
+// Returns a tensor of a tile as it is stored in the user's memory, batch and features first.
 memory::desc desc_of(const ConvTensor& x, const memory::dims& dims, DType dtype) {
   memory::dims strides{x.major, x.minor};
   strides.insert(strides.end(), x.spatial.begin(), x.spatial.end());
-  // By tag where the strides are a tag's: those of extents of 1 are free, but the library compares
-  // them.
+  // It uses a tag if the strides are those of one: the strides of extents of 1 are arbitrary, but
+  // the library compares them.
   static constexpr Tag kLast[] = {Tag::nwc, Tag::nhwc, Tag::ndhwc},
                        kFirst[] = {Tag::ncw, Tag::nchw, Tag::ncdhw};
   const size_t rank = dims.size();
@@ -84,7 +84,7 @@ dnnl::primitive_attr user_scratchpad() {
   return out;
 }
 
-// Brings a tensor from one layout into another; nothing where they are the same.
+// Converts a tensor from one layout to another; does nothing if they are the same.
 struct Reorder {
   memory::desc from, to, scratchpad;
   dnnl::reorder primitive;
@@ -108,17 +108,17 @@ struct Reorder {
   }
 };
 
-// The primitive of all tiles of one kind, and how its tensors come and go.
+// The primitive of all tiles of one kind, and how its tensors are converted.
 struct Variant {
   dnnl::primitive primitive;
-  memory::desc src, weights, dst, scratchpad;  // as the primitive has them
+  memory::desc src, weights, dst, scratchpad;  // as the primitive needs them
   Reorder src_reorder, weights_reorder, dst_reorder;
   int64_t src_bytes = 0, dst_bytes = 0, scratch_bytes = 0;
 };
 
 struct VariantKey {
   int64_t batches, groups, inputs, outputs;
-  std::vector<int64_t> cuts;
+  std::vector<int64_t> slices;
   auto operator<=>(const VariantKey&) const = default;
 };
 
@@ -153,40 +153,41 @@ class ConvLibraryCode final : public ConvLibrary {
       reversed_.resize(rhs_shape_.size());
       reversed_[static_cast<size_t>(shape.rhs_dims[d])] = true;
     }
-    // Sums of parts are formed in float32.
+    // Sums of parts are computed in float32.
     if (sums()) types_.out = float32;
     result_ = types.out;
     const auto side_by_side = [&](const ConvTensor& x, int64_t features) {
       return conv.groups == 1 || features == 1 ? true : x.group == features * x.minor;
     };
     ConvTensor *src = &conv_.src, *dst = &conv_.dst;
-    // Of one feature a group, the distance of features is that of groups.
+    // If a group has one feature, the distance of features is that of groups.
     if (conv.groups > 1 && conv.inputs == 1) src->minor = src->group;
     if (conv.groups > 1 && conv.outputs == 1) dst->minor = dst->group;
-    tiles_ =
-        cut_tiles(conv_, !side_by_side(*src, conv.inputs) || !side_by_side(*dst, conv.outputs));
+    tiles_ = split_into_tiles(
+        conv_, !side_by_side(*src, conv.inputs) || !side_by_side(*dst, conv.outputs));
   }
 
-  // Whether the library has fast code for every tile.
+  // Returns whether the library has fast code for every tile.
   bool prepare() {
     const OneThread one_thread;
     std::map<VariantKey, int> known;
     for (const ConvTile& t : tiles_) {
       VariantKey key{t.batches, t.groups, t.inputs, t.outputs, {}};
-      const std::vector<ConvCut> cuts = cuts_of(t);
-      for (const ConvCut& c : cuts) key.cuts.insert(key.cuts.end(), {c.in, c.low, c.high, c.out});
+      const std::vector<ConvSlice> slices = slices_of(t);
+      for (const ConvSlice& c : slices)
+        key.slices.insert(key.slices.end(), {c.in, c.low, c.high, c.out});
       const auto [at, fresh] =
           known.try_emplace(std::move(key), static_cast<int>(variants_.size()));
       if (fresh) {
         Variant v;
-        if (!make_variant(t, cuts, v)) return false;
+        if (!make_variant(t, slices, v)) return false;
         variants_.push_back(std::move(v));
       }
       int64_t src =
                   t.batch * conv_.src.major + t.group * conv_.src.group + t.input * conv_.src.minor,
               dst = t.batch * conv_.dst.major + t.group * conv_.dst.group +
                     t.output * conv_.dst.minor + t.row * conv_.dst.spatial[0];
-      for (size_t d = 0; d < cuts.size(); ++d) src += cuts[d].begin * conv_.src.spatial[d];
+      for (size_t d = 0; d < slices.size(); ++d) src += slices[d].begin * conv_.src.spatial[d];
       work_.push_back({at->second, 0, src * itemsize(src_type()), dst * itemsize(dst_type())});
     }
     find_kernels();
@@ -222,7 +223,7 @@ class ConvLibraryCode final : public ConvLibrary {
     const bool forward = conv_.direction == ConvDirection::kForward;
     each(count(work_), [&](int64_t i) {
       const Kernel& kernel = kernel_of(work_[static_cast<size_t>(i)]);
-      std::byte* weights = kernel.offset < 0 ? const_cast<std::byte*>(w) + kernel.place
+      std::byte* weights = kernel.offset < 0 ? const_cast<std::byte*>(w) + kernel.byte_offset
                                              : kernels.data() + kernel.offset;
       if (forward) {
         run_tile(i, x, weights, y);
@@ -233,17 +234,17 @@ class ConvLibraryCode final : public ConvLibrary {
   }
 
  private:
-  // What the tiles of a forward convolution read as their kernel, in the library's layout; or the
-  // sum that they make.
+  // What the tiles of a forward convolution read as their kernel, in the library's layout; for the
+  // other directions the sum that they make.
   struct Kernel {
     int variant;
-    int64_t place;        // in rhs, or in the result; bytes
-    int64_t offset = -1;  // in the memory of a run; -1: rhs itself is as the library has it
+    int64_t byte_offset;  // in rhs, or in the result; bytes
+    int64_t offset = -1;  // in the memory of a run; -1: rhs has the library's layout itself
     int64_t bytes = 0;
-    int64_t first = 0, parts = 0;  // tiles that are its sum
+    int64_t first = 0, parts = 0;  // the tiles that are its parts
   };
 
-  // A tile: which primitive, which kernel or sum, and where it begins, in bytes.
+  // A tile: its primitive, its kernel or sum, and its position in bytes.
   struct Work {
     int variant, kernel;
     int64_t src, dst;
@@ -262,8 +263,8 @@ class ConvLibraryCode final : public ConvLibrary {
   }
   bool sums() const { return conv_.direction == ConvDirection::kBackwardWeights; }
 
-  std::vector<ConvCut> cuts_of(const ConvTile& t) const {
-    std::vector<ConvCut> out;
+  std::vector<ConvSlice> slices_of(const ConvTile& t) const {
+    std::vector<ConvSlice> out;
     for (size_t d = 0; d < conv_.dims.size(); ++d) {
       const LibraryConv::Dim& dim = conv_.dims[d];
       if (conv_.direction == ConvDirection::kBackwardData) {
@@ -272,7 +273,7 @@ class ConvLibraryCode final : public ConvLibrary {
                        std::max<int64_t>(0, (dim.out - 1) * dim.stride + extent - dim.low - dim.in),
                        dim.out});
       } else {
-        out.push_back(d == 0 ? cut_conv(dim, t.row, t.rows) : cut_conv(dim, 0, dim.out));
+        out.push_back(d == 0 ? slice_conv(dim, t.row, t.rows) : slice_conv(dim, 0, dim.out));
       }
     }
     return out;
@@ -286,21 +287,21 @@ class ConvLibraryCode final : public ConvLibrary {
   }
   DType weights_type() const { return sums() ? float32 : types_.in; }
 
-  bool make_variant(const ConvTile& t, const std::vector<ConvCut>& cuts, Variant& v) const {
+  bool make_variant(const ConvTile& t, const std::vector<ConvSlice>& slices, Variant& v) const {
     memory::dims src_dims{t.batches, t.groups * t.inputs},
         dst_dims{t.batches, t.groups * t.outputs}, weights_dims{t.outputs, t.inputs}, strides,
         dilations, low, high;
     const bool grouped = t.groups > 1;
     if (grouped) weights_dims.insert(weights_dims.begin(), t.groups);
-    for (size_t d = 0; d < cuts.size(); ++d) {
+    for (size_t d = 0; d < slices.size(); ++d) {
       const LibraryConv::Dim& dim = conv_.dims[d];
-      src_dims.push_back(cuts[d].in);
-      dst_dims.push_back(cuts[d].out);
+      src_dims.push_back(slices[d].in);
+      dst_dims.push_back(slices[d].out);
       weights_dims.push_back(dim.window);
       strides.push_back(dim.stride);
       dilations.push_back(dim.dilation - 1);
-      low.push_back(cuts[d].low);
-      high.push_back(cuts[d].high);
+      low.push_back(slices[d].low);
+      high.push_back(slices[d].high);
     }
     const memory::desc src = desc_of(conv_.src, src_dims, src_type()),
                        dst = desc_of(conv_.dst, dst_dims, dst_type());
@@ -387,7 +388,7 @@ class ConvLibraryCode final : public ConvLibrary {
     return false;
   }
 
-  // Which tiles share a kernel or a sum, and where these stand in the memory of a run.
+  // Finds which tiles share a kernel or a sum, and the positions of these in the memory of a run.
   void find_kernels() {
     const int64_t item = itemsize(sums() ? result_ : types_.in);
     std::map<std::array<int64_t, 4>, std::vector<int>> known;
@@ -402,10 +403,11 @@ class ConvLibraryCode final : public ConvLibrary {
         found = static_cast<int>(kernels_.size());
         same.push_back(found);
         const ConvTensor& w = conv_.weights;
-        Kernel kernel{.variant = work_[i].variant,
-                      .place = (t.group * w.group + t.output * w.major + t.input * w.minor) * item,
-                      .bytes = bytes_of(v.weights),
-                      .first = static_cast<int64_t>(i)};
+        Kernel kernel{
+            .variant = work_[i].variant,
+            .byte_offset = (t.group * w.group + t.output * w.major + t.input * w.minor) * item,
+            .bytes = bytes_of(v.weights),
+            .first = static_cast<int64_t>(i)};
         kernels_.push_back(kernel);
       }
       ++kernels_[static_cast<size_t>(found)].parts;
@@ -424,10 +426,10 @@ class ConvLibraryCode final : public ConvLibrary {
     const OneThread one_thread;
     const Variant& v = variant_of(k);
     const Workspace<std::byte> scratch(v.scratch_bytes);
-    v.weights_reorder.run(rhs + k.place, kernels + k.offset, scratch.data());
+    v.weights_reorder.run(rhs + k.byte_offset, kernels + k.offset, scratch.data());
   }
 
-  // `weights`: the kernel; of a sum, the memory of all parts.
+  // `weights`: the kernel; for a sum, the memory of all parts.
   void run_tile(int64_t i, const void* src_data, std::byte* weights, const void* dst_data) const {
     const OneThread one_thread;
     const Work& tile = work_[static_cast<size_t>(i)];
@@ -456,7 +458,7 @@ class ConvLibraryCode final : public ConvLibrary {
     if (v.dst_reorder.needed && to_dst) v.dst_reorder.run(dst_work, dst, work);
   }
 
-  // Adds the parts, each to its neighbour, and brings the sum into the result's layout.
+  // Adds the parts, each to its neighbour, and converts the sum to the result's layout.
   void finish_sum(int64_t i, std::byte* parts, std::byte* out) const {
     const Kernel& k = kernels_[static_cast<size_t>(i)];
     const Variant& v = variant_of(k);
@@ -473,16 +475,16 @@ class ConvLibraryCode final : public ConvLibrary {
     const OneThread one_thread;
     if (v.weights_reorder.needed) {
       const Workspace<std::byte> scratch(v.scratch_bytes);
-      v.weights_reorder.run(sums, out + k.place, scratch.data());
+      v.weights_reorder.run(sums, out + k.byte_offset, scratch.data());
     } else {
-      std::memcpy(out + k.place, sums, v.weights.get_size());
+      std::memcpy(out + k.byte_offset, sums, v.weights.get_size());
     }
   }
 
   LibraryConv conv_;
   Types types_;
   Shape rhs_shape_;
-  std::vector<bool> reversed_;  // dimensions of rhs; empty: none
+  std::vector<bool> reversed_;  // the dimensions of rhs to reverse; empty: none
   DType result_;
   std::vector<ConvTile> tiles_;
   std::vector<Work> work_;  // of each tile
@@ -505,6 +507,6 @@ std::unique_ptr<const ConvLibrary> ConvLibrary::make(const ConvShape& shape, Typ
   return out;
 }
 
-int64_t ConvLibrary::made() { return libraries_made; }
+int64_t ConvLibrary::num_made() { return libraries_made; }
 
 }  // namespace tessera::runtime

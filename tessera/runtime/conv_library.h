@@ -1,11 +1,11 @@
-// ConvLibrary: a convolution made ready to be run by oneDNN: cut into tiles, one primitive for each
-// kind of tile, compiled here; run() hands the tiles to the threads. How it is cut depends on the
-// shape alone, and partial sums are added in a fixed order, so results do not depend on the number
-// of threads.
+// ConvLibrary: a convolution prepared for oneDNN. It is divided into tiles, with one primitive for
+// each kind of tile, which is compiled here; run() distributes the tiles over the threads. The
+// division depends on the shape alone, and partial sums are added in a fixed order, so results do
+// not depend on the number of threads.
 //
-// Channels-last arrays are read and written where they are. Other layouts are brought into the
-// library's own, tile by tile, in the memory of the thread that computes the tile; kernels always
-// are, once a run.
+// Channels-last arrays are read and written in place. Other layouts are converted to the library's
+// own, tile by tile, in the memory of the thread that computes the tile; kernels are always
+// converted, once in each run.
 #pragma once
 
 #include <memory>
@@ -18,14 +18,14 @@ namespace tessera::runtime {
 class ConvLibrary {
  public:
   struct Types {
-    DType in, out;  // float32 or bfloat16; out float32, or as in
+    DType in, out;  // float32 or bfloat16; out is float32, or like in
   };
-  // Null where the library has no fast code for it on this CPU.
+  // Returns null if the library has no fast code for it on this CPU.
   static std::unique_ptr<const ConvLibrary> make(const ConvShape& shape, Types types);
-  // How many this process has made.
-  static int64_t made();
+  // Returns how many of them this process has made.
+  static int64_t num_made();
   virtual ~ConvLibrary() = default;
-  // Several threads may run the same one.
+  // Several threads may run the same object.
   virtual void run(const void* lhs, const void* rhs, void* out) const = 0;
 };
 

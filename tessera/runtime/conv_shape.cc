@@ -22,14 +22,14 @@ ConvTensor exchanged(ConvTensor x) {
 
 int64_t window_extent(int64_t window, int64_t dilation) { return (window - 1) * dilation + 1; }
 
-// A result's positions along each dimension, and how much a tile of it costs.
+// Returns a result's number of positions, which determines the cost of a tile.
 int64_t positions(const LibraryConv& c) {
   int64_t n = 1;
   for (const LibraryConv::Dim& d : c.dims) n *= d.out;
   return n;
 }
 
-// So many equal ranges at most, each a multiple of `unit`.
+// Returns at most so many equal ranges, each a multiple of `unit`.
 std::vector<std::pair<int64_t, int64_t>> ranges(int64_t n, int64_t parts, int64_t unit) {
   const int64_t size = ceil_div(ceil_div(n, std::max<int64_t>(1, parts)), unit) * unit;
   std::vector<std::pair<int64_t, int64_t>> out;
@@ -83,13 +83,14 @@ ConvShape conv_shape(const ConvolutionParams& p, const Shape& lhs, const Shape& 
   return s;
 }
 
-ConvCut cut_conv(const LibraryConv::Dim& d, int64_t begin, int64_t count) {
+ConvSlice slice_conv(const LibraryConv::Dim& d, int64_t begin, int64_t count) {
   const int64_t start = begin * d.stride - d.low;
   const int64_t end = start + (count - 1) * d.stride + window_extent(d.window, d.dilation);
-  ConvCut out{std::max<int64_t>(0, start), 0, std::max<int64_t>(0, -start),
-              std::max<int64_t>(0, end - d.in), count};
+  ConvSlice out{std::max<int64_t>(0, start), 0, std::max<int64_t>(0, -start),
+                std::max<int64_t>(0, end - d.in), count};
   out.in = std::min(end, d.in) - out.begin;
-  // What a stride leaves over at the end stays, so that an image remains one piece of memory.
+  // The rest at the end that a stride does not reach stays, so that an image remains one contiguous
+  // piece.
   if (begin + count == d.out && d.in - end < d.stride) out.in = d.in - out.begin;
   return out;
 }
@@ -126,8 +127,8 @@ std::optional<LibraryConv> library_conv(const ConvShape& s) {
       out.dims.push_back({d.in, d.window, d.out, d.stride, d.window_dilation, d.low});
     }
     out.reversed.push_back(d.reversed);
-    const ConvCut all = cut_conv(out.dims.back(), 0, out.dims.back().out);
-    if (all.in <= 0) return std::nullopt;  // windows see padding alone
+    const ConvSlice all = slice_conv(out.dims.back(), 0, out.dims.back().out);
+    if (all.in <= 0) return std::nullopt;  // windows see only padding
   }
   if (out.dims.empty()) {
     out.dims.push_back({1, 1, 1, 1, 1, 0});
@@ -144,17 +145,17 @@ double conv_flops(const LibraryConv& c) {
   return flops;
 }
 
-std::vector<ConvTile> cut_tiles(const LibraryConv& c, bool alone) {
+std::vector<ConvTile> split_into_tiles(const LibraryConv& c, bool alone) {
   constexpr double kMostTiles = 64;
   constexpr int64_t kLeastPositions = 512, kLeastFeatures = 64, kLeastRows = 4;
-  // Reading and writing count too where there are few features.
+  // If there are few features, reading and writing count, too.
   const double bytes =
       4.0 * static_cast<double>(c.batch * c.groups * (c.inputs + c.outputs) * positions(c));
   const auto wanted = static_cast<int64_t>(
       std::clamp((conv_flops(c) * 0.01 + bytes * 0.1) / (2 * kTaskNs), 1.0, kMostTiles));
   const bool sums = c.direction == ConvDirection::kBackwardWeights;
   const bool by_rows = c.direction != ConvDirection::kBackwardData;
-  // Each part of a sum costs as much memory as the whole result: it must be worth that.
+  // Each part of a sum costs as much memory as the whole result, so it must be large enough.
   const int64_t parts =
       sums ? std::clamp<int64_t>(c.batch * positions(c) / kLeastPositions, 1, wanted) : wanted;
 
@@ -165,20 +166,21 @@ std::vector<ConvTile> cut_tiles(const LibraryConv& c, bool alone) {
   if (by_rows && images < parts)
     rows = ranges(first.out, std::clamp<int64_t>(first.out / kLeastRows, 1, parts / images), 1);
   for (const auto& [begin, count] : rows)
-    if (cut_conv(first, begin, count).in <= 0) rows = {{0, first.out}};
+    if (slice_conv(first, begin, count).in <= 0) rows = {{0, first.out}};
   std::vector<std::pair<int64_t, int64_t>> groups{{0, c.groups}};
   if (alone) groups = ranges(c.groups, c.groups, 1);
-  // The features of the result, where there is too little else to cut.
+  // The features of the result are divided if there is too little else to divide.
   const int64_t so_far =
       images * static_cast<int64_t>(rows.size()) * static_cast<int64_t>(groups.size());
   const int64_t features = by_rows ? c.outputs : c.inputs;
-  std::vector<std::pair<int64_t, int64_t>> cut{{0, features}};
+  std::vector<std::pair<int64_t, int64_t>> feature_ranges{{0, features}};
   if (c.groups == static_cast<int64_t>(groups.size()) && so_far < std::min<int64_t>(wanted, 16))
-    cut = ranges(features, std::min(wanted / so_far, features / kLeastFeatures), kLeastFeatures);
+    feature_ranges =
+        ranges(features, std::min(wanted / so_far, features / kLeastFeatures), kLeastFeatures);
 
   std::vector<ConvTile> tiles;
   for (const auto& [g, gs] : groups)
-    for (const auto& [f, fs] : cut)
+    for (const auto& [f, fs] : feature_ranges)
       for (const auto& [b, bs] : batches)
         for (const auto& [r, rs] : rows)
           tiles.push_back({b, bs, g, gs, by_rows ? 0 : f, by_rows ? c.inputs : fs, by_rows ? f : 0,

@@ -55,7 +55,7 @@ ConvWindows::ConvWindows(ConvShape shape, DType in, DType out)
     for (int64_t row = 0; row < m; row += rows) tiles_.push_back({g, row, std::min(rows, m - row)});
 }
 
-// (groups, places, inputs, outputs), as the products read it.
+// Returns (groups, taps, inputs, outputs), as the products read the kernel.
 template <class From, class To>
 void ConvWindows::pack_kernel(const From* rhs, To* kernel) const {
   const ConvTensor& r = shape_.rhs;
@@ -64,12 +64,12 @@ void ConvWindows::pack_kernel(const From* rhs, To* kernel) const {
                       std::max<int64_t>(1, 16384 / std::max<int64_t>(1, outputs)),
                       [&](int64_t begin, int64_t end) {
                         for (int64_t row = begin; row < end; ++row) {
-                          int64_t place = row % k_ / shape_.inputs,
+                          int64_t tap = row % k_ / shape_.inputs,
                                   at = row / k_ * r.group + row % shape_.inputs * r.minor;
                           for (size_t d = shape_.dims.size(); d-- > 0;) {
                             const ConvShape::Dim& dim = shape_.dims[d];
-                            const int64_t k = place % dim.window;
-                            place /= dim.window;
+                            const int64_t k = tap % dim.window;
+                            tap /= dim.window;
                             at += (dim.reversed ? dim.window - 1 - k : k) * r.spatial[d];
                           }
                           To* out = kernel + row * outputs;
@@ -79,7 +79,7 @@ void ConvWindows::pack_kernel(const From* rhs, To* kernel) const {
                       });
 }
 
-// Elements [begin, end) of the tile's windows, one a row.
+// Copies the elements [begin, end) of the tile's windows, one window in each row.
 template <class From, class To>
 void ConvWindows::lay_windows(const From* lhs, To* patches, const Tile& tile, int64_t begin,
                               int64_t end) const {
@@ -94,9 +94,9 @@ void ConvWindows::lay_windows(const From* lhs, To* patches, const Tile& tile, in
       at[d] = position % shape_.dims[d].out * shape_.dims[d].window;
       position /= shape_.dims[d].out;
     }
-    Dims place(rank, 0);
+    Dims tap(rank, 0);
     for (int64_t rest = begin / inputs, d = static_cast<int64_t>(rank); d-- > 0;) {
-      place[d] = rest % shape_.dims[d].window;
+      tap[d] = rest % shape_.dims[d].window;
       rest /= shape_.dims[d].window;
     }
     To* out = patches + row * (end - begin);
@@ -105,7 +105,7 @@ void ConvWindows::lay_windows(const From* lhs, To* patches, const Tile& tile, in
       int64_t offset = 0;
       bool inside = true;
       for (size_t d = 0; d < rank; ++d) {
-        const int64_t i = index_[d][static_cast<size_t>(at[d] + place[d])];
+        const int64_t i = index_[d][static_cast<size_t>(at[d] + tap[d])];
         inside &= i >= 0;
         offset += i * l.spatial[d];
       }
@@ -117,7 +117,7 @@ void ConvWindows::lay_windows(const From* lhs, To* patches, const Tile& tile, in
       }
       out += count;
       k += count;
-      for (size_t d = rank; d-- > 0 && ++place[d] == shape_.dims[d].window;) place[d] = 0;
+      for (size_t d = rank; d-- > 0 && ++tap[d] == shape_.dims[d].window;) tap[d] = 0;
     }
   }
 }
@@ -147,7 +147,7 @@ void ConvWindows::run(const void* lhs, const void* rhs, void* out) const {
   parallel_for(static_cast<int64_t>(tiles_.size()), [&](int64_t i) {
     const Tile& tile = tiles_[static_cast<size_t>(i)];
     const int64_t patch_bytes = ceil_div(tile.rows * std::min(block_, k_) * item, 64) * 64;
-    // Not the scratch memory of the thread, which products use.
+    // This must not be the scratch memory of the thread, which products use.
     const Buffer work = Buffer::allocate(patch_bytes + tile.rows * outputs * item);
     std::byte* sums = work.data() + patch_bytes;
     for (int64_t k = 0; k < std::max<int64_t>(k_, 1); k += block_) {

@@ -39,7 +39,7 @@ void narrow_all(const float* in, DType dtype, void* out, int64_t n) {
   });
 }
 
-// In float32, whatever the operands and the result are.
+// Computes in float32, whatever the dtypes of the operands and the result.
 HostCall in_float32(std::shared_ptr<const ConvLibrary> code, const Type& lhs, const Type& rhs,
                     const Type& result) {
   return [=, code = std::move(code), from = lhs.dtype, to = result.dtype, ln = lhs.elements(),
@@ -88,7 +88,7 @@ class ConvolutionCode final : public StepCode {
             make_convolution(step.params, type(s, step.lhs), type(s, step.rhs), type(s, step.out))),
         instances_(instance_count(s, step.axes)) {}
 
-  // Worth a task an instance; a lone one has the threads for itself.
+  // Each instance is worth a task; a lone one uses all threads.
   void run(const SlotRef* slots, std::byte*) const override {
     const auto call = [&](int64_t i) {
       const void* const in[] = {slots[lhs_.slot].at(lhs_.map(i)), slots[rhs_.slot].at(rhs_.map(i))};

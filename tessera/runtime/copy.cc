@@ -42,7 +42,7 @@ void stream(std::byte* dst, const std::byte* src, size_t bytes) { std::memcpy(ds
 void stream_fence() {}
 #endif
 
-// `count` runs of a size known at compile time: one move each instead of a call.
+// Copies `count` runs of a size known at compile time: one move each instead of a call.
 template <size_t kRun>
 void copy_row(std::byte* dst, int64_t dst_stride, const std::byte* src, int64_t src_stride,
               int64_t count) {
@@ -70,7 +70,7 @@ void copy_row(std::byte* dst, int64_t dst_stride, const std::byte* src, int64_t 
   }
 }
 
-// Runs [begin, end) in row-major order of the extents.
+// Copies runs [begin, end) in row-major order of the extents.
 void copy_runs(const CopyPattern& p, std::byte* dst, const std::byte* src, int64_t begin,
                int64_t end) {
   const int64_t rank = p.extents.rank();
@@ -158,9 +158,9 @@ void copy_piece(const CopyPattern& p, std::byte* dst, const std::byte* src, int6
     }
     return stream_fence();
   }
-  const int64_t cuts = ceil_div(p.run, kCopyGrain);
-  const auto [d, s] = run_offsets(p, piece / cuts);
-  const int64_t begin = piece % cuts * kCopyGrain, bytes = std::min(kCopyGrain, p.run - begin);
+  const int64_t pieces = ceil_div(p.run, kCopyGrain);
+  const auto [d, s] = run_offsets(p, piece / pieces);
+  const int64_t begin = piece % pieces * kCopyGrain, bytes = std::min(kCopyGrain, p.run - begin);
   if (streaming) {
     stream(dst + d + begin, src + s + begin, static_cast<size_t>(bytes));
     stream_fence();
@@ -180,7 +180,7 @@ void run_copies(const std::vector<RegionCopy>& copies) {
     for (const RegionCopy& copy : copies) copy_all(copy.pattern, copy.dst, copy.src);
     return;
   }
-  std::vector<int64_t> first;  // number of the first piece of each
+  std::vector<int64_t> first;  // the number of the first piece of each
   for (const RegionCopy& copy : copies) {
     first.push_back(pieces);
     pieces += copy_pieces(copy.pattern);

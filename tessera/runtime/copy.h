@@ -1,5 +1,5 @@
-// Region copies: boxes of bytes between row-major arrays, split into tasks. What resharding and the
-// collectives are made of.
+// Region copies: boxes of bytes between row-major arrays, split into tasks. Resharding and the
+// collectives use them.
 #pragma once
 
 #include <cstddef>
@@ -9,29 +9,29 @@
 
 namespace tessera::runtime {
 
-// How a box of elements lies in its destination and in its source: `run` contiguous bytes in both,
-// repeated along `extents`.
+// How a box of elements is stored in its destination and in its source: `run` contiguous bytes in
+// both, repeated along `extents`.
 struct CopyPattern {
   Dims extents, dst_strides, src_strides;  // of the runs; strides in bytes
   int64_t run = 0;                         // 0: nothing to copy
   int64_t runs() const { return run == 0 ? 0 : extents.elements(); }
   int64_t bytes() const { return run * runs(); }
 };
-// A box of shape `extents` whose strides are given in bytes. Dimensions that are contiguous on both
-// sides are joined.
+// Returns the pattern of a box of shape `extents` whose strides are in bytes. Dimensions that are
+// contiguous on both sides are merged.
 CopyPattern make_copy_pattern(const Shape& extents, const Dims& dst_strides,
                               const Dims& src_strides, int64_t itemsize);
-// Row-major strides of an array of `shape`, in bytes.
+// Returns the row-major strides of an array of `shape`, in bytes.
 Dims byte_strides(const Shape& shape, int64_t itemsize);
 
-// The pattern cut into pieces of about `kCopyGrain` bytes: pieces(), then copy_piece for each.
+// A pattern is copied in pieces of about `kCopyGrain` bytes: call copy_piece for each of pieces().
 inline constexpr int64_t kCopyGrain = int64_t{128} << 10;
 int64_t copy_pieces(const CopyPattern& pattern);
-// `streaming`: past the caches, for results much larger than these.
+// `streaming`: writes around the caches, for results that are much larger than these.
 void copy_piece(const CopyPattern& pattern, std::byte* dst, const std::byte* src, int64_t piece,
                 bool streaming);
 void copy_all(const CopyPattern& pattern, std::byte* dst, const std::byte* src);
-// Bytes from which a copy goes past the caches.
+// Copies of this size or more write around the caches.
 inline constexpr int64_t kStreamingBytes = int64_t{16} << 20;
 
 struct RegionCopy {
@@ -39,7 +39,7 @@ struct RegionCopy {
   std::byte* dst;
   const std::byte* src;
 };
-// All of them, in parallel. The destinations must not overlap.
+// Runs all copies in parallel. The destinations must not overlap.
 void run_copies(const std::vector<RegionCopy>& copies);
 
 }  // namespace tessera::runtime

@@ -1,4 +1,4 @@
-// Collectives whose members lie in several processes: which they are, and the steps that run them.
+// Collectives whose members are in several processes: which they are, and the steps that run them.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -17,9 +17,9 @@ namespace {
 Holding holding(const Schedule& s, const AxisList& axes) {
   Holding out;
   out.holders = s.local->holders(axes);
-  out.place.assign(out.holders.size(), -1);
+  out.held_index.assign(out.holders.size(), -1);
   int32_t next = 0;
-  for (int32_t i : s.local->instances(axes)) out.place[static_cast<size_t>(i)] = next++;
+  for (int32_t i : s.local->instances(axes)) out.held_index[static_cast<size_t>(i)] = next++;
   return out;
 }
 
@@ -29,7 +29,7 @@ cluster::Processes& processes() {
   return *found;
 }
 
-// The rank that each rank gets its data from; -1: zeros.
+// Returns the rank that each rank gets its data from; -1: zeros.
 std::vector<int64_t> permuted_from(const CollectiveStep& c, int64_t ranks) {
   std::vector<int64_t> out(static_cast<size_t>(ranks), -1);
   if (c.kind == CollectiveKind::kPermute) {
@@ -42,7 +42,7 @@ std::vector<int64_t> permuted_from(const CollectiveStep& c, int64_t ranks) {
   return out;
 }
 
-// all_gather, all_to_all, permute, broadcast and casts as moves of boxes.
+// Runs all_gather, all_to_all, permute, broadcast and casts as moves of boxes.
 class MovesCode final : public TransferCode {
  public:
   MovesCode(const CollectiveStep& c, const Schedule& s)
@@ -50,7 +50,7 @@ class MovesCode final : public TransferCode {
         out_(c.out),
         bytes_(slot_at(s, c.out).bytes()),
         what_(c.what),
-        more_(c.more),
+        sends_with_next_(c.sends_with_next),
         moves_(make(c, s)) {}
 
   bool crosses() const { return moves_.crosses(); }
@@ -67,7 +67,7 @@ class MovesCode final : public TransferCode {
           moves_.end(dst, workspace);
           return std::nullopt;
         },
-        [this] { return what_; }, more_);
+        [this] { return what_; }, sends_with_next_);
     moves_.copy_local(src, dst);
   }
   void finish() const override { processes().finish(this); }
@@ -112,8 +112,8 @@ class MovesCode final : public TransferCode {
           const int64_t r = from[static_cast<size_t>(ranks.rank(o))];
           if (r >= 0) {
             add(o, ranks.source_of_rank(o, r), 0, 0);
-          } else if (dst.place[static_cast<size_t>(o)] >= 0) {
-            zeros_.push_back(dst.place[static_cast<size_t>(o)]);
+          } else if (dst.held_index[static_cast<size_t>(o)] >= 0) {
+            zeros_.push_back(dst.held_index[static_cast<size_t>(o)]);
           }
         }
         break;
@@ -135,21 +135,22 @@ class MovesCode final : public TransferCode {
   int in_, out_;
   int64_t bytes_;
   std::string what_;
-  bool more_;
+  bool sends_with_next_;
   std::vector<int64_t> zeros_;  // instances that nobody sends to
   CrossMoves moves_;
 };
 
-// all_reduce and reduce_scatter: a large one in pieces, which are on their way and folded at once.
+// Runs all_reduce and reduce_scatter. A large one is divided into pieces, so that sending and
+// folding overlap.
 class FoldCode final : public TransferCode {
  public:
   FoldCode(const CollectiveStep& c, const Schedule& s)
-      : in_(c.in), out_(c.out), what_(c.what), more_(c.more) {
+      : in_(c.in), out_(c.out), what_(c.what), sends_with_next_(c.sends_with_next) {
     const Slot &in = slot_at(s, c.in), &out = slot_at(s, c.out);
     const RankMap ranks = RankMap::on_all_devices(s, out, in, c);
     const Holding src = holding(s, in.axes), dst = holding(s, out.axes);
     process_ = s.local->process();
-    place_ = dst.place;
+    held_index_ = dst.held_index;
     std::vector<Piece> pieces(1);
     for (int64_t o = 0; o < ranks.instances(); ++o) {
       FoldPiece fold;
@@ -184,7 +185,7 @@ class FoldCode final : public TransferCode {
   int64_t workspace_bytes() const override { return workspace_; }
   void start(const SlotRef* slots, std::byte* workspace) const override {
     const SlotRef in = slots[in_], out = slots[out_];
-    const bool more = more_ && pieces_.size() == 1;
+    const bool with_next = sends_with_next_ && pieces_.size() == 1;
     for (const Piece& piece : pieces_) {
       std::byte* work = workspace + piece.workspace;
       processes().start(
@@ -203,7 +204,7 @@ class FoldCode final : public TransferCode {
                 return std::nullopt;
             }
           },
-          [this] { return what_; }, more);
+          [this] { return what_; }, with_next);
     }
   }
   void finish() const override {
@@ -211,12 +212,12 @@ class FoldCode final : public TransferCode {
   }
 
  private:
-  // Up to here a second round would cost more than that everyone folds everything.
+  // Up to this size a second round costs more than a fold by every process.
   static constexpr int64_t kFoldedByAll = int64_t{8} << 10;
-  // What a process folds of one piece.
+  // The size of the part of one piece that a process folds.
   static constexpr int64_t kPieceBytes = int64_t{512} << 10;
 
-  // A part of an instance of the result, as who folds it gives it to the others.
+  // A part of an instance of the result, which the process that folds it sends to the others.
   struct Share {
     int64_t out, first, bytes;
     int from;
@@ -229,8 +230,8 @@ class FoldCode final : public TransferCode {
     int64_t workspace = 0;
   };
 
-  // An all_reduce of n elements among those who want its result: each folds one part, which the
-  // others get from it.
+  // Divides an all_reduce of n elements among the processes that need its result: each folds one
+  // part, which the others get from it.
   static void share(FoldPiece fold, int64_t n, int64_t size, std::vector<Piece>& pieces) {
     const std::vector<int> targets = fold.targets;
     const auto count = static_cast<int64_t>(targets.size());
@@ -256,9 +257,9 @@ class FoldCode final : public TransferCode {
   cluster::Round share_round(const Piece& piece, const SlotRef& out) const {
     cluster::Round round;
     for (const Share& share : piece.shares) {
-      const int64_t place = place_[static_cast<size_t>(share.out)];
-      if (place < 0) continue;
-      std::byte* data = out.at(place) + share.first;
+      const int64_t held_index = held_index_[static_cast<size_t>(share.out)];
+      if (held_index < 0) continue;
+      std::byte* data = out.at(held_index) + share.first;
       if (share.from != process_) {
         round.in.push_back({share.from, data, share.bytes});
         continue;
@@ -271,14 +272,14 @@ class FoldCode final : public TransferCode {
 
   int in_, out_, process_ = 0;
   std::string what_;
-  bool more_;
+  bool sends_with_next_;
   std::vector<Piece> pieces_;
-  std::vector<int32_t> place_;
+  std::vector<int32_t> held_index_;
   int64_t workspace_ = 0;
   bool crosses_ = false;
 };
 
-// First each member's tables, then the rows that they tell of.
+// First exchanges each member's tables, then the rows that these describe.
 class RaggedMovesCode final : public TransferCode {
  public:
   RaggedMovesCode(const CollectiveStep& c, const Schedule& s)
@@ -290,7 +291,8 @@ class RaggedMovesCode final : public TransferCode {
     in_rows_ = in.shape[0];
     out_rows_ = out.shape[0];
     row_bytes_ = product(in.shape, 1, in.shape.rank()) * itemsize(in.dtype);
-    // What gives the rows has the sizes too, which may vary over more axes than they do.
+    // The device that sends the rows has the sizes, too, which may vary over more axes than they
+    // do.
     std::vector<RankMap> table_ranks;
     std::vector<Holding> tables;
     for (size_t t = 0; t < 3; ++t) {
@@ -306,17 +308,17 @@ class RaggedMovesCode final : public TransferCode {
           for (size_t t = 0; t < 3; ++t)
             std::erase_if(givers,
                           [&](int q) { return !tables[t].holds(table_ranks[t].source(o, g), q); });
-          TESSERA_CHECK(!givers.empty(), "the sizes of rows that lie elsewhere");
+          TESSERA_CHECK(!givers.empty(), "the sizes of rows that are elsewhere");
           const int giver = std::binary_search(givers.begin(), givers.end(), p)
                                 ? p
                                 : givers[static_cast<size_t>(p) % givers.size()];
           crosses_ = crosses_ || giver != p;
           if (p != me && giver != me) continue;
           Part part{p, giver, -1, -1, ranks.position(o), {}};
-          if (p == me) part.out = dst.place[static_cast<size_t>(o)];
-          if (giver == me) part.in = src.place[static_cast<size_t>(k)];
+          if (p == me) part.out = dst.held_index[static_cast<size_t>(o)];
+          if (giver == me) part.in = src.held_index[static_cast<size_t>(k)];
           for (size_t t = 0; t < 3 && giver == me; ++t)
-            part.tables[t] = tables[t].place[static_cast<size_t>(table_ranks[t].source(o, g))];
+            part.tables[t] = tables[t].held_index[static_cast<size_t>(table_ranks[t].source(o, g))];
           parts_.push_back(part);
         }
       }
@@ -358,11 +360,11 @@ class RaggedMovesCode final : public TransferCode {
   void finish() const override { processes().finish(this); }
 
  private:
-  // Of a part: the first row there, the first row here, their number.
+  // A part: the first row there, the first row here, their number.
   struct Rows {
     int64_t from, to, count;
   };
-  // What a member of a group gives to the one at `position`: places here, -1 elsewhere.
+  // What a member of a group sends to the one at `position`: held indices here, -1 elsewhere.
   struct Part {
     int target, giver;
     int64_t out, in;

@@ -13,7 +13,7 @@ constexpr int64_t kOwnMessage = int64_t{32} << 10;
 
 int64_t aligned(int64_t bytes) { return ceil_div(bytes, 64) * 64; }
 
-// The box's own row-major strides, of runs.
+// Returns the box's own row-major strides, of runs.
 Dims dense_strides(const CopyPattern& p) {
   Dims strides(p.extents.size(), p.run);
   for (size_t d = p.extents.size(); d-- > 1;) strides[d - 1] = strides[d] * p.extents[d];
@@ -26,8 +26,8 @@ bool is_dense(const CopyPattern& p, const Dims& strides) {
 // What one process gets from another one: each box once, in the order of the moves.
 struct Flow {
   struct Entry {
-    size_t first;               // a move that is this box
-    std::vector<size_t> moves;  // all that want it
+    size_t first;               // a move of this box
+    std::vector<size_t> moves;  // all moves that need it
   };
   std::vector<Entry> boxes;
   std::map<std::tuple<int32_t, int32_t, int64_t>, size_t> known;
@@ -54,7 +54,9 @@ CrossMoves::CrossMoves(std::vector<CopyPattern> patterns, const std::vector<Move
     packing_.push_back({p.extents, dense, p.src_strides, p.run});
     unpacking_.push_back({p.extents, p.dst_strides, dense, p.run});
   }
-  const auto place = [](const Holding& h, int32_t i) { return h.place[static_cast<size_t>(i)]; };
+  const auto held_index = [](const Holding& h, int32_t i) {
+    return h.held_index[static_cast<size_t>(i)];
+  };
   std::map<int, Flow> to, from;
   const auto add = [&](Flow& flow, size_t m) {
     const Move& move = moves[m];
@@ -70,8 +72,8 @@ CrossMoves::CrossMoves(std::vector<CopyPattern> patterns, const std::vector<Move
       const int giver = src.giver(move.src, p);
       crosses_ = crosses_ || giver != p;
       if (p == process && giver == process) {
-        local_.push_back({move.pattern, place(src, move.src), place(dst, move.dst), move.src_offset,
-                          move.dst_offset});
+        local_.push_back({move.pattern, held_index(src, move.src), held_index(dst, move.dst),
+                          move.src_offset, move.dst_offset});
       } else if (p == process) {
         add(from[giver], m);
       } else if (giver == process) {
@@ -91,7 +93,7 @@ CrossMoves::CrossMoves(std::vector<CopyPattern> patterns, const std::vector<Move
     for (const Flow::Entry& entry : flow.boxes) {
       const Move& move = moves[entry.first];
       const CopyPattern& p = patterns_[static_cast<size_t>(move.pattern)];
-      const Box box{move.pattern, place(src, move.src), move.src_offset};
+      const Box box{move.pattern, held_index(src, move.src), move.src_offset};
       if (p.bytes() < kOwnMessage) {
         pack_.push_back({box, stage(p.bytes())});
         joint.bytes += p.bytes();
@@ -114,7 +116,7 @@ CrossMoves::CrossMoves(std::vector<CopyPattern> patterns, const std::vector<Move
     Message joint{peer, aligned(workspace_), 0, {}};
     workspace_ = joint.workspace;
     const auto box_of = [&](size_t m) {
-      return Box{moves[m].pattern, place(dst, moves[m].dst), moves[m].dst_offset};
+      return Box{moves[m].pattern, held_index(dst, moves[m].dst), moves[m].dst_offset};
     };
     for (const Flow::Entry& entry : flow.boxes) {
       const CopyPattern& p = patterns_[static_cast<size_t>(moves[entry.first].pattern)];
@@ -149,25 +151,26 @@ const CopyPattern& at(const std::vector<CopyPattern>& list, int32_t i) {
 
 }  // namespace
 
-cluster::Round CrossMoves::begin(const Place& src, const Place& dst, std::byte* workspace) const {
+cluster::Round CrossMoves::begin(const AddressOf& src, const AddressOf& dst,
+                                 std::byte* workspace) const {
   std::vector<RegionCopy> copies;
   for (const Staged& s : pack_)
-    copies.push_back(
-        {at(packing_, s.box.pattern), workspace + s.workspace, src(s.box.place) + s.box.offset});
+    copies.push_back({at(packing_, s.box.pattern), workspace + s.workspace,
+                      src(s.box.held_index) + s.box.offset});
   run_copies(copies);
   cluster::Round round;
   for (const Message& m : out_)
     round.out.push_back(
-        {m.peer, m.workspace >= 0 ? workspace + m.workspace : src(m.box.place) + m.box.offset,
+        {m.peer, m.workspace >= 0 ? workspace + m.workspace : src(m.box.held_index) + m.box.offset,
          m.bytes});
   for (const Message& m : in_)
     round.in.push_back(
-        {m.peer, m.workspace >= 0 ? workspace + m.workspace : dst(m.box.place) + m.box.offset,
+        {m.peer, m.workspace >= 0 ? workspace + m.workspace : dst(m.box.held_index) + m.box.offset,
          m.bytes});
   return round;
 }
 
-void CrossMoves::copy_local(const Place& src, const Place& dst) const {
+void CrossMoves::copy_local(const AddressOf& src, const AddressOf& dst) const {
   std::vector<RegionCopy> copies;
   for (const LocalCopy& c : local_)
     copies.push_back(
@@ -175,15 +178,15 @@ void CrossMoves::copy_local(const Place& src, const Place& dst) const {
   run_copies(copies);
 }
 
-void CrossMoves::end(const Place& dst, std::byte* workspace) const {
+void CrossMoves::end(const AddressOf& dst, std::byte* workspace) const {
   std::vector<RegionCopy> copies;
   for (const Staged& s : unpack_)
-    copies.push_back(
-        {at(unpacking_, s.box.pattern), dst(s.box.place) + s.box.offset, workspace + s.workspace});
+    copies.push_back({at(unpacking_, s.box.pattern), dst(s.box.held_index) + s.box.offset,
+                      workspace + s.workspace});
   // Both sides are dense.
   for (const auto& [from, to] : again_)
-    copies.push_back(
-        {at(unpacking_, to.pattern), dst(to.place) + to.offset, dst(from.place) + from.offset});
+    copies.push_back({at(unpacking_, to.pattern), dst(to.held_index) + to.offset,
+                      dst(from.held_index) + from.offset});
   run_copies(copies);
 }
 

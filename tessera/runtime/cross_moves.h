@@ -1,11 +1,10 @@
 // CrossMoves: boxes of bytes from instances of one array to instances of another, between processes
-// and within this one. What collectives over processes, and arrays that are laid out anew, are made
-// of.
+// and within this one. Collectives over processes, and resharding of arrays, use it.
 //
-// Every process knows all moves, so sender and receiver agree on what a message holds without a
-// word. A box goes to a process once, however many instances want it there. Small boxes for one
-// process are one message; a large one is a message of its own, from and to where it lies, if it
-// lies in one piece.
+// Every process knows all moves, so sender and receiver agree on the content of a message without
+// communicating. A box is sent to a process once, however many instances there need it. Small boxes
+// for one process are one message; a large one is a message of its own, sent from and received into
+// the arrays if it is contiguous.
 #pragma once
 
 #include <functional>
@@ -17,11 +16,12 @@
 
 namespace tessera::runtime {
 
-// Which processes hold the instances of an array, and where this one has its own.
+// The processes that hold the instances of an array, and the positions of those that this one
+// holds.
 struct Holding {
   std::vector<std::vector<int>> holders;  // of each instance, ascending
-  std::vector<int32_t> place;             // of each instance among those held here; -1: elsewhere
-  // Who gives instance `i` to process `p`, which holds it itself if it can.
+  std::vector<int32_t> held_index;        // of each instance among those held here; -1: elsewhere
+  // Returns the process that sends instance `i` to process `p`: p itself if it holds the instance.
   int giver(int64_t i, int p) const;
   bool holds(int64_t i, int p) const;
 };
@@ -37,25 +37,26 @@ class CrossMoves {
   CrossMoves(std::vector<CopyPattern> patterns, const std::vector<Move>& moves, const Holding& src,
              const Holding& dst, int process);
 
-  // Whether any process gets anything from another one.
+  // Returns whether any process gets anything from another one.
   bool crosses() const { return crosses_; }
   int64_t workspace_bytes() const { return workspace_; }
-  // Where the instances that this process holds are, by their place.
-  using Place = std::function<std::byte*(int64_t)>;
-  // What is to be sent and received; then end() when it has been. copy_local() at any time.
-  cluster::Round begin(const Place& src, const Place& dst, std::byte* workspace) const;
-  void copy_local(const Place& src, const Place& dst) const;
-  void end(const Place& dst, std::byte* workspace) const;
+  // Returns the address of an instance that this process holds, by its held index.
+  using AddressOf = std::function<std::byte*(int64_t)>;
+  // begin() returns what to send and receive; call end() when that is done. copy_local() may be
+  // called at any time.
+  cluster::Round begin(const AddressOf& src, const AddressOf& dst, std::byte* workspace) const;
+  void copy_local(const AddressOf& src, const AddressOf& dst) const;
+  void end(const AddressOf& dst, std::byte* workspace) const;
 
  private:
-  // A box and where it is: `at` of instance `place`, or of the workspace.
+  // A box and its position: `held_index` is that of an instance, or it is in the workspace.
   struct Box {
-    int32_t pattern, place;
+    int32_t pattern, held_index;
     int64_t offset;
   };
   struct Message {
     int peer;
-    int64_t workspace = -1;  // where its bytes are; -1: in the array, at `box`
+    int64_t workspace = -1;  // the position of its bytes; -1: in the array, at `box`
     int64_t bytes = 0;
     Box box{};
   };
@@ -70,12 +71,12 @@ class CrossMoves {
   };
 
   std::vector<CopyPattern> patterns_;
-  // The same boxes, dense on one side.
+  // The patterns of the same boxes, dense on one side.
   std::vector<CopyPattern> packing_, unpacking_;
   std::vector<LocalCopy> local_;
   std::vector<Message> out_, in_;
   std::vector<Staged> pack_, unpack_;
-  // Boxes that came straight into the result and are wanted elsewhere in it too.
+  // Boxes that were received directly into the result and are needed elsewhere in it, too.
   std::vector<std::pair<Box, Box>> again_;
   int64_t workspace_ = 0;
   bool crosses_ = false;

@@ -14,7 +14,7 @@
 namespace tessera::runtime {
 namespace {
 
-// From here on a message of its own, sent from where it lies if that is in one piece.
+// A result of this size or more is a message of its own, sent from the array if it is contiguous.
 constexpr int64_t kOwnMessage = int64_t{32} << 10;
 
 int64_t aligned(int64_t bytes) { return ceil_div(bytes, 64) * 64; }
@@ -36,7 +36,7 @@ void narrow_block(DType dtype, const std::byte* in, std::byte* out, int64_t n) {
   }
 }
 
-// The largest subtrees of the members [begin, end) whose leaves `by` gives to `target`.
+// Finds the largest subtrees of the members [begin, end) whose leaves `givers` sends to `target`.
 void subtrees(const std::vector<int>& givers, size_t begin, size_t end,
               const std::function<void(size_t, size_t, int)>& found) {
   const int giver = givers[begin];
@@ -60,7 +60,7 @@ CrossReduce::CrossReduce(DType dtype, ReduceKind kind, const std::vector<FoldPie
       wide_(is_half_dtype(dtype) ? 4 : narrow_),
       combine_(pair_reducer(dtype, kind)) {
   std::map<int, std::vector<Fold>> to;
-  // By sender: where what it folds belongs, in the order it is sent.
+  // For each sender: the results that it folds, in the order in which they are sent.
   struct Wanted {
     int32_t node;
     int64_t bytes;
@@ -72,9 +72,9 @@ CrossReduce::CrossReduce(DType dtype, ReduceKind kind, const std::vector<FoldPie
       std::vector<int> givers;
       for (int32_t k : piece.sources) givers.push_back(src.giver(k, target));
       const auto leaf_source = [&](size_t i) {
-        return src.place[static_cast<size_t>(piece.sources[i])];
+        return src.held_index[static_cast<size_t>(piece.sources[i])];
       };
-      // The tree over [begin, end) of leaves that this process has.
+      // Adds the tree over [begin, end) of leaves that this process has.
       const std::function<int32_t(size_t, size_t)> own = [&](size_t begin, size_t end) {
         Node node;
         if (end - begin == 1) {
@@ -120,12 +120,12 @@ CrossReduce::CrossReduce(DType dtype, ReduceKind kind, const std::vector<FoldPie
         return static_cast<int32_t>(nodes_.size()) - 1;
       };
       Fold fold{.region = piece.region, .root = build(0, givers.size())};
-      fold.out = dst.place[static_cast<size_t>(piece.out)];
+      fold.out = dst.held_index[static_cast<size_t>(piece.out)];
       fold.to = piece.to;
       kept_.push_back(fold);
     }
   }
-  // Both sides know from the size alone what is a message of its own.
+  // Both sides know from the size alone whether it is a message of its own.
   for (auto& [peer, folds] : to) {
     Message joint{peer, workspace_, 0};
     for (const bool large : {false, true}) {
@@ -165,9 +165,9 @@ CrossReduce::CrossReduce(DType dtype, ReduceKind kind, const std::vector<FoldPie
   }
 }
 
-// n elements of a node, wide, from element `first` of row `row` of the region on.
+// Returns n elements of a node, wide, from element `first` of row `row` of the region on.
 const std::byte* CrossReduce::value(const Fold& f, int32_t id, int64_t row, int64_t first,
-                                    int64_t n, const CrossMoves::Place& src,
+                                    int64_t n, const CrossMoves::AddressOf& src,
                                     const std::byte* workspace, std::byte*& spare) const {
   const Node& node = nodes_[static_cast<size_t>(id)];
   if (node.left >= 0) {
@@ -191,7 +191,7 @@ const std::byte* CrossReduce::value(const Fold& f, int32_t id, int64_t row, int6
 }
 
 void CrossReduce::fold(const Fold& f, int64_t row, int64_t first, int64_t n,
-                       const CrossMoves::Place& src, const CrossMoves::Place& dst,
+                       const CrossMoves::AddressOf& src, const CrossMoves::AddressOf& dst,
                        std::byte* workspace) const {
   const Node& root = nodes_[static_cast<size_t>(f.root)];
   const int64_t at = row * f.region.run + first;
@@ -206,7 +206,7 @@ void CrossReduce::fold(const Fold& f, int64_t row, int64_t first, int64_t n,
     std::memcpy(out, in, static_cast<size_t>(n * narrow_));
     return;
   }
-  // Two blocks a level are in use at a time, and leaves may be widened.
+  // Two blocks for each level are in use at a time, and leaves may be converted.
   constexpr int64_t kBlocks = 256;
   const Workspace<std::byte> memory(kBlocks * kReduceBlock * wide_);
   std::byte* spare = memory.data();
@@ -224,8 +224,8 @@ void CrossReduce::fold(const Fold& f, int64_t row, int64_t first, int64_t n,
   }
 }
 
-void CrossReduce::run_folds(const std::vector<Fold>& folds, const CrossMoves::Place& src,
-                            const CrossMoves::Place& dst, std::byte* workspace) const {
+void CrossReduce::run_folds(const std::vector<Fold>& folds, const CrossMoves::AddressOf& src,
+                            const CrossMoves::AddressOf& dst, std::byte* workspace) const {
   struct Unit {
     const Fold* fold;
     int64_t row, first, n;
@@ -243,7 +243,7 @@ void CrossReduce::run_folds(const std::vector<Fold>& folds, const CrossMoves::Pl
   });
 }
 
-cluster::Round CrossReduce::begin(const CrossMoves::Place& src, std::byte* workspace) const {
+cluster::Round CrossReduce::begin(const CrossMoves::AddressOf& src, std::byte* workspace) const {
   run_folds(sent_, src, {}, workspace);
   cluster::Round round;
   for (const Message& m : out_)
@@ -253,7 +253,7 @@ cluster::Round CrossReduce::begin(const CrossMoves::Place& src, std::byte* works
   return round;
 }
 
-void CrossReduce::end(const CrossMoves::Place& src, const CrossMoves::Place& dst,
+void CrossReduce::end(const CrossMoves::AddressOf& src, const CrossMoves::AddressOf& dst,
                       std::byte* workspace) const {
   run_folds(kept_, src, dst, workspace);
 }

@@ -1,14 +1,14 @@
-// CrossReduce: folds of instances that lie in several processes: all_reduce and reduce_scatter.
+// CrossReduce: folds of instances that are in several processes: all_reduce and reduce_scatter.
 //
-// The order is the tree of reduce_blocks.h over the whole group, wherever its members are, so the
-// bits do not depend on how devices are shared out among processes. A process folds those subtrees
-// whose leaves it has and sends one array for each; devices 0 to 7 in two processes send one array
-// a process.
+// The order is that of the tree of reduce_blocks.h over the whole group, whichever processes its
+// members are in, so the bits do not depend on how devices are divided among processes. A process
+// folds the subtrees whose leaves it has and sends one array for each; with devices 0 to 7 in two
+// processes, each sends one array.
 //
-//   reduce_scatter   each instance of the result is folded where it lies: one round
+//   reduce_scatter   each instance of the result is folded by the process that holds it: one round
 //   all_reduce       each process folds one part of the elements and sends it to the others: two
 //                    rounds, 2 (p - 1) / p of the array from each process. A small one is folded by
-//                    everyone: one round
+//                    every process: one round
 #pragma once
 
 #include <vector>
@@ -19,7 +19,8 @@
 
 namespace tessera::runtime {
 
-// Where a piece of the operands is: `rows` runs of `run` elements, `row` apart, from `first` on.
+// The position of a piece of the operands: `rows` runs of `run` elements, at distance `row`, from
+// `first` on.
 struct FoldRegion {
   int64_t first = 0, rows = 1, row = 0, run = 0;
   int64_t elements() const { return rows * run; }
@@ -41,23 +42,25 @@ class CrossReduce {
               const Holding& src, const Holding& dst, int process);
 
   int64_t workspace_bytes() const { return workspace_; }
-  // Folds what others need; what is to be sent and received.
-  cluster::Round begin(const CrossMoves::Place& src, std::byte* workspace) const;
-  // When it has been: folds the rest.
-  void end(const CrossMoves::Place& src, const CrossMoves::Place& dst, std::byte* workspace) const;
+  // Folds what other processes need and returns what to send and receive.
+  cluster::Round begin(const CrossMoves::AddressOf& src, std::byte* workspace) const;
+  // Folds the rest, after everything has been received.
+  void end(const CrossMoves::AddressOf& src, const CrossMoves::AddressOf& dst,
+           std::byte* workspace) const;
 
  private:
   // A subtree that this process folds, for another one or for itself, or gets from another one.
   struct Node {
-    int32_t left = -1, right = -1;  // nodes; -1: a leaf or what came from elsewhere
-    int32_t source = -1;            // leaf here: place of the instance
-    int64_t received = -1;          // from elsewhere: where in the workspace, dense
-    bool narrow = true;             // not folded yet: of the operands' dtype
+    int32_t left = -1, right = -1;  // nodes; -1 for a leaf or a received node
+    int32_t source = -1;            // of a leaf that is here: its held index
+    // Of a received one: its position in the workspace, where it is dense.
+    int64_t received = -1;
+    bool narrow = true;  // not folded yet: it has the operands' dtype
   };
   struct Fold {
     FoldRegion region;
     int32_t root;
-    int64_t workspace = -1;  // where the result goes, wide if `wide`; -1: to the result
+    int64_t workspace = -1;  // the position of the result, wide if `wide`; -1: in the result
     int32_t out = -1;
     int64_t to = 0;
     bool wide = false;
@@ -65,17 +68,17 @@ class CrossReduce {
   struct Message {
     int peer;
     int64_t workspace, bytes;
-    int32_t source = -1;  // sent from where it lies: place of the instance, and offset there
+    int32_t source = -1;  // if it is sent from the array: the held index, and the offset there
     int64_t offset = 0;
   };
 
-  void fold(const Fold& f, int64_t row, int64_t first, int64_t n, const CrossMoves::Place& src,
-            const CrossMoves::Place& dst, std::byte* workspace) const;
+  void fold(const Fold& f, int64_t row, int64_t first, int64_t n, const CrossMoves::AddressOf& src,
+            const CrossMoves::AddressOf& dst, std::byte* workspace) const;
   const std::byte* value(const Fold& f, int32_t node, int64_t row, int64_t first, int64_t n,
-                         const CrossMoves::Place& src, const std::byte* workspace,
+                         const CrossMoves::AddressOf& src, const std::byte* workspace,
                          std::byte*& spare) const;
-  void run_folds(const std::vector<Fold>& folds, const CrossMoves::Place& src,
-                 const CrossMoves::Place& dst, std::byte* workspace) const;
+  void run_folds(const std::vector<Fold>& folds, const CrossMoves::AddressOf& src,
+                 const CrossMoves::AddressOf& dst, std::byte* workspace) const;
 
   DType dtype_;
   int64_t narrow_, wide_;  // bytes of an element

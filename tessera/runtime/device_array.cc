@@ -15,8 +15,8 @@
 namespace tessera::runtime {
 namespace {
 
-// The overlap of one dimension of two arrays cut differently: both shards, and where the common
-// range begins in each.
+// The overlap of one dimension of two arrays with different shardings: both shards, and where the
+// common range begins in each.
 struct Overlap {
   int64_t dst_shard, src_shard, dst_start, src_start, size;
 };
@@ -32,19 +32,19 @@ std::vector<Overlap> overlaps(int64_t extent, int64_t dst_shards, int64_t src_sh
   return out;
 }
 
-// A region that two cuts of one global array have in common.
+// A region that two shardings of one global array have in common.
 struct Region {
   int64_t dst_instance, src_instance, dst_offset, src_offset;
   CopyPattern pattern;
 };
 
-// All of them. A side is cut into `shards` parts, in storage of shape `local`.
-struct Cut {
+// The grid of an array's shards: `shards` parts of shape `local` in storage.
+struct ShardGrid {
   Dims shards;
   Shape local;
 };
-std::vector<Region> common_regions(const Shape& global, int64_t itemsize, const Cut& dst,
-                                   const Cut& src) {
+std::vector<Region> common_regions(const Shape& global, int64_t itemsize, const ShardGrid& dst,
+                                   const ShardGrid& src) {
   std::vector<Region> out;
   if (global.elements() == 0) return out;
   const int64_t rank = global.rank();
@@ -77,19 +77,20 @@ std::vector<Region> common_regions(const Shape& global, int64_t itemsize, const 
   return out;
 }
 
-Cut cut_of(const ArrayLayout& layout) { return {layout.shards, layout.local}; }
-Cut whole(const Shape& global) { return {Dims(global.size(), 1), global}; }
+ShardGrid grid_of(const ArrayLayout& layout) { return {layout.shards, layout.local}; }
+ShardGrid whole(const Shape& global) { return {Dims(global.size(), 1), global}; }
 
-// One side of a transfer: where its instances are, by their numbers; null for those elsewhere.
+// One side of a transfer: the addresses of its instances, by their numbers; null for those
+// elsewhere.
 struct Side {
-  Cut cut;
+  ShardGrid grid;
   std::function<std::byte*(int64_t instance)> instance;
 };
 
-// Copies every region of which this process holds both sides.
+// Copies every region for which this process holds both sides.
 void transfer(const Shape& global, int64_t itemsize, const Side& dst, const Side& src) {
   std::vector<RegionCopy> copies;
-  for (const Region& r : common_regions(global, itemsize, dst.cut, src.cut)) {
+  for (const Region& r : common_regions(global, itemsize, dst.grid, src.grid)) {
     std::byte *to = dst.instance(r.dst_instance), *from = src.instance(r.src_instance);
     if (to && from) copies.push_back({r.pattern, to + r.dst_offset, from + r.src_offset});
   }
@@ -97,23 +98,23 @@ void transfer(const Shape& global, int64_t itemsize, const Side& dst, const Side
 }
 
 Side side_of(const ArrayLayout& layout, std::byte* base, int64_t stride) {
-  return {cut_of(layout), [&layout, base, stride](int64_t i) -> std::byte* {
-            const int64_t place = layout.place(i);
-            return place < 0 ? nullptr : base + place * stride;
+  return {grid_of(layout), [&layout, base, stride](int64_t i) -> std::byte* {
+            const int64_t held_index = layout.held_index(i);
+            return held_index < 0 ? nullptr : base + held_index * stride;
           }};
 }
-// Reading only; the cast spares a second type.
+// It only reads; the cast saves a second type.
 Side side_of(const DeviceArray& array) {
-  return {cut_of(*array.layout()), [&array](int64_t i) -> std::byte* {
-            return array.layout()->place(i) < 0 ? nullptr
-                                                : const_cast<std::byte*>(array.instance(i));
+  return {grid_of(*array.layout()), [&array](int64_t i) -> std::byte* {
+            return array.layout()->held_index(i) < 0 ? nullptr
+                                                     : const_cast<std::byte*>(array.instance(i));
           }};
 }
 Side host_side(const Shape& global, const std::byte* data) {
   return {whole(global), [data](int64_t) { return const_cast<std::byte*>(data); }};
 }
 
-// Dense memory for an array. What no region covers (padding) is zero.
+// Returns dense memory for an array. Padding, which no region covers, is zero.
 Buffer allocate_dense(const ArrayLayout& layout) {
   const int64_t bytes = layout.held_count() * layout.local_bytes;
   Buffer buffer = Buffer::allocate(bytes);
@@ -121,7 +122,7 @@ Buffer allocate_dense(const ArrayLayout& layout) {
   return buffer;
 }
 
-// Of an array whose parts are in several processes.
+// Returns the Holding of an array whose parts are in several processes.
 Holding holding(const ArrayLayout& layout) {
   const cluster::Processes& processes = *cluster::Processes::current();
   std::vector<int> everybody(static_cast<size_t>(processes.count()));
@@ -129,16 +130,16 @@ Holding holding(const ArrayLayout& layout) {
   Holding out{layout.holders, {}};
   if (out.holders.empty()) out.holders.assign(static_cast<size_t>(layout.instances), everybody);
   for (int64_t i = 0; i < layout.instances; ++i)
-    out.place.push_back(static_cast<int32_t>(layout.place(i)));
+    out.held_index.push_back(static_cast<int32_t>(layout.held_index(i)));
   return out;
 }
 
-// The regions that `to` and `from` have in common, wherever they are.
-CrossMoves cross_moves(const Shape& global, int64_t itemsize, const Cut& to_cut, const Holding& to,
-                       const Cut& from_cut, const Holding& from) {
+// Returns the moves of the regions that `to` and `from` have in common, wherever they are.
+CrossMoves cross_moves(const Shape& global, int64_t itemsize, const ShardGrid& to_grid,
+                       const Holding& to, const ShardGrid& from_grid, const Holding& from) {
   std::vector<CopyPattern> patterns;
   std::vector<Move> moves;
-  for (Region& r : common_regions(global, itemsize, to_cut, from_cut)) {
+  for (Region& r : common_regions(global, itemsize, to_grid, from_grid)) {
     moves.push_back({static_cast<int32_t>(patterns.size()), static_cast<int32_t>(r.src_instance),
                      static_cast<int32_t>(r.dst_instance), r.src_offset, r.dst_offset});
     patterns.push_back(std::move(r.pattern));
@@ -146,8 +147,8 @@ CrossMoves cross_moves(const Shape& global, int64_t itemsize, const Cut& to_cut,
   return CrossMoves(std::move(patterns), moves, from, to, cluster::Processes::current()->index());
 }
 
-// As text, with the devices: meshes that list them in another order are other meshes. (One device
-// is each process's own.)
+// Returns text with the devices, since meshes that have them in another order are different meshes.
+// (One device is each process's own.)
 std::string with_devices(const Sharding& sharding) {
   if (!sharding.is_named()) return "one device";
   return fmt::format("{} of devices {}", sharding, fmt::join(sharding.device_ids(), ","));
@@ -155,8 +156,8 @@ std::string with_devices(const Sharding& sharding) {
 
 // All processes that hold a part on either side take part.
 void run_cross_moves(const CrossMoves& moves, const std::string& what, const Holding& from,
-                     const Holding& to, const CrossMoves::Place& src,
-                     const CrossMoves::Place& dst) {
+                     const Holding& to, const CrossMoves::AddressOf& src,
+                     const CrossMoves::AddressOf& dst) {
   cluster::Processes& processes = *cluster::Processes::current();
   cluster::CallIdentity identity{std::hash<std::string>()(what), what, [&] { return what; }, {}};
   for (const Holding* side : {&from, &to})
@@ -166,7 +167,8 @@ void run_cross_moves(const CrossMoves& moves, const std::string& what, const Hol
   std::sort(members.begin(), members.end());
   members.erase(std::unique(members.begin(), members.end()), members.end());
   if (!std::binary_search(members.begin(), members.end(), processes.index())) return;
-  // Before the call, which ends before the memory goes that transfers use.
+  // Declared before the call, so that the call ends before this memory, which transfers use, is
+  // freed.
   const Buffer workspace = Buffer::allocate(std::max<int64_t>(1, moves.workspace_bytes()));
   cluster::Processes::Call call(processes, identity);
   const cluster::Round round = moves.begin(src, dst, workspace.data());
@@ -228,7 +230,7 @@ std::unique_ptr<Donation> DeviceArray::donate() const {
 }
 
 void ArrayUse::end() {
-  // Nobody begins a use of a deleted array, so the last one is alone with it.
+  // Nobody begins a use of a deleted array, so the last use is the only one.
   if (array_->state_.fetch_sub(1) == (DeviceArray::kDeleted | 1)) array_->buffer_ = Buffer();
 }
 
@@ -241,7 +243,7 @@ Literal gather_literal(const DeviceArray& array) {
   std::iota(everybody.begin(), everybody.end(), 0);
   const Holding to{{everybody}, {0}}, from = holding(layout);
   const CrossMoves moves = cross_moves(layout.global, itemsize(layout.dtype), whole(layout.global),
-                                       to, cut_of(layout), from);
+                                       to, grid_of(layout), from);
   run_cross_moves(
       moves,
       fmt::format("the host's copy of {} on {}", describe(array.type),
@@ -255,12 +257,12 @@ Literal gather_literal(const DeviceArray& array) {
 }
 
 Literal DeviceArray::to_literal() const {
-  // Where parts of it are elsewhere all processes take part, also one that has them all.
+  // If parts of it are elsewhere all processes take part, also one that has all parts.
   if (!layout()->holders.empty() && cluster::Processes::options().gather_reads)
     return gather_literal(*this);
   if (!layout()->is_whole()) {
     value_error("array",
-                "expected an array that lies in this process as a whole, got {} on {}, of which "
+                "expected an array that is in this process as a whole, got {} on {}, of which "
                 "process {} holds {} of {} parts; call process_allgather(x, true) in all "
                 "processes, or look at addressable_shards(x)",
                 describe(type), layout()->sharding, cluster::Processes::current()->index(),
@@ -277,8 +279,8 @@ std::vector<Shard> DeviceArray::addressable_shards() const {
   const ArrayUse use(*this);
   const int64_t size = itemsize(layout()->dtype);
   std::vector<Literal> data;
-  for (int64_t place = 0; place < layout()->held_count(); ++place) {
-    const int64_t i = layout()->number(place);
+  for (int64_t held_index = 0; held_index < layout()->held_count(); ++held_index) {
+    const int64_t i = layout()->number(held_index);
     Shape shape;
     for (const IndexRange& range : layout()->index(i)) shape.push_back(range.size());
     Literal literal(layout()->dtype, shape);
@@ -290,11 +292,12 @@ std::vector<Shard> DeviceArray::addressable_shards() const {
   std::vector<Shard> out;
   const std::vector<Device> devices = layout()->sharding.devices();
   for (size_t p = 0; p < devices.size(); ++p) {
-    const int64_t i = layout()->device_instances[p], place = layout()->place(i);
+    const int64_t i = layout()->device_instances[p], held_index = layout()->held_index(i);
     const cluster::Processes* processes = cluster::Processes::current();
     const bool here = !processes || !layout()->sharding.is_named() ||
                       devices[p].process_index == processes->index();
-    if (here) out.push_back({devices[p], layout()->index(i), data[static_cast<size_t>(place)]});
+    if (here)
+      out.push_back({devices[p], layout()->index(i), data[static_cast<size_t>(held_index)]});
   }
   return out;
 }
@@ -315,8 +318,8 @@ DeviceArrayRef device_array_from_callback(DType dtype, const Shape& global,
   const ArrayLayoutRef layout = array_layout(dtype, global, sharding, kOp);
   Buffer buffer = allocate_dense(*layout);
   const int64_t size = itemsize(dtype);
-  for (int64_t place = 0; place < layout->held_count(); ++place) {
-    const ShardIndex index = layout->index(layout->number(place));
+  for (int64_t held_index = 0; held_index < layout->held_count(); ++held_index) {
+    const ShardIndex index = layout->index(layout->number(held_index));
     Shape shape;
     for (const IndexRange& range : index) shape.push_back(range.size());
     const Literal part = data(index);
@@ -325,7 +328,7 @@ DeviceArrayRef device_array_from_callback(DType dtype, const Shape& global,
                   fmt::join(index, ", "), part.dtype(), part.shape());
     copy_all(make_copy_pattern(shape, byte_strides(layout->local, size), byte_strides(shape, size),
                                size),
-             buffer.data() + place * layout->local_bytes, part.raw());
+             buffer.data() + held_index * layout->local_bytes, part.raw());
   }
   return make_dense(layout, std::move(buffer), false);
 }
@@ -336,7 +339,7 @@ DeviceArrayRef reshard_over_processes(const DeviceArray& array, const ArrayLayou
   const ArrayLayout& from = *array.layout();
   const Holding source = holding(from), target = holding(*to);
   const CrossMoves moves =
-      cross_moves(from.global, itemsize(from.dtype), cut_of(*to), target, cut_of(from), source);
+      cross_moves(from.global, itemsize(from.dtype), grid_of(*to), target, grid_of(from), source);
   Buffer buffer = allocate_dense(*to);
   if (moves.crosses()) {
     run_cross_moves(
@@ -364,12 +367,12 @@ DeviceArrayRef reshard(const DeviceArrayRef& array, const Sharding& sharding) {
   if (to == array->layout()) return array;
   const bool weak = array->type.weak;
   if (!from.holders.empty() || !to->holders.empty()) return reshard_over_processes(*array, to);
-  // The same parts, whoever holds them.
+  // The parts are the same, whoever holds them.
   if (from.shards == to->shards)
     return std::make_shared<DeviceArray>(device_array_type(*to, weak), to, array->buffer(),
                                          array->offsets());
-  // The same bytes in the same order. Padding of the new shards must lie within the buffer, and
-  // hold numbers.
+  // The bytes are the same in the same order. Padding of the new shards must be within the buffer,
+  // and contain numbers.
   const bool padding_fits =
       to->even() || to->instances * to->local_bytes <= from.instances * from.local_bytes;
   if (array->dense() && from.linear() && to->linear() && padding_fits)

@@ -1,9 +1,9 @@
-// DeviceArray: an array in the memory of this process, where the emulated devices have theirs. What
-// their programs take and return, behind the user's Array.
+// DeviceArray: an array in the memory of this process, which emulated devices use. Their programs
+// take and return DeviceArrays, which users' Arrays hold.
 //
-// All instances of one array (array_layout.h) lie in one buffer, usually one after the other, so
-// that a gather of contiguous shards and a collective_permute are other views of the same memory.
-// Immutable: buffers are shared freely between arrays.
+// All instances of one array (array_layout.h) are in one buffer, usually one after the other, so
+// that a gather of contiguous shards and a collective_permute are views of the same memory. It is
+// immutable: arrays share buffers freely.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@
 
 namespace tessera::runtime {
 
-// Byte offsets of the instances of an array that this process holds, by place, within its buffer:
+// The byte offsets within the buffer of the instances that this process holds, by held index:
 // `offset + i * stride`, or `offset + (*table)[i]`.
 struct InstanceOffsets {
   int64_t offset = 0;
@@ -37,28 +37,29 @@ class DeviceArray final : public DeviceData {
         buffer_(std::move(buffer)),
         offsets_(std::move(offsets)) {}
 
-  // The whole array on the host; UserError if it was donated, or if parts of it are in other
-  // processes (ClusterOptions::gather_reads: these are gathered).
+  // Returns the whole array on the host. Throws UserError if it was donated, or if parts of it are
+  // in other processes (with ClusterOptions::gather_reads these are gathered).
   Literal to_literal() const override;
 
   const InstanceOffsets& offsets() const { return offsets_; }
   const Buffer& buffer() const { return buffer_; }
-  // First byte of instance `i` (row-major, shape layout()->local), which this process holds.
-  // UserError if the array was donated.
+  // Returns the first byte of instance `i` (row-major, shape layout()->local), which this process
+  // holds. Throws UserError if the array was donated.
   const std::byte* instance(int64_t i) const {
     check_alive();
-    return buffer_.data() + offsets_.at(layout()->place(i));
+    return buffer_.data() + offsets_.at(layout()->held_index(i));
   }
-  // Instances lie one after the other from the start on.
+  // Returns whether the instances are one after the other from the start on.
   bool dense() const {
     return !offsets_.table &&
            (offsets_.stride == layout()->local_bytes || layout()->held_count() <= 1);
   }
-  // One a device of this process, in the order of the mesh; shards that several devices hold share
-  // their data.
+  // Returns one shard for each device of this process, in the order of the mesh; shards that
+  // several devices hold share their data.
   std::vector<Shard> addressable_shards() const;
 
-  // A donated array gives its memory to the program's results; every later use is a UserError.
+  // Returns whether the array was donated: its memory may belong to a program's results, and every
+  // later use is a UserError.
   bool is_deleted() const override { return (state_.load() & kDeleted) != 0; }
   void check_alive() const override {
     if (is_deleted()) throw_deleted();
@@ -69,7 +70,8 @@ class DeviceArray final : public DeviceData {
   friend class ArrayUse;
   [[noreturn]] void throw_deleted() const;
 
-  // Uses in progress; kDeleted once donated. The memory of a donated array goes with its last use.
+  // The number of uses in progress; kDeleted once it was donated. The last use of a donated array
+  // frees its memory.
   static constexpr uint32_t kDeleted = uint32_t{1} << 31;
 
   mutable Buffer buffer_;
@@ -77,7 +79,7 @@ class DeviceArray final : public DeviceData {
   mutable std::atomic<uint32_t> state_{0};
 };
 
-// A use of an array's memory: as long as it lasts, nobody takes the memory away. UserError if the
+// A use of an array's memory: during its life nobody takes the memory away. Throws UserError if the
 // array was donated. Several threads may use one array; of several that donate it one succeeds.
 class ArrayUse {
  public:
@@ -94,9 +96,9 @@ class ArrayUse {
   ArrayUse& operator=(ArrayUse&&) = delete;
 
   // Deletes the array for everybody else: every use that begins from now on is an error, and so is
-  // a second donation, here. Whether this is the only use: then the memory may be overwritten.
+  // a second donation. Returns whether this is the only use, so that the memory may be overwritten.
   bool donate();
-  // Takes that back: nothing was overwritten.
+  // Reverts donate(), if nothing was overwritten.
   void keep();
 
  private:
@@ -104,22 +106,22 @@ class ArrayUse {
   const DeviceArray* array_;
 };
 
-// The type of an array with this layout.
+// Returns the type of an array with this layout.
 Type device_array_type(const ArrayLayout& layout, bool weak);
 
-// device_put of host data.
+// Returns host data as an array on devices (device_put).
 DeviceArrayRef device_array(const Literal& literal, const Sharding& sharding, bool weak = false);
-// Each distinct shard that this process holds from `data(index)`; UserError where it returns another shape or dtype than
-// the shard's.
+// Returns an array made of `data(index)` for each distinct shard that this process holds. Throws
+// UserError if `data` returns another shape or dtype than the shard's.
 DeviceArrayRef device_array_from_callback(DType dtype, const Shape& global,
                                           const Sharding& sharding,
                                           const std::function<Literal(const ShardIndex&)>& data);
-// The same array under another sharding, by the cheapest path: a view where the memory need not
-// change (other devices for the same parts, or parts that lie one after the other anyway), else
-// copies of the overlapping regions in parallel. What lies in other processes is sent by them: all
-// that hold a part, or shall, call this.
+// Returns the same array under another sharding, by the cheapest path: a view if the memory need
+// not change (other devices for the same parts, or parts that are one after the other anyway),
+// otherwise copies of the overlapping regions in parallel. Other processes send their parts, so all
+// processes that hold a part before or after must call this.
 DeviceArrayRef reshard(const DeviceArrayRef& array, const Sharding& sharding);
-// The whole array in every process, which all call this.
+// Returns the whole array in every process; all processes must call it.
 Literal gather_literal(const DeviceArray& array);
 
 }  // namespace tessera::runtime

@@ -1,5 +1,5 @@
-// DeviceData: an array on devices, whichever engine computes on them (engine/engine.h). DeviceArray
-// is in the memory of this process, engine::ClientArray in the memories of a plugin's devices.
+// DeviceData: an array on devices of any engine (engine/engine.h). A DeviceArray is in the memory
+// of this process, an engine::ClientArray in the memories of a plugin's devices.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,8 @@ namespace tessera::runtime {
 class DeviceArray;
 using DeviceArrayRef = std::shared_ptr<const DeviceArray>;
 
-// An array that its owner has given up: it is deleted for everybody else. Unless commit() was called,
-// the destructor takes that back.
+// A donated array: it is deleted for everybody else. Unless commit() was called, the destructor
+// reverts the donation.
 class Donation {
  public:
   virtual ~Donation() = default;
@@ -26,11 +26,11 @@ class DeviceData : public ArrayData {
   const ArrayLayoutRef& layout() const { return layout_; }
   Sharding sharding() const final { return layout_->sharding; }
 
-  // Whether the array was donated; then every use of it is a UserError.
+  // Returns whether the array was donated; then every use of it is a UserError.
   virtual bool is_deleted() const = 0;
-  // That UserError, if it was.
+  // Throws that UserError if it was.
   virtual void check_alive() const = 0;
-  // Donates the array, which must outlive the result. UserError if it was donated before.
+  // Donates the array, which must outlive the result. Throws UserError if it was donated before.
   virtual std::unique_ptr<Donation> donate() const = 0;
 
  protected:

@@ -1,5 +1,5 @@
-// What oneDNN 2 and oneDNN 3 write differently: the fields of a memory descriptor, and how the
-// description of a primitive is made. All other code of oneDNN is the same for both.
+// The differences between oneDNN 2 and oneDNN 3: the fields of a memory descriptor, and how the
+// description of a primitive is made. Everything else is the same in both.
 #pragma once
 
 #include <oneapi/dnnl/dnnl.hpp>
@@ -15,13 +15,13 @@ inline dnnl::memory::data_type type_of(const dnnl::memory::desc& desc) {
 // Returns the strides of a tensor whose layout is not blocked.
 inline dnnl::memory::dims strides_of(const dnnl::memory::desc& desc) { return desc.get_strides(); }
 
-// Returns the description of a primitive, which is empty if the library has no code for it.
+// Returns the description of a primitive; it is empty if the library has no code for it.
 template <class Primitive, class... Args>
 typename Primitive::primitive_desc describe(const dnnl::engine& engine,
                                             const dnnl::primitive_attr& attr, const Args&... args) {
   return typename Primitive::primitive_desc(engine, args..., attr, true);
 }
-// The same of a gradient, which asks for the forward primitive that it belongs to.
+// Returns the same for a gradient, which needs the forward primitive that it belongs to.
 template <class Primitive, class Hint, class... Args>
 typename Primitive::primitive_desc describe_gradient(const dnnl::engine& engine,
                                                      const dnnl::primitive_attr& attr,

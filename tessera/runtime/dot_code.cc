@@ -1,4 +1,5 @@
-// Dot steps: every instance's product in the tiles of its plan, the tiles handed to the threads.
+// Dot steps: every instance's product in the tiles of its plan, which are distributed over the
+// threads.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -20,7 +21,7 @@ namespace {
 
 using Tile = DotPlan::Tile;
 
-// The half of a square tile above its diagonal, stored below it too.
+// Copies the half of a square tile above its diagonal to the half below it.
 template <class T>
 void fill_below_diagonal(T* c, int64_t ldc, int64_t n) {
   for (int64_t i = 0; i < n; ++i)
@@ -103,7 +104,7 @@ class DotCode final : public StepCode {
   }
 
  private:
-  // Copies that a run makes because of where its operands happen to lie.
+  // Copies that a run makes because of the addresses of its operands.
   struct Spare {
     Buffer lhs, rhs;
   };
@@ -122,7 +123,7 @@ class DotCode final : public StepCode {
     }
   }
 
-  // One product after the other: float32 ones are added up, float64 ones are whole numbers.
+  // Adds one product after the other: float32 ones as they are, float64 ones as whole numbers.
   template <class T>
   void add_examples(int64_t m, int64_t n, MatrixRef a, MatrixRef b, T* c, int64_t ldc,
                     bool accumulate) const {
@@ -177,7 +178,7 @@ class DotCode final : public StepCode {
     finish_tile(slots, o, b, t, c, ldc, result);
   }
 
-  // Bias, activation, rounding, the mirrored half.
+  // Adds the bias, applies the activation, rounds, and copies the mirrored half.
   void finish_tile(const SlotRef* slots, int64_t o, int64_t b, const Tile& t, std::byte* c,
                    int64_t ldc, std::byte* result) const {
     if (p_.bias >= 0 || p_.relu) {
@@ -208,8 +209,8 @@ class DotCode final : public StepCode {
     for (int64_t i = 0; i < t.m; ++i) {
       T* row = c + i * ldc;
       if (bias) {
-        // The last dim of the result is one of the rhs, or where that has no free ones of the lhs,
-        // or a batch dim.
+        // The last dimension of the result is one of the rhs, or if that has no free ones, of the
+        // lhs, or a batch dimension.
         int64_t at = ((b * p_.m + t.i + i) * p_.n + t.j) % p_.bias_period;
         for (int64_t j = 0; j < t.n;) {
           const int64_t run = std::min(t.n - j, p_.bias_period - at);
@@ -218,7 +219,7 @@ class DotCode final : public StepCode {
           at = 0;
         }
       }
-      // As maximum(x, 0): NaN stays, -0 does not.
+      // This is maximum(x, 0): NaN stays, -0 does not.
       if (p_.relu)
         for (int64_t j = 0; j < t.n; ++j) row[j] = row[j] <= T{0} ? T{0} : row[j];
     }

@@ -9,7 +9,8 @@
 namespace tessera::runtime {
 namespace {
 
-// Elements [begin, end) of a dense copy, row-major over `extents`, of an array with these strides.
+// Copies elements [begin, end) of a dense copy, row-major over `extents`, from an array with these
+// strides.
 template <class T>
 void pack_range(const T* src, T* dst, const Shape& extents, const Dims& strides, int64_t begin,
                 int64_t end) {
@@ -92,7 +93,7 @@ void DotOperandCode::copy_joined(const SlotRef* slots, std::byte* to) const {
   run_copies(copies);
 }
 
-// Whether instances that are one matrix by their numbers also follow each other in memory.
+// Returns whether instances that are one matrix by their numbers also follow each other in memory.
 bool DotOperandCode::in_order(const SlotRef* slots) const {
   return joined_.k_slow && !slots[slot_].table && slots[slot_].stride == elements_ * itemsize_;
 }

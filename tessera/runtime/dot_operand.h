@@ -1,5 +1,4 @@
-// One operand of a dot step: where its matrices are, and the copies it needs before they are
-// matrices.
+// One operand of a dot step: the addresses of its matrices, and the copies that make it matrices.
 #pragma once
 
 #include "tessera/base/buffer.h"
@@ -11,7 +10,7 @@
 
 namespace tessera::runtime {
 
-// Storage types for moving elements without looking at them.
+// Calls f with an integer type of the element's size, for moving elements.
 template <class F>
 void visit_size(int64_t itemsize, F&& f) {
   struct Sixteen {
@@ -31,11 +30,11 @@ void visit_size(int64_t itemsize, F&& f) {
   }
 }
 
-// The instances that a step sums over as one matrix, `summed` times as long in k.
+// The instances that a step sums over, as one matrix that is `summed` times as long in k.
 struct JoinedSum {
   int64_t outer = 0, summed = 0;
   int64_t rows = 0, k = 0;  // of one instance
-  bool k_slow = false;      // neighbours along k lie `rows` elements apart, else next to each other
+  bool k_slow = false;      // neighbours along k are `rows` elements apart, otherwise adjacent
   bool k_is_row = false;    // of the right operand
 };
 
@@ -44,20 +43,20 @@ class DotOperandCode {
   DotOperandCode(const Slot& v, int slot, DotOperand shape, InstanceMap map);
 
   bool can_join(const JoinedSum& sum) const;
-  // From here on matrix(i) is the i-th sum. Instances that do not follow each other in memory in
-  // the order of k are copied in every run.
+  // Makes matrix(i) the i-th sum. Instances that do not follow each other in memory in the order of
+  // k are copied in every run.
   void join(const JoinedSum& sum);
 
   const DotOperand& shape() const { return shape_; }
   const InstanceMap& map() const { return map_; }
   int64_t itemsize() const { return itemsize_; }
-  // Of the copies that are made in every run.
+  // Returns the bytes of the copies that are made in every run.
   int64_t workspace_bytes() const;
 
   // Makes the copies that this run needs: those that workspace_bytes() counts in `work`, others in
   // `spare`.
   void prepare(const SlotRef* slots, std::byte* work, Buffer& spare) const;
-  // The b-th matrix of the operand at coordinate `i` of the step.
+  // Returns the b-th matrix of the operand at coordinate `i` of the step.
   MatrixRef matrix(const SlotRef* slots, std::byte* work, const Buffer& spare, int64_t i,
                    int64_t b) const;
 
@@ -70,7 +69,7 @@ class DotOperandCode {
   int slot_;
   DotOperand shape_;
   InstanceMap map_;
-  int64_t instances_, elements_, itemsize_;  // elements of one instance
+  int64_t instances_, elements_, itemsize_;  // elements_ and itemsize_ are those of one instance
   JoinedSum joined_;                         // summed == 0: not joined
 };
 

@@ -16,9 +16,9 @@ constexpr int64_t kLargestTile = 1024;
 
 const Slot& slot_of(const Schedule& s, int slot) { return s.slots[static_cast<size_t>(slot)]; }
 
-// Tiles of about equal size; sides are multiples of what the kernels of oneDNN and OpenBLAS unroll
-// by.
-int64_t cut(int64_t size, int64_t parts, int64_t unit) {
+// Returns the size of tiles of about equal size; sides are multiples of the unrolling of the
+// kernels of oneDNN and OpenBLAS.
+int64_t part_size(int64_t size, int64_t parts, int64_t unit) {
   return std::min(size, ceil_div(ceil_div(size, parts), unit) * unit);
 }
 
@@ -33,7 +33,7 @@ std::vector<Tile> rectangle(int64_t m, int64_t n, int64_t k, int64_t products) {
          (m / rows > 32 || n / cols > 96)) {
     (m / rows >= n / cols && m / rows > 32) || n / cols <= 96 ? rows *= 2 : cols *= 2;
   }
-  const int64_t tm = cut(m, rows, 16), tn = cut(n, cols, 48);
+  const int64_t tm = part_size(m, rows, 16), tn = part_size(n, cols, 48);
   std::vector<Tile> tiles;
   for (int64_t i = 0; i < m; i += tm)
     for (int64_t j = 0; j < n; j += tn)
@@ -41,14 +41,15 @@ std::vector<Tile> rectangle(int64_t m, int64_t n, int64_t k, int64_t products) {
   return tiles;
 }
 
-// The upper triangle of a symmetric result: large squares off the diagonal, halved towards it.
+// Adds the tiles of the upper triangle of a symmetric result: large squares off the diagonal,
+// halved towards it.
 void triangle(int64_t begin, int64_t end, int64_t on_diagonal, std::vector<Tile>& tiles) {
   constexpr int64_t kOffDiagonal = 528;
   if (end - begin <= on_diagonal) {
     tiles.push_back({begin, begin, end - begin, end - begin, false, true});
     return;
   }
-  const int64_t middle = begin + cut(end - begin, 2, 48);
+  const int64_t middle = begin + part_size(end - begin, 2, 48);
   for (int64_t i = begin; i < middle; i += kOffDiagonal)
     for (int64_t j = middle; j < end; j += kOffDiagonal)
       tiles.push_back(
@@ -57,7 +58,7 @@ void triangle(int64_t begin, int64_t end, int64_t on_diagonal, std::vector<Tile>
   triangle(middle, end, on_diagonal, tiles);
 }
 
-// Coordinates of the step: those of the result, then those that are summed.
+// Returns the coordinates of the step: those of the result, then those that are summed.
 AxisList outer_axes(const DotStep& step) {
   AxisList outer;
   for (int a : step.axes)
@@ -98,20 +99,20 @@ DotPlan::DotPlan(const DotStep& step, const Schedule& s, const DotShape& shape)
 
   const AxisList outer = outer_axes(step);
   instances = instance_count(s, outer);
-  // How a product is cut decides in which order it is summed, so it may not depend on how many of
-  // them this process has.
+  // The division of a product determines the order of its sums, so it must not depend on how many
+  // products this process has.
   products = (s.reproducible ? axes_size(s.mesh, outer) : instances) * batch;
   summed = axes_size(s.mesh, step.reduce_axes);
   join_sums();
   out_map = InstanceMap(s, outer, result.axes);
   if (bias >= 0) bias_map = InstanceMap(s, outer, slot_of(s, bias).axes);
 
-  // A bias is added along the last dim of the result, wherever that one is in the matrices.
+  // A bias is added along the last dimension of the result, wherever that is in the matrices.
   bias_period = result.shape.empty() ? 1 : result.shape.back();
   out_bytes = result.bytes();
   choose_tiles(step);
-  // Row-sharded lhs by a replicated rhs: the instances are one taller product (if the data then
-  // lies in order).
+  // With a row-sharded lhs and a replicated rhs, the instances are one taller product (if the data
+  // is in order).
   can_merge = instances > 1 && !s.reproducible && batch == 1 && step.reduce_axes.empty() &&
               !step.symmetric && !lhs.shape().packed() && lhs.map().identity() &&
               out_map.identity() && right.instances == 1 && lhs.shape().col_stride == 1 &&
@@ -125,15 +126,15 @@ DotPlan::DotPlan(const DotStep& step, const Schedule& s, const DotShape& shape)
 
 void DotPlan::choose_types(DType in, DType result) {
   types = {in, gemm_sum_dtype(in, result)};
-  wants_tiles(in);  // a setting that nobody can follow is an error here, not in a run
+  wants_tiles(in);  // an invalid setting is an error here, not in a run
   out_dtype = result;
   TESSERA_CHECK(gemm_supports(types), "a dot of {} giving {}", in, result);
   TESSERA_CHECK((bias < 0 && !relu) || types.out == float32 || types.out == float64,
                 "an epilogue on {}", result);
 }
 
-// Whether examples are added up apart, in float64. Where they have few elements each, all products
-// of DotSum::kExamples are float64: their sums by themselves would be slower.
+// Chooses whether examples are added up separately, in float64. If they have few elements each, all
+// products of DotSum::kExamples are float64: separate sums would be slower.
 void DotPlan::choose_sum_of_examples(const DotStep& step, const Shape& lhs_shape, DType dtype) {
   constexpr int64_t kLeast = 32;
   if (k == 0) return;
@@ -152,8 +153,8 @@ void DotPlan::choose_sum_of_examples(const DotStep& step, const Shape& lhs_shape
   }
 }
 
-// A sum over instances is one product with a longer k, which is what libraries are fast at, where
-// the instances lie that way or where copying them pays.
+// A sum over instances is one product with a longer k, at which libraries are fast, if the
+// instances are stored so or if copying them pays.
 void DotPlan::join_sums() {
   constexpr int64_t kLongK = 1024, kWide = 256;
   if (invariant() || summed == 1 || batch != 1 || m == 0 || n == 0 || k == 0) return;
@@ -180,15 +181,15 @@ void DotPlan::join_sums() {
 
 void DotPlan::choose_tiles(const DotStep& step) {
   if (step.symmetric && bias < 0 && n == m && !invariant()) {
-    // Where the diagonal's tiles cost half, they may be larger.
+    // If the diagonal's tiles cost half, they may be larger.
     triangle(0, m, gemm_knows_symmetric(types) ? 288 : 144, tiles);
   } else {
     tiles = rectangle(m, n, k, products);
   }
 }
 
-// A long contraction of small matrices (a scalar product): cut along k instead, partial results
-// added in order.
+// A long contraction of small matrices (a scalar product) is divided along k instead, and partial
+// results are added in order.
 void DotPlan::choose_splits() {
   constexpr int64_t kLeastK = 16384;
   if (invariant() || static_cast<int64_t>(tiles.size()) * products >= kWantedTiles || summed > 1 ||

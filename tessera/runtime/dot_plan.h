@@ -1,8 +1,8 @@
-// DotPlan: how a dot step is computed: in which tiles, over which copies of its operands, in which
-// dtypes, and in how much memory. It depends on the step's shapes alone, and a tile is computed by
-// one thread in one order, so that results do not depend on the number of threads.
+// DotPlan: how a dot step is computed: its tiles, the copies of its operands, the dtypes, and the
+// memory. It depends on the step's shapes alone, and one thread computes a tile in a fixed order,
+// so that results do not depend on the number of threads.
 //
-// After: dot_code.cc computes it; memory_plan.h asks for `workspace`.
+// After: dot_code.cc computes it; memory_plan.h reads `workspace`.
 #pragma once
 
 #include <vector>
@@ -21,30 +21,31 @@ struct DotPlan {
     bool diagonal = false;  // its own transpose
   };
 
-  // The result must have the same bits wherever its rows are computed (DotSum).
+  // Returns whether the result must have the same bits wherever its rows are computed (DotSum).
   bool invariant() const { return sum != ops::DotSum::kAny; }
 
   DotOperandCode lhs, rhs;
   int lhs_slot, out, bias;  // slots; no bias: -1
   bool relu;
   ops::DotSum sum;
-  DType one = float32;  // of an example's product on a grid
-  int64_t example = 0;  // elements of k of an example, whose products are added up by themselves
+  DType one = float32;  // for an example's product on a grid
+  // The elements of k that belong to one example, whose products are added separately.
+  int64_t example = 0;
   GemmTypes types{};
   DType out_dtype{};
   int64_t batch = 1, m = 1, n = 1, k = 1;  // of the products
   int64_t instances = 1;                   // of the result
-  int64_t products = 1;                    // of all instances and batches; decides how they are cut
-  int64_t summed = 1;                      // products that are added up to one result
+  int64_t products = 1;                    // of all instances and batches; determines the tiles
+  int64_t summed = 1;                      // the number of products that are added to one result
   int64_t bias_period = 1, out_bytes = 0;
   InstanceMap out_map, bias_map;
   std::vector<Tile> tiles;
-  // Of all instances as one taller product, which they are if their data turns out to be in order.
+  // All instances are one taller product, if their data turns out to be in order.
   bool can_merge = false;
   std::vector<Tile> merged_tiles;
-  // Partial products along k, of split_k elements each.
+  // The partial products along k, with split_k elements each.
   int64_t splits = 1, split_k = 0;
-  // The workspace in bytes, and where in it the copies of rhs and the partial products begin.
+  // The workspace in bytes, and the offsets of the copies of rhs and of the partial products in it.
   int64_t workspace = 0, rhs_work = 0, partials = 0;
 
  private:

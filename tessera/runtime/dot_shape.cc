@@ -6,10 +6,10 @@
 namespace tessera::runtime {
 namespace {
 
-// Some dimensions of an operand as one.
+// Several dimensions of an operand as one.
 struct Joined {
   int64_t size = 1;
-  std::optional<int64_t> stride = 1;  // of the joined index, where there is one
+  std::optional<int64_t> stride = 1;  // of the joined index; nullopt if it has none
 };
 
 Joined join(const Shape& shape, const Dims& strides, const Dims& dims) {
@@ -45,7 +45,7 @@ DotOperand operand(const Shape& shape, const Dims& batch, const Dims& rows, cons
   DotOperand out;
   int64_t batches = 1;
   for (int64_t d : batch) batches *= shape[d];
-  // A dimension of size 1 has whatever stride suits the library.
+  // A dimension of size 1 has whatever stride the library accepts.
   int64_t row_stride = row.stride.value_or(0), col_stride = col.stride.value_or(0);
   if (row.size == 1)
     row_stride = col.size == 1 ? 1 : std::max<int64_t>(1, col_stride == 1 ? col.size : 1);
@@ -92,11 +92,11 @@ DotShape dot_shape(const DotStep& step, const Shape& lhs, const Shape& rhs) {
   out.m = extent(lhs, lhs_free);
   out.n = extent(rhs, rhs_free);
   out.k = extent(lhs, step.lhs_contract);
-  // Contracting dimensions may be taken in any order, the same for both operands: that of the lhs
-  // in memory joins best.
+  // Contracting dimensions may be taken in any order that is the same for both operands; the order
+  // of the lhs in memory merges best.
   std::vector<size_t> order(step.lhs_contract.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  // Examples that are summed apart come first.
+  // Examples that are summed separately come first.
   const ptrdiff_t fixed =
       step.sum == ops::DotSum::kExamples || step.sum == ops::DotSum::kGrid ? 1 : 0;
   std::sort(order.begin() + fixed, order.end(),

@@ -1,5 +1,5 @@
-// DotShape: any dot_general as batches of matrix products. Works out strides, joins dimensions, and
-// says where an operand has to be packed first because its dimensions cannot be joined.
+// DotShape: any dot_general as batches of matrix products. It computes strides, merges dimensions,
+// and decides whether an operand must be packed first because its dimensions cannot be merged.
 //
 // Example: lhs (b, i, h, d), rhs (b, j, h, d), batch {0, 2}, contract {3}: B = b * h products of
 // (i, d) by (d, j), the rows of lhs h * d apart: nothing is packed.
@@ -11,13 +11,13 @@
 
 namespace tessera::runtime {
 
-// One operand as `batch` matrices of rows x cols. Strides in elements; one of row_stride and
-// col_stride is 1.
+// One operand as `batch` matrices of rows x cols. Strides are in elements; row_stride or col_stride
+// is 1.
 struct DotOperand {
   int64_t row_stride = 0, col_stride = 0;
   std::vector<int64_t> batch_offsets;  // of each product, in elements
-  // Not empty: the operand is first copied to a dense (batch, rows, cols): extents in that order,
-  // and their strides.
+  // If it is not empty, the operand is first copied to a dense (batch, rows, cols): extents in that
+  // order, and their strides.
   Shape pack_extents;
   Dims pack_strides;
   bool packed() const { return !pack_extents.empty(); }

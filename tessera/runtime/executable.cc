@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -15,10 +16,11 @@
 #include "tessera/codegen/compiler.h"
 #include "tessera/runtime/copy.h"
 #include "tessera/runtime/routine_code.h"
+#include "tessera/runtime/step_recorder.h"
 
 namespace tessera::runtime {
 
-// What the timeline calls a step; transfers have names of their own.
+// Returns the name of a step in the timeline; transfers have names of their own.
 std::string name_of(const Step& step, const Schedule& s) {
   const auto shape = [&](int slot) {
     return fmt::format("{}", s.slots[static_cast<size_t>(slot)].shape);
@@ -42,26 +44,8 @@ std::string name_of(const Step& step, const Schedule& s) {
       step);
 }
 
-// A step that tells the timeline of itself.
-class TimedCode final : public StepCode {
- public:
-  TimedCode(std::unique_ptr<StepCode> code, std::string name)
-      : code_(std::move(code)), name_(std::move(name)) {}
-  int64_t code_bytes() const override { return code_->code_bytes(); }
-  void run(const SlotRef* slots, std::byte* workspace) const override {
-    using cluster::Timeline;
-    const int64_t begin = Timeline::now();
-    code_->run(slots, workspace);
-    Timeline::current()->add(Timeline::Kind::kStep, name_, begin, Timeline::now());
-  }
-
- private:
-  std::unique_ptr<StepCode> code_;
-  std::string name_;
-};
-
-// Builds an executable over a memory plan, and those nested in it except for branches that are rare;
-// all kernels are compiled in one call, in parallel.
+// Builds an executable with a memory plan, and the nested ones except unlikely branches. One call
+// compiles all kernels in parallel.
 class ExecutableBuilder {
  public:
   ExecutableBuilder(const Schedule& schedule, const MemoryPlan& memory, const KernelSource& compile)
@@ -90,18 +74,14 @@ class ExecutableBuilder {
     for (size_t i = 0; i < s.steps.size(); ++i) {
       if (plan.is_view[i]) continue;
       codes[i] = std::visit([&](const auto& step) { return make(step, s, steps[i]); }, s.steps[i]);
-      const auto is_transfer = [&](const TransferSpan& t) { return t.step == static_cast<int>(i); };
-      if (cluster::Timeline::current() &&
-          std::none_of(plan.transfers.begin(), plan.transfers.end(), is_transfer))
-        codes[i] = std::make_unique<TimedCode>(std::move(codes[i]), name_of(s.steps[i], s));
     }
-    add_codes(*e, std::move(codes));
+    add_codes(*e, s, std::move(codes));
     add_refs(*e, s);
     return e;
   }
 
  private:
-  // The kernels, and the loops that are compiled as a whole.
+  // Collects the kernels, and the loops that are compiled as a whole.
   static void collect(const Schedule& s, const MemoryPlan& memory,
                       std::vector<const KernelStep*>& out, std::vector<codegen::Routine>& loops) {
     for (size_t i = 0; i < s.steps.size(); ++i) {
@@ -116,8 +96,8 @@ class ExecutableBuilder {
         collect(*l->body, *nested[0], out, loops);
       }
       if (const auto* b = std::get_if<BranchStep>(&s.steps[i]))
-        for (size_t way = 0; way < b->branches.size(); ++way)
-          if (nested[way]) collect(*b->branches[way], *nested[way], out, loops);
+        for (size_t branch = 0; branch < b->branches.size(); ++branch)
+          if (nested[branch]) collect(*b->branches[branch], *nested[branch], out, loops);
     }
   }
 
@@ -163,9 +143,10 @@ class ExecutableBuilder {
     return nullptr;
   }
 
-  // In order, but that transfers begin where their operand is there, and end where their result is
-  // read.
-  static void add_codes(Executable& e, std::vector<std::unique_ptr<StepCode>> codes) {
+  // Adds the steps in order, except that a transfer begins when its operand is ready, and ends
+  // before its result is read.
+  static void add_codes(Executable& e, const Schedule& s,
+                        std::vector<std::unique_ptr<StepCode>> codes) {
     using Part = Executable::Code::Part;
     std::vector<std::shared_ptr<StepCode>> shared(codes.size());
     for (size_t i = 0; i < codes.size(); ++i) shared[i] = std::move(codes[i]);
@@ -174,6 +155,7 @@ class ExecutableBuilder {
       spans[static_cast<size_t>(span.step)] = true;
     const auto add = [&](Part part, size_t i) {
       e.codes_.push_back({part, shared[i], e.plan().workspaces[i]});
+      e.names_.push_back(name_of(s.steps[i], s));
     };
     const auto begin = [&](int after) {
       for (const TransferSpan& span : e.plan().transfers)
@@ -196,12 +178,12 @@ class ExecutableBuilder {
     e.num_slots_ = s.slots.size();
     e.static_tables_.reserve(s.slots.size());
     for (size_t i = 0; i < s.slots.size(); ++i) {
-      const Placement& place = e.plan().slots[i];
-      if (place.storage < 0) continue;
-      const int64_t bytes = e.plan().storages[static_cast<size_t>(place.storage)].bytes;
-      Executable::StaticRef ref{static_cast<int>(i), place.storage, 0, bytes, nullptr};
-      if (!place.map.empty()) {
-        const std::vector<int32_t>& map = place.map;
+      const SlotLocation& location = e.plan().slots[i];
+      if (location.storage < 0) continue;
+      const int64_t bytes = e.plan().storages[static_cast<size_t>(location.storage)].bytes;
+      Executable::StaticRef ref{static_cast<int>(i), location.storage, 0, bytes, nullptr};
+      if (!location.map.empty()) {
+        const std::vector<int32_t>& map = location.map;
         const int64_t step = map.size() > 1 ? map[1] - map[0] : 0;
         bool affine = true;
         for (size_t k = 0; k < map.size(); ++k)
@@ -224,7 +206,7 @@ class ExecutableBuilder {
     add_moved_slots(e);
   }
 
-  // The slots that a nested executable moves from one execution to the next.
+  // Finds the slots that a nested executable moves from one execution to the next.
   static void add_moved_slots(Executable& e) {
     const StoragePlan& plan = e.plan();
     std::vector<std::vector<int>> slots(plan.storages.size());
@@ -249,9 +231,10 @@ namespace {
 std::atomic<int64_t> executables_made{0};
 }  // namespace
 
-Executable::Executable(MemoryPlan memory) : memory_(std::move(memory)) { ++executables_made; }
+Executable::Executable(MemoryPlan memory)
+    : memory_(std::move(memory)), number_(++executables_made) {}
 
-int64_t Executable::made() { return executables_made; }
+int64_t Executable::num_made() { return executables_made; }
 
 std::unique_ptr<Executable> Executable::make(const Schedule& schedule,
                                              const KernelSource& compile) {
@@ -274,7 +257,7 @@ void Executable::bind(Frame& frame, std::span<const SlotRef> inputs,
   frame.arena = arena;
   frame.refs.resize(num_slots_);
   boost::container::small_vector<std::byte*, 24> bases(memory_.storage.storages.size());
-  // Inputs whose instances do not lie one after the other.
+  // Inputs whose instances are not one after the other.
   boost::container::small_vector<size_t, 4> scattered;
   for (size_t i = 0; i < bases.size(); ++i) {
     const Storage& s = memory_.storage.storages[i];
@@ -318,7 +301,7 @@ void Executable::bind(Frame& frame, std::span<const SlotRef> inputs,
   }
 }
 
-// The slots of an input whose instances lie anywhere: through a table of this run.
+// Binds the slots of an input whose instances are anywhere, by a table of this run.
 void Executable::bind_storage(Frame& frame, size_t storage, const SlotRef& input) const {
   for (const StaticRef& ref : static_refs_) {
     if (static_cast<size_t>(ref.storage) != storage) continue;
@@ -333,21 +316,45 @@ void Executable::bind_storage(Frame& frame, size_t storage, const SlotRef& input
   }
 }
 
+void Executable::run_code(const Code& code, const Frame& frame) const {
+  std::byte* workspace = frame.arena + code.workspace;
+  switch (code.part) {
+    case Code::Part::kAll:
+      code.code->run(frame.refs.data(), workspace);
+      return;
+    case Code::Part::kStart:
+      static_cast<const TransferCode&>(*code.code).start(frame.refs.data(), workspace);
+      return;
+    case Code::Part::kFinish:
+      static_cast<const TransferCode&>(*code.code).finish();
+      return;
+  }
+}
+
 void Executable::execute(const Frame& frame) const {
+  if (StepRecorder::is_recording() || cluster::Timeline::current()) return execute_timed(frame);
   cluster::Processes* const processes = cluster::Processes::current();
   for (const Code& code : codes_) {
-    std::byte* workspace = frame.arena + code.workspace;
-    switch (code.part) {
-      case Code::Part::kAll:
-        code.code->run(frame.refs.data(), workspace);
-        break;
-      case Code::Part::kStart:
-        static_cast<const TransferCode&>(*code.code).start(frame.refs.data(), workspace);
-        break;
-      case Code::Part::kFinish:
-        static_cast<const TransferCode&>(*code.code).finish();
-        break;
+    run_code(code, frame);
+    if (processes) processes->progress();
+  }
+}
+
+// Transfers report to the timeline themselves.
+void Executable::execute_timed(const Frame& frame) const {
+  using cluster::Timeline;
+  const std::shared_ptr<StepRecorder> recorder = StepRecorder::current();
+  Timeline* const timeline = Timeline::current();
+  cluster::Processes* const processes = cluster::Processes::current();
+  for (size_t i = 0; i < codes_.size(); ++i) {
+    const int64_t begin = Timeline::now();
+    {
+      std::optional<StepRecorder::Run> run;
+      if (recorder) run.emplace(*recorder, number_, i, names_[i]);
+      run_code(codes_[i], frame);
     }
+    if (timeline && codes_[i].part == Code::Part::kAll)
+      timeline->add(Timeline::Kind::kStep, names_[i], begin, Timeline::now());
     if (processes) processes->progress();
   }
 }
@@ -355,7 +362,7 @@ void Executable::execute(const Frame& frame) const {
 void Executable::bind_nested(Frame& frame, std::span<const SlotRef> inputs,
                              std::span<const SlotRef> outputs, std::byte* arena) const {
   boost::container::small_vector<std::byte*, 8> own(memory_.nested_offsets.size(), nullptr);
-  // Outputs in place, but not one after the other.
+  // Outputs that are computed in place, but are not one after the other.
   boost::container::small_vector<int, 4> scattered;
   frame.outputs.assign(outputs.begin(), outputs.end());
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -403,7 +410,7 @@ void Executable::move_output(Frame& frame, size_t output, int64_t bytes) const {
 void Executable::execute_nested(const Frame& frame) const {
   execute(frame);
   if (frame.copied.empty()) return;
-  // Up to a cache's worth right here: handing copies to other threads would cost more.
+  // Copies of this size or less are done here: handing them to other threads would cost more.
   constexpr int64_t kCopyHere = int64_t{64} << 10;
   std::vector<RegionCopy> large;
   for (int i : frame.copied) {

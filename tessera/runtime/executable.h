@@ -1,12 +1,14 @@
-// Executable: a schedule made ready to run on memory that its caller provides. Program (program.h)
-// runs one on device arrays; loops and branches run nested ones on slots of the schedule around
-// them.
+// Executable: a schedule with the code of its steps, which runs on memory that its caller provides.
+// Program (program.h) runs one on device arrays; loops and branches run nested ones on slots of the
+// outer schedule.
 //
-// Before: the schedule's MemoryPlan, which says where everything is. After: the code of each step.
+// Before: the schedule's MemoryPlan, which says where everything is stored. After: the code of each
+// step.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "tessera/ir/op_def.h"
@@ -17,25 +19,27 @@ namespace tessera::runtime {
 
 class Executable {
  public:
-  // Compiles the kernels, those of nested schedules included.
+  // Returns the executable, for which it compiles the kernels, including those of nested schedules.
   static std::unique_ptr<Executable> make(const Schedule& schedule, const KernelSource& compile);
-  // How many this process has made, nested ones included.
-  static int64_t made();
+  // Returns how many of them this process has made, nested ones included.
+  static int64_t num_made();
 
-  // The memory of one run. refs: every slot's place, valid after bind().
+  // The memory of one run. refs: the address of every slot, valid after bind().
   struct Frame {
     boost::container::small_vector<SlotRef, 24> refs;
-    std::vector<std::vector<int64_t>> tables;  // of views of inputs that do not lie in order
-    std::vector<Buffer> copies;                // of inputs that a view spans
+    // Of views of inputs whose instances are not in order.
+    std::vector<std::vector<int64_t>> tables;
+    std::vector<Buffer> copies;  // of inputs that a view spans
     std::byte* arena = nullptr;
-    // Of a nested schedule: where its results belong, and those that are computed elsewhere.
+    // For a nested schedule: the addresses of its results, including those that are computed
+    // elsewhere.
     boost::container::small_vector<SlotRef, 8> outputs;
     boost::container::small_vector<int, 4> copied;
   };
 
   const StoragePlan& plan() const { return memory_.storage; }
   int64_t arena_bytes() const { return memory_.storage.arena_bytes; }
-  // What the executable itself takes: machine code, constants, an estimate of its tables.
+  // Returns the bytes of the executable itself: machine code, constants, an estimate of its tables.
   int64_t code_bytes() const;
   // inputs[i]: the instances of input i, in the order of its slot. own_outputs: memory for each
   // storage of kind kOutput.
@@ -43,10 +47,10 @@ class Executable {
             std::byte* arena) const;
   void execute(const Frame& frame) const;
 
-  // The same for a nested schedule, bound once and executed once or, in a loop, many times with
-  // some of its inputs and outputs moved in between. Its results go to `outputs` (slots of the
-  // caller; instances in the order of the output's slot), computed in place where that is possible.
-  // An output may not overlap an input that the schedule still reads.
+  // The same for a nested schedule, which is bound once and executed once or, in a loop, many times
+  // with some of its inputs and outputs moved in between. Its results go to `outputs` (slots of the
+  // caller; instances in the order of the output's slot) and are computed there if that is
+  // possible. An output must not overlap an input that the schedule still reads.
   int64_t nested_bytes() const { return memory_.nested_bytes; }  // of its arena
   void bind_nested(Frame& frame, std::span<const SlotRef> inputs, std::span<const SlotRef> outputs,
                    std::byte* arena) const;
@@ -60,7 +64,8 @@ class Executable {
 
   friend class ExecutableBuilder;
   MemoryPlan memory_;  // its steps are in codes_
-  // Of each slot: its storage, and where its instances are within it if the storage is dense.
+  // For each slot: its storage, and the positions of its instances within it if the storage is
+  // dense.
   struct StaticRef {
     int slot, storage;
     int64_t offset, stride;
@@ -69,23 +74,28 @@ class Executable {
   std::vector<StaticRef> static_refs_;
   std::vector<std::vector<int64_t>> static_tables_;
   size_t num_slots_ = 0;
-  std::vector<int> input_storages_;                 // storage of each input
+  std::vector<int> input_storages_;                 // the storage of each input
   std::vector<bool> input_is_dense_;                // inputs that a view spans
-  std::vector<std::vector<int>> input_slots_;       // of each input: all slots in its storage
-  std::vector<std::vector<int>> own_output_slots_;  // of each output that has a storage to itself
-  // A step, or the start or the end of one that others are run beside.
+  std::vector<std::vector<int>> input_slots_;       // for each input: all slots in its storage
+  std::vector<std::vector<int>> own_output_slots_;  // for each output that has a storage to itself
+  // A step, or the start or the end of a transfer during which other steps run.
   struct Code {
     enum class Part : uint8_t { kAll, kStart, kFinish } part = Part::kAll;
     std::shared_ptr<StepCode> code;
     int64_t workspace;
   };
   std::vector<Code> codes_;
+  std::vector<std::string> names_;  // of the codes
+  const int64_t number_;            // no other executable of this process has it
+
+  void run_code(const Code& code, const Frame& frame) const;
+  void execute_timed(const Frame& frame) const;
 };
 
 std::unique_ptr<StepCode> make_loop_code(const LoopStep& step, const Schedule& schedule,
                                          LoopWorkspace memory, std::unique_ptr<Executable> cond,
                                          std::unique_ptr<Executable> body);
-// branches: null for those that are rare; `compile` makes these when they are first taken.
+// branches: null for unlikely ones, which `compile` makes when they are first taken.
 std::unique_ptr<StepCode> make_branch_code(const BranchStep& step, const Schedule& schedule,
                                            std::vector<std::unique_ptr<Executable>> branches,
                                            const fusion::InPlace& in_place,

@@ -21,7 +21,8 @@ namespace {
 // Below this many multiplications a library's call costs more than its work.
 constexpr int64_t kLoopLimit = 1024;
 
-// A matrix times a vector: every element of the matrix is read once, so what counts is memory.
+// A matrix times a vector: every element of the matrix is read once, so memory traffic determines
+// the time.
 bool gemv_float32(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, float* c, int64_t ldc,
                   float beta) {
   const auto* pa = reinterpret_cast<const float*>(a.data);
@@ -44,12 +45,12 @@ bool gemv_float32(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, flo
   return false;
 }
 
-// Also without AVX-512 products that stay in a core's cache are 1.1 to 1.4 times as fast in oneDNN,
-// which copies less before it begins. Not those of the smallest, nor of a transposed lhs whose rows
-// fall into the same lines of the cache.
+// Without AVX-512, products that stay in a core's cache are also 1.1 to 1.4 times as fast in
+// oneDNN, which copies less before it begins. Exceptions are the smallest, and those of a
+// transposed lhs whose rows fall into the same lines of the cache.
 bool onednn_is_faster_when_small(int64_t m, int64_t n, int64_t k, const Leading& lhs) {
   constexpr int64_t kLeast = int64_t{32} * 32 * 32, kMost = int64_t{192} * 192 * 192,
-                    kAliasing = 4096;  // bytes between lines that compete
+                    kAliasing = 4096;  // the distance in bytes of lines that compete
   const int64_t size = m * n * k;
   return size >= kLeast && size <= kMost &&
          !(lhs.transposed && lhs.ld * static_cast<int64_t>(sizeof(float)) % kAliasing == 0);

@@ -14,13 +14,14 @@
 namespace tessera::runtime {
 namespace {
 
-// Sums over k are made of sums of so many terms, added in order: what bounds their rounding. Below
-// the length at which any of the libraries' kernels cuts k by itself (384).
+// Sums over k consist of sums of so many terms, added in order, which bounds their rounding. It is
+// below the length at which any of the libraries' kernels divides k by itself (384).
 constexpr int64_t kSlice = ops::kSliceOfExamples;
 
-// Rows and columns of a block. With these all blocks are alike in oneDNN with AVX-512, where smaller
-// ones are not (products a b' of fewer than 16 rows), and in OpenBLAS: its kernels for Haswell and
-// Zen take 16 rows, those for AVX-512 have others for small float64 products.
+// The rows and columns of a block. With these, all elements of a block are computed alike in oneDNN
+// with AVX-512, unlike in smaller blocks (products a b' of fewer than 16 rows), and in OpenBLAS:
+// its kernels for Haswell and Zen have 16 rows, those for AVX-512 have others for small float64
+// products.
 template <class T>
 constexpr int64_t kRows = std::is_same_v<T, float> ? 16 : 48;
 template <class T>
@@ -35,8 +36,8 @@ void library(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, in
   gemm_blas(m, n, k, a, b, c, ldc, accumulate);
 }
 
-// `rows` rows from `from` on of x, of which there are fewer: the others are 0. Stored in the order
-// that x has.
+// Copies `rows` rows of x from `from` on, in the order of its storage. x has fewer rows; the others
+// are 0.
 template <class T>
 MatrixRef padded_rows(MatrixRef x, int64_t from, int64_t end, int64_t rows, int64_t columns,
                       T* to) {
@@ -63,7 +64,7 @@ void put(const T* from, int64_t from_ld, int64_t m, int64_t n, T* c, int64_t ldc
     }
 }
 
-// One slice of k.
+// Computes one slice of k.
 template <class T>
 void blocks(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, int64_t ldc,
             bool accumulate) {
@@ -93,8 +94,8 @@ void blocks(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, int
   }
 }
 
-// Whether all elements of products of equal rows and equal columns are equal, for blocks in all
-// places.
+// Returns whether all elements of products of equal rows and equal columns are equal, for blocks at
+// all positions.
 template <class T>
 bool check_blocks() {
   constexpr int64_t rows = kRows<T>, columns = kColumns<T>;
@@ -157,7 +158,7 @@ void invariant(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, 
   gemm_loops<T>(m, n, k, a, b, c, ldc, accumulate);
 }
 
-// x as dense rows or columns of another type, in the order of its storage.
+// Copies x as dense rows or columns of another type, in the order of its storage.
 template <class From, class To>
 MatrixRef converted(MatrixRef x, int64_t rows, int64_t columns, To* to) {
   auto* data = reinterpret_cast<std::byte*>(to);

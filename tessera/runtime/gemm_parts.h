@@ -1,5 +1,5 @@
-// What products of matrices are made of: the libraries' calls, plain loops, and conversions of their
-// operands. gemm.cc chooses among them by shape; gemm_invariant.cc must not.
+// The building blocks of matrix products: the libraries' calls, plain loops, and conversions of
+// their operands. gemm.cc chooses among them by shape; gemm_invariant.cc must not.
 #pragma once
 
 #include <cblas.h>
@@ -19,8 +19,8 @@ struct Leading {
   bool transposed;
   int64_t ld;
 };
-// As BLAS describes a row-major matrix; `cols` of the stored order must fit into the leading
-// dimension.
+// Returns how BLAS describes a row-major matrix; `cols` of the stored order must fit into the
+// leading dimension.
 inline Leading leading(const MatrixRef& x, int64_t rows, int64_t cols) {
   if (x.col_stride == 1) return {false, std::max(x.row_stride, std::max<int64_t>(1, cols))};
   return {true, std::max(x.col_stride, std::max<int64_t>(1, rows))};
@@ -46,8 +46,8 @@ inline Bool multiply_add(Bool a, Bool b, Bool c) {
   return {static_cast<uint8_t>(c.value | (a.value & b.value))};
 }
 
-// Rows of b are added to the row of c, so the inner loop is over neighbours; where b is transposed,
-// its columns are first copied in blocks so that it still is.
+// Rows of b are added to the row of c, so the inner loop is over adjacent elements; if b is
+// transposed, its columns are first copied in blocks.
 template <class T>
 void gemm_loops(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, int64_t ldc,
                 bool accumulate) {
@@ -76,16 +76,16 @@ void gemm_loops(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c,
   }
 }
 
-// c (+)= a b by OpenBLAS, for float, double and their complex numbers.
+// Computes c (+)= a b by OpenBLAS, for float, double and their complex numbers.
 template <class T>
 void gemm_blas(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, int64_t ldc,
                bool accumulate);
 
-// The same by oneDNN.
+// Computes the same by oneDNN.
 void gemm_onednn(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, float* c, int64_t ldc,
                  bool accumulate);
 
-// Whether oneDNN's kernels are faster than OpenBLAS's on this CPU, for large products.
+// Returns whether oneDNN's kernels are faster than OpenBLAS's on this CPU, for large products.
 bool onednn_is_faster();
 
 template <class T>
@@ -93,7 +93,7 @@ constexpr bool kHalf = std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>
 template <class T>
 constexpr bool kInt = std::is_integral_v<T> && !std::is_same_v<T, bool>;
 
-// A box of `x` as dense rows of another type.
+// Copies a box of `x` as dense rows of another type.
 template <class From, class To>
 void convert_rows(MatrixRef x, int64_t rows, int64_t cols, To* out) {
   const auto* p = reinterpret_cast<const From*>(x.data);

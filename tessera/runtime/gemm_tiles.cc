@@ -84,12 +84,12 @@ class TileSession {
   _tile_dpbf16ps(3, 5, 7);
 }
 
-// out (32 x 32, rows `row_bytes` apart) = one panel by another. The products of pieces are taken in
-// an order that loads few tiles.
+// Computes out (32 x 32, rows `row_bytes` apart) = one panel by another. The order of the products
+// of pieces loads few tiles.
 template <int kPieces>
 TESSERA_TILE_CODE void multiply_panels(const std::byte* a, const std::byte* b, int64_t steps,
                                        float* out, int64_t row_bytes) {
-  asm volatile("" ::: "memory");  // the instructions below do not say what memory they touch
+  asm volatile("" ::: "memory");  // the instructions below do not declare what memory they access
   std::byte* upper = reinterpret_cast<std::byte*>(out);
   std::byte* lower = upper + 16 * row_bytes;
   _tile_zero(0);
@@ -118,7 +118,7 @@ TESSERA_TILE_CODE void multiply_panels(const std::byte* a, const std::byte* b, i
   asm volatile("" ::: "memory");
 }
 
-// The block of c that a panel product will be added to comes from far away meanwhile.
+// Prefetches the block of c to which a panel product will be added.
 void prefetch_block(const float* c, int64_t ldc, int64_t m) {
   for (int64_t i = 0; i < m; ++i) {
     __builtin_prefetch(c + i * ldc, 1, 2);
@@ -126,7 +126,7 @@ void prefetch_block(const float* c, int64_t ldc, int64_t m) {
   }
 }
 
-// c = sums, plus c.
+// Computes c = sums, plus c.
 TESSERA_TILE_CODE void store_block(const float* sums, float* c, int64_t ldc, int64_t m, int64_t n,
                                    bool accumulate) {
   const auto lanes = static_cast<uint32_t>((uint64_t{1} << n) - 1);
@@ -149,8 +149,8 @@ PanelProduct panel_product(int pieces) {
   return pieces == 2 ? multiply_panels<2> : multiply_panels<1>;
 }
 
-// How much is packed at a time: a panel of the right operand stays in the first cache while all
-// panels of a block of the left one, which stays in the second, pass by it.
+// How much is packed at a time: a panel of the right operand stays in the first-level cache while
+// it is multiplied by all panels of a block of the left one, which stays in the second.
 struct Blocks {
   int64_t m, n, k;
 };
@@ -185,7 +185,7 @@ bool cpu_has_tiles() {
 
 bool gemm_tiles(GemmTypes types, int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b,
                 float* c, int64_t ldc, bool accumulate, GemmFunction otherwise) {
-  constexpr int64_t kLeastSide = 8;  // of two strides it is clear which is 1
+  constexpr int64_t kLeastSide = 8;  // it is clear which of two strides is 1
   if (types.out != float32 || !is_half(types.in)) return false;
   const int pieces = panel_pieces(types.in);
   if (std::min({m, n, k}) < kLeastSide || !tiles_pay(pieces, m, n, k) || !cpu_has_tiles())
@@ -224,7 +224,7 @@ bool gemm_tiles(GemmTypes types, int64_t m, int64_t n, int64_t k, MatrixRef a, M
         if (!right_fits || !pack_panels({types.in, y.data, y.row_stride, y.col_stride},
                                         PanelSide::kLeft, mb, kb, left)) {
           otherwise(types, mb, nb, kb, y, x, reinterpret_cast<std::byte*>(block), ldc, add);
-          session.configure();  // the library may have used tiles too
+          session.configure();  // the library may have used tiles, too
           continue;
         }
         for (int64_t j = 0; j < nb; j += kPanelRows)

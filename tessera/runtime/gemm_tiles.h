@@ -5,21 +5,21 @@
 
 namespace tessera::runtime {
 
-// Whether the CPU has tiles for bfloat16 and the system lets this process use them.
+// Returns whether the CPU has tiles for bfloat16 and the system lets this process use them.
 bool cpu_has_tiles();
-// Whether a value of the environment variable TESSERA_MATRIX_TILES lets products go to tiles:
-// "halves", "" and null (not set) do, "off" does not. UserError kValue for any other text.
+// Returns whether a value of the environment variable TESSERA_MATRIX_TILES allows tiles: "halves",
+// "" and null (not set) do, "off" does not. Throws UserError kValue for any other text.
 bool tiles_allowed(const char* text);
-// Whether products of the dtype go to tiles: float16 and bfloat16 do, if the CPU has tiles and the
-// environment allows them. The first call throws as tiles_allowed() does.
+// Returns whether products of the dtype use tiles: float16 and bfloat16 do, if the CPU has tiles
+// and the environment allows them. The first call throws as tiles_allowed() does.
 bool wants_tiles(DType dtype);
 
-// As gemm(), in float16 or bfloat16 with sums in float32; false, and c is as it was, if there are no
-// tiles or the product is too small to gain by them. Parts with elements of float16 that are
-// infinite or NaN go to `otherwise`.
+// Computes gemm() in float16 or bfloat16 with sums in float32. Returns false, and leaves c as it
+// was, if there are no tiles or the product is too small to gain. `otherwise` computes parts with
+// elements of float16 that are infinite or NaN.
 //
 // Errors are of the size of those of float32 sums: each product is within 2^-24 of itself of the
-// exact one, as a rounded one is, and long sums are added up in blocks.
+// exact one, like a rounded one, and long sums are added up in blocks.
 using GemmFunction = void (*)(GemmTypes types, int64_t m, int64_t n, int64_t k, MatrixRef a,
                               MatrixRef b, std::byte* c, int64_t ldc, bool accumulate);
 bool gemm_tiles(GemmTypes types, int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b,

@@ -9,12 +9,12 @@
 namespace tessera::runtime {
 namespace {
 
-// 1.5 * 2^23: what is added to it is rounded to a whole number, which then stands in the low bits of the
-// sum. Sums of these bits are sums of the whole numbers, modulo 2^32.
+// 1.5 * 2^23: a number that is added to it is rounded to a whole number, which is in the low bits
+// of the sum. Sums of these bits are sums of the whole numbers, modulo 2^32.
 constexpr float kRound = 0x1.8p23f;
 
-// A block of the result stays in registers: so many rows, and two vectors of columns. Its sums take half of
-// the registers, of which AVX-512 has 32 and AVX2 has 16.
+// A block of the result stays in registers: so many rows, and two vectors of columns. Its sums take
+// half of the registers, of which AVX-512 has 32 and AVX2 has 16.
 template <int lanes>
 struct Vectors {
   typedef float Floats __attribute__((vector_size(4 * lanes)));
@@ -24,15 +24,16 @@ struct Vectors {
 };
 constexpr int64_t kLargestBlock = Vectors<16>::kRows * Vectors<16>::kColumns;
 
-// A block's sums over examples, [rows][columns]: a is packed as [k][rows], b as [k][columns]. `one_term`:
-// k counts examples.
+// Computes a block's sums over examples, [rows][columns]: a is packed as [k][rows], b as
+// [k][columns]. `one_term`: k counts examples.
 template <int lanes, bool one_term>
 [[gnu::always_inline]] inline void block(int64_t examples, int64_t terms, const float* a,
                                          const float* b, uint32_t* out) {
   using Floats = typename Vectors<lanes>::Floats;
   using Words = typename Vectors<lanes>::Words;
   constexpr int64_t kRows = Vectors<lanes>::kRows;
-  // Less 0, which leaves every number as it is, a scalar is loaded into all lanes by one instruction.
+  // Subtracting 0 leaves every number unchanged, but makes the compiler load a scalar into all
+  // lanes by one instruction.
   const Floats zero = {}, round = kRound - zero;
   Words sums[kRows][2] = {};
   for (int64_t e = 0; e < examples; ++e) {
@@ -95,8 +96,8 @@ void block_of_4(int64_t examples, int64_t terms, const float* a, const float* b,
 }
 #endif
 
-// x [k, size] (element (p, i) at p * step + i * stride) as blocks [size / width][k][width], filled up
-// with zeros.
+// Packs x [k, size] (element (p, i) at p * step + i * stride) as blocks [size / width][k][width],
+// padded with zeros.
 void pack(const float* x, int64_t step, int64_t stride, int64_t k, int64_t size, int64_t width,
           float* to) {
   for (int64_t i0 = 0; i0 < size; i0 += width) {
@@ -108,7 +109,7 @@ void pack(const float* x, int64_t step, int64_t stride, int64_t k, int64_t size,
   }
 }
 
-// The sums of a block, [rows][width] less the bias, to a part m x n of the result.
+// Stores the sums of a block, [rows][width] less the bias, to a part m x n of the result.
 [[gnu::always_inline]] inline void store_block(const uint32_t* sums, int64_t width, uint32_t bias,
                                                int64_t m, int64_t n, double* c, int64_t ldc,
                                                bool accumulate) {
@@ -136,7 +137,7 @@ void store(const uint32_t* sums, int64_t width, uint32_t bias, int64_t m, int64_
                                                                     int64_t width, uint32_t bias,
                                                                     int64_t m, int64_t n, double* c,
                                                                     int64_t ldc, bool accumulate) {
-  if (n == Vectors<16>::kColumns)  // a constant, which needs no loop over what is left
+  if (n == Vectors<16>::kColumns)  // a constant, so that there is no loop over a rest
     return store_block(sums, width, bias, m, Vectors<16>::kColumns, c, ldc, accumulate);
   store_block(sums, width, bias, m, n, c, ldc, accumulate);
 }

@@ -1,5 +1,5 @@
-// float16 and bfloat16 in bulk: widened to float32 for computing, rounded to nearest even for
-// storing.
+// float16 and bfloat16 in bulk: conversion to float32 for computing, and rounding to the nearest,
+// ties to even, for storing.
 #pragma once
 
 #include <cstdint>

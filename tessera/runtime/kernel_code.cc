@@ -11,7 +11,7 @@
 namespace tessera::runtime {
 namespace {
 
-// Of one parallel index, in ns.
+// Returns the ns of one parallel index.
 double parallel_cost(const Kernel& kernel) {
   double inner = 0;
   for (const KernelLoop& loop : kernel.loops) inner += static_cast<double>(loop.extents.elements());
@@ -31,7 +31,7 @@ double parallel_cost(const Kernel& kernel) {
 
 struct BufferUse {
   int slot;        // -1: scratch
-  int64_t offset;  // scratch: within the task's
+  int64_t offset;  // of scratch: within the task's
   InstanceMap map;
 };
 
@@ -54,7 +54,7 @@ class KernelStepCode final : public StepCode {
     const double element_ns = parallel_cost(step.kernel);
     const double total =
         element_ns * static_cast<double>(elements_) * static_cast<double>(instances_);
-    if (total <= kInlineNs) return;  // one task of everything
+    if (total <= kInlineNs) return;  // one task does everything
     const int64_t unit = std::max<int64_t>(1, codegen::split_unit(step.kernel));
     const auto wanted = static_cast<int64_t>(kTaskNs / element_ns) + 1;
     grain_ = std::min(elements_, ceil_div(wanted, unit) * unit);
@@ -118,7 +118,7 @@ class CallStepCode final : public StepCode {
     for (int slot : step.in) in_.push_back(use(slot));
     for (int slot : step.out) out_.push_back(use(slot));
   }
-  // A library call is taken to be worth a task; a lone one has the threads for itself.
+  // A library call counts as worth a task; a lone one uses all threads.
   void run(const SlotRef* slots, std::byte*) const override {
     const auto call = [&](int64_t i) {
       boost::container::small_vector<const void*, 8> in;

@@ -25,7 +25,7 @@ StepMemory memory_of(const LoopStep& l, const Schedule& s) {
     return out;
   }
   constexpr int64_t kResultBytes = 64;
-  // Slices of what is scanned are never one after the other.
+  // The slices of scanned operands are never one after the other.
   fusion::InPlace carries;
   for (int c = 0; c < static_cast<int>(l.in.size()); ++c) carries.emplace_back(c, c);
   StorageContext context{.scattered = std::vector<bool>(l.body->inputs.size(), false),
@@ -55,7 +55,7 @@ StepMemory memory_of(const LoopStep& l, const Schedule& s) {
   return out;
 }
 
-// Takes away the pairs that do not hold in some branch; whether there are any.
+// Removes the pairs that do not hold in some branch; returns whether there were any.
 bool drop_pairs(const BranchStep& b, StepMemory& memory) {
   const auto fails = [&](const std::pair<int, int>& pair) {
     const auto in = static_cast<size_t>(pair.first), result = static_cast<size_t>(pair.second);
@@ -68,18 +68,18 @@ bool drop_pairs(const BranchStep& b, StepMemory& memory) {
   return std::erase_if(memory.in_place, fails) > 0;
 }
 
-// Only one branch runs, so that they share their memory. Where one is expected, the others are
-// planned when they are taken, and the storage plan sees to what is corrected in place.
+// Only one branch runs, so they share their memory. If one is expected, the others are planned when
+// they are taken, and the storage plan decides what is corrected in place.
 StepMemory memory_of(const BranchStep& b, const Schedule& s) {
   StepMemory out;
-  if (!b.usual) out.in_place = fusion::branch_candidates(b, s);
+  if (!b.expected) out.in_place = fusion::branch_candidates(b, s);
   do {
     out.nested.clear();
     for (size_t i = 0; i < b.branches.size(); ++i)
       out.nested.push_back(
-          b.is_rare(i) ? nullptr
-                       : nested_plan(*b.branches[i],
-                                     {.ends = fusion::ends_of(out.in_place, 0, b.in.size())}));
+          b.is_unlikely(i) ? nullptr
+                           : nested_plan(*b.branches[i],
+                                         {.ends = fusion::ends_of(out.in_place, 0, b.in.size())}));
   } while (drop_pairs(b, out));
   for (const auto& nested : out.nested)
     if (nested) out.workspace = std::max(out.workspace, nested->nested_bytes);
@@ -107,11 +107,11 @@ void add_outputs(MemoryPlan& plan, const Schedule& s) {
   std::vector<bool> taken(plan.storage.storages.size(), false);
   for (int i : s.outputs) {
     const Slot& slot = s.slots[static_cast<size_t>(i)];
-    const Placement& place = plan.storage.slots[static_cast<size_t>(i)];
-    const auto at = static_cast<size_t>(place.storage);
+    const SlotLocation& location = plan.storage.slots[static_cast<size_t>(i)];
+    const auto at = static_cast<size_t>(location.storage);
     const Storage& storage = plan.storage.storages[at];
     MemoryPlan::Output out{i, slot.bytes(), slot.instances, -1};
-    if (storage.kind == Storage::Kind::kOutput && place.map.empty() &&
+    if (storage.kind == Storage::Kind::kOutput && location.map.empty() &&
         storage.bytes == slot.bytes() && storage.instances == slot.instances && !taken[at]) {
       taken[at] = true;
       out.own = storage.index;

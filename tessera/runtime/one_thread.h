@@ -1,11 +1,10 @@
-// Tells the libraries that they are called from one of many tasks: they must not start threads of
-// their own.
+// Prevents the libraries from starting threads of their own when one of many tasks calls them.
 #pragma once
 
 namespace tessera::runtime {
 
-// oneDNN asks OpenMP how many threads the calling thread may use; for the life of this object the
-// answer is one.
+// oneDNN asks OpenMP how many threads the calling thread may use; during the life of this object
+// the answer is one.
 class OneThread {
  public:
   OneThread();

@@ -16,12 +16,12 @@ class Order {
  public:
   explicit Order(const Schedule& s) : s_(s), nodes_(s.steps.size()) { find_edges(); }
 
-  struct Place {
+  struct OrderedStep {
     int step;
-    bool more = false;  // it begins together with the next one
+    bool sends_with_next = false;  // it begins together with the next one
   };
-  // The steps as they are to be run; empty where none is a transfer.
-  std::vector<Place> run() {
+  // Returns the steps in the order in which they run; empty if none is a transfer.
+  std::vector<OrderedStep> run() {
     bool any = false;
     for (size_t i = 0; i < nodes_.size(); ++i) {
       const auto* collective = std::get_if<CollectiveStep>(&s_.steps[i]);
@@ -37,7 +37,8 @@ class Order {
     while (order_.size() < nodes_.size()) {
       const int transfer = transfers_.empty() ? -1 : *transfers_.begin(),
                 step = ready_.empty() ? -1 : *ready_.begin();
-      if (transfer >= 0 && (on_the_way_.empty() || bytes_ + bytes_of(transfer) <= kOnTheirWay)) {
+      if (transfer >= 0 &&
+          (in_flight_.empty() || bytes_ + bytes_of(transfer) <= kMaxBytesInFlight)) {
         begin(transfer);
       } else if (step >= 0 && (transfer < 0 || step < transfer)) {
         ready_.erase(ready_.begin());
@@ -46,10 +47,10 @@ class Order {
       } else if (transfer < 0 && !held_.empty()) {
         begin(*held_.begin());
       } else {
-        TESSERA_CHECK(!on_the_way_.empty(), "steps that wait for each other");
-        bytes_ -= bytes_of(on_the_way_.front());
-        release(on_the_way_.front());
-        on_the_way_.pop_front();
+        TESSERA_CHECK(!in_flight_.empty(), "steps that wait for each other");
+        bytes_ -= bytes_of(in_flight_.front());
+        release(in_flight_.front());
+        in_flight_.pop_front();
       }
     }
     return std::move(order_);
@@ -59,17 +60,17 @@ class Order {
   // Transfers that begin together.
   struct Parts {
     std::set<int> ready;
-    int missing = 0;  // that may not begin yet
+    int missing = 0;  // the number that may not begin yet
   };
   struct Node {
     bool crosses = false;
-    Parts* parts = nullptr;  // of one that crosses
-    int missing = 0;         // steps that come before it
-    std::vector<int> after;  // that come after it
+    Parts* parts = nullptr;  // of a transfer
+    int missing = 0;         // the number of steps that come before it
+    std::vector<int> after;  // the steps that come after it
   };
 
-  // Who writes a slot comes before its readers; who writes it again, after them. Calls may have
-  // effects, so they keep their order.
+  // The step that writes a slot comes before its readers; one that writes it again, after them.
+  // Calls may have effects, so they keep their order.
   void find_edges() {
     std::vector<int> writer(s_.slots.size(), -1);
     std::vector<std::vector<int>> readers(s_.slots.size());
@@ -93,7 +94,7 @@ class Order {
       }
     }
   }
-  // What loops and branches hold may be such calls, and transfers that all begin in one order.
+  // Loops and branches may contain such calls, and transfers, which all begin in one order.
   static bool may_have_effects(const Step& step) {
     return std::holds_alternative<CallStep>(step) || std::holds_alternative<LoopStep>(step) ||
            std::holds_alternative<BranchStep>(step);
@@ -103,10 +104,10 @@ class Order {
     nodes_[static_cast<size_t>(from)].after.push_back(to);
     ++nodes_[static_cast<size_t>(to)].missing;
   }
-  // By which the parts of a transfer are known; negative: it is alone.
+  // Returns the number that the parts of a transfer share; negative: it has one part.
   int number(const CollectiveStep& step, int i) const {
     const bool small = s_.slots[static_cast<size_t>(step.in)].bytes() <= cluster::kInOneMessage;
-    return step.joined >= 0 && small ? step.joined : -1 - i;
+    return step.collective >= 0 && small ? step.collective : -1 - i;
   }
   void make_ready(int i) {
     const Node& node = nodes_[static_cast<size_t>(i)];
@@ -114,8 +115,8 @@ class Order {
       ready_.insert(i);
       return;
     }
-    // Fusion may compute the operand of one part by the result of another one, so that those that
-    // are there wait for the others only while there is something else to do.
+    // Fusion may compute the operand of one part from the result of another one, so the parts that
+    // are ready wait for the others only while there is something else to do.
     node.parts->ready.insert(i);
     if (--node.parts->missing > 0) {
       held_.insert(i);
@@ -126,16 +127,16 @@ class Order {
       transfers_.insert(part);
     }
   }
-  // With those parts that are there too.
+  // Begins a transfer together with its parts that are ready.
   void begin(int transfer) {
     for (int part : std::exchange(nodes_[static_cast<size_t>(transfer)].parts->ready, {})) {
       transfers_.erase(part);
       held_.erase(part);
       order_.push_back({part, true});
-      on_the_way_.push_back(part);
+      in_flight_.push_back(part);
       bytes_ += bytes_of(part);
     }
-    order_.back().more = false;
+    order_.back().sends_with_next = false;
   }
   void release(int i) {
     for (int next : nodes_[static_cast<size_t>(i)].after)
@@ -150,11 +151,11 @@ class Order {
   const Schedule& s_;
   std::vector<Node> nodes_;
   std::map<int, Parts> parts_;
-  std::set<int> transfers_, ready_;  // that may begin, by their place in the program
+  std::set<int> transfers_, ready_;  // those that may begin, by their position in the program
   std::set<int> held_;               // transfers that wait for others of their parts
-  std::deque<int> on_the_way_;       // transfers, as they began
+  std::deque<int> in_flight_;        // transfers in the order in which they began
   int64_t bytes_ = 0;                // of their results
-  std::vector<Place> order_;
+  std::vector<OrderedStep> order_;
 };
 
 }  // namespace
@@ -168,12 +169,12 @@ Schedule overlap_transfers(Schedule s) {
       if (code) collective->transfer_bytes = code->workspace_bytes();
     }
   }
-  const std::vector<Order::Place> order = Order(s).run();
+  const std::vector<Order::OrderedStep> order = Order(s).run();
   if (order.empty()) return s;
   std::vector<Step> steps;
-  for (const Order::Place& place : order) {
-    steps.push_back(std::move(s.steps[static_cast<size_t>(place.step)]));
-    if (place.more) std::get<CollectiveStep>(steps.back()).more = true;
+  for (const Order::OrderedStep& entry : order) {
+    steps.push_back(std::move(s.steps[static_cast<size_t>(entry.step)]));
+    if (entry.sends_with_next) std::get<CollectiveStep>(steps.back()).sends_with_next = true;
   }
   s.steps = std::move(steps);
   return s;

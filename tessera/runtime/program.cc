@@ -18,7 +18,7 @@
 namespace tessera::runtime {
 namespace {
 
-// Which process runs each device of the program; null where this one runs all of them.
+// Returns which process runs each device of the program; null if this one runs all of them.
 std::shared_ptr<const Locality> locality_of(const Mesh& mesh) {
   const cluster::Processes* processes = cluster::Processes::current();
   if (!processes || mesh.rank() == 0 || mesh.is_abstract()) return nullptr;
@@ -37,7 +37,7 @@ bool crosses_processes(const Schedule& s) {
   return crosses;
 }
 
-// As match_instances, of what this process has: places on both sides.
+// Returns match_instances for the instances of this process, by held index on both sides.
 std::vector<int32_t> match_local(const Schedule& s, const Slot& slot, const ArrayLayout& layout,
                                  bool slot_major) {
   AxisList all(static_cast<size_t>(s.mesh.rank()));
@@ -56,11 +56,11 @@ std::vector<int32_t> match_local(const Schedule& s, const Slot& slot, const Arra
     const int32_t number = slot_numbers[found->second];
     const auto of_slot =
         static_cast<int32_t>(std::lower_bound(here.begin(), here.end(), number) - here.begin());
-    const auto of_layout = static_cast<int32_t>(layout.place(layout.device_instances[p]));
+    const auto of_layout = static_cast<int32_t>(layout.held_index(layout.device_instances[p]));
     int32_t& entry = map[static_cast<size_t>(slot_major ? of_slot : of_layout)];
     if (entry < 0) entry = slot_major ? of_layout : of_slot;
   }
-  // A replicated value stands on each device of the mesh, and an array on one device in every
+  // A replicated value is on each device of the mesh, and an array on one device is in every
   // process.
   for (int32_t& entry : map) {
     if (entry < 0 && (slot_major ? layout.instances : axes_size(s.mesh, slot.axes)) == 1) entry = 0;
@@ -70,9 +70,9 @@ std::vector<int32_t> match_local(const Schedule& s, const Slot& slot, const Arra
   return map;
 }
 
-// For each instance of the slot (`slot_major`) the instance of the layout that the same device
-// holds, or the other way round. The devices must agree: where several hold one, they hold the same
-// other.
+// Returns, for each instance of the slot (`slot_major`), the instance of the layout that the same
+// device holds, or the inverse. The devices must agree: if several hold one, they hold the same
+// other one.
 std::vector<int32_t> match_instances(const Schedule& s, const Slot& slot, const ArrayLayout& layout,
                                      bool slot_major) {
   if (s.local) return match_local(s, slot, layout, slot_major);
@@ -96,7 +96,7 @@ std::vector<int32_t> match_instances(const Schedule& s, const Slot& slot, const 
       TESSERA_CHECK(entry < 0 || entry == value, "an input varies over more axes than its slot");
     if (entry < 0) entry = value;
   }
-  // A replicated value stands on each device of the mesh, also on those that its array does not
+  // A replicated value is on each device of the mesh, also on those that its array does not
   // mention.
   for (int32_t& entry : map) {
     if (entry < 0 && (slot_major ? layout.instances : slot.instances) == 1) entry = 0;
@@ -117,19 +117,19 @@ struct Output {
   Type type;
   int slot = -1;
   Storage::Kind kind = Storage::Kind::kArena;
-  int index = -1;  // input or own output that holds it
+  int index = -1;  // the input or own output that contains it
   Buffer constant;
   std::vector<int32_t> map;  // layout instance -> instance of the slot; empty: the same
-  InstanceOffsets offsets;   // within the buffer, where these are known before the run
+  InstanceOffsets offsets;   // within the buffer, if these are known before the run
 };
 
 struct Own {
   int64_t bytes;
-  std::vector<int> donors;  // inputs whose memory it may take
+  std::vector<int> donors;  // the inputs whose memory it may use
 };
 
-// Whether the kernel reads `in` at an index only before it writes `out` there: then they may be the
-// same memory.
+// Returns whether the kernel reads `in` at an index only before it writes `out` there: then they
+// may share memory.
 bool updates_in_place(const Kernel& kernel, int in, int out) {
   if (kernel.loops.size() != 1 || !kernel.loops[0].extents.empty() ||
       !kernel.loops[0].reductions.empty())
@@ -147,14 +147,14 @@ bool updates_in_place(const Kernel& kernel, int in, int out) {
   });
 }
 
-// Whether the step that first writes the own output updates the input `in` there, in place.
+// Returns whether the step that first writes the own output updates the input `in` there, in place.
 bool is_updated(const Schedule& s, const StoragePlan& plan, int in, int own) {
   const auto i = static_cast<size_t>(plan.storages[static_cast<size_t>(own)].first);
   const Step& step = s.steps[i];
   if (count_reads(plan, step, in) != 1) return false;
   for (const auto& [from, to] : fusion::in_place_slots(step, plan.nested[i])) {
-    const Placement &a = plan.slots[static_cast<size_t>(from)],
-                    &b = plan.slots[static_cast<size_t>(to)];
+    const SlotLocation &a = plan.slots[static_cast<size_t>(from)],
+                       &b = plan.slots[static_cast<size_t>(to)];
     if (a.storage == in && b.storage == own && a.map.empty() && b.map.empty() &&
         s.slots[static_cast<size_t>(from)].axes == s.slots[static_cast<size_t>(to)].axes)
       return true;
@@ -162,7 +162,7 @@ bool is_updated(const Schedule& s, const StoragePlan& plan, int in, int own) {
   return false;
 }
 
-// Inputs whose last use is over when the own output is first written.
+// Returns the inputs whose last use is before the own output is first written.
 std::vector<int> find_donors(const Schedule& s, const StoragePlan& plan,
                              const std::vector<Input>& inputs, size_t own) {
   const Storage& out = plan.storages[own];
@@ -181,11 +181,11 @@ std::vector<int> find_donors(const Schedule& s, const StoragePlan& plan,
       for (size_t b = 0; b < step->slots.size(); ++b) {
         const int slot = step->slots[b];
         if (slot < 0) continue;
-        const Placement& place = plan.slots[static_cast<size_t>(slot)];
-        if (place.storage == static_cast<int>(i))
-          in_buffer = static_cast<int>(b), uses += place.map.empty() ? 1 : 2;
-        if (place.storage == static_cast<int>(own))
-          out_buffer = static_cast<int>(b), uses += place.map.empty() ? 0 : 2;
+        const SlotLocation& location = plan.slots[static_cast<size_t>(slot)];
+        if (location.storage == static_cast<int>(i))
+          in_buffer = static_cast<int>(b), uses += location.map.empty() ? 1 : 2;
+        if (location.storage == static_cast<int>(own))
+          out_buffer = static_cast<int>(b), uses += location.map.empty() ? 0 : 2;
       }
       if (in_buffer < 0 || out_buffer < 0 || uses != 1) continue;
       const Slot& a = s.slots[static_cast<size_t>(step->slots[static_cast<size_t>(in_buffer)])];
@@ -198,7 +198,7 @@ std::vector<int> find_donors(const Schedule& s, const StoragePlan& plan,
   return donors;
 }
 
-// Where the layout's instances are, given where the slot's are.
+// Returns the positions of the layout's instances, given those of the slot's.
 InstanceOffsets compose(const std::vector<int32_t>& map, int64_t instances,
                         const std::function<int64_t(int64_t)>& slot_offset) {
   auto offset = [&](int64_t i) {
@@ -219,7 +219,7 @@ InstanceOffsets compose(const std::vector<int32_t>& map, int64_t instances,
 
 struct Program::State {
   std::unique_ptr<Executable> code;  // null: no device of the program is in this process
-  // Of a program that processes run together.
+  // Set if processes run the program together.
   std::optional<cluster::CallIdentity> identity;
   std::vector<Input> inputs;
   std::vector<Output> outputs;
@@ -285,8 +285,8 @@ Program::Program(const Schedule& of_all, std::vector<ArraySpec> inputs,
           find_donors(s, plan, state->inputs, i);
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Slot& slot = s.slots[static_cast<size_t>(s.outputs[i])];
-    const Placement& place = plan.slots[static_cast<size_t>(s.outputs[i])];
-    const Storage& storage = plan.storages[static_cast<size_t>(place.storage)];
+    const SlotLocation& location = plan.slots[static_cast<size_t>(s.outputs[i])];
+    const Storage& storage = plan.storages[static_cast<size_t>(location.storage)];
     Output out{.layout = checked_layout(outputs[i], slot),
                .slot = s.outputs[i],
                .kind = storage.kind,
@@ -295,7 +295,7 @@ Program::Program(const Schedule& of_all, std::vector<ArraySpec> inputs,
     out.map = match_instances(s, slot, *out.layout, false);
     if (storage.kind == Storage::Kind::kConstant) out.constant = storage.constant;
     out.offsets = compose(out.map, out.layout->held_count(), [&](int64_t k) {
-      return (place.map.empty() ? k : place.map[static_cast<size_t>(k)]) * storage.bytes;
+      return (location.map.empty() ? k : location.map[static_cast<size_t>(k)]) * storage.bytes;
     });
     if (is_identity(out.map)) out.map.clear();
     state->outputs.push_back(std::move(out));
@@ -323,7 +323,8 @@ std::vector<DeviceArrayRef> Program::run(const std::vector<DeviceArrayRef>& inpu
 
 namespace {
 
-// The input's instances in the order of its slot. `tables` keeps what they point to.
+// Returns the input's instances in the order of its slot. `tables` owns the tables that they point
+// to.
 SlotRef input_ref(const Input& expected, const DeviceArray& array,
                   std::vector<std::vector<int64_t>>& tables) {
   const InstanceOffsets& o = array.offsets();
@@ -336,8 +337,8 @@ SlotRef input_ref(const Input& expected, const DeviceArray& array,
   return {ref.base, 0, table.data()};
 }
 
-// The inputs of one run, and what their owner gives up. Until the run is over nobody takes their
-// memory; a donation that is not completed is taken back.
+// The inputs of one run, and those that their owner donates. Nobody takes their memory until the
+// run is over; a donation that is not completed is reverted.
 class InputUses {
  public:
   InputUses(std::span<const DeviceArray* const> inputs, std::span<const uint8_t> donate,
@@ -347,13 +348,13 @@ class InputUses {
     only_.resize(donate.size(), 0);
     try {
       for (size_t i = 0; i < donate.size(); ++i)
-        if (donate[i]) only_[i] = give_up(i, moved);
+        if (donate[i]) only_[i] = donate_input(i, moved);
     } catch (...) {
       take_back();
       throw;
     }
     if (originals_.empty()) return;
-    // What was copied is not needed any more.
+    // The originals of copies are not needed any more.
     done_ = true;
     for (const std::unique_ptr<Donation>& original : originals_) original->commit();
     originals_.clear();
@@ -364,10 +365,10 @@ class InputUses {
   InputUses(const InputUses&) = delete;
   InputUses& operator=(const InputUses&) = delete;
 
-  // The donations hold: what was given up is deleted.
+  // Completes the donations: the donated arrays are deleted.
   void complete() { done_ = true; }
 
-  // The memory of an input that nobody else holds.
+  // Returns the memory of an input that nobody else holds.
   Buffer take(const Own& own) {
     for (int donor : own.donors) {
       const auto i = static_cast<size_t>(donor);
@@ -376,21 +377,21 @@ class InputUses {
       const bool whole = array.dense() && array.offsets().at(0) == 0;
       if (!whole || !array.buffer().unique()) continue;
       only_[i] = 0;
-      complete();  // what it holds from now on is neither its value nor a result
+      complete();  // from now on it contains neither its value nor a result
       return array.buffer();
     }
     return {};
   }
 
  private:
-  // Whether this run alone uses input i.
-  uint8_t give_up(size_t i, std::span<const DeviceData* const> moved) {
+  // Donates input i. Returns whether only this run uses it.
+  uint8_t donate_input(size_t i, std::span<const DeviceData* const> moved) {
     const bool copied = !moved.empty() && moved[i];
     const DeviceData* given = copied ? moved[i] : inputs_[i];
-    // The same array twice in one call is given up once.
+    // An array that is passed twice in one call is donated once.
     if (std::find(given_.begin(), given_.end(), given) != given_.end()) return 0;
     given_.push_back(given);
-    // A copy is a view or memory that nobody else knows.
+    // A copy is a view, or memory that nobody else has.
     if (copied) originals_.push_back(given->donate());
     const bool only = uses_[i].donate();
     donated_.push_back(&uses_[i]);
@@ -452,7 +453,7 @@ std::vector<DeviceArrayRef> Program::run(std::span<const DeviceArray* const> inp
   }
   Buffer arena;
   if (p.code->arena_bytes() > 0) arena = Buffer::allocate(p.code->arena_bytes());
-  // After all memory that transfers use: it ends before that goes.
+  // Declared after all memory that transfers use, so that it ends before that is freed.
   std::optional<cluster::Processes::Call> call;
   if (p.identity) call.emplace(*cluster::Processes::current(), *p.identity);
   p.code->bind(frame, {refs.data(), refs.size()}, {own_data.data(), own_data.size()}, arena.data());
@@ -476,7 +477,7 @@ std::vector<DeviceArrayRef> Program::run(std::span<const DeviceArray* const> inp
         const std::byte* data = ref.base;
         Buffer buffer;
         const DeviceArray& array = *inputs[static_cast<size_t>(out.index)];
-        // A view that spans instances may lie in a copy made for this run.
+        // A view that spans instances may be in a copy that was made for this run.
         for (const Buffer& copy : frame.copies)
           if (data >= copy.data() && data < copy.data() + copy.capacity()) buffer = copy;
         if (!buffer) buffer = array.buffer();

@@ -1,5 +1,6 @@
-// RankMap: who takes part in a collective. For each instance of the result: its rank along the axes
-// of the collective, its group, and which instance of the operand each member of the group holds.
+// RankMap: the members of a collective. For each instance of the result it has its rank along the
+// axes of the collective, its group, and the instance of the operand that each member of the group
+// holds.
 #pragma once
 
 #include <algorithm>
@@ -12,10 +13,10 @@ namespace tessera::runtime {
 
 class RankMap {
  public:
-  // Instances as the schedule counts them: where it is of one process, those of that process; an
-  // operand that is elsewhere is -1.
+  // Counts instances as the schedule does: in the schedule of one process, those of that process;
+  // an operand that is elsewhere is -1.
   RankMap(const Schedule& s, const Slot& out, const Slot& in, const CollectiveStep& step);
-  // Instances by their numbers among those of all devices.
+  // Counts instances among those of all devices.
   static RankMap on_all_devices(const Schedule& s, const Slot& out, const Slot& in,
                                 const CollectiveStep& step) {
     return {s.mesh, out, in, step};
@@ -23,22 +24,22 @@ class RankMap {
 
   int64_t instances() const { return static_cast<int64_t>(rank_.size()); }
   int64_t ranks() const { return ranks_; }
-  // Of all groups, or of the largest: those of an all_reduce may differ.
+  // Returns the size of all groups, or of the largest: those of an all_reduce may differ.
   int64_t group_size() const { return group_size_; }
-  // Of the group of instance `o`.
+  // Returns the size of the group of instance `o`.
   int64_t group_size(int64_t o) const {
     const auto g = static_cast<size_t>(group_[static_cast<size_t>(rank(o))]);
     return begin_[g + 1] - begin_[g];
   }
-  // Rank of instance `o` of the result (0 where the result does not vary over the axes).
+  // Returns the rank of instance `o` of the result (0 if the result does not vary over the axes).
   int64_t rank(int64_t o) const { return rank_[static_cast<size_t>(o)]; }
-  // Its place within its group.
+  // Returns its position within its group.
   int64_t position(int64_t o) const { return position_[static_cast<size_t>(rank(o))]; }
-  // The instance of the operand at the coordinates of `o` and rank `r`.
+  // Returns the instance of the operand at the coordinates of `o` and rank `r`.
   int64_t source_of_rank(int64_t o, int64_t r) const {
     return to_in_[static_cast<size_t>(outer_[static_cast<size_t>(o)] * ranks_ + r)];
   }
-  // The same for the g-th member of the group of `o`.
+  // Returns the same for the g-th member of the group of `o`.
   int64_t source(int64_t o, int64_t g) const {
     return source_of_rank(
         o, members_[static_cast<size_t>(

@@ -13,17 +13,18 @@ namespace tessera::runtime {
 
 // Elements of one block; at most this many in a call of a BlockReducer.
 inline constexpr int64_t kReduceBlock = 4096;
-// out[i] = the fold of sources[0][i], sources[1][i], ... for i < n. The order is that of a tree
-// which depends on the number of sources alone: those before fold_split(n) joined with the others,
-// each by the same rule. float16 and bfloat16 are folded in float32 and rounded once.
+// Computes out[i] = the fold of sources[0][i], sources[1][i], ... for i < n. The order is that of a
+// tree which depends on the number of sources alone: those before fold_split(n) are combined with
+// the others, each by the same rule. float16 and bfloat16 are folded in float32 and rounded once.
 using BlockReducer = void (*)(std::byte* out, std::span<const std::byte* const> sources, int64_t n);
-// The largest power of two below n >= 2.
+// Returns the largest power of two below n >= 2.
 constexpr size_t fold_split(size_t n) { return std::bit_ceil(n) / 2; }
-// InternalError for argmin, argmax and custom reductions, and for an order of complex numbers.
+// Returns the reducer. Throws InternalError for argmin, argmax and custom reductions, and for an
+// order of complex numbers.
 BlockReducer block_reducer(DType dtype, ReduceKind kind);
 
-// One node of that tree: out[i] = the fold of a[i] and b[i], in the dtype that is folded in
-// (float32 for halves). `out` may be `a` or `b`.
+// Computes one node of that tree: out[i] = the fold of a[i] and b[i], in the dtype of folds
+// (float32 for float16 and bfloat16). `out` may be `a` or `b`.
 using PairReducer = void (*)(std::byte* out, const std::byte* a, const std::byte* b, int64_t n);
 PairReducer pair_reducer(DType dtype, ReduceKind kind);
 

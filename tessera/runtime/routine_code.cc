@@ -8,13 +8,14 @@
 namespace tessera::runtime {
 namespace {
 
-// Trips that take longer hardly notice what is between their kernels, and large kernels are for all
+// In longer trips the overhead between kernels hardly counts, and large kernels are for all
 // threads.
 constexpr double kLongestTripNs = 20000;
-// Compiling a loop takes time that grows with its kernels' nodes; they are not shared with others.
+// Compiling a loop takes time that grows with its kernels' nodes, and the code is not shared with
+// other programs.
 constexpr size_t kMostNodes = 6000;
 
-// What an update takes, and a byte that it moves.
+// The time of an update, and of a byte that it moves.
 constexpr double kUpdateNs = 2, kByteNs = 0.12;
 
 thread_local int interpreting = 0;
@@ -22,11 +23,11 @@ thread_local int interpreting = 0;
 struct Weight {
   double ns = 0;
   size_t nodes = 0;
-  bool parallel = false;  // a kernel is for several threads
+  bool parallel = false;  // a kernel uses several threads
 };
 
-// Returns the weight of one trip. A loop inside counts as one trip of its own: what it costs between
-// kernels is paid in each.
+// Returns the weight of one trip. A loop inside counts as one trip of its own, since each of its
+// trips has the overhead between kernels.
 Weight weight_of_trip(const LoopStep& loop) {
   Weight weight;
   const auto add = [&](const Step& step, const Schedule& s) {

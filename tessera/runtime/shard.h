@@ -1,4 +1,4 @@
-// Shard: the part of an array that one device holds, as users look at it.
+// Shard: the part of an array that one device holds, for users.
 #pragma once
 
 #include "tessera/base/literal.h"
@@ -6,7 +6,7 @@
 
 namespace tessera {
 
-// What one device holds.
+// The part that one device holds.
 struct Shard {
   Device device;
   ShardIndex index;  // its part of the global array, without padding

@@ -1,5 +1,5 @@
-// StepCode: one step of a schedule made ready to run. Everything that does not depend on the data's
-// address is worked out when it is made: which instance reads which, how the work is cut into
+// StepCode: one step of a schedule, ready to run. Everything that does not depend on the data's
+// address is computed when it is made: which instance reads which, how the work is divided into
 // tasks, whether it is worth a thread at all.
 #pragma once
 
@@ -12,28 +12,28 @@
 
 namespace tessera::runtime {
 
-// Where the instances of a slot are during a run.
+// The addresses of a slot's instances during a run.
 struct SlotRef {
   std::byte* base = nullptr;
-  int64_t stride = 0;              // bytes from one instance to the next
-  const int64_t* table = nullptr;  // or: byte offsets of the instances
+  int64_t stride = 0;              // the distance in bytes from one instance to the next
+  const int64_t* table = nullptr;  // or the byte offsets of the instances
   std::byte* at(int64_t i) const { return base + (table ? table[i] : i * stride); }
 };
 
 class StepCode {
  public:
   virtual ~StepCode() = default;
-  // Memory that the step keeps for itself: machine code, tables.
+  // Returns the bytes that the step keeps: machine code, tables.
   virtual int64_t code_bytes() const { return 0; }
   // `slots` by number. `workspace`: memory for its own use, aligned to 64 bytes, as much as
-  // memory_plan.h says. Called from one thread; several threads may run the same code on different
+  // memory_plan.h says. One thread calls it; several threads may run the same code on different
   // slots.
   virtual void run(const SlotRef* slots, std::byte* workspace) const = 0;
 };
 
-// Gives the machine code of kernels, in the order given.
+// Returns the machine code of kernels, in the order given.
 using KernelSource = std::function<std::vector<KernelCode>(std::span<const Kernel* const>)>;
-// The compiler of the process.
+// Returns the compiler of the process.
 KernelSource process_kernels();
 
 std::unique_ptr<StepCode> make_kernel_code(const KernelStep& step, const Schedule& schedule,
@@ -43,11 +43,11 @@ std::unique_ptr<StepCode> make_convolution_code(const ConvolutionStep& step,
                                                 const Schedule& schedule);
 std::unique_ptr<StepCode> make_collective_code(const CollectiveStep& step,
                                                const Schedule& schedule);
-// A step between processes, which goes on while others are run: begun when its operand is there,
-// ended before its result is read.
+// A step between processes, during which others run: it begins when its operand is ready and ends
+// before its result is read.
 class TransferCode : public StepCode {
  public:
-  // What its messages take of the memory while they are on their way.
+  // Returns the memory that its messages take while they are in transit.
   virtual int64_t workspace_bytes() const { return 0; }
   virtual void start(const SlotRef* slots, std::byte* workspace) const = 0;
   virtual void finish() const = 0;
@@ -56,15 +56,15 @@ class TransferCode : public StepCode {
     finish();
   }
 };
-// Null unless some process gets data from another one; every process of the program then has such a
-// step.
+// Returns null unless some process gets data from another one; every process of the program then
+// has such a step.
 std::unique_ptr<TransferCode> make_cross_collective_code(const CollectiveStep& step,
                                                          const Schedule& schedule);
 std::unique_ptr<StepCode> make_call_code(const CallStep& step, const Schedule& schedule);
 
 std::unique_ptr<StepCode> make_update_code(const UpdateStep& step, const Schedule& schedule);
 
-// How an instance number of a step becomes one of a slot.
+// Maps the number of a step's instance to that of a slot's.
 class InstanceMap {
  public:
   InstanceMap() = default;  // the same number
@@ -79,9 +79,9 @@ class InstanceMap {
   std::vector<int32_t> map_;
 };
 
-// Work below this is done by the calling thread: handing it out would cost more.
+// The calling thread does smaller work itself: handing it out would cost more.
 inline constexpr double kInlineNs = 6000;
-// What one task should take, long enough to hide the cost of taking it, short enough to balance.
+// The time of one task: long enough to hide the cost of starting it, short enough to balance.
 inline constexpr double kTaskNs = 25000;
 
 }  // namespace tessera::runtime

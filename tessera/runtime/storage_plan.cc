@@ -109,7 +109,7 @@ struct Planner {
   std::vector<int> last_read = {};  // of slots: the step; steps.size() for results; -1
 
   const Slot& slot(int i) const { return s.slots[static_cast<size_t>(i)]; }
-  Placement& at(int i) { return plan.slots[static_cast<size_t>(i)]; }
+  SlotLocation& at(int i) { return plan.slots[static_cast<size_t>(i)]; }
 
   int new_storage(Storage::Kind kind, const Slot& slot) {
     Storage storage;
@@ -134,7 +134,7 @@ struct Planner {
 
   // Whether the instances of the storage behind `i` lie one after the other as those of slot `i`.
   bool add_view(const ViewMap& view, int in, int out) {
-    const Placement from = at(in);
+    const SlotLocation from = at(in);
     Storage& storage = plan.storages[static_cast<size_t>(from.storage)];
     if (view.spans) {
       // Only over instances that are neighbours in the storage.
@@ -147,7 +147,7 @@ struct Planner {
       }
       storage.spanned = true;
     }
-    Placement placed{from.storage, view.map};
+    SlotLocation placed{from.storage, view.map};
     if (!from.map.empty())
       for (int32_t& i : placed.map) i = from.map[static_cast<size_t>(i)];
     if (is_identity(placed.map)) placed.map.clear();
@@ -172,7 +172,7 @@ struct Planner {
 
   // Whether `out` can take over the memory of `in`, which step `i` reads last.
   bool can_take_over(int in, int out, int i) const {
-    const Placement& from = plan.slots[static_cast<size_t>(in)];
+    const SlotLocation& from = plan.slots[static_cast<size_t>(in)];
     const Storage& storage = plan.storages[static_cast<size_t>(from.storage)];
     if (!is_writable(storage) || !from.map.empty() || storage.bytes != slot(out).bytes() ||
         storage.instances != slot(out).instances || slot(in).axes != slot(out).axes)
@@ -192,18 +192,19 @@ struct Planner {
   // The results of a branch that its usual way hands on as they came are put right in place, where
   // no other way reads them.
   void place_corrected(const BranchStep& b, int i) {
-    if (!b.usual) return;
-    const Schedule& usual = *b.branches[*b.usual];
+    if (!b.expected) return;
+    const Schedule& expected = *b.branches[*b.expected];
     for (size_t r = 0; r < b.out.size(); ++r) {
-      const auto input = std::find(usual.inputs.begin(), usual.inputs.end(), usual.outputs[r]);
-      if (input == usual.inputs.end()) continue;
-      const auto k = static_cast<size_t>(input - usual.inputs.begin());
+      const auto input =
+          std::find(expected.inputs.begin(), expected.inputs.end(), expected.outputs[r]);
+      if (input == expected.inputs.end()) continue;
+      const auto k = static_cast<size_t>(input - expected.inputs.begin());
       const int storage = at(b.in[k]).storage;
       const auto others =
           std::count_if(b.in.begin(), b.in.end(), [&](int v) { return at(v).storage == storage; });
       bool read = others != 1 || at(b.index).storage == storage;
-      for (size_t way = 0; way < b.branches.size(); ++way)
-        read = read || (way != *b.usual && reads_input(*b.branches[way], k));
+      for (size_t branch = 0; branch < b.branches.size(); ++branch)
+        read = read || (branch != *b.expected && reads_input(*b.branches[branch], k));
       if (!read && can_take_over(b.in[k], b.out[r], i)) take_over(b.in[k], b.out[r]);
     }
   }
@@ -253,7 +254,7 @@ struct Planner {
     }
   }
 
-  void place() {
+  void plan_all() {
     find_last_reads();
     plan.overwritten.assign(s.inputs.size(), false);
     plan.slots.resize(s.slots.size());
@@ -434,8 +435,8 @@ int64_t count_reads(const StoragePlan& plan, const Step& step, int storage) {
 }
 
 bool ends_in(const StoragePlan& plan, const Schedule& schedule, size_t input, size_t output) {
-  const Placement &before = plan.slots[static_cast<size_t>(schedule.inputs[input])],
-                  &after = plan.slots[static_cast<size_t>(schedule.outputs[output])];
+  const SlotLocation &before = plan.slots[static_cast<size_t>(schedule.inputs[input])],
+                     &after = plan.slots[static_cast<size_t>(schedule.outputs[output])];
   return before.storage == after.storage && after.map.empty();
 }
 
@@ -446,7 +447,7 @@ StoragePlan plan_storages(const Schedule& schedule, const StorageContext& contex
   ends.resize(schedule.inputs.size(), -1);
   while (true) {
     Planner planner{schedule, context, ends, {}};
-    planner.place();
+    planner.plan_all();
     bool holds = true;
     for (size_t k = 0; k < ends.size(); ++k) {
       if (!planner.plan.overwritten[k] ||

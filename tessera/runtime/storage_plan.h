@@ -36,7 +36,7 @@ struct Storage {
 // Instance i of a slot begins where instance map[i] of its storage does (an empty map: instance i).
 // A slot may span several instances of its storage: the result of an all_gather whose shards
 // already lie in order.
-struct Placement {
+struct SlotLocation {
   int storage = -1;
   std::vector<int32_t> map;
 };
@@ -51,7 +51,7 @@ struct TransferSpan {
 };
 
 struct StoragePlan {
-  std::vector<Placement> slots;
+  std::vector<SlotLocation> slots;
   std::vector<TransferSpan> transfers;  // in the order of `after`, the same in all processes
   std::vector<Storage> storages;
   std::vector<bool> is_view;  // of steps: nothing is left to run

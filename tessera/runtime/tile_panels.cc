@@ -7,7 +7,7 @@
 #include "tessera/ir/format.h"
 
 #if defined(__x86_64__)
-// GCC 12's own headers read vectors that they mean to leave undefined.
+// GCC 12's own headers read vectors that they leave undefined on purpose.
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #include <immintrin.h>
@@ -25,7 +25,7 @@ int64_t panel_bytes(DType dtype, int64_t rows, int64_t k) {
 namespace {
 
 constexpr int64_t kTileRows = 16;
-constexpr int64_t kAhead = 3 * kPanelStep;  // of k: what is fetched before it is needed
+constexpr int64_t kAhead = 3 * kPanelStep;  // of k: how far ahead it prefetches
 
 TESSERA_TILE_CODE inline __m512 load(const Float16* p, __mmask16 lanes) {
   return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(lanes, p));
@@ -35,7 +35,7 @@ TESSERA_TILE_CODE inline __m512 load(const Bfloat16* p, __mmask16 lanes) {
       _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(lanes, p)), 16));
 }
 
-// Rounded to bfloat16, ties to even.
+// Rounds to bfloat16, ties to even.
 TESSERA_TILE_CODE inline __m512 round_to_bfloat16(__m512 x) {
   const __m512i u = _mm512_castps_si512(x);
   const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(u, 16), _mm512_set1_epi32(1));
@@ -68,7 +68,7 @@ __mmask16 lanes_of(int64_t count) {
   return static_cast<__mmask16>((1u << std::clamp<int64_t>(count, 0, 16)) - 1);
 }
 
-// Tiles as one row of 32 neighbours in k an element of the panel.
+// Packs tiles as one row of 32 adjacent elements in k for each element of the panel.
 template <int kPieces, class T>
 TESSERA_TILE_CODE void pack_rows(const T* source, int64_t stride, int64_t rows, int64_t k,
                                  __m512i& largest, std::byte* out) {
@@ -93,7 +93,7 @@ TESSERA_TILE_CODE void pack_rows(const T* source, int64_t stride, int64_t rows, 
   }
 }
 
-// Tiles as one row of 16 pairs of neighbours in k.
+// Packs tiles as one row of 16 pairs of adjacent elements in k.
 template <int kPieces, class T>
 TESSERA_TILE_CODE void pack_pairs(const T* source, int64_t stride, int64_t rows, int64_t k,
                                   __m512i& largest, std::byte* out) {
@@ -116,7 +116,7 @@ TESSERA_TILE_CODE void pack_pairs(const T* source, int64_t stride, int64_t rows,
   }
 }
 
-// 16 x 16 words of 32 bits, in place.
+// Transposes 16 x 16 words of 32 bits, in place.
 TESSERA_TILE_CODE void transpose(std::byte* tile) {
   __m512i x[16], y[16];
 #pragma GCC unroll 16
@@ -133,7 +133,7 @@ TESSERA_TILE_CODE void transpose(std::byte* tile) {
     x[i + 2] = _mm512_unpacklo_epi64(y[i + 1], y[i + 3]);
     x[i + 3] = _mm512_unpackhi_epi64(y[i + 1], y[i + 3]);
   }
-  // Now lane group g of x[4 r + c] holds column 4 g + c of rows 4 r to 4 r + 3.
+  // Now lane group g of x[4 r + c] has column 4 g + c of rows 4 r to 4 r + 3.
 #pragma GCC unroll 16
   for (int c = 0; c < 4; ++c) {
     y[c] = _mm512_shuffle_i32x4(x[c], x[4 + c], 0x88);
@@ -152,7 +152,7 @@ TESSERA_TILE_CODE void transpose(std::byte* tile) {
   for (int i = 0; i < 16; ++i) _mm512_store_si512(tile + i * 64, x[i]);
 }
 
-// Whether all elements are finite, or of one piece.
+// Returns whether all elements are finite, or have one piece.
 template <int kPieces, class T>
 TESSERA_TILE_CODE bool pack(const PanelSource& source, PanelSide side, int64_t rows, int64_t k,
                             std::byte* out) {

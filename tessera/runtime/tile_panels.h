@@ -14,11 +14,11 @@
 namespace tessera::runtime {
 
 constexpr int64_t kPanelRows = 32;  // two tiles of 16 rows
-constexpr int64_t kPanelStep = 32;  // of k: what one tile holds of a row, in bfloat16
+constexpr int64_t kPanelStep = 32;  // of k: the part of a row in one tile, in bfloat16
 constexpr int64_t kTileBytes = 1024;
 
-// Rows are rows of the left operand or columns of the right one. Element (i, p) of row i is at
-// data + (i * row_stride + p * k_stride) elements; one of the strides is 1.
+// Rows are rows of the left operand or columns of the right one. Element (i, p) of row i is at data
+// + (i * row_stride + p * k_stride) elements; one of the strides is 1.
 struct PanelSource {
   DType dtype;  // float16 or bfloat16
   const std::byte* data;
@@ -26,15 +26,15 @@ struct PanelSource {
 };
 enum class PanelSide { kLeft, kRight };
 
-// Of how many bfloat16 numbers an element is the sum.
+// Returns how many bfloat16 numbers an element is the sum of.
 constexpr int panel_pieces(DType dtype) { return dtype == float16 ? 2 : 1; }
-// Of `rows` x `k` elements: whole panels of 32 rows, each step after step; in a step the pieces,
-// largest first, in two tiles each.
+// Returns the bytes of `rows` x `k` elements: whole panels of 32 rows, each step after step; in a
+// step the pieces, largest first, in two tiles each.
 int64_t panel_bytes(DType dtype, int64_t rows, int64_t k);
 
-// Packs the elements into `out`, which is aligned to 64 bytes. Returns false, and `out` is of no use,
-// if an element of float16 is infinite or NaN, which is no sum of two numbers. Only where
-// cpu_has_tiles().
+// Packs the elements into `out`, which is aligned to 64 bytes. Returns false, with unspecified
+// content of `out`, if an element of float16 is infinite or NaN, which is no sum of two numbers.
+// Call it only if cpu_has_tiles().
 bool pack_panels(const PanelSource& source, PanelSide side, int64_t rows, int64_t k,
                  std::byte* out);
 

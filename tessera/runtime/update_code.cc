@@ -1,4 +1,4 @@
-// Update steps: a box of an array, replaced where the array is.
+// Update steps: they replace a box of an array in place.
 #include <algorithm>
 #include <cstring>
 
@@ -75,7 +75,7 @@ class UpdateStepCode final : public StepCode {
   }
 
  private:
-  // Copies up to this size are not worth another thread.
+  // The calling thread does copies up to this size.
   static constexpr int64_t kInPlaceHere = int64_t{64} << 10;
 
   struct Start {

@@ -24,7 +24,7 @@ class Contractor {
     for (ValueId v : f.outputs) ++uses_[v];
   }
 
-  // Ops keep their results, so later ones find what became of the makers of their operands.
+  // Ops keep their results, so later ones find the new makers of their operands.
   Function run() {
     for (Op& op : f_.ops) {
       op.params = map_control_regions(op, contract_sums);
@@ -37,7 +37,7 @@ class Contractor {
   }
 
  private:
-  // The product that alone makes v, for this one reader.
+  // Returns the product that makes v, if this is its only reader.
   const Op* product_of(ValueId v) const {
     if (maker_[v] < 0 || uses_[v] != 1) return nullptr;
     const Op& op = f_.ops[maker_[v]];
@@ -45,8 +45,8 @@ class Contractor {
     return library && library->kind == LibraryKind::kDot ? &op : nullptr;
   }
 
-  // The operand's dimension that each dimension of the result is; nullopt where the op does anything
-  // else.
+  // Returns the operand's dimension for each dimension of the result; nullopt if the op does
+  // anything else.
   std::optional<Dims> permutation_of(const Op& op) const {
     const auto* lowering = std::get_if<IndexMap>(&op.def->lower);
     if (!lowering || op.operands.size() != 1) return std::nullopt;
@@ -88,7 +88,7 @@ class Contractor {
              .result = p.result});
   }
 
-  // Whether `v` is zeros.
+  // Returns whether `v` is zeros.
   bool is_zero(ValueId v) const {
     if (maker_[v] < 0) return false;
     const ConstantParams* constant = as_constant(f_.ops[maker_[v]]);
@@ -96,7 +96,7 @@ class Contractor {
            constant->value == Literal(constant->value.dtype(), Shape{});
   }
 
-  // What the op sums over, if it is a sum of one operand.
+  // Returns the dimensions that the op sums over, if it is a sum of one operand.
   std::optional<Dims> summed_dims(const Op& op) const {
     const auto* lowering = std::get_if<Reduce>(&op.def->lower);
     if (!lowering || op.operands.size() != 2 || !is_zero(op.operands[1])) return std::nullopt;
@@ -105,7 +105,7 @@ class Contractor {
     return sum.dims;
   }
 
-  // Over dimensions of one element.
+  // Replaces a sum over dimensions of one element.
   void take_only_terms(Op& op) {
     const Type& result = f_.type(op.results[0]);
     if (f_.type(op.operands[0]).elements() != result.elements() || result.elements() == 0) return;
@@ -114,8 +114,8 @@ class Contractor {
     op.operands.resize(1);
   }
 
-  // A sum over some of the batch dimensions, of the product or of it transposed: all others of the
-  // result in the order in which the product has them.
+  // A sum over some of the batch dimensions of the product, or of its transpose; all other
+  // dimensions of the result are in the product's order.
   bool contract_batch(Op& op, const Dims& dims) {
     Dims summed = dims;
     ValueId of = op.operands[0];

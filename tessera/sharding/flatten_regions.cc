@@ -12,7 +12,7 @@ class Flattener {
  public:
   explicit Flattener(Function& out) : out_(out) {}
 
-  // Appends the body of `f` with its inputs bound to `values`; the values of its outputs.
+  // Appends the body of `f` with its inputs bound to `values`; returns the values of its outputs.
   ValueIds append(const Function& f, const ValueIds& values) {
     return append_ops(f, values, [&](const Op& op, ValueIds operands) {
       return append_op(op, f, std::move(operands));

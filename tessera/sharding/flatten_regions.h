@@ -1,10 +1,10 @@
-// flatten_regions: calls and manual computations replaced by their bodies, so that what follows
-// sees one flat function.
+// flatten_regions: replaces calls and manual computations by their bodies, so that what follows is
+// one flat function.
 //
 // Before: ops with regions (func.call, sdy.manual_computation), nested in any way.
 // After:  no such op; the borders of a manual computation are tessera.full_to_shard and
-//         tessera.shard_to_full, and between them shapes are those that one device sees along the
-//         manual axes. Loops and branches keep their regions, flat in the same way.
+//         tessera.shard_to_full, and the shapes between them are those that one device sees along
+//         the manual axes. Loops and branches keep their regions, which are flat, too.
 #pragma once
 
 #include "tessera/ir/function.h"

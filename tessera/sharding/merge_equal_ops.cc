@@ -18,7 +18,7 @@ class Merger {
  public:
   explicit Merger(Function& out) : out_(out) {}
 
-  // Appends the body of `f` with its inputs bound to `values`; the values of its outputs.
+  // Appends the body of `f` with its inputs bound to `values`; returns the values of its outputs.
   ValueIds append(const Function& f, const ValueIds& values) {
     return append_ops(f, values, [&](const Op& op, ValueIds operands) {
       return append_op(op, f, std::move(operands));
@@ -51,7 +51,7 @@ class Merger {
     return out_.add_op(std::move(merged), types);
   }
 
-  // A constant that takes longer to compare than it is worth; it is one with itself alone.
+  // Returns a constant that is too large to be compared; it is only equal to itself.
   static const Literal* large_constant(const Op& op) {
     const ConstantParams* constant = as_constant(op);
     return constant && constant->value.bytes() > kLargeBytes ? &constant->value : nullptr;
@@ -71,7 +71,8 @@ class Merger {
     return params;
   }
 
-  // Operands and params do not say whether a scalar is weak, or what a foreign program calls it.
+  // Operands and params do not determine whether a scalar is weak, or its name in a foreign
+  // program.
   bool same_results(const Op& op, std::span<const Type> types) const {
     for (size_t r = 0; r < types.size(); ++r)
       if (!(out_.types[op.results[r]] == types[r])) return false;

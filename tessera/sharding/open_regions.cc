@@ -24,7 +24,7 @@ class Opener {
   }
 
  private:
-  // A region whose inputs are entered by `from`.
+  // Opens a region; `from` enters its inputs.
   Level open_region(const Function& f, std::span<const ValueId> from) {
     std::vector<ValueId> values;
     for (const Type& type : f.types) {

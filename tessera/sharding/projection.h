@@ -1,4 +1,4 @@
-// Projection: the axes that a tensor's sharding gives to each factor of an op.
+// Projection: the axes by which a tensor's sharding shards each factor of an op.
 #pragma once
 
 #include <vector>
@@ -8,18 +8,18 @@
 
 namespace tessera::sharding {
 
-// A dimension's axes go to its factors, major first. A factor inside a dimension takes only axes
-// that divide it; the minor-most takes the rest. Example: dimension (a: 2, b: 6) cut by axes of
-// sizes (2, 3): a gets the first, b the second; cut by one axis of size 4: a gets nothing (4 does
-// not divide 2) and no factor of the dimension can take more.
+// The axes of a dimension are assigned to its factors, major first. A factor inside a dimension
+// takes only axes that divide it; the minor-most takes the rest. Example: a dimension (a: 2, b: 6)
+// sharded by axes of sizes (2, 3): a gets the first, b the second; sharded by one axis of size 4: a
+// gets nothing (4 does not divide 2) and no factor of the dimension can take more.
 class Projection {
  public:
   // `open`: the dimensions that may take more axes.
   Projection(const Factors& factors, const TensorFactors& tensor, const DimAtoms& dims,
              const std::vector<char>& open, const AtomMesh& mesh);
   const AtomList& atoms(int factor) const { return atoms_[factor]; }
-  // Whether axes may follow: the factors before it in its dimension are cut to single elements and
-  // those behind are whole.
+  // Returns whether axes may follow: the factors before it in its dimension are sharded to single
+  // elements and those after it are not sharded.
   bool usable(int factor) const { return usable_[factor]; }
 
  private:
@@ -27,7 +27,7 @@ class Projection {
   std::vector<char> usable_;
 };
 
-// Whether a factor stands in results alone: elements of the operands are repeated along it.
+// Returns whether a factor is in results alone: elements of the operands are repeated along it.
 bool repeats_operands(const Factors& factors);
 
 }  // namespace tessera::sharding

@@ -17,31 +17,32 @@
 namespace tessera::sharding {
 namespace {
 
-// What is known of one value.
+// The state of one value.
 struct ValueState {
   DimAtoms dims;
-  std::vector<char> open;  // a dimension: may propagation add axes
-  AtomSet replicated = 0;  // axes the user keeps it replicated over
+  std::vector<char> open;  // for each dimension: whether propagation may add axes
+  AtomSet replicated = 0;  // axes over which the user keeps it replicated
   bool held_back = false;
 };
 
 using Shardings = std::vector<std::shared_ptr<const NamedSharding>>;
 
-// Which ops take part when; see the reference in docs/sharding.md.
+// When each op takes part; see the reference in docs/sharding.md.
 enum Tier : int { kElementwiseSingleUse, kElementwise, kPassThrough, kAllFactors, kNumTiers };
 
-// An op, seen as the tensors that share its factors.
+// An op as the tensors that share its factors.
 struct OpState {
   Factors factors;
   std::vector<ValueId> tensors;     // results, then operands
   std::vector<TensorFactors> dims;  // of each tensor
-  std::vector<AtomList> pinned;     // a factor: axes it must have (borders of manual computations)
-  bool elementwise = false;         // one to one on elements: pointwise ops, reshapes, transposes
-  bool single_use = false;          // of all its non-scalar operands
-  bool broadcast = false;           // some factor stands only in results
+  // For each factor: axes it must have (borders of manual computations).
+  std::vector<AtomList> pinned;
+  bool elementwise = false;  // maps elements one to one: pointwise ops, reshapes, transposes
+  bool single_use = false;   // it is the only user of all its non-scalar operands
+  bool broadcast = false;    // some factor is in results alone
 };
 
-// What propagation knows before any sharding spreads: the same for each order.
+// The state before any sharding spreads, which is the same for each order.
 class Problem {
  public:
   Problem(const OpenedRegions& opened, const AtomMesh& mesh)
@@ -62,7 +63,8 @@ class Problem {
   const AtomMesh& mesh() const { return mesh_; }
   const std::vector<OpState>& ops() const { return ops_; }  // those of function(), then the ties
   const std::vector<int>& touching(ValueId v) const { return touching_[v]; }
-  // Manual axes of the region the value is in: no dimension is cut along them there.
+  // Returns the manual axes of the region that contains the value: no dimension is sharded along
+  // them there.
   AtomSet manual(ValueId v) const { return manual_[v]; }
 
  private:
@@ -80,7 +82,7 @@ class Problem {
     for (size_t v = 0; v < manual_.size(); ++v) enter_region(static_cast<ValueId>(v));
   }
 
-  // What is manual outside of a region is so in it.
+  // Axes that are manual outside of a region are manual in it, too.
   AtomSet enter_region(ValueId v) {
     if (source_[v] >= 0) manual_[v] = enter_region(source_[v]);
     return manual_[v];
@@ -106,7 +108,7 @@ class Problem {
     return state;
   }
 
-  // A value's manual axes are those of its operands, with what a border adds or takes away.
+  // A value's manual axes are those of its operands, plus or minus those of a border.
   void block_manual_axes(const Op& op) {
     AtomSet manual = 0;
     for (ValueId v : op.operands) manual |= enter_region(v);
@@ -160,12 +162,13 @@ class Problem {
   const AtomMesh& mesh_;
   std::vector<AtomSet> manual_;
   std::vector<OpState> ops_;
-  std::vector<std::vector<int>> touching_;  // of a value: ops and ties that read or write it
+  // For each value: the ops and ties that read or write it.
+  std::vector<std::vector<int>> touching_;
 };
 
 class Propagation {
  public:
-  // Nothing spreads from or to what is pinned of `held_back` before the rest has spread.
+  // The pinned shardings of `held_back` neither spread nor change before the rest has spread.
   Propagation(const Problem& problem, std::span<const ValueId> held_back)
       : problem_(problem), f_(problem.function()), mesh_(problem.mesh()), values_(f_.types.size()) {
     for (size_t v = 0; v < values_.size(); ++v) {
@@ -175,7 +178,7 @@ class Propagation {
     for (ValueId v : held_back) values_[v].held_back = true;
   }
 
-  // Fixes a value's sharding as the user wrote it; its closed dimensions stay as they are.
+  // Fixes a value's sharding as the user wrote it; its closed dimensions do not change.
   void pin(ValueId v, const NamedSharding& sharding) {
     ValueState& state = values_[v];
     if (state.held_back) {
@@ -202,7 +205,7 @@ class Propagation {
     run_tiers();
   }
 
-  // Of every value; equal ones are one object.
+  // Returns the shardings of all values; equal ones are one object.
   Shardings shardings() const {
     Shardings out;
     for (const ValueState& value : values_) out.push_back(mesh_.sharding(value.dims));
@@ -246,13 +249,13 @@ class Propagation {
     return Projection(op.factors, op.dims[t], value.dims, value.open, mesh_);
   }
 
-  // One step: every factor takes the best axes that one of the tensors has for it, and gives them
-  // to the others where they fit.
+  // One step: every factor takes the best axes that one of the tensors has for it, and the others
+  // get those that fit.
   void step(const OpState& op, Tier tier, std::vector<ValueId>& changed) {
     std::vector<Projection> projections;
     for (size_t t = 0; t < op.tensors.size(); ++t) projections.push_back(project(op, t));
 
-    // Larger sources first; of equal ones results come before operands, earlier factors before
+    // Larger sources come first; among equal ones results before operands, earlier factors before
     // later.
     struct Source {
       int64_t size;
@@ -284,8 +287,8 @@ class Propagation {
     }
   }
 
-  // The axes of the largest tensor that has any for the factor, or a longer list that starts with
-  // them.
+  // Returns the axes of the largest tensor that has any for the factor, or a longer list that
+  // starts with them.
   AtomList best_axes(const OpState& op, const std::vector<Projection>& projections,
                      int factor) const {
     AtomList best = op.pinned[factor];
@@ -301,8 +304,7 @@ class Propagation {
     return best;
   }
 
-  // Gives tensor `t` the axes of `target` that it lacks for `factor`, as far as they are free
-  // there.
+  // Adds to tensor `t` the axes of `target` that it lacks for `factor`, if they are free there.
   bool extend(const OpState& op, size_t t, const Projection& now, int factor,
               const AtomList& target) {
     ValueState& state = values_[op.tensors[t]];
@@ -324,8 +326,8 @@ class Propagation {
     return !longer.empty();
   }
 
-  // What of `target` may follow `have` in a factor of `size`. Within a dimension of several factors
-  // an uneven shard would shift what comes behind.
+  // Returns what of `target` may follow `have` in a factor of `size`. Within a dimension of several
+  // factors an uneven shard would shift those that follow.
   AtomList extended(const AtomList& have, const AtomList& target, AtomSet taken, int64_t size,
                     bool may_be_uneven) const {
     AtomList out;
@@ -345,8 +347,8 @@ class Propagation {
     return out;
   }
 
-  // The same where a dimension's extent differs from the source's (slice, pad): axes are taken
-  // whole, and only as far as every device gets something.
+  // Returns the same if a dimension's extent differs from the source's (slice, pad): axes are taken
+  // whole, and only as long as every device gets something.
   AtomList extended_whole_axes(const AtomList& have, const AtomList& target, AtomSet taken,
                                int64_t extent) const {
     AtomList out;
@@ -370,7 +372,7 @@ class Propagation {
   std::vector<std::pair<ValueId, NamedSharding>> held_back_;
 };
 
-// Constraints written on the one mesh.
+// Returns the function with constraints written on the one mesh.
 Function on_one_mesh(Function f, const Mesh& mesh) {
   for (Op& op : f.ops) {
     if (std::holds_alternative<Constraint>(op.def->lower)) {
@@ -429,11 +431,11 @@ Function propagate(const Function& function, const Mesh& mesh, const ShardingReq
 }
 
 Mesh program_mesh(const Function& function, const ShardingRequest& request) {
-  // The finest mesh that constraints and manual computations name, else that of the inputs and
-  // outputs.
-  std::vector<Mesh> inside, outside;  // each mesh once: a program names one in many places
+  // Finds the finest mesh that constraints and manual computations name, otherwise that of the
+  // inputs and outputs.
+  std::vector<Mesh> inside, outside;  // each mesh once, since a program names one in many places
   auto add = [](std::vector<Mesh>& meshes, const Mesh& mesh) {
-    if (mesh.rank() == 0) return;  // the empty mesh of a scalar says nothing
+    if (mesh.rank() == 0) return;  // the empty mesh of a scalar has no information
     if (!contains(meshes, mesh)) meshes.push_back(mesh);
   };
   const std::function<void(const Function&)> collect = [&](const Function& f) {
@@ -451,7 +453,8 @@ Mesh program_mesh(const Function& function, const ShardingRequest& request) {
       if (s) add(outside, s->mesh());
   const Mesh* order = !inside.empty() ? &inside[0] : !outside.empty() ? &outside[0] : nullptr;
   if (!order) return Mesh();
-  std::vector<Mesh> all = outside;  // inputs' names come first: results then compare equal to them
+  // inputs' names come first, so that results compare equal to them
+  std::vector<Mesh> all = outside;
   for (const Mesh& m : inside) add(all, m);
   for (const Mesh& m : all) {
     if (m == *order) continue;

@@ -1,5 +1,5 @@
-// Sharding propagation: from the shardings the user gave (inputs, constraints, outputs) to one for
-// every value.
+// Sharding propagation: from the shardings that the user gave (inputs, constraints, outputs) to a
+// sharding for every value.
 //
 // Before: a traced Function with global shapes; some inputs, outputs and sharding_constraint ops
 //         carry shardings, on meshes that hold the same devices.
@@ -24,29 +24,30 @@
 namespace tessera::sharding {
 
 struct ShardingRequest {
-  // One an input / output of the function; empty: not fixed, propagation chooses.
+  // One for each input / output of the function; empty: propagation chooses.
   std::vector<std::optional<NamedSharding>> inputs, outputs;
   // Axes that are computed as if they had so many devices (finer_mesh.h); propagate() ignores it.
   AxisSizes compute_as = {};
 };
 
-// The mesh that all shardings of a program are written on: the finest of those they name, of meshes
-// of equal rank the inputs' first. A mesh of the same device order is another way to name its axes:
-// with ('x': 8) and ('a': 2, 'b': 4), 'x' reads as ('a', 'b'); with ('x': 2, 'y': 4) and
-// ('a': 4, 'b': 2), 'a' is 'x' and a part of 'y'. UserError where meshes hold different devices, or
-// (from propagate) the same in another order.
+// Returns the mesh on which all shardings of a program are written: the finest of those that they
+// name; among meshes of equal rank that of the inputs. Meshes with the same order of devices are
+// different names for the same axes: with ('x': 8) and ('a': 2, 'b': 4), 'x' reads as ('a', 'b');
+// with ('x': 2, 'y': 4) and ('a': 4, 'b': 2), 'a' is 'x' and a part of 'y'. Throws UserError if
+// meshes have different devices, or (from propagate) the same in another order.
 Mesh program_mesh(const Function& function, const ShardingRequest& request);
 
-// The function with its constraints written on `mesh`, and a constraint on each output that the
-// request gives a sharding. Before: flat (flatten_regions.h).
+// Returns the function with its constraints written on `mesh`, and a constraint on each output for
+// which the request has a sharding. Before: flat (flatten_regions.h).
 Function pin_shardings(const Function& function, const Mesh& mesh, const ShardingRequest& request);
 
 // Returns the function with a sharding for every value. Before: flat, its constraints on `mesh`
-// (pin_shardings). The shardings of the inputs and constraints `held_back` spread when all others have.
+// (pin_shardings). The shardings of the inputs and constraints `held_back` spread after all others
+// have.
 Function propagate(const Function& function, const Mesh& mesh, const ShardingRequest& request,
                    const ValueIds& held_back = {});
-// Returns what propagate() returns for each of `orders`, which say what is held back, without those
-// that are equal to one before.
+// Returns the result of propagate() for each of `orders`, which are what is held back, without
+// those that equal an earlier one.
 std::vector<Function> propagate_in_orders(const Function& function, const Mesh& mesh,
                                           const ShardingRequest& request,
                                           std::span<const ValueIds> orders);

@@ -1,6 +1,8 @@
 #include "tessera/sharding/prune_control.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "tessera/base/contains.h"
 #include "tessera/ir/control_flow.h"
@@ -9,19 +11,11 @@
 namespace tessera::sharding {
 namespace {
 
-// What is left of an op, and those of its results that are only another name of an operand.
+// The remaining op, and those of its results that are only another name of an operand.
 struct Pruned {
   Op op;
   std::vector<std::pair<ValueId, ValueId>> aliases;  // (result, operand)
 };
-
-// `f` with only these of its outputs, pruned; its inputs are all there.
-Function with_outputs(const Function& f, const std::vector<size_t>& outputs) {
-  Function out = f;
-  out.outputs.clear();
-  for (size_t k : outputs) out.outputs.push_back(f.outputs[k]);
-  return prune_control(out);
-}
 
 std::vector<char> used_inputs(const Function& f) {
   std::vector<char> used(f.types.size(), 0);
@@ -40,26 +34,52 @@ Function with_inputs(Function f, const std::vector<size_t>& inputs) {
   return remove_dead_ops(f);
 }
 
-// The regions with only these results, and which of what enters them is read.
+// The regions with only these results, and which of their inputs are read.
 struct Regions {
-  std::vector<Function> functions;
+  std::vector<FunctionRef> functions;
   std::vector<char> used;
 };
-Regions prune_regions(const ControlFlow& flow, const std::vector<size_t>& results) {
+
+// Prunes a region for the same results only once, although each loop around it asks again while it
+// looks for its carries: with nested loops the time would double with each level.
+class Pruner {
+ public:
+  // Returns the pruned function, which must exist as long as its regions are used.
+  Function pruned(const Function& f);
+
+ private:
+  // Returns the region with only these of its outputs, and with all its inputs.
+  FunctionRef with_outputs(const Function& region, const std::vector<size_t>& outputs);
+  Regions prune_regions(const ControlFlow& flow, const std::vector<size_t>& results);
+  Pruned prune(const Op& op, const std::vector<char>& live);
+
+  std::map<std::pair<const Function*, std::vector<size_t>>, FunctionRef> regions_;
+};
+
+FunctionRef Pruner::with_outputs(const Function& region, const std::vector<size_t>& outputs) {
+  FunctionRef& known = regions_[{&region, outputs}];
+  if (known) return known;
+  Function out = region;
+  out.outputs.clear();
+  for (size_t k : outputs) out.outputs.push_back(region.outputs[k]);
+  return known = std::make_shared<const Function>(pruned(out));
+}
+
+Regions Pruner::prune_regions(const ControlFlow& flow, const std::vector<size_t>& results) {
   Regions out;
   out.used.assign(flow.body().inputs.size(), 0);
   for (size_t k = 0; k < flow.regions.size(); ++k) {
-    out.functions.push_back(flow.decides(k) ? prune_control(*flow.regions[k])
-                                            : with_outputs(*flow.regions[k], results));
-    const std::vector<char> used = used_inputs(out.functions.back());
+    out.functions.push_back(
+        with_outputs(*flow.regions[k], flow.decides(k) ? std::vector<size_t>{0} : results));
+    const std::vector<char> used = used_inputs(*out.functions.back());
     for (size_t i = 0; i < used.size(); ++i) out.used[i] = out.used[i] || used[i];
   }
   return out;
 }
 
-// A carry stays where its result is live or a trip reads it; what a trip reads for the carries that
-// stay is found by growing.
-Pruned prune(const Op& op, const std::vector<char>& live) {
+// A carry is kept if its result is live or a trip reads it; the carries that a trip reads for those
+// that are kept are added until there are no more.
+Pruned Pruner::prune(const Op& op, const std::vector<char>& live) {
   ControlFlow flow = control_flow_of(op);
   const size_t consts = flow.num_consts, carries = flow.num_carry;
   Pruned out{.op = {.def = op.def, .source = op.source, .reason = op.reason}};
@@ -94,8 +114,7 @@ Pruned prune(const Op& op, const std::vector<char>& live) {
   for (size_t k = 0; k < flow.regions.size(); ++k) {
     std::vector<size_t> inputs = entering;
     if (flow.decides(k)) inputs.resize(flow.num_consts + flow.num_carry);
-    flow.regions[k] =
-        std::make_shared<const Function>(with_inputs(std::move(regions.functions[k]), inputs));
+    flow.regions[k] = std::make_shared<const Function>(with_inputs(*regions.functions[k], inputs));
   }
   out.op.params = with_control_flow(op, flow);
   for (size_t k = 0; k < flow.first_entering(); ++k) out.op.operands.push_back(op.operands[k]);
@@ -104,9 +123,7 @@ Pruned prune(const Op& op, const std::vector<char>& live) {
   return out;
 }
 
-}  // namespace
-
-Function prune_control(const Function& f) {
+Function Pruner::pruned(const Function& f) {
   if (std::none_of(f.ops.begin(), f.ops.end(), is_control_flow)) return remove_dead_ops(f);
   std::vector<char> live(f.types.size(), 0);
   for (ValueId v : f.outputs) live[v] = 1;
@@ -138,5 +155,9 @@ Function prune_control(const Function& f) {
   for (ValueId v : f.outputs) out.outputs.push_back(number[v]);
   return out;
 }
+
+}  // namespace
+
+Function prune_control(const Function& f) { return Pruner().pruned(f); }
 
 }  // namespace tessera::sharding

@@ -1,9 +1,9 @@
-// prune_control: loops and branches without what nobody needs.
+// prune_control: removes from loops and branches what nobody needs.
 //
 // Before: a Function whose loops may carry values that nobody reads.
 // After:  no dead op; a scan carries only what a live result or another live carry needs, and its
-//         invariant carries (the body returns them as they came) are constants of it; results and
-//         operands of a branch that nobody reads are gone. Derivatives and pruned outputs of jit
+//         invariant carries (which the body returns unchanged) become its constants; results and
+//         operands of a branch that nobody reads are removed. Derivatives and pruned outputs of jit
 //         leave such values behind.
 #pragma once
 

@@ -1,5 +1,5 @@
-// A propagated function made anew, op by op, where some ops give way to others that are cut as the
-// rewriter says.
+// Rewrites a propagated function op by op; the rewriter replaces some ops by others with shardings
+// that it chooses.
 #pragma once
 
 #include <memory>
@@ -23,13 +23,13 @@ class ShardedRewrite {
     for (ValueId v : f_.inputs) map_[v] = out_.add_input(f_.types[v]);
   }
 
-  // Of f.
+  // Returns f.
   const Function& from() const { return f_; }
   const Type& type(ValueId v) const { return out_.type(v); }
-  // What stands for a value of f.
+  // Returns what replaces a value of f.
   ValueId& at(ValueId v) { return map_[v]; }
 
-  // The op as it is; `rewrite` is applied to its regions.
+  // Copies the op; `rewrite` is applied to its regions.
   template <class Rewrite>
   void append(const Op& op, Rewrite&& rewrite) {
     const ValueIds& results = out_.add_op(*op.def, map_control_regions(op, rewrite),
@@ -43,14 +43,14 @@ class ShardedRewrite {
     return out;
   }
 
-  // What add() adds until the next call stands for this op.
+  // The ops that add() adds until the next call replace this op.
   void instead_of(const Op& op) {
     mesh_ = f_.type(op.operands[0]).sharding->mesh();
     source_ = op.source;
   }
   const Mesh& mesh() const { return mesh_; }
 
-  // An op whose results are all cut as `specs`.
+  // Adds an op whose results all have the sharding `specs`.
   ValueIds add_all(const OpDef& def, OpParams params, ValueIds operands, const DimSpecs& specs) {
     std::vector<Type> types = infer_types(def, out_.types_of(operands), params);
     const auto sharding = std::make_shared<const NamedSharding>(mesh_, PartitionSpec(specs));
@@ -60,7 +60,7 @@ class ShardedRewrite {
   ValueId add(const OpDef& def, OpParams params, ValueIds operands, const DimSpecs& specs) {
     return add_all(def, std::move(params), std::move(operands), specs)[0];
   }
-  // An op of one result of this type.
+  // Adds an op of one result of this type.
   ValueId add_typed(const OpDef& def, OpParams params, ValueIds operands, const Type& type) {
     return out_.add_op(def, std::move(params), std::move(operands), std::span(&type, 1),
                        source_)[0];

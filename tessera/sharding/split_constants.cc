@@ -9,7 +9,7 @@
 namespace tessera::sharding {
 namespace {
 
-// Larger expressions than a mask is are shared: their users are tied together.
+// Expressions larger than a mask are shared: their users are tied together.
 constexpr int kMaxOps = 16;
 
 class ConstantSplitter {
@@ -27,7 +27,7 @@ class ConstantSplitter {
         append(op);
       }
     }
-    // The outputs are one user.
+    // The outputs count as one user.
     std::map<ValueId, ValueId> made;
     for (ValueId v : f_.outputs) out_.outputs.push_back(value(v, made));
     return std::move(out_);
@@ -35,12 +35,12 @@ class ConstantSplitter {
 
  private:
   struct Maker {
-    const Op* op = nullptr;  // of a constant; none of other values
-    int size = 0;            // ops that it takes
+    const Op* op = nullptr;  // of a constant; null for other values
+    int size = 0;            // the number of ops that it takes
   };
 
-  // The number of ops that make the result from nothing, or from one scalar; 0 where it is no such
-  // value, or none that is cheap.
+  // Returns the number of ops that make the result from nothing, or from one scalar; 0 if it is no
+  // such value, or not a cheap one.
   int constant_size(const Op& op) const {
     if (op.results.size() != 1 || op.def->effect) return 0;
     if (op.operands.empty()) return 1;
@@ -66,7 +66,7 @@ class ConstantSplitter {
     for (size_t i = 0; i < results.size(); ++i) map_[op.results[i]] = results[i];
   }
 
-  // A value for one user, for which `made` has been made.
+  // Returns a value for one user, for whom `made` has been made already.
   ValueId value(ValueId v, std::map<ValueId, ValueId>& made) {
     const Op* op = makers_[v].op;
     if (!op) return map_[v];
@@ -81,8 +81,8 @@ class ConstantSplitter {
 
   const Function& f_;
   Function out_;
-  std::vector<ValueId> map_;   // of a value that is no constant
-  std::vector<Maker> makers_;  // of each value
+  std::vector<ValueId> map_;   // for a value that is no constant
+  std::vector<Maker> makers_;  // for each value
 };
 
 }  // namespace

@@ -1,10 +1,10 @@
-// split_constants: a constant for each of its users.
+// split_constants: gives each user of a constant a constant of its own.
 //
-// Before: a Function in which one constant, or something made of constants alone (a mask, a table
-//         of positions) or of one scalar, may have many users.
+// Before: a Function in which one constant, or a value computed from constants alone (a mask, a
+//         table of positions) or from one scalar, may have many users.
 // After:  the same, but each user has its own, so that propagation does not tie together the
-//         shardings of values that have nothing to do with each other. What stays equal and is cut
-//         alike becomes one again after partition.
+//         shardings of unrelated values. Those that stay equal with equal shardings become one
+//         again after partition.
 #pragma once
 
 #include "tessera/ir/function.h"

@@ -7,7 +7,8 @@
 namespace tessera::sharding {
 namespace {
 
-// Whether real numbers are what the last dimension gives, so that it comes after the others.
+// Returns whether the transform of the last dimension returns real numbers, so that it comes after
+// the others.
 bool ends_in_reals(FftType type) { return type == FftType::kIrfft; }
 
 class TransformSplitter {

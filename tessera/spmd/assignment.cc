@@ -12,19 +12,19 @@
 namespace tessera::spmd {
 namespace {
 
-// In multiply-adds.
+// Measured in multiply-adds.
 constexpr int64_t kWorkPerByte = kFlopsPerByte / 2;
 
-bool may_be_cut(FactorKind kind, const AssignmentOrder& order) {
+bool may_be_sharded(FactorKind kind, const AssignmentOrder& order) {
   switch (kind) {
     case FactorKind::kPass:
       return true;
     case FactorKind::kReduction:
-      return order.cut_reductions;
+      return order.shard_reductions;
     case FactorKind::kNeedReplication:
-      return order.cut_windows;
+      return order.shard_windows;
     case FactorKind::kPermutation:
-      return order.cut_windows || order.cut_halos;
+      return order.shard_windows || order.shard_halos;
   }
   return false;
 }
@@ -32,11 +32,11 @@ bool may_be_cut(FactorKind kind, const AssignmentOrder& order) {
 struct Candidate {
   int factor;
   AtomList axes;
-  int64_t carried = 0;  // elements of the tensors that have it already
+  int64_t carried = 0;  // the number of elements of the tensors that have it already
 };
 
-// The dimensions with several factors: there a minor factor may be cut only when the major ones are
-// cut to single elements, and cuts must be even.
+// Returns the dimensions with several factors. In these a minor factor may be sharded only if the
+// major ones are sharded to single elements, and shards must be even.
 std::vector<DimFactors> joint_dims(const Factors& f) {
   std::vector<DimFactors> out;
   for (const auto* tensors : {&f.operands, &f.results})
@@ -70,8 +70,8 @@ DimAtoms dims_of(const TensorFactors& tensor, const std::vector<AtomList>& axes)
 
 namespace {
 
-// A fold of little: to complete its result may cost more than to cut another dimension of the
-// operand first.
+// Returns whether a fold has so few elements that completing its result may cost more than sharding
+// another dimension of the operand first.
 bool may_be_moved(const ShardedOp& op, size_t operand, int id) {
   if (op.factors.factors[id].kind != FactorKind::kReduction) return false;
   int64_t results = 0;
@@ -83,8 +83,8 @@ bool may_be_moved(const ShardedOp& op, size_t operand, int id) {
                              op.operand_types[operand].elements();
 }
 
-// The axes by which operands cut factors that need replication, or may be moved.
-AtomList cuts_to_move(const ShardedOp& op) {
+// Returns the axes by which operands shard factors that need replication, or that may be moved.
+AtomList axes_to_move(const ShardedOp& op) {
   AtomList out;
   for (size_t k = 0; k < op.operands.size(); ++k) {
     const TensorFactors& tensor = op.factors.operands[k];
@@ -113,7 +113,7 @@ FactorAssignment assign_factors(const ShardedOp& op, const AssignmentOrder& orde
     for (const DimFactors& dim : tensor) {
       for (int id : dim) {
         const AtomList& axes = projection.atoms(id);
-        if (axes.empty() || !may_be_cut(f.factors[id].kind, order)) continue;
+        if (axes.empty() || !may_be_sharded(f.factors[id].kind, order)) continue;
         auto it = std::find_if(candidates.begin(), candidates.end(), [&](const Candidate& c) {
           return c.factor == id && c.axes == axes;
         });
@@ -155,16 +155,16 @@ FactorAssignment assign_factors(const ShardedOp& op, const AssignmentOrder& orde
     }
     return grew;
   };
-  // A minor factor may wait for its major one: go round until nothing fits any more.
+  // A minor factor may wait for its major one, so this repeats until nothing fits any more.
   for (bool grew = true; grew;) {
     grew = false;
     for (const Candidate& c : candidates) grew = try_candidate(c) || grew;
   }
-  if (order.takes_cuts >= 0) {
-    AtomList axes = out.axes[order.takes_cuts];
-    for (Atom a : cuts_to_move(op))
+  if (order.takes_moved_axes >= 0) {
+    AtomList axes = out.axes[order.takes_moved_axes];
+    for (Atom a : axes_to_move(op))
       if (!(taken & atom_bit(a))) axes.push_back(a);
-    try_candidate({order.takes_cuts, axes});
+    try_candidate({order.takes_moved_axes, axes});
   }
 
   for (const TensorFactors& t : f.operands) out.operands.push_back(dims_of(t, out.axes));
@@ -199,7 +199,7 @@ PartialPlan plan_partial(const AtomMesh& mesh, const Type& global, AtomSet reduc
 
 namespace {
 
-// Steps of a device's loops: the product of its shares of the factors.
+// Returns the steps of a device's loops: the product of its shares of the factors.
 double work_of(const ShardedOp& op, const FactorAssignment& a) {
   double work = 1;
   for (size_t id = 0; id < a.axes.size(); ++id)
@@ -230,7 +230,7 @@ int64_t assignment_cost(const ShardedOp& op, const FactorAssignment& a) {
 
 namespace {
 
-// By more than a local slice.
+// Returns whether operands need more than a local slice.
 bool moves_operands(const ShardedOp& op, const FactorAssignment& a) {
   for (size_t k = 0; k < op.operands.size(); ++k)
     for (size_t d = 0; d < op.operands[k].size(); ++d)
@@ -250,16 +250,16 @@ FactorAssignment choose_assignment(const ShardedOp& op) {
   FactorAssignment best = assign_factors(op);
   if (!best.reduced && !moves_operands(op, best)) return best;
   int64_t least = assignment_cost(op, best);
-  // What lies as it must to be summed in parts is made whole for each device to sum all of it only
-  // where that costs less than half.
+  // Operands that can be summed in parts where they are get gathered, so that each device sums all
+  // of them, only if that costs less than half.
   const int64_t of_parts = least;
   const double most_work =
       moves_operands(op, best) ? std::numeric_limits<double>::infinity() : work_of(op, best);
   std::vector<std::vector<AtomList>> seen{best.axes};
   const int tensors = static_cast<int>(op.operands.size() + op.results.size());
-  for (const bool cut_reductions : {true, false})
+  for (const bool shard_reductions : {true, false})
     for (int first = -1; first < tensors; ++first) {
-      FactorAssignment a = assign_factors(op, {first, cut_reductions});
+      FactorAssignment a = assign_factors(op, {first, shard_reductions});
       if (contains(seen, a.axes)) continue;
       seen.push_back(a.axes);
       const int64_t cost = assignment_cost(op, a);
@@ -270,14 +270,14 @@ FactorAssignment choose_assignment(const ShardedOp& op) {
   return best;
 }
 
-FactorAssignment with_moved_cuts(const ShardedOp& op, FactorAssignment chosen) {
-  if (cuts_to_move(op).empty()) return chosen;
+FactorAssignment with_moved_axes(const ShardedOp& op, FactorAssignment chosen) {
+  if (axes_to_move(op).empty()) return chosen;
   int64_t least = assignment_cost(op, chosen);
   for (size_t id = 0; id < op.factors.factors.size(); ++id) {
     if (op.factors.factors[id].kind != FactorKind::kPass) continue;
-    for (const bool cut_reductions : {true, false}) {
+    for (const bool shard_reductions : {true, false}) {
       FactorAssignment a = assign_factors(
-          op, {.cut_reductions = cut_reductions, .takes_cuts = static_cast<int>(id)});
+          op, {.shard_reductions = shard_reductions, .takes_moved_axes = static_cast<int>(id)});
       const int64_t cost = assignment_cost(op, a);
       if (cost >= least) continue;
       least = cost;

@@ -14,14 +14,15 @@ bool is_all_reduce(const Op& op) {
   return lowering && lowering->kind == CollectiveKind::kAllReduce && op.operands.size() == 1;
 }
 
-// Whether the op only arranges its operand's elements anew.
+// Returns whether the op only rearranges its operand's elements.
 bool arranges(const Function& f, const Op& op) {
   return std::holds_alternative<IndexMap>(op.def->lower) && op.operands.size() == 1 &&
          f.type(op.operands[0]).elements() == f.type(op.results[0]).elements();
 }
 
-// The all_reduce that output `r` of a region comes from and that serves nothing else, and the ops
-// between, which arrange its elements: indices of ops, the all_reduce last. Empty: there is none.
+// Returns the all_reduce that output `r` of a region comes from and that has no other use, and the
+// ops after it, which rearrange its elements: indices of ops, the all_reduce last. The list is
+// empty if there is none.
 std::vector<int> ending(const Function& region, size_t r) {
   std::vector<int> out;
   ValueId v = region.outputs[r];
@@ -40,7 +41,7 @@ std::vector<int> ending(const Function& region, size_t r) {
   return {};
 }
 
-// The region with what is summed in place of the sum.
+// Returns the region with the operand of the sum in place of the sum.
 Function without(Function region, const std::vector<int>& ending) {
   const ValueId summed = region.ops[ending.back()].operands[0];
   const AxisNames varying = region.type(summed).varying;
@@ -55,7 +56,7 @@ Function without(Function region, const std::vector<int>& ending) {
   return remove_dead_ops(region);
 }
 
-// The all_reduce that all regions end output `r` with: the first region's.
+// Returns the all_reduce with which all regions end output `r`: that of the first region.
 std::optional<Op> common_ending(const ControlFlow& flow, size_t r) {
   std::optional<Op> out;
   for (const FunctionRef& region : flow.regions) {

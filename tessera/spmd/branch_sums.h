@@ -1,17 +1,18 @@
-// Sums over devices leave branches: where every way of a branch ends in the same all_reduce for one
-// of its results, the branch returns what is summed and one all_reduce follows it.
+// Moves sums over devices out of conditionals: if every branch ends in the same all_reduce for one
+// of its results, the branches return the operand of the sum, and one all_reduce follows.
 //
 //   %r = case %i { a; all_reduce(a) } { b; all_reduce(b) }   ->   %s = case %i { a } { b }
 //                                                               %r = all_reduce(%s)
 //
-// A program then holds (and is priced for) one of them, and it is next to others that it may join.
+// The program then contains (and is priced for) one of them, and it may be combined with its
+// neighbours.
 #pragma once
 
 #include "tessera/ir/function.h"
 
 namespace tessera::spmd {
 
-// Of a partitioned function, and of the regions in it.
+// Returns the partitioned function with this done in it and in its regions.
 Function sums_after_branches(const Function& function);
 
 }  // namespace tessera::spmd

@@ -25,10 +25,10 @@ struct Group {
   std::vector<Op> members;
   int64_t bytes = 0;
   bool is_open = true;  // not in the program yet
-  Groups after;         // those that its members wait for
+  Groups after;         // the groups whose results its members need
 };
 
-// An op that waits for groups to be in the program.
+// An op that waits until groups are in the program.
 struct Waiting {
   Op op;
   Groups groups;
@@ -57,7 +57,7 @@ class Combiner {
   void visit(Op op) {
     Groups groups = waits_for(op);
     if (may_be_combined(op)) return join(std::move(op), groups);
-    // What others may wait for comes as early as it can.
+    // Ops that others may wait for are placed as early as possible.
     if (!groups.empty() && (is_collective(op) || is_control_flow(op) || has_effect(op))) {
       close(groups);
       groups.clear();
@@ -70,7 +70,7 @@ class Combiner {
     waiting_.push_back({std::move(op), std::move(groups)});
   }
 
-  // The open groups that an operand comes from, and those that they wait for.
+  // Returns the open groups that an operand comes from, and those that they wait for.
   Groups waits_for(const Op& op) const {
     Groups out;
     for (ValueId v : op.operands) add_open(out, waits_[v]);
@@ -95,7 +95,7 @@ class Combiner {
            !has_kind(op, CollectiveKind::kBroadcast) && bytes_of(op) <= kCombinedBytes;
   }
 
-  // What an operand is in front of barriers.
+  // Returns the operand before barriers.
   ValueId source(ValueId v) const {
     while (producers_[v] >= 0) {
       const Op& op = f_.ops[producers_[v]];
@@ -104,7 +104,8 @@ class Combiner {
     }
     return v;
   }
-  // What is sent once more, later, is not wanted before.
+  // Returns whether the group sends the operand already: what is sent once more, later, is not
+  // wanted before.
   bool sends(const Group& group, ValueId operand) const {
     return std::any_of(group.members.begin(), group.members.end(), [&](const Op& member) {
       return source(member.operands[0]) == source(operand);
@@ -136,8 +137,8 @@ class Combiner {
     group->members.push_back(std::move(op));
   }
 
-  // Puts the groups into the program, before each those that it waits for, and what waited for them
-  // alone.
+  // Puts the groups into the program, before each those that it waits for, and then the ops that
+  // waited only for them.
   void close(const Groups& groups) {
     for (int g : groups) {
       if (!groups_[g].is_open) continue;
@@ -148,7 +149,7 @@ class Combiner {
     }
   }
 
-  // What waits for no open group any more.
+  // Adds the ops that wait for no open group any more.
   void release() {
     std::vector<Waiting> still;
     for (Waiting& w : waiting_) {
@@ -182,7 +183,7 @@ class Combiner {
   std::vector<Reason>& reasons_;
   const std::vector<int> producers_;
   Function out_;
-  std::vector<Groups> waits_;  // of each value; those that are not open no longer count
+  std::vector<Groups> waits_;  // of each value; groups that are no longer open do not count
   std::vector<Group> groups_;
   std::vector<Waiting> waiting_;
 };

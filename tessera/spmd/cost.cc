@@ -14,11 +14,11 @@ using namespace ops;
 
 namespace {
 
-// Of one device's links.
+// The links of one device.
 constexpr LinkCost kUnknownLink{50e9, 1e-6};
 
-// Bytes a second out of one device, and seconds a message: vendors' published figures for one
-// chip's links.
+// Returns the bytes a second out of one device, and the seconds of a message: vendors' published
+// figures for one chip's links.
 LinkCost published_link(DeviceKind kind) {
   switch (kind) {
     case DeviceKind::kCpu:
@@ -46,7 +46,7 @@ bool is_of_cpus(const Mesh& mesh) {
   return is_known(mesh) && mesh.devices()[0].kind == DeviceKind::kCpu;
 }
 
-// Slices that are emulated lie in this process.
+// Emulated slices are in this process.
 int64_t process_of(const Mesh& mesh, int64_t position) {
   return cluster::Processes::current() ? mesh.devices()[static_cast<size_t>(position)].process_index
                                        : 0;
@@ -63,8 +63,8 @@ int host_of(int64_t process) {
 
 double sent(const LinkCost& link, double bytes) { return bytes / link.bandwidth + link.latency; }
 
-// Devices of one process read each other's memory; what others need leaves it once a process,
-// whatever the number of devices there that need it.
+// Devices of one process read each other's memory. Data for other processes is sent once to each,
+// however many devices there need it.
 double seconds_on_cpus(const Mesh& mesh, const CollectiveInfo& info, int64_t bytes) {
   const MachineCosts& costs = machine_costs();
   std::map<int64_t, double> inside, crossing;  // bytes, by process
@@ -88,7 +88,7 @@ double seconds_on_cpus(const Mesh& mesh, const CollectiveInfo& info, int64_t byt
       const bool each = info.kind == CollectiveKind::kAllToAll ||
                         info.kind == CollectiveKind::kPermute ||
                         info.kind == CollectiveKind::kRaggedAllToAll;
-      // A ring of n sends (n - 1) / n, one of processes (p - 1) / p.
+      // Of a ring of n a device sends (n - 1) / n; of a ring of p processes it is (p - 1) / p.
       crossing[process] +=
           static_cast<double>(bytes) * (each ? local : 1) * (p - 1) / p * n / (n - 1);
     }
@@ -123,7 +123,7 @@ double seconds_of_collective(const Mesh& mesh, const CollectiveInfo& info, int64
 int64_t bytes_of_latency(const Mesh& mesh) {
   if (!is_of_cpus(mesh) || !machine_costs().measured()) return kReshardStepCost;
   const MachineCosts& costs = machine_costs();
-  // A cluster of one process plans as one of many: its results have the same bits.
+  // A cluster of one process plans like one of many, so that its results have the same bits.
   double bytes = costs.process.latency * costs.process.bandwidth;
   if (cluster::Processes::reproducible()) {
     for (const auto* links : {&costs.host, &costs.network})

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "tessera/base/contains.h"
 #include "tessera/ir/append_ops.h"
@@ -21,7 +22,7 @@
 namespace tessera::spmd {
 namespace {
 
-// What is neither a collective nor has effects, but for calls of the host that can be told not to happen.
+// Returns whether the function has collectives or effects, except host calls that can be disabled.
 bool needs_all_devices(const Function& f);
 
 bool needs_all_devices(const Op& op) {
@@ -55,7 +56,7 @@ class Adder {
                     .source = of_.source,
                     .reason = reason})[0];
   }
-  // `guard`: whether its calls of the host happen.
+  // `guard`: whether its host calls happen.
   ValueIds inlined(const Function& f, const ValueIds& inputs,
                    std::optional<ValueId> guard = std::nullopt) {
     return ir::append_ops(f, inputs, [&](const Op& op, const ValueIds& operands) {
@@ -82,12 +83,13 @@ class Adder {
   const Op& of_;
 };
 
-// The mesh axes that values vary over: those of what they are computed from, whatever the types say (a
-// program that was read has types of its own).
+// The mesh axes that values vary over: those of what they are computed from, whatever the types say
+// (a program that was read has types of its own). The result of a region for the same inputs is
+// computed once: a loop asks several times, and so does every loop around it.
 class Variance {
  public:
-  // Of every value of f, given the inputs'.
-  static std::vector<AxisNames> of(const Function& f, const std::vector<AxisNames>& inputs) {
+  // Returns the axes of every value of f, for those of the inputs.
+  std::vector<AxisNames> of(const Function& f, const std::vector<AxisNames>& inputs) {
     std::vector<AxisNames> out(f.types.size());
     for (size_t i = 0; i < f.inputs.size(); ++i) out[f.inputs[i]] = inputs[i];
     for (const Op& op : f.ops) {
@@ -96,18 +98,21 @@ class Variance {
     }
     return out;
   }
-  static std::vector<AxisNames> outputs(const Function& f, const std::vector<AxisNames>& inputs) {
-    return chosen(of(f, inputs), f.outputs);
+  std::vector<AxisNames> outputs(const FunctionRef& f, const std::vector<AxisNames>& inputs) {
+    const auto key = std::pair(f, inputs);
+    if (const auto it = outputs_.find(key); it != outputs_.end()) return it->second;
+    return outputs_[key] = chosen(of(*f, inputs), f->outputs);
   }
-  // Of what enters the regions of a loop, its carries as wide as trips make them, and their number.
-  static std::vector<AxisNames> entering(const ControlFlow& flow, std::vector<AxisNames> operands) {
+  // Returns the axes of the inputs of a loop's regions: its carries vary over what trips make them
+  // vary over.
+  std::vector<AxisNames> entering(const ControlFlow& flow, std::vector<AxisNames> operands) {
     if (!flow.is_loop()) return {operands.begin() + 1, operands.end()};
     for (bool grown = true; grown;) {
       grown = false;
-      const std::vector<AxisNames> after = outputs(flow.body(), operands);
+      const std::vector<AxisNames> after = outputs(flow.regions.back(), operands);
       AxisNames decides;
       if (flow.has_condition())
-        decides = outputs(*flow.regions[0], condition_inputs(flow, operands))[0];
+        decides = outputs(flow.regions[0], condition_inputs(flow, operands))[0];
       for (size_t c = 0; c < flow.num_carry; ++c) {
         AxisNames& carry = operands[flow.num_consts + c];
         AxisNames wider = ir::axis_union(carry, ir::axis_union(after[c], decides));
@@ -117,6 +122,10 @@ class Variance {
     }
     return operands;
   }
+  static std::vector<AxisNames> condition_inputs(const ControlFlow& flow,
+                                                 const std::vector<AxisNames>& entering) {
+    return {entering.begin(), entering.begin() + flow.regions[0]->inputs.size()};
+  }
   static std::vector<AxisNames> chosen(const std::vector<AxisNames>& all, const auto& which) {
     std::vector<AxisNames> out;
     for (ValueId v : which) out.push_back(all[v]);
@@ -124,7 +133,7 @@ class Variance {
   }
 
  private:
-  static std::vector<AxisNames> of(const Op& op, const std::vector<AxisNames>& operands) {
+  std::vector<AxisNames> of(const Op& op, const std::vector<AxisNames>& operands) {
     AxisNames all;
     for (const AxisNames& one : operands) all = ir::axis_union(all, one);
     if (std::holds_alternative<CollectiveLowering>(op.def->lower)) {
@@ -152,25 +161,21 @@ class Variance {
     }
   }
 
-  static std::vector<AxisNames> of_control(const Op& op, const ControlFlow& flow,
-                                           const std::vector<AxisNames>& operands) {
+  std::vector<AxisNames> of_control(const Op& op, const ControlFlow& flow,
+                                    const std::vector<AxisNames>& operands) {
     const std::vector<AxisNames> inside = entering(flow, operands);
     std::vector<AxisNames> out(op.results.size(), flow.is_loop() ? AxisNames() : operands[0]);
     for (size_t c = 0; flow.is_loop() && c < flow.num_carry; ++c)
       out[c] = inside[flow.num_consts + c];
     for (size_t k = 0; k < flow.regions.size(); ++k) {
       if (flow.decides(k)) continue;
-      const std::vector<AxisNames> results = outputs(*flow.regions[k], inside);
+      const std::vector<AxisNames> results = outputs(flow.regions[k], inside);
       for (size_t r = 0; r < out.size(); ++r) out[r] = ir::axis_union(out[r], results[r]);
     }
     return out;
   }
 
- public:
-  static std::vector<AxisNames> condition_inputs(const ControlFlow& flow,
-                                                 const std::vector<AxisNames>& entering) {
-    return {entering.begin(), entering.begin() + flow.regions[0]->inputs.size()};
-  }
+  std::map<std::pair<FunctionRef, std::vector<AxisNames>>, std::vector<AxisNames>> outputs_;
 };
 
 class Converger {
@@ -179,7 +184,7 @@ class Converger {
 
   Function run(const Function& function, const std::vector<AxisNames>& inputs) {
     if (std::none_of(function.ops.begin(), function.ops.end(), is_control_flow)) return function;
-    const std::vector<AxisNames> varying = Variance::of(function, inputs);
+    const std::vector<AxisNames> varying = variance_.of(function, inputs);
     Function out = function;
     out.ops.clear();
     std::map<ValueId, ValueId> renamed;
@@ -191,13 +196,13 @@ class Converger {
       for (ValueId& v : op.operands) rename(v);
       if (is_control_flow(op)) {
         ControlFlow flow = control_flow_of(op);
-        // Of the regions as they came: what is added in them all devices come along to.
+        // The regions are unchanged: all devices execute what is added in them.
         const bool may_diverge =
             std::none_of(flow.regions.begin(), flow.regions.end(), [&](const FunctionRef& region) {
               return needs_all_devices(*region) || (flow.is_loop() && calls_host(*region));
             });
         const std::vector<AxisNames> inside =
-            Variance::entering(flow, Variance::chosen(varying, old.operands));
+            variance_.entering(flow, Variance::chosen(varying, old.operands));
         for (size_t k = 0; k < flow.regions.size(); ++k)
           flow.regions[k] = std::make_shared<const Function>(
               run(*flow.regions[k],
@@ -222,7 +227,7 @@ class Converger {
     const Function& condition = *flow.regions[0];
     const Function& body = flow.body();
     const AxisNames decides =
-        Variance::outputs(condition, Variance::condition_inputs(flow, inside))[0];
+        variance_.outputs(flow.regions[0], Variance::condition_inputs(flow, inside))[0];
     AxisNames axes;
     for (const std::string& axis : mesh_.axis_names())
       if (contains(decides, axis)) axes.push_back(axis);
@@ -233,7 +238,7 @@ class Converger {
                         fmt::format("the condition varies over '{}': the loop runs until it has "
                                     "ended on every device",
                                     fmt::join(axes, "', '"))});
-    // Typed as varying, whatever was known where the condition was read.
+    // The decision's type varies, whatever was known when the condition was read.
     ValueId decision = condition.outputs[0];
     any.types[decision].varying = decides;
     any.outputs[0] = Adder(any, op).add(
@@ -257,7 +262,8 @@ class Converger {
       f.types[op.results[r]].varying = ir::axis_union(f.type(op.results[r]).varying, decides);
   }
 
-  // What each device takes of the ways' results. An index out of range means the last way.
+  // Returns what each device selects of the branches' results. An index out of range selects the
+  // last branch.
   static ValueIds chosen(Function& f, const Op& op, const ControlFlow& flow) {
     Adder adder(f, op);
     ValueId index = op.operands[0];
@@ -265,19 +271,19 @@ class Converger {
       index = adder.add(ops::convert_op, ops::ConvertParams{int32}, {index});
     const ValueIds entering(op.operands.begin() + 1, op.operands.end());
     const auto others = static_cast<uint32_t>(flow.regions.size() - 1);
-    std::optional<ValueId> last;  // a negative index is large without its sign
+    std::optional<ValueId> last;  // without its sign, a negative index is large
     if (calls_host(*flow.regions.back()))
       last = adder.add(
           ops::compare_op,
           ops::CompareParams{.direction = Comparison::kGe, .type = CompareType::kUnsigned},
           {adder.add(ops::convert_op, ops::ConvertParams{uint32}, {index}), adder.scalar(others)});
     ValueIds out = adder.inlined(*flow.regions.back(), entering, last);
-    for (size_t way = flow.regions.size() - 1; way-- > 0;) {
+    for (size_t branch = flow.regions.size() - 1; branch-- > 0;) {
       const ValueId here =
           adder.add(ops::compare_op,
                     ops::CompareParams{.direction = Comparison::kEq, .type = CompareType::kSigned},
-                    {index, adder.scalar(static_cast<int32_t>(way))});
-      const ValueIds results = adder.inlined(*flow.regions[way], entering, here);
+                    {index, adder.scalar(static_cast<int32_t>(branch))});
+      const ValueIds results = adder.inlined(*flow.regions[branch], entering, here);
       for (size_t r = 0; r < out.size(); ++r)
         if (results[r] != out[r])
           out[r] = adder.add(ops::select_op, ir::NoParams{}, {here, results[r], out[r]});
@@ -287,6 +293,7 @@ class Converger {
 
   const Mesh& mesh_;
   std::vector<Reason>& reasons_;
+  Variance variance_;
 };
 
 }  // namespace

@@ -1,24 +1,26 @@
-// Loops and branches that devices take differently. All devices run one schedule, so where what decides
-// varies over mesh axes (in a shard_map, or where the program says so),
+// Loops and branches that devices would execute differently. All devices run one schedule, so if a
+// condition varies over mesh axes (in a shard_map, or if the program says so),
 //
-//   a loop runs until it has ended on every device: an all_reduce of the condition says whether it has,
-//   and a device that is done keeps its carry;
-//   a branch computes every way, and a device takes its own.
+//   a loop runs until it has ended on every device, which an all_reduce of the condition finds
+//   out; a device that is done keeps its carry;
+//   all branches of a conditional are computed, and each device selects its results.
 //
 //   while c { b }          ->   while all_reduce(c, or) { select(c, b, carry) }
 //   case %i { a } { b }    ->   select(%i == 0, a, b)
 //
-// As batching does with a batch of conditions; programs that are traced here say so themselves
-// (compile/control_flow.cc), those that are read do not. A call of the host in a branch happens on the
-// devices that take it. What holds collectives, or effects deeper inside, is left as it is: there all
-// devices must come along, and fusion refuses it unless they do.
+// Batching does the same for a batch of conditions. Programs that are traced here contain this
+// already (compile/control_flow.cc), those that are read do not. A host call in a branch happens
+// only on the devices that take the branch. Loops and branches with collectives, or with effects
+// deeper inside, are left as they are: all devices must execute them together, and fusion rejects
+// them otherwise.
 #pragma once
 
 #include "tessera/spmd/reasons.h"
 
 namespace tessera::spmd {
 
-// Of a partitioned function, and of the regions in it; `reasons` gets one for each all_reduce added.
+// Returns the partitioned function with this done in it and in its regions; `reasons` gets one for
+// each all_reduce that is added.
 Function without_divergence(const Function& function, const Mesh& mesh,
                             std::vector<Reason>& reasons);
 

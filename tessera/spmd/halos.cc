@@ -10,22 +10,23 @@ using ops::HaloRule;
 
 int64_t floor_div(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 
-// Rows that device i of n gets: [i * step + first, i * step + first + rows).
+// The rows that device i of n gets: [i * step + first, i * step + first + rows).
 struct Reach {
   int64_t step = 0, first = 0, rows = 0;
-  int64_t low = 0, high = 0;  // padding that is left, negative where rows are not needed
+  int64_t low = 0, high = 0;  // the remaining padding, negative if rows are not needed
 };
 
-// Of `taps` taps and `results` results, where n devices share the ones or the others.
+// Returns the reach for `taps` taps and `results` results, if n devices share one of the two.
 std::optional<Reach> reach_of(const HaloDim& halo, int64_t n, int64_t taps, int64_t results) {
-  const bool cut_taps = halo.tap_dim >= 0;
-  if (cut_taps && taps % n != 0) return std::nullopt;  // what pads a shard would count
-  const int64_t shard = cut_taps ? results : ceil_div(results, n);
+  const bool shard_taps = halo.tap_dim >= 0;
+  if (shard_taps && taps % n != 0) return std::nullopt;  // the padding of a shard would count
+  const int64_t shard = shard_taps ? results : ceil_div(results, n);
   const int64_t b = halo.base_dilation,
-                step = cut_taps ? taps / n * halo.tap_dilation : shard * halo.stride,
-                size = cut_taps ? (taps / n - 1) * halo.tap_dilation + 1 : halo.size;
-  if (step % b != 0 || shard == 0) return std::nullopt;  // windows would lie in several ways
-  // Where the first device's windows begin and end, in rows that are 1 apart.
+                step = shard_taps ? taps / n * halo.tap_dilation : shard * halo.stride,
+                size = shard_taps ? (taps / n - 1) * halo.tap_dilation + 1 : halo.size;
+  // The windows of devices would be aligned differently.
+  if (step % b != 0 || shard == 0) return std::nullopt;
+  // Where the first device's windows begin and end, in rows of distance 1.
   const int64_t begin = -halo.low, end = begin + (shard - 1) * halo.stride + size;
   Reach out{.step = step / b, .first = -floor_div(-begin, b)};
   out.rows = floor_div(end - 1, b) - out.first + 1;
@@ -35,8 +36,8 @@ std::optional<Reach> reach_of(const HaloDim& halo, int64_t n, int64_t taps, int6
   return out;
 }
 
-// Row i * reach.rows + l of the result is row i * reach.step + reach.first + l of the operand, where
-// there is one.
+// Row i * reach.rows + l of the result is row i * reach.step + reach.first + l of the operand, if
+// there is such a row.
 IndexMapping windows_of(const Reach& reach, int64_t devices, const Shape& operand, int dim) {
   IndexMapping out{.fill = 1};
   for (int64_t i = 0; i < devices; ++i) {
@@ -59,7 +60,7 @@ std::optional<HaloPlan> choose_halos(const Op& op, const ShardedOp& sharded,
                                      const FactorAssignment& other) {
   const HaloRule* rule = ops::find_halo_rule(*op.def);
   if (!rule) return std::nullopt;
-  HaloPlan plan{.assignment = assign_factors(sharded, {.cut_halos = true}),
+  HaloPlan plan{.assignment = assign_factors(sharded, {.shard_halos = true}),
                 .operands = rule->windowed(op.operands.size())};
   FactorAssignment& a = plan.assignment;
   Type operand = sharded.operand_types[0];
@@ -93,7 +94,7 @@ std::optional<HaloPlan> choose_halos(const Op& op, const ShardedOp& sharded,
     operand = widened;
   }
   if (plan.dims.empty()) return std::nullopt;
-  // A dimension without a rule for it may not be cut.
+  // A dimension without a halo rule must not be sharded.
   for (size_t id = 0; id < a.axes.size(); ++id)
     if (sharded.factors.factors[id].kind == FactorKind::kPermutation &&
         (atom_set(a.axes[id]) & ~widened_along))
@@ -107,11 +108,11 @@ std::vector<Array> widen(const AtomMesh& mesh, const HaloPlan& plan, const Op& o
                          std::vector<Array> local) {
   const HaloRule& rule = *ops::find_halo_rule(*op.def);
   for (size_t k = 0; k < plan.operands; ++k) {
-    const Array beside = rule.beside(op.params, local[k].dtype());
+    const Array neutral_operand = rule.neutral_operand(op.params, local[k].dtype());
     for (const HaloPlan::Dim& dim : plan.dims) {
       Shape shape = local[k].shape();
       shape[dim.halo.dim] = dim.local;
-      local[k] = apply_windows(mesh, dim.rows, shape, std::vector{local[k], beside});
+      local[k] = apply_windows(mesh, dim.rows, shape, std::vector{local[k], neutral_operand});
     }
   }
   return local;

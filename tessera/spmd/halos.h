@@ -1,9 +1,9 @@
-// Halos: an op over windows of a dimension that is cut (convolution, pooling). Each device gets from
-// its neighbours the rows that its windows reach beyond its own, and nothing else.
+// Halos: an op over windows of a sharded dimension (convolution, pooling). Each device gets from
+// its neighbours exactly the rows that its windows need beyond its own.
 //
-// Example: a convolution of 3 taps over f32[64] on 8 devices, padding 1. Device i computes rows
-// 8 i .. 8 i + 7 from rows 8 i - 1 .. 8 i + 8: its own, and one of either neighbour; beside the
-// array stand zeros. On these 10 rows it runs the op without padding.
+// Example: a convolution of 3 taps over f32[64] on 8 devices, padding 1. Device i computes rows 8 i
+// .. 8 i + 7 from rows 8 i - 1 .. 8 i + 8: its own, and one of either neighbour; beyond the ends of
+// the array there are zeros. On these 10 rows it runs the op without padding.
 #pragma once
 
 #include <optional>
@@ -18,20 +18,20 @@ struct HaloPlan {
   // One dimension of the windowed operands, in the order in which they are widened.
   struct Dim {
     ops::HaloDim halo;
-    WindowPlan rows;            // of each operand, and what stands beside it
-    int64_t local = 0;          // rows that a device has then
-    int64_t low = 0, high = 0;  // padding of the op on them
+    WindowPlan rows;            // of each operand, and of what is beyond its ends
+    int64_t local = 0;          // the number of rows that a device has then
+    int64_t low = 0, high = 0;  // the padding of the op on them
   };
   FactorAssignment assignment;
   std::vector<Dim> dims;
-  size_t operands = 0;  // that have windows
+  size_t operands = 0;  // the number of operands with windows
 };
 
-// The plan, if it costs no more than the op under the assignment `other`.
+// Returns the plan, if it costs no more than the op under the assignment `other`.
 std::optional<HaloPlan> choose_halos(const Op& op, const ShardedOp& sharded,
                                      const FactorAssignment& other);
 
-// The windowed operands, widened by what their windows reach.
+// Returns the windowed operands with the additional rows that their windows need.
 std::vector<Array> widen(const AtomMesh& mesh, const HaloPlan& plan, const Op& op,
                          std::vector<Array> local);
 OpParams params_of_shards(const HaloPlan& plan, const Op& op);

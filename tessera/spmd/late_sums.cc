@@ -12,7 +12,7 @@
 namespace tessera::spmd {
 namespace {
 
-// Which operation an op is, where it is a single one of its operands in their order.
+// Finds the operation that an op is, if it is a single one of its operands in their order.
 class SingleOperation final : public ExprBuilder {
  public:
   explicit SingleOperation(std::span<const Type> operands) {
@@ -80,7 +80,7 @@ class Mover {
     return p.kind == ReduceKind::kSum && p.groups.empty();
   }
 
-  // The op that alone reads `v`; -1 where there is another one.
+  // Returns the only op that reads `v`; -1 if there are several.
   int only_user(ValueId v) const {
     return users_[v].size() == 1 && !is_output_[v] ? users_[v][0] : -1;
   }
@@ -92,7 +92,7 @@ class Mover {
            constant->value == Literal(constant->value.dtype(), Shape{});
   }
 
-  // Whether the sum over `axes` may follow the op, which reads it as `v`.
+  // Returns whether the sum over `axes` may follow the op, which reads it as `v`.
   bool is_linear(const Op& op, ValueId v, const AxisNames& axes) const {
     if (op.results.size() != 1 || op.def->effect ||
         std::count(op.operands.begin(), op.operands.end(), v) != 1)
@@ -132,7 +132,7 @@ class Mover {
     const Op& sum = f_.ops[at];
     const AxisNames axes = sum.params.as<AllReduceParams>().axes;
     std::vector<int> chain;
-    size_t best = 0;  // ops that come before the sum
+    size_t best = 0;  // the number of ops that come before the sum
     ValueId v = sum.results[0];
     int64_t least = bytes_of(f_.type(v));
     for (int user = only_user(v); user >= 0 && is_linear(f_.ops[user], v, axes);
@@ -159,7 +159,7 @@ class Mover {
       late.operands[0] = op.results[0];
     }
     moved_[at] = 1;
-    // A sum that was moved there before reads this one's result.
+    // A sum that was moved there earlier reads this one's result.
     std::vector<Op>& after = after_[chain.back()];
     after.insert(after.begin(), std::move(late));
   }
@@ -168,7 +168,7 @@ class Mover {
   std::vector<int> producers_;
   std::vector<std::vector<int>> users_;
   std::vector<char> is_output_, moved_;
-  std::vector<std::vector<Op>> after_;  // of ops: the sums that follow
+  std::vector<std::vector<Op>> after_;  // for each op: the sums that follow it
 };
 
 }  // namespace

@@ -32,7 +32,7 @@
 namespace tessera::spmd {
 namespace {
 
-// Where the shards of an op's operands and results are.
+// Knows which shards of an op's operands and results the device has.
 class ShardContext final : public LocalContext {
  public:
   ShardContext(const PartitionedProgram& program, const Function& f, const Op& op,
@@ -64,8 +64,8 @@ class ShardContext final : public LocalContext {
   std::vector<Type> types_;
 };
 
-// Whether shards of `to` are parts of shards of `from`.
-bool is_cut_further(const DimAtoms& from, const DimAtoms& to) {
+// Returns whether shards of `to` are parts of shards of `from`.
+bool is_split_further(const DimAtoms& from, const DimAtoms& to) {
   for (size_t d = 0; d < from.size(); ++d)
     if (!is_prefix(from[d], to[d])) return false;
   return true;
@@ -76,7 +76,7 @@ DimAtoms with_rows(DimAtoms dims) {
   return dims;
 }
 
-// What the operands of a loop's or branch's regions are cut like, and their types on a shard.
+// The shardings of the operands of a loop's or branch's regions, and their types on a shard.
 struct Entering {
   std::vector<DimAtoms> dims;
   std::vector<Type> types;
@@ -84,9 +84,12 @@ struct Entering {
 
 class Partitioner {
  public:
-  Partitioner(const Function& f, PartitionedProgram& program)
+  // `within`: the loop or branch whose region the function is; null: none.
+  Partitioner(const Function& f, PartitionedProgram& program,
+              const PartitionedProgram::Control* within = nullptr)
       : f_(f),
         program_(program),
+        within_(within),
         mesh_(program.mesh()),
         values_(f),
         locals_(values_.locals),
@@ -116,8 +119,8 @@ class Partitioner {
     return out;
   }
 
-  // The function as a region of the op `of`. What enters the body of a loop, in part also enters
-  // its condition.
+  // Returns the function as a region of the op `of`. Some of what enters the body of a loop also
+  // enters its condition.
   Function run_region(const Op& of, const Entering& entering,
                       const std::vector<DimAtoms>& outputs) {
     for (size_t k = 0; k < f_.inputs.size(); ++k)
@@ -125,8 +128,8 @@ class Partitioner {
     for (const Op& op : f_.ops) visit(op);
     std::vector<Array> results;
     for (size_t k = 0; k < f_.outputs.size(); ++k)
-      results.push_back(as(f_.outputs[k], outputs[k], of,
-                           fmt::format("result {} of a region of {}", k, of.def->name)));
+      results.push_back(with_dims(f_.outputs[k], outputs[k], of,
+                                  fmt::format("result {} of a region of {}", k, of.def->name)));
     return finish_trace(results);
   }
 
@@ -134,7 +137,7 @@ class Partitioner {
   Function finish_trace(std::span<const Array> outputs) {
     Function out = trace_.finish(outputs);
     TESSERA_CHECK(trace_.captures().empty(), "partition captures nothing");
-    return looked_behind_ ? remove_dead_ops(out) : out;
+    return has_dead_ops_ ? remove_dead_ops(out) : out;
   }
 
   const DimAtoms& declared(ValueId v) { return program_.declared(f_.types[v]); }
@@ -142,16 +145,16 @@ class Partitioner {
     return program_.local_type(f_.types[v], dims);
   }
 
-  // The value under another sharding; equal requests share one resharding.
-  Array as(ValueId v, const DimAtoms& dims, const Op& op, const std::string& why) {
-    if (const std::optional<Array> there = what_is_there(v, dims)) return *there;
+  // Returns the value under another sharding; equal requests share one resharding.
+  Array with_dims(ValueId v, const DimAtoms& dims, const Op& op, const std::string& why) {
+    if (const std::optional<Array> there = existing_value(v, dims)) return *there;
     const LocalValues::Local& local = locals_[v];
     return resharded_[{v, dims}] = reshard(local.array, f_.types[v], local.dims, dims, op, why);
   }
 
-  // The value under a sharding that it has, or that what it was made of has: weights that a forward
-  // pass gathered are turned by the backward pass, not gathered again.
-  std::optional<Array> what_is_there(ValueId v, const DimAtoms& dims, int ops_behind = 4) {
+  // Returns the value under a sharding that it has already, or that the operand it was made of has:
+  // weights that the forward pass gathered are transposed by the backward pass, not gathered again.
+  std::optional<Array> existing_value(ValueId v, const DimAtoms& dims, int ops_behind = 4) {
     if (locals_[v].dims == dims) return locals_[v].array;
     if (const auto it = resharded_.find({v, dims}); it != resharded_.end()) return it->second;
     if (producers_[v] < 0 || ops_behind == 0) return std::nullopt;
@@ -165,14 +168,14 @@ class Partitioner {
     const FactorAssignment a =
         assign_factors({mesh_, factors, {from}, {to}, {DimAtoms(from.rank())}, {dims}});
     if (a.results[0] != dims || a.reduced) return std::nullopt;
-    const std::optional<Array> x = what_is_there(op.operands[0], a.operands[0], ops_behind - 1);
+    const std::optional<Array> x = existing_value(op.operands[0], a.operands[0], ops_behind - 1);
     if (!x) return std::nullopt;
     return resharded_[{v, dims}] = rebuild(op, on_this_mesh(op), a, {*x})[0];
   }
 
   Array operand(const Op& op, size_t k, const DimAtoms& dims, std::string_view because = "") {
-    return as(op.operands[k], dims, op,
-              fmt::format("operand {} of {}{}", k, op.def->name, because));
+    return with_dims(op.operands[k], dims, op,
+                     fmt::format("operand {} of {}{}", k, op.def->name, because));
   }
 
   Array reshard(const Array& x, const Type& global, const DimAtoms& from, const DimAtoms& to,
@@ -189,7 +192,7 @@ class Partitioner {
                        [&] { return apply_reshard(mesh_, global.shape, plan, x); });
   }
 
-  // Collectives bound by `bind_ops` are there for this reason.
+  // Gives the collectives that `bind_ops` binds this reason.
   template <class F>
   Array with_reason(Reason reason, F&& bind_ops) {
     const int32_t outer = std::exchange(reason_, add_reason(std::move(reason)));
@@ -226,7 +229,7 @@ class Partitioner {
     }
     if (std::optional<WindowChoice> windows = choose_windows(values_, op, sharded, a))
       return move_rows(op, *windows);
-    a = with_moved_cuts(sharded, std::move(a));
+    a = with_moved_axes(sharded, std::move(a));
     if (const std::optional<HaloPlan> halos = choose_halos(op, sharded, a))
       return widen_shards(op, sharded, *halos);
     if (const std::optional<ScatterPlan> plan = choose_scatter_windows(op, sharded, a))
@@ -238,14 +241,15 @@ class Partitioner {
     finish(op, factors, a, rebuild(op, on_this_mesh(op), a, std::move(local)));
   }
 
-  // Loops and branches: operands and what comes out of a region are brought to the shardings that
-  // propagation tied together; the regions are partitioned like the function around them.
+  // Partitions a loop or a branch: operands and the results of a region are resharded to the
+  // shardings that propagation chose for all of them; the regions are partitioned like the
+  // enclosing function.
   void visit_control(const Op& op) {
     ControlFlow flow = control_flow_of(op);
     const Function& body = flow.body();
     Entering entering{.dims = declared_dims(body, body.inputs)};
     std::vector<Array> operands;
-    for (size_t k = 0; k < flow.first_entering(); ++k)  // a branch's index
+    for (size_t k = 0; k < flow.first_entering(); ++k)  // the index of a branch
       operands.push_back(operand(op, k, {}));
     for (size_t k = 0; k < entering.dims.size(); ++k) {
       const DimAtoms& dims = entering.dims[k];
@@ -255,8 +259,8 @@ class Partitioner {
       type.sharding = nullptr;
       if (flow.is_scanned(k)) type.shape.erase(type.shape.begin());
     }
-    // The ways of a branch come to the sharding of its results; a loop's results to that of its
-    // body.
+    // The results of the branches get the sharding of the op's results; for a loop the results get
+    // that of its body.
     std::vector<DimAtoms> outputs =
         flow.is_loop() ? declared_dims(body, body.outputs) : declared_dims(f_, op.results);
     for (size_t c = 0; c < flow.num_carry; ++c) outputs[c] = entering.dims[flow.num_consts + c];
@@ -265,7 +269,7 @@ class Partitioner {
       if (flow.has_condition())
         flow.regions[0] = region(op, *flow.regions[0], entering, {DimAtoms{}});
     } else {
-      for (FunctionRef& way : flow.regions) way = region(op, *way, entering, outputs);
+      for (FunctionRef& branch : flow.regions) branch = region(op, *branch, entering, outputs);
     }
     const std::vector<Array> results = bind_at(op, with_control_flow(op, flow), operands);
     for (size_t r = 0; r < results.size(); ++r)
@@ -275,13 +279,20 @@ class Partitioner {
   FunctionRef region(const Op& op, const Function& f, const Entering& entering,
                      const std::vector<DimAtoms>& outputs) {
     return std::make_shared<const Function>(
-        Partitioner(f, program_).run_region(op, entering, outputs));
+        Partitioner(f, program_, &program_.controls[{within_, &op}])
+            .run_region(op, entering, outputs));
   }
 
-  // The body of a loop, whose carries vary over what a trip makes them vary over, which may be more
-  // than what they start with; `entering` is adapted.
+  // Returns the body of a loop. Its carries vary over all axes that a trip adds, which may be more
+  // than those that they start with; `entering` is adapted.
   FunctionRef settled_body(const Op& op, const ControlFlow& flow, Entering& entering,
                            const std::vector<DimAtoms>& outputs) {
+    std::vector<AxisNames>& known = program_.controls[{within_, &op}].carries;
+    known.resize(flow.num_carry);
+    for (size_t c = 0; c < flow.num_carry; ++c) {
+      AxisNames& varying = entering.types[flow.num_consts + c].varying;
+      varying = axis_union(varying, known[c]);
+    }
     while (true) {
       FunctionRef out = region(op, flow.body(), entering, outputs);
       bool grown = false;
@@ -289,7 +300,7 @@ class Partitioner {
         AxisNames& varying = entering.types[flow.num_consts + c].varying;
         const AxisNames wider = axis_union(varying, out->type(out->outputs[c]).varying);
         grown = grown || wider != varying;
-        varying = wider;
+        varying = known[c] = wider;
       }
       if (!grown) return out;
     }
@@ -301,7 +312,7 @@ class Partitioner {
     return bind_op(*op.def, std::move(params), operands);
   }
 
-  // An op over windows, on shards that hold what these reach.
+  // Partitions an op over windows, on shards that contain the windows' rows.
   void widen_shards(const Op& op, const ShardedOp& sharded, const HaloPlan& plan) {
     const FactorAssignment& a = plan.assignment;
     std::vector<Array> local;
@@ -338,11 +349,11 @@ class Partitioner {
     const WindowRequest& request = choice.request;
     const ValueIds& sources = choice.sources;
     values_.moved[op.results[0]] = plan.cost;
-    looked_behind_ = looked_behind_ || sources != op.operands;
+    has_dead_ops_ = has_dead_ops_ || sources != op.operands;
     std::vector<Array> local;
     for (size_t k = 0; k < sources.size(); ++k)
-      local.push_back(as(sources[k], request.operand_dims[k], op,
-                         fmt::format("operand {} of {}", k, op.def->name)));
+      local.push_back(with_dims(sources[k], request.operand_dims[k], op,
+                                fmt::format("operand {} of {}", k, op.def->name)));
     const Reason reason{
         std::string(op.def->name), op.source,
         fmt::format("rows of other shards that the shards of {} are made of", op.def->name)};
@@ -356,8 +367,8 @@ class Partitioner {
     settle(op, 0, x, dims);
   }
 
-  // A fold of unknown kind has no neutral element to fill padding with: its dimension is not cut
-  // unevenly.
+  // A fold of unknown kind has no neutral element to fill padding with, so its dimension is not
+  // sharded unevenly.
   void forbid_uneven(const Op& op, Factors& factors) {
     if (can_mask_padding(op, factors)) return;
     for (size_t k = 0; k < op.operands.size(); ++k)
@@ -390,7 +401,8 @@ class Partitioner {
     return out;
   }
 
-  // Collectives of manual computations name the user's mesh: the same axes on the refined one.
+  // Collectives of manual computations name axes of the user's mesh; returns the same on the
+  // refined mesh.
   OpParams on_this_mesh(const Op& op) const {
     if (!std::holds_alternative<CollectiveLowering>(op.def->lower)) return op.params;
     const CollectiveInfo info = collective_info(op);
@@ -402,7 +414,7 @@ class Partitioner {
     return with_axes(op, mesh_.mesh(), names);
   }
 
-  // Completes partial results, and gives each result the sharding it was declared with.
+  // Completes partial results, and reshards each result to its declared sharding.
   void finish(const Op& op, const Factors& factors, const FactorAssignment& a,
               std::vector<Array> results) {
     if (a.reduced && std::holds_alternative<Reduce>(op.def->lower) &&
@@ -424,16 +436,16 @@ class Partitioner {
   void settle(const Op& op, size_t r, const Array& x, const DimAtoms& dims) {
     const ValueId v = op.results[r];
     const DimAtoms wanted = declared(v);
-    // Who needs what was there before parts of it were dropped finds it.
-    if (dims != wanted && is_cut_further(dims, wanted)) resharded_.try_emplace({v, dims}, x);
+    // Keeps the value before parts of it are dropped, for ops that need it.
+    if (dims != wanted && is_split_further(dims, wanted)) resharded_.try_emplace({v, dims}, x);
     locals_[v] = {
         reshard(x, f_.types[v], dims, wanted, op, fmt::format("result of {}", op.def->name)),
         wanted};
     note_padding(v, op.def->name, op.source);
   }
 
-  // Partial results over `reduced`: reduce_scatter where the sharding of `v` cuts a dimension by
-  // these axes next, all_reduce over the rest.
+  // Completes partial results over `reduced`: by reduce_scatter if these axes are the next ones in
+  // the sharding of a dimension of `v`, by all_reduce over the rest.
   Array complete(const Reason& reason, ReduceKind kind, ValueId v, AtomSet reduced, DimAtoms& dims,
                  Array x) {
     const PartialPlan plan = plan_partial(mesh_, f_.types[v], reduced, dims, declared(v));
@@ -455,8 +467,8 @@ class Partitioner {
     });
   }
 
-  // Folds without a collective of their own (argmax, any region): gather the partial results and
-  // fold them once more.
+  // Completes folds that have no collective (argmax, any region): gathers the partial results and
+  // folds them once more.
   std::vector<Array> reduce_gathered(const Op& op, const FactorAssignment& a,
                                      std::vector<Array> partial) {
     const AtomList over = mesh_.ordered(a.reduced);
@@ -481,46 +493,47 @@ class Partitioner {
 
   void visit_constraint(const Op& op) {
     const DimAtoms wanted = declared(op.results[0]);
-    locals_[op.results[0]] = {as(op.operands[0], wanted, op, "constraint"), wanted};
+    locals_[op.results[0]] = {with_dims(op.operands[0], wanted, op, "constraint"), wanted};
     note_padding(op.results[0], op.def->name, op.source);
   }
 
-  // Entering and leaving a manual computation moves nothing once the value is cut along the manual
-  // axes first.
+  // The borders of a manual computation move nothing after the value has been resharded along the
+  // manual axes.
   void visit_border(const Op& op) {
     const auto& p = op.params.as<ManualBoundaryParams>();
     const bool entering = std::get<ManualBorder>(op.def->lower).entering;
     const ValueId full = entering ? op.operands[0] : op.results[0],
                   shard = entering ? op.results[0] : op.operands[0];
     const DimAtoms inside = entering ? declared(shard) : locals_[shard].dims;
-    // Blocks that each have padding of their own do not lie as the shards of the whole do: there
-    // the block is not cut while it passes the border.
-    DimAtoms cut(inside.size()), block = inside;
+    // If each block has padding of its own, blocks are not aligned with the shards of the whole:
+    // then the block is not sharded when it passes the border.
+    DimAtoms sharded(inside.size()), block = inside;
     for (size_t d = 0; d < inside.size(); ++d) {
-      cut[d] = mesh_.atoms("shard_map", p.spec.dim(static_cast<int64_t>(d)).axes, p.mesh);
-      if (!cut[d].empty() && f_.types[shard].shape[d] % mesh_.size(inside[d])) block[d].clear();
-      cut[d].insert(cut[d].end(), block[d].begin(), block[d].end());
+      sharded[d] = mesh_.atoms("shard_map", p.spec.dim(static_cast<int64_t>(d)).axes, p.mesh);
+      if (!sharded[d].empty() && f_.types[shard].shape[d] % mesh_.size(inside[d])) block[d].clear();
+      sharded[d].insert(sharded[d].end(), block[d].begin(), block[d].end());
     }
     const std::string what = fmt::format("{} of shard_map", entering ? "in_spec" : "out_spec");
     if (entering) {
-      locals_[shard] = {reshard(as(full, cut, op, what), f_.types[shard], block, inside, op, what),
-                        inside};
+      locals_[shard] = {
+          reshard(with_dims(full, sharded, op, what), f_.types[shard], block, inside, op, what),
+          inside};
     } else {
       const DimAtoms wanted = declared(full);
       const Array x = reshard(locals_[shard].array, f_.types[shard], inside, block, op, what);
-      locals_[full] = {reshard(x, f_.types[full], cut, wanted, op, what), wanted};
+      locals_[full] = {reshard(x, f_.types[full], sharded, wanted, op, what), wanted};
       note_padding(full, "shard_map", op.source);
     }
   }
 
-  // An op without factors runs on whole operands, everywhere.
+  // An op without factors runs on whole operands, on every device.
   void visit_replicated(const Op& op) {
     std::vector<Array> local;
     for (size_t k = 0; k < op.operands.size(); ++k) {
       const DimAtoms whole(f_.types[op.operands[k]].rank());
       local.push_back(
-          as(op.operands[k], whole, op,
-             fmt::format("operand {} of {}, which has no sharding rule", k, op.def->name)));
+          with_dims(op.operands[k], whole, op,
+                    fmt::format("operand {} of {}, which has no sharding rule", k, op.def->name)));
     }
     const std::vector<Array> results = bind_op(*op.def, on_this_mesh(op), local);
     for (size_t r = 0; r < results.size(); ++r)
@@ -533,13 +546,14 @@ class Partitioner {
 
   const Function& f_;
   PartitionedProgram& program_;
+  const PartitionedProgram::Control* within_;
   const AtomMesh& mesh_;
   LocalValues values_;
   std::vector<LocalValues::Local>& locals_;
   const std::vector<int> producers_;
   std::map<std::pair<ValueId, DimAtoms>, Array> resharded_;
   int32_t reason_ = 0;
-  bool looked_behind_ = false;  // what is behind may have no user any more
+  bool has_dead_ops_ = false;  // ops before may have lost their users
   FunctionTrace trace_;
 };
 

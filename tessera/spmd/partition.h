@@ -18,7 +18,7 @@ namespace tessera::spmd {
 struct Partitioned {
   Function function;
   Mesh mesh;
-  // How global inputs and outputs are cut into the local ones.
+  // How global inputs and outputs are sharded into the local ones.
   std::vector<NamedSharding> inputs, outputs;
   std::vector<Collective> collectives;  // in program order
   std::vector<Note> notes;
@@ -26,10 +26,11 @@ struct Partitioned {
 
 Partitioned partition(const Function& propagated, const Mesh& mesh);
 
-// What plans are compared by: the bytes that each device sends, with those that take as long as the
-// latency of a collective (cost.h).
+// Returns the measure by which plans are compared: the bytes that each device sends, plus those
+// that take as long as the latencies of the collectives (cost.h).
 int64_t communication_cost(const Partitioned& plan);
-// Floating-point operations that take a device as long as sending a byte: about 10 TFLOP/s to 100 GB/s.
+// The number of floating-point operations that take a device as long as sending a byte: about 10
+// TFLOP/s for 100 GB/s.
 inline constexpr int64_t kFlopsPerByte = 100;
 
 }  // namespace tessera::spmd

@@ -12,7 +12,7 @@
 namespace tessera::spmd {
 namespace {
 
-// Whether the op gives elements of an operand to several elements of its result.
+// Returns whether the op copies elements of an operand to several elements of its result.
 bool repeats_operand(const Op& op, const Function& f) {
   if (!op.def->factors || !std::holds_alternative<IndexMap>(op.def->lower)) return false;
   return repeats_operands(
@@ -68,8 +68,8 @@ void PartitionedProgram::note_padding(const Type& global, const DimAtoms& dims, 
                   padded = ceil_div(extent, n) * n;
     if (padded == extent) continue;
     const std::string text = fmt::format(
-        "dimension {} of {} is cut into {} shards of {}: {} of {} rows of storage are padding", d,
-        describe(global), n, padded / n, padded - extent, padded);
+        "dimension {} of {} is divided into {} shards of {}: {} of {} rows of storage are padding",
+        d, describe(global), n, padded / n, padded - extent, padded);
     if (padded_.insert(text).second)
       notes_.push_back(
           {false, std::string(op), source, text, fmt::format("make it a multiple of {}", n)});
@@ -79,7 +79,7 @@ void PartitionedProgram::note_padding(const Type& global, const DimAtoms& dims, 
 void PartitionedProgram::note_gather(const Op& op, const Function& f, const Type& global,
                                      const DimAtoms& from, int64_t bytes, const std::string& why) {
   // Weights are gathered for a product on purpose, and gains or biases to be repeated in something
-  // larger; elsewhere it is hardly meant, unless it is small.
+  // larger; other gathers are probably unintended, unless they are small.
   constexpr int64_t kSmall = 64 << 10;
   const bool warning =
       bytes >= kSmall && !std::holds_alternative<Library>(op.def->lower) && !repeats_operand(op, f);

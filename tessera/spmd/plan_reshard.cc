@@ -12,12 +12,12 @@ namespace {
 
 using Kind = ReshardStep::Kind;
 
-// A bound on the search; it takes half a dozen axes that all change places to reach it. Beyond it
-// the plan is gather-then-slice of the dimensions that differ.
+// The limit of the search, which needs half a dozen axes that all change places to be reached.
+// Beyond it the plan gathers and then slices the dimensions that differ.
 constexpr size_t kMaxNodes = 50000;
 
-// A* over shardings: the cost of a path is what each device receives, the bound on what is left is
-// the part of its target shard that some device lacks.
+// A* over shardings: the cost of a path is what each device receives, the lower bound of the rest
+// is the part of its target shard that some device lacks.
 class Planner {
  public:
   Planner(const AtomMesh& mesh, const Shape& global, DType dtype, const DimAtoms& to)
@@ -48,15 +48,15 @@ class Planner {
   }
 
  private:
-  // A sharding on the way, and the step that led to it.
+  // A sharding on a path, and the step that led to it.
   struct Node {
     DimAtoms dims;
     Kind kind;
     int dim, to_dim;
-    size_t count;  // atoms that the step moves
+    size_t count;  // the number of atoms that the step moves
     int64_t bytes;
     int before;
-    bool permuted;  // a permutation that follows one is the same permutation
+    bool permuted;  // two permutations in a row are one permutation
     int64_t cost = 0;
     bool expanded = false;
   };
@@ -74,8 +74,9 @@ class Planner {
     return n;
   }
 
-  // Shards of `list` are `parts` whole shards of a longer list: an uneven dimension can be cut
-  // further, or joined in part, only where storage lines up (10 rows: 2 shards of 5 are no 4 of 3).
+  // Returns whether shards of `list` are `parts` whole shards of a longer list. An uneven dimension
+  // can be sharded further, or joined in part, only if the storage fits (for 10 rows, 2 shards of 5
+  // are not 4 of 3).
   bool aligned(size_t d, int64_t shards, int64_t parts) const {
     return ceil_div(global_[d], shards) == ceil_div(global_[d], shards * parts) * parts;
   }
@@ -90,7 +91,8 @@ class Planner {
     return AtomList(list.end() - static_cast<ptrdiff_t>(count), list.end());
   }
 
-  // Below what is left to pay: some device holds the least of what it needs.
+  // Returns a lower bound of the remaining cost: what the device lacks that has the least of what
+  // it needs.
   int64_t bound_from(const DimAtoms& now) const {
     if (now == to_) return 0;
     if (!even_) return kReshardStepCost;
@@ -168,7 +170,7 @@ class Planner {
       after[d].push_back(a);
       step(id, Kind::kSlice, d, 0, 1, 0, std::move(after));
     }
-    // All that the target has beyond: one step, and the only way for uneven shards.
+    // Gathers everything beyond the target in one step, which is the only one for uneven shards.
     if (to_[d].size() < now[d].size() + 2 || !is_prefix(now[d], to_[d])) return;
     const AtomList rest = last_of(to_[d], to_[d].size() - now[d].size());
     if ((atom_set(rest) & used) || !can_append(now, d, mesh_.size(rest))) return;
@@ -178,7 +180,7 @@ class Planner {
   }
 
   // Devices exchange whole shards: any relabelling that keeps the number of shards of each
-  // dimension. Only those that bring an axis to where the target has it are tried.
+  // dimension. Only those that bring an axis to its position in the target are tried.
   void expand_permutations(int id, const DimAtoms& now, AtomSet used, int64_t bytes) {
     bool same_counts = true;
     for (size_t d = 0; d < now.size(); ++d)
@@ -203,7 +205,7 @@ class Planner {
           for (Atom& a : after[e])
             if (a == want) a = have;
         after[d][i] = want;
-        bool fits = true;  // the counts of every dimension stay
+        bool fits = true;  // the counts of every dimension stay equal
         for (size_t e = 0; e < now.size(); ++e)
           fits = fits && mesh_.size(after[e]) == mesh_.size(now[e]);
         if (fits) step(id, Kind::kPermute, 0, 0, 0, bytes, std::move(after));
@@ -260,7 +262,7 @@ class Planner {
   const DimAtoms& to_;
   const int64_t to_bytes_, latency_;
   bool even_ = true;
-  AtomList atoms_;  // of the target: no other is worth slicing by
+  AtomList atoms_;  // the atoms of the target: no others are worth slicing by
   std::deque<Node> nodes_;
   std::unordered_map<std::string, int> ids_;
   std::priority_queue<Entry> queue_;

@@ -13,7 +13,7 @@ std::string gather_text(const PartitionedProgram& program, const ShardedOp& op,
     for (int id : op.factors.operands[k][d])
       if (op.factors.factors[id].kind == FactorKind::kNeedReplication && !op.operands[k][d].empty())
         return fmt::format(
-            ", which needs dimension {} whole where no other can be cut by '{}' instead,", d,
+            ", which needs dimension {} whole where no other can be sharded by '{}' instead,", d,
             fmt::join(program.user_names(atom_set(op.operands[k][d])), "', '"));
   return "";
 }
@@ -33,7 +33,7 @@ std::string fold_text(const PartitionedProgram& program, const Op& op, const Fac
   for (size_t d = 0; d < factors.operands[0].size(); ++d)
     for (int id : factors.operands[0][d])
       if ((atom_set(a.axes[id]) & a.reduced) != 0) dims.push_back(std::to_string(d));
-  return fmt::format("{} {} dimension{} {} of operand 0, cut over '{}'", op.def->name,
+  return fmt::format("{} {} dimension{} {} of operand 0, sharded over '{}'", op.def->name,
                      kVerbs[static_cast<size_t>(factors.combiner)], dims.size() == 1 ? "" : "s",
                      fmt::join(dims, " and "), fmt::join(program.user_names(a.reduced), "', '"));
 }

@@ -1,4 +1,4 @@
-// What explain() says of why an op communicates.
+// The reasons for communication that explain() prints.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace tessera::spmd {
 
-// Why an operand that is cut comes whole, where it is for a dimension that the op needs whole; else
-// empty.
+// Returns why a sharded operand is gathered, if that is for a dimension that the op needs whole;
+// otherwise an empty string.
 std::string gather_text(const PartitionedProgram& program, const ShardedOp& op,
                         const FactorAssignment& a, size_t k);
 
-// "dot_general sums over dimension 1 of operand 0, which is cut over 'x'".
+// Returns "dot_general sums over dimension 1 of operand 0, which is sharded over 'x'".
 std::string fold_text(const PartitionedProgram& program, const Op& op, const Factors& factors,
                       const FactorAssignment& a);
 

@@ -7,7 +7,8 @@
 namespace tessera::spmd {
 namespace {
 
-// For messages: "dot_general (step.cc:12): dot_general sums over dimension 1 of operand 0, ...".
+// Returns text for messages: "dot_general (step.cc:12): dot_general sums over dimension 1 of
+// operand 0, ...".
 std::string cause(const Reason& reason) {
   std::string out = reason.op;
   if (!reason.source.empty() && reason.source != reason.op) out += " (" + reason.source + ")";

@@ -1,5 +1,5 @@
-// Reasons: why each collective of a partitioned program is there. What the partitioner adds for a
-// reason has its number (Op::reason); when the function is finished its collectives are listed,
+// Reasons: why a partitioned program has each of its collectives. What the partitioner adds for a
+// reason has its number (Op::reason). When the function is finished, its collectives are listed,
 // each with its reason.
 #pragma once
 
@@ -12,11 +12,13 @@ namespace tessera::spmd {
 
 struct Reason {
   std::string op, source, text;
-  std::vector<int32_t> parts;  // of what combines several: their numbers, 0 where one has none
+  // Of a combined collective: the numbers of its parts, 0 for one without.
+  std::vector<int32_t> parts;
 };
 
-// The collectives of the function and its regions, in program order; `axes` of the function's mesh.
-// Ops with a reason, reasons[number - 1], get its op as their source, and lose the number.
+// Returns the collectives of the function and its regions, in program order; `axes` are those of
+// the function's mesh. Ops with a reason, reasons[number - 1], get its op as their source, and lose
+// the number.
 std::vector<Collective> list_collectives(Function& function, const Mesh& mesh,
                                          const std::vector<Reason>& reasons);
 

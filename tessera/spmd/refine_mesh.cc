@@ -10,13 +10,13 @@
 namespace tessera::spmd {
 namespace {
 
-using AxisCuts = std::vector<std::set<int64_t>>;  // of each axis: products of the major parts
+using AxisSplits = std::vector<std::set<int64_t>>;  // of each axis: products of the major parts
 
-// Adds where the function's shardings cut an axis into parts.
-void find_cuts(const Mesh& mesh, const Function& f, AxisCuts& cuts) {
-  auto cut = [&](const AxisRef& axis) {
+// Adds the points at which the function's shardings split an axis.
+void find_splits(const Mesh& mesh, const Function& f, AxisSplits& splits) {
+  auto split = [&](const AxisRef& axis) {
     if (axis.is_whole()) return;
-    auto& c = cuts[mesh.axis_index(axis.name)];
+    auto& c = splits[mesh.axis_index(axis.name)];
     c.insert(axis.pre_size);
     c.insert(axis.pre_size * axis.size);
   };
@@ -24,31 +24,32 @@ void find_cuts(const Mesh& mesh, const Function& f, AxisCuts& cuts) {
   for (const Type& type : f.types) {
     if (!type.sharding || !seen.insert(type.sharding.get()).second) continue;
     for (int64_t d = 0; d < type.rank(); ++d)
-      for (const AxisRef& axis : type.sharding->dim_axes(d)) cut(axis);
+      for (const AxisRef& axis : type.sharding->dim_axes(d)) split(axis);
   }
   for (const Op& op : f.ops) {
-    for (const FunctionRef& region : control_regions(op)) find_cuts(mesh, *region, cuts);
+    for (const FunctionRef& region : control_regions(op)) find_splits(mesh, *region, splits);
     if (!std::holds_alternative<ManualBorder>(op.def->lower)) continue;
     const auto& p = op.params.as<ManualBoundaryParams>();
     for (const AxisRef& axis : translate_axes("shard_map", whole_axes(p.manual_axes), p.mesh, mesh))
-      cut(axis);
+      split(axis);
   }
 }
 
 }  // namespace
 
 Mesh refine_mesh(const Mesh& mesh, const Function& f) {
-  AxisCuts cuts(mesh.rank());
-  find_cuts(mesh, f, cuts);
-  if (std::all_of(cuts.begin(), cuts.end(), [](const auto& c) { return c.empty(); })) return mesh;
+  AxisSplits splits(mesh.rank());
+  find_splits(mesh, f, splits);
+  if (std::all_of(splits.begin(), splits.end(), [](const auto& c) { return c.empty(); }))
+    return mesh;
   Shape sizes;
   std::vector<std::string> names;
   for (int64_t a = 0; a < mesh.rank(); ++a) {
     const int64_t whole = mesh.axis_sizes()[a];
-    cuts[a].insert(1);
-    cuts[a].insert(whole);
+    splits[a].insert(1);
+    splits[a].insert(whole);
     int part = 0;  // parts of 'x' are called x/0, x/1, ..., major first
-    for (auto it = cuts[a].begin(); std::next(it) != cuts[a].end(); ++it) {
+    for (auto it = splits[a].begin(); std::next(it) != splits[a].end(); ++it) {
       const int64_t size = *std::next(it) / *it;
       sizes.push_back(size);
       names.push_back(size == whole ? mesh.axis_names()[a]

@@ -53,17 +53,17 @@ Array dynamic_rows(const Array& x, int dim, const Array& start, int64_t size) {
 
 namespace {
 
-// Storage of dimension `dim` grown or shrunk at its end; what is added is padding.
+// Returns x with dimension `dim` grown or shrunk at its end; added elements are padding.
 Array with_extent(const Array& x, int dim, int64_t extent) {
   const int64_t now = x.shape()[dim];
   return extent < now ? lax::slice_in_dim(x, 0, extent, 1, dim) : pad_dim(x, dim, 0, extent - now);
 }
 
-// The devices over all axes in play, by rank: who sends its shard to whom.
+// Returns which device sends its shard to which, by rank over all these axes.
 std::vector<Dims> permutation_pairs(const AtomMesh& mesh, const AtomList& over,
                                     const DimAtoms& from, const DimAtoms& to) {
-  // Order the axes by what they cut; those that cut nothing follow. Equal positions in the two
-  // orders hold the same data.
+  // Order the axes by the dimensions that they shard; axes that shard nothing come last. Equal
+  // positions in the two orders have the same data.
   auto ordered = [&](const DimAtoms& dims) {
     AtomList out;
     for (const AtomList& d : dims) out.insert(out.end(), d.begin(), d.end());

@@ -7,8 +7,8 @@ namespace {
 
 struct Parcel {
   int64_t from, to;
-  int64_t base;   // the row that the sender's first is
-  RowRange rows;  // numbered as all are
+  int64_t base;   // the row of the sender's first row
+  RowRange rows;  // numbered like all rows
   int64_t size() const { return rows.high - rows.low; }
 };
 
@@ -24,8 +24,8 @@ class RoundPlanner {
     std::vector<RowMove> out;
     for (const std::vector<Parcel>& round : rounds(home))
       out.push_back(make_move(round, source_rows_));
-    // Parcels of like size share a round: each is as long as the longest of its round. Those that
-    // go equally far never get into each other's way.
+    // Parcels of similar size share a round, since each is as long as the longest of its round.
+    // Parcels with the same distance never conflict.
     auto distance = [&](const Parcel& p) { return (p.to - p.from + n_) % n_; };
     std::stable_sort(away.begin(), away.end(), [&](const Parcel& a, const Parcel& b) {
       return a.size() != b.size() ? a.size() > b.size() : distance(a) < distance(b);
@@ -59,7 +59,7 @@ class RoundPlanner {
     return out;
   }
 
-  // Each device holds runs of rows: so many devices as a run touches need some of it.
+  // Each device has runs of rows, and every device whose rows a run overlaps needs some of it.
   std::vector<Parcel> parcels(const std::vector<RowHolding>& held) const {
     std::vector<Parcel> out;
     for (const RowHolding& h : held) {
@@ -82,34 +82,35 @@ class RoundPlanner {
     move.rows = rows;
     std::vector<int64_t> target(n_, -1);
     move.send.assign(n_, -1);
-    move.place.assign(n_, 0);
+    move.target_row.assign(n_, 0);
     move.exact.assign(n_, {});
     move.taken.assign(n_, {});
     std::vector<char> placed(n_, 0);
     for (const Parcel& p : parcels) {
       target[p.from] = p.to;
-      // A parcel is as long as the round's: it may begin earlier, but not end behind its holder.
+      // A parcel is as long as that of its round: it may begin earlier, but must not end after its
+      // sender's rows.
       move.send[p.from] = std::min(p.rows.low - p.base, source_rows_ - rows);
-      move.place[p.to] = p.base + move.send[p.from] - p.to * target_rows_;
+      move.target_row[p.to] = p.base + move.send[p.from] - p.to * target_rows_;
       placed[p.to] = 1;
       const RowRange need = needs(p.to);
       move.exact[p.to] = {p.rows.low - p.to * target_rows_, p.rows.high - p.to * target_rows_};
-      // Beside what is wanted it may reach to the edge, which spares comparisons.
+      // Beyond what is wanted it may extend to the edge, which saves comparisons.
       move.taken[p.to] = {
           p.rows.low == need.low ? 0 : p.rows.low - p.to * target_rows_,
           p.rows.high == need.high ? target_rows_ : p.rows.high - p.to * target_rows_};
     }
-    // Devices that take no part do what the first parcel's do.
+    // Devices that take no part do the same as that of the first parcel.
     for (int64_t i = 0; i < n_; ++i) {
       if (move.send[i] < 0) move.send[i] = move.send[parcels.front().from];
-      if (!placed[i]) move.place[i] = move.place[parcels.front().to];
+      if (!placed[i]) move.target_row[i] = move.target_row[parcels.front().to];
     }
     fill_empty(move.taken);
     if (!move.home) move.pairs = whole_permutation(std::move(target));
     return move;
   }
 
-  // Empty ranges stand where the others have an edge in common.
+  // Empty ranges are placed at an edge that the others have in common.
   void fill_empty(std::vector<RowRange>& taken) const {
     const bool to_the_end = std::all_of(taken.begin(), taken.end(), [&](const RowRange& r) {
       return r.empty() || r.high == target_rows_;
@@ -118,8 +119,8 @@ class RoundPlanner {
       if (r.empty()) r = to_the_end ? RowRange{target_rows_, target_rows_} : RowRange{0, 0};
   }
 
-  // Who has nothing to send keeps it, or sends what nobody reads: a permutation of all devices is a
-  // matter of addresses.
+  // A device that has nothing to send keeps its rows, or sends rows that nobody reads, since a
+  // permutation of all devices only changes addresses.
   static std::vector<Dims> whole_permutation(std::vector<int64_t> target) {
     const auto n = static_cast<int64_t>(target.size());
     std::vector<char> reached(n, 0);
@@ -155,7 +156,7 @@ std::vector<RowRange> common_parts(const std::vector<RowMove>& moves, int64_t ta
   for (const RowMove& move : moves) {
     RowRange part{target_rows, 0};
     for (size_t i = 0; i < move.exact.size(); ++i) {
-      if (move.place[i] != move.place[0]) return {};
+      if (move.target_row[i] != move.target_row[0]) return {};
       if (move.exact[i].empty()) continue;
       part.low = std::min(part.low, move.exact[i].low);
       part.high = std::max(part.high, move.exact[i].high);
@@ -167,7 +168,7 @@ std::vector<RowRange> common_parts(const std::vector<RowMove>& moves, int64_t ta
             [&](size_t a, size_t b) { return out[a].low < out[b].low; });
   for (size_t k = 0; k + 1 < order.size(); ++k)
     if (out[order[k]].high > out[order[k + 1]].low) return {};
-  // What lies between them is not needed.
+  // Rows between them are not needed.
   for (size_t k = 0; k < order.size(); ++k) {
     out[order[k]].low = k == 0 ? 0 : out[order[k]].low;
     out[order[k]].high = k + 1 < order.size() ? out[order[k + 1]].low : target_rows;

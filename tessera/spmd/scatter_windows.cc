@@ -20,14 +20,16 @@ namespace {
 using namespace array_math;
 using ops::SelectAndScatterParams;
 
-// The windows along one dimension that reach rows of each device's shard.
+// The windows along one dimension that contain rows of each device's shard.
 struct Reach {
   int64_t extent, results, size, stride, low;
   std::vector<int64_t> first, count;  // of each device
-  int64_t windows = 0, block = 0;     // that every device has a place for, and rows of these
+  // The number that every device has room for, and the rows of these.
+  int64_t windows = 0, block = 0;
 
   int64_t shard() const { return ceil_div(extent, static_cast<int64_t>(first.size())); }
-  // Of device i: the row of the array at which its block begins, and where its own rows begin there.
+  // Returns, for device i, the row of the array at which its block begins; own(i) is the position
+  // of its own rows there.
   int64_t origin(size_t i) const { return first[i] * stride - low; }
   int64_t own(size_t i) const { return static_cast<int64_t>(i) * shard() - origin(i); }
 };
@@ -36,7 +38,7 @@ Reach reach_of(int64_t extent, int64_t results, const Windows& windows, int d, i
   Reach out{extent, results, windows.size[d], windows.strides[d], windows.low[d]};
   out.first.resize(static_cast<size_t>(devices));
   for (size_t i = 0; i < out.first.size(); ++i) {
-    // Counted from where the first window begins.
+    // Counted from the beginning of the first window.
     const int64_t begin = static_cast<int64_t>(i) * out.shard() + out.low,
                   end = std::min(begin + out.shard(), extent + out.low);
     out.first[i] = begin < out.size ? 0 : ceil_div(begin - out.size + 1, out.stride);
@@ -50,7 +52,8 @@ Reach reach_of(int64_t extent, int64_t results, const Windows& windows, int d, i
   return out;
 }
 
-// Result rows [begin, stop) along `dim` are those of the operand from `row` on.
+// Returns the piece that copies result rows [begin, stop) along `dim` from the operand from `row`
+// on.
 IndexPiece copy_rows(const Shape& operand, int dim, int64_t begin, int64_t stop, int64_t row) {
   IndexPiece piece{.operand = 0, .start = Dims(operand.size(), 0), .stop = operand};
   for (int d = 0; d < operand.rank(); ++d) piece.terms.push_back({.result_dim = d});
@@ -60,7 +63,8 @@ IndexPiece copy_rows(const Shape& operand, int dim, int64_t begin, int64_t stop,
   return piece;
 }
 
-// The blocks of all devices, one after the other; `high`: how many rows may follow the last one.
+// Returns the blocks of all devices, one after the other; `high`: the number of rows that may
+// follow the last one.
 IndexMapping blocks_of_rows(const Reach& reach, const Shape& operand, int dim, int64_t high) {
   IndexMapping out{.fill = 1};
   for (size_t i = 0; i < reach.first.size(); ++i) {
@@ -102,8 +106,9 @@ std::optional<WindowPlan> plan_blocks(const AtomMesh& mesh, IndexMapping mapping
                              .result_dims = dims});
 }
 
-// The one dimension that windows go along and the result is cut along; -1: none, or several.
-int cut_dim(const ShardedOp& sharded, const Windows& windows) {
+// Returns the one dimension that has windows and is sharded in the result; -1 if there are none or
+// several.
+int sharded_dim(const ShardedOp& sharded, const Windows& windows) {
   int out = -1;
   for (int d = 0; d < sharded.result_types[0].rank(); ++d) {
     if (windows.trivial(d) || sharded.results[0][d].empty()) continue;
@@ -126,7 +131,7 @@ std::optional<ScatterPlan> choose_scatter_windows(const Op& op, const ShardedOp&
   const SelectAndScatterParams* params = ops::as_select_and_scatter(op);
   if (!params) return std::nullopt;
   const SelectAndScatterParams& p = *params;
-  const int d = cut_dim(sharded, p.windows());
+  const int d = sharded_dim(sharded, p.windows());
   const Type &operand = sharded.operand_types[0], &source = sharded.operand_types[1];
   if (d < 0 || !may_be_in_blocks(p, d) || source.elements() == 0) return std::nullopt;
   const AtomMesh& mesh = sharded.mesh;
@@ -162,7 +167,7 @@ std::optional<ScatterPlan> choose_scatter_windows(const Op& op, const ShardedOp&
 
 namespace {
 
-// The device's own of a number of each.
+// Returns the entry of the device in a list with one number for each.
 Array of_device(const AtomMesh& mesh, const AtomList& atoms, const std::vector<int64_t>& numbers) {
   Literal table(int32, {static_cast<int64_t>(numbers.size())});
   std::copy(numbers.begin(), numbers.end(), table.mutable_data<int32_t>());
@@ -181,7 +186,7 @@ Array apply_scatter_windows(const AtomMesh& mesh, const ScatterPlan& plan, const
     shape[plan.dim] = count;
     return apply_windows(mesh, rows, shape, std::vector{x, zero});
   };
-  // Without padding of its own along the dimension. Values of windows that are not there are zeros.
+  // The op has no padding along the dimension. Windows that do not exist have the value zero.
   SelectAndScatterParams p = op.params.as<SelectAndScatterParams>();
   p.low[plan.dim] = p.high[plan.dim] = 0;
   Array out = bind_op1(*op.def, p,
@@ -192,7 +197,7 @@ Array apply_scatter_windows(const AtomMesh& mesh, const ScatterPlan& plan, const
     const Array row = lax::iota(int32, shape, plan.dim) -
                       lax::broadcast_in_dim(of_device(mesh, atoms, plan.origin), shape, {});
     const Array nothing = lax::full_like(out, 0);
-    // What went to copies of a row, added to the row.
+    // Adds what was scattered to copies of a row to the row.
     const auto fold = [&](const Array& is_copy, int64_t to) {
       const Array sum = lax::reduce_sum(lax::select(is_copy, out, nothing), {plan.dim});
       Dims others;

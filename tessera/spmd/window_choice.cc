@@ -5,7 +5,7 @@
 namespace tessera::spmd {
 namespace {
 
-bool cuts_windows(const Factors& factors, const FactorAssignment& a) {
+bool shards_windows(const Factors& factors, const FactorAssignment& a) {
   for (size_t id = 0; id < factors.factors.size(); ++id)
     if (!a.axes[id].empty() && (factors.factors[id].kind == FactorKind::kPermutation ||
                                 factors.factors[id].kind == FactorKind::kNeedReplication))
@@ -48,22 +48,22 @@ std::optional<WindowChoice> choose_windows(const LocalValues& values, const Op& 
                                            const FactorAssignment& other) {
   const auto* map = std::get_if<IndexMap>(&op.def->lower);
   if (!map || op.results.size() != 1) return std::nullopt;
-  const FactorAssignment a = assign_factors(sharded, {.cut_windows = true});
-  if (!cuts_windows(sharded.factors, a)) return std::nullopt;
-  // What the operands were moved for is not needed where the op looks behind them.
+  const FactorAssignment a = assign_factors(sharded, {.shard_windows = true});
+  if (!shards_windows(sharded.factors, a)) return std::nullopt;
+  // What was paid for moving the operands is saved if the op reads the values before them.
   int64_t behind_cost = 0;
   for (ValueId v : op.operands)
     if (values.uses[v] == 1) behind_cost += values.moved[v];
 
   int64_t least = behind_cost + assignment_cost(sharded, other);
   std::optional<WindowChoice> best;
-  auto consider = [&](const WindowRequest& request, const ValueIds& sources, int64_t beside) {
+  auto consider = [&](const WindowRequest& request, const ValueIds& sources, int64_t extra_cost) {
     std::optional<WindowPlan> plan = plan_windows(sharded.mesh, request);
     if (!plan) return;
     FactorAssignment b = a;
     b.results[0] = plan->result_dims;
     b.reduced = plan->reduced;
-    const int64_t cost = plan->cost + beside + assignment_cost(sharded, b);
+    const int64_t cost = plan->cost + extra_cost + assignment_cost(sharded, b);
     if (cost > least) return;
     least = cost;
     best = WindowChoice{std::move(*plan), request, sources};

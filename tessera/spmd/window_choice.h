@@ -1,5 +1,5 @@
-// Whether an op that moves rows across the shards of a dimension (slice, pad, reverse, concatenate)
-// is rebuilt by sending rows where they are needed (windows.h), or as any other op.
+// Chooses whether an op that moves rows across the shards of a dimension (slice, pad, reverse,
+// concatenate) is rebuilt by sending rows where they are needed (windows.h), or like any other op.
 #pragma once
 
 #include <optional>
@@ -12,12 +12,13 @@ namespace tessera::spmd {
 struct WindowChoice {
   WindowPlan plan;
   WindowRequest request;
-  // Values that the request's operands are: those of the op, or of the slices and reversals that
-  // only this op reads.
+  // The operands of the request: those of the op, or of slices and reversals that only this op
+  // reads.
   ValueIds sources;
 };
 
-// The cheapest way to send rows, if it costs no more than the op under the assignment `other`.
+// Returns the cheapest plan for sending rows, if it costs no more than the op under the assignment
+// `other`.
 std::optional<WindowChoice> choose_windows(const LocalValues& values, const Op& op,
                                            const ShardedOp& sharded, const FactorAssignment& other);
 

@@ -25,15 +25,15 @@ namespace {
 
 int64_t floor_div(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 
-// Where the rows that each device holds stand in the result, once it has reversed, thinned or
-// spread them.
+// Returns the positions in the result of the rows that each device has, after it has reversed,
+// thinned or spread them.
 std::vector<RowHolding> hold_rows(const IndexTerm& term, int64_t start, int64_t extent, int64_t n,
                                   DimWindow& w) {
   w.first.clear();
   w.reversed = term.stride < 0;
   w.stride = std::abs(term.stride);
   w.divisor = term.divisor;
-  // Row l of the result is row offset + stride * l of the operand, reversed where that is.
+  // Row l of the result is row offset + stride * l of the operand, which may be reversed.
   const int64_t offset = w.reversed ? extent - 1 - term.offset : term.offset;
   w.kept = w.divisor > 1 ? (w.own - 1) * w.divisor + 1 : ceil_div(w.own, w.stride);
   std::vector<RowHolding> out;
@@ -50,7 +50,7 @@ std::vector<RowHolding> hold_rows(const IndexTerm& term, int64_t start, int64_t 
       continue;
     }
     const auto up = [&](int64_t row) { return -floor_div(offset - row, w.stride); };
-    const int64_t first = up(base);  // of the result, that this device may hold
+    const int64_t first = up(base);  // of the result, which this device may have
     w.first.push_back(offset + w.stride * first - base);
     out.push_back({i, first, {up(rows.low), rows.empty() ? up(rows.low) : up(rows.high)}});
   }
@@ -59,7 +59,8 @@ std::vector<RowHolding> hold_rows(const IndexTerm& term, int64_t start, int64_t 
 
 class WindowPlanner {
  public:
-  // joins_operands: pieces of different operands, as those of a concatenation, send together too.
+  // joins_operands: pieces of different operands, as those of a concatenation, are also sent
+  // together.
   WindowPlanner(const AtomMesh& mesh, const WindowRequest& request, bool joins_operands)
       : mesh_(mesh),
         r_(request),
@@ -77,8 +78,8 @@ class WindowPlanner {
   }
 
  private:
-  // Pieces that copy to neighbouring parts of dimension `dim` of the result, from one operand as the
-  // two halves of a roll do, or from several: their rows travel together.
+  // Pieces that copy to adjacent parts of dimension `dim` of the result, from one operand like the
+  // two halves of a roll, or from several: their rows are sent together.
   struct Segments {
     std::vector<const IndexPiece*> pieces;
     int dim = -1;
@@ -124,7 +125,7 @@ class WindowPlanner {
     segments.dim = dim;
     return true;
   }
-  // Operands whose shards can be joined along a dimension that is cut.
+  // Returns whether the shards of the operands can be joined along a sharded dimension.
   bool are_alike(const IndexPiece& a, const IndexPiece& b, int dim) const {
     Shape shape = operand(a).shape;
     if (shape.rank() != operand(b).rank() || a.terms[dim].stride != 1 || atoms(a, dim).empty())
@@ -149,13 +150,13 @@ class WindowPlanner {
   }
   bool is_identity(const IndexPiece& piece, int d) const {
     const IndexTerm& term = piece.terms[d];
-    const bool fixed = term.dynamic < 0 || term.dynamic_max == 0;  // where all rows are taken
+    const bool fixed = term.dynamic < 0 || term.dynamic_max == 0;  // all rows are taken
     return fixed && covers(piece, d) && term.stride == 1 && term.offset == 0 &&
            operand(piece).shape[d] == r_.result.shape[d];
   }
 
-  // One copy over all of the result: what lies beside it would be summed too. Numbers that have no
-  // zero of negative sign have nothing that changes no sum.
+  // Returns whether the result can be summed: one copy covers all of it, since other elements would
+  // be summed, too, and its dtype has a value that changes no sum (floats without -0 have none).
   bool may_be_partial() const {
     if (r_.mapping.pieces.size() != 1) return false;
     const IndexPiece& piece = r_.mapping.pieces[0];
@@ -182,7 +183,7 @@ class WindowPlanner {
       if (!w) return false;
       windows.push_back(std::move(*w));
     }
-    // First what shrinks the operand: less is left to be moved along the other dimensions.
+    // First the windows that shrink the operand: then less is moved along the other dimensions.
     std::stable_sort(windows.begin(), windows.end(), [](const DimWindow& a, const DimWindow& b) {
       return a.shard * std::max<int64_t>(1, b.own) < b.shard * std::max<int64_t>(1, a.own);
     });
@@ -201,7 +202,7 @@ class WindowPlanner {
   std::optional<DimWindow> window(const Segments& segments, int d) {
     const IndexPiece& piece = *segments.pieces[0];
     const int64_t n = mesh_.size(atoms(piece, d)), extent = operand(piece).shape[d];
-    // With more rows than a shard has, shards of the result are less memory.
+    // If the result has more rows than a shard, shards of the result take less memory.
     const bool sums = r_.partial && n > 1 && r_.result.shape[d] <= ceil_div(extent, n);
     if (!sums && atoms(piece, d) != r_.result_dims[d]) return std::nullopt;
     DimWindow w = blank(piece, d, n);
@@ -212,7 +213,7 @@ class WindowPlanner {
     w.guarded = piece.terms[d].divisor > 1 || rows.low > 0 || rows.high < r_.result.shape[d];
     if (sums) make_partial(d, w);
     if ((extent == 0 && segments.operands().size() == 1) || w.shard == 0) return w;
-    // Where several operands send, a device holds their shards one after the other.
+    // If several operands are sent, a device has their shards one after the other.
     std::vector<RowHolding> held;
     int64_t before = 0;
     const IndexPiece* last = &piece;
@@ -227,7 +228,7 @@ class WindowPlanner {
            hold_rows(part->terms[d], w.guard_start, operand(*part).shape[d], n, w)) {
         h.base -= before;
         h.range = {std::max(h.range.low, own.low), std::min(h.range.high, own.high)};
-        // Of many pieces a device holds rows of a few.
+        // Of many pieces a device has rows of a few.
         if (sums || !h.range.empty()) held.push_back(h);
       }
       if (d != segments.dim) break;
@@ -239,19 +240,19 @@ class WindowPlanner {
     return w;
   }
 
-  // Every device has all rows of the result, and lays its own where they belong.
+  // Every device has all rows of the result, and puts its own at their positions.
   static RowMove laid_over_neutral(const std::vector<RowHolding>& held, const DimWindow& w) {
     RowMove move{.home = true, .rows = w.kept};
     for (const RowHolding& h : held) {
       move.send.push_back(0);
-      move.place.push_back(std::clamp(h.base, -w.kept, w.shard));
+      move.target_row.push_back(std::clamp(h.base, -w.kept, w.shard));
       RowRange taken{std::max<int64_t>(0, h.range.low), std::min(w.shard, h.range.high)};
       move.taken.push_back(taken.empty() ? RowRange{} : taken);
     }
     return move;
   }
 
-  // A start that a run decides: any shard may hold any row.
+  // The start is dynamic: any shard may have any row.
   std::optional<DimWindow> dynamic_window(const IndexPiece& piece, int d) {
     const int64_t n = mesh_.size(atoms(piece, d));
     const IndexTerm& term = piece.terms[d];
@@ -315,19 +316,21 @@ Array rows_from(const Array& x, int dim, const DeviceNumber& start, int64_t size
   return dynamic_rows(x, dim, start.value, size);
 }
 
-// Rows [0, size) of the device, of which x's first is row `place`.
-Array placed(Array x, int dim, const std::vector<int64_t>& places, const DeviceNumber& place,
-             int64_t size) {
-  const auto [least, most] = std::minmax_element(places.begin(), places.end());
+// Returns rows [0, size) of the device, with x's first row at `target_row`.
+Array place_parcel(Array x, int dim, const std::vector<int64_t>& target_rows,
+                   const DeviceNumber& target_row, int64_t size) {
+  const auto [least, most] = std::minmax_element(target_rows.begin(), target_rows.end());
   const int64_t low = std::max<int64_t>(0, *most),
                 high = std::max<int64_t>(0, size - x.shape()[dim] - *least);
   x = pad_dim(x, dim, low, high);
-  const DeviceNumber start = place.fixed ? DeviceNumber{low - *place.fixed, {}}
-                                         : DeviceNumber{{}, lax::sub(number(low), place.value)};
+  const DeviceNumber start = target_row.fixed
+                                 ? DeviceNumber{low - *target_row.fixed, {}}
+                                 : DeviceNumber{{}, lax::sub(number(low), target_row.value)};
   return rows_from(x, dim, start, size);
 }
 
-// Where low <= row < high, both of this device, along `dim` of `shape`; undefined: everywhere.
+// Returns where low <= row < high, both of this device, along `dim` of `shape`; undefined:
+// everywhere.
 Array in_range(const AtomMesh& mesh, const AtomList& atoms, const std::vector<RowRange>& ranges,
                const Shape& shape, int dim) {
   std::vector<int64_t> low, high;
@@ -349,7 +352,7 @@ Array in_range(const AtomMesh& mesh, const AtomList& atoms, const std::vector<Ro
   return out;
 }
 
-// A device's own rows as they follow each other in the result.
+// Returns a device's own rows in their order in the result.
 Array keep_rows(const AtomMesh& mesh, const DimWindow& w, Array x) {
   if (w.reversed) x = lax::rev(x, {w.dim});
   if (w.divisor > 1) return pad_dim(x, w.dim, 0, 0, w.divisor - 1);
@@ -361,7 +364,7 @@ Array keep_rows(const AtomMesh& mesh, const DimWindow& w, Array x) {
   return lax::slice_in_dim(x, 0, span, w.stride, w.dim);
 }
 
-// What the device gets in a move; of the rows that are where they are needed, all.
+// Returns what the device gets in a move; if the rows are where they are needed, all of them.
 Array parcel_of(const AtomMesh& mesh, const DimWindow& w, const RowMove& move, const Array& kept) {
   if (move.home) return kept;
   return bind_op1(collective_permute_op,
@@ -370,7 +373,7 @@ Array parcel_of(const AtomMesh& mesh, const DimWindow& w, const RowMove& move, c
                   {rows_from(kept, w.dim, device_number(mesh, w.atoms, move.send), move.rows)});
 }
 
-// Parcels that lie alike on every device, joined.
+// Returns parcels that have the same position on every device, joined.
 Array join_parts(const AtomMesh& mesh, const DimWindow& w, const std::vector<RowRange>& parts,
                  const Array& kept) {
   std::vector<size_t> order(parts.size());
@@ -380,8 +383,8 @@ Array join_parts(const AtomMesh& mesh, const DimWindow& w, const std::vector<Row
   std::vector<Array> joined;
   for (size_t m : order) {
     if (parts[m].empty()) continue;
-    const int64_t place = w.moves[m].place[0], rows = w.moves[m].rows;
-    const int64_t low = parts[m].low - place, high = parts[m].high - place;
+    const int64_t target_row = w.moves[m].target_row[0], rows = w.moves[m].rows;
+    const int64_t low = parts[m].low - target_row, high = parts[m].high - target_row;
     const int64_t room = std::max<int64_t>(0, -low);
     const Array parcel = pad_dim(parcel_of(mesh, w, w.moves[m], kept), w.dim, room,
                                  std::max<int64_t>(0, high - rows));
@@ -402,8 +405,8 @@ Array fetch(const AtomMesh& mesh, const DimWindow& w, const Array& x) {
     return join_parts(mesh, w, parts, kept);
   }
   for (const RowMove& move : w.moves) {
-    const Array parcel = placed(parcel_of(mesh, w, move, kept), w.dim, move.place,
-                                device_number(mesh, w.atoms, move.place), w.shard);
+    const Array parcel = place_parcel(parcel_of(mesh, w, move, kept), w.dim, move.target_row,
+                                      device_number(mesh, w.atoms, move.target_row), w.shard);
     if (!out.defined()) {
       out = parcel;
       continue;
@@ -414,7 +417,7 @@ Array fetch(const AtomMesh& mesh, const DimWindow& w, const Array& x) {
   return out;
 }
 
-// The start as a number that int32 holds.
+// Returns the start as a number that fits into int32.
 Array clamped_start(Array start, int64_t max) {
   auto wide = [](int64_t value) { return Array(Literal::scalar(value)); };
   if (start.dtype() == uint64) start = lax::min(start, Array(Literal::scalar(uint64_t{INT64_MAX})));
@@ -422,7 +425,7 @@ Array clamped_start(Array start, int64_t max) {
   return lax::convert_element_type(start, int32);
 }
 
-// Rows from `start` on, of which a device has its own.
+// Returns rows from `start` on, of which a device has its own.
 Array fetch_dynamic(const AtomMesh& mesh, const DimWindow& w, const Array& x, const Array& start) {
   const Array first = clamped_start(start, w.start_max);
   if (!w.partial) return dynamic_rows(x, w.dim, first, w.shard);
@@ -438,7 +441,7 @@ Array fetch_dynamic(const AtomMesh& mesh, const DimWindow& w, const Array& x, co
   return lax::select(inside, rows, neutral_to_sum(x.dtype(), shape));
 }
 
-// Which rows of the local result the window copies.
+// Returns which rows of the local result the window copies.
 Array guard_mask(const AtomMesh& mesh, const DimWindow& w, const Shape& shape) {
   auto full = [&](int64_t v) { return lax::full(shape, static_cast<double>(v), int32); };
   const Array row = global_rows(mesh, w.atoms, shape, w.dim);
@@ -488,7 +491,7 @@ Array apply_windows(const AtomMesh& mesh, const WindowPlan& plan, const Shape& l
                     std::span<const Array> operands) {
   Array out;
   if (plan.fill >= 0) out = lax::broadcast_in_dim(operands[plan.fill], local_result, {});
-  // The first piece that applies counts: it is laid over the others.
+  // The first piece that applies counts: it overwrites the others.
   for (auto piece = plan.pieces.rbegin(); piece != plan.pieces.rend(); ++piece) {
     std::vector<Array> sending;
     for (int operand : piece->operands) sending.push_back(operands[operand]);

@@ -1,5 +1,5 @@
-// Whether what is traced is the function of one example, of which the gradients are clipped: layers
-// that take statistics over a batch have none there.
+// Whether the function that is traced is that of one example, whose gradients are clipped. Layers
+// that compute statistics over a batch throw there, since there is no batch.
 #pragma once
 
 namespace tessera::tracing {

@@ -8,11 +8,11 @@
 namespace tessera::tracing {
 namespace {
 
-// Functions inside functions: each takes some of the stack, here and in every pass.
+// The limit of nested functions: each takes some of the stack, here and in every pass.
 constexpr int kMaxDepth = 256;
 thread_local int depth = 0;
 
-// The user's function that traces functions of this name.
+// Returns the user's function that traces functions of this name.
 std::string_view caller_of(std::string_view name) {
   if (name == "example") return "vmap";
   if (name == "body") return "scan";
@@ -100,7 +100,7 @@ ValueId FunctionTrace::value_of(std::string_view op, const Array& array) {
             "trace has "
             "ended (a leaked tracer): return it from the traced function instead of storing it",
             describe(tracer->type));
-      // What a tangent is multiplied by is often a constant of the trace outside.
+      // A tangent is often multiplied by a constant of the outer trace.
       if (records_ == Records::kDependent && tracer->known)
         return constant(constant_params(*tracer->known, tracer->type.weak));
       return capture(array);
@@ -134,8 +134,8 @@ ValueId FunctionTrace::constant(OpParams params) {
 ValueId FunctionTrace::capture(const Array& array) {
   const auto [it, is_new] = captured_.emplace(array.data().get(), -1);
   if (is_new) {
-    // How a captured array lies on devices is the caller's to read off captures(): in a region it
-    // would be meaningless.
+    // The caller finds the sharding of a captured array in captures(). In a region it would be
+    // meaningless.
     it->second = function_.add_value(traced_type(array));
     captured_ids_.push_back(it->second);
     captures_.push_back(array);

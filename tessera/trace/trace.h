@@ -1,14 +1,14 @@
 // Tracing: the one interpreter of user code. A C++ callable is called once with tracers; every op
 // it binds is appended to a Function.
 //
-//   FunctionTrace trace("main");
-//   Array x = trace.add_input(type);
-//   Function f = trace.finish(std::vector{sine(x) + y});   // y, of outside, is now input 1:
-//   trace.captures()[0];                                   // y
+//    FunctionTrace trace("main");
+//    Array x = trace.add_input(type);
+//    Function f = trace.finish(std::vector{sine(x) + y});   // y, an outer array, is now input 1:
+//    trace.captures()[0];                                   // y
 //
-// Before: nothing but a callable.
-// After:  a closed Function of global shapes; its inputs are the declared ones, then what it
-//         captured, in the order of first use.
+// Before: a callable.
+// After:  a closed Function of global shapes; its inputs are the declared ones, then the captured
+//         arrays, in the order of first use.
 #pragma once
 
 #include <functional>
@@ -25,12 +25,13 @@
 
 namespace tessera::tracing {
 
-// Records what is bound on this thread from its construction until finish() or its destruction.
+// Records the ops that are bound on this thread from its construction until finish() or its
+// destruction.
 class FunctionTrace final : public Trace {
  public:
-  // kAll: every op. kDependent: only ops that read a value of this trace; all others go to the
-  // trace outside, or run at once. So a program of tangents is told apart from what it is linear
-  // at.
+  // kAll: records every op. kDependent: records only ops that read a value of this trace; all
+  // others go to the outer trace, or run at once. So a program of tangents is separated from the
+  // values at which it is linear.
   enum class Records : uint8_t { kAll, kDependent };
   explicit FunctionTrace(std::string name = "main", Records records = Records::kAll);
   ~FunctionTrace() override;
@@ -38,25 +39,25 @@ class FunctionTrace final : public Trace {
   FunctionTrace& operator=(const FunctionTrace&) = delete;
 
   Array add_input(Type type);
-  // Result types are infer's; an ordinary op's results vary over the manual axes that any of its
-  // operands varies over.
+  // Returns the results. Their types are infer's; those of an ordinary op vary over the manual axes
+  // that any of its operands varies over.
   std::vector<Array> record(const OpDef& def, OpParams params,
                             std::span<const Array> operands) override;
-  // Ends the trace: its tracers can no longer be used. Outputs may be tracers, inputs, captured
-  // arrays or constants.
+  // Ends the trace and returns its Function; its tracers can no longer be used. Outputs may be
+  // tracers, inputs, captured arrays or constants.
   Function finish(std::span<const Array> outputs);
 
-  // Runs `fn` as if this trace, the innermost one, were not there.
+  // Runs `fn` as if this trace, which is the innermost one, did not exist.
   template <class F>
   auto outside(const F& fn) {
     const Suspension suspension(*this);
     return fn();
   }
   bool owns(const Array& array) const;
-  // The ops recorded from here on are there for this reason (Op::reason).
+  // Gives the ops that are recorded from here on this reason (Op::reason).
   void set_reason(int32_t reason) { reason_ = reason; }
 
-  // Arrays of outside that were used: the inputs after the declared ones.
+  // Returns the outer arrays that were used: the inputs after the declared ones.
   const std::vector<Array>& captures() const { return captures_; }
 
  private:
@@ -68,10 +69,10 @@ class FunctionTrace final : public Trace {
    private:
     FunctionTrace& trace_;
   };
-  // Where `array` stands in the Function: a value of it, a constant made of a small host array, or
-  // a captured input.
+  // Returns the value of `array` in the Function: a value of it, a constant made of a small host
+  // array, or a captured input.
   ValueId value_of(std::string_view op, const Array& array);
-  ValueId constant(OpParams params);  // of ConstantParams; equal ones are one value
+  ValueId constant(OpParams params);  // the params are ConstantParams; equal ones are one value
   Array tracer(ValueId id) const;
   ValueId capture(const Array& array);
   void end();
@@ -92,21 +93,22 @@ class FunctionTrace final : public Trace {
 // ones are captured.
 inline constexpr int64_t kMaxConstantElements = 64;
 
-// Returns the type of an array as a trace sees it: without a sharding, which is found anew there.
+// Returns the type of an array without its sharding, since the sharding is found again in the
+// trace.
 Type traced_type(const Array& x);
 std::vector<Type> traced_types(std::span<const Array> arrays);
 
 struct TracedFunction {
   Function function;
-  std::vector<Array> captures;  // what its last inputs stand for
+  std::vector<Array> captures;  // the arrays that its last inputs stand for
 };
-// Returns what `body` does, by calling it once with tracers of these types.
+// Returns the Function of `body`, which it calls once with tracers of these types.
 TracedFunction trace_function(const FlatFn& body, std::span<const Type> inputs,
                               std::string name = "main");
 
-// Binds the ops of `function` to `args` one by one: into the current trace, or at once. Types are
-// inferred anew, so shardings that propagation gave to values are not kept. UserError where args
-// are not of the input types.
+// Binds the ops of `function` to `args` one by one, in the current trace or at once, and returns
+// the results. Types are inferred again, so shardings that propagation chose are not kept. Throws
+// UserError if the args do not have the types of the inputs.
 std::vector<Array> inline_function(const Function& function, std::span<const Array> args);
 
 }  // namespace tessera::tracing

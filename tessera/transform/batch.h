@@ -1,4 +1,5 @@
-// Batching: a Function over every example of a mapped dimension at once, by the rules of its ops.
+// Batching: applies a Function to every example of a mapped dimension at once, by the rules of its
+// ops.
 #pragma once
 
 #include "tessera/ir/op_def.h"
@@ -6,9 +7,9 @@
 
 namespace tessera::transforms {
 
-// Results of `function` on operands that are mapped at `dims` (-1: the same for every example), and
-// where the results are mapped. Under a BatchAxis::Scope; binds under the current trace. UserError
-// for an op without a batching rule.
+// Returns the results of `function` on operands that are mapped at `dims` (-1: the same for every
+// example), and the mapped dimensions of the results. Call it under a BatchAxis::Scope; it binds
+// ops in the current trace. Throws UserError for an op without a batching rule.
 BatchResult batch_function(const Function& function, std::span<const Array> operands,
                            std::span<const int> dims);
 

@@ -1,4 +1,4 @@
-// The cotangent of a value while a function is walked backwards: the sum of those of its uses.
+// The cotangent of a value while a function is transposed: the sum of the cotangents of its uses.
 #pragma once
 
 #include <vector>
@@ -8,9 +8,9 @@
 
 namespace tessera::transforms {
 
-// A use by something that varies over more manual axes than the value is a cast of it to these; its
-// transpose is the sum over the devices along them. Uses that cast alike are added up before that
-// sum, which is then one; those that cast otherwise, or not at all, never meet before their own.
+// If a use varies over more manual axes than the value, the value is cast to these, and the
+// transpose of the cast is a sum over the devices along them. Cotangents of uses with the same cast
+// are added before that sum, so that there is one; others are added only after their own sums.
 class Cotangent {
  public:
   bool defined() const { return !by_variance_.empty(); }
@@ -23,7 +23,7 @@ class Cotangent {
       }
     by_variance_.push_back(ct);
   }
-  // As that of a value of this type; undefined where nothing was added.
+  // Returns the cotangent of a value of this type; undefined if nothing was added.
   Array at(const Type& like) const {
     Array out;
     for (const Array& part : by_variance_) {

@@ -1,9 +1,10 @@
-// Derivatives of Functions, by the rules of their ops. All work under whatever trace is current and
-// leave it as they find it: what they compute is bound there.
+// Derivatives of Functions, by the rules of their ops. All functions bind what they compute in the
+// current trace, whichever it is.
 //
-// Forward: jvp_function walks the ops once, tangents beside values. Reverse: linearize_function
-// does the same but records what depends on a tangent in a Function of its own, which is linear;
-// transpose_function walks that one backwards. An undefined Array is a symbolic zero everywhere.
+// Forward: jvp_function walks the ops once, with tangents beside values. Reverse:
+// linearize_function does the same, but records what depends on a tangent in a Function of its own,
+// which is linear; transpose_function walks that one backwards. An undefined Array is a symbolic
+// zero everywhere.
 #pragma once
 
 #include "tessera/ir/op_def.h"
@@ -11,36 +12,38 @@
 
 namespace tessera::transforms {
 
-// Results of `function` at `primals` and their tangents. UserError for an op without a derivative.
+// Returns the results of `function` at `primals` and their tangents. Throws UserError for an op
+// without a derivative.
 JvpResult jvp_function(const Function& function, std::span<const Array> primals,
                        std::span<const Array> tangents);
 
-// The tangent program of a function at given primals: linear in its first inputs, which are the
-// tangents of the arguments that have one; the inputs after them are residuals.
+// The tangent program of a function at given primals. It is linear in its first inputs, which are
+// the tangents of the arguments that have one; the other inputs are residuals.
 struct LinearizedFunction {
   std::vector<Array> primals;  // the function's results
   Function linear;
-  std::vector<Array> residuals;  // what the last inputs of `linear` stand for
+  std::vector<Array> residuals;  // the arrays that the last inputs of `linear` stand for
   std::vector<bool> nonzero;     // which results have a tangent; `linear` returns those
 };
 LinearizedFunction linearize_function(const Function& function, std::span<const Array> primals,
                                       const std::vector<bool>& has_tangent);
 
-// The same where the values `known` of the function are given: what follows reads these, and what
-// only they need is not computed.
+// Returns the same if the values `known` of the function are given. What follows reads these, and
+// what only they need is not computed.
 LinearizedFunction linearize_function_with(const Function& function, std::span<const Array> primals,
                                            const std::vector<bool>& has_tangent, const Dims& known,
                                            std::span<const Array> known_values);
 
-// Cotangents of the inputs marked `linear`, undefined for the others and where zero. Operands that
-// are not linear are read, those that are may be undefined. A cotangent varies over the manual axes
-// that its value varies over: what was the same on all devices gets the sum over them.
+// Returns the cotangents of the inputs marked `linear`, undefined for the others and if they are
+// zero. Operands that are not linear are read; those that are may be undefined. A cotangent varies
+// over the manual axes that its value varies over: for a value that is the same on all devices it
+// is summed over them.
 std::vector<Array> transpose_function(const Function& function, const std::vector<bool>& linear,
                                       std::span<const Array> operands,
                                       std::span<const Array> cotangents);
 
-// ct typed as a cotangent of a value of type `like`: summed over axes that only ct varies over,
-// cast to varying over those that only the value varies over.
+// Returns ct typed as a cotangent of a value of type `like`: summed over axes that only ct varies
+// over, cast to varying over those that only the value varies over.
 Array cotangent_of(const Array& ct, const Type& like);
 
 }  // namespace tessera::transforms

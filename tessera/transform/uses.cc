@@ -45,7 +45,7 @@ class UseTranspose {
   }
 
  private:
-  // What is not linear is computed as it stands.
+  // Ops that are not linear are bound as they are.
   void forward(const Op& op) {
     bool linear = false, shared = true;
     for (ValueId v : op.operands) {
@@ -80,7 +80,7 @@ class UseTranspose {
     }
   }
 
-  // To the operands that are linear and the example's.
+  // Transposes an op to those operands that are linear and belong to the example.
   void transpose(const Op& op, std::span<const Array> cts) {
     std::vector<bool> mask;
     bool any = false;
@@ -101,7 +101,7 @@ class UseTranspose {
         cotangents_[op.operands[k]].add(back[k]);
   }
 
-  // The uses in the regions of an op, with what leads to them.
+  // Adds the uses in the regions of an op, with what leads to them.
   void open(const Op& op, const UsesFn& uses, std::span<const Array> cts) {
     std::vector<Sharing> sharing;
     for (ValueId v : op.operands) sharing.push_back(sharing_[v]);
@@ -122,7 +122,8 @@ class UseTranspose {
     }
   }
 
-  // The op itself, where what is linear and the example's is zero.
+  // Adds the op itself as a use, with zero for the operands that are linear and belong to the
+  // example.
   void add_op_use(const Op& op, std::vector<Array> cts) {
     std::vector<ValueId> read;
     for (ValueId v : op.operands)
@@ -157,7 +158,7 @@ class UseTranspose {
         std::move(given));
   }
 
-  // A use of shared linear values, as one of the inputs that these follow from.
+  // Adds a use of shared linear values as a use of one of the inputs that these follow from.
   void add_use(const std::vector<ValueId>& read, const FlatFn& body,
                std::vector<Array> cotangents) {
     const std::vector<char> needed = leading_to(read);
@@ -185,7 +186,7 @@ class UseTranspose {
     uses_.uses.push_back(std::move(use));
   }
 
-  // Which values the shared linear values `read` follow from.
+  // Returns which values the shared linear values `read` follow from.
   std::vector<char> leading_to(const std::vector<ValueId>& read) const {
     std::vector<char> needed(f_.types.size());
     for (ValueId v : read) needed[v] = true;
@@ -209,7 +210,7 @@ class UseTranspose {
 
   const Function& f_;
   std::vector<Sharing> sharing_;
-  std::vector<Array> values_;  // of what is not linear
+  std::vector<Array> values_;  // of the values that are not linear
   std::vector<Cotangent> cotangents_;
   Uses uses_;
 };

@@ -1,6 +1,7 @@
-// Transposes a linear function back to its uses: as far as the operations that read what all
-// examples share (a parameter's tangent, or what follows from such alone) and give what differs
-// between them, and not through these. See ops/core/use_rule.h.
+// Transposes a linear function back to its uses. A use is an operation that reads what all examples
+// share (a parameter's tangent, or what follows from such alone) and whose result differs between
+// examples. The transposition goes as far as the uses and not through them. See
+// ops/core/use_rule.h.
 //
 //   linear program of tanh(x W + b):      W', b' shared; x, s = 1 - tanh^2 of the example
 //     t0 = x . W'         use: operands {x}, cotangents {c1 * s}
@@ -8,22 +9,24 @@
 //     t2 = t1 * s
 //
 // Before: a linear function of one example.
-// After:  each use is a small function by itself, linear in the function's shared linear inputs; the
-//         sum over uses of their transposes is what transpose_function gives.
+// After:  each use is a small function by itself, linear in the function's shared linear inputs;
+// the
+//         sum over uses of their transposes is what transpose_function returns.
 #pragma once
 
 #include "tessera/ops/core/use_rule.h"
 
 namespace tessera::transforms {
 
-// `sharing` of every input; operands that are linear are not read. Undefined cotangents are zero.
+// Returns the uses. `sharing` describes every input; operands that are linear are not read.
+// Undefined cotangents are zero.
 Uses transpose_to_uses(const Function& function, const std::vector<Sharing>& sharing,
                        std::span<const Array> operands, std::span<const Array> cotangents);
 
-// Returns a use that hands its input on: `cotangent` is the input's, of each example.
+// Returns a use that passes its input on: `cotangent` is that of the input, of each example.
 Use identity_use(size_t input, const Array& cotangent);
 
-// What an input is, carried on: whether each value of the function differs between examples.
+// Returns for each value of the function whether it differs between examples.
 std::vector<bool> differs_between_examples(const Function& function,
                                            const std::vector<bool>& inputs);
 

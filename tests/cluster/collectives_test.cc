@@ -112,7 +112,7 @@ std::vector<Named> moves(const std::vector<std::string>& axes, int size) {
 
 class Collectives : public ClusterTest {
  protected:
-  // One program of all of them. x is cut along dim 0 over all axes; results as each device has
+  // One program of all of them. x is sharded along dim 0 over all axes; results as each device has
   // them, one after the other.
   void check(const std::string& name, const Mesh& mesh, const std::vector<Named>& list, DType dtype,
              const Shape& local = {8, 8}) {

@@ -104,7 +104,7 @@ TEST_F(Data, WhatIsNotHereIsAnError) {
   EXPECT_TRUE(is_fully_addressable(Array(1.0f)));
   EXPECT_TRUE(is_fully_addressable(device_put(x, devices()[7])));
   if (count_ == 1) return;
-  const auto text = AllOf(HasSubstr("expected an array that lies in this process as a whole"),
+  const auto text = AllOf(HasSubstr("expected an array that is in this process as a whole"),
                           HasSubstr("process_allgather"));
   EXPECT_THAT(error_of([&] { x.to_host(); }), text);
   EXPECT_THAT(error_of([&] { std::ostringstream() << x; }), text);
@@ -195,7 +195,7 @@ TEST_F(Data, Equal) {
               HasSubstr("[assert_equal] expected leaf '[1]' to be the same in all processes, got "
                         "other values of int64[] in process 1 than in process 0: the seeds; "));
   EXPECT_THAT(error_of([&] { assert_equal(placed(float32, {8}, 1, line(P("x")))); }),
-              HasSubstr("expected the array to lie in each process as a whole"));
+              HasSubstr("expected the array to be in each process as a whole"));
 }
 
 // A part that takes longer than a round, and one that fails.

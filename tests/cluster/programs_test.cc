@@ -1,5 +1,5 @@
-// Programs that the partitioner cuts, over several processes: whatever collectives it chooses, the
-// bits are those of one process.
+// Programs that the partitioner shards, over several processes: whatever collectives it chooses,
+// the bits are those of one process.
 #include "tessera/ir/format.h"
 #include "tests/cluster/recorded.h"
 

@@ -108,8 +108,8 @@ PlanOptions options_of(double probability) {
 // The parameters' gradient is the example.
 constexpr auto kLoss = [](const Array& p, const Array& x) { return sum(p * x); };
 
-// Examples are cut over the devices of all processes, parameters are whole: each process sees the
-// same batches, and the same parameters after each step.
+// Examples are sharded over the devices of all processes, parameters are whole: each process sees
+// the same batches, and the same parameters after each step.
 TEST_F(SystemRandom, TrainersAreTheSameInAllProcesses) {
   const Array data = cut(random::normal(random::key(1), {kExamples, 100}, float32));
   for (const NoiseStrategy& strategy :

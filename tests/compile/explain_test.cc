@@ -33,7 +33,7 @@ TEST_F(Explain, ASumOverAShardedAxis) {
   EXPECT_THAT(lowered.collectives()[0].axes, ElementsAre("x"));
   EXPECT_THAT(lowered.explain(),
               AllOf(HasSubstr("all_reduce over (x) among 2 devices: each sends 16 B"),
-                    HasSubstr("reduce sums over dimension 0 of operand 0, cut over 'x'")));
+                    HasSubstr("reduce sums over dimension 0 of operand 0, sharded over 'x'")));
 }
 
 TEST_F(Explain, TheDenseLayerOfTheTutorial) {
@@ -44,7 +44,7 @@ TEST_F(Explain, TheDenseLayerOfTheTutorial) {
   EXPECT_EQ(lowered.collectives()[0].name, "all_reduce");
   EXPECT_EQ(lowered.collectives()[0].bytes_per_device, 2 * 16 * 7 / 8);
   EXPECT_THAT(lowered.explain(),
-              HasSubstr("dot_general sums over dimension 0 of operand 0, cut over 'x'"));
+              HasSubstr("dot_general sums over dimension 0 of operand 0, sharded over 'x'"));
 }
 
 TEST_F(Explain, AConstraintThatGathersIsAWarning) {
@@ -61,7 +61,7 @@ TEST_F(Explain, AConstraintThatGathersIsAWarning) {
 TEST_F(Explain, PaddingIsNoted) {
   const Array x = device_put(iota({10}), on8(P("x")));
   EXPECT_THAT(jit([](const Array& v) { return v * 2; }).lower(x).explain(),
-              HasSubstr("dimension 0 of float32[10] is cut into 8 shards of 2: 6 of 16 rows of "
+              HasSubstr("dimension 0 of float32[10] is divided into 8 shards of 2: 6 of 16 rows of "
                         "storage are padding; make it a multiple of 8"));
 }
 

@@ -1,6 +1,6 @@
 // Compiled programs against their naive evaluation, class by class: extents of 0 and 1 in every
-// dimension (functions, and every op of the registry; on one device and cut over several), what a
-// product takes in, bodies of reductions, branches under vmap.
+// dimension (functions, and every op of the registry; on one device and sharded over several), what
+// a product takes in, bodies of reductions, branches under vmap.
 #include <algorithm>
 
 #include "tessera/numpy/lax.h"
@@ -162,7 +162,7 @@ TEST_F(Extents, FunctionsOnOneDevice) {
   EXPECT_GT(tested, 600);
 }
 
-// One dimension of an extent of 0 or 1, cut over two devices and the next one over four.
+// One dimension of an extent of 0 or 1, sharded over two devices and the next one over four.
 TEST_F(Extents, FunctionsCutOverDevices) {
   int tested = 0;
   for (const Named& named : functions()) {

@@ -42,7 +42,7 @@ TEST_F(Memory, ReductionsAreKeptSmall) {
             plain + 2.3);
 }
 
-// --- Moving rows along a cut dimension ---
+// --- Moving rows along a sharded dimension ---
 
 // Temporaries, in arrays of x's size; and the bytes that all devices send, likewise.
 struct Moved {
@@ -110,8 +110,8 @@ TEST_F(Memory, ConcatenationsAndPads) {
 
 // What this process has made for programs to run.
 struct Made {
-  int64_t executables = runtime::Executable::made();
-  int64_t libraries = runtime::ConvLibrary::made();
+  int64_t executables = runtime::Executable::num_made();
+  int64_t libraries = runtime::ConvLibrary::num_made();
   int64_t kernels = [] {
     const auto s = codegen::KernelCompiler::process().statistics();
     return s.compiled + s.from_disk + s.from_memory;

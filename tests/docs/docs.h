@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 #include <tessera/ops/control/host_callback.h>
+#include <tessera/scipy/special.h>
+#include <tessera/scipy/stats.h>
 #include <tessera/tessera.h>
 #include <unistd.h>
 

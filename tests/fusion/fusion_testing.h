@@ -8,9 +8,10 @@
 
 #include "interpret.h"
 #include "tessera/base/narrow.h"
+#include "tessera/fusion/expected_branches.h"
 #include "tessera/fusion/fuse.h"
 #include "tessera/fusion/simplify.h"
-#include "tessera/fusion/usual_ways.h"
+#include "tessera/fusion/unroll_windows.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/compare.h"
 #include "tessera/ops/core/constant.h"
@@ -104,7 +105,7 @@ inline std::vector<Literal> random_inputs(const Function& f, uint32_t seed = 1) 
 
 // The passes before fuse() (compile/pipeline.cc).
 inline Function simplified(const Function& f) {
-  return simplify(take_usual_ways(prune_control(f)));
+  return simplify(unroll_windows(take_expected_branches(prune_control(f))));
 }
 
 // Fuses f for one device, runs the schedule, and compares with the evaluator; the schedule.

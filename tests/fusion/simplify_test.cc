@@ -48,6 +48,36 @@ TEST(Simplify, NeutralElements) {
   EXPECT_EQ(count(float32, [](const Arrays& x) { return Arrays{x[0] + 0}; }), 2u);
 }
 
+TEST(Simplify, AProductWithoutASumIsElementwise) {
+  const auto dots = [](const std::vector<Type>& types, auto body) {
+    const Function f = trace(types, body), simple = simplify(f);
+    for (uint32_t seed : {1, 2}) {
+      std::vector<Literal> inputs = random_inputs(f, seed);
+      // A product of -0, and the sum of it and 0, differ.
+      if (types[0].dtype == float32) inputs[0].mutable_data<float>()[0] = -0.0F;
+      EXPECT_EQ(evaluate(simple, inputs), evaluate(f, inputs));
+    }
+    return std::count_if(simple.ops.begin(), simple.ops.end(),
+                         [](const Op& op) { return op.def == &dot_general_op; });
+  };
+  const auto product = [](Dims lhs_contract, Dims rhs_contract, Dims lhs_batch = {},
+                          Dims rhs_batch = {}) {
+    return [=](const Arrays& x) {
+      return Arrays{lax::dot_general(x[0], x[1],
+                                     {.lhs_contract = lhs_contract,
+                                      .rhs_contract = rhs_contract,
+                                      .lhs_batch = lhs_batch,
+                                      .rhs_batch = rhs_batch})};
+    };
+  };
+  EXPECT_EQ(dots({f32({3}), f32({4})}, product({}, {})), 0);
+  EXPECT_EQ(dots({f32({3, 1}), f32({1, 4})}, product({1}, {0})), 0);
+  EXPECT_EQ(dots({f32({3, 2}), f32({4, 2, 5})}, product({}, {}, {1}, {1})), 0);
+  EXPECT_EQ(dots({f32({2, 1, 3}), f32({4, 2, 1})}, product({1}, {2}, {0}, {1})), 0);
+  EXPECT_EQ(dots({array_type(int32, {3}), array_type(int32, {4})}, product({}, {})), 0);
+  EXPECT_EQ(dots({f32({3, 2}), f32({2, 4})}, product({1}, {0})), 1);
+}
+
 // A mapped cond keeps derivatives out of the branch that is not taken; its values it has for
 // nothing.
 TEST(Simplify, WhatOnlyDerivativesSeeIsGone) {

@@ -143,7 +143,7 @@ TEST(FuseSpmd, ContractedDotSumsInstances) {
 
 TEST(FuseSpmd, ReplicatedProductIsNotSummed) {
   // psum of the same product on four devices is four times it.
-  const Function f = trace_on(line, {f32({6, 5}), f32({5, 7})}, [](const Arrays& x) {
+  const Function f = trace_on(line, {f32({6, 50}), f32({50, 7})}, [](const Arrays& x) {
     return Arrays{lax::psum(lax::dot(x[0], x[1]), "x")};
   });
   EXPECT_EQ(outline(check_on(line, f, {{}, {}})), "dot\ncollective\n");

@@ -131,6 +131,18 @@ const std::vector<std::pair<const char*, Loop>>& loops() {
          });
          return Arrays{out[1]};
        }},
+      {"scatters of one element",
+       [](int64_t, const Arrays& x) {
+         const Arrays out = count_to(9, {x[0]}, [](const Arrays& c) {
+           const IndexDims dims{
+               .offset_dims = {}, .collapsed_slice_dims = {0}, .start_index_map = {0}};
+           const Array added = lax::scatter(c[1], lax::reshape(c[0], {1}), element(c[1], c[0] + 1),
+                                            dims, ScatterKind::kAdd);
+           return Arrays{c[0] + 1, lax::scatter(added, lax::reshape(c[0] - 3, {1}),
+                                                element(added, c[0]), dims, ScatterKind::kSet)};
+         });
+         return Arrays{out[1]};
+       }},
       {"through a reshape",
        [](int64_t n, const Arrays& x) {
          const Arrays out = count_to(6, {x[0]}, [n](const Arrays& c) {

@@ -142,3 +142,58 @@ class Programs(Topic):
     write_texts(self.name, self.texts)
     print(f'{len(self.programs)} programs')
     super().write({'programs': self.programs})
+
+
+NARROW = {'float64': 'float32', 'complex128': 'complex64', 'int64': 'int32', 'uint64': 'uint32'}
+
+
+class Calls(Topic):
+  """A topic of calls by name, which tests/numpy/calls.h makes again: values and gradients, in float32 and in float64."""
+
+  def __init__(self, name):
+    super().__init__(name)
+    self.sections = {}
+
+  def call(self, section, name, function, *inputs, gradient=True, traced=True, tolerance=1.0):
+    """Records function(*inputs): inputs of 64 bits as they are with x64, and as their 32-bit kin without.
+
+    The gradient is that of the sum of all outputs times cos(1), cos(2), ... by all inexact inputs; `traced`: whether
+    the call is one that jit and vmap take; `tolerance` multiplies the test's own.
+    """
+    for x64 in (False, True):
+      jax.config.update('jax_enable_x64', x64)
+      key = f'{section}.{name}.{64 if x64 else 32}'
+      arrays = [np.asarray(x) for x in inputs]
+      if not x64:
+        arrays = [x.astype(NARROW.get(x.dtype.name, x.dtype.name)) for x in arrays]
+      run = jax.jit(function) if traced else function
+      outputs = jax.tree.leaves(run(*(jax.numpy.asarray(x) for x in arrays)))
+      case = {
+          'name': name,
+          'x64': x64,
+          'inputs': [self.array(f'{key}.in{i}', x) for i, x in enumerate(arrays)],
+          'outputs': [self.array(f'{key}.out{i}', x) for i, x in enumerate(outputs)]
+      }
+      if not traced:
+        case['traced'] = False
+      if tolerance != 1.0:
+        case['tolerance'] = tolerance
+      inexact = [i for i, x in enumerate(arrays) if np.issubdtype(x.dtype, np.inexact)]
+      if gradient and inexact and any(np.issubdtype(y.dtype, np.inexact) for y in outputs):
+
+        def loss(*args):
+          total = 0.0
+          for y in jax.tree.leaves(function(*args)):
+            if np.issubdtype(y.dtype, np.inexact):
+              weights = np.cos(1.0 + np.arange(y.size)).reshape(y.shape)
+              total = total + (y * weights).sum().real
+          return total
+
+        gradient_of = jax.grad(loss, argnums=inexact)
+        gradient_of = jax.jit(gradient_of) if traced else gradient_of
+        grads = gradient_of(*(jax.numpy.asarray(x) for x in arrays))
+        case['gradients'] = [self.array(f'{key}.grad{i}', g) for i, g in zip(inexact, grads)]
+      self.sections.setdefault(section, []).append(case)
+
+  def write(self):
+    super().write({'sections': self.sections})

@@ -297,7 +297,8 @@ TEST(ControlFlowErrors, ScanOfAnotherBody) {
   fails(ScanText{.arguments = "%x: tensor<f32>, %y: tensor<f32>",
                  .returned = "%a, %x : tensor<f32>, tensor<f32>"}
             .text(),
-        "expected a value of this region, got %a of outside; pass it to the op as an operand");
+        "expected a value of this region, got %a of the outer scope; pass it to the op as an "
+        "operand");
   const std::string doubled = "(tensor<i32>, tensor<4xf32>) -> (tensor<i32>, tensor<4xf32>)";
   fails(ScanText{.operands = "%i, %v",
                  .arguments = "%x: tensor<i32>, %y: tensor<f32>",

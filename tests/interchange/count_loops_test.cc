@@ -342,9 +342,9 @@ TEST(CountLoops, WhereAProgramIsCut) {
     module.meshes = {Mesh::abstract({devices}, {"x"})};
     return module;
   };
-  EXPECT_EQ(count(counted_if_cut(module_on(8)), scan_op), 1);
-  EXPECT_EQ(count(counted_if_cut(module_on(1)), scan_op), 0);
-  EXPECT_EQ(count(counted_if_cut(module_on(1)), while_op), 1);
+  EXPECT_EQ(count(count_loops_if_sharded(module_on(8)), scan_op), 1);
+  EXPECT_EQ(count(count_loops_if_sharded(module_on(1)), scan_op), 0);
+  EXPECT_EQ(count(count_loops_if_sharded(module_on(1)), while_op), 1);
 }
 
 }  // namespace

@@ -3,11 +3,13 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <numbers>
 
 #include "tessera/interchange/hlo_sharding.h"
 #include "tessera/interchange/text/parser.h"
 #include "tessera/interchange/text/printer.h"
 #include "tessera/ir/verifier.h"
+#include "tests/errors.h"
 #include "tests/evaluate/evaluate.h"
 
 namespace tessera::interchange::foreign_forms_test {
@@ -285,6 +287,38 @@ TEST(Functions, OfCHLO) {
                                                 testing::DoubleNear(-0.19682671329730086, 1e-15),
                                                 testing::DoubleNear(0.08750622218328864, 1e-15)));
   EXPECT_THAT(of_one("tan"), ElementsAre(std::tan(0.5), std::tan(-3.0), std::tan(20.0)));
+  const auto of_two = [](const std::string& op, const std::string& first) {
+    return values<double>(
+        "func.func @main() -> tensor<3xf64> {\n%n = stablehlo.constant dense<" + first +
+        "> : tensor<3xf64>\n%x = stablehlo.constant dense<[0.5, 3.0, -1.5]> : tensor<3xf64>\n"
+        "%0 = chlo." +
+        op +
+        " %n, %x : tensor<3xf64>, tensor<3xf64> -> tensor<3xf64>\n"
+        "return %0 : tensor<3xf64>\n}");
+  };
+  // digamma(1/2) = -gamma - 2 log 2, psi''(3) = 9/4 - 2 zeta(3), psi'(-3/2) = pi^2 / 2 + 40 / 9.
+  const double zeta3 = 1.2020569031595942;
+  EXPECT_THAT(of_two("polygamma", "[0.0, 2.0, 1.0]"),
+              ElementsAre(testing::DoubleNear(-std::numbers::egamma - 2 * std::log(2), 1e-14),
+                          testing::DoubleNear(2.25 - 2 * zeta3, 1e-15),
+                          testing::DoubleNear(M_PI * M_PI / 2 + 40.0 / 9, 1e-13)));
+  // zeta(2, 1/2) = pi^2 / 2, zeta(3, 3) = zeta(3) - 9/8, and psi'(-3/2) again.
+  EXPECT_THAT(of_two("zeta", "[2.0, 3.0, 2.0]"),
+              ElementsAre(testing::DoubleNear(M_PI * M_PI / 2, 1e-14),
+                          testing::DoubleNear(zeta3 - 1.125, 1e-15),
+                          testing::DoubleNear(M_PI * M_PI / 2 + 40.0 / 9, 1e-13)));
+}
+
+TEST(Functions, OfCHLORefuseOtherTypes) {
+  const auto error = [](const std::string& types, const std::string& result) {
+    return test::error_of([&] {
+      values<double>("func.func @main(%n: tensor<3xf64>, %x: " + types + ") -> " + result +
+                     " {\n%0 = chlo.zeta %n, %x : tensor<3xf64>, " + types + " -> " + result +
+                     "\nreturn %0 : " + result + "\n}");
+    });
+  };
+  EXPECT_THAT(error("tensor<3xf32>", "tensor<3xf64>"),
+              testing::HasSubstr("expected operands of one floating-point type"));
 }
 
 TEST(HloShardings, CutPartsOfOneAxis) {
@@ -386,18 +420,18 @@ TEST(CapturedScalars, OthersAreRefused) {
         %2 = stablehlo.reshape %1 : (tensor<1xf32>) -> tensor<f32>
         stablehlo.return %2 : tensor<f32>
       }) : (tensor<4xf32>) -> tensor<4xf32>)";
-  expect_error(
-      around_argument(sliced, "tensor<4xf32>", "tensor<4xf32>"),
-      "expected a value of this region, got %s of outside; pass it to the op as an operand");
+  expect_error(around_argument(sliced, "tensor<4xf32>", "tensor<4xf32>"),
+               "expected a value of this region, got %s of the outer scope; pass it to the op as "
+               "an operand");
   const std::string window = R"(%0 = "stablehlo.reduce_window"(%x, %z) <{window_dimensions =
           array<i64: 1>}> ({
       ^bb0(%a: tensor<f32>, %b: tensor<f32>):
         %1 = stablehlo.add %b, %s : tensor<f32>
         stablehlo.return %1 : tensor<f32>
       }) : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>)";
-  expect_error(
-      around_argument(window, "tensor<4xf32>"),
-      "expected a value of this region, got %s of outside; pass it to the op as an operand");
+  expect_error(around_argument(window, "tensor<4xf32>"),
+               "expected a value of this region, got %s of the outer scope; pass it to the op as "
+               "an operand");
 }
 
 TEST(GenericForm, OfModulesFunctionsAndManualComputations) {

@@ -353,7 +353,7 @@ TEST(Parser, RefusesOpsThatDoNotFit) {
       "%0 = stablehlo.reduce(%a init: %a) across dimensions = [0] : (tensor<4xf32>, tensor<4xf32>) "
       "-> tensor<f32> reducer(%x: tensor<f32>, %y: tensor<f32>) { %1 = stablehlo.add %x, %a : "
       "tensor<f32> stablehlo.return %1 : tensor<f32> }",
-      "expected a value of this region, got %a of outside");
+      "expected a value of this region, got %a of the outer scope");
 }
 
 TEST(Parser, DeepNestingIsAnError) {
@@ -464,7 +464,7 @@ TEST(Parser, ReducersThatUseConstantsOfOutside) {
   EXPECT_EQ(run("%k = stablehlo.exponential %z : tensor<f32>"),
             Literal::from<float>(std::initializer_list<float>{1, 1}, {2}));
   EXPECT_THAT(parse_failure(sum_with(reducer, "%k = stablehlo.sine %a : tensor<2x4xf32>")),
-              HasSubstr("expected a value of this region, got %k of outside"));
+              HasSubstr("expected a value of this region, got %k of the outer scope"));
 }
 
 // What the type rules of ops inside custom assembly refuse has a line, too.

@@ -522,7 +522,7 @@ TEST_F(CheckpointTest, IndicesThatLie) {
                   index["files"][name] = index["files"]["arrays.safetensors"];
                   index["leaves"][0]["slices"][0]["file"] = name;
                 }),
-                HasSubstr("not beside it"));
+                HasSubstr("not in its folder"));
   const auto with_ranges = [&](int64_t start, int64_t stop) {
     return error([&](Json& index) {
       index["leaves"][0]["slices"][1]["index"] = {Json::array({start, stop})};

@@ -31,7 +31,7 @@ def test_plan_of_a_sharded_function():
   # Rings: 2 (n-1)/n of the local operand: 16 x 4 floats over 2 devices, 4 floats over 4.
   assert (first.name, first.axes, first.group_size, first.bytes_per_device) == ('all_reduce', ('y',), 2, 256)
   assert (second.name, second.axes, second.group_size, second.bytes_per_device) == ('all_reduce', ('x',), 4, 24)
-  assert first.times == 1 and "cut over 'y'" in first.reason and 'dot_general' in first.source
+  assert first.times == 1 and "sharded over 'y'" in first.reason and 'dot_general' in first.source
   assert plan.cost.communication_bytes == 280 and plan.cost.flops > 0 and plan.steps > 2
   text = str(plan)
   assert "#1 all_reduce over (y) among 2 devices: each sends 256 B" in text and first.reason in text

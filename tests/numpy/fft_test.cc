@@ -286,7 +286,7 @@ TEST(Fft, ReadsAsStableHlo) {
 
 // --- Cut over eight devices ---
 
-class CutFft : public ::testing::Test {
+class SplitFft : public ::testing::Test {
  protected:
   void SetUp() override { initialize({.devices = "cpu:8"}); }
   void TearDown() override { initialize({.devices = "cpu:1"}); }
@@ -310,7 +310,7 @@ class CutFft : public ::testing::Test {
   }
 };
 
-TEST_F(CutFft, IsJaxs) {
+TEST_F(SplitFft, IsJaxs) {
   const X64 x64(true);
   size_t tested = 0;
   for (const Json& c : topic()["cases"]) {
@@ -333,7 +333,7 @@ TEST_F(CutFft, IsJaxs) {
 }
 
 // One line over all devices: three exchanges, in the derivative and under vmap too.
-TEST_F(CutFft, LongLinesAreNotGathered) {
+TEST_F(SplitFft, LongLinesAreNotGathered) {
   const auto square_sum = [](const Array& z) {
     return sum(is_complex(z.dtype()) ? square(lax::real(z)) + lax::real(z) * lax::imag(z)
                                      : square(z) * z);
@@ -364,7 +364,7 @@ TEST_F(CutFft, LongLinesAreNotGathered) {
   }
 }
 
-TEST_F(CutFft, InsideALoop) {
+TEST_F(SplitFft, InsideALoop) {
   const Array x(noise(complex64, {512}));
   const auto f = [](const Array& v) {
     return fori_loop(
@@ -375,7 +375,7 @@ TEST_F(CutFft, InsideALoop) {
   expect_near(on_eight(x), f(x));
 }
 
-TEST_F(CutFft, ExplainsWhatStaysGathered) {
+TEST_F(SplitFft, ExplainsWhatStaysGathered) {
   const Array x(noise(complex64, {40}));
   EXPECT_THAT(of_cut([](const Array& v) { return fft::fft(v); }, 1, 0).lower(x).explain(),
               HasSubstr("operand 0 of fft, which needs dimension 0 whole where no other can be cut "

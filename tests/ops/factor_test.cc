@@ -271,7 +271,7 @@ TEST(FactorErrors, OperandsThatDoNotFitEachOther) {
   EXPECT_USER_ERROR(infer(triangular_solve_op, {square, doubles}, TriangularSolveParams{true}),
                     "[triangular_solve] expected operands of one dtype (C1)");
   EXPECT_USER_ERROR(infer(triangular_solve_op, {square, wide}, TriangularSolveParams{false}),
-                    "[triangular_solve] expected b of shape [..., n, m] beside float32[3,3] (C3)");
+                    "[triangular_solve] expected b of shape [..., n, m] with float32[3,3] (C3)");
   EXPECT_USER_ERROR(infer(geqp3_op, {square, vector}, NoParams{}), "[geqp3] expected int32 pivots");
   EXPECT_USER_ERROR(infer(householder_product_op, {square, taus}, NoParams{}),
                     "[householder_product] expected as many rows as columns");
@@ -281,7 +281,7 @@ TEST(FactorErrors, OperandsThatDoNotFitEachOther) {
                     "[ormqr] expected no more taus");
   EXPECT_USER_ERROR(
       infer(ormqr_op, {square, vector, Type{.dtype = float32, .shape = {4, 3}}}, OrmqrParams{}),
-      "[ormqr] expected an operand of shape (3, 3) beside float32[3,3]");
+      "[ormqr] expected an operand of shape (3, 3) with float32[3,3]");
   EXPECT_USER_ERROR(
       infer(tridiagonal_solve_op, {vector, vector, taus, wide}, TridiagonalSolveParams{}),
       "[tridiagonal_solve] expected an operand of shape (3,)");

@@ -98,7 +98,7 @@ void check(const std::vector<DType>& dtypes, const Shape& shape, int64_t dimensi
       const SortParams p{dimension, true, keys, descending, total};
       const std::vector<Literal> want = sort_op.evaluate(x, p);
       const std::vector<Literal> got =
-          sorted_by_keys(usual_order(keys, descending, total, dtypes), x, dimension);
+          sorted_by_keys(default_order(keys, descending, total, dtypes), x, dimension);
       for (size_t k = 0; k < x.size(); ++k) EXPECT_EQ(got[k], want[k]) << "operand " << k;
     }
 }
@@ -142,7 +142,7 @@ TEST(SortLines, LongLines) {
   const auto before = [](float a, float b) { return std::isnan(b) ? !std::isnan(a) : a < b; };
   std::vector<float> want(x.data<float>(), x.data<float>() + n);
   std::stable_sort(want.begin(), want.end(), before);
-  EXPECT_EQ(sorted_by_keys(usual_order(1, false, false, std::vector{float32}), {x}, 0)[0],
+  EXPECT_EQ(sorted_by_keys(default_order(1, false, false, std::vector{float32}), {x}, 0)[0],
             Literal::from<float>(want, {n}));
   // By z, then y, then x from the largest, with the place.
   Literal place(int32, {n});
@@ -174,7 +174,7 @@ void check_first(DType dtype, const Shape& shape, int64_t dimension, int64_t cou
     for (bool total : {false, true}) {
       SCOPED_TRACE(fmt::format("{} {} along {}, first {}, descending {}, total {}", shape, dtype,
                                dimension, count, descending, total));
-      const SortOrder order = usual_order(1, descending, total, std::vector{dtype});
+      const SortOrder order = default_order(1, descending, total, std::vector{dtype});
       const Lines lines(shape, dimension);
       Literal places(int64, shape);
       for (int64_t line = 0; line < lines.count; ++line)

@@ -60,7 +60,7 @@ TEST(SortOrderOf, TheUsualComparators) {
       for (bool descending : {false, true})
         for (bool total : {false, true})
           EXPECT_EQ(order_of(*sort_comparator(keys, descending, total, dtypes)),
-                    usual_order(keys, descending, total, dtypes));
+                    default_order(keys, descending, total, dtypes));
   }
 }
 
@@ -78,11 +78,11 @@ TEST(SortOrderOf, ConstantsThatAreShared) {
                              : c.choose(is_nan, nan, c.choose(is_zero, zero, x));
     }
     EXPECT_EQ(c.order(c.total(Comparison::kLt, keys[0], keys[1])),
-              usual_order(1, false, false, std::vector{float32}));
+              default_order(1, false, false, std::vector{float32}));
     EXPECT_EQ(c.order(c.total(Comparison::kGt, keys[0], keys[1])),
-              usual_order(1, true, false, std::vector{float32}));
+              default_order(1, true, false, std::vector{float32}));
     EXPECT_EQ(c.order(c.total(Comparison::kLt, keys[1], keys[0])),
-              usual_order(1, true, false, std::vector{float32}));
+              default_order(1, true, false, std::vector{float32}));
     EXPECT_EQ(c.order(c.total(Comparison::kLt, keys[0], c.b())), std::nullopt);
     EXPECT_EQ(c.order(c.total(Comparison::kLe, keys[0], keys[1])), std::nullopt);
   }

@@ -133,20 +133,20 @@ void expect_gradients(const Model& model, const std::vector<NormWay>& cheapest) 
   for (size_t param = 0; param < model.params.size(); ++param) {
     SCOPED_TRACE(param);
     const std::vector<Literal> expected = model.gradients(param);
-    std::vector<NormWay> ways;
+    std::vector<NormWay> methods;
     model.run([&](const ExampleBatch& batch) {
-      for (const NormPlan& plan : norm_plans(batch, param)) ways.push_back(plan.way);
+      for (const NormPlan& plan : norm_plans(batch, param)) methods.push_back(plan.method);
       return Arrays{batch.results()[0]};
     });
-    EXPECT_EQ(ways[0], cheapest[param]);
-    for (NormWay way : ways) {
+    EXPECT_EQ(methods[0], cheapest[param]);
+    for (NormWay method : methods) {
       const Literal norms = model.run([&](const ExampleBatch& batch) {
-        return Arrays{squared_norms(batch, param, way).norms};
+        return Arrays{squared_norms(batch, param, method).norms};
       })[0];
       for (int64_t b = 0; b < kBatch; ++b)
         EXPECT_NEAR(norms.data<double>()[b], square_of(expected[static_cast<size_t>(b)]),
                     1e-9 * (1 + square_of(expected[static_cast<size_t>(b)])))
-            << "way " << static_cast<int>(way) << " example " << b;
+            << "way " << static_cast<int>(method) << " example " << b;
     }
     Literal w(float64, {kBatch});
     std::copy(weights, weights + kBatch, w.mutable_data<double>());

@@ -18,8 +18,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-const std::optional<NormWay> kWays[] = {std::nullopt, NormWay::kFactors, NormWay::kTiles,
-                                        NormWay::kKeep};
+const std::optional<NormWay> kMethods[] = {std::nullopt, NormWay::kFactors, NormWay::kTiles,
+                                           NormWay::kKeep};
 
 // ---- Which leaves a path names. ----
 
@@ -160,11 +160,11 @@ TEST(ClipGroups, EveryWayClipsEachPartByItself) {
   const Model expected = materialised_by_parts(x, {});
   const Array norms =
       clipped_value_and_grad(loss, {.norm_way = NormWay::kKeep})(model(), x).grad_norms;
-  for (std::optional<NormWay> way : kWays)
+  for (std::optional<NormWay> method : kMethods)
     for (std::optional<int64_t> microbatch :
          {std::optional<int64_t>(), std::optional<int64_t>(2)}) {
       ClipOptions options = Norms().options();
-      options.norm_way = way, options.microbatch_size = microbatch;
+      options.norm_way = method, options.microbatch_size = microbatch;
       const auto out = clipped_value_and_grad(loss, options)(model(), x);
       EXPECT_LT(helpers::difference(out.grads, expected), 1e-5) << microbatch.value_or(0);
       EXPECT_LT(helpers::difference(out.grad_norms, norms), 1e-5);
@@ -187,9 +187,9 @@ TEST(ClipGroups, AreRescaledEach) {
 TEST(ClipGroups, OneExampleMovesEachPartByItsNorm) {
   const Norms norms{1e-3, 2e-3, 3e-3};
   for (DType dtype : {float32, bfloat16})
-    for (std::optional<NormWay> way : kWays) {
+    for (std::optional<NormWay> method : kMethods) {
       ClipOptions options = norms.options();
-      options.norm_way = way;
+      options.norm_way = method;
       for (int64_t b = 0; b < 4; ++b) {
         const Model g =
             clipped_grad(loss, options)(model(dtype), slice_in_dim(tokens(4), b, b + 1, 0));
@@ -226,11 +226,11 @@ TEST(ClipGroups, PaddingAndNotFiniteExamples) {
   const Array good =
       concatenate({slice_in_dim(x, 0, 1, 0), slice_in_dim(x, 2, 4, 0), slice_in_dim(x, 5, 6, 0)});
   const Model expected = materialised_by_parts(good, {});
-  for (std::optional<NormWay> way : kWays)
+  for (std::optional<NormWay> method : kMethods)
     for (std::optional<int64_t> microbatch :
          {std::optional<int64_t>(), std::optional<int64_t>(3)}) {
       ClipOptions options = Norms().options();
-      options.norm_way = way, options.microbatch_size = microbatch;
+      options.norm_way = method, options.microbatch_size = microbatch;
       options.nan_safe = NanSafe::kExample;
       EXPECT_LT(helpers::difference(clipped_grad(loss, options)(model(), bad, Padding{padding}),
                                     expected),
@@ -249,12 +249,12 @@ TEST(ClipGroups, OfAnExampleWithOnePartThatIsNotFinite) {
   const std::vector<std::pair<NanSafe, std::array<float, 4>>> expected = {
       {NanSafe::kElement, {.6f, .8f + 1, 2, 2}}, {NanSafe::kExample, {.6f, .8f, 1, 1}}};
   for (const auto& [nan_safe, of] : expected)
-    for (std::optional<NormWay> way : kWays) {
+    for (std::optional<NormWay> method : kMethods) {
       const Pair g = clipped_grad(linear, {.l2_clip_norm = 10,
                                            .subtree_norms = {{"[0]", 1}},
                                            .batch_argnums = {1, 2},
                                            .nan_safe = nan_safe,
-                                           .norm_way = way})(p, x, y);
+                                           .norm_way = method})(p, x, y);
       EXPECT_LT(helpers::difference(g, Pair(array({of[0], of[1]}), array({of[2], of[3]}))), 1e-6);
     }
 }
@@ -289,10 +289,10 @@ TEST(ClipGroups, OfPartsThatOneProductReads) {
     const auto low = clip_pytree(std::pair(g.a, g.b), 0.3).first;
     expected.a = expected.a + low.first, expected.b = expected.b + low.second;
   }
-  for (std::optional<NormWay> way : kWays)
+  for (std::optional<NormWay> method : kMethods)
     EXPECT_LT(helpers::difference(clipped_grad(of, {.l2_clip_norm = 0.3,
                                                     .subtree_norms = {{"w", 0.5}},
-                                                    .norm_way = way})(p, x),
+                                                    .norm_way = method})(p, x),
                                   expected),
               1e-5);
 }

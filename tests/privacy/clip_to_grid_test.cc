@@ -107,7 +107,7 @@ TEST(ClipToGrid, Refuses) {
         "expected a grid_scale of at most 2097152, got 4194304");
   error({.grid_scale = 500, .grid_factors = GridFactors{Array(1), ones({2})}},
         "expected grid_factors of floating-point scalars");
-  error({.grid_factors = factors(1, 1)}, "expected grid_factors beside grid_scale alone");
+  error({.grid_factors = factors(1, 1)}, "expected grid_factors with grid_scale alone");
 }
 
 }  // namespace

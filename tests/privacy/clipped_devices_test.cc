@@ -41,11 +41,12 @@ class ClippedDevices : public ::testing::Test {
 
 TEST_F(ClippedDevices, AnyShardingGivesTheSame) {
   const auto expected = clipped_value_and_grad(loss, options)(p, x, y);
-  for (std::optional<NormWay> way : {std::optional<NormWay>(), std::optional(NormWay::kFactors),
-                                     std::optional(NormWay::kTiles), std::optional(NormWay::kKeep)})
+  for (std::optional<NormWay> method :
+       {std::optional<NormWay>(), std::optional(NormWay::kFactors), std::optional(NormWay::kTiles),
+        std::optional(NormWay::kKeep)})
     for (std::optional<int64_t> m : {std::optional<int64_t>(), std::optional<int64_t>(16)}) {
       ClipOptions of = options;
-      of.norm_way = way, of.microbatch_size = m;
+      of.norm_way = method, of.microbatch_size = m;
       const auto out = jit(clipped_value_and_grad(loss, of))(placed_p, placed_x, placed_y);
       EXPECT_LT(helpers::difference(out.grads, expected.grads), 1e-5);
       EXPECT_LT(helpers::difference(out.grad_norms, expected.grad_norms), 1e-5);

@@ -143,14 +143,14 @@ TEST(ClippedGolden, EqualsJaxPrivacy) {
     const std::string name = c["name"];
     const Arrays params = arrays(topic, c["params"]), batch = arrays(topic, c["batch"]),
                  sums = arrays(topic, c["sums"]);
-    for (std::optional<NormWay> way :
+    for (std::optional<NormWay> method :
          {std::optional<NormWay>(), std::optional(NormWay::kFactors),
           std::optional(NormWay::kTiles), std::optional(NormWay::kKeep)}) {
       const auto out =
           clipped_value_and_grad(kModels.at(name), {.l2_clip_norm = c["clip"].get<double>(),
                                                     .keep_batch_dim = name != "users",
-                                                    .norm_way = way})(params, batch);
-      const std::string label = name + (way ? " way " + std::to_string(int(*way)) : "");
+                                                    .norm_way = method})(params, batch);
+      const std::string label = name + (method ? " way " + std::to_string(int(*method)) : "");
       EXPECT_LT(helpers::difference(out.grads, sums), 1e-5) << label;
       EXPECT_LT(helpers::difference(out.grad_norms, Array(topic.array(c["norms"]))), 1e-5) << label;
     }

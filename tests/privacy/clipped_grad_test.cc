@@ -22,7 +22,7 @@ using ::testing::Pointwise;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-const NormWay kWays[] = {NormWay::kFactors, NormWay::kTiles, NormWay::kKeep};
+const NormWay kMethods[] = {NormWay::kFactors, NormWay::kTiles, NormWay::kKeep};
 
 template <class T>
 Array table(int64_t rows, int64_t columns, const T& element, DType dtype = float64) {
@@ -124,7 +124,7 @@ TEST_P(ReferenceMlp, MicrobatchesGiveTheSame) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, ReferenceMlp, ::testing::ValuesIn(kWays));
+INSTANTIATE_TEST_SUITE_P(Methods, ReferenceMlp, ::testing::ValuesIn(kMethods));
 
 // ---- The examples of jax_privacy's documentation. ----
 
@@ -354,14 +354,14 @@ TEST(ClippedGrad, PaddingContributesNothingWhateverItsData) {
                       .first;
     expected = {expected.w + g.w, expected.v + g.v};
   }
-  for (NormWay way : kWays)
+  for (NormWay method : kMethods)
     for (NanSafe nan_safe : {NanSafe::kElement, NanSafe::kExample, NanSafe::kNo})
       for (std::optional<int64_t> m : {std::optional<int64_t>(), std::optional<int64_t>(2)})
         for (const Array& x : {d.x, bad}) {
-          options.norm_way = way, options.nan_safe = nan_safe, options.microbatch_size = m;
+          options.norm_way = method, options.nan_safe = nan_safe, options.microbatch_size = m;
           const Two g = clipped_grad(two_loss, options)(d.p, d.q, x, d.y, Padding{padding});
           EXPECT_LT(helpers::difference(g, expected), 1e-5)
-              << "way " << int(way) << " nan_safe " << int(nan_safe) << " microbatch "
+              << "way " << int(method) << " nan_safe " << int(nan_safe) << " microbatch "
               << m.value_or(8) << (&x == &d.x ? "" : " NaN");
         }
 }
@@ -404,12 +404,12 @@ struct NotFinite {
 // From jax_privacy 2.0.0, nan_safe = True.
 TEST(ClippedGrad, ElementsThatAreNotFiniteCountAsZero) {
   const NotFinite d;
-  for (NormWay way : {NormWay::kTiles, NormWay::kKeep}) {
+  for (NormWay method : {NormWay::kTiles, NormWay::kKeep}) {
     const auto of = [&](double clip, bool rescale) {
       return clipped_value_and_grad(linear_loss, {.l2_clip_norm = clip,
                                                   .rescale_to_unit_norm = rescale,
                                                   .nan_safe = NanSafe::kElement,
-                                                  .norm_way = way})(d.p, d.x);
+                                                  .norm_way = method})(d.p, d.x);
     };
     const auto near = [](const Array& got, const std::vector<float>& expected) {
       EXPECT_THAT(to_vector<float>(got), Pointwise(FloatNear(2e-6f), expected));
@@ -453,12 +453,12 @@ TEST(ClippedGrad, OrTheyMakeTheSumSo) {
 TEST(ClippedGrad, LargeAndSmallGradientsAreClippedRight) {
   const Array x = array({{3e25f, 4e25f}, {3e-25f, 4e-25f}});
   const auto loss = [](const Array& w, const Array& x) { return sum(w * x); };
-  for (NormWay way : {NormWay::kTiles, NormWay::kKeep}) {
+  for (NormWay method : {NormWay::kTiles, NormWay::kKeep}) {
     const Array sum = clipped_grad(
-        loss, {.l2_clip_norm = 2, .rescale_to_unit_norm = true, .norm_way = way})(ones({2}), x);
+        loss, {.l2_clip_norm = 2, .rescale_to_unit_norm = true, .norm_way = method})(ones({2}), x);
     EXPECT_THAT(to_vector<float>(sum), Pointwise(FloatNear(1e-6f), {.6f, .8f}));
     const Array unit = clipped_grad(
-        loss, {.l2_clip_norm = 0, .rescale_to_unit_norm = true, .norm_way = way})(ones({2}), x);
+        loss, {.l2_clip_norm = 0, .rescale_to_unit_norm = true, .norm_way = method})(ones({2}), x);
     EXPECT_THAT(to_vector<float>(unit), Pointwise(FloatNear(1e-6f), {1.2f, 1.6f}));
   }
 }
@@ -476,10 +476,10 @@ TEST(ClippedGrad, NotFiniteUnderEveryWay) {
         expected = expected + clip_pytree(grad(loss)(w, slice_in_dim(broken, b, b + 1, 0)), .5,
                                           false, nan_safe)
                                   .first;
-      for (NormWay way : kWays) {
+      for (NormWay method : kMethods) {
         const Array g = clipped_grad(
-            loss, {.l2_clip_norm = .5, .nan_safe = nan_safe, .norm_way = way})(w, broken);
-        EXPECT_LT(helpers::difference(g, expected), 1e-5) << bad << " way " << int(way);
+            loss, {.l2_clip_norm = .5, .nan_safe = nan_safe, .norm_way = method})(w, broken);
+        EXPECT_LT(helpers::difference(g, expected), 1e-5) << bad << " way " << int(method);
       }
     }
   }

@@ -81,7 +81,7 @@ TEST(ClippedGrid, RefusesWhatTheGridCannotHold) {
   };
   error({.normalize_by = 2, .grid_scale = 1000}, "expected neither normalize_by");
   error({.rescale_to_unit_norm = true, .grid_scale = 1000}, "rescale_to_unit_norm");
-  error({.dtype = float32, .grid_scale = 1000}, "nor dtype beside grid_scale");
+  error({.dtype = float32, .grid_scale = 1000}, "nor dtype with grid_scale");
   error({.l2_clip_norm = Array(1.0f), .grid_scale = 1000}, "expected a finite l2_clip_norm");
   error({.l2_clip_norm = INFINITY, .grid_scale = 1000}, "expected a finite l2_clip_norm");
   error({.l2_clip_norm = 0, .grid_scale = 1000}, "expected a finite l2_clip_norm above 0");

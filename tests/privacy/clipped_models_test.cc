@@ -1,4 +1,4 @@
-// Clipped gradients of models of many kinds, every way of computing norms in turn, against the
+// Clipped gradients of models of many kinds, every method of computing norms in turn, against the
 // gradients of each example, materialised, clipped and summed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -44,8 +44,8 @@ TEST(ClippedModels, TiedWeightsHaveCrossTerms) {
   const Array s = cos(0.7 * (b + t + arange(5.0)));
   const Array w = 0.4 * sin(0.9 * (5 * expand_dims(arange(5.0), {1}) + arange(5.0)) + 0.2);
   const std::vector<double> expected{1.247997766904, .994614747165, 1.106646531638, 1.237399173761};
-  for (NormWay way : {NormWay::kFactors, NormWay::kTiles, NormWay::kKeep}) {
-    const auto out = clipped_value_and_grad(loss, {.l2_clip_norm = 1.0, .norm_way = way})(w, s);
+  for (NormWay method : {NormWay::kFactors, NormWay::kTiles, NormWay::kKeep}) {
+    const auto out = clipped_value_and_grad(loss, {.l2_clip_norm = 1.0, .norm_way = method})(w, s);
     const std::vector<double> norms = to_vector<double>(out.grad_norms);
     for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(norms[i], expected[i], 1e-9);
   }

@@ -171,8 +171,9 @@ TEST(ClippedTransforms, OfWhatIsCaptured) {
 TEST(ClippedDtypes, SumsOfHalvesAreFloat32) {
   for (DType dtype : {bfloat16, float16}) {
     const Array w = astype(noise(0, {4, 3}), dtype), x = astype(noise(1, {6, 5, 4}), dtype);
-    for (NormWay way : {NormWay::kFactors, NormWay::kTiles, NormWay::kKeep}) {
-      const auto out = clipped_value_and_grad(loss_of, {.l2_clip_norm = .3, .norm_way = way})(w, x);
+    for (NormWay method : {NormWay::kFactors, NormWay::kTiles, NormWay::kKeep}) {
+      const auto out =
+          clipped_value_and_grad(loss_of, {.l2_clip_norm = .3, .norm_way = method})(w, x);
       EXPECT_EQ(out.grads.dtype(), float32);
       EXPECT_EQ(out.grad_norms.dtype(), float32);
       EXPECT_EQ(out.values.dtype(), dtype);
@@ -202,8 +203,8 @@ TEST(ClippedDtypes, OfMixedPrecision) {
     return astype(mean(square(tanh(matmul(astype(x, bfloat16), astype(w, bfloat16))))), float32);
   };
   const Array w = noise(0, {4, 3}), x = noise(1, {6, 5, 4});
-  for (NormWay way : {NormWay::kFactors, NormWay::kTiles, NormWay::kKeep}) {
-    const Array g = clipped_grad(loss, {.l2_clip_norm = .3, .norm_way = way})(w, x);
+  for (NormWay method : {NormWay::kFactors, NormWay::kTiles, NormWay::kKeep}) {
+    const Array g = clipped_grad(loss, {.l2_clip_norm = .3, .norm_way = method})(w, x);
     EXPECT_EQ(g.dtype(), float32);
     EXPECT_LT(helpers::difference(g, expected_of(w, x)), 3e-2);
   }
@@ -221,8 +222,8 @@ TEST(ClippedDtypes, ComplexParameters) {
     expected = expected + g;
     norms.push_back(norm.item<double>());
   }
-  for (NormWay way : {NormWay::kFactors, NormWay::kTiles, NormWay::kKeep}) {
-    const auto out = clipped_value_and_grad(loss, {.l2_clip_norm = 10.0, .norm_way = way})(w, x);
+  for (NormWay method : {NormWay::kFactors, NormWay::kTiles, NormWay::kKeep}) {
+    const auto out = clipped_value_and_grad(loss, {.l2_clip_norm = 10.0, .norm_way = method})(w, x);
     EXPECT_EQ(out.grads.dtype(), complex64);
     EXPECT_LT(max(abs(out.grads - expected)).item<float>(), 1e-4f);
     for (size_t b = 0; b < 6; ++b)
@@ -234,19 +235,19 @@ TEST(ClippedDtypes, ComplexParameters) {
 
 TEST(ClippedSizes, OneExample) {
   const Array w = noise(0, {4, 3}), x = noise(1, {1, 5, 4});
-  for (NormWay way : {NormWay::kFactors, NormWay::kTiles, NormWay::kKeep})
+  for (NormWay method : {NormWay::kFactors, NormWay::kTiles, NormWay::kKeep})
     EXPECT_LT(
-        helpers::difference(clipped_grad(loss_of, {.l2_clip_norm = .3, .norm_way = way})(w, x),
+        helpers::difference(clipped_grad(loss_of, {.l2_clip_norm = .3, .norm_way = method})(w, x),
                             expected_of(w, x)),
         1e-5);
 }
 
 TEST(ClippedSizes, AnEmptyBatchGivesZeros) {
   const Array w = noise(0, {4, 3}), x = zeros({0, 5, 4});
-  for (NormWay way : {NormWay::kFactors, NormWay::kTiles, NormWay::kKeep})
+  for (NormWay method : {NormWay::kFactors, NormWay::kTiles, NormWay::kKeep})
     for (std::optional<int64_t> m : {std::optional<int64_t>(), std::optional<int64_t>(2)}) {
       const auto out =
-          clipped_value_and_grad(loss_of, {.microbatch_size = m, .norm_way = way})(w, x);
+          clipped_value_and_grad(loss_of, {.microbatch_size = m, .norm_way = method})(w, x);
       EXPECT_EQ(out.grads.shape(), (Shape{4, 3}));
       EXPECT_EQ(max(abs(out.grads)).item<float>(), 0);
       EXPECT_EQ(out.values.shape(), Shape{0});
@@ -257,9 +258,9 @@ TEST(ClippedSizes, AnEmptyBatchGivesZeros) {
 
 TEST(ClippedSizes, NoTokensGiveZeros) {
   const auto loss = [](const Array& w, const Array& x) { return sum(square(tanh(matmul(x, w)))); };
-  for (NormWay way : {NormWay::kFactors, NormWay::kTiles, NormWay::kKeep}) {
+  for (NormWay method : {NormWay::kFactors, NormWay::kTiles, NormWay::kKeep}) {
     const auto out =
-        clipped_value_and_grad(loss, {.norm_way = way})(noise(0, {4, 3}), zeros({3, 0, 4}));
+        clipped_value_and_grad(loss, {.norm_way = method})(noise(0, {4, 3}), zeros({3, 0, 4}));
     EXPECT_EQ(max(abs(out.grads)).item<float>(), 0);
     EXPECT_THAT(to_vector<float>(out.grad_norms), ElementsAre(0, 0, 0));
   }
@@ -268,8 +269,8 @@ TEST(ClippedSizes, NoTokensGiveZeros) {
 TEST(ClippedSizes, AParameterWithoutUseOrElements) {
   const auto loss = [](const std::vector<Array>& p, const Array& x) { return loss_of(p[0], x); };
   const Array w = noise(0, {4, 3}), x = noise(1, {6, 5, 4});
-  for (NormWay way : {NormWay::kFactors, NormWay::kTiles, NormWay::kKeep}) {
-    const auto g = clipped_grad(loss, {.l2_clip_norm = .3, .norm_way = way})(
+  for (NormWay method : {NormWay::kFactors, NormWay::kTiles, NormWay::kKeep}) {
+    const auto g = clipped_grad(loss, {.l2_clip_norm = .3, .norm_way = method})(
         std::vector{w, ones({2}), zeros({0, 3})}, x);
     EXPECT_LT(helpers::difference(g[0], expected_of(w, x)), 1e-5);
     EXPECT_THAT(to_vector<float>(g[1]), ElementsAre(0, 0));
@@ -290,9 +291,9 @@ TEST(ClippedSizes, NoParametersOrNothingThatDependsOnThem) {
 
 // A loss that sees nothing of its example.
 TEST(ClippedSizes, NothingThatDependsOnTheExample) {
-  for (NormWay way : {NormWay::kFactors, NormWay::kTiles, NormWay::kKeep}) {
+  for (NormWay method : {NormWay::kFactors, NormWay::kTiles, NormWay::kKeep}) {
     const auto loss = [](const Array& w, const Array&) { return .5f * sum(square(w)); };
-    const auto out = clipped_value_and_grad(loss, {.l2_clip_norm = 2.5, .norm_way = way})(
+    const auto out = clipped_value_and_grad(loss, {.l2_clip_norm = 2.5, .norm_way = method})(
         array({3.0f, 4.0f}), ones({4, 2}));
     EXPECT_THAT(to_vector<float>(out.grads), ElementsAre(6, 8));
     EXPECT_THAT(to_vector<float>(out.grad_norms), ElementsAre(5, 5, 5, 5));

@@ -182,12 +182,12 @@ void expect_equals_opacus(DType dtype, double tolerance) {
     }
     for (const Array& x : of.batch()) batch.push_back(as(x));
     const Array norms = as(array(c["norms"].get<std::vector<double>>()));
-    for (std::optional<NormWay> way :
+    for (std::optional<NormWay> method :
          {std::optional<NormWay>(), std::optional(NormWay::kFactors),
           std::optional(NormWay::kTiles), std::optional(NormWay::kKeep)}) {
       const auto out = clipped_value_and_grad(
-          of.loss, {.l2_clip_norm = c["clip"].get<double>(), .norm_way = way})(params, batch);
-      const std::string label = name + (way ? " way " + std::to_string(int(*way)) : "");
+          of.loss, {.l2_clip_norm = c["clip"].get<double>(), .norm_way = method})(params, batch);
+      const std::string label = name + (method ? " way " + std::to_string(int(*method)) : "");
       EXPECT_LT(helpers::difference(out.grads, sums), tolerance) << label;
       EXPECT_LT(helpers::difference(out.grad_norms, norms), tolerance) << label;
     }

@@ -1,5 +1,5 @@
-// Random losses, every way of computing norms forced in turn, against materialised gradients. More of
-// them: TESSERA_CLIPPED_SEEDS=first:end.
+// Random losses, every method of computing norms forced in turn, against materialised gradients.
+// More of them: TESSERA_CLIPPED_SEEDS=first:end.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -60,14 +60,14 @@ void expect_ways_agree(uint64_t seed) {
   std::sort(sorted.begin(), sorted.end());
   const double clip = .9 * sorted[sorted.size() / 2];
   const Expected expected = materialised(loss, data, clip);
-  for (std::optional<NormWay> way :
+  for (std::optional<NormWay> method :
        {std::optional<NormWay>(), std::optional(NormWay::kFactors), std::optional(NormWay::kTiles),
         std::optional(NormWay::kKeep)}) {
     ClipOptions options{
-        .l2_clip_norm = clip, .batch_argnums = {1, 2}, .keep_batch_dim = false, .norm_way = way};
-    if (seed % 3 == 0 && way) options.microbatch_size = batch % 2 == 0 ? 2 : 1;
+        .l2_clip_norm = clip, .batch_argnums = {1, 2}, .keep_batch_dim = false, .norm_way = method};
+    if (seed % 3 == 0 && method) options.microbatch_size = batch % 2 == 0 ? 2 : 1;
     const auto out = clipped_value_and_grad(loss, options)(data.params, data.x, data.tokens);
-    const std::string label = way ? "way " + std::to_string(int(*way)) : "way chosen";
+    const std::string label = method ? "way " + std::to_string(int(*method)) : "way chosen";
     EXPECT_LT(helpers::difference(out.grads, expected.sum), 1e-9) << label;
     const std::vector<double> got = to_vector<double>(out.grad_norms);
     for (size_t b = 0; b < norms.size(); ++b)

@@ -40,8 +40,8 @@ template <class Loss>
 std::string explained(const Loss& loss, const Arrays& params, const Array& x) {
   return jit(clipped_grad(loss, {.norm_way = NormWay::kFactors})).lower(params, x).explain();
 }
-void expect_way(const std::string& way, const std::string& explained) {
-  EXPECT_THAT(explained, HasSubstr("norms of argument 0[0]: " + way + ","));
+void expect_method(const std::string& method, const std::string& explained) {
+  EXPECT_THAT(explained, HasSubstr("norms of argument 0[0]: " + method + ","));
 }
 
 Arrays weights() { return {noise(0, {7, 5}), noise(1, {5, 5})}; }
@@ -86,7 +86,7 @@ TEST(ClippedRules, ThatEndInProducts) {
   for (const auto& [name, rule] : rules) {
     SCOPED_TRACE(name);
     const auto loss = loss_of(product(rule));
-    expect_way("gram", explained(loss, weights(), x));
+    expect_method("gram", explained(loss, weights(), x));
     expect_clipped_like_materialised(loss, weights(), 4, x);
   }
 }
@@ -122,7 +122,7 @@ TEST(ClippedRules, ThatEndInSomethingElse) {
 }
 
 TEST(ClippedRules, OfOneTokenAreLengths) {
-  expect_way("vectors", explained(loss_of(product(summed)), weights(), noise(3, {4, 1, 7})));
+  expect_method("vectors", explained(loss_of(product(summed)), weights(), noise(3, {4, 1, 7})));
 }
 
 // Examples of users: products over examples and tokens, summed over both.
@@ -135,11 +135,12 @@ TEST(ClippedRules, SumsOverBatchesOfTheProduct) {
     const Arrays g = clip_pytree(grad(loss)(weights(), index_in_dim(x, user, 0, false)), 0.5).first;
     for (size_t i = 0; i < 2; ++i) expected[i] = expected[i] + g[i];
   }
-  for (NormWay way : {NormWay::kFactors, NormWay::kTiles, NormWay::kKeep}) {
+  for (NormWay method : {NormWay::kFactors, NormWay::kTiles, NormWay::kKeep}) {
     const auto clipped =
-        clipped_grad(loss, {.l2_clip_norm = 0.5, .keep_batch_dim = false, .norm_way = way});
+        clipped_grad(loss, {.l2_clip_norm = 0.5, .keep_batch_dim = false, .norm_way = method});
     EXPECT_LT(helpers::difference(clipped(weights(), x), expected), 1e-5);
-    if (way == NormWay::kFactors) expect_way("gram", jit(clipped).lower(weights(), x).explain());
+    if (method == NormWay::kFactors)
+      expect_method("gram", jit(clipped).lower(weights(), x).explain());
   }
 }
 
@@ -151,7 +152,7 @@ TEST(ClippedRules, TiedToAnOrdinaryUse) {
   };
   const Arrays w{noise(0, {5, 5})};
   const Array x = noise(2, {4, 6, 5});
-  expect_way("gram", explained(loss, w, x));
+  expect_method("gram", explained(loss, w, x));
   expect_clipped_like_materialised(loss, w, 4, x);
 }
 
@@ -194,7 +195,7 @@ TEST(ClippedRules, OfAnEmbedding) {
   };
   const Arrays w{noise(0, {30, 5}), noise(1, {5, 3})};
   const Array tokens = random::randint(random::key(2), {4, 6}, 0, 30);
-  expect_way("lookup", explained(loss, w, tokens));
+  expect_method("lookup", explained(loss, w, tokens));
   expect_clipped_like_materialised(loss, w, 4, tokens);
 }
 
@@ -211,7 +212,7 @@ TEST(ClippedRules, ThatTakeTheDerivativeOfSomethingElse) {
                  });
   const auto loss = loss_of(straight_through);
   const Array x = noise(2, {4, 6, 7});
-  expect_way("gram", explained(loss, weights(), x));
+  expect_method("gram", explained(loss, weights(), x));
   expect_clipped_like_materialised(loss, weights(), 4, x);
 }
 
@@ -254,11 +255,11 @@ TEST(ClippedRules, InAScanAndACheckpoint) {
         checkpoint([=](const Array& w, const Array& x) { return tanh(custom(w, x)); })(p[0], x)));
   };
   const Arrays stacked{noise(0, {3, 5, 5})}, one{noise(0, {5, 5})};
-  expect_way("gram", explained(over_layers, stacked, x));
+  expect_method("gram", explained(over_layers, stacked, x));
   expect_clipped_like_materialised(over_layers, stacked, 4, x);
-  expect_way("gram", explained(over_time, one, x));
+  expect_method("gram", explained(over_time, one, x));
   expect_clipped_like_materialised(over_time, one, 4, x);
-  expect_way("gram", explained(remat, one, x));
+  expect_method("gram", explained(remat, one, x));
   expect_clipped_like_materialised(remat, one, 4, x);
 }
 
@@ -268,10 +269,11 @@ TEST(ClippedRules, CancellingTokens) {
   const auto loss = [=](const Array& w, const Array& x, const Array& g) {
     return sum(astype(custom(w, x) * g, float32));
   };
-  for (NormWay way : {NormWay::kFactors, NormWay::kTiles, NormWay::kKeep}) {
-    const auto clipped = jit(clipped_grad(
-        loss,
-        {.l2_clip_norm = 1e-3, .batch_argnums = {1, 2}, .keep_batch_dim = false, .norm_way = way}));
+  for (NormWay method : {NormWay::kFactors, NormWay::kTiles, NormWay::kKeep}) {
+    const auto clipped = jit(clipped_grad(loss, {.l2_clip_norm = 1e-3,
+                                                 .batch_argnums = {1, 2},
+                                                 .keep_batch_dim = false,
+                                                 .norm_way = method}));
     for (DType dtype : {float32, bfloat16})
       for (float rest : {1e-1f, 1e-2f, 1e-3f, 0.0f})
         for (const helpers::Tokens& e : helpers::cancelling(128, 64, 64, rest, 7))
@@ -280,7 +282,7 @@ TEST(ClippedRules, CancellingTokens) {
             const Array sum = clipped(zeros({64, 64}, dtype), astype(reshape(e.xs(), shape), dtype),
                                       astype(reshape(e.gs(), shape), dtype));
             EXPECT_LE(helpers::norm(to_vector<float>(reshape(sum, {64 * 64}))), 1e-3 * (1 + 1e-5))
-                << e.name << " rest " << rest << " way " << int(way) << " of " << products;
+                << e.name << " rest " << rest << " way " << int(method) << " of " << products;
           }
   }
 }
@@ -292,8 +294,8 @@ TEST(ClippedRules, OfHalves) {
   };
   const Arrays w{astype(noise(0, {7, 5}), bfloat16)};
   const Array x = noise(2, {1, 6, 7});
-  for (NormWay way : {NormWay::kFactors, NormWay::kTiles, NormWay::kKeep}) {
-    const Arrays g = clipped_grad(loss, {.l2_clip_norm = 1e-2, .norm_way = way})(w, x);
+  for (NormWay method : {NormWay::kFactors, NormWay::kTiles, NormWay::kKeep}) {
+    const Arrays g = clipped_grad(loss, {.l2_clip_norm = 1e-2, .norm_way = method})(w, x);
     EXPECT_EQ(g[0].dtype(), float32);
     EXPECT_NEAR(optim::global_norm(g).item<float>(), 1e-2, 1e-5);
   }

@@ -17,12 +17,12 @@ using helpers::norm;
 using helpers::Tokens;
 using helpers::tokens_of;
 
-constexpr NormWay kWays[] = {NormWay::kFactors, NormWay::kTiles, NormWay::kKeep};
+constexpr NormWay kMethods[] = {NormWay::kFactors, NormWay::kTiles, NormWay::kKeep};
 
-double moved(const Tokens& e, double clip, NormWay way, DType dtype = float32) {
+double moved(const Tokens& e, double clip, NormWay method, DType dtype = float32) {
   const Array w = zeros({e.p, e.q}, dtype);
   const Array sum =
-      clipped_grad(bilinear, {.l2_clip_norm = clip, .batch_argnums = {1, 2}, .norm_way = way})(
+      clipped_grad(bilinear, {.l2_clip_norm = clip, .batch_argnums = {1, 2}, .norm_way = method})(
           w, astype(e.xs(), dtype), astype(e.gs(), dtype));
   return norm(to_vector<float>(reshape(sum, {e.p * e.q})));
 }
@@ -36,32 +36,32 @@ TEST(ClippedSensitivity, CancellingTokens) {
   for (const auto& [tokens, p, q] : kSizes)
     for (float rest : {1e-1f, 1e-2f, 3e-3f, 1e-3f, 1e-4f, 1e-6f, 0.0f})
       for (const Tokens& e : cancelling(tokens, p, q, rest, uint64_t(tokens + p + q)))
-        for (NormWay way : kWays)
-          EXPECT_LE(moved(e, 1e-3, way), 1e-3 * (1 + 1e-5))
+        for (NormWay method : kMethods)
+          EXPECT_LE(moved(e, 1e-3, method), 1e-3 * (1 + 1e-5))
               << e.name << " " << tokens << " " << p << " " << q << " rest " << rest << " way "
-              << int(way);
+              << int(method);
 }
 
 TEST(ClippedSensitivity, CancellingTokensInHalves) {
   for (DType dtype : {bfloat16, float16})
     for (float rest : {1e-1f, 1e-2f, 0.0f})
       for (const Tokens& e : cancelling(128, 64, 64, rest, 1))
-        for (NormWay way : kWays)
-          EXPECT_LE(moved(e, 1e-3, way, dtype), 1e-3 * (1 + 1e-5))
-              << e.name << " rest " << rest << " way " << int(way);
+        for (NormWay method : kMethods)
+          EXPECT_LE(moved(e, 1e-3, method, dtype), 1e-3 * (1 + 1e-5))
+              << e.name << " rest " << rest << " way " << int(method);
 }
 
 // Squares of small numbers are 0, of large ones infinite; their product is neither.
 TEST(ClippedSensitivity, SmallInputsAndLargeCotangents) {
   for (float x : {1e-19f, 1e-20f, 1e-22f, 1e-24f})
     for (int64_t tokens : {1, 2, 8})
-      for (NormWay way : kWays) {
+      for (NormWay method : kMethods) {
         const Tokens e = tokens_of("", tokens, 64, 64, [&](int64_t, auto& xs, auto& gs) {
           std::fill(xs.begin(), xs.end(), x);
           std::fill(gs.begin(), gs.end(), 2e18f);
         });
         for (const Tokens& one : {e, Tokens{"", tokens, 64, 64, e.g, e.x}})
-          EXPECT_LE(moved(one, 1e-7, way), 1e-7 * (1 + 1e-5)) << x << " way " << int(way);
+          EXPECT_LE(moved(one, 1e-7, method), 1e-7 * (1 + 1e-5)) << x << " way " << int(method);
       }
 }
 
@@ -73,12 +73,12 @@ TEST(ClippedSensitivity, CancellingLookups) {
   const Array tokens = zeros({1, 256}, int32), w = zeros({8, 64});
   for (float rest : {1e-1f, 1e-2f, 1e-3f, 1e-5f, 0.0f})
     for (const Tokens& e : cancelling(256, 1, 64, rest, 3))
-      for (NormWay way : kWays) {
+      for (NormWay method : kMethods) {
         const Array sum =
-            clipped_grad(loss, {.l2_clip_norm = 1e-3, .batch_argnums = {1, 2}, .norm_way = way})(
+            clipped_grad(loss, {.l2_clip_norm = 1e-3, .batch_argnums = {1, 2}, .norm_way = method})(
                 w, tokens, e.gs());
         EXPECT_LE(norm(to_vector<float>(reshape(sum, {8 * 64}))), 1e-3 * (1 + 1e-5))
-            << e.name << " rest " << rest << " way " << int(way);
+            << e.name << " rest " << rest << " way " << int(method);
       }
 }
 
@@ -110,8 +110,8 @@ TEST(ClippedSensitivity, NormsAreHardlyRaised) {
     for (float& v : x) v = normal(random);
     for (float& v : g) v = normal(random);
   });
-  const auto norm_by = [&](NormWay way) {
-    return clipped_value_and_grad(bilinear, {.batch_argnums = {1, 2}, .norm_way = way})(
+  const auto norm_by = [&](NormWay method) {
+    return clipped_value_and_grad(bilinear, {.batch_argnums = {1, 2}, .norm_way = method})(
                zeros({64, 64}), e.xs(), e.gs())
         .grad_norms.item<float>();
   };

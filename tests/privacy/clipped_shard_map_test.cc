@@ -11,8 +11,8 @@ namespace {
 
 using Pair = std::pair<Array, Array>;
 
-const std::optional<NormWay> kWays[] = {std::nullopt, NormWay::kFactors, NormWay::kTiles,
-                                        NormWay::kKeep};
+const std::optional<NormWay> kMethods[] = {std::nullopt, NormWay::kFactors, NormWay::kTiles,
+                                           NormWay::kKeep};
 constexpr double kClip = 0.3;
 
 class ClippedShardMap : public ::testing::Test {
@@ -21,11 +21,12 @@ class ClippedShardMap : public ::testing::Test {
   static Array noise(uint64_t seed, const Shape& shape) {
     return random::normal(random::key(seed), shape);
   }
-  static ClipOptions options(std::optional<NormWay> way, std::optional<int64_t> microbatch = {}) {
+  static ClipOptions options(std::optional<NormWay> method,
+                             std::optional<int64_t> microbatch = {}) {
     return {.l2_clip_norm = kClip,
             .batch_argnums = {1},
             .microbatch_size = microbatch,
-            .norm_way = way};
+            .norm_way = method};
   }
 
   const Mesh mesh = make_mesh({2, 4}, {"data", "model"});
@@ -70,26 +71,27 @@ TEST_F(ClippedShardMap, CapturedArraysThatVary) {
     return Pair(sum(scales * g.first, {.axis = 0}), sum(scales * g.second, {.axis = 0}));
   });
   EXPECT_LT(helpers::difference(mapped, expected), 1e-5);
-  for (std::optional<NormWay> way : kWays)
+  for (std::optional<NormWay> method : kMethods)
     for (std::optional<int64_t> microbatch :
          {std::optional<int64_t>(), std::optional<int64_t>(2)}) {
       const Pair got = on_devices([&](const auto& loss, const Pair& w, const Array& x) {
-        return clipped_grad(loss, options(way, microbatch))(w, x);
+        return clipped_grad(loss, options(method, microbatch))(w, x);
       });
       EXPECT_LT(helpers::difference(got, expected), 1e-5);
     }
 }
 
-// Tokens are cut over an axis, and the loss is added up over it: an example is on several devices.
+// Tokens are sharded over an axis, and the loss is added up over it: an example is on several
+// devices.
 TEST_F(ClippedShardMap, ExamplesThatDevicesShare) {
   const Pair w(noise(1, {4, 5}), noise(2, {5, 5}));
   const Array tokens = noise(3, {8, 12, 4});
   const auto part = [](const Pair& w, const Array& x) { return pmean(two_layers(w, x), "model"); };
   const Pair expected = clipped_grad(two_layers, options({}))(w, tokens);
-  for (std::optional<NormWay> way : kWays)
+  for (std::optional<NormWay> method : kMethods)
     for (std::optional<int64_t> microbatch :
          {std::optional<int64_t>(), std::optional<int64_t>(2)}) {
-      ClipOptions of = options(way, microbatch);
+      ClipOptions of = options(method, microbatch);
       of.example_axes = {"model"};
       const auto step = jit(shard_map(
           [&](const Pair& w, const Array& x) { return psum(clipped_grad(part, of)(w, x), "data"); },
@@ -137,7 +139,7 @@ TEST_F(ClippedShardMap, CollectivesOverExamplesAreRefused) {
       {.mesh = mesh, .in_specs = {P(), P("data")}, .out_specs = {P("data")}}))(w, x);
 }
 
-// Hidden units are cut over an axis, and a bias is not: the norm is of all parts, and the bias
+// Hidden units are sharded over an axis, and a bias is not: the norm is of all parts, and the bias
 // once.
 struct Cut {
   Array w, u, bias;
@@ -178,11 +180,11 @@ class WeightsThatDevicesShare : public ClippedShardMap {
 };
 
 TEST_F(WeightsThatDevicesShare, HaveNormsOfAllParts) {
-  for (std::optional<NormWay> way : kWays)
+  for (std::optional<NormWay> method : kMethods)
     for (std::optional<int64_t> microbatch :
          {std::optional<int64_t>(), std::optional<int64_t>(2)}) {
-      expect_equal(options(way, microbatch), x, none);
-      expect_equal(options(way, microbatch), x, arange(8) >= 5);
+      expect_equal(options(method, microbatch), x, none);
+      expect_equal(options(method, microbatch), x, arange(8) >= 5);
     }
 }
 

@@ -1,5 +1,5 @@
-// The guarantee of clipping on eight devices: with the batch cut, with weights cut as well, and
-// inside a shard_map, one example moves the sum by at most C (1 + 1e-5), cancelling tokens
+// The guarantee of clipping on eight devices: with the batch sharded, with weights sharded as well,
+// and inside a shard_map, one example moves the sum by at most C (1 + 1e-5), cancelling tokens
 // included.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -97,7 +97,7 @@ TEST_P(ShardedSensitivity, CancellingTokens) {
   }
 }
 
-// Parts with norms of their own, cut over the model axis.
+// Parts with norms of their own, sharded over the model axis.
 TEST_P(ShardedSensitivity, OfParts) {
   const auto loss = [](const std::pair<Array, Array>& w, const Array& x, const Array& g) {
     return bilinear(w.first, x, g) + bilinear(w.second, x, 2 * g);
@@ -122,7 +122,7 @@ TEST_P(ShardedSensitivity, OfParts) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, ShardedSensitivity,
+INSTANTIATE_TEST_SUITE_P(Methods, ShardedSensitivity,
                          ::testing::Values(NormWay::kFactors, NormWay::kTiles, NormWay::kKeep));
 
 }  // namespace

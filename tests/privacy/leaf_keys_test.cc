@@ -34,7 +34,7 @@ class LeafKeysInShardMap : public ::testing::Test {
   static void SetUpTestSuite() { initialize({.devices = "cpu:8"}); }
   static void TearDownTestSuite() { initialize({.devices = "cpu:1"}); }
 
-  // On each device of 2 x 4 the key of a leaf that is cut by `spec`, as rows.
+  // On each device of 2 x 4 the key of a leaf that is sharded by `spec`, as rows.
   std::vector<std::vector<uint32_t>> keys(const PartitionSpec& spec, bool check_vma = true) {
     const Mesh mesh(create_device_mesh({2, 4}), {"x", "y"});
     const auto f = shard_map(

@@ -51,7 +51,7 @@ Materialised<P> materialised(const Loss& loss, const P& params, int64_t size, do
   return out;
 }
 
-// Of every way that works for these parameters; some clipped and some not.
+// Of every method that works for these parameters; some clipped and some not.
 template <class Loss, class P, class... Batch>
 void expect_clipped_like_materialised(const Loss& loss, const P& params, int64_t size,
                                       const Batch&... batch) {
@@ -62,15 +62,17 @@ void expect_clipped_like_materialised(const Loss& loss, const P& params, int64_t
   const Materialised<P> expected = materialised(loss, params, size, clip, batch...);
   std::vector<size_t> argnums;
   for (size_t i = 1; i <= sizeof...(batch); ++i) argnums.push_back(i);
-  for (std::optional<NormWay> way : {std::optional<NormWay>(), std::optional(NormWay::kFactors),
-                                     std::optional(NormWay::kTiles), std::optional(NormWay::kKeep)})
+  for (std::optional<NormWay> method :
+       {std::optional<NormWay>(), std::optional(NormWay::kFactors), std::optional(NormWay::kTiles),
+        std::optional(NormWay::kKeep)})
     for (std::optional<int64_t> microbatch :
          {std::optional<int64_t>(), std::optional<int64_t>(size % 2 == 0 ? 2 : 1)}) {
       const auto out = clipped_value_and_grad(loss, {.l2_clip_norm = clip,
                                                      .batch_argnums = argnums,
                                                      .microbatch_size = microbatch,
-                                                     .norm_way = way})(params, batch...);
-      const std::string label = std::string("way ") + (way ? std::to_string(int(*way)) : "chosen") +
+                                                     .norm_way = method})(params, batch...);
+      const std::string label = std::string("way ") +
+                                (method ? std::to_string(int(*method)) : "chosen") +
                                 " microbatch " + std::to_string(microbatch.value_or(0));
       EXPECT_LT(difference(out.grads, expected.sum), 1e-5) << label;
       for (size_t b = 0; b < expected.norms.size(); ++b)

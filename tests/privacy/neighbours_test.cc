@@ -1,7 +1,7 @@
 // Neighbours: two batches that differ in one example. The others' norms must have the same bits in
 // both, and the sums of clipped gradients may differ by what sensitivity() says, whatever the
 // example is: NaN, infinite, huge, denormal, cancelling; in whatever place, with padding or
-// without, in microbatches, in every way of computing norms. More of them:
+// without, in microbatches, with every method of computing norms. More of them:
 // TESSERA_NEIGHBOURS=first:end.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -134,9 +134,9 @@ class Pair {
   void choose_options() {
     options_.batch_argnums = {1, 2};
     options_.keep_batch_dim = false;
-    const std::optional<NormWay> ways[] = {std::nullopt, std::nullopt, NormWay::kFactors,
-                                           NormWay::kTiles, NormWay::kKeep};
-    options_.norm_way = ways[static_cast<size_t>(below(5))];
+    const std::optional<NormWay> methods[] = {std::nullopt, std::nullopt, NormWay::kFactors,
+                                              NormWay::kTiles, NormWay::kKeep};
+    options_.norm_way = methods[static_cast<size_t>(below(5))];
     options_.nan_safe = below(4) == 0 ? NanSafe::kElement : NanSafe::kExample;
     options_.rescale_to_unit_norm = below(6) == 0;
     padded_ = below(2) == 0;

@@ -243,7 +243,8 @@ class ShardedNoise : public ::testing::Test {
   const Mesh mesh{create_device_mesh({2, 4}), {"x", "y"}};
 };
 
-// The same bits however the gradients are cut, each device making its own, in every kind of step.
+// The same bits however the gradients are sharded, each device making its own, in every kind of
+// step.
 TEST_F(ShardedNoise, IsMadeWhereItIsAdded) {
   const Tree whole{{"a", random::normal(random::key(1), {10})},
                    {"b", random::normal(random::key(2), {16, 7})}};

@@ -142,9 +142,9 @@ TEST(PlanDiscreteNoise, SchedulesChangeTheGrid) {
     EXPECT_NEAR(plan.epsilon(until), make_plan(options).epsilon(until), 1e-9 * plan.epsilon(until));
   EXPECT_EQ(make_plan(options).clip_options(35).l2_clip_norm.number(), .25);
   EXPECT_FALSE(make_plan(options).clip_options(35).grid_factors.has_value());
-  expect_error(
-      [&] { plan.clip_options(60); },
-      "[privacy::Plan::clip_options] expected a step in [0, 60), those of the plan, got 60");
+  expect_error([&] { plan.clip_options(60); },
+               "[privacy::Plan::clip_options] expected a step in [0, 60), those of the "
+               "plan, got 60");
   expect_error([&] { plan.clip_options(-1); }, "got -1");
   options.mechanism = DiscreteGaussian{};
   options.noise_schedule = 1;

@@ -58,11 +58,11 @@ CAUSES = [
           "std::abs(internal::normal_quantile(fpr) + internal::normal_quantile(fnr))", "AuditCoverage.Gdp"),
     # Runs that share noise.
     Cause("d4", "init() draws no entropy", "tessera/privacy/run_identity.cc",
-          "return folded(fresh_key(), fingerprint_);", "return folded(random::key(0), fingerprint_);", "RunIdentityTest.*"),
+          "return fold_in_digest(fresh_key(), fingerprint_);", "return fold_in_digest(random::key(0), fingerprint_);", "RunIdentityTest.*"),
     Cause("d4", "a key is the same in every trainer", "tessera/privacy/run_identity.cc",
           "if (!entropy_) entropy_ = fresh_key();", "if (!entropy_) entropy_ = random::key(0);", "RunIdentityTest.*"),
     Cause("d4", "two losses share noise", "tessera/privacy/run_identity.cc",
-          "where(begins, folded(key, program).data, key.data)", "where(begins, key.data, folded(key, program).data)",
+          "where(begins, fold_in_digest(key, program).data, key.data)", "where(begins, key.data, fold_in_digest(key, program).data)",
           "RunIdentityTest.*"),
     # Seeds that can be tried.
     Cause("d5", "seeds are cut to 32 bits", "tessera/random/key.cc",

@@ -43,7 +43,7 @@ int unreachable_elements(const std::vector<double>& sum, const std::vector<T>& r
 // In how many releases the adversary names the right one of two sums that are a standard deviation of
 // the noise apart: the one that fewer elements exclude, or by a coin.
 template <class T>
-int told_apart(
+int count_distinguished(
     const std::function<std::vector<T>(const std::vector<double>&, const random::Key&)>& release) {
   std::mt19937_64 random(1);
   std::normal_distribution<double> normal;
@@ -73,24 +73,25 @@ Array float_sum(const std::vector<double>& sum) { return astype(from_host(sum), 
 
 // The adversary is one: of noise that is made and added in float32 he is hardly ever wrong.
 TEST(ReleaseBits, TellApartWhatIsAddedInFloat32) {
-  EXPECT_GE(told_apart<float>([](const std::vector<double>& sum, const random::Key& key) {
+  EXPECT_GE(count_distinguished<float>([](const std::vector<double>& sum, const random::Key& key) {
               return to_vector<float>(float_sum(sum) + random::normal(key, {kElements}));
             }),
             kReleases - 10);
 }
 
 TEST(ReleaseBits, SayNothingOfGaussianNoise) {
-  EXPECT_THAT(told_apart<float>([](const std::vector<double>& sum, const random::Key& key) {
-                const auto noise = gaussian_privatizer({.stddev = 1, .key = key});
-                const Array x = float_sum(sum);
-                return to_vector<float>(noise.update(x, noise.init(x)).first);
-              }),
-              like_a_coin());
+  EXPECT_THAT(
+      count_distinguished<float>([](const std::vector<double>& sum, const random::Key& key) {
+        const auto noise = gaussian_privatizer({.stddev = 1, .key = key});
+        const Array x = float_sum(sum);
+        return to_vector<float>(noise.update(x, noise.init(x)).first);
+      }),
+      like_a_coin());
 }
 
 // A float64 result has the bits of the noise, as it is not rounded after it.
 TEST(ReleaseBits, TellApartGaussianNoiseInFloat64) {
-  EXPECT_GE(told_apart<double>([](const std::vector<double>& sum, const random::Key& key) {
+  EXPECT_GE(count_distinguished<double>([](const std::vector<double>& sum, const random::Key& key) {
               const auto noise = gaussian_privatizer({.stddev = 1, .key = key});
               const Array x(Literal::from<double>(sum, {kElements}));
               return to_vector<double>(noise.update(x, noise.init(x)).first);
@@ -107,14 +108,15 @@ TEST(ReleaseBits, SayNothingOfDiscreteNoise) {
                                .delta = 1e-5,
                                .mechanism = DiscreteGaussian{.grid_scale = 65536},
                                .normalize_by = 1});
-  EXPECT_THAT(told_apart<float>([&](const std::vector<double>& sum, const random::Key& key) {
-                std::vector<int32_t> steps;
-                for (const double x : sum) steps.push_back(static_cast<int32_t>(x / kGranularity));
-                const auto noise = plan.privatizer(key);
-                const Array x = from_host(steps);
-                return to_vector<float>(noise.update(x, noise.init(x)).first);
-              }),
-              like_a_coin());
+  EXPECT_THAT(
+      count_distinguished<float>([&](const std::vector<double>& sum, const random::Key& key) {
+        std::vector<int32_t> steps;
+        for (const double x : sum) steps.push_back(static_cast<int32_t>(x / kGranularity));
+        const auto noise = plan.privatizer(key);
+        const Array x = from_host(steps);
+        return to_vector<float>(noise.update(x, noise.init(x)).first);
+      }),
+      like_a_coin());
 }
 
 }  // namespace

@@ -310,8 +310,9 @@ TEST(RunIdentityTest, DigestsAndWords) {
   EXPECT_TRUE(internal::is_digest(digest));
   EXPECT_FALSE(internal::is_digest(internal::digest_of_words(internal::no_digest_words())));
   const random::Key key = random::key(3);
-  EXPECT_EQ(to_vector<uint32_t>(internal::folded(key, digest).data),
-            to_vector<uint32_t>(internal::folded(key, internal::digest_words(digest)).data));
+  EXPECT_EQ(
+      to_vector<uint32_t>(internal::fold_in_digest(key, digest).data),
+      to_vector<uint32_t>(internal::fold_in_digest(key, internal::digest_words(digest)).data));
 }
 
 // Noise of the system is of no key, and no two runs share any.

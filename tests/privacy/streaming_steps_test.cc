@@ -127,7 +127,7 @@ TEST(StreamingSteps, AnotherStateIsAnError) {
                "expected real leaves, got complex64");
 }
 
-// The same bits however the leaf is cut, and nothing is communicated.
+// The same bits however the leaf is sharded, and nothing is communicated.
 TEST(StreamingSteps, ShardedAsTheLeaf) {
   initialize({.devices = "cpu:8"});
   const Mesh mesh(create_device_mesh({2, 4}), {"x", "y"});

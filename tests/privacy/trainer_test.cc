@@ -36,7 +36,8 @@ TEST(TrainerTest, AStepIsItsPartsByHand) {
   const random::Key key = random::wrap_key_data(before.books.selection_key.data + uint32_t{0});
   const auto first = random::wrap_key_data(before.books.noise.key.data + uint32_t{0});
   const StepReport report = trainer.step(state, xs(), ys());
-  const auto noise = internal::folded(first, internal::digest_of_words(state.books.program));
+  const auto noise =
+      internal::fold_in_digest(first, internal::digest_of_words(state.books.program));
 
   const batch_selection::Batch batch = batch_selection::batches(plan.sampler(), key).at(0);
   ASSERT_EQ(report.examples, static_cast<int64_t>(batch.size()));
@@ -326,14 +327,14 @@ TEST(TrainerTest, PaddingIsClearedInEveryDtype) {
   for (DType dtype : {bool_, int8, uint8, int32, uint32, float16, bfloat16, float32, complex64})
     for (const Shape& shape : {Shape{3}, Shape{3, 2}, Shape{3, 2, 2}}) {
       const Array rows = astype(ones(shape), dtype);
-      const Array out = internal::cleared(rows, padding);
+      const Array out = internal::clear_rows(rows, padding);
       ASSERT_EQ(out.dtype(), dtype);
       const std::vector<float> got = to_vector<float>(astype(real(out), float32));
       const size_t row = got.size() / 3;
       for (size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i], i / row == 1 ? 0 : 1);
     }
   const Array not_finite = from_host(std::vector<float>{1, NAN, INFINITY}, {3});
-  EXPECT_EQ(to_vector<float>(internal::cleared(not_finite, array({false, true, true}))),
+  EXPECT_EQ(to_vector<float>(internal::clear_rows(not_finite, array({false, true, true}))),
             (std::vector<float>{1, 0, 0}));
 }
 

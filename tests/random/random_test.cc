@@ -211,7 +211,8 @@ TEST(RandomTest, LongStreams) {
   }
 }
 
-// The same numbers however they are cut: uneven shards, both dimensions, every function of bits.
+// The same numbers however they are sharded: uneven shards, both dimensions, every function of
+// bits.
 TEST(RandomTest, ShardedStreamsAreTheSame) {
   initialize({.devices = "cpu:8"});
   const Mesh mesh(create_device_mesh({2, 4}), {"x", "y"});

@@ -518,7 +518,7 @@ TEST(Control, RareBranchesHaveMemoryWhenTheyAreTaken) {
     b.add(CallStep{.name = "twice", .in = {x}, .out = {usual}, .fn = [](auto in, auto result) {
                      for (int i = 0; i < 2; ++i) ints(result[0])[i] = 2 * ints(in[0])[i];
                    }});
-    BranchStep branch{.index = index, .in = {x, usual}, .out = {corrected}, .usual = 1};
+    BranchStep branch{.index = index, .in = {x, usual}, .out = {corrected}, .expected = 1};
     branch.branches = {detour(5, &runs), second_operand()};
     b.add(branch);
     // Where what was corrected is read once more, it may not have been overwritten.

@@ -34,11 +34,11 @@ std::shared_ptr<const Schedule> share(Schedule s) {
 int64_t arena_of(const Schedule& s) {
   verify(s);
   const InterpretLoops interpret;
-  const int64_t made = Executable::made();
+  const int64_t made = Executable::num_made();
   const int64_t bytes = arena_bytes(s);
-  EXPECT_EQ(Executable::made(), made);
+  EXPECT_EQ(Executable::num_made(), made);
   EXPECT_EQ(Executable::make(s, process_kernels())->arena_bytes(), bytes);
-  EXPECT_GT(Executable::made(), made);
+  EXPECT_GT(Executable::num_made(), made);
   return bytes;
 }
 
@@ -74,7 +74,7 @@ TEST(MemoryPlan, OfALoop) {
   }
 }
 
-// Only one branch runs; one that is rare gets its memory when it is taken.
+// Only one branch runs; an unlikely one gets its memory when it is taken.
 TEST(MemoryPlan, OfABranch) {
   for (const bool rare : {false, true}) {
     ScheduleBuilder b{Mesh()};
@@ -82,7 +82,7 @@ TEST(MemoryPlan, OfABranch) {
     branch.branches = {share(chain(9)), share(chain(2))};
     branch.in = {b.input(int32, {kBytes / 4}, {})};
     branch.out = {b.output(int32, {kBytes / 4}, {})};
-    if (rare) branch.usual = 1;
+    if (rare) branch.expected = 1;
     b.add(branch);
     EXPECT_EQ(arena_of(b.schedule), (rare ? 1 : 2) * kBytes);
   }

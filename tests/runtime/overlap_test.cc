@@ -47,22 +47,23 @@ TEST(Overlap, WhatReadsATransferWaitsUntilNothingElseIsLeft) {
 }
 
 // The steps that tell others something together with the next one, by what they write.
-std::vector<int> more(const Schedule& s) {
+std::vector<int> sent_with_next(const Schedule& s) {
   std::vector<int> out;
   for (const Step& step : s.steps)
-    if (const auto* c = std::get_if<CollectiveStep>(&step); c && c->more) out.push_back(c->out);
+    if (const auto* c = std::get_if<CollectiveStep>(&step); c && c->sends_with_next)
+      out.push_back(c->out);
   return out;
 }
 Schedule joined(Schedule s, int number) {
   for (Step& step : s.steps)
-    if (auto* c = std::get_if<CollectiveStep>(&step)) c->joined = number;
+    if (auto* c = std::get_if<CollectiveStep>(&step)) c->collective = number;
   return s;
 }
 
 TEST(Overlap, SmallArraysOfOneCollectiveBeginTogether) {
   const Schedule s = overlap_transfers(in_two_processes(joined(updates(16, 3), 5)));
   EXPECT_THAT(written(s), ElementsAre(1, 5, 9, 2, 6, 10, 3, 7, 11));
-  EXPECT_THAT(more(s), ElementsAre(2, 6));
+  EXPECT_THAT(sent_with_next(s), ElementsAre(2, 6));
   verify(s);
 }
 
@@ -79,7 +80,7 @@ TEST(Overlap, PartsThatWaitForOthersBeginAfterThem) {
   b.schedule.steps.emplace_back(all_reduce(g, third));
   const Schedule s = overlap_transfers(in_two_processes(joined(b.schedule, 5)));
   EXPECT_THAT(written(s), ElementsAre(first, second, g, third));
-  EXPECT_THAT(more(s), ElementsAre(first));
+  EXPECT_THAT(sent_with_next(s), ElementsAre(first));
   verify(s);
 }
 
@@ -87,11 +88,11 @@ TEST(Overlap, LargeArraysOfOneCollectiveBeginEachWhenItIsThere) {
   const Schedule s =
       overlap_transfers(in_two_processes(joined(updates(cluster::kInOneMessage / 4 + 1, 3), 5)));
   EXPECT_THAT(written(s), ElementsAre(1, 2, 5, 6, 9, 10, 3, 7, 11));
-  EXPECT_THAT(more(s), ElementsAre());
+  EXPECT_THAT(sent_with_next(s), ElementsAre());
 }
 
 TEST(Overlap, TransfersOfSeveralCollectivesAreNotJoined) {
-  EXPECT_THAT(more(overlap_transfers(in_two_processes(updates(16, 3)))), ElementsAre());
+  EXPECT_THAT(sent_with_next(overlap_transfers(in_two_processes(updates(16, 3)))), ElementsAre());
 }
 
 TEST(Overlap, ATransferBeginsBeforeWhatIsComputedMeanwhile) {
@@ -119,7 +120,7 @@ TEST(Overlap, WhatATransferReadsIsNotWrittenMeanwhile) {
 }
 
 TEST(Overlap, NoMoreIsOnItsWayThanMayBe) {
-  const int64_t n = kOnTheirWay / 4;  // one at a time
+  const int64_t n = kMaxBytesInFlight / 4;  // one at a time
   const Schedule s = overlap_transfers(in_two_processes(updates(n, 3)));
   EXPECT_THAT(written(s), ElementsAre(1, 2, 5, 6, 3, 9, 10, 7, 11));
 }

@@ -2,12 +2,12 @@
 // pipeline that lists them (compile/pipeline.cc).
 #pragma once
 
-#include "tessera/sharding/cut_lines.h"
-#include "tessera/sharding/cut_sorts.h"
 #include "tessera/sharding/flatten_regions.h"
 #include "tessera/sharding/propagate.h"
 #include "tessera/sharding/prune_control.h"
 #include "tessera/sharding/split_constants.h"
+#include "tessera/sharding/split_lines.h"
+#include "tessera/sharding/split_sorts.h"
 #include "tessera/sharding/split_transforms.h"
 
 namespace tessera {
@@ -17,7 +17,7 @@ using namespace sharding;
 inline Function propagated_program(const Function& traced, const Mesh& mesh,
                                    const ShardingRequest& request) {
   const Function flat = split_constants(split_transforms(prune_control(flatten_regions(traced))));
-  return cut_sorts(cut_lines(propagate(pin_shardings(flat, mesh, request), mesh, request)));
+  return split_sorts(split_lines(propagate(pin_shardings(flat, mesh, request), mesh, request)));
 }
 
 }  // namespace tessera

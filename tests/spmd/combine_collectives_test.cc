@@ -45,7 +45,8 @@ TEST(CombineCollectives, SumsThatDoNotWaitForEachOther) {
   EXPECT_EQ(c.parts[1].bytes_per_device, 5 * 4);
   for (const CollectivePart& part : c.parts) {
     EXPECT_EQ(part.op, "reduce");
-    EXPECT_THAT(part.reason, HasSubstr("reduce sums over dimension 0 of operand 0, cut over 'x'"));
+    EXPECT_THAT(part.reason,
+                HasSubstr("reduce sums over dimension 0 of operand 0, sharded over 'x'"));
   }
   EXPECT_EQ(c.reason, c.parts[0].reason);
   EXPECT_LT(c.seconds, 3 * 2e-6) << "one message, not three";

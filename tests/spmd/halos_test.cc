@@ -1,4 +1,4 @@
-// Convolutions and pooling along a cut dimension: neighbours send what windows reach.
+// Convolutions and pooling along a sharded dimension: neighbours send what windows reach.
 #include "tessera/spmd/halos.h"
 
 #include <gmock/gmock.h>

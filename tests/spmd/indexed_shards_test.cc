@@ -54,7 +54,7 @@ TEST(IndexedShards, RowsOfATable) {
         }
 }
 
-// A vocabulary cut over devices: what is taken is summed, nothing of the table moves.
+// A vocabulary sharded over devices: what is taken is summed, nothing of the table moves.
 TEST(IndexedShards, WhatIsTakenIsSummed) {
   const auto taken = [](const Arrays& x) {
     return Arrays{lax::gather(x[0], x[1], rows(), {1, 64})};

@@ -57,6 +57,21 @@ TEST(PartitionControl, TheBodyDecidesOverTheCarry) {
   EXPECT_EQ(p.outputs[0].spec(), P("x"));
 }
 
+// The carry starts the same on every device and varies after a trip, in every loop: the innermost of
+// twenty would be partitioned a million times.
+Arrays nested(const Array& x, const Array& carry, int depth) {
+  return loops::scan(1, {x}, {carry}, {}, [depth](const Arrays& b) {
+    return depth > 1 ? nested(b[0], b[1] * 0.5F, depth - 1) : Arrays{b[0] + b[1]};
+  });
+}
+TEST(PartitionControl, LoopsWithinLoopsAreNotPartitionedAgainAndAgain) {
+  const Partitioned p = partition_and_check(mesh8(), {{{16, 8}, P("x")}}, [](const Arrays& x) {
+    return nested(x[0], lax::full({16, 8}, 0.5, float32), 20);
+  });
+  EXPECT_EQ(communication(p), "");
+  EXPECT_EQ(p.outputs[0].spec(), P("x"));
+}
+
 TEST(PartitionControl, ACollectiveOfATripCountsEveryTrip) {
   const Partitioned p =
       partition_and_check(mesh8(), {{{4, 16}}, {{16, 16}, P("x")}}, [](const Arrays& x) {

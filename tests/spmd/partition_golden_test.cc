@@ -122,12 +122,13 @@ Outcome run_case(const golden::Json& c, const std::string& text) {
 
   std::vector<DeviceLiterals> inputs;
   const std::vector<Literal> values = topic().arrays(program["inputs"]);
-  for (size_t k = 0; k < values.size(); ++k) inputs.push_back(cut(values[k], p.inputs[k], p.mesh));
+  for (size_t k = 0; k < values.size(); ++k)
+    inputs.push_back(split_into_shards(values[k], p.inputs[k], p.mesh));
   const std::vector<DeviceLiterals> outputs = evaluate_spmd(p.function, inputs, p.mesh);
   const std::vector<Literal> expected = topic().arrays(program["outputs"]);
   for (size_t r = 0; r < outputs.size(); ++r)
-    EXPECT_EQ(compare_shards(outputs[r], cut(expected[r], p.outputs[r], p.mesh), p.outputs[r],
-                             expected[r].shape(), 1e-5),
+    EXPECT_EQ(compare_shards(outputs[r], split_into_shards(expected[r], p.outputs[r], p.mesh),
+                             p.outputs[r], expected[r].shape(), 1e-5),
               "")
         << "output " << r;
   return out;

@@ -62,13 +62,13 @@ std::string run(const Function& f, const Mesh& mesh, const ShardingRequest& requ
   for (size_t k = 0; k < operands.size(); ++k) {
     if (request.inputs[k] && !(*request.inputs[k] == p.inputs[k]))
       return "an input lies elsewhere than asked";
-    inputs.push_back(cut(operands[k], p.inputs[k], p.mesh));
+    inputs.push_back(split_into_shards(operands[k], p.inputs[k], p.mesh));
   }
   const std::vector<DeviceLiterals> results = evaluate_spmd(p.function, inputs, p.mesh);
   for (size_t r = 0; r < results.size(); ++r) {
     const std::string error =
-        compare_shards(results[r], cut(expected[r], p.outputs[r], p.mesh), p.outputs[r],
-                       expected[r].shape(), tolerance_of(expected[r].dtype()));
+        compare_shards(results[r], split_into_shards(expected[r], p.outputs[r], p.mesh),
+                       p.outputs[r], expected[r].shape(), tolerance_of(expected[r].dtype()));
     if (!error.empty()) return fmt::format("result {} as {}: {}", r, p.outputs[r].spec(), error);
   }
   return {};

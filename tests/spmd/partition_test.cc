@@ -60,7 +60,7 @@ TEST(Partition, ASumOverACutDimensionIsAllReduced) {
   EXPECT_EQ(communication(p), "all_reduce x");
   EXPECT_EQ(p.collectives[0].group_size, 2);
   EXPECT_EQ(p.collectives[0].bytes_per_device, 2 * 4 / 2 * 2);  // 2 (n-1)/n of two float32
-  EXPECT_EQ(reason(p), "reduce sums over dimension 0 of operand 0, cut over 'x'");
+  EXPECT_EQ(reason(p), "reduce sums over dimension 0 of operand 0, sharded over 'x'");
 }
 
 TEST(Partition, AllReduceThenSliceIsReduceScatter) {
@@ -85,7 +85,7 @@ TEST(Partition, DotOverACutContractionIsAllReduced) {
   const Partitioned p =
       partition_and_check(mesh8(), {{{16, 64}, P(None, "x")}, {{64, 8}, P("x")}}, dot);
   EXPECT_EQ(communication(p), "all_reduce x");
-  EXPECT_EQ(reason(p), "dot_general sums over dimension 1 of operand 0, cut over 'x'");
+  EXPECT_EQ(reason(p), "dot_general sums over dimension 1 of operand 0, sharded over 'x'");
 }
 
 // Then every device does all of the work, which is worth it only where far less is sent.
@@ -110,8 +110,8 @@ TEST(Partition, TensorParallelMlpCommunicatesOnce) {
   EXPECT_EQ(p.outputs[0].spec(), P("x"));
 }
 
-// Weights cut over the same axis as the batch: they are what is gathered, being smaller than the
-// activations.
+// Weights sharded over the same axis as the batch: they are what is gathered, being smaller than
+// the activations.
 TEST(Partition, FullyShardedWeightsAreGathered) {
   const Partitioned p =
       partition_and_check(mesh8(), {{{1024, 64}, P("x")}, {{64, 64}, P("x")}}, dot, {}, 1e-4);
@@ -192,9 +192,10 @@ TEST(Partition, PaddingIsNoted) {
                                             [](const Arrays& x) { return Arrays{lax::sin(x[0])}; });
   ASSERT_FALSE(p.notes.empty());
   EXPECT_FALSE(p.notes[0].warning);
-  EXPECT_EQ(p.notes[0].text,
-            "dimension 0 of float32[10,4] is cut into 8 shards of 2: 6 of 16 rows of storage are "
-            "padding");
+  EXPECT_EQ(
+      p.notes[0].text,
+      "dimension 0 of float32[10,4] is divided into 8 shards of 2: 6 of 16 rows of storage are "
+      "padding");
   EXPECT_EQ(p.notes[0].remedy, "make it a multiple of 8");
 }
 
@@ -219,7 +220,7 @@ TEST(Partition, AConstraintThatGathersEverythingIsAWarning) {
   EXPECT_THAT(small.notes[0].text, HasSubstr("(7168 bytes each)"));
 }
 
-// Parameters cut over the axis that cuts the batch are gathered on purpose.
+// Parameters sharded over the axis that shards the batch are gathered on purpose.
 TEST(Partition, GatheringWhatIsRepeatedIsANote) {
   const Partitioned p =
       partition_and_check(mesh8(), {{{64, 32}, P("x")}, {{32}, P("x")}},
@@ -288,8 +289,11 @@ TEST(Partition, UnevenBlocksOfPartialManualComputations) {
       partition_and_check(mesh24(), {{{rows, 4}, spec}, {{3}, P("y")}}, [](const Arrays& x) {
         return control::shard_map_flat(
             [&](const Arrays& v) {
-              const Array cut = lax::sharding_constraint(v[0] * 2, NamedSharding(mesh24(), P("y")));
-              return Arrays{cut + like_row(lax::reduce_sum(cut, {1}), cut), v[1] * 3};
+              const Array split_into_shards =
+                  lax::sharding_constraint(v[0] * 2, NamedSharding(mesh24(), P("y")));
+              return Arrays{split_into_shards + like_row(lax::reduce_sum(split_into_shards, {1}),
+                                                         split_into_shards),
+                            v[1] * 3};
             },
             manual(mesh24(), {P("x"), P()}, {P("x"), P("x")}, {"x"}), Arrays{x[0], x[1]});
       });

@@ -50,12 +50,13 @@ inline Partitioned partition_and_check(
   const Function merged = remove_dead_ops(merge_equal_ops(traced.function));
   Partitioned p = partition(propagated_program(merged, program, request), program);
   std::vector<DeviceLiterals> shards;
-  for (size_t k = 0; k < values.size(); ++k) shards.push_back(cut(values[k], p.inputs[k], p.mesh));
+  for (size_t k = 0; k < values.size(); ++k)
+    shards.push_back(split_into_shards(values[k], p.inputs[k], p.mesh));
   const std::vector<DeviceLiterals> results = evaluate_spmd(p.function, shards, p.mesh);
   const std::vector<Literal> expected = evaluate(traced.function, values);
   for (size_t r = 0; r < results.size(); ++r)
-    EXPECT_EQ(compare_shards(results[r], cut(expected[r], p.outputs[r], p.mesh), p.outputs[r],
-                             expected[r].shape(), tolerance),
+    EXPECT_EQ(compare_shards(results[r], split_into_shards(expected[r], p.outputs[r], p.mesh),
+                             p.outputs[r], expected[r].shape(), tolerance),
               "")
         << "output " << r << " as " << p.outputs[r].spec();
   return p;

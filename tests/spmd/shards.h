@@ -40,7 +40,8 @@ void for_each_element(const NamedSharding& sharding, int64_t device, const Shape
 }
 
 // The shards of `x`; padding is filled with bytes that no result may depend on.
-inline DeviceLiterals cut(const Literal& x, const NamedSharding& sharding, const Mesh& mesh) {
+inline DeviceLiterals split_into_shards(const Literal& x, const NamedSharding& sharding,
+                                        const Mesh& mesh) {
   const Shape local = sharding.shard_shape(x.shape());
   const int64_t item = itemsize(x.dtype());
   DeviceLiterals out;

@@ -1,4 +1,4 @@
-// Slices, pads, reversals and concatenations along a cut dimension: neighbours exchange rows,
+// Slices, pads, reversals and concatenations along a sharded dimension: neighbours exchange rows,
 // nothing is gathered.
 #include "tessera/spmd/windows.h"
 
@@ -200,7 +200,8 @@ TEST(Windows, AFewRowsAreSummedIntoPlace) {
   Literal x(float32, {16});
   const std::array<float, 4> want{-0.f, 0.f, NAN, -INFINITY};
   std::copy(want.begin(), want.end(), x.mutable_data<float>() + 3);
-  const Literal got = evaluate_spmd(p.function, {cut(x, p.inputs[0], p.mesh)}, p.mesh)[0][1];
+  const Literal got =
+      evaluate_spmd(p.function, {split_into_shards(x, p.inputs[0], p.mesh)}, p.mesh)[0][1];
   for (int i = 0; i < 4; ++i) {
     EXPECT_EQ(std::signbit(got.data<float>()[i]), std::signbit(want[i])) << i;
     EXPECT_TRUE(got.data<float>()[i] == want[i] || std::isnan(want[i])) << i;

@@ -424,11 +424,12 @@ TEST_F(Commands, OptErrors) {
     EXPECT_EQ(o.code, 1);
     EXPECT_THAT(o.err, HasSubstr(what));
   };
-  fails("polish",
-        "expected passes among count_loops, lower_scans, checkpoint, grad, vmap, merge_equal_ops, "
-        "remove_dead_ops, flatten_regions, prune_control, "
-        "contract_sums, split_transforms, split_constants, pin_shardings, propagate, cut_lines, "
-        "cut_sorts, partition, choose_plan, take_usual_ways, simplify, fuse, got 'polish'");
+  fails(
+      "polish",
+      "expected passes among count_loops, lower_scans, checkpoint, grad, vmap, merge_equal_ops, "
+      "remove_dead_ops, flatten_regions, prune_control, "
+      "contract_sums, split_transforms, split_constants, pin_shardings, propagate, split_lines, "
+      "split_sorts, partition, choose_plan, take_expected_branches, simplify, fuse, got 'polish'");
   fails("partition", "run the pass propagate first");
   fails((kFront + ",choose_plan").c_str(), "run the pass partition before it");
   fails("merge_equal_ops,grad", "expected grad before all passes that are no transforms");
@@ -440,8 +441,8 @@ TEST_F(Commands, TourRunsTheTutorial) {
   const Outcome o = tessera_command({"tour"});
   ASSERT_EQ(o.code, 0) << o.err;
   for (const char* part :
-       {"TpuDevice(id=0", "1. Data that lies", "2. Automatic", "3. Semi-automatic", "4. Manual",
-        "5. One layer", "all_reduce", "[shard_map]", "norm: 102.05"})
+       {"TpuDevice(id=0", "1. Data on many devices", "2. Automatic", "3. Semi-automatic",
+        "4. Manual", "5. One layer", "all_reduce", "[shard_map]", "norm: 102.05"})
     EXPECT_THAT(o.out, HasSubstr(part));
 }
 

@@ -156,7 +156,7 @@ TEST_F(ProgramTransforms, GradErrors) {
                         "%n : tensor<i32> }"),
         "[grad] expected a program with floating-point results, got 1 results of other dtypes");
   fails(tessera_command({"grad", "-", "--inputs", loop_inputs()}, kLoop),
-        "[grad] expected --outputs beside --inputs");
+        "[grad] expected --outputs with --inputs");
   std::string open = kLoop;
   open.replace(open.find("%three, SIGNED"), 6, "%i");
   const std::string sine = "stablehlo.sine %a";

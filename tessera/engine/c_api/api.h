@@ -1,4 +1,4 @@
-// The C API of a plugin as C++: its functions by name, errors as exceptions, handles that are
+// The C API of a plugin in C++: functions by name, errors as exceptions, handles that are
 // destroyed.
 #pragma once
 
@@ -10,11 +10,11 @@
 
 namespace tessera::engine {
 
-// The arguments of PJRT_##name, to be filled in.
+// The arguments of PJRT_##name, whose fields the caller sets.
 #define TESSERA_PJRT_ARGS(name) \
   PJRT_##name##_Args { .struct_size = PJRT_##name##_Args_STRUCT_SIZE }
 
-// Failure where there is an error.
+// Throws Failure if there is an error.
 void check(const PJRT_Api* api, PJRT_Error* error);
 
 // A handle that the plugin made and destroys.
@@ -25,7 +25,7 @@ struct Destroy {
     Args args{};
     args.struct_size = sizeof(Args);
     args.*field = handle;
-    // What goes wrong while something is given up helps nobody.
+    // Errors of a destructor are ignored, since nobody could act on them.
     if (PJRT_Error* error = (api->*function)(&args)) {
       PJRT_Error_Destroy_Args gone{.struct_size = PJRT_Error_Destroy_Args_STRUCT_SIZE,
                                    .error = error};
@@ -47,14 +47,15 @@ using LoadedExecutableHandle = Owned<PJRT_LoadedExecutable, PJRT_LoadedExecutabl
                                      &PJRT_Api::PJRT_LoadedExecutable_Destroy,
                                      &PJRT_LoadedExecutable_Destroy_Args::executable>;
 
-// Waits for the event; Failure where what it stands for failed.
+// Waits for the event. Throws Failure if its operation failed.
 void await(const PJRT_Api* api, PJRT_Event* event);
 
-// PJRT_Buffer_Type_INVALID where the C API has none.
+// Returns PJRT_Buffer_Type_INVALID if the C API has no such type.
 PJRT_Buffer_Type buffer_type(DType dtype);
 
-// The functions of the plugin at `path`. UserError [initialize] as of open_client(). A plugin stays
-// loaded for the life of the process. One thread at a time, as open_client().
+// Returns the functions of the plugin at `path`. Throws the UserError [initialize] of
+// open_client(). A plugin stays loaded for the life of the process. One thread at a time may call
+// it.
 const PJRT_Api* load_plugin(const std::string& path);
 
 ClientRef make_client(const PJRT_Api* api, const std::string& path,

@@ -1,4 +1,4 @@
-// A client of a plugin: its devices, what goes to them, what it compiles.
+// A client of a plugin: its devices, transfers and compilations.
 #include <charconv>
 
 #include "tessera/engine/c_api/api.h"
@@ -7,7 +7,8 @@
 namespace tessera::engine {
 namespace {
 
-// A client option as the plugin gets it: an integer, a float, a bool where it reads as one.
+// Returns a client option in the form that the plugin gets: an integer, a float or a bool if the
+// text is one.
 PJRT_NamedValue named_value(const std::string& name, const std::string& value) {
   PJRT_NamedValue out{};
   out.struct_size = PJRT_NamedValue_STRUCT_SIZE;
@@ -36,7 +37,8 @@ PJRT_NamedValue named_value(const std::string& name, const std::string& value) {
 
 std::string text(const char* data, size_t size) { return data ? std::string(data, size) : ""; }
 
-// The description of one device. What a plugin does not say of it keeps its default.
+// Returns the description of one device. Fields that a plugin does not describe keep their
+// defaults.
 ClientDevice describe_device(const PJRT_Api* api, PJRT_Device* device) {
   auto get = TESSERA_PJRT_ARGS(Device_GetDescription);
   get.device = device;
@@ -178,7 +180,7 @@ void CApiBuffer::copy_to_host(std::byte* to, int64_t bytes) const {
   auto dims = TESSERA_PJRT_ARGS(Buffer_Dimensions);
   dims.buffer = get();
   check(api_, api_->PJRT_Buffer_Dimensions(&dims));
-  // Devices may hold a dimension other than the last one fastest; here it is row-major.
+  // Devices may store another dimension than the last one contiguously; here arrays are row-major.
   std::vector<int64_t> minor_to_major;
   for (size_t d = dims.num_dims; d-- > 0;) minor_to_major.push_back(static_cast<int64_t>(d));
   PJRT_Buffer_MemoryLayout layout{};
@@ -278,7 +280,7 @@ int64_t CApiExecutable::temporary_bytes() const {
   try {
     check(api_, api_->PJRT_Executable_GetCompiledMemoryStats(&args));
   } catch (const Failure&) {
-    return 0;  // plugins need not know
+    return 0;  // plugins need not report it
   }
   return args.temp_size_in_bytes;
 }

@@ -1,4 +1,4 @@
-// A plugin from its file: a shared library with one function, GetPjrtApi.
+// Loads a plugin from its file: a shared library with one function, GetPjrtApi.
 #include <dlfcn.h>
 
 #include <filesystem>
@@ -9,7 +9,8 @@
 namespace tessera::engine {
 namespace {
 
-// The last function that this folder calls; a plugin whose table ends before it is too old.
+// The last function of the table that this folder calls; a plugin whose table ends before it is too
+// old.
 constexpr size_t kNeeded = PJRT_STRUCT_SIZE(PJRT_Api, PJRT_Buffer_ToHostBuffer);
 
 const PJRT_Api* open(const std::string& path) {

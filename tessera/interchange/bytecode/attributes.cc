@@ -49,11 +49,11 @@ TextAttr array_of(const Dims& dims) { return TextAttr::Array{{dims.begin(), dims
 
 }  // namespace
 
-Decoder::Depth::Depth(Decoder& decoder, size_t place) : decoder_(decoder) {
+Decoder::DepthGuard::DepthGuard(Decoder& decoder, size_t offset) : decoder_(decoder) {
   if (decoder.depth_ >= 100)
-    decoder.container_.file().error(place, "expected at most 100 levels of attributes");
+    decoder.container_.file().error(offset, "expected at most 100 levels of attributes");
   if (--decoder.left_ < 0)
-    decoder.container_.file().error(place, "expected attributes that say less many times over");
+    decoder.container_.file().error(offset, "expected attributes that say less many times over");
   ++decoder.depth_;
 }
 
@@ -64,7 +64,7 @@ Decoder::Decoder(const Container& container, Names names)
 
 TextAttr Decoder::attribute(size_t index) {
   const Container::Entry& entry = container_.attributes[index];
-  const Depth depth(*this, entry.begin);
+  const DepthGuard depth(*this, entry.begin);
   ByteReader in = container_.reader(entry);
   if (!entry.encoded) return names_.parse(in.zero_terminated(), entry.begin);
   if (entry.dialect == "builtin") return read_builtin(in, index);
@@ -102,7 +102,7 @@ std::string Decoder::string(size_t index) {
   container_.file().error(container_.attributes[index].begin, "expected a string");
 }
 
-// The content of an attribute of that dialect, after its code, which is one of these.
+// Opens the content of an attribute of that dialect, after its code, which must be one of these.
 ByteReader Decoder::open(size_t index, std::string_view dialect,
                          std::initializer_list<uint64_t> codes) {
   const Container::Entry& entry = container_.attributes[index];
@@ -132,8 +132,8 @@ TextAttr Decoder::read_builtin(ByteReader& in, size_t index) {
     case kStringWithType:
       return std::string(container_.strings[in.index(container_.strings.size(), "a string")]);
     case kFlatSymbol: {
-      const size_t place = in.position();
-      return names_.symbol(string(attribute_index(in)), place);
+      const size_t offset = in.position();
+      return names_.symbol(string(attribute_index(in)), offset);
     }
     case kSymbol:
       in.error("expected a plain name, got a nested one");
@@ -179,7 +179,7 @@ TextAttr Decoder::type_attribute(size_t index) {
   return TextAttr::Record{"type", {{"name", t.name}}};
 }
 
-// A type, then the bits: one byte for up to 8 of them, else a signed varint of the bits as they are.
+// A number is a type, then the bits: one byte for up to 8 of them, otherwise a signed varint.
 TextAttr Decoder::read_number(ByteReader& in) {
   const DecodedType t = type(type_index(in));
   if (t.kind != DecodedType::Kind::kElement || t.bits == 0)
@@ -212,33 +212,33 @@ TextAttr Decoder::read_number(ByteReader& in) {
   return TextAttr::Integer{value, t.bits == 32 ? 32 : 64};
 }
 
-TextAttr Decoder::make_tensor(std::string_view bytes, const Type& type, size_t place) {
+TextAttr Decoder::make_tensor(std::string_view bytes, const Type& type, size_t offset) {
   std::string problem;
   std::optional<Literal> value = literal_of_bytes(bytes, type, problem);
-  if (!value) container_.file().error(place, problem);
+  if (!value) container_.file().error(offset, problem);
   return TextAttr::Tensor{std::move(*value), type.shape};
 }
 
 TextAttr Decoder::read_tensor(ByteReader& in) {
-  const size_t place = in.position();
-  const Type type = tensor_type(type_index(in), place);
+  const size_t offset = in.position();
+  const Type type = tensor_type(type_index(in), offset);
   const size_t size = in.count("bytes");
-  return make_tensor(in.bytes(size), type, place);
+  return make_tensor(in.bytes(size), type, offset);
 }
 
 TextAttr Decoder::read_resource(ByteReader& in) {
-  const size_t place = in.position();
-  const Type type = tensor_type(type_index(in), place);
+  const size_t offset = in.position();
+  const Type type = tensor_type(type_index(in), offset);
   const Container::Resource& resource =
       container_.resources[in.index(container_.resources.size(), "a resource")];
   if (!resource.blob)
     in.error(fmt::format("expected the resource '{}' to hold bytes", resource.key));
-  return make_tensor(*resource.blob, type, place);
+  return make_tensor(*resource.blob, type, offset);
 }
 
-// array<i64: ...>: a type, how many, and their bytes.
+// array<i64: ...>: a type, the number of elements, and their bytes.
 TextAttr Decoder::read_array(ByteReader& in) {
-  const size_t place = in.position();
+  const size_t offset = in.position();
   const DecodedType element = type(type_index(in));
   if (element.kind != DecodedType::Kind::kElement) in.error("expected an array of numbers");
   const auto n = static_cast<int64_t>(in.count("elements"));
@@ -247,7 +247,7 @@ TextAttr Decoder::read_array(ByteReader& in) {
   if (n * itemsize(element.type.dtype) != static_cast<int64_t>(size))
     in.error(fmt::format("expected {} elements of {}, got {} bytes", n, element.name, size));
   if (n == 0) return TextAttr::Array{};
-  const TextAttr tensor = make_tensor(bytes, Type{element.type.dtype, {n}}, place);
+  const TextAttr tensor = make_tensor(bytes, Type{element.type.dtype, {n}}, offset);
   const std::optional<Dims> values = integers_of(std::get<TextAttr::Tensor>(tensor.value));
   return values ? array_of(*values) : tensor;
 }
@@ -270,7 +270,7 @@ std::string Decoder::location(size_t index) {
         const std::string file = string(attribute_index(in));
         return fmt::format("{}:{}", file, in.varint());
       }
-      case kFileRange: {  // file, how much is said, line, ...
+      case kFileRange: {  // the file, the number of fields, the line, ...
         const std::string file = string(attribute_index(in));
         in.varint();
         return fmt::format("{}:{}", file, in.varint());
@@ -334,10 +334,10 @@ TextAttr Decoder::read_vhlo(ByteReader& in) {
       return axis;
     }
     case 23: {
-      const size_t place = in.position();
+      const size_t offset = in.position();
       TextAttr mesh = attribute(attribute_index(in));
       if (const auto* name = mesh.get<std::string>())
-        mesh = names_.symbol(std::string(*name), place);
+        mesh = names_.symbol(std::string(*name), offset);
       return TextAttr::Record{"stablehlo.replica_group_mesh_axes",
                               {{"mesh", mesh}, {"axes", attribute(attribute_index(in))}}};
     }
@@ -347,16 +347,16 @@ TextAttr Decoder::read_vhlo(ByteReader& in) {
                               {{"name", name}, {"size", TextAttr::Integer{in.signed_varint()}}}};
     }
     case 25: {
-      const size_t place = in.position();
+      const size_t offset = in.position();
       TextAttr::Record mesh{"stablehlo.mesh", {{"axes", attribute(attribute_index(in))}}};
       bool has_ids = false;
       const uint64_t ids = in.flagged(has_ids);
       if (has_ids && ids >= container_.attributes.size())
         in.error("expected the number of an attribute");
       if (has_ids) mesh.entries.emplace_back("device_ids", attribute(static_cast<size_t>(ids)));
-      return names_.inline_mesh(mesh, place);
+      return names_.inline_mesh(mesh, offset);
     }
-    default:  // how exactly to compute, and kinds that no op here has
+    default:  // precision, and kinds that no op here has
       return TextAttr::Record{"vhlo", {}};
   }
 }
@@ -365,7 +365,7 @@ TextAttr Decoder::read_vhlo(ByteReader& in) {
 
 namespace {
 
-// `[b, 0, 1, f]`: the names of dimensions, by where they are; empty if these are no permutation.
+// Returns `[b, 0, 1, f]`: the names of dimensions by position; empty if these are no permutation.
 std::string spec_text(const char* first, int64_t a, const char* second, int64_t b,
                       const Dims& spatial) {
   std::vector<std::string> names(spatial.size() + 2);
@@ -406,7 +406,7 @@ Dims Decoder::signed_list(ByteReader& in) {
 }
 
 TextAttr Decoder::read_stablehlo(ByteReader& in) {
-  const size_t place = in.position();
+  const size_t offset = in.position();
   const auto lists = [&](const char* name, std::initializer_list<const char*> keys,
                          const char* last) {
     TextAttr::Record record{name, {}};
@@ -437,7 +437,7 @@ TextAttr Decoder::read_stablehlo(ByteReader& in) {
       n.output_spatial = signed_list(in);
       std::string text = convolution_numbers(n);
       if (text.empty())
-        container_.file().error(place, "expected dimension numbers that name each dimension once");
+        container_.file().error(offset, "expected dimension numbers that name each dimension once");
       return TextAttr::Record{"stablehlo.conv", {{"text", std::move(text)}}};
     }
     case 5:
@@ -483,12 +483,12 @@ TextAttr Decoder::read_stablehlo(ByteReader& in) {
                                {"size", TextAttr::Integer{in.signed_varint()}}}};
     }
     case 22: {
-      const size_t place = in.position();
+      const size_t offset = in.position();
       TextAttr::Record mesh{"stablehlo.mesh", {{"axes", attribute(attribute_index(in))}}};
       if (in.byte() != 0) mesh.entries.emplace_back("device_ids", attribute(attribute_index(in)));
-      return names_.inline_mesh(mesh, place);
+      return names_.inline_mesh(mesh, offset);
     }
-    default:  // how exactly to compute, and kinds that no op here has
+    default:  // precision, and kinds that no op here has
       return TextAttr::Record{"stablehlo", {}};
   }
 }

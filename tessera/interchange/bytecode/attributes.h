@@ -1,5 +1,5 @@
-// Decoder: the attributes and types of a container as those of text (OpText, Type), for the dialects
-// builtin, vhlo, stablehlo, chlo and sdy. VHLO's are what StableHLO calls them.
+// Decoder: decodes the attributes and types of a container into those of text (OpText, Type), for
+// the dialects builtin, vhlo, stablehlo, chlo and sdy. VHLO's attributes get StableHLO's names.
 #pragma once
 
 #include <functional>
@@ -14,10 +14,10 @@ namespace tessera::interchange::bytecode {
 struct DecodedType {
   enum class Kind : uint8_t { kElement, kTensor, kFunction, kTuple, kOther };
   Kind kind = Kind::kOther;
-  Type type;                            // of a tensor, or its dtype of an element
-  std::vector<size_t> inputs, outputs;  // of a function; a tuple's parts are its inputs
+  Type type;                            // of a tensor; of an element only its dtype
+  std::vector<size_t> inputs, outputs;  // of a function; the parts of a tuple are its inputs
   std::string name;                     // for messages: f8E4M3FN, a tuple
-  // Of an element: whether numbers of it are integers, and how many bits they have.
+  // Of an element: whether its numbers are integers, and how many bits they have.
   bool is_integer = false, is_index = false;
   int bits = 0;
 };
@@ -25,42 +25,42 @@ struct DecodedType {
 // The parts of a mesh attribute.
 struct DecodedMesh {
   std::vector<std::pair<std::string, int64_t>> axes;
-  std::vector<int64_t> ids;  // empty: in order
+  std::vector<int64_t> ids;  // empty: 0, 1, ...
 };
 
 class Decoder {
  public:
-  // What names stand for: a mesh, a function, or a Symbol; and attributes that are there as text.
+  // Returns the meaning of names: a mesh, a function, or a Symbol; and of attributes that are text.
   struct Names {
-    std::function<TextAttr(const std::string& name, size_t place)> symbol;
-    std::function<TextAttr(std::string_view text, size_t place)> parse;
-    std::function<Mesh(const DecodedMesh& mesh, size_t place)> mesh;
-    std::function<Mesh(const TextAttr& mesh, size_t place)> inline_mesh;  // of StableHLO
+    std::function<TextAttr(const std::string& name, size_t offset)> symbol;
+    std::function<TextAttr(std::string_view text, size_t offset)> parse;
+    std::function<Mesh(const DecodedMesh& mesh, size_t offset)> mesh;
+    std::function<Mesh(const TextAttr& mesh, size_t offset)> inline_mesh;  // of StableHLO
   };
   Decoder(const Container& container, Names names);
 
   TextAttr attribute(size_t index);
-  // The entries of a dictionary, by the numbers of their attributes.
+  // Returns the entries of a dictionary as the numbers of their attributes.
   std::vector<std::pair<std::string, size_t>> entries(size_t index);
-  size_t type_of(size_t index);  // that a type attribute holds
+  size_t type_of(size_t index);  // the type in a type attribute
   std::string string(size_t index);
   DecodedMesh mesh(size_t index);
-  // What a place in the program is called: a name, or file:line; empty if the location says neither.
+  // Returns the name of a location in the program: a name, or file:line; empty if it has neither.
   std::string location(size_t index);
   const DecodedType& type(size_t index);
-  // A tensor's; UserError at `place` for others.
-  Type tensor_type(size_t index, size_t place);
-  // The same, whose extents may be open (refine_shapes.h).
-  Type written_type(size_t index, size_t place);
+  // Returns the type of a tensor. Throws UserError at `offset` for others.
+  Type tensor_type(size_t index, size_t offset);
+  // Returns the same, with extents that may be open (refine_shapes.h).
+  Type written_type(size_t index, size_t offset);
 
  private:
-  // Guards the C++ stack, and what attributes that name each other many times would take.
-  class Depth {
+  // Guards the C++ stack, and the time for attributes that refer to each other many times.
+  class DepthGuard {
    public:
-    Depth(Decoder& decoder, size_t place);
-    ~Depth() { --decoder_.depth_; }
-    Depth(const Depth&) = delete;
-    Depth& operator=(const Depth&) = delete;
+    DepthGuard(Decoder& decoder, size_t offset);
+    ~DepthGuard() { --decoder_.depth_; }
+    DepthGuard(const DepthGuard&) = delete;
+    DepthGuard& operator=(const DepthGuard&) = delete;
 
    private:
     Decoder& decoder_;
@@ -77,7 +77,7 @@ class Decoder {
   TextAttr read_resource(ByteReader& in);
   TextAttr read_array(ByteReader& in);
   TextAttr read_enum(ByteReader& in, const EnumKind& kind);
-  TextAttr make_tensor(std::string_view bytes, const Type& type, size_t place);
+  TextAttr make_tensor(std::string_view bytes, const Type& type, size_t offset);
   TextAttr type_attribute(size_t type);
   NamedSharding sharding(size_t index, AxisNames& unreduced);
   AxisRef axis(size_t index);
@@ -88,7 +88,7 @@ class Decoder {
   }
   size_t type_index(ByteReader& in) { return in.index(container_.types.size(), "a type"); }
   Dims signed_list(ByteReader& in);
-  TextAttr operand_alias(ByteReader& in);  // which result a custom call writes over which operand
+  TextAttr operand_alias(ByteReader& in);  // the result that a custom call writes over an operand
   DecodedType read_type(size_t index);
   DecodedType read_builtin_type(ByteReader& in);
   DecodedType read_vhlo_type(ByteReader& in);
@@ -103,7 +103,8 @@ class Decoder {
   std::unordered_map<size_t, TextAttr> tensors_;
   std::unordered_map<size_t, DecodedType> types_;
   int depth_ = 0;
-  int64_t left_;  // how many attributes may still be read: they can name each other many times over
+  // How many attributes may still be read, since they can refer to each other many times.
+  int64_t left_;
 };
 
 }  // namespace tessera::interchange::bytecode

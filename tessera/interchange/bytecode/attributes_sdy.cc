@@ -70,11 +70,11 @@ AxisRef Decoder::axis(size_t index) {
   const size_t name = in.index(container_.strings.size(), "a string");
   AxisRef out{std::string(container_.strings[name])};
   bool is_part = false;
-  const size_t place = in.position();
+  const size_t offset = in.position();
   const uint64_t part = in.flagged(is_part);
   if (!is_part) return out;
   if (part >= container_.attributes.size())
-    container_.file().error(place, "expected the number of an attribute");
+    container_.file().error(offset, "expected the number of an attribute");
   ByteReader sizes = open(static_cast<size_t>(part), "sdy", {kSubAxis});
   out.pre_size = sizes.signed_varint();
   out.size = sizes.signed_varint();
@@ -93,22 +93,22 @@ DimSpec Decoder::dim(size_t index) {
   ByteReader in = open(index, "sdy", {kDim});
   std::vector<AxisRef> axes = this->axes(in);
   const bool closed = in.byte() != 0;
-  in.varint();  // a priority of propagation, if it is odd: ours goes by what is cut, and by bytes
+  in.varint();  // if it is odd, a priority of propagation, which is ignored
   return DimSpec(std::move(axes), !closed);
 }
 
 NamedSharding Decoder::sharding(size_t index, AxisNames& unreduced) {
-  const size_t place = container_.attributes[index].begin;
-  const Depth depth(*this, place);
+  const size_t offset = container_.attributes[index].begin;
+  const DepthGuard depth(*this, offset);
   ByteReader in = open(index, "sdy", {kSharding, kShardingUnreduced, kShardingReduction});
   const size_t mesh_index = attribute_index(in);
   Mesh mesh;
   if (container_.attributes[mesh_index].dialect == "sdy") {
-    mesh = names_.mesh(this->mesh(mesh_index), place);
+    mesh = names_.mesh(this->mesh(mesh_index), offset);
   } else {
     const TextAttr named = attribute(mesh_index);
     const auto* found = named.get<Mesh>();
-    if (!found) container_.file().error(place, "expected the name of a mesh of this module");
+    if (!found) container_.file().error(offset, "expected the name of a mesh of this module");
     mesh = *found;
   }
   std::vector<DimSpec> dims;

@@ -14,7 +14,7 @@ bool bit(std::string_view bytes, int64_t i) {
   return (static_cast<uint8_t>(bytes[static_cast<size_t>(i / 8)]) >> (i % 8) & 1) != 0;
 }
 
-// Splats are 0 and 0xFF, others bits, in older files bytes.
+// Splats are 0 and 0xFF, other values are bits, or bytes in older files.
 Literal bools(std::string_view bytes, const Shape& shape) {
   const int64_t n = shape.elements();
   const auto size = static_cast<int64_t>(bytes.size());
@@ -24,7 +24,7 @@ Literal bools(std::string_view bytes, const Shape& shape) {
   Literal out(bool_, shape);
   for (int64_t i = 0; i < n; ++i)
     out.mutable_data<bool>()[i] = size == n ? bytes[static_cast<size_t>(i)] != 0 : bit(bytes, i);
-  // Equal ones are a splat, which is how they are written.
+  // Bools that are all equal are a splat, since they are written as one.
   const bool* first = out.data<bool>();
   if (n > 0 && std::all_of(first, first + n, [&](bool b) { return b == *first; }))
     return Literal::scalar(*first);
@@ -39,7 +39,7 @@ std::optional<Literal> literal_of_bytes(std::string_view bytes, const Type& type
   const auto size = static_cast<int64_t>(bytes.size());
   if (type.dtype == bool_ && (size == n || size == ceil_div(n, 8) || (size == 1 && n > 0)))
     return bools(bytes, type.shape);
-  const bool splat = size == item;  // text writes a single element so, too
+  const bool splat = size == item;  // text writes a single element like this, too
   if (!splat && (n > size || size != n * item)) {
     problem = fmt::format("expected {} bytes for {}, or {} for one element, got {}", n * item, type,
                           item, size);

@@ -1,4 +1,4 @@
-// Values of bytecode that are bytes: dense constants, and how convolutions number dimensions.
+// Values that bytecode stores as bytes: dense constants, and the dimension numbers of convolutions.
 #pragma once
 
 #include <optional>
@@ -9,11 +9,12 @@
 
 namespace tessera::interchange::bytecode {
 
-// All elements, little endian, or those of one, which all are (then of rank 0); bools are bytes or
-// bits. Nothing, and what is wrong, for another number of bytes.
+// Returns the literal of these bytes, little endian: all elements, or one that all are equal to
+// (the literal then has rank 0). Bools are bytes or bits. For another number of bytes it returns
+// nullopt, and `problem` says what is wrong.
 std::optional<Literal> literal_of_bytes(std::string_view bytes, const Type& type,
                                         std::string& problem);
-// The elements of a tensor of rank 1 of integers or bools, unless they are many.
+// Returns the elements of a tensor of rank 1 of integers or bools; nullopt if there are many.
 std::optional<Dims> integers_of(const TextAttr::Tensor& tensor);
 
 struct ConvolutionNumbers {
@@ -21,7 +22,7 @@ struct ConvolutionNumbers {
           output_feature = 0;
   Dims input_spatial, kernel_spatial, output_spatial;
 };
-// `[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]`; empty where a dimension has no number or two.
+// Returns `[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]`; empty if a dimension has no number or two.
 std::string convolution_numbers(const ConvolutionNumbers& numbers);
 
 }  // namespace tessera::interchange::bytecode

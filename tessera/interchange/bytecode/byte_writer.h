@@ -1,4 +1,4 @@
-// ByteWriter: the primitive values of MLIR bytecode, as bytes.h reads them.
+// ByteWriter: writes the primitive values of MLIR bytecode, which bytes.h reads.
 #pragma once
 
 #include <cstdint>

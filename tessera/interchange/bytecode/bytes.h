@@ -1,4 +1,4 @@
-// ByteReader: the primitive values of MLIR bytecode, read in bounds. Whatever is wrong is a
+// ByteReader: reads the primitive values of MLIR bytecode and checks bounds. Anything wrong is a
 // UserError kParse that names the byte.
 #pragma once
 
@@ -22,17 +22,18 @@ class ByteReader {
       : file_(&file), position_(begin), end_(end) {}
 
   uint8_t byte();
-  uint64_t varint();        // 1 to 9 bytes; the first one's trailing zeros count the others
+  // 1 to 9 bytes; the trailing zeros of the first one are the number of the others
+  uint64_t varint();
   int64_t signed_varint();  // zigzag: 0, -1, 1, -2, ...
-  // A varint whose lowest bit is a flag.
+  // Returns a varint whose lowest bit is a flag.
   uint64_t flagged(bool& flag);
-  // A number of things of at least one byte each.
+  // Returns a number of things that have at least one byte each.
   size_t count(const char* what);
-  // A number below `limit`.
+  // Returns a number below `limit`.
   size_t index(size_t limit, const char* what);
   std::string_view bytes(size_t size);
   std::string_view zero_terminated();
-  // Skips what fills up to a multiple of `alignment`.
+  // Skips the padding up to a multiple of `alignment`.
   void align(uint64_t alignment);
 
   size_t position() const { return position_; }

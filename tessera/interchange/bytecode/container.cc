@@ -25,13 +25,13 @@ enum SectionId : uint8_t {
   kNumSections,
 };
 
-// From which version of the format on: dialects say their versions; isolated regions are sections;
-// orders of uses are there; locations of arguments may be missing; ops say whether they are
+// The versions of the format from which on: dialects have versions; isolated regions are sections;
+// orders of uses are present; locations of arguments may be missing; ops say whether they are
 // registered, and have properties.
 constexpr uint64_t kDialectVersion = 1, kLazyRegions = 2, kUseOrders = 3, kShortArguments = 4,
                    kPropertiesVersion = 5;
 
-// What says what parts an op has.
+// The mask that says which parts an op has.
 enum OpMask : uint8_t {
   kHasAttributes = 1,
   kHasResults = 2,
@@ -90,7 +90,7 @@ Container::Container(const File& file) : file_(file) {
   read_block(*sections[kIr], top, 0);
 }
 
-// Lengths, with a zero byte each, of the last string first; then the strings.
+// Lengths, with a zero byte each, starting with the last string; then the strings.
 void Container::read_strings(ByteReader in) {
   const size_t n = in.count("strings");
   std::vector<uint64_t> sizes(n);
@@ -147,7 +147,7 @@ void Container::read_entries(ByteReader offsets, ByteReader data) {
   }
 }
 
-// One provider's resources; those of dialects are kept.
+// Reads the resources of one provider; those of dialects are kept.
 void Container::read_group(ByteReader& in, Section& data, bool keep) {
   const size_t n = in.count("resources");
   for (size_t i = 0; i < n; ++i) {
@@ -188,7 +188,7 @@ void Container::read_properties(ByteReader in) {
   }
 }
 
-// How uses of values are ordered means nothing here.
+// Skips the orders in which values are used, which have no meaning here.
 void Container::skip_use_orders(ByteReader& in, size_t results) {
   const size_t n = results > 1 ? in.count("orders of uses") : 1;
   for (size_t i = 0; i < n; ++i) {

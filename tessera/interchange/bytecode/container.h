@@ -1,6 +1,6 @@
-// Container: a file of MLIR bytecode taken apart: its tables of strings, dialects, attributes, types
-// and resources, and its ops as a tree (docs of LLVM, "MLIR Bytecode Format"; versions 0 to 6).
-// Nothing is decoded that dialects define: attributes.h does that.
+// Container: the parts of an MLIR bytecode file: its tables of strings, dialects, attributes, types
+// and resources, and its ops as a tree (LLVM's documentation, "MLIR Bytecode Format"; versions 0 to
+// 6). It does not decode what dialects define; attributes.h does.
 #pragma once
 
 #include <map>
@@ -13,7 +13,8 @@ namespace tessera::interchange::bytecode {
 
 struct RawOp;
 
-// One block; what is defined in it has numbers from `base` of its enclosing isolated region on.
+// One block. Values that are defined in it have numbers from `base` of the enclosing isolated
+// region on.
 struct RawRegion {
   bool isolated = false;
   size_t offset = 0;
@@ -34,10 +35,10 @@ struct RawOp {
 
 class Container {
  public:
-  // `file` is kept.
+  // `file` is stored by reference.
   explicit Container(const File& file);
 
-  // An attribute or a type: bytes of its dialect's own encoding, or else text.
+  // An attribute or a type: bytes in the encoding of its dialect, or text.
   struct Entry {
     std::string_view dialect;
     size_t begin = 0, end = 0;
@@ -79,7 +80,7 @@ class Container {
   const File& file_;
 };
 
-// Whether these bytes begin as bytecode does.
+// Returns whether these bytes begin as bytecode does.
 bool has_magic(std::string_view bytes);
 
 }  // namespace tessera::interchange::bytecode

@@ -10,7 +10,7 @@
 namespace tessera::interchange::bytecode {
 namespace {
 
-// A dialect's own encoding: its code, then what `write` adds.
+// Writes an attribute in a dialect's own encoding: its code, then what `write` adds.
 template <class F>
 ByteWriter coded(uint64_t code, F&& write) {
   ByteWriter out;
@@ -32,7 +32,7 @@ void write_signed(ByteWriter& out, std::span<const int64_t> numbers) {
   for (const int64_t number : numbers) out.signed_varint(number);
 }
 
-// One element for a splat; bools are bits, those of a splat all alike.
+// Returns one element for a splat; bools are bits, which are all equal for a splat.
 std::string tensor_bytes(const Literal& value, const Shape& shape) {
   const bool splat = value.shape().empty() && shape.elements() != 1;
   const char* raw = reinterpret_cast<const char*>(value.raw());
@@ -48,7 +48,7 @@ bool is_i32(std::string_view name) {
   return name == "exponent_bits" || name == "mantissa_bits" || name == "index" || name == "version";
 }
 
-[[noreturn]] void no_place(std::string_view name) {
+[[noreturn]] void fail_unencodable(std::string_view name) {
   value_error("bytecode", "expected attributes that StableHLO has, got '{}'; write it as text",
               name);
 }
@@ -88,7 +88,7 @@ size_t Encoder::vhlo_enum(std::string_view kind, std::string_view value) {
                                out.varint(static_cast<uint64_t>(at - e.values.begin()));
                              }));
   }
-  no_place(value);
+  fail_unencodable(value);
 }
 
 size_t Encoder::vhlo_type_attribute(size_t type) {
@@ -162,7 +162,7 @@ size_t Encoder::vhlo(const TextAttr& attribute, std::string_view name) {
           },
           [&](const TextAttr::Keyword& v) { return vhlo_enum(v.kind, v.name); },
           [&](const TextAttr::Record& v) {
-            if (!v.name.empty()) no_place(v.name);
+            if (!v.name.empty()) fail_unencodable(v.name);
             return vhlo_dictionary(v.entries);
           },
           [&](const TextAttr::Sharding&) { return shardy(attribute); },

@@ -1,4 +1,4 @@
-// Encoder: attributes and types as bytecode has them, the other way round than attributes.h.
+// Encoder: encodes attributes and types as bytecode; the inverse of attributes.h.
 #pragma once
 
 #include "tessera/interchange/bytecode/tables.h"
@@ -11,7 +11,8 @@ class Encoder {
  public:
   Encoder(Tables& tables, Symbols& symbols) : tables_(tables), symbols_(symbols) {}
 
-  // Numbers of attributes. `name`: of the op's attribute, which may say its type.
+  // Return numbers of attributes. `name` is that of the op's attribute, which may determine its
+  // type.
   size_t vhlo(const TextAttr& value, std::string_view name = {});
   size_t vhlo_string(std::string_view text);
   size_t vhlo_list(const std::vector<size_t>& items);
@@ -19,7 +20,7 @@ class Encoder {
   size_t vhlo_enum(std::string_view kind, std::string_view value);
   size_t vhlo_type_attribute(size_t type);
   size_t vhlo_version(int64_t version);  // of a custom call
-  size_t vhlo_accuracy();                // the usual one
+  size_t vhlo_accuracy();                // the default one
   size_t vhlo_tensor(const Literal& value, const Shape& shape);
   size_t builtin(const TextAttr& value);
   size_t builtin_string(std::string_view text);
@@ -29,7 +30,7 @@ class Encoder {
   size_t shardy_axes(const std::vector<std::string>& axes);
   size_t shardy_mesh(const Mesh& mesh);
 
-  // Numbers of types.
+  // Return numbers of types.
   size_t vhlo_type(const Type& type);
   size_t builtin_type(const Type& type);
   size_t vhlo_function(const std::vector<Type>& inputs, const std::vector<Type>& outputs);

@@ -1,5 +1,5 @@
 // The enumerations of StableHLO's attributes: their codes and names in VHLO and in StableHLO, which
-// number the names alike.
+// number the names in the same order.
 #pragma once
 
 #include <array>

@@ -7,10 +7,11 @@
 namespace tessera::interchange::bytecode {
 namespace {
 
-// Where `mlir_module_serialized` stands in the table of fields (jax/_src/export/serialization.fbs).
+// The position of `mlir_module_serialized` in the table of fields
+// (jax/_src/export/serialization.fbs).
 constexpr uint64_t kModuleField = 30;
 
-// A little-endian number of `size` bytes; 0 outside, which leads nowhere.
+// Returns a little-endian number of `size` bytes; 0 outside of the bytes, which is no valid offset.
 uint64_t number(std::string_view bytes, uint64_t offset, int size) {
   uint64_t value = 0;
   if (offset > bytes.size() || bytes.size() - offset < static_cast<size_t>(size)) return 0;

@@ -1,5 +1,5 @@
-// ModuleReader: the ops of a container, with what their dialects call attributes, become functions
-// as those of text do (module_builder.h).
+// ModuleReader: makes functions of the ops of a container, whose attributes have names by their
+// dialects, as the parser does for text (module_builder.h).
 #include <algorithm>
 
 #include "tessera/interchange/bytecode/attributes.h"
@@ -42,7 +42,7 @@ class ModuleReader final : public ModuleBuilder {
   }
 
  private:
-  // A value of the enclosing functions and regions, by its number.
+  // A value of the enclosing functions and regions, which has a number.
   struct Value {
     Scope* scope = nullptr;  // null: not defined yet
     ValueId id = 0;
@@ -58,25 +58,25 @@ class ModuleReader final : public ModuleBuilder {
   };
 
   Decoder::Names names() {
-    return {.symbol = [this](const std::string& name, size_t place) -> TextAttr {
+    return {.symbol = [this](const std::string& name, size_t offset) -> TextAttr {
               if (scanning_) return TextAttr::Symbol{name};
-              return symbol(name, place);
+              return symbol(name, offset);
             },
-            .parse = [this](std::string_view text, size_t place) -> TextAttr {
-              return located(place, [&] { return parse_attribute_text(text, read_meshes()); });
+            .parse = [this](std::string_view text, size_t offset) -> TextAttr {
+              return located(offset, [&] { return parse_attribute_text(text, read_meshes()); });
             },
             .mesh = [this](const DecodedMesh& mesh,
-                           size_t place) { return make_mesh(parts_of(mesh, place), {}, place); },
+                           size_t offset) { return make_mesh(parts_of(mesh, offset), {}, offset); },
             .inline_mesh = [this](const TextAttr& mesh,
-                                  size_t place) { return inline_mesh(mesh, place); }};
+                                  size_t offset) { return inline_mesh(mesh, offset); }};
   }
 
-  void throw_error(size_t place, const std::string& message) const override {
-    file_.error(place, op_.empty() ? message : fmt::format("{}: {}", op_, message));
+  void throw_error(size_t offset, const std::string& message) const override {
+    file_.error(offset, op_.empty() ? message : fmt::format("{}: {}", op_, message));
   }
 
-  TextAttr attribute(size_t index, size_t place) {
-    return located(place, [&] { return decoder_.attribute(index); });
+  TextAttr attribute(size_t index, size_t offset) {
+    return located(offset, [&] { return decoder_.attribute(index); });
   }
 
   // --- The module ---
@@ -122,7 +122,7 @@ class ModuleReader final : public ModuleBuilder {
     function_order_.push_back(symbol);
   }
 
-  // Whether the type of a function leaves extents of arguments or results open.
+  // Returns whether the type of a function leaves extents of arguments or results open.
   bool leaves_open(size_t type) {
     const DecodedType function = decoder_.type(type);
     for (const auto* list : {&function.inputs, &function.outputs})
@@ -133,7 +133,7 @@ class ModuleReader final : public ModuleBuilder {
     return false;
   }
 
-  // Functions that are called, so that they are read before.
+  // Finds the functions that are called, so that they are read first.
   void find_mentions(const RawRegion& region, FunctionEntry& entry) {
     for (const RawOp& op : region.ops) {
       for (const RawRegion& inner : op.regions) find_mentions(inner, entry);
@@ -150,21 +150,21 @@ class ModuleReader final : public ModuleBuilder {
 
   // --- Meshes ---
 
-  MeshParts parts_of(const DecodedMesh& mesh, size_t place) {
+  MeshParts parts_of(const DecodedMesh& mesh, size_t offset) {
     MeshParts parts;
     for (const auto& [name, size] : mesh.axes) {
-      check_axis_size(parts, size, place);
+      check_axis_size(parts, size, offset);
       parts.names.push_back(name);
       parts.sizes.push_back(size);
     }
     parts.ids = mesh.ids;
-    // A mesh without axes is one device, whichever it is.
+    // A mesh without axes is one device, whichever that is.
     if (parts.ids.empty() || parts.names.empty())
       for (int64_t i = static_cast<int64_t>(parts.ids.size()); i < parts.sizes.elements(); ++i)
         parts.ids.push_back(i);
     if (static_cast<int64_t>(parts.ids.size()) != parts.sizes.elements())
-      error_at(place, fmt::format("expected a device id for each of the {} positions of the mesh",
-                                  parts.sizes.elements()));
+      error_at(offset, fmt::format("expected a device id for each of the {} positions of the mesh",
+                                   parts.sizes.elements()));
     return parts;
   }
 
@@ -187,7 +187,7 @@ class ModuleReader final : public ModuleBuilder {
     return make_mesh(std::move(*parts), extra, op.offset);
   }
 
-  // All meshes, by name, for attributes that are text.
+  // Returns all meshes by name, for attributes that are text.
   const std::map<std::string, std::optional<Mesh>>& read_meshes() {
     for (const auto& [name, mesh] : meshes_) find_mesh(name, 0);
     return meshes_;
@@ -197,7 +197,7 @@ class ModuleReader final : public ModuleBuilder {
 
   void read_function(const std::string& name, FunctionEntry& entry) override {
     const RawOp& op = *symbols_.at(name);
-    const Nesting nesting(*this, op.offset);
+    const DepthGuard guard(*this, op.offset);
     entry.in_progress = true;
     Scope scope;
     scope.function.name = name;
@@ -242,23 +242,24 @@ class ModuleReader final : public ModuleBuilder {
     return record ? record->entries : TextAttr::Entries();
   }
 
-  // Of a tensor, or a tuple. Types may name each other many times over.
-  TypeTree type_tree(size_t index, size_t place) {
+  // Returns the type of a tensor, or a tuple. Types may refer to each other many times.
+  TypeTree type_tree(size_t index, size_t offset) {
     size_t left = 1 << 16;
-    return type_tree(index, place, left);
+    return type_tree(index, offset, left);
   }
-  TypeTree type_tree(size_t index, size_t place, size_t& left) {
-    const Nesting nesting(*this, place);
-    if (left-- == 0) error_at(place, "expected tuples of fewer parts");
+  TypeTree type_tree(size_t index, size_t offset, size_t& left) {
+    const DepthGuard guard(*this, offset);
+    if (left-- == 0) error_at(offset, "expected tuples of fewer parts");
     if (decoder_.type(index).kind != DecodedType::Kind::kTuple)
-      return {.type = decoder_.written_type(index, place)};
+      return {.type = decoder_.written_type(index, offset)};
     TypeTree tuple{.is_tuple = true};
     for (const size_t part : std::vector(decoder_.type(index).inputs))
-      tuple.parts.push_back(type_tree(part, place, left));
+      tuple.parts.push_back(type_tree(part, offset, left));
     return tuple;
   }
 
-  // Ops of a region with these arguments, which the scope's function has; the last one returns.
+  // Reads the ops of a region whose arguments are `inputs` of the scope's function; the last op
+  // returns.
   void read_body(const RawRegion& region, Scope& scope, std::span<const ValueId> inputs,
                  Numbers& numbers) {
     const size_t begin = numbers.values.size(), next = numbers.next, end = numbers.end;
@@ -274,15 +275,16 @@ class ModuleReader final : public ModuleBuilder {
     numbers.end = end;
   }
 
-  void define(Numbers& numbers, Value value, size_t place) {
+  void define(Numbers& numbers, Value value, size_t offset) {
     if (numbers.next == numbers.end)
-      error_at(place, "expected as many values as the region says it defines");
+      error_at(offset, "expected as many values as the region says it defines");
     numbers.values[numbers.next++] = value;
   }
 
   // --- Ops ---
 
-  // An op's attributes by name, and the number of each. Sizes of segments go to `sizes`.
+  // Returns an op's attributes by name, with the number of each. Sizes of segments are added to
+  // `sizes`.
   RawAttributes raw_attributes(const RawOp& op, TextAttr::Entries* sizes = nullptr) {
     RawAttributes out;
     if (op.attributes) out = decoder_.entries(*op.attributes);
@@ -311,7 +313,8 @@ class ModuleReader final : public ModuleBuilder {
     return out;
   }
 
-  // Of two segments: both sizes, or, where one is 0, the other above the bits that say which it is.
+  // Reads the sizes of two segments: both sizes, or, if one is 0, the other one above the bits that
+  // say which it is.
   static TextAttr::Array read_sizes(ByteReader& in) {
     TextAttr::Array out{{0, 0}};
     bool sparse = false;
@@ -326,23 +329,25 @@ class ModuleReader final : public ModuleBuilder {
     return out;
   }
 
-  ValueId operand(Scope& scope, const Value& value, size_t number, size_t place) {
+  ValueId operand(Scope& scope, const Value& value, size_t number, size_t offset) {
     if (value.scope == &scope) return value.id;
     if (!scope.parent)
-      error_at(place, fmt::format("expected a value that is defined above, got number {}", number));
-    const ValueId outer = operand(*scope.parent, value, number, place);
-    return import_tree(scope, outer, fmt::format("value {}", number), place);
+      error_at(offset,
+               fmt::format("expected a value that is defined above, got number {}", number));
+    const ValueId outer = operand(*scope.parent, value, number, offset);
+    return import_tree(scope, outer, fmt::format("value {}", number), offset);
   }
 
-  ValueId operand(Scope& scope, const Numbers& numbers, size_t number, size_t place) {
+  ValueId operand(Scope& scope, const Numbers& numbers, size_t number, size_t offset) {
     if (number >= numbers.values.size() || !numbers.values[number].scope)
-      error_at(place, fmt::format("expected a value that is defined above, got number {}", number));
-    return operand(scope, numbers.values[number], number, place);
+      error_at(offset,
+               fmt::format("expected a value that is defined above, got number {}", number));
+    return operand(scope, numbers.values[number], number, offset);
   }
 
-  // False after one that returns.
+  // Returns false after an op that returns.
   bool read_op(const RawOp& op, Scope& scope, Numbers& numbers) {
-    const Nesting nesting(*this, op.offset);
+    const DepthGuard guard(*this, op.offset);
     const OpName name = name_of(op);
     const Container::OpName& raw = container_.op_names[op.name];
     op_ = fmt::format("{}.{}", raw.dialect, raw.name);
@@ -419,7 +424,7 @@ class ModuleReader final : public ModuleBuilder {
   }
 
   // In the config of Tessera's own ops VHLO has the names of functions as strings.
-  void name_functions(OpText& text, size_t place) {
+  void name_functions(OpText& text, size_t offset) {
     const TextAttr* target = text.find("call_target_name");
     const auto* called = target ? target->get<std::string>() : nullptr;
     const OpDef* def = called && called->substr(0, 8) == "tessera."
@@ -434,7 +439,7 @@ class ModuleReader final : public ModuleBuilder {
           if (const auto* symbol_name = function.get<std::string>();
               symbol_name && field == def->attributes[i] &&
               std::holds_alternative<FunctionRef>(fields[i]))
-            function = symbol(std::string(*symbol_name), place);
+            function = symbol(std::string(*symbol_name), offset);
     }
   }
 
@@ -468,17 +473,17 @@ class ModuleReader final : public ModuleBuilder {
     }
   }
 
-  Mesh parse_mesh_text(size_t index, size_t place) {
+  Mesh parse_mesh_text(size_t index, size_t offset) {
     const std::string_view text = container_.reader(container_.attributes[index]).zero_terminated();
-    return located(place, [&] { return interchange::parse_mesh_text(text); });
+    return located(offset, [&] { return interchange::parse_mesh_text(text); });
   }
 
   const File file_;
   const Container container_;
   Decoder decoder_;
-  bool scanning_ = true;  // names stand for themselves
+  bool scanning_ = true;  // names are kept as names
   std::map<std::string, const RawOp*> symbols_;
-  std::string op_;  // that is being read, for messages
+  std::string op_;  // the op that is being read, for messages
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// ModuleWriter: ops as op_text() says them, in bytecode. Regions are closed, so all but those of
-// branches, which use values around them, number their own values.
+// ModuleWriter: writes ops in bytecode, as op_text() describes them. Regions are closed and number
+// their own values, except branches, which use outer values.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -16,7 +16,7 @@ namespace {
 
 using namespace bytecode;
 
-// Of the format, for a version of VHLO (StableHLO's Version.cpp).
+// Returns the version of the format for a version of VHLO (StableHLO's Version.cpp).
 uint64_t format_of(const Version& version) {
   if (version < Version{0, 10, 0}) return 0;
   if (version < Version{0, 12, 0}) return 1;
@@ -36,7 +36,7 @@ class ModuleWriter {
   std::string write() {
     std::vector<std::string> functions = {write_function(main_, "main", true)};
     for (size_t i = 0; i < symbols_.functions.size(); ++i) {
-      const auto [callee, name] = symbols_.functions[i];  // a copy: writing it may add others
+      const auto [callee, name] = symbols_.functions[i];  // a copy, since writing it may add others
       functions.push_back(write_function(*callee, name, false));
     }
     ByteWriter body;
@@ -67,13 +67,15 @@ class ModuleWriter {
     const Function* function = nullptr;
     std::vector<size_t> numbers;
     size_t next = 0;
-    size_t end = 0;  // after the region's own: where those of an open region within begin
+    // The number after the region's own values: values of an open region inside begin there.
+    size_t end = 0;
     size_t ops = 0;
-    bool shardy = false;  // its inputs and what it returns are of builtin types
+    bool shardy = false;  // its inputs and results have builtin types
     ByteWriter out;
   };
 
-  // Ops of other dialects stand in an artifact as they are, on values of builtin types.
+  // Returns whether an op belongs to another dialect. Those are in an artifact unchanged, on values
+  // of builtin types.
   static bool is_foreign(const Op& op) {
     return op.def->dialect == "sdy" || op.def->dialect == "chlo";
   }
@@ -114,7 +116,7 @@ class ModuleWriter {
     }
   }
 
-  // One block with the scope's ops.
+  // Writes one block with the scope's ops.
   std::string write_region(const Scope& scope, const std::vector<size_t>& arguments,
                            size_t values) {
     ByteWriter out;
@@ -150,7 +152,7 @@ class ModuleWriter {
     return out.bytes();
   }
 
-  // A dictionary for each; nothing where all are empty.
+  // Writes a dictionary for each; nothing if all are empty.
   size_t dictionaries(const std::vector<TextAttr::Entries>& all) {
     std::vector<size_t> items;
     const bool none = std::all_of(all.begin(), all.end(), [](const auto& e) { return e.empty(); });
@@ -187,7 +189,7 @@ class ModuleWriter {
     return out.bytes();
   }
 
-  // A function or region that numbers its values from 0 on.
+  // Writes a function or region that numbers its values from 0 on.
   std::string write_closed(const Function& f, const std::vector<size_t>& types, bool shardy) {
     Scope scope{.function = &f, .numbers = std::vector<size_t>(f.types.size())};
     scope.end = num_values(f, shardy, true);
@@ -201,7 +203,7 @@ class ModuleWriter {
     return write_region(scope, types, scope.end);
   }
 
-  // A branch, which uses the values of `outer` that it gets as inputs.
+  // Writes a branch, which uses the values of `outer` that it gets as inputs.
   std::string write_open(const Function& f, const Scope& outer, std::span<const size_t> inputs) {
     Scope scope{.function = &f, .numbers = std::vector<size_t>(f.types.size())};
     scope.next = outer.end;
@@ -254,7 +256,7 @@ class ModuleWriter {
     ++scope.ops;
   }
 
-  // An op on values of builtin types, which are cast before and after.
+  // Writes an op on values of builtin types, with casts before and after.
   void write_foreign(Scope& scope, const Op& op, Attributes attributes, size_t regions,
                      std::string_view content) {
     const Function& f = *scope.function;
@@ -306,7 +308,7 @@ class ModuleWriter {
     write_foreign(scope, op, std::move(attributes), text.regions.size(), content);
   }
 
-  // What the op is called in VHLO, and its attributes there.
+  // The name of the op in VHLO, and its attributes there.
   struct Versioned {
     std::string name;
     Attributes attributes;
@@ -326,7 +328,7 @@ class ModuleWriter {
       const auto it = std::find_if(own.begin(), own.end(),
                                    [&](const auto& e) { return e.first == property.name; });
       out.attributes.emplace_back(property.name,
-                                  it == own.end() ? usual_value(property.name) : value_of(*it));
+                                  it == own.end() ? default_value(property.name) : value_of(*it));
       if (it != own.end()) own.erase(it);
     }
     for (const auto& [key, value] : own)
@@ -345,8 +347,8 @@ class ModuleWriter {
     return encoder_.vhlo(entry.second, entry.first);
   }
 
-  // Of an attribute that StableHLO leaves out.
-  size_t usual_value(std::string_view name) {
+  // Returns the value of an attribute that StableHLO leaves out.
+  size_t default_value(std::string_view name) {
     if (name == "result_accuracy") return encoder_.vhlo_accuracy();
     if (name == "compare_type") return encoder_.vhlo_enum("comparison_type", "NOTYPE");
     if (name == "api_version") return encoder_.vhlo_version(1);

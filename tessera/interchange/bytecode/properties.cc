@@ -22,7 +22,8 @@ std::vector<Property> words(std::string_view text) {
   return out;
 }
 
-// Two sizes are three numbers; both 0, one. Rows of an op differ by one attribute.
+// Two sizes are three numbers; if both are 0, they are one. The rows of an op differ by one
+// attribute.
 bool takes(const std::vector<Property>& properties, size_t count) {
   const auto sizes = static_cast<size_t>(std::count_if(properties.begin(), properties.end(),
                                                        [](const Property& p) { return p.sizes; }));

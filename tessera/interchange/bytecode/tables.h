@@ -1,5 +1,5 @@
-// Tables: what is written of a file's strings, dialects, names of ops, attributes and types, each
-// once, by number; and the file around them.
+// Tables: the strings, dialects, names of ops, attributes and types of a file that is written, each
+// once and by number; and the file around them.
 #pragma once
 
 #include <map>
@@ -17,7 +17,8 @@ class Tables {
   size_t op(std::string_view dialect, std::string_view name);
   size_t attribute(std::string_view dialect, const ByteWriter& encoding);
   size_t type(std::string_view dialect, const ByteWriter& encoding);
-  // The file of these, with `ops` as its section of ops. `version`: of the format.
+  // Returns the file with these tables and `ops` as its section of ops. `version` is that of the
+  // format.
   std::string file(uint64_t version, std::string_view producer, std::string_view ops) const;
 
  private:

@@ -29,7 +29,7 @@ DecodedType element(DType dtype) {
   return out;
 }
 
-// Stands for int64, of which text calls numbers and tensors of indices.
+// Returns int64, which text uses for numbers and tensors of indices.
 DecodedType index_type() {
   DecodedType out = element(int64);
   out.name = "index";
@@ -47,7 +47,7 @@ DecodedType named_element(std::string_view name) {
   return other(std::string(name));
 }
 
-// By VHLO's codes; empty: no element.
+// The element types by VHLO's codes; empty: no element type.
 constexpr std::array<std::string_view, 41> kVhloElements = {
     "i1",       "",         "bf16",     "f16",        "f32",        "f64",
     "f8E4M3FN", "f8E5M2",   "",         "index",      "i4",         "i8",
@@ -64,24 +64,24 @@ const DecodedType& Decoder::type(size_t index) {
   return types_[index] = read_type(index);
 }
 
-Type Decoder::tensor_type(size_t index, size_t place) {
-  const Type type = written_type(index, place);
+Type Decoder::tensor_type(size_t index, size_t offset) {
+  const Type type = written_type(index, offset);
   if (is_open(type))
-    container_.file().error(place, fmt::format("expected a tensor type of static extents, got {}",
-                                               this->type(index).name));
+    container_.file().error(offset, fmt::format("expected a tensor type of static extents, got {}",
+                                                this->type(index).name));
   return type;
 }
 
-Type Decoder::written_type(size_t index, size_t place) {
+Type Decoder::written_type(size_t index, size_t offset) {
   const DecodedType& t = type(index);
   if (t.kind != Kind::kTensor)
-    container_.file().error(place, fmt::format("expected a tensor type, got {}", t.name));
+    container_.file().error(offset, fmt::format("expected a tensor type, got {}", t.name));
   return t.type;
 }
 
 DecodedType Decoder::read_type(size_t index) {
   const Container::Entry& entry = container_.types[index];
-  const Depth depth(*this, entry.begin);
+  const DepthGuard depth(*this, entry.begin);
   ByteReader in = container_.reader(entry);
   if (!entry.encoded) return other(std::string(in.zero_terminated()));
   if (entry.dialect == "builtin") return read_builtin_type(in);
@@ -91,7 +91,7 @@ DecodedType Decoder::read_type(size_t index) {
 }
 
 DecodedType Decoder::read_builtin_type(ByteReader& in) {
-  const size_t place = in.position();
+  const size_t offset = in.position();
   const uint64_t code = in.varint();
   switch (code) {
     case 0: {
@@ -124,13 +124,13 @@ DecodedType Decoder::read_builtin_type(ByteReader& in) {
     case 18:
       return other("a tensor of unknown rank");
     default:
-      container_.file().error(place,
+      container_.file().error(offset,
                               fmt::format("expected a tensor type, got type {} of MLIR", code));
   }
 }
 
 DecodedType Decoder::read_vhlo_type(ByteReader& in) {
-  const size_t place = in.position();
+  const size_t offset = in.position();
   const uint64_t code = in.varint();
   switch (code) {
     case 1:
@@ -159,7 +159,7 @@ DecodedType Decoder::read_vhlo_type(ByteReader& in) {
   }
   if (code < kVhloElements.size() && !kVhloElements[code].empty())
     return named_element(kVhloElements[code]);
-  container_.file().error(place, fmt::format("expected a tensor type, got type {} of VHLO", code));
+  container_.file().error(offset, fmt::format("expected a tensor type, got type {} of VHLO", code));
 }
 
 DecodedType Decoder::element_type(ByteReader& in) { return type(type_index(in)); }
@@ -185,8 +185,8 @@ DecodedType Decoder::tuple_type(ByteReader& in) {
 }
 
 DecodedType Decoder::ranked_type(ByteReader& in, bool encoding) {
-  const size_t place = in.position();
-  const auto error = [&](const std::string& message) { container_.file().error(place, message); };
+  const size_t offset = in.position();
+  const auto error = [&](const std::string& message) { container_.file().error(offset, message); };
   if (encoding) attribute_index(in);
   const Dims extents = signed_list(in);
   const DecodedType part = element_type(in);

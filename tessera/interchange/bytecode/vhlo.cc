@@ -36,7 +36,7 @@ const TextAttr* find(const Entries& entries, std::string_view name) {
   return nullptr;
 }
 
-std::optional<TextAttr> cut(Entries& entries, std::string_view name) {
+std::optional<TextAttr> take_entry(Entries& entries, std::string_view name) {
   for (auto it = entries.begin(); it != entries.end(); ++it) {
     if (it->first != name) continue;
     std::optional<TextAttr> out = std::move(it->second);
@@ -50,20 +50,20 @@ void join(Entries& entries, const char* attribute, const char* record,
           std::initializer_list<const char*> fields) {
   TextAttr::Record out{record, {}};
   for (const char* field : fields)
-    if (auto value = cut(entries, field)) out.entries.emplace_back(field, std::move(*value));
+    if (auto value = take_entry(entries, field)) out.entries.emplace_back(field, std::move(*value));
   entries.emplace_back(attribute, std::move(out));
 }
 
 bool join_convolution(Entries& entries) {
   bool found = true;
   const auto number = [&](const char* name) {
-    const auto value = cut(entries, name);
+    const auto value = take_entry(entries, name);
     const auto* integer = value ? value->get<TextAttr::Integer>() : nullptr;
     found = found && integer;
     return integer ? integer->value : 0;
   };
   const auto dims = [&](const char* name) {
-    const auto value = cut(entries, name);
+    const auto value = take_entry(entries, name);
     const auto* array = value ? value->get<TextAttr::Array>() : nullptr;
     found = found && array;
     return array ? Dims(array->values.begin(), array->values.end()) : Dims();
@@ -84,7 +84,7 @@ bool join_convolution(Entries& entries) {
   return true;
 }
 
-// Attributes that StableHLO leaves out where they are empty or false.
+// Attributes that StableHLO leaves out if they are empty or false.
 constexpr std::array<std::string_view, 16> kLeftOut = {"arg_attrs",
                                                        "backend_config",
                                                        "called_computations",
@@ -128,7 +128,7 @@ void name_symbols(Entries& entries, const std::function<TextAttr(const std::stri
 
 std::string from_vhlo(std::string_view op, TextAttr::Entries& entries,
                       const std::function<TextAttr(const std::string&)>& symbol) {
-  // What is a list in StableHLO is a tensor in VHLO.
+  // A list in StableHLO is a tensor in VHLO.
   if (op != "constant" && op != "custom_call" && op != "composite")
     for (auto& [key, value] : entries)
       if (const auto* tensor = value.get<TextAttr::Tensor>())
@@ -151,7 +151,7 @@ std::string from_vhlo(std::string_view op, TextAttr::Entries& entries,
     if (!join_convolution(entries))
       return "expected dimension numbers that name each dimension once";
   }
-  if (const auto channel = cut(entries, "channel_id")) {
+  if (const auto channel = take_entry(entries, "channel_id")) {
     const auto* number = channel->get<TextAttr::Integer>();
     if (!number) return "expected 'channel_id' to be an integer";
     const TextAttr* type = find(entries, "channel_type");
@@ -160,14 +160,14 @@ std::string from_vhlo(std::string_view op, TextAttr::Entries& entries,
           "channel_handle",
           TextAttr::Record{"stablehlo.channel_handle",
                            {{"handle", *number}, {"type", type ? *type : TextAttr::Integer{0}}}});
-    cut(entries, "channel_type");
+    take_entry(entries, "channel_type");
   }
   return {};
 }
 
 namespace {
 
-// Dimensions that `[b, 0, 1, f]` names, by name: those of the letters, then the spatial ones.
+// The dimensions that `[b, 0, 1, f]` names: those of the letters, then the spatial ones.
 struct Spec {
   int64_t first = 0, second = 0;
   TextAttr::Array spatial;
@@ -196,7 +196,7 @@ Spec read_spec(std::string_view text, char first, char second) {
 }
 
 void split_convolution(Entries& entries) {
-  const auto numbers = cut(entries, "dimension_numbers");
+  const auto numbers = take_entry(entries, "dimension_numbers");
   const std::string text =
       *std::get<TextAttr::Record>(numbers->value).entries[0].second.get<std::string>();
   std::array<std::string_view, 3> specs;
@@ -227,12 +227,12 @@ void split_convolution(Entries& entries) {
 void to_vhlo(std::string_view op, Entries& entries) {
   if (op == "convolution") split_convolution(entries);
   for (const char* name : {"dimension_numbers", "scatter_dimension_numbers"}) {
-    const auto numbers = cut(entries, name);
+    const auto numbers = take_entry(entries, name);
     const auto* record = numbers ? numbers->get<TextAttr::Record>() : nullptr;
     for (size_t i = 0; record && i < record->entries.size(); ++i)
       entries.push_back(record->entries[i]);
   }
-  const auto channel = cut(entries, "channel_handle");
+  const auto channel = take_entry(entries, "channel_handle");
   const auto* handle = channel ? channel->get<TextAttr::Record>() : nullptr;
   if (const TextAttr* number = handle ? find(handle->entries, "handle") : nullptr)
     entries.emplace_back("channel_id", *number);

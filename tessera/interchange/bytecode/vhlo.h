@@ -1,5 +1,5 @@
-// What VHLO says of ops otherwise than StableHLO: all attributes are written out, dimension numbers
-// one by one.
+// The differences between VHLO's and StableHLO's attributes: VHLO writes all attributes, and
+// dimension numbers one by one.
 #pragma once
 
 #include <functional>
@@ -10,15 +10,15 @@
 
 namespace tessera::interchange::bytecode {
 
-// Attributes of VHLO's op as StableHLO's has them: dimension numbers as one attribute, none that is
-// the default. `symbol`: what a name stands for. Empty, or what is wrong.
+// Converts attributes of VHLO's op to StableHLO's: dimension numbers become one attribute, defaults
+// are left out. `symbol` returns the meaning of a name. Returns what is wrong; empty if nothing is.
 std::string from_vhlo(std::string_view op, TextAttr::Entries& attributes,
                       const std::function<TextAttr(const std::string&)>& symbol);
-// The other way round; defaults stay left out.
+// Converts attributes of StableHLO's op to VHLO's. Defaults stay left out.
 void to_vhlo(std::string_view op, TextAttr::Entries& attributes);
-// Whether the value says nothing: false, or without elements.
+// Returns whether the value is false, or has no elements.
 bool is_empty(const TextAttr& value);
-// Whether the attribute says how a dot may be less exact: nothing that Tessera reads.
+// Returns whether the attribute says how inexact a dot may be, which Tessera does not read.
 bool is_algorithm(std::string_view attribute);
 
 }  // namespace tessera::interchange::bytecode

@@ -1,4 +1,4 @@
-// Arithmetic of StableHLO and CHLO text that Tessera says with other ops of its own.
+// Arithmetic of StableHLO and CHLO that Tessera expresses by other ops.
 #include "tessera/interchange/foreign/foreign.h"
 #include "tessera/interchange/foreign/insert_traced.h"
 #include "tessera/interchange/formats/formats.h"
@@ -20,8 +20,8 @@ Array shifted(const Array& x, int bits) {
                               : lax::shift_right_logical(x, lax::full_like(x, bits));
 }
 
-// The upper half of the product of two 64-bit integers, by their halves. With x = xh 2^32 + xl, and
-// xl unsigned, none of the sums overflows:
+// Returns the upper half of the product of two 64-bit integers. With x = xh 2^32 + xl, and xl
+// unsigned, none of the sums overflows:
 //   t = xl yl >> 32 + xh yl,  u = (t mod 2^32) + xl yh,  result = xh yh + (t >> 32) + (u >> 32)
 Array upper_half_of_64(const Array& x, const Array& y) {
   const auto low = [](const Array& a) {
@@ -65,13 +65,13 @@ Values mulhi(OpReader& reader) {
       "mulhi");
 }
 
-// CHLO's is older than StableHLO's.
+// CHLO has a tan that is older than StableHLO's.
 Values tan(OpReader& reader) {
   expect_count(reader, 1);
   return reader.insert(tan_op, NoParams{}, reader.operands);
 }
 
-// The parts of a real number are itself and zero.
+// The parts of a real number are the number itself and zero.
 Values real(OpReader& reader) {
   expect_count(reader, 1);
   return is_complex(reader.type(reader.operands[0]).dtype)
@@ -86,7 +86,7 @@ Values imag(OpReader& reader) {
   return reader.insert(constant_op, ConstantParams{zero, type.shape}, {});
 }
 
-// A function of scalars, element by element: its ops on whole arrays.
+// A function of scalars is applied to each element by applying its ops to whole arrays.
 Values map(OpReader& reader) {
   reader.text.take("dimensions");
   if (reader.text.regions.size() != 1 || reader.operands.empty())
@@ -117,7 +117,7 @@ Values map(OpReader& reader) {
   });
 }
 
-// Between dtypes of different widths elements are split and joined, by several ops.
+// If the dtypes have different widths, elements are split or joined, which takes several ops.
 Values bitcast_convert(OpReader& reader) {
   expect_count(reader, 1);
   if (reader.result_types.empty()) reader.error("expected the type of the result");

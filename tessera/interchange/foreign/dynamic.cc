@@ -1,5 +1,5 @@
-// The dynamic_* ops of StableHLO, whose shapes are operands: with results of static types, and
-// operands that constants give, they are the ops without that word.
+// The dynamic_* ops of StableHLO, whose shapes are operands. If the types of the results are static
+// and the operands are known constants, they are the ops without that word.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ const Function& function_of(const OpReader& reader) {
   return static_cast<const Reader&>(reader).function();
 }
 
-// The numbers of operand k, which is then no longer one.
+// Returns the numbers of operand k, which is removed from the operands.
 TextAttr take_numbers(OpReader& reader, size_t k, std::string_view name) {
   const Type type = reader.type(reader.operands[k]);
   const auto value = is_integer(type.dtype)
@@ -34,7 +34,7 @@ TextAttr take_numbers(OpReader& reader, size_t k, std::string_view name) {
   return TextAttr::Tensor{convert_literal(*value, int64), type.shape};
 }
 
-// The shape of the only result, where it is open, is that of operand k.
+// If the shape of the only result is open, it is that of operand k.
 void refine_result(OpReader& reader, size_t k) {
   if (reader.result_types.size() != 1 || !is_open(reader.result_types[0]) ||
       k >= reader.operands.size())
@@ -49,7 +49,7 @@ void refine_result(OpReader& reader, size_t k) {
   result = refined(result, *shape);
 }
 
-// The op of that name, given what is left of this one.
+// Makes the op of that name from the rest of this one.
 Values as_static(OpReader& reader, std::string_view name, size_t operands,
                  std::initializer_list<std::string_view> numbers) {
   if (reader.operands.size() < operands + numbers.size())
@@ -76,7 +76,7 @@ Values as_static(OpReader& reader, std::string_view name, size_t operands,
   return reader.insert(*def, read_params(*def, reader), reader.operands);
 }
 
-// Whether both are computed in the same way from the same values, by a bounded search.
+// Returns whether both are computed in the same manner from the same values, by a bounded search.
 bool same_value(const Function& f, ValueId a, ValueId b, int depth = 8) {
   if (a == b) return true;
   const auto maker = [&](ValueId v) {
@@ -94,8 +94,8 @@ bool same_value(const Function& f, ValueId a, ValueId b, int depth = 8) {
   return true;
 }
 
-// Starts that are known only when it runs, and limits that are these and constants: what JAX writes
-// for a dynamic_slice of sizes that are computed. Starts are in bounds already.
+// Handles starts that are known only at run time, with limits that are the starts plus constants.
+// JAX writes this for a dynamic_slice of computed sizes. Starts are in bounds already.
 std::optional<Values> dynamic_slice(OpReader& reader) {
   const Function& f = function_of(reader);
   if (reader.operands.size() != 4 || constant_dims(f, reader.operands[1])) return std::nullopt;
@@ -146,7 +146,7 @@ Values real_dynamic_slice(OpReader& reader) {
 Values dynamic_gather(OpReader& reader) { return as_static(reader, "gather", 2, {"slice_sizes"}); }
 Values dynamic_conv(OpReader& reader) { return as_static(reader, "convolution", 2, {"padding"}); }
 
-// What jax.export has a program check of its arguments' shapes: it is known once these are.
+// A check of the arguments' shapes that jax.export adds; its condition is known once these are.
 Values shape_assertion(OpReader& reader) {
   for (const char* about : {"has_side_effect", "api_version", "backend_config"})
     reader.text.take(about);
@@ -167,7 +167,8 @@ Values shape_assertion(OpReader& reader) {
   return {};
 }
 
-// Operands, initial values, then sizes, strides, dilations and padding; a function is the body.
+// The operands are arrays, initial values, then sizes, strides, dilations and padding; a function
+// is the body.
 Values dynamic_reduce_window(OpReader& reader) {
   constexpr std::array<std::string_view, 5> kNumbers = {
       "window_dimensions", "window_strides", "base_dilations", "window_dilations", "padding"};
@@ -209,7 +210,7 @@ Values dynamic_rng_bit_generator(OpReader& reader) {
   return rng_bit_generator(reader);
 }
 
-// Arguments as of chlo.top_k, but that k is an operand.
+// The arguments are those of chlo.top_k, except that k is an operand.
 Values dynamic_top_k(OpReader& reader) {
   const std::optional<Dims> k = reader.operands.size() == 2
                                     ? constant_dims(function_of(reader), reader.operands[1])

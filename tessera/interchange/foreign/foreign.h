@@ -1,5 +1,6 @@
-// Ops of StableHLO, CHLO and custom calls that Tessera says with ops of its own: each function adds
-// these for the op that the reader holds, and returns the results. The table (op_table.h) names them.
+// Ops of StableHLO, CHLO and custom calls that Tessera expresses by its own ops. Each function adds
+// these ops for the op that the reader holds, and returns the results. The table (op_table.h) names
+// them.
 #pragma once
 
 #include <string>
@@ -11,10 +12,10 @@ namespace tessera::interchange::foreign {
 
 using Values = std::vector<ValueId>;
 
-// UserError unless the op has that many operands.
+// Throws UserError unless the op has that many operands.
 void expect_count(const OpReader& reader, size_t count);
 
-// --- arithmetic.cc, bessel.cc ---
+// --- arithmetic.cc, special_functions.cc ---
 Values square(OpReader& reader);
 Values mulhi(OpReader& reader);
 Values tan(OpReader& reader);
@@ -23,6 +24,8 @@ Values imag(OpReader& reader);
 Values map(OpReader& reader);
 Values bitcast_convert(OpReader& reader);
 Values bessel_i1e(OpReader& reader);
+Values polygamma(OpReader& reader);
+Values zeta(OpReader& reader);
 
 // --- program_ops.cc ---
 Values partition_id(OpReader& reader);
@@ -61,7 +64,7 @@ Values shape_assertion(OpReader& reader);
 // --- sharding_call.cc, lapack_calls.cc: custom calls ---
 Values sharding_call(OpReader& reader);
 Values approx_top_k(OpReader& reader);
-// Of any target in lapack_targets().
+// For any target in lapack_targets().
 Values lapack_call(OpReader& reader);
 const std::vector<std::string>& lapack_targets();
 

@@ -1,4 +1,4 @@
-// What Tessera says an op of others with, as functions of Arrays.
+// Inserts the ops that functions of Arrays bind, for ops that Tessera does not have.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace tessera::interchange::foreign {
 
-// Adds the ops of a function in place of the op that the reader holds; its results.
+// Adds the ops of a function in place of the op that the reader holds and returns its results.
 inline std::vector<ValueId> insert_function(OpReader& reader, const Function& function) {
   return append_ops(function, reader.operands,
                     [&](const Op& op, const std::vector<ValueId>& operands) {
@@ -17,7 +17,7 @@ inline std::vector<ValueId> insert_function(OpReader& reader, const Function& fu
                     });
 }
 
-// The same of what `f` binds for the op's operands.
+// Does the same with the ops that `f` binds for the op's operands.
 inline std::vector<ValueId> insert_traced(OpReader& reader, const ir::FlatFn& f, std::string name) {
   return insert_function(reader,
                          trace_function(f, reader.operand_types(), std::move(name)).function);

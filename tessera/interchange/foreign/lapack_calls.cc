@@ -2,8 +2,8 @@
 // lapack_{s,d,c,z}<routine>_ffi, those of the same factorisations on other platforms that have
 // LAPACK's form, and ApproxTopK.
 //
-// Of a call's attributes, layouts and aliases say how XLA stores the arrays, which means nothing
-// here; `mhlo.backend_config` has the routine's own, letters as their codes.
+// The layouts and aliases of a call describe how XLA stores the arrays, which has no meaning here.
+// `mhlo.backend_config` has the routine's own parameters, with letters as their codes.
 #include <map>
 
 #include "tessera/interchange/foreign/foreign.h"
@@ -48,7 +48,7 @@ class Call {
         if (const auto* record = config->get<TextAttr::Record>()) config_ = record->entries;
   }
 
-  // The letter of that name, one of `known`; the first where there is none.
+  // Returns the letter of that name, which is one of `known`; the first of these if there is none.
   char letter(std::string_view name, std::string_view known) const {
     const TextAttr* value = find(name);
     if (!value) return known[0];
@@ -70,7 +70,7 @@ class Call {
     const auto* integer = value ? value->get<TextAttr::Integer>() : nullptr;
     return integer ? integer->value : otherwise;
   }
-  // Zeros of the type of a result, for one that the routine leaves as it was.
+  // Returns zeros of the type of a result, for one that the routine leaves unchanged.
   ValueId zeros(size_t result) const {
     expect_results(result + 1);
     const Type& type = static_result(reader_, result);
@@ -80,7 +80,7 @@ class Call {
     return add(constant_op, ConstantParams{convert_literal(Literal::scalar(value), dtype), shape},
                {});
   }
-  // Adds an op; its results, or the only one.
+  // Adds an op and returns its results, or its only one.
   Values add_all(const OpDef& op, OpParams params, const Values& operands) const {
     return reader_.insert(op, std::move(params), operands);
   }
@@ -111,7 +111,7 @@ class Call {
 
 // --- Routines: (call, operands) -> results ---
 
-// A factor of NaN says that there was none; info counts it as the first row.
+// If the factor is NaN there is none; info then counts it as the first row.
 Values potrf(const Call& call, const Values& x) {
   const bool lower = call.letter("uplo", "LU") == 'L';
   const ValueId l = call.add(cholesky_op, CholeskyParams{lower}, x);
@@ -160,7 +160,7 @@ Values syevd(const Call& call, const Values& x) {
   return call.add_all(eigh_op, EighParams{call.letter("uplo", "LU") == 'L'}, x);
 }
 
-// The first result is what is left of the operand.
+// The first result is the overwritten operand.
 Values singular_values(const Call& call, const Values& x, SvdAlgorithm algorithm) {
   const char mode = call.letter("mode", "ASN");
   const Values out = call.add_all(svd_op, SvdParams{mode == 'A', mode != 'N', algorithm}, x);
@@ -174,7 +174,7 @@ Values gesvd(const Call& call, const Values& x) {
   return singular_values(call, x, SvdAlgorithm::kQr);
 }
 
-// Eigenvalues `w` of a real matrix are two results.
+// The eigenvalues `w` of a real matrix are two results.
 void add_eigenvalues(const Call& call, ValueId w, DType matrix, Values& out) {
   if (is_complex(matrix)) {
     out.push_back(w);
@@ -202,7 +202,8 @@ Values gees(const Call& call, const Values& x) {
   const Values found = call.add_all(schur_op, SchurParams{vectors}, x);
   Values out{found[0], vectors ? found[1] : call.zeros(1)};
   add_eigenvalues(call, found[1 + vectors], call.type(x[0]).dtype, out);
-  out.push_back(call.filled(int32, call.type(found.back()).shape, 0));  // how many were selected
+  // The number of selected values.
+  out.push_back(call.filled(int32, call.type(found.back()).shape, 0));
   out.push_back(found.back());
   return out;
 }
@@ -219,7 +220,7 @@ Values sytrd(const Call& call, const Values& x) {
   return call.add_all(tridiagonal_op, TridiagonalParams{call.letter("uplo", "LU") == 'L'}, x);
 }
 
-// What is left of the diagonals comes first.
+// The overwritten diagonals come first.
 Values gtsv(const Call& call, const Values& x) {
   const Values out = call.add_all(tridiagonal_solve_op, TridiagonalSolveParams{false}, x);
   return {x[0], x[1], x[2], out[0], out[1]};
@@ -275,19 +276,20 @@ Targets make_targets() {
   return out;
 }
 
-// By the name of the call.
+// Returns the targets by the name of the call.
 const Targets& targets() {
   static const Targets& all = *new Targets(make_targets());
   return all;
 }
 
-// A sort by this comparator: by the usual order where it is that.
+// Returns a sort with this comparator, as a simple order by keys if it is one.
 SortParams sort_by(const Call& call, const Values& x, int64_t dimension, FunctionRef comparator) {
   std::vector<DType> dtypes;
   for (ValueId v : x) dtypes.push_back(call.type(v).dtype);
   for (bool descending : {false, true}) {
-    const SortParams usual{dimension, true, 1, descending};
-    if (equal_functions(sort_comparator(1, descending, false, dtypes), comparator)) return usual;
+    const SortParams simple_sort{dimension, true, 1, descending};
+    if (equal_functions(sort_comparator(1, descending, false, dtypes), comparator))
+      return simple_sort;
   }
   return {dimension, true, 1, false, false, std::move(comparator)};
 }
@@ -312,8 +314,8 @@ Values lapack_call(OpReader& reader) {
   return target->second.results(call, reader.operands);
 }
 
-// The k largest, or smallest, elements along a dimension, and where they were: exactly, which is as
-// good as any recall. What is not aggregated is as long as the program says.
+// Returns the k largest, or smallest, elements along a dimension and their indices. They are exact,
+// which satisfies any recall. Without aggregation the result is as long as the program says.
 Values approx_top_k(OpReader& reader) {
   const Call call(reader);
   reader.require("call_target_name");

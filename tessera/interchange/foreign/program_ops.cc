@@ -1,5 +1,5 @@
-// Ops that say something about their program: which device runs it, in what order its effects are,
-// what its parts are called, how large its arrays are.
+// Ops about the program itself: which device runs it, the order of its effects, the names of its
+// parts, the sizes of its arrays.
 #include "tessera/control/control.h"
 #include "tessera/interchange/foreign/foreign.h"
 #include "tessera/interchange/op_table.h"
@@ -10,7 +10,7 @@
 #include "tessera/ops/core/identity.h"
 
 namespace tessera::interchange::foreign {
-// The device's number is its position in the mesh.
+// The number of the device is its position in the mesh.
 Values partition_id(OpReader& reader) {
   expect_count(reader, 0);
   const Mesh& mesh = reader.mesh();
@@ -35,7 +35,7 @@ Values create_token(OpReader& reader) {
                        {});
 }
 
-// Effects keep the order that the program has them in; the last of the tokens is as good as all.
+// Effects keep their order in the program, so the last of the tokens stands for all.
 Values after_all(OpReader& reader) {
   return reader.operands.empty() ? create_token(reader) : Values{reader.operands.back()};
 }
@@ -46,20 +46,20 @@ constexpr const char* kCallAttributes[] = {"api_version",    "has_side_effect",
                                            "result_layouts", "output_operand_aliases"};
 }  // namespace
 
-// JAX's annotate_device_placement says which kind of memory a value is in; they all are the host's.
+// JAX's annotate_device_placement names the kind of memory of a value; all are the host's here.
 Values annotate_device_placement(OpReader& reader) {
   expect_count(reader, 1);
   for (const char* about : kCallAttributes) reader.text.take(about);
   return reader.operands;
 }
 
-// JAX's dce_sink keeps its operands from being left out, for those who look at compiled programs.
+// JAX's dce_sink keeps its operands from being removed, for those who inspect compiled programs.
 Values dce_sink(OpReader& reader) {
   for (const char* about : kCallAttributes) reader.text.take(about);
   return {};
 }
 
-// JAX's takes many operands; ours one each.
+// JAX's barrier has many operands; Tessera's has one.
 Values optimization_barrier(OpReader& reader) {
   Values out;
   for (ValueId v : reader.operands)
@@ -68,7 +68,7 @@ Values optimization_barrier(OpReader& reader) {
   return out;
 }
 
-// An op with a name for those who know it, and a function that says the same.
+// An op with a name for consumers that know it, and a function with the same meaning.
 Values composite(OpReader& reader) {
   for (const char* about : {"name", "composite_attributes", "version"}) reader.text.take(about);
   const auto* function = reader.require("decomposition").get<FunctionRef>();

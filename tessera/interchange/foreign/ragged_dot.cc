@@ -1,10 +1,10 @@
-// chlo.ragged_dot: a product of which one dimension of lhs is cut into groups of rows, said with
-// masks and one dot_general, as JAX's own lowering of lax.ragged_dot_general does it. In terms of
-// [b,m,k] . [b,k,n], by where the ragged dimension is:
+// chlo.ragged_dot: a product in which one dimension of lhs is divided into groups of rows. It is
+// expressed by masks and one dot_general, as in JAX's own lowering of lax.ragged_dot_general. In
+// terms of [b,m,k] . [b,k,n], for each position of the ragged dimension:
 //   m:  lhs [b,m,k], rhs [g,b,k,n] -> [b,m,n]     row m by the matrix of its group
 //   k:  lhs [b,m,k], rhs [b,k,n]   -> [g,b,m,n]   a product for each group of k
 //   b:  a plain dot_general
-// Rows that are in no group give zeros.
+// Rows that are in no group produce zeros.
 #include <algorithm>
 
 #include "tessera/interchange/foreign/foreign.h"
@@ -29,8 +29,8 @@ bool has(const Dims& dims, int64_t d) {
   return std::find(dims.begin(), dims.end(), d) != dims.end();
 }
 
-// The dimensions that stand before the ragged one among those of its kind, batch dimensions first:
-// groups may be of other sizes for each index of these.
+// Returns the dimensions before the ragged one among those of its kind, batch dimensions first: the
+// groups may have other sizes for each index of these.
 Dims prefix_dims(int64_t rank, int64_t ragged, const Dims& batch, const Dims& contract) {
   Dims prefix;
   if (!has(batch, ragged)) prefix = batch;
@@ -44,15 +44,15 @@ Dims prefix_dims(int64_t rank, int64_t ragged, const Dims& batch, const Dims& co
   return prefix;
 }
 
-// x: [...], sizes: [g] or [prefix..., g] -> [g, ...]: x where its index along `dim` is in the group,
-// else zeros. With dim = 0, x = [a, b, c], sizes = [2, 1]: [[a, b, 0], [0, 0, c]].
+// x: [...], sizes: [g] or [prefix..., g] -> [g, ...]: x if its index along `dim` is in the group,
+// otherwise zeros. With dim = 0, x = [a, b, c], sizes = [2, 1]: [[a, b, 0], [0, 0, c]].
 Array expand(const Array& x, int64_t dim, const Array& sizes, const Dims& prefix) {
   const int64_t last = sizes.shape().rank() - 1;
   const Array ends = lax::cumsum(sizes, last);
   Dims extents{sizes.shape()[last]};
   for (int64_t d = 0; d < x.shape().rank(); ++d) extents.push_back(x.shape()[d]);
   const Shape shape(extents.begin(), extents.end());
-  // [g, prefix...] with the prefix in the order of x.
+  // [g, prefix...], with the prefix in the order of x.
   std::vector<std::pair<int64_t, int64_t>> order{{0, last}};
   for (int64_t i = 0; i < last; ++i) order.emplace_back(prefix[i] + 1, i);
   std::sort(order.begin(), order.end());

@@ -1,8 +1,12 @@
-// stablehlo.rng_bit_generator: the bits of Philox 4x32-10 and Threefry 2x32-20 (Salmon et al., "Parallel
-// Random Numbers: As Easy as 1, 2, 3", SC 2011), said with integer ops. The order of keys, counters and
-// words is XLA's for its CPU platform, where DEFAULT is Philox: the numbers are JAX's.
+// stablehlo.rng_bit_generator: the bits of Philox 4x32-10 and Threefry 2x32-20 (Salmon et al.,
+// "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011), expressed by integer ops. The order of
+// keys, counters and words is that of XLA's CPU platform, where DEFAULT is Philox, so the numbers
+// are JAX's.
+#include <array>
+
 #include "tessera/interchange/foreign/foreign.h"
 #include "tessera/interchange/foreign/insert_traced.h"
+#include "tessera/interchange/foreign/rng_bits.h"
 #include "tessera/interchange/refine_shapes.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/compare.h"
@@ -31,7 +35,7 @@ Array low(const Array& x) { return lax::convert_element_type(x, uint32); }
 Array high(const Array& x) {
   return lax::convert_element_type(lax::shift_right_logical(x, number(32, x)), uint32);
 }
-Array joined(const Array& low, const Array& high) {
+Array join_words(const Array& low, const Array& high) {
   const Array upper = lax::convert_element_type(high, uint64);
   return lax::bitwise_or(lax::convert_element_type(low, uint64),
                          lax::shift_left(upper, number(32, upper)));
@@ -42,8 +46,8 @@ Array element(const Array& state, int64_t i) {
 Array spread(const Array& scalar, const Shape& shape) {
   return lax::broadcast_in_dim(scalar, shape, {});
 }
-// state[0] stays, state[1] counts on.
-Array counted(const Array& state, uint64_t by) {
+// Returns the state with `by` added to state[1]; state[0] stays.
+Array advance_counter(const Array& state, uint64_t by) {
   const Array counter = lax::slice(state, {1}, {2});
   Arrays parts{lax::slice(state, {0}, {1}), counter + number(by, counter)};
   if (state.size() == 3) parts.push_back(lax::slice(state, {2}, {3}));
@@ -66,8 +70,9 @@ std::array<Array, 4> philox(std::array<Array, 4> x, Words key) {
   return x;
 }
 
-// Columns of words: block i of the counter gives row i. A state of two holds the key, which is the
-// counter's upper half too, and the counter's lower half; one of three the key and both halves.
+// Returns columns of words: row i comes from block i of the counter. A state of two words holds the
+// key, which is also the counter's upper half, and the counter's lower half; a state of three holds
+// the key and both halves.
 std::array<Array, 4> philox_blocks(const Array& state, int64_t blocks) {
   const Shape shape{blocks};
   const Array first = spread(element(state, 1), shape);
@@ -89,9 +94,9 @@ Array leading(const Arrays& columns, int64_t count) {
 Arrays philox_bits(const Array& state, const Shape& shape, bool wide) {
   const int64_t count = shape.elements(), blocks = wide ? (count + 1) / 2 : (count + 3) / 4;
   const auto x = philox_blocks(state, blocks);
-  const Array bits = wide ? leading({joined(x[0], x[1]), joined(x[2], x[3])}, count)
+  const Array bits = wide ? leading({join_words(x[0], x[1]), join_words(x[2], x[3])}, count)
                           : leading({x[0], x[1], x[2], x[3]}, count);
-  return {counted(state, static_cast<uint64_t>(blocks)), lax::reshape(bits, shape)};
+  return {advance_counter(state, static_cast<uint64_t>(blocks)), lax::reshape(bits, shape)};
 }
 
 // --- Threefry ---
@@ -117,7 +122,7 @@ Words threefry(Words x, const Words& key) {
   return x;
 }
 
-// The words of counters state[1], state[1] + 1, ... in row-major order of `shape`.
+// Returns the words of counters state[1], state[1] + 1, ... in row-major order of `shape`.
 Words threefry_blocks(const Array& state, const Shape& shape) {
   const Shape flat{shape.elements()};
   const Array counter =
@@ -126,7 +131,8 @@ Words threefry_blocks(const Array& state, const Shape& shape) {
   return threefry({low(counter), high(counter)}, {low(key), high(key)});
 }
 
-// The dimension that both words of a counter lie along: the first even one, else the largest.
+// Returns the dimension along which both words of a counter are placed: the first even one,
+// otherwise the largest.
 int64_t paired_dimension(const Shape& shape) {
   int64_t largest = 0;
   for (int64_t d = 0; d < shape.rank(); ++d) {
@@ -139,13 +145,15 @@ int64_t paired_dimension(const Shape& shape) {
 Arrays threefry_bits(const Array& state, const Shape& shape, bool wide) {
   if (wide) {
     const Words x = threefry_blocks(state, shape);
-    return {counted(state, static_cast<uint64_t>(shape.elements())), joined(x[0], x[1])};
+    return {advance_counter(state, static_cast<uint64_t>(shape.elements())),
+            join_words(x[0], x[1])};
   }
   if (shape.rank() == 0) {
     const Words x = threefry_blocks(state, {int64_t{1}});
-    return {counted(state, 1), lax::reshape(x[0], {})};
+    return {advance_counter(state, 1), lax::reshape(x[0], {})};
   }
-  // [2, 7] is made of [2, 4, 1] and [2, 4, 1], side by side: [2, 8], of which the last column goes.
+  // [2, 7] is made of [2, 4, 1] and [2, 4, 1], side by side: [2, 8], of which the last column is
+  // dropped.
   const int64_t d = paired_dimension(shape);
   Shape half = shape, whole = shape;
   half[d] = (shape[d] + 1) / 2;
@@ -156,38 +164,51 @@ Arrays threefry_bits(const Array& state, const Shape& shape, bool wide) {
   const Array pairs =
       lax::concatenate(Arrays{lax::reshape(x[0], column), lax::reshape(x[1], column)}, d + 1);
   const Dims start(static_cast<size_t>(shape.rank()), 0);
-  return {counted(state, static_cast<uint64_t>(half.elements())),
+  return {advance_counter(state, static_cast<uint64_t>(half.elements())),
           lax::slice(lax::reshape(pairs, whole), start, shape)};
 }
 
-// --- The op ---
+}  // namespace
 
-enum class Algorithm : uint8_t { kDefault, kPhilox, kThreeFry };
-constexpr std::array<std::string_view, 3> enum_names(Algorithm) {
-  return {"DEFAULT", "PHILOX", "THREE_FRY"};
+bool takes_state(RngAlgorithm algorithm, const Type& state) {
+  const bool sized =
+      state.rank() == 1 &&
+      (state.shape[0] == 2 || (state.shape[0] == 3 && algorithm != RngAlgorithm::kThreeFry));
+  return state.dtype == uint64 && sized;
 }
 
-Algorithm read_algorithm(OpReader& reader) {
+std::vector<Array> rng_bits(RngAlgorithm algorithm, const Array& state, const Shape& shape,
+                            DType dtype) {
+  const bool wide = itemsize(dtype) == 8;
+  Arrays out = algorithm == RngAlgorithm::kThreeFry ? threefry_bits(state, shape, wide)
+                                                    : philox_bits(state, shape, wide);
+  // Of fewer bits the lowest.
+  out[1] = lax::convert_element_type(out[1], dtype);
+  return out;
+}
+
+// --- The op of programs ---
+
+namespace {
+
+RngAlgorithm read_algorithm(OpReader& reader) {
   const auto name = std::get<std::string>(from_text(
       reader.require("rng_algorithm"), Attribute(std::string("DEFAULT")), "rng_algorithm", reader));
-  const auto names = enum_names(Algorithm{});
+  const auto names = enum_names(RngAlgorithm{});
   for (size_t i = 0; i < names.size(); ++i)
-    if (names[i] == name) return static_cast<Algorithm>(i);
+    if (names[i] == name) return static_cast<RngAlgorithm>(i);
   reader.error(fmt::format("expected the algorithm DEFAULT, PHILOX or THREE_FRY, got {}", name));
-  return Algorithm::kDefault;
+  return RngAlgorithm::kDefault;
 }
 
 }  // namespace
 
 Values rng_bit_generator(OpReader& reader) {
-  const Algorithm algorithm = read_algorithm(reader);
+  const RngAlgorithm algorithm = read_algorithm(reader);
   if (reader.operands.size() != 1 || reader.result_types.size() != 2)
     reader.error("expected a state, and the types of two results");
   const Type state = reader.operand_types()[0], bits = static_result(reader, 1);
-  const bool sized =
-      state.rank() == 1 &&
-      (state.shape[0] == 2 || (state.shape[0] == 3 && algorithm != Algorithm::kThreeFry));
-  if (state.dtype != uint64 || !sized)
+  if (!takes_state(algorithm, state))
     reader.error(
         fmt::format("expected a state of uint64[2], or uint64[3] for Philox, got {}; bitcast "
                     "it",
@@ -195,15 +216,10 @@ Values rng_bit_generator(OpReader& reader) {
   if (!is_integer(bits.dtype))
     reader.error(
         fmt::format("expected bits as integers, got {}; bitcast them", dtype_name(bits.dtype)));
-  const bool wide = itemsize(bits.dtype) == 8;
   return insert_traced(
       reader,
-      [&](const Arrays& x) {
-        Arrays out = algorithm == Algorithm::kThreeFry ? threefry_bits(x[0], bits.shape, wide)
-                                                       : philox_bits(x[0], bits.shape, wide);
-        // Of fewer bits the lowest.
-        out[1] = lax::convert_element_type(out[1], bits.dtype);
-        return out;
+      [&](const std::vector<Array>& x) {
+        return rng_bits(algorithm, x[0], bits.shape, bits.dtype);
       },
       "rng_bit_generator");
 }

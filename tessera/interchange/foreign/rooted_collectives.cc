@@ -1,6 +1,6 @@
 // StableHLO's collectives with a root in each group: collective_broadcast, whose groups may leave
-// devices out (they get zeros), and collective_reduce, whose result the root alone gets (the others,
-// zeros). The roots are the first of each group, or an operand says them.
+// devices out (they get zeros), and collective_reduce, whose result only the root gets (the others
+// get zeros). The roots are the first device of each group, or an operand.
 #include <algorithm>
 #include <numeric>
 
@@ -24,51 +24,53 @@ namespace {
 
 using namespace formats;
 
-// Groups that hold each device: those that the text leaves out are groups of one.
+// Groups that contain each device: the devices that the text leaves out are groups of one.
 struct RootedGroups {
   Mesh mesh;
   AxesAndGroups at;
-  std::vector<int32_t> places;  // by rank, within its group; -1: the text leaves it out
+  std::vector<int32_t> positions;  // by rank, within its group; -1: the text leaves it out
 
-  bool leaves_out() const { return std::count(places.begin(), places.end(), -1) > 0; }
+  bool leaves_out() const { return std::count(positions.begin(), positions.end(), -1) > 0; }
 };
 
 RootedGroups read_rooted(OpReader& reader) {
   const WrittenGroups written = read_groups("replica_groups", reader);
   const Mesh& mesh = written.mesh;
-  std::vector<int32_t> place(static_cast<size_t>(mesh.size()), -1);
+  std::vector<int32_t> position(static_cast<size_t>(mesh.size()), -1);
   DeviceGroups groups;
   for (const auto& group : written.groups) {
     for (size_t i = 0; i < group.size(); ++i) {
-      if (place[group[i]] >= 0)
+      if (position[group[i]] >= 0)
         reader.error(fmt::format("expected each of the {} devices of {} in one group at most",
                                  mesh.size(), mesh));
-      place[group[i]] = static_cast<int32_t>(i);
+      position[group[i]] = static_cast<int32_t>(i);
     }
     if (!group.empty()) groups.push_back(group);
   }
   for (int64_t device = 0; device < mesh.size(); ++device)
-    if (place[device] < 0) groups.push_back({device});
-  const auto places = [&](const std::vector<int64_t>& line) {
+    if (position[device] < 0) groups.push_back({device});
+  const auto positions = [&](const std::vector<int64_t>& line) {
     std::vector<int32_t> out;
-    for (int64_t device : line) out.push_back(place[device]);
+    for (int64_t device : line) out.push_back(position[device]);
     return out;
   };
   RootedGroups out{.mesh = mesh, .at = find_axes(mesh, groups)};
   const DeviceGroups lines = device_groups(mesh, out.at.axes, {});
-  out.places = places(lines[0]);
-  // Lines along some axes may have the same groups, but not the same of them in the text.
+  out.positions = positions(lines[0]);
+  // Lines along some axes may have the same groups while the text leaves out different ones of
+  // them.
   for (const auto& line : lines) {
-    if (places(line) == out.places) continue;
+    if (positions(line) == out.positions) continue;
     out.at.axes = mesh.axis_names();
     out.at.groups = rank_groups(mesh, out.at.axes, groups).value_or(std::vector<Dims>());
-    out.places = places(device_groups(mesh, out.at.axes, {})[0]);
+    out.positions = positions(device_groups(mesh, out.at.axes, {})[0]);
     break;
   }
   return out;
 }
 
-// Whether the last operand says the roots: places in the groups, one for each operand before it.
+// Returns whether the last operand has the roots: positions in the groups, one for each operand
+// before it.
 bool has_roots(OpReader& reader) {
   const TextAttr* written = reader.text.take("has_dynamic_root");
   const bool* value = written ? written->get<bool>() : nullptr;
@@ -85,19 +87,19 @@ bool has_roots(OpReader& reader) {
   return true;
 }
 
-// This device's place in its group.
-Array own_place(const RootedGroups& groups) {
-  const std::vector<int32_t>& places = groups.places;
-  if (places.size() == 1) return Array(Literal::scalar(places[0]));
+// Returns the position of this device in its group.
+Array own_position(const RootedGroups& groups) {
+  const std::vector<int32_t>& positions = groups.positions;
+  if (positions.size() == 1) return Array(Literal::scalar(positions[0]));
   const Array rank = bind_op1(axis_index_op, AxisIndexParams{groups.mesh, groups.at.axes}, {});
-  std::vector<int32_t> ranks(places.size());
+  std::vector<int32_t> ranks(positions.size());
   std::iota(ranks.begin(), ranks.end(), 0);
-  if (places == ranks) return rank;
-  const Array table(Literal::from<int32_t>(places, {static_cast<int64_t>(places.size())}));
+  if (positions == ranks) return rank;
+  const Array table(Literal::from<int32_t>(positions, {static_cast<int64_t>(positions.size())}));
   return lax::reshape(lax::dynamic_slice_in_dim(table, rank, 1), {});
 }
 
-// The operands but the roots, each by `one(operand, its root)`.
+// Applies `one(operand, its root)` to each operand except the roots.
 template <class One>
 Values insert_each(OpReader& reader, bool roots, const char* name, const One& one) {
   return insert_traced(
@@ -125,12 +127,13 @@ Array or_zero(const Array& pred, const Array& x) {
   return lax::select(pred, x, lax::full_like(x, 0));
 }
 
-// What the device at place `root` of the group has: the sum, to which the others add nothing.
+// Returns the value of the device at position `root` of the group: a sum, to which the others add
+// nothing.
 Array broadcast_from(const Array& root, const Array& x, const RootedGroups& groups) {
   const DType wide = wide_dtype(x.dtype());
   const Array y = lax::convert_element_type(x, wide);
   const Array sent =
-      lax::select(lax::eq(own_place(groups), root), y, neutral_to_sum(wide, y.shape()));
+      lax::select(lax::eq(own_position(groups), root), y, neutral_to_sum(wide, y.shape()));
   const ReduceKind kind = wide == bool_ ? ReduceKind::kOr : ReduceKind::kSum;
   return lax::convert_element_type(all_reduce(sent, groups, kind), x.dtype());
 }
@@ -139,7 +142,8 @@ Array broadcast_from(const Array& root, const Array& x, const RootedGroups& grou
 
 Values collective_broadcast(OpReader& reader) {
   Values out;
-  if (reader.text.find("tessera.axes")) {  // Tessera's own, of groups that hold each device
+  // Tessera's own form, with groups that contain each device
+  if (reader.text.find("tessera.axes")) {
     const OpParams params = read_params(collective_broadcast_op, reader);
     for (const ValueId& v : reader.operands)
       out.push_back(reader.insert(collective_broadcast_op, params, std::span(&v, 1))[0]);
@@ -152,7 +156,7 @@ Values collective_broadcast(OpReader& reader) {
     const Array y =
         roots ? broadcast_from(root, x, groups)
               : bind_op1(collective_broadcast_op, params, {varying(x, params.mesh, params.axes)});
-    return groups.leaves_out() ? or_zero(lax::ge(own_place(groups), lax::full_like(root, 0)), y)
+    return groups.leaves_out() ? or_zero(lax::ge(own_position(groups), lax::full_like(root, 0)), y)
                                : y;
   });
 }
@@ -165,7 +169,7 @@ Values collective_reduce(OpReader& reader) {
   const DType dtype = body->type(body->inputs[0]).dtype;
   return insert_each(reader, roots, "collective_reduce", [&](const Array& x, const Array& root) {
     const Array sum = all_reduce(lax::convert_element_type(x, dtype), groups, kind);
-    return or_zero(lax::eq(own_place(groups), root), sum);
+    return or_zero(lax::eq(own_position(groups), root), sum);
   });
 }
 

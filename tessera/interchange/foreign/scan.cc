@@ -1,4 +1,5 @@
-// chlo.scan: Tessera's scan, but inputs come before what is carried, and any dimension is scanned.
+// chlo.scan: like Tessera's scan, except that inputs come before the carry, and any dimension is
+// scanned.
 #include "tessera/control/control_flow_ops.h"
 #include "tessera/interchange/foreign/foreign.h"
 #include "tessera/ir/op_def.h"
@@ -7,8 +8,8 @@
 namespace tessera::interchange::foreign {
 namespace {
 
-// How many of `count` operands or results come first; as many as the text says, else all but
-// `others`.
+// Returns how many of `count` operands or results come first: as many as the text says, otherwise
+// all except `others`.
 size_t first_segment(OpReader& reader, const char* name, size_t count, size_t others) {
   const TextAttr* written = reader.text.take(name);
   if (!written) return count - std::min(count, others);
@@ -30,7 +31,7 @@ ValueId transposed(OpReader& reader, ValueId v, Dims permutation) {
   return reader.insert(transpose_op, TransposeParams{std::move(permutation)}, std::span(&v, 1))[0];
 }
 
-// [d, 0, ..., d-1, d+1, ...], or the way back.
+// Returns [d, 0, ..., d-1, d+1, ...], or its inverse.
 Dims to_front(int64_t rank, int64_t dimension, bool back) {
   Dims out(static_cast<size_t>(rank));
   for (int64_t k = 0; k < rank; ++k) {
@@ -48,7 +49,7 @@ Values scan(OpReader& reader) {
         fmt::format("expected the region of a trip, got {} regions", reader.text.regions.size()));
   Function body = *reader.text.regions[0];
   const size_t count = reader.operands.size();
-  // Every input is an argument of the body; inits and what is returned at the end are one for one.
+  // Every input is an argument of the body; inits and final values correspond one to one.
   if (body.inputs.size() != count)
     reader.error(fmt::format("expected a region of {} arguments, one an operand, got {}", count,
                              body.inputs.size()));

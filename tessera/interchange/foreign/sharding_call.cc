@@ -7,7 +7,7 @@
 namespace tessera::interchange::foreign {
 namespace {
 
-// "unspecified_dims=[0,2]": dimensions that propagation may cut as it likes.
+// "unspecified_dims=[0,2]": dimensions that propagation may shard.
 std::vector<bool> unspecified_dims(const std::string& config, int64_t rank, OpReader& reader) {
   constexpr std::string_view kName = "unspecified_dims=[";
   std::vector<bool> out(static_cast<size_t>(rank), false);

@@ -1,4 +1,4 @@
-// chlo.top_k: a sort, and the first k of what it gives.
+// chlo.top_k: a sort, and the first k elements of its result.
 #include "tessera/interchange/foreign/foreign.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/structural/slice.h"

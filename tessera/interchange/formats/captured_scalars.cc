@@ -1,6 +1,6 @@
-// Scalars of outside in the regions of map, reduce and sort: they become operands of which every
-// element is the scalar, so that the regions are closed. reduce: with init the scalar, too, and a
-// region that returns it as it is; what the op then gives for it nobody reads.
+// Outer scalars in the regions of map, reduce and sort. They become operands of which every element
+// is the scalar, so that the regions are closed. For reduce the scalar is also an init, and the
+// region returns it unchanged; nobody reads that result.
 #include "tessera/interchange/formats/formats.h"
 #include "tessera/ops/structural/broadcast.h"
 
@@ -9,7 +9,7 @@ namespace {
 
 using Values = std::vector<ValueId>;
 
-// The scalars, each as an array like operand 0; the region they are used in.
+// The scalars, each as an array like operand 0, and the region that uses them.
 struct Captured {
   Values scalars, arrays;
   Function region;
@@ -27,8 +27,8 @@ Captured take_captured(OpReader& reader) {
   return out;
 }
 
-// The region's last inputs, which stand for the scalars.
-Values cut_inputs(Captured& captured) {
+// Removes the region's last inputs, which stand for the scalars, and returns them.
+Values remove_inputs(Captured& captured) {
   auto& inputs = captured.region.inputs;
   const auto first = inputs.end() - static_cast<ptrdiff_t>(captured.scalars.size());
   Values out(first, inputs.end());
@@ -51,7 +51,7 @@ void capture_in_map(OpReader& reader) {
 // (left, right of each operand...) -> whether left comes first
 void capture_in_sort(OpReader& reader) {
   Captured captured = take_captured(reader);
-  for (const ValueId input : cut_inputs(captured)) {
+  for (const ValueId input : remove_inputs(captured)) {
     captured.region.inputs.push_back(input);
     captured.region.add_input(Type(captured.region.type(input)));
   }
@@ -60,16 +60,17 @@ void capture_in_sort(OpReader& reader) {
   put_region(reader, std::move(captured));
 }
 
-// (accumulated..., element...) -> accumulated..., of operands and as many inits
+// (accumulated..., element...) -> accumulated..., for operands and as many inits
 void capture_in_reduce(OpReader& reader) {
   Captured captured = take_captured(reader);
   const size_t n = reader.operands.size() / 2;
-  const Values cut = cut_inputs(captured);
+  const Values removed = remove_inputs(captured);
   Function& region = captured.region;
   if (region.inputs.size() != 2 * n || reader.operands.size() != 2 * n)
     reader.error("expected a region of two arguments an operand");
-  region.inputs.insert(region.inputs.begin() + static_cast<ptrdiff_t>(n), cut.begin(), cut.end());
-  for (const ValueId input : cut) {
+  region.inputs.insert(region.inputs.begin() + static_cast<ptrdiff_t>(n), removed.begin(),
+                       removed.end());
+  for (const ValueId input : removed) {
     region.add_input(Type(region.type(input)));
     region.outputs.push_back(input);
   }

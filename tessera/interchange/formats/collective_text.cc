@@ -26,19 +26,19 @@ std::vector<std::string> axes_that_differ(const Mesh& mesh, const DeviceGroups& 
 std::optional<std::vector<Dims>> rank_groups(const Mesh& mesh, const std::vector<std::string>& axes,
                                              const DeviceGroups& groups) {
   const DeviceGroups lines = device_groups(mesh, axes, {});
-  std::map<int64_t, std::pair<size_t, int64_t>> place;  // of a device: line and rank
+  std::map<int64_t, std::pair<size_t, int64_t>> position;  // of a device: its line and its rank
   for (size_t l = 0; l < lines.size(); ++l)
     for (size_t rank = 0; rank < lines[l].size(); ++rank)
-      place[lines[l][rank]] = {l, static_cast<int64_t>(rank)};
+      position[lines[l][rank]] = {l, static_cast<int64_t>(rank)};
   std::vector<std::set<std::vector<int64_t>>> of_line(lines.size());
   for (const auto& group : groups) {
     if (group.empty()) return std::nullopt;
     std::vector<int64_t> ranks;
     for (int64_t device : group) {
-      if (place.at(device).first != place.at(group[0]).first) return std::nullopt;
-      ranks.push_back(place.at(device).second);
+      if (position.at(device).first != position.at(group[0]).first) return std::nullopt;
+      ranks.push_back(position.at(device).second);
     }
-    of_line[place.at(group[0]).first].insert(ranks);
+    of_line[position.at(group[0]).first].insert(ranks);
   }
   for (const auto& other : of_line)
     if (other != of_line[0]) return std::nullopt;
@@ -64,7 +64,8 @@ AxesAndGroups find_axes(const Mesh& mesh, DeviceGroups groups) {
 
 namespace {
 
-// #stablehlo.replica_group_mesh_axes<mesh = @mesh, axes = [...]>, if the groups are written so.
+// #stablehlo.replica_group_mesh_axes<mesh = @mesh, axes = [...]>, one form in which groups are
+// written.
 struct MeshAxes {
   Mesh mesh;
   std::vector<std::string> axes;
@@ -103,7 +104,7 @@ std::optional<MeshAxes> read_mesh_axes(OpReader& reader) {
   return out;
 }
 
-// These groups as positions in `mesh`, which has the same devices.
+// Returns these groups as positions in `mesh`, which has the same devices.
 DeviceGroups mesh_groups(const MeshAxes& written, const Mesh& mesh, OpReader& reader) {
   if (mesh.size() != written.mesh.size())
     reader.error(fmt::format("expected groups of the {} devices of {}, got {}", mesh.size(), mesh,
@@ -119,7 +120,7 @@ DeviceGroups mesh_groups(const MeshAxes& written, const Mesh& mesh, OpReader& re
   return groups;
 }
 
-// A matrix of device ids as positions in the mesh; -1 fills short rows.
+// Returns a matrix of device ids as positions in the mesh; short rows are filled with -1.
 DeviceGroups read_matrix(std::string_view name, const Mesh& mesh, OpReader& reader) {
   const auto* tensor = reader.require(name).get<TextAttr::Tensor>();
   if (!tensor || tensor->value.dtype() != int64 || tensor->shape.rank() != 2 ||
@@ -151,7 +152,7 @@ WrittenGroups read_groups(std::string_view name, OpReader& reader) {
   const std::optional<MeshAxes> by_axes = read_mesh_axes(reader);
   const bool outside = AxisEnv::current().mesh().rank() == 0;
   WrittenGroups out{.mesh = by_axes && outside ? by_axes->mesh : reader.mesh()};
-  // The devices of a mesh are partitions, whether there is a channel or not.
+  // The devices of a mesh are partitions, with or without a channel.
   if (!reader.text.take("channel_handle") && !by_axes)
     reader.error(
         "expected a channel_handle: a collective among the partitions of one program, not among "

@@ -1,5 +1,5 @@
-// What the text of others' collectives says: devices in groups, which become ranks along mesh axes,
-// and how two values are combined.
+// The text of StableHLO's collectives: groups of devices, which become groups of ranks along mesh
+// axes, and how two values are combined.
 #pragma once
 
 #include <optional>
@@ -14,32 +14,32 @@ namespace tessera::interchange::formats {
 
 using DeviceGroups = std::vector<std::vector<int64_t>>;  // positions in a mesh
 
-// Axes along which some of these sets of devices differ, major first.
+// Returns the axes along which some of these sets of devices differ, major first.
 std::vector<std::string> axes_that_differ(const Mesh& mesh, const DeviceGroups& groups);
 
-// Groups of ranks along `axes` that give these groups of devices, if all lines of devices have the
-// same.
+// Returns groups of ranks along `axes` that are these groups of devices; nullopt if the lines of
+// devices have different groups.
 std::optional<std::vector<Dims>> rank_groups(const Mesh& mesh, const std::vector<std::string>& axes,
                                              const DeviceGroups& groups);
 
-// As fields of a collective's params.
+// The fields of a collective's params.
 struct AxesAndGroups {
   std::vector<std::string> axes;
   std::vector<Dims> groups;
 };
-// Of groups that hold each device once. Those that are whole lines along some axes, in some order,
-// are these axes; others are groups of ranks along the axes in which their devices differ, or along
-// all.
+// Returns the fields for groups that contain each device once. Groups that are whole lines along
+// some axes, in some order, become these axes; others become groups of ranks along the axes in
+// which their devices differ, or along all axes.
 AxesAndGroups find_axes(const Mesh& mesh, DeviceGroups groups);
 
-// The groups that attribute `name` holds, which need not hold each device.
+// The groups that attribute `name` contains, which need not contain each device.
 struct WrittenGroups {
   Mesh mesh;
   DeviceGroups groups;
 };
 WrittenGroups read_groups(std::string_view name, OpReader& reader);
 
-// Of the only region, not kCustom.
+// Returns the kind of the only region, which is not kCustom.
 ReduceKind read_combiner(OpReader& reader);
 
 }  // namespace tessera::interchange::formats

@@ -1,5 +1,5 @@
-// Text of the collectives: StableHLO names the devices that talk to each other, Tessera the mesh
-// axes they lie along.
+// Text of the collectives. StableHLO names the devices that communicate, Tessera the mesh axes
+// along which they do.
 #include <algorithm>
 #include <set>
 
@@ -14,7 +14,7 @@
 namespace tessera::interchange::formats {
 namespace {
 
-// Rows of one length; shorter groups are filled with -1, as StableHLO has it.
+// Returns a matrix whose rows have one length; shorter groups are filled with -1, as in StableHLO.
 TextAttr matrix(const DeviceGroups& rows) {
   size_t width = 0;
   for (const auto& row : rows) width = std::max(width, row.size());
@@ -90,7 +90,7 @@ OpText write_collective(const Op& op, const Function& function) {
     case CollectiveKind::kCast:
       TESSERA_CHECK(false, "{} is no StableHLO op", op.def->name);
   }
-  // Params that the above does not hold.
+  // The params that StableHLO's attributes do not contain.
   const std::vector<Attribute> fields = op.params.fields();
   for (size_t i = 0; i < fields.size(); ++i) {
     const std::string_view name = op.def->attributes[i];
@@ -106,7 +106,7 @@ OpText write_collective(const Op& op, const Function& function) {
   return text;
 }
 
-// What the fields of any collective are, by name.
+// The fields of any collective, by name.
 struct Found {
   Mesh mesh;
   AxesAndGroups axes;

@@ -1,7 +1,7 @@
-// Text of stablehlo.while, stablehlo.case and stablehlo.if. In text a region may use values around
-// the op; here it gets them as inputs: a loop carries them unchanged, branches take them as
-// operands. Text does not list the operands of branches: read back, they are what the branches use,
-// in the order of first use, without constants, which are copied into the branches.
+// Text of stablehlo.while, stablehlo.case and stablehlo.if. In text a region may use values of the
+// outer scope; here these are inputs: a loop carries them unchanged, branches get them as operands.
+// Text does not list the operands of branches. Read back, they are the values that the branches
+// use, in the order of first use, without constants, which are copied into the branches.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace tessera::interchange::formats {
 namespace {
 
-// What the regions of the op use of outside, each value once, in the order of first use.
+// Returns the outer values that the regions of the op use, each once, in the order of first use.
 std::vector<ValueId> all_captures(const OpReader& reader) {
   std::vector<ValueId> all;
   for (const std::vector<ValueId>& mine : reader.captures)
@@ -21,7 +21,7 @@ std::vector<ValueId> all_captures(const OpReader& reader) {
   return all;
 }
 
-// The number of arguments that the text gives region k.
+// Returns the number of arguments that the text gives region k.
 size_t num_arguments(const OpReader& reader, size_t k) {
   const size_t captured = k < reader.captures.size() ? reader.captures[k].size() : 0;
   return reader.text.regions[k]->inputs.size() - captured;
@@ -31,7 +31,7 @@ std::string count_of(size_t n, std::string_view what) {
   return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
 }
 
-// Region k, whose last inputs are its own captures, with an input for each of `all` instead; these.
+// Region k with an input for each of `all` instead of its own captures, which are its last inputs.
 struct Opened {
   Function function;
   std::vector<ValueId> captured;
@@ -114,7 +114,7 @@ OpParams read_while(const OpDef&, OpReader& reader) {
   if (reader.text.regions.size() != 2)
     reader.error(fmt::format("[while] expected the regions cond and body, got {}",
                              reader.text.regions.size()));
-  // Checked here, as the op has a carry more for each captured value.
+  // Checked here, since the op has an additional carry for each captured value.
   const size_t carries = reader.operands.size(), returned = reader.text.regions[1]->outputs.size();
   for (size_t k = 0; k < 2; ++k)
     if (num_arguments(reader, k) != carries)
@@ -162,7 +162,7 @@ void print_case(const OpText& text, const Op& op, const Function& function, OpWr
   writer.write(types.size() == 1 ? types[0] : fmt::format("({})", fmt::join(types, ", ")));
 }
 
-// The one operand is a scalar of `dtype`, regions take no arguments.
+// Checks that the one operand is a scalar of `dtype`, and that regions have no arguments.
 void check_branches(std::string_view op, DType dtype, OpReader& reader) {
   const std::vector<Type> operands = reader.operand_types();
   if (operands.size() != 1)
@@ -203,7 +203,7 @@ std::vector<ValueId> read_if(OpReader& reader) {
     reader.error(fmt::format("[if] expected the regions for true and for false, got {}",
                              reader.text.regions.size()));
   check_branches("if", bool_, reader);
-  // Checked here, as the op counts them the other way round.
+  // Checked here, since the op counts the branches in the other order.
   std::vector<std::string> results;
   for (const FunctionRef& region : reader.text.regions) {
     std::vector<std::string> types;

@@ -30,7 +30,7 @@ OpText write_manual(const Op& op, const Function& function) {
       {"in_shardings", shardings(p.mesh, p.in_specs, function.types_of(op.operands))},
       {"out_shardings", shardings(p.mesh, p.out_specs, function.types_of(op.results))}};
   TextAttr::List axes;
-  for (const std::string& axis : p.mesh.axis_names())  // in the mesh's order, as Shardy wants them
+  for (const std::string& axis : p.mesh.axis_names())  // in the mesh's order, as Shardy requires
     if (std::find(p.manual_axes.begin(), p.manual_axes.end(), axis) != p.manual_axes.end())
       axes.items.emplace_back(axis);
   text.attributes.emplace_back("manual_axes", std::move(axes));
@@ -75,7 +75,7 @@ std::vector<PartitionSpec> specs_of(const TextAttr& attribute, std::string_view 
       from_text(attribute, Attribute(std::vector<PartitionSpec>()), name, reader));
 }
 
-// The unreduced axes of each of the shardings.
+// Returns the unreduced axes of each of the shardings.
 std::vector<AxisNames> unreduced_of(const TextAttr& attribute) {
   std::vector<AxisNames> out;
   if (const auto all = read_shardings(attribute))
@@ -89,7 +89,7 @@ std::optional<Mesh> mesh_of(const TextAttr& attribute) {
   return all->front().value.mesh();
 }
 
-// The mesh of the shardings, else of the module.
+// Returns the mesh of the shardings, otherwise that of the module.
 Mesh mesh_of_op(OpReader& reader, const TextAttr& in, const TextAttr& out) {
   if (const auto mesh = mesh_of(in)) return *mesh;
   if (const auto mesh = mesh_of(out)) return *mesh;
@@ -103,7 +103,7 @@ AxisNames sorted(AxisNames names) {
   return names;
 }
 
-// What the shardings and the manual axes say of the region.
+// Returns what the shardings and the manual axes say about the region.
 ManualScope manual_scope(OpReader& reader) {
   const TextAttr *in = reader.text.find("in_shardings"), *out = reader.text.find("out_shardings"),
                  *axes = reader.text.find("manual_axes");
@@ -157,7 +157,7 @@ void parse_manual(OpScanner& scanner, OpReader& reader) {
     if (!inputs.empty()) scanner.expect(",");
     RegionInput input = scanner.region_input();
     const size_t k = inputs.size();
-    if (k < region.inputs.size()) {  // others are errors of the type rule
+    if (k < region.inputs.size()) {  // the type rule reports others
       input.type.weak = region.inputs[k].weak;
       input.type.varying = region.inputs[k].varying;
     }
@@ -172,8 +172,9 @@ void parse_manual(OpScanner& scanner, OpReader& reader) {
   scanner.signature(reader);
 }
 
-// A body that takes and returns values where `body` takes and returns parts: the first device along
-// an argument's unreduced axes holds all of it, the others zeros, and a result's parts are summed.
+// Returns a body that takes and returns whole values instead of the parts that `body` takes and
+// returns: of an argument with unreduced axes, the first device along these holds the value and the
+// others zeros; the parts of a result are summed.
 FunctionRef with_unreduced(const FunctionRef& body, const ManualComputationParams& p,
                            const std::vector<AxisNames>& in, const std::vector<AxisNames>& out,
                            OpReader& reader) {

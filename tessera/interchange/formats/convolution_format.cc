@@ -15,7 +15,7 @@ OpText write_convolution(const Op& op, const Function&) {
     return TextAttr(TextAttr::Array{{dims.begin(), dims.end()}});
   };
   OpText text;
-  // Of the generic form; assembly says the same in its own way.
+  // The attributes of the generic form; assembly writes the same differently.
   text.attributes = {{"dimension_numbers",
                       TextAttr::Record{"stablehlo.conv", {{"text", convolution_numbers_text(p)}}}},
                      {"lhs_dilation", array(p.lhs_dilation)},
@@ -38,7 +38,7 @@ void print_convolution(const OpText&, const Op& op, const Function&, OpWriter& w
   writer.write_signature();
 }
 
-// The names of a spec's dimensions, in order.
+// Returns the names of a spec's dimensions, in order.
 std::vector<std::string> names_of(const TextAttr& attribute, const OpScanner& scanner) {
   std::vector<std::string> out;
   if (const auto* array = attribute.get<TextAttr::Array>()) {
@@ -56,7 +56,7 @@ std::vector<std::string> names_of(const TextAttr& attribute, const OpScanner& sc
   return out;
 }
 
-// (batch, feature, spatial...); empty where a name is missing.
+// Returns (batch, feature, spatial...); empty if a name is missing.
 Dims spec_of(const std::vector<std::string>& names, const std::string& first,
              const std::string& second) {
   Dims spec(names.size(), -1);
@@ -105,7 +105,7 @@ void parse_convolution(OpScanner& scanner, OpReader& reader) {
   scanner.signature(reader);
 }
 
-// The specs in `[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]`, the text of #stablehlo.conv<...>.
+// Reads the specs in `[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]`, the text of #stablehlo.conv<...>.
 void read_numbers(OpReader& reader, const std::string& text) {
   std::vector<std::vector<std::string>> specs;
   std::string word;
@@ -145,7 +145,7 @@ OpParams read_convolution(const OpDef&, OpReader& reader) {
   p.rhs_spec = reader.require_dims("rhs_spec");
   p.out_spec = reader.require_dims("out_spec");
   const size_t n = p.lhs_spec.size() - 2;
-  // Assembly has the window's fields in one record under short names.
+  // Assembly has the window's fields in one record, under short names.
   TextAttr::Entries window;
   if (const TextAttr* attribute = reader.text.take("window"))
     if (const auto* record = attribute->get<TextAttr::Record>()) window = record->entries;

@@ -23,7 +23,7 @@ OpText write_solve(const Op& op, const Function&) {
   return text;
 }
 
-// Halves are solved as float32.
+// float16 and bfloat16 are solved in float32.
 OpParams read_solve(const OpDef& def, OpReader& reader) {
   const OpParams params = reader.read_fields(def);
   if (reader.result_types.size() != 1 || !is_half(reader.result_types[0].dtype)) return params;

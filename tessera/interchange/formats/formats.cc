@@ -25,8 +25,8 @@ OpParams read_compare(const OpDef& def, OpReader& reader) {
   fields[0] =
       from_text(reader.require("comparison_direction"), fields[0], "comparison_direction", reader);
   if (reader.operands.empty()) reader.error("expected two operands, got none");
-  const CompareType usual = default_compare_type(reader.type(reader.operands[0]).dtype);
-  fields[1] = std::string(enum_names(usual)[static_cast<size_t>(usual)]);
+  const CompareType default_type = default_compare_type(reader.type(reader.operands[0]).dtype);
+  fields[1] = std::string(enum_names(default_type)[static_cast<size_t>(default_type)]);
   if (const TextAttr* type = reader.text.take("compare_type")) {
     const auto name = std::get<std::string>(from_text(*type, fields[1], "compare_type", reader));
     if (name != "NOTYPE") fields[1] = name;
@@ -63,7 +63,7 @@ OpText write_dot(const Op& op, const Function&) {
   }
   add("lhs_contracting_dimensions", p.lhs_contract);
   add("rhs_contracting_dimensions", p.rhs_contract);
-  // Ours: StableHLO says nothing of the order of sums.
+  // An attribute of Tessera's: StableHLO does not define the order of sums.
   if (p.sum != DotSum::kAny)
     text.extra.emplace_back("tessera.sum",
                             TextAttr(std::string(enum_names(p.sum)[static_cast<size_t>(p.sum)])));
@@ -73,7 +73,7 @@ OpText write_dot(const Op& op, const Function&) {
   return text;
 }
 
-// Whether any pair is true: whether the number of such pairs is not 0.
+// Returns the condition that any pair is true: the number of such pairs is not 0.
 bool count_pairs(OpReader& reader) {
   const auto is_bool = [&](ValueId v) { return reader.type(v).dtype == bool_; };
   if (!is_bool(reader.operands[0]) || !is_bool(reader.operands[1]) || reader.result_types.empty())
@@ -85,7 +85,8 @@ bool count_pairs(OpReader& reader) {
   return true;
 }
 
-// Operands of different floats, as JAX writes them, are multiplied in a dtype that holds both.
+// Operands of different float dtypes, as JAX writes them, are multiplied in a dtype that holds
+// both.
 void convert_operands(OpReader& reader) {
   if (reader.operands.size() != 2 || count_pairs(reader)) return;
   const DType a = reader.type(reader.operands[0]).dtype, b = reader.type(reader.operands[1]).dtype;
@@ -106,9 +107,9 @@ DotSum dot_sum(const TextAttr& text, OpReader& reader) {
   return static_cast<DotSum>(i);
 }
 
-// Assembly gives the dimensions one by one, the generic form as the record #stablehlo.dot<...>.
-// Precision and algorithm say how little is enough; Tessera always multiplies and adds in the
-// operands' precision or better.
+// Assembly lists the dimensions, the generic form has the record #stablehlo.dot<...>. Precision and
+// algorithm are lower limits; Tessera always multiplies and adds in the operands' precision or
+// better.
 OpParams read_dot(const OpDef&, OpReader& reader) {
   for (const char* hint : {"precision", "precision_config", "algorithm"}) reader.text.take(hint);
   if (const TextAttr* numbers = reader.text.take("dot_dimension_numbers")) {

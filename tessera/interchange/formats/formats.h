@@ -1,4 +1,4 @@
-// How ops stand in StableHLO and Shardy text where that is more than their attributes in a row
+// How ops are written in StableHLO and Shardy text if that is more than a list of their attributes
 // (op_format.h). The table of ops (op_table.h) has them by the ops' names.
 #pragma once
 
@@ -19,8 +19,8 @@ OpFormat reduce_window();
 OpFormat select_and_scatter();
 // <{dimension = 0 : i64, is_stable = true}> ({ region })
 OpFormat sort();
-// A body with its calls written out, and without the sharding constraints on scalars that JAX puts
-// there, which mean nothing.
+// Returns a body with its calls inlined, and without the sharding constraints on scalars that JAX
+// puts there, which have no effect.
 FunctionRef plain_body(const FunctionRef& body);
 // <{dimension_numbers = #stablehlo.gather<...>, slice_sizes = array<i64: 1, 8>}>
 OpFormat gather();
@@ -42,17 +42,17 @@ OpFormat sharding_constraint();
 OpFormat manual_computation();
 // (%iterArg = %0, ...) : types cond {...} do {...}
 OpFormat while_loop();
-// Generic, "stablehlo.case"(%index) ({...}, {...}), or "stablehlo.if" where the index is a bool.
-// Regions have no inputs: they use the operands by name.
+// The generic form, "stablehlo.case"(%index) ({...}, {...}), or "stablehlo.if" if the index is a
+// bool. Regions have no inputs: they use values by name.
 OpFormat branches();
-// Adds the case that the reader's stablehlo.if is; its results.
+// Adds the case for the reader's stablehlo.if and returns its results.
 std::vector<ValueId> read_if(OpReader& reader);
-// Generic form with StableHLO's replica_groups; `tessera.axes`, `tessera.mesh` and `tessera.groups`
-// say the same by mesh axes. Text without these is read by finding the axes that its groups run
-// along.
+// The generic form with StableHLO's replica_groups. `tessera.axes`, `tessera.mesh` and
+// `tessera.groups` contain the same as mesh axes. If the text has none of these, the axes are found
+// that its groups run along.
 OpFormat collective();
 
-// Rules for scalars of outside in the regions of map, reduce and sort (captured_scalars.cc).
+// Rules for outer scalars in the regions of map, reduce and sort (captured_scalars.cc).
 void capture_in_map(OpReader& reader);
 void capture_in_reduce(OpReader& reader);
 void capture_in_sort(OpReader& reader);

@@ -1,4 +1,4 @@
-// Text of stablehlo.sort: the usual orders as the comparators that JAX writes for them.
+// Text of stablehlo.sort. The common orders print as the comparators that JAX writes for them.
 #include "tessera/interchange/formats/formats.h"
 #include "tessera/ops/structural/sort.h"
 #include "tessera/ops/structural/sort_order.h"
@@ -23,7 +23,7 @@ OpText write_sort(const Op& op, const Function& function) {
   return text;
 }
 
-// Whether it is a comparator of elements of these dtypes.
+// Returns whether it is a comparator of elements of these dtypes.
 bool compares_scalars(const Function& body, std::span<const DType> dtypes) {
   if (body.inputs.size() != 2 * dtypes.size() || body.outputs.size() != 1) return false;
   for (size_t k = 0; k < body.inputs.size(); ++k)
@@ -50,7 +50,7 @@ OpParams read_sort(const OpDef&, OpReader& reader) {
   for (int64_t keys = 1; keys <= static_cast<int64_t>(dtypes.size()); ++keys)
     for (bool descending : {false, true})
       for (bool total_order : {false, true})
-        if (order == usual_order(keys, descending, total_order, dtypes)) {
+        if (order == default_order(keys, descending, total_order, dtypes)) {
           p.num_keys = keys;
           p.descending = descending;
           p.total_order = total_order;

@@ -8,7 +8,8 @@
 namespace tessera::interchange::formats {
 
 TextAttr window_padding(const Dims& low, const Dims& high);
-// Absent attributes are ones, absent padding zeros. `rank`: of the array.
+// Reads windows. Absent attributes mean ones, absent padding means zeros. `rank` is that of the
+// array.
 Windows read_windows(OpReader& reader, int64_t rank);
 
 }  // namespace tessera::interchange::formats

@@ -20,7 +20,8 @@
 namespace tessera::interchange {
 namespace {
 
-// A loop's integer scalars have a value a trip; of more than so many all together none is followed.
+// A loop's integer scalars have a value in each trip. If there are more than this in all, none is
+// followed.
 constexpr int64_t kMaxNumbers = int64_t{1} << 24;
 
 int64_t count_scalars(const Function& f) {
@@ -28,11 +29,11 @@ int64_t count_scalars(const Function& f) {
                        [](const Type& t) { return t.rank() == 0 && !is_inexact(t.dtype); });
 }
 
-using Known = std::vector<std::optional<Literal>>;  // of each input: [1], or not known
+using Known = std::vector<std::optional<Literal>>;  // of each input: [1], or unknown
 
-Function counted(const Function& f, const Known& known);
+Function count_loops_in(const Function& f, const Known& known);
 
-// Appends the body of `f` to `out`, calls written out.
+// Appends the body of `f` to `out`, with calls inlined.
 ValueIds append_inlined(Function& out, const Function& f, const ValueIds& values) {
   return append_ops(f, values, [&](const Op& op, ValueIds operands) {
     if (op.def == &call_op)
@@ -42,8 +43,8 @@ ValueIds append_inlined(Function& out, const Function& f, const ValueIds& values
   });
 }
 
-// Makes a constant of one number that is broadcast; a derivative keeps nothing of constants. JAX writes
-// every scalar so.
+// Replaces a broadcast number by a constant, since a derivative keeps nothing of constants. JAX
+// writes every scalar so.
 void spread_constants(Function& f) {
   std::vector<const Op*> maker(f.types.size(), nullptr);
   for (Op& op : f.ops) {
@@ -69,8 +70,8 @@ Function without_calls(const Function& f) {
   return out;
 }
 
-// What adding `step` makes of `start` until the comparison with `bound` fails: the number of trips.
-// nullopt where it does not fail before a value is out of [low, high].
+// Returns the number of trips: how often `step` is added to `start` until the comparison with
+// `bound` fails. nullopt if it does not fail before a value is outside of [low, high].
 std::optional<int64_t> trips(__int128 start, __int128 step, Comparison direction, __int128 bound,
                              __int128 low, __int128 high) {
   __int128 count = 0;
@@ -131,21 +132,21 @@ Comparison swapped(Comparison direction) {
   return direction;
 }
 
-// A carried integer that every trip adds the same to.
+// A carried integer to which every trip adds the same.
 struct Counter {
   int64_t start, step;
 };
 
-// A while loop, its regions without calls.
+// A while loop whose regions have no calls.
 class WhileLoop {
  public:
-  // `starts`: what is known of the operands.
+  // `starts`: the known values of the operands.
   WhileLoop(const WhileParams& p, Known starts)
       : starts_(std::move(starts)), cond_(without_calls(*p.cond)), body_(without_calls(*p.body)) {
     Known invariant(starts_.size());
     for (size_t k = 0; k < starts_.size(); ++k)
       if (body_.outputs[k] == body_.inputs[k]) invariant[k] = starts_[k];
-    body_ = counted(body_, invariant);
+    body_ = count_loops_in(body_, invariant);
     for (size_t k = 0; k < starts_.size(); ++k)
       if (is_invariant(k)) invariant[k] = starts_[k];
     known_ = std::move(invariant);
@@ -161,7 +162,7 @@ class WhileLoop {
   const std::optional<int64_t>& trips() const { return trips_; }
   bool is_invariant(size_t k) const { return body_.outputs[k] == body_.inputs[k]; }
 
-  // What is known of the inputs in each trip.
+  // Returns the known values of the inputs in each trip.
   Known tables() const {
     Known out(known_.size());
     for (size_t k = 0; k < out.size(); ++k) {
@@ -223,7 +224,7 @@ class WhileLoop {
   std::optional<int64_t> trips_;
 };
 
-// What a carried value of the while is in the scan.
+// What a carried value of the while becomes in the scan.
 enum class Role : uint8_t { kConstant, kCarry, kStacked };
 
 // A read or write of rows in the body.
@@ -233,7 +234,7 @@ struct Access {
   RowAccess rows;
 };
 
-// The scan of a loop whose trips are known, added to a function.
+// Adds the scan for a loop whose number of trips is known to a function.
 class CountedLoop {
  public:
   CountedLoop(const WhileLoop& loop, Function& out, const ValueIds& operands, const Op& op)
@@ -271,7 +272,7 @@ class CountedLoop {
           append_rows(read.rows, *loop_.trips(), reverse_, out_, operands_[read.carried], one));
     const ValueIds results = add(scan_op, std::move(p), inputs);
     size_t next = 0;
-    ValueIds out = operands_;  // a constant is what it was
+    ValueIds out = operands_;  // a constant is its operand
     for (size_t k = 0; k < roles_.size(); ++k)
       if (roles_[k] == Role::kCarry) out[k] = results[next++];
     for (const Access& write : writes_)
@@ -311,7 +312,7 @@ class CountedLoop {
     return nullptr;
   }
 
-  // Whether the op makes [1, ...] of [...], or the other way round.
+  // Returns whether the op makes [1, ...] of [...], or the inverse.
   bool adds_or_drops_first_dim(const Op& op) const {
     if (op.def != &reshape_op && op.def != &broadcast_in_dim_op) return false;
     Shape from = body_.type(op.operands[0]).shape, to = body_.type(op.results[0]).shape;
@@ -326,7 +327,7 @@ class CountedLoop {
     return from == to;
   }
 
-  // The body as the scan takes it: constants that are read, carry, rows; carry, rows.
+  // Makes the body of the scan: (constants that are read, carry, rows) -> (carry, rows).
   void build_body() {
     scan_.name = body_.name;
     ValueIds inputs(body_.inputs.size(), -1), reads(reads_.size(), -1);
@@ -342,7 +343,7 @@ class CountedLoop {
       reads[r] = scan_.add_input(std::move(row));
     }
     ValueIds rows(writes_.size(), -1);
-    // Of values of the body, [1, ...] or [...]: the same elements as [...] in the scan's.
+    // For values of the body, [1, ...] or [...]: the same elements as [...] in the scan's body.
     ValueIds row_of(body_.types.size(), -1);
     const auto keep = [&](const Op& op, ValueIds operands) {
       return scan_.add_op(Op{op.def, op.params, std::move(operands), {}, op.source, op.reason},
@@ -380,7 +381,7 @@ class CountedLoop {
     scan_.outputs.insert(scan_.outputs.end(), rows.begin(), rows.end());
   }
 
-  // Whether an op that stays, or a carry, reads constant k.
+  // Returns whether an op that stays, or a carry, reads constant k.
   bool is_read(size_t k) const {
     const ValueId v = body_.inputs[k];
     for (const Op& op : body_.ops)
@@ -411,7 +412,7 @@ class CountedLoop {
   ValueIds consts_;
 };
 
-Function counted(const Function& function, const Known& known) {
+Function count_loops_in(const Function& function, const Known& known) {
   const Function f = without_calls(function);
   const KnownScalars scalars(f, 1, known);
   Function out;
@@ -442,13 +443,13 @@ Function counted(const Function& function, const Known& known) {
 }  // namespace
 
 Function count_loops(const Function& function) {
-  return counted(function, Known(function.inputs.size()));
+  return count_loops_in(function, Known(function.inputs.size()));
 }
 
-Function counted_if_cut(const ParsedModule& module) {
-  const bool is_cut = std::any_of(module.meshes.begin(), module.meshes.end(),
-                                  [](const Mesh& mesh) { return mesh.size() > 1; });
-  return is_cut ? count_loops(module.main) : module.main;
+Function count_loops_if_sharded(const ParsedModule& module) {
+  const bool is_sharded = std::any_of(module.meshes.begin(), module.meshes.end(),
+                                      [](const Mesh& mesh) { return mesh.size() > 1; });
+  return is_sharded ? count_loops(module.main) : module.main;
 }
 
 }  // namespace tessera::interchange

@@ -1,6 +1,6 @@
 // count_loops: a while loop whose number of trips is known becomes a scan. JAX's scan and fori_loop
-// are while loops in StableHLO; as scans they have a reverse derivative, and what it keeps of a trip
-// is what JAX's scan keeps.
+// are while loops in StableHLO. As scans they have a reverse derivative, which keeps the same
+// residuals of a trip as JAX's scan.
 //
 //   %r:4 = while(%xs = %arg1, %i = 0, %c = %arg0, %ys = zeros)   xs, ys [5, 3]; i < 5
 //     %x = dynamic_slice %xs, %i, 0, sizes = [1, 3]
@@ -12,17 +12,17 @@
 //     %y = tanh(%c + %x)                                         x, y [3]
 //     return %i + 1, %y; %y                                      stacked [5, 3]
 //
-// Before: a Function as it was read; calls in it.
-// After:  the same values, exactly. Calls are inlined. A while is left as it is unless
-//         - its condition compares an integer scalar it carries, that starts at a known number and
-//           to which the body adds a known one, with a known bound, and
+// Before: a Function as it was read, with calls.
+// After:  the same values, exactly. Calls are inlined. A while becomes a scan only if
+//         - its condition compares an integer scalar that it carries, which starts at a known
+//           number and to which the body adds a known one, with a known bound, and
 //         - the comparison fails before the counter leaves the range of its dtype.
-//         Known is a constant, what integer arithmetic makes of constants, and a carried value that
-//         starts as one and is handed on as it came. A read of an array that does not change, at
-//         places that go up or down from trip to trip, becomes a scanned operand; a carried array
-//         that the body only writes so, rows it writes once, a stacked result.
+//         Known are constants, integer arithmetic on constants, and carried values that start with
+//         one and are returned unchanged. A read of an array that does not change, at positions
+//         that go up or down from trip to trip, becomes a scanned operand. A carried array that the
+//         body only writes in this manner, each row once, becomes a stacked result.
 //
-// Loops inside loops, branches and manual computations are counted too.
+// Loops inside loops, branches and manual computations become scans, too.
 #pragma once
 
 #include "tessera/interchange/text/parser.h"
@@ -32,9 +32,9 @@ namespace tessera::interchange {
 
 Function count_loops(const Function& function);
 
-// The main function of a module, its loops counted if it is cut over several devices: what a scan reads
-// and stacks row by row is cut as the rows are, where a while ties how its arrays are cut to how
-// their rows are sliced.
-Function counted_if_cut(const ParsedModule& module);
+// Returns the main function of a module, with its loops counted if it is sharded over several
+// devices. In a scan, arrays that are read and stacked row by row are sharded as their rows are; in
+// a while loop their sharding is tied to how the rows are sliced.
+Function count_loops_if_sharded(const ParsedModule& module);
 
 }  // namespace tessera::interchange

@@ -13,7 +13,7 @@
 namespace tessera::interchange {
 namespace {
 
-// Whether the op is an infinity, repeated.
+// Returns whether the op is an infinity in every element.
 bool is_infinity(const Op& op) {
   const ConstantParams* constant = as_constant(op);
   if (!constant || !constant->is_splat() || !is_floating(constant->value.dtype())) return false;
@@ -52,7 +52,8 @@ class Guard {
                        f_.types_of(op.results));
   }
 
-  // `operands` of the select in the new function, of which this choice becomes another product.
+  // Replaces the product that is this choice of a select. `operands` are those of the select in the
+  // new function.
   void guard(const Op& select, size_t choice, ValueIds& operands) {
     const ValueId chosen = select.operands[choice];
     if (maker_[chosen] < 0 || uses_[chosen] != 1) return;

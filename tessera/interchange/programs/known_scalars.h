@@ -1,5 +1,5 @@
-// What can be known of the integer scalars of a function without running it: their values in each
-// of several lanes, which are the trips of a loop, or the one run of a function.
+// The integer scalars of a function that are known without running it. They have a value in each of
+// several lanes, which are the trips of a loop, or the one run of a function.
 #pragma once
 
 #include <optional>
@@ -12,15 +12,16 @@ namespace tessera::interchange {
 
 class KnownScalars {
  public:
-  // `inputs`: [lanes] each; nullopt where it is not known. Follows the ops of `f`, which is kept.
+  // `inputs` have shape [lanes]; nullopt means unknown. Follows the ops of `f`, which must outlive
+  // this object.
   KnownScalars(const Function& f, int64_t lanes, std::vector<std::optional<Literal>> inputs);
 
-  // The values of v, [lanes] of its dtype; null where they are not known, or v is no scalar of
-  // integers or bools.
+  // Returns the values of v, [lanes] of its dtype; null if they are not known, or if v is no scalar
+  // of integers or bools.
   const Literal* find(ValueId v) const;
-  // The values as numbers; nullopt where one is not known or too large for that.
+  // Returns the values as numbers; nullopt if one is not known or too large.
   std::optional<std::vector<int64_t>> numbers(ValueId v) const;
-  // The only value, where there is one lane.
+  // Returns the only value, if there is one lane.
   std::optional<int64_t> number(ValueId v) const;
 
  private:
@@ -31,9 +32,10 @@ class KnownScalars {
   std::vector<std::optional<Literal>> values_;
 };
 
-// Of integers or bools; nullopt where one is too large for it.
+// Returns the numbers of integers or bools; nullopt if one is too large.
 std::optional<std::vector<int64_t>> numbers_of(const Literal& lanes);
-// A scalar in every lane; values start + lane * step of this dtype, which wrap around.
+// in_lanes returns a scalar in every lane; counted_lanes the values start + lane * step of this
+// dtype, which wrap around.
 Literal in_lanes(const Literal& scalar, int64_t lanes);
 Literal counted_lanes(DType dtype, int64_t start, int64_t step, int64_t lanes);
 

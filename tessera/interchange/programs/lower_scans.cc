@@ -15,7 +15,7 @@
 namespace tessera::interchange {
 namespace {
 
-// Adds ops whose types follow.
+// Adds ops and infers their types.
 class Builder {
  public:
   explicit Builder(Function& f) : f_(f) {}
@@ -32,7 +32,7 @@ class Builder {
   ValueId number(int64_t value) {
     return add1(constant_op, constant_params(Literal::scalar(static_cast<int32_t>(value))), {});
   }
-  // The index of a row, and zeros.
+  // Returns the index of a row, and zeros.
   ValueIds starts(ValueId row, int64_t rank) {
     ValueIds out{row};
     for (int64_t d = 1; d < rank; ++d) out.push_back(number(0));
@@ -45,7 +45,8 @@ class Builder {
 
 ValueIds append_lowered(Function& out, const Function& f, const ValueIds& values);
 
-// The counter, then the scan's constants, carry, scanned operands and stacked results.
+// The while carries the counter, then the scan's constants, carry, scanned operands and stacked
+// results.
 ValueIds append_while(Function& out, const Op& op, const ValueIds& operands) {
   const auto& p = op.params.as<ScanParams>();
   const Function& trip = *p.body;

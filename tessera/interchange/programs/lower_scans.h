@@ -1,5 +1,5 @@
-// lower_scans: a program as StableHLO alone says it, so that other consumers of StableHLO run it: the
-// inverse of count_loops.
+// lower_scans: the inverse of count_loops. It expresses a program in StableHLO alone, so that other
+// consumers of StableHLO can run it.
 //
 //   %r, %ys = scan(%c; rows of %xs), length = 5     ->   %i = 0, %ys = zeros
 //                                                        while (%i, %c, %xs, %ys) cond %i < 5:
@@ -7,10 +7,10 @@
 //                                                          ...
 //                                                          %ys = dynamic_update_slice(%ys, %y, %i, 0)
 //
-// Before: a traced Function, as transforms make it.
-// After:  the same values; whiles for scans (those of a reversed one read and write from the last
-//         row to the first), what stands for a function written out (calls, checkpoints, functions
-//         with derivatives of their own), and no op that only a transform reads.
+// Before: a traced Function, possibly transformed.
+// After:  the same values, with whiles instead of scans (a reversed scan reads and writes from the
+//         last row to the first), with calls, checkpoints and functions with custom derivatives
+//         inlined, and without ops that only transforms read.
 #pragma once
 
 #include "tessera/ir/function.h"

@@ -1,5 +1,5 @@
-// The functions inside an op, each rewritten: regions of loops and branches, bodies of manual
-// computations, what calls, checkpoints and functions with derivatives of their own stand for.
+// Rewrites the functions inside an op: regions of loops and branches, bodies of manual
+// computations, and the functions of calls, checkpoints and custom derivatives.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 
 namespace tessera::interchange {
 
-// The params of `op` with them; its own where there are none.
+// Returns the params of `op` with the rewritten functions; its own params if it has none.
 OpParams map_regions(const Op& op, const std::function<Function(const Function&)>& rewrite);
 
 }  // namespace tessera::interchange

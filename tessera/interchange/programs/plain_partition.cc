@@ -19,7 +19,7 @@
 namespace tessera::interchange {
 namespace {
 
-// Not among the ops that programs are made of: there a device is its coordinates in a mesh.
+// Programs do not contain this op: in them a device has coordinates in a mesh.
 const OpDef& replica_id_op() {
   static const OpDef& def = []() -> const OpDef& {
     OpDef& made = *new OpDef;
@@ -52,7 +52,7 @@ Array fft_along(const Array& x, const FftAlongParams& p) {
   return lax::transpose(lax::fft(last, p.type, {x.shape(p.dimension)}), order);
 }
 
-// What stands for the op, as a function of its operands; none: the op stays.
+// Returns what replaces the op, as a function of its operands; nullptr: the op stays.
 FlatFn plain_form(const Op& op) {
   if (op.operands.size() > 1 && (op.def == &reduce_scatter_op || op.def == &all_to_all_op ||
                                  op.def == &collective_permute_op))

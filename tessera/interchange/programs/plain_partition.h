@@ -1,15 +1,15 @@
-// plain_partition: the program of a device as StableHLO alone says it, for whoever runs it as one
-// replica of many. After lower_scans, which does the same for loops.
+// plain_partition: expresses the program of a device in StableHLO alone, for a runtime that runs it
+// as one replica of many. It runs after lower_scans, which does the same for loops.
 //
 //   axis_index over ("x")   ->   a table of ranks, by the replica's number
 //                                %id = replica_id;  %r = dynamic_slice(dense<[0, 0, 1, 1]>, %id)
 //   fft_along dimension d   ->   transpose, fft, transpose
 //   pcast                   ->   its operand
-//   reduce_scatter, all_to_all or collective_permute of several arrays   ->   one of each
+//   reduce_scatter, all_to_all or collective_permute of several arrays   ->   one for each array
 //
 // Before: a partitioned Function. Replica k runs on the device with the k-th smallest id of the
 //         mesh, as the groups of devices in the text of collectives count them.
-// After:  the same values. Other ops that only Tessera has are left.
+// After:  the same values. Other ops that only Tessera has remain.
 #pragma once
 
 #include "tessera/ir/function.h"

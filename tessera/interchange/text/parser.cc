@@ -56,7 +56,7 @@ void Parser::expected(std::string_view what) {
       lexer_.text().substr(token.begin, std::min<size_t>(token.end - token.begin, 40))));
 }
 
-// As far as it is a number at all.
+// Returns 0 if the attribute is no number.
 int64_t Parser::parse_number_of_partitions() {
   int64_t count = 0;
   const std::string text = peek().text;
@@ -64,12 +64,12 @@ int64_t Parser::parse_number_of_partitions() {
   return count;
 }
 
-// Where functions, meshes and aliases are, so that they may be used before they come.
+// Finds the functions, meshes and aliases, so that they can be used before they are defined.
 void Parser::scan_symbols() {
   std::string before;
   for (Token token = next(); token.kind != TokenKind::kEnd; before = token.text, token = next()) {
     if (token.kind == TokenKind::kPunctuation && token.text == "?")
-      open_ = open_ || (before != "{" && before != ",");  // those of shardings
+      open_ = open_ || (before != "{" && before != ",");  // not those of shardings
     if (token.kind == TokenKind::kWord && token.text == "mhlo.num_partitions" && accept("=")) {
       partitions_ = parse_number_of_partitions();
     } else if (token.kind == TokenKind::kWord && token.text == "sdy.mesh" &&
@@ -102,7 +102,7 @@ void Parser::scan_symbols() {
   jump(0);
 }
 
-// "func.func"() <{..., sym_name = "main"}> ...: the name stands among the attributes.
+// "func.func"() <{..., sym_name = "main"}> ...: the name is one of the attributes.
 void Parser::scan_generic_symbol(const Token& op) {
   const size_t resume = offset_;
   std::string name;
@@ -139,7 +139,7 @@ ParsedModule Parser::parse() {
   return finish_module(position());
 }
 
-// Aliases, a module, or what stands in a module.
+// Parses aliases, a module, or the content of a module.
 void Parser::parse_items(bool in_module) {
   while (true) {
     const Token token = peek();
@@ -191,7 +191,7 @@ void Parser::parse_items(bool in_module) {
   }
 }
 
-// Parses it if no call has yet, and goes on after it.
+// Parses the function if no call has done so, and continues after it.
 void Parser::skip_function(const std::string& name) {
   if (!open_) find_function(name, position());
   SymbolText& text = function_texts_[name];
@@ -199,7 +199,7 @@ void Parser::skip_function(const std::string& name) {
   if (text.end == 0) skip_unread_function();
 }
 
-// Nothing calls it with shapes that are known.
+// Skips a function that nothing calls with known shapes.
 void Parser::skip_unread_function() {
   if (is_next("(")) {  // generic
     skip_balanced();
@@ -233,7 +233,7 @@ void Parser::skip_unread_function() {
 
 void Parser::read_function(const std::string& name, FunctionEntry& entry) {
   SymbolText& text = function_texts_[name];
-  const Nesting nesting(*this, position());
+  const DepthGuard guard(*this, position());
   const size_t resume = position();
   entry.in_progress = true;
   jump(text.offset);
@@ -294,12 +294,12 @@ void Parser::parse_arguments(Scope& scope, FunctionEntry& entry) {
 }
 
 void Parser::parse_results(FunctionEntry& entry, std::vector<Type>& types) {
-  const auto add = [&](const TypeTree& tree, const TextAttr::Entries& attributes, size_t place) {
+  const auto add = [&](const TypeTree& tree, const TextAttr::Entries& attributes, size_t offset) {
     std::vector<Type> leaves;
     append_types(tree, leaves);
     for (const Type& type : leaves) {
       types.push_back(type);
-      add_result_sharding(attributes, type, place, entry);
+      add_result_sharding(attributes, type, offset, entry);
     }
   };
   if (!accept("(")) return add(parse_type_tree(), {}, position());

@@ -1,10 +1,10 @@
-// Parser: StableHLO, CHLO, Shardy and func text, as JAX exports it and as printer.h prints it, to a
-// Function.
+// Parser: makes a Function of StableHLO, CHLO, Shardy and func text, as JAX exports it and as
+// printer.h prints it.
 //
-// Pretty and generic forms of all ops of the registry, several functions (func.call of private
-// ones), attribute aliases, locations (skipped), regions, dense constants with hexadecimal blobs.
-// UserError kParse names file, line and column, shows the line, and says what was expected; so does
-// text whose types do not fit. Nothing else is thrown, whatever the text.
+// It reads the pretty and generic forms of all registered ops, several functions (func.call of
+// private ones), attribute aliases, locations (skipped), regions, and dense constants with
+// hexadecimal blobs. A UserError kParse names file, line and column, shows the line, and says what
+// was expected, also if types do not fit. Nothing else is thrown, whatever the text.
 #pragma once
 
 #include <functional>
@@ -19,30 +19,31 @@ namespace tessera::interchange {
 
 struct ParsedModule {
   std::string name;
-  Function main;                         // the function @main, else the only public one
-  std::vector<std::string> input_names;  // as the text calls main's arguments: arg0, ...
-  // Shardings that the text gives to main's inputs (also in their types) and results.
+  Function main;                         // the function @main, otherwise the only public one
+  std::vector<std::string> input_names;  // the names of main's arguments in the text: arg0, ...
+  // The shardings that the text gives main's inputs (they are also in their types) and results.
   std::vector<std::optional<NamedSharding>> input_shardings, output_shardings;
-  // The unreduced axes of these (unreduced.h): a device holds a part, the argument or result is the
-  // sum over all of them.
+  // The unreduced axes of these (unreduced.h): each device along them holds a part, and the
+  // argument or result is the sum of all parts.
   std::vector<AxisNames> input_unreduced, output_unreduced;
-  // The kinds of memory that the text asks results to be in (mhlo.memory_kind); empty: any.
+  // The kinds of memory that the text requests for results (mhlo.memory_kind); empty: any.
   std::vector<std::string> output_memory_kinds;
-  // Arguments whose memory the results may take.
+  // The arguments whose memory the results may use.
   std::vector<bool> donated;
   std::vector<Mesh> meshes;
 };
 
-// What a program does not say of itself.
+// What a program does not say about itself.
 struct ReadOptions {
-  // The shape of argument `index` of the main function, where `written` leaves extents open
-  // (refine_shapes.h); nothing: not known, which is an error.
+  // Returns the shape of argument `index` of the main function if `written` leaves extents open
+  // (refine_shapes.h); nullopt means that it is unknown, which is an error.
   std::function<std::optional<Shape>(size_t index, const std::string& name, const Type& written)>
       argument_shape = {};
 };
 
-// A mesh of the text is made of the devices of this process with the ids it names (0, 1, ... by
-// default); it is abstract where not all of these are there, or where the text says so.
+// Returns the module. A mesh of the text consists of the devices of this process with the ids that
+// it names (0, 1, ... by default). It is abstract if not all of these exist, or if the text says
+// so.
 ParsedModule parse_module(std::string_view text, std::string_view filename = "<text>",
                           const ReadOptions& options = {});
 Function parse_mlir(std::string_view text, std::string_view filename = "<text>");

@@ -29,7 +29,7 @@ bool is_priority(std::string_view word) {
 }  // namespace
 
 Type Parser::parse_type() {
-  const Nesting nesting(*this, position());
+  const DepthGuard guard(*this, position());
   const Token token = peek();
   if (token.kind == TokenKind::kBang) {
     if (token.text == "stablehlo.token") {
@@ -51,8 +51,8 @@ Type Parser::parse_type() {
   return parse_tensor_type(false, true);
 }
 
-// Extents are read by character: to a tokenizer 4x8xf32 would be a number and a name, 0x8 a
-// hexadecimal number.
+// Extents are read character by character: for a tokenizer 4x8xf32 would be a number and a name,
+// and 0x8 a hexadecimal number.
 Type Parser::parse_tensor_type(bool index, bool open) {
   next();
   expect("<");
@@ -113,7 +113,7 @@ std::vector<Type> Parser::parse_type_list() {
 }
 
 TypeTree Parser::parse_type_tree() {
-  const Nesting nesting(*this, position());
+  const DepthGuard guard(*this, position());
   if (!accept("tuple")) return {.type = parse_type()};
   TypeTree tuple{.is_tuple = true};
   expect("<");
@@ -147,7 +147,7 @@ int64_t Parser::parse_int() {
 }
 
 TextAttr Parser::parse_attribute(bool bare) {
-  const Nesting nesting(*this, position());
+  const DepthGuard guard(*this, position());
   const Token token = peek();
   switch (token.kind) {
     case TokenKind::kString:
@@ -172,7 +172,8 @@ TextAttr Parser::parse_attribute(bool bare) {
   if (is_next("-")) return parse_number(bare);
   if (is_next("[")) return parse_list(bare);
   if (accept("{")) return TextAttr::Record{"", parse_dictionary()};
-  if (is_next("(") && lexer_.at(token.end).kind == TokenKind::kInteger) {  // (1)2: of an axis
+  // (1)2: a part of an axis
+  if (is_next("(") && lexer_.at(token.end).kind == TokenKind::kInteger) {
     next();
     TextAttr::Record part{"stablehlo.sub_axis_info", {}};
     part.entries.emplace_back("pre_size", TextAttr::Integer{parse_int()});
@@ -234,7 +235,7 @@ TextAttr Parser::parse_word_attribute(bool bare) {
     const Type type = parse_type();
     return TextAttr::Record{"tensor", {{"dtype", TextAttr(type.dtype)}}};
   }
-  // Of a dot's algorithm; there are no arrays of it.
+  // A keyword of a dot's algorithm; no arrays have this type.
   if (accept("tf32")) return TextAttr::Keyword{"", "tf32"};
   if (is_element_type(token.text)) return parse_dtype();
   if (!bare) expected("an attribute");
@@ -346,7 +347,7 @@ TextAttr Parser::parse_hash_attribute() {
   return out;
 }
 
-// #stablehlo<kind NAME>, #stablehlo.dot<a = [0], ...>; of another form its text.
+// #stablehlo<kind NAME>, #stablehlo.dot<a = [0], ...>; any other form is kept as text.
 TextAttr Parser::parse_record(std::string name) {
   const size_t begin = position();
   expect("<");
@@ -376,7 +377,7 @@ TextAttr Parser::parse_record(std::string name) {
                           {{"text", std::string(lexer_.text().substr(begin, offset_ - begin))}}};
 }
 
-// From an opening bracket to after the one that closes it.
+// Skips from an opening bracket to after the one that closes it.
 void Parser::skip_balanced() {
   std::string open;
   do {
@@ -395,7 +396,7 @@ void Parser::skip_balanced() {
   } while (!open.empty());
 }
 
-// loc(...), if it is there; the first name in it.
+// Skips loc(...) if there is one, and stores the first name in it.
 void Parser::skip_location(std::string* source) {
   if (!is_next("loc")) return;
   next();
@@ -424,7 +425,8 @@ NamedSharding Parser::parse_sharding(AxisNames& unreduced) {
     bool open = false;
     std::vector<AxisRef> axes = parse_axes(&open);
     dims.emplace_back(std::move(axes), open);
-    // A priority of propagation, p0: ours goes by what is cut, and by bytes.
+    // A priority of propagation, p0, is ignored: Tessera's propagation orders by sharded dimensions
+    // and bytes.
     if (peek().kind == TokenKind::kWord && is_priority(peek().text)) next();
   }
   std::vector<AxisRef> replicated;
@@ -432,11 +434,11 @@ NamedSharding Parser::parse_sharding(AxisNames& unreduced) {
     const bool sums = accept("unreduced");
     if (!sums) expect("replicated");
     expect("=");
-    const size_t place = position();
+    const size_t offset = position();
     expect("{");
     std::vector<AxisRef> axes = parse_axes(nullptr);
     if (sums) {
-      unreduced = located(place, [&] { return unreduced_axes(mesh, axes); });
+      unreduced = located(offset, [&] { return unreduced_axes(mesh, axes); });
     } else {
       replicated = std::move(axes);
     }

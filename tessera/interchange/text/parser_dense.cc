@@ -58,10 +58,10 @@ TextAttr Parser::parse_dense() {
 }
 
 void Parser::parse_elements(Elements& elements, int64_t depth) {
-  const Nesting nesting(*this, position());
+  const DepthGuard guard(*this, position());
   if (!accept("[")) return parse_element(elements);
   int64_t count = 0;
-  // The first list of a depth says how long all are.
+  // The first list of each depth determines the length of all lists.
   const bool first = static_cast<int64_t>(elements.shape.size()) == depth;
   if (first) elements.shape.push_back(0);
   while (!accept("]")) {
@@ -135,7 +135,7 @@ void Parser::convert_element(size_t offset, DType dtype, std::byte* to) {
         const float magnitude = parse_real<float>(token.text);
         store(T(negative ? -magnitude : magnitude), to);
       } else {
-        // In its own type: through double it would be rounded twice.
+        // Numbers are parsed in their own type: by way of double they would be rounded twice.
         const T magnitude = parse_real<T>(token.text);
         store(negative ? -magnitude : magnitude, to);
       }
@@ -143,7 +143,7 @@ void Parser::convert_element(size_t offset, DType dtype, std::byte* to) {
   });
 }
 
-// A narrow float is written as its bits or as a number, an integer as what fits.
+// A narrow float is written as its bits or as a number, an integer as a number that fits.
 void Parser::convert_narrow_element(size_t offset, DType dtype, std::byte* to) {
   Token token = lexer_.at(offset);
   const bool negative = token.text == "-";
@@ -166,8 +166,8 @@ void Parser::convert_narrow_element(size_t offset, DType dtype, std::byte* to) {
   store(narrow_bits(dtype, negative ? -magnitude : magnitude), to);
 }
 
-// "0x3F80...": all bytes, little endian; those of one element for a splat. bool is a byte or a bit
-// an element.
+// "0x3F80...": the bytes of all elements, little endian; of one element for a splat. A bool takes a
+// byte or a bit.
 Literal Parser::parse_blob(const std::string& hex, const Type& type, size_t offset, bool* splat) {
   auto digit = [](char c) {
     return c <= '9' ? c - '0' : std::tolower(static_cast<unsigned char>(c)) - 'a' + 10;

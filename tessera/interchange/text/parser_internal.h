@@ -1,6 +1,6 @@
-// The parser's own class: one pass over the text, with jumps to called functions. parser.cc holds
-// modules and functions, parser_attributes.cc types and attributes, parser_dense.cc constants,
-// parser_ops.cc ops and regions.
+// The parser's own class. It makes one pass over the text, with jumps to called functions.
+// parser.cc implements modules and functions, parser_attributes.cc types and attributes,
+// parser_dense.cc constants, parser_ops.cc ops and regions.
 #pragma once
 
 #include <map>
@@ -18,36 +18,36 @@ class Parser final : public ModuleBuilder {
   Parser(std::string_view text, std::string_view file, const ReadOptions& options = {})
       : ModuleBuilder(options), lexer_(text, file) {}
   ParsedModule parse();
-  // The text as one attribute, whose symbols are those of another module.
+  // Parses the text as one attribute, whose symbols are those of another module.
   TextAttr parse_one_attribute(const std::map<std::string, std::optional<Mesh>>& meshes);
   Mesh parse_one_mesh();  // #sdy.mesh<...>
 
  private:
   friend class Scanner;
 
-  // A function or region under construction, and what its text calls its values.
+  // A function or region under construction, with the names of values in its text.
   struct Scope : ModuleBuilder::Scope {
     std::unordered_map<std::string, std::vector<ValueId>> names;
   };
-  // Where a function or a mesh stands.
+  // The position of a function or a mesh.
   struct SymbolText {
-    size_t offset = 0;     // of what follows `func.func` or `sdy.mesh @name`
-    size_t end = 0;        // of a function that has been parsed
+    size_t offset = 0;     // after `func.func` or `sdy.mesh @name`
+    size_t end = 0;        // the end of a function that has been parsed
     bool generic = false;  // "func.func"() <{sym_name = ...}> ({...})
   };
 
   // Tokens.
   const Token& peek();
   Token next();
-  bool is_next(std::string_view text);  // a word or punctuation
+  bool is_next(std::string_view text);  // a word or a punctuation mark
   bool accept(std::string_view text);
   void expect(std::string_view text);
   Token expect(TokenKind kind, const char* what);
   void jump(size_t offset);
   size_t position() { return peek().begin; }
   [[noreturn]] void error(const std::string& message) { lexer_.error(position(), message); }
-  void throw_error(size_t place, const std::string& message) const override {
-    lexer_.error(place, message);
+  void throw_error(size_t offset, const std::string& message) const override {
+    lexer_.error(offset, message);
   }
   [[noreturn]] void expected(std::string_view what);
   // parser.cc
@@ -71,13 +71,13 @@ class Parser final : public ModuleBuilder {
 
   // parser_attributes.cc
   Type parse_type();
-  // With `index`, the elements may be of that type (a layout's), as int64; with `open`, extents may
-  // be (refine_shapes.h).
+  // With `index`, the elements may have that type (a layout's), which is read as int64; with
+  // `open`, extents may be open (refine_shapes.h).
   Type parse_tensor_type(bool index, bool open);
   DType parse_dtype(bool index = false);
-  TypeTree parse_type_tree();                    // a tensor's or a tuple's
+  TypeTree parse_type_tree();                    // of a tensor or a tuple
   std::vector<TypeTree> parse_type_tree_list();  // (T, U) or T
-  std::vector<Type> parse_type_list();           // the same, tuples written out
+  std::vector<Type> parse_type_list();           // the same, with the tensors of tuples
   int64_t parse_int();
   TextAttr parse_attribute(bool bare);
   TextAttr parse_number(bool bare);
@@ -95,7 +95,7 @@ class Parser final : public ModuleBuilder {
   // parser_dense.cc
   TextAttr parse_dense();
   struct Elements {
-    std::vector<size_t> offsets;  // of numbers, two for a complex one
+    std::vector<size_t> offsets;  // of numbers; a complex one has two
     Shape shape;
     bool is_complex = false;
   };
@@ -107,7 +107,7 @@ class Parser final : public ModuleBuilder {
 
   // parser_ops.cc
 
-  // False after the op that ends the region; its operands are then the function's outputs.
+  // Returns false after the op that ends the region, whose operands are the function's outputs.
   bool parse_op(Scope& scope);
   void parse_pretty_op(Scope& scope, class Reader& reader, const Token& name);
   void parse_generic_op(Scope& scope, class Reader& reader, const std::string& name);
@@ -119,14 +119,14 @@ class Parser final : public ModuleBuilder {
   void parse_hole(std::string_view hole, Scope& scope, class Reader& reader);
   void parse_ranges(std::string_view hole, class Reader& reader);
   void parse_signature(class Reader& reader, size_t results, bool only_results = false);
-  // Tuples written out.
+  // Returns the operands, with the tensors of tuples.
   std::vector<ValueId> parse_operands(Scope& scope);
   ValueId parse_operand(Scope& scope);
-  // A value, or what stands for a tuple.
+  // Returns a value, or the number of a tuple.
   ValueId parse_value(Scope& scope);
   bool parse_tuple_op(Scope& scope, const Token& name, std::vector<ValueId>& results);
   ValueId lookup(Scope& scope, const std::string& name, int64_t result, size_t offset);
-  // Generic: after {, to its }.
+  // Parses the generic form, from after { to its }.
   FunctionRef parse_region(Scope& scope, const RegionRules& rules, std::vector<ValueId>* captures);
   FunctionRef parse_region_body(Scope* parent, std::span<const RegionInput> inputs,
                                 std::vector<ValueId>* captures = nullptr, bool computed = false);
@@ -135,19 +135,19 @@ class Parser final : public ModuleBuilder {
   size_t offset_ = 0;
   std::optional<Token> peeked_;
   std::map<std::string, SymbolText> function_texts_, mesh_texts_;
-  std::map<std::string, size_t> aliases_;  // #name and !name, with the mark
+  std::map<std::string, size_t> aliases_;  // #name and !name
   std::set<std::string> aliases_in_progress_;
 };
 
-// An attribute that stands as text in something else. `meshes`: those its symbols may name.
+// Parses an attribute that is text inside something else. Its symbols may name `meshes`.
 TextAttr parse_attribute_text(std::string_view text,
                               const std::map<std::string, std::optional<Mesh>>& meshes);
 Mesh parse_mesh_text(std::string_view text);
 
-// What a format's parse sees.
+// The input of a format's parse hook.
 class Scanner final : public OpScanner {
  public:
-  // `scalars`: regions are of an op with a capture_rule.
+  // `scalars`: the op has a capture_rule for its regions.
   Scanner(Parser& parser, Parser::Scope& scope, bool scalars = false)
       : parser_(parser), scope_(scope), scalars_(scalars) {}
   bool accept(std::string_view token) override { return parser_.accept(token); }

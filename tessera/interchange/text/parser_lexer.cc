@@ -31,12 +31,12 @@ void parse_error(std::string_view file, std::string_view text, size_t offset,
   const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<int64_t>(begin), '\n');
   size_t column = offset - begin;
   std::string shown(text.substr(begin, text.find('\n', begin) - begin));
-  // Of a long line the part around the error.
-  const size_t cut = column > kWidth / 2 ? column - kWidth / 2 : 0;
+  // For a long line only the part around the error is shown.
+  const size_t skipped = column > kWidth / 2 ? column - kWidth / 2 : 0;
   const std::string position = fmt::format("{}:{}:{}", file, line, column + 1);
   if (shown.size() > kWidth) {
-    shown = shown.substr(std::min(cut, shown.size()), kWidth);
-    column -= cut;
+    shown = shown.substr(std::min(skipped, shown.size()), kWidth);
+    column -= skipped;
   }
   for (char& c : shown)
     if (static_cast<unsigned char>(c) < 0x20) c = ' ';
@@ -54,7 +54,7 @@ std::optional<uint64_t> parse_unsigned(std::string_view text) {
   return value;
 }
 
-std::string Lexer::place(size_t offset) {
+std::string Lexer::location(size_t offset) {
   const auto lines = [&](size_t from, size_t to) {
     return std::count(text_.begin() + static_cast<int64_t>(from),
                       text_.begin() + static_cast<int64_t>(to), '\n');

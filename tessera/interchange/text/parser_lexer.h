@@ -1,4 +1,4 @@
-// Tokens of MLIR text, on demand: the parser may look at any position again.
+// Tokens of MLIR text, on demand: the parser can read from any position again.
 #pragma once
 
 #include <charconv>
@@ -18,7 +18,7 @@ enum class TokenKind : uint8_t {
   kHash,        // #sdy.sharding, #1; without the #
   kBang,        // !stablehlo.token; without the !
   kCaret,       // ^bb0; without the ^
-  kString,      // its content, escapes resolved
+  kString,      // the content, with escapes resolved
   kInteger,     // 12, 0x7F
   kFloat,       // 1.5, 1.0e-3
   kPunctuation  // one character, or ->
@@ -34,12 +34,12 @@ struct Token {
 [[noreturn]] void parse_error(std::string_view file, std::string_view text, size_t offset,
                               const std::string& message);
 
-// The value of an integer's text, decimal or 0x...; nothing if it needs more than 64 bits.
+// Returns the value of an integer's text, decimal or 0x...; nullopt if it needs more than 64 bits.
 std::optional<uint64_t> parse_unsigned(std::string_view text);
 inline bool is_hex(std::string_view number) {
   return number.size() > 2 && number[0] == '0' && number[1] == 'x';
 }
-// The nearest T to a decimal number, in any locale; infinity or 0 beyond T's range.
+// Returns the T nearest to a decimal number, in any locale; infinity or 0 outside of T's range.
 template <class T>
 T parse_real(std::string_view text) {
   T value = 0;
@@ -55,14 +55,14 @@ class Lexer {
  public:
   Lexer(std::string_view text, std::string_view file) : text_(text), file_(file) {}
 
-  // The token that begins at or after `offset`, comments skipped.
+  // Returns the token that begins at or after `offset`; comments are skipped.
   Token at(size_t offset) const;
   std::string_view text() const { return text_; }
   [[noreturn]] void error(size_t offset, const std::string& message) const {
     parse_error(file_, text_, offset, message);
   }
-  // "file:line". Counts from the place that was asked for last.
-  std::string place(size_t offset);
+  // Returns "file:line". It counts lines from the offset of the last call.
+  std::string location(size_t offset);
 
  private:
   size_t skip_blanks(size_t offset) const;
@@ -70,7 +70,7 @@ class Lexer {
   Token number(size_t begin) const;
   char peek(size_t i) const { return i < text_.size() ? text_[i] : '\0'; }
   std::string_view text_, file_;
-  size_t placed_ = 0;  // an offset, and the lines before it
+  size_t placed_ = 0;  // the offset of the last call, and the number of lines before it
   int64_t lines_ = 0;
 };
 

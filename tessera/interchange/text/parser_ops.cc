@@ -86,8 +86,8 @@ std::vector<ValueId> Parser::parse_operands(Scope& scope) {
   return operands;
 }
 
-// stablehlo.tuple %0, %1 : tuple<T, U> and stablehlo.get_tuple_element %t[1] : (tuple<T, U>) -> U,
-// also in generic form. False, and nothing is read, before any other op.
+// Reads stablehlo.tuple %0, %1 : tuple<T, U> and stablehlo.get_tuple_element %t[1] : (tuple<T, U>)
+// -> U, also in generic form. For any other op it returns false and reads nothing.
 bool Parser::parse_tuple_op(Scope& scope, const Token& name, std::vector<ValueId>& results) {
   const bool makes = name.text == "stablehlo.tuple";
   if (!makes && name.text != "stablehlo.get_tuple_element") return false;
@@ -115,7 +115,7 @@ bool Parser::parse_tuple_op(Scope& scope, const Token& name, std::vector<ValueId
   if (const TextAttr* written = text.find("index"))
     if (const auto* number = written->get<TextAttr::Integer>()) index = number->value;
   expect(":");
-  const size_t place = position();
+  const size_t offset = position();
   TypeTree type;
   if (makes && !generic) {
     type = parse_type_tree();
@@ -123,7 +123,7 @@ bool Parser::parse_tuple_op(Scope& scope, const Token& name, std::vector<ValueId
     parse_type_list();
     expect("->");
     const std::vector<TypeTree> types = parse_type_tree_list();
-    if (types.size() != 1) lexer_.error(place, "expected one result");
+    if (types.size() != 1) lexer_.error(offset, "expected one result");
     type = types[0];
   }
   skip_location(nullptr);
@@ -135,7 +135,7 @@ bool Parser::parse_tuple_op(Scope& scope, const Token& name, std::vector<ValueId
     result = tuple_part(operands[0], index, name.begin);
   }
   if (!matches(scope, result, type))
-    lexer_.error(place, "expected the type of what the op gives, got another");
+    lexer_.error(offset, "expected the type of what the op gives, got another");
   results = {result};
   return true;
 }
@@ -143,8 +143,9 @@ bool Parser::parse_tuple_op(Scope& scope, const Token& name, std::vector<ValueId
 // --- Ops ---
 
 bool Parser::parse_op(Scope& scope) {
-  const Nesting nesting(*this, position());
-  std::vector<std::pair<Token, int64_t>> names;  // %0, %1:2 = with the number of results of each
+  const DepthGuard guard(*this, position());
+  // %0, %1:2 = with the number of results for each name
+  std::vector<std::pair<Token, int64_t>> names;
   int64_t count = 0;
   while (peek().kind == TokenKind::kValue) {
     names.emplace_back(next(), 1);
@@ -192,7 +193,7 @@ bool Parser::parse_op(Scope& scope) {
     parse_pretty_op(scope, reader, {name.kind, op_name, name.begin, name.end});
   }
   skip_location(&reader.source);
-  if (reader.source.empty()) reader.source = lexer_.place(name.begin);
+  if (reader.source.empty()) reader.source = lexer_.location(name.begin);
   const size_t dot = op_name.find('.');
   results = finish_op(scope, reader, op_name.substr(0, dot),
                       dot == std::string::npos ? "" : op_name.substr(dot + 1));
@@ -316,7 +317,7 @@ FunctionRef Parser::parse_region(Scope& scope, const RegionRules& rules,
 
 FunctionRef Parser::parse_region_body(Scope* parent, std::span<const RegionInput> inputs,
                                       std::vector<ValueId>* captures, bool computed) {
-  const Nesting nesting(*this, position());
+  const DepthGuard guard(*this, position());
   Scope scope;
   scope.parent = parent;
   scope.computed = computed;
@@ -367,7 +368,7 @@ void Parser::parse_scan(Scope& scope, Reader& reader) {
   parse_signature(reader, reader.result_count);
 }
 
-// Punctuation and words in a row, or nothing at all.
+// Reads punctuation and words in a row, or nothing at all.
 bool Parser::accept_literal(std::string_view literal) {
   const Lexer own(literal, "assembly");
   const size_t begin = offset_;
@@ -435,7 +436,8 @@ void Parser::parse_ranges(std::string_view hole, Reader& reader) {
   }
 }
 
-// : (T, U) -> V, : T, U -> V (chlo), or : T, U of which the last ones, or all, are the results'.
+// : (T, U) -> V, : T, U -> V (chlo), or : T, U, of which the last ones, or all, are the types of
+// the results.
 void Parser::parse_signature(Reader& reader, size_t results, bool only_results) {
   expect(":");
   const size_t offset = position();
@@ -460,7 +462,7 @@ void Parser::parse_signature(Reader& reader, size_t results, bool only_results) 
     reader.result_trees = parse_type_tree_list();
     for (const TypeTree& tree : reader.result_trees) append_types(tree, types);
   } else {
-    // Results without names are as many as the types say.
+    // If the results have no names, the types determine their number.
     const size_t n = results ? results : only_results ? types.size() : 1;
     if (only_results ? types.size() != n : types.size() < n)
       lexer_.error(offset,

@@ -13,7 +13,7 @@
 namespace tessera::interchange {
 namespace {
 
-// More elements than these are printed as the hexadecimal bytes of all.
+// Literals with more elements are printed as the hexadecimal bytes of all.
 constexpr int64_t kMaxListed = 64;
 
 template <class T>
@@ -27,8 +27,8 @@ std::string bits_text(T value) {
   }
 }
 
-// As MLIR writes floats: at least six digits, as many as read back the same; the bits of what is
-// not finite.
+// Prints floats as MLIR does: at least six digits, and as many as read back the same; numbers that
+// are not finite print as their bits.
 template <class T>
 std::string float_text(T value) {
   double wide;
@@ -76,7 +76,8 @@ void list_elements(std::string& out, const T* values, const Shape& shape, int64_
   out += ']';
 }
 
-// Integers as numbers, floats as their bits: some of the formats have neither infinity nor NaN.
+// Prints integers as numbers and floats as their bits, since some of the formats have neither
+// infinity nor NaN.
 std::string narrow_literal(const Literal& value, const Shape& shape) {
   if (is_integer(value.dtype())) return mlir_literal(widened(value), shape);
   std::string out;

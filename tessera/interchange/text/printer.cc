@@ -46,7 +46,7 @@ class FunctionPrinter final : public OpWriter {
     return out_ + "  }\n";
   }
 
-  // What custom assembly writes with.
+  // The functions that custom assembly prints with.
   void write(std::string_view text) override { out_ += text; }
   void write_attribute(const TextAttr& attribute) override {
     out_ += attribute_text(attribute, true);
@@ -307,8 +307,8 @@ class FunctionPrinter final : public OpWriter {
     return fmt::format("{}", fmt::join(parts, ", "));
   }
 
-  // In assembly (`bare`) the op's grammar says what an attribute is, so that its type is not
-  // written.
+  // In assembly (`bare`) the op's grammar determines the kind of an attribute, so its type is not
+  // printed.
   std::string attribute_text(const TextAttr& attribute, bool bare) {
     return std::visit(
         [&]<class T>(const T& v) -> std::string {

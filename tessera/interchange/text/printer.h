@@ -1,6 +1,6 @@
-// Printer: a Function as StableHLO and Shardy text, which every tool of that ecosystem reads and
-// parser.h reads back: parse_mlir(to_mlir(f)) == f, but that the operands of a case or if are read
-// in the order in which its branches use them (formats/control_flow_format.cc).
+// Printer: writes a Function as StableHLO and Shardy text, which every tool of that ecosystem
+// reads. parser.h reads it back: parse_mlir(to_mlir(f)) == f, except that the operands of a case or
+// if come back in the order in which its branches use them (formats/control_flow_format.cc).
 //
 //   module @jit_f attributes {mhlo.num_partitions = 8 : i32, mhlo.num_replicas = 1 : i32} {
 //     sdy.mesh @mesh = <["x"=8]>
@@ -11,9 +11,9 @@
 //     }
 //   }
 //
-// What MLIR has no place for stands in attributes of the dialect `tessera`, which other tools carry
-// along: `tessera.weak` and `tessera.varying` (see Type) where they differ from what the op's type
-// rule gives, `tessera.abstract` on a mesh without devices.
+// What MLIR has no syntax for is in attributes of the dialect `tessera`, which other tools
+// preserve: `tessera.weak` and `tessera.varying` (see Type) if they differ from what the op's type
+// rule implies, `tessera.abstract` on a mesh without devices.
 #pragma once
 
 #include <optional>
@@ -24,12 +24,12 @@
 
 namespace tessera::interchange {
 
-// A program as each of many devices runs it (engine/): StableHLO alone, without shardings and what is
-// Tessera's own, its collectives among replicas. (XLA takes several partitions only of programs that
-// it partitions itself.)
+// A program as each of several devices runs it (engine/): StableHLO alone, without shardings and
+// attributes of Tessera's own; collectives are among replicas. (XLA accepts several partitions only
+// for programs that it partitions itself.)
 struct PlainModule {
   int64_t num_replicas = 1;
-  // One an input: the output that may take its memory, -1 for none; empty: none may.
+  // For each input: the output that may use its memory, -1 for none. An empty list means none may.
   std::vector<int64_t> aliases = {};
 };
 
@@ -41,13 +41,13 @@ struct PrintOptions {
 
 std::string to_mlir(const Function& function, const PrintOptions& options = {});
 
-// The spelling of parts of it.
+// The spelling of parts of a program.
 std::string mlir_type(const Type& type);  // tensor<4x8xf32>
 std::string mlir_literal(const Literal& value,
                          const Shape& shape);    // dense<1.000000e+00>; a rank-0 value is a splat
 std::string mlir_symbol(std::string_view name);  // @main, @"<lambda>"
 std::string mlir_string(std::string_view text);  // "..." with escapes
-// [{"x"}, {?}], replicated={"y"}; entries for `rank` dimensions.
+// Returns [{"x"}, {?}], replicated={"y"}, with entries for `rank` dimensions.
 std::string mlir_spec(const PartitionSpec& spec, int64_t rank);
 
 }  // namespace tessera::interchange

@@ -31,7 +31,7 @@ const Mesh& bound_mesh(std::string_view op, const AxisArg& axis) {
   return env.mesh_of(axis.axes());
 }
 
-// x, varying over the axes as a collective expects.
+// Returns x, varying over the axes as a collective expects.
 Array varying(const Array& x, const AxisArg& axis, const Mesh& mesh) {
   std::vector<std::string> missing;
   const AxisNames& have = x.type().varying;
@@ -63,7 +63,7 @@ Array without_dim(const Array& x, int64_t at) {
   return reshape(x, shape);
 }
 
-// An untiled exchange cuts a dimension into single rows.
+// An exchange that is not tiled splits a dimension into single rows.
 void check_as_long_as_axis(std::string_view op, const Array& x, int64_t dim, int64_t n,
                            const AxisArg& axis) {
   if (x.shape()[dim] != n)
@@ -165,7 +165,7 @@ Array all_to_all(const Array& x, const AxisArg& axis, int64_t split_axis, int64_
   };
   if (options.tiled) return exchange(x);
   // The split dimension disappears, and concat_axis counts the dimensions without it: a new one is
-  // made there to receive.
+  // made there for the result.
   check_as_long_as_axis("all_to_all", x, split, ranks(mesh, axis, options.groups), axis);
   if (split == concat) return exchange(x);
   Array y;

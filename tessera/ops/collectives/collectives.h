@@ -1,9 +1,9 @@
 // Collectives: communication along named mesh axes, with jax.lax's names and meanings. They are
 // called inside shard_map, where the axes are bound; the partitioner binds the same ops.
 //
-// Values are typed by the manual axes they vary over. Every collective takes a value that varies
-// over its axes (a replicated one is cast first, so psum of a constant 1 is the axis size); a
-// reduction's result no longer varies over them, all others' still do.
+// Types say over which manual axes values vary. Every collective takes a value that varies over its
+// axes (a replicated one is cast first, so psum of a constant 1 is the axis size); a reduction's
+// result no longer varies over them, all others' results do.
 #pragma once
 
 #include <optional>
@@ -17,26 +17,27 @@
 namespace tessera::ops {
 
 // The fields that all have:
-//   mesh    whose axes are named
+//   mesh    the mesh whose axes are named
 //   axes    whole axes ("x") or parts ("x:(1)2", see AxisRef), major first: the order of ranks
-//   groups  partition of the ranks; a collective runs in each by itself, in the order listed.
-//           Empty: one group of all.
+//   groups  a partition of the ranks; a collective runs in each group separately, in the order
+//           listed. If it is empty, all ranks are one group.
 struct AllReduceParams {
   Mesh mesh;
   std::vector<std::string> axes;
   std::vector<Dims> groups;
-  ReduceKind kind = ReduceKind::kSum;  // of the kinds of one operand
+  ReduceKind kind = ReduceKind::kSum;  // a kind with one operand
 };
-// The operands of all ranks concatenated along dim.
+// Concatenates the operands of all ranks along dim.
 struct AllGatherParams {
   Mesh mesh;
   std::vector<std::string> axes;
   std::vector<Dims> groups;
   int64_t dim = 0;
-  // The result is typed as the same on all ranks, which it is; JAX's all_gather says it varies.
+  // The result's type says that it is the same on all ranks, which it is; JAX's all_gather says
+  // that it varies.
   bool invariant = false;
 };
-// The reduction cut along dim; each rank keeps its part.
+// Reduces, and splits the result along dim; each rank keeps its part.
 struct ReduceScatterParams {
   Mesh mesh;
   std::vector<std::string> axes;
@@ -44,8 +45,8 @@ struct ReduceScatterParams {
   ReduceKind kind = ReduceKind::kSum;
   int64_t dim = 0;
 };
-// Cuts the operand along split_dim, sends part j to rank j, and concatenates what arrives along
-// concat_dim.
+// Splits the operand along split_dim, sends part j to rank j, and concatenates what is received
+// along concat_dim.
 struct AllToAllParams {
   Mesh mesh;
   std::vector<std::string> axes;
@@ -59,27 +60,27 @@ struct CollectivePermuteParams {
   std::vector<std::string> axes;
   std::vector<Dims> pairs;
 };
-// All ranks get the operand of rank `root`.
+// All ranks receive the operand of rank `root`.
 struct CollectiveBroadcastParams {
   Mesh mesh;
   std::vector<std::string> axes;
   std::vector<Dims> groups;
   int64_t root = 0;
 };
-// Operands: data, output, input_offsets, send_sizes, output_offsets, recv_sizes. Rank i sends rows
-// input_offsets[j] ... + send_sizes[j] of data to rank j, which finds them from row
-// output_offsets[j] (of i) of its output on.
+// The operands are data, output, input_offsets, send_sizes, output_offsets, recv_sizes. Rank i
+// sends rows input_offsets[j] ... + send_sizes[j] of data to rank j, which writes them to its
+// output from row output_offsets[j] (of i) on.
 struct RaggedAllToAllParams {
   Mesh mesh;
   std::vector<std::string> axes;
   std::vector<Dims> groups;
 };
-// The device's rank along the axes, int32.
+// Returns the device's rank along the axes, int32.
 struct AxisIndexParams {
   Mesh mesh;
   std::vector<std::string> axes;
 };
-// The operand, typed as varying over the axes too.
+// Returns the operand, whose type varies over the axes too.
 struct PcastParams {
   Mesh mesh;
   std::vector<std::string> axes;
@@ -112,15 +113,15 @@ class AxisArg {
   std::vector<std::string> axes_;
 };
 
-// axis_index_groups of JAX: ranks, each in exactly one group.
+// JAX's axis_index_groups: ranks, each in exactly one group.
 using AxisGroups = std::vector<std::vector<int>>;
 
 struct AllGatherOptions {
-  // Where the result is concatenated (tiled), or the new dimension stands (not tiled).
+  // Where the result is concatenated (tiled), or the position of the new dimension (not tiled).
   int64_t axis = 0;
   bool tiled = false;  // false: a new dimension of the size of the mesh axis
   AxisGroups groups = {};
-  bool invariant = false;  // type the result as not varying
+  bool invariant = false;  // whether the result's type is the same on all devices
 };
 struct PsumScatterOptions {
   int64_t scatter_dimension = 0;
@@ -128,7 +129,7 @@ struct PsumScatterOptions {
   AxisGroups groups = {};
 };
 struct AllToAllOptions {
-  // False: the split dimension is as long as the mesh axis, and moves to concat_axis.
+  // If false, the split dimension is as long as the mesh axis, and moves to concat_axis.
   bool tiled = false;
   AxisGroups groups = {};
 };
@@ -137,9 +138,9 @@ struct AllToAllOptions {
 
 namespace tessera::lax {
 
-// Of every element, over all devices along `axis`. Each is a UserError where the axis is not bound
-// by a shard_map around the call. psum of bool counts (int32); pmean of integers is float. With
-// groups the result still varies.
+// Reductions of every element, over all devices along `axis`. Each throws UserError unless a
+// surrounding shard_map binds the axis. psum of bool counts (int32); pmean of integers is float.
+// With groups the result still varies.
 Array psum(const Array& x, const AxisArg& axis, const AxisGroups& groups = {});
 Array pmean(const Array& x, const AxisArg& axis, const AxisGroups& groups = {});
 Array pmax(const Array& x, const AxisArg& axis, const AxisGroups& groups = {});
@@ -147,14 +148,14 @@ Array pmin(const Array& x, const AxisArg& axis, const AxisGroups& groups = {});
 
 Array all_gather(const Array& x, const AxisArg& axis, const AllGatherOptions& options = {});
 Array psum_scatter(const Array& x, const AxisArg& axis, const PsumScatterOptions& options = {});
-// permutation: (source, target) ranks, each source and each target once.
+// permutation: (source, target) ranks; each source and each target occurs once.
 Array ppermute(const Array& x, const AxisArg& axis,
                const std::vector<std::pair<int, int>>& permutation);
-// Rank i gets the x of rank permutation[i].
+// Rank i receives the x of rank permutation[i].
 Array pshuffle(const Array& x, const AxisArg& axis, const std::vector<int>& permutation);
 Array all_to_all(const Array& x, const AxisArg& axis, int64_t split_axis, int64_t concat_axis,
                  const AllToAllOptions& options = {});
-// Dimension `dim` of x, as long as the mesh axis, changes places with it.
+// Exchanges dimension `dim` of x, which is as long as the mesh axis, with that axis.
 Array pswapaxes(const Array& x, const AxisArg& axis, int64_t dim, const AxisGroups& groups = {});
 Array pbroadcast(const Array& x, const AxisArg& axis, int source);
 Array ragged_all_to_all(const Array& operand, const Array& output, const Array& input_offsets,
@@ -163,8 +164,8 @@ Array ragged_all_to_all(const Array& operand, const Array& output, const Array& 
                         const AxisGroups& groups = {});
 Array axis_index(const AxisArg& axis);
 int64_t axis_size(const AxisArg& axis);
-// x typed as varying over the axes (those it varies over already do not matter). `to` must be
-// "varying".
+// Returns x with a type that varies over the axes (axes over which it varies already are ignored).
+// `to` must be "varying".
 Array pcast(const Array& x, const AxisArg& axis, std::string_view to);
 Array pcast_varying(const Array& x, const AxisArg& axis);
 

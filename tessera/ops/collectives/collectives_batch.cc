@@ -36,7 +36,8 @@ void expect_alone(const char* op, const P& p) {
   }
 }
 
-// The mapped dimension first; one that is the same for all examples is repeated.
+// Returns x with the mapped dimension first; an array that is the same for all examples is
+// repeated.
 Array mapped_first(const Array& x, int dim) {
   return lax::with_batch_first(x, dim, BatchAxis::current().size);
 }
@@ -58,14 +59,14 @@ Array fold_batch(const Array& x, ReduceKind kind) {
   }
 }
 
-// Dimensions `at` and `at` + 1 as one.
+// Returns x with dimensions `at` and `at` + 1 merged.
 Array merged(const Array& x, int64_t at) {
   Shape shape = x.shape();
   shape[at] *= shape[at + 1];
   shape.erase(shape.begin() + at + 1);
   return lax::reshape(x, shape);
 }
-// Dimension `at` as `count` parts one after the other.
+// Returns x with dimension `at` split into `count` parts one after the other.
 Array split(const Array& x, int64_t at, int64_t count) {
   Shape shape = x.shape();
   shape[at] /= count;
@@ -136,7 +137,7 @@ BatchResult batched_over_axis(const Array& x, int dim, const PcastParams& p) {
   return {{bind_op1(pcast_op, PcastParams{AxisEnv::current().mesh_of(rest), rest}, {x})}, {dim}};
 }
 
-// The axes major first: rank = rank along each, as digits.
+// The axes are major first: the ranks along them are the digits of the rank.
 BatchResult batch_axis_index(std::span<const Array>, std::span<const int>,
                              const AxisIndexParams& p) {
   if (!over_batch_axis(p.axes)) return {{bind_op1(axis_index_op, p, {})}, {-1}};

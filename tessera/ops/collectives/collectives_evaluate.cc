@@ -14,8 +14,8 @@ namespace {
 
 using DeviceLiterals = std::vector<Literal>;
 
-// The row-major elements of [outer, dim, inner] as `count` runs of bytes, for cutting and joining
-// along dim.
+// The row-major elements of [outer, dim, inner] as `count` runs of bytes, for splitting and
+// concatenating along dim.
 struct Runs {
   int64_t count, bytes;
 };
@@ -25,7 +25,7 @@ Runs runs(const Literal& x, int64_t dim) {
   return r;
 }
 
-// `parts` of one shape joined along dim.
+// Returns `parts`, of one shape, concatenated along dim.
 Literal concatenate(const std::vector<const Literal*>& parts, int64_t dim) {
   Shape shape = parts[0]->shape();
   const int64_t n = static_cast<int64_t>(parts.size());
@@ -40,7 +40,7 @@ Literal concatenate(const std::vector<const Literal*>& parts, int64_t dim) {
   return out;
 }
 
-// The j-th of n equal parts along dim.
+// Returns the j-th of n equal parts along dim.
 Literal part(const Literal& x, int64_t dim, int64_t n, int64_t j) {
   Shape shape = x.shape();
   shape[dim] /= n;
@@ -58,7 +58,7 @@ std::vector<const Literal*> pick(const DeviceLiterals& x, const std::vector<int6
   return out;
 }
 
-// Nothing is added to what the devices have: a sum of negative zeros is one.
+// Nothing is added to the devices' values: a sum of negative zeros is a negative zero.
 Literal neutral_element(ReduceKind kind, DType dtype) {
   if (kind != ReduceKind::kSum || !is_inexact(dtype)) return reduce_identity(kind, dtype);
   return convert_literal(

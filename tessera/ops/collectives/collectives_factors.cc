@@ -1,5 +1,5 @@
 // Along the axes that are automatic inside a partial manual computation, a collective over the
-// manual ones is pointwise but in the dimensions it cuts or joins.
+// manual ones is pointwise, except in the dimensions that it splits or concatenates.
 #include <algorithm>
 
 #include "tessera/ops/collectives/collectives_rules.h"

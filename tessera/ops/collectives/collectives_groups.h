@@ -1,5 +1,4 @@
-// Who talks to whom: the devices that a collective joins, what it moves, and one view of all
-// collectives' params.
+// The groups of devices of a collective, what it moves, and one view of all collectives' params.
 #pragma once
 
 #include <vector>
@@ -10,24 +9,24 @@
 
 namespace tessera::ops {
 
-// "x" or "x:(1)2" as AxisRef prints; UserError otherwise.
+// Parses "x" or "x:(1)2", as AxisRef prints; throws UserError otherwise.
 AxisRef parse_axis_ref(std::string_view text);
 
-// The product of the axes' sizes: the number of ranks.
+// Returns the product of the axes' sizes: the number of ranks.
 int64_t axes_size(const Mesh& mesh, const std::vector<std::string>& axes);
-// Ranks in a group: of all if `groups` is empty, of the largest otherwise (those of an all_reduce and
-// of a broadcast may differ).
+// Returns the number of ranks in a group: all if `groups` is empty, otherwise that of the largest
+// (groups of an all_reduce and of a broadcast may differ in size).
 int64_t group_size(const Mesh& mesh, const std::vector<std::string>& axes,
                    const std::vector<Dims>& groups);
-// All groups of devices (positions in the mesh) of a collective, each in the order of ranks. On
-// ('x': 2, 'y': 4) with axes {"y"}:
+// Returns all groups of devices (positions in the mesh) of a collective, each in the order of
+// ranks. On ('x': 2, 'y': 4) with axes {"y"}:
 //   no groups              {0 1 2 3}, {4 5 6 7}
 //   groups {0 2}, {1 3}    {0 2}, {1 3}, {4 6}, {5 7}
 std::vector<std::vector<int64_t>> device_groups(const Mesh& mesh,
                                                 const std::vector<std::string>& axes,
                                                 const std::vector<Dims>& groups);
 
-// Any collective's params; fields that its kind does not have keep their defaults.
+// The params of any collective; fields that its kind does not have keep their defaults.
 struct CollectiveInfo {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   Mesh mesh;
@@ -39,12 +38,12 @@ struct CollectiveInfo {
   std::vector<Dims> pairs;
   int64_t root = 0;
 };
-// The op must have a CollectiveLowering.
+// Returns the params of an op that has a CollectiveLowering.
 CollectiveInfo collective_info(const Op& op);
-// Its params over these axes of this mesh.
+// Returns its params over these axes of this mesh.
 OpParams with_axes(const Op& op, const Mesh& mesh, const std::vector<std::string>& axes);
 
-// Bytes that one device sends, as a ring does it (2 (n - 1) / n of the operand for an all_reduce
+// Returns the bytes that one device sends in a ring (2 (n - 1) / n of the operand for an all_reduce
 // over n ranks), rounded up.
 int64_t collective_bytes_per_device(const CollectiveInfo& info, const Type& operand);
 

@@ -15,14 +15,14 @@ AxisNames sorted(std::vector<std::string> axes) {
   return axes;
 }
 
-// Parts of one axis overlap where the ranges of factors do that they stand for.
+// Parts of one axis overlap if the ranges of factors overlap that they represent.
 bool overlap(const AxisRef& a, const AxisRef& b) {
   if (a.name != b.name) return false;
   if (a.is_whole() || b.is_whole()) return true;
   return std::max(a.pre_size, b.pre_size) < std::min(a.pre_size * a.size, b.pre_size * b.size);
 }
 
-// Axes of the mesh, or parts of them, that have nothing in common.
+// Throws UserError unless these are axes of the mesh, or parts of them, that do not overlap.
 void check_axes(std::string_view op, const Mesh& mesh, const std::vector<std::string>& axes) {
   std::vector<AxisRef> seen;
   for (const std::string& axis : axes) {
@@ -41,7 +41,8 @@ void check_axes(std::string_view op, const Mesh& mesh, const std::vector<std::st
   }
 }
 
-// Each rank in exactly one group; `equal`: the groups are of one size.
+// Throws UserError unless each rank is in exactly one group; with `equal` also unless the groups
+// have one size.
 void check_groups(std::string_view op, const Mesh& mesh, const std::vector<std::string>& axes,
                   const std::vector<Dims>& groups, bool equal) {
   if (groups.empty()) return;
@@ -103,8 +104,8 @@ void check_reduction(std::string_view op, ReduceKind kind, const Type& x) {
   }
 }
 
-// Of several arrays at once: StableHLO has such all_reduces, all_gathers and all_to_alls, Tessera the
-// others too, where small ones are combined.
+// Checks collectives of several arrays at once: StableHLO has such all_reduces, all_gathers and
+// all_to_alls; Tessera has the others too, since small collectives are combined.
 void expect_arrays(std::string_view op, std::span<const Type> x) {
   if (x.empty()) type_error(op, "expected an operand or more, got none");
   for (const Type& type : x)
@@ -246,7 +247,8 @@ std::vector<Type> infer_axis_index(std::span<const Type> x, const AxisIndexParam
   return {Type{.dtype = int32, .shape = {}, .varying = sorted(p.axes)}};
 }
 
-// What varies already is not cast again: a cotangent is summed over the axes that are added alone.
+// Axes over which a value varies already are not cast again: a cotangent is only summed over the
+// axes that are added.
 PcastParams retype_pcast(std::span<const Type> x, const PcastParams& p) {
   PcastParams q = p;
   if (x.size() == 1)

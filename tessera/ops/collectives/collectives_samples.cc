@@ -9,7 +9,7 @@ const Mesh& mesh() {
   static const Mesh& mesh = *new Mesh(Mesh::abstract({2, 4}, {"x", "y"}));
   return mesh;
 }
-// Two groups of two of y's ranks.
+// Returns two groups of two of y's ranks.
 const std::vector<Dims>& pairs_of_y() {
   static const auto& groups = *new std::vector<Dims>{{0, 2}, {3, 1}};
   return groups;

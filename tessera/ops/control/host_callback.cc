@@ -18,12 +18,13 @@ using lax::HostFunction;
 struct HostFunctions {
   ForkSafeMutex mutex;
   std::map<int64_t, std::shared_ptr<const HostFunction>> functions;
-  // Not from 1 on: what another process traced shall not name a function of this one.
+  // Numbers do not begin at 1: what another process traced shall not name a function of this one.
   int64_t next = static_cast<int64_t>(std::random_device()()) << 24;
 };
 
 HostFunctions& host_functions() {
-  static HostFunctions& all = *new HostFunctions;  // outlives threads that still run programs
+  // exists longer than threads that still run programs
+  static HostFunctions& all = *new HostFunctions;
   return all;
 }
 
@@ -84,7 +85,7 @@ std::vector<Literal> evaluate_callback(std::string_view op, std::span<const Lite
   return out;
 }
 
-// Everything whole.
+// All dimensions are whole.
 Factors callback_factors(std::span<const Type> operands, std::span<const Type> results) {
   Factors out;
   const auto add = [&](std::span<const Type> types, std::vector<TensorFactors>& to) {
@@ -99,7 +100,7 @@ Factors callback_factors(std::span<const Type> operands, std::span<const Type> r
   return out;
 }
 
-// The function stays with the code that calls it.
+// The function belongs to the code that calls it.
 template <const std::string_view& op>
 HostCall callback_call(const OpParams& params, std::span<const Type>,
                        std::span<const Type> results) {
@@ -117,7 +118,7 @@ HostCall callback_call(const OpParams& params, std::span<const Type>,
   };
 }
 
-// A function that fits arguments of any extents.
+// This function accepts arguments of any extents.
 void count_up(std::span<const void* const>, std::span<void* const> out) {
   for (int64_t i = 0; i < 6; ++i) static_cast<float*>(out[0])[i] = static_cast<float>(i);
 }
@@ -200,7 +201,7 @@ int64_t add_host_function(HostFunction function) {
 }
 
 void remove_host_function(int64_t number) {
-  std::shared_ptr<const HostFunction> last;  // ends outside the lock
+  std::shared_ptr<const HostFunction> last;  // is destroyed outside the lock
   HostFunctions& all = host_functions();
   const std::lock_guard lock(all.mutex);
   const auto at = all.functions.find(number);
@@ -220,7 +221,7 @@ std::vector<Array> io_callback(int64_t function, const std::vector<ir::Type>& re
                                const std::vector<Array>& args) {
   SourceScope source(kIo);
   find_function(kIo, function);
-  // An op has a result; where none is asked for, a token.
+  // An op has a result; if none is asked for, it is a token.
   const bool none = results.empty();
   const std::vector<Type> types = none ? std::vector{ir::token_type()} : results;
   std::vector<Array> out = bind_op(io_callback_op, params_of(function, types), args);

@@ -11,8 +11,8 @@ namespace tessera::ops {}  // namespace tessera::ops
 
 namespace tessera {
 
-// What vmap of a sharding constraint does with mesh axes that the per-example dimension cannot be
-// cut by.
+// What vmap of a sharding constraint does with mesh axes over which one example's dimension cannot
+// be sharded.
 enum class Indivisible : uint8_t { kError, kHoist, kReplicate };
 
 }  // namespace tessera
@@ -20,29 +20,29 @@ enum class Indivisible : uint8_t { kError, kHoist, kReplicate };
 namespace tessera::ops {
 struct BatchAxis {
   int64_t size = 0;
-  std::string name;                         // axis_name; may be empty
-  std::vector<std::string> spmd_axes = {};  // mesh axes that the mapped dimension is cut by
+  std::string name;                         // may be empty
+  std::vector<std::string> spmd_axes = {};  // mesh axes over which the mapped dimension is sharded
   Indivisible indivisible = Indivisible::kError;
-  // What becomes of one example has the same bits in every batch: products over the axis are summed
-  // by DotSum::kInvariant.
+  // What is computed from one example has the same bits in every batch: products over the axis are
+  // summed with DotSum::kInvariant.
   bool invariant = false;
-  // The axis counts examples over which cotangents of what they share are summed by
+  // The axis enumerates examples: the cotangents of what they share are summed over it with
   // DotSum::kExamples.
   bool sums_examples = false;
 
-  // The innermost mapped axis of this thread; UserError-free: a rule runs only under one.
+  // Returns the innermost mapped axis of this thread; a rule only runs under one.
   static const BatchAxis& current();
-  // Null if there is none: a rule that is called by itself.
+  // Returns the same, or null if a rule is called by itself.
   static const BatchAxis* current_if_any();
   class Scope;
 };
 
-// Whether a collective over the current axis is in the op, or in its regions, or in the function:
-// it moves data between examples, whether what it is given is mapped or not.
+// Returns whether the op, its regions, or the function have a collective over the current axis: it
+// moves data between examples, even if its operand is not mapped.
 bool names_batch_axis(const Op& op);
 bool names_batch_axis(const Function& function);
 
-// While alive, `axis` is the current one.
+// While one exists, `axis` is the current one.
 class BatchAxis::Scope {
  public:
   explicit Scope(BatchAxis axis);

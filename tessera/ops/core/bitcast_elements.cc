@@ -26,7 +26,7 @@ Array bitcast(const Array& x, DType dtype) {
   return bind_op1(bitcast_convert_op, BitcastParams{dtype}, {x});
 }
 
-// Bits of a wider dtype as an element of `dtype`: its lowest.
+// Returns the lowest bits of a wider dtype as elements of `dtype`.
 Array low_bits(const Array& bits, DType dtype) {
   const DType code = unsigned_of(dtype);
   Array low = lax::convert_element_type(bits, code);
@@ -35,7 +35,7 @@ Array low_bits(const Array& bits, DType dtype) {
   return dtype == bool_ ? lax::convert_element_type(low, bool_) : bitcast(low, dtype);
 }
 
-// Each element as `count` narrower ones, in a new last dimension.
+// Returns each element as `count` narrower ones, in a new last dimension.
 Array split_bits(const Array& x, DType dtype) {
   const int width = bit_width(dtype), count = bit_width(x.dtype()) / width;
   const DType wide = unsigned_of(x.dtype());
@@ -46,7 +46,7 @@ Array split_bits(const Array& x, DType dtype) {
   return low_bits(lax::shift_right_logical(bits, offset), dtype);
 }
 
-// The elements of the last dimension as one wider element.
+// Returns the elements of the last dimension as one wider element.
 Array join_bits(const Array& x, DType dtype) {
   const int width = bit_width(x.dtype()), count = bit_width(dtype) / width;
   const DType wide = unsigned_of(dtype);
@@ -67,7 +67,7 @@ Array join_bits(const Array& x, DType dtype) {
   return bitcast(out, dtype);
 }
 
-// The parts of complex numbers as a last dimension, and back.
+// Return the parts of complex numbers as a last dimension, and the numbers of such parts.
 Array parts_of(const Array& z) {
   Shape shape = z.shape();
   shape.push_back(1);

@@ -70,7 +70,8 @@ bool holds(Comparison direction, T x, T y) {
   return false;
 }
 
-// An integer in the order of the floats: widening to double keeps order and sign, of NaNs too.
+// Returns an integer in the order of the floats: widening to double keeps order and sign, also of
+// NaNs.
 int64_t total_order_key(double x) {
   const int64_t bits = std::bit_cast<int64_t>(x);
   return bits < 0 ? bits ^ std::numeric_limits<int64_t>::max() : bits;

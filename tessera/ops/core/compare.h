@@ -9,8 +9,8 @@ enum class Comparison : uint8_t { kEq, kNe, kGe, kGt, kLe, kLt };
 inline std::array<std::string_view, 6> enum_names(Comparison) {
   return {"EQ", "NE", "GE", "GT", "LE", "LT"};
 }
-// Of floats, kFloat is IEEE's comparison (NaN is unordered), kTotalOrder -NaN < -inf < ... < -0 < 0
-// < ... < NaN.
+// For floats kFloat is IEEE's comparison (NaN is unordered), and kTotalOrder is -NaN < -inf < ... <
+// -0 < 0 < ... < NaN.
 enum class CompareType : uint8_t { kFloat, kTotalOrder, kSigned, kUnsigned };
 inline std::array<std::string_view, 4> enum_names(CompareType) {
   return {"FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"};
@@ -24,7 +24,7 @@ struct CompareParams {
   CompareType type = CompareType::kFloat;
 };
 extern const OpDef& compare_op;
-// The comparison type of a dtype: kFloat of real and complex floats.
+// Returns the comparison type of a dtype: kFloat for real and complex floats.
 CompareType default_compare_type(DType dtype);
 
 }  // namespace tessera::ops

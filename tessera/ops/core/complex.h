@@ -1,4 +1,4 @@
-// Complex numbers from and to their parts.
+// Complex numbers from their parts, and the parts of complex numbers.
 #pragma once
 
 #include "tessera/ir/array.h"
@@ -14,11 +14,11 @@ extern const OpDef& conj_op;
 
 namespace tessera::lax {
 
-// complex64 from two float32 arrays of one shape, complex128 from float64.
+// Returns complex64 from two float32 arrays of one shape, complex128 from float64.
 Array complex(const Array& re, const Array& im);
 Array real(const Array& z);  // of complex arrays only
 Array imag(const Array& z);
-// The conjugate; a real array becomes complex, as in JAX.
+// Returns the conjugate; a real array becomes complex, as in JAX.
 Array conj(const Array& z);
 
 }  // namespace tessera::lax

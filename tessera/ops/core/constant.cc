@@ -30,13 +30,14 @@ std::vector<Type> infer_constant(std::span<const Type> operands, const ConstantP
   return {Type{.dtype = p.value.dtype(), .shape = p.shape, .weak = p.weak}};
 }
 
-// Every dimension of the result may be cut as anyone likes.
+// Every dimension of the result may be sharded in any form.
 Factors free_factors(std::span<const Type>, std::span<const Type> results) {
   return pointwise_factors({}, results);
 }
 
-// A device's part of a literal: cut at run time at the shard's offset. A shard that reaches beyond
-// the end (of an uneven dimension) gets zeros there, so that the cut is not moved.
+// Returns a device's part of a literal: it is sliced at run time at the shard's offset. A shard
+// that extends beyond the end (of an uneven dimension) has zeros there, so that the slice is not
+// moved.
 std::vector<Array> localize_constant(std::span<const Array>, const ConstantParams& p,
                                      const LocalContext& context) {
   const Shape& local = context.local_result(0).shape;
@@ -45,10 +46,10 @@ std::vector<Array> localize_constant(std::span<const Array>, const ConstantParam
   Shape padded = p.shape;
   std::vector<Array> starts;
   for (int d = 0; d < static_cast<int>(local.size()); ++d) {
-    const bool cut = local[d] != p.shape[d];
-    if (cut && p.shape[d] % local[d] != 0) padded[d] += local[d];
-    starts.push_back(cut ? context.result_offset(0, d)
-                         : lax::constant(Literal::scalar(int32_t{0})));
+    const bool is_sharded = local[d] != p.shape[d];
+    if (is_sharded && p.shape[d] % local[d] != 0) padded[d] += local[d];
+    starts.push_back(is_sharded ? context.result_offset(0, d)
+                                : lax::constant(Literal::scalar(int32_t{0})));
   }
   Literal value(p.value.dtype(), padded);
   const int64_t item = itemsize(value.dtype());
@@ -67,7 +68,7 @@ std::vector<Array> localize_constant(std::span<const Array>, const ConstantParam
                              starts, local)};
 }
 
-// Only of splats: fusion gives a dense literal a buffer of its own.
+// Only for splats: fusion gives a dense literal a buffer of its own.
 Expr emit_constant(ExprBuilder& b, std::span<const Expr>, const OpParams& params,
                    std::span<const Type>, const Type&) {
   const ConstantParams& p = params.as<ConstantParams>();
@@ -138,7 +139,7 @@ std::vector<Sample> iota_samples() {
   return out;
 }
 
-// Without operands nothing is mapped and nothing has a tangent.
+// There are no operands, so nothing is mapped and nothing has a tangent.
 template <class P>
 JvpResult no_tangent(const OpDef& def, const P& p) {
   return {{bind_op1(def, p, {})}, {Array()}};

@@ -1,4 +1,4 @@
-// Changes of dtype: of the value, or of what the bits mean.
+// Conversions between dtypes: of the value, or of the bits.
 #pragma once
 
 #include "tessera/ir/array.h"
@@ -15,19 +15,19 @@ struct BitcastParams {
 extern const OpDef& convert_op;
 extern const OpDef& bitcast_convert_op;
 
-// The value as another dtype, on the host: floats to integers truncate and saturate, NaN gives 0;
-// integers wrap; to bool: whether it is not 0. Complex to any other drops the imaginary part, to bool
-// too, as StableHLO's convert does (numpy's astype does not).
+// Returns the value as another dtype, on the host: floats to integers truncate and saturate, NaN
+// becomes 0; integers wrap; to bool: whether it is not 0. Complex to any other dtype drops the
+// imaginary part, to bool too, as StableHLO's convert does (numpy's astype does not).
 Literal convert_literal(const Literal& x, DType dtype);
 
 }  // namespace tessera::ops
 
 namespace tessera::lax {
 
-// No op where nothing changes.
+// Returns x itself if nothing changes.
 Array convert_element_type(const Array& x, DType dtype, bool weak_type = false);
-// The same bits. Of another width: a wider dtype takes the last dimension's elements together
-// (first element lowest), a narrower one adds a last dimension.
+// Returns the same bits as another dtype. If the width differs, a wider dtype combines the last
+// dimension's elements (first element lowest), and a narrower one adds a last dimension.
 Array bitcast_convert_type(const Array& x, DType dtype);
 
 }  // namespace tessera::lax

@@ -36,7 +36,7 @@ Int shr(Int x, int by) { return by ? x.apply(ScalarOp::kShrLogical, x.number(by)
 Int min(Int x, uint64_t c) { return x.apply(ScalarOp::kMin, x.number(c)); }
 Expr is_less(Int x, uint64_t c) { return x.compare(ScalarOp::kLt, x.number(c)); }
 Expr is_more(Int x, uint64_t c) { return x.compare(ScalarOp::kGt, x.number(c)); }
-Expr is(Int x, uint64_t c) { return x.compare(ScalarOp::kEq, x.number(c)); }
+Expr equals(Int x, uint64_t c) { return x.compare(ScalarOp::kEq, x.number(c)); }
 Int select(Expr p, Int x, Int y) {
   return {x.b, x.b->apply(ScalarOp::kSelect, x.b->dtype_of(x.e), {p, x.e, y.e})};
 }
@@ -44,7 +44,7 @@ Int select(Expr p, uint64_t c, Int y) { return select(p, y.number(c), y); }
 
 uint64_t ones(int bits) { return bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1; }
 
-// IEEE's formats that are computed with.
+// IEEE's formats in which numbers are computed.
 struct WideFloat {
   DType dtype, bits;
   int width, fraction_bits, bias;
@@ -60,12 +60,12 @@ constexpr uint32_t kNan32 = 0x7fc00000;
 Expr widened_float(const NarrowFloat& f, Int code) {
   const WideFloat& w = kFloat32;
   if (f.special == Special::kExponent) {
-    const Int bits = select(is(code, 0), 0x00400000, shl(code, w.fraction_bits));  // 2^-127
-    return select(is(code, 0xff), kNan32, bits).bits_as(float32);
+    const Int bits = select(equals(code, 0), 0x00400000, shl(code, w.fraction_bits));  // 2^-127
+    return select(equals(code, 0xff), kNan32, bits).bits_as(float32);
   }
   const Int magnitude = code & ones(f.magnitude_bits());
   const Int sign = shl(shr(code, f.magnitude_bits()), 31);
-  const int smallest = 1 - f.bias - f.fraction_bits;  // of 2^smallest small numbers are multiples
+  const int smallest = 1 - f.bias - f.fraction_bits;  // small numbers are multiples of 2^smallest
   ExprBuilder& b = *code.b;
   const Expr whole = b.apply(ScalarOp::kConvert, float32, {magnitude.e});
   const Expr small =
@@ -75,23 +75,23 @@ Expr widened_float(const NarrowFloat& f, Int code) {
   Int bits = select(is_less(magnitude, uint64_t{1} << f.fraction_bits),
                     Int{&b, b.apply(ScalarOp::kBitcast, uint32, {small})}, normal);
   if (f.special == Special::kInfinity)
-    bits = select(is(magnitude, f.largest() + 1), w.infinity(),
+    bits = select(equals(magnitude, f.largest() + 1), w.infinity(),
                   select(is_more(magnitude, f.largest() + 1), kNan32, bits));
   if (f.special == Special::kOneNan) bits = select(is_more(magnitude, f.largest()), kNan32, bits);
   bits = bits | sign;
-  if (f.special == Special::kNoZero) bits = select(is(code, ones(8) & ~ones(7)), kNan32, bits);
+  if (f.special == Special::kNoZero) bits = select(equals(code, ones(8) & ~ones(7)), kNan32, bits);
   return bits.bits_as(float32);
 }
 
-// Half a power up or more, up.
+// Half a power and more is rounded up.
 Int exponent_of(const WideFloat& w, Int bits) {
   const Int up = shr(bits + (uint64_t{1} << (w.fraction_bits - 1)), w.fraction_bits) -
                  static_cast<uint64_t>(w.bias - kFloat32.bias);
   const uint64_t least = w.width == 32 ? 0x00400000 : w.power_of_two(-127);  // 2^-127
   const Int small = select(is_more(bits, least), 1, bits.number(0));
   const Int power = min(select(is_less(bits, w.power_of_two(-126)), small, up), 0xff);
-  // Zero, and negative numbers: their sign makes them the largest.
-  return select(is(bits, 0), 0xff, select(is_more(bits, w.infinity() - 1), 0xff, power));
+  // This covers zero, and negative numbers: their sign makes them the largest.
+  return select(equals(bits, 0), 0xff, select(is_more(bits, w.infinity() - 1), 0xff, power));
 }
 
 Int narrowed_float(const NarrowFloat& f, Expr number, ExprBuilder& b) {
@@ -99,12 +99,12 @@ Int narrowed_float(const NarrowFloat& f, Expr number, ExprBuilder& b) {
   const Int all{&b, b.apply(ScalarOp::kBitcast, w.bits, {number})};
   if (f.special == Special::kExponent) return exponent_of(w, all);
   const Int magnitude = all & ones(w.width - 1), sign = shr(all, w.width - 1);
-  // Normal numbers: to the nearest even last bit, which may carry into the exponent.
+  // Normal numbers are rounded to the nearest even last bit, which may carry into the exponent.
   const int dropped = w.fraction_bits - f.fraction_bits;
   const Int odd = shr(magnitude, dropped) & 1;
   const Int rounded = shr(magnitude + (ones(dropped - 1)) + odd, dropped);
   const Int normal = rounded - (static_cast<uint64_t>(w.bias - f.bias) << f.fraction_bits);
-  // Smaller ones: an addition rounds them, to a number whose last bit is the format's.
+  // Smaller ones are rounded by an addition, to a number whose last bit is the format's.
   const int smallest = 1 - f.bias - f.fraction_bits;
   const double large = std::ldexp(1.0, smallest + w.fraction_bits);
   const Expr absolute = magnitude.bits_as(w.dtype);
@@ -124,7 +124,7 @@ Int narrowed_float(const NarrowFloat& f, Expr number, ExprBuilder& b) {
     case Special::kOneNan:
       return min(code, above) | signed_zero;
     case Special::kNoZero: {
-      const Int with_sign = select(is(code, 0), 0, code | signed_zero);
+      const Int with_sign = select(equals(code, 0), 0, code | signed_zero);
       return select(is_more(code, f.largest()), minus_zero, with_sign);
     }
     default:

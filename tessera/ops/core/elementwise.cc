@@ -14,7 +14,7 @@ using namespace lax;
 
 using Arrays = std::span<const Array>;
 using TransposeRule = decltype(OpSpec<NoParams>::transpose);
-// Tangent t of one operand as a tangent of the result.
+// Maps tangent t of one operand to a tangent of the result.
 using UnaryTangent = Array (*)(const Array& t, const Array& x, const Array& z);
 using BinaryTangent = Array (*)(const Array& t, const Array& x, const Array& y, const Array& z);
 enum class Linearity : uint8_t { none, all, each, first };
@@ -35,12 +35,12 @@ JvpResult binary_jvp(Array (*function)(const Array&, const Array&), BinaryTangen
   return {{z}, {left + right}};
 }
 
-// The rule of an op that is linear as this says.
+// Returns the rule of an op with this linearity.
 TransposeRule transpose_rule(Linearity linearity, TransposeRule rule) {
   return linearity == Linearity::none ? TransposeRule(absent("the op is not linear")) : rule;
 }
 
-// A linear map of one element is its own transpose, so the tangent serves, with the cotangent for
+// A linear map of one element is its own transpose, so its tangent is used, with the cotangent as
 // t.
 std::vector<Array> unary_transpose(UnaryTangent tangent, Arrays ct, Arrays x) {
   return {tangent(ct[0], x[0], zero)};
@@ -61,13 +61,14 @@ std::vector<Array> binary_transpose(const char* name, Linearity linearity, Binar
 
 Array nonzero(const Array& x) { return select(x == 0, full_like(x, 1), x); }
 
-// At 0 it is t, as in JAX.
+// At 0 the tangent is t, as in JAX.
 Array abs_tangent(const Array& t, const Array& x) {
   if (!is_complex(x.dtype())) return t * select(x >= 0, full_like(x, 1), full_like(x, -1));
   return real(conj(sign(x)) * t);
 }
 
-// A complex sign turns with what of t stands across it; a real one does not move.
+// The sign of a complex number turns by the part of t that is orthogonal to it; a real one is
+// constant.
 Array sign_tangent(const Array& t, const Array& x, const Array& z) {
   if (!is_complex(x.dtype())) return zero;
   const Array along = real(conj(z) * t), nothing = full_like(along, 0);
@@ -76,8 +77,9 @@ Array sign_tangent(const Array& t, const Array& x, const Array& z) {
   return select(x == 0, full_like(x, 0), across / radius);
 }
 
-// 1 where x is the greater, 0 where y is, at a tie half to both. By the operands alone: they may be
-// computed again, with other roundings than those of the extremum, which then equals neither.
+// Returns 1 where x is the greater, 0 where y is, and half at a tie. It does not compare with the
+// extremum: operands may be computed again with other roundings, and the extremum then equals
+// neither.
 Array share_of_greater(const Array& x, const Array& y) {
   const Array one = full_like(x, 1), nothing = full_like(x, 0);
   const Array greater = is_complex(x.dtype())  // by the real parts, then by the imaginary ones
@@ -86,7 +88,7 @@ Array share_of_greater(const Array& x, const Array& y) {
   return select(greater, one, select(x == y, full_like(x, 0.5), nothing));
 }
 
-// d(x**y)/dx, without 0 * inf where y is 0.
+// Returns d(x**y)/dx, without 0 * inf where y is 0.
 Array power_by_base(const Array& x, const Array& y) {
   const Array flat = y == 0;
   const Array slope = y * pow(x, select(flat, full_like(y, 1), y - 1));
@@ -95,8 +97,8 @@ Array power_by_base(const Array& x, const Array& y) {
 
 Array truncate(const Array& x) { return sign(x) * floor(abs(x)); }
 
-// The derivative of digamma: reflection, the recurrence to beyond 8, and the asymptotic series
-// (DLMF 5.15.5, 5.15.6, 5.15.8).
+// Returns the derivative of digamma: reflection, the recurrence to beyond 8, and the asymptotic
+// series (DLMF 5.15.5, 5.15.6, 5.15.8).
 Array trigamma(const Array& x) {
   if (itemsize(x.dtype()) == 2)
     return convert_element_type(trigamma(convert_element_type(x, float32)), x.dtype());
@@ -135,7 +137,7 @@ Array trigamma(const Array& x) {
 #undef UNARY
 #undef BINARY
 
-// What operations on bits see of narrow integers.
+// How operations on bits read narrow integers.
 constexpr NarrowOperands narrow_operands(ScalarOp op) {
   switch (op) {
     case ScalarOp::kPopcnt:
@@ -152,7 +154,7 @@ constexpr NarrowOperands narrow_operands(ScalarOp op) {
 
 }  // namespace
 
-// --- Definitions and the functions that bind them, one a row ---
+// --- Definitions and the functions that bind them, one for each row ---
 
 #define UNARY(function, name_, dialect_, kinds, result, op, complex_form, element, low, high, \
               linearity, tangent)                                                             \

@@ -1,5 +1,5 @@
-// Elementwise functions with jax.lax's names, strict as these are: operands of one dtype and one
-// shape, no promotion, no broadcasting (numpy/ has both). Each binds the op of its row in
+// Elementwise functions with jax.lax's names and rules: operands have one dtype and one shape,
+// without promotion or broadcasting (numpy/ has both). Each binds the op of its row in
 // elementwise.def. A dtype or shape that does not fit is a UserError.
 #pragma once
 
@@ -32,14 +32,14 @@ namespace tessera::lax {
 enum class RoundingMethod : uint8_t { kAwayFromZero, kToNearestEven };
 Array round(const Array& x, RoundingMethod method = RoundingMethod::kAwayFromZero);
 
-// The next number of the dtype after x towards y.
+// Returns the next number of the dtype after x in the direction of y.
 Array nextafter(const Array& x, const Array& y);
 
-// Compositions of the above.
+// These are compositions of the above.
 Array exp2(const Array& x);
 Array square(const Array& x);
 Array reciprocal(const Array& x);
-// x**n by repeated multiplication; n may be negative where the dtype has fractions.
+// Returns x**n by repeated multiplication; n may be negative if the dtype has fractions.
 Array integer_pow(const Array& x, int64_t n);
 
 }  // namespace tessera::lax

@@ -1,5 +1,5 @@
-// What all elementwise ops share. A row of elementwise.def (or a file of its own, where an op has
-// params) says what is particular to an op; the functions here make the rest of its definition.
+// What all elementwise ops share. A row of elementwise.def (or a file of its own, if an op has
+// params) defines what is particular to an op; the functions here make the rest of its definition.
 #pragma once
 
 #include <cstring>
@@ -15,27 +15,27 @@ namespace tessera::ops::elementwise {
 
 using namespace dtype_kinds;
 
-// UserError unless the operand's dtype is one of `kinds`.
+// Throws UserError unless the operand's dtype is one of `kinds`.
 void expect_kind(std::string_view op, Kinds kinds, const Type& operand);
 
 enum class ResultIs : uint8_t { kSame, kRealPart, kPredicate };
 DType result_dtype(ResultIs result, DType operand);
 
-// Operands of one dtype and shape; the result is weak if all are.
+// Returns the result's type for operands of one dtype and shape; the result is weak if all are.
 std::vector<Type> infer(std::string_view op, Kinds kinds, ResultIs result, size_t count,
                         std::span<const Type> operands);
 
-// Moves mapped dimensions to one place, broadcasts the operands that have none, and binds the op
-// once. Bit k of `may_be_scalar`: the op takes a scalar as operand k whatever the others' shape
-// (select's predicate, clamp's bounds), so an unmapped one stays as it is.
+// Moves mapped dimensions to one position, broadcasts the operands that have none, and binds the op
+// once. Bit k of `may_be_scalar` means that operand k may be a scalar whatever the others' shape is
+// (select's predicate, clamp's bounds), so that it is not broadcast if it is not mapped.
 BatchResult batch_pointwise(const OpDef& def, OpParams params, std::span<const Array> operands,
                             std::span<const int> dims, unsigned may_be_scalar = 0);
 
-// Operand sets of the property tests: every kind's dtypes, ranks 0 to 3, an empty array.
+// Returns the operands of the property tests: every kind's dtypes, ranks 0 to 3, an empty array.
 std::vector<Sample> samples(Kinds kinds, size_t count, double low, double high);
 
-// Evaluation. `f` takes and gives double for real dtypes, complex<double> for complex ones, the
-// integer itself or bool.
+// Evaluation: `f` maps double for real dtypes, complex<double> for complex ones, the integer itself
+// or bool.
 template <class T>
 using Buffer = std::unique_ptr<T[]>;
 Buffer<double> widen_real(const Literal& x);
@@ -85,8 +85,8 @@ Literal map_literals(DType out, F f, const Literal& x, const L&... xs) {
   return {};
 }
 
-// Emission. `op` for real numbers and integers; its logical twin for bool; `of_complex` (a function
-// of emit::Complex) for complex numbers, or `op` itself where it is arithmetic.
+// Code generation: `op` for real numbers and integers; its logical twin for bool; `of_complex` (a
+// function of emit::Complex) for complex numbers, or `op` itself if it is arithmetic.
 constexpr ScalarOp of_bool(ScalarOp op) {
   switch (op) {
     case ScalarOp::kAdd:

@@ -1,6 +1,6 @@
-// What the index of a branch almost always is (LLVM's llvm.expect). The identity on a scalar; a
-// branch that takes it by this has one usual way. The others do not count in costs, and are made
-// ready and given memory when they are first taken.
+// States what the index of a branch almost always is (LLVM's llvm.expect). The op is the identity
+// on a scalar; a branch whose index it is has one expected branch. The others do not count in
+// costs, and are compiled and given memory when they are first taken.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ struct ExpectParams {
 };
 extern const OpDef& expect_op;
 
-// The way of a branch, an op of `f`, that is expected; none of other ops.
-std::optional<size_t> usual_way(const Function& f, const Op& op);
+// Returns the expected branch of a branch op of `f`; nothing for other ops.
+std::optional<size_t> expected_branch(const Function& f, const Op& op);
 
 }  // namespace tessera::ops

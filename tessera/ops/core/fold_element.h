@@ -1,4 +1,4 @@
-// One step of a known fold, of every dtype that the fold takes: that of scalar_fold.h, and for
+// One step of a known fold, for every dtype that the fold accepts: that of scalar_fold.h, and for
 // complex numbers the extremum by real, then imaginary part. For the host calls of scatter and the
 // windows.
 #pragma once

@@ -57,7 +57,8 @@ JvpResult jvp_stop(std::span<const Array> x, std::span<const Array>, const StopG
   return {{bind_op1(stop_gradient_op, p, {x[0]})}, {Array()}};
 }
 
-// A linear function has one where it is run for all examples: the way that an example does not take.
+// A linear function has one where it is run for all examples: in the branch that an example does
+// not take.
 std::vector<Array> transpose_stop(std::span<const Array>, std::span<const Array>,
                                   const std::vector<bool>&, const StopGradientParams&) {
   return {Array()};
@@ -99,7 +100,7 @@ const OpDef& checkpoint_name_op = define<CheckpointNameParams>({
 const OpDef& norm_choice_op = define<NormChoiceParams>({
     .name = "norm_choice",
     .dialect = "tessera",
-    .attributes = {"parameter", "way", "flops", "bytes"},
+    .attributes = {"parameter", "method", "flops", "bytes"},
     .infer = infer<NormChoiceParams>,
     .evaluate = evaluate<NormChoiceParams>,
     .factors = factors<NormChoiceParams>,
@@ -146,7 +147,7 @@ const NormChoiceParams* norm_choice_of(const Op& op) {
   return op.def == &norm_choice_op ? &op.params.as<NormChoiceParams>() : nullptr;
 }
 
-std::optional<size_t> usual_way(const Function& f, const Op& op) {
+std::optional<size_t> expected_branch(const Function& f, const Op& op) {
   if (!is_control_flow(op)) return std::nullopt;
   const ControlFlow flow = control_flow_of(op);
   if (flow.is_loop()) return std::nullopt;
@@ -154,9 +155,9 @@ std::optional<size_t> usual_way(const Function& f, const Op& op) {
     return other.def == &expect_op && other.results[0] == op.operands[0];
   });
   if (index == f.ops.end()) return std::nullopt;
-  // Out of range is the last way.
-  const size_t way = static_cast<size_t>(index->params.as<ExpectParams>().value);
-  return std::min(way, flow.regions.size() - 1);
+  // An index out of range is the last branch.
+  const size_t branch = static_cast<size_t>(index->params.as<ExpectParams>().value);
+  return std::min(branch, flow.regions.size() - 1);
 }
 
 }  // namespace tessera::ops

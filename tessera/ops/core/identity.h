@@ -1,4 +1,4 @@
-// Ops that hand their operand through and mean something to one stage only.
+// Ops that return their operand and concern one stage only.
 #pragma once
 
 #include <string>
@@ -7,18 +7,18 @@
 
 namespace tessera::ops {
 
-// A constant to differentiation: neither tangents nor cotangents pass.
+// A constant for differentiation: neither tangents nor cotangents pass.
 struct StopGradientParams {};
 extern const OpDef& stop_gradient_op;
 
-// A name by which a policy of checkpoint knows the value.
+// The name by which a policy of checkpoint identifies the value.
 struct CheckpointNameParams {
   std::string name;
 };
 extern const OpDef& checkpoint_name_op;
 
-// Nothing that computes the result is found equal to what computes the operand: what stands behind
-// it is computed anew.
+// What computes the result is never merged with an equal computation of the operand, so that what
+// depends on the barrier is computed anew.
 struct OptimizationBarrierParams {};
 extern const OpDef& optimization_barrier_op;
 
@@ -26,9 +26,9 @@ extern const OpDef& optimization_barrier_op;
 
 namespace tessera::lax {
 
-// x, as a constant to differentiation.
+// Returns x as a constant for differentiation.
 Array stop_gradient(const Array& x);
-// x, which checkpoint policies know as `name`.
+// Returns x, which checkpoint policies identify by `name`.
 Array checkpoint_name(const Array& x, const std::string& name);
 Array optimization_barrier(const Array& x);
 

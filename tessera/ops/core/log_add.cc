@@ -16,7 +16,7 @@ namespace {
 
 using namespace array_math;
 
-// x plus a multiple of 2 * half, in [-half, half]; x itself, unrounded, where it is.
+// Returns x plus a multiple of 2 * half, in [-half, half]; x itself, unrounded, if it is inside.
 Array wrapped(const Array& x, double half) {
   const Array bound = full_like(x, half);
   const Array turn = rem(x + bound, full_like(x, 2 * half));
@@ -24,7 +24,7 @@ Array wrapped(const Array& x, double half) {
   return select(abs(x) <= bound, x, shifted);
 }
 
-// By the parts: a product with a complex number would be NaN for infinite ones.
+// The parts are scaled separately: a product with a complex number would be NaN for infinite ones.
 Array scaled(const Array& z, double by) {
   return by == 1 ? z : complex(real(z) * by, imag(z) * by);
 }
@@ -36,8 +36,8 @@ Array log_add_complex(const Array& a, const Array& b, double base) {
   const Array largest = max(a, b);
   const Array minus_inf = full_like(real(largest), -std::numeric_limits<double>::infinity());
   const Array something = bitwise_not(real(largest) == minus_inf);
-  // One of the differences is 0. Both, not that of the smaller number: an operand that is NaN may
-  // be neither the smaller nor the larger one.
+  // One of the differences is 0. Both are added instead of taking that of the smaller number: an
+  // operand that is NaN may be neither the smaller nor the larger one.
   const Array distance = select(something, (a - largest) + (b - largest), full_like(a, 0));
   const Array sum = largest + scaled(log1p(exp(scaled(distance, log_base))), 1 / log_base);
   const double half = std::numbers::pi / log_base;

@@ -1,13 +1,14 @@
-// Sums of complex numbers that are given by their logarithms. For logaddexp and cumlogsumexp; those
-// of real numbers need no care for angles and stand there.
+// Sums of complex numbers that are given by their logarithms, for logaddexp and cumlogsumexp. (Sums
+// of real numbers have no angles and are defined there.)
 #pragma once
 
 #include "tessera/ir/array.h"
 
 namespace tessera::lax {
 
-// log_base(base**a + base**b) of two complex arrays of one type, its imaginary part within
-// pi / log(base) of 0. Where one is -inf it is the other; NaN of two infinities else, as in JAX.
+// Returns log_base(base**a + base**b) of two complex arrays of one type, with an imaginary part
+// within pi / log(base) of 0. If one is -inf, the result is the other; for two other infinities it
+// is NaN, as in JAX.
 Array log_add_complex(const Array& a, const Array& b, double base);
 
 }  // namespace tessera::lax

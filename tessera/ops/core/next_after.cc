@@ -45,7 +45,8 @@ std::vector<Literal> evaluate_next(std::span<const Literal> operands, const NoPa
   return {out};
 }
 
-// Two-byte floats are computed in float32, whose next number is another: step on the bits.
+// Two-byte floats are computed in float32, whose next number is another one: so the step is on the
+// bits.
 Expr emit_next(ExprBuilder& b, std::span<const Expr> args, const OpParams&, std::span<const Type>,
                const Type& result) {
   const DType dtype = result.dtype, bits_type = bits_of(dtype);
@@ -84,7 +85,7 @@ const OpDef& nextafter_op = define<NoParams>({
                   const NoParams&) { return pointwise_factors(x, z); },
     .lower = Pointwise{emit_next},
     .jvp = {[](std::span<const Array> x, std::span<const Array> t, const NoParams&) {
-      return JvpResult{{lax::nextafter(x[0], x[1])}, {t[0]}};  // the result follows x
+      return JvpResult{{lax::nextafter(x[0], x[1])}, {t[0]}};  // the result moves with x
     }},
     .transpose = absent("the op is not linear"),
     .batch = {[](std::span<const Array> x, std::span<const int> dims, const NoParams& p) {

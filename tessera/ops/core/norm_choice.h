@@ -1,5 +1,6 @@
-// A mark on the squared norms of per-example gradients: of which parameter, and how they were
-// computed. The identity; explain() prints it (per_example/per_example_norms.h makes the choice).
+// A mark on the squared norms of per-example gradients that names their parameter and how they were
+// computed. It is the identity; explain() prints it (per_example/per_example_norms.h makes the
+// choice).
 #pragma once
 
 #include <string>
@@ -10,11 +11,11 @@ namespace tessera::ops {
 
 struct NormChoiceParams {
   std::string parameter;  // its path in the arguments
-  std::string way;
-  double flops = 0, bytes = 0;  // of all examples, beside the plain step
+  std::string method;
+  double flops = 0, bytes = 0;  // of all examples, in addition to the plain step
 };
 extern const OpDef& norm_choice_op;
-// The params of such a mark; null for other ops.
+// Returns the params of such a mark; null for other ops.
 const NormChoiceParams* norm_choice_of(const Op& op);
 
 }  // namespace tessera::ops

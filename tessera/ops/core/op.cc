@@ -5,7 +5,7 @@
 namespace tessera::ops {
 namespace {
 
-// A scalar's value at every place of `shape`.
+// Returns an array of `shape` whose elements are the scalar's value.
 Literal splat(const Literal& scalar, const Shape& shape) {
   Literal out(scalar.dtype(), shape);
   const int64_t item = itemsize(scalar.dtype());

@@ -1,4 +1,4 @@
-// What an op is, for those who write one. A file of ops/ makes one OpDef an op with
+// Definitions of ops, for those who write one. A file of ops/ makes one OpDef an op with
 // define<Params>({...}): rules are plain functions over the op's own Params struct; define() erases
 // the struct and registers the op.
 //
@@ -26,20 +26,22 @@ const OpDef& define(const OpSpec<P>& spec) {
   return register_op(std::bit_cast<OpSpec<OpParams>>(spec), P{});
 }
 
-// The type rule of an op with regions: that of the op whose regions are typed for these operands.
+// The type rule of an op with regions: the type of the same op whose regions are retyped for these
+// operands.
 template <auto retype, auto infer, class P>
 std::vector<Type> infer_retyped(std::span<const Type> operands, const P& params) {
   return infer(operands, retype(operands, params));
 }
 
-// Helpers that infer rules share. `op` is the name for the message.
+// Helpers that infer rules share. `op` is the name in messages.
 void expect_operands(std::string_view op, std::span<const Type> operands, size_t count);
 void expect_same_dtype(std::string_view op, std::span<const Type> operands);
 void expect_same_shape(std::string_view op, std::span<const Type> operands);
-// The manual axes the result of an ordinary op varies over: the union of its operands'.
+// Returns the manual axes that the result of an ordinary op varies over: the union of its
+// operands'.
 AxisNames varying_union(std::span<const Type> operands);
-// Evaluates op by op. A pointwise function of scalars (a reduce body) may be given inputs of any
-// one shape, element by element.
+// Evaluates a function op by op. The inputs of a pointwise function of scalars (a reduce body) may
+// also be arrays of one shape; it is then evaluated element by element.
 std::vector<Literal> evaluate_function(const Function& function, std::span<const Literal> inputs);
 
 }  // namespace tessera::ops

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kReducePrecisionOp = "reduce_precision";
 
-// How a dtype's bits are divided.
+// The number of bits of each part of a dtype.
 struct Layout {
   int64_t bits, exponent, mantissa;
 };
@@ -34,12 +34,12 @@ DType bits_of(DType dtype) {
   return itemsize(dtype) == 2 ? uint16 : itemsize(dtype) == 4 ? uint32 : uint64;
 }
 
-// Masks and bounds of a rounding, of positive numbers' bits.
+// Masks and bounds of a rounding, for the bits of positive numbers.
 struct Rounding {
-  bool mantissa = false, exponent = false;  // what gets shorter
-  int64_t drop = 0;                         // bits of the mantissa
+  bool mantissa = false, exponent = false;  // which parts get shorter
+  int64_t drop = 0;                         // so many bits of the mantissa are dropped
   uint64_t sign = 0, infinity = 0;
-  uint64_t most = 0, least = 0;  // exponents above become infinite, up to it zero
+  uint64_t most = 0, least = 0;  // exponents above `most` become infinite, those up to `least` zero
 };
 Rounding rounding_of(DType dtype, const ReducePrecisionParams& p) {
   const Layout layout = layout_of(dtype);
@@ -160,7 +160,7 @@ std::vector<Sample> rounding_samples() {
 
 }  // namespace
 
-// Linear to its derivatives, as in JAX: a tangent is rounded as the value is.
+// Its derivatives treat it as linear, as in JAX: a tangent is rounded like the value.
 const OpDef& reduce_precision_op = define<ReducePrecisionParams>({
     .name = kReducePrecisionOp,
     .attributes = {"exponent_bits", "mantissa_bits"},

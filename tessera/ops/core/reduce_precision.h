@@ -1,4 +1,4 @@
-// reduce_precision: floats rounded to what a format of fewer bits holds, in their own dtype.
+// reduce_precision: rounds floats to a format of fewer bits, in their own dtype.
 #pragma once
 
 #include "tessera/ir/array.h"
@@ -15,8 +15,9 @@ extern const OpDef& reduce_precision_op;
 
 namespace tessera::lax {
 
-// To the nearest, ties to even; what is too large becomes infinite, what is below the smallest normal
-// number zero (of its sign), NaN stays. Of floating dtypes; UserError for others and for such bits.
+// Returns x rounded to the nearest number of the format, ties to even: numbers that are too large
+// become infinite, those below the smallest normal number zero (with their sign), NaN stays. Throws
+// UserError for dtypes that are not floating, and for other numbers of bits.
 Array reduce_precision(const Array& x, int64_t exponent_bits, int64_t mantissa_bits);
 
 }  // namespace tessera::lax

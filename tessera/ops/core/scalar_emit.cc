@@ -24,7 +24,7 @@ Real min(Real x, Real y) { return x.apply(ScalarOp::kMin, y); }
 Real atan2(Real y, Real x) { return y.apply(ScalarOp::kAtan2, x); }
 Bool is_finite(Real x) { return {x.b, x.b->apply(ScalarOp::kIsFinite, bool_, {x.e})}; }
 
-// `magnitude` with the sign of `x`, that of -0 included: 1/x tells the zeros apart.
+// Returns `magnitude` with the sign of `x`, also of -0: 1/x distinguishes the zeros.
 Real copysign(Real magnitude, Real x) {
   const Real m = abs(magnitude);
   return select((x < 0.0) | (1.0 / x < 0.0), -m, m);
@@ -33,7 +33,8 @@ Real copysign(Real magnitude, Real x) {
 Real infinity_like(Real x) { return x.number(std::numeric_limits<double>::infinity()); }
 Bool is_infinite(Real x) { return abs(x) == infinity_like(x); }
 Bool is_number(Real x) { return x == x; }
-// Infinities as 1, all else as 0, with the sign: a direction that C99's Annex G computes with.
+// Returns 1 for infinities and 0 otherwise, with the sign: a direction, with which C99's Annex G
+// computes.
 Real boxed(Real x) { return copysign(select(is_infinite(x), x.number(1), x.number(0)), x); }
 Real nan_like(Real x) { return x.number(std::numeric_limits<double>::quiet_NaN()); }
 
@@ -66,7 +67,7 @@ Real abs(Complex z) {
   const Real x = abs(z.re), y = abs(z.im);
   const Real big = max(x, y), small = min(x, y);
   const Real ratio = small / big;
-  // 0/0 and inf/inf are the exceptions: there the larger part is the answer. A NaN next to an
+  // 0/0 and inf/inf are the exceptions: there the larger part is the result. A NaN together with an
   // infinity is an infinity.
   const Real plain = big * sqrt(1.0 + ratio * ratio);
   const Real infinity = x.number(std::numeric_limits<double>::infinity());
@@ -82,7 +83,8 @@ Complex div(Complex x, Complex y) {
   const Complex by_im = {x.re * ratio + x.im, x.im * ratio - x.re};
   const Complex top = select(re_larger, by_re, by_im);
   const Complex quotient = {top.re / scale, top.im / scale};
-  // By zero: each part of the dividend over a signed zero; a finite number by infinity: zero.
+  // A division by zero divides each part of the dividend by a signed zero; a finite number divided
+  // by infinity is zero.
   const Bool by_zero = (y.re == 0.0) & (y.im == 0.0);
   const Real zero = copysign(y.re.number(0), y.re);
   const Complex over_zero = {x.re / zero, x.im / zero};
@@ -149,7 +151,7 @@ Complex sqrt(Complex z) {
   const Real zero = x.number(0), infinity = infinity_like(x);
   const Complex plain = {re, copysign(im, z.im)};
   const Complex of_zero = {zero, z.im};
-  // Beside a NaN the part that is infinite for every number is.
+  // With a NaN, the part is infinite that is infinite for every number.
   const Real small = select(is_number(y), zero, y);
   const Complex of_infinity = {
       select(right | (y == infinity), infinity, small),
@@ -175,7 +177,7 @@ Complex exp(Complex z) {
   const Real c = cos(z.im), s = sin(z.im);
   const Complex plain = {select(large, half * c * half, whole * c),
                          select(large, half * s * half, whole * s)};
-  // Of no direction: what is 0 is, and what is infinite.
+  // Zero and infinity have no direction: they stay as they are.
   const Bool directed = is_finite(z.im);
   const Complex of_limits = {whole,
                              select(z.re < 0.0, copysign(z.re.number(0), z.im), nan_like(z.im))};
@@ -191,7 +193,7 @@ Complex expm1(Complex z) {
 Complex log(Complex z) {
   const Real x = abs(z.re), y = abs(z.im);
   const Real big = max(x, y), small = min(x, y);
-  // Near the unit circle (b-1)(b+1) + s^2 keeps what log(b) would cancel.
+  // Near the unit circle (b-1)(b+1) + s^2 keeps the digits that log(b) would cancel.
   const Real near = 0.5 * log1p((big - 1.0) * (big + 1.0) + small * small);
   const Real ratio = select(small == big, x.number(1), small / big);
   const Real far = log(big) + 0.5 * log1p(ratio * ratio);
@@ -217,7 +219,7 @@ Complex logistic(Complex z) {
   return div(select(left, e, {one, zero}), {1.0 + e.re, e.im});
 }
 
-// Where the imaginary part is 0 it stays, and where it has no direction the parts do that do not
+// If the imaginary part is 0 it stays 0, and if it has no direction the parts stay that do not
 // depend on it (C99, Annex G).
 Complex sinh(Complex z) {
   const Complex plain = {sinh(z.re) * cos(z.im), cosh(z.re) * sin(z.im)};
@@ -261,11 +263,11 @@ Complex tan(Complex z) { return times_minus_i(tanh(times_i(z))); }
 namespace {
 
 Bool has_infinity(Complex z) { return is_infinite(z.re) | is_infinite(z.im); }
-// The angle of an infinite number, seen from the second part: NaN where one part is no number.
+// Returns the angle of an infinite number, seen from the second part: NaN if one part is no number.
 Real angle_at_infinity(Real y, Real x) {
   return select(is_number(x) & is_number(y), atan2(boxed(y), boxed(x)), nan_like(x));
 }
-// The angle that acos gives beyond the finite: of +-0 + i NaN too it is known.
+// Returns acos's angle for numbers that are not finite: it is known even for +-0 + i NaN.
 Real acos_angle(Complex z, Real finite) {
   const Real right_angle = z.re.number(std::numbers::pi / 2);
   return select(has_infinity(z), angle_at_infinity(abs(z.im), z.re),

@@ -1,6 +1,6 @@
-// Formulas over the scalar language: Real and Complex wrap nodes of an ExprBuilder, so an emitter
-// reads like mathematics. Complex elementary functions are written here once, in real parts;
-// code generation sees of complex numbers only their arithmetic, selection and parts.
+// Formulas over the scalar language: Real and Complex wrap nodes of an ExprBuilder, so that an
+// emitter reads like mathematics. Complex elementary functions are written here once, in real
+// parts; code generation only has arithmetic, selection and parts of complex numbers.
 #pragma once
 
 #include "tessera/ir/scalar_op.h"
@@ -64,7 +64,7 @@ inline Complex select(Bool p, Complex x, Complex y) {
   return {select(p, x.re, y.re), select(p, x.im, y.im)};
 }
 
-// |z| without overflow or underflow on the way.
+// Returns |z| without intermediate overflow or underflow.
 Real abs(Complex z);
 Complex div(Complex x, Complex y);
 Complex max(Complex x, Complex y);  // lexicographic

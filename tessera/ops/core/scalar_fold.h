@@ -1,5 +1,5 @@
 // One step of a known fold on elements of any dtype, for the host calls of scatter and the windows:
-// integers wrap, NaN stays and -0 is less than 0, bool is logic, the small floats compute in
+// integers wrap, NaN stays and -0 is less than 0, bool is logic, the small floats are computed in
 // float32.
 #pragma once
 

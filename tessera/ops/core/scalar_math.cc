@@ -32,14 +32,15 @@ double lgamma(double x) {
 
 namespace {
 
-// In long double: near the roots on either side the parts cancel.
+// It is computed in long double, because the parts cancel near the roots on either side.
 long double digamma_of(long double x) {
   if (x < 0) {
-    // Reflection; the angle is taken from the distance to the nearest integer, which is exact.
+    // This is the reflection; the angle is that of the distance to the nearest integer, which is
+    // exact.
     const long double angle = std::numbers::pi_v<long double> * (x - std::round(x));
     return digamma_of(1 - x) - std::numbers::pi_v<long double> / std::tan(angle);
   }
-  // Around the positive root the Taylor series.
+  // Near the positive root the Taylor series is used.
   constexpr long double kRoot = 1.4616321449683622L, kRootLow = 9.549995429965697e-17L;
   if (std::abs(x - kRoot) < 5e-3L) {
     const long double h = (x - kRoot) - kRootLow;

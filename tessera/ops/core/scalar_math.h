@@ -1,5 +1,5 @@
-// What an elementwise op does to one element, said as plainly as possible: the oracle that compiled
-// code is tested against. Real numbers are computed in double and rounded by the caller, complex
+// What an elementwise op does to one element, as plainly as possible: the oracle with which
+// compiled code is compared. Real numbers are computed in double and rounded by the caller, complex
 // ones in complex<double>, integers in their own width (they wrap), bool as a logical value.
 #pragma once
 
@@ -16,7 +16,7 @@ using Complex = std::complex<double>;
 template <class T>
 concept Integer = std::integral<T> && !std::same_as<T, bool>;
 
-// Integers wrap: computed as unsigned 64-bit numbers and cut to width.
+// Integers wrap: they are computed as unsigned 64-bit numbers and truncated to width.
 template <class T>
 T add(T x, T y) {
   if constexpr (std::same_as<T, bool>)
@@ -51,7 +51,8 @@ T negate(T x) {
   else
     return -x;
 }
-// By zero: all bits set (-1, or the largest unsigned). The smallest number by -1: itself.
+// Division by zero: all bits are set (-1, or the largest unsigned). The smallest number divided by
+// -1: itself.
 template <class T>
 T divide(T x, T y) {
   if constexpr (Integer<T>) {
@@ -69,7 +70,7 @@ T divide(T x, T y) {
     return x / y;
   }
 }
-// The sign is the dividend's. By zero: the dividend.
+// The sign is the dividend's. A remainder by zero is the dividend.
 template <class T>
 T remainder(T x, T y) {
   if constexpr (Integer<T>) {
@@ -81,7 +82,7 @@ T remainder(T x, T y) {
     return std::fmod(x, y);
   }
 }
-// Integers to a negative power: 0, but 1 for 1 and +-1 for -1.
+// Integers to a negative power are 0, except 1 for 1 and +-1 for -1.
 template <class T>
 T power(T x, T y) {
   if constexpr (Integer<T>) {
@@ -103,7 +104,8 @@ T power(T x, T y) {
   }
 }
 
-// NaN wins. Complex numbers are ordered by their real parts, then by their imaginary ones.
+// If either is NaN, so is the result. Complex numbers are ordered by their real parts, then by
+// their imaginary ones.
 template <class T>
 T maximum(T x, T y) {
   if constexpr (std::same_as<T, Complex>) {
@@ -145,7 +147,7 @@ T sign(T x) {
   else if constexpr (std::same_as<T, Complex>)
     return x == Complex(0) ? x : x / std::abs(x);
   else
-    return x > 0 ? 1.0 : x < 0 ? -1.0 : x;  // NaN and the zeros are their own
+    return x > 0 ? 1.0 : x < 0 ? -1.0 : x;  // NaN and the zeros are returned as they are
 }
 
 template <class T>
@@ -163,7 +165,7 @@ template <class T>
 T leading_zeros(T x) {
   return static_cast<T>(std::countl_zero(static_cast<std::make_unsigned_t<T>>(x)));
 }
-// Shifts by the width or more (a negative amount is such) give 0, or the sign.
+// Shifts by the width or more (or by a negative amount) return 0, or the sign.
 template <class T>
 bool shifts_out(T amount) {
   return static_cast<std::make_unsigned_t<T>>(amount) >= sizeof(T) * 8;

@@ -12,7 +12,7 @@ namespace {
 using namespace array_math;
 using namespace elementwise;
 
-// Index of element i in a literal that may be a scalar.
+// Returns the index of element i in a literal that may be a scalar.
 int64_t at(const Literal& x, int64_t i) { return x.shape().empty() ? 0 : i; }
 
 std::vector<Type> infer_select(std::span<const Type> operands, const NoParams&) {
@@ -129,14 +129,14 @@ Expr emit_clamp(ExprBuilder& b, std::span<const Expr> args, const OpParams&, std
   return b.apply(op(ScalarOp::kMin), d, {raised, args[2]});
 }
 
-// `x` of rank 0 at every place of `like`.
+// Returns an array like `like` whose elements are `x`, of rank 0.
 Array spread(const Array& x, const Array& like) {
   return x.ndim() == like.ndim() ? x : lax::broadcast_in_dim(x, like.shape(), {});
 }
 
-// Strictly inside the bounds the operand moves the result, outside a bound does; at a bound
-// nothing, as in JAX. Complex numbers have no order to decide by: there it is whichever the result
-// equals.
+// Inside the bounds the operand's tangent is the result's, outside the bound's is; at a bound it is
+// 0, as in JAX. Complex numbers have no order by which to decide: for them it is the tangent of the
+// operand that the result equals.
 JvpResult clamp_jvp(std::span<const Array> x, std::span<const Array> t, const NoParams&) {
   const Array low = spread(x[0], x[1]), high = spread(x[2], x[1]);
   const Array z = lax::clamp(x[0], x[1], x[2]);
@@ -241,7 +241,8 @@ Array select_n(const Array& which, const std::vector<Array>& cases) {
   }
   if (cases.size() == 1) return cases[0];
   if (which.dtype() == bool_) return select(which, cases[1], cases[0]);
-  // Halves first: as many choices above each other as the number of cases has digits.
+  // The cases are halved: there are as many selects one inside the other as the number of cases has
+  // binary digits.
   const std::function<Array(size_t, size_t)> among = [&](size_t first, size_t last) -> Array {
     if (last - first == 1) return cases[first];
     const size_t middle = (first + last) / 2;

@@ -1,6 +1,6 @@
 // SourceScope: names what the library is doing while it binds ops, for messages and explain().
-// Operators of Array cannot see their caller, so functions that stand for something say so:
-// `SourceScope scope("psum");`.
+// Operators of Array cannot know their caller, so functions that are made of other ops name
+// themselves: `SourceScope scope("psum");`.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace tessera::ops {
 
-// While alive, ops of this thread have this source, if it has any; scopes nest as "softmax/max".
+// While one exists, ops of this thread have this source, unless it is empty; scopes nest as
+// "softmax/max".
 class SourceScope {
  public:
   explicit SourceScope(std::string_view what);
@@ -16,7 +17,7 @@ class SourceScope {
   SourceScope(const SourceScope&) = delete;
   SourceScope& operator=(const SourceScope&) = delete;
 
-  // The source of an op bound now; empty outside every scope.
+  // Returns the source of an op that is bound now; empty outside every scope.
   static const std::string& current();
 
  private:

@@ -10,8 +10,7 @@
 
 namespace tessera::ops {
 
-// What the tracers of a trace know of it. It outlives the trace, so that a leaked tracer is found
-// out.
+// What the tracers of a trace share. It outlives the trace, so that a leaked tracer is detected.
 struct TraceState {
   bool live = true;
 };
@@ -24,17 +23,17 @@ class Tracer final : public ArrayData {
         trace(std::move(trace)),
         id(id),
         known(std::move(known)) {}
-  // Both are UserError kTrace: neither is known while a function is traced.
+  // Both throw UserError kTrace: the value is not known while a function is traced.
   Literal to_literal() const override;
   Sharding sharding() const override;
 
   const std::shared_ptr<const TraceState> trace;
   const ValueId id;
-  const std::optional<Literal> known;  // the value of a constant op's result
+  const std::optional<Literal> known;  // the value, if it is the result of a constant op
 };
 
-// The value of a host array or of a traced constant; null for all others. It lives as long as
-// the array.
+// Returns the value of a host array or of a traced constant; null for all others. It exists as long
+// as the array.
 const Literal* known_value(const Array& array);
 
 }  // namespace tessera::ops

@@ -1,15 +1,15 @@
-// Uses, and the rules by which ops have them: what per-example gradients ask of an op beside its
-// derivatives. A use is an op of a linear program that reads a value which all examples of a
-// batch share (a parameter's tangent) and whose result differs between examples. The backward
-// pass stops at each use and keeps two things per example: the other operands of the use, and the
+// Uses, and the rules by which ops have them: what per-example gradients need of an op in addition
+// to its derivatives. A use is an op of a linear program that reads a value which all examples of a
+// batch share (a parameter's tangent) and whose result differs between examples. The backward pass
+// stops at each use and keeps two things per example: the other operands of the use, and the
 // cotangent of its result. Norms and weighted sums of per-example gradients are computed from
 // these, so no per-example gradient is ever stored (transform/uses.h).
 //
 //   shared W [p, q], examples x [t, p]:   y = x W   is a use: operands {x}, cotangents {ct_y},
 //   and W's gradient of one example is    x' ct_y
 //
-// Rules are registered beside the ops' definitions, like halo rules. An op without any is a use as
-// it stands.
+// Rules are registered with the ops' definitions, like halo rules. An op without a rule is a use as
+// a whole.
 #pragma once
 
 #include <functional>
@@ -21,8 +21,8 @@
 
 namespace tessera::ops {
 
-// What an input of a linear program is: the same for all examples or one of each, read as it is or
-// linear (a tangent).
+// The kind of an input of a linear program: the same for all examples or one for each, and linear
+// (a tangent) or not.
 enum class Sharing : uint8_t { kShared, kExample, kSharedLinear, kExampleLinear };
 constexpr bool is_linear(Sharing s) {
   return s == Sharing::kSharedLinear || s == Sharing::kExampleLinear;
@@ -31,13 +31,14 @@ constexpr bool is_shared(Sharing s) { return s == Sharing::kShared || s == Shari
 
 struct Use {
   std::vector<size_t> inputs;  // the program's linear inputs that it reads, ascending
-  // (those inputs..., operands...) -> what it gives; linear in the inputs.
+  // Maps (those inputs..., operands...) to its results; linear in the inputs.
   Function apply;
   std::vector<Array> operands, cotangents;
 };
 struct Uses {
   std::vector<Use> uses;
-  // Of the program's inputs that are kExampleLinear, undefined for the others and where zero.
+  // The cotangents of the program's inputs that are kExampleLinear; undefined for the others and
+  // where zero.
   std::vector<Array> cotangents;
 };
 
@@ -53,8 +54,8 @@ struct OuterProduct {
   Dims batch, rows, columns;
 };
 
-// Returns the uses inside a linear op with regions, by the op's operands: what a trip of a loop
-// reads is one use over all trips.
+// Returns the uses inside a linear op with regions, by the op's operands: what the trips of a loop
+// read is one use over all trips.
 using UsesFn =
     std::function<Uses(std::span<const Array> cotangents, std::span<const Array> operands,
                        const std::vector<Sharing>&, const OpParams&)>;
@@ -69,8 +70,8 @@ struct UseRule {
   OuterProductFn outer_product;
 };
 
-// Returns whether the op had no rule before. Called once, in the file of the op's definition and
-// below it: `def` is initialized there, and is not yet while other files are.
+// Returns whether the op had no rule before. It is called once, in the file of the op's definition
+// and after it: `def` is initialized there, and may not be while other files are initialized.
 bool register_use_rule(const OpDef& def, UseRule rule);
 // The same with a function over the op's own params.
 template <class P>

@@ -1,10 +1,10 @@
-// BlockReflectors: the product Q = H(0) H(1) ... of many Householder reflectors, kept as blocks
-// I - V T V^H of kBlock reflectors each (Schreiber, Van Loan, "A storage-efficient WY
-// representation", 1989), so that applying it is products of matrices. Columns of what it multiplies
-// are tasks of the thread pool, each of which calls BLAS with one thread; the split does not depend
-// on how many threads there are.
+// BlockReflectors: the product Q = H(0) H(1) ... of many Householder reflectors, kept as blocks I -
+// V T V^H of kBlock reflectors each (Schreiber, Van Loan, "A storage-efficient WY representation",
+// 1989), so that applying it is products of matrices. Columns of what it multiplies are tasks of
+// the thread pool, each of which calls BLAS with one thread; the division into tasks does not
+// depend on the number of threads.
 //
-// Matrices are column after column, as LAPACK has them.
+// Matrices are column-major, as in LAPACK.
 #pragma once
 
 #include <cstdint>
@@ -19,18 +19,20 @@ class BlockReflectors {
  public:
   static constexpr int64_t kBlock = 64;
 
-  // Room for `count` reflectors of `rows` elements; reflector i is 0 before element i, 1 there.
+  // Allocates `count` reflectors of `rows` elements; reflector i is 0 before element i, and 1
+  // there.
   BlockReflectors(int64_t rows, int64_t count);
 
-  // All of them, from below the diagonal of `a`: H(i) = I - taus[i] v v^H.
+  // Sets all of them, from below the diagonal of `a`: H(i) = I - taus[i] v v^H.
   void take(const T* a, int64_t lda, const T* taus);
-  // Those of the block from `first` on, a multiple of kBlock: below the diagonal of a panel whose
-  // first row is row `first`, with their triangular factor.
+  // Sets those of the block from `first` on, a multiple of kBlock: from below the diagonal of a
+  // panel whose first row is row `first`, with their triangular factor.
   void take_block(int64_t first, const T* panel, int64_t lda, const T* triangle, int64_t ldt);
 
-  // c, of `columns` columns, becomes Q c. `of_identity`: c is the first columns of the identity.
+  // Replaces c, of `columns` columns, by Q c. `of_identity`: c is the first columns of the
+  // identity.
   void apply(T* c, int64_t ldc, int64_t columns, bool of_identity = false) const;
-  // c, whose first row is row `first`, becomes the adjoint of that block times c.
+  // Replaces c, whose first row is row `first`, by the adjoint of that block times c.
   void apply_adjoint_of_block(int64_t first, T* c, int64_t ldc, int64_t columns) const;
 
  private:

@@ -29,7 +29,8 @@ T not_a_number() {
   return T(std::numeric_limits<lapack::Real<T>>::quiet_NaN());
 }
 
-// Row by row from the definition; false where it is not positive definite.
+// Computes the factor row by row from the definition; returns false if the matrix is not positive
+// definite.
 template <class T>
 bool naive_lower(int64_t n, const T* a, bool lower, T* l) {
   auto at = [&](int64_t i, int64_t j) -> T {
@@ -83,7 +84,7 @@ std::vector<Literal> evaluate_cholesky(std::span<const Literal> operands, const 
   return {out};
 }
 
-// Rows as columns are the transpose, whose upper factor is the lower factor's transpose.
+// Row-major LAPACK sees the transpose, whose upper factor is the lower factor's transpose.
 HostCall cholesky_call(const OpParams& params, std::span<const Type> operands,
                        std::span<const Type> results) {
   const bool lower = params.as<CholeskyParams>().lower;
@@ -122,7 +123,8 @@ JvpResult jvp_cholesky(std::span<const Array> x, std::span<const Array> t,
   return {{factor}, {p.lower ? dl : adjoint(dl)}};
 }
 
-// Positive definite matrices: those of a random matrix times its adjoint, and one that is not.
+// Returns positive definite matrices, which are products of a random matrix and its adjoint, and
+// one that is not.
 std::vector<Sample> cholesky_samples() {
   std::vector<Sample> out;
   for (DType dtype : {float32, float64, complex64, complex128})

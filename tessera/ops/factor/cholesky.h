@@ -1,8 +1,7 @@
 // cholesky: the triangular factor of Hermitian positive definite matrices, StableHLO's.
 //
 // One triangle of the operand is read, `lower` or upper; the result has that triangle and zeros in
-// the other: a = l l^H or a = u^H u. Of a matrix that is not positive definite that triangle is
-// NaN.
+// the other: a = l l^H or a = u^H u. If a matrix is not positive definite, that triangle is NaN.
 #pragma once
 
 #include "tessera/ir/array.h"
@@ -18,8 +17,8 @@ extern const OpDef& cholesky_op;
 
 namespace tessera::lax::linalg {
 
-// The lower factor of [..., n, n] matrices; of (x + x^H) / 2 unless `symmetrize_input` is false,
-// where only the lower triangle is read.
+// Returns the lower factor of [..., n, n] matrices: of (x + x^H) / 2, or of the lower triangle of x
+// if `symmetrize_input` is false.
 Array cholesky(const Array& x, bool symmetrize_input = true);
 
 }  // namespace tessera::lax::linalg

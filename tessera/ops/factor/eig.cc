@@ -88,9 +88,9 @@ struct Tangents {
   Array w, v;
 };
 
-// Perturbation theory for distinct eigenvalues, with the norm and phase of LAPACK's eigenvectors, as
-// jax.lax.linalg.eig: the component of each along itself keeps its norm 1 and its largest element
-// real.
+// Perturbation theory for distinct eigenvalues, with the norm and phase of LAPACK's eigenvectors,
+// as in jax.lax.linalg.eig: the component of each along itself keeps its norm 1 and its largest
+// element real.
 Tangents vector_tangents(const Array& w, const Array& v, const Array& da) {
   const Shape& shape = v.shape();
   const int64_t n = shape.back(), rows = v.ndim() - 2;

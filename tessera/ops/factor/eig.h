@@ -21,9 +21,9 @@ namespace tessera::lax::linalg {
 
 struct Eig {
   Array w;
-  Array vl = {}, vr = {};  // where they were asked for
+  Array vl = {}, vr = {};  // defined if they were requested
 };
-// NaN where it fails.
+// The results are NaN where it fails.
 Eig eig(const Array& x, bool left = true, bool right = true);
 
 }  // namespace tessera::lax::linalg

@@ -83,7 +83,7 @@ JvpResult jvp_eigh(std::span<const Array> x, std::span<const Array> t, const Eig
   return {out, {matmul(v, f * inner), real_part(diagonal_of(inner)), Array()}};
 }
 
-// Complex eigenvectors come with a phase of LAPACK's choosing, which the rule does not follow:
+// The phase of complex eigenvectors is LAPACK's choice, which the rule does not follow:
 // tests/ops/factor_test.cc compares what does not depend on it.
 std::vector<Sample> eigh_samples() {
   std::vector<Sample> out;

@@ -20,7 +20,8 @@ namespace tessera::lax::linalg {
 struct Eigh {
   Array v, w;  // eigenvectors, eigenvalues
 };
-// Of (x + x^H) / 2 unless `symmetrize_input` is false. NaN where it does not converge.
+// Returns those of (x + x^H) / 2, or of x if `symmetrize_input` is false. They are NaN where it
+// does not converge.
 Eigh eigh(const Array& x, bool lower = true, bool symmetrize_input = true);
 
 }  // namespace tessera::lax::linalg

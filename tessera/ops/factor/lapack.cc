@@ -21,8 +21,8 @@ using Complex64 = std::complex<float>;
 using Complex128 = std::complex<double>;
 static_assert(std::is_same_v<lapack_int, int>);
 
-// The routine of each dtype under one name; those of Hermitian matrices under that of symmetric
-// ones.
+// The routine of each dtype under one name; those of Hermitian matrices have the name of those of
+// symmetric ones.
 template <class T>
 struct Routines;
 #define TESSERA_ROUTINES(P, T, ORTHOGONAL, SYMMETRIC)   \
@@ -52,7 +52,7 @@ TESSERA_ROUTINES(d, double, or, sy)
 TESSERA_ROUTINES(c, Complex64, un, he)
 TESSERA_ROUTINES(z, Complex128, un, he)
 
-// Of real matrices alone.
+// For real matrices only.
 template <class R>
 struct RealRoutines;
 #define TESSERA_REAL_ROUTINES(P, R)           \
@@ -77,7 +77,7 @@ CBLAS_TRANSPOSE blas_transposition(char op) {
   return op == 'N' ? CblasNoTrans : op == 'T' ? CblasTrans : CblasConjTrans;
 }
 
-// A leading dimension.
+// Returns a leading dimension.
 int ld(int rows) { return std::max(rows, 1); }
 
 // Calls a routine twice: for the size of its workspace, then with it.
@@ -92,15 +92,16 @@ int with_work(F&& routine) {
   return info;
 }
 
-// How many real numbers the complex gesdd works with, as its documentation says.
+// Returns how many real numbers the complex gesdd needs as workspace, according to its
+// documentation.
 int64_t gesdd_reals(char mode, int m, int n) {
   const int64_t small = std::min(m, n), large = std::max(m, n);
   if (mode == 'N') return 7 * small;
   return small * std::max(5 * small + 7, 2 * large + 2 * small + 1);
 }
 
-// Real eigenvectors as LAPACK packs them: of a pair of conjugate eigenvalues the real and the
-// imaginary part of the first one's vector.
+// Unpacks real eigenvectors in LAPACK's form: for a pair of conjugate eigenvalues it has the real
+// and the imaginary part of the first one's vector.
 template <class R>
 void unpack_vectors(int n, const R* imag, const R* packed, std::complex<R>* out) {
   for (int j = 0; j < n; ++j) {
@@ -143,7 +144,7 @@ int geqrf(int m, int n, T* a, T* taus) {
 
 template <class T>
 int geqp3(int m, int n, T* a, int* pivots, T* taus) {
-  if (m == 0 || n == 0) {  // the work that it asks for is not what it then expects
+  if (m == 0 || n == 0) {  // the workspace that it asks for is not the one that it then expects
     std::vector<int> order;
     for (const bool fixed : {true, false})
       for (int c = 0; c < n; ++c)
@@ -172,7 +173,7 @@ int orgqr(int m, int n, int k, T* a, const T* taus) {
 template <class T>
 int ormqr(bool left, bool adjoint, int m, int n, int k, T* a, const T* taus, T* c) {
   if (m == 0 || n == 0 || k == 0)
-    return 0;  // the work that it asks for is not what it then expects
+    return 0;  // the workspace that it asks for is not the one that it then expects
   const int lda = ld(left ? m : n), ldc = ld(m);
   const char side = left ? 'L' : 'R', op = !adjoint ? 'N' : is_complex<T> ? 'C' : 'T';
   return with_work<T>([&](T* work, int count, int* info) {

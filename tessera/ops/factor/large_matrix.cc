@@ -17,7 +17,8 @@ constexpr int64_t kLarge = 192;
 
 int as_int(int64_t n) { return static_cast<int>(n); }
 
-// Whether LAPACK computes without scaling: the largest element, in absolute value, is in a range.
+// Returns whether LAPACK computes without scaling: whether the largest absolute value of an element
+// is in a range.
 template <class T>
 bool is_within(const T* a, int64_t count, Real<T> low, Real<T> high) {
   Real<T> largest = 0;
@@ -33,7 +34,7 @@ bool is_within(const T* a, int64_t count, Real<T> low, Real<T> high) {
 
 bool is_large(int64_t m, int64_t n) { return std::min(m, n) >= kLarge; }
 
-// Panels by recursion; the columns behind a panel in tasks.
+// Panels are factored by recursion; the columns after a panel are tasks.
 template <class T>
 void large_qr(int64_t m, int64_t n, T* a, int64_t columns, T* q) {
   constexpr int64_t kBlock = BlockReflectors<T>::kBlock;
@@ -84,7 +85,7 @@ bool large_svd(int64_t m, int64_t n, T* a, Real<T>* s, T* u, T* v, int* info) {
   if (*info != 0) return true;
   BlockReflectors<T> of_u(m, n), of_v(n - 1, n - 1);
   of_u.take(a, m, left_taus.data());
-  // Those from the right stand in rows, conjugated, beyond the first superdiagonal.
+  // The reflectors from the right are in rows, conjugated, beyond the first superdiagonal.
   for (int64_t j = 1; j < n; ++j)
     for (int64_t i = 0; i < j; ++i) {
       T x = a[j * m + i];

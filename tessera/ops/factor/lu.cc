@@ -33,14 +33,15 @@ std::vector<Type> infer_lu(std::span<const Type> operands, const NoParams&) {
           result_type(operands, int32, batch_with(x, {}))};
 }
 
-// Rows in the order that exchanges of `count` of them make.
+// Computes the order of rows after `count` exchanges.
 void permute(int64_t count, const int32_t* pivots, int64_t m, int32_t* permutation) {
   std::iota(permutation, permutation + m, 0);
   for (int64_t i = 0; i < count; ++i) std::swap(permutation[i], permutation[pivots[i]]);
 }
 
-// Column by column: the largest element on or below the diagonal moves to it (of complex ones by
-// the sum of the parts' magnitudes, as BLAS has it), and its row is taken off those below.
+// It proceeds column by column: the row with the largest element on or below the diagonal (for
+// complex ones by the sum of the parts' magnitudes, as in BLAS) is exchanged with the diagonal's,
+// and subtracted from those below.
 template <class T>
 void naive_lu(int64_t m, int64_t n, T* a, int32_t* pivots, int32_t* info) {
   auto magnitude = [](T x) { return std::abs(std::real(x)) + std::abs(std::imag(x)); };
@@ -102,12 +103,12 @@ double lu_flops(std::span<const Type> operands, std::span<const Type>, const NoP
   return static_cast<double>(x.elements() * std::min(rows_of(x), cols_of(x)));
 }
 
-// Rows of x, of [..., m, n], in the order of `permutation`, of [..., m].
+// Returns the rows of x, of [..., m, n], in the order of `permutation`, of [..., m].
 Array permuted_rows(const Array& x, const Array& permutation) {
   return lax::take_along(x, as_columns(permutation, x.shape()), x.ndim() - 2);
 }
 
-// a padded with zeros to `rows` by `cols`, with ones on the diagonal from `from` on.
+// Returns a, padded with zeros to `rows` by `cols`, with ones on the diagonal from `from` on.
 Array padded_with_identity(const Array& a, int64_t rows, int64_t cols, int64_t from) {
   const int64_t r = a.ndim() - 2;
   Dims low(a.shape().size(), 0), high = low;
@@ -200,7 +201,7 @@ Array lu_solve(const Array& lu, const Array& permutation, const Array& b, int tr
                         .transpose_a = true,
                         .conjugate_a = conjugate,
                         .unit_diagonal = true});
-  // The inverse permutation: where each row has gone.
+  // This is the inverse permutation: the new position of each row.
   const Array places = iota(int32, permutation.shape(), permutation.ndim() - 1);
   return permuted_rows(x, sort(std::vector{permutation, places}, -1)[1]);
 }

@@ -20,10 +20,10 @@ struct Lu {
   Array lu, pivots, permutation;
 };
 Lu lu(const Array& x);
-// The solution of a x = b, a^T x = b (`trans` 1) or a^H x = b (2), of a's lu and permutation, for
-// b of [..., m, k] with the same batch dimensions.
+// Returns the solution of a x = b, a^T x = b (`trans` 1) or a^H x = b (2), from a's lu and
+// permutation, for b of [..., m, k] with the same batch dimensions.
 Array lu_solve(const Array& lu, const Array& permutation, const Array& b, int trans = 0);
-// The solution of a x = b.
+// Returns the solution of a x = b.
 Array solve(const Array& a, const Array& b);
 
 }  // namespace tessera::lax::linalg

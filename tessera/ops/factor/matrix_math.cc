@@ -21,7 +21,7 @@ using namespace array_math;
 
 namespace {
 
-// Where j - i >= k, for every member.
+// Returns where j - i >= k, for every member.
 Array on_or_above(const Shape& shape, int64_t k) {
   const int64_t rank = shape.rank();
   const Shape matrix{shape[rank - 2], shape[rank - 1]};
@@ -29,7 +29,7 @@ Array on_or_above(const Shape& shape, int64_t k) {
   return lax::broadcast_in_dim(j >= i + k, shape, {rank - 2, rank - 1});
 }
 
-// The dimensions of x without its last one, then `last`.
+// Returns the dimensions of x without its last one, followed by `last`.
 Dims dims_but_last(int64_t rank, int64_t last) {
   Dims out;
   for (int64_t d = 0; d + 1 < rank; ++d) out.push_back(d);

@@ -29,7 +29,7 @@ void expect_square(std::string_view op, const Type& x) {
 void expect_shape(std::string_view op, const Type& like, const Type& x, const Dims& dims) {
   const Shape expected = batch_with(like, dims);
   if (x.shape != expected)
-    shape_error(op, "expected an operand of shape {} beside {}, got {}; reshape or broadcast it",
+    shape_error(op, "expected an operand of shape {} with {}, got {}; reshape or broadcast it",
                 expected, describe(like), describe(x));
 }
 
@@ -76,7 +76,7 @@ int64_t members_of(const Type& matrix) {
 
 namespace {
 
-// Operations below which a task, or another thread for a matrix, costs more than it saves.
+// With fewer operations a task, or another thread for a matrix, costs more than it saves.
 constexpr double kTaskOperations = 1e5, kThreadedOperations = 1e7;
 
 std::vector<int64_t> member_bytes(std::span<const Type> types, int64_t members) {
@@ -89,8 +89,8 @@ std::vector<int64_t> member_bytes(std::span<const Type> types, int64_t members) 
 }  // namespace
 
 BlasThreads blas_threads_for(double operations) {
-  // Several threads sum in another order than one, and in a cluster it depends on how many devices
-  // a process has whether a matrix has the threads for itself.
+  // Several threads sum in another order than one, and in a cluster the number of devices of a
+  // process decides whether a matrix has all threads to itself.
   const bool threaded = operations > kThreadedOperations && !in_parallel_task() &&
                         !cluster::Processes::reproducible();
   return BlasThreads(threaded ? num_threads() : 1);
@@ -141,8 +141,7 @@ std::vector<Literal> evaluate_by_call(const HostCall& call, std::span<const Type
   return out;
 }
 
-// By tiles that are copied before and after: rows of a matrix whose length is a power of two fall on
-// the same lines of the cache.
+// It copies tile by tile: rows of a matrix whose length is a power of two share lines of the cache.
 template <class T>
 void transpose_matrix(const T* in, int64_t rows, int64_t cols, T* out) {
   constexpr int64_t kTile = 64 / sizeof(T), kRowsOfTask = 256;

@@ -1,9 +1,9 @@
 // What the ops of this folder have in common: batches of matrices of shape [..., m, n] of float32,
-// float64, complex64 or complex128, each member by a routine of LAPACK (lapack.h).
+// float64, complex64 or complex128, each member computed by a routine of LAPACK (lapack.h).
 //
-// Dimensions before the last two are batches: they may be cut, mapped and computed in parallel; a
-// matrix is whole on every device. LAPACK's matrices are stored column by column and ours row by
-// row, so members are transposed on their way in and out.
+// Dimensions before the last two are batches: they may be sharded, mapped and computed in parallel;
+// a matrix is whole on every device. LAPACK's matrices are column-major and ours row-major, so
+// members are transposed before and after a routine.
 #pragma once
 
 #include <algorithm>
@@ -20,31 +20,31 @@ namespace tessera::ops::factor {
 
 // --- Types ---
 
-// Of the operand: its dtype and rank.
+// Throws UserError unless the operand's dtype and rank are those of matrices.
 void expect_matrix(std::string_view op, const Type& x);
 void expect_square(std::string_view op, const Type& x);
-// The operand's batch dimensions are those of `like`, whose last `rank` dimensions are no batch's;
-// its own last ones are `dims`.
+// Throws UserError unless the operand's shape is the batch dimensions of `like`, whose last `rank`
+// dimensions are no batch dimensions, followed by `dims`.
 void expect_shape(std::string_view op, const Type& like, const Type& x, const Dims& dims);
 
 inline int64_t rows_of(const Type& x) { return x.shape[x.rank() - 2]; }
 inline int64_t cols_of(const Type& x) { return x.shape[x.rank() - 1]; }
-// x.shape without its last two dimensions, followed by `dims`.
+// Returns x.shape without its last two dimensions, followed by `dims`.
 Shape batch_with(const Type& x, const Dims& dims);
-// A result beside operands: varies over what any of them does.
+// Returns the type of a result, which varies over what any operand varies over.
 Type result_type(std::span<const Type> operands, DType dtype, Shape shape);
 
 // --- Rules ---
 
-// One factor for each of the first `batch` dimensions of all operands and results; every other
-// dimension must be whole.
+// Returns one factor for each of the first `batch` dimensions of all operands and results; every
+// other dimension must be whole.
 Factors matrix_factors(std::span<const Type> operands, std::span<const Type> results,
                        int64_t batch);
 template <class P>
 Factors whole_matrices(std::span<const Type> operands, std::span<const Type> results, const P&) {
   return matrix_factors(operands, results, operands[0].rank() - 2);
 }
-// All operands mapped at their front.
+// Returns all operands, mapped at their first dimension.
 std::vector<Array> mapped_in_front(std::span<const Array> x, std::span<const int> dims);
 template <class P>
 BatchResult batch_matrices(const OpDef& op, const P& p, std::span<const Array> x,
@@ -58,16 +58,17 @@ BatchResult batch_matrices(const OpDef& op, const P& p, std::span<const Array> x
 
 // Computes one member: pointers to that member of each operand and result.
 using Member = std::function<void(const void* const* in, void* const* out)>;
-// The call over all members; `operations` are those of one. Members run in parallel, one large
-// member with OpenBLAS's threads unless it brings its own tasks.
+// Returns the call over all members; `operations` are those of one. Members run in parallel, one
+// large member with OpenBLAS's threads unless it has its own tasks.
 enum class LargeMember : uint8_t { kBlasThreads, kOwnTasks };
 HostCall over_batch(std::span<const Type> operands, std::span<const Type> results, int64_t members,
                     double operations, Member member,
                     LargeMember large = LargeMember::kBlasThreads);
-// OpenBLAS's threads for so many operations: all outside of tasks, if it is worth while.
+// Sets OpenBLAS's threads for so many operations: all of them outside of tasks, if that is worth
+// while.
 BlasThreads blas_threads_for(double operations);
-// Evaluation by such a call: where LAPACK's choice of signs and phases is the op's meaning. Tests
-// put the factors together again.
+// Evaluates by such a call, if LAPACK's choice of signs and phases is a part of the op's meaning.
+// Tests multiply the factors.
 std::vector<Literal> evaluate_by_call(const HostCall& call, std::span<const Type> results,
                                       std::span<const Literal> operands);
 std::vector<Type> types_of(std::span<const Literal> operands);
@@ -93,11 +94,11 @@ decltype(auto) visit_matrix_dtype(DType dtype, F&& f) {
   }
 }
 
-// out[j, i] = in[i, j] for a matrix of that many rows and columns, row by row.
+// Computes out[j, i] = in[i, j] for a row-major matrix of that many rows and columns.
 template <class T>
 void transpose_matrix(const T* in, int64_t rows, int64_t cols, T* out);
 
-// Zeros outside of one triangle of a square matrix, row by row.
+// Writes zeros outside of one triangle of a row-major square matrix.
 template <class T>
 void keep_triangle(bool lower, int64_t n, T* a) {
   for (int64_t i = 0; i < n; ++i) {

@@ -20,7 +20,7 @@ namespace tessera::lax::linalg {
 
 struct Qr {
   Array q, r;
-  Array p = {};  // with pivoting
+  Array p = {};  // defined with pivoting
 };
 Qr qr(const Array& a, bool full_matrices = true, bool pivoting = false);
 

@@ -13,7 +13,7 @@ using namespace array_math;
 
 namespace {
 
-// Of m by n matrices with m >= n: https://j-towns.github.io/papers/qr-derivative.pdf, with the
+// For m by n matrices with m >= n: https://j-towns.github.io/papers/qr-derivative.pdf, with the
 // phase of each column such that r's diagonal stays real.
 QrTangents tall_tangents(const Array& q, const Array& r, const Array& dx) {
   const Array right = lax::linalg::triangular_solve(r, dx);

@@ -19,7 +19,7 @@ using lax::linalg::triangular_solve;
 
 namespace {
 
-// The vectors, [..., m, count]: ones on the diagonal, zeros above it.
+// Returns the vectors, [..., m, count]: ones on the diagonal, zeros above it.
 Array vectors_of(const Array& packed, int64_t count) {
   const int64_t m = rows_of(packed.type());
   const Array columns = lower_triangle(block_of(packed, 0, m, 0, count), -1);

@@ -9,11 +9,12 @@ namespace tessera::ops::factor {
 struct ReflectorTangents {
   Array packed, taus;
 };
-// Of the reflectors of x, `packed` below r with their taus, in the direction dx.
+// Returns the tangents of the reflectors of x, `packed` below r with their taus, in the direction
+// dx.
 ReflectorTangents reflector_tangents(const Array& packed, const Array& taus, const Array& x,
                                      const Array& dx);
 
-// Of householder_product(packed, taus).
+// Returns the tangent of householder_product(packed, taus).
 Array product_tangent(const Array& packed, const Array& taus, const Array& dpacked,
                       const Array& dtaus);
 

@@ -1,8 +1,8 @@
 // schur: a = q t q^H with unitary q and t upper triangular (of real matrices with blocks of two
 // where eigenvalues are complex); hessenberg: a = q h q^H with h zero below its first subdiagonal.
 //
-// schur gives t, with `vectors` q, then the complex eigenvalues, [..., n], and LAPACK's info.
-// hessenberg gives h with reflectors below it, their n - 1 taus (reflectors.h) and info.
+// schur returns t, with `vectors` q, then the complex eigenvalues, [..., n], and LAPACK's info.
+// hessenberg returns h with reflectors below it, their n - 1 taus (reflectors.h) and info.
 #pragma once
 
 #include "tessera/ir/array.h"
@@ -21,9 +21,9 @@ namespace tessera::lax::linalg {
 
 struct Schur {
   Array t;
-  Array q = {};  // with vectors
+  Array q = {};  // defined with vectors
 };
-// NaN where it does not converge.
+// Results are NaN where it does not converge.
 Schur schur(const Array& x, bool vectors = true);
 
 struct Hessenberg {

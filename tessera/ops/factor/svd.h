@@ -20,7 +20,7 @@ inline std::array<std::string_view, 2> enum_names(SvdAlgorithm) {
 struct Svd {
   Array u, s, vh;
 };
-// NaN where it does not converge.
+// Results are NaN where it does not converge.
 Svd svd(const Array& x, bool full_matrices = true,
         SvdAlgorithm algorithm = SvdAlgorithm::kDivideAndConquer);
 Array svdvals(const Array& x);

@@ -30,15 +30,15 @@ std::vector<Type> infer_solve(std::span<const Type> operands, const TriangularSo
   const int64_t along = p.left_side ? rows_of(b) : cols_of(b);
   if (a.rank() != b.rank() || batch_with(a, {}) != batch_with(b, {}) || along != rows_of(a))
     shape_error(kTriangularSolveOp,
-                "expected b of shape {} beside {} (C3), got {}; reshape or broadcast it",
+                "expected b of shape {} with {} (C3), got {}; reshape or broadcast it",
                 p.left_side ? "[..., m, n]" : "[..., n, m]", describe(a), describe(b));
   return {result_type(operands, b.dtype, b.shape)};
 }
 
 // --- Evaluation: substitution ---
 
-// The matrix of the equations, which is op(a) or, from the right, its transpose; zeros outside of
-// the triangle.
+// Returns the matrix of the equations, which is op(a) or, from the right, its transpose; it is zero
+// outside of the triangle.
 template <class T>
 std::vector<T> whole_matrix(int64_t m, const T* a, const TriangularSolveParams& p) {
   std::vector<T> out(static_cast<size_t>(m * m));
@@ -88,8 +88,8 @@ std::vector<Literal> evaluate_solve(std::span<const Literal> operands,
 
 // --- Compiled ---
 
-// Rows as columns: op(a) x = b is x^T op(a)^T = b^T, and the stored matrix is a^T, whose triangle
-// is the other one.
+// Row-major LAPACK sees transposes: op(a) x = b is x^T op(a)^T = b^T, and the stored matrix is a^T,
+// with the other triangle.
 HostCall solve_call(const OpParams& params, std::span<const Type> operands,
                     std::span<const Type> results) {
   const auto p = params.as<TriangularSolveParams>();
@@ -113,7 +113,7 @@ HostCall solve_call(const OpParams& params, std::span<const Type> operands,
 
 // --- Rules ---
 
-// Right-hand sides are independent.
+// Right-hand sides are independent of each other.
 Factors solve_factors(std::span<const Type> operands, std::span<const Type> results,
                       const TriangularSolveParams& p) {
   const int64_t batch = operands[0].rank() - 2;
@@ -122,7 +122,7 @@ Factors solve_factors(std::span<const Type> operands, std::span<const Type> resu
   const int columns = out.operands[1][free][0];
   out.factors[columns].kind = FactorKind::kPass;
   out.results[0] = out.operands[1];
-  out.factors.resize(out.factors.size() - 2);  // those of the result alone
+  out.factors.resize(out.factors.size() - 2);  // without those of the result only
   return out;
 }
 
@@ -131,7 +131,7 @@ double solve_flops(std::span<const Type> operands, std::span<const Type> results
   return static_cast<double>(results[0].elements() * rows_of(operands[0]));
 }
 
-// op(a) of a tangent, within the triangle that is read.
+// Returns op(a) for a tangent, within the triangle that is read.
 Array tangent_matrix(const Array& t, const TriangularSolveParams& p) {
   const int64_t k = p.unit_diagonal ? 1 : 0;
   const Array kept = p.lower ? lower_triangle(t, -k) : upper_triangle(t, k);
@@ -156,7 +156,7 @@ JvpResult jvp_solve(std::span<const Array> x, std::span<const Array> t,
     const Array da = tangent_matrix(t[0], p);
     const int64_t m = x[0].shape().back(),
                   n = p.left_side ? out.shape().back() : out.shape()[out.ndim() - 2];
-    // The product with fewer columns first.
+    // The product with fewer columns is computed first.
     Array change;
     if (p.left_side)
       change = m > n ? solve(matmul(da, out)) : matmul(solve(da), out);
@@ -188,12 +188,12 @@ std::vector<Array> transpose_solve(std::span<const Array> ct, std::span<const Ar
   return {Array(), bind_op1(triangular_solve_op, q, {a, ct[0]})};
 }
 
-// One matrix for all examples solves for their right-hand sides together.
+// If all examples have one matrix, their right-hand sides are solved together.
 BatchResult batch_solve(std::span<const Array> x, std::span<const int> dims,
                         const TriangularSolveParams& p) {
   if (dims[0] >= 0) return batch_matrices(triangular_solve_op, p, x, dims);
   const int64_t rank = x[0].ndim(), at = p.left_side ? rank - 1 : rank - 2;
-  const Array b = lax::move_dim(x[1], dims[1], at);  // beside the free dimension, before it
+  const Array b = lax::move_dim(x[1], dims[1], at);  // next to the free dimension, before it
   Shape merged = b.shape();
   merged[at] *= merged[at + 1];
   merged.erase(merged.begin() + at + 1);

@@ -1,8 +1,8 @@
 // triangular_solve: equations with triangular matrices, StableHLO's.
 //
-// op(a) x = b, or x op(a) = b where `left_side` is false, for a of [..., m, m] of which one
-// triangle is read, without its diagonal where that is of ones. Batch dimensions are equal. A
-// singular matrix gives infinities and NaN.
+// It solves op(a) x = b, or x op(a) = b if `left_side` is false, for a of [..., m, m] of which one
+// triangle is read, without its diagonal if that counts as ones. Batch dimensions are equal. A
+// singular matrix leads to infinities and NaN.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ struct TriangularSolveOptions {
   bool conjugate_a = false;
   bool unit_diagonal = false;
 };
-// b: [..., m, n] with `left_side`, else [..., n, m]; or one dimension less: vectors.
+// b is [..., m, n] with `left_side`, else [..., n, m]; or has one dimension less: vectors.
 Array triangular_solve(const Array& a, const Array& b, const TriangularSolveOptions& options = {});
 
 }  // namespace tessera::lax::linalg

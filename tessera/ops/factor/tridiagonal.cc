@@ -113,18 +113,18 @@ HostCall solve_call(const OpParams& params, std::span<const Type> operands,
   });
 }
 
-// Right-hand sides are independent.
+// Right-hand sides are independent of each other.
 Factors solve_factors(std::span<const Type> operands, std::span<const Type> results,
                       const TridiagonalSolveParams&) {
   const int64_t batch = operands[3].rank() - 2;
   Factors out = matrix_factors(operands, results, batch);
   out.factors[out.operands[3][batch + 1][0]].kind = FactorKind::kPass;
   out.results[0] = out.operands[3];
-  out.factors.resize(out.factors.size() - 2);  // those of the result alone
+  out.factors.resize(out.factors.size() - 2);  // without those of the result only
   return out;
 }
 
-// The tridiagonal matrix times x.
+// Returns the tridiagonal matrix times x.
 Array product(const Array& dl, const Array& d, const Array& du, const Array& x) {
   const int64_t r = x.ndim() - 2;
   const Array zero = lax::full({}, 0, x.dtype());
@@ -152,7 +152,7 @@ JvpResult jvp_solve(std::span<const Array> x, std::span<const Array> t,
   return {out, {tangent, Array()}};
 }
 
-// The diagonals of the transposed matrix: each other's, moved by one.
+// The lower and upper diagonals of the transposed matrix are each other's, shifted by one.
 std::vector<Array> transpose_solve(std::span<const Array> ct, std::span<const Array> x,
                                    const std::vector<bool>& linear,
                                    const TridiagonalSolveParams& p) {
@@ -171,12 +171,12 @@ std::vector<Array> transpose_solve(std::span<const Array> ct, std::span<const Ar
   return {Array(), Array(), Array(), out};
 }
 
-// One matrix for all examples solves for their right-hand sides together.
+// If all examples have one matrix, their right-hand sides are solved together.
 BatchResult batch_solve(std::span<const Array> x, std::span<const int> dims,
                         const TridiagonalSolveParams& p) {
   if (dims[0] >= 0 || dims[1] >= 0 || dims[2] >= 0)
     return batch_matrices(tridiagonal_solve_op, p, x, dims);
-  const int64_t at = x[1].ndim();  // beside the columns, before them
+  const int64_t at = x[1].ndim();  // next to the columns, before them
   const Array b = lax::move_dim(x[3], dims[3], at);
   Shape merged = b.shape();
   merged[at] *= merged[at + 1];

@@ -1,4 +1,5 @@
-// What passes ask of a Fourier transform along one dimension, of either op (fft.h).
+// The properties of a Fourier transform along one dimension, of either op (fft.h), that passes
+// need.
 #pragma once
 
 #include <optional>
@@ -12,7 +13,7 @@ struct FftLine {
   FftType type;
   int64_t dim;
 };
-// Empty for other ops, and for transforms over several dimensions.
+// Returns nothing for other ops, and for transforms over several dimensions.
 std::optional<FftLine> as_fft_line(const Op& op, const Function& f);
 
 }  // namespace tessera::ops

@@ -1,8 +1,8 @@
 // LaneTransform: the transform of one length on lanes (lanes.h), prepared.
 //
-// Lengths without a prime factor above 13 are done pass by pass. Others are a convolution with a
-// chirp of a length that is (L. I. Bluestein, "A linear filtering approach to the computation of
-// the discrete Fourier transform", 1970).
+// Lengths without a prime factor above 13 are transformed pass by pass. Others are a convolution
+// with a chirp, of a length that has none (L. I. Bluestein, "A linear filtering approach to the
+// computation of the discrete Fourier transform", 1970).
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@
 
 namespace tessera::ops::fourier {
 
-// Whether all prime factors are at most kMaxRadix, and the least such length from n on.
+// Return whether all prime factors are at most kMaxRadix, and the least such length from n on.
 bool is_smooth(int64_t n);
 int64_t smooth_from(int64_t n);
 
@@ -31,9 +31,9 @@ class LaneTransform {
  public:
   explicit LaneTransform(int64_t n);
   int64_t size() const { return n_; }
-  // Points that each of both buffers must hold.
+  // Returns the number of points that each of the two buffers must hold.
   int64_t buffer_points() const { return work_ ? work_->n_ : n_; }
-  // The transform of a, in a or b.
+  // Returns the transform of a, which is in a or b.
   T* run(T* a, T* b) const;
 
  private:
@@ -46,20 +46,20 @@ class LaneTransform {
   std::unique_ptr<const Chirp<T>> chirp_;
 };
 
-// Buffers for several groups of lanes at once, so that what is read and written across lines comes
-// in longer pieces; and one more, which transforms need.
+// Buffers for several groups of lanes at once, so that reads and writes across lines are longer;
+// and one more, which transforms need.
 template <class T>
 class LanePanel {
  public:
   static constexpr int kMaxGroups = 4;
-  // Groups that the cache has room for.
+  // Returns the number of groups for which the cache has room.
   static int groups_for(int64_t points);
 
   LanePanel(int64_t points, int groups);
   T* const* buffers() const { return buffers_; }
-  // The one that holds nothing.
+  // Returns the buffer that is not in use.
   T*& spare() { return buffers_[groups_]; }
-  // Of the first `count` buffers, each in its place.
+  // Transforms each of the first `count` buffers in place.
   void transform(const LaneTransform<T>& transform, int count);
 
  private:

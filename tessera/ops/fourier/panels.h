@@ -8,13 +8,13 @@
 
 namespace tessera::ops::fourier {
 
-// Points that a task should have, to be worth a thread.
+// The number of points with which a task is worth a thread.
 inline constexpr int64_t kTaskPoints = 16384;
 
 inline int64_t groups_of(int64_t lines, int64_t width) { return (lines + width - 1) / width; }
 
-// fn(first, count, panel) over all of `lines`, each of so many points; `first` is a multiple of the
-// lanes' width, and the panel has buffers for `count` lanes.
+// Calls fn(first, count, panel) for all of `lines`, each of so many points; `first` is a multiple
+// of the lanes' width, and the panel has buffers for `count` lanes.
 template <class T, class F>
 void for_panels(int64_t lines, int64_t points, F&& fn) {
   const int64_t width = lane_routines<T>().width, groups = groups_of(lines, width);

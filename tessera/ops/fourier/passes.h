@@ -1,5 +1,5 @@
-// ComplexPass and RealPass: the transforms along one dimension of an array, prepared: by lanes where
-// there are enough lines to fill them, else line by line.
+// ComplexPass and RealPass: the transforms along one dimension of an array, prepared. They use
+// lanes if there are enough lines to fill them, otherwise transform line by line.
 #pragma once
 
 #include <memory>
@@ -8,12 +8,12 @@
 
 namespace tessera::ops::fourier {
 
-// Of arrays (outer, n, inner).
+// For arrays (outer, n, inner).
 template <class T>
 class ComplexPass {
  public:
   ComplexPass(int64_t outer, int64_t n, int64_t inner);
-  // `outer`: at most that of the constructor. `in` and `out` may be the same memory.
+  // `outer` is at most that of the constructor. `in` and `out` may be the same memory.
   void run(const T* in, T* out, int64_t outer, bool inverse, T scale) const;
 
  private:
@@ -25,7 +25,7 @@ class ComplexPass {
   std::unique_ptr<const LineTransform<T>> line_;
 };
 
-// Of lines of n real numbers, and of n / 2 + 1 complex ones: the spectrum's first half. An even n
+// For lines of n real numbers, and of n / 2 + 1 complex ones: the spectrum's first half. An even n
 // is a complex transform of half the length.
 template <class T>
 class RealPass {
@@ -37,7 +37,7 @@ class RealPass {
  private:
   void forward_even_line(const T* in, T* out) const;
   void inverse_even_line(const T* in, T* out, T scale) const;
-  // fn(first, count) over groups of lines, on all threads.
+  // Calls fn(first, count) for groups of lines, on all threads.
   template <class F>
   void for_groups(int64_t size, F&& fn) const;
 

@@ -1,4 +1,4 @@
-// Roots of unity, correctly rounded but for the last bit.
+// Roots of unity, correctly rounded except for the last bit.
 #pragma once
 
 #include <complex>
@@ -7,8 +7,8 @@
 
 namespace tessera::ops::fourier {
 
-// exp(-2 pi i k / n) of any k: the product of two from tables of about sqrt(n) entries, in long
-// double.
+// Returns exp(-2 pi i k / n) for any k: the product of two entries of tables of about sqrt(n)
+// entries, in long double.
 class Roots {
  public:
   explicit Roots(int64_t n);

@@ -1,5 +1,5 @@
-// gather: windows of an array at places known at run time, StableHLO's dimension numbers and
-// semantics: a start that would take its window outside is moved inside.
+// gather: windows of an array at positions that are known at run time, with StableHLO's dimension
+// numbers and semantics: a start whose window would be outside is moved inside.
 #pragma once
 
 #include <optional>
@@ -31,33 +31,34 @@ IndexedWindows gather_windows(const GatherParams& params, const Shape& operand,
 
 namespace tessera {
 
-// What becomes of a window that is not inside.
+// What is done with a window that is not inside.
 enum class IndexMode : uint8_t {
   kFill,             // gather: filled with a value; scatter: dropped
   kClip,             // moved inside
-  kPromiseInBounds,  // there is none; if there is: moved inside, its gradient dropped
-  kWrap,             // of numpy's functions alone: indices count modulo the extent
+  kPromiseInBounds,  // there is none; otherwise it is moved inside, and its gradient dropped
+  kWrap,             // for numpy's functions only: indices count modulo the extent
 };
 
 }  // namespace tessera
 
 namespace tessera::lax {
 
-// The last dimension of `indices` is that of the index vectors, as in jax.lax. `fill`: a number of
-// any dtype, NaN for float arrays if none is given, the smallest integer (largest unsigned, true).
+// The last dimension of `indices` is that of the index vectors, as in jax.lax. `fill` is a number
+// of any dtype; if none is given, it is NaN for floats, the smallest integer, the largest unsigned,
+// or true.
 Array gather(const Array& x, const Array& indices, const IndexDims& dims, const Shape& slice_sizes,
              IndexMode mode = IndexMode::kFill, std::optional<double> fill = std::nullopt,
              bool indices_are_sorted = false);
 
-// Along `dim` the elements that `indices` names, all other dimensions walked together: x and
-// indices have one shape but for that dimension.
+// Returns the elements along `dim` that `indices` names: x and indices have one shape except for
+// that dimension.
 Array take_along(const Array& x, const Array& indices, int64_t dim,
                  IndexMode mode = IndexMode::kPromiseInBounds,
                  std::optional<double> fill = std::nullopt);
 
-// Which windows are inside, bool: the shape of the indices without their vectors.
+// Returns which windows are inside, bool: the shape of the indices without their vectors.
 Array windows_inside(const ops::IndexedWindows& windows, const Array& indices);
-// The starts, moved so that each window is inside.
+// Returns the starts, moved so that each window is inside.
 Array clamped_starts(const ops::IndexedWindows& windows, const Array& indices);
 
 }  // namespace tessera::lax

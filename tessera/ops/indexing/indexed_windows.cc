@@ -16,7 +16,7 @@ int position(const Dims& dims, int64_t d) {
   return it == dims.end() ? -1 : static_cast<int>(it - dims.begin());
 }
 
-Dims joined(Dims a, const Dims& b) {
+Dims concat_dims(Dims a, const Dims& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;
 }
@@ -29,7 +29,7 @@ bool in_range(const Dims& dims, int64_t rank) {
 }
 bool is_sorted(const Dims& dims) { return std::is_sorted(dims.begin(), dims.end()); }
 
-// An unsigned start beyond int64 is beyond every array too.
+// An unsigned start beyond int64 is outside of every array.
 template <class T>
 int64_t start_value(T value) {
   if constexpr (std::is_unsigned_v<T> && sizeof(T) == 8) {
@@ -99,7 +99,8 @@ void IndexedWindows::bases(DType dtype, const void* data, bool clamp, int64_t be
     int64_t component, largest, stride;
   };
   boost::container::small_vector<Term, 4> terms;
-  // Stride in the operand of each dimension in index_dims that is walked together with it.
+  // The stride in the operand of each dimension in index_dims that is paired with one of its
+  // dimensions.
   Dims walked(index_dims.size(), 0);
   for (size_t d = 0; d < dims.size(); ++d) {
     if (dims[d].component >= 0)
@@ -234,9 +235,9 @@ void check_index_dims(const IndexedWindowsNames& n, const IndexDims& p, int64_t 
         fmt::format("ascending {}", n.offset_dims), p.offset_dims, n.offset_unique);
   check(in_range(p.offset_dims, windows_rank),
         fmt::format("{} in [0, {})", n.offset_dims, windows_rank), p.offset_dims, n.offset_range);
-  check(is_unique(joined(p.collapsed_slice_dims, p.operand_batching_dims)),
+  check(is_unique(concat_dims(p.collapsed_slice_dims, p.operand_batching_dims)),
         fmt::format("distinct {} and {}", n.collapsed, n.operand_batching),
-        joined(p.collapsed_slice_dims, p.operand_batching_dims), n.collapsed_unique);
+        concat_dims(p.collapsed_slice_dims, p.operand_batching_dims), n.collapsed_unique);
   check(is_sorted(p.collapsed_slice_dims), fmt::format("ascending {}", n.collapsed),
         p.collapsed_slice_dims, n.collapsed_sorted);
   check(in_range(p.collapsed_slice_dims, operand.rank()),
@@ -267,9 +268,9 @@ void check_index_dims(const IndexedWindowsNames& n, const IndexDims& p, int64_t 
                   "({})",
                   a, describe(operand), b, describe(indices), n.batching_extents);
   }
-  check(is_unique(joined(p.start_index_map, p.operand_batching_dims)),
+  check(is_unique(concat_dims(p.start_index_map, p.operand_batching_dims)),
         fmt::format("distinct {} and {}", n.map, n.operand_batching),
-        joined(p.start_index_map, p.operand_batching_dims), n.map_unique);
+        concat_dims(p.start_index_map, p.operand_batching_dims), n.map_unique);
   check(in_range(p.start_index_map, operand.rank()),
         fmt::format("{} in [0, {})", n.map, operand.rank()), p.start_index_map, n.map_range);
 }

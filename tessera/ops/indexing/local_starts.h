@@ -1,4 +1,4 @@
-// Starts of windows as a device counts them that has a shard of the indexed dimensions.
+// Starts of windows relative to the shard of the indexed dimensions that a device has.
 #pragma once
 
 #include <vector>
@@ -8,13 +8,14 @@
 
 namespace tessera::ops {
 
-// For each entry of an index vector the first row of this device's shard, where operand `k` is cut
-// along the indexed dimension of that entry, else undefined; empty where none is. `windows` are the
-// global ones, `local` is the shape of the shard.
-std::vector<Array> cut_offsets(const IndexedWindows& windows, int k, const Shape& local,
-                               const LocalContext& context);
+// Returns, for each entry of an index vector, the first row of this device's shard if operand `k`
+// is sharded along the indexed dimension of that entry, else an undefined array; nothing if none is
+// sharded. `windows` are the global ones, `local` is the shape of the shard.
+std::vector<Array> shard_offsets(const IndexedWindows& windows, int k, const Shape& local,
+                                 const LocalContext& context);
 
-// The starts less these offsets, of a signed dtype: those of other devices' rows are not inside.
+// Returns the starts less these offsets, of a signed dtype: starts in other devices' rows are not
+// inside.
 Array local_starts(const IndexedWindows& windows, const std::vector<Array>& offsets,
                    const Array& starts);
 

@@ -13,6 +13,7 @@
 #include "tessera/ops/core/tracer.h"
 #include "tessera/ops/indexing/indexed_windows.h"
 #include "tessera/ops/indexing/local_starts.h"
+#include "tessera/ops/indexing/scatter_call.h"
 #include "tessera/ops/indexing/scatter_evaluate.h"
 #include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/reductions/written_kind.h"
@@ -143,7 +144,7 @@ std::vector<Array> localize_scatter(std::span<const Array> x, const ScatterParam
   std::vector<Array> operands(x.begin(), x.end());
   const IndexedWindows all =
       scatter_windows(p, context.global_operand(0).shape, x[1].shape(), x[2].shape());
-  if (const std::vector<Array> offsets = cut_offsets(all, 0, x[0].shape(), context);
+  if (const std::vector<Array> offsets = shard_offsets(all, 0, x[0].shape(), context);
       !offsets.empty())
     operands[1] = local_starts(all, offsets, x[1]);
   if (p.kind == ScatterKind::kAdd || p.kind == ScatterKind::kMul) {
@@ -401,7 +402,7 @@ const OpDef& scatter_op = define<ScatterParams>({
     .evaluate = evaluate_scatter,
     .factors = scatter_factors,
     .localize = localize_scatter,
-    .lower = Library{LibraryKind::kCall, scatter_call},
+    .lower = Library{.kind = LibraryKind::kCall, .call = scatter_call, .updates = true},
     .flops = scatter_flops,
     .jvp = {jvp_scatter},
     .transpose = {transpose_scatter},

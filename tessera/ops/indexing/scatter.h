@@ -1,6 +1,7 @@
-// scatter: an array with updates folded into windows at places known at run time, StableHLO's
-// dimension numbers. A window that is not inside is dropped whole, as XLA does. Updates are folded
-// in row-major order of the windows, so of several that set one element the last stays.
+// scatter: an array with updates folded into windows at positions that are known at run time, with
+// StableHLO's dimension numbers. A window that is not inside is dropped whole, as in XLA. Updates
+// are folded in row-major order of the windows, so if several set one element, the last one is
+// kept.
 #pragma once
 
 #include "tessera/ops/indexing/gather.h"
@@ -28,12 +29,12 @@ struct ScatterParams {
             input_batching_dims, scatter_indices_batching_dims};
   }
 };
-// Operands: the array, the start indices, the updates.
+// The operands are the array, the start indices and the updates.
 extern const OpDef& scatter_op;
 
 IndexedWindows scatter_windows(const ScatterParams& params, const Shape& operand,
                                const Shape& indices, const Shape& updates);
-// The body of a known kind on scalars of `dtype`, and back.
+// Return the body of a known kind on scalars of `dtype`, and the kind of a body.
 FunctionRef scatter_body(ScatterKind kind, DType dtype);
 ScatterKind classify_scatter_body(const Function& body);
 
@@ -49,7 +50,7 @@ struct ScatterOptions {
 // The last dimension of `indices` is that of the index vectors, as in jax.lax.
 Array scatter(const Array& x, const Array& indices, const Array& updates, const IndexDims& dims,
               ScatterKind kind, const ScatterOptions& options = {});
-// `body`: (old, update) -> new on scalars. Interpreted element by element.
+// `body` is (old, update) -> new on scalars. It is interpreted element by element.
 Array scatter(const Array& x, const Array& indices, const Array& updates, const IndexDims& dims,
               ir::FunctionRef body, const ScatterOptions& options = {});
 

@@ -1,9 +1,7 @@
 #include "tessera/ops/indexing/scatter_evaluate.h"
 
-#include <algorithm>
-#include <cstring>
-
-#include "tessera/base/thread_pool.h"
+#include "tessera/base/contains.h"
+#include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/fold_element.h"
 #include "tessera/ops/core/op.h"
 #include "tessera/ops/indexing/indexed_windows.h"
@@ -11,170 +9,117 @@
 namespace tessera::ops {
 namespace {
 
-struct Set {};
-
-template <class Kind, class T>
-T folded(T old, T update) {
-  if constexpr (std::is_same_v<Kind, Set>) {
-    return update;
-  } else {
-    return fold_element<Kind::value, T>(old, update);
+Dims position_of(int64_t linear, const Shape& shape) {
+  Dims out(shape.size(), 0);
+  for (size_t d = shape.size(); d-- > 0;) {
+    out[d] = linear % shape[d];
+    linear /= shape[d];
   }
+  return out;
 }
 
-// Columns [begin, end) of each run of one window.
-template <class Kind, class T>
-void fold_window(const IndexedWindows::Runs& runs, T* out, const T* updates, int64_t begin,
-                 int64_t end) {
-  for (size_t k = 0; k < runs.in_operand.size(); ++k) {
-    T* to = out + runs.in_operand[k];
-    const T* from = updates + runs.in_windows[k];
-    for (int64_t i = begin; i < end; ++i) to[i] = folded<Kind, T>(to[i], from[i]);
-  }
+int64_t linear_of(const Dims& position, const Shape& shape) {
+  int64_t out = 0;
+  for (size_t d = 0; d < shape.size(); ++d) out = out * shape[d] + position[d];
+  return out;
 }
 
-template <class F>
-void visit_kind(ScatterKind kind, F&& f) {
-  switch (kind) {
-    case ScatterKind::kSet:
-      return f(Set{});
+// Entry `component` of the index vector of the window at `position` in the updates, as a double:
+// one of 2^53 and more is outside of every array, and stays so.
+double start_of(const IndexedWindows& windows, const Literal& indices, const Dims& position,
+                int component) {
+  Dims at(windows.indices.size(), 0);
+  for (size_t k = 0; k < windows.index_dims.size(); ++k)
+    at[windows.index_dims[k]] = position[windows.batch_dims[k]];
+  if (windows.index_vector_dim < windows.indices.rank()) at[windows.index_vector_dim] = component;
+  return visit_dtype(indices.dtype(), [&]<class T>(TypeTag<T>) -> double {
+    if constexpr (is_complex_type<T> || is_half_type<T>) {
+      TESSERA_CHECK(false, "indices are integers");
+      return 0;
+    } else {
+      return static_cast<double>(indices.data<T>()[linear_of(at, windows.indices)]);
+    }
+  });
+}
+
+// Where in the operand the element at `position` in the updates goes; -1 if its window is not
+// inside.
+int64_t target_of(const IndexedWindows& windows, const Literal& indices, const Dims& position) {
+  Dims target(windows.operand.size(), 0);
+  for (size_t d = 0; d < windows.dims.size(); ++d) {
+    const IndexedWindows::Dim& dim = windows.dims[d];
+    const double start =
+        dim.component < 0 ? 0.0 : start_of(windows, indices, position, dim.component);
+    if (start < 0 || start > static_cast<double>(windows.operand[d] - dim.size)) return -1;
+    target[d] = static_cast<int64_t>(start);
+    if (dim.window >= 0) target[d] += position[dim.window];
+    if (dim.batch >= 0) target[d] = position[dim.batch];
+  }
+  return linear_of(target, windows.operand);
+}
+
+template <ReduceKind kind>
+void fold(Literal& out, int64_t target, const Literal& updates, int64_t from) {
+  visit_dtype(out.dtype(), [&]<class T>(TypeTag<T>) {
+    T& x = out.mutable_data<T>()[target];
+    x = fold_element<kind, T>(x, updates.data<T>()[from]);
+  });
+}
+
+Literal element_of(const Literal& x, int64_t i) {
+  Literal out(x.dtype(), Shape{});
+  const int64_t item = itemsize(x.dtype());
+  std::copy_n(x.raw() + i * item, item, out.mutable_raw());
+  return out;
+}
+
+void fold(const ScatterParams& p, Literal& out, int64_t target, const Literal& updates,
+          int64_t from) {
+  switch (p.kind) {
     case ScatterKind::kAdd:
-      return visit_fold(ReduceKind::kSum, f);
+      return fold<ReduceKind::kSum>(out, target, updates, from);
     case ScatterKind::kMul:
-      return visit_fold(ReduceKind::kProduct, f);
+      return fold<ReduceKind::kProduct>(out, target, updates, from);
     case ScatterKind::kMin:
-      return visit_fold(ReduceKind::kMin, f);
+      return fold<ReduceKind::kMin>(out, target, updates, from);
     case ScatterKind::kMax:
-      return visit_fold(ReduceKind::kMax, f);
+      return fold<ReduceKind::kMax>(out, target, updates, from);
+    case ScatterKind::kSet:
     case ScatterKind::kCustom:
       break;
   }
-  TESSERA_CHECK(false, "a custom update has a body");
+  Literal value = element_of(updates, from);
+  if (p.kind == ScatterKind::kCustom) {
+    const std::vector<Literal> args{element_of(out, target), value};
+    value = evaluate_function(*p.body, args)[0];
+  }
+  const int64_t item = itemsize(out.dtype());
+  std::copy_n(value.raw(), item, out.mutable_raw() + target * item);
 }
-
-// A window's elements are distinct, so its body may run on all of them at once.
-void fold_custom(const Function& body, const IndexedWindows::Runs& runs, DType dtype,
-                 std::byte* out, const std::byte* updates) {
-  const auto item = static_cast<size_t>(itemsize(dtype));
-  const auto run_bytes = static_cast<size_t>(runs.run) * item;
-  const Shape shape{static_cast<int64_t>(runs.in_operand.size()) * runs.run};
-  std::vector<Literal> args(2, Literal(dtype, shape));
-  for (size_t k = 0; k < runs.in_operand.size(); ++k) {
-    std::memcpy(args[0].mutable_raw() + k * run_bytes,
-                out + static_cast<size_t>(runs.in_operand[k]) * item, run_bytes);
-    std::memcpy(args[1].mutable_raw() + k * run_bytes,
-                updates + static_cast<size_t>(runs.in_windows[k]) * item, run_bytes);
-  }
-  const Literal result = evaluate_function(body, args)[0];
-  for (size_t k = 0; k < runs.in_operand.size(); ++k)
-    std::memcpy(out + static_cast<size_t>(runs.in_operand[k]) * item, result.raw() + k * run_bytes,
-                run_bytes);
-}
-
-constexpr int64_t kSerialElements = 1 << 14;  // fewer are not worth a task
-constexpr int64_t kColumns = 64;              // of a task
-
-// One scatter's geometry, worked out once.
-struct Scatter {
-  ScatterKind kind;
-  FunctionRef body;
-  DType dtype, index_dtype;
-  IndexedWindows windows;
-  IndexedWindows::Runs runs;
-  std::vector<int64_t> updates_at;
-  int64_t operand_elements;
-
-  Scatter(const ScatterParams& p, const Type& operand, const Type& indices, const Type& updates)
-      : kind(p.kind),
-        body(p.body),
-        dtype(operand.dtype),
-        index_dtype(indices.dtype),
-        windows(scatter_windows(p, operand.shape, indices.shape, updates.shape)),
-        operand_elements(operand.elements()) {
-    if (updates.elements() == 0) return;
-    runs = windows.runs();
-    updates_at = windows.window_offsets();
-  }
-
-  void run(const void* indices, const void* updates, void* out) const {
-    const auto count = static_cast<int64_t>(updates_at.size());
-    std::vector<int64_t> bases(updates_at.size());
-    const int64_t window = runs.run * static_cast<int64_t>(runs.in_operand.size());
-    const bool serial = count * window < kSerialElements || num_threads() == 1;
-    parallel_for_ranges(count, serial ? count : ceil_div(count, 4 * num_threads()),
-                        [&](int64_t begin, int64_t end) {
-                          windows.bases(index_dtype, indices, false, begin, end,
-                                        bases.data() + begin);
-                        });
-    if (kind == ScatterKind::kCustom) {
-      const auto item = static_cast<int64_t>(itemsize(dtype));
-      for (size_t w = 0; w < bases.size(); ++w)
-        if (bases[w] >= 0)
-          fold_custom(*body, runs, dtype, static_cast<std::byte*>(out) + bases[w] * item,
-                      static_cast<const std::byte*>(updates) + updates_at[w] * item);
-      return;
-    }
-    visit_kind(kind, [&](auto constant) {
-      visit_dtype(dtype, [&]<class T>(TypeTag<T>) {
-        using Kind = decltype(constant);
-        auto fold = [&](int64_t w, int64_t begin, int64_t end) {
-          fold_window<Kind, T>(runs, static_cast<T*>(out) + bases[w],
-                               static_cast<const T*>(updates) + updates_at[w], begin, end);
-        };
-        // Every element gets its updates in order, whichever task it belongs to.
-        if (serial) {
-          for (int64_t w = 0; w < count; ++w)
-            if (bases[w] >= 0) fold(w, 0, runs.run);
-        } else if (runs.run >= 2 * kColumns) {
-          const int64_t grain =
-              std::max(kColumns, ceil_div(ceil_div(runs.run, num_threads()), 16) * 16);
-          parallel_for_ranges(runs.run, grain, [&](int64_t begin, int64_t end) {
-            for (int64_t w = 0; w < count; ++w)
-              if (bases[w] >= 0) fold(w, begin, end);
-          });
-        } else if (windows.disjoint()) {
-          const int64_t tasks = num_threads();
-          parallel_for(tasks, [&](int64_t task) {
-            const int64_t first = task * operand_elements / tasks,
-                          last = (task + 1) * operand_elements / tasks;
-            for (int64_t w = 0; w < count; ++w)
-              if (bases[w] >= first && bases[w] < last) fold(w, 0, runs.run);
-          });
-        } else {
-          for (int64_t w = 0; w < count; ++w)
-            if (bases[w] >= 0) fold(w, 0, runs.run);
-        }
-      });
-    });
-  }
-};
-
-Type type_of(const Literal& x) { return {x.dtype(), x.shape()}; }
 
 }  // namespace
 
 std::vector<Literal> evaluate_scatter(std::span<const Literal> x, const ScatterParams& p) {
+  const Literal& updates = x[2];
+  const IndexedWindows windows = scatter_windows(p, x[0].shape(), x[1].shape(), updates.shape());
+  Shape batch, window;
+  for (int64_t d = 0; d < updates.shape().rank(); ++d)
+    (contains(windows.batch_dims, d) ? batch : window).push_back(updates.shape()[d]);
   Literal out = x[0];
-  const Scatter scatter(p, type_of(x[0]), type_of(x[1]), type_of(x[2]));
-  if (x[2].elements() > 0) scatter.run(x[1].raw(), x[2].raw(), out.mutable_raw());
+  for (int64_t w = 0; w < batch.elements(); ++w) {
+    const Dims batch_at = position_of(w, batch);
+    for (int64_t e = 0; e < window.elements(); ++e) {
+      const Dims window_at = position_of(e, window);
+      Dims position;
+      size_t next_batch = 0, next_window = 0;
+      for (int64_t d = 0; d < updates.shape().rank(); ++d)
+        position.push_back(contains(windows.batch_dims, d) ? batch_at[next_batch++]
+                                                           : window_at[next_window++]);
+      const int64_t target = target_of(windows, x[1], position);
+      if (target >= 0) fold(p, out, target, updates, linear_of(position, updates.shape()));
+    }
+  }
   return {out};
-}
-
-HostCall scatter_call(const OpParams& params, std::span<const Type> operands,
-                      std::span<const Type> results) {
-  const auto scatter = std::make_shared<const Scatter>(params.as<ScatterParams>(), operands[0],
-                                                       operands[1], operands[2]);
-  const auto bytes = static_cast<int64_t>(results[0].elements() * itemsize(results[0].dtype));
-  const bool none = operands[2].elements() == 0;
-  return [=](std::span<const void* const> in, std::span<void* const> out) {
-    constexpr int64_t kChunk = 1 << 20;
-    if (in[0] != out[0])
-      parallel_for_ranges(bytes, kChunk, [&](int64_t begin, int64_t end) {
-        std::memcpy(static_cast<std::byte*>(out[0]) + begin,
-                    static_cast<const std::byte*>(in[0]) + begin, static_cast<size_t>(end - begin));
-      });
-    if (!none) scatter->run(in[1], in[2], out[0]);
-  };
 }
 
 }  // namespace tessera::ops

@@ -9,7 +9,9 @@
 #include "tessera/ops/core/op.h"
 #include "tessera/ops/core/scalar_fold.h"
 #include "tessera/ops/core/source_scope.h"
+#include "tessera/ops/core/unroll_rule.h"
 #include "tessera/ops/linear/convolution_rules.h"
+#include "tessera/ops/linear/unroll_convolution.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/reshape.h"
 
@@ -320,11 +322,13 @@ OpParams convolution_padded(const OpParams& params, const HaloDim& halo, int64_t
   return p;
 }
 
+[[maybe_unused]] const bool kUnrolls = register_unroll_rule(convolution_op, unrolled_convolution);
+
 [[maybe_unused]] const bool kHalos = register_halo_rule(
     convolution_op,
     {.windowed = [](size_t) { return size_t{1}; },
      .dims = convolution_halos,
-     .beside = [](const OpParams&, DType dtype) { return Array(Literal(dtype, Shape{})); },
+     .neutral_operand = [](const OpParams&, DType dtype) { return Array(Literal(dtype, Shape{})); },
      .padded = convolution_padded});
 
 }  // namespace

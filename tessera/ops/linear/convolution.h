@@ -1,4 +1,5 @@
-// convolution: StableHLO's, of any number of spatial dimensions, strided, padded, dilated, grouped.
+// convolution: StableHLO's, with any number of spatial dimensions, strides, padding, dilation and
+// groups.
 #pragma once
 
 #include <string_view>
@@ -7,14 +8,14 @@
 
 namespace tessera::ops {
 
-// Where batch (rhs: output feature), feature (rhs: input feature) and the spatial dimensions stand,
-// in this order, as in jax.lax.
+// The positions of batch (rhs: output feature), feature (rhs: input feature) and the spatial
+// dimensions, in this order, as in jax.lax.
 struct ConvDimensionNumbers {
   Dims lhs_spec, rhs_spec, out_spec;
 };
 
 struct ConvolutionParams {
-  Dims strides, low, high, lhs_dilation, rhs_dilation, reversal;  // one a spatial dimension
+  Dims strides, low, high, lhs_dilation, rhs_dilation, reversal;  // one for each spatial dimension
   Dims lhs_spec, rhs_spec, out_spec;
   int64_t feature_group_count = 1, batch_group_count = 1;
   DType result = float32;
@@ -27,7 +28,7 @@ namespace tessera::lax {
 
 struct ConvOptions {
   Dims lhs_dilation = {}, rhs_dilation = {};  // ones
-  // "NCHW", "OIHW", "NCHW"; absent: these, for as many spatial dimensions as there are.
+  // "NCHW", "OIHW", "NCHW"; if absent, they are these, for as many spatial dimensions as there are.
   std::string_view lhs_layout = {}, rhs_layout = {}, out_layout = {};
   int64_t feature_group_count = 1, batch_group_count = 1;
   std::optional<DType> preferred = std::nullopt;
@@ -43,8 +44,8 @@ Array conv(const Array& lhs, const Array& rhs, const Dims& strides, std::string_
 Array conv_with_general_padding(const Array& lhs, const Array& rhs, const Dims& strides,
                                 const Padding& padding, const Dims& lhs_dilation = {},
                                 const Dims& rhs_dilation = {});
-// The gradient of a convolution by its input, as an operation of its own: strides become the
-// distance of the input's elements.
+// Computes the gradient of a convolution with respect to its input, as an operation of its own:
+// strides become the distance between the input's elements.
 Array conv_transpose(const Array& lhs, const Array& rhs, const Dims& strides,
                      std::string_view padding, const ConvOptions& options = {},
                      bool transpose_kernel = false);

@@ -15,14 +15,15 @@
 namespace tessera::ops {
 namespace {
 
-// Dimension `d` as (groups, rest).
+// Returns x with dimension `d` as (groups, rest).
 Array split_dim(const Array& x, int64_t d, int64_t groups) {
   Shape shape = x.shape();
   shape[d] /= groups;
   shape.insert(shape.begin() + d, groups);
   return lax::reshape(x, shape);
 }
-// Dimension `from` joins dimension `to` (as numbered without `from`), major.
+// Returns x where dimension `from` is merged into dimension `to` (numbered without `from`), as the
+// major part.
 Array join_dim(const Array& x, int64_t from, int64_t to) {
   const Array moved = lax::move_dim(x, from, to);
   Shape shape = moved.shape();
@@ -122,7 +123,8 @@ std::vector<Array> transpose_convolution(std::span<const Array> cts, std::span<c
 
 namespace {
 
-// Along spatial dimension d: where place k of the kernel reads for position i, [positions, places].
+// Returns, along spatial dimension d, the index that element k of the kernel reads for position i,
+// [positions, elements].
 Array window_indices(const ConvolutionParams& p, size_t d, int64_t positions, int64_t places) {
   using namespace array_math;
   const Shape shape{positions, places};
@@ -136,8 +138,8 @@ Array window_indices(const ConvolutionParams& p, size_t d, int64_t positions, in
                   lax::full_like(at, static_cast<double>(first)));
 }
 
-// The windows of lhs as rows: (batch and positions, kernel places and features), the places in the
-// kernel's order. One gather; where it reads outside there are zeros.
+// Returns the windows of lhs as rows: (batch and positions, kernel elements and features), in the
+// kernel's order. It is one gather, with zeros for indices outside.
 Array window_rows(const Array& lhs, const Shape& rhs, const Shape& out,
                   const ConvolutionParams& p) {
   const auto spatial = static_cast<int64_t>(p.strides.size());
@@ -204,8 +206,8 @@ std::optional<OuterProduct> convolution_outer_product(const Array& ct, std::span
   return out;
 }
 
-// A mapped lhs joins its batch, a mapped kernel its output features; where both are, or groups are
-// in the way, examples become groups.
+// A mapped lhs merges its examples into the batch, a mapped kernel into its output features; if
+// both are mapped, or groups prevent it, examples become groups.
 namespace {
 
 BatchResult batched(std::span<const Array> x, std::span<const int> dims,
@@ -236,8 +238,8 @@ BatchResult batched(std::span<const Array> x, std::span<const int> dims,
 
 }  // namespace
 
-// The library's kernels for halves add up in an order that depends on how many examples there are;
-// those for float32 do not.
+// The library's kernels for halves add up in an order that depends on the number of examples; those
+// for float32 do not.
 BatchResult batch_convolution(std::span<const Array> x, std::span<const int> dims,
                               const ConvolutionParams& p) {
   const BatchAxis* axis = BatchAxis::current_if_any();

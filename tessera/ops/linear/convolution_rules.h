@@ -1,4 +1,4 @@
-// The rules of convolution, which stand in a file of their own.
+// The rules of convolution.
 #pragma once
 
 #include "tessera/ir/op_def.h"

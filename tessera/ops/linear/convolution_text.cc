@@ -7,7 +7,7 @@
 namespace tessera::ops {
 namespace {
 
-// [b, 0, 1, f] of (batch, feature, spatial...): each dimension's letter or spatial number.
+// Returns [b, 0, 1, f] for (batch, feature, spatial...): each dimension's letter or spatial number.
 std::string spec_text(const Dims& spec, char first, char second) {
   std::vector<std::string> names(spec.size());
   names[spec[0]] = std::string(1, first);

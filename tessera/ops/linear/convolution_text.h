@@ -1,4 +1,4 @@
-// A convolution's params as text, as StableHLO's assembly and a printed schedule have them.
+// A convolution's params as text, as in StableHLO's assembly and a printed schedule.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace tessera::ops {
 
-// [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]
+// Returns "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]".
 std::string convolution_numbers_text(const ConvolutionParams& params);
-// dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [1, 1], ...}
+// Returns "dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [1, 1], ...}".
 std::string convolution_text(const ConvolutionParams& params);
 
 }  // namespace tessera::ops

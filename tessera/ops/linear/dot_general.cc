@@ -12,7 +12,9 @@
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/core/op.h"
 #include "tessera/ops/core/source_scope.h"
+#include "tessera/ops/core/unroll_rule.h"
 #include "tessera/ops/core/use_rule.h"
+#include "tessera/ops/linear/unroll_dot.h"
 #include "tessera/ops/structural/reshape.h"
 
 namespace tessera::ops {
@@ -399,6 +401,7 @@ const OpDef& dot_general_op = define<DotParams>({
 });
 
 namespace {
+[[maybe_unused]] const bool kUnrollsDots = register_unroll_rule(dot_general_op, unrolled_dot);
 [[maybe_unused]] const bool kDotProduct = register_outer_product(dot_general_op, dot_outer_product);
 }  // namespace
 

@@ -11,22 +11,22 @@
 
 namespace tessera::ops {
 
-// In which order the products of a row and a column are added up.
+// The order in which the products of a row and a column are added up.
 enum class DotSum : uint8_t {
-  // In whichever order is fastest.
+  // Any order: the fastest one.
   kAny,
-  // Each element of the result is the same function, bit for bit, of its row and its column, whatever
-  // the other rows and columns and however many there are. Programs over a batch of examples need
-  // it if what becomes of one example may not depend on the others.
+  // Each element of the result is the same function, bit for bit, of its row and its column,
+  // whatever the other rows and columns and their number are. Programs over a batch of examples
+  // need this if what is computed from one example may not depend on the others.
   kInvariant,
-  // As kInvariant, and the first pair of contracting dimensions counts examples: what they have in
-  // common of rounding is bounded (docs/privacy_proof.md). If the other contracting dimensions have
-  // one element, slices of kSliceOfExamples examples are added up; else the products of each example
-  // are added up by themselves and the examples in float64.
+  // As kInvariant, and the first pair of contracting dimensions enumerates examples: the rounding
+  // that they share is bounded (docs/privacy_proof.md). If the other contracting dimensions have
+  // one element, slices of kSliceOfExamples examples are added up; otherwise the products of each
+  // example are added up separately, and the examples in float64.
   kExamples,
-  // The first pair of contracting dimensions counts examples: the product of each is rounded to a whole
-  // number (ties to even), and sums are exact. Of float32 and float64; magnitudes below 2^22, sums
-  // within int32. Has no derivative: it is constant almost everywhere.
+  // The first pair of contracting dimensions enumerates examples: the product of each is rounded to
+  // a whole number (ties to even), and sums are exact. For float32 and float64; magnitudes must be
+  // below 2^22, and sums within int32. It has no derivative: it is constant almost everywhere.
   kGrid,
 };
 inline constexpr std::array<std::string_view, 4> enum_names(DotSum) {
@@ -39,12 +39,13 @@ struct DotParams {
   Dims lhs_contract, rhs_contract;  // paired by position
   DType result = float32;           // of the result; sums are kept in its accumulation_dtype()
   DotSum sum = DotSum::kAny;
-  // The dimension of lhs, or of rhs, that counts examples, which the transpose sums by kExamples.
+  // The dimension of lhs, or of rhs, that enumerates examples, which the transpose sums by
+  // kExamples.
   int64_t lhs_examples = -1, rhs_examples = -1;
 };
 extern const OpDef& dot_general_op;
 
-// lax::dot_general with DotSum::kInvariant.
+// Returns lax::dot_general with DotSum::kInvariant.
 Array invariant_dot(const Array& lhs, const Array& rhs, const Dims& lhs_contract,
                     const Dims& rhs_contract, const Dims& lhs_batch, const Dims& rhs_batch);
 
@@ -52,7 +53,7 @@ Array invariant_dot(const Array& lhs, const Array& rhs, const Dims& lhs_contract
 Array grid_dot(const Array& lhs, const Array& rhs, const Dims& lhs_contract,
                const Dims& rhs_contract, const Dims& lhs_batch, const Dims& rhs_batch);
 
-// Dimensions of one operand that are neither batch nor contracting, ascending.
+// Returns the dimensions of one operand that are neither batch nor contracting, ascending.
 Dims dot_free_dims(int64_t rank, const Dims& batch, const Dims& contract);
 
 }  // namespace tessera::ops
@@ -63,13 +64,13 @@ struct DotDims {
   Dims lhs_contract, rhs_contract;
   Dims lhs_batch = {}, rhs_batch = {};
 };
-// lhs and rhs of one dtype; the result's is `preferred` where given. UserError with the number of
-// the violated constraint.
+// lhs and rhs have one dtype; the result's is `preferred` if given. Throws UserError with the
+// number of the violated constraint.
 Array dot_general(const Array& lhs, const Array& rhs, const DotDims& dims,
                   std::optional<DType> preferred = std::nullopt);
-// Vectors and matrices: the last dimension of lhs with the first of rhs.
+// Contracts the last dimension of lhs with the first of rhs: for vectors and matrices.
 Array dot(const Array& lhs, const Array& rhs, std::optional<DType> preferred = std::nullopt);
-// (..., n, k) by (..., k, m) with equal leading dimensions.
+// Multiplies (..., n, k) by (..., k, m) with equal leading dimensions.
 Array batch_matmul(const Array& lhs, const Array& rhs,
                    std::optional<DType> preferred = std::nullopt);
 

@@ -12,10 +12,10 @@
 namespace tessera::ops {
 namespace {
 
-// What a broadcast made, in place of a dimension of the parameter.
+// Marks a dimension that a broadcast made, which is none of the parameter's.
 constexpr int64_t kBroadcast = -1;
 
-// The first dimension of x is one of these extents each; those that are `made` by a broadcast become
+// The first dimension of x has one of these extents each; those that a broadcast `made` become
 // terms, the second dimension.
 Array batches_as_terms(const Array& x, const Shape& extents, const std::vector<bool>& made) {
   if (std::find(made.begin(), made.end(), true) == made.end()) return x;
@@ -43,7 +43,7 @@ class View {
     out_.strides = Dims(shape.rank(), 1);
   }
 
-  // Whether the op is such a renaming.
+  // Returns whether the op is such a renaming, and applies it.
   bool take(const Op& op, const Type& result) {
     if (op.def == &convert_op) return is_floating(result.dtype);
     if (op.def == &transpose_op) {
@@ -77,9 +77,9 @@ class View {
     return false;
   }
 
-  // `shape`: of what the parameter has become. What was broadcast: batches of the product become
-  // terms. Rows and columns would have to be added up, and their rounding errors are not bounded by
-  // the lengths of what is left: only where there is one.
+  // `shape` is that of the parameter after the ops. Broadcast batches of the product become terms.
+  // Broadcast rows and columns would have to be added up, and their rounding errors are not bounded
+  // by the lengths of the rest, so that they are only accepted with an extent of 1.
   std::optional<UseProduct> end(OuterProduct product, const Shape& shape, const OpDef* op) {
     out_.shape = shape_;
     out_.is_dot =
@@ -119,12 +119,13 @@ class View {
   }
 
   Shape shape_;
-  Dims dims_;  // of the value: which of shape_ they are
+  Dims dims_;  // for each of the value's dimensions: which of shape_ it is
   bool fresh_ = true;
   UseProduct out_;
 };
 
-// What ops that read nothing of the parameter give. False for one that reads what has no value.
+// Computes the results of ops that do not read the parameter. Returns false for one that reads an
+// operand without a value.
 bool compute(const Op& op, std::vector<Array>& values) {
   std::vector<Array> x;
   for (ValueId v : op.operands) {
@@ -136,7 +137,7 @@ bool compute(const Op& op, std::vector<Array>& values) {
   return true;
 }
 
-// An op's operands, of which those without value are linear.
+// An op's operands; those without a value are linear.
 struct Operands {
   std::vector<Array> arrays;
   std::vector<bool> linear;
@@ -151,13 +152,15 @@ Operands operands_of(const Function& f, const Op& op, const std::vector<Array>& 
   return out;
 }
 
-// Ops that only move, choose or convert elements: their transposes add nothing up.
+// Returns whether an op only moves, selects or converts elements: then its transpose adds nothing
+// up.
 bool moves(const Op& op) {
   return op.def == &convert_op || op.def == &transpose_op || op.def == &reshape_op ||
          op.def == &select_op;
 }
 
-// The cotangent of what op `at` gives, where it leads to the result by ops that move it.
+// Returns the cotangent of the result of op `at`, if it leads to the function's result by ops that
+// move it.
 std::optional<Array> cotangent_of(const Function& f, size_t at, Array ct,
                                   std::vector<Array> values) {
   for (size_t i = at + 1; i < f.ops.size(); ++i) compute(f.ops[i], values);
@@ -188,7 +191,7 @@ std::optional<UseProduct> product_of(const Use& use) {
   for (size_t i = 0; i < f.ops.size(); ++i) {
     const Op& op = f.ops[i];
     if (std::find(op.operands.begin(), op.operands.end(), at) == op.operands.end()) {
-      if (!compute(op, values)) return std::nullopt;  // of the parameter, by another way
+      if (!compute(op, values)) return std::nullopt;  // of the parameter, by another path
       continue;
     }
     if (op.results.size() != 1) return std::nullopt;

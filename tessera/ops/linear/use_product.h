@@ -1,5 +1,5 @@
-// Uses of a parameter (ops/core/use_rule.h) as outer products of what each example has: the form in which the
-// norm of a per-example gradient is known without the gradient.
+// Uses of a parameter (ops/core/use_rule.h) as outer products of values of each example: in this
+// form the norm of a per-example gradient can be computed without the gradient.
 #pragma once
 
 #include <optional>
@@ -9,25 +9,26 @@
 namespace tessera::ops {
 
 // A use whose parameter only passes through a slice, transposes, reshapes, conversions and
-// broadcasts on its way to one op that has an outer product, and what this gives through transposes,
+// broadcasts to one op that has an outer product, and whose result then passes through transposes,
 // reshapes, conversions and selections.
 struct UseProduct {
-  OuterProduct product;  // `batch`, `rows`, `columns` are dimensions of what `views` make of it
-  Shape shape;           // of that
+  OuterProduct product;  // `batch`, `rows`, `columns` are dimensions of the parameter after `views`
+  Shape shape;           // its shape then
   // The part of the parameter that is read.
   Dims start, limit, strides;
-  // The op is dot_general and nothing on the way was broadcast: its transpose sums over examples by
-  // DotSum::kExamples, and nothing else is added up.
+  // The op is dot_general and nothing is broadcast before or after it: its transpose sums over
+  // examples by DotSum::kExamples, and nothing else is added up.
   bool is_dot = false;
-  // The reshapes on the way: dimensions of two uses correspond where these are equal.
+  // The reshapes that the parameter passes through: dimensions of two uses correspond if these are
+  // equal.
   std::vector<Shape> views;
 };
 
-// Of one example, by the use's operands and cotangents; nothing where it is no such use. Binds
-// under the current trace.
+// Returns the product for one example, from the use's operands and cotangents, or nothing if it has
+// none. It binds ops under the current trace.
 std::optional<UseProduct> product_of(const Use& use);
 
-// How the parts of one parameter that two uses read lie to each other.
+// How the parts of one parameter that two uses read overlap.
 enum class Overlap : uint8_t { kNone, kSame, kPart };
 Overlap overlap(const UseProduct& a, const UseProduct& b);
 

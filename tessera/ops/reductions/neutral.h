@@ -1,13 +1,14 @@
-// What changes no sum.
+// Values that change no sum.
 #pragma once
 
 #include "tessera/ir/array.h"
 
 namespace tessera::ops {
 
-// x + it is x for every x, bit by bit: zeros, of negative sign where the dtype has one.
+// Returns a value with x + it = x for every x, bit for bit: zeros, negative ones if the dtype has
+// them.
 Array neutral_to_sum(DType dtype, const Shape& shape);
-// Whether there is such a value: one-byte floats may lack a zero of negative sign.
+// Returns whether there is such a value: one-byte floats may lack a negative zero.
 bool has_neutral_to_sum(DType dtype);
 
 }  // namespace tessera::ops

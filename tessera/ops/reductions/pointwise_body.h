@@ -1,4 +1,4 @@
-// The body of a fold, a pointwise function of scalars, applied to arrays of one shape element by
+// Applies the body of a fold, a pointwise function of scalars, to arrays of one shape element by
 // element.
 #pragma once
 
@@ -12,8 +12,8 @@ namespace tessera::ops {
 // Returns the body's results at these arguments.
 std::vector<Array> apply_body(const Function& body, std::span<const Array> args);
 
-// Returns the body's results and their tangents; undefined tangents are zero. UserError of `op` if
-// the body has an operation that is not pointwise or has no derivative.
+// Returns the body's results and their tangents; undefined tangents are zero. Throws UserError of
+// `op` if the body has an operation that is not pointwise or has no derivative.
 JvpResult jvp_body(std::string_view op, const Function& body, std::span<const Array> args,
                    std::span<const Array> tangents);
 

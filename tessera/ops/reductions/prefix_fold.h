@@ -1,11 +1,11 @@
 // prefix_fold: the folds of all elements up to each one, along one dimension, in linear time and on
 // all threads.
 //
-// What is folded with what depends on the shape alone, so results do not depend on the number of
-// threads. Lines that are few and long are cut into blocks: a thread folds its block, adds that to
-// the fold of all blocks before, hands it on, and then goes through its block, which is still in
-// its cache, a second time. Floating-point products are not cut: the product of a block may
-// overflow where no product of a prefix does.
+// The order of folding depends on the shape alone, so results do not depend on the number of
+// threads. Few and long lines are divided into blocks: a thread folds its block, adds that to the
+// fold of all blocks before, passes it on, and then computes its block, which is still in its
+// cache, a second time. Lines of floating-point products are not divided: the product of a block
+// may overflow where no product of a prefix does.
 #pragma once
 
 #include <algorithm>
@@ -20,15 +20,15 @@
 
 namespace tessera::ops {
 
-// What a running sum or product is kept in.
+// The type of a running sum or product.
 template <class T>
 using Running = std::conditional_t<is_half_type<T> || std::is_same_v<T, float>, double, T>;
 
-// Step: a fold of two Running<T>.
+// Step is a fold of two Running<T>.
 template <class T, class Step>
 class PrefixFold {
  public:
-  // Along dimension d of `shape`; with `reverse` the folds of all elements from each one on.
+  // Folds along dimension d of `shape`; with `reverse` the elements from each one on.
   PrefixFold(const Shape& shape, int d, bool reverse, bool divisible, const T* x, T init, T* out)
       : x_(x),
         out_(out),
@@ -60,19 +60,19 @@ class PrefixFold {
 
  private:
   using R = Running<T>;
-  static constexpr int64_t kMaxWidth = 256;  // elements of a row that are folded side by side
-  // Elements of a block. Its parts are folded side by side, for one fold waits for the other; that
-  // they begin 4160 bytes apart keeps them out of each other's cache lines.
+  static constexpr int64_t kMaxWidth = 256;  // elements of a row that are folded at once
+  // The number of elements of a block. Its parts are folded at once, because each addition waits
+  // for the one before it; beginning 4160 bytes apart keeps them out of each other's cache lines.
   static constexpr int64_t kChains = 4, kPart = 4160, kBlock = kChains * kPart;
-  static constexpr int64_t kManyLines = 64;  // enough to occupy the machine uncut
+  static constexpr int64_t kManyLines = 64;  // enough to occupy the machine without dividing lines
 
-  // The fold of all blocks of a line that have been handed on.
+  // The fold of all blocks of a line that are finished.
   struct Handed {
     std::atomic<int64_t> blocks{0};
     std::unique_ptr<R[]> fold;
   };
 
-  // Where a line's elements begin, and how many of a row's it has.
+  // Returns where a line's elements begin, and how many of a row's it has.
   int64_t line_start(int64_t l) const {
     return l / strips_ * rows_ * columns_ + l % strips_ * width_;
   }
@@ -80,7 +80,7 @@ class PrefixFold {
   int64_t row(int64_t k) const { return reverse_ ? rows_ - 1 - k : k; }
   int64_t direction() const { return reverse_ ? -1 : 1; }
 
-  // Rows [k, end) of a strip: their folds with acc, which goes on from them.
+  // Folds rows [k, end) of a strip into acc, which is updated.
   template <bool kStore>
   void fold_rows(int64_t start, int64_t width, int64_t k, int64_t end, R* acc) const {
     for (; k < end; ++k) {
@@ -92,7 +92,7 @@ class PrefixFold {
       }
     }
   }
-  // `kCount` parts of `length` elements that begin `apart` elements apart.
+  // Folds `kCount` parts of `length` elements that begin `apart` elements apart.
   template <bool kStore, int kCount>
   void fold_parts(int64_t start, int64_t apart, int64_t length, R* acc) const {
     const int64_t by = direction();
@@ -133,8 +133,8 @@ class PrefixFold {
       h.fold = std::make_unique<R[]>(static_cast<size_t>(width_));
       std::fill(h.fold.get(), h.fold.get() + width_, init_);
     }
-    // Blocks are taken in order, whatever the order of tasks: who waits for a block waits for a
-    // thread that has begun it.
+    // Blocks are taken in order, whatever the order of tasks: a thread that waits for a block waits
+    // for a thread that has begun it.
     std::atomic<int64_t> next{0};
     parallel_for(lines_ * blocks, [&](int64_t) {
       const int64_t ticket = next.fetch_add(1);
@@ -166,7 +166,7 @@ class PrefixFold {
     fold_parts<true, kChains>(start, apart, kPart, acc);
   }
 
-  // acc: the fold of all blocks before block b; hands on what comes after it.
+  // Adds to acc, the fold of all blocks before block b, and publishes the fold up to its end.
   void take_over(int64_t b, Handed& handed, int64_t width, R* acc, const R* sum) const {
     for (int spins = 0; handed.blocks.load(std::memory_order_acquire) != b;)
       if (++spins > kSpins) std::this_thread::yield();

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view kReduceOp = "reduce";
 
-// Dtypes that the fold is defined for.
+// Throws UserError unless the fold is defined for the dtype.
 void check_dtype(ReduceKind kind, const Type& x) {
   switch (kind) {
     case ReduceKind::kSum:
@@ -78,8 +78,8 @@ void check_body(const Function& body, std::span<const Type> x) {
                  op.def->dialect, op.def->name);
 }
 
-// Appends the ops of `from`, with calls replaced by what they call and without what only reshapes a
-// scalar; its outputs.
+// Appends the ops of `from`, with calls replaced by their bodies and without reshapes of scalars;
+// returns its outputs.
 ValueIds append_scalar_ops(const Function& from, const ValueIds& inputs, Function& out) {
   return append_ops(from, inputs, [&](const Op& op, ValueIds operands) {
     if (const FunctionRef callee = callee_of(op)) return append_scalar_ops(*callee, operands, out);
@@ -165,7 +165,7 @@ std::vector<Literal> evaluate_reduce(std::span<const Literal> x, const ReducePar
   __builtin_unreachable();
 }
 
-// Of a custom fold nothing is known that could join partial results, so its dimensions are not cut.
+// Partial results of a custom fold cannot be combined, so its dimensions are not sharded.
 Factors reduce_factors(std::span<const Type> operands, std::span<const Type>,
                        const ReduceParams& p) {
   const size_t n = operands.size() / 2;
@@ -187,8 +187,8 @@ Factors reduce_factors(std::span<const Type> operands, std::span<const Type>,
 }
 
 // On shards the partial results are combined across devices, so an initial value that is not the
-// identity may count on one device only: the first along every cut dimension. (min, max, and, or
-// may count it many times.)
+// identity may count on one device only: the first along every sharded dimension. (For min, max,
+// and, or it may count many times.)
 std::vector<Array> localize_reduce(std::span<const Array> x, const ReduceParams& p,
                                    const LocalContext& context) {
   std::vector<Array> operands(x.begin(), x.end());
@@ -303,8 +303,8 @@ FunctionRef two_operand_body(const OpDef& op, DType dtype) {
   return b.finish({b.op(op, {acc, x})});
 }
 
-// The pair with the better value; NaN is better than all; of equal values (two NaN are) the one
-// with the smaller index. Written so that it commutes, which a fold in any order needs.
+// Returns the pair with the better value; NaN is better than all; of equal values (two NaN are) the
+// one with the smaller index. It commutes, which a fold in any order needs.
 FunctionRef arg_body(ReduceKind kind, DType dtype, DType index) {
   BodyBuilder b;
   const ValueId a = b.input(dtype), ia = b.input(index), x = b.input(dtype), ix = b.input(index);
@@ -322,7 +322,7 @@ FunctionRef arg_body(ReduceKind kind, DType dtype, DType index) {
   return b.finish({b.op(select_op, {keep, a, x}), b.op(select_op, {keep, ia, ix})});
 }
 
-// JAX's spelling of the same.
+// Returns the same as JAX writes it.
 FunctionRef jax_arg_body(ReduceKind kind, DType dtype, DType index) {
   BodyBuilder b;
   const ValueId a = b.input(dtype), ia = b.input(index), x = b.input(dtype), ix = b.input(index);
@@ -334,7 +334,7 @@ FunctionRef jax_arg_body(ReduceKind kind, DType dtype, DType index) {
   return b.finish({b.op(select_op, {better, a, x}), b.op(select_op, {keep, ia, ix})});
 }
 
-// The fold that `op` on two scalars is; of bool, arithmetic is logic.
+// Returns the fold of `op` on two scalars; for bool, arithmetic is logic.
 ReduceKind kind_of(const OpDef& op, DType dtype) {
   const bool logic = dtype == bool_, ordered = !is_complex(dtype), bits = !is_inexact(dtype);
   if (&op == &add_op) return logic ? ReduceKind::kOr : ReduceKind::kSum;

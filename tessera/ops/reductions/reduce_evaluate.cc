@@ -10,7 +10,7 @@
 namespace tessera::ops {
 namespace {
 
-// A value that orders as T does.
+// Returns a value that has the order of T.
 template <class T>
 auto ordered(T x) {
   if constexpr (is_half_type<T>) {
@@ -29,8 +29,8 @@ bool is_nan(T x) {
   }
 }
 
-// Whether x replaces acc in a maximum (of -0 and 0 the latter is larger), in a minimum with
-// `smallest`; NaN always does.
+// Returns whether x replaces acc in a maximum (of -0 and 0 the latter is larger), or in a minimum
+// with `smallest`; NaN always does.
 template <class T>
 bool replaces(T x, T acc, bool smallest) {
   if (is_nan(acc)) return false;
@@ -168,7 +168,7 @@ std::vector<Literal> fold_arg(ReduceKind kind, std::span<const Literal> x, const
   return out;
 }
 
-// One application of the body a reduced element, on all results at once.
+// The body is applied once for each reduced element, to all results at once.
 std::vector<Literal> fold_custom(const Function& body, std::span<const Literal> x,
                                  const Dims& dims) {
   const size_t n = x.size() / 2;

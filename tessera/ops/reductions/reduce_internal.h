@@ -1,4 +1,4 @@
-// The parts of reduce that stand in files of their own: naive evaluation (which the reducing
+// The parts of reduce that have files of their own: naive evaluation (which the reducing
 // collectives share), and the rules.
 #pragma once
 
@@ -7,20 +7,20 @@
 
 namespace tessera::ops {
 
-// Whether the fold finds a place as well as a value.
+// Returns whether the result is an index as well as a value.
 inline bool is_arg(ReduceKind kind) {
   return kind == ReduceKind::kArgMin || kind == ReduceKind::kArgMax;
 }
 
-// Where the elements of a fold lie: element `kept[i] + reduced[j]` is the j-th that goes into
-// result i, both row-major.
+// The elements of a fold: element `kept[i] + reduced[j]` is the j-th that is folded into result i,
+// both row-major.
 struct FoldIndex {
   Shape shape;  // of the result
   Dims kept, reduced;
 };
 FoldIndex fold_index(const Shape& shape, const Dims& dims);
 
-// sum, product, min, max, and, or of `dims`, starting from the scalar `init`.
+// Returns the sum, product, min, max, and, or of `dims`, starting with the scalar `init`.
 Literal fold(ReduceKind kind, const Literal& x, const Literal& init, const Dims& dims);
 // x: values, indices, and the initial scalars of both.
 std::vector<Literal> fold_arg(ReduceKind kind, std::span<const Literal> x, const Dims& dims);

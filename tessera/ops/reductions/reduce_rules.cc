@@ -14,7 +14,7 @@ namespace {
 
 using namespace array_math;
 
-// The dimensions that are left.
+// Returns the dimensions that are not reduced.
 Dims kept_dims(int64_t rank, const Dims& reduced) {
   Dims out;
   for (int64_t d = 0; d < rank; ++d)
@@ -22,14 +22,14 @@ Dims kept_dims(int64_t rank, const Dims& reduced) {
   return out;
 }
 
-// A result, repeated along the reduced dimensions.
+// Returns a result, repeated along the reduced dimensions.
 Array spread(const Array& result, const Shape& shape, const Dims& reduced) {
   return lax::broadcast_in_dim(result, shape, kept_dims(shape.rank(), reduced));
 }
 
 Array sum(const Array& x, const Dims& dims) { return lax::reduce_sum(x, dims); }
 
-// Nothing comes in with the initial value.
+// Returns whether the initial value changes nothing.
 bool starts_from_identity(ReduceKind kind, const Array& init) {
   const Literal* known = known_value(init);
   return known && *known == reduce_identity(kind, init.dtype());
@@ -37,11 +37,11 @@ bool starts_from_identity(ReduceKind kind, const Array& init) {
 
 Array plus(const Array& a, const Array& b) { return !a.defined() ? b : !b.defined() ? a : a + b; }
 
-// The tangents of the elements that are the extremum, equal ones in equal parts; the initial value
-// is one of them.
+// Returns the tangents of the elements that are the extremum, equal ones in equal parts; the
+// initial value is one of them.
 Array extremum_tangent(std::span<const Array> x, std::span<const Array> t, const Array& result,
                        const ReduceParams& p) {
-  // Of no elements it is the initial value, even where a division of 0 by 0 would say otherwise.
+  // Without elements it is the initial value, although a division of 0 by 0 would be NaN.
   if (x[0].size() == 0)
     return t[1].defined() ? lax::broadcast_in_dim(t[1], result.shape(), {}) : Array();
   auto mask = [](const Array& a, const Array& b) {
@@ -59,8 +59,8 @@ Array extremum_tangent(std::span<const Array> x, std::span<const Array> t, const
   return tangent.defined() ? tangent / count : tangent;
 }
 
-// d(prod x) by halving: (a b)' = a' b + a b', linear in the tangents and right where elements are
-// 0.
+// d(prod x) by halving: (a b)' = a' b + a b', which is linear in the tangents and right where
+// elements are 0.
 Array product_tangent(Array x, Array t, const Dims& dims) {
   Dims order = dims;
   for (int64_t d : kept_dims(x.ndim(), dims)) order.push_back(d);
@@ -79,7 +79,7 @@ Array product_tangent(Array x, Array t, const Dims& dims) {
     Array tangent = part(t, 0, half) * b + a * part(t, half, 2 * half);
     Array product = a * b;
     if (n % 2 != 0) {
-      // The odd one goes into the first pair.
+      // An odd number leaves one element, which is multiplied into the first pair.
       const Array c = part(x, n - 1, n), tc = part(t, n - 1, n);
       const Array first = part(product, 0, 1), tfirst = part(tangent, 0, 1);
       const Array with = tfirst * c + first * tc;
@@ -130,7 +130,7 @@ JvpResult jvp_reduce(std::span<const Array> x, std::span<const Array> t, const R
     case ReduceKind::kArgMin:
     case ReduceKind::kArgMax: {
       Array is_it = lax::eq(x[1], spread(out.primals[1], x[1].shape(), p.dims));
-      // A start that wins has an index too, which may be an element's.
+      // If the initial value wins, its index may also be an element's.
       const std::vector<Type> types{x[0].type(), x[1].type()};
       const Literal* start = known_value(x[2]);
       if (!start || !(*start == reduce_identities(p.kind, types)[0]))
@@ -176,7 +176,7 @@ BatchResult batch_reduce(std::span<const Array> x, std::span<const int> dims,
     operands.insert(operands.end(), x.begin() + n, x.end());
     return {bind_op(reduce_op, q, operands), std::vector<int>(n, 0)};
   }
-  // Mapped initial values: fold from the identity, then fold these in.
+  // If initial values are mapped, fold from the identity, then fold these in.
   if (p.kind == ReduceKind::kCustom)
     type_error("reduce",
                "expected initial values that are not mapped for a fold with a body of its own; "

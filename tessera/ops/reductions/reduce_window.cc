@@ -11,8 +11,10 @@
 #include "tessera/ops/core/op.h"
 #include "tessera/ops/core/select.h"
 #include "tessera/ops/core/source_scope.h"
+#include "tessera/ops/core/unroll_rule.h"
 #include "tessera/ops/reductions/associative_scan.h"
 #include "tessera/ops/reductions/reduce_internal.h"
+#include "tessera/ops/reductions/unroll_folds.h"
 #include "tessera/ops/reductions/written_kind.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/pad.h"
@@ -225,11 +227,12 @@ OpParams reduce_window_padded(const OpParams& params, const HaloDim& halo, int64
     reduce_window_op,
     {.windowed = [](size_t operands) { return operands / 2; },
      .dims = reduce_window_halos,
-     .beside =
+     .neutral_operand =
          [](const OpParams& params, DType dtype) {
            return Array(reduce_identity(params.as<ReduceWindowParams>().kind, dtype));
          },
      .padded = reduce_window_padded});
+[[maybe_unused]] const bool kUnrollsFolds = register_unroll_rule(reduce_window_op, unrolled_fold);
 
 }  // namespace
 

@@ -1,25 +1,28 @@
-// reduce_window: folds every window of an array, StableHLO's; pooling and cumulative sums are.
+// reduce_window: folds every window of an array, StableHLO's; pooling and cumulative sums are made
+// of it.
 //
-// n operands of one shape, then n initial scalars; n results. Folds are named as reduce's are.
+// It has n operands of one shape, then n initial scalars; n results. Folds are named as reduce's
+// are.
 #pragma once
 
 #include "tessera/ops/reductions/reduce.h"
 
 namespace tessera {
 
-// One entry a dimension. Dilations put space between elements (base) or between what a window takes
-// (window); low and high pad, negative ones cut.
+// One entry for each dimension. Dilations put space between elements (base) or between the elements
+// of a window (window); low and high add padding, or remove elements if negative.
 struct Windows {
   Dims size, strides, base_dilation, window_dilation, low, high;
-  // A window is one element, as it stands.
+  // Returns whether a window is one element, unchanged.
   bool trivial(int64_t d) const {
     return size[d] == 1 && strides[d] == 1 && base_dilation[d] == 1 && low[d] == 0 && high[d] == 0;
   }
   static Windows of_size(const Dims& size);
 };
-// UserError of `op` where the entries are not one a dimension, or not positive.
+// Returns the result's shape. Throws UserError of `op` unless there is one positive entry for each
+// dimension.
 Shape window_shape(std::string_view op, const Shape& shape, const Windows& windows);
-// Padding as XLA's SAME: ceil(extent / stride) results; (low, high).
+// Returns XLA's SAME padding, (low, high): there are ceil(extent / stride) results.
 std::pair<Dims, Dims> same_padding(const Shape& shape, const Windows& windows);
 
 }  // namespace tessera
@@ -41,15 +44,15 @@ std::vector<Array> reduce_window(std::span<const Array> operands, std::span<cons
                                  ReduceKind kind, const Windows& windows);
 std::vector<Array> reduce_window(std::span<const Array> operands, std::span<const Array> inits,
                                  ir::FunctionRef body, const Windows& windows);
-// From the fold's identity.
+// The fold starts with its identity.
 Array reduce_window_of(ReduceKind kind, const Array& x, const Windows& windows);
-// Where in the flattened windowed dimensions (those that are not trivial) the extremum of each
-// window stands: int32, the first of equal ones, -1 where a window has nothing.
+// Returns the position of each window's extremum in the flattened windowed dimensions (those that
+// are not trivial): int32, the first of equal ones, -1 where a window is empty.
 Array window_argument(ReduceKind extremum, const Array& x, const Windows& windows);
-// The elements of x at those places, and its transpose.
+// Return the elements of x at those positions, and the transpose of that.
 Array take_window_argument(const Array& x, const Array& places, const Windows& windows);
 
-// Folds of all elements up to each one (from each one on with `reverse`).
+// Return the folds of all elements up to each one (from each one on with `reverse`).
 Array cumsum(const Array& x, int64_t axis = 0, bool reverse = false);
 Array cumprod(const Array& x, int64_t axis = 0, bool reverse = false);
 Array cummax(const Array& x, int64_t axis = 0, bool reverse = false);
@@ -60,8 +63,8 @@ Array cumlogsumexp(const Array& x, int64_t axis = 0, bool reverse = false);
 
 namespace tessera::ops {
 
-// The dimension along which the windows are all elements up to each one, -1 if they are not that;
-// `reverse`: from each one on.
+// Returns the dimension along which the windows are all elements up to each one (or, with
+// `reverse`, from each one on); -1 if they are not that.
 int cumulative_dim(const Windows& windows, const Shape& shape, bool* reverse);
 std::vector<Literal> evaluate_reduce_window(std::span<const Literal> x,
                                             const ReduceWindowParams& p);

@@ -14,7 +14,7 @@
 namespace tessera::ops {
 namespace {
 
-// Values and where they were; better values, then smaller places.
+// Values and their positions; better values are first, then smaller positions.
 template <class T, class I>
 void fold_places(const WindowPlaces& p, bool largest, const T* x, const I* ix, T init, I init_place,
                  T* out, I* out_place, int64_t begin, int64_t end) {
@@ -40,7 +40,7 @@ void fold_places(const WindowPlaces& p, bool largest, const T* x, const I* ix, T
   }
 }
 
-// A body of its own, on all windows at once: their k-th elements, for each k.
+// Applies a custom body to all windows at once: to their k-th elements, for each k.
 std::vector<Literal> fold_custom(const WindowPlaces& p, const Function& body,
                                  std::span<const Literal> x) {
   const size_t n = x.size() / 2;
@@ -87,7 +87,7 @@ std::vector<Literal> fold_custom(const WindowPlaces& p, const Function& body,
   return acc;
 }
 
-// One step of fold_prefixes: at each index, what the body makes of the element and the one `by`
+// One step of fold_prefixes: at each index, it applies the body to the element and the one `by`
 // before it.
 std::vector<Literal> fold_pairs(const Function& body, const std::vector<Literal>& x, int d,
                                 int64_t by, bool reverse) {
@@ -120,7 +120,7 @@ std::vector<Literal> fold_pairs(const Function& body, const std::vector<Literal>
   return out;
 }
 
-// A body of its own, of all elements up to each one: in log n steps of doubling width.
+// Folds all elements up to each one with a custom body: in log n steps of doubling width.
 std::vector<Literal> fold_prefixes(const Function& body, std::span<const Literal> x, int d,
                                    bool reverse) {
   const size_t n = x.size() / 2;
@@ -146,7 +146,7 @@ std::vector<Literal> run_custom(const ReduceWindowParams& p, const WindowPlaces&
   return fold_custom(places, *p.body, x);
 }
 
-// `plainly`: no threads, no rows; only what is cumulative is not folded window by window.
+// `plainly`: without threads and rows; only cumulative windows are not folded one by one.
 void run(const ReduceWindowParams& p, const WindowPlaces& places, DType dtype, DType index,
          std::span<const void* const> in, std::span<void* const> out, bool plainly) {
   if (is_arg(p.kind)) {

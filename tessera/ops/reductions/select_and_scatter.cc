@@ -6,6 +6,8 @@
 #include "tessera/ops/core/op.h"
 #include "tessera/ops/core/scalar_fold.h"
 #include "tessera/ops/core/source_scope.h"
+#include "tessera/ops/core/unroll_rule.h"
+#include "tessera/ops/reductions/unroll_selection.h"
 #include "tessera/ops/structural/broadcast.h"
 
 namespace tessera::ops {
@@ -229,6 +231,9 @@ const OpDef& select_and_scatter_op = define<SelectAndScatterParams>({
     .batch = {batch_select_and_scatter},
     .samples = select_and_scatter_samples,
 });
+
+[[maybe_unused]] const bool kUnrollsSelections =
+    register_unroll_rule(select_and_scatter_op, unrolled_selection);
 
 const SelectAndScatterParams* as_select_and_scatter(const Op& op) {
   return op.def == &select_and_scatter_op ? &op.params.as<SelectAndScatterParams>() : nullptr;

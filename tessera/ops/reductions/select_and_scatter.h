@@ -1,5 +1,6 @@
-// select_and_scatter: from every window of an array one element is selected, and the window's value
-// of `source` folded into its place; the rest has the initial value. The derivative of max-pooling.
+// select_and_scatter: selects one element of every window of an array, and folds the window's value
+// of `source` into that position; all other elements have the initial value. It is the derivative
+// of max-pooling.
 #pragma once
 
 #include "tessera/ops/reductions/reduce_window.h"
@@ -19,9 +20,9 @@ struct SelectAndScatterParams {
   FunctionRef scatter = {};  // (old, value) -> new; null: their sum
   Windows windows() const;
 };
-// Operands: the array, the source (of the windows' shape), the initial scalar.
+// The operands are the array, the source (of the windows' shape) and the initial scalar.
 extern const OpDef& select_and_scatter_op;
-// Null for other ops.
+// Returns null for other ops.
 const SelectAndScatterParams* as_select_and_scatter(const Op& op);
 FunctionRef select_body(SelectKind kind, DType dtype);
 

@@ -11,8 +11,8 @@
 
 namespace tessera::ops {
 
-// Of complex numbers NaN wins too, whole: elementwise, the right one of two that do not compare is
-// taken, and then a fold would depend on its order.
+// For complex numbers too the result is NaN if an operand is, as a whole: an elementwise comparison
+// would take the right one of two that do not compare, and then a fold would depend on its order.
 template <ReduceKind kind, class T>
 T folded(T a, T b) {
   if constexpr (is_complex_type<T> && (kind == ReduceKind::kMin || kind == ReduceKind::kMax)) {
@@ -29,7 +29,7 @@ struct Folded {
   Running<T> operator()(Running<T> a, Running<T> b) const { return folded<kind, Running<T>>(a, b); }
 };
 
-// Results [begin, end) of all but the trailing trivial dimensions; those are a row.
+// Computes the results [begin, end) of all but the trailing trivial dimensions; those are a row.
 template <ReduceKind kind, class T>
 void fold_rows(const WindowPlaces& p, int64_t dims, int64_t row, const T* x, T init, T* out,
                int64_t begin, int64_t end) {
@@ -43,7 +43,7 @@ void fold_rows(const WindowPlaces& p, int64_t dims, int64_t row, const T* x, T i
   }
 }
 
-// All elements up to each one, one after the other.
+// Folds all elements up to each one, one after the other.
 template <ReduceKind kind, class T>
 void fold_in_order(const Shape& shape, int d, bool reverse, const T* x, T init, T* out) {
   const int64_t n = shape[d], stride = row_major_strides(shape)[d];

@@ -1,4 +1,4 @@
-// What a body that folds two scalars says, by the op it is written with.
+// The kind of a body that folds two scalars, by the op of which it consists.
 #pragma once
 
 #include "tessera/ir/function.h"
@@ -6,10 +6,10 @@
 
 namespace tessera::ops {
 
-// Whether the body is one op of its two inputs, in order, without params.
+// Returns whether the body is one op of its two inputs, in order, without params.
 bool is_one_op(const Function& body);
-// The kind of the body, kCustom if it has none. Unlike classify_reduce_body(), minimum and maximum of
-// bools and of complex numbers are kMin and kMax.
+// Returns the kind of the body, kCustom if it has none. Unlike classify_reduce_body(), minimum and
+// maximum of bools and of complex numbers are kMin and kMax.
 ReduceKind written_kind(const Function& body);
 
 }  // namespace tessera::ops

@@ -7,7 +7,7 @@ namespace tessera::ops {
 
 struct BroadcastParams {
   Shape shape;
-  Dims dims;  // the result's dimension for each of the operand's
+  Dims dims;  // the result's dimension for each dimension of the operand
 };
 extern const OpDef& broadcast_in_dim_op;
 
@@ -16,8 +16,8 @@ extern const OpDef& broadcast_in_dim_op;
 namespace tessera::lax {
 
 Array broadcast_in_dim(const Array& x, const Shape& shape, const Dims& broadcast_dimensions);
-// For batching rules: x with its mapped dimension first, or repeated along a new first one where
-// `dim` is -1.
+// For batching rules: returns x with its mapped dimension first, or repeated along a new first one
+// if `dim` is -1.
 Array with_batch_first(const Array& x, int dim, int64_t size);
 
 }  // namespace tessera::lax

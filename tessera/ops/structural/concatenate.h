@@ -16,7 +16,8 @@ extern const OpDef& concatenate_op;
 
 namespace tessera::lax {
 
-// Operands of one dtype, and of one shape but for `dimension`. One operand is returned as it is.
+// Operands have one dtype, and one shape except for `dimension`. A single operand is returned as it
+// is.
 Array concatenate(std::span<const Array> operands, int64_t dimension);
 
 }  // namespace tessera::lax

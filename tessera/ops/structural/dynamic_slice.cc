@@ -34,7 +34,7 @@ void expect_starts(std::string_view op, std::span<const Type> operands, size_t f
   }
 }
 
-// The starts on the host, moved into [0, extent - size].
+// Returns the starts on the host, moved into [0, extent - size].
 Dims clamped_starts(std::span<const Literal> starts, const Shape& extents, const Shape& sizes) {
   Dims out;
   for (size_t d = 0; d < extents.size(); ++d) {
@@ -116,7 +116,7 @@ std::vector<Array> dynamic_slice_transpose(std::span<const Array> ct, std::span<
   return out;
 }
 
-// The starts with one of 0 for a mapped dimension at `dim`.
+// Returns the starts with one of 0 for a mapped dimension at `dim`.
 std::vector<Array> batched_starts(std::span<const Array> starts, int dim) {
   std::vector<Array> out(starts.begin(), starts.end());
   out.insert(out.begin() + dim, lax::full({}, 0, starts.empty() ? int32 : starts[0].dtype()));
@@ -127,7 +127,8 @@ bool any_mapped(std::span<const int> dims) {
   return std::any_of(dims.begin(), dims.end(), [](int d) { return d >= 0; });
 }
 
-// Starts that differ between the examples: an index vector for each, [size, rank].
+// Returns an index vector for each example, [size, rank], for starts that differ between the
+// examples.
 Array start_vectors(std::span<const Array> starts, int64_t size) {
   std::vector<Array> columns;
   for (const Array& start : starts) {
@@ -137,8 +138,8 @@ Array start_vectors(std::span<const Array> starts, int64_t size) {
   return lax::concatenate(columns, 1);
 }
 
-// Of windows of all of `rank` dimensions, which stand behind the examples in the operand too, or
-// are all of the operand's.
+// Returns the dimensions of windows of all of `rank` dimensions, which follow the examples in the
+// operand too, or are all of the operand's.
 IndexDims windows_of_examples(int64_t rank, bool operand_mapped) {
   IndexDims out;
   for (int64_t d = 0; d < rank; ++d) {
@@ -238,8 +239,8 @@ std::vector<Literal> evaluate_update(std::span<const Literal> x, const NoParams&
   return {out};
 }
 
-// The operand passes through; where the update is only a part of a dimension, each shard gets all
-// of it.
+// The operand passes through; if the update is only a part of a dimension, each shard gets all of
+// it.
 Factors update_factors(std::span<const Type> operands, std::span<const Type> results,
                        const NoParams&) {
   Factors out = pointwise_factors({}, results);
@@ -259,7 +260,7 @@ IndexMapping map_update(const OpParams&, std::span<const Type> operands, std::sp
   for (int64_t d = 0; d < operands[0].rank(); ++d) {
     const int64_t max = operands[0].shape[d] - operands[1].shape[d];
     const auto dim = static_cast<int>(d);
-    // Inside the shifted bounds, update[i - start].
+    // Inside the shifted bounds it is update[i - start].
     update.terms.push_back(
         {.result_dim = dim, .dynamic = dim + 2, .dynamic_max = max, .dynamic_stride = -1});
     update.start.push_back(0);
@@ -268,7 +269,7 @@ IndexMapping map_update(const OpParams&, std::span<const Type> operands, std::sp
     update.start_dynamic_max.push_back(max);
     rest.terms.push_back({.result_dim = dim});
   }
-  return {.pieces = {update, rest}};
+  return {.pieces = {update, rest}, .updates = true};
 }
 
 // One dimension of a shard that holds a part of a dimension that is updated in part.
@@ -277,9 +278,9 @@ struct SplitUpdate {
   Array start;  // of the update, relative to the shard; int64, perhaps outside
 };
 
-// The shard with a box replaced that is inside of it and as large as the update: the nearest to
-// where the update is. Of it, what the update overlaps is new, the rest stays.
-// Example: a shard of 4 and an update [a, b] at -1: the box at 0 is [b, x1].
+// Returns the shard with a box replaced that is inside of it and as large as the update: the one
+// nearest to the update's position. In it, what the update overlaps is new, the rest is unchanged.
+// Example: for a shard of 4 and an update [a, b] at -1, the box at 0 is [b, x1].
 Array update_in_shard(const Array& x, const Array& update, std::vector<Array> starts,
                       const std::vector<SplitUpdate>& splits) {
   const auto number = [](int64_t value) { return lax::constant(Literal::scalar(value)); };
@@ -316,9 +317,10 @@ Array update_in_shard(const Array& x, const Array& update, std::vector<Array> st
   return lax::dynamic_update_slice(x, lax::select(taken, window, old), starts);
 }
 
-// An update that is larger than the shard: room for all of it on either side, so that an update
-// that misses the shard is beside it. Example: a shard of 4 at offset 4 and an update of 5 at 3 are
-// _____...._____ with the update at 3 - 4 + 5 = 4, of which the .... in the middle stays.
+// For an update that is larger than the shard: there is room for all of it on either side, so that
+// an update that misses the shard is outside of it. Example: a shard of 4 at offset 4 and an update
+// of 5 at 3 are _____...._____ with the update at 3 - 4 + 5 = 4, of which the .... in the middle is
+// kept.
 Array update_in_room(const Array& x, const Array& update, std::vector<Array> starts,
                      const std::vector<SplitUpdate>& splits) {
   Dims room(x.shape().size(), 0), limit = x.shape();
@@ -461,7 +463,7 @@ namespace tessera::lax {
 
 using namespace ops;
 
-// Zero in every dimension but one.
+// Returns starts that are zero in every dimension but one.
 static std::vector<Array> starts_in_dim(const Array& x, const Array& start, int64_t dim) {
   std::vector<Array> starts(x.shape().size(), full({}, 0, start.dtype()));
   starts[dim] = start;

@@ -31,7 +31,7 @@ std::vector<Type> infer_first_sorted(std::span<const Type> operands, const First
   return out;
 }
 
-// The first `count` along the dimension.
+// Returns the first `count` elements along the dimension.
 Literal first_of(const Literal& x, int64_t dimension, int64_t count) {
   Shape shape = x.shape();
   const auto item = static_cast<size_t>(itemsize(x.dtype()));
@@ -67,7 +67,7 @@ HostCall first_sorted_call(const OpParams& params, std::span<const Type> operand
   const Lines lines(operands[0].shape, p.dimension);
   std::vector<DType> dtypes;
   for (const Type& type : operands) dtypes.push_back(type.dtype);
-  const SortOrder order = usual_order(p.num_keys, p.descending, p.total_order, dtypes);
+  const SortOrder order = default_order(p.num_keys, p.descending, p.total_order, dtypes);
   const int64_t count = p.count;
   const std::optional<DType> index = p.index ? std::optional(p.index_dtype) : std::nullopt;
   return [=](std::span<const void* const> in, std::span<void* const> out) {

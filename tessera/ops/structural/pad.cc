@@ -7,10 +7,12 @@
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/core/op.h"
+#include "tessera/ops/core/unroll_rule.h"
 #include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/ops/structural/slice.h"
+#include "tessera/ops/structural/unroll_pad.h"
 
 namespace tessera::ops {
 namespace {
@@ -114,7 +116,8 @@ JvpResult pad_jvp(std::span<const Array> x, std::span<const Array> t, const PadP
                     t[1].defined() ? t[1] : zero_scalar(x[1]), p.low, p.high, p.interior)}};
 }
 
-// The operand gets what stands at its elements (zero for those cut away), the value all the rest.
+// The operand's cotangent is that at its elements (zero for removed ones); the value's is the sum
+// of all the rest.
 std::vector<Array> pad_transpose(std::span<const Array> ct, std::span<const Array> x,
                                  const std::vector<bool>& linear, const PadParams& p) {
   Dims low, high, strides;
@@ -143,7 +146,7 @@ BatchResult pad_batch(std::span<const Array> x, std::span<const int> dims, const
     const PadParams q = with_dim(dims[0]);
     return {{lax::pad(x[0], x[1], q.low, q.high, q.interior)}, {dims[0]}};
   }
-  // A value an example: pad with anything and choose by a mask of what is padding.
+  // With one value for each example: pad with anything and select by a mask of the padding.
   const int64_t size = x[1].shape(0);
   const PadParams q = with_dim(0);
   const Array front = lax::with_batch_first(x[0], dims[0], size);
@@ -185,6 +188,12 @@ const OpDef& pad_op = define<PadParams>({
     .samples = pad_samples,
     .narrow = NarrowOperands::kAsTheyAre,
 });
+
+namespace {
+
+[[maybe_unused]] const bool kUnrollsPads = register_unroll_rule(pad_op, unrolled_pad);
+
+}  // namespace
 
 }  // namespace tessera::ops
 

@@ -1,4 +1,4 @@
-// pad: a value around (or between) the elements; negative amounts cut.
+// pad: adds a value around (or between) the elements; negative amounts remove elements.
 #pragma once
 
 #include "tessera/ir/array.h"
@@ -14,7 +14,7 @@ extern const OpDef& pad_op;
 
 namespace tessera::lax {
 
-// `value`: a scalar of x's dtype. `interior` elements of it go between neighbours.
+// `value` is a scalar of x's dtype. `interior` copies of it are inserted between neighbours.
 Array pad(const Array& x, const Array& value, const Dims& low, const Dims& high,
           const Dims& interior = {});
 

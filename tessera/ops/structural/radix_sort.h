@@ -12,9 +12,9 @@ namespace tessera::ops {
 
 inline constexpr int kDigitBits = 8;
 inline constexpr int64_t kDigits = int64_t{1} << kDigitBits;
-// Fewer items are inserted one by one.
+// Fewer items are sorted by insertion.
 inline constexpr int64_t kFewItems = 32;
-// A part that is worth a thread of its own.
+// A part of this size is worth a thread of its own.
 inline constexpr int64_t kItemsPerThread = int64_t{1} << 15;
 
 template <class Item, class KeyFn>
@@ -27,9 +27,10 @@ void insertion_sort(Item* items, int64_t n, KeyFn key) {
   }
 }
 
-// Moves the items into `to` by the digit of their keys at `shift`; false, and nothing is moved, if
-// all have the same digit. The items are counted and moved in parts, each by one thread; a digit's
-// items of an earlier part come first, so that the result does not depend on the parts.
+// Moves the items into `to` by the digit of their keys at `shift`; returns false, and moves
+// nothing, if all have the same digit. The items are counted and moved in parts, each by one
+// thread; a digit's items of an earlier part come first, so that the result does not depend on the
+// parts.
 template <class Item, class KeyFn>
 bool sort_by_digit(const Item* from, Item* to, int64_t n, int shift, KeyFn key, int64_t parts,
                    std::vector<std::array<int64_t, kDigits>>& starts) {
@@ -61,7 +62,7 @@ bool sort_by_digit(const Item* from, Item* to, int64_t n, int shift, KeyFn key, 
   return true;
 }
 
-// Sorts `items` by the lowest `bits` bits of key(item); `spare` is for its own use.
+// Sorts `items` by the lowest `bits` bits of key(item); `spare` is scratch memory.
 template <class Item, class KeyFn>
 void radix_sort(std::vector<Item>& items, std::vector<Item>& spare, int bits, KeyFn key) {
   const auto n = static_cast<int64_t>(items.size());

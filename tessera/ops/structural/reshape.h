@@ -22,16 +22,16 @@ extern const OpDef& reverse_op;
 
 namespace tessera::lax {
 
-// The same elements in row-major order; no op where the shape is x's.
+// Returns the same elements in row-major order; x itself if the shape is x's.
 Array reshape(const Array& x, const Shape& shape);
-// No op where the permutation is the identity.
+// Returns x itself if the permutation is the identity.
 Array transpose(const Array& x, const Dims& permutation);
 Array rev(const Array& x, const Dims& dimensions);
 
-// Transpose that brings dimension `from` to `to` and keeps the order of the others.
+// Returns a transpose that moves dimension `from` to `to` and keeps the order of the others.
 Array move_dim(const Array& x, int64_t from, int64_t to);
 inline Array move_to_front(const Array& x, int64_t dim) { return move_dim(x, dim, 0); }
-// Inserts dimensions of extent 1, at these places of the result; removes them.
+// Return x with dimensions of extent 1 inserted at these positions of the result, or removed.
 Array expand_dims(const Array& x, const Dims& dimensions);
 Array squeeze(const Array& x, const Dims& dimensions);
 

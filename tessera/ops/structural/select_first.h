@@ -7,7 +7,7 @@
 
 namespace tessera::ops {
 
-// A key and the place of its element; among equal keys the earlier place is first.
+// A key and the position of its element; among equal keys the earlier position is first.
 template <class Key>
 struct Candidate {
   Key key;
@@ -17,7 +17,7 @@ struct Candidate {
   }
 };
 
-// Keeps the first `count` of the candidates it is given, whose places ascend.
+// Keeps the first `count` of its candidates, whose positions ascend.
 template <class Key>
 class FirstCandidates {
  public:
@@ -25,9 +25,10 @@ class FirstCandidates {
       : count_(static_cast<size_t>(count)), room_(2 * count_ + 64) {
     kept_.reserve(room_);
   }
-  // Whether a later candidate with this key may be among the first.
+  // Returns whether a later candidate with this key may be among the first.
   bool wants(Key key) const { return !full_ || key < last_; }
-  // No key is wanted that is not before it, once there is one.
+  // Returns whether there are `count` candidates: then no key is wanted unless it is before the
+  // last.
   bool is_full() const { return full_; }
   Key last() const { return last_; }
 
@@ -36,7 +37,7 @@ class FirstCandidates {
     kept_.push_back({key, place});
     if (kept_.size() == room_) drop_rest();
   }
-  // The first ones so far, in no order.
+  // Returns the first ones so far, in no order.
   const std::vector<Candidate<Key>>& first() {
     if (kept_.size() > count_) drop_rest();
     return kept_;

@@ -10,8 +10,8 @@
 namespace tessera::ops {
 namespace {
 
-// Factors of an op that changes some dimensions: the others pass through; a changed one is one
-// permutation factor of both sides, of the larger extent.
+// Returns the factors of an op that changes some dimensions: the others pass through; a changed one
+// is one permutation factor of both sides, of the larger extent.
 Factors window_factors(const Type& operand, const Type& result) {
   Factors out;
   out.operands = out.results = {TensorFactors{}};
@@ -51,7 +51,7 @@ std::vector<Literal> evaluate_slice(std::span<const Literal> x, const SliceParam
                         [&](int64_t d, int64_t i) { return p.start[d] + i * p.strides[d]; })};
 }
 
-// Whole dimensions may be cut: there the local slice is whole too.
+// Whole dimensions may be sharded: there the local slice is whole too.
 std::vector<Array> localize_slice(std::span<const Array> x, const SliceParams& p,
                                   const LocalContext& context) {
   const Shape& global = context.global_operand(0).shape;
@@ -75,7 +75,7 @@ IndexMapping map_slice(const OpParams& params, std::span<const Type> operands,
   return {.pieces = {piece}};
 }
 
-// Zeros where nothing was taken.
+// The cotangent is zero for elements that are not in the slice.
 std::vector<Array> slice_transpose(std::span<const Array> ct, std::span<const Array> x,
                                    const std::vector<bool>&, const SliceParams& p) {
   Dims high, interior;

@@ -1,5 +1,5 @@
-// Parts of an array: slice with fixed bounds, dynamic_slice and dynamic_update_slice with starts
-// known at run time.
+// Parts of an array: slice with fixed bounds, and dynamic_slice and dynamic_update_slice with
+// starts that are known at run time.
 #pragma once
 
 #include <span>
@@ -16,7 +16,7 @@ struct DynamicSliceParams {
   Shape sizes;
 };
 extern const OpDef& slice_op;
-// Null for other ops.
+// Returns null for other ops.
 const SliceParams* as_slice(const Op& op);
 extern const OpDef& dynamic_slice_op;
 extern const OpDef& dynamic_update_slice_op;
@@ -25,16 +25,17 @@ extern const OpDef& dynamic_update_slice_op;
 
 namespace tessera::lax {
 
-// Elements start, start + stride, ... below limit, in each dimension; no op where that is all of x.
+// Returns the elements start, start + stride, ... below limit, in each dimension; x itself if that
+// is all of it.
 Array slice(const Array& x, const Dims& start, const Dims& limit, const Dims& strides = {});
-// One dimension of the above.
+// Returns the same for one dimension.
 Array slice_in_dim(const Array& x, int64_t start, int64_t limit, int64_t stride = 1,
                    int64_t dim = 0);
-// The part of this size at `starts` (integer scalars of one dtype, one a dimension), moved into
-// bounds where it would leave them.
+// Returns the part of this size at `starts` (integer scalars of one dtype, one for each dimension),
+// moved inside the bounds where it would leave them.
 Array dynamic_slice(const Array& x, std::span<const Array> starts, const Shape& sizes);
 Array dynamic_slice_in_dim(const Array& x, const Array& start, int64_t size, int64_t dim = 0);
-// x with `update` written at `starts`, which are moved likewise.
+// Returns x with `update` written at `starts`, which are moved in the same way.
 Array dynamic_update_slice(const Array& x, const Array& update, std::span<const Array> starts);
 Array dynamic_update_slice_in_dim(const Array& x, const Array& update, const Array& start,
                                   int64_t dim = 0);

@@ -66,7 +66,7 @@ int64_t dimension_of(const SortParams& p, int64_t rank) {
   return p.dimension < 0 ? p.dimension + rank : p.dimension;
 }
 
-// a before b, by the comparator on scalars.
+// Returns whether a is before b, by the comparator on scalars.
 class Comparator {
  public:
   Comparator(const Function& f, std::span<const DType> dtypes, std::span<const std::byte* const> x)
@@ -139,8 +139,8 @@ HostCall sort_call(const OpParams& params, std::span<const Type> operands, std::
   const std::vector<DType> dtypes = dtypes_of(operands);
   const std::optional<SortOrder> order =
       p.comparator ? order_of(*p.comparator)
-                   : usual_order(p.num_keys, p.descending, p.total_order, dtypes);
-  // Among NaNs the comparator may be no order: then it decides.
+                   : default_order(p.num_keys, p.descending, p.total_order, dtypes);
+  // Among NaNs the comparator may be no order: then it is called.
   const FunctionRef comparator = p.comparator;
   return [=](std::span<const void* const> in, std::span<void* const> out) {
     std::vector<const std::byte*> from;
@@ -170,7 +170,7 @@ double sort_flops(std::span<const Type> operands, std::span<const Type>, const S
   return static_cast<double>(operands[0].elements()) * std::log2(n);
 }
 
-// The tangents move with their elements.
+// The tangents are permuted with their elements.
 JvpResult jvp_sort(std::span<const Array> x, std::span<const Array> t, const SortParams& p) {
   const int64_t d = dimension_of(p, x[0].ndim());
   if (x[0].size() == 0) return {bind_op(sort_op, p, x), {t.begin(), t.end()}};

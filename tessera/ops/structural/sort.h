@@ -1,11 +1,11 @@
 // sort: orders several arrays along one dimension by a comparator, StableHLO's.
 //
-// n operands of one shape, n results. The usual order is named by `num_keys` and `descending`: the
-// first num_keys operands are compared one after the other, numbers by size with NaN the largest
-// and 0 equal to -0, complex numbers by real, then imaginary part. With `total_order` bits tell
-// floating-point numbers apart: -NaN < -inf < -0 < 0 < inf < NaN. Any other has a comparator. A
-// comparator that is seen to be an order by keys (sort_order.h) is never called: the keys are
-// sorted (sort_lines.h).
+// It has n operands of one shape, and n results. The default order is given by `num_keys` and
+// `descending`: the first num_keys operands are compared one after the other, numbers by size with
+// NaN the largest and 0 equal to -0, complex numbers by real, then imaginary part. With
+// `total_order` floating-point numbers with different bits are different: -NaN < -inf < -0 < 0 <
+// inf < NaN. Any other order has a comparator. A comparator that is recognised as an order by keys
+// (sort_order.h) is never called: the keys are sorted (sort_lines.h).
 #pragma once
 
 #include <utility>
@@ -22,15 +22,16 @@ struct SortParams {
   int64_t num_keys = 1;
   bool descending = false;
   bool total_order = false;
-  FunctionRef comparator = {};  // (a0, b0, a1, b1, ...) -> bool: a before b; null: the usual one
+  // (a0, b0, a1, b1, ...) -> bool: whether a is before b; null: the default order
+  FunctionRef comparator = {};
 };
 extern const OpDef& sort_op;
-// Null for other ops.
+// Returns null for other ops.
 const SortParams* as_sort(const Op& op);
 
-// The first `count` elements of each line of a sort by the usual order, without the others: few are
-// selected instead of sorted. The operands are those of the sort except, with `index`, the last one,
-// the places along the dimension as `index_dtype`. The compiler puts it in the place of sorts
+// The first `count` elements of each line of a sort by the default order, without the others: a few
+// are selected instead of sorted. The operands are those of the sort except, with `index`, the last
+// one, the indices along the dimension as `index_dtype`. The compiler replaces sorts by it
 // (fusion/simplify_sorts.h); programs of users do not have it.
 struct FirstSortedParams {
   int64_t dimension = 0;
@@ -43,24 +44,25 @@ struct FirstSortedParams {
 };
 extern const OpDef& first_sorted_op;
 
-// The comparator of the usual order on scalars of these dtypes, spelled as JAX does.
+// Returns the comparator of the default order on scalars of these dtypes, as JAX writes it.
 FunctionRef sort_comparator(int64_t num_keys, bool descending, bool total_order,
                             std::span<const DType> dtypes);
 
-// How often sorts of this process have interpreted a comparator so far; for tests.
+// Returns how often sorts of this process have interpreted a comparator so far; for tests.
 int64_t interpreted_comparisons();
 
 }  // namespace tessera::ops
 
 namespace tessera::lax {
 
-// Stable either way: equal elements keep their order.
+// Sorts are stable in either direction: equal elements keep their order.
 std::vector<Array> sort(std::span<const Array> operands, int64_t dimension = -1,
                         int64_t num_keys = 1, bool descending = false);
 std::vector<Array> sort(std::span<const Array> operands, int64_t dimension,
                         ir::FunctionRef comparator);
-// The k largest along the last dimension, descending, and where they were (int32). Of equal ones
-// the first. The order is total, as in XLA: NaN is the largest, -NaN the smallest, -0 < 0.
+// Returns the k largest elements along the last dimension, descending, and their indices (int32);
+// of equal ones the first. The order is total, as in XLA: NaN is the largest, -NaN the smallest, -0
+// < 0.
 std::pair<Array, Array> top_k(const Array& x, int64_t k);
 
 }  // namespace tessera::lax

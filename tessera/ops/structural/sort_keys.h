@@ -1,4 +1,4 @@
-// The unsigned numbers that order as the elements of an array do, and back.
+// Unsigned numbers (keys) that have the order of an array's elements, and the elements of keys.
 #pragma once
 
 #include <bit>
@@ -12,7 +12,7 @@
 
 namespace tessera::ops {
 
-// What a scalar of an array or a part of a complex one is to its key: the unsigned type of its
+// The type of the key of an array's scalar, or of a part of a complex one: the unsigned type of its
 // width.
 template <size_t bytes>
 using UnsignedOf = std::conditional_t<
@@ -24,7 +24,7 @@ using KeyOf = UnsignedOf<sizeof(T)>;
 template <class T>
 inline constexpr bool has_float_key = is_half_type<T> || std::is_floating_point_v<T>;
 
-// The bits of +infinity.
+// Returns the bits of +infinity.
 template <class T>
 constexpr KeyOf<T> infinity_bits() {
   if constexpr (std::is_same_v<T, Float16>) {
@@ -44,8 +44,8 @@ bool is_nan_bits(KeyOf<T> bits) {
   return static_cast<KeyOf<T>>(bits & ~kSignBit<T>) > infinity_bits<T>();
 }
 
-// The keys of elements of type T, ascending as the elements are to be: a < b in the order exactly
-// if key(a) < key(b). NaNs of NanOrder::kUnordered have the keys of kLargest.
+// The keys of elements of type T, in the order of the elements: a < b if and only if key(a) <
+// key(b). NaNs of NanOrder::kUnordered have the keys of kLargest.
 template <class T>
 class KeyMaker {
  public:
@@ -68,7 +68,7 @@ class KeyMaker {
       return static_cast<Key>(bits ^ flip_);
     }
   }
-  // The element with this key; of elements with equal keys one of them.
+  // Returns the element with this key; if several have it, one of them.
   T element(Key key) const {
     key ^= flip_;
     if constexpr (has_float_key<T>) {
@@ -79,10 +79,11 @@ class KeyMaker {
       return static_cast<T>(key);
     }
   }
-  // The keys that all zeros and all NaNs have, where these are equal.
+  // Return the keys of all zeros and of all NaNs, where these are equal.
   Key zero() const { return static_cast<Key>(kSignBit<T> ^ flip_); }
   Key nan() const { return static_cast<Key>(~Key{0} ^ flip_); }
-  // Whether other elements have this element's key, but not its bits: -0 and all NaNs.
+  // Returns whether other elements have this element's key, but other bits: true for -0 and all
+  // NaNs.
   bool loses_bits(T value) const {
     if constexpr (has_float_key<T>) {
       const Key bits = std::bit_cast<Key>(value);

@@ -12,27 +12,27 @@
 namespace tessera::ops {
 namespace {
 
-// Lines together of about so many elements are one task.
+// Lines that together have about so many elements are one task.
 constexpr int64_t kTaskElements = 4096;
 
-// Keys that are made together, then compared with the last one that is kept.
+// The number of keys that are made together, then compared with the last one that is kept.
 constexpr int64_t kBlock = 64;
-// Of so many or fewer elements all are sorted instead of one being selected.
+// If there are so many elements or fewer, all are sorted instead of one being selected.
 constexpr int64_t kSelectOneOf = 4;
 
-// fn(begin, end) over ranges of the elements of a line, in parallel if it is long.
+// Calls fn(begin, end) for ranges of the elements of a line, in parallel if it is long.
 template <class F>
 void over_line(int64_t n, F fn) {
   parallel_for_ranges(n, in_parallel_task() ? n : kItemsPerThread, fn);
 }
 
-// A word and the place in the line of the element whose keys it holds.
+// A word, and the index in the line of the element whose keys it holds.
 struct Placed {
   uint64_t word;
   uint64_t place;
 };
 
-// The memory that the sort of one line leaves to the next.
+// Memory that the sort of one line leaves to the next.
 struct Workspace {
   std::vector<uint64_t> order, spare;
   std::vector<Placed> placed, placed_spare;
@@ -79,7 +79,8 @@ class LineSorter {
     for (size_t k = 0; k < x_.size(); ++k) move(k, begin, w.order);
   }
 
-  // w.order: the places of the first `count` elements of the line, in the order of the keys.
+  // Computes w.order: the indices of the first `count` elements of the line, in the order of the
+  // keys.
   void find_first(int64_t line, int64_t count, Workspace& w) const {
     const int64_t begin = lines_.begin(line);
     if (count == 0) {
@@ -98,7 +99,7 @@ class LineSorter {
     visit_key(key, dtypes_[key.operand], [&]<class T>(TypeTag<T>, auto maker, auto part) {
       using Key = typename decltype(maker)::Key;
       const T* values = reinterpret_cast<const T*>(x_[key.operand]) + begin;
-      // Each part of a long line has its first ones; the first of these are the line's.
+      // Each part of a long line has its first elements; the first of these are the line's.
       const int64_t n = lines_.size,
                     parts = in_parallel_task()
                                 ? 1
@@ -142,7 +143,7 @@ class LineSorter {
     }
   }
 
-  // One operand that is its own key.
+  // Sorts the only operand, which is its own key.
   void sort_values(int64_t begin) const {
     visit_dtype(dtypes_[0], [&]<class T>(TypeTag<T>) {
       if constexpr (!is_complex_type<T>) {

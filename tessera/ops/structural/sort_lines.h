@@ -1,4 +1,5 @@
-// Sorting lines of arrays by keys: by the digits of unsigned numbers that order as the elements do.
+// Sorts lines of arrays by keys: by the digits of unsigned numbers that have the order of the
+// elements.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +19,7 @@ struct Lines {
     count = size == 0 ? 0 : shape.elements() / size;
   }
   int64_t begin(int64_t line) const { return begin_of(line, size); }
-  // The begin of that line in an array whose lines have `length` elements.
+  // Returns where that line begins in an array whose lines have `length` elements.
   int64_t begin_of(int64_t line, int64_t length) const {
     return line / stride * stride * length + line % stride;
   }
@@ -28,15 +29,16 @@ struct Lines {
 // key that NaNs are not ordered by (NanOrder::kUnordered) has a NaN, and `out` is then unspecified.
 //
 // The keys of an element are packed into words of 64 bits, most significant first. Words of up to
-// 32 bits are sorted together with the place of their element in one number; one operand of at most
-// 64 bits that is its own only key is sorted without places and made from its keys again. Long
-// lines are sorted in parallel, and so are many short ones; the results are the same.
+// 32 bits are sorted together with the index of their element in one number; if there is one
+// operand of at most 64 bits that is its own only key, its keys are sorted without indices and its
+// elements are made from them again. Long lines are sorted in parallel, and so are many short ones;
+// the results are the same.
 bool sort_by_keys(const SortOrder& order, std::span<const DType> dtypes, const Lines& lines,
                   std::span<const std::byte* const> x, std::span<std::byte* const> out);
 
-// Writes the first `count` elements of each sorted line, and of `index`, if it is an integer dtype,
-// their places in the line as the last of `out`. Few elements by one key are selected: a line is
-// read once, and what is not before the last of the best so far is dropped at once.
+// Writes the first `count` elements of each sorted line, and, if `index` is an integer dtype, their
+// indices in the line as the last of `out`. A few elements by one key are selected: a line is read
+// once, and an element that is not before the last of the best so far is dropped at once.
 void first_by_keys(const SortOrder& order, std::span<const DType> dtypes, const Lines& lines,
                    int64_t count, std::optional<DType> index, std::span<const std::byte* const> x,
                    std::span<std::byte* const> out);

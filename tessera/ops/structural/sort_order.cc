@@ -31,9 +31,9 @@ struct Term {
   std::vector<SortKey> equal = {};
   SortOrder order = {};
 
-  bool is(Kind k) const { return kind == k; }
-  bool is_equality() const { return is(Kind::kBefore) && order.empty(); }
-  bool is_order() const { return is(Kind::kBefore) && equal.empty() && !order.empty(); }
+  bool is_kind(Kind k) const { return kind == k; }
+  bool is_equality() const { return is_kind(Kind::kBefore) && order.empty(); }
+  bool is_order() const { return is_kind(Kind::kBefore) && equal.empty() && !order.empty(); }
 };
 
 // Whether these are of the same number, before anything was made equal.
@@ -82,7 +82,7 @@ class OrderReader {
     if (op.def == &bitwise_and_op) return read_and(operand(op, 0), operand(op, 1));
     if (op.def == &bitwise_or_op) {
       const Term either = read_or(operand(op, 0), operand(op, 1));
-      return either.is(Term::Kind::kBefore) ? either : read_or(operand(op, 1), operand(op, 0));
+      return either.is_kind(Term::Kind::kBefore) ? either : read_or(operand(op, 1), operand(op, 0));
     }
     return {};
   }
@@ -96,7 +96,7 @@ class OrderReader {
 
   Term read_part(const Op& op, KeyPart part) const {
     Term out = operand(op, 0);
-    if (!out.is(Term::Kind::kKey) || !is_complex(f_.type(op.operands[0]).dtype)) return {};
+    if (!out.is_kind(Term::Kind::kKey) || !is_complex(f_.type(op.operands[0]).dtype)) return {};
     out.key.part = part;
     return out;
   }
@@ -108,12 +108,12 @@ class OrderReader {
     if (is_complex(dtype)) return {};
     const bool ieee = is_floating(dtype) && p.type != CompareType::kTotalOrder;
     if (ieee && p.direction == Comparison::kEq) {
-      if (x.is(Term::Kind::kKey) && y.is(Term::Kind::kNumber) && y.number == 0)
+      if (x.is_kind(Term::Kind::kKey) && y.is_kind(Term::Kind::kNumber) && y.number == 0)
         return {.kind = Term::Kind::kIsZero, .second = x.second, .key = x.key};
-      if (y.is(Term::Kind::kKey) && x.is(Term::Kind::kNumber) && x.number == 0)
+      if (y.is_kind(Term::Kind::kKey) && x.is_kind(Term::Kind::kNumber) && x.number == 0)
         return {.kind = Term::Kind::kIsZero, .second = y.second, .key = y.key};
     }
-    if (!x.is(Term::Kind::kKey) || !y.is(Term::Kind::kKey)) return {};
+    if (!x.is_kind(Term::Kind::kKey) || !y.is_kind(Term::Kind::kKey)) return {};
     if (ieee && p.direction == Comparison::kNe && same_source(x, y))
       return {.kind = Term::Kind::kIsNan, .second = x.second, .key = x.key};
     if (x.second == y.second || x.key != y.key) return {};
@@ -142,12 +142,12 @@ class OrderReader {
   }
 
   static Term read_select(const Term& pred, const Term& on_true, const Term& on_false) {
-    if (pred.is(Term::Kind::kIsZero) || pred.is(Term::Kind::kIsNan)) {
-      if (!on_true.is(Term::Kind::kNumber) || !on_false.is(Term::Kind::kKey) ||
+    if (pred.is_kind(Term::Kind::kIsZero) || pred.is_kind(Term::Kind::kIsNan)) {
+      if (!on_true.is_kind(Term::Kind::kNumber) || !on_false.is_kind(Term::Kind::kKey) ||
           !same_source(pred, on_false))
         return {};
       Term out = on_false;
-      if (pred.is(Term::Kind::kIsZero)) {
+      if (pred.is_kind(Term::Kind::kIsZero)) {
         if (on_true.number != 0) return {};
         out.key.equal_zeros = true;
       } else {
@@ -165,7 +165,7 @@ class OrderReader {
   }
 
   static Term read_and(const Term& x, const Term& y) {
-    if (!x.is(Term::Kind::kBefore) || !y.is(Term::Kind::kBefore)) return {};
+    if (!x.is_kind(Term::Kind::kBefore) || !y.is_kind(Term::Kind::kBefore)) return {};
     if (!x.order.empty() && !y.order.empty()) return {};
     Term out = x;
     out.equal.insert(out.equal.end(), y.equal.begin(), y.equal.end());
@@ -175,7 +175,7 @@ class OrderReader {
 
   // before(x) or (equal(x) and before(y)), where both may hold only among equal keys.
   static Term read_or(const Term& first, const Term& later) {
-    if (!first.is(Term::Kind::kBefore) || !later.is(Term::Kind::kBefore)) return {};
+    if (!first.is_kind(Term::Kind::kBefore) || !later.is_kind(Term::Kind::kBefore)) return {};
     if (first.order.empty() || later.order.empty()) return {};
     std::vector<SortKey> equal = first.equal;
     equal.insert(equal.end(), first.order.begin(), first.order.end());
@@ -191,8 +191,8 @@ class OrderReader {
 
 }  // namespace
 
-SortOrder usual_order(int64_t num_keys, bool descending, bool total_order,
-                      std::span<const DType> dtypes) {
+SortOrder default_order(int64_t num_keys, bool descending, bool total_order,
+                        std::span<const DType> dtypes) {
   SortOrder order;
   for (int64_t k = 0; k < num_keys; ++k) {
     SortKey key{.operand = static_cast<int>(k), .descending = descending};

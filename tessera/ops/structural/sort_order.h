@@ -1,5 +1,5 @@
 // SortOrder: an order of elements as a list of keys, and the recognition of comparators that are
-// one.
+// such an order.
 //
 // A key is a part of one operand. Elements are ordered by the first key in which they differ, so
 // such an order is a strict weak order (except among NaNs, see NanOrder), and elements can be
@@ -21,14 +21,14 @@ enum class KeyPart : uint8_t { kWhole, kReal, kImaginary };
 enum class NanOrder : uint8_t {
   kByBits,     // -NaN before everything, NaN after everything, each by its bits
   kLargest,    // all NaNs are equal and after everything
-  kUnordered,  // the comparison is IEEE's: where a NaN occurs it is no order
+  kUnordered,  // the comparison is IEEE's: with a NaN it is no order
 };
 
 struct SortKey {
   int operand = 0;
   KeyPart part = KeyPart::kWhole;
   bool descending = false;
-  // Of floating-point keys; those of other dtypes have the default values.
+  // Of floating-point keys; keys of other dtypes have the default values.
   bool equal_zeros = false;
   NanOrder nans = NanOrder::kByBits;
   friend bool operator==(const SortKey&, const SortKey&) = default;
@@ -37,14 +37,14 @@ struct SortKey {
 // The most significant key first; never empty.
 using SortOrder = std::vector<SortKey>;
 
-// The order by the first `num_keys` operands (sort.h).
-SortOrder usual_order(int64_t num_keys, bool descending, bool total_order,
-                      std::span<const DType> dtypes);
+// Returns the order by the first `num_keys` operands (sort.h).
+SortOrder default_order(int64_t num_keys, bool descending, bool total_order,
+                        std::span<const DType> dtypes);
 
-// The order in which a comparator (a0, b0, a1, b1, ...) -> bool puts elements, or nothing if it is
-// not seen to be a SortOrder. What is seen does not depend on how the operations are numbered or
-// shared: compares of the same part of both elements, with selects that make the zeros or the NaNs
-// equal, joined by `lt(x) or (eq(x) and later)` or `select(eq(x), later, lt(x))`.
+// Returns the order of a comparator (a0, b0, a1, b1, ...) -> bool, or nothing if it is not
+// recognised as a SortOrder. Recognition does not depend on how the operations are numbered or
+// shared: it finds compares of the same part of both elements, with selects that make the zeros or
+// the NaNs equal, joined by `lt(x) or (eq(x) and later)` or `select(eq(x), later, lt(x))`.
 //
 // For example: `lt(real(a), real(b)) or (eq(real(a), real(b)) and gt(imag(a), imag(b)))` is the
 // order {real ascending, imaginary descending}.

@@ -10,15 +10,17 @@ namespace tessera::privacy::accounting {
 
 namespace {
 
-constexpr double kCoarser = 16;  // than the accountant's is the grid of a first search
+// By this factor the grid of a first search is coarser than the accountant's.
+constexpr double kCoarser = 16;
 
 struct Bracket {
   double lower, upper;
 };
 
-using Gap = std::function<double(double)>;  // of epsilon, above the target
+using Gap = std::function<double(double)>;  // epsilon less the target
 
-// The first of doubling intervals from options.lower in which `gap` changes its sign, if one does.
+// Returns the first of doubling intervals from options.lower in which `gap` changes its sign, if
+// one does.
 std::optional<Bracket> find_bracket(const Gap& gap, const CalibrationOptions& options) {
   double lower = options.lower, upper = options.guess, width = upper - lower;
   const bool first = gap(lower) <= 0;
@@ -40,7 +42,8 @@ Bracket bracket_of(const Gap& gap, const CalibrationOptions& options) {
               gap(options.lower) <= 0 ? "no more" : "no less");
 }
 
-// The change of sign near `start`, looked for within the tolerance around it and then farther and farther.
+// Returns where the sign changes near `start`: the search begins within the tolerance around it and
+// moves farther away.
 std::optional<double> root_near(const Gap& gap, double start, const CalibrationOptions& options) {
   double width = 0.45 * options.tolerance;
   double lower = std::max(start - width, options.lower), upper = start + width;
@@ -61,8 +64,8 @@ std::optional<double> root_near(const Gap& gap, double start, const CalibrationO
   return std::nullopt;
 }
 
-// Where it is on a coarse grid, whose epsilons cost little and are a little too large, and from there one
-// step of Newton's.
+// Returns the root on a coarse grid, whose epsilons are cheap and a little too large, improved by
+// one step of Newton's method.
 std::optional<double> rough_root(const Gap& rough_gap, const Gap& gap,
                                  const CalibrationOptions& options) {
   const auto bracket = find_bracket(rough_gap, options);

@@ -1,5 +1,5 @@
-// An accountant of either kind as one value, and how to ask for one: jax_privacy.accounting's
-// configurations.
+// An accountant of either kind as one value, and the configurations from which it is made
+// (jax_privacy.accounting).
 //
 //   PrivacyAccountant accountant = create_accountant(PldAccountantConfig{});
 //   accountant.compose(dpsgd_event(1.0, 1000, {.sampling_prob = 0.01})).get_epsilon(1e-5);
@@ -25,11 +25,11 @@ class PrivacyAccountant {
 
   NeighboringRelation neighboring_relation() const;
   bool supports(const DpEvent& event) const;
-  // Raises a UserError, and changes nothing, where the event is invalid or not supported.
+  // Adds the event. Throws UserError, and changes nothing, if it is invalid or not supported.
   PrivacyAccountant& compose(const DpEvent& event, int64_t count = 1);
   double get_epsilon(double target_delta) const;
   double get_delta(double target_epsilon) const;
-  // All that was composed, as one event.
+  // Returns all that was composed, as one event.
   DpEvent ledger() const;
 
  private:
@@ -37,7 +37,7 @@ class PrivacyAccountant {
   std::vector<DpEvent> ledger_;
 };
 
-// jax_privacy's orders: 50 from 1.01 to 8, 8 to 63, and 10 from 65 to 512.
+// Returns jax_privacy's orders: 50 from 1.01 to 8, 8 to 63, and 10 from 65 to 512.
 std::vector<double> training_rdp_orders();
 
 struct RdpAccountantConfig {
@@ -54,8 +54,8 @@ using DpAccountantConfig = std::variant<PldAccountantConfig, RdpAccountantConfig
 
 PrivacyAccountant create_accountant(const DpAccountantConfig& config);
 
-// Where calibrate_dp_mechanism searches: from `lower`, and up from `guess` by doubling its distance to
-// it, at most 2^30 times as far.
+// The range of calibrate_dp_mechanism's search: from `lower` up. It starts at `guess` and doubles
+// its distance from `lower`, at most 30 times.
 struct CalibrationOptions {
   double target_epsilon;
   double target_delta;
@@ -63,12 +63,12 @@ struct CalibrationOptions {
   double guess = 1;
   double tolerance = 1e-6;
 };
-// A parameter within the tolerance of where the event's epsilon is the target, on the side where it is not
-// above it. Epsilon is monotone in the parameter, in either direction.
+// Returns a parameter within the tolerance of where the event's epsilon is the target, on the side
+// where it is not above it. Epsilon must be monotone in the parameter, in either direction.
 double calibrate_dp_mechanism(const DpAccountantConfig& config,
                               const std::function<DpEvent(double)>& make_event,
                               const CalibrationOptions& options);
-// Of an integer parameter: the last one whose epsilon is not above the target.
+// Returns the last integer parameter whose epsilon is not above the target.
 int64_t calibrate_dp_mechanism_discrete(const DpAccountantConfig& config,
                                         const std::function<DpEvent(int64_t)>& make_event,
                                         const CalibrationOptions& options);

@@ -19,7 +19,7 @@ void expect_options(const char* op, const CalibrateOptions& options, bool possib
                 "release; use get_sigma_gaussian");
 }
 
-// The largest n in [1, limit] with fits(n), where what fits ends at one point.
+// Returns the largest n in [1, limit] with fits(n), which is true up to some n and false after it.
 int64_t largest(const char* op, int64_t limit, double target_epsilon,
                 const std::function<bool(int64_t)>& fits) {
   if (limit < 1 || !fits(1))

@@ -1,5 +1,5 @@
-// The noise, the length or the batch size of a training run that spends a given epsilon
-// (jax_privacy.accounting): what a guarantee never exceeds.
+// The noise, the length or the batch size of a training run whose epsilon comes as close to a given
+// one as it can without exceeding it (jax_privacy.accounting).
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,19 @@ namespace tessera::privacy::accounting {
 struct CalibrateOptions {
   double target_epsilon;
   DpTrainingAccountant accountant = DpsgdTrainingAccountant{};
-  double tolerance = 0.01;  // of the noise multiplier; the others are integers, and exact
+  double tolerance = 0.01;  // of the noise multiplier; the other results are integers, and exact
 };
 
-// The least noise multiplier, to the tolerance, never less, of a run of num_updates with these params,
-// whose own noise_multipliers are not read.
+// Returns the least noise multiplier of a run of num_updates with these params: above it by up to
+// the tolerance, never below. The params' own noise_multipliers are not read.
 double calibrate_noise_multiplier(int64_t num_updates, DpParams params,
                                   const CalibrateOptions& options);
 
-// The most updates, at least 1. With a cycle_length it is the next multiple of it, which costs no more.
+// Returns the largest number of updates, at least 1. With a cycle_length it is rounded up to a
+// multiple of it, which costs no more.
 int64_t calibrate_num_updates(const DpParams& params, const CalibrateOptions& options);
 
-// The largest batch: at least 1, at most all samples (of one group of the cycle).
+// Returns the largest batch size: at least 1, at most all samples (of one group of the cycle).
 int64_t calibrate_batch_size(int64_t num_updates, DpParams params, const CalibrateOptions& options);
 
 }  // namespace tessera::privacy::accounting

@@ -1,4 +1,4 @@
-// What every accountant checks before it changes: shared by the source files of accounting/.
+// What every accountant checks before it changes. For the source files of accounting/.
 #pragma once
 
 #include <utility>
@@ -20,7 +20,8 @@ inline void expect_epsilon(const char* op, double epsilon) {
                 epsilon);
 }
 
-// Whether the accountant can compose the event: its unsupported() is empty for every leaf.
+// Returns whether the accountant can compose the event: whether unsupported() is empty for every
+// leaf.
 template <class Accountant>
 bool all_supported(const DpEvent& event, const Accountant& accountant) {
   bool all = true;
@@ -30,7 +31,8 @@ bool all_supported(const DpEvent& event, const Accountant& accountant) {
   return all;
 }
 
-// The leaves of count times the event, or the UserError of what is invalid or not supported in it.
+// Returns the leaves of count times the event. Throws UserError for what is invalid or not
+// supported in it.
 template <class Accountant>
 std::vector<std::pair<DpEvent, int64_t>> checked_leaves(const char* op, const DpEvent& event,
                                                         int64_t count,

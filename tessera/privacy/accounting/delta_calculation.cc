@@ -21,14 +21,15 @@ void expect_positive_delta(const char* op, double delta) {
     value_error(op, "expected a delta in (0, 1], got {}; no number of samples proves 0", delta);
 }
 
-// The divergence of a coin of probability a from one of b.
+// Returns the divergence of a coin of probability a from one of probability b.
 double divergence(double a, double b) {
   const double ones = a == 0 ? 0 : a * std::log(a / b);
   const double zeros = a == 1 ? 0 : (1 - a) * (std::log1p(-a) - std::log1p(-b));
   return ones + zeros;
 }
 
-// The delta if a mechanism of a delta above `limit` passes with probability at most q: any limit holds.
+// Returns the delta if a mechanism whose delta is above `limit` passes with probability at most q.
+// This holds for any limit.
 double overall_delta(double num_samples, double base_delta, double log_limit) {
   const double limit = std::min(std::exp(log_limit), 1.0);
   const double q = limit == 1 ? 0 : std::exp(-num_samples * divergence(base_delta, limit));
@@ -40,7 +41,8 @@ double least_overall_delta(double num_samples, double base_delta) {
   const auto at = [&](double log_limit) {
     return overall_delta(num_samples, base_delta, log_limit);
   };
-  constexpr int kSteps = 200;  // it falls to one minimum and rises; this finds its valley
+  // The function falls to one minimum and rises; the search finds that valley.
+  constexpr int kSteps = 200;
   int best = 0;
   for (int i = 1; i <= kSteps; ++i)
     if (at(lowest * (1 - i / double{kSteps})) < at(lowest * (1 - best / double{kSteps}))) best = i;
@@ -53,7 +55,7 @@ double least_overall_delta(double num_samples, double base_delta) {
 
 namespace {
 
-// The mean over the losses of delta_of(epsilon - loss).
+// Returns the mean over the losses of delta_of(epsilon - loss).
 template <class DeltaOf>
 double mean_delta(double epsilon, std::span<const double> losses, std::span<const double> counts,
                   const DeltaOf& delta_of) {
@@ -92,7 +94,7 @@ double delta_upper_bound(double estimate, int64_t num_samples, double failure_pr
   expect_positive_delta(op, failure_probability);
   if (estimate == 1) return 1;
   const double allowed = -std::log(failure_probability) / static_cast<double>(num_samples);
-  // Where the divergence reaches what is allowed, from above.
+  // Returns by how much the divergence is below what is allowed: 0 at the result.
   const auto room = [&](double delta) {
     return delta == 1 ? -1 : allowed - divergence(estimate, delta);
   };

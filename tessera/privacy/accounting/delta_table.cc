@@ -8,7 +8,7 @@ namespace tessera::privacy::accounting::internal {
 namespace {
 
 constexpr double kStep = 0.02;
-// Below the negative of it e^epsilon is nothing beside 1, and delta is 1.
+// For epsilons below -kLowest e^epsilon is negligible compared with 1, and delta is 1.
 constexpr double kLowest = 40;
 constexpr double kHighest = 1e6;
 

@@ -1,8 +1,8 @@
-// The deltas of an accountant at many epsilons, from a few of them. For source files of
-// accounting/.
+// The deltas of an accountant at many epsilons, interpolated between a few of them. For source
+// files of accounting/.
 //
 // delta is a convex function of e^epsilon: the mean of max(0, 1 - e^epsilon e^-loss). So a chord
-// between two points of it is above it, which is the side that a bound is on.
+// between two of its points is above it, which makes it an upper bound.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@ namespace tessera::privacy::accounting::internal {
 
 class DeltaTable {
  public:
-  // Deltas below `negligible`, in (0, 1), count as that.
+  // Deltas below `negligible`, in (0, 1), are replaced by it.
   DeltaTable(PldAccountant accountant, double negligible);
 
-  // Returns at least accountant.get_delta(epsilon): some 1e-3 of it more where it is not
-  // negligible. The accountant is asked once for each interval of epsilons, of 0.02, that anybody
-  // asks for.
+  // Returns an upper bound of accountant.get_delta(epsilon), above it by a relative 1e-3 or so
+  // where it is not negligible. The accountant is asked once for each interval of epsilons, 0.02
+  // wide, in which a delta is wanted.
   double at_least(double epsilon);
-  // accountant.get_epsilon(delta).
+  // Returns accountant.get_epsilon(delta).
   double get_epsilon(double delta) const { return accountant_.get_epsilon(delta); }
 
  private:
@@ -29,7 +29,7 @@ class DeltaTable {
 
   PldAccountant accountant_;
   int64_t last_;                      // beyond it deltas are negligible
-  std::map<int64_t, double> deltas_;  // at place * kStep
+  std::map<int64_t, double> deltas_;  // at index * kStep
 };
 
 }  // namespace tessera::privacy::accounting::internal

@@ -63,7 +63,7 @@ int64_t checked_product(int64_t a, int64_t b) {
 
 double inverse_square(double noise_multiplier) { return 1 / (noise_multiplier * noise_multiplier); }
 
-// The sum of 1 / noise_multiplier^2 over the Gaussians of an event, or NaN.
+// Returns the sum of 1 / noise_multiplier^2 over the Gaussians of an event, or NaN.
 double gaussian_information(const DpEvent& event) {
   double sum = 0;
   for_each_leaf(event, 1, [&](const DpEvent& leaf, int64_t count) {

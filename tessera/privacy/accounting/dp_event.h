@@ -1,5 +1,5 @@
-// What a mechanism did to the data, said exactly enough to account for it: a closed set of plain
-// values. Accountants (accountant.h) compose events; training.h and events.h make them. The names and
+// What a mechanism did to the data, exactly enough to account for it: a closed set of plain values.
+// Accountants (accountant.h) compose events; training.h and events.h make them. The names and
 // meanings are dp_accounting's.
 //
 //   DpEvent step = PoissonSampledDpEvent{0.01, GaussianDpEvent{1.0}};
@@ -17,7 +17,7 @@ namespace tessera::privacy::accounting {
 
 struct DpEvent;
 
-// An event inside another one: a value, though DpEvent is incomplete here.
+// An event inside another one. It is a value although DpEvent is incomplete here.
 class NestedDpEvent {
  public:
   template <class Event>
@@ -31,11 +31,11 @@ class NestedDpEvent {
 };
 bool operator==(const NestedDpEvent& a, const NestedDpEvent& b);
 
-// Without any effect on privacy.
+// It has no effect on privacy.
 struct NoOpDpEvent {
   bool operator==(const NoOpDpEvent&) const = default;
 };
-// Gives the data away: epsilon is infinite.
+// It publishes the data: epsilon is infinite.
 struct NonPrivateDpEvent {
   bool operator==(const NonPrivateDpEvent&) const = default;
 };
@@ -68,8 +68,8 @@ struct MixtureOfGaussiansDpEvent {
   std::vector<double> sampling_probs;
   bool operator==(const MixtureOfGaussiansDpEvent&) const = default;
 };
-// Poisson sampling, of whose sample at most truncated_batch_size examples, chosen at random, are kept;
-// then the Gaussian mechanism (Ganesh 2025).
+// Poisson sampling that keeps at most truncated_batch_size examples of the sample, chosen at
+// random, followed by the Gaussian mechanism (Ganesh 2025).
 struct TruncatedSubsampledGaussianDpEvent {
   int64_t dataset_size;
   double sampling_probability;
@@ -77,7 +77,7 @@ struct TruncatedSubsampledGaussianDpEvent {
   double noise_multiplier;
   bool operator==(const TruncatedSubsampledGaussianDpEvent&) const = default;
 };
-// `event` on a sample that has each example with this probability.
+// `event` on a sample that contains each example with this probability.
 struct PoissonSampledDpEvent {
   double sampling_probability;
   NestedDpEvent event;
@@ -90,20 +90,20 @@ struct SampledWithoutReplacementDpEvent {
   NestedDpEvent event;
   bool operator==(const SampledWithoutReplacementDpEvent&) const = default;
 };
-// `event` on so many draws from the data. No accountant supports it, as in dp_accounting.
+// `event` on so many draws with replacement. No accountant supports it, as in dp_accounting.
 struct SampledWithReplacementDpEvent {
   int64_t source_dataset_size;
   int64_t sample_size;
   NestedDpEvent event;
   bool operator==(const SampledWithReplacementDpEvent&) const = default;
 };
-// `event`, count times, each chosen knowing the results before it.
+// `event`, run `count` times, where each run may be chosen by the results before it.
 struct SelfComposedDpEvent {
   NestedDpEvent event;
   int64_t count;
   bool operator==(const SelfComposedDpEvent&) const = default;
 };
-// One after the other, each chosen knowing the results before it.
+// Events one after the other, where each may be chosen by the results before it.
 struct ComposedDpEvent {
   std::vector<DpEvent> events;
 };
@@ -125,20 +125,20 @@ requires(!std::is_same_v<std::remove_cvref_t<Event>, NestedDpEvent>)
     NestedDpEvent::NestedDpEvent(Event event)
     : event_(std::make_shared<const DpEvent>(std::move(event))) {}
 
-// "SelfComposed(PoissonSampled(0.01, Gaussian(1)), 1000)".
+// Returns a text like "SelfComposed(PoissonSampled(0.01, Gaussian(1)), 1000)".
 std::string to_string(const DpEvent& event);
 
-// Raises a UserError unless every number of the event is in its range: noise not negative (infinite is
-// allowed, NaN is not), probabilities in [0, 1] that sum to 1, counts and sizes not negative.
+// Throws UserError unless every number of the event is in its range: noise not negative (infinite
+// is allowed, NaN is not), probabilities in [0, 1] that sum to 1, counts and sizes not negative.
 void validate(const DpEvent& event);
 
-// Calls leaf(event, count) for every event of `event` that is not a composition or without effect,
-// `event` itself counting `count` times.
+// Calls leaf(event, count) for every event inside `event` that is neither a composition nor without
+// effect, where `event` itself counts `count` times.
 void for_each_leaf(const DpEvent& event, int64_t count,
                    const std::function<void(const DpEvent&, int64_t)>& leaf);
 
-// The noise multiplier of the one Gaussian mechanism that Gaussian mechanisms on the same data amount
-// to; NaN where `event` is not made of these alone.
+// Returns the noise multiplier of the one Gaussian mechanism that is equivalent to all Gaussian
+// mechanisms of the event on the same data; NaN unless `event` is made of these alone.
 double effective_noise_multiplier(const DpEvent& event);
 
 }  // namespace tessera::privacy::accounting

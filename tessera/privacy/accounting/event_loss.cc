@@ -17,7 +17,7 @@ PrivacyLoss sampled(PrivacyLoss loss, double q) {
   return q == 1 ? loss : subsampled(std::move(loss), q);
 }
 
-// On a Poisson sample.
+// Returns the loss of the Gaussian mechanism on a Poisson sample.
 PrivacyLoss gaussian(double noise_multiplier, double q, NeighboringRelation relation,
                      double log_tail) {
   if (q == 1) return gaussian_loss_under(relation, noise_multiplier, log_tail);
@@ -33,15 +33,15 @@ PrivacyLoss mixture(const MixtureOfGaussiansDpEvent& event, double log_tail) {
   return gaussian_mixture_loss(event.standard_deviation, components, log_tail);
 }
 
-// The probability that more than k of n examples are sampled.
+// Returns the probability that more than k of n examples are sampled.
 double more_than(int64_t k, int64_t n, double q) {
   if (k >= n) return 0;
   const boost::math::binomial_distribution<double> sizes(static_cast<double>(n), q);
   return boost::math::cdf(boost::math::complement(sizes, static_cast<double>(k)));
 }
 
-// Ganesh 2025, "Tighter Privacy Analysis for Truncated Poisson Sampling": where the batch is cut,
-// the example takes the place of another one.
+// Ganesh 2025, "Tighter Privacy Analysis for Truncated Poisson Sampling": where the batch is
+// truncated, the example replaces another one.
 PrivacyLoss truncated(const TruncatedSubsampledGaussianDpEvent& e, NeighboringRelation relation,
                       double log_tail) {
   const PrivacyLoss whole =
@@ -63,7 +63,7 @@ double fraction(const SampledWithoutReplacementDpEvent& e) {
   return static_cast<double>(e.sample_size) / static_cast<double>(e.source_dataset_size);
 }
 
-// The profile of privacy of a random subset of B out of N examples, of which one is replaced.
+// The privacy profile of a random subset of B out of N examples, of which one is replaced.
 //
 // Let q = B / N. Whichever of the two data sets is used, the batch has the replaced example with
 // probability q (say M1 and M1' are the outputs then) and else is a subset of the other examples
@@ -111,7 +111,8 @@ const char* unknown_on_subset(const SampledWithoutReplacementDpEvent& e) {
              : "";
 }
 
-// Events that never come here: what for_each_leaf leaves out, and what has no known loss.
+// Events that are never passed here: those that for_each_leaf leaves out, and those without a known
+// loss.
 template <class Event>
 [[noreturn]] void unexpected(const Event& event) {
   TESSERA_CHECK(false, "{} has no loss", to_string(event));
@@ -152,7 +153,7 @@ double noise_of(const DpEvent& leaf) {
           [](const LaplaceDpEvent& e) { return e.noise_multiplier; },
           [](const DiscreteLaplaceDpEvent& e) {
             return e.sensitivity == 0 ? kInfinity
-                                      : e.noise_parameter;  // at 0 the noise has no shape
+                                      : e.noise_parameter;  // at 0 the noise has no distribution
           },
           [](const MixtureOfGaussiansDpEvent& e) {
             double moved = 0;

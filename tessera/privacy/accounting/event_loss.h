@@ -1,5 +1,6 @@
-// What PLD accounting knows of each DpEvent: whether it has a privacy loss, how much noise it adds,
-// and the loss itself. Between dp_event.h and pld.h; every function is a switch over all events.
+// The properties of each DpEvent that PLD accounting needs: whether its privacy loss is known, how
+// much noise it adds, and the loss itself. Between dp_event.h and pld.h; every function is a switch
+// over all events.
 #pragma once
 
 #include <string>
@@ -14,7 +15,7 @@ namespace tessera::privacy::accounting::internal {
 std::string unknown_loss(const DpEvent& leaf, NeighboringRelation relation);
 
 // Returns the noise multiplier of an event whose loss is known, or a number in its place: 0 if the
-// event gives the data away, infinity if it shows nothing of them.
+// event publishes the data, infinity if it reveals nothing of them.
 double noise_of(const DpEvent& leaf);
 
 // Returns whether the event is a Gaussian mechanism of noise_of(leaf) on all of the data of both
@@ -22,10 +23,10 @@ double noise_of(const DpEvent& leaf);
 bool is_gaussian(const DpEvent& leaf, NeighboringRelation relation);
 
 // Returns the loss of an event whose loss is known and whose noise is neither 0 nor infinite.
-// Losses of a probability of exp(log_tail) on either side are cut off (privacy_loss.h).
+// Losses of a probability of exp(log_tail) on either side are truncated (privacy_loss.h).
 PrivacyLoss loss_of(const DpEvent& leaf, NeighboringRelation relation, double log_tail);
 
-// Returns the loss of a Gaussian mechanism on all of the data, as loss_of.
+// Returns the loss of a Gaussian mechanism on all of the data, as loss_of() does.
 PrivacyLoss gaussian_loss_under(NeighboringRelation relation, double noise_multiplier,
                                 double log_tail);
 

@@ -10,15 +10,16 @@ namespace tessera::privacy::accounting {
 struct DpsgdOptions {
   double sampling_prob;
 };
-// DP-SGD: each step a Gaussian mechanism on a Poisson sample (Abadi et al. 2016).
+// Returns the event of DP-SGD: each step is a Gaussian mechanism on a Poisson sample (Abadi et al.
+// 2016).
 DpEvent dpsgd_event(double noise_multiplier, int64_t iterations, const DpsgdOptions& options);
 
 struct FixedDpsgdOptions {
   int64_t dataset_size;
   int64_t batch_size;
-  bool replace = false;  // an example may be twice in a batch; no accountant supports it
+  bool replace = false;  // whether an example may be twice in a batch; no accountant supports it
 };
-// DP-SGD on batches of one size.
+// Returns the event of DP-SGD on batches of one size.
 DpEvent fixed_dpsgd_event(double noise_multiplier, int64_t iterations,
                           const FixedDpsgdOptions& options);
 
@@ -27,7 +28,8 @@ struct TruncatedDpsgdOptions {
   int64_t num_examples;
   int64_t truncated_batch_size;
 };
-// DP-SGD whose Poisson samples are cut to a largest batch; PldAccountant accounts for it.
+// Returns the event of DP-SGD whose Poisson samples are truncated to a largest batch; PldAccountant
+// accounts for it.
 DpEvent truncated_dpsgd_event(double noise_multiplier, int64_t iterations,
                               const TruncatedDpsgdOptions& options);
 

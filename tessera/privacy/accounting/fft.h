@@ -10,23 +10,24 @@
 
 namespace tessera::privacy::accounting::internal {
 
-// The least even size not below n whose prime factors are 2, 3 and 5.
+// Returns the least even size not below n whose prime factors are 2, 3 and 5.
 size_t fast_fft_size(size_t n);
 
-// Without std::complex's care for infinities.
+// Returns a * b, without std::complex's handling of infinities.
 inline std::complex<double> product(std::complex<double> a, std::complex<double> b) {
   return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
 }
 
 // Transforms of real sequences of one even length n. Large ones run on all threads; the result does
-// not depend on how many there are.
+// not depend on their number.
 class RealFft {
  public:
   explicit RealFft(size_t n);
 
-  // The coefficients 0 to n/2 of a sequence; the others are their conjugates.
+  // Returns the coefficients 0 to n/2 of a sequence; the others are their conjugates.
   std::vector<std::complex<double>> forward(const std::vector<double>& values) const;
-  // The sequence of such coefficients. The imaginary parts of the first and the last one count as 0.
+  // Returns the sequence with these coefficients. The imaginary parts of the first and the last one
+  // are ignored.
   std::vector<double> inverse(const std::vector<std::complex<double>>& coefficients) const;
 
  private:

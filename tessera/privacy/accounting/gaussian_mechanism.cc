@@ -19,7 +19,7 @@ void expect_sigma(const char* op, double sigma) {
 
 }  // namespace
 
-// exp(epsilon) phi(lower) is phi(upper) exactly, where the exponents themselves would cancel.
+// exp(epsilon) phi(lower) equals phi(upper) exactly; computing it from the exponents would cancel.
 double internal::log_delta_gaussian(double sigma, double epsilon) {
   const double upper = 0.5 / sigma - epsilon * sigma, lower = -0.5 / sigma - epsilon * sigma;
   const double log_ratio = internal::log_mills_ratio(-lower) - internal::log_mills_ratio(-upper);

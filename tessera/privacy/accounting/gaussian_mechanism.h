@@ -4,15 +4,15 @@
 
 namespace tessera::privacy::accounting {
 
-// The delta for an epsilon, which may be negative.
+// Returns the delta for an epsilon, which may be negative.
 double get_delta_gaussian(double sigma, double epsilon);
-// The least epsilon; 0 where epsilon = 0 is enough, infinite for delta = 0.
+// Returns the least epsilon: 0 where epsilon = 0 is enough, infinite for delta = 0.
 double get_epsilon_gaussian(double sigma, double delta);
-// The least noise.
+// Returns the least noise.
 double get_sigma_gaussian(double epsilon, double delta);
 
 namespace internal {
-// The logarithm of the delta, for sigma and epsilon that are finite, sigma above 0; of any size.
+// Returns the logarithm of the delta, of any size, for finite sigma > 0 and epsilon.
 double log_delta_gaussian(double sigma, double epsilon);
 }  // namespace internal
 

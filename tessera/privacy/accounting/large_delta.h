@@ -1,4 +1,4 @@
-// A delta that promises little, for whoever makes a plan.
+// A warning of deltas that promise little, for the code that makes plans.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 namespace tessera::privacy::accounting {
 
 // Warns (base/warning.h) if delta is at least 1 / num_examples: a mechanism that publishes an
-// example chosen at random has this delta. `op` names who asks.
+// example chosen at random has this delta. `op` names the caller.
 void warn_of_large_delta(const char* op, double delta, int64_t num_examples);
 
 }  // namespace tessera::privacy::accounting

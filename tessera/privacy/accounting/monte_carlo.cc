@@ -68,7 +68,8 @@ void expect_law(const CyclicPoissonLaw& law, size_t bands) {
                 law.cycle_length, bands);
 }
 
-// c_col cut to the run, or the UserError of what is wrong with it, the noise or the law.
+// Returns c_col truncated to the run. Throws UserError for what is wrong with it, the noise or the
+// law.
 std::vector<double> checked_column(const SelectionLaw& law, std::span<const double> c_col,
                                    double noise_multiplier) {
   expect_at_least_one("iterations", iterations_of(law));
@@ -97,7 +98,7 @@ void add_column(std::vector<double>& output, std::span<const double> c_col, int6
     output[static_cast<size_t>(step) + i] += weight * c_col[i];
 }
 
-// C' output: how far the output goes along each column of C.
+// Returns C' output: the inner product of the output with each column of C.
 std::vector<double> along_columns(std::span<const double> output, std::span<const double> c_col) {
   std::vector<double> out(output.size());
   for (size_t step = 0; step < output.size(); ++step)
@@ -106,7 +107,7 @@ std::vector<double> along_columns(std::span<const double> output, std::span<cons
   return out;
 }
 
-// The squared norms of the columns of C, of which the last are cut.
+// Returns the squared norms of the columns of C, of which the last are truncated.
 std::vector<double> squared_column_norms(size_t n, std::span<const double> c_col) {
   std::vector<double> out(n);
   for (size_t step = 0; step < n; ++step)
@@ -127,7 +128,7 @@ void select(const BallsInBinsLaw& law, Generator& random, std::span<const double
 double loss_of(const BallsInBinsLaw& law, const MonteCarloSample& sample, double variance,
                std::span<const double> c_col) {
   const std::vector<double> along = along_columns(sample.output, c_col);
-  // C x for the steps from the first on; for those from a later one it is moved, and cut.
+  // C x for the steps from the first on; for later steps it is shifted, and truncated.
   std::vector<double> mode(sample.output.size()), norms(sample.output.size() + 1);
   for (int64_t step = 0; step < law.iterations; step += law.cycle_length)
     add_column(mode, c_col, step, 1);
@@ -145,7 +146,8 @@ double loss_of(const BallsInBinsLaw& law, const MonteCarloSample& sample, double
 
 // --- b-min-sep
 
-// The first step from which the example may be sampled again; negative ones for a warm start.
+// Returns the last step before the run, a negative number, that sampled the example: drawn for a
+// warm start, otherwise long enough ago.
 int64_t last_participation(const BMinSepLaw& law, Generator& random) {
   if (!law.warm_start) return -law.min_sep;
   std::vector<double> weights(static_cast<size_t>(law.min_sep), law.sampling_prob);
@@ -157,13 +159,13 @@ int64_t binomial(int64_t n, double p, Generator& random) {
   return std::binomial_distribution<int64_t>(n, p)(random);
 }
 
-// How many of the other examples are sampled at each step, before truncation.
+// Returns how many of the other examples are sampled at each step, before truncation.
 std::vector<int64_t> sample_rest(const BMinSepLaw& law, Generator& random) {
   const size_t separation = static_cast<size_t>(law.min_sep);
   std::vector<int64_t> sizes(separation + static_cast<size_t>(law.iterations));
   int64_t available = law.dataset_size - 1;
   if (law.warm_start) {
-    // Each of the others was last seen at one of the min_sep steps before the first, as above.
+    // Each of the others was last sampled at one of the min_sep steps before the first, as above.
     const double waiting = 1 / (1 + static_cast<double>(law.min_sep - 1) * law.sampling_prob);
     int64_t left = available;
     double mass = 1;
@@ -183,8 +185,9 @@ std::vector<int64_t> sample_rest(const BMinSepLaw& law, Generator& random) {
   return {sizes.begin() + static_cast<std::ptrdiff_t>(separation), sizes.end()};
 }
 
-// By how much the example moves the sum of a step that samples it. Where others took all places, it keeps
-// its own with probability truncated / (others + 1), and then replaces another example.
+// Returns by how much the example moves the sum of a step that samples it. If others fill the
+// batch, it stays in it with probability truncated / (others + 1), and then replaces another
+// example.
 double participation(const BMinSepLaw& law, int64_t rest, bool positive, Generator& random) {
   if (!law.truncated_batch_size || rest < *law.truncated_batch_size) return positive ? 1 : 0;
   const double kept =
@@ -205,8 +208,9 @@ void select(const BMinSepLaw& law, Generator& random, std::span<const double> c_
   }
 }
 
-// log of the density of what is seen of a run, over that of the noise alone, by recursion from the last
-// step: ratio(step) is that of one participation, after which min_sep - 1 steps cannot have another.
+// Returns the logarithm of the density of what a run reveals, divided by that of the noise alone,
+// by recursion from the last step: ratio(step) is that of one participation, which the next min_sep
+// - 1 steps cannot have.
 double suffix_loss(const BMinSepLaw& law, const std::function<double(size_t)>& ratio) {
   const size_t n = static_cast<size_t>(law.iterations),
                separation = static_cast<size_t>(law.min_sep);
@@ -225,7 +229,7 @@ double loss_of(const BMinSepLaw& law, const MonteCarloSample& sample, double var
                std::span<const double> c_col) {
   const std::vector<double> along = along_columns(sample.output, c_col);
   const std::vector<double> norms = squared_column_norms(along.size(), c_col);
-  // Of a participation that moves the sum by `weight`.
+  // Returns the ratio of a participation that moves the sum by `weight`.
   const auto moved = [&](size_t step, double weight) {
     return weight * (along[step] - weight * norms[step] / 2) / variance;
   };
@@ -282,8 +286,8 @@ void select(const CyclicPoissonLaw& law, Generator& random, std::span<const doub
     if (sampled(random)) add_column(out.output, c_col, step, 1);
 }
 
-// Columns of one group do not overlap, so that the ratio of a group is the product of its steps', each the
-// mean of those with and without the example.
+// Columns of one group do not overlap, so that the ratio of a group is the product of its steps'
+// ratios, each the mean of those with and without the example.
 double loss_of(const CyclicPoissonLaw& law, const MonteCarloSample& sample, double variance,
                std::span<const double> c_col) {
   const std::vector<double> along = along_columns(sample.output, c_col);

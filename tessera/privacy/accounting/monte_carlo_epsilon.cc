@@ -22,7 +22,7 @@ void expect_probability(const char* what, double value) {
                 "expected a {} in (0, 1), got {}; no number of samples proves 0", what, value);
 }
 
-// The largest estimate of delta that proves it, of so many samples.
+// Returns the largest estimate of delta with which so many samples prove it.
 double largest_estimate(const MonteCarloEpsilonOptions& o) {
   const auto room = [&](double estimate) {
     return delta_upper_bound(estimate, o.samples, o.failure_probability) - o.delta;
@@ -45,8 +45,8 @@ double least_epsilon(const std::vector<double>& losses, double estimate) {
   return internal::find_root(excess, 0, largest, 1e-6);
 }
 
-// Of the composition with `other`, whose delta at epsilon - loss is that of both for a loss of the
-// samples.
+// Returns the epsilon of the composition with `other`, whose delta at epsilon - loss is that of
+// both for a loss of the samples.
 double least_composed_epsilon(const std::vector<double>& losses, double estimate,
                               internal::DeltaTable& other) {
   const double largest = std::max(*std::max_element(losses.begin(), losses.end()), 0.0);
@@ -59,7 +59,7 @@ double least_composed_epsilon(const std::vector<double>& losses, double estimate
   };
   if (excess(0) <= 0) return 0;
   double upper = largest + of_other;
-  while (excess(upper) > 0) upper += 0.01 * (1 + upper);  // a chord is above the delta by a little
+  while (excess(upper) > 0) upper += 0.01 * (1 + upper);  // a chord is a little above the delta
   return internal::find_root(excess, 0, upper, 1e-6);
 }
 
@@ -87,7 +87,7 @@ MonteCarloEpsilon internal::monte_carlo_epsilon(const SelectionLaw& law,
         law, options.samples,
         {.noise_multiplier = options.noise_multiplier,
          .c_col = options.c_col,
-         .seed = 2 * seed * 0x9e3779b97f4a7c15 + (positive ? 0 : 1),  // apart from other seeds'
+         .seed = 2 * seed * 0x9e3779b97f4a7c15 + (positive ? 0 : 1),  // differs from other seeds'
          .positive_sample = positive});
     out.epsilon = std::max(out.epsilon, other ? least_composed_epsilon(losses, estimate, *other)
                                               : least_epsilon(losses, estimate));

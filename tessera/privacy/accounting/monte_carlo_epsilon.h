@@ -1,6 +1,6 @@
-// The epsilon that samples of the privacy loss prove, with how sure the proof is. Between
-// monte_carlo.h, which samples losses, delta_calculation.h, which says what they prove of a delta,
-// and plans.
+// The epsilon that samples of the privacy loss prove, and the confidence of the proof. Plans use
+// it; it uses monte_carlo.h, which samples losses, and delta_calculation.h, which computes what
+// they prove of a delta.
 //
 //   const MonteCarloEpsilon proven = monte_carlo_epsilon(BallsInBinsLaw{1000, 10},
 //       {.noise_multiplier = 2, .delta = 1e-3, .samples = 100'000, .failure_probability = 1e-5});
@@ -23,7 +23,7 @@ struct MonteCarloEpsilon {
   double delta = 0;
   double confidence = 0;
   int64_t samples = 0;  // of each direction
-  uint64_t seed = 0;    // with which the samples are drawn again
+  uint64_t seed = 0;    // with this seed the samples can be drawn again
   bool operator==(const MonteCarloEpsilon&) const = default;
 };
 
@@ -31,25 +31,26 @@ struct MonteCarloEpsilonOptions {
   double noise_multiplier;
   std::vector<double> c_col = {1.0};
   double delta;                       // in (0, 1)
-  int64_t samples = 100'000;          // at least some -log(failure_probability) / delta
-  double failure_probability = 0.01;  // of either direction; in (0, 1)
-  // Absent: drawn from the operating system's entropy.
+  int64_t samples = 100'000;          // at least about -log(failure_probability) / delta
+  double failure_probability = 0.01;  // of each direction; in (0, 1)
+  // If absent, it is drawn from the operating system's entropy.
   std::optional<uint64_t> seed = std::nullopt;
-  // What else is released of the same data: epsilon is of the composition with all that it
+  // What else is released of the same data: epsilon is that of the composition with all that it
   // composed.
   std::optional<PldAccountant> other = std::nullopt;
 };
 
-// Returns the least epsilon that the samples prove (infinite where `other` alone has no less), of
-// the run with the example against that without and the other way round. UserError: numbers outside
-// their range, too few samples to prove the delta, and those of privacy_loss_samples.
+// Returns the least epsilon that the samples prove in both directions, the run with the example
+// against the one without it and the reverse; infinite if `other` alone does not reach delta.
+// Throws UserError for numbers outside their range, for too few samples to prove the delta, and as
+// privacy_loss_samples does.
 MonteCarloEpsilon monte_carlo_epsilon(const SelectionLaw& law,
                                       const MonteCarloEpsilonOptions& options);
 
 namespace internal {
 class DeltaTable;  // delta_table.h
-// The same with what else is released as its deltas (null: nothing), which several calls may share;
-// options.other does not count.
+// Returns the same, with the deltas of what else is released (null: nothing) in a table that
+// several calls may share; options.other is ignored.
 MonteCarloEpsilon monte_carlo_epsilon(const SelectionLaw& law,
                                       const MonteCarloEpsilonOptions& options, DeltaTable* other);
 }  // namespace internal

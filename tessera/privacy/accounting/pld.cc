@@ -26,7 +26,7 @@ struct PldKey {
     return hash_combine(seed, std::hash<double>()(log_tail));
   }
 };
-// The grids of some events, both directions each; a megabyte, as a rule.
+// The grids of some events, for both directions: usually a megabyte.
 struct PldCache : BoundedCache<PldKey, BothDirections> {
   static constexpr size_t kMaxEntries = 64;
   static constexpr int64_t kMaxBytes = int64_t{128} << 20;
@@ -41,11 +41,12 @@ using internal::noise_of;
 using internal::PldPmf;
 using internal::PrivacyLoss;
 
-constexpr double kMinNoise = 1e-6;                // in units of the sensitivity; less is none
+// In units of the sensitivity; less counts as no noise.
+constexpr double kMinNoise = 1e-6;
 constexpr double kMaxGridPoints = 1 << 26;        // of one mechanism, by the functions
-constexpr double kMaxAccountantPoints = 1 << 20;  // and in the accountant
-constexpr double kMaxSumPoints = 1 << 21;         // of what it composes
-constexpr double kLogTailShare = -16;  // the logarithm of the share in delta of what is cut off
+constexpr double kMaxAccountantPoints = 1 << 20;  // the same limit in the accountant
+constexpr double kMaxSumPoints = 1 << 21;         // of the sum that it composes
+constexpr double kLogTailShare = -16;  // the logarithm of the share in delta of truncated losses
 
 PrivacyLossDistribution::Part part(const PrivacyLoss& loss, double interval, int64_t count) {
   const internal::BothDirections both = internal::connect_the_dots(loss, interval);
@@ -70,7 +71,7 @@ PrivacyLossDistribution distribution_of(const PrivacyLoss& loss, const PldOption
   return PrivacyLossDistribution({part(loss, interval, 1)});
 }
 
-// Of one mechanism that the caller describes by an event and options.
+// Returns the PLD of one mechanism that the caller describes by an event and options.
 PrivacyLossDistribution of_event(const char* op, const DpEvent& event, const PldOptions& options) {
   expect_interval(options.value_discretization_interval);
   if (!(options.log_truncation_mass >= internal::kLeastLogTail &&
@@ -90,7 +91,7 @@ PrivacyLossDistribution of_event(const char* op, const DpEvent& event, const Pld
       options);
 }
 
-// A loss that counts several times, of an event where it is that of one.
+// A loss that counts several times, with its event if it belongs to one.
 struct Repeated {
   PrivacyLoss loss;
   int64_t count;
@@ -123,7 +124,7 @@ std::vector<internal::RepeatedPmf> one_direction(
   return out;
 }
 
-// The larger of what f gives for both directions.
+// Returns the larger of f's results for both directions.
 template <class F>
 double worse(const std::vector<PrivacyLossDistribution::Part>& parts, F&& f) {
   const double remove = f(one_direction(parts, &PrivacyLossDistribution::Part::remove));
@@ -133,7 +134,7 @@ double worse(const std::vector<PrivacyLossDistribution::Part>& parts, F&& f) {
                    : std::max(remove, f(one_direction(parts, &PrivacyLossDistribution::Part::add)));
 }
 
-// The probability that a loss is infinite, in the worse direction.
+// Returns the probability that a loss is infinite, in the worse direction.
 double infinity_mass(const std::vector<PrivacyLossDistribution::Part>& parts) {
   double remove = 0, add = 0;
   for (const auto& p : parts) {
@@ -284,7 +285,7 @@ PrivacyLossDistribution PldAccountant::distribution(double log_tail) const {
   return PrivacyLossDistribution(std::move(parts));
 }
 
-// The logarithm of how many losses are cut off, at most.
+// Returns the logarithm of the largest number of losses that are truncated.
 double PldAccountant::log_count() const {
   double count = 1;
   for (const auto& [leaf, times] : leaves_) count += static_cast<double>(times);
@@ -305,7 +306,7 @@ double PldAccountant::get_epsilon(double target_delta) const {
         "expected a delta of 0 or of at least {:.3g}, got {}; losses that are rarer are not "
         "followed",
         std::exp(least), target_delta);
-  // In steps, so that distributions of like deltas are made once.
+  // It is rounded, so that distributions for similar deltas are made once.
   const double wanted = std::log(target_delta) + kLogTailShare - log_count();
   const double log_tail =
       std::clamp(std::floor(wanted / 50) * 50, internal::kLeastLogTail, internal::kLogTail);
@@ -323,7 +324,7 @@ double PldAccountant::get_delta(double target_epsilon) const {
   for (double log_tail = internal::kLogTail;;
        log_tail = std::max(2 * log_tail, internal::kLeastLogTail)) {
     const double delta = distribution(log_tail).get_delta_for_epsilon(target_epsilon);
-    // Else what is cut off has a share in delta that is too large.
+    // Otherwise the share of truncated losses in delta is too large.
     if (log_tail + log_count() <= std::log(delta) + kLogTailShare ||
         log_tail == internal::kLeastLogTail)
       return delta;

@@ -1,6 +1,7 @@
-// Privacy loss distributions (Meiser and Mohammadi 2018; Koskela et al. 2020): what composing mechanisms
-// costs, to the accuracy of a grid of losses, and never less than it does. Loss is rounded as in
-// "Connect the Dots" (Doroshenko et al. 2022), so that values are dp_accounting's.
+// Privacy loss distributions (Meiser and Mohammadi 2018; Koskela et al. 2020): the guarantee of
+// composed mechanisms, to the accuracy of a grid of losses, and never better than the true one.
+// Loss is rounded as in "Connect the Dots" (Doroshenko et al. 2022), so that values are
+// dp_accounting's.
 //
 //   const auto pld = from_gaussian_mechanism(1.0, {.sampling_prob = 0.01}).self_compose(1000);
 //   pld.get_epsilon_for_delta(1e-5);  // 1.82824...
@@ -22,24 +23,26 @@ struct PldPmf;
 struct PldCache;
 }  // namespace internal
 
-// The losses in both directions of a neighbouring relation, of one mechanism or of many composed. A
-// value: composing copies references; the convolution is made when epsilon or delta is asked for.
+// The losses in both directions of a neighbouring relation, of one mechanism or of many composed.
+// It is a value: composing copies references, and the convolution is computed when epsilon or delta
+// is asked for.
 class PrivacyLossDistribution {
  public:
-  PrivacyLossDistribution() = default;  // of what does not touch the data
+  PrivacyLossDistribution() = default;  // of a mechanism that does not read the data
 
-  // Both have been made with the same interval.
+  // Returns the composition. Both must have been made with the same interval.
   PrivacyLossDistribution compose(const PrivacyLossDistribution& other) const;
   PrivacyLossDistribution self_compose(int64_t num_times) const;
 
-  // The least delta for an epsilon (of any sign), which is never below the probability of the losses that
-  // were cut off (PldOptions::log_truncation_mass); and the least epsilon that is not negative for a
-  // delta. A delta of 0 has an infinite epsilon, except with Laplace noise alone. UserError if delta is
-  // above 0 and not above the probability of what was cut off.
+  // Returns the least delta for an epsilon (of any sign), which is never below the probability of
+  // the truncated losses (PldOptions::log_truncation_mass). get_epsilon_for_delta() returns the
+  // least epsilon, not negative, for a delta. A delta of 0 has an infinite epsilon, except with
+  // Laplace noise alone. Throws UserError if delta is above 0 and not above the truncated
+  // probability.
   double get_delta_for_epsilon(double epsilon) const;
   double get_epsilon_for_delta(double delta) const;
 
-  // One mechanism, from its two directions. For the functions below.
+  // Constructs one mechanism from its two directions. For the functions below.
   struct Part {
     std::shared_ptr<const internal::PldPmf> remove, add;  // the same where it is symmetric
     int64_t count;
@@ -51,18 +54,19 @@ class PrivacyLossDistribution {
   std::vector<Part> parts_;
 };
 
-// A smaller interval is more accurate and slower. The number of grid points of a mechanism may not pass
-// 2^26.
+// A smaller interval is more accurate and slower. A mechanism may have at most 2^26 grid points.
 struct PldOptions {
   double value_discretization_interval = 1e-4;
-  double sampling_prob = 1;  // Poisson
+  double sampling_prob = 1;  // of Poisson sampling
   NeighboringRelation neighboring_relation = NeighboringRelation::kAddOrRemoveOne;
-  // Losses of this log-probability on either side are cut off, and those above count as infinite. In
-  // [-700, -10]; for an epsilon at a delta it is well below log(delta / compositions).
+  // Losses of this log-probability on either side are truncated: those above count as infinite. In
+  // [-700, -10]; to ask for the epsilon at a delta it should be well below log(delta /
+  // compositions).
   double log_truncation_mass = -50;
 };
 
-// Noise in units of the largest norm of a value. kReplaceOne for Gaussian and truncated ones alone.
+// Returns the PLD of noise in units of the largest norm of a value. kReplaceOne is supported for
+// Gaussian and truncated mechanisms only.
 PrivacyLossDistribution from_gaussian_mechanism(double noise_multiplier,
                                                 const PldOptions& options = {});
 PrivacyLossDistribution from_laplace_mechanism(double noise_multiplier,
@@ -70,34 +74,35 @@ PrivacyLossDistribution from_laplace_mechanism(double noise_multiplier,
 PrivacyLossDistribution from_discrete_laplace_mechanism(double noise_parameter,
                                                         int64_t sensitivity = 1,
                                                         const PldOptions& options = {});
-// options.sampling_prob does not apply to these two.
+// options.sampling_prob is ignored by these two.
 PrivacyLossDistribution from_mixture_gaussian_mechanism(const MixtureOfGaussiansDpEvent& event,
                                                         const PldOptions& options = {});
 PrivacyLossDistribution from_truncated_subsampled_gaussian_mechanism(
     const TruncatedSubsampledGaussianDpEvent& event, const PldOptions& options = {});
 
-// All that was composed. It supports Gaussian, Laplace, discrete Laplace, mixture and truncated events,
-// Gaussian and Laplace ones Poisson-sampled; under kReplaceOne those of Gaussians alone. Of Gaussian
-// ones on samples without replacement one pair of distributions accounts that dominates at every epsilon in
-// both directions, as event_loss.cc proves.cc proves.
+// Composes events. It supports Gaussian, Laplace, discrete Laplace, mixture and truncated events,
+// Gaussian and Laplace ones also Poisson-sampled; under kReplaceOne only those of Gaussian
+// mechanisms. Gaussian mechanisms on samples without replacement are accounted for by one pair of
+// distributions that dominates at every epsilon in both directions, as event_loss.cc proves.
 //
-// Losses that are too rare to matter for the delta are cut off, so that epsilons are finite, and have the
-// same digits, for every delta down to 1e-297 times the number of compositions; below, except for 0, a
-// delta is an error. (Of Gaussian mechanisms alone every delta has its epsilon.)
+// Losses that are too improbable to matter for the delta are truncated, so that epsilons are
+// finite, and have the same number of correct digits, for every delta down to 1e-297 times the
+// number of compositions; a smaller delta, except 0, is an error. (With Gaussian mechanisms alone
+// every delta has its epsilon.)
 //
-// Gaussian mechanisms compose to one, without a grid; where nothing else was composed the result is
-// exact. Where losses are so large that a grid of the given interval would pass a million points (two
-// for the sum), the interval is doubled until it does not.
+// Gaussian mechanisms compose to one, without a grid; if nothing else was composed, the result is
+// exact. Where losses are so large that a grid of the given interval would exceed a million points
+// (two million for the sum), the interval is doubled until it does not.
 //
-// Copies share the grids that they make of events: to ask for one run after another of the same events,
-// compose each to a copy of one accountant.
+// Copies share the grids that they make of events: to ask for several runs of the same events,
+// compose each run to a copy of one accountant.
 class PldAccountant {
  public:
   explicit PldAccountant(NeighboringRelation relation = NeighboringRelation::kAddOrRemoveOne,
                          double value_discretization_interval = 1e-4);
 
   NeighboringRelation neighboring_relation() const { return relation_; }
-  // Why an event that is not a composition cannot be accounted for here; empty where it can.
+  // Returns why an event that is not a composition is not supported; an empty text if it is.
   std::string unsupported(const DpEvent& leaf) const;
   bool supports(const DpEvent& event) const;
   PldAccountant& compose(const DpEvent& event, int64_t count = 1);

@@ -1,6 +1,5 @@
-// The FFT at a saddle point (pld_pmf.h says why). The letters are those of the
-// literature: K is the logarithm of the moment generating function of the sum
-// of losses, theta the tilt.
+// The FFT at a saddle point (pld_pmf.h explains why). The letters are those of the literature: K is
+// the logarithm of the moment generating function of the sum of losses, theta the tilt.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -17,18 +16,20 @@ namespace {
 
 constexpr int64_t kBlock = 32;  // grid points whose powers of exp(theta interval) do not overflow
 constexpr double kMaxTilt = 6;  // times the interval
-// Times the deviation of the sum. Where the largest loss alone has more than
-// delta, no tilt is best.
+// In units of the deviation of the sum. If the largest loss alone has more than delta, the best
+// tilt would be infinite.
 constexpr double kMaxDeviations = 40;
 constexpr int64_t kMaxPoints = 1 << 27;  // of an FFT: 4 GiB
-constexpr double kTailMass = 1e-14;      // left out beyond either end of the window
+// The probability that is left out beyond either end of the window.
+constexpr double kTailMass = 1e-14;
 const double kLogTailMass = std::log(kTailMass);
-constexpr double kTopMass = 1e-10;  // of delta: rarer losses count as infinite
-constexpr double kLogDigits = 32;   // the logarithm of how far above delta a bound of it may lie
-constexpr double kMaxSlack = 11;    // the logarithm of what a smaller window may cost in accuracy
+// Relative to delta: losses with less probability count as infinite.
+constexpr double kTopMass = 1e-10;
+constexpr double kLogDigits = 32;  // the logarithm of how far above delta a bound of it may be
+constexpr double kMaxSlack = 11;   // the logarithm of the accuracy that a smaller window may cost
 
-// K and its first two derivatives by theta: the mean and the variance of the
-// tilted distribution.
+// K and its first two derivatives with respect to theta: the mean and the variance of the tilted
+// distribution.
 struct Cumulants {
   double log_mgf = 0, mean = 0, variance = 0;
 };
@@ -48,8 +49,8 @@ struct ScaledMoments {
   }
 };
 
-// Sums of terms, of terms times their place, and times its square; in lanes, as
-// each waits for the last.
+// Sums of terms, of terms times their index, and of terms times its square. They are in lanes,
+// because each addition waits for the one before it.
 struct BlockSums {
   static constexpr int64_t kLanes = 4;
   std::array<double, kLanes> sum{}, first{}, second{};
@@ -66,7 +67,7 @@ struct BlockSums {
   }
 };
 
-// Of one distribution. Losses are relative to that of `origin`, which is near
+// Returns the cumulants of one distribution. Losses are relative to that of `origin`, which is near
 // the mean, so that the variance keeps its digits.
 Cumulants cumulants(const PldPmf& pmf, double theta, int64_t origin) {
   std::array<double, kBlock> powers;
@@ -77,7 +78,7 @@ Cumulants cumulants(const PldPmf& pmf, double theta, int64_t origin) {
   for (int64_t begin = 0; begin < size; begin += kBlock) {
     BlockSums block;
     const double* probs = pmf.probs.data() + begin;
-    std::array<double, kBlock> last{};  // of a block that is not whole
+    std::array<double, kBlock> last{};  // of a block that is not complete
     if (size - begin < kBlock) {
       std::copy(probs, pmf.probs.data() + size, last.begin());
       probs = last.data();
@@ -97,8 +98,9 @@ Cumulants cumulants(const PldPmf& pmf, double theta, int64_t origin) {
           std::max(0.0, all.second / all.sum - mean * mean) * pmf.interval * pmf.interval};
 }
 
-// On a grid of this interval, about: every probability goes to the neighbours there so that the mean stays,
-// by which no E exp(theta loss) falls. Windows are found with these.
+// Returns a distribution on a grid of about this interval: every probability is divided between its
+// neighbours there so that the mean is kept, which decreases no E exp(theta loss). Windows are
+// found with these.
 PldPmf coarse(const PldPmf& pmf, double interval) {
   const auto block = static_cast<int64_t>(std::clamp(interval / pmf.interval, 1.0, 1e6));
   if (block == 1) return pmf;
@@ -142,7 +144,7 @@ class Composition {
     }
     infinity_mass_ = -std::expm1(log_finite);
     max_theta_ = std::min(kMaxTilt / interval_, kMaxDeviations / std::sqrt(variance));
-    // Fine enough for the bulk of each part.
+    // The grid is fine enough for the bulk of each part.
     for (size_t p = 0; p < parts_.size(); ++p)
       coarse_.push_back(coarse(*parts_[p].pmf, deviations[p] / 8));
   }
@@ -153,7 +155,7 @@ class Composition {
   double interval() const { return interval_; }
   double max_theta() const { return max_theta_; }
 
-  // K is not below that of the sum, and as good as it where it matters.
+  // Returns cumulants whose K is not below that of the sum, and as good where it matters.
   Cumulants at(double theta) const {
     Cumulants sum;
     for (size_t p = 0; p < parts_.size(); ++p) {
@@ -167,25 +169,24 @@ class Composition {
     return sum;
   }
 
-  // Where the sum lies when tilted by theta, but for kTailMass on either side;
-  // and, without the tilt, but for kTailMass exp(log_tail) above.
+  // Where the sum is when tilted by theta, except for a probability of kTailMass on either side;
+  // and, without the tilt, except for kTailMass exp(log_tail) above.
   struct Range {
     double theta;
-    int64_t lowest;     // grid point
-    int64_t size;       // points of the grid
-    double mass_above;  // a bound of the probability, not tilted, above it
-    bool complete;      // nothing lies below it
+    int64_t lowest;     // a grid point
+    int64_t size;       // the number of grid points
+    double mass_above;  // a bound of the probability above it, not tilted
+    bool complete;      // the sum has no grid points below it
   };
   Range range(double theta, double log_tail) const;
 
-  // The parts, tilted by theta and each moved to its tilted mean: the
-  // coefficients that matter then have small arguments, whose rounding the
-  // power does not blow up.
+  // The parts, tilted by theta and each moved to its tilted mean: the coefficients that matter then
+  // have small arguments, whose rounding errors the power does not amplify.
   struct Tilted {
     std::vector<RingPart> parts;
     double log_mgf = 0;  // of the sum: its probabilities times exp(theta loss -
                          // log_mgf) are these
-    int64_t moved = 0;   // by so many grid points is the sum
+    int64_t moved = 0;   // by so many grid points the sum is moved
   };
   Tilted tilted(double theta) const;
 
@@ -197,8 +198,8 @@ class Composition {
   std::vector<int64_t> origins_;     // the grid point next to each part's mean
 };
 
-// probs[i] exp(theta (loss_i - loss_origin)), by blocks whose powers do not
-// lose digits.
+// Returns probs[i] exp(theta (loss_i - loss_origin)), computed in blocks whose powers do not lose
+// digits.
 std::vector<double> weighted(const PldPmf& pmf, double theta, int64_t origin, double log_scale) {
   const auto size = static_cast<int64_t>(pmf.probs.size());
   std::vector<double> out(pmf.probs.size()), powers(kBlock);
@@ -250,8 +251,8 @@ Composition::Range Composition::range(double theta, double log_tail) const {
           all ? 0 : std::exp(log_tail + kLogTailMass), static_cast<double>(lowest) <= lowest_};
 }
 
-// The tilt at which `slope`, increasing, changes its sign; to a few percent,
-// which is all it needs.
+// Returns the tilt at which `slope`, increasing, changes its sign, accurate to a few percent, which
+// is enough.
 template <class F>
 double find_tilt(double max_theta, F&& slope) {
   double theta = std::min(1.0, max_theta);
@@ -265,10 +266,10 @@ double find_tilt(double max_theta, F&& slope) {
   return std::sqrt(lower * theta);
 }
 
-// The window to read a tail from whose probability is about exp(log_tail). The
-// saddle point keeps all of the FFT's digits, but where there are rare large
-// losses it weighs them up so that its window is long: of smaller tilts, that
-// of the smallest window whose loss of digits is bounded.
+// Returns the window from which a tail whose probability is about exp(log_tail) is read. The saddle
+// point keeps all of the FFT's digits, but where there are improbable large losses it increases
+// their weight so that its window is long: of the smaller tilts whose loss of digits is bounded,
+// the one with the smallest window is taken.
 Composition::Range window_for(const Composition& sum, double saddle, double log_tail) {
   const Cumulants there = sum.at(saddle);
   Composition::Range best = sum.range(saddle, log_tail);
@@ -281,7 +282,7 @@ Composition::Range window_for(const Composition& sum, double saddle, double log_
   return best;
 }
 
-// What lies above the points of a window.
+// The probabilities of what is above the points of a window.
 class Window {
  public:
   Window(const Composition& sum, const Composition::Range& range)
@@ -289,10 +290,10 @@ class Window {
 
   int64_t size() const { return tails_.size(); }
   double loss(int64_t m) const { return static_cast<double>(range_.lowest + m) * sum_.interval(); }
-  // delta at epsilon from the losses above it, of which the lowest is that of
-  // m.
+  // delta at the epsilon of a point m is computed from the losses above it, of which m's is the
+  // lowest.
   struct Above {
-    double upper, lower;  // the latter times exp(loss(m))
+    double upper, lower;  // the second one is multiplied by exp(loss(m))
     double delta(double epsilon_less_loss) const {
       return upper - lower * std::exp(epsilon_less_loss);
     }
@@ -304,8 +305,8 @@ class Window {
     const double scale = std::exp(log_mgf_ - range_.theta * loss(m));
     return {out.upper + scale * tail.upper, scale * tail.lower};
   }
-  // The first point whose probabilities are not lost in the rounding of larger
-  // ones, for a delta.
+  // Returns the first point whose probabilities are not lost in the rounding of larger ones, for a
+  // delta.
   int64_t first_exact(double log_delta) const {
     if (range_.theta == 0) return 0;
     const double loss = (log_mgf_ - log_delta - kLogDigits) / range_.theta;
@@ -336,8 +337,8 @@ void expect_size(const Composition& sum, const Composition::Range& range) {
                 sum.interval());
 }
 
-// The epsilon of delta, where it is in the window; else something above it, or
-// nothing where that is above 0.
+// Returns the epsilon of delta if it is in the window; otherwise something above it, or nothing
+// where that is above 0.
 std::optional<double> epsilon_in(const Composition& sum, const Composition::Range& range,
                                  double delta) {
   expect_size(sum, range);
@@ -352,11 +353,11 @@ std::optional<double> epsilon_in(const Composition& sum, const Composition::Rang
     (window.above(middle).delta(0) > delta ? low : high) = middle;
   }
   const Window::Above above = window.above(high);
-  const double below = std::log((above.upper - delta) / above.lower);  // the point, at most
+  const double below = std::log((above.upper - delta) / above.lower);  // of the point, at most
   return window.loss(high) + (below <= 0 ? std::max(below, -sum.interval()) : 0);
 }
 
-// Without losses that are rarer together than `budget`: these count as
+// Returns the parts without losses whose total probability is below `budget`: these count as
 // infinite.
 std::vector<RepeatedPmf> without_top(std::span<const RepeatedPmf> parts, double budget) {
   std::vector<RepeatedPmf> out;
@@ -406,9 +407,10 @@ double epsilon_of_composition(std::span<const RepeatedPmf> parts, double delta) 
   const double log_delta = std::log(delta - sum.infinity_mass());
   double saddle = find_tilt(sum.max_theta(), [&](double t) {
     const Cumulants here = sum.at(t);
-    return t * here.mean - here.log_mgf + log_delta;  // of Chernoff's bound (K - log delta) / t
+    // The derivative of Chernoff's bound (K - log delta) / t.
+    return t * here.mean - here.log_mgf + log_delta;
   });
-  for (;; saddle = saddle < 1e-3 ? 0 : saddle / 4)  // again where epsilon lies below the window
+  for (;; saddle = saddle < 1e-3 ? 0 : saddle / 4)  // repeated if epsilon is below the window
     if (const auto epsilon = epsilon_in(sum, window_for(sum, saddle, log_delta), delta))
       return std::max(*epsilon, 0.0);
 }

@@ -10,11 +10,13 @@ namespace tessera::privacy::accounting::internal {
 
 namespace {
 
-// From the excess at the points from `lowest` on; a point of the grid is 0.
+// Returns the distribution with this excess at the points from `lowest` on; a point of the grid is
+// 0.
 //
-// A drop of delta between two neighbours on the grid is a mass of losses between them; it goes to both so
-// that its sum and its sum of exp(-loss) stay. This is linear in delta, and perfect privacy is the mass 1
-// at 0: the excess alone is differenced, whose rounding is as small as itself.
+// A decrease of delta between two neighbours on the grid is a mass of losses between them. It is
+// divided between both so that its sum and its sum of exp(-loss) are kept. This is linear in delta,
+// and perfect privacy is the mass 1 at 0: only the excess is differenced, whose rounding error is
+// proportional to itself.
 std::shared_ptr<const PldPmf> from_excess(std::span<const double> excess, int64_t lowest,
                                           double interval) {
   const double to_lower = 1 / std::expm1(interval), to_upper = -1 / std::expm1(-interval);
@@ -43,11 +45,11 @@ struct Grid {
 };
 
 constexpr size_t kNodes = 16;
-constexpr int64_t kFewPoints = 4 * kNodes;  // are computed one by one
-constexpr double kAccuracy = 3e-14;  // of the last coefficients, about the rounding of values
+constexpr int64_t kFewPoints = 4 * kNodes;  // so few are computed one by one
+constexpr double kAccuracy = 3e-14;  // of the last coefficients: about the rounding of values
 using Nodes = std::array<double, kNodes>;
 
-// cos(pi (j + 1/2) k / kNodes).
+// Returns cos(pi (j + 1/2) k / kNodes).
 const std::array<Nodes, kNodes>& cosines() {
   static const std::array<Nodes, kNodes> table = [] {
     std::array<Nodes, kNodes> out;
@@ -60,7 +62,7 @@ const std::array<Nodes, kNodes>& cosines() {
   return table;
 }
 
-// The Chebyshev coefficients of values at the nodes cosines()[1], half the first one.
+// Returns the Chebyshev coefficients of values at the nodes cosines()[1], with half the first one.
 Nodes coefficients_of(const Nodes& values) {
   Nodes out{};
   for (size_t k = 0; k < kNodes; ++k) {
@@ -70,7 +72,7 @@ Nodes coefficients_of(const Nodes& values) {
   return out;
 }
 
-// The polynomial at equidistant points from -1 to 1 (Clenshaw), some at a time.
+// Evaluates the polynomial at equidistant points from -1 to 1 (Clenshaw), several at a time.
 void evaluate(const Nodes& coefficients, std::span<double> out) {
   constexpr size_t kLanes = 8;
   const double step = 2 / static_cast<double>(out.size() - 1);
@@ -88,8 +90,8 @@ void evaluate(const Nodes& coefficients, std::span<double> out) {
   }
 }
 
-// By a polynomial between first and last, if one is as good as the rounding of the values themselves,
-// which differ little there.
+// Fills in the points between first and last by a polynomial, if one is as accurate as the rounding
+// of the values themselves, which differ little there. Returns whether it did.
 bool interpolate(const Grid& grid, int64_t first, int64_t last) {
   Nodes epsilons, values;
   const double middle = static_cast<double>(first + last) / 2,
@@ -108,7 +110,8 @@ bool interpolate(const Grid& grid, int64_t first, int64_t last) {
   return true;
 }
 
-// Between first and last: a smooth excess by polynomials of as many points as they are good for.
+// Fills in the points between first and last: a smooth excess by polynomials, each over as many
+// points as it is accurate for.
 void fill(const Grid& grid, int64_t first, int64_t last) {
   if (last - first >= kFewPoints && grid.loss.smooth) {
     if (interpolate(grid, first, last)) return;
@@ -133,7 +136,7 @@ BothDirections connect_the_dots(const PrivacyLoss& loss, double interval) {
   const int64_t lowest = static_cast<int64_t>(std::floor(loss.lower / interval));
   const int64_t highest = static_cast<int64_t>(std::ceil(loss.upper / interval));
   std::vector<double> excess(static_cast<size_t>(highest - lowest + 1));
-  // Two pieces, as an excess has a kink at 0.
+  // There are two pieces, as an excess has a kink at 0.
   const Grid grid{loss, interval, lowest, excess};
   fill(grid, lowest, std::min<int64_t>(0, highest));
   if (highest > 0) fill(grid, 1, highest);

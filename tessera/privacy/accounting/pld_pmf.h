@@ -1,5 +1,6 @@
-// A distribution of losses on a grid, which is never better than the one it stands for; and what
-// composing many of these gives. The numbers of a PLD (pld.h). For the source files of accounting/.
+// A distribution of losses on a grid, which is never better than the one that it represents, and
+// the composition of many of these. The numbers of a PLD (pld.h). For the source files of
+// accounting/.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,8 @@
 
 namespace tessera::privacy::accounting::internal {
 
-// The loss (lowest + i) * interval has the probability probs[i]; an infinite loss has infinity_mass.
+// The loss (lowest + i) * interval has the probability probs[i]; an infinite loss has
+// infinity_mass.
 struct PldPmf {
   double interval;
   int64_t lowest;
@@ -19,12 +21,12 @@ struct PldPmf {
   double infinity_mass;
 };
 
-// The number of grid points that connect_the_dots would take.
+// Returns the number of grid points that connect_the_dots would need.
 double grid_points(const PrivacyLoss& loss, double interval);
 
-// In either direction the least distribution on the grid whose delta is at no epsilon below the loss's,
-// and equals it on the grid (Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022, algorithm 1). The same
-// object twice where the loss is symmetric.
+// Returns, for each direction, the least distribution on the grid whose delta is at no epsilon
+// below the loss's, and equals it on the grid (Doroshenko, Ghazi, Kamath, Kumar and Manurangsi
+// 2022, algorithm 1). If the loss is symmetric, both are the same object.
 struct BothDirections {
   std::shared_ptr<const PldPmf> remove, add;
 };
@@ -36,18 +38,18 @@ struct RepeatedPmf {
   int64_t count;
 };
 
-// The delta, or the least epsilon, of all of these together; of none, that of perfect privacy. All have
-// the same interval.
+// Return the delta, or the least epsilon, of all of these together; without any, that of perfect
+// privacy. All have the same interval.
 //
-// The distributions are convolved by one FFT after multiplying each by exp(theta loss), which moves the
-// bulk of the sum to the losses that decide (a saddle point): what is asked for is computed to its own
-// relative accuracy, not to the largest probability's, so that a delta of 1e-30 is as good as one of
-// 1e-3. The window of the FFT is bounded by Chernoff's inequality; what lies above it counts as
-// infinite, and what it folds in only adds to delta.
+// The distributions are convolved by one FFT after each has been multiplied by exp(theta loss),
+// which moves the bulk of the sum to the losses that decide (a saddle point): the result has its
+// own relative accuracy, not that of the largest probability, so that a delta of 1e-30 is as
+// accurate as one of 1e-3. The window of the FFT is bounded by Chernoff's inequality; losses above
+// it count as infinite, and those that wrap around only add to delta.
 double delta_of_composition(std::span<const RepeatedPmf> parts, double epsilon);
 double epsilon_of_composition(std::span<const RepeatedPmf> parts, double delta);
 
-// The number of grid points of the sum that its FFT would take, about, from the variance.
+// Returns roughly the number of grid points of the FFT of the sum, estimated from the variance.
 double composition_points(std::span<const RepeatedPmf> parts);
 
 }  // namespace tessera::privacy::accounting::internal

@@ -13,11 +13,12 @@ namespace {
 
 using Complex = std::complex<double>;
 
-constexpr double kLogNothing = -50;      // of a coefficient that does not count
-constexpr int64_t kLeastTransform = 64;  // of the short transforms
-constexpr int64_t kLeastSaving = 8;  // of points for one coefficient: less, and all are computed
+constexpr double kLogNothing = -50;      // the logarithm of a negligible coefficient
+constexpr int64_t kLeastTransform = 64;  // the least length of the short transforms
+// In points per coefficient: if it would be less, all are computed.
+constexpr int64_t kLeastSaving = 8;
 
-// By squaring.
+// Returns value^count, by squaring.
 Complex power(Complex value, int64_t count) {
   Complex out = 1;
   for (; count > 0; count /= 2) {
@@ -27,7 +28,7 @@ Complex power(Complex value, int64_t count) {
   return out;
 }
 
-// exp(2 pi i q / n), from two short tables.
+// Returns exp(2 pi i q / n), from two short tables.
 class Roots {
  public:
   explicit Roots(int64_t n) : n_(n) {
@@ -64,8 +65,8 @@ double total_variation(const std::vector<double>& probs) {
   return sum + last;
 }
 
-// The first coefficient from which on all are nothing. By summation by parts the k-th of a part is at
-// most its total variation over 2 sin(pi k / n).
+// Returns the first coefficient from which on all are negligible. By summation by parts the k-th
+// one of a part is at most its total variation divided by 2 sin(pi k / n).
 int64_t significant(const std::vector<RingPart>& parts, int64_t n) {
   std::vector<double> variations;
   for (const RingPart& part : parts) variations.push_back(total_variation(part.probs));
@@ -84,8 +85,9 @@ int64_t significant(const std::vector<RingPart>& parts, int64_t n) {
   return high;
 }
 
-// The coefficients 0 to count - 1 on a ring of n points, which `transform` divides: a short transform
-// for each residue, of which the low coefficients are put together (Cooley and Tukey).
+// Returns the coefficients 0 to count - 1 on a ring of n points, a multiple of `transform`: there
+// is a short transform for each residue, and their low coefficients are combined (Cooley and
+// Tukey).
 std::vector<Complex> low_coefficients(const RingPart& part, int64_t n, int64_t transform,
                                       int64_t count, const Roots& roots) {
   const int64_t stride = n / transform, size = static_cast<int64_t>(part.probs.size());
@@ -107,7 +109,7 @@ std::vector<Complex> low_coefficients(const RingPart& part, int64_t n, int64_t t
   return out;
 }
 
-// Of a length with more than twice 1.5 times as many coefficients.
+// Returns a length of more than 2 * 1.5 * count.
 int64_t transform_for(int64_t count) {
   const uint64_t wanted = static_cast<uint64_t>(4 * count);
   return std::max(kLeastTransform, static_cast<int64_t>(std::bit_ceil(wanted)));
@@ -121,7 +123,8 @@ RingTails::RingTails(const std::vector<RingPart>& parts, int64_t first, int64_t 
   const int64_t count = significant(parts, points);
   const int64_t transform = transform_for(count);
   if (theta > 0 && count * kLeastSaving < points && transform * 2 <= points) {
-    n_ = (points + transform - 1) / transform * transform;  // at most half more: so is the count
+    // At most half more points, and so coefficients.
+    n_ = (points + transform - 1) / transform * transform;
     from_low(parts, first, significant(parts, n_), transform);
   } else {
     n_ = static_cast<int64_t>(fast_fft_size(static_cast<size_t>(points)));

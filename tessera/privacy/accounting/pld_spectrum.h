@@ -1,8 +1,9 @@
-// The sum of many independent losses on a grid of n points that closes to a ring, by its Fourier
-// coefficients: what lies above a point. For pld_composition.cc.
+// The tail probabilities of a sum of many independent losses on a ring of n grid points, computed
+// from its Fourier coefficients. For pld_composition.cc.
 //
-// A sum of many losses is smooth: its coefficients beyond the first hundred or so are nothing. Then these
-// alone are computed, and sums over the grid are geometric series; else all, and the sums are added up.
+// A sum of many losses is smooth: its coefficients beyond the first hundred or so are negligible.
+// Then only these are computed, and sums over the grid are geometric series. Otherwise all are
+// computed, and the sums are added up.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +20,9 @@ struct RingPart {
   int64_t count;
 };
 
-// Of the sum, whose probabilities P_m are those of the grid points first + m for 0 <= m < n, the
-// rest folded in: the sums over m from m0 on of P_m exp(-theta (m - m0) interval), and of that times
-// exp(-(m - m0) interval).
+// With P_m the probability that the sum is at grid point first + m, 0 <= m < n, where points
+// outside of the ring are folded into it: the sums over m from m0 on of P_m exp(-theta (m - m0)
+// interval), and of that times exp(-(m - m0) interval).
 class RingTails {
  public:
   struct Tail {
@@ -40,11 +41,12 @@ class RingTails {
 
   int64_t n_;
   double theta_, interval_;
-  std::vector<double> upper_, lower_;  // of every m0, where all coefficients are there
+  std::vector<double> upper_, lower_;  // for every m0, if all coefficients were computed
   struct Coefficient {
     double re, im;
   };
-  std::vector<Coefficient> low_upper_, low_lower_;  // else: divided by 1 - the ratio of the series
+  // otherwise: divided by 1 - the ratio of the series
+  std::vector<Coefficient> low_upper_, low_lower_;
 };
 
 }  // namespace tessera::privacy::accounting::internal

@@ -11,10 +11,11 @@ namespace tessera::privacy::accounting::internal {
 
 namespace {
 
-// Where half of exp(log_tail) of a standard normal lies beyond: some 9.7 for -50, and 37 for -700.
+// Returns the point beyond which half of exp(log_tail) of a standard normal is: some 9.7 for -50,
+// and 37 for -700.
 double cut(double log_tail) { return -normal_quantile_from_log(log_tail - std::log(2.0)); }
 
-// exp(epsilon) Phi(x), where the factors alone may overflow or underflow.
+// Returns exp(epsilon) Phi(x), whose factors alone may overflow or underflow.
 double scaled_cdf(double epsilon, double x) {
   return epsilon < 500 && x > -30 ? std::exp(epsilon) * normal_cdf(x)
                                   : std::exp(epsilon + log_normal_cdf(x));
@@ -28,7 +29,7 @@ PrivacyLoss pointwise(double lower, double upper, bool symmetric, bool smooth, F
           }};
 }
 
-// A symmetric loss, from its delta at epsilons that are not negative.
+// Returns a symmetric loss, from its delta at epsilons that are not negative.
 template <class F>
 PrivacyLoss symmetric_loss(double bound, bool smooth, F delta) {
   return pointwise(-bound, bound, true, smooth, [delta](double epsilon) {
@@ -36,20 +37,21 @@ PrivacyLoss symmetric_loss(double bound, bool smooth, F delta) {
   });
 }
 
-// log(1 + (exp(x) - 1) / q), the loss on the sample for a loss x; -inf where no loss is that small.
+// Returns log(1 + (exp(x) - 1) / q), the loss without sampling of which x is the loss on the
+// sample; -inf where no loss is that small.
 double without_sampling(double x, double q) {
   if (x > 30) return x - std::log(q) + std::log1p(-(1 - q) * std::exp(-x));
   const double y = std::expm1(x) / q;
   return y > -1 ? std::log1p(y) : -kInfinity;
 }
 
-// log(1 - q + q exp(x)), the inverse.
+// Returns log(1 - q + q exp(x)), the inverse.
 double with_sampling(double x, double q) {
   return x > 30 ? log_add(std::log1p(-q), std::log(q) + x) : std::log1p(q * std::expm1(x));
 }
 
-// log E[exp((c y - c^2 / 2) / sigma^2)] over the components, and its derivative by y: convex and
-// increasing in y.
+// log E[exp((c y - c^2 / 2) / sigma^2)] over the components, and its derivative with respect to y.
+// It is convex and increasing in y.
 struct LogMixture {
   double sigma;
   std::vector<MixtureComponent> components;
@@ -66,7 +68,8 @@ struct LogMixture {
   }
   double exponent(double c, double y) const { return (c * y - c * c / 2) / (sigma * sigma); }
 
-  // The y of this value, by Newton's method: the iterates fall to it once they are above.
+  // Returns the y of this value, by Newton's method: the iterates decrease to it once they are
+  // above.
   double inverse(double value, double y) const {
     for (int step = 0; step < 200; ++step) {
       const auto [at, slope] = (*this)(y);
@@ -90,8 +93,9 @@ struct LogMixture {
   }
 };
 
-// The excess of the mixture against N(0, sigma^2). The outcome -y of this mechanism has the loss of y
-// there, as has y of the other direction, which gives the excess of negative losses.
+// Computes the excess of the mixture against N(0, sigma^2). The outcome -y of this mechanism has
+// the loss of y in the formula, as has y in the other direction, which yields the excess of
+// negative losses.
 void mixture_excess(const LogMixture& mixture, double y, std::span<const double> epsilons,
                     std::span<double> out) {
   const double least = std::log(mixture.zero_probability());
@@ -125,7 +129,8 @@ PrivacyLoss laplace_loss(double scale) {
 }
 
 PrivacyLoss discrete_laplace_loss(double a, int64_t sensitivity) {
-  // An outcome x in [0, k] has the loss a (k - 2 x); those beyond have that of the nearest of these.
+  // An outcome x in [0, k] has the loss a (k - 2 x); outcomes outside have that of the nearest of
+  // these.
   const double top = a * static_cast<double>(sensitivity);
   return symmetric_loss(top, false, [=](double epsilon) {
     double delta = epsilon < top ? -std::expm1(epsilon - top) / (1 + std::exp(-a)) : 0;
@@ -168,9 +173,10 @@ PrivacyLoss symmetrized(PrivacyLoss loss) {
 PrivacyLoss replaced_gaussian_loss(double sigma, double q, double log_tail) {
   const double variance = sigma * sigma;
   const auto side = [=](double y) { return with_sampling((y - 0.5) / variance, q); };
-  // An outcome x has the loss side(-x) - side(x); those beyond cut sigma of both means are cut off.
+  // An outcome x has the loss side(-x) - side(x); those beyond cut sigma of both means are
+  // truncated.
   const double extreme = cut(log_tail) * sigma + 1;
-  // The outcome of a loss, in units of the variance:
+  // This is the outcome of a loss, in units of the variance:
   // sinh(x + epsilon / 2) = -(1 - q) / q exp(1 / (2 variance)) sinh(epsilon / 2).
   const double log_ratio = 0.5 / variance + std::log1p(-q) - std::log(q);
   return symmetric_loss(side(extreme) - side(-extreme), true, [=](double epsilon) {

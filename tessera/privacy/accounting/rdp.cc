@@ -19,13 +19,14 @@ using internal::log_binomial;
 using internal::log_expm1;
 using internal::log_normal_cdf;
 
-constexpr double kMinConversionOrder = 1.01;  // below it the conversion is unstable, and useless
-constexpr double kLogMomentNoise = 1e-11;     // below it the sum of a series near 1 is rounding
+constexpr double kMinConversionOrder = 1.01;  // below it the conversion is unstable and not needed
+// Below it the sum of a series near 1 is only rounding.
+constexpr double kLogMomentNoise = 1e-11;
 
 bool is_integer(double order) { return order == std::floor(order); }
 
-// log E_Q[(P/Q)^order] of a Poisson-sampled Gaussian. The binomial weights sum to 1, so that what
-// exceeds 1 is a sum of positive terms: nothing cancels, however small q is.
+// Returns log E_Q[(P/Q)^order] of a Poisson-sampled Gaussian. The binomial weights sum to 1, so
+// that the excess over 1 is a sum of positive terms: nothing cancels, however small q is.
 double log_moment_integer(double q, double sigma, int64_t order) {
   double excess = -kInfinity;
   for (int64_t i = 2; i <= order; ++i) {
@@ -37,7 +38,8 @@ double log_moment_integer(double q, double sigma, int64_t order) {
   return excess > 30 ? excess + std::log1p(std::exp(-excess)) : std::log1p(std::exp(excess));
 }
 
-// An upper bound between integer orders: the logarithm of the moment is convex in the order, and 0 at 1.
+// Returns an upper bound between integer orders: the logarithm of the moment is convex in the
+// order, and 0 at 1.
 double log_moment_between(double q, double sigma, double order) {
   const double below = std::floor(order), fraction = order - below;
   const auto moment = [&](double o) {
@@ -46,7 +48,8 @@ double log_moment_between(double q, double sigma, double order) {
   return (1 - fraction) * moment(below) + fraction * moment(below + 1);
 }
 
-// The two halves of the integral, split at z0 where both densities agree, each as a binomial series.
+// Computes the two halves of the integral, split at z0 where both densities agree, each as a
+// binomial series.
 double log_moment_fractional(double q, double sigma, double order) {
   const double z0 = sigma * sigma * std::log(1 / q - 1) + 0.5;
   const double log_q = std::log(q), log_1mq = std::log1p(-q);
@@ -71,7 +74,7 @@ double rdp_poisson(double q, double sigma, double order) {
   if (q == 0 || std::isinf(sigma)) return 0;
   if (std::isinf(order) || sigma == 0) return kInfinity;
   if (q == 1) return order / (2 * sigma * sigma);
-  order = std::max(order, kMinConversionOrder);  // divergences grow with the order
+  order = std::max(order, kMinConversionOrder);  // divergences increase with the order
   return (is_integer(order) ? log_moment_integer(q, sigma, static_cast<int64_t>(order))
                             : log_moment_fractional(q, sigma, order)) /
          (order - 1);
@@ -90,8 +93,8 @@ SignedLog subtract(SignedLog a, SignedLog b) {
   return {high + std::log1p(-std::exp(low - high)), (a.log > b.log) == a.positive};
 }
 
-// The differences of the orders 1 to n at -1 of exp(x (x + 1) / (2 sigma^2)), x the order less 1: the
-// terms Delta^l of theorem 27, as logarithms of their sizes.
+// Returns the differences of the orders 1 to n at -1 of exp(x (x + 1) / (2 sigma^2)), where x is
+// the order less 1: the terms Delta^l of theorem 27, as logarithms of their absolute values.
 std::vector<double> forward_differences(double sigma, int64_t n) {
   std::vector<SignedLog> row;
   for (int64_t i = 0; i <= n; ++i) {
@@ -107,9 +110,10 @@ std::vector<double> forward_differences(double sigma, int64_t n) {
   return out;
 }
 
-constexpr int64_t kMaxOrderOfDifferences = 256;  // above it the simpler bound of each term alone
+constexpr int64_t kMaxOrderOfDifferences = 256;  // above it the simpler bound of each term is used
 
-// log E[(P/Q)^order], theorem 27, where differences[l] is that of order l (empty: not used).
+// Returns log E[(P/Q)^order], theorem 27, where differences[l] is that of order l (if empty, it is
+// not used).
 double log_moment_without_replacement(double q, double sigma, int64_t order,
                                       const std::vector<double>& differences) {
   if (order <= 1) return 0;
@@ -311,7 +315,8 @@ bool RdpAccountant::supports(const DpEvent& event) const {
 }
 
 std::vector<double> RdpAccountant::divergences(const DpEvent& leaf) const {
-  const double unit = relation_ == NeighboringRelation::kReplaceOne ? 2 : 1;  // of the largest norm
+  // In units of the largest norm.
+  const double unit = relation_ == NeighboringRelation::kReplaceOne ? 2 : 1;
   const auto unknown = [&](const auto&) {
     TESSERA_CHECK(false, "{} has no known divergence", to_string(leaf));
     return std::vector<double>();
@@ -332,9 +337,9 @@ std::vector<double> RdpAccountant::divergences(const DpEvent& leaf) const {
             return rdp_poisson_subsampled_gaussian(e.sampling_probability,
                                                    effective_noise_multiplier(*e.event), orders_);
           },
-          // By 2 under either relation: where the replaced example is not in the batch, another one has
-          // its place. Theorem 27 bounds the divergence of every pair of neighbours, of which either may
-          // come first; so it has no direction that composition could mistake.
+          // The sum moves by 2 under either relation: if the replaced example is not in the batch,
+          // another one replaces it. Theorem 27 bounds the divergence of every pair of neighbours
+          // in either order, so there are no directions to be kept apart in compositions.
           [&](const SampledWithoutReplacementDpEvent& e) {
             return rdp_sample_without_replacement_gaussian(
                 static_cast<double>(e.sample_size) / static_cast<double>(e.source_dataset_size),

@@ -1,5 +1,6 @@
-// Renyi differential privacy (Mironov 2017): the divergence of a mechanism at a list of orders, which
-// composition adds up. Fast, and loose by some ten percent where PLDs (pld.h) are exact.
+// Renyi differential privacy (Mironov 2017): the divergence of a mechanism at a list of orders,
+// which composition adds up. It is fast, but its epsilons are some ten percent above those of PLDs
+// (pld.h).
 #pragma once
 
 #include <cstdint>
@@ -13,23 +14,25 @@
 
 namespace tessera::privacy::accounting {
 
-// dp_accounting's orders: 1.1 to 10.9 by 0.1, 11 to 63, 128, 256, 512, 1024.
+// Returns dp_accounting's orders: 1.1 to 10.9 by 0.1, 11 to 63, 128, 256, 512, 1024.
 const std::vector<double>& default_rdp_orders();
 
-// The divergences at `orders` (each at least 1) of one Gaussian mechanism on a Poisson sample, where
-// sigma is the noise in units of the sensitivity. Integer orders are exact (Mironov, Talwar and Zhang
-// 2019, section 3.3); fractional ones take the absolute values of its alternating series, an upper
-// bound, as dp_accounting does, and are infinite where 1000 of its terms do not converge.
+// Returns the divergences at `orders` (each at least 1) of one Gaussian mechanism on a Poisson
+// sample, where sigma is the noise in units of the sensitivity. Integer orders are exact (Mironov,
+// Talwar and Zhang 2019, section 3.3). Fractional ones take the absolute values of its alternating
+// series, an upper bound, as dp_accounting does, and are infinite where 1000 of its terms do not
+// converge.
 std::vector<double> rdp_poisson_subsampled_gaussian(double sampling_probability, double sigma,
                                                     std::span<const double> orders);
 
-// The same on a sample without replacement of this fraction of the data, for data sets that differ in
-// one example's value (Wang, Balle and Kasiviswanathan 2019, theorem 27; fractional orders by their
-// corollary 10).
+// Returns the same on a sample without replacement of this fraction of the data, for data sets that
+// differ in one example's value (Wang, Balle and Kasiviswanathan 2019, theorem 27; fractional
+// orders by their corollary 10).
 std::vector<double> rdp_sample_without_replacement_gaussian(double fraction, double sigma,
                                                             std::span<const double> orders);
 
-// The Laplace mechanism of scale noise_multiplier for sensitivity 1 (Mironov 2017, proposition 6).
+// Returns those of the Laplace mechanism of scale noise_multiplier for sensitivity 1 (Mironov 2017,
+// proposition 6).
 std::vector<double> rdp_laplace(double noise_multiplier, std::span<const double> orders);
 
 struct EpsilonAndOrder {
@@ -40,26 +43,27 @@ struct DeltaAndOrder {
   double delta;
   double order;
 };
-// The least epsilon, or delta, that the divergences imply (Canonne, Kamath and Steinke 2020,
+// Return the least epsilon, or delta, that the divergences imply (Canonne, Kamath and Steinke 2020,
 // proposition 12).
 EpsilonAndOrder rdp_to_epsilon(std::span<const double> orders, std::span<const double> rdp,
                                double delta);
 DeltaAndOrder rdp_to_delta(std::span<const double> orders, std::span<const double> rdp,
                            double epsilon);
 
-// The divergences of all that was composed. It supports Gaussian (alone or Poisson-sampled), Laplace
-// and zCDP events, and samples without replacement under kReplaceOne and kReplaceSpecial.
+// Adds up the divergences of what it composes. It supports Gaussian (alone or Poisson-sampled),
+// Laplace and zCDP events, and samples without replacement under kReplaceOne and kReplaceSpecial.
 //
-// The noise multipliers of events are in units of the largest norm, as everywhere in tessera::privacy;
-// under kReplaceOne a value moves by twice that. (dp_accounting's RDP takes them in units of the
-// sensitivity there, unlike its PLDs: its values for half the multiplier are those here.)
+// The noise multipliers of events are in units of the largest norm, as everywhere in
+// tessera::privacy; under kReplaceOne a value moves by twice that. (dp_accounting's RDP, unlike its
+// PLDs, takes them in units of the sensitivity there: its values for half the multiplier are those
+// here.)
 class RdpAccountant {
  public:
   explicit RdpAccountant(NeighboringRelation relation = NeighboringRelation::kAddOrRemoveOne,
                          std::vector<double> orders = default_rdp_orders());
 
   NeighboringRelation neighboring_relation() const { return relation_; }
-  // Why an event that is not a composition cannot be accounted for here; empty where it can.
+  // Returns why an event that is not a composition is not supported; an empty text if it is.
   std::string unsupported(const DpEvent& leaf) const;
   bool supports(const DpEvent& event) const;
   RdpAccountant& compose(const DpEvent& event, int64_t count = 1);

@@ -1,5 +1,5 @@
 // Functions in log space that the accountants share. All keep their relative accuracy in the tails,
-// where privacy is decided; none is for users.
+// where privacy is decided. They are not for users.
 #pragma once
 
 #include <cstdint>
@@ -7,31 +7,34 @@
 
 namespace tessera::privacy::accounting::internal {
 
-// log(exp(a) + exp(b)); -inf stands for zero.
+// Returns log(exp(a) + exp(b)); -inf represents zero.
 double log_add(double a, double b);
 
-// log(exp(x) - 1) for x >= 0.
+// Returns log(exp(x) - 1) for x >= 0.
 double log_expm1(double x);
 
-// The distribution function of the standard normal, its logarithm, and the x with log_normal_cdf(x)
-// = log_p.
+// Return the distribution function of the standard normal, its logarithm, and the x with
+// log_normal_cdf(x) = log_p.
 double normal_cdf(double x);
 double log_normal_cdf(double x);
 double normal_quantile_from_log(double log_p);
 
-// log of Phi(-x) / phi(x), the ratio of Mills: what exp(x^2 / 2) would otherwise overflow in.
+// Returns the logarithm of Phi(-x) / phi(x), Mills' ratio, computed so that exp(x^2 / 2) does not
+// overflow.
 double log_mills_ratio(double x);
 
-// log |binomial coefficient| for a real n >= 0 and an integer k >= 0, by the gamma function.
+// Returns log |binomial coefficient| for a real n >= 0 and an integer k >= 0, by the gamma
+// function.
 double log_binomial(double n, int64_t k);
 
-// count * value where a count of zero wins over an infinite value.
+// Returns count * value, where a count of zero makes the product 0 even for an infinite value.
 inline double times(int64_t count, double value) {
   return count == 0 ? 0 : static_cast<double>(count) * value;
 }
 
-// The end at which f is not positive of an interval of at most `tolerance` (or of a few units in the
-// last place) around a change of sign of f, monotone, between lower and upper. f may be infinite.
+// Returns a point next to a sign change of a monotone f between lower and upper: the end, at which
+// f is not positive, of an interval of at most `tolerance` (or of a few units in the last place)
+// around it. f may be infinite.
 double find_root(const std::function<double(double)>& f, double lower, double upper,
                  double tolerance);
 

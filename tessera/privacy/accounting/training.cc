@@ -14,14 +14,14 @@ namespace {
 
 constexpr const char* kTrainingOp = "privacy::compute_epsilon";
 
-// So many steps with one noise multiplier and batch size.
+// A number of steps with one noise multiplier and batch size.
 struct Phase {
   int64_t steps;
   double noise_multiplier;
   int64_t batch_size;
 };
 
-// The changes in order of their steps. The first is at step 0.
+// Returns the changes in the order of their steps. The first is at step 0.
 template <class T>
 std::vector<std::pair<int64_t, T>> sorted(const char* what, const Schedule<T>& schedule) {
   std::vector<std::pair<int64_t, T>> changes = schedule.changes();
@@ -142,8 +142,8 @@ void expect_user_level(const DpAccountantConfig& config, const DpParams& params)
   if (params.truncated_batch_size)
     value_error(kTrainingOp, "expected no truncated_batch_size for users, got {}; leave it out",
                 *params.truncated_batch_size);
-  // A user's examples in a batch of one size take the places of others, so that the number of them does
-  // not say how far the sum moves.
+  // In a batch of one size a user's examples replace others, so that their number does not
+  // determine how far the sum moves.
   if (params.sampling_method != SamplingMethod::kPoisson)
     value_error(kTrainingOp,
                 "expected Poisson sampling for users, got batches of one size, whose loss is not "
@@ -153,7 +153,7 @@ void expect_user_level(const DpAccountantConfig& config, const DpParams& params)
                 "expected PLD accounting for users, got RDP; take a PldAccountantConfig");
 }
 
-// How many of a user's k examples are in a batch, as a mixture of Gaussians.
+// Returns the event of the number of a user's k examples in a batch, as a mixture of Gaussians.
 DpEvent user_level_step(const Phase& phase, const DpParams& params) {
   const int64_t examples = *params.examples_per_user;
   if (phase.batch_size < 0 || phase.batch_size > params.num_samples)

@@ -17,14 +17,15 @@
 namespace tessera::privacy::accounting {
 
 enum class SamplingMethod : uint8_t {
-  // Each example is in the batch with probability batch_size / num_samples. Add-or-remove and zero-out.
+  // Each example is in the batch with probability batch_size / num_samples. For add-or-remove and
+  // zero-out.
   kPoisson,
-  // A random subset of this size. PLD: every relation; RDP: replace-one and zero-out (kReplaceSpecial). Not
-  // for users of several examples.
+  // The batch is a random subset of this size. PLD supports every relation, RDP replace-one and
+  // zero-out (kReplaceSpecial). Not for users of several examples.
   kFixedBatchSize,
 };
 
-// A value, or the values that hold from given steps on.
+// One value, or values that each hold from a given step on.
 template <class T>
 class Schedule {
  public:
@@ -40,8 +41,9 @@ class Schedule {
   std::vector<std::pair<int64_t, T>> changes_;
 };
 
-// At each of these steps the batch size is multiplied by the factor, as optax's
-// piecewise_constant_schedule does: 16 with {{100, 4}, {200, 2}} is 64 from step 100 and 128 from 200.
+// At each of these steps the batch size is multiplied by the factor, as by optax's
+// piecewise_constant_schedule: 16 with {{100, 4}, {200, 2}} is 64 from step 100 on and 128 from 200
+// on.
 using BatchingScaleSchedule = std::map<int64_t, double>;
 
 struct DpParams {
@@ -51,50 +53,50 @@ struct DpParams {
   double delta = 0;
   Schedule<int64_t> batch_size = int64_t{0};
   BatchingScaleSchedule batch_size_scale_schedule = {};
-  bool is_finite_guarantee = true;  // false, for one, where the clip norm is infinite
+  bool is_finite_guarantee = true;  // false, for example, if the clip norm is infinite
   std::optional<int64_t> examples_per_user = std::nullopt;
   std::optional<int64_t> cycle_length =
       std::nullopt;  // of cyclic Poisson sampling; at least the number of bands
   SamplingMethod sampling_method = SamplingMethod::kPoisson;
   std::optional<int64_t> truncated_batch_size =
-      std::nullopt;  // Poisson samples are cut to this size
+      std::nullopt;  // Poisson samples are truncated to this size
 
-  // The batch size with its factors.
+  // Returns the batch size multiplied by its factors.
   Schedule<int64_t> batch_sizes() const;
   bool operator==(const DpParams&) const = default;
 };
 
-// DP-SGD, and banded matrix factorisation with cyclic Poisson sampling (Choquette-Choo et al. 2023): of
-// num_samples examples, num_samples mod cycle_length are left out.
+// DP-SGD, and banded matrix factorisation with cyclic Poisson sampling (Choquette-Choo et al.
+// 2023), which leaves out num_samples mod cycle_length of the examples.
 struct DpsgdTrainingAccountant {
   DpAccountantConfig config = PldAccountantConfig{};
   DpEvent event(int64_t num_updates, const DpParams& params) const;
   double compute_epsilon(int64_t num_updates, const DpParams& params) const;
 };
-// DP-SGD where one user has several examples (Charles et al. 2024). PLD alone.
+// DP-SGD where one user has several examples (Charles et al. 2024). Supported by PLD only.
 struct DpsgdTrainingUserLevelAccountant {
   DpAccountantConfig config = PldAccountantConfig{};
   DpEvent event(int64_t num_updates, const DpParams& params) const;
   double compute_epsilon(int64_t num_updates, const DpParams& params) const;
 };
-// Matrix factorisation without amplification: the whole run is one Gaussian mechanism (Denisov et al.
-// 2022), or one for each noise multiplier of the schedule.
+// Matrix factorisation without amplification: the whole run is one Gaussian mechanism (Denisov et
+// al. 2022), or one for each noise multiplier of the schedule.
 struct SingleReleaseTrainingAccountant {
   DpAccountantConfig config = PldAccountantConfig{};
   DpEvent event(int64_t num_updates, const DpParams& params) const;
   double compute_epsilon(int64_t num_updates, const DpParams& params) const;
 };
 
-// One of these.
+// Any of these.
 class DpTrainingAccountant {
  public:
   DpTrainingAccountant(DpsgdTrainingAccountant a) : accountant_(std::move(a)) {}           // NOLINT
   DpTrainingAccountant(DpsgdTrainingUserLevelAccountant a) : accountant_(std::move(a)) {}  // NOLINT
   DpTrainingAccountant(SingleReleaseTrainingAccountant a) : accountant_(std::move(a)) {}   // NOLINT
 
-  // All that a run of so many updates does to the data.
+  // Returns the event of all that a run of so many updates does to the data.
   DpEvent event(int64_t num_updates, const DpParams& params) const;
-  // Its epsilon at params.delta; infinite without a finite guarantee, 0 for no updates.
+  // Returns its epsilon at params.delta: infinite without a finite guarantee, 0 for no updates.
   double compute_epsilon(int64_t num_updates, const DpParams& params) const;
 
   bool can_calibrate_steps() const { return !is_single_release(); }
@@ -110,8 +112,8 @@ class DpTrainingAccountant {
       accountant_;
 };
 
-// Computes epsilon beforehand at num_cached_points numbers of updates; asked approximately, it answers
-// with that of the next of these, which is no less. Other parameters make the points anew.
+// Computes epsilon beforehand at num_cached_points numbers of updates. An approximate query returns
+// the epsilon of the next of these, which is no less. Other parameters recompute the points.
 class CachedExperimentAccountant {
  public:
   CachedExperimentAccountant(DpTrainingAccountant training_accountant, int64_t max_num_updates,
@@ -125,7 +127,7 @@ class CachedExperimentAccountant {
   DpTrainingAccountant accountant_;
   int64_t max_num_updates_;
   int64_t num_cached_points_;
-  std::optional<DpParams> params_;  // of the values
+  std::optional<DpParams> params_;  // the parameters of the values
   std::vector<double> values_;      // NaN: not computed yet
 };
 

@@ -16,16 +16,16 @@ void expect_rho(const char* op, double rho) {
     value_error(op, "expected a rho that is not negative, got {}; it is a divergence", rho);
 }
 
-// log delta at order 1 + t.
+// Returns log delta at order 1 + t.
 double log_delta(double rho, double epsilon, double t) {
   return t * ((t + 1) * rho - epsilon) - (t + 1) * std::log1p(t) + t * std::log(t);
 }
-// Its derivative by t.
+// Returns its derivative with respect to t.
 double slope(double rho, double epsilon, double t) {
   return (2 * t + 1) * rho - epsilon - std::log1p(1 / t);
 }
 
-// Convex in t, with its minimum where the slope is zero.
+// It is convex in t, with its minimum where the slope is zero.
 double least_log_delta(double rho, double epsilon) {
   double upper = 1;
   while (slope(rho, epsilon, upper) <= 0) upper *= 2;

@@ -23,7 +23,7 @@ void write_text(const char* op, const FilePath& path, const std::string& text) {
   });
 }
 
-// The lines of a saved audit, one after the other, each checked.
+// Reads the lines of a saved audit one after the other, and checks each.
 class Lines {
  public:
   Lines(const std::string& text, const std::string& file) : text_(text), file_(file) {}
@@ -95,7 +95,7 @@ std::string line_of(const std::vector<std::pair<double, double>>& points, const 
   return fmt::format("<path d=\"{}\" stroke=\"{}\"><title>{}</title></path>\n", path, color, title);
 }
 
-// The largest rate of true positives that (epsilon, delta) allows at a rate of false ones.
+// Returns the largest rate of true positives that (epsilon, delta) allows at a rate of false ones.
 double allowed_rate(double fpr, double epsilon, double delta) {
   return std::min(
       {1.0, std::exp(epsilon) * fpr + delta, 1 - std::exp(-epsilon) * (1 - delta - fpr)});
@@ -139,7 +139,7 @@ std::string rates_chart(const AuditReport& report) {
              kInColor, kOutColor);
 }
 
-// How many scores are in each of some equal bins.
+// Returns the number of scores in each of several equal bins.
 std::vector<double> histogram(const std::vector<double>& scores, double low, double high,
                               size_t bins) {
   std::vector<double> out(bins);
@@ -246,7 +246,9 @@ std::string audit_page(const AuditReport& r) {
   out += row("if it were Gaussian", fmt::format("{:.4g}", r.gaussian_epsilon));
   out += row("area under the curve", fmt::format("{:.4g}", r.auroc));
   out += fmt::format("</table>\n<p><b>{}</b></p>\n", verdict(r));
-  out += "<p>The scores say who was trained on: the guarantee does not cover this page.</p>\n";
+  out +=
+      "<p>The scores reveal which examples were trained on: the guarantee does not cover this "
+      "page.</p>\n";
   return out + rates_chart(r) + scores_chart(r) + "</body></html>\n";
 }
 

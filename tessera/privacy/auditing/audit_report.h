@@ -1,8 +1,9 @@
-// What an audit of a training run found: the scores of its canaries, the epsilon that they prove,
-// and the epsilon that the run was accounted for. Made by audit() (training_audit.h) from a run, or
-// from scores of one's own; printed, drawn, and kept in a file that `tessera privacy audit` reads.
+// The result of an audit of a training run: the scores of its canaries, the epsilon that they
+// prove, and the epsilon that the run was accounted for. audit() (training_audit.h) makes it from a
+// run, make_audit_report() from scores of one's own. It can be printed, drawn, and saved in a file
+// that `tessera privacy audit` reads.
 //
-// The scores say who of the canaries was trained on: a report is as secret as the data.
+// The scores reveal which canaries were trained on: a report is as secret as the data.
 #pragma once
 
 #include <string>
@@ -13,26 +14,26 @@
 namespace tessera::privacy::auditing {
 
 struct AuditReport {
-  // Of the canaries that were trained on and of the others; increasing.
+  // The scores of the canaries that were trained on, and of the others; increasing.
   std::vector<double> in_scores, out_scores;
-  // What the run says that it spent, at delta.
+  // The epsilon that the run claims to have spent, at delta.
   double accounted_epsilon = 0;
   double delta = 0;
-  // The bound below is above the true epsilon with this probability at most.
+  // The probability, at most, that the bound below is above the true epsilon.
   double significance = 0;
   // The lower bound of one run (CanaryScoreAuditor::epsilon_one_run, over all thresholds).
   double epsilon = 0;
-  // The same of a mechanism that is exactly Gaussian (epsilon_one_run_fdp), which a run of many
-  // steps nearly is: an estimate beside the bound.
+  // The same for a mechanism that is exactly Gaussian (epsilon_one_run_fdp), which a run of many
+  // steps nearly is: an estimate in addition to the bound.
   double gaussian_epsilon = 0;
-  // The area under the curve of the attack: 1/2 for guessing.
+  // The area under the attack's ROC curve: 1/2 for guessing.
   double auroc = 0;
 
-  // Returns whether the canaries prove that the run spent more than it says.
+  // Returns whether the canaries prove that the run spent more than it claims.
   bool contradicts() const { return epsilon > accounted_epsilon; }
 };
 
-// The numbers of a report that are not scores.
+// The numbers of a report that are not computed from scores.
 struct AuditClaim {
   double accounted_epsilon = 0;  // at least 0, may be infinite
   double delta = 0;              // in (0, 1)
@@ -40,22 +41,22 @@ struct AuditClaim {
 };
 
 // Returns the report of these scores, of canaries that were each trained on with probability 1/2.
-// UserError: a number outside its range, and those of CanaryScoreAuditor.
+// Throws UserError for a number outside its range, and as CanaryScoreAuditor does.
 AuditReport make_audit_report(std::vector<double> in_scores, std::vector<double> out_scores,
                               const AuditClaim& claim);
 
-// Returns the report in a few lines, for people.
+// Returns the report as a text of a few lines.
 std::string to_string(const AuditReport& report);
 
-// Returns a page of HTML with SVG inside and nothing from elsewhere: the rates of the attack within
-// what the accounted epsilon allows, and the scores.
+// Returns a self-contained page of HTML with SVG: the rates of the attack within what the accounted
+// epsilon allows, and the scores.
 std::string audit_page(const AuditReport& report);
-// Writes audit_page to a file. UserError kIo if it cannot.
+// Writes audit_page() to a file. Throws UserError kIo if it cannot.
 void write_audit_page(const FilePath& path, const AuditReport& report);
 
-// Writes the claim and the scores as lines of text, and reads them again: the report read is equal.
-// UserError kIo if a file cannot be read or written; kValue, with the line, for what save_audit did
-// not write.
+// Writes the claim and the scores as lines of text, and reads them again: the report that is read
+// is equal. Throws UserError kIo if a file cannot be read or written, and kValue, with the line,
+// for text that save_audit() did not write.
 void save_audit(const FilePath& path, const AuditReport& report);
 AuditReport load_audit(const FilePath& path);
 

@@ -1,5 +1,5 @@
-// Binomial counts: tails, and the bounds of Clopper and Pearson on a probability. For source files
-// of privacy/.
+// Binomial counts: tail probabilities, and the bounds of Clopper and Pearson on a probability. For
+// source files of privacy/.
 #pragma once
 
 #include <cstdint>
@@ -7,16 +7,16 @@
 
 namespace tessera::privacy::auditing::internal {
 
-// The p for which k successes or fewer of n trials have probability `significance`: an upper bound
-// on p that fails with that probability, at most. 1 for k = n.
+// Returns the p for which k successes or fewer in n trials have probability `significance`: an
+// upper bound on p that fails with that probability at most. 1 for k = n.
 double clopper_pearson_upper(int64_t k, int64_t n, double significance);
-// The same from below: 0 for k = 0. Of k successes what the upper bound of n - k failures is from 1,
-// without the cancellation.
+// Returns the lower bound: 0 for k = 0. It is 1 minus the upper bound for the n - k failures,
+// computed without the cancellation.
 double clopper_pearson_lower(int64_t k, int64_t n, double significance);
 
-// P(X >= k) of X ~ Binomial(n, 1 / (1 + exp(-log_odds))).
+// Returns P(X >= k) for X ~ Binomial(n, 1 / (1 + exp(-log_odds))).
 double binomial_tail(int64_t k, int64_t n, double log_odds);
-// The largest mean of P(X = k - 1), ..., P(X = k - i) over i = 1, ..., k; 0 for k = 0.
+// Returns the largest mean of P(X = k - 1), ..., P(X = k - i) over i = 1, ..., k; 0 for k = 0.
 double largest_mean_below(int64_t k, int64_t n, double log_odds);
 
 }  // namespace tessera::privacy::auditing::internal

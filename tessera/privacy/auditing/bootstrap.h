@@ -1,4 +1,4 @@
-// Quantiles, plain and corrected, of what resampling gave. For source files of privacy/.
+// Quantiles of resampled estimates, plain and corrected. For source files of privacy/.
 #pragma once
 
 #include <span>
@@ -6,14 +6,16 @@
 
 namespace tessera::privacy::auditing::internal {
 
-// Linearly between the two values next to it, as numpy.quantile. `sorted` is increasing, not empty.
+// Returns the quantile, linear between the two nearest values, as numpy.quantile. `sorted` is
+// increasing and not empty.
 double quantile(std::span<const double> sorted, double q);
 
-// The quantiles that stand for those asked for (Efron 1987): of resampled values of which a share
-// (smoothed) is below the estimate itself. `acceleration` is 0 without one.
+// Returns the quantiles to take instead of those that are asked for (Efron 1987), from the
+// (smoothed) share of resampled values that are below the estimate itself. `acceleration` is 0
+// without one.
 std::vector<double> corrected_quantiles(std::span<const double> values, double estimate,
                                         double acceleration, std::span<const double> quantiles);
-// From estimates that lack one canary each.
+// Returns the acceleration, from estimates that each leave out one canary.
 double acceleration(std::span<const double> jackknife);
 
 }  // namespace tessera::privacy::auditing::internal

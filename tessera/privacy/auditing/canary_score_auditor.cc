@@ -57,7 +57,7 @@ std::vector<double> scores_of(const Array& scores) {
   return out;
 }
 
-// In (low, high), and at the ends where they are `closed`.
+// Throws UserError unless the value is in (low, high), or at an end that is `closed`.
 void check_range(const char* what, double value, double low, double high, bool low_closed,
                  bool high_closed) {
   if ((low_closed ? value >= low : value > low) && (high_closed ? value <= high : value < high))
@@ -71,10 +71,10 @@ CounterStream stream(uint64_t seed, uint64_t sample) {
       .child(sample);
 }
 
-// A random part of the scores, and the rest.
-std::pair<std::vector<double>, std::vector<double>> parted(const std::vector<double>& scores,
-                                                           double frac,
-                                                           const CounterStream& stream) {
+// Returns a random part of the scores, and the rest.
+std::pair<std::vector<double>, std::vector<double>> split_scores(const std::vector<double>& scores,
+                                                                 double frac,
+                                                                 const CounterStream& stream) {
   const auto size = static_cast<int64_t>(scores.size());
   const auto first = static_cast<int64_t>(static_cast<double>(size) * frac);
   if (first == 0 || first == size)
@@ -100,7 +100,7 @@ std::vector<double> drawn(const std::vector<double>& scores, const CounterStream
   return out;
 }
 
-// 0, 1, 2, 3, 4, 6, 8, 12, ... below n.
+// Returns 0, 1, 2, 3, 4, 6, 8, 12, ... below n.
 std::vector<int64_t> few_to_many(int64_t n) {
   std::vector<int64_t> out{0};
   for (int64_t power = 1; power < n; power *= 2) {
@@ -115,8 +115,8 @@ double median(std::vector<double> values) {
   return internal::quantile(values, 0.5);
 }
 
-// The largest rate of true positives among thresholds, or between two of them, with this rate of
-// false ones. Both counts increase, from 0 to all.
+// Returns the largest rate of true positives among thresholds, or between two of them, with this
+// rate of false ones. Both counts increase, from 0 to all.
 double tpr_at(double fpr, const std::vector<int64_t>& tp, const std::vector<int64_t>& fp) {
   const double target = fpr * static_cast<double>(fp.back());
   const auto above = std::upper_bound(fp.begin(), fp.end(), target, [](double x, int64_t count) {
@@ -135,7 +135,7 @@ double raw_epsilon(const std::vector<int64_t>& tp, const std::vector<int64_t>& f
   const auto positives = static_cast<double>(tp.back()), negatives = static_cast<double>(fp.back());
   if (min_count >= fp.back()) return 0;
   const double min_fpr = static_cast<double>(min_count) / negatives;
-  // Between two thresholds too: the best, unless delta is in the way.
+  // The best may also be between two thresholds, unless delta prevents it.
   const double tpr = tpr_at(min_fpr, tp, fp);
   double best = tpr > delta ? std::log(tpr - delta) - std::log(min_fpr) : 0;
   for (size_t i = 0; i < tp.size(); ++i) {
@@ -163,8 +163,8 @@ CanaryScoreAuditor::CanaryScoreAuditor(std::vector<double> in_canary_scores,
   std::set_union(in_.begin(), in_.end(), out_.begin(), out_.end(), std::back_inserter(thresholds));
   thresholds.erase(std::unique(thresholds.begin(), thresholds.end()), thresholds.end());
   const auto add = [&](const Counts& next) {
-    // The upper hull (Andrew's monotone chain): a point on or below the line between its neighbours
-    // goes.
+    // Computes the upper hull (Andrew's monotone chain): a point on or below the line between its
+    // neighbours is removed.
     const auto turns = [&](const Counts& a, const Counts& b) {
       return (b.true_negatives - a.true_negatives) * (next.false_negatives - b.false_negatives) >
              (next.true_negatives - b.true_negatives) * (b.false_negatives - a.false_negatives);
@@ -188,11 +188,12 @@ CanaryScoreAuditor::Counts CanaryScoreAuditor::counts_at(double threshold) const
   return {threshold, below(in_), below(out_)};
 }
 
-// The thresholds of Bonferroni for the rates: the last ones that so many held-out canaries pass. Which
-// these are does not depend on held-in scores, so the true positives of each are a binomial count. Of
-// held-out canaries as many count as passing as there may be, also where ties let fewer pass: if the rate
-// of a threshold is above the bound for so many, then no more of them passed one whose rate is at least
-// the bound, and that has at most the probability of one Clopper-Pearson bound.
+// Returns the thresholds of Bonferroni for the rates: the last ones that so many held-out canaries
+// pass. Which these are does not depend on held-in scores, so the true positives of each are a
+// binomial count. As many held-out canaries count as passing as may pass, even if ties let fewer
+// pass: if the rate of a threshold is above the bound for so many, then no more of them passed one
+// whose rate is at least the bound, and that has at most the probability of one Clopper-Pearson
+// bound.
 std::vector<CanaryScoreAuditor::Counts> CanaryScoreAuditor::rate_thresholds(bool both_ends) const {
   std::vector<int64_t> passing = few_to_many(num_out());
   if (both_ends)
@@ -209,8 +210,8 @@ std::vector<CanaryScoreAuditor::Counts> CanaryScoreAuditor::rate_thresholds(bool
   return out;
 }
 
-// The thresholds of Bonferroni for guesses: the last ones that so many canaries pass, held in or out.
-// Which these are depends on what training shows, not on who was held in.
+// Returns the thresholds of Bonferroni for guesses: the last ones that so many canaries pass, held
+// in or out. Which these are depends on what training reveals, not on who was held in.
 std::vector<CanaryScoreAuditor::Counts> CanaryScoreAuditor::guess_thresholds() const {
   std::vector<double> all;
   std::merge(in_.begin(), in_.end(), out_.begin(), out_.end(), std::back_inserter(all));
@@ -224,7 +225,7 @@ std::vector<CanaryScoreAuditor::Counts> CanaryScoreAuditor::guess_thresholds() c
   return out;
 }
 
-// Counts of true and false positives along the frontier, increasing.
+// Returns the counts of true and false positives along the frontier, increasing.
 std::pair<std::vector<int64_t>, std::vector<int64_t>> CanaryScoreAuditor::positives() const {
   std::pair<std::vector<int64_t>, std::vector<int64_t>> out;
   for (auto c = frontier_.rbegin(); c != frontier_.rend(); ++c) {
@@ -238,7 +239,7 @@ CanaryScoreAuditor::Bound CanaryScoreAuditor::clopper_pearson(const Question& qu
                                                               std::span<const Counts> at) const {
   const double significance = question.significance / 2;  // of two rates
   Bound best{0, kInfinity};
-  // By a share of hits among `all` against one of false alarms among `others`.
+  // Considers a share of hits among `all` and one of false alarms among `others`.
   const auto consider = [&](const Counts& c, int64_t hits, int64_t all, int64_t alarms,
                             int64_t others) {
     const double rate = internal::clopper_pearson_lower(hits, all, significance);
@@ -259,7 +260,7 @@ CanaryScoreAuditor::Bound CanaryScoreAuditor::one_run(const Question& question,
                                                       std::span<const Counts> at) const {
   const auto epsilon = question.method == Method::kOneRunFdp ? internal::epsilon_one_run_fdp
                                                              : internal::epsilon_one_run;
-  // The most precise first: the search for the others ends early.
+  // The most precise candidates come first, so that the search for the others ends early.
   struct Candidate {
     internal::Guesses guesses;
     double threshold, precision;
@@ -277,7 +278,8 @@ CanaryScoreAuditor::Bound CanaryScoreAuditor::one_run(const Question& question,
                    [](const auto& a, const auto& b) { return a.precision > b.precision; });
   Bound best{0, kInfinity};
   for (const Candidate& c : candidates) {
-    // Right no oftener than the best bound allows on average: of an epsilon alone this excludes no more.
+    // If the guesses are right no more often than the best bound allows on average, they exclude no
+    // larger epsilon.
     const double allowed = 1 / (1 + std::exp(-best.epsilon));
     if (question.method == Method::kOneRun &&
         static_cast<double>(c.guesses.correct) <= static_cast<double>(c.guesses.guesses) * allowed)
@@ -305,8 +307,8 @@ std::pair<CanaryScoreAuditor, CanaryScoreAuditor> CanaryScoreAuditor::split(doub
                                                                             uint64_t sample) const {
   check_range("a threshold_estimation_frac", frac, 0, 1, false, false);
   const CounterStream draws = stream(seed, sample);
-  auto in = parted(in_, frac, draws.child(0));
-  auto out = parted(out_, frac, draws.child(1));
+  auto in = split_scores(in_, frac, draws.child(0));
+  auto out = split_scores(out_, frac, draws.child(1));
   return {CanaryScoreAuditor(std::move(in.first), std::move(out.first)),
           CanaryScoreAuditor(std::move(in.second), std::move(out.second))};
 }
@@ -380,7 +382,7 @@ double CanaryScoreAuditor::epsilon_from_gdp(const GdpOptions& o) const {
         internal::clopper_pearson_upper(num_out() - c.true_negatives, num_out(), significance);
     if (std::max(fnr, fpr) >= 1 - o.delta) continue;
     // Equation 6 of arXiv 1905.02383. It is negative if the bounds of the rates add up to more than
-    // 1, which says nothing of the mechanism.
+    // 1, which proves nothing about the mechanism.
     mu = std::max(mu, -(internal::normal_quantile(fpr) + internal::normal_quantile(fnr)));
   }
   return mu == 0 ? 0 : std::min(internal::epsilon_of(mu, o.delta), 100.0);
@@ -394,7 +396,7 @@ double CanaryScoreAuditor::epsilon_raw_counts(const RawCountsOptions& o) const {
   const auto [tp, fp] = positives();
   const double epsilon = raw_epsilon(tp, fp, o.min_count, o.delta);
   if (o.one_sided) return epsilon;
-  // And of the attack that takes low scores for held in.
+  // The same for the attack that takes low scores for held in.
   std::vector<int64_t> tn, fn;
   for (const Counts& c : frontier_) {
     tn.push_back(c.true_negatives);
@@ -416,7 +418,7 @@ std::vector<double> CanaryScoreAuditor::tpr_at_given_fpr(std::span<const double>
 }
 
 double CanaryScoreAuditor::attack_auroc() const {
-  // Twice the area, by trapezoids.
+  // This is twice the area, by trapezoids.
   double area = 0;
   for (size_t i = 1; i < frontier_.size(); ++i) {
     const Counts &a = frontier_[i - 1], &b = frontier_[i];
@@ -447,7 +449,8 @@ CanaryScoreAuditor CanaryScoreAuditor::resampled(uint64_t seed, uint64_t sample)
   return {drawn(in_, draws.child(0)), drawn(out_, draws.child(1))};
 }
 
-// The estimate without each of the canaries; those that are the last of their kind stay.
+// Returns the estimate without each of the canaries; one that is the last of its kind is not left
+// out.
 std::vector<double> CanaryScoreAuditor::jackknife(
     const std::function<double(const CanaryScoreAuditor&)>& estimate) const {
   const auto without = [](std::vector<double> scores, size_t i) {

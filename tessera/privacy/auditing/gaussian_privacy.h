@@ -1,6 +1,6 @@
 // Gaussian differential privacy (Dong, Roth and Su, arXiv 1905.02383): a mechanism is mu-GDP if
-// telling neighbouring datasets apart is at least as hard as telling N(0, 1) from N(mu, 1). For
-// source files of privacy/.
+// distinguishing neighbouring datasets is at least as hard as distinguishing N(0, 1) from N(mu, 1).
+// For source files of privacy/.
 #pragma once
 
 namespace tessera::privacy::auditing::internal {
@@ -8,10 +8,11 @@ namespace tessera::privacy::auditing::internal {
 double normal_cdf(double x);
 double normal_quantile(double p);  // -inf for 0, inf for 1
 
-// The log of the delta for which mu-GDP is (epsilon, delta)-DP (Corollary 2.13), mu > 0, epsilon >= 0.
+// Returns the logarithm of the delta for which mu-GDP is (epsilon, delta)-DP (Corollary 2.13), mu >
+// 0, epsilon >= 0.
 double log_delta(double epsilon, double mu);
-// The epsilon, and the mu, for which delta is this; 0 < delta < 1. The epsilon is 0 where delta is
-// smaller even there.
+// Return the epsilon, and the mu, for which delta is this; 0 < delta < 1. The epsilon is 0 where
+// even there delta is smaller.
 double epsilon_of(double mu, double delta);
 double mu_of(double epsilon, double delta);
 

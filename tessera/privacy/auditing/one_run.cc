@@ -10,7 +10,7 @@
 namespace tessera::privacy::auditing::internal {
 namespace {
 
-// The largest epsilon for which `excluded` is positive.
+// Returns the largest epsilon for which `excluded` is positive.
 template <class F>
 double largest_excluded(const F& excluded, double least) {
   if (!(excluded(least) > 0)) return least;
@@ -22,8 +22,8 @@ double largest_excluded(const F& excluded, double least) {
   return last_positive(excluded, low, high);
 }
 
-// How far the guesses are above what the mechanism allows them, as shares of the canaries: positive
-// if they exclude it. r and h are the shares that are right and wrong.
+// Returns by how much the guesses exceed what the mechanism allows, as shares of the canaries:
+// positive if they exclude it. r and h are the shares that are right and wrong.
 double excess(const Guesses& g, double mu, double significance) {
   const auto m = static_cast<double>(g.canaries);
   double r = significance * static_cast<double>(g.correct) / m;
@@ -47,14 +47,14 @@ double one_run_p_value(const Guesses& g, double epsilon, double delta) {
 }
 
 double epsilon_one_run(const Guesses& g, double least, double significance, double delta) {
-  // Cheaper, and excludes at least as much.
+  // This test is cheaper, and excludes at least as much.
   if (one_run_p_value(g, least, 0) > significance) return least;
   return largest_excluded(
       [&](double epsilon) { return significance - one_run_p_value(g, epsilon, delta); }, least);
 }
 
 double epsilon_one_run_fdp(const Guesses& g, double least, double significance, double delta) {
-  if (delta == 1) return least;  // excludes nothing
+  if (delta == 1) return least;  // nothing is excluded
   return largest_excluded(
       [&](double epsilon) { return excess(g, mu_of(epsilon, delta), significance); }, least);
 }

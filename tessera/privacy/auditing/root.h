@@ -1,4 +1,4 @@
-// Where a function changes its sign. For source files of privacy/.
+// Finds where a function changes its sign. For source files of privacy/.
 #pragma once
 
 #include <algorithm>
@@ -7,11 +7,12 @@
 
 namespace tessera::privacy::auditing::internal {
 
-// The largest double below the root of a function that is positive at `low` and not at `high`, to
-// within a few roundings: the function is positive there. Of a bound, the safe side.
+// Returns the largest double, to within a few roundings, below the root of a function that is
+// positive at `low` and not at `high`. The function is positive there, so that a bound errs to the
+// safe side.
 template <class F>
 double last_positive(const F& f, double low, double high) {
-  // Of logarithms: its steps are no numbers at infinity.
+  // Values may be logarithms: the search cannot step at infinity.
   const auto finite = [&](double x) { return std::clamp(f(x), -1e100, 1e100); };
   const double at_low = finite(low), at_high = finite(high);
   if (at_high == 0) return high;

@@ -1,7 +1,7 @@
 // Audits of a training run: canaries are put into the data of a privacy::Trainer of one's own, each
 // with probability 1/2 by secret coins; the run trains; an attack scores the canaries from the
-// parameters that it released; and the scores bound the epsilon that the run spent from below
-// (Steinke, Nasr and Jagielski, arXiv 2305.08846), beside the epsilon that it is accounted for.
+// parameters that it released; and the scores bound from below the epsilon that the run spent
+// (Steinke, Nasr and Jagielski, arXiv 2305.08846), to be compared with the accounted one.
 //
 //   privacy::Trainer trainer(plan, auditing::counted(loss), optim::sgd(0.1));
 //   auto report = auditing::audit(trainer, loss, params, std::tuple(x, y), std::tuple(cx, cy));
@@ -10,12 +10,12 @@
 //   save_audit("audit.txt", report);         // tessera privacy audit audit.txt
 //
 // The plan's num_examples are the examples of the data and all canaries. A canary that is left out
-// keeps its row, which counts 0: its loss and its gradient are 0, as if it were removed. That is a
+// keeps its row, which counts 0: its loss and its gradient are 0, as if it were removed. This is a
 // neighbour under every neighbouring relation.
 //
-// Canaries are examples that a run should have no reason to fit but for having seen them: ones with
-// random labels, or inputs that nothing else resembles. The stronger they move the parameters, the
-// better the bound; that no audit finds more proves nothing.
+// Canaries should be examples that a run fits only because it has seen them: ones with random
+// labels, or inputs that resemble nothing else. The more they move the parameters, the better the
+// bound. That an audit finds no more proves nothing.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@
 
 namespace tessera::privacy::auditing {
 
-// How an attack scores a canary; higher if it takes it for trained on.
+// The score that an attack gives a canary; higher if it takes it for trained on.
 enum class CanaryScore : uint8_t {
   kUpdates,  // how far all updates lowered its loss, to first order: the inner product of each with
              // its gradient
@@ -46,30 +46,32 @@ enum class CanaryScore : uint8_t {
 struct TrainingAuditOptions {
   CanaryScore score = CanaryScore::kUpdates;
   double significance = 0.05;  // in (0, 1)
-  // What the run is said to spend. Absent: trainer.epsilon of the state that it ends in.
+  // The epsilon that the run claims. If absent, it is trainer.epsilon of the final state.
   std::optional<double> claimed_epsilon = std::nullopt;
-  // As TrainerOptions: the loss sees an example as a batch of one.
+  // As in TrainerOptions: the loss sees an example as a batch of one.
   bool keep_batch_dim = true;
-  // Makes coins and run the same each time, for tests. Absent: of the operating system's entropy.
+  // Makes coins and run the same each time, for tests. If absent, it is drawn from the operating
+  // system's entropy.
   std::optional<uint64_t> seed = std::nullopt;
 };
 
 namespace internal {
 
-// Which canaries are trained on.
+// Returns which canaries are trained on.
 std::vector<bool> coins(int64_t canaries, std::optional<uint64_t> seed);
-// 1 for each example and each canary that is trained on, else 0; float32.
+// Returns 1 for each example and each canary that is trained on, else 0; float32.
 Array counts_of(int64_t examples, const std::vector<bool>& trained_on);
-// The number of rows of all leaves. UserError if they do not agree, or there are none.
+// Returns the number of rows of all leaves. Throws UserError if they do not agree, or there are
+// none.
 int64_t rows_of(const char* what, const std::vector<Array>& leaves);
 void expect_examples(int64_t examples, int64_t canaries, int64_t planned);
-// UserError for a count that is not that of one example.
+// Throws UserError for a count that is not that of one example.
 Array count_of_one(const Array& counts);
-// The report, from float scores; NaN counts as the lowest.
+// Returns the report from float scores; NaN counts as the lowest.
 AuditReport report_of(const std::vector<double>& scores, const std::vector<bool>& trained_on,
                       const AuditClaim& claim);
 
-// The loss of each row, by the parameters as a list.
+// Returns the loss of each row, for the parameters as a list.
 template <class Loss, class Params>
 struct Losses {
   const Loss& loss;
@@ -93,7 +95,7 @@ struct Losses {
   }
 };
 
-// What the attack computes, as one program each.
+// The programs of the attack.
 template <class Loss>
 struct CanaryLosses {
   Loss loss;
@@ -108,7 +110,8 @@ template <class Loss>
 struct UpdateScores {
   Loss loss;
   bool keep_batch_dim;
-  // How far the step from `before` to `after` lowers the loss of each row, to first order.
+  // Returns by how much the step from `before` to `after` lowers the loss of each row, to first
+  // order.
   template <class Params, class... Data>
   Array operator()(const Params& before, const Params& after, const Data&... data) const {
     const std::vector<Array> from = nnx::internal::parameters(before);
@@ -120,7 +123,7 @@ struct UpdateScores {
   }
 };
 
-// (params, counts, data...) -> the loss of an example that counts, else 0.
+// Maps (params, counts, data...) to the loss of an example that counts, else to 0.
 template <class Loss>
 struct CountedLoss {
   Loss loss;
@@ -133,18 +136,18 @@ struct CountedLoss {
 
 }  // namespace internal
 
-// Returns the loss that a trainer to be audited takes: loss(params, data...) with the examples'
-// counts, 0 or 1, before the data. For trainers alone, which call it for one example at a time.
+// Returns the loss for a trainer that is to be audited: loss(params, data...) with the examples'
+// counts, 0 or 1, before the data. Only trainers can call it, with one example at a time.
 template <class Loss>
 internal::CountedLoss<Loss> counted(Loss loss) {
   return {std::move(loss)};
 }
 
 // Returns the report of a run of all steps of the trainer's plan, from `params` on. `loss` is the
-// one that was counted; `data` and `canaries` are what it takes after params, trees of arrays of a
-// row for each example. UserError (kValue): rows that do not agree, or are not the plan's
-// num_examples together; no canary that was trained on, or left out (of few canaries by chance);
-// those of the trainer and of make_audit_report.
+// one that was given to counted(); `data` and `canaries` are its arguments after params, trees of
+// arrays with a row for each example. Throws UserError (kValue) if rows do not agree, or together
+// are not the plan's num_examples; if no canary was trained on, or none left out (by chance, with
+// few canaries); and as the trainer and make_audit_report do.
 template <class Trainer, class Loss, class Params, class... Data>
 AuditReport audit(const Trainer& trainer, const Loss& loss, const Params& params,
                   const std::tuple<Data...>& data, const std::tuple<Data...>& canaries,
@@ -189,8 +192,8 @@ AuditReport audit(const Trainer& trainer, const Loss& loss, const Params& params
        .significance = options.significance});
 }
 
-// The same of `count` canaries that a function makes: make(count, key) -> the tuple of their data,
-// of a key of entropy, or of options.seed.
+// Returns the same for `count` canaries that a function makes: make(count, key) returns the tuple
+// of their data. The key is drawn from entropy, or made from options.seed.
 template <class Trainer, class Loss, class Params, class... Data, class Make>
 requires std::is_invocable_r_v < std::tuple<Data...>,
 const Make&, int64_t,

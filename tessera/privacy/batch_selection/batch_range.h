@@ -2,9 +2,9 @@
 //
 //   for (const auto& batch : sampler.batches(key)) ...
 //
-// A step's batch is a function of the key and the step alone. What the batches of one key share
-// (who is in which group) is made once, when the range is; so a range serves any steps, those in
-// increasing order the fastest. It belongs to one thread.
+// A step's batch is a function of the key and the step only. What the batches of one key share (the
+// groups of examples) is made once, when the range is constructed; so a range can return the batch
+// of any step, and is fastest for increasing steps. It belongs to one thread.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace tessera::privacy::batch_selection {
 
 namespace internal {
 
-// What makes the batches of one sampler and key.
+// Makes the batches of one sampler and key.
 template <class Batch>
 class BatchSource {
  public:
@@ -26,7 +26,7 @@ class BatchSource {
   virtual Batch at(int64_t step) = 0;  // 0 <= step < iterations
 };
 
-// UserError unless low <= step < high.
+// Throws UserError unless low <= step < high.
 void check_step(int64_t step, int64_t high);
 void check_first_step(int64_t step, int64_t iterations);
 
@@ -41,7 +41,7 @@ class BatchRange {
     internal::check_first_step(first_step, iterations);
   }
 
-  // The batch of any step. UserError outside [0, iterations()).
+  // Returns the batch of any step. Throws UserError outside [0, iterations()).
   Batch at(int64_t step) {
     internal::check_step(step, iterations_);
     return source_->at(step);
@@ -76,7 +76,7 @@ class BatchRange {
     int64_t step_;
     Batch batch_;
   };
-  // From the first step to the last; as often as wanted.
+  // Iterates from the first step to the last; any number of times.
   Iterator begin() { return {this, first_}; }
   std::default_sentinel_t end() const { return {}; }
 

@@ -22,7 +22,7 @@ Bernoulli::Bernoulli(const CounterStream& stream, double p)
 bool Bernoulli::succeeds(int64_t trial, uint32_t chunk) const {
   if (chunk != threshold_) return chunk < threshold_;
   const CounterStream more = stream_.child(static_cast<uint64_t>(trial));
-  double rest = rest_;  // a double has few bits, so they end
+  double rest = rest_;  // a double has few bits, so the loop ends
   for (uint64_t k = 0; rest > 0; ++k) {
     const double scaled = rest * 0x1p64, digit = std::floor(scaled);
     const uint64_t word = more.word(k), of_p = static_cast<uint64_t>(digit);
@@ -40,7 +40,7 @@ void Bernoulli::successes(int64_t first, int64_t last, std::vector<int64_t>& out
   for (int64_t at = first - first % 4; at < last; at += kTrials) {
     stream_.words(static_cast<uint64_t>(at / 4), words);
     const int64_t begin = std::max<int64_t>(first - at, 0), end = std::min(last - at, kTrials);
-    // Without branches where the first bits decide, as they nearly always do.
+    // There are no branches where the first bits decide, as they nearly always do.
     int64_t count = 0;
     bool tie = false;
     for (int64_t i = begin; i < end; ++i) {

@@ -1,9 +1,9 @@
 // Independent trials, each a success with probability exactly p, for every double p. For source
 // files of privacy/.
 //
-// A trial compares a uniform number U in [0, 1), of as many bits as it takes, with p: success is
-// U < p. Its first 16 bits decide all but 1 of 65536 trials, so a word of the stream serves four of
-// them; the others look at 64 more bits at a time, from a stream of their own.
+// A trial compares a uniform number U in [0, 1), of as many bits as it takes, with p: success is U
+// < p. Its first 16 bits decide all but 1 of 65536 trials, so a word of the stream serves four of
+// them; the others read 64 more bits at a time, from a stream of their own.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class Bernoulli {
  public:
   Bernoulli(const CounterStream& stream, double p);  // 0 <= p <= 1
 
-  // Appends those of the trials first, ..., last - 1 that succeed, in increasing order.
+  // Appends the successful trials among first, ..., last - 1, in increasing order.
   void successes(int64_t first, int64_t last, std::vector<int64_t>& out) const;
 
  private:
@@ -25,7 +25,7 @@ class Bernoulli {
 
   CounterStream stream_;
   uint32_t threshold_;  // the first 16 bits of p; 65536 for p = 1
-  double rest_;         // those after them, in [0, 1)
+  double rest_;         // the bits of p after those, in [0, 1)
 };
 
 }  // namespace tessera::privacy::batch_selection::internal

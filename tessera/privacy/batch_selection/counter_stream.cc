@@ -11,14 +11,14 @@ namespace {
 __extension__ typedef unsigned __int128 Wide;
 
 constexpr uint64_t kChild = uint64_t{1} << 63;
-// "batches" and a zero.
+// The text "batches" and a zero.
 constexpr uint64_t kDomain = 0x6261746368657300;
 
-// Four vectors of four words at a time: enough in flight to hide the latency of each.
+// Four vectors of four words at a time hide each other's latency.
 constexpr size_t kLanes = 4, kVectors = 4, kBlock = kLanes * kVectors;
 typedef uint32_t Vector __attribute__((vector_size(4 * kLanes)));
 
-// The counters (a, b) become their hashes. T is a word, or a vector of them.
+// Replaces the counters (a, b) by their hashes. T is a word, or a vector of them.
 template <class T, size_t kCount>
 void threefry(const std::array<uint32_t, 2>& key, T (&a)[kCount], T (&b)[kCount]) {
   constexpr int kRotations[2][4] = {{13, 15, 26, 6}, {17, 29, 16, 24}};
@@ -45,7 +45,7 @@ void threefry(const std::array<uint32_t, 2>& key, T (&a)[kCount], T (&b)[kCount]
   }
 }
 
-uint64_t joined(uint32_t high, uint32_t low) { return uint64_t{high} << 32 | low; }
+uint64_t join_words(uint32_t high, uint32_t low) { return uint64_t{high} << 32 | low; }
 
 void block_of_words(const std::array<uint32_t, 2>& key, uint64_t first, uint64_t* out) {
   Vector high[kVectors], low[kVectors];
@@ -55,14 +55,14 @@ void block_of_words(const std::array<uint32_t, 2>& key, uint64_t first, uint64_t
   }
   threefry(key, high, low);
   for (size_t i = 0; i < kBlock; ++i)
-    out[i] = joined(high[i / kLanes][i % kLanes], low[i / kLanes][i % kLanes]);
+    out[i] = join_words(high[i / kLanes][i % kLanes], low[i / kLanes][i % kLanes]);
 }
 
 uint64_t one_word(const std::array<uint32_t, 2>& key, uint64_t counter) {
   uint32_t high[] = {static_cast<uint32_t>(counter >> 32)};
   uint32_t low[] = {static_cast<uint32_t>(counter)};
   threefry(key, high, low);
-  return joined(high[0], low[0]);
+  return join_words(high[0], low[0]);
 }
 
 void fill_words(const std::array<uint32_t, 2>& key, uint64_t first, std::span<uint64_t> out) {
@@ -75,7 +75,7 @@ void fill_words(const std::array<uint32_t, 2>& key, uint64_t first, std::span<ui
 using privacy::internal::SecretKey;
 
 enum Nonce : uint64_t { kWordsNonce, kChildrenNonce };
-constexpr size_t kCipherWords = SecretKey::kBlock / sizeof(uint64_t);  // of a block of ChaCha20
+constexpr size_t kCipherWords = SecretKey::kBlock / sizeof(uint64_t);  // in a block of ChaCha20
 
 void fill_words(const SecretKey& key, uint64_t first, std::span<uint64_t> out) {
   const size_t skipped = first % kCipherWords;

@@ -1,15 +1,16 @@
 // Random words that are a function of a key and a counter, on the host. For source files of
 // privacy/.
 //
-// Of a key of 64 bits they are those of threefry2x32 with 20 rounds (Salmon et al., "Parallel
+// For a key of 64 bits they are those of threefry2x32 with 20 rounds (Salmon et al., "Parallel
 // random numbers: as easy as 1, 2, 3", SC 2011): word i of a key's stream is element i of
-// random::bits(key, {n}, uint64). Integer arithmetic alone: the same on every machine. Of a secret
-// key of 256 bits (secret_key.h) they are ChaCha20's: word i is bytes 8 i, ..., 8 i + 7 of the
-// stream of nonce 0.
+// random::bits(key, {n}, uint64). This is integer arithmetic only, the same on every machine. For a
+// secret key of 256 bits (secret_key.h) they are ChaCha20's: word i is bytes 8 i, ..., 8 i + 7 of
+// the stream of nonce 0.
 //
-// A stream's children have keys of their own, so (key, purpose, step, example) name a word without
-// those before it. Threefry's are from counters that no word has (those with the highest bit),
-// those of a secret key are from the stream of nonce 1: child i has the first half of its block i.
+// A stream's children have keys of their own, so that (key, purpose, step, example) name a word
+// without those before it. Threefry's children are made from counters that no word has (those with
+// the highest bit), those of a secret key from the stream of nonce 1: child i has the first half of
+// its block i.
 #pragma once
 
 #include <array>
@@ -29,7 +30,7 @@ class CounterStream {
   explicit CounterStream(const privacy::internal::SecretKey& key) : key_(key) {}
 
   uint64_t word(uint64_t counter) const;  // counter < 2^63
-  // Words first, first + 1, ...: several times as fast as one by one.
+  // Fills in the words first, first + 1, ...: several times as fast as one by one.
   void words(uint64_t first, std::span<uint64_t> out) const;
   CounterStream child(uint64_t index) const;  // index < 2^63
 
@@ -39,17 +40,19 @@ class CounterStream {
   std::variant<Threefry, Secret> key_;
 };
 
-// What selection draws from a user's key, apart from every other use of that key: the draws of
-// Arrays and split() count from 0. UserError naming `op` for an array of keys or a traced one.
+// Returns the stream from which selection draws with a user's key, separate from every other use of
+// that key: the draws of Arrays and split() count from 0. Throws UserError naming `op` for an array
+// of keys or a traced one.
 CounterStream stream_of(std::string_view op, const SamplingKey& key);
 
-// Words of one stream whose counters mostly increase, made many at a time.
+// Words of one stream whose counters mostly increase; many are made at a time.
 class BufferedWords {
  public:
   explicit BufferedWords(const CounterStream& stream) : stream_(stream) {}
 
-  // Uniform in [0, n), n > 0, without bias: a product in 128 bits, drawn again in the few cases that
-  // are one too many (Lemire, "Fast random integer generation in an interval", 2019).
+  // Returns a uniform number in [0, n), n > 0, without bias: a product in 128 bits, drawn again in
+  // the few cases that would bias it (Lemire, "Fast random integer generation in an interval",
+  // 2019).
   uint64_t below(uint64_t n, uint64_t counter);
 
  private:

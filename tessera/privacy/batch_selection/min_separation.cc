@@ -6,13 +6,14 @@
 namespace tessera::privacy::batch_selection::internal {
 namespace {
 
-// Examples whose past is looked at together; as many trials as one reading of the stream makes.
+// The number of examples whose past is computed together: as many trials as one read of the stream
+// makes.
 constexpr int64_t kChunk = 256;
 
-// The states that an example may be in: the steps from which on it may be sampled.
+// The possible states of an example: the steps from which on it may be sampled.
 class States {
  public:
-  // Before step `from`: any of the min_sep steps from it on.
+  // The states before step `from`: any of the min_sep steps from it on.
   States(int64_t from, int64_t min_sep)
       : first_(from), last_(from + min_sep - 1), min_sep_(min_sep) {}
 
@@ -24,7 +25,8 @@ class States {
     if (sampled || waited_ > waited) later_.push_back(step + min_sep_);
   }
 
-  // The only state before `step`, if only one is left: those eligible by then are alike.
+  // Returns the only state before `step`, if only one is left: all that are eligible by then are
+  // equal.
   std::optional<int64_t> only(int64_t step) const {
     std::optional<int64_t> out;
     const auto take = [&](int64_t state) {
@@ -40,10 +42,10 @@ class States {
   }
 
  private:
-  int64_t first_, last_;  // of those at the start: the ones not sampled since
+  int64_t first_, last_;  // of the initial states whose examples were not sampled since
   const int64_t min_sep_;
-  std::vector<int64_t> later_;  // those of examples sampled since, increasing, after last_
-  size_t waited_ = 0;           // of later_, those sampled again
+  std::vector<int64_t> later_;  // the states of examples sampled since, increasing, after last_
+  size_t waited_ = 0;           // how many of later_ were sampled again
 };
 
 }  // namespace
@@ -118,7 +120,7 @@ bool MinSeparationProcess::couple(int64_t first, int64_t last, int64_t from, int
   return true;
 }
 
-// From the first step.
+// Runs from the first step.
 void MinSeparationProcess::replay(int64_t first, int64_t last, int64_t step) {
   std::vector<int64_t> states = initial_states(first, last), heads;
   for (int64_t s = 0; s < step; ++s) {
@@ -132,7 +134,8 @@ void MinSeparationProcess::replay(int64_t first, int64_t last, int64_t step) {
   std::copy(states.begin(), states.end(), eligible_.begin() + first);
 }
 
-// p = 1: every min_sep steps from the first state on, which coins never change.
+// For p = 1: an example is sampled every min_sep steps from the first state on, which coins never
+// change.
 void MinSeparationProcess::rotate(int64_t first, int64_t last, int64_t step) {
   const std::vector<int64_t> states = initial_states(first, last);
   for (size_t i = 0; i < states.size(); ++i) {

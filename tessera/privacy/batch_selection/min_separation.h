@@ -1,11 +1,11 @@
 // b-min-sep sampling, example by example: an example is sampled with probability p in every step,
 // unless it was sampled in one of the min_sep - 1 steps before. For source files of privacy/.
 //
-// Whether step s would sample example i is a coin, a function of (key, s, i); the state is when each
-// example may be sampled again. To find it at a step without all steps before, the coins of some
-// steps before are run from every state that there is: where they lead all of them to one, it is
-// the true one. This is coupling from the past (Propp and Wilson, 1996). Else the look goes back
-// twice as far, at most to the first step, where the state is drawn.
+// Whether step s would sample example i is a coin, a function of (key, s, i); the state is the step
+// from which each example may be sampled again. To find it at a step without computing all steps
+// before, the coins of some steps before are run from every possible state: where they lead all of
+// them to one state, it is the true one. This is coupling from the past (Propp and Wilson, 1996).
+// Otherwise the run begins twice as far back, at most at the first step, where the state is drawn.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,8 @@ class MinSeparationProcess {
   MinSeparationProcess(const MinSeparation& law, const CounterStream& start,
                        const CounterStream& coins);
 
-  // Those sampled in this step, in increasing order. Steps in order cost one coin an example each.
+  // Returns the examples sampled in this step, in increasing order. Steps in order cost one coin
+  // for each example.
   std::vector<int64_t> sampled(int64_t step);
 
  private:
@@ -42,7 +43,7 @@ class MinSeparationProcess {
 
   const MinSeparation law_;
   const CounterStream start_, coins_;
-  int64_t next_ = 0;               // the step that eligible_ is for
+  int64_t next_ = 0;               // the step of eligible_
   std::vector<int64_t> eligible_;  // the first step in which each example may be sampled
 };
 

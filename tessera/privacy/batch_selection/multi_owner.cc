@@ -34,7 +34,7 @@ void expect_ids(const char* what, std::span<const int64_t> ids) {
                   what, id);
 }
 
-// The place of each number among the distinct ones in increasing order.
+// Returns the index of each number among the distinct ones in increasing order.
 std::vector<int64_t> renumbered(const std::vector<int64_t>& numbers) {
   std::vector<int64_t> distinct = numbers, out;
   std::sort(distinct.begin(), distinct.end());
@@ -45,7 +45,7 @@ std::vector<int64_t> renumbered(const std::vector<int64_t>& numbers) {
   return out;
 }
 
-// Examples of few owners first, and of as many owners in the given order.
+// Sorts examples: those of few owners first, and those with equally many in the given order.
 void sort_by_degree(const MultiOwnerGraph& graph, std::vector<int64_t>& examples) {
   std::stable_sort(examples.begin(), examples.end(),
                    [&](int64_t a, int64_t b) { return graph.degree(a) < graph.degree(b); });
@@ -77,7 +77,7 @@ void expect_options(const MultiOwnerGraph& graph, const MultiOwnerMinSepOptions&
                 o.iterations, o.batch_size);
 }
 
-// Fills the places of all batches.
+// Chooses the examples of all batches.
 class GreedyOrder {
  public:
   GreedyOrder(const MultiOwnerGraph& graph, const MultiOwnerMinSepOptions& options)
@@ -109,8 +109,8 @@ class GreedyOrder {
   }
 
  private:
-  // Returns those that may be taken later under the same caps. (Counts only grow, so that who met a
-  // cap meets it until it grows.)
+  // Returns the examples that may be taken later under the same caps. (Counts only increase, so an
+  // example that met a cap cannot be taken until the cap grows.)
   std::vector<int64_t> pass(const std::vector<int64_t>& eligible) {
     std::vector<int64_t> later;
     for (const int64_t example : eligible) {
@@ -154,7 +154,7 @@ class GreedyOrder {
     examples_.push_back(example);
   }
 
-  // Where no user's cap was met, the next one that an example's cap grows with.
+  // If no user's cap was met, the next one with which an example's cap grows.
   void raise_caps() {
     const double ratio = options_.user_example_ratio;
     user_cap_ =
@@ -168,7 +168,7 @@ class GreedyOrder {
   }
 
   void shuffle(std::vector<int64_t>& examples, int64_t pass_number) const {
-    constexpr uint64_t kShuffle = 18;  // apart from what other samplers draw
+    constexpr uint64_t kShuffle = 18;  // different from what other samplers draw
     const internal::CounterStream stream = internal::stream_of(kSamplerOp, *options_.shuffle_key)
                                                .child(kShuffle)
                                                .child(static_cast<uint64_t>(pass_number));
@@ -195,7 +195,7 @@ class GreedyOrder {
   std::vector<int64_t> user_counts_, last_batches_, example_counts_;
   std::vector<int64_t> examples_;
   int64_t user_cap_ = 1, example_cap_ = 1;
-  bool user_capped_ = false, example_capped_ = false;  // since caps grew
+  bool user_capped_ = false, example_capped_ = false;  // since the caps last grew
 };
 
 class OrderSource final : public internal::BatchSource<Batch> {
@@ -317,7 +317,7 @@ MultiOwnerMinSepSampling::MultiOwnerMinSepSampling(const MultiOwnerGraph& graph,
 
 namespace {
 
-// The first 64 bits of the digest of the order.
+// Returns the first 64 bits of the digest of the order.
 uint64_t hash_of(const std::vector<int64_t>& examples) {
   privacy::internal::Digest digest;
   digest.add(std::as_bytes(std::span(examples)));

@@ -1,16 +1,17 @@
 // Training sets whose examples have several owners, and batches of them that bound how often, and
 // how close in time, a user takes part (Ganesh et al., "It's my data too: private ML for datasets
-// with multi-user training examples", arXiv 2503.03622). jax_privacy.batch_selection's MultiOwner
-// names; bound_contributions (user_selection.h) is their algorithm for several examples a user.
+// with multi-user training examples", arXiv 2503.03622). Names are those of
+// jax_privacy.batch_selection's MultiOwner classes; bound_contributions (user_selection.h) is the
+// paper's algorithm for several examples per user.
 //
 //   const auto graph = batch_selection::MultiOwnerGraph::from_owners_per_example(owners);
 //   const batch_selection::MultiOwnerMinSepSampling sampler(
 //       graph, {.batch_size = 64, .iterations = 1000, .min_sep = 20});
 //   const privacy::Plan plan = privacy::make_plan({.sampler = sampler, ..., .amplified = false});
 //
-// Who owns what is public: the guarantee is for what a user's examples say, and holds if they are
-// replaced or zeroed out, not if the user's edges leave the graph. So are all batches of
-// MultiOwnerMinSepSampling, which are made from the graph alone.
+// Ownership is public: the guarantee is for the contents of a user's examples, and holds if they
+// are replaced or zeroed out, not if the user's edges leave the graph. The batches of
+// MultiOwnerMinSepSampling are public too, since they are made from the graph alone.
 #pragma once
 
 #include <cstdint>
@@ -27,21 +28,23 @@
 
 namespace tessera::privacy::batch_selection {
 
-// Which users own which examples: edges between the two, of which both are numbered from 0 on.
-// Every example has an owner, as examples that nobody owns need no bound.
+// The users who own each example, as edges between users and examples, both numbered from 0 on.
+// Every example has an owner: examples that nobody owns need no bound.
 class MultiOwnerGraph {
  public:
-  // Example example_ids[i] is owned by user user_ids[i]. UserError (kValue): lists of different
-  // lengths, or empty; a negative id, or one of 2^31 or more; an edge that is there twice; an
-  // example below the largest one without an owner.
+  // Example example_ids[i] is owned by user user_ids[i]. Throws UserError (kValue) for lists of
+  // different lengths, or empty ones; a negative id, or one of 2^31 or more; a repeated edge; and
+  // an example below the largest one that has no owner.
   MultiOwnerGraph(std::span<const int64_t> example_ids, std::span<const int64_t> user_ids);
 
-  // owners_per_example[i] are the users of example i, any distinct numbers; users are renumbered in
-  // increasing order. UserError (kValue): no examples, one without owners, an owner given twice.
+  // Returns the graph where owners_per_example[i] are the users of example i, any distinct numbers;
+  // users are renumbered in increasing order. Throws UserError (kValue) for no examples, one
+  // without owners, and a repeated owner.
   static MultiOwnerGraph from_owners_per_example(
       std::span<const std::vector<int64_t>> owners_per_example);
-  // user_to_examples[u] are the examples of user u. Users and examples are renumbered in increasing
-  // order; users without examples are left out. UserError (kValue): no examples, one given twice.
+  // Returns the graph where user_to_examples[u] are the examples of user u. Users and examples are
+  // renumbered in increasing order; users without examples are left out. Throws UserError (kValue)
+  // for no examples, and a repeated one.
   static MultiOwnerGraph from_user_to_examples(
       const std::map<int64_t, std::vector<int64_t>>& user_to_examples);
 
@@ -49,9 +52,9 @@ class MultiOwnerGraph {
   int64_t num_users() const { return num_users_; }
   int64_t num_edges() const { return static_cast<int64_t>(users_.size()); }
 
-  // The owners of an example, in the order they were given.
+  // Returns the owners of an example, in the order in which they were given.
   std::span<const int64_t> users_of(int64_t example) const;
-  // How many there are.
+  // Returns the number of owners.
   int64_t degree(int64_t example) const;
 
  private:
@@ -61,50 +64,53 @@ class MultiOwnerGraph {
   int64_t num_users_ = 0;
 };
 
-// Returns examples of which no two have an owner in common, in increasing order: they are taken
+// Returns examples of which no two have an owner in common, in increasing order. They are chosen
 // greedily, those of few owners first and of as many owners in increasing order, which makes the
 // set maximal among the examples of at most max_degree owners (arXiv 2503.03622, Algorithm 2, with
-// one example a user). Every user is then one example of any example-level sampler. UserError
-// (kValue) for a max_degree below 1.
+// one example per user). Every user is then one example of any example-level sampler. Throws
+// UserError (kValue) for a max_degree below 1.
 std::vector<int64_t> greedy_contribution_bound(const MultiOwnerGraph& graph,
                                                int64_t max_degree = 8);
 
 struct MultiOwnerMinSepOptions {
   int64_t batch_size = 1;
   int64_t iterations = 0;
-  // A user is in at most one example of any min_sep batches in a row, so in one of a batch.
+  // A user is in at most one example of any min_sep consecutive batches, and so of one batch.
   int64_t min_sep = 1;
   // How many times as often as an example a user may take part: while users may take part u times,
   // an example may be used ceil(u / user_example_ratio) times.
   double user_example_ratio = 4;
-  // Shuffles examples of as many owners before each pass. Absent: they come in increasing order.
+  // Shuffles examples with equally many owners before each pass. If absent, they come in increasing
+  // order.
   std::optional<random::Key> shuffle_key = std::nullopt;
 };
 
-// A sampler whose batches all have batch_size examples, and are made when it is: examples are
-// passed over again and again, those used least and of few owners first, and each is taken for the
-// next place of the batch at hand if min_sep and the caps allow it. Caps (how often a user, and an
-// example, is used) begin at 1, and grow by one when a pass takes nothing. A pass takes as long as
-// there are edges.
+// A sampler whose batches all have batch_size examples, and are made when it is constructed. Passes
+// over the examples are repeated, those used least and of few owners first, and each is taken as
+// the next example of the current batch if min_sep and the caps allow it. The caps (how often a
+// user, and an example, is used) begin at 1, and grow by one when a pass takes nothing. A pass
+// takes time linear in the number of edges.
 //
-// jax_privacy's order, as long as no cap has grown; after that its examples are lost once they were
-// used or met a cap, while here they are taken again.
+// The order is jax_privacy's as long as no cap has grown; after that its examples are lost once
+// they were used or met a cap, while here they are taken again.
 class MultiOwnerMinSepSampling {
  public:
-  // UserError (kValue): options below 1 (iterations below 0), a user_example_ratio that is not
-  // finite and above 0; a min_sep that leaves places of the batches empty, with how many.
+  // Throws UserError (kValue) for options below 1 (iterations below 0), for a user_example_ratio
+  // that is not finite and above 0, and for a min_sep that leaves batches incomplete; the message
+  // says by how many examples.
   MultiOwnerMinSepSampling(const MultiOwnerGraph& graph, const MultiOwnerMinSepOptions& options);
 
-  // How many batches an example, and a user, is in at most.
+  // Return in how many batches an example, and a user, is at most.
   int64_t example_maxpart() const { return order_->example_maxpart; }
   int64_t user_maxpart() const { return order_->user_maxpart; }
-  // The examples of all batches one after the other, batch_size of each, as they were taken.
+  // Returns the examples of all batches one after the other, batch_size of each, as they were
+  // taken.
   const std::vector<int64_t>& example_order() const { return order_->examples; }
 
-  // Of examples; what is private is what a user's examples say, user_maxpart() times, min_sep
-  // apart.
+  // Returns the description, which counts examples. What is private are the contents of a user's
+  // examples, which are used user_maxpart() times, min_sep apart.
   SamplingDescription description() const;
-  // The key is not used: other samplers of BatchSelectionStrategy have it.
+  // The key is ignored; it is a parameter because other samplers of BatchSelectionStrategy have it.
   Batches batches(const SamplingKey& key, int64_t first_step = 0) const;
   Batch batch(const SamplingKey& key, int64_t step) const;
 

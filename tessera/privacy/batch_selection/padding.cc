@@ -9,7 +9,7 @@
 namespace tessera::privacy::batch_selection {
 namespace {
 
-// A batch of rows; of single examples, rows of one.
+// A batch of rows; single examples are rows of one.
 struct Rows {
   std::span<const int64_t> indices;
   int64_t width = 1;
@@ -22,7 +22,8 @@ void check_positive(const char* op, const char* what, int64_t value) {
     value_error(op, "expected a {} in [1, 2^31), got {}; batches are padded up to it", what, value);
 }
 
-// Rows first, ..., first + size - 1, those after the end padding, in the order of microbatches.
+// Returns the rows first, ..., first + size - 1, with padding after the end, in the order of
+// microbatches.
 std::vector<int64_t> padded_rows(const Rows& rows, int64_t first, int64_t size,
                                  std::optional<int64_t> microbatch_size) {
   std::vector<int64_t> out;
@@ -59,7 +60,7 @@ int32_t narrowed(int64_t index) {
   return static_cast<int32_t>(index);
 }
 
-// `shape` of one row.
+// `shape` is that of one row.
 PaddedBatch padded(const Rows& rows, const PaddedBatchOptions& o, Shape shape) {
   check_positive("padded_batch", "multiple", o.multiple);
   const int64_t size =
@@ -128,17 +129,19 @@ std::vector<int64_t> optimal_physical_batch_sizes(std::span<const int64_t> batch
     ++counts[size];
   }
   std::vector<int64_t> sizes;
-  std::vector<double> up_to{0};  // batches of the first sizes
+  std::vector<double> up_to{0};  // the number of batches of the first sizes
   for (const auto& [size, count] : counts) {
     sizes.push_back(size);
     up_to.push_back(up_to.back() + count);
   }
   const size_t n = sizes.size();
   if (static_cast<int64_t>(n) <= num_compilations) return sizes;
-  // cost[i]: of the first i sizes, by so many compilations, of which the last is sizes[i - 1].
+  // cost[i]: the padding of the first i sizes with so many compilations, of which the last is
+  // sizes[i - 1].
   std::vector<double> cost(n + 1, std::numeric_limits<double>::infinity());
   cost[0] = 0;
-  std::vector<std::vector<size_t>> before;  // by compilations: how many sizes the others serve
+  // For each number of compilations: how many sizes the others serve.
+  std::vector<std::vector<size_t>> before;
   for (int64_t c = 0; c < num_compilations; ++c) {
     std::vector<double> next(n + 1, std::numeric_limits<double>::infinity());
     before.emplace_back(n + 1);

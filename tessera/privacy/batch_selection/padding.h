@@ -1,5 +1,5 @@
-// Batches of random sizes as arrays of few sizes: what is missing is padding, of index -1, which a
-// mask takes out of the clipped sum.
+// Batches of random sizes as arrays of few sizes: they are filled up with padding of index -1,
+// which a mask excludes from the clipped sum.
 //
 //   const auto [indices, is_padding] = batch_selection::padded_batch(batch, {.multiple = 32});
 #pragma once
@@ -16,34 +16,35 @@ namespace tessera::privacy::batch_selection {
 
 constexpr int64_t kPaddingIndex = -1;
 
-// Returns the batch with padding up to the next multiple (none for an empty batch), with a
-// microbatch_size in the order below. UserError unless `multiple` is in [1, 2^31) and the
+// Returns the batch with padding up to the next multiple (none for an empty batch), and with a
+// microbatch_size in the order below. Throws UserError unless `multiple` is in [1, 2^31) and the
 // microbatch_size divides the padded batch.
 std::vector<int64_t> pad_to_multiple_of(std::span<const int64_t> indices, int64_t multiple,
                                         std::optional<int64_t> microbatch_size = std::nullopt);
 
-// The order of a batch that microbatches, which are strided (microbatch i holds i, i + M, i + 2M,
-// ...), put right again: so padding at the end of the batch is in the last microbatches, which may
-// then be skipped. UserError unless microbatch_size divides batch_size. 10 by twos: 0, 2, 4, 6, 8,
-// 1, 3, 5, 7, 9.
+// Returns the order of a batch which strided microbatches (microbatch i holds i, i + M, i + 2M,
+// ...) undo, so that padding at the end of the batch is in the last microbatches, which may then be
+// skipped. Throws UserError unless microbatch_size divides batch_size. For 10 and microbatches of
+// 2: 0, 2, 4, 6, 8, 1, 3, 5, 7, 9.
 std::vector<int64_t> compute_early_stopping_order(int64_t batch_size,
                                                   std::optional<int64_t> microbatch_size);
 
-// A large batch as minibatches of one size, at least one, the last of them padded and, with a
-// microbatch_size, in the order above. UserError unless minibatch_size is positive and a multiple
-// of it.
+// Returns a large batch as minibatches of one size, at least one. The last is padded and, with a
+// microbatch_size, in the order above. Throws UserError unless minibatch_size is positive and a
+// multiple of it.
 std::vector<std::vector<int64_t>> split_and_pad_global_batch(
     std::span<const int64_t> indices, int64_t minibatch_size,
     std::optional<int64_t> microbatch_size = std::nullopt);
-// By rows: minibatches of so many users.
+// Returns the same for users: minibatches of so many rows.
 std::vector<UserBatch> split_and_pad_global_batch(
     const UserBatch& batch, int64_t minibatch_size,
     std::optional<int64_t> microbatch_size = std::nullopt);
 
-// Of at most num_compilations sizes those to which batches of these sizes are padded with the least padding in
-// all, ascending: every batch takes the next size. All sizes where these are no more. O(num_compilations
-// n^2) for n sizes that differ. UserError unless num_compilations is positive and sizes are not negative.
-// {1, 2, 3, 10, 11, 12, 50} with three: 3, 12, 50.
+// Returns at most num_compilations sizes, ascending, to which batches of these sizes are padded
+// with the least padding in total, where every batch takes the next larger size; all sizes if there
+// are no more. O(num_compilations n^2) for n different sizes. Throws UserError unless
+// num_compilations is positive and sizes are not negative. {1, 2, 3, 10, 11, 12, 50} with three: 3,
+// 12, 50.
 std::vector<int64_t> optimal_physical_batch_sizes(std::span<const int64_t> batch_sizes,
                                                   int64_t num_compilations);
 
@@ -53,11 +54,11 @@ struct PaddedBatch {
 };
 
 struct PaddedBatchOptions {
-  int64_t multiple = 1;  // of examples, or users; what comes is at least one multiple
-  std::optional<int64_t> microbatch_size = std::nullopt;  // a divisor of it
+  int64_t multiple = 1;  // of examples, or users; the result is at least one multiple
+  std::optional<int64_t> microbatch_size = std::nullopt;  // has to divide the result
 };
 
-// Take padding's row from anywhere: index -1 reads the last example, whose gradient the mask drops.
+// Padding may read any row: index -1 reads the last example, whose gradient the mask excludes.
 PaddedBatch padded_batch(std::span<const int64_t> indices, const PaddedBatchOptions& options = {});
 PaddedBatch padded_batch(const UserBatch& batch, const PaddedBatchOptions& options = {});
 

@@ -7,8 +7,8 @@
 namespace tessera::privacy::batch_selection::internal {
 namespace {
 
-// The groups of one example after another, by Floyd's algorithm (subset.cc): the few that it is in
-// or, where those are most of them, the few that it is not in.
+// Chooses the groups of one example after another, by Floyd's algorithm (subset.cc): the few that
+// it is in or, where those are most of them, the few that it is not in.
 class Chooser {
  public:
   Chooser(const Allocation& what, const CounterStream& stream)
@@ -44,7 +44,7 @@ class Chooser {
   const Allocation what_;
   const int64_t drawn_;
   BufferedWords words_;
-  std::vector<int64_t> drawn_by_;  // the last example that drew the group
+  std::vector<int64_t> drawn_by_;  // the last example that drew each group
   std::vector<int64_t> chosen_;
 };
 
@@ -62,7 +62,7 @@ Groups independent_partition(int64_t examples, int64_t groups, const CounterStre
 
 Groups equal_split_partition(int64_t examples, int64_t groups, const CounterStream& stream) {
   const int64_t size = examples / groups;
-  // The group of each example, by its place in a random order; one group needs none.
+  // The group of each example is its index in a random order; one group needs none.
   std::vector<int64_t> places;
   if (groups > 1) places = permutation(examples, stream);
   return {0, groups, [&](auto emit) {

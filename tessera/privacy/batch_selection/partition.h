@@ -1,4 +1,4 @@
-// The examples dealt into groups. For source files of privacy/.
+// Random partitions of the examples into groups. For source files of privacy/.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ namespace tessera::privacy::batch_selection::internal {
 
 class Groups {
  public:
-  // Of the groups first, ..., last - 1. visit(emit) calls emit(group, example) for all pairs,
-  // examples in increasing order; it is called twice, and groups outside are left out.
+  // Constructs the groups first, ..., last - 1. visit(emit) calls emit(group, example) for all
+  // pairs, examples in increasing order; it is called twice, and other groups are ignored.
   template <class Visit>
   Groups(int64_t first, int64_t last, const Visit& visit)
       : first_(first), offsets_(static_cast<size_t>(last - first) + 1, 0) {
@@ -30,7 +30,7 @@ class Groups {
   bool holds(int64_t group) const {
     return group >= first_ && group - first_ + 1 < static_cast<int64_t>(offsets_.size());
   }
-  // In increasing order.
+  // Returns the examples of a group, in increasing order.
   std::span<const int64_t> operator[](int64_t group) const {
     const auto g = static_cast<size_t>(group - first_);
     return std::span(examples_).subspan(offsets_[g], offsets_[g + 1] - offsets_[g]);
@@ -42,13 +42,13 @@ class Groups {
   std::vector<int64_t> examples_;
 };
 
-// Each example in a group of its own drawing.
+// Returns groups where each example draws its own.
 Groups independent_partition(int64_t examples, int64_t groups, const CounterStream& stream);
-// Groups of examples / groups each, rounded down; the examples left over are in none.
+// Returns groups of examples / groups each, rounded down; the remaining examples are in none.
 Groups equal_split_partition(int64_t examples, int64_t groups, const CounterStream& stream);
 
-// Each example in k of the groups, every choice of them as likely: those of the groups in
-// [first, last).
+// Returns, for the groups in [first, last), the examples where each is in k of all groups, and
+// every choice of them is equally likely.
 struct Allocation {
   int64_t examples, k, groups;
 };

@@ -8,7 +8,7 @@
 namespace tessera::privacy::batch_selection {
 namespace {
 
-// E min(X, cap) of X ~ Binomial(n, p): the sum of P(X > k) for k < cap.
+// Returns E min(X, cap) of X ~ Binomial(n, p): the sum of P(X > k) for k < cap.
 double truncated_mean(int64_t n, double p, int64_t cap) {
   if (cap >= n) return static_cast<double>(n) * p;
   const boost::math::binomial_distribution<double> binomial(static_cast<double>(n), p);
@@ -26,7 +26,7 @@ bool groups_are_random(const SamplingDescription& d) {
   return d.cycle_length > 1 && d.partition == PartitionType::kIndependent;
 }
 
-// Why not, and what to do; null if the relation is supported.
+// Returns why the relation is not supported, and what to do; null if it is.
 const char* objection(const SamplingDescription& d, NeighboringRelation relation) {
   if (d.truncated_batch_size && groups_are_random(d))
     return "without truncated_batch_size, as the sizes of the groups of "

@@ -1,4 +1,4 @@
-// The key that the batches of a run are drawn with: samplers (strategies.h) take one wherever they
+// The key with which the batches of a run are drawn. Samplers (strategies.h) take one wherever they
 // draw.
 //
 //   sampler.batches(random::key(0))            // the same batches each time
@@ -18,12 +18,12 @@ class SamplingKey {
   // A key of 64 bits. Whoever tries all of them finds the batches.
   SamplingKey(random::Key key) : key_(std::move(key)) {}
   // Returns a key of 256 bits from the operating system, whose batches are drawn by ChaCha20
-  // (libsodium). It is in memory alone, as long as it and the ranges that are made of it: batches
-  // of a key that is gone cannot be drawn again. All processes of a cluster call this, and get the
-  // key of process 0. RuntimeError if the system gives no random numbers.
+  // (libsodium). It is only in memory, as long as it or a range made from it exists: batches of a
+  // key that is gone cannot be drawn again. All processes of a cluster call this, and get the key
+  // of process 0. Throws RuntimeError if the system provides no random numbers.
   static SamplingKey of_system();
 
-  // For source files of privacy/. One of both is null.
+  // For source files of privacy/. One of the two keys is null.
   explicit SamplingKey(const privacy::internal::SecretKey& secret) : key_(secret) {}
   const random::Key* key() const { return std::get_if<random::Key>(&key_); }
   const privacy::internal::SecretKey* secret() const {

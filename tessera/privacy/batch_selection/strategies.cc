@@ -18,19 +18,20 @@ using internal::Bernoulli;
 using internal::CounterStream;
 using internal::Groups;
 
-// Steps, and steps plus a separation, are far from the ends of int64_t.
+// The largest number of steps: steps, and steps plus a separation, are far from the ends of
+// int64_t.
 constexpr int64_t kMost = int64_t{1} << 60;
-// Of random_allocation, which is in memory for some steps at a time: 256 MiB.
+// The most pairs of random_allocation that are in memory, for some steps at a time: 256 MiB.
 constexpr int64_t kPairsInMemory = int64_t{1} << 25;
 
-// What a sampler draws, each from a child of the key's stream.
+// What a sampler draws; each is drawn from a child of the key's stream.
 enum Purpose : uint64_t { kPartition, kSelect, kTruncate };
 
 CounterStream of_step(const CounterStream& root, Purpose purpose, int64_t step) {
   return root.child(purpose).child(static_cast<uint64_t>(step));
 }
 
-// At most `cap` of the batch, every choice of them as likely.
+// Returns at most `cap` of the batch, where every choice of them is equally likely.
 Batch truncated(Batch batch, std::optional<int64_t> cap, const CounterStream& stream) {
   const auto size = static_cast<int64_t>(batch.size());
   if (!cap || size <= *cap) return batch;
@@ -85,7 +86,7 @@ class PoissonSource final : public internal::BatchSource<Batch> {
 
   const CyclicPoissonSampling sampler_;
   const CounterStream root_;
-  std::optional<Groups> groups_;  // none where there is no cycle
+  std::optional<Groups> groups_;  // absent if there is no cycle
 };
 
 class FixedSource final : public internal::BatchSource<Batch> {
@@ -145,7 +146,7 @@ class AllocationSource final : public internal::BatchSource<Batch> {
   AllocationSource(const RandomAllocationSampling& s, const CounterStream& root)
       : what_{.examples = s.num_examples, .k = s.steps_per_example, .groups = s.iterations},
         stream_(root.child(kSelect)),
-        // Fewer than kPairsInMemory expected.
+        // Fewer than kPairsInMemory pairs are expected.
         window_(static_cast<int64_t>(
             std::clamp(static_cast<double>(kPairsInMemory) / static_cast<double>(what_.examples) /
                            static_cast<double>(what_.k) * static_cast<double>(what_.groups),

@@ -9,12 +9,11 @@
 //
 // A batch is a function of key and step, the same on every machine: a run resumes from its step
 // count alone. Probabilities are exact: every draw compares as many random bits as it takes. An
-// empty batch is a step as any other. Which examples are in a batch is secret, as the examples are:
-// a key of 64 bits is for runs that can be repeated, SamplingKey::of_system() for those that must
-// not be.
+// empty batch is a step like any other. The examples of a batch are as secret as the data: a key of
+// 64 bits is for runs that can be repeated, SamplingKey::of_system() for those that must not be.
 //
-// UserError (kValue), from every method: an option outside its range, a step outside [0,
-// iterations), a key that is traced or an array of keys.
+// Every method throws UserError (kValue) for an option outside its range, a step outside [0,
+// iterations), and a key that is traced or an array of keys.
 #pragma once
 
 #include <cstdint>
@@ -31,9 +30,9 @@
 namespace tessera::privacy::batch_selection {
 
 // Poisson sampling (Abadi et al., arXiv 1607.00133). With a cycle_length above 1 the examples are
-// dealt into as many groups once, and step i samples from group i mod cycle_length (Choquette-Choo
-// et al., arXiv 2306.08153). Of a batch above truncated_batch_size that many remain, at random
-// (Chua et al., arXiv 2411.04205).
+// split into as many groups once, and step i samples from group i mod cycle_length (Choquette-Choo
+// et al., arXiv 2306.08153). A batch above truncated_batch_size keeps that many examples, chosen at
+// random (Chua et al., arXiv 2411.04205).
 struct CyclicPoissonSampling {
   int64_t num_examples = 0;
   double sampling_prob = 1;  // in the steps of an example's group
@@ -41,7 +40,8 @@ struct CyclicPoissonSampling {
   std::optional<int64_t> truncated_batch_size = std::nullopt;
   int64_t cycle_length = 1;
   PartitionType partition = PartitionType::kEqualSplit;
-  // From these steps on (above 0, ascending) another sampling_prob: {{1000, 0.02}, {2000, 0.04}}.
+  // From each of these steps on (above 0, ascending) another sampling_prob: {{1000, 0.02}, {2000,
+  // 0.04}}.
   std::vector<std::pair<int64_t, double>> sampling_prob_changes = {};
 
   SamplingDescription description() const;
@@ -49,8 +49,8 @@ struct CyclicPoissonSampling {
   Batch batch(const SamplingKey& key, int64_t step) const;
 };
 
-// batch_size of the examples in each step, every choice of them as likely (Balle et al., arXiv
-// 1807.01647). With `replace` an example may stand several times in a batch.
+// batch_size of the examples in each step, where every choice of them is equally likely (Balle et
+// al., arXiv 1807.01647). With `replace` an example may be several times in a batch.
 struct FixedBatchSampling {
   int64_t num_examples = 0;
   int64_t batch_size = 0;
@@ -62,8 +62,8 @@ struct FixedBatchSampling {
   Batch batch(const SamplingKey& key, int64_t step) const;
 };
 
-// Each example draws one of cycle_length bins, and is in all the steps of that bin: step i is of bin
-// i mod cycle_length (Chua et al., arXiv 2412.16802; Choquette-Choo et al., arXiv 2410.06266).
+// Each example draws one of cycle_length bins, and is in all the steps of that bin: step i is of
+// bin i mod cycle_length (Chua et al., arXiv 2412.16802; Choquette-Choo et al., arXiv 2410.06266).
 struct BallsInBinsSampling {
   int64_t num_examples = 0;
   int64_t iterations = 0;
@@ -76,8 +76,9 @@ struct BallsInBinsSampling {
 
 // Poisson sampling from the examples that were not sampled in the min_sep - 1 steps before (arXiv
 // 2602.09338). The mean batch is num_examples / (min_sep - 1 + 1 / sampling_prob). With warm_start
-// the first steps are as all others, else all examples are eligible at first. Those that truncation
-// drops sit out as if they had been used, so that examples remain independent.
+// the first steps have the same law as all others, otherwise all examples are eligible at first.
+// Examples that truncation drops wait as if they had been used, so that examples remain
+// independent.
 struct BMinSepSampling {
   int64_t num_examples = 0;
   double sampling_prob = 1;
@@ -91,9 +92,9 @@ struct BMinSepSampling {
   Batch batch(const SamplingKey& key, int64_t step) const;
 };
 
-// Each example in exactly steps_per_example of the steps, every choice of them as likely, examples
-// independent (Feldman and Shenfeld, "Privacy amplification by random allocation", arXiv
-// 2502.08202). The mean batch is num_examples * steps_per_example / iterations.
+// Each example is in exactly steps_per_example of the steps, where every choice of them is equally
+// likely and examples are independent (Feldman and Shenfeld, "Privacy amplification by random
+// allocation", arXiv 2502.08202). The mean batch is num_examples * steps_per_example / iterations.
 struct RandomAllocationSampling {
   int64_t num_examples = 0;
   int64_t iterations = 0;
@@ -112,11 +113,11 @@ SamplingDescription description(const BatchSelectionStrategy& strategy);
 Batches batches(const BatchSelectionStrategy& strategy, const SamplingKey& key,
                 int64_t first_step = 0);
 
-// Returns whether each step's batch may be drawn with a key of its own, as nothing that is drawn is
-// for more than one step: true for Poisson sampling without a cycle or separation, for batches of a
-// fixed size, and for MultiOwnerMinSepSampling, which draws nothing. The others have a schedule
-// (groups, bins, who waits for how long), of which the accounting assumes that it is one for the
-// whole run.
+// Returns whether each step's batch may be drawn with a key of its own, because nothing that is
+// drawn concerns more than one step: true for Poisson sampling without a cycle or separation, for
+// batches of a fixed size, and for MultiOwnerMinSepSampling, which draws nothing. The others have a
+// schedule (groups, bins, waiting times), and the accounting assumes one schedule for the whole
+// run.
 bool has_independent_steps(const BatchSelectionStrategy& strategy);
 
 }  // namespace tessera::privacy::batch_selection

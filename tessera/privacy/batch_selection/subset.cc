@@ -7,7 +7,7 @@
 namespace tessera::privacy::batch_selection::internal {
 
 std::vector<int64_t> uniform_subset(int64_t n, int64_t k, const CounterStream& stream) {
-  // Of the smaller part; what is left of a uniform subset is uniform too.
+  // The smaller part is drawn; the complement of a uniform subset is uniform too.
   const int64_t drawn = std::min(k, n - k);
   BufferedWords words(stream);
   std::vector<bool> in(static_cast<size_t>(n), false);

@@ -1,5 +1,4 @@
-// Uniform subsets and permutations: every one exactly as likely as any other. For source files of
-// privacy/.
+// Uniform subsets and permutations: all are exactly equally likely. For source files of privacy/.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +8,14 @@
 
 namespace tessera::privacy::batch_selection::internal {
 
-// k of 0, ..., n - 1, in increasing order; 0 <= k <= n. Floyd's algorithm (Bentley and Floyd, "A
-// sample of brilliance", CACM 1987).
+// Returns k of 0, ..., n - 1, in increasing order; 0 <= k <= n. Floyd's algorithm (Bentley and
+// Floyd, "A sample of brilliance", CACM 1987).
 std::vector<int64_t> uniform_subset(int64_t n, int64_t k, const CounterStream& stream);
 
-// k of 0, ..., n - 1 with replacement, in increasing order.
+// Returns k of 0, ..., n - 1 with replacement, in increasing order.
 std::vector<int64_t> uniform_draws(int64_t n, int64_t k, const CounterStream& stream);
 
-// 0, ..., n - 1 in a random order (Fisher and Yates).
+// Returns 0, ..., n - 1 in a random order (Fisher and Yates).
 std::vector<int64_t> permutation(int64_t n, const CounterStream& stream);
 
 }  // namespace tessera::privacy::batch_selection::internal

@@ -1,5 +1,5 @@
-// Sampling of users, for user-level privacy: a strategy selects users, each of whom gives some of
-// the examples that they own. And training sets whose examples have several owners.
+// Sampling of users, for user-level privacy: a strategy selects users, and each contributes some of
+// the examples that they own. Also: training sets whose examples have several owners.
 //
 //   batch_selection::UserSelectionStrategy strategy{
 //       .base_strategy = batch_selection::CyclicPoissonSampling{
@@ -33,30 +33,30 @@ struct UserBatch {
 using UserBatches = BatchRange<UserBatch>;
 
 // Whenever a user is selected, the batch gets the next examples_per_user_per_batch of their
-// examples, over and over: of [0, 5, 10] by twos first 0 and 5, then 10 and 0. In the order of the
-// training set, or with shuffle_per_user in a random one.
+// examples, cyclically: of [0, 5, 10], two at a time, first 0 and 5, then 10 and 0. They come in
+// the order of the training set, or with shuffle_per_user in a random one.
 //
-// A batch is a function of key and step, but whose turn it is how often takes the steps before: a
-// range that begins at a late step selects the users of all before it once.
+// A batch is a function of key and step, but how often a user was selected depends on all steps
+// before: a range that begins at a late step selects the users of these steps once.
 struct UserSelectionStrategy {
   BatchSelectionStrategy base_strategy;  // its num_examples is the number of users
   int64_t examples_per_user_per_batch = 1;
   bool shuffle_per_user = false;
 
-  // user_ids[i] owns example i; any numbers. Users are sorted by these. UserError unless there are
-  // as many users as the base strategy says.
+  // Returns the batches. user_ids[i] owns example i; ids may be any numbers, and users are sorted
+  // by them. Throws UserError unless there are as many users as the base strategy says.
   UserBatches batches(std::span<const int64_t> user_ids, const SamplingKey& key,
                       int64_t first_step = 0) const;
   UserBatch batch(std::span<const int64_t> user_ids, const SamplingKey& key, int64_t step) const;
   SamplingDescription description() const;  // of users
 };
 
-// Of examples with several owners: those that can be used so that no user owns more than
-// examples_per_user of them, taken greedily in a random order (Ganesh et al., "It's my data too:
+// Returns, for examples with several owners, those that can be used so that no user owns more than
+// examples_per_user of them, chosen greedily in a random order (Ganesh et al., "It's my data too:
 // private ML for datasets with multi-user training examples", arXiv 2503.03622). owners[i] are the
-// users of example i; an example without any is kept. Returned in increasing order: samplers then
-// select among them, and the plan accounts for groups of examples_per_user. Who owns what must be
-// public: the guarantee is for what the examples say, not for who took part.
+// users of example i; an example without any is kept. They are in increasing order: samplers then
+// select among them, and the plan accounts for groups of examples_per_user. Ownership must be
+// public: the guarantee is for the contents of examples, not for who took part.
 std::vector<int64_t> bound_contributions(std::span<const std::vector<int64_t>> owners,
                                          int64_t examples_per_user, const SamplingKey& key);
 

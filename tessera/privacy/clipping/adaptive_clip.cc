@@ -14,7 +14,7 @@ namespace tessera::privacy {
 namespace {
 
 constexpr const char* kAdaptiveClipOp = "privacy::AdaptiveClip";
-// Counts of as many halves are exact in float32.
+// Counts of up to so many halves are exact in float32.
 constexpr int64_t kMostExamples = int64_t{1} << 24;
 
 void expect_multiplier(const char* op, const char* what, double value) {
@@ -36,7 +36,7 @@ void expect_scalar(const char* what, const Array& x) {
                 describe(x.type()));
 }
 
-// All that the update's program depends on.
+// The parameters on which the update's program depends.
 struct UpdateParams {
   double target_quantile, learning_rate, expected_batch_size, min_norm, max_norm;
 };
@@ -48,7 +48,8 @@ double sum_noise_multiplier(double noise_multiplier, double count_stddev) {
   expect_multiplier(op, "noise_multiplier", noise_multiplier);
   expect_count_stddev(op, count_stddev);
   if (noise_multiplier == 0) return 0;
-  const double part = noise_multiplier / (2 * count_stddev);  // of the budget: part squared
+  // The share of the budget is `part` squared.
+  const double part = noise_multiplier / (2 * count_stddev);
   if (part >= 1)
     value_error(op,
                 "expected a count_stddev above {}, half of the noise_multiplier, got {}; the count "
@@ -95,7 +96,7 @@ Array AdaptiveClip::centered_count(const Array& norms, const Array& l2_clip_norm
   expect_scalar("an l2_clip_norm", l2_clip_norm);
   if (padding && (padding->shape() != norms.shape() || padding->dtype() != bool_))
     shape_error(kAdaptiveClipOp,
-                "expected a padding mask of the norms' shape and bool, got {} beside {}",
+                "expected a padding mask of the norms' shape and bool, got {} with norms {}",
                 describe(padding->type()), describe(norms.type()));
   std::vector<Array> args{norms, l2_clip_norm};
   if (padding) args.push_back(*padding);

@@ -14,17 +14,17 @@
 //     norm = clip.update(norm, count + noise of stddev count_stddev);
 //   }
 //
-// What a step releases is the clipped sum and a count: of the examples whose norm is at most the
+// A step releases the clipped sum and a count: the number of examples whose norm is at most the
 // clip norm, less half of all. An example adds 1/2 or -1/2 to the count, so that adding or removing
-// one moves it by 1/2 (and replacing one by 1, twice as much, as of the sum). The two are one
-// Gaussian mechanism on the same batch, of the noise multiplier z with
-//   1 / z^2 = 1 / z_sum^2 + 1 / (2 count_stddev)^2                      (their Theorem 1),
-// which is what a plan and its accountant are given; the sum gets noise of z_sum times its
-// sensitivity, where z_sum is a little above z. The next clip norm is post-processing of what was
-// released, and public.
+// one moves it by 1/2 (and replacing one moves it by 1, twice as much, as it does the sum). The two
+// are one Gaussian mechanism on the same batch, whose noise multiplier z satisfies
+//   1 / z^2 = 1 / z_sum^2 + 1 / (2 count_stddev)^2                      (their Theorem 1).
+// A plan and its accountant are given z; the sum gets noise of z_sum times its sensitivity, where
+// z_sum is a little above z. The next clip norm is computed from what was released, so that it is
+// public too.
 //
-// Both may come from one privatizer of stddev s: then the count is a leaf beside the gradients,
-// multiplied by s / count_stddev before the noise and divided by it after.
+// One privatizer of stddev s can serve both: then the count is a further leaf, which is multiplied
+// by s / count_stddev before the noise and divided by it after.
 #pragma once
 
 #include <limits>
@@ -34,52 +34,53 @@
 
 namespace tessera::privacy {
 
-// Returns the noise multiplier that the sum gets, where the sum and the centered count together
-// have that of `noise_multiplier`: z_sum above. 0 for 0 (no noise). UserError (kValue): a
-// multiplier that is negative or not finite, a count_stddev of noise_multiplier / 2 or below, at
-// which the count alone spends all.
+// Returns the noise multiplier of the sum (z_sum above) with which the sum and the centered count
+// together have `noise_multiplier`. Returns 0 for 0 (no noise). Throws UserError (kValue) for a
+// multiplier that is negative or not finite, and for a count_stddev of noise_multiplier / 2 or
+// below, with which the count alone spends everything.
 double sum_noise_multiplier(double noise_multiplier, double count_stddev);
-// Returns the noise multiplier of both together: z above, the inverse of sum_noise_multiplier.
+// Returns the noise multiplier of both together, z above: the inverse of sum_noise_multiplier.
 double joint_noise_multiplier(double sum_noise_multiplier, double count_stddev);
 
 struct AdaptiveClipOptions {
   double initial_norm = 0.1;     // above 0
-  double target_quantile = 0.5;  // which part of the examples is not clipped: in [0, 1]
+  double target_quantile = 0.5;  // the fraction of examples that are not clipped: in [0, 1]
   double learning_rate = 0.2;    // above 0: of the logarithm of the norm
   // Of the noise of the centered count; a twentieth of the batch size leaves the sum almost all.
   double count_stddev = 0;
-  // By which counts are divided: public, as the true size of a random batch is not.
+  // The divisor of counts: a public number, which the true size of a random batch is not.
   double expected_batch_size = 0;
-  // The norm stays between these.
+  // The norm stays between these two.
   double min_norm = 0, max_norm = std::numeric_limits<double>::infinity();
 };
 
 class AdaptiveClip {
  public:
-  // UserError (kValue) for options outside their range: NaN or infinite (but max_norm), a
-  // count_stddev below 0, an expected_batch_size or initial_norm not above 0, an initial_norm
-  // outside [min_norm, max_norm].
+  // Throws UserError (kValue) for options outside their range: for NaN or infinite numbers
+  // (max_norm may be infinite), a count_stddev below 0, an expected_batch_size or initial_norm not
+  // above 0, and an initial_norm outside [min_norm, max_norm].
   explicit AdaptiveClip(const AdaptiveClipOptions& options);
 
   const AdaptiveClipOptions& options() const { return options_; }
 
-  // Returns the first clip norm, a float32 scalar: the state, and a ClipNorm.
+  // Returns the first clip norm, a float32 scalar. It is the state, and can be used as a ClipNorm.
   Array init() const;
 
-  // Returns the number of examples whose norm is at most the clip norm, less half of all: a float32
-  // scalar, exact. `norms` [batch] are of the gradients as they are clipped (a NaN counts as
+  // Returns the number of examples whose norm is at most the clip norm, less half of all: an exact
+  // float32 scalar. `norms` [batch] are those of the gradients that are clipped (a NaN counts as
   // above); examples of the mask `padding` [batch] do not count. What one example adds is a
-  // function of its own norm. UserError (kShape): norms that are not one floating-point dimension
-  // of at most 2^24 examples, a clip norm that is no scalar, a mask of another shape or dtype.
+  // function of its own norm. Throws UserError (kShape) unless the norms are one floating-point
+  // dimension of at most 2^24 examples, the clip norm is a scalar, and the mask has the norms'
+  // shape and dtype bool.
   Array centered_count(const Array& norms, const Array& l2_clip_norm,
                        const std::optional<Array>& padding = std::nullopt) const;
 
-  // Returns the next clip norm, C exp(-learning_rate (b - target_quantile)) with the fraction b =
-  // 1/2 + noisy_count / expected_batch_size of examples that were not clipped. UserError (kShape)
-  // for arguments that are no floating-point scalars.
+  // Returns the next clip norm, C exp(-learning_rate (b - target_quantile)), where b = 1/2 +
+  // noisy_count / expected_batch_size is the fraction of examples that were not clipped. Throws
+  // UserError (kShape) for arguments that are no floating-point scalars.
   Array update(const Array& l2_clip_norm, const Array& noisy_count) const;
 
-  // sum_noise_multiplier at this count_stddev.
+  // Returns sum_noise_multiplier() at this count_stddev.
   double gradient_noise_multiplier(double noise_multiplier) const {
     return sum_noise_multiplier(noise_multiplier, options_.count_stddev);
   }

@@ -9,10 +9,10 @@ namespace tessera::privacy::internal {
 namespace {
 
 constexpr std::string_view kArgument = "argument ";
-// Of the leaves, in a message.
+// The most leaves that a message lists.
 constexpr size_t kListed = 8;
 
-// Where the path inside its argument begins: 0 of one that names no argument.
+// Returns where the path inside its argument begins: 0 if it names no argument.
 size_t argument_end(std::string_view path) {
   if (!path.starts_with(kArgument)) return 0;
   size_t end = kArgument.size();
@@ -20,7 +20,7 @@ size_t argument_end(std::string_view path) {
   return end;
 }
 
-// Paths as options give them, in the form that the leaves' have.
+// Paths of options, in the form that the leaves' paths have.
 class LeafPaths {
  public:
   explicit LeafPaths(const std::vector<std::string>& leaves) : leaves_(leaves) {
@@ -54,7 +54,7 @@ bool is_below(std::string_view leaf, std::string_view path) {
   return leaf.size() == path.size() || leaf[path.size()] == '.' || leaf[path.size()] == '[';
 }
 
-// The subtree of a leaf, or the number of subtrees.
+// Returns the subtree of a leaf, or the number of subtrees.
 size_t longest(const std::string& leaf, const std::vector<std::string>& paths) {
   size_t out = paths.size();
   for (size_t s = 0; s < paths.size(); ++s)

@@ -1,5 +1,5 @@
-// Which leaves are clipped together: those below each path of ClipOptions::subtree_norms, and all
-// others.
+// Groups of leaves that are clipped together: one for each path of ClipOptions::subtree_norms, with
+// the leaves below it, and one of all other leaves.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@ namespace tessera::privacy::internal {
 
 struct ClipGroup {
   ClipNorm norm;
-  std::vector<size_t> leaves;  // ascending; not empty, but of the only group
+  std::vector<size_t> leaves;  // ascending; only the group of other leaves may be empty
 };
 
-// `paths` of all leaves: of a tree (".encoder.w"), or of arguments ("argument 1.encoder.w").
-// UserErrors as of ClipOptions::subtree_norms.
+// Returns the groups. `paths` are those of all leaves: of a tree (".encoder.w"), or of arguments
+// ("argument 1.encoder.w"). Throws the UserErrors of ClipOptions::subtree_norms.
 std::vector<ClipGroup> clip_groups(std::string_view op, const ClipNorm& rest,
                                    const std::vector<SubtreeNorm>& subtrees,
                                    const std::vector<std::string>& paths);

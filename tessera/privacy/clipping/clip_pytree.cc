@@ -28,7 +28,7 @@ DType clip_dtype(DType dtype) {
 
 Array sum_of_all(const Array& x) { return lax::reduce_sum(x, iota_dims(x.ndim())); }
 
-// Functions of users make float64 float32 unless x64 is enabled; lax functions leave it.
+// Functions for users convert float64 to float32 unless x64 is enabled; lax functions do not.
 Array exact(const Array& x) {
   return lax::convert_element_type(x, is_complex(x.dtype()) ? complex128 : float64);
 }
@@ -92,7 +92,7 @@ void expect_clippable(std::string_view op, const ir::Type& type) {
 void add_to(Array& sum, const Array& term) { sum = sum.defined() ? lax::add(sum, term) : term; }
 
 Array finite_elements(const Array& x) {
-  // Of a complex number both parts.
+  // For a complex number both parts have to be finite.
   const Array finite = is_complex(x.dtype()) ? lax::bitwise_and(lax::is_finite(lax::real(x)),
                                                                 lax::is_finite(lax::imag(x)))
                                              : lax::is_finite(x);

@@ -1,4 +1,4 @@
-// Clips a tree by its global norm: what each example's gradient is clipped with.
+// Clips a tree by its global norm, as each example's gradient is clipped.
 #pragma once
 
 #include "tessera/base/tree.h"
@@ -8,31 +8,31 @@ namespace tessera::privacy {
 
 namespace internal {
 
-// min(1, clip / norm), divided by clip (1 / norm where that is 0) with `rescale`; 0 where that is no
-// number. Of norms of any shape.
+// Returns min(1, clip / norm) for norms of any shape; with `rescale` that divided by clip (1 / norm
+// where clip is 0). It is 0 where the result would be no number.
 Array clip_scales(const Array& norms, const ClipNorm& clip, bool rescale);
-// The same by group, from squared norms of one shape each. Under NanSafe::kExample all are 0 where
-// one of the norms is not finite.
+// Returns the same for each group, from squared norms of one shape each. Under NanSafe::kExample
+// all are 0 where one of the norms is not finite.
 std::vector<Array> group_scales(const std::vector<ClipGroup>& groups,
                                 const std::vector<Array>& squares, bool rescale, NanSafe nan_safe);
-// Squared norms of whole examples, from those of what a device of a shard_map around has of the
-// examples' gradients: summed over the axes that these vary over and the loss does not, as it was
-// reduced over them.
+// Returns the squared norms of whole examples, from those of the parts of their gradients that a
+// device of a surrounding shard_map has: summed over the axes that these vary over and the loss
+// does not, because it was reduced over them.
 Array of_whole_examples(const Array& squares, const Array& loss);
-// The norm of a loss's gradients in that sense.
+// Returns the norm of a loss's gradients in that sense.
 Array norm_of_whole_example(const std::vector<Array>& gradients, const Array& loss);
-// The dtype of the norm that is returned of arrays of this dtype. (Norms and scales are computed in
-// float64, in which squares of float32 neither overflow nor vanish.)
+// Returns the dtype of the norm that is returned for arrays of this dtype. (Norms and scales are
+// computed in float64, in which squares of float32 neither overflow nor vanish.)
 DType clip_dtype(DType dtype);
 // Returns x in float64 or complex128.
 Array exact(const Array& x);
 // Returns |x|^2 of each element, in float64.
 Array exact_squares(const Array& x);
-// UserError unless numbers of this type can be scaled.
+// Throws UserError unless numbers of this type can be scaled.
 void expect_clippable(std::string_view op, const ir::Type& type);
-// sum += term, of a sum that may be undefined yet.
+// Adds the term to a sum that may still be undefined.
 void add_to(Array& sum, const Array& term);
-// x, with 0 for what is NaN or infinite.
+// Returns x, with 0 in place of what is NaN or infinite.
 Array finite_elements(const Array& x);
 
 struct ClippedLeaves {
@@ -44,14 +44,15 @@ ClippedLeaves clip_leaves(const std::vector<Array>& leaves, const std::vector<Cl
 
 }  // namespace internal
 
-// (the tree clipped to a norm of at most `clip_norm`, its norm before), with the tree's dtypes and a
-// norm of float32 or wider. With `rescale_to_unit_norm` divided by clip_norm: norm at most 1.
+// Returns (the tree clipped to a norm of at most `clip_norm`, its norm before), with the tree's
+// dtypes and a norm of float32 or wider. With `rescale_to_unit_norm` the tree is divided by
+// clip_norm, so that its norm is at most 1.
 //
 //   clip_norm   0         infinity     norm 0
 //   plain       zeros     unchanged    unchanged
 //   rescaled    tree/norm zeros        zeros
 //
-// Parts with norms of their own are as those of ClipOptions::subtree_norms.
+// Parts with norms of their own are declared as in ClipOptions::subtree_norms.
 template <class T>
 std::pair<T, Array> clip_pytree(const T& tree, const ClipNorm& clip_norm,
                                 bool rescale_to_unit_norm = false,

@@ -15,27 +15,27 @@ using namespace ops::array_math;
 
 namespace {
 
-// Products on a grid are rounded right up to 2^22.
+// Products on a grid are rounded correctly up to 2^22.
 constexpr double kMostGridSteps = 1 << 21;
-// By how much norms, scales, factors and products round, as a part of the norm.
+// The relative rounding error of norms, scales, factors and products together.
 constexpr double kRounding = 1e-5;
 
 void expect_options(std::string_view op, const ClipOptions& options) {
   if (options.normalize_by != 1 || options.rescale_to_unit_norm || options.dtype)
     value_error(op,
-                "expected neither normalize_by, rescale_to_unit_norm nor dtype beside grid_scale, "
+                "expected neither normalize_by, rescale_to_unit_norm nor dtype with grid_scale, "
                 "whose sums are whole numbers of steps; divide after the noise");
 }
 
-// A clip norm, for which 0 does only where no leaf has it.
+// Returns the value of a clip norm, which may be 0 only where no leaf has it.
 double norm_of(std::string_view op, const ClipNorm& norm, bool may_be_zero) {
   const double number = norm.number();
   if (norm.array() || !std::isfinite(number) || !(number > 0 || may_be_zero))
-    value_error(op, "expected a finite l2_clip_norm above 0 that is a number beside grid_scale");
+    value_error(op, "expected a finite l2_clip_norm above 0 that is a number with grid_scale");
   return number;
 }
 
-// The root of the sum of squares of all norms.
+// Returns the root of the sum of squares of all norms.
 double whole_norm(std::string_view op, const ClipOptions& options) {
   double out = norm_of(op, options.l2_clip_norm, !options.subtree_norms.empty());
   for (const SubtreeNorm& subtree : options.subtree_norms)
@@ -54,7 +54,7 @@ void expect_scale(std::string_view op, double steps, int64_t examples) {
                 static_cast<int64_t>(largest / static_cast<double>(examples)), examples, steps);
 }
 
-// The guarantee is the same, but what is left of the gradients is less than was asked for.
+// Warns that, with the same guarantee, less is left of the gradients than the options ask for.
 void warn_of_rounding(double part, double parameters) {
   constexpr double kNotable = 0.01;
   if (part < kNotable) return;
@@ -94,7 +94,8 @@ StepsPerUnit clip_to_grid(std::string_view op, const ClipOptions& options,
     const double norm = norm_of(op, group.norm, group.leaves.empty());
     double count = 0;
     for (const size_t leaf : group.leaves) count += static_cast<double>(elements[leaf]);
-    // Each element by half a step at most, all together by half the root of their number.
+    // Rounding moves each element by at most half a step, all together by half the root of their
+    // number.
     const double rounding = std::sqrt(count) / 2, share = norm / whole;
     if (!(scale * least * share * (1 - kRounding) > rounding))
       value_error(op,

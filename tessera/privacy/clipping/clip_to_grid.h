@@ -1,5 +1,5 @@
-// Clip norms in steps of a grid (ClipOptions::grid_scale): what leaves room for rounding each element
-// of a clipped gradient to a whole number. For clipped_sum.cc.
+// Clip norms in steps of a grid (ClipOptions::grid_scale), lowered so that each element of a
+// clipped gradient can be rounded to a whole number. For clipped_sum.cc.
 #pragma once
 
 #include <optional>
@@ -10,13 +10,14 @@
 
 namespace tessera::privacy::internal {
 
-// How many steps of the grid a unit of the gradients is: a number, or a float64 scalar of the program.
+// The number of steps of the grid in a unit of the gradients: a number, or a float64 scalar of the
+// program.
 class StepsPerUnit {
  public:
   explicit StepsPerUnit(double number) : number_(number) {}
   explicit StepsPerUnit(Array array) : array_(std::move(array)) {}
 
-  // x of float64 times it.
+  // Returns x, of float64, times this number.
   Array times(const Array& x) const;
 
  private:
@@ -24,9 +25,10 @@ class StepsPerUnit {
   std::optional<Array> array_;
 };
 
-// Lowers the norm of each group so that what is clipped to it, and of which each element is then rounded
-// to a step of the grid, is no longer than the norm was; returns the grid. `elements` of each leaf.
-// UserErrors naming `op`: those of ClipOptions::grid_scale.
+// Lowers the norm of each group, so that a gradient that is clipped to it, and whose elements are
+// then rounded to steps of the grid, is no longer than the norm was; returns the grid. `elements`
+// has the number of elements of each leaf. Throws the UserErrors of ClipOptions::grid_scale, naming
+// `op`.
 StepsPerUnit clip_to_grid(std::string_view op, const ClipOptions& options,
                           std::vector<ClipGroup>& groups, const std::vector<int64_t>& elements,
                           int64_t examples);

@@ -1,6 +1,6 @@
 // Sums of clipped per-example gradients, the core of differentially private training, as a
-// transformation like grad. jax_privacy's clipped_grad, clipped_fun; what they cost is about what
-// grad of the sum costs (docs/privacy.md).
+// transformation like grad: jax_privacy's clipped_grad and clipped_fun. They cost about what grad
+// of the sum costs (docs/privacy.md).
 //
 //   auto loss = [](const Params& p, const Array& x, const Array& y) { ...; return mean(...); };
 //   auto g = privacy::clipped_grad(loss, {.l2_clip_norm = 1.0, .batch_argnums = {1, 2}});
@@ -8,7 +8,8 @@
 //   g.sensitivity(NeighboringRelation::kAddOrRemoveOne);  // 1
 //
 // Guarantee: adding or removing one example changes the sum by an L2 norm of at most sensitivity().
-// Nothing of that kind holds for values, norms and auxiliary results, which are by example.
+// No such guarantee holds for values, norms and auxiliary results: each of them is computed from
+// one example.
 #pragma once
 
 #include <type_traits>
@@ -24,7 +25,7 @@
 
 namespace tessera::privacy {
 
-// What clipped_value_and_grad returns. Values, norms (before clipping) and aux are by example:
+// The result of clipped_value_and_grad. Values, norms (before clipping) and aux are by example:
 // [batch, ...].
 template <class Gradients, class Aux = std::tuple<>>
 struct ClippedGradients {
@@ -35,7 +36,7 @@ struct ClippedGradients {
 
 namespace internal {
 
-// Of every leaf of an argument: `role`, but for the state of modules inside.
+// Gives `role` to every leaf of an argument, except to the state of modules inside.
 template <class T>
 void append_roles(const T& node, LeafRole role, bool in_stream, std::vector<LeafRole>& out,
                   bool parameter = true) {
@@ -97,7 +98,7 @@ size_t num_parameters(const T& argument) {
   return count;
 }
 
-// The argument with gradients in place of its parameters, and 0 in place of state.
+// Returns the argument with gradients in place of its parameters, and 0 in place of state.
 template <class T>
 T with_gradients(const T& argument, const Array*& next) {
   T out = argument;
@@ -110,7 +111,7 @@ T with_gradients(const T& argument, const Array*& next) {
   }
   return out;
 }
-// `sums` are by the arguments' order, whatever the order of argnums.
+// `sums` are in the order of the arguments, whatever the order of argnums.
 template <size_t... argnums, class... Args>
 auto gradients_of(const std::tuple<const Args&...>& args, const std::vector<Array>& sums) {
   const auto of = [&]<size_t a>(std::integral_constant<size_t, a>) {
@@ -125,7 +126,7 @@ auto gradients_of(const std::tuple<const Args&...>& args, const std::vector<Arra
   }
 }
 
-// Splits a call's last argument off where it is a Padding.
+// Separates a call's last argument from the others if it is a Padding.
 template <class F, class... Args>
 auto without_padding(const F& f, const Args&... args) {
   constexpr size_t n = sizeof...(Args);
@@ -149,7 +150,7 @@ class ClippedValueAndGrad {
  public:
   ClippedValueAndGrad(F f, ClipOptions options) : f_(std::move(f)), options_(std::move(options)) {}
 
-  // As privacy::sensitivity of the options.
+  // Returns privacy::sensitivity of the options.
   double sensitivity(NeighboringRelation relation = NeighboringRelation::kReplaceSpecial) const {
     return privacy::sensitivity(options_, relation);
   }
@@ -240,7 +241,7 @@ class ClippedFun {
     using type = A;
   };
 
-  // Arguments that the function differentiates are no batch arguments.
+  // Arguments by which the function differentiates are shared by all examples, not batch arguments.
   template <class... Args>
   ClipRequest request_of_call(const std::optional<Array>& padding,
                               const std::tuple<const Args&...>& arguments) const {
@@ -263,7 +264,7 @@ class ClippedFun {
       request.loss_follows = true;
       request.loss = tessera::internal::erase_call(f_.f, arguments);
     }
-    // What is clipped is known once the function has been called.
+    // The paths of what is clipped, which are known once the function has been called.
     std::vector<std::string> values;
     const auto listing = [&](const Args&... x) {
       Result result = tessera::internal::call(f_, x...);
@@ -284,8 +285,8 @@ class ClippedFun {
   ClipOptions options_;
 };
 
-// (args...) -> (the transformed gradient, (value, the gradient's norm, what the loss returns
-// beside)): what is clipped where the gradient is transformed first.
+// Maps (args...) to (the transformed gradient, (value, the gradient's norm, the loss's auxiliary
+// results)): the function that is clipped where the gradient is transformed first.
 template <class F, class Transform, size_t... argnums>
 struct TransformedGradient {
   static constexpr bool kLossFollows = true;
@@ -329,15 +330,15 @@ class TransformedClippedGrad {
 
 }  // namespace internal
 
-// The sums of clipped gradients by the arguments `argnums` (the first if none is named), with what
-// the loss, its norm and its aux are for each example. `loss` returns a real scalar, or a pair of it
-// and auxiliary results. Leaves of the gradients are float32 or wider unless `dtype` says another.
-// In modules of nnx the parameters alone are differentiated (state gets 0), and a stream of random
-// keys gives each example its own.
+// Returns a function that computes the sums of clipped gradients by the arguments `argnums` (the
+// first if none is named), and for each example its loss, norm and aux. `loss` returns a real
+// scalar, or a pair of it and auxiliary results. Leaves of the gradients are float32 or wider
+// unless `dtype` says another. Of nnx modules only the parameters are differentiated (state gets
+// 0), and a stream of random keys gives each example its own.
 //
-// A call's last argument may be a Padding. UserErrors: options as their comments say; a loss of an
-// example that is no real scalar; batch arguments without, or with different, first dimensions; an op
-// without derivative or batching rule.
+// A call's last argument may be a Padding. UserErrors are those of the options; a loss of an
+// example that is no real scalar; batch arguments without a first dimension, or with different
+// ones; an op without a derivative or batching rule.
 template <size_t... argnums, class F>
 auto clipped_value_and_grad(F loss, ClipOptions options) {
   if constexpr (sizeof...(argnums) == 0) {
@@ -347,7 +348,8 @@ auto clipped_value_and_grad(F loss, ClipOptions options) {
   }
 }
 
-// The gradients alone, or a pair of them and the auxiliary results by example.
+// Returns a function that computes the gradients alone, or a pair of them and the auxiliary results
+// by example.
 template <size_t... argnums, class F>
 auto clipped_grad(F loss, ClipOptions options) {
   if constexpr (sizeof...(argnums) == 0) {
@@ -357,9 +359,9 @@ auto clipped_grad(F loss, ClipOptions options) {
   }
 }
 
-// Clips transform(gradients of one example), any tree, in place of the gradients; grad_norms are of
-// the gradients. The gradients of a microbatch are all there: give a microbatch_size where they are
-// large.
+// Returns a function that clips transform(gradients of one example), which may be any tree, in
+// place of the gradients; grad_norms are those of the gradients. All gradients of a microbatch are
+// in memory at once: set a microbatch_size where they are large.
 template <size_t... argnums, class F, class Transform>
 auto clipped_value_and_grad(F loss, ClipOptions options, Transform pre_clipping_transform) {
   if constexpr (sizeof...(argnums) == 0) {
@@ -371,7 +373,8 @@ auto clipped_value_and_grad(F loss, ClipOptions options, Transform pre_clipping_
   }
 }
 
-// The sum over examples of fun's clipped results; of a pair, of the first, and the second by example.
+// Returns a function that computes the sum over examples of fun's clipped results. If fun returns a
+// pair, the first is clipped and summed, and the second is returned by example.
 //
 //   auto clipped_mean = privacy::clipped_fun([](const Array& x) { return mean(x); });
 //   clipped_mean(array({0.f, 1.f, 2.f, 3.f, 4.f, 5.f}));   // 5

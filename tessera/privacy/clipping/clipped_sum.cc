@@ -39,8 +39,8 @@ namespace {
 
 constexpr std::string_view kClippedSumOp = "clipped_grad";
 
-bool is(per_example::NormWay way, NormWay asked) {
-  switch (way) {
+bool matches(per_example::NormWay method, NormWay asked) {
+  switch (method) {
     case per_example::NormWay::kVectors:
     case per_example::NormWay::kGram:
     case per_example::NormWay::kLookup:
@@ -53,39 +53,39 @@ bool is(per_example::NormWay way, NormWay asked) {
   return false;
 }
 
-// Whether a way makes the gradient of each example.
-bool makes_gradients(per_example::NormWay way) {
-  return is(way, NormWay::kTiles) || is(way, NormWay::kKeep);
+// Returns whether a method computes the gradient of each example.
+bool makes_gradients(per_example::NormWay method) {
+  return matches(method, NormWay::kTiles) || matches(method, NormWay::kKeep);
 }
 
-// The cheapest way that the options allow. Elements that count as 0 are those of a gradient that
-// has been made.
+// Returns the cheapest method that the options allow. NanSafe::kElement needs the gradient of each
+// example.
 per_example::NormPlan plan_of(const ClipOptions& options, const per_example::ExampleBatch& batch,
                               size_t input) {
   const std::vector<per_example::NormPlan> plans = per_example::norm_plans(batch, input);
   const bool by_element = options.nan_safe == NanSafe::kElement;
   const auto allowed = [&](const per_example::NormPlan& plan) {
-    return !by_element || makes_gradients(plan.way);
+    return !by_element || makes_gradients(plan.method);
   };
   if (options.norm_way)
     for (const per_example::NormPlan& plan : plans)
-      if (is(plan.way, *options.norm_way) && allowed(plan)) return plan;
+      if (matches(plan.method, *options.norm_way) && allowed(plan)) return plan;
   return *std::find_if(plans.begin(), plans.end(), allowed);
 }
 
-// The norms with what was chosen for them, for explain().
-Array marked(const Array& norms, const per_example::NormPlan& plan, const std::string& path,
-             int64_t size) {
+// Returns the norms, marked with the method that was chosen for them, for explain().
+Array mark_norm_choice(const Array& norms, const per_example::NormPlan& plan,
+                       const std::string& path, int64_t size) {
   const auto examples = static_cast<double>(size);
   return bind_op1(norm_choice_op,
-                  NormChoiceParams{path, std::string(enum_names(plan.way)[size_t(plan.way)]),
+                  NormChoiceParams{path, std::string(enum_names(plan.method)[size_t(plan.method)]),
                                    plan.flops * examples, plan.bytes * examples},
                   {norms});
 }
 
 using Groups = std::vector<ClipGroup>;
 
-// Scales of the clipped gradients by group: 0 for padding.
+// Returns the scales of the clipped gradients by group: 0 for padding.
 std::vector<Array> scales_of(const ClipOptions& options, const Groups& groups,
                              const std::vector<Array>& squares, const Array& padding) {
   std::vector<Array> out =
@@ -95,15 +95,15 @@ std::vector<Array> scales_of(const ClipOptions& options, const Groups& groups,
   return out;
 }
 
-// Of all groups, in the dtype that norms are returned in.
+// Returns the norms over all groups, in the dtype in which norms are returned.
 Array norms_of(const std::vector<Array>& squares, DType dtype) {
   Array sum;
   for (const Array& of_group : squares) add_to(sum, of_group);
   return lax::convert_element_type(lax::sqrt(sum), dtype);
 }
 
-// Which examples are left out of the sum: padding, and unless they are let through those whose
-// gradient is not finite. Undefined if none can be. Each by its own gradient.
+// Returns which examples are left out of the sum: padding and, unless NanSafe::kNo, those whose own
+// gradient is not finite. It is undefined if none can be.
 Array left_out(const ClipOptions& options, const std::vector<Array>& squares,
                const Array& padding) {
   if (options.nan_safe != NanSafe::kExample) return padding;
@@ -121,18 +121,18 @@ Dims all_but_first(const Array& x) {
   return dims;
 }
 
-// x, [batch, ...], with 0 for the examples that are `out`.
-Array cleared(const Array& x, const Array& out) {
+// Returns x, [batch, ...], with 0 for the examples in `out`.
+Array clear_examples(const Array& x, const Array& out) {
   const Dims dims = all_but_first(x);
   return where(dims.empty() ? out : expand_dims(out, dims), zeros_like(x), x);
 }
-per_example::ExampleBatch cleared(const per_example::ExampleBatch& batch, const Array& out) {
+per_example::ExampleBatch clear_examples(const per_example::ExampleBatch& batch, const Array& out) {
   std::vector<Array> mapped = batch.mapped();
-  for (Array& x : mapped) x = cleared(x, out);
+  for (Array& x : mapped) x = clear_examples(x, out);
   return batch.with_mapped(mapped);
 }
 
-// Values by example, [batch, ...], clipped and summed; their norms before.
+// Values by example, [batch, ...], clipped and summed, and their norms before.
 struct ClippedValues {
   std::vector<Array> sums;
   Array norms;
@@ -162,7 +162,7 @@ ClippedValues clip_values(const ClipOptions& options, const Groups& groups,
   const Array out_of_sum = left_out(options, squares, padding);
   for (size_t g = 0; g < groups.size(); ++g)
     for (size_t i : groups[g].leaves) {
-      const Array x = out_of_sum.defined() ? cleared(values[i], out_of_sum) : values[i];
+      const Array x = out_of_sum.defined() ? clear_examples(values[i], out_of_sum) : values[i];
       if (steps_per_unit) {
         out.sums[i] = lax::reduce_sum(per_example::on_grid(x, scales[g]), {0});
         continue;
@@ -173,15 +173,16 @@ ClippedValues clip_values(const ClipOptions& options, const Groups& groups,
   return out;
 }
 
-// The clipped sums of a (micro)batch, then the loss's results and the norms by example.
+// Computes the clipped sums of a (micro)batch, then the loss's results and the norms by example.
 //
-// What becomes of an example is a function of the example, the parameters and the options, the same
-// bits in every batch: ways are chosen by shapes of one example, products over the batch are
-// DotSum::kInvariant, scales read the example's own norm, and an example that is left out is replaced
-// by zeros, which moves nothing else (docs/privacy_proof.md).
+// What an example contributes is a function of the example, the parameters and the options, with
+// the same bits in every batch: methods are chosen by shapes of one example, products over the
+// batch are DotSum::kInvariant, scales read the example's own norm, and an example that is left out
+// is replaced by zeros, which changes nothing else (docs/privacy_proof.md).
 class ClippedBatch {
  public:
-  // `in_double`: products too are summed in float64. `steps_per_unit`: of the grid, if there is one.
+  // `in_double`: products are summed in float64 too. `steps_per_unit`: of the grid, if there is
+  // one.
   ClippedBatch(const ClipOptions& options, const Groups& groups,
                const per_example::ExampleProgram& program, std::span<const Array> operands,
                std::span<const int> dims, const Array& padding,
@@ -197,13 +198,14 @@ class ClippedBatch {
     for (size_t i = 0; i < program.inputs.size(); ++i) {
       if (clip_dtype(program.inputs[i].dtype) == float64) norm_dtype_ = float64;
       const per_example::NormPlan plan = plan_of(options, batch_, i);
-      per_example::TiledSquares part = squares_of(i, plan.way);
-      part.mapped = of_whole_examples(marked(part.mapped, plan, paths[i], batch_.size()), loss());
+      per_example::TiledSquares part = squares_of(i, plan.method);
+      part.mapped =
+          of_whole_examples(mark_norm_choice(part.mapped, plan, paths[i], batch_.size()), loss());
       squares.push_back(part.mapped);
       reported.push_back(options.nan_safe == NanSafe::kElement
                              ? of_whole_examples(part.plain, loss())
                              : part.mapped);
-      ways_.push_back(plan.way);
+      methods_.push_back(plan.method);
     }
     for (const ClipGroup& group : groups_) {
       Array &sum = squares_.emplace_back(), &plain = reported_.emplace_back();
@@ -227,48 +229,48 @@ class ClippedBatch {
  private:
   const Array& loss() const { return batch_.results()[0]; }
 
-  // What counts of an example's gradient.
-  per_example::GradientMap counted() const {
+  // Returns the elements of an example's gradient that count.
+  per_example::GradientMap counted_elements() const {
     return options_.nan_safe == NanSafe::kElement ? per_example::GradientMap(finite_elements)
                                                   : nullptr;
   }
 
-  // Squared norms of the gradients as they are, and of what counts of them.
-  per_example::TiledSquares squares_of(size_t input, per_example::NormWay way) {
+  // Returns the squared norms of the gradients as they are, and of the elements that count.
+  per_example::TiledSquares squares_of(size_t input, per_example::NormWay method) {
     kept_.emplace_back();
-    if (way == per_example::NormWay::kTiles)
-      return per_example::tiled_squares(batch_, {input}, counted());
-    per_example::SquaredNorms part = per_example::squared_norms(batch_, input, way);
+    if (method == per_example::NormWay::kTiles)
+      return per_example::tiled_squares(batch_, {input}, counted_elements());
+    per_example::SquaredNorms part = per_example::squared_norms(batch_, input, method);
     kept_.back() = part.gradients;
-    if (!counted()) return {part.norms, part.norms};
+    if (!counted_elements()) return {part.norms, part.norms};
     kept_.back() = finite_elements(part.gradients);
     return {part.norms, per_example::squared_gradients(kept_.back())};
   }
 
-  // What an example gives: its weighted gradient, or the steps of it on the grid.
+  // Returns an example's contribution: its weighted gradient, or that in steps of the grid.
   Array contribution(const Array& gradients, const Array& weights) const {
-    const Array counts = counted() ? finite_elements(gradients) : gradients;
+    const Array counts = counted_elements() ? finite_elements(gradients) : gradients;
     return options_.grid_scale ? per_example::on_grid(counts, weights)
                                : per_example::weighted(counts, weights);
   }
 
-  // The sums of what examples give: float64, float32 of a product, or int32. Gradients that were there
-  // for the norms are summed as they were then: computed otherwise, one of which the terms cancel
-  // may be many times as long.
+  // Returns the sums of contributions: float64, float32 for a product, or int32. Gradients that
+  // were computed for the norms are summed as they were: computed in another order, a gradient
+  // whose terms cancel may be many times as long.
   std::vector<Array> sums(const std::vector<Array>& scales) const {
-    // A weight of 0 does not do where what is weighted may be no number.
+    // A weight of 0 is not enough where the weighted value may be NaN or infinite.
     const Array out_of_sum = left_out(options_, squares_, padding_);
     const auto clear = [&](const auto& x) {
-      return out_of_sum.defined() ? cleared(x, out_of_sum) : x;
+      return out_of_sum.defined() ? clear_examples(x, out_of_sum) : x;
     };
     const per_example::ExampleBatch batch = clear(batch_);
-    std::vector<Array> out(ways_.size());
-    // What is small comes first, so that it need not be kept for long.
+    std::vector<Array> out(methods_.size());
+    // Small groups come first, so that their gradients need not be kept for long.
     for (size_t g = 0; g < groups_.size(); ++g)
       for (size_t i : groups_[g].leaves) {
         if (kept_[i].defined()) {
           out[i] = lax::reduce_sum(contribution(clear(kept_[i]), scales[g]), {0});
-        } else if (options_.grid_scale && ways_[i] != per_example::NormWay::kTiles) {
+        } else if (options_.grid_scale && methods_[i] != per_example::NormWay::kTiles) {
           if (const auto sum = per_example::grid_sum(batch_, i, scales[g], out_of_sum))
             out[i] = lax::convert_element_type(*sum, int32);
         }
@@ -277,7 +279,7 @@ class ClippedBatch {
       std::vector<size_t> products;
       for (size_t i : groups_[g].leaves) {
         if (out[i].defined()) continue;
-        if (ways_[i] == per_example::NormWay::kTiles || options_.grid_scale) {
+        if (methods_[i] == per_example::NormWay::kTiles || options_.grid_scale) {
           out[i] = per_example::tiled_sum(
               batch, i, scales[g],
               [&](const Array& x, const Array& weights) { return contribution(x, weights); });
@@ -299,10 +301,11 @@ class ClippedBatch {
   const bool in_double_;
   const std::optional<StepsPerUnit> steps_per_unit_;  // of the grid
   DType norm_dtype_ = float32;
-  std::vector<Array> squares_;              // of each group, [batch]: of what counts
-  std::vector<Array> reported_;             // of the gradients as they are
-  std::vector<per_example::NormWay> ways_;  // of each parameter
-  std::vector<Array> kept_;                 // [batch, ...] of what counts, where they were kept
+  // Of each group, [batch]: of the elements that count.
+  std::vector<Array> squares_;
+  std::vector<Array> reported_;                // of the gradients as they are
+  std::vector<per_example::NormWay> methods_;  // of each parameter
+  std::vector<Array> kept_;  // [batch, ...] of the elements that count, where they were kept
 };
 
 void expect_loss(const Function& f) {
@@ -316,14 +319,15 @@ void expect_loss(const Function& f) {
                describe(value));
 }
 
-// A result by example as the caller wants it: without the dimension of one that the function had.
+// Returns a result by example in the caller's shape: without the dimension of one that the function
+// had.
 Array by_example(const Array& x, bool keep_batch_dim) {
   if (keep_batch_dim && x.ndim() >= 2 && x.shape()[1] == 1) return squeeze(x, {1});
   return x;
 }
 
-// `arrays`: the sums (of gradients: divided already), what is by example, the norms. With `values_are_sums` the call's first results
-// are the sums themselves.
+// `arrays` are the sums (those of gradients are already divided), the results by example, and the
+// norms. With `values_are_sums` the call's first results are the sums themselves.
 ClippedSum finished(const ClipOptions& options, const std::vector<DType>& dtypes,
                     const std::vector<Array>& arrays, bool values_are_sums, ErasedResult results) {
   const size_t num_sums = dtypes.size();
@@ -346,7 +350,8 @@ ClippedSum finished(const ClipOptions& options, const std::vector<DType>& dtypes
 
 namespace {
 
-// The argument that is neither differentiated nor a key nor declared as shared, if there is one alone.
+// Returns the argument that is neither differentiated nor a key nor declared as shared, if there is
+// exactly one.
 std::vector<size_t> only_batch_argument(std::string_view op, const ClipOptions& options,
                                         size_t num_arguments, const std::vector<size_t>& argnums) {
   std::vector<size_t> out;
@@ -395,7 +400,7 @@ ClipOptions checked_options(std::string_view op, ClipOptions options, size_t num
 
 namespace {
 
-// Runs `sum` on the leaves, under a trace: arrays that are the clipped sums, what is by example, and
+// Runs `sum` on the leaves, under a trace. It returns the clipped sums, the results by example, and
 // the norms.
 ClippedSum run_clipped(std::string_view op, const ErasedCall& call, const ClipRequest& request,
                        const std::vector<Array>& leaves, bool values_are_sums,
@@ -428,12 +433,12 @@ ClippedSum run_clipped(std::string_view op, const ErasedCall& call, const ClipRe
   return out;
 }
 
-// Whether products are summed in float64: float32 would round more than sensitivity() says.
+// Returns whether products are summed in float64: float32 would round more than sensitivity() says.
 bool sums_in_double(const ClipOptions& options, int64_t size) {
   return size > options.float32_examples || devices().size() > kFloat32Devices;
 }
 
-// Of the sum of values of a dtype over `size` examples.
+// Returns the dtype of the sum of values of `dtype` over `size` examples.
 DType result_dtype(std::string_view op, const ClipOptions& options, DType dtype, int64_t size) {
   if (options.grid_scale) {
     if (is_complex(dtype))
@@ -463,17 +468,17 @@ DType result_dtype(std::string_view op, const ClipOptions& options, DType dtype,
   return is_half(dtype) ? accumulation_dtype(dtype) : dtype;
 }
 
-// The grid that the options ask for, if any, with the norms of the groups lowered for it.
+// Returns the grid that the options ask for, if any, and lowers the norms of the groups for it.
 std::optional<StepsPerUnit> grid_of(std::string_view op, const ClipOptions& options, Groups& groups,
                                     const std::vector<int64_t>& elements, int64_t size) {
   if (options.grid_scale) return clip_to_grid(op, options, groups, elements, size);
   if (options.grid_factors)
     value_error(op,
-                "expected grid_factors beside grid_scale alone, got them without; leave them out");
+                "expected grid_factors with grid_scale alone, got them without; leave them out");
   return std::nullopt;
 }
 
-// The clipped sums of values by example, the other results, and the norms.
+// Returns the clipped sums of values by example, the other results, and the norms.
 std::vector<Array> clipped_values_of(const ClipRequest& request, const Groups& groups,
                                      const std::optional<StepsPerUnit>& steps_per_unit,
                                      const ExampleArguments& arguments, size_t num_values,

@@ -1,5 +1,5 @@
-// The flat cores of clipped_grad and clipped_fun: calls of lists of leaves, of which the caller says
-// what each is. Behind clipped_grad.h.
+// What clipped_grad.h is made of: clipped_grad and clipped_fun on lists of leaves, where the caller
+// gives the role of each leaf.
 #pragma once
 
 #include <string>
@@ -13,11 +13,11 @@ namespace tessera::privacy::internal {
 using tessera::internal::ErasedCall;
 using tessera::internal::ErasedResult;
 
-// What a leaf of the arguments is to clipping.
+// The role of a leaf of the arguments in clipping.
 enum class LeafRole : uint8_t {
   kShared,      // the same for every example
   kUndeclared,  // the same for every example; UserError if it is as long as the batch
-  kParameter,   // the same, and differentiated by
+  kParameter,   // the same for every example; what is differentiated by
   kBatch,       // an example for each index of its first dimension
   kKey,         // the words of a key that is split for the examples
   kStream,      // the words of the key of a stream inside a module: folded with the example's index
@@ -25,31 +25,32 @@ enum class LeafRole : uint8_t {
 
 struct ClipRequest {
   ClipOptions options;
-  std::vector<LeafRole> roles;     // one a leaf
+  std::vector<LeafRole> roles;     // one for each leaf
   std::vector<std::string> paths;  // of the leaves, for messages
   std::optional<Array> padding;    // Padding::mask
-  bool loss_follows = false;       // what is clipped is of gradients of the result after it
-  std::optional<ErasedCall>
-      loss;  // of the same arguments, its first result; none: there is no loss
+  // The result after what is clipped is the loss whose gradients are clipped.
+  bool loss_follows = false;
+  // A function of the same arguments whose first result is the loss. Absent if there is no loss.
+  std::optional<ErasedCall> loss;
 };
 
 struct ClippedSum {
-  ErasedResult results;     // of the call, by example: [batch, ...] each
-  std::vector<Array> sums;  // of what is clipped
-  Array norms;              // [batch]: of each example before clipping
+  ErasedResult results;     // of the call, by example: each is [batch, ...]
+  std::vector<Array> sums;  // the sums of what is clipped
+  Array norms;              // [batch]: the norm of each example before clipping
 };
-// The sums are of the gradients by the parameters, in order; the call's first result is the loss.
+// Returns the sums of the gradients by the parameters, in order. The call's first result is the
+// loss.
 ClippedSum clipped_gradients(const ErasedCall& call, const ClipRequest& request,
                              const std::vector<Array>& leaves);
 
-// The first result leaves of the call, as many as there are `values`, are clipped and summed; the
-// results have the sums in their place, and the others by example. The call sets `values`: their
-// paths.
+// Clips and sums the first result leaves of the call, as many as there are `values`; the results
+// have the sums in their place, and the others by example. The call sets `values` to their paths.
 ClippedSum clipped_values(const ErasedCall& call, const ClipRequest& request,
                           const std::vector<Array>& leaves, const std::vector<std::string>& values);
 
-// Returns the options with batch_argnums, which may be left out if there is no choice. UserErrors of
-// options that do not fit together or not the number of arguments.
+// Returns the options with batch_argnums, which may be left out if there is no choice. Throws
+// UserError if options contradict each other or do not fit the number of arguments.
 ClipOptions checked_options(std::string_view op, ClipOptions options, size_t num_arguments,
                             const std::vector<size_t>& argnums);
 

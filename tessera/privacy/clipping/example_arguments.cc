@@ -71,10 +71,10 @@ int64_t batch_size(std::string_view op, const ClipRequest& request,
   return size;
 }
 
-// Sets keys of examples apart from the keys that a stream gives itself.
+// Separates keys of examples from the keys that a stream makes itself.
 constexpr uint32_t kExamples = 0x9e3779b9;
 
-// The leaf as what differs between examples is taken from.
+// Returns the leaf with a dimension of examples, from which each example takes its own.
 Array spread(const Array& leaf, LeafRole role, int64_t size, bool keep_batch_dim) {
   switch (role) {
     case LeafRole::kShared:
@@ -92,9 +92,9 @@ Array spread(const Array& leaf, LeafRole role, int64_t size, bool keep_batch_dim
   return leaf;
 }
 
-// Makes parameters each device's own along the axes of a shard_map around that the loss varies
-// over, so that gradients are of the device's examples alone, as grad's are; whether any was not.
-// Along other axes devices share an example: its gradient is summed over them.
+// Marks parameters as varying over the axes of a surrounding shard_map over which the loss varies,
+// so that gradients are those of the device's own examples, as grad's are. Returns whether any did
+// not vary. Along other axes devices share an example: its gradient is summed over them.
 bool cast_parameters(ExampleArguments& arguments, const AxisNames& axes) {
   bool changed = false;
   for (size_t i = 0; i < arguments.operands.size(); ++i) {
@@ -115,7 +115,7 @@ std::vector<Type> example_types(const ExampleArguments& arguments) {
   return out;
 }
 
-// x, [size, ...], with 0 for padding.
+// Returns x, [size, ...], with 0 for padding.
 Array without_padding(const Array& x, const Array& padding) {
   const Type type = traced_type(x);
   return lax::select(lax::broadcast_in_dim(padding, type.shape, {0}), lax::full_like(x, 0), x);
@@ -176,7 +176,8 @@ Array holds_everywhere(const Array& condition) {
 
 namespace {
 
-// [batch, ...] as [batches, microbatch, ...]: microbatch i has examples i, i + batches, ...
+// Returns [batch, ...] as [batches, microbatch, ...]: microbatch i has the examples i, i + batches,
+// ...
 Array strided(const Array& x, int64_t microbatch) {
   Shape shape = x.shape();
   shape[0] /= microbatch;
@@ -190,12 +191,12 @@ Array in_order(const Array& x) {
   return lax::reshape(lax::move_to_front(x, 1), shape);
 }
 
-// Two examples of one: the second is padding.
+// Returns two examples for one: the second is padding.
 Array with_padding(const Array& x) {
   return lax::concatenate(std::vector<Array>{x, lax::full_like(x, 0)}, 0);
 }
 
-// fn of a microbatch, under the scope of its axis.
+// Calls fn for a microbatch, under the scope of its axis.
 std::vector<Array> in_batch(const std::vector<int>& dims, int64_t microbatch, size_t num_sums,
                             const ClipOptions& options, std::span<const Array> operands,
                             const Array& padding, const BatchFn& fn) {
@@ -256,7 +257,7 @@ std::vector<Array> over_microbatches(const ExampleArguments& arguments, size_t n
     if (padded) x.push_back(inputs[next_row]);
     std::vector<Array> results_of_trip;
     if (padded) {
-      // A microbatch of padding alone gives zeros.
+      // A microbatch that is all padding has zeros as its results.
       results_of_trip = control::make_case(holds_everywhere(lax::reduce_and(x.back(), {0})),
                                            {trip,
                                             [&](const std::vector<Array>&) {

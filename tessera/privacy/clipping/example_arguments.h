@@ -1,5 +1,5 @@
-// The arguments of a clipped function as those of one example: what the function is traced with, and
-// how microbatches of them are made.
+// The arguments of a clipped function as those of one example, with which the function is traced,
+// and the microbatches that are made of them.
 #pragma once
 
 #include <span>
@@ -10,14 +10,14 @@
 namespace tessera::privacy::internal {
 
 struct ExampleArguments {
-  int64_t size = 0;             // examples
+  int64_t size = 0;             // the number of examples
   std::vector<Array> operands;  // of the traced function: arguments, then what it captured
-  std::vector<int> dims;        // 0: an example for each index, -1: the same for all
-  std::vector<bool> wrt;        // parameters
+  std::vector<int> dims;        // 0: there is an example for each index; -1: the same for all
+  std::vector<bool> wrt;        // whether it is a parameter
   ir::Function function;        // of one example
   Array padding;                // [size] of bool; undefined where there is none
 
-  // Which operands each example has its own of.
+  // Returns which operands differ between examples.
   std::vector<bool> differs() const {
     std::vector<bool> out;
     for (int dim : dims) out.push_back(dim >= 0);
@@ -25,22 +25,22 @@ struct ExampleArguments {
   }
 };
 
-// Padding is cleared first: what stands there is not read.
-//
-// Traces the call with one example's leaves (call_result has its tree then). UserErrors: batch
-// leaves of no or of different first dimensions, a padding of another shape, a microbatch size that
-// does not divide them; those of one_example.h.
+// Traces the call with one example's leaves (call_result has its tree then). What is in padding is
+// replaced by zeros first, so that it is never read. Throws UserError for batch leaves without a
+// first dimension or with different ones, a padding of another shape, a microbatch size that does
+// not divide the batch, and those of one_example.h.
 ExampleArguments example_arguments(std::string_view op, const ErasedCall& call,
                                    const ClipRequest& request, const std::vector<Array>& leaves,
                                    ErasedResult& call_result);
 
-// Whether a condition holds on all devices of a shard_map around: what a branch may hang on.
+// Returns whether a condition holds on all devices of a surrounding shard_map, so that a branch may
+// depend on it.
 Array holds_everywhere(const Array& condition);
 
-// Returns what fn gives of the (micro)batches: its results are sums, `num_sums` of them, and then
-// what is by example, [size, ...]. Sums over microbatches are added up in their own dtype. fn is
+// Returns the results of fn for the (micro)batches: first sums, `num_sums` of them, and then
+// results by example, [size, ...]. Sums over microbatches are added up in their own dtype. fn is
 // called under a BatchAxis::Scope of `size` examples, at least two: a batch of one has another
-// program than the same example beside others, so an example alone gets padding beside it.
+// program than the same example in a larger batch, so a single example is padded.
 using BatchFn = std::function<std::vector<Array>(std::span<const Array> operands,
                                                  const Array& padding, int64_t size)>;
 std::vector<Array> over_microbatches(const ExampleArguments& arguments, size_t num_sums,

@@ -22,7 +22,7 @@ using ir::Op;
 
 namespace {
 
-// The axes that an op communicates over; empty for one that does not.
+// Returns the axes over which an op communicates; none if it does not.
 std::vector<std::string> communicated_axes(const Op& op) {
   const auto* collective = std::get_if<ir::CollectiveLowering>(&op.def->lower);
   if (!collective || collective->kind == ir::CollectiveKind::kAxisIndex ||
@@ -35,7 +35,7 @@ struct Communication {
   std::string op, axis;
 };
 
-// A collective over one of `axes` of a value that reads examples.
+// Returns a collective over one of `axes` of a value that depends on examples.
 std::optional<Communication> communication(const Function& f, const std::vector<bool>& of_examples,
                                            const ir::AxisNames& axes) {
   const std::vector<bool> reads = transforms::differs_between_examples(f, of_examples);
@@ -61,7 +61,7 @@ std::optional<Communication> communication(const Function& f, const std::vector<
   return std::nullopt;
 }
 
-// The first output alone, which is the loss.
+// Returns the function with its first output only, which is the loss.
 Function loss_of(Function f) {
   f.outputs.resize(std::min<size_t>(f.outputs.size(), 1));
   return ir::remove_dead_ops(f);
@@ -78,7 +78,7 @@ tracing::TracedFunction traced(const ClipRequest& request, const ErasedCall& cal
       types, "example");
 }
 
-// Which inputs are of the batch, captures included.
+// Returns which inputs have the batch, captures included.
 std::vector<bool> batch_inputs(const ClipRequest& request, const Function& f) {
   std::vector<bool> out;
   for (LeafRole role : request.roles) out.push_back(role == LeafRole::kBatch);
@@ -86,7 +86,8 @@ std::vector<bool> batch_inputs(const ClipRequest& request, const Function& f) {
   return out;
 }
 
-// Devices along these axes have examples of their own, unless the options say that they share one.
+// Returns the axes along which devices have examples of their own: all, except those that the
+// options declare to share one.
 ir::AxisNames axes_of_examples(const ClipRequest& request, const std::vector<ir::Type>& types) {
   const ir::AxisEnv& env = ir::AxisEnv::current();
   ir::AxisNames out;
@@ -115,8 +116,8 @@ void expect_no_collective(std::string_view op, const ErasedCall& call, const Cli
       found->op, found->axis, found->axis);
 }
 
-// Primes that a batch of several is traced with. One that an extent of the arguments is near, or is
-// made of, might stand for something else too.
+// Primes as extents of a batch of several. An extent of the arguments that is near to one of them,
+// or a multiple of it, might be confused with it.
 std::vector<int64_t> batch_extents(const std::vector<Array>& leaves) {
   std::vector<int64_t> out;
   for (int64_t prime : {53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107, 109, 113}) {
@@ -132,7 +133,8 @@ std::vector<int64_t> batch_extents(const std::vector<Array>& leaves) {
   return out;
 }
 
-// What mixes examples in a batch of so many; nothing if the function does not take one.
+// Returns what mixes examples in a batch of this extent; nothing if the function does not accept
+// one.
 std::optional<per_example::Mixing> mixing(const ErasedCall& call, const ClipRequest& request,
                                           std::vector<ir::Type> types, int64_t size) {
   for (size_t i = 0; i < types.size(); ++i)
@@ -156,7 +158,7 @@ void expect_no_mixing(std::string_view op, const ErasedCall& call, const ClipReq
   const std::vector<int64_t> extents = batch_extents(leaves);
   if (extents.size() < 2) return;
   const auto found = mixing(call, request, types, extents[0]);
-  // Another extent of the program may have been that number by chance.
+  // Another extent of the program may have been this number by chance.
   if (!found || !mixing(call, request, types, extents[1])) return;
   value_error(
       op,

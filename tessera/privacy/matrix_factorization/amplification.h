@@ -1,7 +1,7 @@
-// The number of bands for a privacy target: few bands leave more to amplification by sampling, many
-// correlate noise better (arXiv:2306.08153, Theorem 4). The dataset is cut into as many parts as
-// there are bands, and iteration i draws a Poisson batch from part i modulo bands, so that a user's
-// participations are that far apart.
+// Chooses the number of bands for a privacy target: with few bands sampling amplifies privacy more,
+// with many noise is correlated better (arXiv:2306.08153, Theorem 4). The dataset is split into as
+// many parts as there are bands, and iteration i draws a Poisson batch from part i modulo bands, so
+// that a user's participations are that far apart.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace tessera::privacy::matrix_factorization::toeplitz {
 
-// The noise multiplier with which `count` Gaussian mechanisms on Poisson samples of that probability
-// meet the privacy target: a calibration of tessera::privacy::accounting.
+// Returns the noise multiplier with which `count` Gaussian mechanisms on Poisson samples of this
+// probability meet the privacy target: a calibration of tessera::privacy::accounting.
 using NoiseMultiplier = std::function<double(double sampling_probability, int64_t count)>;
 
 struct AmplificationOptions {
@@ -22,7 +22,8 @@ struct AmplificationOptions {
   int64_t dataset_size = 0;
   int64_t expected_batch_size = 0;
   NoiseMultiplier noise_multiplier = {};
-  // Candidates; empty: the divisors of dataset_size for which each part holds a batch, up to n.
+  // Candidates. If empty, they are the divisors of dataset_size, up to n, with which each part
+  // holds a batch.
   std::vector<int64_t> bands = {};
   int64_t max_optimizer_steps = 250;
   Reduction reduction = mean_error;
@@ -33,9 +34,9 @@ struct AmplifiedStrategy {
   double stddev = 0;  // of the noise before it is correlated
   double loss = 0;    // the root of the reduced error of the average gradients' prefix sums
 };
-// One for each candidate, in their order.
+// Returns one strategy for each candidate, in their order.
 std::vector<AmplifiedStrategy> strategies_for_bands(const AmplificationOptions& options);
-// The one of the smallest loss.
+// Returns the strategy with the smallest loss.
 AmplifiedStrategy optimize_coefs_for_amplifications(const AmplificationOptions& options);
 
 }  // namespace tessera::privacy::matrix_factorization::toeplitz

@@ -15,7 +15,7 @@ void expect_bands(int64_t n, int64_t bands, const char* op) {
     value_error(op, "expected a number of bands between 1 and n = {}, got {}", n, bands);
 }
 
-// How many entries of column j of C there are.
+// Returns the number of entries of column j of C.
 int64_t height(const Matrix& columns, int64_t j) {
   return std::min(columns.cols, columns.rows - j);
 }
@@ -26,13 +26,14 @@ double norm_of_column(const Matrix& params, int64_t j) {
   return std::sqrt(sum);
 }
 
-// Rows of B = A C^-1, one at a time: neither A nor B is ever whole, so that memory is O(n bands).
+// Computes the rows of B = A C^-1, one at a time: neither A nor B is ever complete, so that memory
+// is O(n bands).
 class Decoder {
  public:
   Decoder(const Matrix& columns, const std::optional<Matrix>& workload)
       : columns_(columns), workload_(workload) {}
 
-  // Row k of B has the entries 0, ..., k. b C = a, from the last entry to the first.
+  // Returns row k of B, the entries 0, ..., k. It solves b C = a, from the last entry to the first.
   const std::vector<double>& row(int64_t k) {
     row_.resize(static_cast<size_t>(k + 1));
     for (int64_t j = k; j >= 0; --j) {
@@ -44,8 +45,8 @@ class Decoder {
     return row_;
   }
 
-  // Subtracts from `gradient` what `weight` |row k|^2 has by the columns: with z C^T = 2 weight b,
-  // entry (i, j) of C gets -b_i z_j.
+  // Subtracts from `gradient` the gradient of `weight` |row k|^2 with respect to the columns: with
+  // z C^T = 2 weight b, entry (i, j) of C has -b_i z_j.
   void pull_back(int64_t k, double weight, Matrix& gradient) {
     const std::vector<double>& b = row(k);
     z_.resize(b.size());
@@ -72,7 +73,7 @@ std::vector<double> errors_of(Decoder& decoder, int64_t n) {
   return errors;
 }
 
-// Of c = p / |p|, column by column: the part of the gradient along c is of no effect.
+// Differentiates c = p / |p|, column by column: the part of the gradient along c has no effect.
 void pull_back_normalization(const Matrix& params, const Matrix& columns, Matrix& gradient) {
   for (int64_t j = 0; j < params.rows; ++j) {
     double along = 0;
@@ -156,7 +157,7 @@ std::vector<double> per_query_error(const ColumnNormalizedBanded& strategy,
   return errors_of(decoder, columns.rows);
 }
 
-// Twice through the rows: a row's weight in the gradient follows from all errors.
+// It passes through the rows twice: a row's weight in the gradient depends on all errors.
 ErrorAndGradient reduced_error(const ColumnNormalizedBanded& strategy,
                                const std::optional<Matrix>& workload, const Reduction& reduction) {
   const Matrix columns = strategy.normalized();

@@ -1,7 +1,7 @@
-// Banded strategies C of any entries, with columns of norm 1: each user who takes part at most
-// once within `bands` iterations moves C x by the root of their participations, whatever the
-// entries are (arXiv:2306.08153). Toeplitz strategies are a special case, less than half a percent
-// worse at a thousand iterations and more, with a parameter a band instead of one an entry
+// Banded strategies C of any entries, with columns of norm 1: a user who takes part at most once
+// within `bands` iterations moves C x by the root of their participations, whatever the entries are
+// (arXiv:2306.08153). Toeplitz strategies are a special case. They are less than half a percent
+// worse at a thousand iterations and more, and have a parameter per band instead of one per entry
 // (arXiv:2405.15913).
 #pragma once
 
@@ -25,7 +25,7 @@ namespace tessera::privacy::matrix_factorization::banded {
 //            [j k -]         [  f h j  ]
 //            [m - -]         [    i k m]
 //
-// What would lie below the last row of C (-) is not read.
+// Entries that would be below the last row of C (-) are not read.
 struct ColumnNormalizedBanded {
   Matrix params;  // [n, bands]
 
@@ -33,24 +33,26 @@ struct ColumnNormalizedBanded {
   int64_t bands() const { return params.cols; }
 
   static ColumnNormalizedBanded from_banded_toeplitz(int64_t n, const toeplitz::Coefs& coefs);
-  // The optimal coefficients for the largest error, cut to `bands`.
+  // Returns the optimal coefficients for the largest error, truncated to `bands`.
   static ColumnNormalizedBanded from_optimal_toeplitz(int64_t n, int64_t bands);
 
-  // params with each row scaled to norm 1 and zeros for what is not read. Errors: a row without an
-  // entry other than 0, or with one that is not finite; more bands than rows.
+  // Returns params with each row scaled to norm 1 and zeros for what is not read. Throws UserError
+  // for a row without a nonzero entry, or with one that is not finite, and for more bands than
+  // rows.
   Matrix normalized() const;
-  // C, [n, n].
+  // Returns C, [n, n].
   Matrix materialize() const;
 };
 
-// The number of participations: columns that far apart are orthogonal and have norm 1. Of the first
-// n iterations, all if absent. Errors: a min_sep below the number of bands.
+// Returns the squared sensitivity, which is the number of participations in the first n iterations
+// (in all if n is absent): columns that far apart are orthogonal and have norm 1. Throws UserError
+// for a min_sep below the number of bands.
 double minsep_sensitivity_squared(const ColumnNormalizedBanded& strategy,
                                   const Participation& participation,
                                   std::optional<int64_t> n = std::nullopt);
 
-// The expected squared error of each query: squared norms of the rows of A C^-1, where A is the
-// workload, lower triangular [n, n]; prefix sums if absent. O(n^2 bands) time.
+// Returns the expected squared error of each query: the squared norms of the rows of A C^-1, where
+// A is the workload, lower triangular [n, n]; prefix sums if absent. O(n^2 bands) time.
 std::vector<double> per_query_error(const ColumnNormalizedBanded& strategy,
                                     const std::optional<Matrix>& workload = std::nullopt);
 
@@ -63,7 +65,7 @@ struct Options {
   Reduction reduction = mean_error;
   OptimizerCallback callback = {};
 };
-// The strategy whose reduced error is (locally) smallest.
+// Returns the strategy whose reduced error is (locally) smallest.
 ColumnNormalizedBanded optimize(const Options& options);
 
 }  // namespace tessera::privacy::matrix_factorization::banded

@@ -9,7 +9,7 @@ namespace tessera::privacy::matrix_factorization::banded {
 
 struct ErrorAndGradient {
   double value = 0;
-  Matrix gradient;  // by params
+  Matrix gradient;  // with respect to params
 };
 
 ErrorAndGradient reduced_error(const ColumnNormalizedBanded& strategy,

@@ -1,10 +1,11 @@
-// Strategies whose inverse is banded: Toeplitz noising matrices C^-1 of few coefficients, which need
-// as little state as a banded C and suit many participations better (Kalinin et al., "Back to Square
-// Roots", arXiv:2505.12128: BISR, the square root, and BandInvMF, what is optimized from it on).
-// jax_privacy.matrix_factorization.toeplitz's functions of noising coefficients.
+// Strategies whose inverse is banded: Toeplitz noising matrices C^-1 of few coefficients, which
+// need as little state as a banded C and suit many participations better (Kalinin et al., "Back to
+// Square Roots", arXiv:2505.12128: BISR, the square root, and BandInvMF, which is optimized
+// starting from it). They are jax_privacy.matrix_factorization.toeplitz's functions of noising
+// coefficients.
 //
-// A workload is given by the first column of its Toeplitz matrix, e.g. that of SGD with momentum
-// (toeplitz::sgd_workload_coefs); empty stands for prefix sums, ones.
+// A workload is given by the first column of its Toeplitz matrix, for example that of SGD with
+// momentum (toeplitz::sgd_workload_coefs). If it is empty, the workload is prefix sums, all ones.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +16,22 @@
 
 namespace tessera::privacy::matrix_factorization::banded_inverse {
 
-// Returns the banded inverse square root: the first coefficients of the inverse of the square root of
-// the workload, of prefix sums 1, -1/2, -1/8, -1/16, ... A workload of fewer than `bands`
-// coefficients has zeros behind. UserError for bands below 1, coefficients that are not finite, a
-// first one that is not above 0.
+// Returns the banded inverse square root: the first coefficients of the inverse of the square root
+// of the workload; for prefix sums 1, -1/2, -1/8, -1/16, ... A workload of fewer than `bands`
+// coefficients is extended by zeros. Throws UserError for bands below 1, for coefficients that are
+// not finite, and for a first one that is not above 0.
 toeplitz::Coefs square_root_coefs(int64_t bands, const toeplitz::Coefs& workload = {});
 
-// How the sensitivity of the C of size n with these coefficients of C^-1 is bounded. Both are exact
-// where the coefficients of C are not negative and do not increase; elsewhere either may be smaller.
+// How the sensitivity of the C of size n whose inverse has these coefficients is bounded. Both
+// bounds are exact where the coefficients of C are not negative and do not increase; elsewhere
+// either may be smaller.
 enum class SensitivityBound : uint8_t {
   kMajorant,  // that of the smallest non-increasing coefficients not below |C|'s: O(n bands)
   kMatrix,    // that of the matrix |C|, by sensitivity::get_min_sep_sensitivity_upper_bound: O(n^3)
 };
 
-// Returns a bound of the squared sensitivity of C. UserError as toeplitz::inverse_coef and
-// sensitivity::minsep_true_max_participations.
+// Returns a bound of the squared sensitivity of C. Throws UserError as toeplitz::inverse_coef and
+// sensitivity::minsep_true_max_participations do.
 double minsep_sensitivity_squared(const toeplitz::Coefs& noising_coef,
                                   const Participation& participation, int64_t n,
                                   SensitivityBound bound = SensitivityBound::kMajorant);
@@ -40,18 +42,19 @@ double loss(const toeplitz::Coefs& noising_coef, const Participation& participat
 
 struct Options {
   int64_t n = 0;
-  int64_t bands = 0;  // of C^-1, with the diagonal
+  int64_t bands = 0;  // of C^-1, including the diagonal
   Participation participation = {};
-  // Where to begin: the first `bands` noising coefficients of one of them. Empty: square_root_coefs.
+  // The start: the first `bands` noising coefficients of one of these. If both are empty,
+  // square_root_coefs.
   toeplitz::Coefs noising_coef = {};
   toeplitz::Coefs strategy_coef = {};
   int64_t max_optimizer_steps = 250;
   Reduction reduction = mean_error;
   toeplitz::Coefs workload = {};  // n coefficients
 };
-// Returns the noising coefficients, the first of them 1, that minimise the loss. UserError: bands
-// outside [1, n]; both of noising_coef and strategy_coef, one of noising_coef's that is not of
-// `bands` entries, a first entry of 0; a workload of other than n coefficients.
+// Returns the noising coefficients, the first of them 1, that minimise the loss. Throws UserError
+// for bands outside [1, n]; if noising_coef and strategy_coef are both given, if noising_coef does
+// not have `bands` entries, or a first entry is 0; and for a workload of other than n coefficients.
 toeplitz::Coefs optimize(const Options& options);
 
 }  // namespace tessera::privacy::matrix_factorization::banded_inverse

@@ -13,7 +13,7 @@
 namespace tessera::privacy::matrix_factorization::buffered_toeplitz {
 namespace {
 
-constexpr double kMinGap = 1e-9;  // of decays, for an inverse to have digits
+constexpr double kMinGap = 1e-9;  // between decays, for an inverse to have digits
 
 bool any(const std::vector<double>& values, auto predicate) {
   return std::any_of(values.begin(), values.end(), predicate);
@@ -26,8 +26,8 @@ void expect_distinct(const std::vector<double>& decays, const char* op) {
                 kMinGap, gap);
 }
 
-// The decays l of the inverse are the eigenvalues of diag(theta) - omega 1^T: the zeros of
-// 1 - sum_j omega_j / (theta_j - l).
+// Returns the decays l of the inverse: the eigenvalues of diag(theta) - omega 1^T, which are the
+// zeros of 1 - sum_j omega_j / (theta_j - l).
 std::vector<double> inverse_decays(const BufferedToeplitz& blt) {
   const auto m = static_cast<Eigen::Index>(blt.buf_decay.size());
   const Eigen::Map<const Eigen::VectorXd> theta(blt.buf_decay.data(), m);
@@ -48,7 +48,7 @@ std::vector<double> inverse_decays(const BufferedToeplitz& blt) {
   return out;
 }
 
-// Newton's method takes off what the eigenvalue solver left of an error, as far as it does.
+// Newton's method removes what it can of the eigenvalue solver's error.
 double polished(const BufferedToeplitz& blt, double decay) {
   const auto residual = [&](double l, double& slope) {
     double value = -1;
@@ -73,7 +73,7 @@ double polished(const BufferedToeplitz& blt, double decay) {
   return decay;
 }
 
-// Two BLTs of m buffers are inverses where 2 m + 1 coefficients say so.
+// Two BLTs of m buffers are inverses if 2 m + 1 coefficients of their product agree.
 void expect_inverse(const BufferedToeplitz& blt, const BufferedToeplitz& inverse) {
   const auto n = 2 * blt.num_buffers() + 1;
   toeplitz::Coefs product = toeplitz::multiply(blt.toeplitz_coefs(n), inverse.toeplitz_coefs(n));
@@ -123,7 +123,7 @@ BufferedToeplitz BufferedToeplitz::from_rational_approx_to_sqrt_x(
   if (num_buffers < 1)
     value_error("privacy::BufferedToeplitz::from_rational_approx_to_sqrt_x",
                 "expected at least one buffer, got {}", num_buffers);
-  // The square root itself, the noising matrix, is approximated: nodes k in steps of h.
+  // The square root itself, the noising matrix, is approximated, at nodes k in steps of h.
   const int64_t half = (num_buffers + 1) / 2;
   const double h = decay_scale * std::numbers::pi / std::sqrt(2.0 * (half + 1.0));
   BufferedToeplitz inverse;
@@ -155,7 +155,7 @@ toeplitz::Coefs BufferedToeplitz::toeplitz_coefs(int64_t n) const {
     double power = 1;
     for (int64_t i = 1; i < n; ++i) {
       out[i] += output_scale[j] * power;
-      // Products round: anew from time to time.
+      // Products accumulate rounding errors, so the power is computed anew from time to time.
       power = i % 64 == 0 ? std::pow(buf_decay[j], static_cast<double>(i)) : power * buf_decay[j];
     }
   }
@@ -234,7 +234,8 @@ double max_error(const BufferedToeplitz& inv_blt, int64_t n) {
   return iteration_error(inv_blt, n - 1);
 }
 
-// The decoder's entries 1 + sum_j omega_j (1 - theta_j^i) / (1 - theta_j) tend to this one's root.
+// The decoder's entries 1 + sum_j omega_j (1 - theta_j^i) / (1 - theta_j) tend to the square root
+// of the result.
 double limit_max_error(const BufferedToeplitz& inv_blt) {
   inv_blt.validate();
   double last = 1;

@@ -1,12 +1,12 @@
 // Buffered linear Toeplitz (BLT) strategies: Toeplitz matrices whose coefficients are a sum of m
-// geometric series, so that noise is correlated with m buffers of state, for any number of
+// geometric series, so that noise is correlated by means of m buffers of state, for any number of
 // iterations (McMahan et al., arXiv:2404.16706 and arXiv:2408.08868):
 //
 //   coef = 1, sum_j s_j, sum_j s_j d_j, sum_j s_j d_j^2, ...     d: buf_decay, s: output_scale
 //
-// The inverse is a BLT of as many buffers (arXiv:2504.21413), whose decays lie between those of the
-// strategy and whose scales are negative, where the strategy's are positive and its Pillutla score
-// is below 1. buffered_toeplitz_optimization.h finds the best ones.
+// The inverse is a BLT of as many buffers (arXiv:2504.21413). If the strategy's scales are positive
+// and its Pillutla score is below 1, then the inverse's decays are between those of the strategy,
+// and its scales are negative. buffered_toeplitz_optimization.h finds the best BLTs.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,11 @@ namespace tessera::privacy::matrix_factorization::buffered_toeplitz {
 
 struct RationalApproximation {
   int64_t num_buffers = 0;
-  // All decays are scaled for the largest to be at most this.
+  // All decays are scaled so that the largest is at most this.
   double max_buf_decay = 1.0;
-  // All output scales are scaled for the Pillutla score to be at most this.
+  // All output scales are scaled so that the Pillutla score is at most this.
   std::optional<double> max_pillutla_score = std::nullopt;
-  // Larger: decays closer to 0 and to 1. A negative shift moves all towards 1.
+  // A larger value moves decays closer to 0 and to 1. A negative shift moves all towards 1.
   double buf_decay_scale = 1.6;
   int64_t buf_decay_shift = -1;
 };
@@ -35,51 +35,55 @@ struct BufferedToeplitz {
   std::vector<double> buf_decay;
   std::vector<double> output_scale;
 
-  // Checked, with the decays in decreasing order.
+  // Returns a checked BLT, with the decays in decreasing order.
   static BufferedToeplitz build(std::vector<double> buf_decay, std::vector<double> output_scale);
-  // 1 / sqrt(1 - x), whose series are the optimal coefficients for the largest error, as a rational
-  // function (arXiv:2404.16706v2, Proposition 4.5). Where optimisation begins.
+  // Returns a rational approximation to 1 / sqrt(1 - x), whose series has the optimal coefficients
+  // for the largest error (arXiv:2404.16706v2, Proposition 4.5). Optimisation begins with it.
   static BufferedToeplitz from_rational_approx_to_sqrt_x(const RationalApproximation& options);
 
   int64_t num_buffers() const { return static_cast<int64_t>(buf_decay.size()); }
-  // Errors: lists of different lengths, values that are not finite.
+  // Throws UserError for lists of different lengths and values that are not finite.
   void validate() const;
   BufferedToeplitz canonicalize() const;
   toeplitz::Coefs toeplitz_coefs(int64_t n) const;
   Matrix materialize(int64_t n) const;
-  // C^-1. Errors: decays closer than 1e-9, an inverse that is no sum of real geometric series.
+  // Returns C^-1. Throws UserError for decays closer than 1e-9, and for an inverse that is no sum
+  // of real geometric series.
   BufferedToeplitz inverse() const;
-  // sum_j output_scale[j] / buf_decay[j]; below 1 the inverse has no negative decay.
+  // Returns sum_j output_scale[j] / buf_decay[j]. If it is below 1, the inverse has no negative
+  // decay.
   double pillutla_score() const;
 };
 
-// The parameters, and the first coefficients.
+// Returns the parameters and the first coefficients as text.
 std::string to_string(const BufferedToeplitz& blt);
 
-// The smallest distance between two decays; infinite for fewer than two.
+// Returns the smallest distance between two decays; infinite for fewer than two.
 double min_buf_decay_gap(const std::vector<double>& buf_decay);
 
-// The BLTs with decays theta and theta_hat that are inverses of each other (arXiv:2504.21413,
-// Theorem 2). All decays of one are distinct.
+// Returns the BLTs with decays theta and theta_hat that are inverses of each other
+// (arXiv:2504.21413, Theorem 2). All decays of one are distinct.
 std::pair<BufferedToeplitz, BufferedToeplitz> blt_pair_from_theta_pair(
     const std::vector<double>& theta, const std::vector<double>& theta_hat);
 
-// a + a r + ... + a r^(num - 1), to the last digits for any r, 1 among them. num may be infinite.
+// Returns a + a r + ... + a r^(num - 1), accurate to the last digits for any r, including 1. num
+// may be infinite.
 double geometric_sum(double a, double r, double num);
 
-// The squared norm of the first of n columns, n infinite for the limit. Infinite where a decay is
-// above 1. O(m^2).
+// Returns the squared norm of the first of n columns; for infinite n the limit. It is infinite
+// where a decay is above 1. O(m^2).
 double sensitivity_squared(const BufferedToeplitz& blt, double n);
 
-// The expected squared error of prefix sum i (from 0) for the inverse, and the largest of the first
-// n, which is the last. O(m^2); O(n m) where a decay is so near to 1 that closed forms cancel.
+// Return the expected squared error of prefix sum i (from 0) for the inverse, and the largest of
+// the first n, which is the last. O(m^2); O(n m) where a decay is so near to 1 that closed forms
+// cancel.
 double iteration_error(const BufferedToeplitz& inv_blt, int64_t i);
 double max_error(const BufferedToeplitz& inv_blt, int64_t n);
-// The limit of max_error / n.
+// Returns the limit of max_error / n.
 double limit_max_error(const BufferedToeplitz& inv_blt);
 
-// Error times squared sensitivity of one participation, and its limit over n. Infinite where an
-// output scale is not positive.
+// Return the error times the squared sensitivity of one participation, and the limit of that
+// divided by n. Infinite where an output scale is not positive.
 double max_loss(const BufferedToeplitz& blt, int64_t n);
 double limit_max_loss(const BufferedToeplitz& blt);
 

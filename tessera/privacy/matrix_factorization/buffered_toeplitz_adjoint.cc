@@ -9,10 +9,10 @@ namespace {
 
 struct GeometricSum {
   double value = 0;
-  double slope = 0;  // by the ratio
+  double slope = 0;  // with respect to the ratio
 };
 
-// 1 + r + ... + r^(n-1) for r = 1 - u, which has all digits of a u near 0.
+// Returns 1 + r + ... + r^(n-1) for r = 1 - u; passing u keeps all digits of a u near 0.
 double sum_of_powers(double u, double n) {
   if (std::isinf(n)) return 1 / u;
   if (u == 0) return n;
@@ -20,8 +20,8 @@ double sum_of_powers(double u, double n) {
   return (1 - std::pow(1 - u, n)) / u;
 }
 
-// 1 + 2 r + ... + (n-1) r^(n-2). The closed form cancels where n u is small; there it is the series
-// sum_k (k+1) binomial(n, k+2) (-u)^k, whose terms fall as (n u)^k / k!.
+// Returns 1 + 2 r + ... + (n-1) r^(n-2). The closed form cancels where n u is small; there it is
+// the series sum_k (k+1) binomial(n, k+2) (-u)^k, whose terms decrease as (n u)^k / k!.
 double slope_of_sum(double u, double n, double sum) {
   if (std::isinf(n)) return 1 / (u * u);
   if (n * std::abs(u) > 1) return (sum - n * std::pow(1 - u, n - 1)) / u;
@@ -44,7 +44,7 @@ GeometricSum geometric(double u, double n) {
 struct Decoder {
   std::vector<double> gap, share;  // gap = 1 - theta
   double rest = 1;
-  bool exact = true;  // no share so large that b_i is a difference of large numbers
+  bool exact = true;  // no share is so large that b_i is a difference of large numbers
 
   explicit Decoder(const BufferedToeplitz& inverse) {
     constexpr double kLargestShare = 8;
@@ -57,7 +57,7 @@ struct Decoder {
   }
 };
 
-// n rest^2 + 2 rest sum_j share_j G(theta_j) + sum_jk share_j share_k G(theta_j theta_k).
+// Returns n rest^2 + 2 rest sum_j share_j G(theta_j) + sum_jk share_j share_k G(theta_j theta_k).
 BltValue closed_form_error(const Decoder& decoder, double n) {
   const auto& [gap, share, rest, exact] = decoder;
   BltValue out{n * rest * rest, BltGradient(gap.size())};
@@ -117,8 +117,8 @@ BltValue max_error_with_gradient(const BufferedToeplitz& inv_blt, int64_t n) {
   return {error.value, pull_back_coefs(inv_blt, error.gradient)};
 }
 
-// coef_i = sum_j scale_j decay_j^(i-1). Horner's rule from the last coefficient on: `value` is
-// sum_i gradient_i decay^(i-1), `slope` its derivative.
+// The coefficients are coef_i = sum_j scale_j decay_j^(i-1). Horner's rule from the last
+// coefficient on: `value` is sum_i gradient_i decay^(i-1), `slope` its derivative.
 BltGradient pull_back_coefs(const BufferedToeplitz& blt, const toeplitz::Coefs& gradient) {
   BltGradient out(blt.buf_decay.size());
   for (size_t j = 0; j < blt.buf_decay.size(); ++j) {
@@ -142,7 +142,7 @@ std::vector<double> scales_of_pair(const std::vector<double>& theta,
   return out;
 }
 
-// Of a product: each factor's share is the product over the factor.
+// The derivative of a product with respect to a factor is the product divided by the factor.
 void pull_back_scales(const BufferedToeplitz& blt, const std::vector<double>& theta_hat,
                       const std::vector<double>& by_scale, std::vector<double>& by_theta,
                       std::vector<double>& by_theta_hat) {

@@ -1,4 +1,4 @@
-// Values of BLTs with their gradients by decays and scales. Internal.
+// Values of BLTs with their gradients with respect to decays and scales. Internal.
 #pragma once
 
 #include <vector>
@@ -19,20 +19,21 @@ struct BltValue {
   BltGradient gradient;
 };
 
-// The functions of buffered_toeplitz.h of these names.
+// The functions of buffered_toeplitz.h with these names, and their gradients.
 BltValue sensitivity_squared_with_gradient(const BufferedToeplitz& blt, double n);
 BltValue max_error_with_gradient(const BufferedToeplitz& inv_blt, int64_t n);
 
-// From the gradient by the first n coefficients.
+// Returns the gradient, given the gradient with respect to the first n coefficients.
 BltGradient pull_back_coefs(const BufferedToeplitz& blt, const toeplitz::Coefs& gradient);
 
-// blt_pair_from_theta_pair: adds to the gradients by theta and by theta_hat what `by_scale`, the
-// gradient by the scales of the BLT with decays theta, has by them.
+// Differentiates blt_pair_from_theta_pair: adds to the gradients with respect to theta and
+// theta_hat the contribution of `by_scale`, the gradient with respect to the scales of the BLT with
+// decays theta.
 void pull_back_scales(const BufferedToeplitz& blt, const std::vector<double>& theta_hat,
                       const std::vector<double>& by_scale, std::vector<double>& by_theta,
                       std::vector<double>& by_theta_hat);
 
-// The scales of the BLT with decays theta whose inverse has the decays theta_hat.
+// Returns the scales of the BLT with decays theta whose inverse has the decays theta_hat.
 std::vector<double> scales_of_pair(const std::vector<double>& theta,
                                    const std::vector<double>& theta_hat);
 

@@ -28,7 +28,7 @@ BltValue sensitivity_with_gradient(const LossFn& loss_fn, const BufferedToeplitz
   return {sum.value, pull_back_coefs(blt, sum.gradient)};
 }
 
-// Barriers, summed with their weights, and the gradients of the sum.
+// The barriers, summed with their weights, and the gradients of the sum.
 class Barriers {
  public:
   Penalties values = {0, 0, 0, 0, 0, 0, 0, 0, 0};
@@ -60,7 +60,7 @@ class Barriers {
     const Penalties& v = values;
     double sum = 0;
     const auto add = [&](double weight, double value) {
-      if (weight != 0) sum += weight * value;  // a barrier turned off may be infinite
+      if (weight != 0) sum += weight * value;  // a disabled barrier may be infinite
     };
     add(a, v.buf_decay_above_0);
     add(b, v.buf_decay_below_1);
@@ -75,7 +75,7 @@ class Barriers {
   }
 
  private:
-  // -log(offset + sign x) for each x.
+  // Adds -log(offset + sign x) for each x.
   static void each(double weight, double sign, double offset, const std::vector<double>& x,
                    std::vector<double>& gradient, double& value) {
     for (size_t j = 0; j < x.size(); ++j) {
@@ -134,13 +134,13 @@ double approximate_optimum(const LossFn& loss_fn) {
   return static_cast<double>(loss_fn.max_participations()) + root * root;
 }
 
-std::vector<double> joined(std::vector<double> first, const std::vector<double>& second) {
+std::vector<double> concat(std::vector<double> first, const std::vector<double>& second) {
   first.insert(first.end(), second.begin(), second.end());
   return first;
 }
 
-// Decays are searched as -log(1 - decay): the good ones come as near to 1 as n is large, each at
-// its own scale, where steps of one length in the decays themselves stall.
+// The search uses -log(1 - decay) for decays: the best are as near to 1 as n is large, each at its
+// own scale, and in the decays themselves steps of one length would stall.
 std::vector<double> searched(std::vector<double> decays) {
   for (double& d : decays) d = -std::log1p(-d);
   return decays;
@@ -155,7 +155,8 @@ std::vector<double> by_coordinates(const std::vector<double>& decays,
   return gradient;
 }
 
-// The decays l of the inverse are zeros of sum_j omega_j / (theta_j - l) - 1, by which they move.
+// The decays l of the inverse are the zeros of sum_j omega_j / (theta_j - l) - 1, which determines
+// their derivatives.
 void pull_back_inverse_decays(const BufferedToeplitz& blt, const BufferedToeplitz& inverse,
                               const std::vector<double>& by_inverse_decay, BltGradient& by_blt) {
   for (size_t i = 0; i < inverse.buf_decay.size(); ++i) {
@@ -202,14 +203,14 @@ std::vector<double> params_from_blt(Parameterization parameterization,
                                     const BufferedToeplitz& blt) {
   switch (parameterization) {
     case Parameterization::kBufDecayPair:
-      return joined(searched(blt.buf_decay), searched(blt.inverse().buf_decay));
+      return concat(searched(blt.buf_decay), searched(blt.inverse().buf_decay));
     case Parameterization::kStrategyBlt:
-      return joined(searched(blt.buf_decay), blt.output_scale);
+      return concat(searched(blt.buf_decay), blt.output_scale);
   }
   return {};
 }
 
-// In the order of the parameters, so that gradients come back in it.
+// They are in the order of the parameters, so that gradients are in it too.
 std::pair<BufferedToeplitz, BufferedToeplitz> blt_and_inverse_from_params(
     Parameterization parameterization, const std::vector<double>& params) {
   const auto middle = params.begin() + static_cast<std::ptrdiff_t>(params.size() / 2);
@@ -236,11 +237,11 @@ std::vector<double> pull_back_pair(Parameterization parameterization, const Buff
     case Parameterization::kBufDecayPair:
       pull_back_scales(blt, inverse.buf_decay, loss.by_blt.by_scale, by_blt.by_decay,
                        by_inverse_decay);
-      return joined(by_coordinates(blt.buf_decay, by_blt.by_decay),
+      return concat(by_coordinates(blt.buf_decay, by_blt.by_decay),
                     by_coordinates(inverse.buf_decay, by_inverse_decay));
     case Parameterization::kStrategyBlt:
       pull_back_inverse_decays(blt, inverse, by_inverse_decay, by_blt);
-      return joined(by_coordinates(blt.buf_decay, by_blt.by_decay), by_blt.by_scale);
+      return concat(by_coordinates(blt.buf_decay, by_blt.by_decay), by_blt.by_scale);
   }
   return {};
 }

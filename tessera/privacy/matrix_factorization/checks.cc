@@ -63,7 +63,7 @@ void check_symmetric(const Matrix& m, const char* name, Tolerance tolerance) {
 
 void check(const Factorization& matrices, Tolerance tolerance) {
   const auto& [A, B, C, X] = matrices;
-  int64_t n = -1;  // unknown until the first matrix says it
+  int64_t n = -1;  // unknown until the first matrix determines it
   const auto same_n = [&](int64_t extent, const char* what) {
     if (n >= 0) check_extent(extent, n, what);
     n = extent;

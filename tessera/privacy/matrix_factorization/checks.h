@@ -1,6 +1,6 @@
-// What the matrices of a factorization A = B C (workload, decoder, strategy; X = C^T C) must be:
-// finite, of matching shapes, lower triangular where they are square. Each check is an error or
-// nothing.
+// Checks of the matrices of a factorization A = B C (workload, decoder, strategy; X = C^T C): they
+// must be finite, of matching shapes, and lower triangular where they are square. Each check throws
+// UserError or does nothing.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace tessera::privacy::matrix_factorization::checks {
 
-// Entries are the same where |a - b| <= atol + rtol |b|, as numpy's allclose has it.
+// Entries are equal if |a - b| <= atol + rtol |b|, as in numpy's allclose.
 struct Tolerance {
   double rtol = 1e-5;
   double atol = 1e-8;

@@ -12,7 +12,7 @@
 namespace tessera::privacy::matrix_factorization::dense {
 namespace {
 
-// B with B C = A.
+// Returns B with B C = A.
 Matrix solve_for_decoder(const Matrix& C, const Matrix& A) {
   const Eigen::FullPivLU<RowMajor> lu(as_eigen(C).transpose());
   if (!lu.isInvertible())
@@ -39,7 +39,7 @@ class Problem {
         as_eigen(sensitivity::banded_symmetric_mask(options.n, *options.bands)).array();
   }
 
-  // H = X^-1 A^T; the error of query i moves with X by -h_i h_i^T.
+  // With H = X^-1 A^T the error of query i changes with X by -h_i h_i^T.
   double operator()(const std::vector<double>& params, std::vector<double>& gradient) const {
     const Eigen::Map<const RowMajor> X(params.data(), A_.rows, A_.rows);
     const Eigen::LLT<RowMajor> cholesky(X);
@@ -57,7 +57,7 @@ class Problem {
   }
 
  private:
-  // On the diagonal: nothing changes, or each user's sum of squared norms stays what it is.
+  // On the diagonal either nothing changes, or each user's sum of squared norms is kept.
   void project(Eigen::Map<RowMajor>& dX) const {
     const int64_t rounds = A_.rows / epochs_;
     for (int64_t first = 0; first < rounds; ++first) {
@@ -67,7 +67,8 @@ class Problem {
         dX(i, i) = equal_norm_ ? 0 : dX(i, i) - mean;
     }
     dX.array() *= as_eigen(mask_).array();
-    dX = (0.5 * (dX + dX.transpose())).eval();  // symmetric to the last bit, as X stays then
+    // Symmetric to the last bit, so that X stays symmetric.
+    dX = (0.5 * (dX + dX.transpose())).eval();
   }
 
   const Reduction& reduction_;

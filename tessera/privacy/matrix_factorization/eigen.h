@@ -1,4 +1,4 @@
-// Eigen's views of a Matrix. For source files alone: users' headers do without Eigen.
+// Eigen's views of a Matrix. For source files only: users' headers do not include Eigen.
 #pragma once
 
 #include <Eigen/Core>

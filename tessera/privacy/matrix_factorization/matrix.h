@@ -1,5 +1,5 @@
-// A dense matrix of doubles on the host: what matrix factorizations are described by, and what
-// their sensitivities and errors are computed from. Noise itself is added to Arrays
+// A dense matrix of doubles on the host. It describes matrix factorizations, and their
+// sensitivities and errors are computed from it. Noise itself is added to Arrays
 // (streaming_matrix.h).
 #pragma once
 
@@ -16,8 +16,8 @@ struct Matrix {
 
   static Matrix zeros(int64_t rows, int64_t cols);
   static Matrix identity(int64_t n);
-  // Ones on and below the diagonal: the workload of training without momentum, whose i-th iterate
-  // is the sum of the gradients 0, ..., i.
+  // Returns a matrix of ones on and below the diagonal: the workload of training without momentum,
+  // whose i-th iterate is the sum of the gradients 0, ..., i.
   static Matrix prefix_sum(int64_t n);
 
   double& operator()(int64_t row, int64_t col) { return values[index(row, col)]; }
@@ -29,12 +29,12 @@ struct Matrix {
 };
 
 Matrix transpose(const Matrix& m);
-// a b: [m, k] [k, n] -> [m, n].
+// Returns a b: [m, k] [k, n] -> [m, n].
 Matrix multiply(const Matrix& a, const Matrix& b);
-// C^T C, exactly symmetric: entry (i, j) is the inner product of the columns i and j.
+// Returns C^T C, exactly symmetric: entry (i, j) is the inner product of the columns i and j.
 Matrix gram(const Matrix& C);
 
-// One line a row, six digits.
+// Returns a line for each row, with six digits.
 std::string to_string(const Matrix& m);
 
 }  // namespace tessera::privacy::matrix_factorization

@@ -26,8 +26,8 @@ double largest(const std::vector<double>& values) {
   return out;
 }
 
-// What liblbfgs calls back into. An exception may not pass through its C frames: it is kept, the
-// search made to end, and thrown again after it.
+// The object that liblbfgs calls. An exception may not pass through its C frames: it is kept, the
+// search is made to end, and the exception is thrown again after it.
 class Search {
  public:
   Search(const Objective& objective, const OptimizerOptions& options, std::vector<double> start)
@@ -43,15 +43,15 @@ class Search {
     stopped_ = largest(gradient_) <= options_.gradient_tolerance;
   }
 
-  // Curvature that went stale (at a kink, or in a narrow valley) makes bad directions: where a
-  // search ends, one from its end without memory says whether that was the minimum.
+  // Outdated curvature (at a kink, or in a narrow valley) leads to bad directions: after a search
+  // ends, another one begins there without memory, which shows whether it was the minimum.
   std::vector<double> run() {
     while (!stopped_ && step_ < options_.max_optimizer_steps) {
       const double before = best_loss_;
       const int64_t steps_before = step_;
       search_once();
       if (thrown_) std::rethrow_exception(thrown_);
-      if (step_ == steps_before) ++step_;  // a line search alone may find something better
+      if (step_ == steps_before) ++step_;  // a line search may find something better without a step
       if (!(best_loss_ < before)) break;
     }
     return best_;
@@ -69,7 +69,8 @@ class Search {
     parameters.epsilon = 0;
     parameters.max_iterations = static_cast<int>(
         std::min<int64_t>(options_.max_optimizer_steps - step_, std::numeric_limits<int>::max()));
-    // Backtracking looks at values before it looks at gradients: it alone can bear infinities.
+    // Backtracking looks at values before it looks at gradients: only this line search accepts
+    // infinities.
     parameters.linesearch = LBFGS_LINESEARCH_BACKTRACKING_STRONG_WOLFE;
     parameters.max_linesearch = 60;
     lbfgs(n, x.get(), nullptr, &Search::evaluate_at, &Search::progress, this, &parameters);
@@ -77,7 +78,7 @@ class Search {
 
   double evaluate() {
     std::fill(gradient_.begin(), gradient_.end(), 0.0);
-    if (!all_finite(params_)) return kOutside;  // curvature that rounding has made 0
+    if (!all_finite(params_)) return kOutside;  // rounding has made the curvature 0
     const double value = objective_(params_, gradient_);
     return std::isfinite(value) && all_finite(gradient_) ? value : kOutside;
   }

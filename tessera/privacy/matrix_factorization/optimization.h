@@ -9,8 +9,8 @@
 
 namespace tessera::privacy::matrix_factorization {
 
-// The value at `params`; `gradient` comes with their size, and is to be filled. An infinity or a
-// NaN says that the point lies outside of the domain: the line search then takes a shorter step.
+// Returns the value at `params`, and fills in `gradient`, which has their size. An infinite or NaN
+// value means that the point is outside of the domain: the line search then takes a shorter step.
 using Objective =
     std::function<double(const std::vector<double>& params, std::vector<double>& gradient)>;
 
@@ -26,13 +26,15 @@ using OptimizerCallback = std::function<bool(const OptimizerStep&)>;
 
 struct OptimizerOptions {
   int64_t max_optimizer_steps = 250;
-  int memory_size = 15;  // how many steps the curvature is estimated from
-  // Stops where no entry of the gradient is larger. 0: where no step makes the loss smaller.
+  int memory_size = 15;  // the number of steps from which the curvature is estimated
+  // The search stops where no entry of the gradient is larger; with 0, where no step makes the loss
+  // smaller.
   double gradient_tolerance = 0;
   OptimizerCallback callback = {};
 };
 
-// The best parameters found, from `params` on. Errors: no finite loss or gradient at `params`.
+// Returns the best parameters found, starting with `params`. Throws UserError if the loss or
+// gradient at `params` is not finite.
 std::vector<double> optimize(const Objective& objective, std::vector<double> params,
                              const OptimizerOptions& options = {});
 

@@ -44,7 +44,8 @@ Reduced last_error(const std::vector<double>& errors) {
 
 Reduced reduce(const Reduction& reduction, const std::vector<double>& errors) {
   if (!reduction)
-    value_error("privacy::Reduction", "expected a function, got none; mean_error is the usual one");
+    value_error("privacy::Reduction",
+                "expected a function, got none; mean_error is the common one");
   Reduced out = reduction(errors);
   if (out.gradient.size() != errors.size())
     shape_error("privacy::Reduction", "expected a gradient of the errors' length {}, got {}",

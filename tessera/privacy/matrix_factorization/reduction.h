@@ -1,5 +1,5 @@
-// How the expected squared errors of the queries (iterations) of a mechanism become the one number
-// that is minimised, with its gradient.
+// Reductions of the expected squared errors of the queries (iterations) of a mechanism to the one
+// number that is minimised, with its gradient.
 #pragma once
 
 #include <functional>
@@ -9,19 +9,20 @@ namespace tessera::privacy::matrix_factorization {
 
 struct Reduced {
   double value = 0;
-  std::vector<double> gradient;  // by each query's error
+  std::vector<double> gradient;  // with respect to each query's error
 };
 
-// Any differentiable function of the errors; these three are the usual ones.
+// Any differentiable function of the errors; these three are common.
 using Reduction = std::function<Reduced(const std::vector<double>& errors)>;
 
 Reduced mean_error(const std::vector<double>& errors);
-// Of equal largest errors the last one has the gradient: prefix sums of a Toeplitz mechanism are
-// then differentiated as last_error is.
+// If several errors are the largest, the last one has the gradient, so that for prefix sums of a
+// Toeplitz mechanism it is the gradient of last_error.
 Reduced max_error(const std::vector<double>& errors);
 Reduced last_error(const std::vector<double>& errors);
 
-// What the reduction gives. Errors: an empty function, a gradient of another length.
+// Returns the reduction's result. Throws UserError for an empty function, and a gradient of another
+// length.
 Reduced reduce(const Reduction& reduction, const std::vector<double>& errors);
 
 }  // namespace tessera::privacy::matrix_factorization

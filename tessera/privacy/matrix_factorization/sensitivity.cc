@@ -56,11 +56,11 @@ double max_participation_for_linear_fn(const std::vector<double>& x,
   for (double v : x)
     if (std::isnan(v))
       value_error(kSensitivityOp, "expected numbers, got a NaN among {} values", n);
-  // best[i]: the most that x[i:] gives with as many participations as there were rounds so far.
+  // best[i]: the largest sum of x[i:] with as many participations as there were rounds so far.
   std::vector<double> best(x.size() + 1), next(x.size() + 1);
   for (int64_t round = 0; round < k; ++round) {
     for (int64_t i = n - 1; i >= 0; --i) {
-      // min_sep may be larger than any index: compared before it is added.
+      // min_sep may be larger than any index, so it is compared before it is added.
       const double rest = participation.min_sep < n - i ? best[i + participation.min_sep] : 0;
       next[i] = std::max(next[i + 1], x[i] + rest);
     }

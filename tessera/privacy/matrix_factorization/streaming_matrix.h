@@ -1,6 +1,6 @@
-// StreamingMatrix: a lower-triangular matrix A that is multiplied from the left with a sequence of
-// trees, one at a time: (A x)[t] needs x[t] and a state, never all of x. The noising matrices
-// C^{-1} of matrix factorisation are applied so (Section 4.4 of "Correlated Noise Mechanisms for
+// StreamingMatrix: a lower-triangular matrix A that multiplies a sequence of trees from the left,
+// one tree at a time: (A x)[t] needs x[t] and a state, never all of x. The noising matrices C^{-1}
+// of matrix factorisation are applied so (Section 4.4 of "Correlated Noise Mechanisms for
 // Differentially Private Learning", arXiv:2506.08201).
 //
 //   const auto a = privacy::matrix_factorization::prefix_sum();
@@ -9,13 +9,13 @@
 //   auto [y1, last] = a.multiply_next(x1, next);          // y1 = x0 + x1
 //
 // The matrix itself is static: its coefficients, double on the host, are constants of the programs
-// that use it. The state is a tree of Arrays (buffers of the leaves' shapes, or a dimension more in
-// front of these, and the number of rows given), so it passes through jit, scan, shard_map and
-// checkpoints. Buffers are cut as the leaves are; nothing is communicated.
+// that use it. The state is a tree of Arrays: buffers of the leaves' shapes, or with one more
+// dimension in front of these, and the number of rows so far. So it passes through jit, scan,
+// shard_map and checkpoints. Buffers are sharded as the leaves are; nothing is communicated.
 //
-// Buffers and products are of the leaves' dtype, float32 at least.
+// Buffers and products have the leaves' dtype, but at least float32.
 //
-// Some matrices end (rows()). A row past the last one would be no part of the factorisation whose
+// Some matrices end (rows()). A row past the last one would not belong to the factorisation whose
 // sensitivity was computed: outside of a trace it is a UserError. A running program cannot throw;
 // there every element of such a row is NaN.
 #pragma once
@@ -35,7 +35,7 @@ namespace tessera::privacy::matrix_factorization {
 
 template <class P>
 struct StreamingState {
-  Array step;  // int32: rows given so far; it stays at the largest
+  Array step;  // int32: the number of rows so far; it stays at the largest int32
   std::vector<P> buffers;
 
   template <class Self>
@@ -49,33 +49,33 @@ class StreamingMatrix;
 namespace internal {
 
 struct Node;
-// By buffer, then by leaf.
+// Indexed by buffer, then by leaf.
 using Buffers = std::vector<std::vector<Array>>;
 Array first_step();
-// Zeros for leaves of these shapes, in these dtypes, placed as the leaves are.
+// Returns zeros for leaves of these shapes, in these dtypes, sharded as the leaves are.
 Buffers zero_buffers(const StreamingMatrix& matrix, const std::vector<Array>& leaves,
                      const std::vector<DType>& dtypes);
-// Elements of a sequence and a state, by leaves.
+// Elements of a sequence and a state, as lists of leaves.
 struct FlatStep {
   std::vector<Array> values;
   Array step;
   Buffers buffers;
 
-  // All of them, the step last, and these of such a list.
+  // Return all arrays, the step last, and the FlatStep of such a list.
   std::vector<Array> arrays() const;
   FlatStep like(std::span<const Array> arrays) const;
 };
-// The next row, and the state after it; as one program where it runs eagerly.
+// Returns the next row, and the state after it; it runs as one program outside of a trace.
 FlatStep multiply_next(const StreamingMatrix& matrix, const FlatStep& given);
 FlatStep next_row(const StreamingMatrix& matrix, const FlatStep& given);
-// A row as it leaves the matrix: of NaN where that has ended, and with the next step.
+// Returns the matrix's row with the next step; the row is NaN if the matrix has ended.
 FlatStep ended(const StreamingMatrix& matrix, FlatStep row);
-// The dtype that a leaf is noised and accumulated in: its own, float32 at least. UserError naming
-// `op` for complex leaves.
+// Returns the dtype in which a leaf is noised and accumulated: its own, but at least float32.
+// Throws UserError naming `op` for complex leaves.
 DType wide_dtype(std::string_view op, DType leaf);
-// UserError where the step is known and the matrix has no such row.
+// Throws UserError if the step is known and the matrix has no such row.
 void expect_row(std::string_view op, const StreamingMatrix& matrix, const Array& step);
-// UserError unless there are as many buffers as the matrix has, of the values' shapes.
+// Throws UserError unless there are as many buffers as the matrix has, of the values' shapes.
 void expect_buffers(std::string_view op, const StreamingMatrix& matrix, const FlatStep& given);
 
 template <class P>
@@ -97,26 +97,26 @@ class StreamingMatrix {
  public:
   explicit StreamingMatrix(internal::Node node);
 
-  // The number of rows; absent: it goes on for ever.
+  // Returns the number of rows; absent if there is no end.
   std::optional<int64_t> rows() const;
 
-  // The state before the first row, for trees of these shapes.
+  // Returns the state before the first row, for trees of these shapes.
   template <class P>
   StreamingState<P> init_multiply(const P& like) const;
-  // The next row of A x, and the state after it. UserError for a state of another matrix or of
-  // trees of other shapes, and past the last row.
+  // Returns the next row of A x, and the state after it. Throws UserError for a state of another
+  // matrix or of trees of other shapes, and past the last row.
   template <class P>
   std::pair<P, StreamingState<P>> multiply_next(const P& value,
                                                 const StreamingState<P>& state) const;
 
-  // The leading n x n part, row-major: on the host, in double. UserError for n < 0, and for more
-  // rows than there are.
+  // Returns the leading n x n part, row-major: on the host, in double. Throws UserError for n < 0,
+  // and for more rows than there are.
   std::vector<double> materialize(int64_t n) const;
-  // The squared L2 norm of each of its rows: for B = A C^{-1}, the expected squared error of each
-  // query of the factorisation A = B C. O(n^2) memory.
+  // Returns the squared L2 norm of each of its rows: for B = A C^{-1}, the expected squared error
+  // of each query of the factorisation A = B C. O(n^2) memory.
   std::vector<double> row_norms_squared(int64_t n) const;
 
-  // Equal keys: equal matrices. A matrix in a tree is static.
+  // Matrices are equal if and only if their keys are. A matrix in a tree is static.
   const std::string& tree_static_key() const;
   const internal::Node& node() const { return *node_; }
 
@@ -125,60 +125,64 @@ class StreamingMatrix {
 };
 
 StreamingMatrix identity();
-// Ones on and below the diagonal.
+// Returns ones on and below the diagonal.
 StreamingMatrix prefix_sum();
-// The last element goes on for ever. UserError for none.
+// Returns a diagonal matrix whose last element is repeated without end. Throws UserError for no
+// elements.
 StreamingMatrix diagonal(std::vector<double> diag);
-// The iterates of SGD with momentum on a sequence of gradients: A[i][j] is the sum over k of j ...
-// i of learning_rates[k] momentum^(k - j). No learning rates: all 1; the last goes on for ever.
-// UserError unless they are positive.
+// Returns the matrix of the iterates of SGD with momentum on a sequence of gradients: A[i][j] is
+// the sum over k of j ... i of learning_rates[k] momentum^(k - j). Without learning rates all are
+// 1; the last one is repeated without end. Throws UserError unless they are positive.
 StreamingMatrix momentum_sgd_matrix(double momentum = 0, std::vector<double> learning_rates = {});
 
-// The lower-triangular Toeplitz matrix without end whose first column begins with `coef`, and has zeros
-// after it. It keeps coef.size() - 1 buffers. Of the coefficients that banded_inverse::optimize
-// gives it is the noising matrix C^{-1} itself. UserError for no coefficients and for those that are
-// not finite.
+// Returns the infinite lower-triangular Toeplitz matrix whose first column is `coef`, followed by
+// zeros. It keeps coef.size() - 1 buffers. For the coefficients of banded_inverse::optimize it is
+// the noising matrix C^{-1} itself. Throws UserError for no coefficients and for those that are not
+// finite.
 StreamingMatrix toeplitz_matrix(std::vector<double> coef);
 struct ToeplitzInverseOptions {
-  // C is n x n with columns of norm 1; absent: Toeplitz, without end.
+  // C is n x n with columns of norm 1; if absent, it is Toeplitz and infinite.
   std::optional<int64_t> column_normalize_for_n = std::nullopt;
 };
-// C^{-1} of the banded lower-triangular Toeplitz C whose first column begins with `coef`
-// (Algorithm 9 of arXiv:2306.08153). It keeps coef.size() - 1 buffers. UserError for no
-// coefficients and a first one that is 0. For column_normalize_for_n the coefficients beyond n do
-// not count.
+// Returns C^{-1} of the banded lower-triangular Toeplitz C whose first column begins with `coef`
+// (Algorithm 9 of arXiv:2306.08153). It keeps coef.size() - 1 buffers. Throws UserError for no
+// coefficients and a first one that is 0. With column_normalize_for_n the coefficients beyond n are
+// ignored.
 StreamingMatrix toeplitz_inverse(std::vector<double> coef,
                                  const ToeplitzInverseOptions& options = {});
-// C^{-1} of the banded C with C[i + k][i] = params[i * bands + k] / (norm of the i-th row of
-// params): columns of norm 1, as jax_privacy's ColumnNormalizedBanded. What of params lies below
-// the last row of C counts for its norm alone. UserError for a 0 on the diagonal.
+// Returns C^{-1} of the banded C with C[i + k][i] = params[i * bands + k] / (norm of the i-th row
+// of params): columns have norm 1, as in jax_privacy's ColumnNormalizedBanded. Entries of params
+// that would be below the last row of C count only in the norm. Throws UserError for a 0 on the
+// diagonal.
 StreamingMatrix column_normalized_banded_inverse(std::vector<double> params, int64_t bands);
 
-// The buffered linear Toeplitz matrix C with ones on its diagonal and below it
-// sum over j of output_scale[j] buf_decay[j]^(k - 1) at distance k (arXiv:2404.16706), and its
-// inverse: Algorithms 2 and 3 of arXiv:2408.08868, one buffer each decay.
+// Return the buffered linear Toeplitz matrix C, which has ones on its diagonal and below it, at
+// distance k, the sum over j of output_scale[j] buf_decay[j]^(k - 1) (arXiv:2404.16706), and its
+// inverse: Algorithms 2 and 3 of arXiv:2408.08868, one buffer for each decay.
 StreamingMatrix buffered_toeplitz_matrix(std::vector<double> buf_decay,
                                          std::vector<double> output_scale);
 StreamingMatrix buffered_toeplitz_inverse(std::vector<double> buf_decay,
                                           std::vector<double> output_scale);
 
-// A matrix of `rows` rows, row-major, as it stands. As a StreamingMatrix it keeps all it was given:
-// as many buffers as rows; a privatizer draws its noise again instead (noise_addition.h).
-// UserError where the values do not make rows. multiply_next and materialize take square
-// lower-triangular ones only.
+// Returns a matrix of `rows` rows with these row-major values. As a StreamingMatrix it keeps all
+// elements that it was multiplied with, so that it has as many buffers as rows; a privatizer draws
+// its noise again instead (noise_addition.h). Throws UserError if the number of values is no
+// multiple of `rows`. multiply_next and materialize accept only square lower-triangular ones.
 StreamingMatrix dense_matrix(std::vector<double> values, int64_t rows);
 
-// A B.
+// Returns A B.
 StreamingMatrix operator*(const StreamingMatrix& a, const StreamingMatrix& b);
 StreamingMatrix operator*(const StreamingMatrix& a, double scale);
 struct ScaleOptions {
   std::vector<double> row_scale = {};  // empty: all 1
   std::vector<double> col_scale = {};
 };
-// diag(row_scale) A diag(col_scale); their last elements go on for ever.
+// Returns diag(row_scale) A diag(col_scale); the last elements of the scales are repeated without
+// end.
 StreamingMatrix scale_rows_and_columns(const StreamingMatrix& a, const ScaleOptions& scales);
 
-// A x for all of x at once: its first dimension is the sequence. UserError for more than A has rows.
+// Returns A x for all of x at once, whose first dimension is the sequence. Throws UserError if it
+// is longer than A has rows.
 Array multiply_array(const StreamingMatrix& a, const Array& x);
 
 template <class P>

@@ -1,4 +1,4 @@
-// What a StreamingMatrix is made of: one of a closed list of matrices, with its coefficients. For
+// The contents of a StreamingMatrix: one of a closed list of matrices, with its coefficients. For
 // source files.
 #pragma once
 
@@ -18,7 +18,7 @@ struct Identity {};
 struct PrefixSum {};
 struct Diagonal {
   std::vector<double> values;
-  bool ends;  // after the last value; else that goes on
+  bool ends;  // after the last value; else that is repeated
 };
 struct Momentum {
   double momentum;
@@ -28,8 +28,8 @@ struct Momentum {
 struct ToeplitzInverse {
   std::vector<double> coef;
 };
-// x_t = (y_t - sum over k of params[t - k][k] x_{t - k}) / params[t][0], given times the norm of
-// params[t].
+// x_t = (y_t - sum over k of params[t - k][k] x_{t - k}) / params[t][0], where the given y_t is
+// first multiplied by the norm of params[t].
 struct BandedInverse {
   std::vector<double> params;
   int64_t bands;
@@ -62,20 +62,20 @@ struct Node {
   std::string key = {};  // of all of the above
 };
 
-// UserError for a dense matrix with elements above the diagonal, which is no streaming one.
+// Throws UserError for a dense matrix with elements above the diagonal, which cannot be streamed.
 void expect_lower_triangular(const Node& node);
-// The norms of the rows of params.
+// Returns the norms of the rows of params.
 std::vector<double> row_norms(const BandedInverse& matrix);
 
-// The first n elements of the first column, which say all of the leading n x n part, where the matrix
-// is a Toeplitz one by its kind; else nothing. On the host, in O(n bands).
+// Returns the first n elements of the first column, which determine the leading n x n part, if the
+// matrix is of a Toeplitz kind; else nothing. On the host, in O(n bands).
 std::optional<std::vector<double>> toeplitz_column(const Node& node, int64_t n);
 
-// How many buffers there are, and for each how many arrays of a leaf's shape are stacked in it; 0:
-// the leaf's shape itself.
+// Returns for each buffer how many arrays of a leaf's shape are stacked in it; 0 if it has the
+// leaf's shape itself.
 std::vector<int64_t> buffer_depths(const Node& node);
 
-// How many arrays a FlatStep has of each kind. step_of() puts together what arrays() took apart.
+// The number of arrays of each kind in a FlatStep. step_of() is the inverse of arrays().
 struct StepLayout {
   int64_t leaves, buffers;
 };
@@ -83,7 +83,7 @@ StepLayout layout_of(const FlatStep& given);
 FlatStep step_of(const StepLayout& layout, std::span<const Array> arrays);
 
 inline int64_t ssize(const std::vector<double>& x) { return static_cast<int64_t>(x.size()); }
-// Element i; the last one from there on.
+// Returns element i, or the last one if there are not so many.
 inline double clamped(const std::vector<double>& x, int64_t i) {
   return i < ssize(x) ? x[static_cast<size_t>(i)] : x.back();
 }

@@ -1,5 +1,5 @@
-// Streaming matrices on the host: their leading parts written out, each from its definition rather
-// than from the recurrence that runs on Arrays.
+// Streaming matrices on the host: computes their leading parts, each from its definition and not by
+// the recurrence that runs on Arrays.
 #include <algorithm>
 
 #include "tessera/base/format.h"
@@ -27,7 +27,7 @@ Square lower(int64_t n, const auto& element) {
   return out;
 }
 
-// The first n elements of the first column.
+// Returns the matrix with the first n elements of this first column.
 Square toeplitz(const std::vector<double>& column) {
   return lower(ssize(column),
                [&](int64_t i, int64_t j) { return column[static_cast<size_t>(i - j)]; });

@@ -1,9 +1,9 @@
 // Streaming matrices on Arrays: the next row of a product, leaf by leaf.
 //
-// Where a row needs the last k results (or inputs), they lie in a ring, an array with a dimension of
-// k in front: what was made in step t is in slot t % k, and the coefficients are turned to them. So
-// a step writes one slot, and reads the ring once, in a sum over its first dimension that no
-// sharding of the leaf cuts: its order is the same on any mesh.
+// Where a row needs the last k results (or inputs), they are in a ring, an array with a first
+// dimension of k: what was made in step t is in slot t % k, and the coefficients are rotated to
+// match. So a step writes one slot, and reads the ring once, in a sum over its first dimension,
+// which is never sharded: its order is the same on any mesh.
 #include <algorithm>
 #include <limits>
 
@@ -28,17 +28,17 @@ namespace {
 
 constexpr const char* kStreamingStepsOp = "privacy::StreamingMatrix";
 
-// A constant of the program.
+// Returns a constant of the program.
 Array constant(const std::vector<double>& values, const Shape& shape, DType dtype) {
   return Array(tessera::internal::converted(Literal::from<double>(values, shape), dtype));
 }
-// Element `step`, the last one from there on.
+// Returns element `step`, or the last one if there are not so many.
 Array element(const std::vector<double>& values, const Array& step, DType dtype) {
   if (values.size() == 1) return constant(values, {}, dtype);
   return dynamic_index_in_dim(constant(values, {ssize(values)}, dtype), step, 0, false);
 }
 
-// One leaf's step.
+// The step of one leaf.
 struct Leaf {
   const Array& step;
   std::vector<Array> buffers;  // of this leaf, in the order of buffer_depths
@@ -47,10 +47,10 @@ struct Leaf {
   Array next(const Node& node, const Array& x);
 
  private:
-  // sum over s of weights[s] ring[s].
+  // Returns the sum over s of weights[s] ring[s].
   static Array weighted(const Array& ring, const Array& weights);
-  // The ring with x in this step's slot.
-  Array written(const Array& ring, const Array& x) const;
+  // Returns the ring with x in this step's slot.
+  Array write_to_ring(const Array& ring, const Array& x) const;
 
   Array summed(const Array& x);
   Array momentum(const Momentum& m, const Array& x);
@@ -69,7 +69,7 @@ Array Leaf::weighted(const Array& ring, const Array& weights) {
   return sum(ring * reshape(weights, column), {.axis = 0});
 }
 
-Array Leaf::written(const Array& ring, const Array& x) const {
+Array Leaf::write_to_ring(const Array& ring, const Array& x) const {
   const Array slot = step % static_cast<int>(ring.shape(0));
   return dynamic_update_index_in_dim(ring, x, slot, 0);
 }
@@ -86,17 +86,17 @@ Array Leaf::momentum(const Momentum& m, const Array& x) {
   return result = result + element(m.learning_rates, step, x.dtype()) * velocity;
 }
 
-// (x - what the ring of results adds) / lead, which goes into the ring.
+// Returns (x - the ring's contribution) / lead, which is also written to the ring.
 Array Leaf::solved(const Array& x, const Array& weights, const Array& lead) {
   Array& ring = buffers[at++];
   const Array result = (x - weighted(ring, weights)) / lead;
-  ring = written(ring, result);
+  ring = write_to_ring(ring, result);
   return result;
 }
 
-// coef[1], coef[2], ... as the weights of the ring's slots at this step. Slot s holds what was made k
-// = 1 + (t - 1 - s) mod size steps ago, so weights of a turned ring are a part of the coefficients
-// twice, backwards.
+// Returns coef[1], coef[2], ... as the weights of the ring's slots at this step. Slot s holds what
+// was made k = 1 + (t - 1 - s) mod size steps ago, so the weights are a part of the coefficients
+// repeated twice, backwards.
 Array Leaf::turned_weights(const std::vector<double>& coef, DType dtype) const {
   const int64_t size = ssize(coef) - 1;
   std::vector<double> turned;
@@ -112,7 +112,7 @@ Array Leaf::toeplitz(const Toeplitz& m, const Array& x) {
   if (ssize(m.coef) == 1) return own;
   Array& ring = buffers[at++];
   const Array out = own + weighted(ring, turned_weights(m.coef, x.dtype()));
-  ring = written(ring, x);
+  ring = write_to_ring(ring, x);
   return out;
 }
 
@@ -150,7 +150,7 @@ Array Leaf::buffered(const Buffered& m, const Array& x) {
 
 Array Leaf::dense(const Dense& m, const Array& x) {
   Array& ring = buffers[at++];
-  ring = written(ring, x);
+  ring = write_to_ring(ring, x);
   const Array rows = constant(m.values, {m.rows, m.columns}, x.dtype());
   return weighted(ring, dynamic_index_in_dim(rows, step, 0, false));
 }
@@ -166,7 +166,7 @@ Array Leaf::next(const Node& node, const Array& x) {
                  [&](const Buffered& m) { return buffered(m, x); },
                  [&](const Dense& m) { return dense(m, x); },
                  [&](const Product& m) {
-                   // The buffers of a stand before those of b, whose result it takes.
+                   // The buffers of a precede those of b, whose result it takes.
                    const size_t first = at;
                    at += buffer_depths(m.a.node()).size();
                    const Array inner = next(m.b.node(), x);
@@ -261,7 +261,7 @@ void expect_buffers(std::string_view op, const StreamingMatrix& matrix, const Fl
 
 namespace {
 
-// In a program that cannot throw: whether the matrix has this row.
+// Returns, in a program that cannot throw, whether the matrix has this row.
 Array has_row(const StreamingMatrix& matrix, const Array& step) {
   const int64_t rows = std::min<int64_t>(*matrix.rows(), std::numeric_limits<int32_t>::max());
   return step < static_cast<int32_t>(rows);

@@ -11,7 +11,7 @@
 namespace tessera::privacy::matrix_factorization::toeplitz {
 namespace {
 
-// The coefficients that a matrix of size n has, and n itself.
+// Returns the coefficients of a matrix of size n, and n itself.
 std::pair<Coefs, int64_t> sized(const Coefs& coef, Size n, const char* op) {
   const auto size = static_cast<int64_t>(coef.size());
   const int64_t rows = n.value_or(size);

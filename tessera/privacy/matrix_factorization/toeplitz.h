@@ -27,53 +27,55 @@ namespace tessera::privacy::matrix_factorization::toeplitz {
 using Coefs = std::vector<double>;
 using Size = std::optional<int64_t>;
 
-// Of length n: cut, or with zeros behind.
+// Returns coefficients of length n: truncated, or with zeros appended.
 Coefs pad_coefs_to_n(const Coefs& coef, Size n = std::nullopt);
 
-// 1, 1/2, 3/8, 5/16, ...: the C with C C = prefix sum, of all Toeplitz matrices the best for the
-// largest error where each user takes part once (Fichtenberger et al., arXiv:2202.11205; Dvijotham
-// et al., arXiv:2404.16706). The noising coefficients are those of its inverse.
+// Returns 1, 1/2, 3/8, 5/16, ...: the C with C C = prefix sum, which is the best Toeplitz matrix
+// for the largest error where each user takes part once (Fichtenberger et al., arXiv:2202.11205;
+// Dvijotham et al., arXiv:2404.16706). The noising coefficients are those of its inverse.
 Coefs optimal_max_error_strategy_coefs(int64_t n);
 Coefs optimal_max_error_noising_coefs(int64_t n);
 
 Matrix materialize_lower_triangular(const Coefs& coef, Size n = std::nullopt);
 
-// x with C x = rhs, of rhs.size() equations. coef[0] may not be 0.
+// Returns x with C x = rhs, for rhs.size() equations. coef[0] may not be 0.
 Coefs solve_banded(const Coefs& coef, const std::vector<double>& rhs);
-// The coefficients of L R. Without n both have the same length.
+// Returns the coefficients of L R. Without n both must have the same length.
 Coefs multiply(const Coefs& lhs_coef, const Coefs& rhs_coef, Size n = std::nullopt);
-// The n coefficients of C^-1.
+// Returns the n coefficients of C^-1.
 Coefs inverse_coef(const Coefs& coef, Size n = std::nullopt);
-// The norms of the columns of C. Rows of C^-1 times these make the inverse of C with columns of
-// norm 1 (`column_normalize_for_n` of jax_privacy), where the norm of coef is 1.
+// Returns the norms of the columns of C. Rows of C^-1 multiplied by these make the inverse of C
+// with columns of norm 1 (`column_normalize_for_n` of jax_privacy), where the norm of coef is 1.
 std::vector<double> column_norms(const Coefs& coef, Size n = std::nullopt);
 
-// Where every user takes part at most once.
+// Returns the squared sensitivity if every user takes part at most once.
 double sensitivity_squared(const Coefs& coef, Size n = std::nullopt);
-// Exact for coefficients that are not negative and do not increase (others are an error): the worst
-// user then takes part every min_sep iterations from the first on (arXiv:2405.13763, Theorem 2).
+// Returns the exact squared sensitivity for coefficients that are not negative and do not increase
+// (others are an error): the worst user then takes part every min_sep iterations from the first on
+// (arXiv:2405.13763, Theorem 2).
 double minsep_sensitivity_squared(const Coefs& coef, const Participation& participation,
                                   Size n = std::nullopt);
-// A bound for any coefficients: the sensitivity of the smallest non-increasing ones that are not
-// below |coef|. Equal to the above where that is defined.
+// Returns a bound for any coefficients: the sensitivity of the smallest non-increasing ones that
+// are not below |coef|. It equals the above where that is defined.
 double minsep_sensitivity_squared_upper_bound(const Coefs& coef, const Participation& participation,
                                               Size n = std::nullopt);
 
-// Either the strategy C or the noising matrix C^-1 is given, the other one left empty.
+// Either the strategy C or the noising matrix C^-1; the other one is empty.
 struct Mechanism {
   Coefs strategy_coef = {};
   Coefs noising_coef = {};
   Size n = std::nullopt;
   Coefs workload_coef = {};  // empty: prefix sums
 };
-// The expected squared error of each of the n queries at unit noise: the squared norms of the rows
-// of A C^-1. They do not decrease.
+// Returns the expected squared error of each of the n queries at unit noise: the squared norms of
+// the rows of A C^-1. They do not decrease.
 std::vector<double> per_query_error(const Mechanism& mechanism);
 
-// Returns the root mean squared error of the queries at a noise multiplier of 1: at noise whose
-// stddev is the sensitivity of the strategy, to one participation if no other is given. It does not
-// change with the scale of the strategy. (jax_privacy's `rmse` of a plan is this times its noise
-// multiplier over the expected participations, for a strategy of norm 1: it leaves out the norm.)
+// Returns the root mean squared error of the queries at a noise multiplier of 1, which means noise
+// whose stddev is the sensitivity of the strategy, for one participation if no other is given. It
+// does not depend on the scale of the strategy. (jax_privacy's `rmse` of a plan is this times its
+// noise multiplier divided by the expected participations, for a strategy of norm 1: it leaves out
+// the norm.)
 double rmse(const Mechanism& mechanism,
             const Participation& participation = {.max_participations = 1});
 
@@ -82,23 +84,24 @@ struct SgdWorkload {
   double decay = 1;     // in (0, 1]: 1 - learning rate * weight decay
 };
 // Returns the first n coefficients of the workload of SGD with momentum and weight decay at a
-// learning rate of 1, the sums over i + j = k of momentum^i decay^j: the parameters after step t are
-// its row t times the gradients (Kalinin and Lampert, arXiv:2405.13763). UserError for n below 1 and
-// options outside their range.
+// learning rate of 1, the sums over i + j = k of momentum^i decay^j: the parameters after step t
+// are its row t times the gradients (Kalinin and Lampert, arXiv:2405.13763). Throws UserError for n
+// below 1 and options outside their range.
 Coefs sgd_workload_coefs(int64_t n, const SgdWorkload& workload = {});
 
-// The error on prefix sums times the squared sensitivity of one participation (arXiv:2405.15913).
+// Returns the error on prefix sums times the squared sensitivity of one participation
+// (arXiv:2405.15913).
 double loss(const Coefs& coef, Size n = std::nullopt, const Reduction& reduction = mean_error);
 
 struct BandedOptions {
   int64_t n = 0;
   int64_t bands = 0;
-  Coefs strategy_coef = {};  // where to begin; empty: the optimal ones for the largest error
+  Coefs strategy_coef = {};  // the start; empty: the optimal ones for the largest error
   int64_t max_optimizer_steps = 250;
   Reduction reduction = mean_error;
 };
-// The coefficients of norm 1 that minimise `loss`. They serve one participation and several alike
-// that are at least `bands` apart.
+// Returns the coefficients of norm 1 that minimise `loss`. They suit one participation, and also
+// several that are at least `bands` apart.
 Coefs optimize_banded_toeplitz(const BandedOptions& options);
 
 }  // namespace tessera::privacy::matrix_factorization::toeplitz

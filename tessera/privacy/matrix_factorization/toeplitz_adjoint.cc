@@ -12,7 +12,8 @@ struct PrefixError {
   Coefs by_decoder;
 };
 
-// The errors are the running sums of b_i^2: the gradient by b_i has the weights of all later ones.
+// The errors are the running sums of b_i^2: the gradient with respect to b_i has the weights of all
+// later ones.
 PrefixError prefix_error(const Coefs& decoder, const Reduction& reduction) {
   std::vector<double> errors(decoder.size());
   std::transform_inclusive_scan(decoder.begin(), decoder.end(), errors.begin(), std::plus<>(),
@@ -26,7 +27,7 @@ PrefixError prefix_error(const Coefs& decoder, const Reduction& reduction) {
   return {reduced.value, std::move(reduced.gradient)};
 }
 
-// out_k = sum_i weights_i values_{i - k}, for the first `size` k.
+// Returns out_k = sum_i weights_i values_{i - k}, for the first `size` k.
 Coefs correlate(const Coefs& weights, const Coefs& values, size_t size) {
   Coefs out(size);
   for (size_t k = 0; k < size; ++k)
@@ -35,7 +36,7 @@ Coefs correlate(const Coefs& weights, const Coefs& values, size_t size) {
   return out;
 }
 
-// x with C^T x = rhs: the equations of C in the opposite order.
+// Returns x with C^T x = rhs: the equations of C in the opposite order.
 Coefs solve_transposed(const Coefs& coef, Coefs rhs) {
   std::reverse(rhs.begin(), rhs.end());
   Coefs out = solve_banded(coef, rhs);
@@ -45,8 +46,8 @@ Coefs solve_transposed(const Coefs& coef, Coefs rhs) {
 
 }  // namespace
 
-// b = C^-1 1. A change dC moves b by -C^-1 dC b, so the gradient by c_k correlates C^-T (gradient
-// by b) with b shifted by k.
+// b = C^-1 1. A change dC changes b by -C^-1 dC b, so the gradient with respect to c_k correlates
+// C^-T (gradient with respect to b) with b shifted by k.
 ValueAndGradient strategy_error(const Coefs& coef, int64_t n, const Reduction& reduction) {
   const Coefs decoder = solve_banded(coef, Coefs(static_cast<size_t>(n), 1.0));
   PrefixError error = prefix_error(decoder, reduction);
@@ -87,15 +88,15 @@ ValueAndGradient spaced_columns(const Coefs& coef, int64_t n, int64_t min_sep,
   Coefs gradient(c.size());
   for (int64_t i = 0; i < n; ++i) gradient[i] = 2 * column[i];
   for (int64_t i = n - min_sep; i-- > 0;) gradient[i] += gradient[i + min_sep];
-  // gradient holds sums to the end; those beyond a window are taken off in ascending order, while
-  // what lies behind is still whole.
+  // gradient holds sums to the end; sums beyond a window are subtracted in ascending order, so that
+  // the later ones are still complete.
   for (int64_t i = 0; i + window < n; ++i) gradient[i] -= gradient[i + window];
   gradient.resize(coef.size());
   return {value, std::move(gradient)};
 }
 
-// The first coefficient stays 1: along the scale there is nothing but rounding to follow, and
-// nothing to keep a step from a singular matrix.
+// The first coefficient stays 1: along the scale there is only rounding to follow, and nothing
+// prevents a step to a singular matrix.
 Coefs optimize_up_to_scale(const std::function<ValueAndGradient(const Coefs&)>& loss, Coefs start,
                            int64_t max_optimizer_steps) {
   for (size_t k = start.size(); k-- > 0;) start[k] /= start[0];

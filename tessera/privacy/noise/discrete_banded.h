@@ -2,20 +2,21 @@
 // that plans (plan.h) with BandedNoise and DiscreteGaussian add to sums of whole steps of a grid. For
 // source files.
 //
-// What is added. C is scaled to ones on its diagonal, and its coefficients are whole numbers m_j of
-// 2^-8, m_0 = 2^8. In step t the noise is
+// What is added: C is scaled to ones on its diagonal, and its coefficients are whole numbers m_j of
+// 2^-8, with m_0 = 2^8. In step t the noise is
 //
 //   e_t = floor((z_t - sum over j >= 1 of m_j e_{t-j}) / 2^8 + 1/2),
 //
-// where z_t is a discrete Gaussian over the integers, of parameter 2^8 times the noise in steps of the
-// grid. Without the rounding that is C^-1 (z / 2^8). Everything is an integer: nothing is lost in any
-// order of sums, on any devices, or in a checkpoint, and the state is the last bands - 1 of e.
+// where z_t is a discrete Gaussian over the integers, whose parameter is 2^8 times the noise in
+// steps of the grid. Without the rounding that is C^-1 (z / 2^8). Everything is an integer: nothing
+// is lost in any order of sums, on any devices, or in a checkpoint. The state is the last bands - 1
+// values of e.
 //
-// Why that is private. Let g_t be the clipped sums, and y_t = sum over j of m_j g_{t-j} + z_t: integers
-// with discrete Gaussian noise, which the accounting is of. From y alone follow
-// x_t = floor((y_t - sum over j >= 1 of m_j x_{t-j}) / 2^8 + 1/2), and x_t = g_t + e_t: if it holds
-// before t, then the bracket is m_0 g_t + z_t - sum over j >= 1 of m_j e_{t-j}, and 2^8 g_t leaves the
-// floor as it is. So what is released is a function of y (docs/privacy_proof.md).
+// Why that is private: let g_t be the clipped sums, and y_t = sum over j of m_j g_{t-j} + z_t.
+// These are integers with discrete Gaussian noise, and the accounting is for them. From y alone
+// follows x_t = floor((y_t - sum over j >= 1 of m_j x_{t-j}) / 2^8 + 1/2), and x_t = g_t + e_t: if
+// this holds before t, then the bracket is m_0 g_t + z_t - sum over j >= 1 of m_j e_{t-j}, and 2^8
+// g_t passes the floor unchanged. So what is released is a function of y (docs/privacy_proof.md).
 #pragma once
 
 #include <cstdint>
@@ -29,28 +30,28 @@ namespace tessera::privacy::internal {
 
 inline constexpr int kLatticeBits = 8;  // m_0 = 2^8
 
-// Returns the coefficients m_j: those of C over the first one, in units of 2^-8, to the nearest.
-// UserError naming `op` if one of them is above 2^22 in size.
+// Returns the coefficients m_j: those of C divided by the first one, in units of 2^-8, rounded to
+// the nearest. Throws UserError naming `op` if one of them is above 2^22 in size.
 std::vector<int64_t> lattice_coefs(std::string_view op,
                                    const matrix_factorization::toeplitz::Coefs& coefs);
-// Returns the strategy that these are: its first coefficient is |coefs[0]|, and its others are whole
-// numbers of 2^-8 of that.
+// Returns the strategy that the rounded coefficients are: its first coefficient is |coefs[0]|, and
+// its others are multiples of 2^-8 of that.
 matrix_factorization::toeplitz::Coefs on_lattice(
     std::string_view op, const matrix_factorization::toeplitz::Coefs& coefs);
 
-// Returns by how much the noise of a step may be larger than what is drawn: the sum of the absolute values
-// of the coefficients of C^-1, scaled to ones on its diagonal, over the steps of a run.
+// Returns by how much the noise of a step may be larger than what is drawn: the sum of the absolute
+// values of the coefficients of C^-1, scaled to ones on its diagonal, over the steps of a run.
 double noise_growth(const matrix_factorization::toeplitz::Coefs& coefs, int64_t run_steps);
 
-// UserError naming `op` unless the noise of so many steps of the grid (the standard deviation of z / 2^8)
-// stays below 2^30 in all of a run's steps, whatever is drawn.
+// Throws UserError naming `op` unless the noise of so many steps of the grid (the standard
+// deviation of z / 2^8) stays below 2^30 in all of a run's steps, whatever is drawn.
 void expect_bounded_noise(std::string_view op, const matrix_factorization::toeplitz::Coefs& coefs,
                           int64_t run_steps, double grid_steps);
 
-// Returns the sums with e of the step added, in the units of `noise.stddev`, and the state after it.
-// `noise.noising_matrix` is the inverse of a strategy that on_lattice() returned, and
-// noise.steps_per_stddev times its first coefficient's inverse are the steps of the grid that the noise
-// z / 2^8 has. Leaves are int32, wrap as those of discrete_gaussian_privatizer, and buffers are int32.
+// Returns the sums with e of the step added, in the units of `noise.stddev`, and the state after
+// it. `noise.noising_matrix` is the inverse of a strategy that on_lattice() returned. The noise z /
+// 2^8 has noise.steps_per_stddev, divided by the strategy's first coefficient, steps of the grid.
+// Leaves and buffers are int32 and wrap as those of discrete_gaussian_privatizer.
 FlatUpdate add_banded_discrete_noise(const Noise& noise,
                                      const matrix_factorization::internal::FlatStep& given,
                                      const random::Key& key);

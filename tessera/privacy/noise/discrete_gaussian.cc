@@ -32,20 +32,20 @@ constexpr const char* kDiscreteGaussianOp = "privacy::discrete_gaussian";
 Array shifted_right(const Array& x, uint64_t bits) {
   return lax::shift_right_logical(x, constant_like(x, bits));
 }
-Array joined(const Words& words) {
+Array join_words(const Words& words) {
   const Array high = lax::convert_element_type(words.high, uint64);
   return lax::bitwise_or(lax::shift_left(high, constant_like(high, 32)),
                          lax::convert_element_type(words.low, uint64));
 }
-// table[index], element by element.
+// Returns table[index], element by element.
 Array looked_up(const Array& table, const Array& index) {
   return lax::gather(table, lax::expand_dims(index, {index.ndim()}),
                      {.offset_dims = {}, .collapsed_slice_dims = {0}, .start_index_map = {0}}, {1},
                      IndexMode::kPromiseInBounds);
 }
 
-// One level of a draw: its table and scale, the two words of its key, and by how many bits the shared
-// words are turned.
+// One level of a draw: its table and scale, the two words of its key, and by how many bits the
+// shared words are rotated.
 struct LevelData {
   Array table;  // uint64 [cells * 2]
   Array scale;  // int32
@@ -53,7 +53,7 @@ struct LevelData {
   Array key;    // uint32 [2]
 };
 
-// All levels, stacked; their tables of one size.
+// Stacks all levels; their tables have one size.
 LevelData stacked_levels(const std::vector<internal::Level>& levels, const Array& keys, int bits) {
   std::vector<uint64_t> tables, turns;
   std::vector<int32_t> scales;
@@ -69,8 +69,9 @@ LevelData stacked_levels(const std::vector<internal::Level>& levels, const Array
           lax::constant(Literal::from<uint64_t>(turns, {count})), keys};
 }
 
-// A draw of one table, times the scale: `high` says the sign by its first bit, chooses a cell by those
-// after it, and is compared with the cell's threshold by the others, then by `low`, turned.
+// Returns a draw from one table, times the scale: the first bit of `high` is the sign, the bits
+// after it choose a cell, and the others, then `low`, rotated, are compared with the cell's
+// threshold.
 Array drawn_level(const LevelData& level, int index_bits, const Array& high, const Array& low) {
   const auto bits = static_cast<uint64_t>(index_bits);
   const auto full = [&](const Array& scalar) {
@@ -85,8 +86,8 @@ Array drawn_level(const LevelData& level, int index_bits, const Array& high, con
   const Array entry = looked_up(level.table, cell);
   const Array alias = lax::bitwise_and(entry, constant_like(entry, (uint64_t{1} << bits) - 1));
   const Array threshold = entry - alias;
-  // The second word counts if the first ones are equal. Of all others one and the same is read, which is
-  // near.
+  // The second word matters only if the first ones are equal. All other elements read the same
+  // word, which is in the cache.
   const Array equal = position == threshold;
   const Array second = looked_up(
       level.table, lax::select(equal, cell, lax::full_like(cell, 0)) + (int64_t{1} << bits));
@@ -98,8 +99,8 @@ Array drawn_level(const LevelData& level, int index_bits, const Array& high, con
 
 }  // namespace
 
-// A loop over the levels: each is one kernel, and all of them in one would keep more than there are
-// registers for.
+// A loop over the levels: each is one kernel. All of them in one kernel would need more registers
+// than there are.
 Array internal::discrete_draws(RandomSource source, const random::Key& key, double stddev,
                                const Shape& shape) {
   const std::vector<internal::Level> levels = internal::levels(stddev);
@@ -109,7 +110,7 @@ Array internal::discrete_draws(RandomSource source, const random::Key& key, doub
     bits = std::max(bits, internal::index_bits(level.stddev));
   const Array keys = random::split(key, count + 1).data;
   const auto words_of = [&](const Array& own) {
-    return joined(internal::random_words(kDiscreteGaussianOp, source, random::Key{own}, shape));
+    return join_words(internal::random_words(kDiscreteGaussianOp, source, random::Key{own}, shape));
   };
   const Array low = words_of(lax::reshape(lax::slice(keys, {count, 0}, {count + 1, 2}), {2}));
   const LevelData data = stacked_levels(levels, lax::slice(keys, {0, 0}, {count, 2}), bits);
@@ -129,7 +130,7 @@ void expect_parameter(std::string_view what, double stddev) {
     value_error(kDiscreteGaussianOp, "expected {} in [1, 2^24], got {}", what, stddev);
 }
 
-// A float64 as the integer next to it, at most 2^30 from 0; 0 for NaN.
+// Returns the integer nearest to a float64, at most 2^30 from 0; 0 for NaN.
 Array rounded(const Array& x) {
   const Array number = lax::select(lax::eq(x, x), x, lax::full_like(x, 0));
   const Array inside =
@@ -137,7 +138,7 @@ Array rounded(const Array& x) {
   return lax::convert_element_type(lax::round_nearest_even(inside), int32);
 }
 
-// Leaves are real numbers or whole steps.
+// Throws UserError unless leaves are real numbers or whole steps.
 void expect_leaves(const std::vector<Array>& leaves) {
   for (const Array& leaf : leaves)
     if (!is_floating(leaf.dtype()) && leaf.dtype() != int32)
@@ -153,14 +154,14 @@ DType result_dtype(OptionalDType wanted, DType leaf) {
   return leaf == int32 ? float32 : streaming::wide_dtype(kDiscreteGaussianOp, leaf);
 }
 
-// All that is static about noise on a grid.
+// The static parameters of noise on a grid.
 struct GridParams {
   double steps_per_stddev;
   OptionalDType dtype;
   RandomSource source;
 };
 
-// `granularity`: a float64 scalar.
+// `granularity` is a float64 scalar.
 Array noised(const GridParams& noise, const Array& gradient, const Array& granularity,
              const random::Key& key) {
   const DType result = result_dtype(noise.dtype, gradient.dtype());
@@ -210,7 +211,7 @@ std::pair<std::vector<Array>, random::Key> add_discrete_noise(const DiscreteNois
   expect_leaves(gradients);
   std::vector<Array> args = gradients;
   args.push_back(key.data);
-  args.push_back(noise.stddev.as(float64));
+  args.push_back(noise.stddev.to_dtype(float64));
   std::vector<Array> out = composite(
       "privacy_add_discrete_noise", GridParams{noise.steps_per_stddev, noise.dtype, noise.source},
       std::span<const Array>(args), [](const GridParams& p, std::span<const Array> a) {
@@ -250,7 +251,7 @@ double rounded_sensitivity(double l2_sensitivity, double granularity, int64_t di
                   "expected a finite sensitivity and granularity of at least 0, got {}", x);
   if (dimension < 0)
     value_error(kDiscreteGaussianOp, "expected a dimension of at least 0, got {}", dimension);
-  // gradient / granularity is rounded in float64 first: of 2^30 steps by 2^-23 of one.
+  // gradient / granularity is rounded in float64 first: for 2^30 steps by 2^-23 of a step.
   const double moved = granularity * (1 + 0x1p-22) * std::sqrt(static_cast<double>(dimension));
   return (l2_sensitivity + moved) * (1 + 4 * std::numeric_limits<double>::epsilon());
 }

@@ -1,14 +1,15 @@
 // The discrete Gaussian: P(X = x) proportional to exp(-x^2 / (2 s^2)) over the integers (Canonne,
 // Kamath, Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020), and the
-// privatizer that adds it on a grid. Floating-point noise is of a set of values that depends on what
-// it is added to, which in principle tells more than the analysis of the Gaussian mechanism allows
-// (Mironov, CCS 2012), and float32 normals end at 5.4 standard deviations; integers on a grid have
-// neither defect.
+// privatizer that adds it on a grid. Floating-point noise takes values from a set that depends on
+// what it is added to, which in principle reveals more than the analysis of the Gaussian mechanism
+// allows (Mironov, CCS 2012), and float32 normals end at 5.4 standard deviations. Integers on a
+// grid have neither defect.
 //
-// Which sampler. The paper's is exact rejection with rational arithmetic: element by element a loop
-// of random length, whose bits exceed a machine word. On arrays a loop would run as often as the
-// unluckiest element needs, with a reduction over all devices in each trip. Here an element takes a
-// fixed number of random bits, so that streams shard as all others do and nothing is communicated:
+// Which sampler: the paper's is exact rejection with rational arithmetic, a loop of random length
+// for each element, with numbers that exceed a machine word. On arrays such a loop would run as
+// often as the unluckiest element needs, with a reduction over all devices in each trip. Here an
+// element takes a fixed number of random bits, so that streams are sharded as all others are and
+// nothing is communicated:
 //   - s <= 1200: the alias method, of 128 bits (discrete_gaussian_table.h): a sign, and a magnitude by
 //     one look at a table, exact for probabilities that are whole numbers of 2^-127.
 //   - larger s: X = c X' + Z with Z of parameter b = 2.5 c from a table and X' of parameter
@@ -16,11 +17,12 @@
 //     P(X = x) is exp(-x^2 / (2 s^2)) times a sum of a Gaussian over a shifted grid of integers, which
 //     by Poisson summation is constant up to a factor 1 +- 2 exp(-2 pi^2 v) with
 //     v = 1 / (c^2 / b^2 + c^2 / (s^2 - b^2)) >= 4.68: 1 +- 2^-132.
-// The at most 3 looks of an element have first words of their own and share the second one, turned by
-// 21 bits each: a look reads it with probability 2^-49, so that a pair does with 2^-98, and then by bits
-// of which but 2^-20 differ. So a draw is of the stated distribution within 2^-112 in total variation:
-// 2^-127 for each magnitude of the tables, of which two have at most 15,960 or three at most 6,400, and
-// 2^-118 for each pair of looks. (The parameter itself is s rounded to a double.)
+// The at most 3 table lookups of an element have first words of their own and share the second one,
+// rotated by 21 bits each: a lookup reads it with probability 2^-49, so that a pair does with
+// 2^-98, and then in bits that coincide for only 2^-20. So a draw has the stated distribution
+// within 2^-112 in total variation: 2^-127 for each magnitude of the tables, of which two have at
+// most 15,960 or three at most 6,400, and 2^-118 for each pair of lookups. (The parameter itself is
+// s rounded to a double.)
 //
 // Guarantee. Let a query of integers move by at most D in L2 norm. With independent discrete Gaussians
 // of parameter s >= 2 it is the Gaussian mechanism of standard deviation sqrt(s^2 - 4), post-processed,
@@ -40,18 +42,19 @@
 
 namespace tessera::privacy {
 
-// int32 draws of parameter `stddev`, in [1, 2^24]. UserError for another, NaN too.
+// Returns int32 draws of parameter `stddev`, in [1, 2^24]. Throws UserError for another one, NaN
+// included.
 Array discrete_gaussian(const random::Key& key, double stddev, const Shape& shape = {});
 
 struct DiscreteGaussianOptions {
   Stddev stddev;
-  std::optional<random::Key> key = std::nullopt;  // as of NoiseOptions
-  // The granularity of the grid is stddev / steps_per_stddev. In [1, 2^24]; part of the program. Finer
-  // costs less sensitivity (rounded_sensitivity) and more time: a look more above 1,200 and above
-  // 576,000.
+  std::optional<random::Key> key = std::nullopt;  // as in NoiseOptions
+  // The grid's granularity is stddev / steps_per_stddev, which is in [1, 2^24] and part of the
+  // program. A finer grid costs less sensitivity (rounded_sensitivity) and more time: one more
+  // table lookup above 1,200, and another above 576,000.
   double steps_per_stddev = 65536;
   OptionalDType dtype = std::nullopt;               // of the result
-  RandomSource random_source = RandomSource::kKey;  // as of NoiseOptions
+  RandomSource random_source = RandomSource::kKey;  // as in NoiseOptions
 };
 
 struct DiscreteNoiseState {
@@ -60,7 +63,7 @@ struct DiscreteNoiseState {
 
 namespace internal {
 
-// Returns draws as discrete_gaussian() does, of words of either source, inside a program.
+// Returns draws like discrete_gaussian(), made of words of either source, inside a program.
 Array discrete_draws(RandomSource source, const random::Key& key, double stddev,
                      const Shape& shape);
 
@@ -103,33 +106,35 @@ struct DiscretePrivatizer {
 
 }  // namespace internal
 
-// Leaves of int32 are whole steps of the grid, as a sum that was clipped with ClipOptions::grid_scale:
-// the result is granularity * (leaf + discrete Gaussian of parameter steps_per_stddev), where the sum
-// is one of int32, modulo 2^32. (A leaf that is the sum of more than 2^31 steps may have wrapped: the
-// result is then a function of the sum that has not, plus noise, and as private.) Account for it with
-// the sensitivity in steps, and accounted_stddev().
+// Leaves of int32 are whole steps of the grid, as in a sum that was clipped with
+// ClipOptions::grid_scale: the result is granularity * (leaf + discrete Gaussian of parameter
+// steps_per_stddev), where the addition is one of int32, modulo 2^32. (A leaf that is the sum of
+// more than 2^31 steps may have wrapped: the result is then a function of the sum that has not
+// wrapped, plus noise, and as private.) Account for it with the sensitivity in steps, and
+// accounted_stddev().
 //
-// Of floating-point leaves it is granularity * (round(leaf / granularity) + discrete Gaussian): the
-// leaf on the nearest point of the grid (ties to even), at most 2^30 steps from 0. NaN stays NaN.
-// Account for it with rounded_sensitivity(), not with that of the gradients. (What is rounded is the
-// sum, so that the sum's own rounding is not covered: clip to a grid instead.)
+// For floating-point leaves the result is granularity * (round(leaf / granularity) + discrete
+// Gaussian): the leaf is moved to the nearest point of the grid (ties to even), at most 2^30 steps
+// from 0. NaN stays NaN. Account for it with rounded_sensitivity(), not with the sensitivity of the
+// gradients. (What is rounded is the sum, so that the sum's own rounding is not covered: clip to a
+// grid instead.)
 //
-// Noise has standard deviation stddev. Keys, shards and errors as of the other privatizers
-// (noise_addition.h), and UserError for steps_per_stddev outside its range. The sum is exact in
-// integers; its product with the granularity is rounded to the result's dtype (the leaf's, float32 at
-// least, or `dtype`) last, which is post-processing.
+// The noise has standard deviation stddev. Keys, shards and errors are as those of the other
+// privatizers (noise_addition.h); steps_per_stddev outside its range is a UserError. The sum is
+// exact in integers; its product with the granularity is rounded last, to the result's dtype (the
+// leaf's, but at least float32, or `dtype`). That is post-processing.
 optim::Transformation<internal::DiscretePrivatizer> discrete_gaussian_privatizer(
     const DiscreteGaussianOptions& options);
 
-// The standard deviation of the Gaussian mechanism that covers integers with discrete Gaussian noise of
-// parameter `steps` (see above): sqrt(steps^2 - 4), in steps. 0 up to 2. UserError for a negative or
-// infinite number, or NaN.
+// Returns the standard deviation of the Gaussian mechanism that covers integers with discrete
+// Gaussian noise of parameter `steps` (see above): sqrt(steps^2 - 4), in steps, and 0 up to 2.
+// Throws UserError for a negative or infinite number, or NaN.
 double accounted_stddev(double steps);
 
-// What rounding onto the grid makes of an L2 sensitivity over `dimension` elements: two neighbours
-// that differ by at most l2_sensitivity differ by at most l2_sensitivity + granularity *
-// sqrt(dimension) once each element has moved by half a step, either way. Rounded up. UserError for
-// numbers that are negative or not finite.
+// Returns the L2 sensitivity, over `dimension` elements, after rounding onto the grid: two
+// neighbours that differ by at most l2_sensitivity differ by at most l2_sensitivity + granularity *
+// sqrt(dimension) once each element has moved by half a step, up or down. It is rounded up. Throws
+// UserError for numbers that are negative or not finite.
 double rounded_sensitivity(double l2_sensitivity, double granularity, int64_t dimension);
 
 }  // namespace tessera::privacy

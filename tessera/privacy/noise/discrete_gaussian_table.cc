@@ -14,8 +14,8 @@ namespace {
 using Wide = boost::multiprecision::cpp_bin_float_50;  // 168 bits
 using Integer = boost::multiprecision::uint256_t;
 
-// exp(-k^2 / (2 s^2)) for k = 0, 1, ... down to 2^-200, each from the one before it:
-// w[k + 1] = w[k] q^(2k + 1) with q = exp(-1 / (2 s^2)), one exponential in all.
+// Returns exp(-k^2 / (2 s^2)) for k = 0, 1, ... down to 2^-200, each computed from the one before
+// it: w[k + 1] = w[k] q^(2k + 1) with q = exp(-1 / (2 s^2)), so that one exponential is computed.
 std::vector<Wide> weights(double stddev) {
   const Wide s(stddev), q = exp(-1 / (2 * s * s)), square = q * q;
   const Wide smallest = ldexp(Wide(1), -200);
@@ -24,8 +24,8 @@ std::vector<Wide> weights(double stddev) {
   return out;
 }
 
-// P(|X| = k) for k = 0, 1, ... in units of 2^-127, rounded down, as far as they are not 0: P(X = k) in units
-// of 2^-128, but for k = 0.
+// Returns P(|X| = k) for k = 0, 1, ... in units of 2^-127, rounded down, up to the last that is not
+// 0. (So it is P(X = k) in units of 2^-128, except for k = 0.)
 std::vector<Integer> probabilities(double stddev) {
   const std::vector<Wide> w = weights(stddev);
   Wide total = 0;  // summed from the smallest
@@ -55,7 +55,7 @@ AliasTable alias_table(double stddev, int bits) {
   left.resize(cells);
   Integer rest = Integer(1) << 127;
   for (const Integer& units : left) rest -= units;
-  left[0] += rest;  // what rounding down left: at most 2^-113 in all
+  left[0] += rest;  // the remainder of rounding down: at most 2^-113 in all
   // Vose's order: a cell that is not full is filled by one that has more than it needs.
   const Integer full = Integer(1) << (127 - bits);
   std::vector<size_t> small, large, alias(cells);
@@ -77,7 +77,7 @@ AliasTable alias_table(double stddev, int bits) {
   }
   AliasTable out{bits, std::vector<uint64_t>(2 * cells)};
   for (size_t i = 0; i < cells; ++i) {
-    // Of a full cell the alias is the cell's own integer, so that any threshold will do.
+    // In a full cell the alias is the cell's own integer, so that any threshold is right.
     const Integer t = alias[i] == i ? Integer(0) : threshold[i];
     out.words[i] = Integer(t >> 64).convert_to<uint64_t>() << (bits + 1) | alias[i];
     out.words[cells + i] = Integer(t & ~uint64_t{0}).convert_to<uint64_t>();
@@ -86,9 +86,9 @@ AliasTable alias_table(double stddev, int bits) {
 }
 
 std::vector<Level> levels(double stddev) {
-  // Of n levels, each a factor c above the one below it with b = 2.5 c, the last is about as large as
-  // the others where c^n = stddev / 2.5. A table of parameter 1,200 has 15,826 cells; it is in the
-  // second-level cache, and a level less costs less than that.
+  // With n levels, each a factor c above the one below it with b = 2.5 c, the last is about as
+  // large as the others if c^n = stddev / 2.5. A table of parameter 1,200 has 15,826 cells, which
+  // fit the second-level cache; that costs less than another level.
   constexpr double kTable = 1200, kMost = 480;
   const auto factor = [&](int levels) { return std::pow(stddev / 2.5, 1.0 / levels); };
   int count = stddev <= kTable ? 1 : 2;

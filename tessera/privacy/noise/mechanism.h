@@ -1,5 +1,5 @@
-// Which distribution the noise of a plan (plan.h) has. How the noise of one step depends on that of
-// others is a NoiseStrategy.
+// The distribution of a plan's noise (plan.h). A NoiseStrategy says how the noise of one step
+// depends on that of others.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,15 @@
 
 namespace tessera::privacy {
 
-// Floating-point numbers of the normal distribution (noise_addition.h). Their last bits tell something
-// of what they were added to.
+// Floating-point numbers of the normal distribution (noise_addition.h). Their last bits reveal
+// something of what they were added to.
 struct Gaussian {};
 
 // Integers of the discrete Gaussian, added to sums of whole numbers (discrete_gaussian.h): each
-// example's clipped gradient is rounded to whole steps of a grid on which the clip norm is `grid_scale`
-// of them, between 16 and 2^24. Rounding n parameters takes up to sqrt(n) / 2 steps of the clip norm, so
-// let grid_scale be well above that. Absent: the plan chooses it (plan_grid.h), and Plan::mechanism()
-// says which one it is.
+// example's clipped gradient is rounded to whole steps of a grid. The clip norm is `grid_scale` of
+// these steps, between 16 and 2^24. Rounding n parameters takes up to sqrt(n) / 2 steps of the clip
+// norm, so grid_scale should be well above that. If it is absent, the plan chooses it
+// (plan_grid.h), and Plan::mechanism() returns the choice.
 struct DiscreteGaussian {
   std::optional<int64_t> grid_scale = std::nullopt;
 };

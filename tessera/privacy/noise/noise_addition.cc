@@ -38,19 +38,19 @@ bool is_identity(const StreamingMatrix& matrix) {
   return std::holds_alternative<streaming::Identity>(matrix.node().matrix);
 }
 
-// The dtype of a leaf's buffers, and of its result unless options say another one.
+// Returns the dtype of a leaf's buffers, and of its result unless options say another one.
 DType computation_dtype(OptionalDType result, DType leaf) {
   const DType wide = streaming::wide_dtype(kNoiseAdditionOp, leaf);
   return result == float64 ? float64 : wide;
 }
 
-// x without the canonicalisation of dtypes that functions of the user's API do: noise is float64 also
+// Converts x without the canonicalisation of dtypes in functions for users: noise is float64 even
 // where x64 is off.
 Array converted(const Array& x, DType dtype) {
   return x.dtype() == dtype ? x : lax::convert_element_type(x, dtype);
 }
 
-// stddev: a float64 scalar.
+// stddev is a float64 scalar.
 Array scaled_normal(RandomSource source, const random::Key& key, const Array& stddev,
                     const Shape& shape) {
   const Array z =
@@ -58,8 +58,8 @@ Array scaled_normal(RandomSource source, const random::Key& key, const Array& st
   return lax::mul(z, broadcast_array(kNoiseAdditionOp, stddev, shape));
 }
 
-// The sum over j of row[j] z_j, where z_j is drawn with fold_in(key, j): of the elements between the
-// first and the last that are not 0. float64.
+// Returns the sum over j of row[j] z_j in float64, where z_j is drawn with fold_in(key, j), for j
+// between the first and the last nonzero element.
 Array drawn_row(const Dense& matrix, const random::Key& key, const Array& step, const Array& stddev,
                 const Shape& shape) {
   std::vector<int32_t> first, last;
@@ -98,7 +98,9 @@ Stddev::Stddev(Array array) : array_(std::move(array)) {
                "expected a number or a floating-point scalar as the standard deviation, got {}",
                describe(array_->type()));
 }
-Array Stddev::as(DType dtype) const { return as_dtype(array_ ? *array_ : Array(number_), dtype); }
+Array Stddev::to_dtype(DType dtype) const {
+  return as_dtype(array_ ? *array_ : Array(number_), dtype);
+}
 std::optional<double> Stddev::number() const {
   return array_ ? std::nullopt : std::optional(number_);
 }
@@ -127,7 +129,7 @@ Buffers noise_buffers(const Noise& noise, const std::vector<Array>& leaves) {
 
 namespace {
 
-// All that is static about noise that is not discrete.
+// The static parameters of noise that is not discrete.
 struct NoiseParams {
   StreamingMatrix matrix;
   streaming::StepLayout layout;
@@ -135,8 +137,8 @@ struct NoiseParams {
   RandomSource source;
 };
 
-// z times stddev, or the row of this step of a dense matrix, in float64. What another matrix maps is
-// of the dtype of its buffers.
+// Returns z times stddev, or this step's row of a dense matrix, in float64. For other matrices,
+// which map it afterwards, it has the dtype of their buffers.
 std::vector<Array> drawn(const NoiseParams& noise, const streaming::FlatStep& given,
                          const std::vector<random::Key>& keys, const Array& stddev) {
   const Dense* dense = dense_of(noise.matrix);
@@ -159,8 +161,9 @@ FlatUpdate noised(const NoiseParams& noise, const streaming::FlatStep& given,
                                   : step_keys(kNoiseAdditionOp, key, given.values);
   streaming::FlatStep row = given;
   row.values = drawn(noise, given, keys.leaves, stddev);
-  // next_row computes in the dtype of the buffers. Independent noise stays float64: rounded to float32
-  // before it is added, it would tell sums apart (tests/privacy/release_bits_test.cc).
+  // next_row computes in the dtype of the buffers. Independent noise stays float64: rounded to
+  // float32 before it is added, it would make sums distinguishable
+  // (tests/privacy/release_bits_test.cc).
   row = keeps_key || is_identity(noise.matrix) ? streaming::ended(noise.matrix, row)
                                                : streaming::next_row(noise.matrix, row);
   for (size_t i = 0; i < row.values.size(); ++i) {
@@ -172,7 +175,8 @@ FlatUpdate noised(const NoiseParams& noise, const streaming::FlatStep& given,
   return {std::move(row), keys.next};
 }
 
-// A floating-point sum would be rounded to the grid here, which its sensitivity does not count.
+// Throws UserError for a floating-point sum: it would be rounded to the grid here, which its
+// sensitivity does not count.
 void expect_whole_steps(const std::vector<Array>& leaves) {
   for (const Array& leaf : leaves)
     if (leaf.dtype() != int32)
@@ -201,7 +205,7 @@ FlatUpdate add_noise(const Noise& noise, const streaming::FlatStep& given, const
   expect_real(kNoiseAdditionOp, given.values);
   std::vector<Array> args = given.arrays();
   args.push_back(key.data);
-  args.push_back(noise.stddev.as(float64));
+  args.push_back(noise.stddev.to_dtype(float64));
   std::vector<Array> out = composite(
       "privacy_add_noise",
       NoiseParams{matrix, streaming::layout_of(given), noise.dtype, noise.source},

@@ -1,10 +1,10 @@
 // Standard normal numbers for noise. Unlike random::normal, whose float32 numbers end at 5.4, they have
 // the tails that accounting counts on. For source files.
 //
-// A draw is the quantile function at a uniform number of 64 bits: one bit is the sign, and the other 63
-// are the tail probability p = (k + 1/2) / 2^64, 0 <= k < 2^63, as a float64. Both tails are thus the
-// same, p is as precise relative to itself where it is small as elsewhere, and draws reach 9.07
-// standard deviations; what lies beyond has a probability of 2^-64 in all.
+// A draw is the quantile function at a uniform number of 64 bits: one bit is the sign, and the
+// other 63 are the tail probability p = (k + 1/2) / 2^64, 0 <= k < 2^63, as a float64. So both
+// tails are the same, the relative precision of a small p is that of any other, and draws reach
+// 9.07 standard deviations; what is beyond has a probability of 2^-64 in all.
 //
 // The first 23 bits are those that random::normal of float32 takes from the same key and index, so a
 // draw differs from that number (which is JAX's) by the width of a cell: by at most 2^-22 in the
@@ -15,11 +15,12 @@
 
 namespace tessera::privacy::internal {
 
-// float64 numbers of the words' shape, a function of each pair of words.
+// Returns float64 numbers of the words' shape, each a function of a pair of words.
 Array normal_of_words(const random::internal::Words& words);
 
-// -quantile(p) for tail probabilities p in (0, 1/2], float64: how many standard deviations from 0 a
-// normal number has probability p to be above. Within 1e-11 of it, relatively, from 2^-65 on.
+// Returns -quantile(p) for tail probabilities p in (0, 1/2], float64: the number of standard
+// deviations that a normal number exceeds with probability p. The relative error is within 1e-11,
+// from 2^-65 on.
 Array normal_tail_quantile(const Array& p);
 
 }  // namespace tessera::privacy::internal

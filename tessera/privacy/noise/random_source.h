@@ -6,12 +6,12 @@
 namespace tessera::privacy {
 
 enum class RandomSource : uint8_t {
-  // Threefry streams of a random::Key of 64 bits: a run can be repeated, and whoever tries all keys
-  // finds the noise. No cipher is promised to be secure by it.
+  // Threefry streams of a random::Key of 64 bits. A run can be repeated, but whoever tries all keys
+  // finds the noise, and Threefry is not claimed to be a secure cipher.
   kKey,
   // SecureMode: ChaCha20 streams under keys of 256 bits from the operating system draw the noise
-  // and, of a Trainer, the batches. The keys exist in no state and no checkpoint. Together with a
-  // key or a seed it is a UserError.
+  // and, for a Trainer, the batches. The keys are in no state and no checkpoint. It is a UserError
+  // together with a key or a seed.
   kSystem,
 };
 

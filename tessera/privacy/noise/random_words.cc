@@ -18,7 +18,7 @@ using random::internal::Words;
 
 namespace {
 
-// Two results of so many bytes each.
+// Writes two results of so many bytes each.
 void fill_words(std::span<const void* const> arguments, std::span<void* const> results,
                 size_t bytes) {
   const auto result = [&](size_t i) {
@@ -28,18 +28,18 @@ void fill_words(std::span<const void* const> arguments, std::span<void* const> r
     for (size_t i = 0; i < results.size(); ++i) fill_from_system(result(i));
     return;
   }
-  // The draws of one run of a program differ in their keys, of which there are 2^64: of a million
-  // draws two are alike once in some 4 * 10^7 runs.
+  // Distinguishes the draws of one run of a program. There are 2^64 keys: among a million draws two
+  // have the same key in one of some 4 * 10^7 runs.
   uint64_t nonce;
   std::memcpy(&nonce, arguments[0], sizeof nonce);
   const uint64_t blocks = (bytes + SecretKey::kBlock - 1) / SecretKey::kBlock;
   for (size_t i = 0; i < results.size(); ++i) fill_from_shared_noise(nonce, i * blocks, result(i));
 }
 
-// The number of the function that fills results of so many bytes each. A program that was traced keeps
-// the number, so that functions are never removed; there is one for each size.
+// Returns the number of the function that fills results of so many bytes each. A traced program
+// keeps the number, so that functions are never removed; there is one for each size.
 int64_t filler(size_t bytes) {
-  // Before that of the functions of the host.
+  // It is locked before the mutex of the functions of the host.
   static ForkSafeMutex& mutex = *new ForkSafeMutex(ForkParticipant::Level::kKernels);
   static std::map<size_t, int64_t>& numbers = *new std::map<size_t, int64_t>;
   const std::lock_guard lock(mutex);
@@ -53,7 +53,7 @@ int64_t filler(size_t bytes) {
 }
 
 Words system_words(const random::Key& key, const Shape& shape) {
-  // With effects, so that equal calls are not taken for one. In one process the function does not
+  // The call has effects, so that equal calls are not merged. In one process the function does not
   // read the key: inside shard_map it is called for each part over which an argument varies, and
   // the key of a leaf varies as the leaf does (leaf_keys.h).
   const std::vector<Array> words =

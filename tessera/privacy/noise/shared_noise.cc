@@ -14,9 +14,9 @@ namespace {
 
 // The key of this process. Never destroyed: threads of the runtime may ask while the process ends.
 struct Shared {
-  std::mutex owner;    // held while a SharedNoise lives
-  uint64_t count = 0;  // of those there were
-  std::mutex mutex;    // of what follows
+  std::mutex owner;    // held while a SharedNoise exists
+  uint64_t count = 0;  // the number of SharedNoise objects so far
+  std::mutex mutex;    // protects what follows
   std::optional<SecretKey> key;
 };
 Shared& shared() {

@@ -1,6 +1,7 @@
-// Random bytes that nobody can predict: ChaCha20 (Bernstein, 2008; RFC 8439 describes it) by libsodium,
-// under a key of 256 bits that the operating system gives (getrandom) for each call and that is
-// overwritten after it. There is no state: threads and processes that fork share no stream.
+// Random bytes that nobody can predict: ChaCha20 (Bernstein, 2008; described in RFC 8439) from
+// libsodium, under a key of 256 bits that the operating system provides (getrandom) for each call
+// and that is overwritten after it. There is no state: threads and processes that fork share no
+// stream.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +9,7 @@
 
 namespace tessera::privacy::internal {
 
-// Fills `out`. RuntimeError where the operating system gives no random numbers.
+// Fills `out`. Throws RuntimeError where the operating system provides no random numbers.
 void fill_from_system(std::span<std::byte> out);
 
 }  // namespace tessera::privacy::internal

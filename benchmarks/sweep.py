@@ -1,0 +1,308 @@
+#!/usr/bin/env python3
+"""Functions of jax.numpy, lax, scipy and nn at several sizes and dtypes: XLA's CPU backend beside the plugin.
+
+  benchmarks/sweep.py [--sizes N,N] [--dtypes D,D] [--out FILE] [SUBSTRING...]    measures; a Python that has jax
+  benchmarks/sweep.py --report FILE...                                            the tables of what was measured
+  benchmarks/sweep.py --unlisted                                                  public functions without an entry
+
+Each platform has a process of its own. For an entry (benchmarks/sweep_functions.py) both compile it and their results are
+compared; then they take turns, and the best time of each is kept. Entries that FILE already has are not measured again,
+unless --again asks for it: of several measurements of an entry, each platform's best counts. An entry that takes longer than
+--limit seconds on a platform is ended and reported as such. The plugin is that of build/release, unless TESSERA_PJRT names one.
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import selectors
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PLATFORMS = ['cpu', 'tessera']
+DTYPES = ['float32', 'float64', 'bfloat16', 'int32', 'bool']
+# How far results may be apart, as a share of the largest magnitude.
+TOLERANCE = {'float32': 2e-4, 'float64': 1e-9, 'bfloat16': 0.04, 'int32': 2e-4, 'bool': 2e-4}
+
+
+# ---- one platform's process ----
+
+def saved(results, path):
+  """Writes the results as arrays by number and dtype, bfloat16 as float32, for another process to read."""
+  import jax
+  import numpy as np
+  arrays = {}
+  for k, leaf in enumerate(jax.tree.leaves(results)):
+    value = np.asarray(leaf)
+    name = value.dtype.name
+    arrays[f'{k}_{name}'] = value.astype(np.float32) if name == 'bfloat16' else value
+  np.savez(path, **arrays)
+
+
+def serve():
+  """Answers lines of JSON until the end of input: {"compile": [name, n, dtype], "to": path} and {"seconds": budget}."""
+  import jax
+  sys.path.insert(0, str(ROOT / 'benchmarks'))
+  import sweep_functions
+  entries = {entry.name: entry for entry in sweep_functions.all_entries()}
+  call, args = None, ()
+  for line in sys.stdin:
+    asked = json.loads(line)
+    try:
+      if 'compile' in asked:
+        name, n, dtype = asked['compile']
+        call, args = sweep_functions.program_of(entries[name], n, dtype)
+        saved(jax.block_until_ready(call(*args)), asked['to'])
+        answer = {}
+      else:
+        answer = {'best': best_time(lambda: jax.block_until_ready(call(*args)), asked['seconds'])}
+    except Exception as error:  # pylint: disable=broad-except
+      answer = {'error': f'{type(error).__name__}: {error}'.splitlines()[0][:200]}
+    print(json.dumps(answer), flush=True)
+
+
+def best_time(run, budget):
+  best, began, calls = float('inf'), time.perf_counter(), 0
+  while calls < 3 or time.perf_counter() - began < budget:
+    start = time.perf_counter()
+    run()
+    best = min(best, time.perf_counter() - start)
+    calls += 1
+    if time.perf_counter() - began > 4 * budget:
+      break
+  return best
+
+
+# ---- the process that asks ----
+
+class Worker:
+  """A platform's process, started again after one that was ended."""
+
+  def __init__(self, platform, x64):
+    self.platform, self.x64, self.process = platform, x64, None
+
+  def start(self):
+    env = {k: v for k, v in os.environ.items() if not k.startswith(('JAX_', 'XLA_', 'TESSERA_'))}
+    env |= {'JAX_PLATFORMS': self.platform, 'JAX_ENABLE_X64': str(int(self.x64)), 'TESSERA_DEVICES': 'cpu:1',
+            'PYTHONPATH': str(ROOT / 'python' / 'src'),
+            'TESSERA_PJRT': os.environ.get('TESSERA_PJRT', str(ROOT / 'build/release/plugin/libtessera_pjrt.so'))}
+    self.process = subprocess.Popen([sys.executable, __file__, '--serve'], env=env, stdin=subprocess.PIPE,
+                                    stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+  def ask(self, question, limit):
+    """Returns the answer; an error where the process ends or does not answer in time."""
+    if self.process is None:
+      self.start()
+      limit += 60  # JAX is imported first
+    self.process.stdin.write((json.dumps(question) + '\n').encode())
+    self.process.stdin.flush()
+    with selectors.DefaultSelector() as selector:
+      selector.register(self.process.stdout, selectors.EVENT_READ)
+      ready = selector.select(limit)
+    line = self.process.stdout.readline() if ready else b''
+    if line:
+      return json.loads(line)
+    ended = f'ended with {self.process.wait()}' if ready else f'takes more than {limit:.0f} s'
+    self.end()
+    return {'error': ended}
+
+  def end(self):
+    if self.process is not None:
+      self.process.kill()
+      self.process.wait()
+      self.process = None
+
+
+def difference(paths, dtype):
+  """Says how the results of two files differ; None where they agree within the dtype's tolerance."""
+  import numpy as np
+  with np.load(paths[0]) as expected, np.load(paths[1]) as got:
+    if sorted(expected) != sorted(got):
+      return f'{sorted(expected)} against {sorted(got)}'
+    for name in expected.files:
+      x, y = expected[name], got[name]
+      if x.shape != y.shape or x.dtype != y.dtype:
+        return f'{x.dtype}{x.shape} against {y.dtype}{y.shape}'
+      if x.dtype.kind in 'biu':
+        wrong = np.mean(x != y) if x.size else 0
+        # Floats that are rounded differently may fall on the other side of an integer.
+        if wrong > (0 if dtype in ('int32', 'bool') else 1e-3):
+          return f'{100 * wrong:.2g} % of the integers differ'
+      elif x.size:
+        finite = np.isfinite(x)
+        if (finite != np.isfinite(y)).any():
+          return 'infinities or NaN in other places'
+        scale = np.max(np.abs(x[finite]), initial=0)
+        apart = np.max(np.abs(x[finite] - y[finite]), initial=0)
+        rounded = TOLERANCE['bfloat16'] if name.endswith('bfloat16') else 0
+        if apart > max(TOLERANCE[dtype], rounded) * max(scale, 1e-30):
+          return f'differs by {apart / max(scale, 1e-30):.2g} of the largest'
+  return None
+
+
+def measured(workers, entry, args):
+  """One line of the results: {name, n, dtype, cpu: seconds or error, tessera: likewise, wrong: None or how}."""
+  name, n, dtype = entry
+  line = {'name': name, 'n': n, 'dtype': dtype, 'wrong': None}
+  with tempfile.TemporaryDirectory() as folder:
+    paths = [f'{folder}/{platform}.npz' for platform in PLATFORMS]
+    for worker, path in zip(workers, paths):
+      answer = worker.ask({'compile': entry, 'to': path}, args.limit)
+      if 'error' in answer:
+        line[worker.platform] = answer['error']
+    if all(os.path.exists(path) for path in paths):
+      line['wrong'] = difference(paths, dtype)
+  times = {platform: [] for platform in PLATFORMS}
+  for _ in range(args.turns):
+    for worker in workers:
+      if worker.platform not in line:
+        answer = worker.ask({'seconds': args.seconds}, args.limit)
+        if 'error' in answer:
+          line[worker.platform] = answer['error']
+        else:
+          times[worker.platform].append(answer['best'])
+  return {p: min(t) for p, t in times.items() if t} | line
+
+
+def selected(args):
+  sys.path.insert(0, str(ROOT / 'benchmarks'))
+  os.environ['JAX_PLATFORMS'] = 'cpu'
+  import sweep_functions
+  for dtype in args.dtypes:
+    for n in args.sizes:
+      for entry in sweep_functions.all_entries():
+        if sweep_functions.fits(entry, dtype) and (not args.words or any(re.search(w, entry.name) for w in args.words)):
+          yield entry.name, n, dtype
+
+
+def measure(args):
+  done = set()
+  if args.out and args.out.exists() and not args.again:
+    done = {(line['name'], line['n'], line['dtype']) for line in lines_of([args.out])}
+  todo = [entry for entry in selected(args) if entry not in done]
+  workers, x64 = [], None
+  with open(args.out or os.devnull, 'a', encoding='utf-8') as out:
+    for entry in todo:
+      if (entry[2] == 'float64') != x64:
+        for worker in workers:
+          worker.end()
+        x64 = entry[2] == 'float64'
+        workers = [Worker(platform, x64) for platform in PLATFORMS]
+      line = measured(workers, entry, args)
+      out.write(json.dumps(line) + '\n')
+      out.flush()
+      print(f"{line['name']} {line['n']} {line['dtype']}: {cell(line)}" + (f" WRONG: {line['wrong']}" if line['wrong'] else ''),
+            flush=True)
+  for worker in workers:
+    worker.end()
+
+
+# ---- tables ----
+
+def lines_of(paths):
+  """The lines of all files, one an entry: each platform's best time, and what the latest line says otherwise."""
+  found = {}
+  for path in paths:
+    for text in path.read_text(encoding='utf-8').splitlines():
+      line = json.loads(text)
+      key = line['name'], line['n'], line['dtype']
+      old = found.get(key, {})
+      for platform in PLATFORMS:
+        if isinstance(line[platform], float) and isinstance(old.get(platform), float):
+          line[platform] = min(line[platform], old[platform])
+      found[key] = line
+  return list(found.values())
+
+
+def ratio_of(line):
+  cpu, tessera = (line[p] for p in PLATFORMS)
+  return tessera / cpu if isinstance(cpu, float) and isinstance(tessera, float) else None
+
+
+def cell(line):
+  texts = [f'{1e3 * line[p]:.3g}' if isinstance(line[p], float) else line[p] for p in PLATFORMS]
+  ratio = ratio_of(line)
+  return ' / '.join(texts) + (f' ({ratio:.2f})' if ratio else '')
+
+
+def report(args):
+  lines = lines_of(args.report)
+  sizes = sorted({line['n'] for line in lines})
+  dtypes = [d for d in DTYPES if any(line['dtype'] == d for line in lines)]
+  print('| dtype | ' + ' | '.join(f'{n:,}' for n in sizes) + ' |\n|---|' + '---|' * len(sizes))
+  for dtype in dtypes:
+    cells = []
+    for n in sizes:
+      ratios = [r for r in map(ratio_of, (l for l in lines if (l['n'], l['dtype']) == (n, dtype))) if r]
+      above = sum(r > args.above for r in ratios)
+      cells.append(f'{statistics.median(ratios):.2f} ({above} of {len(ratios)} above {args.above:g})' if ratios else '')
+    print(f'| {dtype} | ' + ' | '.join(cells) + ' |')
+  for dtype in dtypes:
+    rows = {}
+    for line in lines:
+      if line['dtype'] == dtype:
+        rows.setdefault(line['name'], {})[line['n']] = line
+    worst = {name: max((ratio_of(l) or 0 for l in row.values()), default=0) for name, row in rows.items()}
+    names = sorted((n for n in rows if worst[n] > args.above), key=lambda n: -worst[n])
+    print(f'\n| {dtype} | ' + ' | '.join(f'{n:,}' for n in sizes) + ' |\n|---|' + '---|' * len(sizes))
+    for name in names:
+      print(f'| {name} | ' + ' | '.join(cell(rows[name][n]) if n in rows[name] else '' for n in sizes) + ' |')
+  failed = [l for l in lines if isinstance(l['tessera'], str) or (isinstance(l['cpu'], str) and l['cpu'] != l['tessera'])]
+  for title, chosen, text in (('Wrong', [l for l in lines if l['wrong']], lambda l: l['wrong']), ('Not measured', failed, cell)):
+    if chosen:
+      print(f'\n{title}:\n')
+    for line in chosen:
+      print(f"- {line['name']}, {line['n']:,} {line['dtype']}: {text(line)}")
+
+
+def unlisted():
+  """Prints the public functions of the modules that no entry names."""
+  os.environ['JAX_PLATFORMS'] = 'cpu'
+  sys.path.insert(0, str(ROOT / 'benchmarks'))
+  import importlib
+  import inspect
+  text = (ROOT / 'benchmarks/sweep_functions.py').read_text(encoding='utf-8')
+  for module in ('numpy', 'numpy.linalg', 'numpy.fft', 'lax', 'nn', 'scipy.special', 'scipy.linalg', 'scipy.signal',
+                 'scipy.ndimage', 'scipy.fft', 'random'):
+    found = importlib.import_module(f'jax.{module}')
+    names = [n for n in dir(found) if not n.startswith('_') and inspect.isroutine(getattr(found, n))]
+    print(f'jax.{module}: ' + ' '.join(n for n in names if not re.search(rf'\b{n}\b', text)))
+
+
+def listed(kind):
+  return lambda text: [kind(item) for item in text.split(',')]
+
+
+def main():
+  parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+  parser.add_argument('words', nargs='*', metavar='SUBSTRING', help='regular expressions of names')
+  parser.add_argument('--sizes', type=listed(int), default=[1000, 65536, 1000000], help='1000,65536,1000000; also 16000000')
+  parser.add_argument('--dtypes', type=listed(str), default=DTYPES, help=','.join(DTYPES))
+  parser.add_argument('--out', type=pathlib.Path, help='lines of JSON, which --report reads')
+  parser.add_argument('--again', action='store_true', help='measure also what FILE has')
+  parser.add_argument('--turns', type=int, default=3, help='of each platform (3)')
+  parser.add_argument('--seconds', type=float, default=0.1, help='of a turn (0.1)')
+  parser.add_argument('--limit', type=float, default=20, help='seconds that an entry may take on a platform (20)')
+  parser.add_argument('--report', type=pathlib.Path, nargs='+', metavar='FILE')
+  parser.add_argument('--above', type=float, default=1.1, help='ratios that the tables show (1.1)')
+  parser.add_argument('--unlisted', action='store_true')
+  parser.add_argument('--serve', action='store_true', help=argparse.SUPPRESS)
+  args = parser.parse_args()
+  if args.serve:
+    return serve()
+  if args.report:
+    return report(args)
+  if args.unlisted:
+    return unlisted()
+  unknown = set(args.dtypes) - set(DTYPES)
+  if unknown:
+    parser.error(f"expected dtypes of {', '.join(DTYPES)}, got {', '.join(sorted(unknown))}")
+  return measure(args)
+
+
+if __name__ == '__main__':
+  sys.exit(main())

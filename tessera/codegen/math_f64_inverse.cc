@@ -1,0 +1,141 @@
+// float64: log1p and what follows from it and from expm1 (hyperbolic functions and their inverses), and
+// the inverses of the tangent, the sine, the cosine and the error function. Polynomials interpolate at
+// Chebyshev's nodes, with an error below a rounding.
+#include <cmath>
+#include <limits>
+
+#include "tessera/codegen/elementary.h"
+
+namespace tessera::codegen {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kLn2 = 0x1.62e42fefa39efp-1;
+constexpr double kHalfPi = 0x1.921fb54442d18p+0, kHalfPiRest = 0x1.1a62633145c07p-54;
+// From here on, 1 + x^2 is x^2.
+constexpr double kLarge = 0x1p28;
+// exp(x) / 2 is finite for a little longer than exp(x).
+constexpr double kExpOverflows = 709;
+
+// exp(a) / 2 where exp(a) may overflow.
+Vec half_exp(Vec a) {
+  Vec root = exp_f64(a * 0.5);
+  return (root * 0.5) * root;
+}
+
+// atan(r) for |r| <= tan(pi / 8).
+Vec atan_reduced(Vec r) {
+  Vec square = r * r;
+  Vec p = polynomial(square, {-0.3333333333333333, 0.199999999999998, -0.14285714285658824,
+                              0.1111111110505757, -0.09090908748635232, 0.07692296234491514,
+                              -0.06666422364033206, 0.05878900032342983, -0.052302411507894,
+                              0.045506220391755364, -0.034545610104858494, 0.016258132064979208});
+  return fma(r * square, p, r);
+}
+
+// atan(y / x) for x, y >= 0, not both zero.
+Vec atan_of_quotient(Vec y, Vec x) {
+  // atan(y / x) = pi/2 - atan(x / y) = pi/4 + atan((y - x) / (y + x)).
+  Vec steep = x < y * 0.41421356237309503, flat = y <= x * 0.41421356237309503;
+  Vec numerator = select(steep, -x, select(flat, y, y - x));
+  Vec denominator = select(steep, y, select(flat, x, y + x));
+  Vec high = select(steep, y.like(kHalfPi), select(flat, 0.0, y.like(kHalfPi / 2)));
+  Vec low = select(steep, y.like(kHalfPiRest), select(flat, 0.0, y.like(kHalfPiRest / 2)));
+  return high + (atan_reduced(numerator / denominator) + low);
+}
+
+}  // namespace
+
+// log(u) for the rounded u = 1 + x, and what the rounding took away.
+Vec log1p_f64(Vec x) {
+  Vec u = x + 1.0;
+  Vec y = log_f64(u) + (x - (u - 1.0)) / u;
+  y = select((u == 0.0) | (u == kInfinity), log_f64(u), y);
+  return select(x == 0.0, x, y);
+}
+
+Vec sinh_f64(Vec x) {
+  Vec a = abs(x);
+  Vec e = expm1_f64(a);
+  Vec y = 0.5 * (e + e / (e + 1.0));
+  return copy_sign(select(a < kExpOverflows, y, half_exp(a)), x);
+}
+
+Vec cosh_f64(Vec x) {
+  Vec a = abs(x);
+  Vec e = exp_f64(a);
+  return select(a < kExpOverflows, 0.5 * e + 0.5 / e, half_exp(a));
+}
+
+Vec asinh_f64(Vec x) {
+  Vec a = abs(x);
+  Vec square = a * a;
+  Vec y = log1p_f64(a + square / (1.0 + sqrt(square + 1.0)));
+  return copy_sign(select(a < kLarge, y, log_f64(a) + kLn2), x);
+}
+
+Vec acosh_f64(Vec x) {
+  Vec t = x - 1.0;
+  Vec y = log1p_f64(t + sqrt(t * (t + 2.0)));
+  return select(x < kLarge, y, log_f64(x) + kLn2);
+}
+
+Vec atanh_f64(Vec x) {
+  Vec a = abs(x);
+  return copy_sign(0.5 * log1p_f64(2.0 * a / (1.0 - a)), x);
+}
+
+Vec atan_f64(Vec x) {
+  // From 2^60 on it is pi/2; smaller ones have no infinite quotient.
+  Vec a = fast_min(x.like(0x1p60), abs(x));
+  return copy_sign(atan_of_quotient(a, a.like(1)), x);
+}
+
+Vec asin_f64(Vec x) {
+  Vec a = abs(x);
+  return copy_sign(atan_of_quotient(a, sqrt((1.0 - a) * (1.0 + a))), x);
+}
+
+// Twice the angle whose tangent is sqrt((1 - x) / (1 + x)).
+Vec acos_f64(Vec x) { return 2.0 * atan_of_quotient(sqrt(1.0 - x), sqrt(1.0 + x)); }
+
+// x times a function of w = -log(1 - x^2): of w itself, or of its root in the tails (M. Giles,
+// "Approximating the erfinv function", 2010).
+Vec erf_inv_f64(Vec x) {
+  Vec w = -log_f64((1.0 - x) * (1.0 + x));
+  Vec root = sqrt(w);
+  // sqrt(pi)/2 at 0, which the polynomial does not round away.
+  Vec slope = polynomial(w - 3.125,
+                         {0.2455768439137103,      -0.0017339716761991413, -0.0013759037424729184,
+                          0.00020326438666288122,  -5.289657165324322e-06, -2.7497171959320657e-06,
+                          4.429593652073149e-07,   -6.233772059799611e-09, -7.307716672125382e-09,
+                          1.022415645884554e-09,   9.217471400839807e-12,  -2.0274377048163627e-11,
+                          2.3349989907675713e-12,  9.430420977519231e-14,  -5.6118449388664725e-14,
+                          5.1981312382359505e-15,  4.4282370166185234e-16, -1.5966740576401286e-16,
+                          9.791094496865778e-18,   2.2162802898429353e-18, -3.563210018217383e-19,
+                          -1.2981394777012652e-20, 4.078450498289933e-21});
+  Vec middle = fma(w, slope, 0.88622692545275801365);
+  Vec tail = polynomial(
+      root - 3.25,
+      {3.0838856104922208, 1.0052589676941592, 0.0053709145535581985, -0.0037512085075638536,
+       0.0024914420976198813, -0.0016882755561681802, 0.0009532893521118177,
+       -0.00035503751863069763, 2.4031363245440546e-05, 6.828484052292924e-05,
+       -4.731952918337189e-05, 1.2475343474376931e-05, 2.9273722115986924e-06,
+       -4.013946398190292e-06, 1.4958263152984917e-06, 1.832399988132858e-08,
+       -2.6860975725571463e-07, 9.071950571029922e-08, -3.831039946072411e-10});
+  Vec far = w >= 16.0;
+  Vec y = select(w < 6.25, middle, tail);
+  y = unlikely(any(far), y, [&] {
+    Vec end = polynomial(root - 5.0,
+                         {4.849906401408584, 1.0103004648645413, -0.00013871931835112341,
+                          -0.00021503011962944126, 7.599527735160192e-05, -1.968177348376382e-05,
+                          4.5260599477720725e-06, -9.930119183482954e-07, 2.2901554497563463e-07,
+                          -6.761414811460412e-08, 2.9124399186491765e-08, -1.5146221782627176e-08,
+                          7.644335983557396e-09, -3.5875995609819957e-09, 1.4895546197648135e-09,
+                          -3.7171553416167447e-10, -2.2467591693364936e-11, 2.752083669120488e-11});
+    return select(far, end, y);
+  });
+  return x * select(abs(x) == 1.0, kInfinity, y);
+}
+
+}  // namespace tessera::codegen

@@ -1,0 +1,143 @@
+// Lanes a few elements apart, by whole vectors and shuffles. A gather of a vector takes as long as one
+// load for every lane.
+//
+// Example: every third element from a[1] on, 4 lanes, is a[1], a[4], a[7], a[10]. The vectors
+// a[0:4], a[4:8] and a[7:11] have them; the last one begins earlier, so that nothing behind the last
+// element is read.
+#include <algorithm>
+
+#include "tessera/codegen/emitter.h"
+
+namespace tessera::codegen {
+
+using llvm::Value;
+
+// Whether load_apart and store_columns take such lanes: of masks, those of the first lanes.
+bool Memory::takes_whole_vectors(DType dtype, int64_t stride, const LaneMask& mask) const {
+  if (stride < 2 || stride > kMostApart || is_complex(dtype) || mask.any) return false;
+  return !mask.lanes || (mask.count && maskable(storage(dtype)));
+}
+
+// The mask of vector `part` of those that have `wanted` elements together.
+LaneMask Memory::part_of_mask(Value* wanted, int part) {
+  auto& b = ir_.builder;
+  const int lanes = ir_.lanes;
+  Value* rest = b.CreateSub(wanted, b.getInt64(static_cast<uint64_t>(part) * lanes));
+  rest = b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, rest, b.getInt64(lanes));
+  rest = b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, rest, b.getInt64(0));
+  llvm::Type* type = b.getIntNTy(static_cast<unsigned>(ir_.target.vector_bytes * 8 / lanes));
+  std::vector<llvm::Constant*> numbers;
+  for (int i = 0; i < lanes; ++i) numbers.push_back(llvm::ConstantInt::get(type, i));
+  Value* limit = b.CreateVectorSplat(lanes, b.CreateIntCast(rest, type, false));
+  return {.lanes = b.CreateICmpULT(llvm::ConstantVector::get(numbers), limit),
+          .count = rest,
+          .any = b.CreateICmpSGT(rest, b.getInt64(0))};
+}
+
+Val Memory::load_apart(DType dtype, Value* pointer, int64_t stride, int64_t phase,
+                       const LaneMask& mask) {
+  auto& b = ir_.builder;
+  const int64_t lanes = ir_.lanes;
+  llvm::Type* element = storage(dtype);
+  Value* wanted = nullptr;
+  if (mask.lanes)
+    wanted = b.CreateAdd(b.CreateMul(b.CreateSub(mask.count, b.getInt64(1)),
+                                     b.getInt64(static_cast<uint64_t>(stride))),
+                         b.getInt64(static_cast<uint64_t>(phase + 1)));
+  const int64_t last = (lanes - 1) * stride + phase;
+  Value* all = nullptr;
+  for (int64_t part = 0; part < stride; ++part) {
+    const int64_t begin = mask.lanes ? part * lanes : std::min(part * lanes, last + 1 - lanes);
+    std::vector<int> picks;
+    bool any_here = false;
+    for (int64_t i = 0; i < lanes; ++i) {
+      const int64_t at = i * stride + phase;
+      const bool here = at / lanes == part;
+      any_here = any_here || here;
+      picks.push_back(static_cast<int>(here ? (all ? lanes : 0) + at - begin : all ? i : -1));
+    }
+    if (!any_here) continue;
+    Value* from = b.CreateGEP(element, pointer, b.getInt64(static_cast<uint64_t>(begin)));
+    const LaneMask part_mask =
+        mask.lanes ? part_of_mask(wanted, static_cast<int>(part)) : LaneMask{};
+    Value* vector = load_lanes(element, from, static_cast<int>(lanes), part_mask);
+    all = b.CreateShuffleVector(all ? all : vector, vector, picks);
+  }
+  return from_storage(dtype, all);
+}
+
+void Memory::store_columns(DType dtype, Value* pointer, std::span<const Val> columns,
+                           const LaneMask& mask, bool streaming) {
+  auto& b = ir_.builder;
+  const int64_t lanes = ir_.lanes, stride = static_cast<int64_t>(columns.size());
+  llvm::Type* element = storage(dtype);
+  std::vector<Value*> bits;
+  for (const Val& column : columns) bits.push_back(to_storage(dtype, column.re, column.rounded));
+  Value* wanted = nullptr;
+  if (mask.lanes) wanted = b.CreateMul(mask.count, b.getInt64(static_cast<uint64_t>(stride)));
+  for (int64_t part = 0; part < stride; ++part) {
+    Value* vector = bits[0];
+    for (int64_t c = 1; c < stride; ++c) {
+      std::vector<int> picks;
+      for (int64_t i = 0; i < lanes; ++i) {
+        const int64_t at = part * lanes + i, column = at % stride, lane = at / stride;
+        const int64_t earlier = c == 1 ? lane : i;
+        picks.push_back(static_cast<int>(column == c ? lanes + lane : column < c ? earlier : -1));
+      }
+      vector = b.CreateShuffleVector(vector, bits[static_cast<size_t>(c)], picks);
+    }
+    LaneMask part_mask;
+    if (mask.lanes) part_mask = part_of_mask(wanted, static_cast<int>(part));
+    part_mask.full = mask.full;
+    Value* to = b.CreateGEP(element, pointer, b.getInt64(static_cast<uint64_t>(part * lanes)));
+    if (part_mask.any) to = b.CreateSelect(part_mask.any, to, zeros());  // where nothing is stored
+    store_lanes(vector, to, part_mask, streaming);
+  }
+}
+
+// How many elements the load's vectors begin before lane 0: so much that the loads of all columns of
+// a row begin alike, and are the same loads.
+int64_t KernelEmitter::phase_of(const KernelNode& load, int64_t stride) const {
+  const Affine& address = load.address;
+  const auto is_row = [&](int64_t c) { return c >= 0 && c % stride == 0; };
+  const bool rows = load.dynamic.empty() && address.offset >= 0 &&
+                    std::all_of(address.parallel.begin(), address.parallel.end(), is_row) &&
+                    std::all_of(address.inner.begin(), address.inner.end(), is_row);
+  return rows ? address.offset % stride : 0;
+}
+
+// How many of the stores from `first` on are the columns of whole rows, one after the other; 0 if
+// there are none.
+size_t KernelEmitter::columns_from(const std::vector<KernelStore>& stores, size_t first) const {
+  if (!along_parallel_ || single_ || flat_) return 0;
+  const KernelStore& store = stores[first];
+  const int64_t stride = lane_stride(store.address);
+  const auto count = static_cast<size_t>(std::max<int64_t>(stride, 0));
+  if (!memory_.takes_whole_vectors(k_.buffers[store.buffer].dtype, stride, mask_of(0)) ||
+      first + count > stores.size())
+    return 0;
+  for (size_t c = 0; c < count; ++c) {
+    const KernelStore& other = stores[first + c];
+    Affine expected = store.address;
+    expected.offset += static_cast<int64_t>(c);
+    if (other.buffer != store.buffer || other.guard >= 0 || other.address != expected) return 0;
+  }
+  return count;
+}
+
+void KernelEmitter::emit_columns_of_rows(std::span<const KernelStore> stores, int id) {
+  const KernelStore& first = stores[0];
+  const KernelBuffer& buffer = k_.buffers[first.buffer];
+  for (int u = 0; u < unroll_; ++u) {
+    std::vector<Val> columns;
+    for (const KernelStore& store : stores) columns.push_back(value(store.node, u));
+    Value* pointer = pointer_to(first.buffer, first.address, id, top(), u);
+    use_scope(top());
+    for (Val& column : columns) column = broadcast_val(ir_, column);
+    memory_.store_columns(buffer.dtype, pointer, columns, mask_of(u),
+                          k_.streaming_stores && buffer.kind == BufferKind::kOutput);
+    keep_scope(top());
+  }
+}
+
+}  // namespace tessera::codegen

@@ -1,0 +1,228 @@
+#include "tessera/fusion/short_rows.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "tessera/base/error.h"
+
+namespace tessera::fusion {
+namespace {
+
+constexpr int64_t kLeastRows = 64;  // fewer do not fill vectors
+constexpr size_t kMostNodes = 512;  // after unrolling
+
+bool same_node(const KernelNode& a, const KernelNode& b) {
+  return a.kind == b.kind && a.dtype == b.dtype && a.op == b.op && a.args == b.args &&
+         a.immediate == b.immediate && a.buffer == b.buffer && a.address == b.address &&
+         a.dynamic == b.dynamic && a.guard == b.guard && a.loop == b.loop &&
+         a.reduction == b.reduction;
+}
+
+class RowUnroller {
+ public:
+  explicit RowUnroller(const Kernel& kernel) : k_(kernel), rank_(kernel.parallel.size()) {
+    while (rank_ > 1 && columns_ * k_.parallel[rank_ - 1] <= kShortRow)
+      columns_ *= k_.parallel[--rank_];
+  }
+
+  bool applies() const {
+    if (k_.vectorize != Kernel::Vectorize::kParallel || columns_ < 2) return false;
+    if (k_.parallel[rank_ - 1] < kLeastRows) return false;
+    if (k_.nodes.size() * static_cast<size_t>(columns_) > kMostNodes) return false;
+    if (k_.loops.empty() || k_.loops[0].stores.empty()) return false;
+    for (const KernelLoop& loop : k_.loops) {
+      if (!loop.extents.empty() || !loop.reductions.empty()) return false;
+      for (const KernelStore& store : loop.stores)
+        if (!is_near(store.address)) return false;
+    }
+    const bool near = std::all_of(k_.nodes.begin(), k_.nodes.end(), [&](const KernelNode& node) {
+      return node.kind != NodeKind::kLoad || (node.dynamic.empty() && is_near(node.address));
+    });
+    return near && std::any_of(k_.nodes.begin(), k_.nodes.end(),
+                               [&](const KernelNode& node) { return depends_on_column(node); });
+  }
+
+  Kernel run() {
+    out_ = k_;
+    out_.nodes.clear();
+    out_.parallel.resize(rank_);
+    for (KernelLoop& loop : out_.loops) {
+      std::vector<KernelStore> stores;
+      for (const KernelStore& store : loop.stores)
+        for (column_ = 0; column_ < columns_; ++column_) unroll(store, stores);
+      loop.stores = std::move(stores);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  bool is_near(const Affine& address) const {
+    return std::abs(address.parallel[rank_ - 1]) <= kShortRow;
+  }
+
+  // Whether the columns do not simply lie side by side, as what is stored does: kernels without such
+  // nodes run along whole rows, and in place.
+  bool depends_on_column(const KernelNode& node) const {
+    const Dims &stored = k_.loops[0].stores[0].address.parallel, &here = node.address.parallel;
+    if (node.kind == NodeKind::kIndex)
+      return std::any_of(here.begin() + static_cast<ptrdiff_t>(rank_), here.end(),
+                         [](int64_t c) { return c != 0; });
+    return node.kind == NodeKind::kLoad && here[rank_ - 1] != 0 && here != stored;
+  }
+
+  void unroll(const KernelStore& store, std::vector<KernelStore>& stores) {
+    // What a column has made is known to it alone.
+    made_.assign(k_.nodes.size(), -1);
+    KernelStore copy = store;
+    copy.address = of_column(store.address);
+    if (store.guard >= 0) {
+      const int guard = made(store.guard);
+      const std::optional<bool> holds = truth(guard);
+      if (holds == false) return;
+      copy.guard = holds ? -1 : guard;
+    }
+    copy.node = made(store.node);
+    stores.push_back(copy);
+  }
+
+  Affine of_column(Affine address) const {
+    int64_t rest = column_;
+    for (size_t d = k_.parallel.size(); d-- > rank_;) {
+      address.offset += address.parallel[d] * (rest % k_.parallel[d]);
+      rest /= k_.parallel[d];
+    }
+    address.parallel.resize(rank_);
+    return address;
+  }
+
+  int made(int node) {
+    if (made_[node] < 0) made_[node] = make(k_.nodes[node]);
+    return made_[node];
+  }
+
+  int make(const KernelNode& node) {
+    KernelNode copy = node;
+    switch (node.kind) {
+      case NodeKind::kConstant:
+      case NodeKind::kReduced:
+        break;
+      case NodeKind::kIndex:
+        copy.address = of_column(node.address);
+        if (std::all_of(copy.address.parallel.begin(), copy.address.parallel.end(),
+                        [](int64_t c) { return c == 0; }))
+          return number(node.dtype, copy.address.offset);
+        break;
+      case NodeKind::kLoad:
+        copy.address = of_column(node.address);
+        if (node.guard >= 0) {
+          copy.guard = made(node.guard);
+          const std::optional<bool> holds = truth(copy.guard);
+          if (holds == false) return add({.kind = NodeKind::kConstant, .dtype = node.dtype});
+          if (holds) copy.guard = -1;
+        }
+        break;
+      case NodeKind::kScalarOp:
+        return make_scalar_op(node);
+    }
+    return add(std::move(copy));
+  }
+
+  int make_scalar_op(const KernelNode& node) {
+    KernelNode copy = node;
+    if (node.op == ScalarOp::kSelect) {
+      const int chosen = made(node.args[0]);
+      if (const std::optional<bool> holds = truth(chosen)) return made(node.args[*holds ? 1 : 2]);
+    }
+    for (int& arg : copy.args) arg = made(arg);
+    if (node.dtype == bool_ && copy.args.size() == 2)
+      if (const std::optional<int> known = make_known(node.op, copy.args[0], copy.args[1]))
+        return *known;
+    return add(std::move(copy));
+  }
+
+  // A comparison of known integers, or a conjunction or disjunction with a known side.
+  std::optional<int> make_known(ScalarOp op, int a, int b) {
+    if (op == ScalarOp::kAnd || op == ScalarOp::kOr) {
+      const std::optional<bool> left = truth(a), right = truth(b);
+      const bool decides = op == ScalarOp::kOr;
+      if (left) return *left == decides ? a : b;
+      if (right) return *right == decides ? b : a;
+      return std::nullopt;
+    }
+    const std::optional<int64_t> x = integer(a), y = integer(b);
+    if (!x || !y) return std::nullopt;
+    switch (op) {
+      case ScalarOp::kLt:
+        return boolean(*x < *y);
+      case ScalarOp::kLe:
+        return boolean(*x <= *y);
+      case ScalarOp::kGt:
+        return boolean(*x > *y);
+      case ScalarOp::kGe:
+        return boolean(*x >= *y);
+      case ScalarOp::kEq:
+        return boolean(*x == *y);
+      case ScalarOp::kNe:
+        return boolean(*x != *y);
+      default:
+        return std::nullopt;
+    }
+  }
+
+  std::optional<bool> truth(int node) const {
+    const KernelNode& n = out_.nodes[node];
+    if (n.kind != NodeKind::kConstant || n.dtype != bool_) return std::nullopt;
+    return n.immediate[0] != std::byte{0};
+  }
+  // Of a constant of int32 or int64, which indices have.
+  std::optional<int64_t> integer(int node) const {
+    const KernelNode& n = out_.nodes[node];
+    if (n.kind != NodeKind::kConstant) return std::nullopt;
+    if (n.dtype == int64) {
+      int64_t value = 0;
+      std::memcpy(&value, n.immediate.data(), sizeof(value));
+      return value;
+    }
+    if (n.dtype != int32) return std::nullopt;
+    int32_t value = 0;
+    std::memcpy(&value, n.immediate.data(), sizeof(value));
+    return value;
+  }
+  int boolean(bool value) {
+    KernelNode node{.kind = NodeKind::kConstant, .dtype = bool_};
+    node.immediate[0] = std::byte{value};
+    return add(std::move(node));
+  }
+  // The low bytes of the number, as an index of the dtype wraps.
+  int number(DType dtype, int64_t value) {
+    KernelNode node{.kind = NodeKind::kConstant, .dtype = dtype};
+    std::memcpy(node.immediate.data(), &value, static_cast<size_t>(itemsize(dtype)));
+    return add(std::move(node));
+  }
+  int add(KernelNode node) {
+    for (size_t i = 0; i < out_.nodes.size(); ++i)
+      if (same_node(out_.nodes[i], node)) return static_cast<int>(i);
+    out_.nodes.push_back(std::move(node));
+    return static_cast<int>(out_.nodes.size()) - 1;
+  }
+
+  const Kernel& k_;
+  size_t rank_;          // of the parallel dimensions that are left
+  int64_t columns_ = 1;  // of a row: elements of the others
+  int64_t column_ = 0;
+  Kernel out_;
+  std::vector<int> made_;  // of the column: a node of k_ in out_
+};
+
+}  // namespace
+
+Kernel unroll_short_rows(Kernel kernel) {
+  if (kernel.parallel.empty()) return kernel;
+  RowUnroller unroller(kernel);
+  if (!unroller.applies()) return kernel;
+  return unroller.run();
+}
+
+}  // namespace tessera::fusion

@@ -1,0 +1,49 @@
+#include "tessera/fusion/unroll_windows.h"
+
+#include "tessera/ir/append_ops.h"
+#include "tessera/ir/control_flow.h"
+#include "tessera/ir/op_def.h"
+#include "tessera/ops/core/unroll_rule.h"
+#include "tessera/trace/trace.h"
+
+namespace tessera::fusion {
+namespace {
+
+class WindowUnroller {
+ public:
+  explicit WindowUnroller(Function& out) : out_(out) {}
+
+  ValueIds append(const Function& f, const ValueIds& values) {
+    return append_ops(f, values, [&](const Op& op, ValueIds operands) {
+      std::vector<Type> types = f.types_of(op.operands);
+      for (Type& type : types) type.sharding = nullptr;
+      const UnrollRule rule = op.results.size() == 1 ? find_unroll_rule(*op.def) : nullptr;
+      const FlatFn body = rule ? rule(op.params, types, f.type(op.results[0])) : nullptr;
+      if (!body)
+        return out_.add_op(*op.def, map_control_regions(op, unroll_windows), std::move(operands),
+                           f.types_of(op.results), op.source);
+      const Function ops = tracing::trace_function(body, types).function;
+      return append_ops(ops, operands, [&](const Op& made, ValueIds of) {
+        return out_.add_op(*made.def, made.params, std::move(of), ops.types_of(made.results),
+                           op.source);
+      });
+    });
+  }
+
+ private:
+  Function& out_;
+};
+
+}  // namespace
+
+Function unroll_windows(const Function& function) {
+  Function out;
+  out.name = function.name;
+  ValueIds inputs;
+  for (ValueId v : function.inputs) inputs.push_back(out.add_input(function.types[v]));
+  const ValueIds outputs = WindowUnroller(out).append(function, inputs);
+  out.outputs.assign(outputs.begin(), outputs.end());
+  return out;
+}
+
+}  // namespace tessera::fusion

@@ -1,0 +1,23 @@
+// Random bits of XLA's generators, as integer ops.
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "tessera/ir/array.h"
+
+namespace tessera::interchange::foreign {
+
+enum class RngAlgorithm : uint8_t { kDefault, kPhilox, kThreeFry };
+inline constexpr std::array<std::string_view, 3> enum_names(RngAlgorithm) {
+  return {"DEFAULT", "PHILOX", "THREE_FRY"};
+}
+
+// Whether a generator has states of this type: uint64[2], or uint64[3] of Philox.
+bool takes_state(RngAlgorithm algorithm, const ir::Type& state);
+// The state after, and bits of this shape and integer dtype.
+std::vector<Array> rng_bits(RngAlgorithm algorithm, const Array& state, const Shape& shape,
+                            DType dtype);
+
+}  // namespace tessera::interchange::foreign

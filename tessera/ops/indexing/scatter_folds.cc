@@ -1,0 +1,148 @@
+#include "tessera/ops/indexing/scatter_folds.h"
+
+#include <cstring>
+
+#include "tessera/base/avx2.h"
+#include "tessera/base/bfloat16_bits.h"
+#include "tessera/ops/core/fold_element.h"
+
+namespace tessera::ops {
+namespace {
+
+struct Set {
+  template <class T>
+  static T fold(T, T update) {
+    return update;
+  }
+};
+
+template <ReduceKind kind>
+struct Fold {
+  template <class T>
+  static T fold(T old, T update) {
+    if constexpr (std::is_same_v<T, Bfloat16>) {
+      return nearest_bfloat16(fold_element<kind, float>(widened(old), widened(update)));
+    } else {
+      return fold_element<kind, T>(old, update);
+    }
+  }
+};
+
+template <class F, class T>
+void fold_elements(void* array, const int64_t* __restrict at, const void* updates, int64_t n) {
+  T* __restrict x = static_cast<T*>(array);
+  const T* __restrict u = static_cast<const T*>(updates);
+  for (int64_t i = 0; i < n; ++i) x[at[i]] = F::template fold<T>(x[at[i]], u[i]);
+}
+
+template <class F, class T>
+void fold_chosen(void* array, const int64_t* __restrict at, const void* updates,
+                 const int64_t* __restrict from, int64_t n) {
+  T* __restrict x = static_cast<T*>(array);
+  const T* __restrict u = static_cast<const T*>(updates);
+  for (int64_t i = 0; i < n; ++i) x[at[i]] = F::template fold<T>(x[at[i]], u[from[i]]);
+}
+
+template <class F, class T, class Index>
+void fold_indexed(void* array, const void* index, int64_t stride, const void* updates, int64_t n) {
+  T* __restrict x = static_cast<T*>(array);
+  const T* __restrict u = static_cast<const T*>(updates);
+  const Index* __restrict at = static_cast<const Index*>(index);
+  for (int64_t i = 0; i < n; ++i) {
+    T& to = x[static_cast<int64_t>(at[i]) * stride];
+    to = F::template fold<T>(to, u[i]);
+  }
+}
+
+template <class F, int64_t size, class T>
+[[gnu::always_inline]] inline void fold_part(T* __restrict x, const T* __restrict u) {
+  for (int64_t k = 0; k < size; ++k) x[k] = F::template fold<T>(x[k], u[k]);
+}
+
+template <class F, class T>
+[[gnu::always_inline]] inline void fold_each_row(void* array, const int64_t* __restrict at,
+                                                 const void* updates,
+                                                 const int64_t* __restrict from, int64_t n,
+                                                 int64_t run) {
+  constexpr int64_t kLarge = 16, kSmall = 4;
+  for (int64_t i = 0; i < n; ++i) {
+    T* x = static_cast<T*>(array) + at[i];
+    const T* u = static_cast<const T*>(updates) + from[i];
+    int64_t k = 0;
+    for (; k + kLarge <= run; k += kLarge) fold_part<F, kLarge>(x + k, u + k);
+    for (; k + kSmall <= run; k += kSmall) fold_part<F, kSmall>(x + k, u + k);
+    for (; k < run; ++k) fold_part<F, 1>(x + k, u + k);
+  }
+}
+template <class F, class T>
+void fold_rows(void* array, const int64_t* at, const void* updates, const int64_t* from, int64_t n,
+               int64_t run) {
+  fold_each_row<F, T>(array, at, updates, from, n, run);
+}
+// Twice as many elements an instruction. There is no fused multiply-add: the bits are the same.
+template <class F, class T>
+TESSERA_AVX2 void fold_rows_avx2(void* array, const int64_t* at, const void* updates,
+                                 const int64_t* from, int64_t n, int64_t run) {
+  fold_each_row<F, T>(array, at, updates, from, n, run);
+}
+
+template <class F, class T>
+ScatterFolds folds_of() {
+  return {fold_elements<F, T>, fold_chosen<F, T>, fold_indexed<F, T, uint32_t>,
+          fold_indexed<F, T, uint64_t>, has_avx2() ? fold_rows_avx2<F, T> : fold_rows<F, T>};
+}
+
+template <ReduceKind kind>
+ScatterFolds folds_of(DType dtype) {
+  return visit_dtype(dtype, []<class T>(TypeTag<T>) {
+    // Sums and products of integers of either sign have the same bits.
+    constexpr bool wraps = kind == ReduceKind::kSum || kind == ReduceKind::kProduct;
+    if constexpr (wraps && std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      return folds_of<Fold<kind>, std::make_unsigned_t<T>>();
+    } else {
+      return folds_of<Fold<kind>, T>();
+    }
+  });
+}
+
+ScatterFolds sets_of(DType dtype) {
+  struct Sixteen {
+    uint64_t low, high;
+  };
+  switch (itemsize(dtype)) {
+    case 1:
+      return folds_of<Set, uint8_t>();
+    case 2:
+      return folds_of<Set, uint16_t>();
+    case 4:
+      return folds_of<Set, uint32_t>();
+    case 8:
+      return folds_of<Set, uint64_t>();
+    default:
+      TESSERA_CHECK(itemsize(dtype) == sizeof(Sixteen), "elements of {} bytes", itemsize(dtype));
+      return folds_of<Set, Sixteen>();
+  }
+}
+
+}  // namespace
+
+ScatterFolds scatter_folds(ScatterKind kind, DType dtype) {
+  switch (kind) {
+    case ScatterKind::kSet:
+      return sets_of(dtype);
+    case ScatterKind::kAdd:
+      return folds_of<ReduceKind::kSum>(dtype);
+    case ScatterKind::kMul:
+      return folds_of<ReduceKind::kProduct>(dtype);
+    case ScatterKind::kMin:
+      return folds_of<ReduceKind::kMin>(dtype);
+    case ScatterKind::kMax:
+      return folds_of<ReduceKind::kMax>(dtype);
+    case ScatterKind::kCustom:
+      break;
+  }
+  TESSERA_CHECK(false, "a custom update has a body");
+  return {};
+}
+
+}  // namespace tessera::ops

@@ -1,0 +1,192 @@
+#include "tessera/ops/indexing/window_addresses.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "tessera/base/avx2.h"
+#include "tessera/base/visit_dtype.h"
+#include "tessera/ir/format.h"
+
+namespace tessera::ops {
+namespace {
+
+struct Places {
+  int64_t first, step;  // of windows whose starts are 0
+};
+
+// An unsigned start beyond int64 becomes a negative one: it is outside, too.
+template <class T>
+[[gnu::always_inline]] inline void place_starts(const T* starts, int64_t stride, int64_t limit,
+                                                int64_t scale, Places places, int64_t n,
+                                                int64_t* __restrict at) {
+  for (int64_t i = 0; i < n; ++i) {
+    const auto start = static_cast<int64_t>(starts[i * stride]);
+    const bool inside = start >= 0 && start < limit;
+    at[i] = inside ? places.first + i * places.step + start * scale : -1;
+  }
+}
+
+template <class T>
+[[gnu::always_inline]] inline void add_starts(const T* starts, int64_t stride, int64_t limit,
+                                              int64_t scale, int64_t n, int64_t* __restrict at) {
+  for (int64_t i = 0; i < n; ++i) {
+    const auto start = static_cast<int64_t>(starts[i * stride]);
+    const bool inside = start >= 0 && start < limit && at[i] >= 0;
+    at[i] = inside ? at[i] + start * scale : -1;
+  }
+}
+
+// Whether all starts are in [0, largest], in one pass without branches: the first bit of start |
+// (largest - start) is set for all others. `largest` has no such bit.
+template <class T>
+bool are_inside(const T* starts, T largest, int64_t n) {
+  T bits = 0;
+  for (int64_t i = 0; i < n; ++i) bits |= starts[i] | (largest - starts[i]);
+  return bits >> (8 * sizeof(T) - 1) == 0;
+}
+
+}  // namespace
+
+WindowAddresses::WindowAddresses(const IndexedWindows& windows, DType index_dtype)
+    : index_dtype_(index_dtype), count_(windows.count()) {
+  const Dims operand = row_major_strides(windows.operand),
+             indices = row_major_strides(windows.indices),
+             updates = row_major_strides(windows.windows);
+  const bool vectors = windows.index_vector_dim < windows.indices.rank();
+  for (size_t k = 0; k < windows.index_dims.size(); ++k) {
+    const int64_t d = windows.index_dims[k], batch = windows.batch_dims[k];
+    Walk walk{windows.indices[d], indices[d], 0, updates[batch]};
+    for (size_t i = 0; i < windows.dims.size(); ++i)
+      if (windows.dims[i].batch == batch) walk.operand = operand[i];
+    if (walk.extent == 1) continue;
+    if (!walks_.empty()) {
+      Walk& outer = walks_.back();
+      if (outer.index == walk.extent * walk.index && outer.operand == walk.extent * walk.operand &&
+          outer.updates == walk.extent * walk.updates) {
+        walk.extent *= outer.extent;
+        outer = walk;
+        continue;
+      }
+    }
+    walks_.push_back(walk);
+  }
+  if (walks_.empty()) walks_.push_back({1, 0, 0, 0});
+  for (size_t d = 0; d < windows.dims.size(); ++d) {
+    const IndexedWindows::Dim& dim = windows.dims[d];
+    if (dim.component < 0) continue;
+    terms_.push_back({vectors ? dim.component * indices[windows.index_vector_dim] : 0,
+                      std::max<int64_t>(0, windows.operand[d] - dim.size + 1), operand[d]});
+  }
+}
+
+bool WindowAddresses::consecutive(int64_t elements) const {
+  return walks_.size() == 1 && (walks_[0].extent == 1 || walks_[0].updates == elements);
+}
+
+int64_t WindowAddresses::group() const {
+  return walks_[0].operand != 0 ? count_ / walks_[0].extent : count_;
+}
+
+template <class F>
+void WindowAddresses::for_each_line(int64_t begin, int64_t end, F&& f) const {
+  const Walk& last = walks_.back();
+  while (begin < end) {
+    int64_t rest = begin / last.extent;
+    const int64_t i = begin % last.extent;
+    Line line{i * last.index, i * last.operand, i * last.updates,
+              std::min(end - begin, last.extent - i)};
+    for (size_t k = walks_.size() - 1; k-- > 0;) {
+      const int64_t j = rest % walks_[k].extent;
+      rest /= walks_[k].extent;
+      line.index += j * walks_[k].index;
+      line.operand += j * walks_[k].operand;
+      line.updates += j * walks_[k].updates;
+    }
+    f(line);
+    begin += line.length;
+  }
+}
+
+template <class T>
+[[gnu::always_inline]] inline int64_t WindowAddresses::place(const T* indices, const Line& line,
+                                                             int64_t* at) const {
+  const Walk& walk = walks_.back();
+  const int64_t n = line.length;
+  const Places places{line.operand, walk.operand};
+  if (terms_.empty()) {
+    for (int64_t i = 0; i < n; ++i) at[i] = places.first + i * places.step;
+    return n;
+  }
+  for (size_t k = 0; k < terms_.size(); ++k) {
+    const Term& t = terms_[k];
+    const T* starts = indices + line.index + t.entry;
+    if (k > 0) {
+      add_starts(starts, walk.index, t.limit, t.stride, n, at);
+    } else if (walk.index == 1) {
+      place_starts(starts, 1, t.limit, t.stride, places, n, at);
+    } else {
+      place_starts(starts, walk.index, t.limit, t.stride, places, n, at);
+    }
+  }
+  int64_t inside = 0;
+  for (int64_t i = 0; i < n; ++i) inside += at[i] >= 0 ? 1 : 0;
+  return inside;
+}
+
+template <class T>
+TESSERA_AVX2 int64_t WindowAddresses::place_avx2(const T* indices, const Line& line,
+                                                 int64_t* at) const {
+  return place(indices, line, at);
+}
+
+int64_t WindowAddresses::find(const void* indices, int64_t begin, int64_t end, int64_t* at) const {
+  const bool avx2 = has_avx2();
+  int64_t inside = 0;
+  visit_dtype(index_dtype_, [&]<class T>(TypeTag<T>) {
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      for_each_line(begin, end, [&](const Line& line) {
+        const auto* all = static_cast<const T*>(indices);
+        inside += avx2 ? place_avx2(all, line, at) : place(all, line, at);
+        at += line.length;
+      });
+    } else {
+      TESSERA_CHECK(false, "indices are integers");
+    }
+  });
+  return inside;
+}
+
+std::optional<int64_t> WindowAddresses::column_stride() const {
+  if (walks_.size() > 1 || terms_.size() != 1 || itemsize(index_dtype_) < 4) return std::nullopt;
+  const Walk& walk = walks_[0];
+  if (walk.extent > 1 && (walk.index != 1 || walk.operand != 0)) return std::nullopt;
+  return terms_[0].stride;
+}
+
+bool WindowAddresses::column_is_inside(const void* indices, int64_t begin, int64_t end) const {
+  const int64_t largest = terms_[0].limit - 1;
+  if (largest < 0) return false;
+  return visit_dtype(index_dtype_, [&]<class T>(TypeTag<T>) {
+    if constexpr (std::is_integral_v<T> && sizeof(T) >= 4) {
+      using Unsigned = std::make_unsigned_t<T>;
+      const auto most = static_cast<uint64_t>(std::numeric_limits<std::make_signed_t<T>>::max());
+      return are_inside(
+          static_cast<const Unsigned*>(indices) + begin,
+          static_cast<Unsigned>(std::min<uint64_t>(most, static_cast<uint64_t>(largest))),
+          end - begin);
+    } else {
+      TESSERA_CHECK(false, "indices of a column have 4 or 8 bytes");
+      return false;
+    }
+  });
+}
+
+void WindowAddresses::find_updates(int64_t begin, int64_t end, int64_t* from) const {
+  const int64_t step = walks_.back().updates;
+  for_each_line(begin, end, [&](const Line& line) {
+    for (int64_t i = 0; i < line.length; ++i) from[i] = line.updates + i * step;
+    from += line.length;
+  });
+}
+
+}  // namespace tessera::ops

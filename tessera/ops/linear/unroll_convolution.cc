@@ -1,0 +1,137 @@
+#include "tessera/ops/linear/unroll_convolution.h"
+
+#include <algorithm>
+
+#include "tessera/base/dtype.h"
+#include "tessera/ops/core/convert.h"
+#include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/linear/convolution.h"
+#include "tessera/ops/reductions/reduce.h"
+#include "tessera/ops/reductions/window_slices.h"
+#include "tessera/ops/structural/broadcast.h"
+#include "tessera/ops/structural/concatenate.h"
+#include "tessera/ops/structural/reshape.h"
+#include "tessera/ops/structural/slice.h"
+
+namespace tessera::ops {
+namespace {
+
+constexpr int64_t kMostTerms = 128;  // slices that are summed; a kernel has at most 400 ops
+constexpr int64_t kMostSums = 16;    // results that are a sum each
+
+class UnrolledConvolution {
+ public:
+  UnrolledConvolution(const ConvolutionParams& p, const Shape& lhs, const Shape& rhs)
+      : p_(p), windows_(Windows::of_size(Dims(lhs.size(), 1))) {
+    for (size_t d = 0; d < p.strides.size(); ++d) {
+      const auto at = static_cast<size_t>(p.lhs_spec[d + 2]);
+      windows_.size[at] = rhs[p.rhs_spec[d + 2]];
+      windows_.strides[at] = p.strides[d];
+      windows_.window_dilation[at] = p.rhs_dilation[d];
+      windows_.low[at] = p.low[d];
+      windows_.high[at] = p.high[d];
+    }
+  }
+
+  Array run(const Array& lhs, const Array& rhs, DType sum, const Shape& result) const {
+    const Array x = lax::convert_element_type(lhs, sum), w = lax::convert_element_type(rhs, sum);
+    const Array out = few_results(result) ? one_by_one(x, w) : term_by_term(x, w);
+    // From the order of lhs into that of the result.
+    Dims permutation(result.size(), 0);
+    for (size_t d = 0; d < result.size(); ++d) permutation[p_.out_spec[d]] = p_.lhs_spec[d];
+    return lax::convert_element_type(lax::transpose(out, permutation), p_.result);
+  }
+  bool few_terms() const { return windows_.size.elements() <= kMostTerms; }
+  bool few_results(const Shape& result) const {
+    return !few_terms() && result.elements() <= kMostSums;
+  }
+
+ private:
+  static Array zero_of(const Array& x) { return Array(Literal(x.dtype(), {})); }
+
+  Array term_by_term(const Array& x, const Array& w) const {
+    const WindowSlices slices(x, zero_of(x), windows_);
+    Array out;
+    each_place(windows_.size, [&](const Dims& place) {
+      const Array factor =
+          lax::broadcast_in_dim(elements(w, place), slices.shape(), {p_.lhs_spec[1]});
+      const Array term = lax::mul(slices.at(place), factor);
+      out = out.defined() ? lax::add(out, term) : term;
+    });
+    return out;
+  }
+
+  // The kernels' elements for a place in the windows over lhs, one a feature.
+  Array elements(const Array& w, const Dims& place) const {
+    Dims start(place.size(), 0);
+    for (size_t d = 0; d < p_.strides.size(); ++d) {
+      const int64_t k = place[p_.lhs_spec[d + 2]], at = p_.rhs_spec[d + 2];
+      start[at] = p_.reversal[d] != 0 ? w.shape()[at] - 1 - k : k;
+    }
+    Dims limit = start;
+    for (int64_t& d : limit) ++d;
+    const int64_t features = w.shape()[p_.rhs_spec[0]];
+    limit[p_.rhs_spec[0]] = features;
+    return lax::reshape(lax::slice(w, start, limit), {features});
+  }
+
+  Array one_by_one(const Array& x, const Array& w) const {
+    // As windows over lhs have their places: as many as results, all as large as the kernel.
+    Windows turned = Windows::of_size(window_shape("unroll_windows", x.shape(), windows_));
+    turned.strides = windows_.window_dilation;
+    turned.window_dilation = windows_.strides;
+    turned.low = windows_.low;
+    turned.high = windows_.high;
+    const WindowSlices slices(x, zero_of(x), turned);
+    const Array kernel = in_order_of_lhs(w);
+    std::vector<Array> sums;
+    each_place(turned.size, [&](const Dims& place) {
+      const Array taken = lax::slice(slices.at(place), Dims(place.size(), 0), kernel.shape());
+      const Array sum = lax::reduce_sum(lax::mul(taken, kernel), iota_dims(place.size()));
+      sums.push_back(lax::reshape(sum, {1}));
+    });
+    return lax::reshape(sums.size() == 1 ? sums[0] : lax::concatenate(sums, 0), turned.size);
+  }
+
+  Array in_order_of_lhs(const Array& w) const {
+    Dims permutation(w.shape().size(), 0), reversed;
+    for (size_t d = 0; d < w.shape().size(); ++d) permutation[p_.lhs_spec[d]] = p_.rhs_spec[d];
+    for (size_t d = 0; d < p_.strides.size(); ++d)
+      if (p_.reversal[d] != 0) reversed.push_back(p_.lhs_spec[d + 2]);
+    const Array turned = lax::transpose(w, permutation);
+    return reversed.empty() ? turned : lax::rev(turned, reversed);
+  }
+
+  const ConvolutionParams& p_;
+  Windows windows_;
+};
+
+}  // namespace
+
+FlatFn unrolled_convolution(const OpParams& params, std::span<const Type> operands,
+                            const Type& result) {
+  const auto& p = params.as<ConvolutionParams>();
+  const Shape &lhs = operands[0].shape, &rhs = operands[1].shape;
+  const int64_t features = p.feature_group_count;
+  if (p.batch_group_count != 1 || lhs[p.lhs_spec[1]] != features || rhs[p.rhs_spec[0]] != features)
+    return nullptr;
+  if (lhs.elements() == 0 || rhs.elements() == 0 || result.elements() == 0) return nullptr;
+  const auto is_one = [](int64_t d) { return d == 1; };
+  if (!std::all_of(p.lhs_dilation.begin(), p.lhs_dilation.end(), is_one)) return nullptr;
+  const DType in = operands[0].dtype, out = p.result;
+  if (in != operands[1].dtype || in == bool_ || out == bool_ || is_narrow(in) || is_narrow(out))
+    return nullptr;
+  const UnrolledConvolution unrolled(p, lhs, rhs);
+  DType sum = itemsize(in) > itemsize(out) ? in : out;
+  if (is_half(sum)) sum = float32;
+  const bool few_results = features == 1 && unrolled.few_results(result.shape);
+  // Several features in float32 are the library's.
+  if (features > 1 && sum == float32) return nullptr;
+  if (!unrolled.few_terms() && !few_results) return nullptr;
+  return [p, sum, shape = result.shape](const std::vector<Array>& x) {
+    const UnrolledConvolution unrolled(p, x[0].shape(), x[1].shape());
+    return std::vector<Array>{unrolled.run(x[0], x[1], sum, shape)};
+  };
+}
+
+}  // namespace tessera::ops

@@ -1,0 +1,231 @@
+#include "tessera/ops/reductions/unroll_folds.h"
+
+#include <algorithm>
+
+#include "tessera/base/dtype.h"
+#include "tessera/base/error.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/convert.h"
+#include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/reductions/reduce.h"
+#include "tessera/ops/reductions/unroll_prefixes.h"
+#include "tessera/ops/reductions/window_slices.h"
+#include "tessera/ops/structural/broadcast.h"
+#include "tessera/ops/structural/concatenate.h"
+#include "tessera/ops/structural/pad.h"
+#include "tessera/ops/structural/reshape.h"
+#include "tessera/ops/structural/slice.h"
+
+namespace tessera::ops {
+namespace {
+
+constexpr int64_t kMostPlaces = 12;      // of windows that are folded in one go
+constexpr int64_t kMostAlong = 16;       // of a dimension whose windows are folded place by place
+constexpr int64_t kMostSlidStride = 2;   // windows that slide are made for every position
+constexpr int64_t kMostRemainders = 16;  // of all dimensions together
+
+Array folded(ReduceKind kind, const Array& a, const Array& b) {
+  switch (kind) {
+    case ReduceKind::kSum:
+      return lax::add(a, b);
+    case ReduceKind::kProduct:
+      return lax::mul(a, b);
+    case ReduceKind::kMin:
+      return lax::min(a, b);
+    case ReduceKind::kMax:
+      return lax::max(a, b);
+    case ReduceKind::kAnd:
+      return lax::bitwise_and(a, b);
+    case ReduceKind::kOr:
+      return lax::bitwise_or(a, b);
+    case ReduceKind::kArgMin:
+    case ReduceKind::kArgMax:
+    case ReduceKind::kCustom:
+      break;
+  }
+  TESSERA_CHECK(false, "a fold of two scalars");
+  __builtin_unreachable();
+}
+
+class WindowFolder {
+ public:
+  WindowFolder(ReduceKind kind, const Windows& windows) : kind_(kind), windows_(windows) {}
+
+  Array run(const Array& x, const Array& init) const {
+    const DType dtype = x.dtype();
+    const bool widened =
+        is_half(dtype) && (kind_ == ReduceKind::kSum || kind_ == ReduceKind::kProduct);
+    const auto wide = [&](const Array& a) {
+      return widened ? lax::convert_element_type(a, float32) : a;
+    };
+    const Array out = all(wide(x), wide(init));
+    return widened ? lax::convert_element_type(out, dtype) : out;
+  }
+
+ private:
+  Array identity(const Array& x) const { return Array(reduce_identity(kind_, x.dtype())); }
+
+  Array all(Array x, const Array& init) const {
+    const auto is_one = [](int64_t d) { return d == 1; };
+    if (windows_.size.elements() <= kMostPlaces &&
+        std::all_of(windows_.base_dilation.begin(), windows_.base_dilation.end(), is_one)) {
+      const WindowSlices slices(x, identity(x), windows_);
+      Array out = lax::broadcast_in_dim(init, slices.shape(), {});
+      each_place(windows_.size,
+                 [&](const Dims& place) { out = folded(kind_, out, slices.at(place)); });
+      return out;
+    }
+    for (int64_t d = windows_.size.rank(); d-- > 0;)
+      if (!windows_.trivial(d)) x = along(x, d);
+    return folded(kind_, lax::broadcast_in_dim(init, x.shape(), {}), x);
+  }
+
+  // The windows' extents in dimension d, elements elsewhere.
+  Windows only(int64_t d) const {
+    Windows w = Windows::of_size(Dims(windows_.size.size(), 1));
+    w.size[d] = windows_.size[d];
+    w.strides[d] = windows_.strides[d];
+    w.base_dilation[d] = windows_.base_dilation[d];
+    w.window_dilation[d] = windows_.window_dilation[d];
+    w.low[d] = windows_.low[d];
+    w.high[d] = windows_.high[d];
+    return w;
+  }
+
+  Array along(const Array& x, int64_t d) const {
+    const Windows w = only(d);
+    if (w.base_dilation[d] > 1) return by_remainder(x, w, d);
+    return w.size[d] <= kMostAlong ? by_place(x, w) : sliding(x, w, d);
+  }
+
+  Array by_place(const Array& x, const Windows& w) const {
+    const WindowSlices slices(x, identity(x), w);
+    Array out;
+    each_place(w.size, [&](const Dims& place) {
+      const Array taken = slices.at(place);
+      out = out.defined() ? folded(kind_, out, taken) : taken;
+    });
+    return out;
+  }
+
+  Array sliding(const Array& x, const Windows& w, int64_t d) const {
+    const Array all = lax::pad(x, identity(x), w.low, w.high);
+    const int64_t by = w.window_dilation[d], size = w.size[d];
+    const int64_t positions = all.shape()[d] - (size - 1) * by;
+    // power[i]: the fold of `length` elements from i on.
+    Array power = all, out;
+    int64_t done = 0;
+    for (int64_t length = 1; length <= size; length *= 2) {
+      if (size & length) {
+        const Array part = lax::slice_in_dim(power, done * by, done * by + positions, 1, d);
+        out = out.defined() ? folded(kind_, out, part) : part;
+        done += length;
+      }
+      if (2 * length > size) break;
+      const int64_t left = power.shape()[d] - length * by;
+      power = folded(kind_, lax::slice_in_dim(power, 0, left, 1, d),
+                     lax::slice_in_dim(power, length * by, length * by + left, 1, d));
+    }
+    return lax::slice_in_dim(out, 0, positions, w.strides[d], d);
+  }
+
+  // Window q * by + r has element q + first + m at its place k + m * by, for all m.
+  struct Remainder {
+    int64_t first, count;
+    friend bool operator==(const Remainder&, const Remainder&) = default;
+  };
+  static Remainder remainder_of(const Windows& w, int64_t d, int64_t r) {
+    const int64_t by = w.base_dilation[d], k = (((w.low[d] - r) % by) + by) % by;
+    return {(r + k - w.low[d]) / by, std::max<int64_t>(0, ceil_div(w.size[d] - k, by))};
+  }
+
+  Array by_remainder(const Array& x, const Windows& w, int64_t d) const {
+    const int64_t by = w.base_dilation[d],
+                  results = window_shape("unroll_windows", x.shape(), w)[d],
+                  rows = ceil_div(results, by);
+    std::vector<Array> parts;
+    std::vector<Remainder> remainders;
+    for (int64_t r = 0; r < by; ++r) {
+      remainders.push_back(remainder_of(w, d, r));
+      parts.push_back(of_remainder(x, d, remainders.back(), rows));
+    }
+    Shape shape = parts[0].shape(), merged = shape;
+    merged[d] *= by;
+    shape.insert(shape.begin() + d + 1, by);
+    Dims kept = iota_dims(shape.rank());
+    kept.erase(kept.begin() + d + 1);
+    const bool same = std::all_of(remainders.begin(), remainders.end(),
+                                  [&](const Remainder& r) { return r == remainders[0]; });
+    Array all;
+    if (same) {
+      all = lax::broadcast_in_dim(parts[0], shape, kept);
+    } else {
+      for (Array& part : parts) part = lax::expand_dims(part, {d + 1});
+      all = lax::concatenate(parts, d + 1);
+    }
+    return lax::slice_in_dim(lax::reshape(all, merged), 0, results, 1, d);
+  }
+
+  Array of_remainder(const Array& x, int64_t d, const Remainder& remainder, int64_t rows) const {
+    if (remainder.count == 0) {
+      Shape shape = x.shape();
+      shape[d] = rows;
+      return lax::broadcast_in_dim(identity(x), shape, {});
+    }
+    Windows w = Windows::of_size(Dims(x.shape().size(), 1));
+    w.size[d] = remainder.count;
+    w.low[d] = -remainder.first;
+    w.high[d] = rows + remainder.count - 1 - x.shape()[d] + remainder.first;
+    return by_place(x, w);
+  }
+
+  ReduceKind kind_;
+  const Windows& windows_;
+};
+
+bool is_pointwise(const Function& body) {
+  return std::all_of(body.ops.begin(), body.ops.end(),
+                     [](const Op& op) { return std::holds_alternative<Pointwise>(op.def->lower); });
+}
+
+bool unrolls(const Windows& w, const Shape& shape) {
+  int64_t remainders = 1;
+  for (int64_t d = 0; d < shape.rank(); ++d) {
+    if (w.trivial(d)) continue;
+    remainders *= w.base_dilation[d];
+    if (w.base_dilation[d] > 1) {
+      if (w.strides[d] != 1 || w.window_dilation[d] != 1 || w.size[d] > kMostAlong) return false;
+    } else if (w.size[d] > kMostAlong &&
+               (w.strides[d] > kMostSlidStride || w.size[d] >= shape[d])) {
+      return false;
+    }
+  }
+  return remainders <= kMostRemainders;
+}
+
+}  // namespace
+
+FlatFn unrolled_fold(const OpParams& params, std::span<const Type> operands, const Type&) {
+  const auto& p = params.as<ReduceWindowParams>();
+  const Windows windows = p.windows();
+  const Shape& shape = operands[0].shape;
+  const DType dtype = operands[0].dtype;
+  const bool logical = p.kind == ReduceKind::kAnd || p.kind == ReduceKind::kOr;
+  const bool extremum = p.kind == ReduceKind::kMin || p.kind == ReduceKind::kMax;
+  bool reverse = false;
+  const int64_t along = cumulative_dim(windows, shape, &reverse);
+  if (p.kind == ReduceKind::kCustom && along >= 0 && shape.elements() > 0 && is_pointwise(*p.body))
+    return [body = p.body, along, reverse](const std::vector<Array>& x) {
+      return std::vector<Array>{unrolled_prefixes(body, x[0], x[1], along, reverse)};
+    };
+  if (along >= 0 || p.kind > ReduceKind::kOr || shape.elements() == 0 || is_narrow(dtype))
+    return nullptr;
+  if ((dtype == bool_ && !logical) || (extremum && is_complex(dtype))) return nullptr;
+  if (window_shape("unroll_windows", shape, windows).elements() == 0 || !unrolls(windows, shape))
+    return nullptr;
+  return [kind = p.kind, windows](const std::vector<Array>& x) {
+    return std::vector<Array>{WindowFolder(kind, windows).run(x[0], x[1])};
+  };
+}
+
+}  // namespace tessera::ops

@@ -1,0 +1,96 @@
+#include "tessera/ops/reductions/unroll_prefixes.h"
+
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/reductions/pointwise_body.h"
+#include "tessera/ops/structural/broadcast.h"
+#include "tessera/ops/structural/concatenate.h"
+#include "tessera/ops/structural/pad.h"
+#include "tessera/ops/structural/reshape.h"
+#include "tessera/ops/structural/slice.h"
+
+namespace tessera::ops {
+namespace {
+
+constexpr int64_t kBlock = 16;
+
+class PrefixUnroller {
+ public:
+  // `reversed`: elements come from the last one on, so that the body has them in the other order.
+  PrefixUnroller(const Function& body, int64_t d, bool reversed)
+      : body_(body), d_(d), reversed_(reversed) {}
+
+  // From `init`, an array of extent 1 along the dimension; undefined: from the first element.
+  Array run(const Array& x, const Array& init) const {
+    const int64_t n = x.shape()[d_];
+    if (n <= kBlock) return after(init, inside(x));
+    const int64_t blocks = ceil_div(n, kBlock);
+    Dims low(x.shape().size(), 0), high = low;
+    high[d_] = blocks * kBlock - n;  // behind the last element, where no prefix reads it
+    Shape shape = x.shape();
+    shape[d_] = blocks;
+    shape.insert(shape.begin() + d_ + 1, kBlock);
+    const Array zero(Literal(x.dtype(), {}));
+    const Array padded = high[d_] > 0 ? lax::pad(x, zero, low, high) : x;
+    // Blocks along d, their elements along d + 1.
+    const PrefixUnroller within(body_, d_ + 1, reversed_);
+    const Array folds = within.inside(lax::reshape(padded, shape));
+    const Array wholes =
+        lax::squeeze(lax::slice_in_dim(folds, kBlock - 1, kBlock, 1, d_ + 1), {d_ + 1});
+    const Array earlier = lax::slice_in_dim(run(wholes, init), 0, blocks - 1, 1, d_);
+    const Array before = lax::expand_dims(earlier, {d_ + 1});
+    const Array rest = within.after(before, lax::slice_in_dim(folds, 1, blocks, 1, d_));
+    const Array first = after_first(init, lax::slice_in_dim(folds, 0, 1, 1, d_));
+    Shape merged = x.shape();
+    merged[d_] = blocks * kBlock;
+    const Array all = lax::reshape(lax::concatenate(std::vector<Array>{first, rest}, d_), merged);
+    return lax::slice_in_dim(all, 0, n, 1, d_);
+  }
+
+ private:
+  Array fold(const Array& a, const Array& b) const {
+    return apply_body(body_, reversed_ ? std::vector<Array>{b, a} : std::vector<Array>{a, b})[0];
+  }
+
+  // The folds of few elements from the first one on.
+  Array inside(const Array& x) const {
+    std::vector<Array> folds;
+    for (int64_t k = 0; k < x.shape()[d_]; ++k) {
+      const Array element = lax::slice_in_dim(x, k, k + 1, 1, d_);
+      folds.push_back(folds.empty() ? element : fold(folds.back(), element));
+    }
+    return folds.size() == 1 ? folds[0] : lax::concatenate(folds, d_);
+  }
+
+  // `before`, of extent 1 along the dimension, folded with each element of x.
+  Array after(const Array& before, const Array& x) const {
+    if (!before.defined()) return x;
+    return fold(lax::broadcast_in_dim(before, x.shape(), iota_dims(x.ndim())), x);
+  }
+  Array after_first(const Array& init, const Array& blocks) const {
+    if (!init.defined()) return blocks;
+    return after(lax::expand_dims(init, {d_ + 1}), blocks);
+  }
+
+  const Function& body_;
+  int64_t d_;
+  bool reversed_;
+};
+
+}  // namespace
+
+Array unrolled_prefixes(const FunctionRef& body, const Array& x, const Array& init, int64_t d,
+                        bool reverse) {
+  const PrefixUnroller unroller(*body, d, reverse);
+  if (!reverse) {
+    Shape one = x.shape();
+    one[d] = 1;
+    return unroller.run(x, lax::broadcast_in_dim(init, one, {}));
+  }
+  const Dims along{d};
+  const Array folds = lax::rev(unroller.run(lax::rev(x, along), Array()), along);
+  const Array start = lax::broadcast_in_dim(init, x.shape(), {});
+  return apply_body(*body, std::vector<Array>{start, folds})[0];
+}
+
+}  // namespace tessera::ops

@@ -1,0 +1,43 @@
+#include "tessera/ops/special/bessel.h"
+
+#include "tessera/ops/core/array_math.h"
+#include "tessera/ops/core/convert.h"
+#include "tessera/ops/core/select.h"
+#include "tessera/ops/special/bessel_coefficients.h"
+#include "tessera/ops/special/series.h"
+
+namespace tessera::ops::special {
+namespace {
+
+using namespace array_math;
+
+// The Chebyshev series of |x| <= 8 and of |x| > 8, the second divided by sqrt(|x|).
+Array scaled(const Array& size, std::span<const double> small_series,
+             std::span<const double> large_series) {
+  const Array is_small = size <= 8;
+  // Each series where it holds, and elsewhere at a number that it can be taken at.
+  const Array some = lax::full_like(size, 8);
+  const Array small = lax::select(is_small, size, some), large = lax::select(is_small, some, size);
+  const Array near = chebyshev(small_series, small * 0.25 - 1);
+  const Array far = chebyshev(large_series, 16 / large - 1) * lax::rsqrt(large);
+  return lax::select(is_small, near, far);
+}
+
+}  // namespace
+
+Array bessel_i0e(const Array& x) {
+  if (is_half(x.dtype()))
+    return lax::convert_element_type(bessel_i0e(lax::convert_element_type(x, float32)), x.dtype());
+  return scaled(lax::abs(x), kI0Small, kI0Large);
+}
+
+Array bessel_i1e(const Array& x) {
+  if (is_half(x.dtype()))
+    return lax::convert_element_type(bessel_i1e(lax::convert_element_type(x, float32)), x.dtype());
+  // The first series is of I1(x) / x.
+  const Array size = lax::abs(x);
+  const Array factor = lax::select(size <= 8, x, lax::sign(x));
+  return factor * scaled(size, kI1Small, kI1Large);
+}
+
+}  // namespace tessera::ops::special

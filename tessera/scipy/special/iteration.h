@@ -1,0 +1,76 @@
+// Series and continued fractions that are summed until every element has converged. An element that
+// has converged stays as it is, so that its value does not depend on the others; and each element
+// depends on the same element alone, so that the loop has derivatives in both directions
+// (control/pointwise_while.h). For source files of special/.
+#pragma once
+
+#include <utility>
+
+#include "tessera/compile/control_flow.h"
+#include "tessera/numpy/dtype_info.h"
+#include "tessera/numpy/logic.h"
+#include "tessera/numpy/math.h"
+#include "tessera/numpy/operators.h"
+#include "tessera/numpy/reduce.h"
+#include "tessera/ops/core/constant.h"
+
+namespace tessera::scipy::special::internal {
+
+// Returns t_0 + t_1 + ... with t_0 = first and t_{n+1} = t_n ratio(n), n an array, where `enabled`;
+// elsewhere first. An element ends at the first term below the rounding of its sum, though not before
+// `least` terms, and after `limit` terms.
+template <class Ratio>
+Array sum_series(const Array& first, const Array& enabled, double limit, const Ratio& ratio,
+                 const Array& least) {
+  struct State {
+    Array running, n, term, sum;
+  };
+  const double eps = finfo(first.dtype()).eps;
+  const State start{enabled, lax::full_like(first, 0), first, first};
+  return while_loop([](const State& s) { return any(s.running); },
+                    [&](const State& s) {
+                      const Array term = s.term * ratio(s.n), sum = s.sum + term;
+                      const Array open = (abs(term) > eps * abs(sum)) | (s.n < least);
+                      const Array more = open & (s.n < limit);
+                      return State{s.running & more, where(s.running, s.n + 1, s.n),
+                                   where(s.running, term, s.term), where(s.running, sum, s.sum)};
+                    },
+                    start)
+      .sum;
+}
+
+// Returns b_0 + a_1 / (b_1 + a_2 / (b_2 + ...)) where `enabled`, by the modified Lentz algorithm
+// (DLMF 3.10; Thompson and Barnett, J. Comput. Phys. 64 (1986), 490-509), elsewhere b_0.
+// partial(n) is the pair (a_n, b_n), n an array that starts at 1.
+template <class Partial>
+Array continued_fraction(const Array& b0, const Array& enabled, double limit,
+                         const Partial& partial) {
+  struct State {
+    Array running, n, c, d, value;
+  };
+  const FloatInfo info = finfo(b0.dtype());
+  const double eps = 2 * info.eps, tiny = info.tiny / info.eps;
+  const auto nonzero = [&](const Array& x) { return where(x == 0, tiny, x); };
+  const Array first = nonzero(b0);
+  const State start{enabled, lax::full_like(b0, 1), first, lax::full_like(b0, 0), first};
+  return while_loop([](const State& s) { return any(s.running); },
+                    [&](const State& s) {
+                      const auto [a, b] = partial(s.n);
+                      const Array d = 1 / nonzero(b + a * s.d), c = nonzero(b + a / s.c);
+                      const Array change = c * d;
+                      const Array more = (abs(change - 1) > eps) & (s.n < limit);
+                      return State{s.running & more, where(s.running, s.n + 1, s.n),
+                                   where(s.running, c, s.c), where(s.running, d, s.d),
+                                   where(s.running, s.value * change, s.value)};
+                    },
+                    start)
+      .value;
+}
+
+// Returns log(1 + u) - u of u > -1, to rounding also for small u: with s = u / (2 + u), the
+// logarithm is 2 artanh(s), and 2 s - u = -s u.
+Array log1p_minus(const Array& u);
+// Returns sqrt(-2 (log(1 + u) - u)) with the sign of u, which is smooth at u = 0, for |u| < 1/2.
+Array root_of_log1p_minus(const Array& u);
+
+}  // namespace tessera::scipy::special::internal

@@ -1,0 +1,11 @@
+// log |beta(a, b)| of promoted arguments, for source files of special/.
+#pragma once
+
+#include "tessera/ir/array.h"
+
+namespace tessera::scipy::special::internal {
+
+// Returns lgamma(a) + lgamma(b) - lgamma(a + b), without cancellation where a or b is large.
+Array log_beta(const Array& a, const Array& b);
+
+}  // namespace tessera::scipy::special::internal

@@ -1,0 +1,240 @@
+// The costs of generated programs: nothing grows by more than what the programs ask for, no load is
+// outside of its operand, no order of floats is interpreted. TESSERA_COST_SEEDS=3000 looks at as many
+// seeds.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "comparisons.h"
+#include "compiling.h"
+#include "counts.h"
+#include "loops.h"
+#include "ops.h"
+#include "outside.h"
+#include "seeds.h"
+#include "tessera/ops/core/array_math.h"
+#include "tessera/ops/structural/sort.h"
+#include "tessera/tessera.h"
+#include "tessera/trace/trace.h"
+#include "tests/generate/make.h"
+#include "tests/generate/print.h"
+
+namespace tessera::costs::costs_test {
+
+using namespace tracing;
+
+namespace {
+
+using testing::HasSubstr;
+using Arrays = std::vector<Array>;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr uint32_t kSeeds = 12;
+#else
+constexpr uint32_t kSeeds = 300;
+#endif
+constexpr uint32_t kParts = 4;
+
+uint32_t seeds() {
+  const char* value = std::getenv("TESSERA_COST_SEEDS");
+  return value ? static_cast<uint32_t>(std::stoul(value)) : kSeeds;
+}
+
+class Costs : public testing::Test {
+ protected:
+  void SetUp() override {
+    initialize({.devices = "cpu:8"});
+    enable_x64(true);
+  }
+  void TearDown() override { enable_x64(false); }
+};
+
+std::string text_of(const std::vector<Finding>& all) {
+  std::string out;
+  for (const Finding& finding : all) out += to_string(finding) + "\n";
+  return out;
+}
+
+class Seeds : public Costs, public testing::WithParamInterface<uint32_t> {};
+
+TEST_P(Seeds, CostWhatTheyAskFor) {
+  const uint32_t end = seeds();
+  for (uint32_t seed = GetParam(); seed < end; seed += kParts) {
+    const generate::Case c = generate::make_case(seed);
+    for (const Family& family : families_of(c)) {
+      const auto all = findings(family);
+      if (!all || all->empty()) continue;
+      ADD_FAILURE() << text_of(*all) << "scripts/costs seeds 1 --from " << seed
+                    << " makes it smaller:\n"
+                    << generate::function_source(c);
+    }
+  }
+}
+
+// Loops that are known to cost more (docs/testing.md): a branch copies what it hands on, and the
+// gradient of a read of an array adds a whole array a trip.
+bool is_known_to_copy(const std::vector<LoopOp>& ops, bool gradient) {
+  return std::any_of(ops.begin(), ops.end(), [&](const LoopOp& op) {
+    return gradient || op.kind == LoopOp::Kind::kBranch || is_known_to_copy(op.body, gradient);
+  });
+}
+
+TEST_P(Seeds, LoopsCostWhatTheyAskFor) {
+  const uint32_t end = seeds();
+  for (uint32_t seed = GetParam(); seed < end; seed += kParts) {
+    const LoopProgram program = make_loop(seed);
+    for (Grows grows : {Grows::kTrips, Grows::kTripsAndLength}) {
+      if (grows == Grows::kTripsAndLength && is_known_to_copy(program.body, program.gradient))
+        continue;
+      const auto all = findings(family_of(program, grows));
+      ASSERT_TRUE(all) << to_string(program);
+      EXPECT_TRUE(all->empty()) << text_of(*all) << "loop " << seed << ": " << to_string(program);
+    }
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Parts, Seeds, testing::Range(0u, kParts));
+
+TEST_F(Costs, FunctionsCostWhatTheyAskFor) {
+  const std::vector<Family> families = families_of_functions();
+  EXPECT_GT(families.size(), 400u);
+  EXPECT_THAT(functions_without_family(), testing::IsEmpty());
+  for (const Family& family : families) {
+    const auto all = findings(family);
+    ASSERT_TRUE(all) << family.name;
+    EXPECT_TRUE(all->empty()) << text_of(*all);
+  }
+}
+
+TEST_F(Costs, OpsCostWhatTheyAskFor) {
+  size_t programs = 0;
+  for (const Family& family : families_of_samples()) {
+    const auto all = findings(family);
+    if (!all) continue;  // an op without a rule for examples
+    ++programs;
+    EXPECT_TRUE(all->empty()) << text_of(*all);
+  }
+  EXPECT_GT(programs, 1500u);
+}
+
+TEST_F(Costs, CompilingTakesWhatTheTextIs) {
+  for (const Family& family : families_of_compiling())
+    EXPECT_TRUE(findings(family).value().empty()) << text_of(*findings(family));
+}
+
+// --- What the checks find ---
+
+Family family_of(const FlatFn& body, const std::function<std::vector<Type>(int64_t)>& types) {
+  Family out;
+  out.name = "by hand";
+  out.program = [=](int64_t size) { return trace_function(body, types(size)).function; };
+  return out;
+}
+Type floats(Shape shape) { return {.dtype = float32, .shape = std::move(shape)}; }
+
+std::vector<std::string> metrics_of(const std::vector<Finding>& all) {
+  std::vector<std::string> out;
+  for (const Finding& finding : all) out.push_back(finding.metric);
+  return out;
+}
+
+// A trip that reads what its update replaces has to copy, which the work says; measured by the work
+// of the loop without that read it is a square.
+TEST_F(Costs, CopiesOfACarryAreFound) {
+  const auto loop = [](const Arrays& x, int64_t trips, bool keeps) {
+    return scan(
+               [&](const Arrays& c, const Array& i) {
+                 const Array updated =
+                     lax::dynamic_update_slice(c[0], expand_dims(c[1], 0), std::vector<Array>{i});
+                 return std::pair(Arrays{updated, c[1] + (keeps ? sum(c[0]) : c[1])}, Arrays{});
+               },
+               x, lax::iota(int32, {trips}, 0))
+        .first;
+  };
+  const auto program = [&](bool keeps) {
+    return [=](int64_t size) {
+      return trace_function([&](const Arrays& x) { return loop(x, size, keeps); },
+                            std::vector<Type>{floats({size}), floats({})})
+          .function;
+    };
+  };
+  Family family{.name = "by hand", .program = program(false), .asks = {}, .size = 1024};
+  EXPECT_THAT(findings(family).value(), testing::IsEmpty());
+  family.program = program(true);
+  EXPECT_THAT(findings(family).value(), testing::IsEmpty());  // the work says so
+  family.asks = program(false);
+  const std::vector<Finding> all = findings(family).value();
+  EXPECT_THAT(metrics_of(all), testing::Contains("bytes"));
+  EXPECT_THAT(text_of(all), HasSubstr("loop"));
+}
+
+TEST_F(Costs, ProgramsThatGrowThemselvesAreFound) {
+  Family family;
+  family.name = "by hand";
+  family.text_grows = true;
+  family.size = 8;
+  // So many sines, each of a sum of all before it.
+  family.program = [](int64_t size) {
+    return trace_function(
+               [&](const Arrays& x) {
+                 Arrays all = x;
+                 for (int64_t k = 0; k < size; ++k) {
+                   Array total = all[0];
+                   for (const Array& one : all) total = total + one;
+                   all.push_back(sin(total));
+                 }
+                 return Arrays{all.back()};
+               },
+               std::vector<Type>{floats({4})})
+        .function;
+  };
+  EXPECT_THAT(metrics_of(findings(family).value()), testing::Contains("ops after trace"));
+}
+
+// An order that no keys stand for: by the square.
+TEST_F(Costs, InterpretedComparatorsAreFound) {
+  const auto sorted = [](const FlatFn& before) {
+    return [=](const Arrays& x) {
+      const Type number = floats({});
+      const FunctionRef comparator = std::make_shared<const Function>(
+          trace_function(before, std::vector<Type>{number, number}).function);
+      return lax::sort(x, 0, comparator);
+    };
+  };
+  const auto types = [](int64_t size) { return std::vector<Type>{floats({size})}; };
+  const FlatFn by_square = [](const Arrays& x) { return Arrays{x[0] * x[0] < x[1] * x[1]}; };
+  EXPECT_THAT(metrics_of(findings(family_of(sorted(by_square), types)).value()),
+              testing::Contains("interpreted comparisons"));
+  const FlatFn as_jax = [](const Arrays& x) {
+    const DType dtypes[] = {float32};
+    return lax::sort(x, 0, ops::sort_comparator(1, false, false, dtypes));
+  };
+  EXPECT_THAT(findings(family_of(as_jax, types)).value(), testing::IsEmpty());
+}
+
+// What choices by position load is inside of their operands.
+TEST_F(Costs, KernelsThatChooseByPositionAreWatched) {
+  const Function f = trace_function(
+                         [](const Arrays& x) {
+                           return Arrays{concatenate({x[0], x[1]}, 1) * 2, roll(x[0], 5, 1)};
+                         },
+                         std::vector<Type>{floats({4, 1000}), floats({4, 3000})})
+                         .function;
+  const Counts counts = counts_of([&] { return f; });
+  EXPECT_EQ(farthest_outside(counts.schedule).bytes, 0);
+}
+
+TEST_F(Costs, CountsAreTheSameEveryTime) {
+  const Family family = families_of(generate::make_case(3))[0];
+  const auto program = [&] { return family.program(family.size); };
+  counts_of(program);  // what is remembered from program to program
+  const Counts once = counts_of(program), again = counts_of(program);
+  EXPECT_EQ(once.run.bytes(), again.run.bytes());
+  for (size_t p = 0; p < once.passes.size(); ++p) {
+    EXPECT_EQ(once.passes[p].ops, again.passes[p].ops);
+    EXPECT_EQ(once.passes[p].allocations, again.passes[p].allocations) << once.passes[p].name;
+  }
+}
+
+}  // namespace
+}  // namespace tessera::costs::costs_test

@@ -1,0 +1,184 @@
+#include "family.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "allocations.h"
+#include "comparisons.h"
+#include "counts.h"
+#include "outside.h"
+#include "tessera/base/error.h"
+#include "tessera/base/format.h"
+#include "work.h"
+
+namespace tessera::costs {
+
+using namespace ir;
+using namespace runtime;
+
+namespace {
+
+// Growth by more than this is not that of a plan that changes once.
+constexpr double kSure = 0.5;
+
+// A program of one size, measured.
+struct Measured {
+  double work = 0;
+  double text = 0, depth = 1;
+  Counts counts;
+};
+
+Measured measure(const Family& family, int64_t size) {
+  Measured out{.text = family.text_grows ? family.text(size) : std::log2(size),
+               .depth = family.depth(size),
+               .counts = counts_of([&] { return family.program(size); })};
+  out.work = naive_operations(family.asks ? family.asks(size) : out.counts.traced);
+  // A gradient is as large as what it is taken by, however little of that the program reads.
+  if (family.asks)
+    for (ValueId v : out.counts.traced.outputs)
+      out.work += static_cast<double>(out.counts.traced.type(v).elements());
+  return out;
+}
+
+// A number of a program, and what it may grow with.
+struct Metric {
+  std::string name;
+  std::function<double(const Measured&)> value, base;
+  // Of a run: the part of a step; may be null.
+  double (*of_step)(const StepCost&) = nullptr;
+};
+
+std::vector<Metric> metrics_of(const Family& family, const Counts& counts) {
+  const auto work = [](const Measured& m) { return m.work; };
+  std::vector<Metric> out = {
+      {"bytes", [](const Measured& m) { return m.counts.run.bytes(); }, work,
+       [](const StepCost& s) { return s.bytes(); }},
+      {"evaluations", [](const Measured& m) { return m.counts.run.evaluations(); }, work,
+       [](const StepCost& s) { return s.evaluations; }},
+      {"steps run", [](const Measured& m) { return m.counts.run.runs(); }, work,
+       [](const StepCost& s) { return s.runs; }},
+      {"interpreted steps", [](const Measured& m) { return m.counts.run.interpreted(); }, work,
+       [](const StepCost& s) { return s.interpreted; }},
+      {"arena", [](const Measured& m) { return static_cast<double>(m.counts.run.arena_bytes); },
+       work},
+      {"allocations of a run",
+       [](const Measured& m) { return static_cast<double>(m.counts.run.allocations); }, work},
+  };
+  // A pass may leave and take what it was given, so that the one that adds is named.
+  const auto before = [](const Measured& m, size_t p) {
+    return p == 0 ? m.text : m.counts.passes[p - 1].ops;
+  };
+  for (size_t p = 0; p < counts.passes.size(); ++p) {
+    const std::string& pass = counts.passes[p].name;
+    out.push_back({"ops after " + pass, [p](const Measured& m) { return m.counts.passes[p].ops; },
+                   [=](const Measured& m) { return before(m, p); }});
+    if (!counts_allocations()) continue;
+    const auto both = [=](const Measured& m) {
+      return m.depth * (m.text + (p == 0 ? 0 : before(m, p) + m.counts.passes[p].ops));
+    };
+    out.push_back({"allocations of " + pass,
+                   [p](const Measured& m) { return m.counts.passes[p].allocations; }, both});
+    // Tables of tiles and windows grow with the arrays.
+    out.push_back(
+        {"bytes allocated by " + pass,
+         [p](const Measured& m) { return m.counts.passes[p].allocated_bytes; },
+         [=, &family](const Measured& m) { return both(m) + (family.text_grows ? 0 : m.work); }});
+  }
+  return out;
+}
+
+Series series(const std::vector<Measured>& all, size_t first,
+              const std::function<double(const Measured&)>& value) {
+  return {value(all[first]), value(all[first + 1]), value(all[first + 2])};
+}
+
+// The step of the largest program whose cost is farthest above what the work allows it.
+std::string worst_step(const Metric& metric, const std::vector<Measured>& all) {
+  if (!metric.of_step) return "";
+  const Measured &small = all[all.size() - 2], &large = all.back();
+  const std::vector<StepCost>&a = small.counts.run.steps, &b = large.counts.run.steps;
+  const double allowed = large.work / std::max(small.work, 1.0);
+  std::string name;
+  double most = -1;
+  for (size_t k = 0; k < b.size(); ++k) {
+    // Where the plans have other steps, the costliest.
+    const double before = a.size() == b.size() ? metric.of_step(a[k]) * allowed : 0;
+    const double beyond = metric.of_step(b[k]) - before;
+    if (beyond > most) most = beyond, name = b[k].name;
+  }
+  return name;
+}
+
+// What may not be at any size.
+void add_found_at_once(const Family& family, const Counts& counts, std::vector<Finding>& out) {
+  const Outside outside = farthest_outside(counts.schedule);
+  const auto add = [&](const char* metric, double cost, const std::string& step) {
+    if (cost > 0)
+      out.push_back({.family = family.name,
+                     .metric = metric,
+                     .step = step,
+                     .cost = {cost},
+                     .size = family.size});
+  };
+  add("bytes outside of operands", static_cast<double>(outside.bytes), outside.kernel);
+  add("interpreted comparisons", static_cast<double>(interpreted_comparisons_of(counts.traced)),
+      "sort");
+}
+
+}  // namespace
+
+std::string to_string(const Finding& f) {
+  if (f.excess == 0)
+    return fmt::format("{}: {} {} at size {}; step {}", f.family, f.cost[0], f.metric, f.size,
+                       f.step);
+  return fmt::format(
+      "{}: {} {} at sizes {}, {}, {}, where the work is {}: exponent {:.2f} too high{}", f.family,
+      f.metric, fmt::join(f.cost, ", "), f.size, 2 * f.size, 4 * f.size, fmt::join(f.work, ", "),
+      f.excess, f.step.empty() ? "" : "; step " + f.step);
+}
+
+std::optional<std::vector<Finding>> findings(const Family& family) {
+  std::vector<Measured> all;
+  std::vector<Finding> out;
+  const auto more = [&](int sizes) {
+    for (; sizes > 0; --sizes) all.push_back(measure(family, family.size << all.size()));
+  };
+  try {
+    more(3);
+    add_found_at_once(family, all[0].counts, out);
+    const std::vector<Metric> metrics = metrics_of(family, all[0].counts);
+    const auto excess_of = [&](const Metric& metric, size_t first, Finding* finding) {
+      const Series cost = series(all, first, metric.value), work = series(all, first, metric.base);
+      const double excess = excess_exponent(cost, work);
+      if (finding) finding->excess = excess, finding->cost = cost, finding->work = work;
+      return excess;
+    };
+    std::vector<const Metric*> suspects;
+    for (const Metric& metric : metrics) suspects.push_back(&metric);
+    const auto drop = [&](double least) {
+      const size_t last = all.size() - 3;
+      auto kept = suspects;
+      std::erase_if(kept, [&](const Metric* m) { return excess_of(*m, last, nullptr) <= least; });
+      return kept;
+    };
+    suspects = drop(kMostExcess);
+    for (bool sure = false; !suspects.empty() && !sure && all.size() < family.most_sizes;) {
+      more(1);
+      suspects = drop(kMostExcess);
+      sure = drop(kSure).size() == suspects.size();
+    }
+    for (const Metric* metric : suspects) {
+      const size_t first = all.size() - 3;
+      Finding finding{.family = family.name, .metric = metric->name, .size = family.size << first};
+      excess_of(*metric, first, &finding);
+      finding.step = worst_step(*metric, all);
+      out.push_back(std::move(finding));
+    }
+  } catch (const UserError&) {
+    return std::nullopt;
+  }
+  return out;
+}
+
+}  // namespace tessera::costs

@@ -1,0 +1,79 @@
+#include "tessera/fusion/short_rows.h"
+
+#include <gmock/gmock.h>
+
+#include "fusion_testing.h"
+#include "tessera/ops/structural/concatenate.h"
+
+namespace tessera::fusion_testing::short_rows_test {
+
+using namespace array_math;
+
+namespace {
+
+Array column(const Array& x, int64_t k) { return lax::slice_in_dim(x, k, k + 1, 1, 1); }
+Arrays cross_product(const Arrays& x) {
+  const auto term = [&](int64_t i, int64_t j) {
+    return column(x[0], i) * column(x[1], j) - column(x[0], j) * column(x[1], i);
+  };
+  return {lax::concatenate(Arrays{term(1, 2), term(2, 0), term(0, 1)}, 1)};
+}
+
+TEST(ShortRows, AColumnIsAVector) {
+  const Schedule s = check(trace({f32({100, 3}), f32({100, 3})}, cross_product));
+  ASSERT_EQ(s.steps.size(), 1u) << to_string(s);
+  const Kernel& kernel = std::get<KernelStep>(s.steps[0]).kernel;
+  EXPECT_EQ(kernel.parallel, Dims({100}));
+  ASSERT_EQ(kernel.loops[0].stores.size(), 3u);
+  for (int64_t c = 0; c < 3; ++c) EXPECT_EQ(kernel.loops[0].stores[c].address.offset, c);
+  // Which column it is, is known: nothing is selected, and each element is loaded once.
+  int loads = 0;
+  for (const KernelNode& node : kernel.nodes) {
+    loads += node.kind == NodeKind::kLoad;
+    EXPECT_EQ(node.guard, -1);
+    EXPECT_FALSE(node.kind == NodeKind::kScalarOp && node.op == ScalarOp::kSelect);
+  }
+  EXPECT_EQ(loads, 6);
+}
+
+TEST(ShortRows, LargeConcatenationsOfColumnsAreOneKernel) {
+  const Schedule s = check(trace({f32({8000, 3}), f32({8000, 3})}, cross_product));
+  EXPECT_EQ(s.steps.size(), 1u) << to_string(s);
+}
+
+TEST(ShortRows, SeveralDimensions) {
+  const Schedule s = check(trace({f32({90, 2, 2}), f32({90, 2, 2})}, [](const Arrays& x) {
+    return Arrays{lax::transpose(x[0], {0, 2, 1}) * lax::rev(x[1], {1})};
+  }));
+  const Kernel& kernel = std::get<KernelStep>(s.steps[0]).kernel;
+  EXPECT_EQ(kernel.parallel, Dims({90}));
+  EXPECT_EQ(kernel.loops[0].stores.size(), 4u);
+}
+
+Dims parallel_of(const std::vector<Type>& types, const std::function<Arrays(const Arrays&)>& body) {
+  const Schedule s = check(trace(types, body));
+  return std::get<KernelStep>(s.steps[0]).kernel.parallel;
+}
+
+TEST(ShortRows, KernelsThatStayAsTheyAre) {
+  const auto flipped = [](const Arrays& x) { return Arrays{lax::rev(x[0], {1})}; };
+  EXPECT_EQ(parallel_of({f32({100, 3})}, flipped), Dims({100}));
+  EXPECT_EQ(parallel_of({f32({63, 3})}, flipped), Dims({63, 3}));      // few rows
+  EXPECT_EQ(parallel_of({f32({100, 10})}, flipped), Dims({100, 10}));  // long rows
+  // Nothing that whole rows could not do.
+  EXPECT_EQ(parallel_of({f32({100, 3}), f32({3})},
+                        [](const Arrays& x) {
+                          return Arrays{x[0] * lax::broadcast_in_dim(x[1], {100, 3}, {1})};
+                        }),
+            Dims({100, 3}));
+  // Rows that are far apart.
+  EXPECT_EQ(
+      parallel_of({f32({2000, 3})},
+                  [](const Arrays& x) {
+                    return Arrays{lax::rev(lax::slice(x[0], {0, 0}, {2000, 3}, {20, 1}), {1})};
+                  }),
+      Dims({100, 3}));
+}
+
+}  // namespace
+}  // namespace tessera::fusion_testing::short_rows_test

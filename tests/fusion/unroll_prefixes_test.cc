@@ -1,0 +1,51 @@
+#include "tessera/ops/reductions/unroll_prefixes.h"
+
+#include "tessera/ops/reductions/reduce_window.h"
+#include "unroll_testing.h"
+
+namespace tessera::fusion_testing::unroll_prefixes_test {
+
+using namespace array_math;
+
+namespace {
+
+// The last positive number: associative, and not commutative.
+Arrays last_positive(const Arrays& x) { return {lax::select(x[1] > 0, x[1], x[0])}; }
+Arrays log_sum(const Arrays& x) {
+  const Array largest = lax::max(x[0], x[1]);
+  return {largest + lax::log1p(lax::exp(lax::min(x[0], x[1]) - largest))};
+}
+
+template <class F>
+void expect_prefixes(DType dtype, const Shape& shape, int64_t d, F fold, Keeps keeps) {
+  for (const bool reverse : {false, true}) {
+    SCOPED_TRACE(::testing::Message() << shape << " along " << d << (reverse ? " reverse" : ""));
+    const Type scalar = array_type(dtype, {});
+    const auto body = std::make_shared<const Function>(trace({scalar, scalar}, fold));
+    Dims size(shape.size(), 1);
+    size[d] = shape[d];
+    Windows w = Windows::of_size(size);
+    (reverse ? w.high : w.low)[d] = shape[d] - 1;
+    expect_unrolled(
+        "reduce_window", {array_type(dtype, shape), scalar},
+        [&](const Arrays& x) {
+          return lax::reduce_window(std::span(&x[0], 1), std::span(&x[1], 1), body, w);
+        },
+        keeps);
+  }
+}
+
+TEST(UnrollPrefixes, InTheOrderOfTheElements) {
+  for (int64_t n : {2, 15, 16, 17, 33, 300, 4100})
+    expect_prefixes(int32, {n}, 0, last_positive, Keeps::kBits);
+  expect_prefixes(int32, {3, 40, 2}, 1, last_positive, Keeps::kBits);
+}
+
+TEST(UnrollPrefixes, SumsOfLogarithms) {
+  expect_prefixes(float64, {100}, 0, log_sum, Keeps::kValues);
+  expect_prefixes(float32, {20, 3}, 0, log_sum, Keeps::kValues);
+  expect_prefixes(float32, {3, 50}, 1, log_sum, Keeps::kValues);
+}
+
+}  // namespace
+}  // namespace tessera::fusion_testing::unroll_prefixes_test

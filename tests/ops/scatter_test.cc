@@ -1,0 +1,307 @@
+// The library call of a scatter against the naive evaluation, bit for bit, with one thread and with
+// several; which memory it touches.
+#include "tessera/ops/indexing/scatter.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tessera/base/thread_pool.h"
+#include "tessera/base/visit_dtype.h"
+#include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/indexing/indexed_windows.h"
+#include "tessera/ops/indexing/scatter_call.h"
+#include "tests/ops/host_executor.h"
+
+namespace tessera::testing_ops::scatter_test {
+
+using namespace ops;
+
+namespace {
+
+constexpr DType kDTypes[] = {bool_,    int8,    int16,   int32,     int64,
+                             uint8,    uint16,  uint32,  uint64,    float16,
+                             bfloat16, float32, float64, complex64, complex128};
+constexpr DType kIndexDTypes[] = {int8, int16, int32, int64, uint8, uint16, uint32, uint64};
+constexpr ScatterKind kKinds[] = {ScatterKind::kSet, ScatterKind::kAdd, ScatterKind::kMul,
+                                  ScatterKind::kMin, ScatterKind::kMax};
+
+class Scatter : public HostTest {
+ protected:
+  void TearDown() override { set_num_threads(threads_); }
+
+ private:
+  const int threads_ = num_threads();
+};
+
+struct Program {
+  ScatterParams params;
+  Literal operand, indices, updates;
+  std::vector<Literal> operands() const { return {operand, indices, updates}; }
+};
+
+std::string describe_program(const Program& p) {
+  return fmt::format(
+      "{} {} {} of {} by {}: windows {}, inserted {}, batching {} {}, map {}, vectors {}",
+      enum_names(p.params.kind)[static_cast<size_t>(p.params.kind)], p.operand.dtype(),
+      p.operand.shape(), p.updates.shape(), p.indices.shape(), p.params.update_window_dims,
+      p.params.inserted_window_dims, p.params.input_batching_dims,
+      p.params.scatter_indices_batching_dims, p.params.scatter_dims_to_operand_dims,
+      p.params.index_vector_dim);
+}
+
+Type type_of(const Literal& x) { return {.dtype = x.dtype(), .shape = x.shape()}; }
+
+Literal called(const Program& p, bool in_place) {
+  const std::vector<Type> operands{type_of(p.operand), type_of(p.indices), type_of(p.updates)};
+  const std::vector<Type> results = scatter_op.infer(operands, p.params);
+  const HostCall call = scatter_call(p.params, operands, results);
+  Literal out = in_place ? p.operand : Literal(p.operand.dtype(), p.operand.shape());
+  void* result = out.mutable_raw();
+  const void* in[] = {in_place ? result : p.operand.raw(), p.indices.raw(), p.updates.raw()};
+  call(in, std::span<void* const>(&result, 1));
+  return out;
+}
+
+void expect_as_evaluated(const Program& p) {
+  const Literal expected = scatter_op.evaluate(p.operands(), p.params)[0];
+  for (int threads : {1, 2, 7}) {
+    set_num_threads(threads);
+    for (bool in_place : {false, true})
+      ASSERT_TRUE(called(p, in_place) == expected)
+          << describe_program(p) << ", " << threads << " threads" << (in_place ? ", in place" : "");
+  }
+}
+
+int pick(std::mt19937& rng, int n) { return static_cast<int>(rng() % static_cast<uint32_t>(n)); }
+
+// Starts of which few are outside, and one in a while is the largest or smallest number there is.
+Literal random_indices(DType dtype, const Shape& shape, int64_t largest, std::mt19937& rng) {
+  Literal out(dtype, shape);
+  visit_dtype(dtype, [&]<class T>(TypeTag<T>) {
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      const bool some_outside = pick(rng, 2) == 0;
+      for (int64_t i = 0; i < out.elements(); ++i) {
+        const int64_t fit = std::min<int64_t>(largest, std::numeric_limits<T>::max() / 2);
+        int64_t start = pick(rng, static_cast<int>(fit) + 1);
+        if (some_outside && pick(rng, 4) == 0) start += pick(rng, 2) == 0 ? fit : -fit - 1;
+        T& value = out.mutable_data<T>()[i];
+        value = static_cast<T>(start);
+        if (some_outside && pick(rng, 40) == 0)
+          value = pick(rng, 2) ? std::numeric_limits<T>::max() : std::numeric_limits<T>::min();
+      }
+    }
+  });
+  return out;
+}
+
+// Dimensions of the operand of every kind, in any order, with windows anywhere in the updates and
+// the index vectors anywhere in the indices. `scale`: of extents; of kLarge there are enough updates
+// for several threads.
+constexpr int kLarge = 8;
+Program random_program(ScatterKind kind, DType dtype, DType index_dtype, int scale,
+                       std::mt19937& rng) {
+  Program out;
+  ScatterParams& p = out.params;
+  p.kind = kind;
+  const int rank = pick(rng, 4) + (scale > 1 ? 1 : 0), batch_rank = pick(rng, 3) + (scale > 1);
+  Shape operand, batch, window;
+  for (int d = 0; d < batch_rank; ++d) batch.push_back(1 + pick(rng, 4 * scale));
+  if (pick(rng, 12) == 0 && batch_rank > 0) batch[0] = 0;
+  Dims mapped, sizes, batching, free_batch = iota_dims(batch_rank);
+  for (int64_t d = 0; d < rank; ++d) {
+    int64_t extent = 1 + pick(rng, 5 * scale);
+    switch (pick(rng, free_batch.empty() ? 4 : 5)) {
+      case 0:  // one element at a start
+        p.inserted_window_dims.push_back(d);
+        mapped.push_back(d);
+        sizes.push_back(1);
+        break;
+      case 1:  // one element at 0
+        p.inserted_window_dims.push_back(d);
+        sizes.push_back(1);
+        break;
+      case 2:  // whole
+        window.push_back(extent);
+        if (pick(rng, 3) == 0) mapped.push_back(d);
+        sizes.push_back(extent);
+        break;
+      case 3:  // a part
+        window.push_back(1 + pick(rng, static_cast<int>(extent)));
+        if (pick(rng, 4)) mapped.push_back(d);
+        sizes.push_back(window.back());
+        break;
+      default: {
+        const int at = pick(rng, static_cast<int>(free_batch.size()));
+        batching.push_back(free_batch[at]);
+        free_batch.erase(free_batch.begin() + at);
+        p.input_batching_dims.push_back(d);
+        extent = batch[batching.back()];
+        sizes.push_back(1);
+        break;
+      }
+    }
+    operand.push_back(extent);
+  }
+  std::shuffle(mapped.begin(), mapped.end(), rng);
+  p.scatter_dims_to_operand_dims = mapped;
+  Shape indices = batch;
+  const bool scalars = mapped.size() == 1 && pick(rng, 3) == 0;
+  p.index_vector_dim = scalars ? batch_rank : pick(rng, batch_rank + 1);
+  if (!scalars)
+    indices.insert(indices.begin() + p.index_vector_dim, static_cast<int64_t>(mapped.size()));
+  for (int64_t d : batching)
+    p.scatter_indices_batching_dims.push_back(!scalars && d >= p.index_vector_dim ? d + 1 : d);
+  // Windows and batch dimensions, interleaved.
+  Shape updates;
+  size_t next_batch = 0, next_window = 0;
+  while (next_batch < batch.size() || next_window < window.size()) {
+    const bool take_window =
+        next_batch == batch.size() || (next_window < window.size() && pick(rng, 2) == 0);
+    if (take_window) p.update_window_dims.push_back(updates.rank());
+    updates.push_back(take_window ? window[next_window++] : batch[next_batch++]);
+  }
+  const bool fits = updates.elements() >= (1 << 14) && updates.elements() < (1 << 16) &&
+                    operand.elements() < (1 << 18);
+  if (scale == kLarge && !fits) return random_program(kind, dtype, index_dtype, scale, rng);
+  int64_t largest = 0;
+  for (int64_t d : mapped) largest = std::max(largest, operand[d] - sizes[d]);
+  out.operand = random_literal({dtype, operand}, rng);
+  out.updates = random_literal({dtype, updates}, rng);
+  out.indices = random_indices(index_dtype, indices, largest, rng);
+  return out;
+}
+
+TEST_F(Scatter, EveryKindOfEveryDTypeIsAsEvaluated) {
+  std::mt19937 rng(1);
+  for (ScatterKind kind : kKinds)
+    for (DType dtype : kDTypes) {
+      const bool extremum = kind == ScatterKind::kMin || kind == ScatterKind::kMax;
+      if (extremum && is_complex(dtype)) continue;
+      for (DType index_dtype : kIndexDTypes)
+        for (int i = 0; i < 6; ++i)
+          ASSERT_NO_FATAL_FAILURE(
+              expect_as_evaluated(random_program(kind, dtype, index_dtype, 1, rng)));
+    }
+}
+
+// Large enough for threads to share the work, in each of the ways that they do.
+TEST_F(Scatter, LargeOnesAreAsEvaluated) {
+  std::mt19937 rng(2);
+  for (int i = 0; i < 20; ++i)
+    ASSERT_NO_FATAL_FAILURE(expect_as_evaluated(random_program(
+        kKinds[i % 5], i % 3 ? float32 : int16, i % 2 ? int32 : int64, kLarge, rng)));
+}
+
+Program scalars(ScatterKind kind, DType dtype, int64_t elements, int64_t count, bool outside,
+                std::mt19937& rng) {
+  Program out;
+  out.params = {{}, {0}, {}, {}, {0}, 1, kind};
+  out.operand = random_literal({dtype, {elements}}, rng);
+  out.updates = random_literal({dtype, {count}}, rng);
+  out.indices = Literal(int32, {count, 1});
+  for (int64_t i = 0; i < count; ++i)
+    out.indices.mutable_data<int32_t>()[i] =
+        pick(rng, static_cast<int>(elements) + (outside ? 50 : 0)) - (outside ? 25 : 0);
+  return out;
+}
+
+TEST_F(Scatter, ScalarsAreAsEvaluated) {
+  std::mt19937 rng(3);
+  for (ScatterKind kind : kKinds)
+    for (DType dtype : {bool_, int32, bfloat16, float32, float64})
+      for (bool outside : {false, true})
+        for (int64_t elements : {1, 1000, 300000})
+          ASSERT_NO_FATAL_FAILURE(
+              expect_as_evaluated(scalars(kind, dtype, elements, 20001, outside, rng)));
+}
+
+// Beyond the caches, where windows are sorted by their places even by one thread.
+TEST_F(Scatter, LargeOperandsAreAsEvaluated) {
+  std::mt19937 rng(7);
+  const int64_t elements = 1200000;
+  for (bool outside : {false, true}) {
+    expect_as_evaluated(scalars(ScatterKind::kAdd, float64, elements, 40000, outside, rng));
+    Program rows = scalars(ScatterKind::kAdd, float64, elements / 4, 20000, outside, rng);
+    rows.params.update_window_dims = {1};
+    rows.operand = random_literal({float64, {elements / 4, 4}}, rng);
+    rows.updates = random_literal({float64, {20000, 4}}, rng);
+    expect_as_evaluated(rows);
+  }
+}
+
+// Rows, columns, batched scatters, and wide windows that overlap.
+TEST_F(Scatter, WindowsAreAsEvaluated) {
+  std::mt19937 rng(4);
+  const auto check = [&](const Shape& operand, const Shape& indices, const Shape& updates,
+                         ScatterParams p, int64_t largest) {
+    for (ScatterKind kind : {ScatterKind::kSet, ScatterKind::kAdd, ScatterKind::kMax}) {
+      p.kind = kind;
+      const Program program{p, random_literal({float32, operand}, rng),
+                            random_indices(int32, indices, largest, rng),
+                            random_literal({float32, updates}, rng)};
+      ASSERT_NO_FATAL_FAILURE(expect_as_evaluated(program));
+    }
+  };
+  for (int64_t run : {2, 3, 16, 21, 200})
+    check({50, run}, {3000, 1}, {3000, run}, {{1}, {0}, {}, {}, {0}, 1}, 49);
+  check({64, 300}, {700, 1}, {64, 700}, {{0}, {1}, {}, {}, {1}, 1}, 299);
+  check({40, 30}, {40, 600, 1}, {40, 600}, {{}, {1}, {0}, {0}, {1}, 2}, 29);
+  check({900}, {300, 1}, {300, 200}, {{1}, {}, {}, {}, {0}, 1}, 700);
+  check({90, 150}, {200, 1}, {200, 3, 150}, {{1, 2}, {}, {}, {}, {0}, 1}, 87);
+  check({90, 40}, {600, 2}, {600, 3, 20}, {{1, 2}, {}, {}, {}, {0, 1}, 1}, 20);
+}
+
+// All updates of one element, and of the elements of one small range.
+TEST_F(Scatter, ManyUpdatesOfOneElementAreInOrder) {
+  std::mt19937 rng(5);
+  Program p = scalars(ScatterKind::kAdd, float32, 400000, 50000, false, rng);
+  for (int64_t i = 0; i < 50000; ++i)
+    p.indices.mutable_data<int32_t>()[i] = i % 3 ? 399999 : 17 + static_cast<int32_t>(i % 7);
+  expect_as_evaluated(p);
+}
+
+TEST_F(Scatter, BodiesOfTheirOwnAreAsEvaluated) {
+  std::mt19937 rng(6);
+  Function body;
+  const Type scalar{float32, {}};
+  const ValueId old = body.add_input(scalar), update = body.add_input(scalar);
+  const ValueId difference =
+      body.add_op(sub_op, sub_op.params, {old, update}, std::vector{scalar})[0];
+  body.outputs = {body.add_op(mul_op, mul_op.params, {difference, old}, std::vector{scalar})[0]};
+  const FunctionRef shared = std::make_shared<const Function>(std::move(body));
+  for (int i = 0; i < 60; ++i) {
+    Program p = random_program(ScatterKind::kCustom, float32, int32, 2, rng);
+    p.params.body = shared;
+    ASSERT_NO_FATAL_FAILURE(expect_as_evaluated(p));
+  }
+}
+
+// An operand of a gigabyte of which only the pages are there that have elements to be changed.
+TEST_F(Scatter, InPlaceItTouchesTheElementsThatItChanges) {
+  const int64_t page = sysconf(_SC_PAGESIZE), elements = int64_t{1} << 28;
+  void* memory = mmap(nullptr, static_cast<size_t>(elements) * 4, PROT_NONE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  const Shape indices{3, 1}, updates{3};
+  const ScatterParams p{{}, {0}, {}, {}, {0}, 1, ScatterKind::kAdd};
+  const std::vector<Type> types{{float32, {elements}}, {int64, indices}, {float32, updates}};
+  const HostCall call = scatter_call(p, types, scatter_op.infer(types, p));
+  const Literal at = literal<int64_t>(indices, {5, elements - 3, elements}),
+                with = literal<float>(updates, {2, 3, 4});
+  auto* floats = static_cast<float*>(memory);
+  const auto pages = static_cast<size_t>(page);
+  ASSERT_EQ(mprotect(floats, pages, PROT_READ | PROT_WRITE), 0);
+  ASSERT_EQ(mprotect(floats + elements - page / 4, pages, PROT_READ | PROT_WRITE), 0);
+  const void* in[] = {memory, at.raw(), with.raw()};
+  for (int threads : {1, 4}) {
+    set_num_threads(threads);
+    call(in, std::span<void* const>(&memory, 1));
+  }
+  EXPECT_EQ(floats[5], 4.0F);
+  EXPECT_EQ(floats[elements - 3], 6.0F);
+  EXPECT_EQ(floats[elements - 1], 0.0F);
+  munmap(memory, static_cast<size_t>(elements) * 4);
+}
+
+}  // namespace
+}  // namespace tessera::testing_ops::scatter_test

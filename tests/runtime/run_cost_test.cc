@@ -1,0 +1,165 @@
+// What a run costs, of schedules made by hand.
+#include "tessera/runtime/run_cost.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/runtime/schedules.h"
+
+namespace tessera::run_cost_test {
+
+using namespace runtime;
+
+namespace {
+
+void no_code(void* const*, int64_t, int64_t) {}
+
+std::shared_ptr<const Schedule> share(Schedule s) {
+  return std::make_shared<const Schedule>(std::move(s));
+}
+
+StepCost total(const RunCost& cost) {
+  StepCost out;
+  for (const StepCost& step : cost.steps) {
+    out.runs += step.runs;
+    out.bytes_read += step.bytes_read;
+    out.bytes_written += step.bytes_written;
+    out.evaluations += step.evaluations;
+    out.interpreted += step.interpreted;
+  }
+  EXPECT_EQ(out.runs, cost.runs());
+  EXPECT_EQ(out.bytes(), cost.bytes());
+  EXPECT_EQ(out.evaluations, cost.evaluations());
+  EXPECT_EQ(out.interpreted, cost.interpreted());
+  return out;
+}
+
+TEST(RunCost, OfKernels) {
+  ScheduleBuilder b{Mesh()};
+  const int x = b.input(float32, {100}, {}), y = b.input(float32, {}, {}),
+            middle = b.slot(float32, {100}, {}), out = b.output(float32, {100}, {});
+  b.kernel({x, y, middle}, {}, no_code);
+  b.kernel({middle, out}, {}, no_code);
+  const RunCost cost = run_cost(b.schedule);
+  const StepCost all = total(cost);
+  EXPECT_EQ(all.runs, 2);
+  EXPECT_EQ(all.bytes_read, 400 + 4 + 400);  // the scalar once
+  EXPECT_EQ(all.bytes_written, 800);
+  EXPECT_EQ(all.evaluations, 100 + 1 + 100);
+  EXPECT_EQ(cost.arena_bytes, 448);
+  EXPECT_EQ(cost.allocations, 2);  // the result and the arena
+}
+
+TEST(RunCost, OfEveryDevice) {
+  ScheduleBuilder b{test_mesh({4}, {"x"})};
+  const int x = b.input(float32, {10}, {0}), out = b.output(float32, {10}, {0});
+  b.kernel({x, out}, {0}, no_code);
+  EXPECT_EQ(total(run_cost(b.schedule)).bytes_written, 4 * 40);
+}
+
+// Reads beside a loop's index, and of a place that is computed.
+TEST(RunCost, LoadsCountWhatTheyReach) {
+  ScheduleBuilder b{Mesh()};
+  const int table = b.input(float32, {1000}, {}), row = b.input(float32, {8}, {}),
+            at = b.input(int32, {}, {}), out = b.output(float32, {16, 8}, {});
+  KernelStep step;
+  step.kernel.parallel = {16, 8};
+  step.kernel.loops.push_back({});
+  step.kernel.buffers = {{float32, BufferKind::kInput, 1000},
+                         {float32, BufferKind::kInput, 8},
+                         {int32, BufferKind::kInput, 1},
+                         {float32, BufferKind::kOutput, 128}};
+  const auto load = [&](int buffer, DType dtype, Dims parallel) {
+    KernelNode node{NodeKind::kLoad, dtype};
+    node.buffer = buffer;
+    node.address = {0, std::move(parallel), {}};
+    step.kernel.nodes.push_back(node);
+  };
+  load(2, int32, {0, 0});
+  load(0, float32, {0, 0});
+  step.kernel.nodes.back().dynamic = {{0, 1}};
+  load(1, float32, {0, 1});
+  KernelNode sum{NodeKind::kScalarOp, float32};
+  sum.args = {1, 2};
+  step.kernel.nodes.push_back(sum);
+  step.kernel.loops[0].stores.push_back({3, {0, {8, 1}, {}}, 3, -1});
+  step.slots = {table, row, at, out};
+  b.add(step);
+  const StepCost all = total(run_cost(b.schedule));
+  EXPECT_EQ(all.bytes_read, 4 + 4 + 32);
+  EXPECT_EQ(all.bytes_written, 128 * 4);
+  // The first two loads once, the row's load and the sum in the innermost loop.
+  EXPECT_EQ(all.evaluations, 1 + 1 + 128 + 128);
+}
+
+// A body that updates an element of its carry, and reads it again afterwards or not.
+Schedule updating_body(bool reads_again) {
+  ScheduleBuilder b{Mesh()};
+  const int start = b.input(int32, {}, {}), value = b.input(float32, {1}, {}),
+            carry = b.input(float32, {1000}, {});
+  const int updated = b.slot(float32, {1000}, {}, Slot::Kind::kOutput);
+  b.add(UpdateStep{.in = carry, .update = value, .out = updated, .starts = {start}});
+  b.schedule.slots[static_cast<size_t>(updated)].index = 0;
+  b.schedule.outputs = {updated};
+  if (reads_again) {
+    const int result = b.output(float32, {1000}, {});
+    b.add(CallStep{.name = "copy", .in = {carry}, .out = {result}, .fn = [](auto, auto) {}});
+  }
+  return std::move(b.schedule);
+}
+
+Schedule updating_loop(bool reads_again, int64_t trips) {
+  ScheduleBuilder b{Mesh()};
+  LoopStep loop{.body = share(updating_body(reads_again)), .trip_count = trips};
+  loop.consts = {b.input(int32, {}, {}), b.input(float32, {1}, {})};
+  loop.in = {b.input(float32, {1000}, {})};
+  loop.out = {b.output(float32, {1000}, {})};
+  if (reads_again) loop.ys = {b.output(float32, {trips, 1000}, {})};
+  b.add(loop);
+  verify(b.schedule);
+  return std::move(b.schedule);
+}
+
+TEST(RunCost, OfALoopThatUpdatesInPlace) {
+  for (bool as_steps : {false, true}) {
+    std::optional<InterpretLoops> interpret;
+    if (as_steps) interpret.emplace();
+    const RunCost cost = run_cost(updating_loop(false, 50));
+    const StepCost all = total(cost);
+    // The carry is copied to where it ends, once; then an element a trip.
+    EXPECT_EQ(all.bytes_written, 4000 + 50 * 4);
+    EXPECT_EQ(all.bytes_read, 4000 + 50 * 4);
+    EXPECT_EQ(all.runs, 51);
+    EXPECT_EQ(all.interpreted, as_steps ? 50 : 0);
+    EXPECT_EQ(cost.steps[0].name.find("copy of a carry"), 0u);
+  }
+}
+
+TEST(RunCost, OfALoopThatMayNotUpdateInPlace) {
+  const StepCost all = total(run_cost(updating_loop(true, 50)));
+  EXPECT_GE(all.bytes_written, 50 * (4000 + 4000));
+}
+
+TEST(RunCost, OfABranchTheCostliestWay) {
+  ScheduleBuilder small{Mesh()}, large{Mesh()};
+  for (auto [b, calls] : {std::pair(&small, 1), std::pair(&large, 3)}) {
+    int last = b->input(float32, {100}, {});
+    for (int k = 0; k < calls; ++k) {
+      const int next = k + 1 < calls ? b->slot(float32, {100}, {}) : b->output(float32, {100}, {});
+      b->add(CallStep{.name = "call", .in = {last}, .out = {next}, .fn = [](auto, auto) {}});
+      last = next;
+    }
+  }
+  ScheduleBuilder b{Mesh()};
+  BranchStep branch{.index = b.input(int32, {}, {})};
+  branch.branches = {share(large.schedule), share(small.schedule)};
+  branch.in = {b.input(float32, {100}, {})};
+  branch.out = {b.output(float32, {100}, {})};
+  b.add(branch);
+  EXPECT_EQ(total(run_cost(b.schedule)).bytes_written, 3 * 400);
+  // An unlikely branch does not count.
+  std::get<BranchStep>(b.schedule.steps[0]).expected = 1;
+  EXPECT_EQ(total(run_cost(b.schedule)).bytes_written, 400);
+}
+
+}  // namespace
+}  // namespace tessera::run_cost_test

@@ -250,7 +250,7 @@ call('put_along_axis', lambda x, i, v: jnp.put_along_axis(x, i, v, axis=1, inpla
 call('put_along_axis_0', lambda x, i: jnp.put_along_axis(x, i, 5.0, axis=0, inplace=False), A,
      np.array([[0, 2, 1, -1, 0]]))
 call('put_along_axis_flat', lambda x, i: jnp.put_along_axis(x, i, 5.0, axis=None, inplace=False), A, np.array([3, 8]))
-call('place', lambda x, v: jnp.place(x, x > 0, v, inplace=False), A, W[:2])
+call('place', lambda x, v: jnp.held_index(x, x > 0, v, inplace=False), A, W[:2])
 call('choose', lambda i, x, y: jnp.choose(i, [x, y, 7.0]), np.array([2, 0, 1, 1, 0, 2]), V, floats(6), traced=False)
 call('choose_clip', lambda i, x, y: jnp.choose(i, [x, y], mode='clip'), np.array([2, 0, -1, 1, 0, 2]), V, floats(6))
 call('choose_wrap', lambda i, x, y: jnp.choose(i, [x, y], mode='wrap'), np.array([2, 0, -1, 1, 0, 2]), V, floats(6))

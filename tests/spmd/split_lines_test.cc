@@ -86,8 +86,9 @@ TEST(SplitLines, ALineThatCannotBeSplitIsGathered) {
   const Partitioned p = partition_and_check(eight(), {x}, f, {x.spec});
   EXPECT_EQ(communication(p), "all_gather x");
   ASSERT_EQ(p.notes.size(), 1u);
-  EXPECT_THAT(p.notes[0].text, HasSubstr("operand 0 of fft, which needs dimension 0 whole where no "
-                                         "other can be sharded by 'x' instead, gathers complex64[40]"));
+  EXPECT_THAT(p.notes[0].text,
+              HasSubstr("operand 0 of fft, which needs dimension 0 whole where no "
+                        "other can be sharded by 'x' instead, gathers complex64[40]"));
 }
 
 TEST(SplitLines, OtherOpsMoveTheirCutsToo) {

@@ -20,6 +20,7 @@
 #include "tessera/numpy/reduce.h"
 #include "tessera/ops/core/complex.h"
 #include "tessera/ops/core/convert.h"
+#include "tessera/ops/factor/schur.h"
 
 namespace tessera::linalg_test {
 
@@ -234,6 +235,27 @@ TEST(Linalg, Errors) {
               HasSubstr("[tensorinv] expected ind of 1 or more, got 0"));
   EXPECT_THAT(error_of([&] { linalg::inv(astype(square, bfloat16)); }),
               HasSubstr("expected float32, float64, complex64 or complex128"));
+}
+
+// LAPACK's iterations may never end on these.
+TEST(Linalg, FactorisationsOfWhatIsNotFiniteAreNotANumber) {
+  const auto is_nan = [](const Array& x) { return all(x != x).item<bool>(); };
+  for (const DType dtype : {float32, float64, complex64, complex128})
+    for (const double value : {HUGE_VAL, -HUGE_VAL, std::nan("")}) {
+      SCOPED_TRACE(fmt::format("{} {}", dtype, value));
+      // Alone beside numbers, and below the diagonal, where half of the routines do not look.
+      for (const auto& [row, column] : {std::pair(0, 0), std::pair(3, 1)}) {
+        Literal numbers(float64, {4, 4});
+        for (int64_t i = 0; i < 4; ++i) numbers.mutable_data<double>()[5 * i] = 1;
+        numbers.mutable_data<double>()[4 * row + column] = value;
+        const Array x = astype(Array(numbers), dtype);
+        const auto [u, s, vh] = linalg::svd(x);
+        EXPECT_TRUE(is_nan(s) && is_nan(u) && is_nan(vh));
+        EXPECT_TRUE(is_nan(linalg::svdvals(x)));
+        EXPECT_TRUE(is_nan(linalg::eigh(x).eigenvalues));
+        EXPECT_TRUE(is_nan(lax::linalg::schur(x).t));
+      }
+    }
 }
 
 }  // namespace

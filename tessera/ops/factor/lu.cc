@@ -105,6 +105,7 @@ double lu_flops(std::span<const Type> operands, std::span<const Type>, const NoP
 
 // Returns the rows of x, of [..., m, n], in the order of `permutation`, of [..., m].
 Array permuted_rows(const Array& x, const Array& permutation) {
+  if (x.size() == 0) return x;
   return lax::take_along(x, as_columns(permutation, x.shape()), x.ndim() - 2);
 }
 

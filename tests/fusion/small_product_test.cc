@@ -33,9 +33,9 @@ TEST(SmallProduct, OfAVectorUpTo4096) {
 }
 
 TEST(SmallProduct, OfBatches) {
-  EXPECT_EQ(steps({100, 4, 4}, {100, 4, 4},
+  EXPECT_EQ(steps({100, 5, 5}, {100, 5, 5},
                   {.lhs_contract = {2}, .rhs_contract = {1}, .lhs_batch = {0}, .rhs_batch = {0}}),
-            "kernel (100, 4, 4) lanes; loop (4,) sum; loop () store\n");
+            "kernel (100, 5, 5) lanes; loop (5,) sum; loop () store\n");
   // The batch is the second dimension of one operand.
   EXPECT_EQ(steps({4, 100, 5}, {100, 5, 3},
                   {.lhs_contract = {2}, .rhs_contract = {1}, .lhs_batch = {1}, .rhs_batch = {0}}),

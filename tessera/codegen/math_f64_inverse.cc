@@ -77,7 +77,8 @@ Vec asinh_f64(Vec x) {
 Vec acosh_f64(Vec x) {
   Vec t = x - 1.0;
   Vec y = log1p_f64(t + sqrt(t * (t + 2.0)));
-  return select(x < kLarge, y, log_f64(x) + kLn2);
+  y = select(x < kLarge, y, log_f64(x) + kLn2);
+  return select(x < 1.0, x.like(std::numeric_limits<double>::quiet_NaN()), y);
 }
 
 Vec atanh_f64(Vec x) {

@@ -51,7 +51,7 @@ Array solve_triangular(const Array& a, const Array& b, const SolveTriangularOpti
 struct CholeskyOptions {
   bool lower = false;
 };
-// The upper triangular u with u^H u = a, or the lower l with l l^H = a. Of (a + a^H) / 2.
+// The upper triangular u with u^H u = a, or the lower l with l l^H = a. It reads that triangle of a.
 Array cholesky(const Array& a, const CholeskyOptions& options = {});
 struct ChoFactor {
   Array c;

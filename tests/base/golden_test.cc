@@ -28,7 +28,8 @@ TEST(Golden, EveryReferenceIsStored) {
     if (topic.json().contains("opacus")) {
       EXPECT_EQ(topic["opacus"], "1.6.0");
     } else {
-      EXPECT_EQ(topic["jax"], "0.10.2");
+      // The newer one for functions that the older one has not, or has wrong.
+      EXPECT_TRUE(topic["jax"] == "0.10.2" || topic["jax"] == "0.12.0.1") << topic["jax"];
     }
     arrays += count_arrays(topic, topic.json());
     ++topics;

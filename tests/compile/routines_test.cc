@@ -224,7 +224,7 @@ TEST_F(Routines, WhatIsNoCodeIsInterpreted) {
         return fori_loop(
             0, 3, [](const Array&, const Array& m) { return matmul(m, m) * 0.5; }, x);
       },
-      iota({4, 4}));
+      iota({12, 12}));
   // A value on each of several devices.
   expect_same_bits(
       Expected::kInterpreted,

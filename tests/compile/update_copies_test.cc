@@ -70,7 +70,7 @@ TEST(UpdateCopies, SaysWhatAndWhy) {
 TEST(UpdateCopies, UnderABranchOfALoop) {
   const std::vector<Note> notes_of = notes([](const Array& i, const Array& a, const Array& b) {
     const auto change = [&](const Array& x, const Array& y) {
-      const Array next = at(x)[i].add(1.0F);
+      const Array next = at(x)[{i + arange(2)}].add(1.0F);
       return Carry{next, y + dot(x, next)};
     };
     const auto keep = [](const Array& x, const Array& y) { return Carry{x, y}; };
@@ -84,7 +84,11 @@ TEST(UpdateCopies, CostsCountWhatIsMoved) {
   const auto bytes = [](int64_t size) {
     auto loop = jit([](const Array& x) {
       return fori_loop(
-          0, kTrips, [](const Array& i, const Array& a) { return at(a)[i].add(1.0F); }, x);
+          0, kTrips,
+          [](const Array& i, const Array& a) {
+            return dynamic_update_slice(a, reshape(astype(i, float32), {1}), {i});
+          },
+          x);
     });
     return loop.lower(ones({size})).cost().bytes_accessed;
   };

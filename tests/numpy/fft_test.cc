@@ -377,9 +377,10 @@ TEST_F(SplitFft, InsideALoop) {
 
 TEST_F(SplitFft, ExplainsWhatStaysGathered) {
   const Array x(noise(complex64, {40}));
-  EXPECT_THAT(of_cut([](const Array& v) { return fft::fft(v); }, 1, 0).lower(x).explain(),
-              HasSubstr("operand 0 of fft, which needs dimension 0 whole where no other can be cut "
-                        "by 'x' instead, gathers complex64[40]"));
+  EXPECT_THAT(
+      of_cut([](const Array& v) { return fft::fft(v); }, 1, 0).lower(x).explain(),
+      HasSubstr("operand 0 of fft, which needs dimension 0 whole where no other can be sharded "
+                "by 'x' instead, gathers complex64[40]"));
 }
 
 // --- Errors ---

@@ -74,7 +74,13 @@ Array solve_triangular(const Array& a, const Array& b, const SolveTriangularOpti
 }
 
 Array cholesky(const Array& a, const CholeskyOptions& o) {
-  return tessera::linalg::cholesky(a, {.upper = !o.lower});
+  expect_square("cholesky", a);
+  return composite(
+      "scipy.linalg.cholesky", LowerParams{o.lower}, {a}, [](const LowerParams& p, Args x) {
+        const Array same = promote_dtypes(x, Promotion::kInexact)[0];
+        const Array l = tessera::lax::linalg::cholesky(p.lower ? same : adjoint(same), false);
+        return p.lower ? l : adjoint(l);
+      });
 }
 ChoFactor cho_factor(const Array& a, const CholeskyOptions& o) { return {cholesky(a, o), o.lower}; }
 

@@ -270,9 +270,10 @@ Array invhilbert(int64_t n) {
   });
 }
 
+// float32 whatever the default dtype, as in JAX.
 Array pascal(int64_t n, PascalKind kind) {
   expect_order("pascal", n, 0);
-  return tabulated(n, n, [&](double i, double j) {
+  const Array numbers = tabulated(n, n, [&](double i, double j) {
     switch (kind) {
       case PascalKind::kSymmetric:
         return binomial(i + j, i);
@@ -283,6 +284,7 @@ Array pascal(int64_t n, PascalKind kind) {
     }
     __builtin_unreachable();
   });
+  return astype(numbers, float32);
 }
 
 Array invpascal(int64_t n, PascalKind kind) {

@@ -205,19 +205,18 @@ Array fill_diagonal(const Array& x, const Array& val) {
   });
 }
 
-Array put(const Array& x, const Array& ind, const Array& v, IndexMode mode) {
+Array put(const Array& x, const Array& ind, const Array& v, std::optional<IndexMode> mode) {
   expect_integer_indices("put", ind);
   if (x.size() == 0 || ind.size() == 0 || v.size() == 0) return x;
   struct PutParams {
-    IndexMode mode;
+    std::optional<IndexMode> mode;
   };
   return composite(
       "put", PutParams{mode}, {x, ind, v}, [](const PutParams& p, std::span<const Array> a) {
         Array places = ravel(a[1]);
         const int64_t size = a[0].size();
-        // Negative places count from the end, also where those outside are moved inside.
-        if (p.mode == IndexMode::kClip)
-          places = clip(where(places < 0, places + size, places), 0, size - 1);
+        if (!p.mode) places = where(places < 0, places + size, places);
+        if (!p.mode || p.mode == IndexMode::kClip) places = clip(places, 0, size - 1);
         if (p.mode == IndexMode::kWrap) places = remainder(places, a[0].size());
         const Array values = repeated_to(ravel(a[2]), places.size());
         return reshape(at(ravel(a[0]))[places].set(as_dtype(values, a[0].dtype())), a[0].shape());

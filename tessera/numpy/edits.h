@@ -32,10 +32,11 @@ Array trim_zeros(const Array& x, std::string_view trim = "fb", const Axes& axis 
 // x with its diagonal set to `val`: a scalar, or a vector, repeated. More than two dimensions have
 // one extent.
 Array fill_diagonal(const Array& x, const Array& val);
-// x with the elements at these places of the flattened array set to v, repeated or cut. Negative
-// places count from the end. Of places outside, kClip takes the nearest, kFill drops them, and kWrap
-// counts modulo the size.
-Array put(const Array& x, const Array& ind, const Array& v, IndexMode mode = IndexMode::kClip);
+// x with the elements at these places of the flattened array set to v, repeated or cut. Without a
+// mode negative places count from the end, and the nearest is taken of those outside. kClip takes
+// the nearest of negative places too, kFill drops those outside, kWrap counts modulo the size.
+Array put(const Array& x, const Array& ind, const Array& v,
+          std::optional<IndexMode> mode = std::nullopt);
 // x with the elements that take_along_axis(x, indices, axis) would return set to values, which
 // broadcast to the indices (None: of the flattened array).
 Array put_along_axis(const Array& x, const Array& indices, const Array& values,

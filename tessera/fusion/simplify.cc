@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "tessera/base/hash.h"
-#include "tessera/fusion/negative_zero.h"
 #include "tessera/fusion/simplify_sorts.h"
 #include "tessera/fusion/simplify_updates.h"
+#include "tessera/fusion/simplify_zeros.h"
 #include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"
 #include "tessera/ops/core/constant.h"

@@ -28,10 +28,11 @@ constexpr int kTooLong = 600;
 
 // Rules of ops with regions look at what is in the regions, as ops do with their own. Peephole rules
 // are about ops by their nature, and so are loops as others write them, and what a
-// loss does with its examples, which privacy checks: this is where a stage may ask which op it has.
+// loss does with its examples, which privacy checks, and which ops leave most of their operand as it
+// is: this is where a stage may ask which op it has.
 bool may_ask(const std::string& path) {
   return path.starts_with("tessera/control/") || path.starts_with("tessera/fusion/simplify") ||
-         path.starts_with("tessera/interchange/programs/") ||
+         path.starts_with("tessera/interchange/programs/") || path == "tessera/fusion/updates.cc" ||
          path == "tessera/per_example/example_mixing.cc" ||
          path == "tessera/per_example/linear_in.cc";
 }

@@ -1,4 +1,4 @@
-#include "tessera/fusion/negative_zero.h"
+#include "tessera/fusion/simplify_zeros.h"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // Which values have no -0: every "yes" is tried on inputs that are -0 and 0.
-#include "tessera/fusion/negative_zero.h"
+#include "tessera/fusion/simplify_zeros.h"
 
 #include <cmath>
 
@@ -8,7 +8,7 @@
 #include "tessera/ops/indexing/scatter.h"
 #include "tests/trace/control_flow.h"
 
-namespace tessera::fusion_testing::negative_zero_test {
+namespace tessera::fusion_testing::simplify_zeros_test {
 
 using namespace fusion;
 
@@ -61,8 +61,9 @@ TEST(NegativeZero, OfOps) {
   EXPECT_FALSE(none({x4}, [](const Arrays& x) {
     return Arrays{lax::select(lax::gt(x[0], zeros({4})), lax::exp(x[0]), x[0])};
   }));
-  EXPECT_TRUE(none({array_type(int32, {4})},
-                   [](const Arrays& x) { return Arrays{lax::convert_element_type(x[0], float32)}; }));
+  EXPECT_TRUE(none({array_type(int32, {4})}, [](const Arrays& x) {
+    return Arrays{lax::convert_element_type(x[0], float32)};
+  }));
   // -1e-60 becomes -0.
   EXPECT_FALSE(says_none(trace({array_type(float64, {4})}, [](const Arrays& x) {
     return Arrays{lax::convert_element_type(x[0] + lax::full({4}, 0, float64), float32)};
@@ -154,4 +155,4 @@ TEST(NegativeZero, LooksAtABoundedNumberOfValues) {
 }
 
 }  // namespace
-}  // namespace tessera::fusion_testing::negative_zero_test
+}  // namespace tessera::fusion_testing::simplify_zeros_test

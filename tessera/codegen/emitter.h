@@ -26,7 +26,7 @@
 namespace tessera::codegen {
 
 // Increase whenever the same kernel would give other code: part of the key of the on-disk cache.
-inline constexpr int kCodegenVersion = 2;
+inline constexpr int kCodegenVersion = 3;
 
 // Adds the function `name` (a KernelFn) for a canonical kernel.
 void emit_kernel(const Kernel& kernel, const Target& target, llvm::Module& module,

@@ -24,8 +24,8 @@ struct Routine {
   const Schedule* around;  // numbers the loop's slots
 };
 
-// Whether it is made of what can be code: kernels, views, tables, loops and branches over slots of
-// one instance.
+// Whether it is made of what can be code: kernels, updates, views, tables, loops and branches over
+// slots of one instance.
 bool can_be_routine(const Routine& routine);
 
 // The carries that the function updates in the memory of the loop's results, where it starts by

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
+#include "tessera/base/contains.h"
 #include "tessera/fusion/collective_steps.h"
 #include "tessera/ir/control_flow.h"
 #include "tessera/ir/token_type.h"
@@ -13,12 +15,13 @@
 namespace tessera::fusion {
 namespace {
 
-// Returns the axes that the outputs of `f` vary over, given those of its inputs.
-std::vector<AxisList> output_axes(const Function& f, const Mesh& mesh,
-                                  const std::vector<AxisList>& inputs) {
-  const Graph graph = build_graph(f, mesh, inputs);
-  std::vector<AxisList> out;
-  for (int v : graph.outputs) out.push_back(graph.values[v].axes);
+// Returns the region with its graph and the axes that its outputs vary over, given those of its
+// inputs.
+Region region_of(FunctionRef function, const Mesh& mesh, std::vector<AxisList> inputs,
+                 SettledCarries& settled) {
+  Region out{.function = std::move(function), .inputs = std::move(inputs)};
+  out.graph = std::make_shared<Graph>(build_graph(*out.function, mesh, out.inputs, settled));
+  for (int v : out.graph->outputs) out.outputs.push_back(out.graph->values[v].axes);
   return out;
 }
 
@@ -49,37 +52,52 @@ std::vector<T> chosen(const std::vector<T>& from, const std::vector<size_t>& whi
   return out;
 }
 
-// Finds the fewest axes that carries vary over, which it stores in `inputs`, and returns those of
-// the outputs.
-std::vector<AxisList> settle_carries(const GraphControl& control, const Function& body,
-                                     const Mesh& mesh, std::vector<AxisList>& inputs) {
-  const size_t consts = control.num_consts, carries = control.num_carry;
-  std::vector<AxisList> outputs;
+// Returns the region of a loop's body whose carries vary over the fewest axes, and its outputs over
+// those that the loop's results do.
+Region settled_body(const ControlFlow& loop, const Mesh& mesh, const std::vector<AxisList>& inputs,
+                    SettledCarries& settled) {
+  std::vector<AxisList> now = inputs;
+  settled.widen(loop, now);
+  Region out;
   for (bool grown = true; grown;) {
     grown = false;
-    outputs = output_axes(body, mesh, inputs);
-    for (size_t c = 0; c < carries; ++c) {
-      AxisList& carry = inputs[consts + c];
-      const AxisList wider = axes_union(carry, outputs[c]);
+    out = region_of(loop.regions.back(), mesh, now, settled);
+    for (size_t c = 0; c < loop.num_carry; ++c) {
+      AxisList& carry = now[loop.num_consts + c];
+      const AxisList wider = axes_union(carry, out.outputs[c]);
       grown = grown || wider != carry;
       carry = wider;
     }
   }
-  std::copy_n(inputs.begin() + consts, carries, outputs.begin());
-  return outputs;
+  std::copy_n(now.begin() + loop.num_consts, loop.num_carry, out.outputs.begin());
+  settled.keep(loop, inputs, std::move(now));
+  return out;
+}
+
+// Gives the region these of its inputs, in this order, and these of its outputs.
+void choose(Region& region, const std::vector<size_t>& inputs, const std::vector<size_t>& outputs) {
+  Graph& graph = *region.graph;
+  graph.inputs = chosen(graph.inputs, inputs);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    graph.values[graph.inputs[i]].input = static_cast<int>(i);
+  const std::vector<int> before = std::exchange(graph.outputs, chosen(graph.outputs, outputs));
+  for (int v : before)
+    if (graph.values[v].input >= 0) graph.values[v].output = contains(graph.outputs, v);
+  region.inputs = chosen(region.inputs, inputs);
+  region.outputs = chosen(region.outputs, outputs);
 }
 
 // Carries that every trip returns unchanged become constants, and their results other names of the
 // operands.
 ControlLowering lower_loop(const Op& op, const ControlFlow& flow, const Mesh& mesh,
-                           const std::vector<AxisList>& operands) {
-  Function body = flow.body();
+                           const std::vector<AxisList>& operands, SettledCarries& settled) {
+  Region body = settled_body(flow, mesh, operands, settled);
   ControlLowering out;
   std::vector<size_t> carried;
   out.operands = range(0, flow.num_consts);
   for (size_t c = 0; c < flow.num_carry; ++c) {
     const size_t k = flow.num_consts + c;
-    const bool invariant = body.outputs[c] == body.inputs[k];
+    const bool invariant = body.graph->outputs[c] == body.graph->inputs[k];
     (invariant ? out.operands : carried).push_back(k);
     if (invariant) {
       out.aliases.emplace_back(c, k);
@@ -97,19 +115,17 @@ ControlLowering lower_loop(const Op& op, const ControlFlow& flow, const Mesh& me
   for (size_t k = fixed.size(); k < operands.size(); ++k) out.operands.push_back(k);
   for (size_t r = flow.num_carry; r < op.results.size(); ++r) out.results.push_back(r);
 
-  body.inputs = chosen(body.inputs, out.operands);
-  body.outputs = chosen(body.outputs, out.results);
-  std::vector<AxisList> inputs = chosen(operands, out.operands);
-  out.result_axes = settle_carries(*control, body, mesh, inputs);
-  control->regions.push_back({std::move(body), inputs, out.result_axes});
   if (flow.has_condition()) {
-    Function condition = *flow.regions[0];
-    condition.inputs = chosen(condition.inputs, fixed);
+    std::vector<AxisList> inputs = body.inputs;
     inputs.resize(fixed.size());
-    const std::vector<AxisList> decision = output_axes(condition, mesh, inputs);
-    expect_same_everywhere(op, "a condition", mesh, decision[0]);
-    control->regions.push_back({std::move(condition), std::move(inputs), decision});
+    Region condition = region_of(flow.regions[0], mesh, std::move(inputs), settled);
+    expect_same_everywhere(op, "a condition", mesh, condition.outputs[0]);
+    choose(condition, fixed, {0});
+    control->regions.push_back(std::move(condition));
   }
+  choose(body, out.operands, out.results);
+  out.result_axes = body.outputs;
+  control->regions.insert(control->regions.begin(), std::move(body));
   out.control = std::move(control);
   return out;
 }
@@ -123,7 +139,7 @@ Function with_token(Function f) {
 }
 
 ControlLowering lower_branch(const Op& op, const ControlFlow& flow, const Mesh& mesh,
-                             const std::vector<AxisList>& operands) {
+                             const std::vector<AxisList>& operands, SettledCarries& settled) {
   expect_same_everywhere(op, "an index", mesh, operands[0]);
   const std::vector<AxisList> inputs(operands.begin() + 1, operands.end());
   ControlLowering out;
@@ -133,8 +149,9 @@ ControlLowering lower_branch(const Op& op, const ControlFlow& flow, const Mesh& 
   out.token = op.results.empty();
   for (const FunctionRef& region : flow.regions) {
     out.control->regions.push_back(
-        {.function = out.token ? with_token(*region) : *region, .inputs = inputs});
-    const std::vector<AxisList> axes = output_axes(*region, mesh, inputs);
+        region_of(out.token ? std::make_shared<const Function>(with_token(*region)) : region, mesh,
+                  inputs, settled));
+    const std::vector<AxisList>& axes = out.control->regions.back().outputs;
     for (size_t r = 0; r < out.result_axes.size(); ++r)
       out.result_axes[r] = axes_union(std::move(out.result_axes[r]), axes[r]);
   }
@@ -151,11 +168,39 @@ std::vector<int> part(const std::vector<int>& slots, size_t first, size_t count)
 
 }  // namespace
 
+namespace {
+bool within(const std::vector<AxisList>& a, const std::vector<AxisList>& b) {
+  for (size_t k = 0; k < a.size(); ++k)
+    for (int axis : a[k])
+      if (!contains(b[k], axis)) return false;
+  return true;
+}
+}  // namespace
+
+void SettledCarries::widen(const ControlFlow& loop, std::vector<AxisList>& inputs) const {
+  const auto found = found_.find(loop.regions.back());
+  if (found == found_.end()) return;
+  const std::vector<AxisList> before = inputs;
+  for (const Found& f : found->second) {
+    if (f.num_consts != loop.num_consts || f.num_carry != loop.num_carry ||
+        !within(f.inputs, before))
+      continue;
+    for (size_t k = loop.num_consts; k < loop.num_consts + loop.num_carry; ++k)
+      inputs[k] = axes_union(std::move(inputs[k]), f.settled[k]);
+  }
+}
+
+void SettledCarries::keep(const ControlFlow& loop, std::vector<AxisList> inputs,
+                          std::vector<AxisList> settled) {
+  found_[loop.regions.back()].push_back(
+      {loop.num_consts, loop.num_carry, std::move(inputs), std::move(settled)});
+}
+
 ControlLowering lower_control(const Op& op, const Mesh& mesh,
-                              const std::vector<AxisList>& operand_axes) {
+                              const std::vector<AxisList>& operand_axes, SettledCarries& settled) {
   const ControlFlow flow = control_flow_of(op);
-  return flow.is_loop() ? lower_loop(op, flow, mesh, operand_axes)
-                        : lower_branch(op, flow, mesh, operand_axes);
+  return flow.is_loop() ? lower_loop(op, flow, mesh, operand_axes, settled)
+                        : lower_branch(op, flow, mesh, operand_axes, settled);
 }
 
 Step control_step(const GraphControl& control, std::vector<int> in, std::vector<int> out) {

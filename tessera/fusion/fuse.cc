@@ -134,12 +134,12 @@ bool Scheduler::run(std::vector<char>& must_store) {
   return complete;
 }
 
+Schedule fuse_graph(Graph graph, const FuseOptions& options);
+
 // Returns a region's schedule; its outputs vary over the axes that the enclosing step needs.
 std::shared_ptr<const Schedule> fuse_region(const Region& region, const Mesh& mesh,
                                             const FuseOptions& options) {
-  FuseOptions inside = options;
-  inside.input_axes = region.inputs;
-  auto out = std::make_shared<Schedule>(fuse(region.function, mesh, inside));
+  auto out = std::make_shared<Schedule>(fuse_graph(std::move(*region.graph), options));
   for (size_t k = 0; k < out->outputs.size(); ++k) {
     if (out->slots[out->outputs[k]].axes == region.outputs[k]) continue;
     Slot slot = out->slots[out->outputs[k]];
@@ -156,17 +156,14 @@ std::shared_ptr<const Schedule> fuse_region(const Region& region, const Mesh& me
   return out;
 }
 
-}  // namespace
-
-Schedule fuse(const Function& local, const Mesh& mesh, const FuseOptions& options) {
-  Graph graph = build_graph(local, mesh, options.input_axes);
+Schedule fuse_graph(Graph graph, const FuseOptions& options) {
   absorb_into_dots(graph, !options.reproducible);
   find_updates(graph);
   order_updates(graph);
   for (GraphOp& op : graph.ops)
     if (op.kind == OpKind::kControl)
       for (Region& region : op.control->regions)
-        region.schedule = fuse_region(region, mesh, options);
+        region.schedule = fuse_region(region, graph.mesh, options);
   std::vector<char> must_store(graph.values.size(), 0);
   while (true) {
     Scheduler scheduler(graph, options);
@@ -175,6 +172,12 @@ Schedule fuse(const Function& local, const Mesh& mesh, const FuseOptions& option
     schedule.reproducible = options.reproducible;
     return schedule;
   }
+}
+
+}  // namespace
+
+Schedule fuse(const Function& local, const Mesh& mesh, const FuseOptions& options) {
+  return fuse_graph(build_graph(local, mesh, options.input_axes), options);
 }
 
 }  // namespace tessera::fusion

@@ -55,8 +55,8 @@ class Tally final : public ExprBuilder {
 
 class Builder {
  public:
-  Builder(const Function& function, const Mesh& mesh)
-      : f_(function), g_{.mesh = mesh}, number_(function.types.size(), -1) {}
+  Builder(const Function& function, const Mesh& mesh, SettledCarries& settled)
+      : f_(function), settled_(settled), g_{.mesh = mesh}, number_(function.types.size(), -1) {}
 
   Graph run(const std::vector<AxisList>& input_axes);
 
@@ -83,6 +83,7 @@ class Builder {
   }
 
   const Function& f_;
+  SettledCarries& settled_;
   Graph g_;
   std::vector<int> number_;  // for each value of f_ its number in g_
 };
@@ -252,7 +253,7 @@ bool Builder::lower_collective(const Op& op, const CollectiveLowering& lowering,
 bool Builder::lower_control(const Op& op, GraphOp& out) {
   std::vector<AxisList> operands;
   for (int v : out.operands) operands.push_back(g_.values[v].axes);
-  ControlLowering lowered = fusion::lower_control(op, g_.mesh, operands);
+  ControlLowering lowered = fusion::lower_control(op, g_.mesh, operands, settled_);
   boost::container::small_vector<int, 3> values = std::move(out.operands);
   out.operands.clear();
   for (size_t k : lowered.operands) out.operands.push_back(values[k]);
@@ -320,7 +321,13 @@ void Graph::find_users() {
 
 Graph build_graph(const Function& function, const Mesh& mesh,
                   const std::vector<AxisList>& input_axes) {
-  return Builder(function, mesh).run(input_axes);
+  SettledCarries settled;
+  return build_graph(function, mesh, input_axes, settled);
+}
+
+Graph build_graph(const Function& function, const Mesh& mesh,
+                  const std::vector<AxisList>& input_axes, SettledCarries& settled) {
+  return Builder(function, mesh, settled).run(input_axes);
 }
 
 }  // namespace tessera::fusion

@@ -37,7 +37,8 @@ enum class OpKind : uint8_t {
 // A region of a control op, with the axes that its inputs vary over and that its outputs must vary
 // over.
 struct Region {
-  Function function;
+  FunctionRef function;
+  std::shared_ptr<struct Graph> graph;  // of `function`, for these inputs
   std::vector<AxisList> inputs, outputs;
   std::shared_ptr<const Schedule> schedule;  // made once
 };
@@ -104,8 +105,13 @@ struct Graph {
   int add_value(DType dtype, const Shape& shape, const AxisList& axes, int op = -1);
 };
 
+// The graph refers to ops of `function`.
 Graph build_graph(const Function& function, const Mesh& mesh,
                   const std::vector<AxisList>& input_axes);
+// Returns the graph of a region of such a function.
+class SettledCarries;
+Graph build_graph(const Function& function, const Mesh& mesh,
+                  const std::vector<AxisList>& input_axes, SettledCarries& settled);
 
 // The number of rows (elements folded one after the other) of a reduction that is not divided, and
 // the size of the blocks otherwise.

@@ -71,7 +71,7 @@ class Contractor {
     const std::optional<Dims> permutation = permutation_of(op);
     if (!permutation) return;
     const Op* dot = product_of(op.operands[0]);
-    const DotParams p = dot->params.as<DotParams>();
+    DotParams p = dot->params.as<DotParams>();
     const int64_t batch = p.lhs_batch.rank(), contract = p.lhs_contract.rank(),
                   lhs = f_.type(dot->operands[0]).rank() - batch - contract,
                   rhs = f_.type(dot->operands[1]).rank() - batch - contract;
@@ -80,12 +80,10 @@ class Contractor {
     for (int64_t d = 0; d < rhs; ++d) swapped.push_back(batch + lhs + d);
     for (int64_t d = 0; d < lhs; ++d) swapped.push_back(batch + d);
     if (*permutation != swapped) return;
-    replace(op, *dot, {dot->operands[1], dot->operands[0]},
-            {.lhs_batch = p.rhs_batch,
-             .rhs_batch = p.lhs_batch,
-             .lhs_contract = p.rhs_contract,
-             .rhs_contract = p.lhs_contract,
-             .result = p.result});
+    std::swap(p.lhs_batch, p.rhs_batch);
+    std::swap(p.lhs_contract, p.rhs_contract);
+    std::swap(p.lhs_examples, p.rhs_examples);
+    replace(op, *dot, {dot->operands[1], dot->operands[0]}, std::move(p));
   }
 
   // Returns whether `v` is zeros.

@@ -21,6 +21,8 @@ namespace {
 
 // Growth by more than this is not that of a plan that changes once.
 constexpr double kSure = 0.5;
+// Costs that grow in lumps are looked at up to 32n.
+constexpr size_t kSizesOfLumps = 6;
 
 // A program of one size, measured.
 struct Measured {
@@ -47,6 +49,7 @@ struct Metric {
   std::function<double(const Measured&)> value, base;
   // Of a run: the part of a step; may be null.
   double (*of_step)(const StepCost&) = nullptr;
+  bool lumps = false;  // it grows in lumps
 };
 
 std::vector<Metric> metrics_of(const Family& family, const Counts& counts) {
@@ -57,7 +60,7 @@ std::vector<Metric> metrics_of(const Family& family, const Counts& counts) {
       {"evaluations", [](const Measured& m) { return m.counts.run.evaluations(); }, work,
        [](const StepCost& s) { return s.evaluations; }},
       {"steps run", [](const Measured& m) { return m.counts.run.runs(); }, work,
-       [](const StepCost& s) { return s.runs; }},
+       [](const StepCost& s) { return s.runs; }, true},  // a kernel has so many operands
       {"interpreted steps", [](const Measured& m) { return m.counts.run.interpreted(); }, work,
        [](const StepCost& s) { return s.interpreted; }},
       {"arena", [](const Measured& m) { return static_cast<double>(m.counts.run.arena_bytes); },
@@ -78,12 +81,14 @@ std::vector<Metric> metrics_of(const Family& family, const Counts& counts) {
       return m.depth * (m.text + (p == 0 ? 0 : before(m, p) + m.counts.passes[p].ops));
     };
     out.push_back({"allocations of " + pass,
-                   [p](const Measured& m) { return m.counts.passes[p].allocations; }, both});
+                   [p](const Measured& m) { return m.counts.passes[p].allocations; }, both, nullptr,
+                   true});
     // Tables of tiles and windows grow with the arrays.
     out.push_back(
         {"bytes allocated by " + pass,
          [p](const Measured& m) { return m.counts.passes[p].allocated_bytes; },
-         [=, &family](const Measured& m) { return both(m) + (family.text_grows ? 0 : m.work); }});
+         [=, &family](const Measured& m) { return both(m) + (family.text_grows ? 0 : m.work); },
+         nullptr, true});
   }
   return out;
 }
@@ -150,7 +155,8 @@ std::optional<std::vector<Finding>> findings(const Family& family) {
     const std::vector<Metric> metrics = metrics_of(family, all[0].counts);
     const auto excess_of = [&](const Metric& metric, size_t first, Finding* finding) {
       const Series cost = series(all, first, metric.value), work = series(all, first, metric.base);
-      const double excess = excess_exponent(cost, work);
+      const double excess =
+          metric.lumps ? excess_of_lumps(cost, work) : excess_exponent(cost, work);
       if (finding) finding->excess = excess, finding->cost = cost, finding->work = work;
       return excess;
     };
@@ -166,7 +172,9 @@ std::optional<std::vector<Finding>> findings(const Family& family) {
     for (bool sure = false; !suspects.empty() && !sure && all.size() < family.most_sizes;) {
       more(1);
       suspects = drop(kMostExcess);
-      sure = drop(kSure).size() == suspects.size();
+      const bool lumps = std::any_of(suspects.begin(), suspects.end(),
+                                     [](const Metric* metric) { return metric->lumps; });
+      sure = drop(kSure).size() == suspects.size() && !(lumps && all.size() < kSizesOfLumps);
     }
     for (const Metric* metric : suspects) {
       const size_t first = all.size() - 3;

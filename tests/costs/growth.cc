@@ -17,4 +17,14 @@ double excess_exponent(const Series& cost, const Series& work) {
   return std::max(0.0, std::log2(cost2 / work2 / before));
 }
 
+double excess_of_lumps(const Series& cost, const Series& work) {
+  constexpr double kLittle = 0.05;
+  if (cost[2] - cost[1] < kLittle * cost[1]) return 0;
+  const double excess = excess_exponent(cost, work);
+  if (excess == 0 || work[1] <= work[0] || work[2] <= work[1]) return excess;
+  const double average = cost[1] / work[1];
+  return std::min(excess,
+                  std::max(0.0, std::log2((cost[2] - cost[1]) / (work[2] - work[1]) / average)));
+}
+
 }  // namespace tessera::costs

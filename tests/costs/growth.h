@@ -17,4 +17,8 @@ inline constexpr double kMostExcess = 0.05;
 // For example: cost 3n + 100 of work 5n + 7 has the excess 0, cost n * n of work n has about 1.
 double excess_exponent(const Series& cost, const Series& work);
 
+// Returns the same for a cost that grows in lumps, as tables do that double when they are full: a
+// step that adds little, next to what there is, tells nothing.
+double excess_of_lumps(const Series& cost, const Series& work);
+
 }  // namespace tessera::costs

@@ -56,5 +56,12 @@ TEST(Growth, CostsThatBeginLaterAreFound) {
   EXPECT_EQ(excess_exponent({100, 100, 150}, {100, 200, 400}), 0);
 }
 
+TEST(Growth, OfLumpsATableThatDoublesIsNone) {
+  EXPECT_EQ(excess_of_lumps({690332, 690337, 691142}, {100, 200, 400}), 0);
+  EXPECT_LT(excess_of_lumps({100, 164, 292}, {100, 200, 400}), kMostExcess);
+  EXPECT_NEAR(excess_of_lumps({100, 400, 1600}, {100, 200, 400}), 1, 0.01);
+  EXPECT_GT(excess_of_lumps({100, 100, 1000}, {100, 200, 400}), kMostExcess);
+}
+
 }  // namespace
 }  // namespace tessera::costs::growth_test

@@ -165,7 +165,7 @@ TEST(AdaptiveClip, ArgumentsOfOtherShapesAreErrors) {
   expect_error(
       [&] { clip.centered_count(norms, norm, zeros({3}, bool_)); },
       "expected a padding mask of the norms' shape and bool, got bool[3] with norms float32[4]");
-  expect_error([&] { clip.centered_count(norms, norm, zeros({4})); }, "got float32[4] beside");
+  expect_error([&] { clip.centered_count(norms, norm, zeros({4})); }, "got float32[4] with norms");
   expect_error([&] { clip.update(norm, norms); }, "expected a noisy_count that is a");
   expect_error([&] { clip.update(norms, norm); }, "expected an l2_clip_norm that is a");
 }

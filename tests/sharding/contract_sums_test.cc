@@ -128,6 +128,18 @@ TEST(ContractSums, AProductThatIsOnlyReadTransposedIsComputedSo) {
   EXPECT_EQ(count(batched.after, transpose_op), 2) << "it is read twice";
 }
 
+// A private loss relies on it: an example's product may not depend on the other examples.
+TEST(ContractSums, AProductThatIsOnlyReadTransposedKeepsItsOrderOfSummation) {
+  const Contracted f = contracted(
+      [](const Arrays& x) {
+        return Arrays{
+            lax::transpose(ops::invariant_dot(x[0], x[1], {1}, {1}, {0}, {0}), {0, 2, 1})};
+      },
+      {Type{.dtype = float32, .shape = {6, 2, 3}}, Type{.dtype = float32, .shape = {6, 2, 4}}});
+  EXPECT_EQ(count(f.after, transpose_op), 0) << to_mlir(f.after);
+  EXPECT_EQ(f.after.ops[0].params.as<DotParams>().sum, DotSum::kInvariant);
+}
+
 TEST(ContractSums, ASumOfOneTermIsThatTerm) {
   const Contracted f = contracted(
       [](const Arrays& x) {

@@ -17,7 +17,7 @@ namespace tessera::ops {
 namespace {
 
 constexpr int64_t kMostTerms = 128;  // slices that are summed; a kernel has at most 400 ops
-constexpr int64_t kMostSums = 16;    // results that are a sum each
+constexpr int64_t kMostSums = 16;    // results of one element of a batch that are a sum each
 
 class UnrolledConvolution {
  public:
@@ -42,8 +42,9 @@ class UnrolledConvolution {
     return lax::convert_element_type(lax::transpose(out, permutation), p_.result);
   }
   bool few_terms() const { return windows_.size.elements() <= kMostTerms; }
+  // The size of the batch decides nothing: each element of it has the same bits in every batch.
   bool few_results(const Shape& result) const {
-    return !few_terms() && result.elements() <= kMostSums;
+    return !few_terms() && result.elements() / result[p_.out_spec[0]] <= kMostSums;
   }
 
  private:
@@ -78,19 +79,35 @@ class UnrolledConvolution {
   Array one_by_one(const Array& x, const Array& w) const {
     // As windows over lhs have their places: as many as results, all as large as the kernel.
     Windows turned = Windows::of_size(window_shape("unroll_windows", x.shape(), windows_));
+    const int64_t batch = p_.lhs_spec[0];
+    turned.size[batch] = 1;
     turned.strides = windows_.window_dilation;
     turned.window_dilation = windows_.strides;
     turned.low = windows_.low;
     turned.high = windows_.high;
     const WindowSlices slices(x, zero_of(x), turned);
     const Array kernel = in_order_of_lhs(w);
+    Shape taken_shape = kernel.shape();
+    taken_shape[batch] = x.shape()[batch];
+    Dims summed;
+    for (int64_t d = 0; d < taken_shape.rank(); ++d)
+      if (d != batch) summed.push_back(d);
     std::vector<Array> sums;
     each_place(turned.size, [&](const Dims& place) {
-      const Array taken = lax::slice(slices.at(place), Dims(place.size(), 0), kernel.shape());
-      const Array sum = lax::reduce_sum(lax::mul(taken, kernel), iota_dims(place.size()));
-      sums.push_back(lax::reshape(sum, {1}));
+      const Array taken = lax::slice(slices.at(place), Dims(place.size(), 0), taken_shape);
+      const Array factor =
+          lax::broadcast_in_dim(kernel, taken_shape, iota_dims(taken_shape.rank()));
+      const Array sum = lax::reduce_sum(lax::mul(taken, factor), summed);
+      sums.push_back(lax::reshape(sum, {taken_shape[batch], 1}));
     });
-    return lax::reshape(sums.size() == 1 ? sums[0] : lax::concatenate(sums, 0), turned.size);
+    // The batch, then the other dimensions of lhs.
+    Shape shape = {taken_shape[batch]};
+    Dims permutation(taken_shape.size(), 0);
+    for (int64_t d : summed) {
+      permutation[d] = shape.rank();
+      shape.push_back(turned.size[d]);
+    }
+    return lax::transpose(lax::reshape(lax::concatenate(sums, 1), shape), permutation);
   }
 
   Array in_order_of_lhs(const Array& w) const {

@@ -17,7 +17,6 @@ namespace tessera::ops {
 namespace {
 
 constexpr int64_t kSmallMatrix = 4;  // extents of matrices that are multiplied by elements
-constexpr int64_t kManyBatches = 64;
 
 // The extents of a product, by kinds of dimensions.
 struct DotExtents {
@@ -35,14 +34,14 @@ struct DotExtents {
 enum class DotForm : uint8_t { kOuter, kRows, kSmall };
 
 std::optional<DotForm> form_of(const DotExtents& e, DType in) {
-  const int64_t batches = e.batch.elements(), rows = e.rows.elements(),
-                columns = e.columns.elements(), terms = e.sum.elements();
+  const int64_t rows = e.rows.elements(), columns = e.columns.elements(), terms = e.sum.elements();
+  // The number of products decides nothing: each has the same bits in every batch.
+  const bool batched = !e.batch.empty();
   if (terms == 1) return DotForm::kOuter;
   // A single product of floats is the library's.
-  if (rows == 1 && columns == 1 && (batches > 1 || is_half(in) || is_integer(in)))
+  if (rows == 1 && columns == 1 && (batched || is_half(in) || is_integer(in)))
     return DotForm::kRows;
-  if (batches >= kManyBatches && rows <= kSmallMatrix && columns <= kSmallMatrix &&
-      terms <= kSmallMatrix)
+  if (batched && rows <= kSmallMatrix && columns <= kSmallMatrix && terms <= kSmallMatrix)
     return DotForm::kSmall;
   return std::nullopt;
 }

@@ -59,6 +59,26 @@ TEST(DiscreteGaussian, HasItsProbabilities) {
 
 // Moments and Kolmogorov-Smirnov of ten million draws of a fine grid, where the distribution function
 // is that of the normal distribution at half integers up to 1e-6.
+// Draws whose first words do not decide are made again. That is one in 2^49, so here a first look
+// leaves out all but 6 bits, and decides only 63 of 64.
+TEST(DiscreteGaussian, IsTheSameIfSecondWordsAreNeeded) {
+  const std::vector keys{random::key(1), random::key(2), random::key(3)};
+  const std::vector<Shape> shapes{{100}, {7, 9}, {0}};
+  for (const double stddev : {1.5, 300.0, 65536.0, 0x1p24}) {
+    const auto draws = [&](uint64_t ignored_bits) {
+      return jit([=](const std::vector<Array>& data) {
+        std::vector<random::Key> of;
+        for (const Array& key : data) of.push_back({key});
+        return privacy::internal::discrete_draws(RandomSource::kKey, of, stddev, shapes,
+                                                 ignored_bits);
+      })(std::vector{keys[0].data, keys[1].data, keys[2].data});
+    };
+    const std::vector<Array> decided = draws(0), again = draws(58);
+    for (size_t i = 0; i < shapes.size(); ++i)
+      EXPECT_EQ(decided[i].to_host(), again[i].to_host()) << stddev << ", array " << i;
+  }
+}
+
 TEST(DiscreteGaussian, IsNormalOnAFineGrid) {
   const int64_t n = 10'000'000;
   const double stddev = 65536, root = std::sqrt(static_cast<double>(n));
@@ -225,7 +245,7 @@ class ShardedDiscreteGaussian : public ::testing::Test {
   const Mesh mesh{create_device_mesh({2, 4}), {"x", "y"}};
 };
 
-TEST_F(ShardedDiscreteGaussian, IsTheSameAndCommunicatesNothing) {
+TEST_F(ShardedDiscreteGaussian, IsTheSameAndCommunicatesOneNumber) {
   const Array g = random::normal(random::key(1), {16, 7});
   const auto noise = discrete_gaussian_privatizer({.stddev = 1, .key = random::key(0)});
   const Array expected = noise.update(g, noise.init(g)).first;
@@ -233,7 +253,11 @@ TEST_F(ShardedDiscreteGaussian, IsTheSameAndCommunicatesNothing) {
       jit([&](const Array& g, const DiscreteNoiseState& s) { return noise.update(g, s); });
   for (const PartitionSpec& spec : {P("x", "y"), P(None, joint("x", "y"))}) {
     const Array cut = device_put(g, NamedSharding(mesh, spec));
-    EXPECT_TRUE(step.lower(cut, noise.init(cut)).collectives().empty());
+    // Whether a draw needs its second word.
+    const auto collectives = step.lower(cut, noise.init(cut)).collectives();
+    ASSERT_EQ(collectives.size(), 1u);
+    EXPECT_EQ(collectives[0].name, "all_reduce");
+    EXPECT_LE(collectives[0].bytes_per_device, 8);
     EXPECT_EQ(step(cut, noise.init(cut)).first.to_host(), expected.to_host());
     EXPECT_EQ(noise.update(cut, noise.init(cut)).first.to_host(), expected.to_host());
   }

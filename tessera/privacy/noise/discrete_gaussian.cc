@@ -8,7 +8,9 @@
 #include "tessera/compile/control_flow.h"
 #include "tessera/ir/format.h"
 #include "tessera/ops/core/array_math.h"
+#include "tessera/ops/core/expect.h"
 #include "tessera/ops/indexing/gather.h"
+#include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/ops/structural/slice.h"
 #include "tessera/privacy/noise/discrete_gaussian_table.h"
@@ -44,83 +46,158 @@ Array looked_up(const Array& table, const Array& index) {
                      IndexMode::kPromiseInBounds);
 }
 
-// One level of a draw: its table and scale, the two words of its key, and by how many bits the
-// shared words are rotated.
+// What a level draws from: its table and scale, and the keys of the two words of a draw.
 struct LevelData {
   Array table;  // uint64 [cells * 2]
   Array scale;  // int32
-  Array turn;   // uint64
-  Array key;    // uint32 [2]
+  Array high;   // uint32 [2]
+  Array low;    // uint32 [2]
 };
 
-// Stacks all levels; their tables have one size.
-LevelData stacked_levels(const std::vector<internal::Level>& levels, const Array& keys, int bits) {
-  std::vector<uint64_t> tables, turns;
-  std::vector<int32_t> scales;
-  for (const internal::Level& level : levels) {
-    const internal::AliasTable table = internal::alias_table(level.stddev, bits);
-    tables.insert(tables.end(), table.words.begin(), table.words.end());
-    turns.push_back(21 * turns.size());
-    scales.push_back(static_cast<int32_t>(level.scale));
-  }
-  const auto count = static_cast<int64_t>(levels.size());
-  return {lax::constant(Literal::from<uint64_t>(tables, {count, int64_t{2} << bits})),
-          lax::constant(Literal::from<int32_t>(scales, {count})),
-          lax::constant(Literal::from<uint64_t>(turns, {count})), keys};
-}
+// In place of a sum of draws of which one needs its second word.
+constexpr int32_t kUndecided = std::numeric_limits<int32_t>::min();
 
-// Returns a draw from one table, times the scale: the first bit of `high` is the sign, the bits
-// after it choose a cell, and the others, then `low`, rotated, are compared with the cell's
-// threshold.
-Array drawn_level(const LevelData& level, int index_bits, const Array& high, const Array& low) {
-  const auto bits = static_cast<uint64_t>(index_bits);
-  const auto full = [&](const Array& scalar) {
-    return broadcast_array(kDiscreteGaussianOp, scalar, low.shape());
+class Sampler {
+ public:
+  Sampler(RandomSource source, double stddev, uint64_t ignored_bits)
+      : source_(source), levels_(internal::levels(stddev)), ignored_(ignored_bits) {
+    for (const internal::Level& level : levels_)
+      bits_ = std::max(bits_, internal::index_bits(level.stddev));
+  }
+
+  // Returns draws; kUndecided for those that the first words do not decide.
+  Array first_look(const random::Key& key, const Shape& shape) const {
+    return sum_over_levels(key, shape, [&](const Array& sum, const LevelData& level) {
+      const Place at = place(level, words(level.high, shape));
+      const Array undecided = lax::bitwise_or(
+          lax::eq(shifted_right(at.position, ignored_), shifted_right(at.threshold, ignored_)),
+          lax::eq(sum, lax::full_like(sum, kUndecided)));
+      return lax::select(undecided, lax::full_like(sum, kUndecided),
+                         sum + draw(level, at, lax::lt(at.position, at.threshold)));
+    });
+  }
+
+  Array draws(const random::Key& key, const Shape& shape) const {
+    return sum_over_levels(key, shape, [&](const Array& sum, const LevelData& level) {
+      const Place at = place(level, words(level.high, shape));
+      // The second word matters only if the first ones are equal. All other elements read the same
+      // word, which is in the cache.
+      const Array equal = lax::eq(at.position, at.threshold);
+      const Array second =
+          looked_up(level.table, lax::select(equal, at.cell, lax::full_like(at.cell, 0)) +
+                                     (int64_t{1} << bits_));
+      const Array below = lax::select(equal, lax::lt(words(level.low, shape), second),
+                                      lax::lt(at.position, at.threshold));
+      return sum + draw(level, at, below);
+    });
+  }
+
+ private:
+  // What the first word chooses: its first bit is the sign, the bits after it the cell, and the
+  // others are compared with the first bits of the cell's threshold.
+  struct Place {
+    Array positive, cell, position, threshold, alias;
   };
-  const Array turn = full(level.turn), back = full(constant_like(level.turn, 64) - level.turn);
-  const Array turned =
-      lax::bitwise_or(lax::shift_left(low, turn), lax::shift_right_logical(low, back));
-  const Array position = lax::shift_left(high, constant_like(high, bits + 1));
-  const Array cell = lax::convert_element_type(
-      shifted_right(lax::shift_left(high, constant_like(high, 1)), 64 - bits), int32);
-  const Array entry = looked_up(level.table, cell);
-  const Array alias = lax::bitwise_and(entry, constant_like(entry, (uint64_t{1} << bits) - 1));
-  const Array threshold = entry - alias;
-  // The second word matters only if the first ones are equal. All other elements read the same
-  // word, which is in the cache.
-  const Array equal = position == threshold;
-  const Array second = looked_up(
-      level.table, lax::select(equal, cell, lax::full_like(cell, 0)) + (int64_t{1} << bits));
-  const Array below = lax::select(equal, turned < second, position < threshold);
-  const Array magnitude = lax::select(below, cell, lax::convert_element_type(alias, int32));
-  const Array positive = high < constant_like(high, uint64_t{1} << 63);
-  return lax::select(positive, magnitude, lax::neg(magnitude)) * full(level.scale);
-}
+  Place place(const LevelData& level, const Array& high) const {
+    const auto bits = static_cast<uint64_t>(bits_);
+    Place out;
+    out.positive = lax::lt(high, constant_like(high, uint64_t{1} << 63));
+    out.cell = lax::convert_element_type(
+        shifted_right(lax::shift_left(high, constant_like(high, 1)), 64 - bits), int32);
+    out.position = lax::shift_left(high, constant_like(high, bits + 1));
+    const Array entry = looked_up(level.table, out.cell);
+    const Array alias = lax::bitwise_and(entry, constant_like(entry, (uint64_t{1} << bits) - 1));
+    out.threshold = entry - alias;
+    out.alias = lax::convert_element_type(alias, int32);
+    return out;
+  }
+  static Array draw(const LevelData& level, const Place& at, const Array& below) {
+    const Array magnitude = lax::select(below, at.cell, at.alias);
+    return lax::select(at.positive, magnitude, lax::neg(magnitude)) *
+           broadcast_array(kDiscreteGaussianOp, level.scale, magnitude.shape());
+  }
+
+  // A loop over the levels: each is one kernel. All of them in one kernel would need more registers
+  // than there are.
+  template <class Add>
+  Array sum_over_levels(const random::Key& key, const Shape& shape, const Add& add) const {
+    return scan([&](const Array& sum,
+                    const LevelData& level) { return std::pair(add(sum, level), std::tuple<>()); },
+                lax::full(shape, 0, int32), stacked(key))
+        .first;
+  }
+
+  // The levels' tables have one size.
+  LevelData stacked(const random::Key& key) const {
+    std::vector<uint64_t> tables;
+    std::vector<int32_t> scales;
+    for (const internal::Level& level : levels_) {
+      const internal::AliasTable table = internal::alias_table(level.stddev, bits_);
+      tables.insert(tables.end(), table.words.begin(), table.words.end());
+      scales.push_back(static_cast<int32_t>(level.scale));
+    }
+    const auto count = static_cast<int64_t>(levels_.size());
+    const Array keys = random::split(key, 2 * count).data;
+    return {lax::constant(Literal::from<uint64_t>(tables, {count, int64_t{2} << bits_})),
+            lax::constant(Literal::from<int32_t>(scales, {count})),
+            lax::slice(keys, {0, 0}, {count, 2}), lax::slice(keys, {count, 0}, {2 * count, 2})};
+  }
+
+  Array words(const Array& key, const Shape& shape) const {
+    return join_words(
+        internal::random_words(kDiscreteGaussianOp, source_, random::Key{key}, shape));
+  }
+
+  RandomSource source_;
+  std::vector<internal::Level> levels_;
+  uint64_t ignored_;
+  int bits_ = 0;
+};
 
 }  // namespace
 
-// A loop over the levels: each is one kernel. All of them in one kernel would need more registers
-// than there are.
+// About one draw in 2^49 needs its second word, which costs as much as the first. So draws are made
+// without, and all of them again if one needs it. Words of the system are not made twice.
+std::vector<Array> internal::discrete_draws(RandomSource source,
+                                            const std::vector<random::Key>& keys, double stddev,
+                                            const std::vector<Shape>& shapes,
+                                            uint64_t ignored_bits) {
+  const Sampler sampler(source, stddev, ignored_bits);
+  const auto all = [&](const auto& draw) {
+    std::vector<Array> out;
+    for (size_t i = 0; i < keys.size(); ++i) out.push_back(draw(keys[i], shapes[i]));
+    return out;
+  };
+  if (source == RandomSource::kSystem)
+    return all([&](const auto& key, const auto& shape) { return sampler.draws(key, shape); });
+  std::vector<Array> first =
+      all([&](const auto& key, const auto& shape) { return sampler.first_look(key, shape); });
+  std::optional<Array> least;
+  for (const Array& draws : first) {
+    if (draws.size() == 0) continue;
+    const Array here = lax::reduce_min(draws, iota_dims(draws.ndim()));
+    least = least ? lax::min(*least, here) : here;
+  }
+  if (!least) return first;
+  const Array again = bind_op1(ops::expect_op, ops::ExpectParams{0},
+                               {lax::eq(*least, lax::full_like(*least, kUndecided))});
+  std::vector<Array> data;
+  for (const random::Key& key : keys) data.push_back(key.data);
+  return cond(
+      again,
+      [&](const std::vector<Array>&, const std::vector<Array>& with) {
+        std::vector<Array> out;
+        for (size_t i = 0; i < with.size(); ++i)
+          out.push_back(sampler.draws(random::Key{with[i]}, shapes[i]));
+        return out;
+      },
+      [](const std::vector<Array>& draws, const std::vector<Array>&) { return draws; }, first,
+      data);
+}
+
 Array internal::discrete_draws(RandomSource source, const random::Key& key, double stddev,
                                const Shape& shape) {
-  const std::vector<internal::Level> levels = internal::levels(stddev);
-  const auto count = static_cast<int64_t>(levels.size());
-  int bits = 0;
-  for (const internal::Level& level : levels)
-    bits = std::max(bits, internal::index_bits(level.stddev));
-  const Array keys = random::split(key, count + 1).data;
-  const auto words_of = [&](const Array& own) {
-    return join_words(internal::random_words(kDiscreteGaussianOp, source, random::Key{own}, shape));
-  };
-  const Array low = words_of(lax::reshape(lax::slice(keys, {count, 0}, {count + 1, 2}), {2}));
-  const LevelData data = stacked_levels(levels, lax::slice(keys, {0, 0}, {count, 2}), bits);
-  return scan(
-             [&](const Array& sum, const LevelData& level) {
-               const Array draw = drawn_level(level, bits, words_of(level.key), low);
-               return std::pair(sum + draw, std::tuple<>());
-             },
-             lax::full(shape, 0, int32), data)
-      .first;
+  return discrete_draws(source, std::vector{key}, stddev, std::vector{shape})[0];
 }
 
 namespace {
@@ -163,11 +240,9 @@ struct GridParams {
 
 // `granularity` is a float64 scalar.
 Array noised(const GridParams& noise, const Array& gradient, const Array& granularity,
-             const random::Key& key) {
+             const Array& z) {
   const DType result = result_dtype(noise.dtype, gradient.dtype());
   const Array step = broadcast_array(kDiscreteGaussianOp, granularity, gradient.shape());
-  const Array z =
-      internal::discrete_draws(noise.source, key, noise.steps_per_stddev, gradient.shape());
   if (gradient.dtype() == int32)
     return lax::convert_element_type(lax::convert_element_type(gradient + z, float64) * step,
                                      result);
@@ -219,9 +294,13 @@ std::pair<std::vector<Array>, random::Key> add_discrete_noise(const DiscreteNois
         const std::vector<Array> leaves(a.begin(), a.end() - 2);
         const StepKeys keys = step_keys(kDiscreteGaussianOp, {a[n]}, leaves);
         const Array granularity = a[n + 1] / p.steps_per_stddev;
+        std::vector<Shape> shapes;
+        for (const Array& leaf : leaves) shapes.push_back(leaf.shape());
+        const std::vector<Array> draws =
+            discrete_draws(p.source, keys.leaves, p.steps_per_stddev, shapes);
         std::vector<Array> results;
         for (size_t i = 0; i < n; ++i)
-          results.push_back(noised(p, leaves[i], granularity, keys.leaves[i]));
+          results.push_back(noised(p, leaves[i], granularity, draws[i]));
         results.push_back(keys.next.data);
         return results;
       });

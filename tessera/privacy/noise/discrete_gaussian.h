@@ -8,8 +8,7 @@
 // Which sampler: the paper's is exact rejection with rational arithmetic, a loop of random length
 // for each element, with numbers that exceed a machine word. On arrays such a loop would run as
 // often as the unluckiest element needs, with a reduction over all devices in each trip. Here an
-// element takes a fixed number of random bits, so that streams are sharded as all others are and
-// nothing is communicated:
+// element takes a fixed number of random bits, so that streams are sharded as all others are:
 //   - s <= 1200: the alias method, of 128 bits (discrete_gaussian_table.h): a sign, and a magnitude by
 //     one look at a table, exact for probabilities that are whole numbers of 2^-127.
 //   - larger s: X = c X' + Z with Z of parameter b = 2.5 c from a table and X' of parameter
@@ -17,12 +16,12 @@
 //     P(X = x) is exp(-x^2 / (2 s^2)) times a sum of a Gaussian over a shifted grid of integers, which
 //     by Poisson summation is constant up to a factor 1 +- 2 exp(-2 pi^2 v) with
 //     v = 1 / (c^2 / b^2 + c^2 / (s^2 - b^2)) >= 4.68: 1 +- 2^-132.
-// The at most 3 table lookups of an element have first words of their own and share the second one,
-// rotated by 21 bits each: a lookup reads it with probability 2^-49, so that a pair does with
-// 2^-98, and then in bits that coincide for only 2^-20. So a draw has the stated distribution
-// within 2^-112 in total variation: 2^-127 for each magnitude of the tables, of which two have at
-// most 15,960 or three at most 6,400, and 2^-118 for each pair of lookups. (The parameter itself is
-// s rounded to a double.)
+// Each of the at most 3 table lookups of an element has two words. The second matters with
+// probability 2^-49, so all draws are first made without; if one needs it, all are made again with
+// both, which is the same for the others. Whether one does is the one number that devices
+// communicate. So a draw has the stated distribution within 2^-112 in total variation: 2^-127 for
+// each magnitude of the tables, of which two have at most 15,960 or three at most 6,400. (The
+// parameter itself is s rounded to a double.)
 //
 // Guarantee. Let a query of integers move by at most D in L2 norm. With independent discrete Gaussians
 // of parameter s >= 2 it is the Gaussian mechanism of standard deviation sqrt(s^2 - 4), post-processed,
@@ -66,6 +65,11 @@ namespace internal {
 // Returns draws like discrete_gaussian(), made of words of either source, inside a program.
 Array discrete_draws(RandomSource source, const random::Key& key, double stddev,
                      const Shape& shape);
+// Returns the same for several keys and shapes. `ignored_bits` is for tests: a first look leaves
+// out so many of the last bits of what it compares, so that it decides less.
+std::vector<Array> discrete_draws(RandomSource source, const std::vector<random::Key>& keys,
+                                  double stddev, const std::vector<Shape>& shapes,
+                                  uint64_t ignored_bits = 0);
 
 struct DiscreteNoise {
   Stddev stddev;

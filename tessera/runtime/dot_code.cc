@@ -7,6 +7,7 @@
 #include "tessera/base/buffer.h"
 #include "tessera/base/error.h"
 #include "tessera/base/thread_pool.h"
+#include "tessera/base/workspace.h"
 #include "tessera/codegen/library_gate.h"
 #include "tessera/runtime/dot_plan.h"
 #include "tessera/runtime/gemm.h"
@@ -15,6 +16,10 @@
 #include "tessera/runtime/grid_products.h"
 #include "tessera/runtime/halves.h"
 #include "tessera/runtime/step_code.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 namespace tessera::runtime {
 namespace {
@@ -64,6 +69,27 @@ void convert_row(Conversion types, const std::byte* in, std::byte* out, int64_t 
       }
     });
   });
+}
+
+#if defined(__x86_64__)
+const bool kHasAvx = __builtin_cpu_supports("avx2");
+
+// Returns how many terms it has added.
+__attribute__((target("avx"))) int64_t add_in_vectors(const float* terms, double* sums, int64_t n) {
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4)
+    _mm256_storeu_pd(sums + i, _mm256_add_pd(_mm256_loadu_pd(sums + i),
+                                             _mm256_cvtps_pd(_mm_loadu_ps(terms + i))));
+  return i;
+}
+#else
+constexpr bool kHasAvx = false;
+int64_t add_in_vectors(const float*, double*, int64_t) { return 0; }
+#endif
+
+// Adds terms[i] to sums[i] for each i below n.
+void add_widened(const float* terms, double* sums, int64_t n) {
+  for (int64_t i = kHasAvx ? add_in_vectors(terms, sums, n) : 0; i < n; ++i) sums[i] += terms[i];
 }
 
 class DotCode final : public StepCode {
@@ -127,18 +153,22 @@ class DotCode final : public StepCode {
   template <class T>
   void add_examples(int64_t m, int64_t n, MatrixRef a, MatrixRef b, T* c, int64_t ldc,
                     bool accumulate) const {
-    const Buffer product = Buffer::allocate(m * n * static_cast<int64_t>(sizeof(T))),
-                 total = Buffer::allocate(m * n * itemsize(float64));
-    const auto* one = reinterpret_cast<const T*>(product.data());
-    auto* sum = reinterpret_cast<double*>(total.data());
+    const Workspace<T> product(m * n);
+    const Workspace<double> total(m * n);
+    const T* one = product.data();
+    double* sum = total.data();
     for (int64_t i = 0; i < m; ++i)
       for (int64_t j = 0; j < n; ++j) sum[i * n + j] = accumulate ? c[i * ldc + j] : T{0};
     const GemmTypes types{p_.types.in, std::is_same_v<T, float> ? float32 : float64};
     for (int64_t k0 = 0; k0 < p_.k; k0 += p_.example) {
       gemm_invariant(types, m, n, p_.example, a.shifted(0, k0, p_.lhs.itemsize()),
-                     b.shifted(k0, 0, p_.rhs.itemsize()), product.data(), n, false);
-      for (int64_t i = 0; i < m * n; ++i)
-        sum[i] += std::is_same_v<T, float> ? double{one[i]} : std::nearbyint(one[i]);
+                     b.shifted(k0, 0, p_.rhs.itemsize()),
+                     reinterpret_cast<std::byte*>(product.data()), n, false);
+      if constexpr (std::is_same_v<T, float>) {
+        add_widened(one, sum, m * n);
+      } else {
+        for (int64_t i = 0; i < m * n; ++i) sum[i] += std::nearbyint(one[i]);
+      }
     }
     for (int64_t i = 0; i < m; ++i)
       for (int64_t j = 0; j < n; ++j) c[i * ldc + j] = static_cast<T>(sum[i * n + j]);

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "tessera/base/buffer.h"
 #include "tessera/base/shape.h"
+#include "tessera/base/workspace.h"
 
 namespace tessera::runtime {
 namespace {
@@ -168,10 +168,8 @@ void grid_products(int64_t m, int64_t n, int64_t examples, int64_t terms, Matrix
   static const Kernel kernel = runtime::kernel();
   const int64_t k = examples * terms, height = kernel.rows, width = kernel.columns;
   const int64_t rows = ceil_div(m, height) * height, columns = ceil_div(n, width) * width;
-  const Buffer packed =
-      Buffer::allocate((rows + columns) * k * static_cast<int64_t>(sizeof(float)) + 64);
-  auto* pb = reinterpret_cast<float*>(packed.data());
-  float* pa = pb + columns * k;
+  const Workspace<float> packed((rows + columns) * k + 16);
+  float *pb = packed.data(), *pa = pb + columns * k;
   pack(reinterpret_cast<const float*>(a.data), a.col_stride, a.row_stride, k, m, height, pa);
   pack(reinterpret_cast<const float*>(b.data), b.row_stride, b.col_stride, k, n, width, pb);
   uint32_t unit = 0;

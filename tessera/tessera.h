@@ -41,6 +41,7 @@
 #include "tessera/numpy/fft.h"
 #include "tessera/numpy/float_parts.h"
 #include "tessera/numpy/histograms.h"
+#include "tessera/numpy/host_memory.h"
 #include "tessera/numpy/image.h"
 #include "tessera/numpy/index.h"
 #include "tessera/numpy/index_grids.h"

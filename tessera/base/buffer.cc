@@ -52,7 +52,7 @@ BufferBlock* new_large(int64_t capacity) {
   // refused; nothing depends on it.
   if (capacity >= kHugePage) (void)madvise(data, static_cast<size_t>(capacity), MADV_HUGEPAGE);
   auto* block = new BufferBlock;
-  block->size_class = -1;
+  block->size_class = BufferBlock::kLarge;
   block->capacity = capacity;
   block->data = static_cast<std::byte*>(data);
   return block;
@@ -70,7 +70,6 @@ BufferBlock* new_small(int size_class) {
 }
 
 // Memory of another owner. It is in no statistics and no pool.
-constexpr int32_t kBorrowed = -2;
 struct BorrowedBlock : BufferBlock {
   std::function<void()> release;
 };
@@ -301,11 +300,9 @@ BufferBlock* allocate_block(int64_t bytes) {
 }
 
 BufferBlock* borrow_block(std::byte* data, int64_t bytes, std::function<void()> release) {
-  TESSERA_CHECK(reinterpret_cast<uintptr_t>(data) % kAlignment == 0, "borrowed memory at {}",
-                static_cast<const void*>(data));
   auto* block = new BorrowedBlock;
   block->owners.store(1, std::memory_order_relaxed);
-  block->size_class = kBorrowed;
+  block->size_class = BufferBlock::kBorrowed;
   block->capacity = bytes;
   block->data = data;
   block->release = std::move(release);
@@ -313,7 +310,7 @@ BufferBlock* borrow_block(std::byte* data, int64_t bytes, std::function<void()> 
 }
 
 void release_block(BufferBlock* block) {
-  if (block->size_class == kBorrowed) {
+  if (block->size_class == BufferBlock::kBorrowed) {
     auto* borrowed = static_cast<BorrowedBlock*>(block);
     borrowed->release();
     delete borrowed;

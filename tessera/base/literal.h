@@ -1,5 +1,8 @@
 // Literal: a dense row-major array on the host. Files contain them, printing takes them, and the
 // naive evaluator computes with them.
+//
+// Its memory is a Buffer, which arrays of this process share: an array made of a literal, and a
+// literal that shows an array, copy nothing if the elements are in the same order in both.
 #pragma once
 
 #include <cstring>
@@ -7,18 +10,23 @@
 #include <span>
 #include <vector>
 
+#include "tessera/base/buffer.h"
 #include "tessera/base/dtype.h"
 #include "tessera/base/shape.h"
 
 namespace tessera {
 
-// A Literal that is shared is immutable: copies share the bytes, and mutable_data() copies them
-// first.
+// Memory that is shared or borrowed is never written to: copies share the bytes, and mutable_data()
+// copies them first.
 class Literal {
  public:
   Literal() : Literal(float32, Shape{0}) {}
   // All elements are zero.
   Literal(DType dtype, Shape shape);
+  // Returns a literal whose elements have no values before they are written.
+  static Literal uninitialized(DType dtype, Shape shape);
+  // Returns a literal that shares `memory`, where its elements begin at byte `offset`.
+  static Literal view(DType dtype, Shape shape, Buffer memory, int64_t offset = 0);
   // A rank-0 literal.
   template <class T>
   static Literal scalar(T value) {
@@ -26,13 +34,11 @@ class Literal {
     out.mutable_data<T>()[0] = value;
     return out;
   }
-  // `values` are in row-major order. Throws UserError if their number is not that of `shape`.
+  // Returns a copy of `values`, which are in row-major order. Throws UserError if their number is
+  // not that of `shape`.
   template <class T>
   static Literal from(std::span<const T> values, const Shape& shape) {
-    Literal out(dtype_of<T>, shape);
-    out.check_count(static_cast<int64_t>(values.size()));
-    if (!values.empty()) std::memcpy(out.mutable_raw(), values.data(), values.size_bytes());
-    return out;
+    return copied(dtype_of<T>, shape, values.data(), static_cast<int64_t>(values.size()));
   }
 
   DType dtype() const { return dtype_; }
@@ -40,6 +46,20 @@ class Literal {
   int64_t elements() const { return elements_; }
   int64_t bytes() const { return elements_ * itemsize(dtype_); }
 
+  // Returns the elements, row-major; they are there as long as this literal is. Throws UserError if
+  // T is not the C++ type of the dtype.
+  template <class T>
+  std::span<const T> values() const& {
+    check_values(dtype_of<T>);
+    return {reinterpret_cast<const T*>(raw()), static_cast<size_t>(elements_)};
+  }
+  // A span of a literal that ends with the expression would have no memory.
+  template <class T>
+  std::span<const T> values() && = delete;
+
+  // Returns the memory, and where the elements begin in it, in bytes.
+  const Buffer& buffer() const;
+  int64_t offset() const { return raw() - buffer().data(); }
   const std::byte* raw() const { return bytes_.get(); }
   std::byte* mutable_raw();
   template <class T>
@@ -59,7 +79,11 @@ class Literal {
   friend bool operator==(const Literal& a, const Literal& b);
 
  private:
+  Literal(DType dtype, Shape shape, int64_t elements)
+      : dtype_(dtype), shape_(std::move(shape)), elements_(elements) {}
   void check_count(int64_t count) const;
+  static Literal copied(DType dtype, const Shape& shape, const void* values, int64_t count);
+  void check_values(DType expected) const;
   void check_dtype(DType expected) const {
     if (dtype_ != expected) throw_dtype();
   }
@@ -68,7 +92,7 @@ class Literal {
   DType dtype_;
   Shape shape_;
   int64_t elements_;
-  std::shared_ptr<std::byte[]> bytes_;
+  std::shared_ptr<std::byte[]> bytes_;  // its deleter holds the buffer
 };
 
 size_t hash_value(const Literal& literal);

@@ -1,46 +1,15 @@
 #include "tessera/runtime/copy.h"
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 #include <algorithm>
 #include <cstring>
 
 #include "tessera/base/error.h"
+#include "tessera/base/parallel_copy.h"
 #include "tessera/base/thread_pool.h"
 #include "tessera/ir/format.h"
 
 namespace tessera::runtime {
 namespace {
-
-#if defined(__x86_64__)
-__attribute__((target("avx2"))) void stream_avx2(std::byte* dst, const std::byte* src,
-                                                 size_t bytes) {
-  const size_t head = std::min(bytes, (32 - reinterpret_cast<uintptr_t>(dst) % 32) % 32);
-  std::memcpy(dst, src, head);
-  size_t i = head;
-  for (; i + 128 <= bytes; i += 128) {
-    const auto* s = reinterpret_cast<const __m256i*>(src + i);
-    auto* d = reinterpret_cast<__m256i*>(dst + i);
-    const __m256i a = _mm256_loadu_si256(s), b = _mm256_loadu_si256(s + 1),
-                  c = _mm256_loadu_si256(s + 2), e = _mm256_loadu_si256(s + 3);
-    _mm256_stream_si256(d, a);
-    _mm256_stream_si256(d + 1, b);
-    _mm256_stream_si256(d + 2, c);
-    _mm256_stream_si256(d + 3, e);
-  }
-  std::memcpy(dst + i, src + i, bytes - i);
-}
-const bool kHasAvx2 = __builtin_cpu_supports("avx2");
-void stream(std::byte* dst, const std::byte* src, size_t bytes) {
-  kHasAvx2 ? stream_avx2(dst, src, bytes) : static_cast<void>(std::memcpy(dst, src, bytes));
-}
-void stream_fence() { _mm_sfence(); }
-#else
-void stream(std::byte* dst, const std::byte* src, size_t bytes) { std::memcpy(dst, src, bytes); }
-void stream_fence() {}
-#endif
 
 // Copies `count` runs of a size known at compile time: one move each instead of a call.
 template <size_t kRun>
@@ -154,7 +123,7 @@ void copy_piece(const CopyPattern& p, std::byte* dst, const std::byte* src, int6
     if (!streaming || p.run < 512) return copy_runs(p, dst, src, begin, end);
     for (int64_t i = begin; i < end; ++i) {
       const auto [d, s] = run_offsets(p, i);
-      stream(dst + d, src + s, static_cast<size_t>(p.run));
+      stream_bytes(dst + d, src + s, static_cast<size_t>(p.run));
     }
     return stream_fence();
   }
@@ -162,7 +131,7 @@ void copy_piece(const CopyPattern& p, std::byte* dst, const std::byte* src, int6
   const auto [d, s] = run_offsets(p, piece / pieces);
   const int64_t begin = piece % pieces * kCopyGrain, bytes = std::min(kCopyGrain, p.run - begin);
   if (streaming) {
-    stream(dst + d + begin, src + s + begin, static_cast<size_t>(bytes));
+    stream_bytes(dst + d + begin, src + s + begin, static_cast<size_t>(bytes));
     stream_fence();
   } else {
     std::memcpy(dst + d + begin, src + s + begin, static_cast<size_t>(bytes));

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "tessera/base/parallel_copy.h"
 #include "tessera/base/shape.h"
 
 namespace tessera::runtime {
@@ -31,8 +32,6 @@ int64_t copy_pieces(const CopyPattern& pattern);
 void copy_piece(const CopyPattern& pattern, std::byte* dst, const std::byte* src, int64_t piece,
                 bool streaming);
 void copy_all(const CopyPattern& pattern, std::byte* dst, const std::byte* src);
-// Copies of this size or more write around the caches.
-inline constexpr int64_t kStreamingBytes = int64_t{16} << 20;
 
 struct RegionCopy {
   CopyPattern pattern;

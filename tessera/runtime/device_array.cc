@@ -238,7 +238,7 @@ Literal gather_literal(const DeviceArray& array) {
   const ArrayLayout& layout = *array.layout();
   if (layout.holders.empty()) return array.to_literal();
   const ArrayUse use(array);
-  Literal out(layout.dtype, layout.global);
+  Literal out = Literal::uninitialized(layout.dtype, layout.global);
   std::vector<int> everybody(static_cast<size_t>(cluster::Processes::current()->count()));
   std::iota(everybody.begin(), everybody.end(), 0);
   const Holding to{{everybody}, {0}}, from = holding(layout);
@@ -269,7 +269,10 @@ Literal DeviceArray::to_literal() const {
                 layout()->held_count(), layout()->instances);
   }
   const ArrayUse use(*this);
-  Literal out(layout()->dtype, layout()->global);
+  // The instances one after the other are the array; what is behind them is padding.
+  if (dense() && layout()->holders.empty() && layout()->linear())
+    return Literal::view(layout()->dtype, layout()->global, buffer_, offsets_.at(0));
+  Literal out = Literal::uninitialized(layout()->dtype, layout()->global);
   transfer(layout()->global, itemsize(layout()->dtype),
            host_side(layout()->global, out.mutable_raw()), side_of(*this));
   return out;
@@ -283,10 +286,14 @@ std::vector<Shard> DeviceArray::addressable_shards() const {
     const int64_t i = layout()->number(held_index);
     Shape shape;
     for (const IndexRange& range : layout()->index(i)) shape.push_back(range.size());
-    Literal literal(layout()->dtype, shape);
-    copy_all(make_copy_pattern(shape, byte_strides(shape, size),
-                               byte_strides(layout()->local, size), size),
-             literal.mutable_raw(), instance(i));
+    const CopyPattern pattern = make_copy_pattern(shape, byte_strides(shape, size),
+                                                  byte_strides(layout()->local, size), size);
+    if (pattern.runs() <= 1) {  // dense already
+      data.push_back(Literal::view(layout()->dtype, shape, buffer_, offsets_.at(held_index)));
+      continue;
+    }
+    Literal literal = Literal::uninitialized(layout()->dtype, shape);
+    run_copies({{pattern, literal.mutable_raw(), instance(i)}});
     data.push_back(std::move(literal));
   }
   std::vector<Shard> out;
@@ -304,6 +311,12 @@ std::vector<Shard> DeviceArray::addressable_shards() const {
 
 DeviceArrayRef device_array(const Literal& literal, const Sharding& sharding, bool weak) {
   const ArrayLayoutRef layout = array_layout(literal.dtype(), literal.shape(), sharding);
+  // The instances one after the other are the literal, whose memory nobody writes while it is
+  // shared.
+  if (layout->holders.empty() && layout->even() && layout->linear())
+    return std::make_shared<DeviceArray>(
+        device_array_type(*layout, weak), layout, literal.buffer(),
+        InstanceOffsets{.offset = literal.offset(), .stride = layout->local_bytes});
   Buffer buffer = allocate_dense(*layout);
   transfer(layout->global, itemsize(layout->dtype),
            side_of(*layout, buffer.data(), layout->local_bytes),

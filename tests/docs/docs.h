@@ -1,8 +1,10 @@
-// What the examples of the pages find: the library, functions of the host that programs call, eight devices, and an empty
+// What the examples of the pages find: the library, its optional headers, functions of the host that programs call, eight devices, and an empty
 // folder to work in.
 #pragma once
 
 #include <gtest/gtest.h>
+#include <tessera/eigen.h>
+#include <tessera/numpy/dlpack.h>
 #include <tessera/ops/control/host_callback.h>
 #include <tessera/scipy/special.h>
 #include <tessera/scipy/stats.h>

@@ -1,0 +1,22 @@
+// Copies of memory at its speed: in parallel if they are large, and around the caches if they are
+// much larger than these.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tessera {
+
+// Copies of this size or more write around the caches.
+inline constexpr int64_t kStreamingBytes = int64_t{16} << 20;
+
+// Copies `bytes` bytes; the ranges must not overlap.
+void copy_bytes(std::byte* dst, const std::byte* src, int64_t bytes);
+void fill_zeros(std::byte* dst, int64_t bytes);
+
+// Copies `bytes` bytes in this thread, around the caches. Before other threads may read the result,
+// this thread must call stream_fence().
+void stream_bytes(std::byte* dst, const std::byte* src, size_t bytes);
+void stream_fence();
+
+}  // namespace tessera

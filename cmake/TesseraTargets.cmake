@@ -90,6 +90,20 @@ function(tessera_engine_header)
   endif()
 endfunction()
 
+# Handlers of XLA's FFI need its header, which plugin/setup fetches too; without it ffi/c_api_absent.cc says so to those who register
+# one.
+function(tessera_ffi_header)
+  find_path(TESSERA_FFI_INCLUDE_DIR xla/ffi/api/c_api.h PATHS ${PROJECT_SOURCE_DIR}/build/pjrt/include NO_DEFAULT_PATH)
+  set(folder ${PROJECT_SOURCE_DIR}/tessera/ffi)
+  if(TESSERA_FFI_INCLUDE_DIR)
+    target_include_directories(tessera_ffi SYSTEM PRIVATE ${TESSERA_FFI_INCLUDE_DIR})
+    set_source_files_properties(${folder}/c_api_absent.cc PROPERTIES HEADER_FILE_ONLY ON)
+  else()
+    file(GLOB sources CONFIGURE_DEPENDS ${folder}/c_api/*.cc ${folder}/task_queue.cc)
+    set_source_files_properties(${sources} PROPERTIES HEADER_FILE_ONLY ON)
+  endif()
+endfunction()
+
 # The library that users, tests and tools link: the objects of every folder, whole, since ops register themselves.
 function(tessera_public_library)
   add_library(tessera SHARED)

@@ -10,6 +10,7 @@
 #include "plugin/error.h"
 #include "plugin/event.h"
 #include "plugin/executable.h"
+#include "plugin/ffi.h"
 #include "plugin/layouts.h"
 #include "plugin/memory.h"
 #include "plugin/named_value.h"
@@ -96,7 +97,8 @@ PJRT_Api make_api() {
   static PJRT_MemoryDescriptions_Extension memories = make_memory_descriptions_extension(nullptr);
   static PJRT_Layouts_Extension layouts = make_layouts_extension(&memories.base);
   static PJRT_Shardings_Extension shardings = make_shardings_extension(&layouts.base);
-  api.extension_start = &shardings.base;
+  static PJRT_FFI_Extension ffi = make_ffi_extension(&shardings.base);
+  api.extension_start = &ffi.base;
   return api;
 }
 

@@ -3,6 +3,7 @@
 #include <new>
 
 #include "tessera/base/error.h"
+#include "tessera/ffi/ffi.h"
 
 namespace tessera::plugin {
 namespace {
@@ -53,6 +54,8 @@ PJRT_Error* current_error() {
     throw;
   } catch (const ApiError& e) {
     return new_error(e.failure());
+  } catch (const ffi::HandlerError& e) {
+    return new_error({static_cast<PJRT_Error_Code>(e.code()), e.what()});
   } catch (const UserError& e) {
     return new_error({PJRT_Error_Code_INVALID_ARGUMENT, e.what()});
   } catch (const std::bad_alloc&) {

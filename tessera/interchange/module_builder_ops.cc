@@ -2,10 +2,12 @@
 // from its attributes.
 #include <algorithm>
 
+#include "tessera/interchange/foreign/foreign.h"
 #include "tessera/interchange/module_builder.h"
 #include "tessera/interchange/op_table.h"
 #include "tessera/interchange/unreduced.h"
 #include "tessera/ir/narrow_ops.h"
+#include "tessera/ops/control/ffi_call.h"
 
 namespace tessera::interchange {
 namespace {
@@ -14,6 +16,12 @@ namespace {
 // such attributes request.
 bool is_hint(std::string_view name) {
   return name == "result_accuracy" || name.find('.') != std::string_view::npos;
+}
+
+// Custom calls that have no row may be those of a target that users registered.
+BuildFn build_of(const OpRow& row, std::string_view dialect, const std::string& name) {
+  if (row.build || dialect != "custom_call" || !ops::has_ffi_target(name)) return row.build;
+  return foreign::ffi_call;
 }
 
 AddOp<ValueId> adding(Reader& reader) {
@@ -154,12 +162,15 @@ std::vector<ValueId> ModuleBuilder::finish_op(Scope& scope, Reader& reader,
         if (const bool* first = list->items[0].get<bool>()) reader.result_types[0].weak = *first;
     results = add_op(scope, reader, *def);
     results.resize(results.size() - reader.hidden_results);
-  } else if (const BuildFn build = row.build) {
+  } else if (const BuildFn build = build_of(row, op_dialect, op_name)) {
     results = located(reader.offset(), [&] { return build(reader); });
   } else {
     reader.error(
         op_dialect == "custom_call"
-            ? fmt::format("expected a custom call that Tessera has, got @{}", op_name)
+            ? fmt::format("expected a custom call that Tessera has, got @{}; register a handler of "
+                          "this name by ffi::register_handler, or in Python by "
+                          "jax.ffi.register_ffi_target(..., platform=\"tessera\")",
+                          op_name)
             : fmt::format("expected an op that Tessera has, got '{}.{}'", op_dialect, op_name));
   }
   for (const auto* entries : {&reader.text.attributes, &reader.text.extra})

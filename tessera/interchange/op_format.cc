@@ -185,6 +185,17 @@ OpParams OpReader::read_fields(const OpDef& def) {
   return def.params.with_fields(fields);
 }
 
+DType integer_dtype(const TextAttr::Integer& number) {
+  for (int d = 0; d < kNumAllDTypes; ++d)
+    if (const auto dtype = static_cast<DType>(d); is_integer(dtype) &&
+                                                  bit_width(dtype) == number.width &&
+                                                  is_unsigned(dtype) == number.is_unsigned)
+      return dtype;
+  throw_user_error(ErrorKind::kParse, "parse",
+                   fmt::format("expected an integer of 2, 4, 8, 16, 32 or 64 bits, got one of {}",
+                               number.width));
+}
+
 bool is_result_field(std::string_view name) {
   return name == "shape" || name == "dtype" || name == "result_dtype" || name == "weak_type";
 }

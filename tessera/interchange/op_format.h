@@ -27,11 +27,13 @@ struct TextAttr {
   using Entries = std::vector<std::pair<std::string, TextAttr>>;
   struct Unit {};  // a name alone
   struct Integer {
-    int64_t value = 0;
+    int64_t value = 0;  // the bits of an unsigned one
     int width = 64;
-  };  // 1 : i64
+    bool is_unsigned = false;
+  };  // 1 : i64, 1 : ui8
   struct Float {
     double value = 0;
+    DType dtype = float64;
   };  // 1.0 : f64
   struct Symbol {
     std::string name;
@@ -42,6 +44,7 @@ struct TextAttr {
   };  // dense<...> : tensor<...>; a rank-0 value is a splat
   struct Array {
     std::vector<int64_t> values;
+    DType dtype = int64;
   };  // array<i64: 0, 1>; written [0, 1] in assembly
   struct List {
     std::vector<TextAttr> items;
@@ -222,6 +225,8 @@ struct OpFormat {
 TextAttr to_text(const Attribute& field, const Mesh* mesh);
 Attribute from_text(const TextAttr& attribute, const Attribute& like, std::string_view name,
                     const OpReader& reader);
+// Returns the dtype of an integer attribute. Throws UserError kParse if no dtype has its width.
+DType integer_dtype(const TextAttr::Integer& number);
 // Returns whether a field of that name repeats the first result's type.
 bool is_result_field(std::string_view name);
 // Returns device ids as StableHLO counts them, 0 to n-1, in the order of the mesh: the smallest id

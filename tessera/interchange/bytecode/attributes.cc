@@ -190,18 +190,19 @@ TextAttr Decoder::read_number(ByteReader& in) {
       case float64:
         return TextAttr::Float{std::bit_cast<double>(bits)};
       case float32:
-        return TextAttr::Float{std::bit_cast<float>(static_cast<uint32_t>(bits))};
+        return TextAttr::Float{std::bit_cast<float>(static_cast<uint32_t>(bits)), float32};
       case float16:
       case bfloat16: {
         const auto half = static_cast<uint16_t>(bits);
         const float value = t.type.dtype == float16
                                 ? static_cast<float>(std::bit_cast<Float16>(half))
                                 : static_cast<float>(std::bit_cast<Bfloat16>(half));
-        return TextAttr::Float{value};
+        return TextAttr::Float{value, t.type.dtype};
       }
       default:
         if (is_narrow(t.type.dtype))
-          return TextAttr::Float{narrow_value(t.type.dtype, static_cast<uint8_t>(bits))};
+          return TextAttr::Float{narrow_value(t.type.dtype, static_cast<uint8_t>(bits)),
+                                 t.type.dtype};
         in.error(fmt::format("expected a number, got one of type {}", t.name));
     }
   }
@@ -209,7 +210,7 @@ TextAttr Decoder::read_number(ByteReader& in) {
   const int unused = 64 - t.bits;
   const auto value = is_unsigned(t.type.dtype) ? static_cast<int64_t>(bits << unused >> unused)
                                                : static_cast<int64_t>(bits << unused) >> unused;
-  return TextAttr::Integer{value, t.bits == 32 ? 32 : 64};
+  return TextAttr::Integer{value, t.bits, is_unsigned(t.type.dtype)};
 }
 
 TextAttr Decoder::make_tensor(std::string_view bytes, const Type& type, size_t offset) {
@@ -246,10 +247,11 @@ TextAttr Decoder::read_array(ByteReader& in) {
   const std::string_view bytes = in.bytes(size);
   if (n * itemsize(element.type.dtype) != static_cast<int64_t>(size))
     in.error(fmt::format("expected {} elements of {}, got {} bytes", n, element.name, size));
-  if (n == 0) return TextAttr::Array{};
+  if (n == 0) return TextAttr::Array{{}, element.type.dtype};
   const TextAttr tensor = make_tensor(bytes, Type{element.type.dtype, {n}}, offset);
   const std::optional<Dims> values = integers_of(std::get<TextAttr::Tensor>(tensor.value));
-  return values ? array_of(*values) : tensor;
+  return values ? TextAttr(TextAttr::Array{{values->begin(), values->end()}, element.type.dtype})
+                : tensor;
 }
 
 TextAttr Decoder::read_enum(ByteReader& in, const EnumKind& kind) {

@@ -1,11 +1,12 @@
 #include "tessera/interchange/bytecode/encoder.h"
 
 #include <algorithm>
-#include <bit>
+#include <cstring>
 
 #include "tessera/base/overloaded.h"
 #include "tessera/interchange/bytecode/enums.h"
 #include "tessera/ir/format.h"
+#include "tessera/ops/core/convert.h"
 
 namespace tessera::interchange::bytecode {
 namespace {
@@ -119,11 +120,19 @@ size_t Encoder::vhlo_tensor(const Literal& value, const Shape& shape) {
 }
 
 size_t Encoder::vhlo(const TextAttr& attribute, std::string_view name) {
-  const auto number = [&](uint64_t code, DType dtype, int64_t bits) {
+  // The bits of a number, 0 beyond its width: a byte, or a varint.
+  const auto number = [&](uint64_t code, DType dtype, uint64_t bits) {
     const size_t type = vhlo_element(dtype);
+    const int width = bit_width(dtype);
+    if (width < 64) bits &= (uint64_t{1} << width) - 1;
     return tables_.attribute("vhlo", coded(code, [&](ByteWriter& out) {
                                out.varint(type);
-                               out.signed_varint(bits);
+                               if (width <= 8) {
+                                 const auto byte = static_cast<char>(bits);
+                                 out.append(std::string_view(&byte, 1));
+                               } else {
+                                 out.signed_varint(static_cast<int64_t>(bits));
+                               }
                              }));
   };
   return std::visit(
@@ -133,14 +142,15 @@ size_t Encoder::vhlo(const TextAttr& attribute, std::string_view name) {
             return tables_.attribute("vhlo", coded(2, [&](ByteWriter& out) { out.varint(v); }));
           },
           [&](const TextAttr::Integer& v) {
-            if (v.width == 32 || is_i32(name))
-              return number(9, int32, static_cast<int64_t>(static_cast<uint32_t>(v.value)));
-            return number(9, int64, v.value);
+            return number(9, is_i32(name) ? int32 : integer_dtype(v),
+                          static_cast<uint64_t>(v.value));
           },
           [&](const TextAttr::Float& v) {
-            if (name == "epsilon")
-              return number(8, float32, std::bit_cast<uint32_t>(static_cast<float>(v.value)));
-            return number(8, float64, std::bit_cast<int64_t>(v.value));
+            const DType dtype = name == "epsilon" ? float32 : v.dtype;
+            const Literal value = convert_literal(Literal::scalar(v.value), dtype);
+            uint64_t bits = 0;
+            std::memcpy(&bits, value.raw(), static_cast<size_t>(value.bytes()));
+            return number(8, dtype, bits);
           },
           [&](const std::string& v) { return vhlo_string(v); },
           [&](const TextAttr::Symbol& v) { return vhlo_string(v.name); },
@@ -149,7 +159,8 @@ size_t Encoder::vhlo(const TextAttr& attribute, std::string_view name) {
           [&](const TextAttr::Array& v) {
             const Shape shape{static_cast<int64_t>(v.values.size())};
             if (name != "window_reversal")
-              return vhlo_tensor(Literal::from<int64_t>(v.values, shape), shape);
+              return vhlo_tensor(convert_literal(Literal::from<int64_t>(v.values, shape), v.dtype),
+                                 shape);
             Literal flags(bool_, shape);
             for (size_t i = 0; i < v.values.size(); ++i)
               flags.mutable_data<bool>()[i] = v.values[i] != 0;
@@ -195,7 +206,8 @@ size_t Encoder::builtin(const TextAttr& attribute) {
   if (attribute.get<TextAttr::Unit>()) return tables_.attribute("builtin", coded(7));
   if (const auto* text = attribute.get<std::string>()) return builtin_string(*text);
   if (const auto* v = attribute.get<TextAttr::Integer>()) {
-    const size_t type = builtin_element(v->width == 32 ? int32 : int64);
+    TESSERA_CHECK(v->width == 32 || v->width == 64, "a builtin integer of {} bits", v->width);
+    const size_t type = builtin_element(integer_dtype(*v));
     return tables_.attribute("builtin", coded(8, [&](ByteWriter& out) {
                                out.varint(type);
                                out.signed_varint(v->value);

@@ -61,11 +61,13 @@ Values dynamic_rng_bit_generator(OpReader& reader);
 Values dynamic_top_k(OpReader& reader);
 Values shape_assertion(OpReader& reader);
 
-// --- sharding_call.cc, lapack_calls.cc: custom calls ---
+// --- sharding_call.cc, lapack_calls.cc, ffi_call.cc: custom calls ---
 Values sharding_call(OpReader& reader);
 Values approx_top_k(OpReader& reader);
 // For any target in lapack_targets().
 Values lapack_call(OpReader& reader);
 const std::vector<std::string>& lapack_targets();
+// For any target that is registered in this process.
+Values ffi_call(OpReader& reader);
 
 }  // namespace tessera::interchange::foreign

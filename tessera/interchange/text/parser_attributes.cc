@@ -3,11 +3,13 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "tessera/interchange/text/parser_internal.h"
 #include "tessera/interchange/unreduced.h"
 #include "tessera/ir/token_type.h"
+#include "tessera/ops/core/convert.h"
 
 namespace tessera::interchange {
 namespace {
@@ -24,6 +26,20 @@ bool is_element_type(std::string_view word) {
 bool is_priority(std::string_view word) {
   return word.size() > 1 && word[0] == 'p' &&
          std::all_of(word.begin() + 1, word.end(), [](char c) { return is_digit(c); });
+}
+
+// Returns the dtype of that name; float64 for a name that no dtype of numbers has.
+DType float_type(std::string_view name) {
+  for (int d = 0; d < kNumAllDTypes; ++d)
+    if (const auto dtype = static_cast<DType>(d); is_floating(dtype) && mlir_name(dtype) == name)
+      return dtype;
+  return float64;
+}
+
+double float_of_bits(uint64_t bits, DType dtype) {
+  Literal number(dtype, Shape{});
+  std::memcpy(number.mutable_raw(), &bits, static_cast<size_t>(number.bytes()));
+  return convert_literal(number, float64).data<double>()[0];
 }
 
 }  // namespace
@@ -208,18 +224,26 @@ TextAttr Parser::parse_number(bool bare) {
   if (!bare && accept(":")) type = expect(TokenKind::kWord, "the type of the number").text;
   const bool floating =
       token.kind == TokenKind::kFloat || (!type.empty() && (type[0] == 'f' || type[0] == 'b'));
+  // A number without a type is an f64; one with a type that no array has is read as one.
+  const DType dtype = float_type(type);
   if (floating && token.kind == TokenKind::kInteger && is_hex(token.text)) {
     const std::optional<uint64_t> bits = parse_unsigned(token.text);
     if (!bits) lexer_.error(offset, "expected at most 64 bits");
-    if (type == "f64") return TextAttr::Float{std::bit_cast<double>(*bits)};
-    return TextAttr::Float{static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(*bits)))};
+    return TextAttr::Float{float_of_bits(*bits, type.empty() ? float32 : dtype), dtype};
   }
-  if (floating) return TextAttr::Float{(negative ? -1 : 1) * parse_real<double>(token.text)};
+  if (floating) return TextAttr::Float{(negative ? -1 : 1) * parse_real<double>(token.text), dtype};
   const std::optional<uint64_t> value = parse_unsigned(token.text);
   if (!value) lexer_.error(offset, "expected an integer of 64 bits");
   const uint64_t bits = negative ? uint64_t{0} - *value : *value;
   if (type == "i1") return bits != 0;
-  return TextAttr::Integer{static_cast<int64_t>(bits), type == "i32" ? 32 : 64};
+  int width = 64;
+  bool is_unsigned = false;
+  for (int d = 0; d < kNumAllDTypes; ++d)
+    if (const auto dtype = static_cast<DType>(d); is_integer(dtype) && mlir_name(dtype) == type) {
+      width = bit_width(dtype);
+      is_unsigned = tessera::is_unsigned(dtype);
+    }
+  return TextAttr::Integer{static_cast<int64_t>(bits), width, is_unsigned};
 }
 
 TextAttr Parser::parse_word_attribute(bool bare) {
@@ -264,7 +288,7 @@ TextAttr Parser::parse_array() {
   expect("<");
   const size_t offset = position();
   const DType dtype = parse_dtype();
-  TextAttr::Array array;
+  TextAttr::Array array{{}, dtype};
   if (accept(":")) {
     do {
       if (dtype == bool_ && (is_next("true") || is_next("false"))) {

@@ -9,6 +9,7 @@
 
 #include "tessera/interchange/op_table.h"
 #include "tessera/interchange/print_parts.h"
+#include "tessera/ops/core/convert.h"
 
 namespace tessera::interchange {
 namespace {
@@ -317,9 +318,13 @@ class FunctionPrinter final : public OpWriter {
           } else if constexpr (std::is_same_v<T, bool>) {
             return v ? "true" : "false";
           } else if constexpr (std::is_same_v<T, TextAttr::Integer>) {
-            return bare ? fmt::format("{}", v.value) : fmt::format("{} : i{}", v.value, v.width);
+            const std::string number = v.is_unsigned
+                                           ? fmt::format("{}", static_cast<uint64_t>(v.value))
+                                           : fmt::format("{}", v.value);
+            return bare ? number
+                        : fmt::format("{} : {}i{}", number, v.is_unsigned ? "u" : "", v.width);
           } else if constexpr (std::is_same_v<T, TextAttr::Float>) {
-            return fmt::format("{} : f64", float_attribute(v.value));
+            return float_text(v);
           } else if constexpr (std::is_same_v<T, std::string>) {
             return mlir_string(v);
           } else if constexpr (std::is_same_v<T, TextAttr::Symbol>) {
@@ -331,8 +336,7 @@ class FunctionPrinter final : public OpWriter {
                                mlir_type({v.value.dtype(), v.shape}));
           } else if constexpr (std::is_same_v<T, TextAttr::Array>) {
             if (bare) return fmt::format("[{}]", fmt::join(v.values, ", "));
-            return v.values.empty() ? "array<i64>"
-                                    : fmt::format("array<i64: {}>", fmt::join(v.values, ", "));
+            return array_text(v);
           } else if constexpr (std::is_same_v<T, TextAttr::List>) {
             std::vector<std::string> items;
             for (const TextAttr& item : v.items) items.push_back(attribute_text(item, bare));
@@ -367,9 +371,18 @@ class FunctionPrinter final : public OpWriter {
     return fmt::format("{}", fmt::join(parts, ", "));
   }
 
-  static std::string float_attribute(double value) {
-    const std::string dense = mlir_literal(Literal::scalar(value), {});
-    return dense.substr(6, dense.size() - 7);
+  static std::string float_text(const TextAttr::Float& number) {
+    const Literal value = convert_literal(Literal::scalar(number.value), number.dtype);
+    const std::string dense = mlir_literal(value, {});
+    return fmt::format("{} : {}", dense.substr(6, dense.size() - 7), mlir_name(number.dtype));
+  }
+
+  static std::string array_text(const TextAttr::Array& array) {
+    std::vector<std::string> values;
+    for (int64_t v : array.values)
+      values.push_back(array.dtype == bool_ ? (v != 0 ? "true" : "false") : fmt::format("{}", v));
+    return fmt::format("array<{}{}{}>", mlir_name(array.dtype), values.empty() ? "" : ": ",
+                       fmt::join(values, ", "));
   }
 
   std::string sharding_text(const NamedSharding& sharding, int64_t rank) {

@@ -4,6 +4,7 @@
   client.py        the library, its devices and options; what does not fit is an error with a remedy
   lowerings.py     rules that JAX keeps for platforms it knows by name
   callbacks.py     functions of Python that programs call
+  ffi.py           native functions of users that programs call
   cache.py         JAX's compilation cache
   dlpack.py        arrays to and from other libraries
 

@@ -16,7 +16,7 @@ from jax_plugins.tessera import jax_private
 
 # The functions beside PJRT's C API that this package calls, by number: tessera_interface() of plugin/explain.h says
 # which ones a library has.
-INTERFACE = 1
+INTERFACE = 2
 
 
 def library_path():
@@ -111,8 +111,9 @@ def _new_client():
   from jax_plugins.tessera import cache
   from jax_plugins.tessera import callbacks
   from jax_plugins.tessera import dlpack
+  from jax_plugins.tessera import ffi
   _load()
-  for part, module in (('cache', cache), ('callbacks', callbacks), ('dlpack', dlpack)):
+  for part, module in (('cache', cache), ('callbacks', callbacks), ('dlpack', dlpack), ('ffi', ffi)):
     if not jax_private.missing(part):
       module.install()
   options = device_options(jax_private.get('client_options').value, os.environ,

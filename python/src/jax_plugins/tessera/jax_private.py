@@ -37,6 +37,7 @@ PARTS = {
     'callbacks': 'pure_callback, io_callback and jax.debug',
     'cache': "JAX's compilation cache",
     'dlpack': 'DLPack',
+    'ffi': 'handlers of jax.ffi',
 }
 
 NAMES = {
@@ -76,6 +77,14 @@ NAMES = {
     'dlpack_device': _name('dlpack', 'jax._src.array:ArrayImpl.__dlpack_device__'),
     'from_dlpack': _name('dlpack', 'jax._src.dlpack:from_dlpack'),
     'public_from_dlpack': _name('dlpack', 'jax.dlpack:from_dlpack'),
+    'register_call_handler': _name('ffi', 'jax._src.lib:xla_client.register_custom_call_handler'),
+    'call_handlers': _name('ffi', 'jax._src.lib:xla_client._custom_callback_handler'),
+    'register_call_of_xla': _name('ffi', 'jax._src.lib:xla_client._xla.register_custom_call_target'),
+    'register_type_handler': _name('ffi', 'jax._src.lib:xla_client.register_custom_type_handler',
+                                   'jax._src.lib:xla_client.register_custom_type_id_handler'),
+    'type_handlers': _name('ffi', 'jax._src.lib:xla_client._custom_type_id_handler'),
+    'register_type_of_xla': _name('ffi', 'jax._src.lib:xla_client._xla.register_custom_type',
+                                  'jax._src.lib:xla_client._xla.register_custom_type_id'),
     'dlpack_device_type': _name('dlpack', 'jax._src.dlpack:DLDeviceType'),
 }
 

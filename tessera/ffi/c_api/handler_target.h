@@ -1,0 +1,18 @@
+// A bundle of handlers as a target of calls (ops/control/ffi_call.h).
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "tessera/ffi/ffi.h"
+#include "tessera/ops/control/ffi_call.h"
+
+namespace tessera::ffi {
+
+// Throws UserError unless a handler was built for a version of the interface that this host has.
+void expect_known_version(const std::string& name, Handler* handler);
+
+std::shared_ptr<const ops::FfiTarget> make_handler_target(const std::string& name,
+                                                          const HandlerBundle& handlers);
+
+}  // namespace tessera::ffi

@@ -34,6 +34,7 @@ const OpRow kOtherRows[] = {
      .build = foreign::annotate_device_placement,
      .narrow = true},
     {.name = "custom_call.dce_sink", .build = foreign::dce_sink, .narrow = true},
+    {.name = "custom_call.ragged_all_to_all", .build = foreign::ragged_all_to_all},
     {.name = "custom_call.shape_assertion", .build = foreign::shape_assertion},
     {.name = "custom_call.stablehlo.dynamic_reduce_window",
      .build = foreign::dynamic_reduce_window},

@@ -39,6 +39,9 @@ struct WrittenGroups {
 };
 WrittenGroups read_groups(std::string_view name, OpReader& reader);
 
+// Throws an error unless the groups contain each device of the mesh once.
+void check_partition(const WrittenGroups& written, OpReader& reader);
+
 // Returns the kind of the only region, which is not kCustom.
 ReduceKind read_combiner(OpReader& reader);
 

@@ -1,7 +1,6 @@
 // Text of the collectives. StableHLO names the devices that communicate, Tessera the mesh axes
 // along which they do.
 #include <algorithm>
-#include <set>
 
 #include "tessera/interchange/formats/collective_text.h"
 #include "tessera/interchange/formats/formats.h"
@@ -113,18 +112,6 @@ struct Found {
   std::vector<Dims> pairs;
   int64_t root = 0;
 };
-
-void check_partition(const WrittenGroups& written, OpReader& reader) {
-  std::set<int64_t> seen;
-  size_t count = 0;
-  for (const auto& group : written.groups) {
-    seen.insert(group.begin(), group.end());
-    count += group.size();
-  }
-  if (count != seen.size() || static_cast<int64_t>(count) != written.mesh.size())
-    reader.error(fmt::format("expected each of the {} devices of {} in exactly one group",
-                             written.mesh.size(), written.mesh));
-}
 
 Found read_foreign(const OpDef& def, OpReader& reader) {
   const bool permutes = std::get<CollectiveLowering>(def.lower).kind == CollectiveKind::kPermute;

@@ -42,9 +42,6 @@ Values dce_sink(OpReader& reader);
 Values collective_broadcast(OpReader& reader);
 Values collective_reduce(OpReader& reader);
 
-// --- ragged_all_to_all.cc: a custom call ---
-Values ragged_all_to_all(OpReader& reader);
-
 // --- scan.cc, top_k.cc, ragged_dot.cc, rng_bit_generator.cc ---
 Values scan(OpReader& reader);
 Values top_k(OpReader& reader);

@@ -164,18 +164,6 @@ WrittenGroups read_groups(std::string_view name, OpReader& reader) {
   return out;
 }
 
-void check_partition(const WrittenGroups& written, OpReader& reader) {
-  std::set<int64_t> seen;
-  size_t count = 0;
-  for (const auto& group : written.groups) {
-    seen.insert(group.begin(), group.end());
-    count += group.size();
-  }
-  if (count != seen.size() || static_cast<int64_t>(count) != written.mesh.size())
-    reader.error(fmt::format("expected each of the {} devices of {} in exactly one group",
-                             written.mesh.size(), written.mesh));
-}
-
 ReduceKind read_combiner(OpReader& reader) {
   if (reader.text.regions.size() != 1) reader.error("expected the region that combines two values");
   const ReduceKind kind = written_kind(*plain_body(reader.text.regions[0]));

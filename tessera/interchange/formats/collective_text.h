@@ -39,10 +39,10 @@ struct WrittenGroups {
 };
 WrittenGroups read_groups(std::string_view name, OpReader& reader);
 
-// Throws an error unless the groups contain each device of the mesh once.
-void check_partition(const WrittenGroups& written, OpReader& reader);
-
 // Returns the kind of the only region, which is not kCustom.
 ReduceKind read_combiner(OpReader& reader);
+
+// Adds the ragged_all_to_all that JAX writes as a custom call of that name, and returns its result.
+std::vector<ValueId> ragged_all_to_all_call(OpReader& reader);
 
 }  // namespace tessera::interchange::formats

@@ -156,8 +156,8 @@ bool reduces_rows(const Shape& operand, const Dims& reduced) {
   while (last >= 0 && operand[last] == 1) --last;
   int64_t run = 1;  // elements of the reduced dimensions that end the shape
   while (last >= 0 && contains(reduced, last)) run *= operand[last--];
-  while (last >= 0 && operand[last] == 1) --last;
-  return last < 0 || run >= 8;
+  // A row alone is folded as in a batch: whether there are other dimensions does not count.
+  return run >= 8;
 }
 
 std::vector<int> add_reduction(Graph& g, GraphOp op, const AxisList& axes) {

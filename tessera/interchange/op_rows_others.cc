@@ -1,5 +1,6 @@
 // The rows of ops of other dialects than StableHLO, and of custom calls.
 #include "tessera/interchange/foreign/foreign.h"
+#include "tessera/interchange/formats/collective_text.h"
 #include "tessera/interchange/formats/formats.h"
 #include "tessera/interchange/op_table.h"
 
@@ -34,6 +35,7 @@ const OpRow kOtherRows[] = {
      .build = foreign::annotate_device_placement,
      .narrow = true},
     {.name = "custom_call.dce_sink", .build = foreign::dce_sink, .narrow = true},
+    {.name = "custom_call.ragged_all_to_all", .build = formats::ragged_all_to_all_call},
     {.name = "custom_call.shape_assertion", .build = foreign::shape_assertion},
     {.name = "custom_call.stablehlo.dynamic_reduce_window",
      .build = foreign::dynamic_reduce_window},

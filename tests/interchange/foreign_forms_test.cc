@@ -1,5 +1,5 @@
 // Forms of StableHLO text that Tessera says with other ops: tuples, shapes that constants give,
-// element-wise maps, GSPMD's shardings.
+// element-wise maps, GSPMD's shardings, collectives that are custom calls.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -621,6 +621,49 @@ TEST(Collectives, OfSeveralOperandsAreOneEach) {
               ElementsAre(4, 6, 4, 6));
   EXPECT_THAT(std::vector<float>(out[1].data<float>(), out[1].data<float>() + 2),
               ElementsAre(11, 11));
+}
+
+// JAX's call, in which each of two devices sends one of its two elements to each.
+std::string ragged_call(const std::string& config) {
+  std::string shardings;
+  for (int k = 0; k < 6; ++k) shardings += std::string(k ? ", " : "") + R"(<@mesh, [{"x"}]>)";
+  return R"(
+    sdy.mesh @mesh = <["x"=2]>
+    func.func @main(%x: tensor<4xf32>, %out: tensor<6xf32>, %in_offsets: tensor<4xi32>, %sizes: tensor<4xi32>, %out_offsets: tensor<4xi32>) -> tensor<6xf32> {
+      %0 = sdy.manual_computation(%x, %out, %in_offsets, %sizes, %out_offsets, %sizes) in_shardings=[)" +
+         shardings +
+         R"(] out_shardings=[<@mesh, [{"x"}]>] manual_axes={"x"} (%a: tensor<2xf32>, %b: tensor<3xf32>, %c: tensor<2xi32>, %d: tensor<2xi32>, %e: tensor<2xi32>, %f: tensor<2xi32>) {
+        %1 = stablehlo.custom_call @ragged_all_to_all(%a, %b, %c, %d, %e, %f) {api_version = 4 : i32, backend_config = {)" +
+         config +
+         R"(}} : (tensor<2xf32>, tensor<3xf32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<3xf32>
+        sdy.return %1 : tensor<3xf32>
+      } : (tensor<4xf32>, tensor<6xf32>, tensor<4xi32>, tensor<4xi32>, tensor<4xi32>, tensor<4xi32>) -> tensor<6xf32>
+      return %0 : tensor<6xf32>
+    })";
+}
+
+TEST(RaggedAllToAll, IsReadAsJaxCallsIt) {
+  const auto ints = [](const std::vector<int32_t>& x) { return Literal::from<int32_t>(x, {4}); };
+  const std::vector<Literal> inputs = {Literal::from<float>(std::vector<float>{1, 2, 3, 4}, {4}),
+                                       Literal::from<float>(std::vector<float>(6, -1), {6}),
+                                       ints({0, 1, 0, 1}), ints({1, 1, 1, 1}), ints({0, 0, 1, 1})};
+  const Function f =
+      parsed(ragged_call("channel_id = 1 : i64, replica_groups = dense<[[0, 1]]> : "
+                         "tensor<1x2xi64>"));
+  const Literal out = evaluate(f, inputs)[0];
+  EXPECT_THAT(std::vector<float>(out.data<float>(), out.data<float>() + 6),
+              ElementsAre(1, 3, -1, 2, 4, -1));
+}
+
+TEST(RaggedAllToAll, SaysWhatItsConfigLacks) {
+  expect_error(ragged_call("replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>"),
+               "expected a channel_handle");
+  expect_error(ragged_call("channel_id = 1 : i64"), "replica_groups");
+  expect_error(ragged_call("channel_id = 1 : i64, replica_groups = dense<[[0]]> : tensor<1x1xi64>"),
+               "in exactly one group");
+  expect_error(ragged_call("channel_id = 1 : i64, other = 2 : i64, replica_groups = dense<[[0, "
+                           "1]]> : tensor<1x2xi64>"),
+               "other");
 }
 
 }  // namespace

@@ -164,6 +164,30 @@ TEST(Parser, OpsOfOtherDialectsAreSaidWithOurs) {
   for (int i = 0; i < 4; ++i) EXPECT_FLOAT_EQ(out.data<float>()[i], std::sin(x[i] * x[i]) + x[i]);
 }
 
+// JAX names functions that it approximates otherwise. Here the approximation is another function.
+TEST(Parser, CompositesOfKnownFunctionsAreTheseFunctions) {
+  const auto value = [](const std::string& name, const std::string& more = "") {
+    const Function f = parse_mlir(fmt::format(R"(module {{
+      func.func public @main(%x: tensor<3xf32>) -> tensor<3xf32> {{
+        %0 = stablehlo.composite "{}" %x {{decomposition = @g{}}} : (tensor<3xf32>) -> tensor<3xf32>
+        return %0 : tensor<3xf32>
+      }}
+      func.func private @g(%x: tensor<3xf32>) -> tensor<3xf32> {{
+        %0 = stablehlo.sine %x : tensor<3xf32>
+        return %0 : tensor<3xf32>
+      }}
+    }})",
+                                              name, more));
+    return evaluate(f, std::vector{Literal::from<float>({0.5f, 1, 2}, {3})})[0].data<float>()[1];
+  };
+  EXPECT_FLOAT_EQ(value("chlo.erf"), std::erf(1.0f));
+  EXPECT_FLOAT_EQ(value("chlo.erf", ", composite_attributes = {}, version = 1 : i32"),
+                  std::erf(1.0f));
+  EXPECT_FLOAT_EQ(value("stablehlo.logistic"), 1 / (1 + std::exp(-1.0f)));
+  for (const char* other : {"erf", "my.erf", "chlo.unknown", "stablehlo.transpose"})
+    EXPECT_FLOAT_EQ(value(other), std::sin(1.0f)) << other;
+}
+
 TEST(Parser, AliasesLocationsAndComments) {
   const ParsedModule m = parse_module(R"(
     #loc1 = loc("x")

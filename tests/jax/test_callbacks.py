@@ -2,6 +2,7 @@
 import functools
 
 import jax
+import jax.extend
 from jax import lax
 from jax.experimental import io_callback
 from jax.sharding import NamedSharding, PartitionSpec as P
@@ -256,3 +257,17 @@ def test_ordered_calls_in_a_shard_map_that_return_nothing(mesh):
   jax.effects_barrier()
   assert seen == [(2, 2)] * 8
   np.testing.assert_array_equal(out, np.ones((2, 16)))
+
+
+def test_packages_call_the_public_name():
+  from jax.interpreters import mlir
+  primitive = jax.extend.core.Primitive('plus_one_on_host')
+  primitive.def_abstract_eval(lambda x: x)
+
+  def lower(ctx, x):
+    results, _, _ = mlir.emit_python_callback(ctx, lambda v: (np.asarray(v) + 1,), None, [x], ctx.avals_in, ctx.avals_out,
+                                              has_side_effect=False)
+    return results
+
+  mlir.register_lowering(primitive, lower)
+  np.testing.assert_array_equal(jax.jit(primitive.bind)(X), X + 1)

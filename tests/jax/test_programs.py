@@ -333,3 +333,27 @@ def test_dtypes_that_tessera_lacks():
   with pytest.raises(jax.errors.JaxRuntimeError, match=r'\[tessera\] expected an array of bool.*got PJRT'):
     jnp.zeros(2, 'int1')
   close(jnp.ones(2) + 1, 2 * np.ones(2))
+
+
+def test_ragged_all_to_all_and_its_gradient():
+  random = np.random.default_rng(0)
+  devices, rows, capacity = 8, 20, 64
+  mesh = jax.make_mesh((devices,), ('x',), axis_types=(jax.sharding.AxisType.Auto,))
+  sent = random.multinomial(rows, np.full(devices, 1 / devices), devices).astype(np.int32)  # from, to
+  start, landing = np.cumsum(sent, 1) - sent, (np.cumsum(sent, 0) - sent).astype(np.int32)
+  x = random.normal(size=(devices, rows, 3)).astype(np.float32)
+  weights = random.normal(size=(devices, capacity, 3)).astype(np.float32)
+  expected, gradient = np.full((devices, capacity, 3), -1, np.float32), np.zeros_like(x)
+  for s in range(devices):
+    for d in range(devices):
+      out, into = slice(landing[s, d], landing[s, d] + sent[s, d]), slice(start[s, d], start[s, d] + sent[s, d])
+      expected[d, out] = x[s, into]
+      gradient[s, into] = weights[d, out]
+
+  def exchange(x, *sizes):
+    return lax.ragged_all_to_all(x[0], jnp.full((capacity, 3), -1, jnp.float32), *(a[0] for a in sizes), axis_name='x')[None]
+
+  f = jax.shard_map(exchange, mesh=mesh, in_specs=P('x'), out_specs=P('x'), check_vma=False)
+  sizes = (start.astype(np.int32), sent, landing, sent.T.copy())
+  np.testing.assert_array_equal(jax.jit(f)(x, *sizes), expected)
+  close(jax.jit(jax.grad(lambda x: jnp.vdot(f(x, *sizes), weights)))(x), gradient)

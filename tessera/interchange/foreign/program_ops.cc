@@ -68,11 +68,36 @@ Values optimization_barrier(OpReader& reader) {
   return out;
 }
 
-// An op with a name for consumers that know it, and a function with the same meaning.
+namespace {
+
+// Returns the elementwise op that a composite names by its own name ("chlo.erf"), as JAX wraps
+// those functions that its client would expand otherwise; nullptr for any other composite.
+const OpDef* named_function(const OpReader& reader, std::string_view name) {
+  const size_t dot = name.find('.');
+  if (dot == std::string_view::npos || reader.operands.empty() || reader.result_types.size() != 1)
+    return nullptr;
+  const ReadAs op = read_as(name.substr(0, dot), name.substr(dot + 1));
+  if (!op.def || !op.def->attributes.empty() || !std::holds_alternative<Pointwise>(op.def->lower))
+    return nullptr;
+  for (ValueId operand : reader.operands)
+    if (!reader.type(operand).same_array(reader.result_types[0])) return nullptr;
+  return op.def;
+}
+
+}  // namespace
+
+// An op with a name for consumers that know it, and a function with the same meaning. The function
+// of a name that Tessera has an op of is only an approximation of it.
 Values composite(OpReader& reader) {
-  for (const char* about : {"name", "composite_attributes", "version"}) reader.text.take(about);
+  const auto name = reader.text.take("name");
+  for (const char* about : {"composite_attributes", "version"}) reader.text.take(about);
   const auto* function = reader.require("decomposition").get<FunctionRef>();
   if (!function) reader.error("expected the decomposition to be a function of this module");
+  const auto* text = name ? name->get<std::string>() : nullptr;
+  if (const OpDef* op = text ? named_function(reader, *text) : nullptr) {
+    reader.text.take("decomposition");
+    return reader.insert(*op, NoParams{}, reader.operands);
+  }
   return reader.insert(call_op, CallParams{*function}, reader.operands);
 }
 

@@ -42,4 +42,7 @@ WrittenGroups read_groups(std::string_view name, OpReader& reader);
 // Returns the kind of the only region, which is not kCustom.
 ReduceKind read_combiner(OpReader& reader);
 
+// Adds the ragged_all_to_all that JAX writes as a custom call of that name, and returns its result.
+std::vector<ValueId> ragged_all_to_all_call(OpReader& reader);
+
 }  // namespace tessera::interchange::formats

@@ -215,6 +215,26 @@ OpParams read_collective(const OpDef& def, OpReader& reader) {
 
 }  // namespace
 
+// JAX has what are attributes of StableHLO's collectives in the config of a custom call.
+std::vector<ValueId> ragged_all_to_all_call(OpReader& reader) {
+  if (reader.operands.size() != 6)
+    reader.error(fmt::format("expected 6 operands, got {}", reader.operands.size()));
+  for (const char* about : {"api_version", "has_side_effect", "operand_layouts", "result_layouts",
+                            "output_operand_aliases"})
+    reader.text.take(about);
+  TextAttr::Entries config;
+  for (const char* name : {"mhlo.backend_config", "backend_config"})
+    if (const TextAttr* attribute = reader.text.take(name))
+      if (const auto* record = attribute->get<TextAttr::Record>()) config = record->entries;
+  for (auto& [name, value] : config)
+    reader.text.attributes.emplace_back(name == "channel_id" ? "channel_handle" : name,
+                                        std::move(value));
+  const Found found = read_foreign(ragged_all_to_all_op, reader);
+  return reader.insert(ragged_all_to_all_op,
+                       RaggedAllToAllParams{found.mesh, found.axes.axes, found.axes.groups},
+                       reader.operands);
+}
+
 OpFormat collective() { return {.write = write_collective, .read = read_collective}; }
 
 }  // namespace tessera::interchange::formats

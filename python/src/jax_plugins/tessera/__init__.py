@@ -3,6 +3,7 @@
   jax_private.py   what is used of JAX beside its public names, in all versions
   client.py        the library, its devices and options; what does not fit is an error with a remedy
   lowerings.py     rules that JAX keeps for platforms it knows by name
+  functions.py     functions that reach Tessera by name
   callbacks.py     functions of Python that programs call
   ffi.py           native functions of users that programs call
   cache.py         JAX's compilation cache
@@ -32,3 +33,6 @@ def initialize():
   from jax_plugins.tessera import lowerings
   if not jax_private.missing('lowerings'):
     lowerings.install()
+    if not (jax_private.missing('functions') or jax_private.missing('callbacks')):
+      from jax_plugins.tessera import functions
+      functions.install()

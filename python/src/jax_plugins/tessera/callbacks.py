@@ -169,6 +169,7 @@ def install():
     return _emit(ctx, callback, token, operands, operand_avals, result_avals, has_side_effect=has_side_effect)
 
   emit_python_callback.for_tessera = True
-  jax_private.replace('emit_python_callback', emit_python_callback)
+  for name in ('emit_python_callback', 'public_emit_python_callback'):
+    jax_private.replace(name, emit_python_callback)
   for name in ('bridge_of_callback', 'bridge_of_debugging'):
     jax_private.replace(name, _Bridge(jax_private.get(name)))

@@ -34,6 +34,7 @@ _CONDITIONALS = 'jax._src.lax.control_flow.conditionals:'
 PARTS = {
     'backend': 'the backend',
     'lowerings': 'linear algebra, donation and exported programs',
+    'functions': 'exact erfc, lgamma and functions of complex numbers',
     'callbacks': 'pure_callback, io_callback and jax.debug',
     'cache': "JAX's compilation cache",
     'dlpack': 'DLPack',
@@ -58,7 +59,14 @@ NAMES = {
     'platform_index_lowering': _name('lowerings', _CONDITIONALS + '_platform_index_lowering'),
     'cond_p': _name('lowerings', _CONDITIONALS + 'cond_p'),
     'cond_lowering': _name('lowerings', _CONDITIONALS + '_cond_lowering'),
+    # The rules for all platforms, and what a rule for a function by its name needs.
+    'rules': _name('functions', _MLIR + '_lowerings'),
+    'lower_with_sharding': _name('functions', _MLIR + 'lower_with_sharding_in_types'),
+    'stablehlo': _name('functions', 'jaxlib.mlir.dialects.stablehlo:'),
+    'func': _name('functions', 'jaxlib.mlir.dialects.func:'),
     'emit_python_callback': _name('callbacks', 'jax._src.callback:emit_python_callback'),
+    # The same function under its public name, by which packages call it.
+    'public_emit_python_callback': _name('callbacks', 'jax.interpreters.mlir:emit_python_callback'),
     'bridge_of_callback': _name('callbacks', 'jax._src.callback:xb'),
     'bridge_of_debugging': _name('callbacks', 'jax._src.debugging:xla_bridge'),
     'aval_to_ir_type': _name('callbacks', _MLIR + 'aval_to_ir_type'),

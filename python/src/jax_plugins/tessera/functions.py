@@ -1,0 +1,58 @@
+"""Functions that reach Tessera by name.
+
+Before a program is handed to a plugin, JAX's client writes some elementwise functions out in others: erfc becomes sixty
+ops, the square root of a complex number ninety. That is slower to compile and less exact than Tessera's own functions,
+and loses the sign of a zero on which a branch cut depends. So these become composites: ops with the function's name and a
+function with the same meaning, which the client keeps and Tessera replaces by its own op.
+"""
+import functools
+
+from jax_plugins.tessera import jax_private
+
+# By the name of the primitive in jax.lax: the op and whether it is named for complex numbers only.
+_REAL = {'erfc_p': 'chlo.erfc', 'erf_inv_p': 'chlo.erf_inv', 'lgamma_p': 'chlo.lgamma', 'digamma_p': 'chlo.digamma',
+         'logistic_p': 'stablehlo.logistic'}
+_COMPLEX = {'atan_p': 'chlo.atan', 'cos_p': 'stablehlo.cosine', 'exp_p': 'stablehlo.exponential', 'log_p': 'stablehlo.log',
+            'log1p_p': 'stablehlo.log_plus_one', 'logistic_p': 'stablehlo.logistic', 'sin_p': 'stablehlo.sine',
+            'sqrt_p': 'stablehlo.sqrt'}
+
+
+def _decomposition(ctx, rule, name, x, params):
+  """The symbol of a function of this module that computes the op by JAX's rule for all platforms."""
+  ir, func = jax_private.get('ir'), jax_private.get('func')
+  [aval] = ctx.avals_out
+  result = jax_private.ir_type(ctx.module_context, aval)
+  symbol = f'{name}.{x.type}'
+  table = ctx.module_context.symbol_table
+  if symbol in table:
+    return symbol
+  with ir.InsertionPoint.at_block_begin(ctx.module_context.module.body):
+    function = func.FuncOp(symbol, ir.FunctionType.get([x.type], [result]), visibility='private')
+  with ir.InsertionPoint(function.add_entry_block()):
+    [value] = rule(ctx, *function.arguments, **params)
+    func.ReturnOp([value])
+  table.insert(function)
+  return symbol
+
+
+def _rule(primitive, name, complex_only, ctx, x, **params):
+  [operand], [aval] = ctx.avals_in, ctx.avals_out
+  rule = jax_private.get('rules')[primitive].rule
+  ir = jax_private.get('ir')
+  named = operand.dtype == aval.dtype and all(isinstance(n, int) for n in aval.shape) and params.get('accuracy') is None
+  if not named or (complex_only and operand.dtype.kind != 'c'):
+    return rule(ctx, x, **params)
+  op = jax_private.get('stablehlo').CompositeOp(
+      [jax_private.ir_type(ctx.module_context, aval)], [x], name=ir.StringAttr.get(name),
+      decomposition=ir.FlatSymbolRefAttr.get(_decomposition(ctx, rule, name, x, params)))
+  return [jax_private.get('lower_with_sharding')(ctx, op.result, aval)]
+
+
+def install():
+  """Makes the rules known to JAX."""
+  import jax
+  for attribute, name in {**_COMPLEX, **_REAL}.items():
+    primitive = getattr(jax.lax, attribute)
+    complex_only = attribute not in _REAL
+    jax_private.get('register_lowering')(
+        primitive, functools.partial(_rule, primitive, name, complex_only), platform='tessera')

@@ -1,0 +1,131 @@
+"""Elementwise functions reach Tessera by name, so that they have its accuracy: compared with SciPy and, for complex numbers,
+with Python's cmath, which follows C99's rules for branch cuts."""
+import cmath
+import re
+
+import jax
+from jax import lax
+from jax.sharding import PartitionSpec as P
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.special
+
+# Every 509th float32: all exponents and both signs, special values included.
+FLOATS = np.concatenate([np.arange(0, 2**32, 509, dtype=np.uint64).astype(np.uint32).view(np.float32),
+                         np.float32([0, -0.0, np.inf, -np.inf, np.nan, 3.9004288, -3.9004288])])
+
+
+def ulps(got, want, dtype):
+  """The largest distance in units of the last place of dtype, over values that dtype has."""
+  limits = np.finfo(dtype)
+  want = np.asarray(want, np.longdouble)
+  inside = np.isfinite(want) & (abs(want) <= limits.max)
+  unit = np.maximum(np.exp2(np.floor(np.log2(np.maximum(abs(want[inside]), limits.tiny)))), limits.tiny) * limits.eps
+  return float(np.max(abs(got[inside].astype(np.longdouble) - want[inside]) / unit))
+
+
+@pytest.mark.parametrize('name, reference, low, high, bound', [
+    ('erf', scipy.special.erf, -1, 1, 2),
+    ('erfc', scipy.special.erfc, 0, 2, 2),
+    ('tanh', np.tanh, -1, 1, 2),
+    ('logistic', scipy.special.expit, 0, 1, 2),
+    ('sin', np.sin, -1, 1, 2),
+    ('cos', np.cos, -1, 1, 2)])
+def test_functions_stay_in_their_range(name, reference, low, high, bound):
+  x = FLOATS[abs(FLOATS) < 1e5] if name in ('sin', 'cos') else FLOATS
+  with np.errstate(all='ignore'):
+    want = reference(x.astype(np.float64))
+  got = np.asarray(jax.jit(getattr(lax, name))(x))
+  inside = got[~np.isnan(x)]
+  assert inside.min() >= low and inside.max() <= high
+  assert np.isnan(got[np.isnan(x)]).all()
+  assert ulps(got, want, np.float32) <= bound
+
+
+@pytest.mark.parametrize('dtype', ['float16', 'bfloat16'])
+@pytest.mark.parametrize('name, low, high', [('erf', -1, 1), ('erfc', 0, 2), ('tanh', -1, 1), ('logistic', 0, 1), ('sin', -1, 1),
+                                             ('cos', -1, 1)])
+def test_functions_of_every_half_stay_in_their_range(name, low, high, dtype):
+  x = lax.bitcast_convert_type(jnp.arange(2**16, dtype=jnp.uint16), jnp.dtype(dtype))
+  got = np.asarray(jax.jit(getattr(lax, name))(x).astype(jnp.float32))
+  finite = np.isfinite(np.asarray(x.astype(jnp.float32)))
+  assert got[finite].min() >= low and got[finite].max() <= high
+
+
+def test_functions_of_float64_stay_in_their_range():
+  with jax.enable_x64(True):
+    x = np.concatenate([np.linspace(-40, 40, 100001), np.logspace(-300, 4, 10001)])
+    for name, reference, low, high in (('erf', scipy.special.erf, -1, 1), ('erfc', scipy.special.erfc, 0, 2),
+                                       ('tanh', np.tanh, -1, 1), ('logistic', scipy.special.expit, 0, 1)):
+      got = np.asarray(jax.jit(getattr(lax, name))(x))
+      assert got.min() >= low and got.max() <= high, name
+      assert ulps(got, reference(x), np.float64) <= 6, name  # of which SciPy's own errors are a part
+
+
+def test_softmax_is_a_distribution():
+  x = np.float32([[1e4, -1e4, 0], [88, 89, 90], [-1e30, 1e30, 1]])
+  p = np.asarray(jax.jit(jax.nn.softmax)(x))
+  assert (p >= 0).all() and (p <= 1).all()
+  np.testing.assert_allclose(p.sum(1), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize('name', ['erfc', 'erf_inv', 'lgamma', 'digamma'])
+def test_the_plugin_gets_the_function_itself(name):
+  text = jax.jit(getattr(lax, name)).lower(np.ones(3, np.float32)).as_text()
+  assert re.search(rf'composite "chlo\.{name}"', text)
+  assert jax.jit(jax.grad(lambda x: getattr(lax, name)(x).sum()))(np.full(3, 0.5, np.float32)).shape == (3,)
+
+
+def test_a_program_for_all_platforms_does_not_depend_on_the_plugin():
+  exported = jax.export.export(jax.jit(lax.erfc), platforms=['cpu', 'tessera'])(np.ones(3, np.float32))
+  np.testing.assert_allclose(exported.call(np.ones(3, np.float32)), scipy.special.erfc(1), rtol=1e-6)
+
+
+def test_named_functions_of_shards():
+  mesh = jax.make_mesh((8,), ('x',), axis_types=(jax.sharding.AxisType.Explicit,))
+  x = jax.device_put(np.linspace(-3, 3, 16, dtype=np.float32), jax.sharding.NamedSharding(mesh, P('x')))
+  out = jax.jit(lax.erfc)(x)
+  assert out.sharding.spec == P('x')
+  np.testing.assert_allclose(out, scipy.special.erfc(np.asarray(x)), rtol=1e-6)
+  parts = jax.jit(jax.shard_map(lax.lgamma, mesh=mesh, in_specs=P('x'), out_specs=P('x')))(x + 4)
+  np.testing.assert_allclose(parts, scipy.special.gammaln(np.asarray(x) + 4), rtol=2e-5, atol=1e-6)
+
+
+# On each cut, both sides: the sign of a zero says which.
+@pytest.mark.parametrize('name, reference, points', [
+    ('sqrt', cmath.sqrt, [-4, -1e-3]),
+    ('log', cmath.log, [-4, -1]),
+    ('acos', cmath.acos, [-2, 2]),
+    ('asin', cmath.asin, [-2, 2]),
+    ('acosh', cmath.acosh, [-2, -0.5]),
+    ('atanh', cmath.atanh, [-2, 2])])
+def test_the_sign_of_zero_chooses_the_side_of_a_cut(name, reference, points):
+  for point in points:
+    for zero in (0.0, -0.0):
+      z = complex(point, zero)
+      got = complex(np.asarray(jax.jit(getattr(lax, name))(np.full(3, z, np.complex64)))[0])
+      want = reference(z)
+      assert abs(got - want) <= 4e-7 * abs(want), (name, z, got, want)
+
+
+@pytest.mark.parametrize('name, reference, points', [('asinh', cmath.asinh, [2j, -2j]), ('atan', cmath.atan, [2j, -2j])])
+def test_the_sign_of_zero_chooses_the_side_of_an_imaginary_cut(name, reference, points):
+  for point in points:
+    for zero in (0.0, -0.0):
+      z = complex(zero, point.imag)
+      got = complex(np.asarray(jax.jit(getattr(lax, name))(np.full(3, z, np.complex64)))[0])
+      want = reference(z)
+      assert abs(got - want) <= 4e-7 * abs(want), (name, z, got, want)
+
+
+@pytest.mark.parametrize('name, reference', [
+    ('sqrt', cmath.sqrt), ('log', cmath.log), ('exp', cmath.exp), ('sin', cmath.sin), ('cos', cmath.cos), ('sinh', cmath.sinh),
+    ('cosh', cmath.cosh), ('asin', cmath.asin), ('acos', cmath.acos), ('atan', cmath.atan), ('asinh', cmath.asinh),
+    ('acosh', cmath.acosh), ('atanh', cmath.atanh)])
+def test_complex_functions_are_near_those_of_c(name, reference):
+  random = np.random.default_rng(0)
+  z = (random.uniform(-3, 3, 500) + 1j * random.uniform(-3, 3, 500)).astype(np.complex64)
+  got = np.asarray(jax.jit(getattr(lax, name))(z))
+  want = np.array([reference(complex(v)) for v in z])
+  assert (abs(got - want) <= 5e-7 * abs(want)).all()

@@ -172,19 +172,22 @@ auto case_traced(std::string_view op, const Array& index, const Branches& branch
   using Result = typename LeafFunction<typename FirstBranch<Branches>::type, Args...>::Result;
   std::optional<Result> result;
   const auto flatten = [&](const auto& branch) -> ir::FlatFn {
-    static_assert(
-        std::is_same_v<typename LeafFunction<std::decay_t<decltype(branch)>, Args...>::Result,
-                       Result>,
-        "the branches of cond and switch_ return different C++ types: make each return an Array, "
-        "or "
-        "the same pair, tuple or struct of Arrays");
-    return [&, call = std::make_shared<LeafFunction<std::decay_t<decltype(branch)>, Args...>>(
-                   branch, args...)](const std::vector<Array>& inputs) {
-      std::vector<Array> out = (*call)(inputs);
-      if (result) expect_structure(op, "results of all branches", *result, call->result());
-      if (!result) result.emplace(call->result());
-      return out;
-    };
+    using Branch = LeafFunction<std::decay_t<decltype(branch)>, Args...>;
+    constexpr bool kSame = std::is_same_v<typename Branch::Result, Result>;
+    static_assert(kSame,
+                  "the branches of cond and switch_ return different C++ types: make each return "
+                  "an Array, or the same pair, tuple or struct of Arrays");
+    if constexpr (kSame) {
+      return [&, call = std::make_shared<Branch>(branch, args...)](
+                 const std::vector<Array>& inputs) {
+        std::vector<Array> out = (*call)(inputs);
+        if (result) expect_structure(op, "results of all branches", *result, call->result());
+        if (!result) result.emplace(call->result());
+        return out;
+      };
+    } else {
+      return {};
+    }
   };
   std::vector<ir::FlatFn> flat;
   if constexpr (requires { branches.begin(); }) {

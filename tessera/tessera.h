@@ -82,7 +82,8 @@
 #include "tessera/compile/vmap.h"
 #include "tessera/numpy/jacobian.h"
 
-// Where the time goes.
+// Where time and memory go.
+#include "tessera/base/memory_stats.h"
 #include "tessera/runtime/profile.h"
 
 // Random numbers, files.

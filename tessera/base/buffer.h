@@ -14,6 +14,8 @@
 #include <functional>
 #include <utility>
 
+#include "tessera/base/memory_stats.h"
+
 namespace tessera {
 
 // One allocation, which the pool hands out again and again.
@@ -70,18 +72,5 @@ class Buffer {
   explicit Buffer(BufferBlock* block) : block_(block) {}
   BufferBlock* block_ = nullptr;
 };
-
-struct MemoryStats {
-  int64_t live_bytes = 0;    // in buffers that have an owner
-  int64_t cached_bytes = 0;  // kept by the pool for reuse
-  int64_t peak_bytes = 0;    // the largest value of live_bytes so far, to within 64 KiB a thread
-};
-MemoryStats memory_stats();
-// Sets peak_bytes to live_bytes.
-void reset_peak_memory();
-// Sets how much the pool may keep, and frees what exceeds it. The default is a quarter of the
-// machine's memory.
-void set_buffer_cache_limit(int64_t bytes);
-int64_t buffer_cache_limit();
 
 }  // namespace tessera

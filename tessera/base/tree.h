@@ -153,6 +153,16 @@ void for_each_entry(T& map, F&& visit) {
   }
 }
 
+// A class, so that the compiler says it once for each type.
+template <class T>
+struct ExpectTree {
+  static constexpr bool value = std::is_aggregate_v<T>;
+  static_assert(value,
+                "not a tree: make it a plain struct, or list its fields once: template <class "
+                "Self> static constexpr auto "
+                "fields(Self& self) { return std::tie(self.a, self.b); }");
+};
+
 // Calls visit(child, name) for every child of an inner node, in order.
 template <class T, class F>
 void for_each_child(T& node, F&& visit) {
@@ -180,13 +190,10 @@ void for_each_child(T& node, F&& visit) {
   } else if constexpr (IsOptional<U>::value) {
     if (node) visit(*node, std::string());
   } else {
-    static_assert(std::is_aggregate_v<U>,
-                  "not a tree: make it a plain struct, or list its fields once: template <class "
-                  "Self> static constexpr auto "
-                  "fields(Self& self) { return std::tie(self.a, self.b); }");
-    boost::pfr::for_each_field(node, [&](auto& field, auto index) {
-      visit(field, field_step(field_name<U, index>(), index));
-    });
+    if constexpr (ExpectTree<U>::value)
+      boost::pfr::for_each_field(node, [&](auto& field, auto index) {
+        visit(field, field_step(field_name<U, index>(), index));
+      });
   }
 }
 // Does the same without names, which would cost time on every call of a jitted function.
@@ -206,11 +213,8 @@ void for_each_unnamed_child(T& node, F&& visit) {
   } else if constexpr (IsOptional<U>::value) {
     if (node) visit(*node);
   } else {
-    static_assert(std::is_aggregate_v<U>,
-                  "not a tree: make it a plain struct, or list its fields once: template <class "
-                  "Self> static constexpr auto "
-                  "fields(Self& self) { return std::tie(self.a, self.b); }");
-    boost::pfr::for_each_field(node, [&](auto& field) { visit(field); });
+    if constexpr (ExpectTree<U>::value)
+      boost::pfr::for_each_field(node, [&](auto& field) { visit(field); });
   }
 }
 

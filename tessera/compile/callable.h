@@ -27,17 +27,23 @@ struct CallResult {
 template <class F, class... Args>
 requires kCallable<F, Args...>
 struct CallResult<F, Args...> {
-  using type = std::decay_t<std::invoke_result_t<const F&, const Args&...>>;
+  using Returned = std::decay_t<std::invoke_result_t<const F&, const Args&...>>;
+  static_assert(!std::is_void_v<Returned>,
+                "the function returns nothing: end it with `return y;`, where y is an Array, or a "
+                "pair, tuple, vector or struct of Arrays");
+  using type = std::conditional_t<std::is_void_v<Returned>, Array, Returned>;
 };
 template <class F, class... Args>
 using CallResultOf = typename CallResult<F, Args...>::type;
 
 template <class F, class... Args>
 CallResultOf<F, Args...> call(const F& f, const Args&... args) {
-  if constexpr (kCallable<F, Args...>) {
-    return f(args...);
-  } else {
+  if constexpr (!kCallable<F, Args...>) {
     return {};
+  } else if constexpr (std::is_void_v<std::invoke_result_t<const F&, const Args&...>>) {
+    return {};
+  } else {
+    return f(args...);
   }
 }
 template <class F, class... Args>

@@ -12,6 +12,7 @@
 #include "tessera/interchange/text/printer.h"
 #include "tessera/ir/format.h"
 #include "tessera/mesh/default_device.h"
+#include "tessera/ops/core/tracer.h"
 #include "tessera/sharding/atoms.h"
 #include "tessera/sharding/finer_mesh.h"
 #include "tessera/sharding/flatten_regions.h"
@@ -107,12 +108,7 @@ size_t hash_arguments(size_t seed, std::span<const Array> args) {
 
 void expect_concrete(std::string_view op, std::span<const Array> args) {
   for (const Array& x : args)
-    if (x.is_tracer())
-      trace_error(op,
-                  "expected concrete arrays, got the traced {} after its trace has ended (a leaked "
-                  "tracer): return it from the traced "
-                  "function instead of storing it",
-                  describe(x.type()));
+    if (x.is_tracer()) throw_unusable(op, static_cast<const Tracer&>(*x.data()));
 }
 
 ShardingRequest request_for(const Function& function, std::span<const Array> args) {

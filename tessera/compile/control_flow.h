@@ -93,6 +93,13 @@ auto under_trace(std::string_view op, const F& traced, const Args&... args) {
   return run_once(op, traced, args...);
 }
 
+template <class T>
+inline constexpr bool kPair = false;
+template <class A, class B>
+inline constexpr bool kPair<std::pair<A, B>> = true;
+template <class A, class B>
+inline constexpr bool kPair<std::tuple<A, B>> = true;
+
 template <class F, class Carry, class X>
 auto scan_traced(std::string_view op, const F& f, const Carry& init, const X& xs,
                  const ScanOptions& options) {
@@ -101,18 +108,26 @@ auto scan_traced(std::string_view op, const F& f, const Carry& init, const X& xs
   } else {
     LeafFunction<F, Carry, X> body(f, init, xs);
     using Result = typename decltype(body)::Result;
-    static_assert(std::tuple_size_v<Result> == 2, "a scan's body returns a pair (carry, y)");
-    static_assert(std::is_same_v<std::decay_t<std::tuple_element_t<0, Result>>, Carry>,
-                  "a scan's body returns a carry of the type it starts with");
-    const auto flat = [&](const std::vector<Array>& inputs) {
-      std::vector<Array> out = body(inputs);
-      expect_structure(op, "carries", init, std::get<0>(body.result()));
-      return out;
-    };
-    FlatLoopResult out = scan_flat(op, flat, tree::leaves(init), tree::leaves(xs),
-                                   leaf_paths(init, "carry"), leaf_paths(xs, "xs"), options);
-    return std::pair(tree::unflatten(std::get<0>(body.result()), out.carry),
-                     tree::unflatten(std::get<1>(body.result()), out.ys));
+    static_assert(kPair<Result>,
+                  "the body of a scan returns a pair of the new carry and what is stacked: write "
+                  "return std::pair(carry, y), or std::pair(carry, None)");
+    if constexpr (!kPair<Result>) {
+      return std::pair(init, body.result());
+    } else {
+      using Next = std::decay_t<std::tuple_element_t<0, Result>>;
+      static_assert(std::is_same_v<Next, Carry>,
+                    "the body of a scan returns a carry of another C++ type than it starts with: "
+                    "make both one, for example Array(0.f) and an Array");
+      const auto flat = [&](const std::vector<Array>& inputs) {
+        std::vector<Array> out = body(inputs);
+        expect_structure(op, "carries", init, std::get<0>(body.result()));
+        return out;
+      };
+      FlatLoopResult out = scan_flat(op, flat, tree::leaves(init), tree::leaves(xs),
+                                     leaf_paths(init, "carry"), leaf_paths(xs, "xs"), options);
+      return std::pair(tree::unflatten(std::get<0>(body.result()), out.carry),
+                       tree::unflatten(std::get<1>(body.result()), out.ys));
+    }
   }
 }
 
@@ -124,9 +139,11 @@ Carry while_traced(std::string_view op, const Cond& cond, const Body& body, cons
     LeafFunction<Cond, Carry> condition(cond, init);
     LeafFunction<Body, Carry> step(body, init);
     static_assert(std::is_same_v<typename decltype(condition)::Result, Array>,
-                  "a loop's condition returns an Array");
-    static_assert(std::is_same_v<typename decltype(step)::Result, Carry>,
-                  "a loop's body returns a carry of the type it starts with");
+                  "the condition of a while_loop returns a bool Array: write return x < 3");
+    static_assert(
+        std::is_same_v<typename decltype(step)::Result, Carry>,
+        "the body of a loop returns a carry of another C++ type than it starts with: make "
+        "both one, for example Array(0.f) and an Array");
     const auto flat = [&](const std::vector<Array>& inputs) {
       std::vector<Array> out = step(inputs);
       expect_structure(op, "carries", init, step.result());
@@ -155,17 +172,22 @@ auto case_traced(std::string_view op, const Array& index, const Branches& branch
   using Result = typename LeafFunction<typename FirstBranch<Branches>::type, Args...>::Result;
   std::optional<Result> result;
   const auto flatten = [&](const auto& branch) -> ir::FlatFn {
-    static_assert(
-        std::is_same_v<typename LeafFunction<std::decay_t<decltype(branch)>, Args...>::Result,
-                       Result>,
-        "branches return one type");
-    return [&, call = std::make_shared<LeafFunction<std::decay_t<decltype(branch)>, Args...>>(
-                   branch, args...)](const std::vector<Array>& inputs) {
-      std::vector<Array> out = (*call)(inputs);
-      if (result) expect_structure(op, "results of all branches", *result, call->result());
-      if (!result) result.emplace(call->result());
-      return out;
-    };
+    using Branch = LeafFunction<std::decay_t<decltype(branch)>, Args...>;
+    constexpr bool kSame = std::is_same_v<typename Branch::Result, Result>;
+    static_assert(kSame,
+                  "the branches of cond and switch_ return different C++ types: make each return "
+                  "an Array, or the same pair, tuple or struct of Arrays");
+    if constexpr (kSame) {
+      return [&, call = std::make_shared<Branch>(branch, args...)](
+                 const std::vector<Array>& inputs) {
+        std::vector<Array> out = (*call)(inputs);
+        if (result) expect_structure(op, "results of all branches", *result, call->result());
+        if (!result) result.emplace(call->result());
+        return out;
+      };
+    } else {
+      return {};
+    }
   };
   std::vector<ir::FlatFn> flat;
   if constexpr (requires { branches.begin(); }) {

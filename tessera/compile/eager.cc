@@ -87,6 +87,7 @@ std::vector<Array> run_eagerly(size_t callee_hash, std::span<const Array> args, 
 // Runs one op on concrete arrays.
 std::vector<Array> execute_op(const OpDef& def, const OpParams& params,
                               std::span<const Array> operands) {
+  expect_concrete(def.name, operands);
   return run_eagerly(
       hash_combine(std::hash<const void*>()(&def), params.hash()), operands,
       [&](const OpKey& key) { return key.op == &def && key.params == params; },

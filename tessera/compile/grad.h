@@ -23,8 +23,8 @@ namespace internal {
 template <class R>
 struct LossResult {
   static_assert(std::is_same_v<R, Array>,
-                "expected a function that returns its loss, an Array, or a pair (or tuple of two) "
-                "of the loss and auxiliary results");
+                "a function to differentiate returns its loss, an Array: write return sum(y), or "
+                "std::pair(loss, anything) for further results");
   static constexpr bool kHasAux = false;
 };
 template <class Aux>
@@ -57,8 +57,9 @@ class ValueAndGrad {
 
   template <class... Args>
   auto operator()(const Args&... args) const {
-    static_assert(((argnums < sizeof...(Args)) && ...),
-                  "an argument to differentiate by is not there");
+    static_assert(
+        ((argnums < sizeof...(Args)) && ...),
+        "there are fewer arguments than the one to differentiate by: the first is grad<0>");
     return compute(as_argument<numbers_are_arrays<F, Args...>()>(args)...);
   }
 
@@ -126,6 +127,20 @@ auto grad(F f) {
   } else {
     return internal::Grad<F, argnums...>(std::move(f));
   }
+}
+
+// JAX's grad(f, argnums). The types of the gradients depend on the numbers, so they are written
+// before the function. Declared so that the compiler says this.
+template <size_t... argnums, class F, class Argnums>
+auto grad(F f, const Argnums&) {
+  static_assert(std::is_void_v<F>, "write the arguments to differentiate by as grad<0, 2>(f)");
+  return grad<argnums...>(std::move(f));
+}
+template <size_t... argnums, class F, class Argnums>
+auto value_and_grad(F f, const Argnums&) {
+  static_assert(std::is_void_v<F>,
+                "write the arguments to differentiate by as value_and_grad<0, 2>(f)");
+  return value_and_grad<argnums...>(std::move(f));
 }
 
 // The pullback of a function at a point: it maps a cotangent of the result to cotangents of the

@@ -22,8 +22,6 @@ template <class F, class... Args>
 class LeafFunction {
  public:
   using Result = CallResultOf<F, Args...>;
-  static_assert(!std::is_void_v<Result>, "a traced function returns its results");
-
   LeafFunction(const F& f, const Args&... args) : f_(f), args_(args...) {}
 
   std::vector<Array> leaves() const {

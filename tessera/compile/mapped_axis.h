@@ -2,6 +2,8 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
+#include <type_traits>
 
 #include "tessera/compile/prefix_tree.h"
 #include "tessera/mesh/partition_spec.h"
@@ -13,6 +15,14 @@ class MappedAxis {
  public:
   MappedAxis(int axis) : axis_(axis) {}
   MappedAxis(NoneType) {}
+  // Declared so that the compiler says what to write.
+  template <class T>
+  requires(std::is_floating_point_v<T> || std::is_convertible_v<T, std::string_view>)
+      MappedAxis(const T&) {
+    static_assert(std::is_void_v<T>,
+                  "a mapped axis of vmap is the number of a dimension, or None: write "
+                  "{.in_axes = 0}, or {.in_axes = {0, None}} for two arguments");
+  }
   const std::optional<int>& axis() const { return axis_; }
 
  private:

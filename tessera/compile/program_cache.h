@@ -42,7 +42,7 @@ class ArgKeys {
 size_t hash_arguments(size_t seed, std::span<const Array> args);
 
 // Throws a UserError (kTrace) that names `op` if one of the arrays is a tracer, which has leaked
-// out of its trace.
+// out of its trace or is another thread's.
 void expect_concrete(std::string_view op, std::span<const Array> args);
 
 // Returns the shardings of arguments as a request: arrays on a mesh keep theirs; propagation

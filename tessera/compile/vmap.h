@@ -6,6 +6,7 @@
 //   vmap(f, {.in_axes = 0, .axis_name = "i"})(x);     // f may call psum(v, "i")
 #pragma once
 
+#include <concepts>
 #include <optional>
 #include <string>
 
@@ -62,6 +63,11 @@ using Vmapped = internal::Mapped<F, VmapOptions, internal::vmap_erased>;
 template <class F>
 Vmapped<F> vmap(F f, VmapOptions options = {}) {
   return Vmapped<F>(std::move(f), std::move(options));
+}
+// Returns the same for one `in_axes` of all arguments: vmap(f, 1).
+template <class F, std::integral Axis>
+Vmapped<F> vmap(F f, Axis in_axes) {
+  return vmap(std::move(f), VmapOptions{.in_axes = static_cast<int>(in_axes)});
 }
 
 }  // namespace tessera

@@ -1,6 +1,7 @@
 #include "tessera/ir/array.h"
 
 #include <atomic>
+#include <complex>
 
 #include "tessera/base/array_size.h"
 #include "tessera/base/narrow.h"
@@ -37,14 +38,6 @@ Sharding AbstractData::sharding() const {
 std::vector<Array> bind_op(const OpDef& def, OpParams params, std::span<const Array> operands) {
   if (auto results = bind_widened(def, params, operands)) return std::move(*results);
   if (Trace* trace = Trace::current()) return trace->record(def, std::move(params), operands);
-  for (const Array& x : operands) {
-    if (x.is_tracer())
-      trace_error(def.name,
-                  "expected concrete arrays, got the traced {} after its trace has ended (a leaked "
-                  "tracer): return it from the "
-                  "traced function instead of storing it",
-                  describe(x.type()));
-  }
   const EagerExecutor execute = eager_executor.load();
   TESSERA_CHECK(execute != nullptr, "no eager executor is installed");
   return execute(def, params, operands);
@@ -101,6 +94,14 @@ Array Array::from_scalar(int64_t value) {
 Array Array::from_scalar(double value) {
   Literal literal =
       x64_enabled() ? Literal::scalar(value) : Literal::scalar(static_cast<float>(value));
+  ir::Type type{.dtype = literal.dtype(), .shape = {}, .weak = true};
+  return Array(std::make_shared<HostData>(std::move(literal), std::move(type)));
+}
+
+Array Array::from_complex(double real, double imag) {
+  const std::complex<double> value(real, imag);
+  Literal literal =
+      x64_enabled() ? Literal::scalar(value) : Literal::scalar(std::complex<float>(value));
   ir::Type type{.dtype = literal.dtype(), .shape = {}, .weak = true};
   return Array(std::make_shared<HostData>(std::move(literal), std::move(type)));
 }

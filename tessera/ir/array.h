@@ -48,6 +48,19 @@ class Array {
   // Makes an array of a C++ scalar: rank 0, weakly typed (except bool), as a Python scalar in JAX.
   template <class T>
   requires std::is_arithmetic_v<T> Array(T value) : Array(from_scalar(value)) {}
+  // Makes an array of a complex number, as std::complex_literals has them: rank 0, weakly typed.
+  template <template <class> class Complex, class T>
+  requires(DTypeOf<Complex<T>>::value == complex64 || DTypeOf<Complex<T>>::value == complex128)
+      Array(const Complex<T>& value)
+      : Array(from_complex(value.real(), value.imag())) {}
+  // A std::vector of numbers is no Array: making one copies it, so it is written. Named here so that
+  // the compiler says what to write.
+  template <class T, class Allocator>
+  requires std::is_arithmetic_v<T> Array(const std::vector<T, Allocator>&) {
+    static_assert(kNever<T>,
+                  "expected an Array, got a std::vector of numbers: write array(values), or "
+                  "from_host(values, shape)");
+  }
   // Makes an array of host data, of its dtype, not weak. The data stays on the host until an op
   // uses it.
   explicit Array(Literal literal);
@@ -78,7 +91,19 @@ class Array {
 
   const std::shared_ptr<const ir::ArrayData>& data() const;
 
+  // There is no x[i]. Declared so that the compiler says what to write.
+  template <class Index>
+  Array operator[](const Index&) const {
+    static_assert(kNever<Index>,
+                  "an Array has no operator[]: write index(x, {i, Slice(1, 5)}) for x[i, 1:5], and "
+                  "x = at(x)[{i}].set(value) for x[i] = value");
+    return {};
+  }
+
  private:
+  template <class>
+  static constexpr bool kNever = false;
+  static Array from_complex(double real, double imag);
   static Array from_scalar(bool value);
   static Array from_scalar(int64_t value);
   static Array from_scalar(double value);
@@ -151,7 +176,7 @@ class Trace {
   static void set_current(Trace* trace);
 };
 
-// Runs one op on concrete arrays. compile/ installs it once.
+// Runs one op on concrete arrays; throws UserError kTrace for a tracer. compile/ installs it once.
 using EagerExecutor = std::vector<Array> (*)(const OpDef& def, const OpParams& params,
                                              std::span<const Array> operands);
 void set_eager_executor(EagerExecutor executor);

@@ -5,6 +5,8 @@
 #include <complex>
 
 #include "tessera/base/array_size.h"
+#include "tessera/base/format.h"
+#include "tessera/base/warning.h"
 #include "tessera/compile/composite.h"
 #include "tessera/compile/place.h"
 #include "tessera/mesh/default_device.h"
@@ -78,12 +80,29 @@ Array filled_like(const Array& x, double value, const LikeOptions& o) {
 
 }  // namespace
 
-Array from_host(const Literal& literal) {
+namespace internal {
+
+void warn_of_lost_digits(DType dtype) {
+  if (x64_enabled() || canonical_dtype(dtype) == dtype || !is_inexact(dtype)) return;
+  warn(fmt::format(
+      "host data of {} become {}, which has fewer digits: call enable_x64(true) at the start "
+      "of the program to keep them, or pass {} data",
+      dtype, canonical_dtype(dtype), canonical_dtype(dtype)));
+}
+
+Array from_numbers(const Literal& literal) {
   Literal values = internal::converted(literal, canonical_dtype(literal.dtype()));
   // Small ones may become constants of programs; the others go to the device once, not at every
   // use.
   if (values.elements() <= kMaxConstantElements) return Array(std::move(values));
   return Array(placed_data(Array(values), SingleDeviceSharding(default_device())));
+}
+
+}  // namespace internal
+
+Array from_host(const Literal& literal) {
+  internal::warn_of_lost_digits(literal.dtype());
+  return internal::from_numbers(literal);
 }
 
 void MixedNumbers::collect(const Shape& shape, size_t depth, std::vector<long double>& numbers,

@@ -29,10 +29,15 @@ concept Element = requires {
 namespace internal {
 // UserError where these are not the elements of a shape.
 void expect_count(int64_t values, const Shape& shape);
+// Returns from_host of numbers that the library or a literal of the program has made: no warning.
+Array from_numbers(const Literal& literal);
+// Warns, if x64 is not enabled, that data of this dtype lose digits.
+void warn_of_lost_digits(DType dtype);
 }  // namespace internal
 
-// The values, row-major, as an array of `shape`; their dtype, canonical (double becomes float32
-// unless x64 is enabled). UserError where their number is not that of the shape.
+// The values, row-major, as an array of `shape`; their dtype, canonical: unless x64 is enabled,
+// double becomes float32, and a warning says so once. UserError where their number is not that of
+// the shape.
 Array from_host(const Literal& literal);
 template <Element T>
 Array from_host(std::span<const T> values, const Shape& shape) {
@@ -95,8 +100,12 @@ Array nested_array(const List& list, OptionalDType dtype) {
   const DType own = std::is_same_v<T, double> ? default_float()
                     : std::is_same_v<T, int>  ? default_int()
                                               : dtype_of<T>;
-  const Array out = from_host(values, shape);
-  return from_host(converted(out.to_host(), canonical_dtype(dtype.value_or(own))));
+  const DType canonical = canonical_dtype(dtype.value_or(own));
+  if constexpr (std::is_same_v<T, bool>) {  // std::vector<bool> has no span
+    return from_numbers(converted(from_host(values, shape).to_host(), canonical));
+  } else {
+    return from_numbers(converted(Literal::from<T>(values, shape), canonical));
+  }
 }
 }  // namespace internal
 
@@ -127,7 +136,9 @@ class MixedNumbers {
 
 // array({1., 2.}), array({{1, 2}, {3, 4}}), up to four levels of braces around numbers of one C++
 // type; vectors likewise. Numbers of several types, {1, 2.5}, have their common dtype. UserError
-// for rows of different lengths. A lone number is array(2.0): rank 0, weakly typed.
+// for rows of different lengths. Doubles in a
+// vector, as data of from_host, become float32 with a warning; array(values, float32) has none. A
+// lone number is array(2.0): rank 0, weakly typed.
 template <Element T>
 Array array(std::initializer_list<T> values, OptionalDType dtype = {}) {
   return internal::nested_array<T, 1>(values, dtype);
@@ -150,10 +161,12 @@ Array array(
 }
 template <Element T>
 Array array(const std::vector<T>& values, OptionalDType dtype = {}) {
+  if (!dtype) internal::warn_of_lost_digits(dtype_of<T>);
   return internal::nested_array<T, 1>(values, dtype);
 }
 template <Element T>
 Array array(const std::vector<std::vector<T>>& values, OptionalDType dtype = {}) {
+  if (!dtype) internal::warn_of_lost_digits(dtype_of<T>);
   return internal::nested_array<T, 2>(values, dtype);
 }
 inline Array array(std::initializer_list<MixedNumbers> values, OptionalDType dtype = {}) {

@@ -113,7 +113,7 @@ Array resize(const Array& image, const Shape& shape, ResizeMethod method, const 
         shape[d] == 0 ? 1 : static_cast<double>(shape[d]) / static_cast<double>(image.shape()[d]));
   }
   if (dims.empty()) return promote(image, Promotion::kInexact);
-  const Array scale = astype(from_host(scales), default_float());
+  const Array scale = array(scales, default_float());
   return composite("image::resize", ScaleParams{shape, dims, method, o.antialias},
                    {image, scale, zeros_like(scale)}, resampled);
 }

@@ -123,7 +123,8 @@ Array polyder(const Array& p, int64_t m) {
                          factor *= static_cast<double>(p.size() - 1 - i - j);
                        factors.push_back(factor);
                      }
-                     return slice_in_dim(p, 0, left) * astype(from_host(factors), p.dtype());
+                     return slice_in_dim(p, 0, left) *
+                            astype(array(factors, default_float()), p.dtype());
                    });
 }
 
@@ -153,7 +154,7 @@ Array polyint(const Array& p, int64_t m, const std::optional<Array>& k) {
         }
         const Array constants =
             same[1].size() == params.m ? ravel(same[1]) : broadcast_to(ravel(same[1]), {params.m});
-        return concatenate({p, constants}) / astype(from_host(divisors), p.dtype());
+        return concatenate({p, constants}) / astype(array(divisors, default_float()), p.dtype());
       });
 }
 

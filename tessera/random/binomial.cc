@@ -30,7 +30,7 @@ Array stirling_tail(const Array& k) {
   const Array small = clip(k, 0, 9), square_of_next = square(small + 1);
   const Array series =
       (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square_of_next) / square_of_next) / (small + 1);
-  const Array table = astype(from_host(kSmall), k.dtype());
+  const Array table = astype(array(kSmall, default_float()), k.dtype());
   return where(k <= 9, take(table, astype(floor(small), int32)), series);
 }
 

@@ -93,13 +93,7 @@ ValueId FunctionTrace::value_of(std::string_view op, const Array& array) {
     case ArrayData::Kind::kTracer: {
       const auto* tracer = static_cast<const Tracer*>(data);
       if (tracer->trace == state_) return tracer->id;
-      if (!tracer->trace->live)
-        trace_error(
-            op,
-            "expected an array of this trace or of an enclosing one, got the traced {} after its "
-            "trace has "
-            "ended (a leaked tracer): return it from the traced function instead of storing it",
-            describe(tracer->type));
+      if (!tracer->trace->usable()) throw_unusable(op, *tracer);
       // A tangent is often multiplied by a constant of the outer trace.
       if (records_ == Records::kDependent && tracer->known)
         return constant(constant_params(*tracer->known, tracer->type.weak));

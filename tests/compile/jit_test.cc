@@ -314,6 +314,21 @@ TEST_F(Jit, ATracerIsNoBoolAndNoNumber) {
               HasSubstr("traced"));
 }
 
+TEST_F(Jit, ATracerInAnotherThreadIsAnError) {
+  std::string op, call, capture;
+  jit([&](const Array& x) {
+    std::thread([&] {
+      op = error_of([&] { x + 1; });
+      call = error_of([&] { jit([](const Array& y) { return y; })(x); });
+      capture = error_of([&] { jit([&](const Array& y) { return y + x; })(Array(1.f)); });
+    }).join();
+    return x;
+  })(Array(1.f));
+  for (const std::string& error : {op, call, capture})
+    EXPECT_THAT(error, HasSubstr("float32[] of another thread, in which its function is being "
+                                 "traced; compute with it in that thread"));
+}
+
 TEST_F(Jit, ALeakedTracerIsAnError) {
   Array leaked;
   jit([&](const Array& x) {

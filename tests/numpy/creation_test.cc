@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <complex>
+
 #include "run.h"
+#include "tessera/base/warning.h"
 #include "tessera/numpy/indexing.h"
 #include "tessera/numpy/manipulation.h"
 #include "tessera/numpy/math.h"
@@ -35,6 +38,45 @@ TEST(CreationTest, Vectors) {
   EXPECT_EQ(array(std::vector<bool>{true, false}).dtype(), bool_);
   EXPECT_EQ(array(std::vector<std::vector<float>>{{1, 2, 3}, {4, 5, 6}}).shape(), Shape({2, 3}));
   EXPECT_EQ(array(std::vector<std::vector<float>>{}).shape(), Shape({0, 0}));
+}
+
+// Returns the warnings of `f`.
+template <class F>
+std::vector<std::string> warnings_of(const F& f) {
+  std::vector<std::string> out;
+  const WarningHandler before =
+      set_warning_handler([&](const std::string& text) { out.push_back(text); });
+  f();
+  set_warning_handler(before);
+  return out;
+}
+
+TEST(CreationTest, DataThatLoseDigitsAreWarnedOf) {
+  const std::vector<std::string> one{
+      "host data of float64 become float32, which has fewer digits: call enable_x64(true) at the "
+      "start of the program to keep them, or pass float32 data"};
+  const std::vector<double> values{1, 2};
+  EXPECT_EQ(warnings_of([&] { from_host(values); }), one);
+  EXPECT_EQ(warnings_of([&] { from_host(Literal::from<double>(values, {2, 1})); }), one);
+  EXPECT_EQ(warnings_of([&] { array(values); }), one);
+  EXPECT_EQ(warnings_of([&] { array(std::vector<std::vector<double>>{values}); }), one);
+  EXPECT_EQ(warnings_of([&] { from_host(std::vector<std::complex<double>>{1}); }).size(), 1u);
+}
+
+TEST(CreationTest, OtherNumbersAreNotWarnedOf) {
+  EXPECT_EQ(warnings_of([] {
+              array({1.5, 2.5});
+              array({{1, 2.5}});
+              array(std::vector<double>{1, 2}, float32);
+              array(std::vector<float>{1, 2});
+              array(std::vector<int64_t>{1, 2});
+              from_host(std::vector<int64_t>{1, 2});
+              linspace(0, 1);
+              Array(1.5);
+            }),
+            std::vector<std::string>());
+  const X64 x64(true);
+  EXPECT_EQ(warnings_of([] { from_host(std::vector<double>{1, 2}); }), std::vector<std::string>());
 }
 
 TEST(CreationTest, ScalarsAreWeak) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <complex>
 #include <random>
 
 #include "run.h"
@@ -41,6 +42,21 @@ TEST(OperatorsTest, WeakNumbersKeepTheArraysDtype) {
   EXPECT_EQ((array({1}) * 2.5).dtype(), float32);
   EXPECT_EQ((array({1}) / 2).dtype(), float32);
   EXPECT_EQ((array({1}, int8) + 1).dtype(), int8);
+}
+
+TEST(OperatorsTest, ComplexNumbersOnEitherSide) {
+  using namespace std::complex_literals;
+  const Array x = array({1., 2.});
+  EXPECT_EQ((1i * x).dtype(), complex64);
+  EXPECT_EQ(floats(imag(1i * x)), (std::vector<float>{1, 2}));
+  EXPECT_EQ(floats(real(x - (2 + 1i))), (std::vector<float>{-1, 0}));
+  EXPECT_EQ(ints(1i * x * 1i == -x), (std::vector<int>{1, 1}));
+  EXPECT_TRUE(Array(2i).weak_type());
+  EXPECT_EQ(floats(imag(jit([](const Array& v) { return v * 2if; })(x))),
+            (std::vector<float>{2, 4}));
+  const X64 x64(true);
+  EXPECT_EQ((1i * array({1.}, float64)).dtype(), complex128);
+  EXPECT_EQ((1i * array({1.}, float32)).dtype(), complex64);
 }
 
 TEST(OperatorsTest, CompoundAssignmentRebinds) {

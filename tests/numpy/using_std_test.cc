@@ -1,24 +1,27 @@
-// Users open both namespaces: what tessera.h says must mean the same beside all of the standard library. Names that JAX and
-// the standard library give to different things (array, any, map, ...) need theirs, as docs/arrays.md says.
+// Users open both namespaces: what tessera.h and the headers of scipy say must mean the same beside
+// all of the standard library. Names that JAX and the standard library give to different things
+// (array, any, map, ...) need theirs, as docs/arrays.md says.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <tessera/tessera.h>
 
-#include <algorithm>
-#include <any>
-#include <array>
-#include <bitset>
-#include <cmath>
-#include <complex>
-#include <functional>
-#include <iostream>
-#include <map>
-#include <numeric>
-#include <random>
-#include <stack>
-#include <string>
-#include <valarray>
-#include <vector>
+#include "tessera/scipy/cluster/vq.h"
+#include "tessera/scipy/fft.h"
+#include "tessera/scipy/integrate.h"
+#include "tessera/scipy/interpolate.h"
+#include "tessera/scipy/linalg.h"
+#include "tessera/scipy/ndimage.h"
+#include "tessera/scipy/ode.h"
+#include "tessera/scipy/optimize.h"
+#include "tessera/scipy/signal.h"
+#include "tessera/scipy/sparse/linalg.h"
+#include "tessera/scipy/spatial/transform.h"
+#include "tessera/scipy/special.h"
+#include "tessera/scipy/stats.h"
+#include "tessera/scipy/stats/gaussian_kde.h"
+
+// All of the standard library, as many programs include it.
+#include <bits/stdc++.h>
 
 // At file scope, as in a user's program.
 using namespace std;
@@ -78,11 +81,29 @@ TEST(UsingStd, TheCompilersNamesAreTheUsers) {
   EXPECT_EQ(describe(Factor()) + describe(Reduction()) + verify(1), 3);
 }
 
+TEST(UsingStd, ModulesAreNamedAsWithout) {
+  const Array x = full({2, 2}, 0.5);
+  EXPECT_EQ(scipy::special::gamma(Array(5.0)).item<float>(), tgamma(5.0f));
+  EXPECT_EQ(scipy::stats::norm::cdf(Array(0.0)).item<float>(), 0.5f);
+  EXPECT_EQ(linalg::norm(x).item<float>(), 1);
+  EXPECT_EQ(nn::relu(-x).shape(), x.shape());
+  EXPECT_EQ(random::normal(random::key(0), {3}).shape(), (Shape{3}));
+  EXPECT_EQ((1i * x).dtype(), complex64);
+  EXPECT_EQ(P("x", None).rank(), 2);
+  const auto update = optim::sgd(0.1);
+  EXPECT_EQ(tree::num_leaves(update.init(x)), tree::num_leaves(optim::sgd(0.1).init(x)));
+  EXPECT_EQ(get<0>(scan([](const Array& c, const Array& v) { return pair(c + sum(v), None); },
+                        Array(0.f), x))
+                .item<float>(),
+            2);
+}
+
 TEST(UsingStd, NamesOfBothNeedTheirs) {
   const std::array<int, 2> two{1, 2};
   const std::map<string, Array> tree{{"x", tessera::array({1, 2})}};
   EXPECT_EQ(two.size(), static_cast<size_t>(tree.at("x").size()));
   EXPECT_TRUE(tessera::any(tree.at("x") == 2).item<bool>());
+  EXPECT_EQ(tessera::std(tree.at("x")).item<float>(), 0.5f);
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "tessera/control/control.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/reductions/reduce.h"
@@ -137,6 +139,27 @@ TEST(Trace, LeakedTracersAreErrors) {
     trace_function([&](const Arrays& x) { return Arrays{x[0] + leaked}; }, std::vector{kVector});
   });
   EXPECT_EQ(Trace::current(), nullptr);  // the failed trace is gone too
+}
+
+// What `f` throws in a thread of its own.
+template <class F>
+void expect_error_in_a_thread(const std::string& fragment, F f) {
+  std::thread([&] { expect_error(ErrorKind::kTrace, fragment, f); }).join();
+}
+
+TEST(Trace, TracersOfAnotherThreadAreErrors) {
+  Array leaked;
+  trace_function(
+      [&](const Arrays& x) {
+        expect_error_in_a_thread("expected an array that this thread can use, got the traced",
+                                 [&] { lax::sin(x[0]); });
+        expect_error_in_a_thread("of another thread", [&] {
+          trace_function([&](const Arrays& y) { return Arrays{x[0] + y[0]}; }, std::vector{kVector});
+        });
+        return Arrays{leaked = lax::sin(x[0])};
+      },
+      std::vector{kVector});
+  expect_error_in_a_thread("a leaked tracer", [&] { lax::sin(leaked); });
 }
 
 TEST(Trace, TracersHaveNoValues) {

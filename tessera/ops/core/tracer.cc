@@ -18,6 +18,20 @@ Sharding Tracer::sharding() const {
               describe(type));
 }
 
+void throw_unusable(std::string_view op, const Tracer& tracer) {
+  const TraceState& trace = *tracer.trace;
+  if (trace.live && !trace.usable())
+    trace_error(op,
+                "expected an array that this thread can use, got the traced {} of another thread, "
+                "in which its function is being traced; compute with it in that thread, or return "
+                "it from the traced function and pass the result to other threads",
+                describe(tracer.type));
+  trace_error(op,
+              "expected concrete arrays, got the traced {} after its trace has ended (a leaked "
+              "tracer): return it from the traced function instead of storing it",
+              describe(tracer.type));
+}
+
 const Literal* known_value(const Array& array) {
   if (!array.defined()) return nullptr;
   switch (array.data()->kind) {

@@ -2,17 +2,25 @@
 // one is a known constant.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
+#include <string_view>
+#include <thread>
 
 #include "tessera/ir/array.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::ops {
 
-// What the tracers of a trace share. It outlives the trace, so that a leaked tracer is detected.
+// What the tracers of a trace share. It outlives the trace, so that a leaked tracer is detected. It
+// may be read in another thread, in which a tracer is used by mistake.
 struct TraceState {
-  bool live = true;
+  std::atomic<bool> live = true;
+  const std::thread::id thread = std::this_thread::get_id();
+
+  // Returns whether the trace is running in this thread.
+  bool usable() const { return live && thread == std::this_thread::get_id(); }
 };
 
 class Tracer final : public ArrayData {
@@ -31,6 +39,10 @@ class Tracer final : public ArrayData {
   const ValueId id;
   const std::optional<Literal> known;  // the value, if it is the result of a constant op
 };
+
+// Throws the UserError that says why this thread cannot use the tracer: its trace has ended, or is
+// running in another thread.
+[[noreturn]] void throw_unusable(std::string_view op, const Tracer& tracer);
 
 // Returns the value of a host array or of a traced constant; null for all others. It exists as long
 // as the array.

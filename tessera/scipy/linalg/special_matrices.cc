@@ -32,7 +32,7 @@ Array tabulated(int64_t rows, int64_t columns, const F& f) {
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < columns; ++j)
       out.push_back(f(static_cast<double>(i), static_cast<double>(j)));
-  return astype(from_host(std::span<const double>(out), {rows, columns}), default_float());
+  return reshape(array(out, default_float()), {rows, columns});
 }
 
 double binomial(double n, double k) {

@@ -1,13 +1,14 @@
 """Tessera as a backend of JAX: what JAX finds under `jax_plugins` and calls `initialize` of.
 
-  jax_private.py   what is used of JAX beside its public names, in all versions
-  client.py        the library, its devices and options; what does not fit is an error with a remedy
-  lowerings.py     rules that JAX keeps for platforms it knows by name
-  functions.py     functions that reach Tessera by name
-  callbacks.py     functions of Python that programs call
-  ffi.py           native functions of users that programs call
-  cache.py         JAX's compilation cache
-  dlpack.py        arrays to and from other libraries
+  jax_private.py      what is used of JAX beside its public names, in all versions
+  client.py           the library, its devices and options; what does not fit is an error with a remedy
+  lowerings.py        rules that JAX keeps for platforms it knows by name
+  functions.py        functions that reach Tessera by name
+  callbacks.py        functions of Python that programs call
+  eager_callbacks.py  callbacks in a shard_map outside of jit
+  ffi.py              native functions of users that programs call
+  cache.py            JAX's compilation cache
+  dlpack.py           arrays to and from other libraries
 
 Environment: TESSERA_DEVICES says which devices there are (`cpu:8`, `tpu_v4:2x2x1`), TESSERA_PJRT which
 library is loaded (without it the one of this package).

@@ -111,9 +111,11 @@ def _new_client():
   from jax_plugins.tessera import cache
   from jax_plugins.tessera import callbacks
   from jax_plugins.tessera import dlpack
+  from jax_plugins.tessera import eager_callbacks
   from jax_plugins.tessera import ffi
   _load()
-  for part, module in (('cache', cache), ('callbacks', callbacks), ('dlpack', dlpack), ('ffi', ffi)):
+  parts = (('cache', cache), ('callbacks', callbacks), ('dlpack', dlpack), ('eager_callbacks', eager_callbacks), ('ffi', ffi))
+  for part, module in parts:
     if not jax_private.missing(part):
       module.install()
   options = device_options(jax_private.get('client_options').value, os.environ,

@@ -36,6 +36,7 @@ PARTS = {
     'lowerings': 'linear algebra, donation and exported programs',
     'functions': 'exact erfc, lgamma and functions of complex numbers',
     'callbacks': 'pure_callback, io_callback and jax.debug',
+    'eager_callbacks': 'callbacks in a shard_map outside of jit whose values differ between devices',
     'cache': "JAX's compilation cache",
     'dlpack': 'DLPack',
     'ffi': 'handlers of jax.ffi',
@@ -79,6 +80,10 @@ NAMES = {
     'device_context': _name('callbacks', 'jax._src.mesh:device_context', 'jax._src.config:device_context'),
     'empty_abstract_mesh': _name('callbacks', 'jax._src.mesh:empty_abstract_mesh'),
     'use_abstract_mesh': _name('callbacks', 'jax._src.mesh:use_abstract_mesh'),
+    # Eager execution of a shard_map, and what it does one at a time.
+    'process_primitive': _name('eager_callbacks', 'jax._src.shard_map:ShardMapTrace.process_primitive'),
+    'pure_callback_p': _name('eager_callbacks', 'jax._src.callback:pure_callback_p'),
+    'io_callback_p': _name('eager_callbacks', 'jax._src.callback:io_callback_p'),
     'is_cache_used': _name('cache', 'jax._src.compilation_cache:is_cache_used'),
     'is_persistent_cache_enabled': _name('cache', 'jax._src.compilation_cache:is_persistent_cache_enabled'),
     'to_dlpack': _name('dlpack', 'jax._src.dlpack:_to_dlpack'),
@@ -186,6 +191,23 @@ def no_mesh():
   """The value of device_context for no mesh: that of an untouched one."""
   from jax._src import mesh
   return getattr(mesh, 'empty_concrete_mesh', None) if hasattr(mesh, 'device_context') else None
+
+
+def varying_axes(aval):
+  """The mesh axes along which the devices of a shard_map have values of their own; since 0.10 part of another type."""
+  return aval.manual_axis_type.varying if hasattr(aval, 'manual_axis_type') else aval.vma
+
+
+def with_varying_axes(aval, axes, sharding):
+  """The type with these axes and the sharding."""
+  if hasattr(aval, 'manual_axis_type'):
+    return aval.update(sharding=sharding, manual_axis_type=aval.manual_axis_type.update(varying=axes))
+  return aval.update(sharding=sharding, vma=axes)
+
+
+def equal_on_all_devices(trace, value):
+  """What an eager shard_map's tracer holds for a value that all devices share: an array, and the axes of its type."""
+  return (trace.to_val_mat_pair if hasattr(trace, 'to_val_mat_pair') else trace.to_val_vma_pair)(value)
 
 
 def kept_arguments(lowered):

@@ -1,11 +1,10 @@
 #include "tessera/base/array_size.h"
 
-#include <sys/sysinfo.h>
-
 #include <algorithm>
 
 #include "tessera/base/error.h"
 #include "tessera/base/format.h"
+#include "tessera/base/memory_limit.h"
 
 namespace tessera {
 namespace {
@@ -29,14 +28,7 @@ int64_t checked_bytes(std::string_view op, DType dtype, const Shape& shape) {
   return shape.elements() == 0 ? 0 : bytes;
 }
 
-bool exceeds_memory(int64_t bytes) {
-  static const int64_t kMemory = [] {
-    struct sysinfo info {};
-    if (sysinfo(&info) != 0) return kMaxArrayBytes;
-    return static_cast<int64_t>((info.totalram + info.totalswap) * info.mem_unit);
-  }();
-  return bytes > kMemory;
-}
+bool exceeds_memory(int64_t bytes) { return bytes > memory_limit(); }
 
 int64_t checked_sum(std::string_view op, int64_t a, int64_t b) {
   int64_t sum = 0;

@@ -1,6 +1,8 @@
 #include "tessera/compile/load_program.h"
 
 #include "tessera/base/error.h"
+#include "tessera/base/memory_limit.h"
+#include "tessera/compile/memory_check.h"
 
 namespace tessera::compile {
 namespace {
@@ -46,13 +48,17 @@ Stage last_stage(const engine::Engine& engine) {
 engine::LoadedProgramRef load_program(const Function& f, const Stages& stages,
                                       const Device& device) {
   const Partitioned& p = stages.partitioned;
-  return engine_for(stages.mesh, device)
-      .load({.traced = f,
-             .partitioned = p.function,
-             .schedule = stages.schedule,
-             .devices = devices_of(stages.mesh, device),
-             .inputs = specs_of(f, f.inputs, p.inputs, device),
-             .outputs = specs_of(f, f.outputs, p.outputs, device)});
+  const engine::Engine& engine = engine_for(stages.mesh, device);
+  engine::LoadedProgramRef program =
+      engine.load({.traced = f,
+                   .partitioned = p.function,
+                   .schedule = stages.schedule,
+                   .devices = devices_of(stages.mesh, device),
+                   .inputs = specs_of(f, f.inputs, p.inputs, device),
+                   .outputs = specs_of(f, f.outputs, p.outputs, device)});
+  if (engine.form() == engine::ProgramForm::kSchedule)
+    check_memory(stages, program->arena_bytes(), memory_limit());
+  return program;
 }
 
 }  // namespace tessera::compile

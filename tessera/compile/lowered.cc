@@ -83,9 +83,10 @@ int64_t bytes_of_steps(const Schedule& schedule) {
             return bytes(s, std::array{collective.in, collective.out});
           },
           [&](const CallStep& call, const Schedule& s) {
-            // The last operand of a scatter contains what it writes.
+            // The last operands of a scatter contain what it writes.
+            const std::span<const int> in = call.in;
             if (call.updates)
-              return bytes(s, std::span(call.in).subspan(1)) + bytes(s, std::array{call.in.back()});
+              return bytes(s, in.subspan(call.out.size())) + bytes(s, in.last(call.out.size()));
             return bytes(s, call.in) + bytes(s, call.out);
           },
           [&](const UpdateStep& update, const Schedule& s) {

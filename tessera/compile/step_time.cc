@@ -80,8 +80,9 @@ class Predictor {
   }
   double operator()(const CallStep& call, const Schedule& s) const {
     if (call.updates) {
-      std::vector<int> moved(call.in.begin() + 1, call.in.end());
-      moved.push_back(call.in.back());
+      const auto arrays = static_cast<ptrdiff_t>(call.out.size());
+      std::vector<int> moved(call.in.begin() + arrays, call.in.end());
+      moved.insert(moved.end(), call.in.end() - arrays, call.in.end());
       return costs_.step_seconds + to_move(bytes(s, moved));
     }
     return costs_.step_seconds + to_move(bytes(s, call.in) + bytes(s, call.out));

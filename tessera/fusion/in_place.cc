@@ -41,7 +41,8 @@ std::vector<std::pair<int, int>> in_place_slots(const Step& step, const InPlace&
   std::visit(Overloaded{
                  [&](const UpdateStep& u) { out.emplace_back(u.in, u.out); },
                  [&](const CallStep& c) {
-                   if (c.updates) out.emplace_back(c.in[0], c.out[0]);
+                   for (size_t r = 0; c.updates && r < c.out.size(); ++r)
+                     out.emplace_back(c.in[r], c.out[r]);
                  },
                  [&](const LoopStep& l) { add_nested(l); },
                  [&](const BranchStep& b) { add_nested(b); },

@@ -318,10 +318,9 @@ struct Verifier {
     for (int i : c.in) TESSERA_CHECK(subset(slot(i).axes, c.axes), "step {}: %{}", at, i);
     for (int i : c.out) TESSERA_CHECK(same_axes(slot(i).axes, c.axes), "step {}: %{}", at, i);
     TESSERA_CHECK(static_cast<bool>(c.fn), "step {}: call {} without a function", at, c.name);
-    if (c.updates)
-      TESSERA_CHECK(!c.in.empty() && c.out.size() == 1 &&
-                        slot(c.in[0]).dtype == slot(c.out[0]).dtype &&
-                        slot(c.in[0]).bytes() == slot(c.out[0]).bytes(),
+    for (size_t r = 0; c.updates && r < c.out.size(); ++r)
+      TESSERA_CHECK(r < c.in.size() && slot(c.in[r]).dtype == slot(c.out[r]).dtype &&
+                        slot(c.in[r]).bytes() == slot(c.out[r]).bytes(),
                     "step {}: call {} updates no operand", at, c.name);
   }
   void check(const UpdateStep& u) const {

@@ -116,7 +116,7 @@ struct CallStep {
   std::vector<int> in, out;
   HostCall fn;
   AxisList axes;
-  // out[0] is in[0] except for some elements: if both are the same memory, fn writes only these.
+  // out[r] is in[r] except for some elements: if both are the same memory, fn writes only these.
   bool updates = false;
 };
 

@@ -12,6 +12,7 @@
 #include "tessera/fusion/simplify_sorts.h"
 #include "tessera/fusion/simplify_updates.h"
 #include "tessera/fusion/simplify_zeros.h"
+#include "tessera/fusion/split_scatters.h"
 #include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"
 #include "tessera/ops/collectives/collectives.h"
@@ -49,9 +50,11 @@ class Simplifier {
       });
       for (ValueId& v : copy.operands) v = number_[v];
       const std::optional<int64_t> leading = leading_elements_read(f_, op);
+      const std::vector<ScatterPart> scatters = split_scatter(copy);
       const std::vector<ValueId> results =
           is_empty(op)                       ? empty_constants(op)
           : leading                          ? first_elements(copy, *leading)
+          : !scatters.empty()                ? results_of(scatters, op.results.size())
           : is_scatter_of_one_window(f_, op) ? std::vector{one_window(copy)}
           : op.results.size() == 1 && !op.def->effect
               ? std::vector{rewrite(std::move(copy), f_.types[op.results[0]], &op)}
@@ -89,6 +92,22 @@ class Simplifier {
     const std::vector<ValueId> made = append(std::move(first.op), types);
     std::vector<ValueId> out;
     for (size_t r : first.results) out.push_back(made[r]);
+    return out;
+  }
+
+  // Returns the results of a scatter of several arrays.
+  std::vector<ValueId> results_of(const std::vector<ScatterPart>& parts, size_t results) {
+    std::vector<ValueId> out(results);
+    for (const ScatterPart& part : parts) {
+      if (is_scatter_of_one_window(out_, part.op)) {
+        out[part.results[0]] = one_window(part.op);
+        continue;
+      }
+      const std::vector<Type> types =
+          infer_types(*part.op.def, out_.types_of(part.op.operands), part.op.params);
+      const std::vector<ValueId> made = append(part.op, types);
+      for (size_t r = 0; r < made.size(); ++r) out[part.results[r]] = made[r];
+    }
     return out;
   }
 
@@ -350,7 +369,7 @@ std::optional<ValueId> Simplifier::choice_in_windows(const Op& op) {
   const MakerOf maker_of = [this](ValueId v) { return maker(v); };
   for (size_t k : {1, 2}) {
     const Op* found = maker(op.operands[k], scatter_op);
-    if (!found || found->operands[0] != op.operands[3 - k]) continue;
+    if (!found || found->results.size() != 1 || found->operands[0] != op.operands[3 - k]) continue;
     Op scatter = *found;
     const std::optional<Mask> mask = mask_of_windows(out_, maker_of, scatter, op.operands[0]);
     if (!mask) continue;

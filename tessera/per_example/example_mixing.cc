@@ -380,9 +380,10 @@ class Walk {
 
   // Updates of all examples are added up, unless the array has a position for each.
   States scattered(const Op& op, const States& in) const {
+    const size_t indices = ops::scatter_arrays(op.operands.size());
     const ops::IndexedWindows windows =
         ops::scatter_windows(op.params.as<ops::ScatterParams>(), operand_type(op, 0).shape,
-                             operand_type(op, 1).shape, operand_type(op, 2).shape);
+                             operand_type(op, indices).shape, operand_type(op, indices + 1).shape);
     for (size_t d = 0; d < windows.dims.size(); ++d)
       if (windows.is_indexed(static_cast<int64_t>(d)) && windows.operand[d] % options_.size == 0)
         return lost(op);

@@ -368,6 +368,12 @@ class InputUses {
   // Completes the donations: the donated arrays are deleted.
   void complete() { done_ = true; }
 
+  // Is called when all memory is there, before the first write: from then on the memory that was
+  // taken contains neither its input's value nor a result.
+  void begin_writing() {
+    if (taken_) complete();
+  }
+
   // Returns the memory of an input that nobody else holds.
   Buffer take(const Own& own) {
     for (int donor : own.donors) {
@@ -377,7 +383,7 @@ class InputUses {
       const bool whole = array.dense() && array.offsets().at(0) == 0;
       if (!whole || !array.buffer().unique()) continue;
       only_[i] = 0;
-      complete();  // from now on it contains neither its value nor a result
+      taken_ = true;
       return array.buffer();
     }
     return {};
@@ -409,6 +415,7 @@ class InputUses {
   boost::container::small_vector<ArrayUse*, 4> donated_;
   boost::container::small_vector<uint8_t, 16> only_;
   bool done_ = false;
+  bool taken_ = false;
 };
 
 }  // namespace
@@ -457,6 +464,7 @@ std::vector<DeviceArrayRef> Program::run(std::span<const DeviceArray* const> inp
   std::optional<cluster::Processes::Call> call;
   if (p.identity) call.emplace(*cluster::Processes::current(), *p.identity);
   p.code->bind(frame, {refs.data(), refs.size()}, {own_data.data(), own_data.size()}, arena.data());
+  uses.begin_writing();
   p.code->execute(frame);
   if (call) call->complete();
 

@@ -186,10 +186,12 @@ class Counter {
     add_step(around, "collective " + shape(step.out), bytes(step.in), bytes(step.out));
   }
   void add(const CallStep& step, const StepMemory&, const Around& around) {
-    const bool in_place = step.updates && together(step.in[0], step.out[0]);
-    const double kept = in_place ? bytes(step.in[0]) : 0;
-    double read = bytes(step.in) - kept, written = bytes(step.out) - kept;
-    if (in_place) written += bytes(step.in.back());
+    double read = bytes(step.in), written = bytes(step.out);
+    for (size_t r = 0; step.updates && r < step.out.size(); ++r) {
+      if (!together(step.in[r], step.out[r])) continue;
+      read -= bytes(step.in[r]);
+      written += bytes(step.in[step.in.size() - step.out.size() + r]) - bytes(step.out[r]);
+    }
     add_step(around, step.name + " " + shape(step.out[0]), read, written);
   }
   void add(const UpdateStep& step, const StepMemory&, const Around& around) {

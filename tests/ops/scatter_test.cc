@@ -7,6 +7,7 @@
 
 #include "tessera/base/thread_pool.h"
 #include "tessera/base/visit_dtype.h"
+#include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/indexing/indexed_windows.h"
 #include "tessera/ops/indexing/scatter_call.h"
@@ -36,7 +37,15 @@ class Scatter : public HostTest {
 struct Program {
   ScatterParams params;
   Literal operand, indices, updates;
-  std::vector<Literal> operands() const { return {operand, indices, updates}; }
+  std::vector<Literal> more_operands = {}, more_updates = {};  // of further arrays
+  std::vector<Literal> operands() const {
+    std::vector<Literal> out{operand};
+    out.insert(out.end(), more_operands.begin(), more_operands.end());
+    out.push_back(indices);
+    out.push_back(updates);
+    out.insert(out.end(), more_updates.begin(), more_updates.end());
+    return out;
+  }
 };
 
 std::string describe_program(const Program& p) {
@@ -51,19 +60,30 @@ std::string describe_program(const Program& p) {
 
 Type type_of(const Literal& x) { return {.dtype = x.dtype(), .shape = x.shape()}; }
 
-Literal called(const Program& p, bool in_place) {
-  const std::vector<Type> operands{type_of(p.operand), type_of(p.indices), type_of(p.updates)};
+std::vector<Literal> called(const Program& p, bool in_place) {
+  const std::vector<Literal> values = p.operands();
+  std::vector<Type> operands;
+  std::vector<const void*> in;
+  for (const Literal& x : values) {
+    operands.push_back(type_of(x));
+    in.push_back(x.raw());
+  }
   const std::vector<Type> results = scatter_op.infer(operands, p.params);
   const HostCall call = scatter_call(p.params, operands, results);
-  Literal out = in_place ? p.operand : Literal(p.operand.dtype(), p.operand.shape());
-  void* result = out.mutable_raw();
-  const void* in[] = {in_place ? result : p.operand.raw(), p.indices.raw(), p.updates.raw()};
-  call(in, std::span<void* const>(&result, 1));
+  std::vector<Literal> out;
+  std::vector<void*> memory;
+  for (size_t k = 0; k < results.size(); ++k)
+    out.push_back(in_place ? values[k] : Literal(results[k].dtype, results[k].shape));
+  for (size_t k = 0; k < results.size(); ++k) {
+    memory.push_back(out[k].mutable_raw());
+    if (in_place) in[k] = memory[k];
+  }
+  call(in, memory);
   return out;
 }
 
 void expect_as_evaluated(const Program& p) {
-  const Literal expected = scatter_op.evaluate(p.operands(), p.params)[0];
+  const std::vector<Literal> expected = scatter_op.evaluate(p.operands(), p.params);
   for (int threads : {1, 2, 7}) {
     set_num_threads(threads);
     for (bool in_place : {false, true})
@@ -274,6 +294,80 @@ TEST_F(Scatter, BodiesOfTheirOwnAreAsEvaluated) {
     p.params.body = shared;
     ASSERT_NO_FATAL_FAILURE(expect_as_evaluated(p));
   }
+}
+
+// Three arrays and a body that mixes them: a' = a + u_b, b' = max(b, u_c), c' = u_a - c.
+FunctionRef mixing_body(DType first, DType others) {
+  Function body;
+  const Type scalar{first, {}}, other{others, {}};
+  std::vector<ValueId> in;
+  for (int i = 0; i < 2; ++i)
+    for (const Type& type : {scalar, other, other}) in.push_back(body.add_input(type));
+  const auto add = [&](const OpDef& op, ValueId x, ValueId y, const Type& type) {
+    return body.add_op(op, op.params, {x, y}, std::vector{type})[0];
+  };
+  const auto converted = [&](ValueId x, const Type& type) {
+    return body.add_op(convert_op, ConvertParams{type.dtype}, {x}, std::vector{type})[0];
+  };
+  body.outputs = {add(add_op, in[0], converted(in[4], scalar), scalar),
+                  add(max_op, in[1], in[5], other),
+                  add(sub_op, converted(in[3], other), in[2], other)};
+  return std::make_shared<const Function>(std::move(body));
+}
+
+void add_arrays(Program& p, DType dtype, std::mt19937& rng) {
+  p.params.kind = ScatterKind::kCustom;
+  p.params.body = mixing_body(p.operand.dtype(), dtype);
+  for (int k = 0; k < 2; ++k) {
+    p.more_operands.push_back(random_literal({dtype, p.operand.shape()}, rng));
+    p.more_updates.push_back(random_literal({dtype, p.updates.shape()}, rng));
+  }
+}
+
+TEST_F(Scatter, SeveralArraysWithOneBodyAreAsEvaluated) {
+  std::mt19937 rng(8);
+  for (int i = 0; i < 60; ++i) {
+    Program p = random_program(ScatterKind::kAdd, i % 2 ? float32 : int32, int32, 2, rng);
+    add_arrays(p, i % 3 ? int16 : float64, rng);
+    ASSERT_NO_FATAL_FAILURE(expect_as_evaluated(p));
+  }
+  for (const int64_t elements : {7, 5000}) {
+    Program p = scalars(ScatterKind::kAdd, float32, elements, 9000, true, rng);
+    add_arrays(p, float64, rng);
+    ASSERT_NO_FATAL_FAILURE(expect_as_evaluated(p));
+  }
+}
+
+TEST_F(Scatter, WindowsWithoutCommonElementsAreFoldedTogether) {
+  std::mt19937 rng(9);
+  Program p = scalars(ScatterKind::kAdd, float32, 9000, 9000, false, rng);
+  for (int32_t i = 0; i < 9000; ++i)
+    p.indices.mutable_data<int32_t>()[i] = i == 100 ? 9001 : (i * 7) % 9000;
+  p.params.unique_indices = true;
+  add_arrays(p, int32, rng);
+  expect_as_evaluated(p);
+}
+
+TEST_F(Scatter, ArraysThatDoNotFitAreRefused) {
+  const Type x{float32, {6}}, other{int32, {6}}, indices{int32, {2, 1}}, updates{float32, {2}},
+      of_other{int32, {2}};
+  ScatterParams p{{}, {0}, {}, {}, {0}, 1, ScatterKind::kCustom, mixing_body(float32, int32)};
+  const auto infer = [&](const std::vector<Type>& types) { return scatter_op.infer(types, p); };
+  EXPECT_EQ(infer({x, other, other, indices, updates, of_other, of_other}).size(), 3);
+  EXPECT_USER_ERROR(infer({x, other, indices, updates}),
+                    "as many updates as arrays (C5), got 4 operands");
+  EXPECT_USER_ERROR(infer({x, Type{int32, {5}}, other, indices, updates, of_other, of_other}),
+                    "arrays of one shape (C1)");
+  EXPECT_USER_ERROR(infer({x, other, other, indices, updates, Type{int32, {3}}, of_other}),
+                    "updates of one shape (C3)");
+  EXPECT_USER_ERROR(infer({x, other, other, indices, updates, updates, of_other}),
+                    "updates of the array's dtype (C6)");
+  EXPECT_USER_ERROR(infer({x, x, indices, updates, updates}),
+                    "expected an update computation (float32[], float32[], float32[], float32[]) "
+                    "-> (float32[], float32[]) (C23)");
+  p.kind = ScatterKind::kAdd;
+  EXPECT_USER_ERROR(infer({x, other, indices, updates, of_other}),
+                    "expected an update computation for 2 arrays, got add");
 }
 
 // An operand of a gigabyte of which only the pages are there that have elements to be changed.

@@ -4,6 +4,7 @@
 
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/convert.h"
+#include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/indexing/scatter.h"
 #include "tests/spmd/programs.h"
 
@@ -129,6 +130,36 @@ TEST(IndexedShards, ScattersOfSeveralIndexedDimensions) {
           return Arrays{lax::scatter(x[0], at, x[1], {{1}, {0, 1}, {0, 1}}, ScatterKind::kSet),
                         lax::scatter(x[0], at, x[2], {{1, 2}, {0}, {0, 1}}, ScatterKind::kAdd)};
         });
+}
+
+// Two arrays with one body, of which each gets the other's update: each device updates its rows.
+TEST(IndexedShards, SeveralArraysWithOneBody) {
+  Function body;
+  const Type scalar{float32, {}};
+  for (int k = 0; k < 4; ++k) body.add_input(scalar);
+  const auto bound = [&](const OpDef& op, size_t x, size_t y) {
+    return body.add_op(op, op.params, {body.inputs[x], body.inputs[y]}, std::vector{scalar})[0];
+  };
+  body.outputs = {bound(ops::add_op, 0, 3), bound(ops::max_op, 1, 2)};
+  const ops::ScatterParams p{{1},
+                             {0},
+                             {},
+                             {},
+                             {0},
+                             1,
+                             ScatterKind::kCustom,
+                             std::make_shared<const Function>(std::move(body))};
+  for (const auto& spec : {P("x"), P("x", "y"), P(None, "y")}) {
+    const Partitioned made = partition_and_check(
+        mesh42(), {{{16, 4}, spec}, {{16, 4}, spec}, {{10, 4}, P()}, {{10, 4}, P()}},
+        [&](const Arrays& x) {
+          const Array at = indices_of({0, 15, 3, 3, -1, 16, 4, 11, 127, -128}, 1, int32);
+          const Arrays operands{x[0], x[1], at, x[2], x[3]};
+          return bind_op(ops::scatter_op, p, std::span<const Array>(operands));
+        },
+        {spec, spec});
+    EXPECT_EQ(communication(made), "");
+  }
 }
 
 }  // namespace

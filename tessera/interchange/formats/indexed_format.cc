@@ -98,17 +98,22 @@ OpText write_scatter(const Op& op, const Function& function) {
 OpParams read_scatter(const OpDef&, OpReader& reader) {
   if (reader.text.regions.size() != 1)
     reader.error(fmt::format("expected one region, got {}", reader.text.regions.size()));
-  if (reader.operands.size() != 3)
-    reader.error(fmt::format("expected one array, its indices and updates, got {} operands",
-                             reader.operands.size()));
+  const size_t arrays = scatter_arrays(reader.operands.size());
+  if (arrays == 0 || reader.operands.size() != 2 * arrays + 1)
+    reader.error(
+        fmt::format("expected arrays, their start indices and as many updates, got {} operands",
+                    reader.operands.size()));
   const TextAttr::Entries entries =
       read_record(reader, "scatter_dimension_numbers", "stablehlo.scatter");
   auto dims = [&](std::string_view key) { return dims_of(entries, key, reader); };
   const FunctionRef body = plain_body(reader.text.regions[0]);
-  ScatterParams p{dims("update_window_dims"),           dims("inserted_window_dims"),
-                  dims("input_batching_dims"),          dims("scatter_indices_batching_dims"),
-                  dims("scatter_dims_to_operand_dims"), int_of(entries, "index_vector_dim", reader),
-                  classify_scatter_body(*body)};
+  ScatterParams p{dims("update_window_dims"),
+                  dims("inserted_window_dims"),
+                  dims("input_batching_dims"),
+                  dims("scatter_indices_batching_dims"),
+                  dims("scatter_dims_to_operand_dims"),
+                  int_of(entries, "index_vector_dim", reader),
+                  arrays == 1 ? classify_scatter_body(*body) : ScatterKind::kCustom};
   if (p.kind == ScatterKind::kCustom) p.body = body;
   p.indices_are_sorted = flag(reader, "indices_are_sorted");
   p.unique_indices = flag(reader, "unique_indices");

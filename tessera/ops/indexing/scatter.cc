@@ -59,12 +59,52 @@ Shape window_sizes(const ScatterParams& p, int64_t rank, const Shape& updates) {
   return sizes;
 }
 
+// Returns the number of arrays.
+size_t check_arrays(std::span<const Type> operands) {
+  const size_t n = scatter_arrays(operands.size());
+  if (n == 0 || operands.size() != 2 * n + 1)
+    type_error("scatter",
+               "expected arrays, the start indices, and as many updates as arrays (C5), got {} "
+               "operands",
+               operands.size());
+  const Type &x = operands[0], &updates = operands[n + 1];
+  for (size_t k = 0; k < n; ++k) {
+    const Type &array = operands[k], &with = operands[n + 1 + k];
+    if (array.shape != x.shape)
+      shape_error("scatter", "expected arrays of one shape (C1), got {} and {}", describe(x),
+                  describe(array));
+    if (with.shape != updates.shape)
+      shape_error("scatter", "expected updates of one shape (C3), got {} and {}", describe(updates),
+                  describe(with));
+    if (array.dtype != with.dtype)
+      type_error("scatter",
+                 "expected updates of the array's dtype (C6), got {} for {}; convert them",
+                 describe(with), describe(array));
+  }
+  return n;
+}
+
+void check_body(std::span<const Type> arrays, const ScatterParams& p) {
+  if (!p.body) type_error("scatter", "expected an update computation, got none");
+  const Function& body = *p.body;
+  const size_t n = arrays.size();
+  bool fits = body.inputs.size() == 2 * n && body.outputs.size() == n;
+  std::string scalars;
+  for (size_t k = 0; k < n; ++k) {
+    const Type scalar{arrays[k].dtype, {}};
+    fits = fits && body.type(body.inputs[k]).same_array(scalar) &&
+           body.type(body.inputs[n + k]).same_array(scalar) &&
+           body.type(body.outputs[k]).same_array(scalar);
+    scalars += (k > 0 ? ", " : "") + describe(scalar);
+  }
+  if (!fits)
+    type_error("scatter", "expected an update computation ({0}, {0}) -> {1} (C23), got another",
+               scalars, n == 1 ? scalars : "(" + scalars + ")");
+}
+
 std::vector<Type> infer_scatter(std::span<const Type> operands, const ScatterParams& p) {
-  expect_operands("scatter", operands, 3);
-  const Type &x = operands[0], &indices = operands[1], &updates = operands[2];
-  if (x.dtype != updates.dtype)
-    type_error("scatter", "expected updates of the array's dtype (C5), got {} for {}; convert them",
-               describe(updates), describe(x));
+  const size_t n = check_arrays(operands);
+  const Type &x = operands[0], &indices = operands[n], &updates = operands[n + 1];
   check_index_dims(kNames, p.numbers(), p.index_vector_dim, x, indices, updates.rank());
   Shape batch;
   for (int64_t d = 0; d < indices.rank(); ++d)
@@ -84,21 +124,18 @@ std::vector<Type> infer_scatter(std::span<const Type> operands, const ScatterPar
       shape_error("scatter", "expected windows of at most {} in dimension {} of {} (C4), got {}",
                   x.shape[d], d, describe(x), describe(updates));
   if (p.kind == ScatterKind::kCustom) {
-    if (!p.body) type_error("scatter", "expected an update computation, got none");
-    const Function& body = *p.body;
-    const Type scalar{x.dtype, {}};
-    const bool fits = body.inputs.size() == 2 && body.outputs.size() == 1 &&
-                      body.type(body.inputs[0]).same_array(scalar) &&
-                      body.type(body.inputs[1]).same_array(scalar) &&
-                      body.type(body.outputs[0]).same_array(scalar);
-    if (!fits)
-      type_error("scatter", "expected an update computation ({0}, {0}) -> {0} (C23), got another",
-                 describe(scalar));
+    check_body(operands.first(n), p);
+  } else if (n != 1) {
+    type_error("scatter", "expected an update computation for {} arrays, got {}; give a body", n,
+               enum_names(p.kind)[static_cast<size_t>(p.kind)]);
   }
-  return {Type{.dtype = x.dtype,
-               .shape = x.shape,
-               .weak = x.weak && updates.weak,
-               .varying = varying_union(operands)}};
+  std::vector<Type> results;
+  for (size_t k = 0; k < n; ++k)
+    results.push_back({.dtype = operands[k].dtype,
+                       .shape = x.shape,
+                       .weak = operands[k].weak && operands[n + 1 + k].weak,
+                       .varying = varying_union(operands)});
+  return results;
 }
 
 std::optional<ReduceKind> combiner_of(const ScatterParams& p, DType dtype) {
@@ -125,16 +162,19 @@ std::optional<ReduceKind> combiner_of(const ScatterParams& p, DType dtype) {
 // has.
 Factors scatter_factors(std::span<const Type> operands, std::span<const Type>,
                         const ScatterParams& p) {
+  const size_t n = scatter_arrays(operands.size());
   const IndexedWindows windows =
-      scatter_windows(p, operands[0].shape, operands[1].shape, operands[2].shape);
+      scatter_windows(p, operands[0].shape, operands[n].shape, operands[n + 1].shape);
   const std::optional<ReduceKind> combiner = combiner_of(p, operands[0].dtype);
   Factors out;
   if (combiner) out.combiner = *combiner;
   const FactorKind free = combiner ? FactorKind::kReduction : FactorKind::kNeedReplication;
   const WindowFactors factors =
       add_window_factors(windows, {.free = free, .indexed = FactorKind::kPass}, out);
-  out.operands = {factors.operand, factors.indices, factors.windows};
-  out.results = {factors.operand};
+  out.results.assign(n, factors.operand);
+  out.operands = out.results;
+  out.operands.push_back(factors.indices);
+  out.operands.insert(out.operands.end(), n, factors.windows);
   return out;
 }
 
@@ -142,11 +182,12 @@ Factors scatter_factors(std::span<const Type> operands, std::span<const Type>,
 std::vector<Array> localize_scatter(std::span<const Array> x, const ScatterParams& p,
                                     const LocalContext& context) {
   std::vector<Array> operands(x.begin(), x.end());
+  const size_t n = scatter_arrays(x.size());
   const IndexedWindows all =
-      scatter_windows(p, context.global_operand(0).shape, x[1].shape(), x[2].shape());
+      scatter_windows(p, context.global_operand(0).shape, x[n].shape(), x[n + 1].shape());
   if (const std::vector<Array> offsets = shard_offsets(all, 0, x[0].shape(), context);
       !offsets.empty())
-    operands[1] = local_starts(all, offsets, x[1]);
+    operands[n] = local_starts(all, offsets, x[n]);
   if (p.kind == ScatterKind::kAdd || p.kind == ScatterKind::kMul) {
     const IndexedWindows windows = scatter_windows(p, x[0].shape(), x[1].shape(), x[2].shape());
     const Literal identity = *combiner_of(p, float32) == ReduceKind::kSum
@@ -169,7 +210,8 @@ std::vector<Array> localize_scatter(std::span<const Array> x, const ScatterParam
 }
 
 double scatter_flops(std::span<const Type> operands, std::span<const Type>, const ScatterParams&) {
-  return static_cast<double>(operands[2].elements());
+  const auto arrays = static_cast<double>(scatter_arrays(operands.size()));
+  return arrays * static_cast<double>(operands.back().elements());
 }
 
 // --- Derivatives ---
@@ -248,8 +290,12 @@ Array extremum_tangent(std::span<const Array> x, std::span<const Array> t, const
 
 JvpResult jvp_scatter(std::span<const Array> x, std::span<const Array> t, const ScatterParams& p) {
   JvpResult out{.primals = bind_op(scatter_op, p, x)};
-  out.tangents.resize(1);
-  if ((!t[0].defined() && !t[2].defined()) || !is_inexact(x[0].dtype())) return out;
+  out.tangents.resize(out.primals.size());
+  const size_t n = scatter_arrays(x.size());
+  bool any = false;
+  for (size_t k = 0; k < x.size(); ++k)
+    any = any || (k != n && t[k].defined() && is_inexact(x[k].dtype()));
+  if (!any) return out;
   if (x[0].type().elements() == 0) return out;  // nothing is updated, wherever the indices point
   switch (p.kind) {
     case ScatterKind::kSet:
@@ -303,28 +349,47 @@ Dims shifted(Dims dims) {
 
 BatchResult batch_scatter(std::span<const Array> x, std::span<const int> dims,
                           const ScatterParams& p) {
+  const size_t n = scatter_arrays(x.size());
   int64_t size = -1;
-  for (size_t k = 0; k < 3; ++k)
+  for (size_t k = 0; k < x.size(); ++k)
     if (dims[k] >= 0) size = x[k].shape()[dims[k]];
   ScatterParams q = p;
   q.update_window_dims = shifted(p.update_window_dims);
   q.inserted_window_dims = shifted(p.inserted_window_dims);
   q.input_batching_dims = shifted(p.input_batching_dims);
   q.scatter_dims_to_operand_dims = shifted(p.scatter_dims_to_operand_dims);
-  const Array operand = lax::with_batch_first(x[0], dims[0], size),
-              updates = lax::with_batch_first(x[2], dims[2], size);
-  if (dims[1] < 0) {
+  std::vector<Array> operands;
+  for (size_t k = 0; k < x.size(); ++k)
+    operands.push_back(k == n ? x[n] : lax::with_batch_first(x[k], dims[k], size));
+  const std::vector<int> first(n, 0);
+  if (dims[n] < 0) {
     // One more whole dimension of every window.
     q.update_window_dims.insert(q.update_window_dims.begin(), 0);
-    return {{bind_op1(scatter_op, q, {operand, x[1], updates})}, {0}};
+    return {bind_op(scatter_op, q, std::span<const Array>(operands)), first};
   }
-  const Array indices = lax::move_to_front(x[1], dims[1]);
+  operands[n] = lax::move_to_front(x[n], dims[n]);
   q.scatter_indices_batching_dims = shifted(p.scatter_indices_batching_dims);
   q.index_vector_dim += 1;
   q.input_batching_dims.insert(q.input_batching_dims.begin(), 0);
   q.scatter_indices_batching_dims.insert(q.scatter_indices_batching_dims.begin(), 0);
   q.indices_are_sorted = false;
-  return {{bind_op1(scatter_op, q, {operand, indices, updates})}, {0}};
+  return {bind_op(scatter_op, q, std::span<const Array>(operands)), first};
+}
+
+// The sum of the first array's element and the second's update, and the maximum of the others.
+FunctionRef crossed_body() {
+  Function body;
+  const Type first{int32, {}}, second{int16, {}};
+  std::vector<ValueId> in;
+  for (const Type& type : {first, second, first, second}) in.push_back(body.add_input(type));
+  const auto bind = [&](const OpDef& op, const OpParams& p, ValueIds x, const Type& type) {
+    return body.add_op(op, p, std::move(x), std::vector{type})[0];
+  };
+  const ValueId a = bind(convert_op, ConvertParams{int32}, {in[3]}, first),
+                b = bind(convert_op, ConvertParams{int16}, {in[2]}, second);
+  body.outputs = {bind(add_op, add_op.params, {in[0], a}, first),
+                  bind(max_op, max_op.params, {in[1], b}, second)};
+  return std::make_shared<const Function>(std::move(body));
 }
 
 std::vector<Sample> scatter_samples() {
@@ -371,6 +436,14 @@ std::vector<Sample> scatter_samples() {
   add(float32, {10}, ints({4}, {9, 1, 1, 4}), {4}, {{}, {0}, {}, {}, {0}, 1, kAdd});
   add(float32, {10}, ints({}, {7}), {3}, {{0}, {}, {}, {}, {0}, 0, kAdd});
   add(float32, {6, 4}, Literal(int32, {0, 1}), {0, 4}, {{1}, {0}, {}, {}, {0}, 1, kAdd});
+  // Two arrays, of which each gets the other's update.
+  const ScatterParams swapped{{1}, {0}, {}, {}, {0}, 1, ScatterKind::kCustom, crossed_body()};
+  out.push_back(
+      {.operands =
+           {{int32, {6, 8}}, {int16, {6, 8}}, {int32, {4, 1}}, {int32, {4, 8}}, {int16, {4, 8}}},
+       .params = swapped,
+       .literals = {numbers(int32, {6, 8}, 5), numbers(int16, {6, 8}, 7), four,
+                    numbers(int32, {4, 8}, 60), numbers(int16, {4, 8}, 33)}});
   return out;
 }
 

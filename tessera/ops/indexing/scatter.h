@@ -1,7 +1,8 @@
 // scatter: an array with updates folded into windows at positions that are known at run time, with
 // StableHLO's dimension numbers. A window that is not inside is dropped whole, as in XLA. Updates
 // are folded in row-major order of the windows, so if several set one element, the last one is
-// kept.
+// kept. Several arrays of one shape may be updated at the same positions by one body, which reads an
+// element and an update of each.
 #pragma once
 
 #include "tessera/ops/indexing/gather.h"
@@ -21,7 +22,7 @@ struct ScatterParams {
       scatter_dims_to_operand_dims;
   int64_t index_vector_dim = 0;
   ScatterKind kind = ScatterKind::kSet;
-  FunctionRef body = {};  // kCustom only: (old, update) -> new, pointwise on scalars
+  FunctionRef body = {};  // kCustom only: (old..., update...) -> new..., pointwise on scalars
   bool indices_are_sorted = false;
   bool unique_indices = false;  // no two windows have an element in common
   IndexDims numbers() const {
@@ -29,8 +30,11 @@ struct ScatterParams {
             input_batching_dims, scatter_indices_batching_dims};
   }
 };
-// The operands are the array, the start indices and the updates.
+// The operands are the arrays, the start indices, and the updates of each array.
 extern const OpDef& scatter_op;
+// Returns the number of arrays of a scatter that has so many operands. The start indices are the
+// operand of this number, and the updates follow.
+inline size_t scatter_arrays(size_t operands) { return operands / 2; }
 
 IndexedWindows scatter_windows(const ScatterParams& params, const Shape& operand,
                                const Shape& indices, const Shape& updates);

@@ -6,7 +6,7 @@
 
 #include "tessera/base/thread_pool.h"
 #include "tessera/base/workspace.h"
-#include "tessera/ops/core/op.h"
+#include "tessera/ops/indexing/scatter_by_body.h"
 #include "tessera/ops/indexing/scatter_folds.h"
 #include "tessera/ops/indexing/window_addresses.h"
 
@@ -61,16 +61,13 @@ class Scatter {
   void fold_in_ranges(const void* indices, const void* updates, void* out) const;
   void sort_block(const void* indices, const void* updates, const Sorted& s, int64_t b) const;
   void fold_range(const Sorted& s, int64_t r, const void* updates, void* out) const;
-  void fold_custom(const Block& block, const void* updates, void* out) const;
 
   const std::byte* element(const void* x, int64_t i) const {
     return static_cast<const std::byte*>(x) + i * item_;
   }
   std::byte* element(void* x, int64_t i) const { return static_cast<std::byte*>(x) + i * item_; }
 
-  FunctionRef body_;  // of a custom update
-  ScatterFolds folds_{}, sets_;
-  DType dtype_;
+  ScatterFolds folds_, sets_;
   int64_t item_, index_item_, operand_elements_, window_;
   WindowAddresses addresses_;
   IndexedWindows::Runs runs_;
@@ -106,9 +103,8 @@ IndexedWindows::Runs shorter_runs(const IndexedWindows::Runs& runs, int64_t run)
 
 Scatter::Scatter(const ScatterParams& p, const IndexedWindows& windows, const Type& operand,
                  const Type& indices)
-    : body_(p.body),
+    : folds_(scatter_folds(p.kind, operand.dtype)),
       sets_(scatter_folds(ScatterKind::kSet, operand.dtype)),
-      dtype_(operand.dtype),
       item_(itemsize(operand.dtype)),
       index_item_(itemsize(indices.dtype)),
       operand_elements_(operand.elements()),
@@ -116,7 +112,6 @@ Scatter::Scatter(const ScatterParams& p, const IndexedWindows& windows, const Ty
       runs_(windows.runs()),
       disjoint_(windows.disjoint()),
       columns_(disjoint_) {
-  if (p.kind != ScatterKind::kCustom) folds_ = scatter_folds(p.kind, dtype_);
   const int64_t columns = whole_columns(windows);
   if (!disjoint_ && columns >= 2 * kColumns && runs_.run % columns == 0) {
     runs_ = shorter_runs(runs_, columns);
@@ -125,12 +120,12 @@ Scatter::Scatter(const ScatterParams& p, const IndexedWindows& windows, const Ty
   window_ = runs_.run * num_runs();
   single_ = window_ == 1;
   in_order_ = single_ && addresses_.consecutive(1);
-  if (in_order_ && !body_) column_ = addresses_.column_stride();
+  if (in_order_) column_ = addresses_.column_stride();
 }
 
 Split Scatter::split() const {
   const int64_t threads = in_parallel_task() ? 1 : num_threads(), count = addresses_.count();
-  if (count * window_ < kSerialElements || body_) return Split::kNone;
+  if (count * window_ < kSerialElements) return Split::kNone;
   if (threads > 1) {
     if (columns_ && runs_.run >= 2 * kColumns) return Split::kColumns;
     if (!disjoint_) return Split::kNone;
@@ -180,7 +175,7 @@ void Scatter::run(const void* indices, const void* updates, void* out) const {
 void Scatter::find(const void* indices, int64_t begin, int64_t end, Block& block) const {
   block.count = addresses_.find(indices, begin, end, block.at);
   const bool whole = block.count == end - begin;
-  if (block.count == 0 || (whole && in_order_ && !body_)) return;
+  if (block.count == 0 || (whole && in_order_)) return;
   addresses_.find_updates(begin, end, block.from);
   if (whole) return;
   int64_t n = 0;
@@ -204,9 +199,7 @@ void Scatter::fold(const void* indices, const void* updates, void* out, const Pa
     }
     find(indices, begin, end, block);
     if (block.count == 0) continue;
-    if (body_) {
-      fold_custom(block, updates, out);
-    } else if (in_order_ && block.count == end - begin) {
+    if (in_order_ && block.count == end - begin) {
       folds_.elements(out, block.at, element(updates, begin), block.count);
     } else {
       fold_block(block, updates, out, part);
@@ -326,41 +319,35 @@ void Scatter::fold_range(const Sorted& s, int64_t r, const void* updates, void* 
   }
 }
 
-// The body runs on all elements of a window at once, since these are distinct.
-void Scatter::fold_custom(const Block& block, const void* updates, void* out) const {
-  const int64_t bytes = runs_.run * item_;
-  for (int64_t i = 0; i < block.count; ++i) {
-    std::vector<Literal> args(2, Literal(dtype_, {window_}));
-    std::byte *old = args[0].mutable_raw(), *update = args[1].mutable_raw();
-    for (size_t k = 0; k < runs_.in_operand.size(); ++k, old += bytes, update += bytes) {
-      std::memcpy(old, element(out, block.at[i] + runs_.in_operand[k]), static_cast<size_t>(bytes));
-      std::memcpy(update, element(updates, block.from[i] + runs_.in_windows[k]),
-                  static_cast<size_t>(bytes));
-    }
-    const Literal result = evaluate_function(*body_, args)[0];
-    for (size_t k = 0; k < runs_.in_operand.size(); ++k)
-      std::memcpy(element(out, block.at[i] + runs_.in_operand[k]),
-                  result.raw() + static_cast<int64_t>(k) * bytes, static_cast<size_t>(bytes));
-  }
+void copy_array(const void* from, void* to, int64_t bytes) {
+  constexpr int64_t kChunk = 1 << 20;
+  if (from == to) return;
+  parallel_for_ranges(bytes, kChunk, [&](int64_t begin, int64_t end) {
+    std::memcpy(static_cast<std::byte*>(to) + begin, static_cast<const std::byte*>(from) + begin,
+                static_cast<size_t>(end - begin));
+  });
 }
 
 }  // namespace
 
 HostCall scatter_call(const OpParams& params, std::span<const Type> operands,
                       std::span<const Type> results) {
-  const int64_t elements = results[0].elements(), bytes = elements * itemsize(results[0].dtype);
+  const auto& p = params.as<ScatterParams>();
+  std::vector<int64_t> bytes;
+  for (const Type& result : results) bytes.push_back(result.elements() * itemsize(result.dtype));
   std::shared_ptr<const Scatter> scatter;
-  if (elements > 0 && operands[2].elements() > 0)
-    scatter = std::make_shared<const Scatter>(params.as<ScatterParams>(), operands[0], operands[1],
-                                              operands[2]);
+  std::shared_ptr<const ScatterByBody> by_body;
+  if (results[0].elements() > 0 && operands.back().elements() > 0) {
+    if (p.kind == ScatterKind::kCustom) {
+      by_body = std::make_shared<const ScatterByBody>(p, operands);
+    } else {
+      scatter = std::make_shared<const Scatter>(p, operands[0], operands[1], operands[2]);
+    }
+  }
   return [=](std::span<const void* const> in, std::span<void* const> out) {
-    constexpr int64_t kChunk = 1 << 20;
-    if (in[0] != out[0])
-      parallel_for_ranges(bytes, kChunk, [&](int64_t begin, int64_t end) {
-        std::memcpy(static_cast<std::byte*>(out[0]) + begin,
-                    static_cast<const std::byte*>(in[0]) + begin, static_cast<size_t>(end - begin));
-      });
+    for (size_t k = 0; k < out.size(); ++k) copy_array(in[k], out[k], bytes[k]);
     if (scatter) scatter->run(in[1], in[2], out[0]);
+    if (by_body) by_body->run(in, out);
   };
 }
 

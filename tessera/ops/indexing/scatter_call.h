@@ -8,8 +8,8 @@
 
 namespace tessera::ops {
 
-// Returns the call. Where its result is its operand's memory, it writes the elements that windows
-// name, and touches no others.
+// Returns the call. Where a result is its array's memory, it writes the elements that windows name,
+// and touches no others.
 HostCall scatter_call(const OpParams& params, std::span<const Type> operands,
                       std::span<const Type> results);
 

@@ -73,9 +73,22 @@ Literal element_of(const Literal& x, int64_t i) {
   return out;
 }
 
-void fold(const ScatterParams& p, Literal& out, int64_t target, const Literal& updates,
-          int64_t from) {
-  switch (p.kind) {
+void set_element(Literal& out, int64_t i, const Literal& value) {
+  const int64_t item = itemsize(out.dtype());
+  std::copy_n(value.raw(), item, out.mutable_raw() + i * item);
+}
+
+void fold_by_body(const Function& body, std::vector<Literal>& out, int64_t target,
+                  std::span<const Literal> updates, int64_t from) {
+  std::vector<Literal> args;
+  for (const Literal& array : out) args.push_back(element_of(array, target));
+  for (const Literal& update : updates) args.push_back(element_of(update, from));
+  const std::vector<Literal> values = evaluate_function(body, args);
+  for (size_t k = 0; k < out.size(); ++k) set_element(out[k], target, values[k]);
+}
+
+void fold(ScatterKind kind, Literal& out, int64_t target, const Literal& updates, int64_t from) {
+  switch (kind) {
     case ScatterKind::kAdd:
       return fold<ReduceKind::kSum>(out, target, updates, from);
     case ScatterKind::kMul:
@@ -85,27 +98,22 @@ void fold(const ScatterParams& p, Literal& out, int64_t target, const Literal& u
     case ScatterKind::kMax:
       return fold<ReduceKind::kMax>(out, target, updates, from);
     case ScatterKind::kSet:
+      return set_element(out, target, element_of(updates, from));
     case ScatterKind::kCustom:
-      break;
+      TESSERA_CHECK(false, "a custom update has a body");
   }
-  Literal value = element_of(updates, from);
-  if (p.kind == ScatterKind::kCustom) {
-    const std::vector<Literal> args{element_of(out, target), value};
-    value = evaluate_function(*p.body, args)[0];
-  }
-  const int64_t item = itemsize(out.dtype());
-  std::copy_n(value.raw(), item, out.mutable_raw() + target * item);
 }
 
 }  // namespace
 
 std::vector<Literal> evaluate_scatter(std::span<const Literal> x, const ScatterParams& p) {
-  const Literal& updates = x[2];
-  const IndexedWindows windows = scatter_windows(p, x[0].shape(), x[1].shape(), updates.shape());
+  const size_t n = scatter_arrays(x.size());
+  const Literal &indices = x[n], &updates = x[n + 1];
+  const IndexedWindows windows = scatter_windows(p, x[0].shape(), indices.shape(), updates.shape());
   Shape batch, window;
   for (int64_t d = 0; d < updates.shape().rank(); ++d)
     (contains(windows.batch_dims, d) ? batch : window).push_back(updates.shape()[d]);
-  Literal out = x[0];
+  std::vector<Literal> out(x.begin(), x.begin() + static_cast<ptrdiff_t>(n));
   for (int64_t w = 0; w < batch.elements(); ++w) {
     const Dims batch_at = position_of(w, batch);
     for (int64_t e = 0; e < window.elements(); ++e) {
@@ -115,11 +123,17 @@ std::vector<Literal> evaluate_scatter(std::span<const Literal> x, const ScatterP
       for (int64_t d = 0; d < updates.shape().rank(); ++d)
         position.push_back(contains(windows.batch_dims, d) ? batch_at[next_batch++]
                                                            : window_at[next_window++]);
-      const int64_t target = target_of(windows, x[1], position);
-      if (target >= 0) fold(p, out, target, updates, linear_of(position, updates.shape()));
+      const int64_t target = target_of(windows, indices, position),
+                    from = linear_of(position, updates.shape());
+      if (target < 0) continue;
+      if (p.kind == ScatterKind::kCustom) {
+        fold_by_body(*p.body, out, target, x.subspan(n + 1), from);
+      } else {
+        fold(p.kind, out[0], target, updates, from);
+      }
     }
   }
-  return {out};
+  return out;
 }
 
 }  // namespace tessera::ops

@@ -1,0 +1,26 @@
+// Scatters of several arrays: a rule of simplify. Arrays that the update computation does not mix
+// get scatters of their own, which fold by the combiner that they have.
+//
+//   y, z = scatter(a, b, index, u, v)           y = scatter(add, a, index, u)
+//     where the body returns                ->  z = scatter(max, b, index, v)
+//     old_a + u_a, max(old_b, v_b)
+//
+// A result stays with the arrays that it reads: if a body returns old_a + v_b, max(old_b, v_b), the
+// scatter is not split.
+#pragma once
+
+#include <vector>
+
+#include "tessera/ir/function.h"
+
+namespace tessera::fusion {
+
+struct ScatterPart {
+  Op op;                        // without results
+  std::vector<size_t> results;  // the results of the whole scatter that it has, in order
+};
+// Returns the scatters that do together what `op` does; none if `op` is not a scatter of several
+// arrays, or if its body mixes all of them.
+std::vector<ScatterPart> split_scatter(const Op& op);
+
+}  // namespace tessera::fusion

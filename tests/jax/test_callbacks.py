@@ -304,3 +304,33 @@ def test_packages_call_the_public_name():
 
   mlir.register_lowering(primitive, lower)
   np.testing.assert_array_equal(jax.jit(primitive.bind)(X), X + 1)
+
+
+@pytest.mark.parametrize('check_vma', [True, False])
+def test_a_function_of_a_branch_that_few_devices_take_gets_their_values_alone(mesh, check_vma):
+  seen = []
+
+  def host(a):
+    seen.append(float(a[0]))
+    return 2 * a
+
+  def call(x):
+    return jax.pure_callback(host, jax.ShapeDtypeStruct(x.shape, x.dtype, vma=jax.typeof(x).vma), x)
+
+  def branch(x):
+    return lax.cond(x[0] > 5, call, lambda x: x, x)
+
+  def nested(x):
+    return lax.cond(x[0] > 2, branch, lambda x: -x, x)
+
+  def loop(x):  # a device takes the branch in its last trip
+    return lax.while_loop(lambda x: x[0] < 6, lambda x: branch(x + 1), x)
+
+  x = np.arange(8, dtype=np.float32)
+  for f, expected, called in ((branch, np.where(x > 5, 2 * x, x), [6, 7]),
+                              (nested, np.where(x > 5, 2 * x, np.where(x > 2, x, -x)), [6, 7]),
+                              (loop, np.where(x < 6, 12, x), [6] * 6)):
+    seen.clear()
+    mapped = jax.shard_map(f, mesh=mesh, in_specs=P('x'), out_specs=P('x'), check_vma=check_vma)
+    np.testing.assert_array_equal(jax.jit(mapped)(x), expected)
+    assert sorted(seen) == called

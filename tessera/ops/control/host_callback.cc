@@ -179,7 +179,9 @@ bool calls_host(const Op& op) {
   return op.def == &pure_callback_op || op.def == &io_callback_op || op.def == &io_callback_if_op;
 }
 
-bool is_guardable(const ir::Op& op) { return op.def == &io_callback_op; }
+bool is_guardable(const ir::Op& op) {
+  return op.def == &pure_callback_op || op.def == &io_callback_op;
+}
 
 ir::Op guarded(ir::Op op, ir::ValueId guard) {
   op.def = &io_callback_if_op;

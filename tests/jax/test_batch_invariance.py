@@ -1,0 +1,49 @@
+"""A row's result has the same bits alone, in a batch of any size, mapped by vmap and on devices that have other rows each.
+
+What this does not hold of stands in docs/performance.md: products by matrices, and rows of more than 32768 elements."""
+import jax
+from jax.sharding import PartitionSpec as P
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+
+def layer_norm(v):
+  return (v - v.mean(-1, keepdims=True)) * jax.lax.rsqrt(v.var(-1, keepdims=True) + 1e-5)
+
+
+FUNCTIONS = {
+    'sum': lambda v: v.sum(-1), 'mean': lambda v: v.mean(-1), 'product': lambda v: jnp.prod(v, -1),
+    'sum of logarithms': lambda v: jnp.log(jnp.abs(v)).sum(-1), 'softmax': jax.nn.softmax,
+    'logsumexp': lambda v: jax.nn.logsumexp(v, -1), 'variance': lambda v: v.var(-1), 'norm': lambda v: jnp.linalg.norm(v, axis=-1),
+    'layer norm': layer_norm, 'cumulative sum': lambda v: jnp.cumsum(v, -1), 'sum of squares': lambda v: jnp.einsum('...i,...i->...', v, v),
+    'largest': lambda v: v.max(-1)}
+
+
+@pytest.mark.parametrize('columns', [2, 3, 4, 5, 7, 8, 9, 17, 100, 1000])
+@pytest.mark.parametrize('name', FUNCTIONS)
+def test_rows(name, columns):
+  f = FUNCTIONS[name]
+  rows = np.random.default_rng(columns).normal(size=(67, columns)).astype(np.float32)
+  alone = np.stack([np.asarray(jax.jit(f)(row)) for row in rows[:5]])
+  for batch in (1, 2, 5, 16, 67):
+    x = rows[:batch]
+    for how, g in (('jit', jax.jit(f)), ('vmap', jax.jit(jax.vmap(f)))):
+      np.testing.assert_array_equal(np.asarray(g(x))[:5], alone[:batch], f'{how} of {batch} rows')
+
+
+@pytest.mark.parametrize('name', FUNCTIONS)
+def test_rows_op_by_op(name):
+  f = FUNCTIONS[name]
+  rows = np.random.default_rng(1).normal(size=(16, 4)).astype(np.float32)
+  np.testing.assert_array_equal(f(jnp.asarray(rows)), np.stack([np.asarray(f(jnp.asarray(row))) for row in rows]))
+
+
+@pytest.mark.parametrize('name', FUNCTIONS)
+def test_rows_on_devices(name):
+  f, mesh = FUNCTIONS[name], jax.make_mesh((8,), ('x',), axis_types=(jax.sharding.AxisType.Auto,))
+  for columns in (4, 100):
+    rows = np.random.default_rng(2).normal(size=(64, columns)).astype(np.float32)
+    whole = np.asarray(jax.jit(f)(rows))
+    sharded = jax.device_put(rows, jax.sharding.NamedSharding(mesh, P('x')))
+    np.testing.assert_array_equal(jax.jit(f)(sharded), whole)

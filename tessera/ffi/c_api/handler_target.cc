@@ -11,8 +11,8 @@
 namespace tessera::ffi {
 namespace {
 
-using lax::FfiAttributes;
 using ir::Type;
+using lax::FfiAttributes;
 using ops::FfiCallSite;
 
 // Attributes in the form in which handlers read them, which point into this object.

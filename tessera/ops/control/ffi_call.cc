@@ -154,8 +154,10 @@ std::vector<Type> infer_ffi(std::string_view op, std::span<const Type> operands,
           (i < site.operands.size() ? site.operands[i] : site.results[i - site.operands.size()])
               .shape.rank());
     if (!valid)
-      value_error(op, "expected an order of the dimensions of each operand and result, got {} that do not fit",
-                  p.orders.size());
+      value_error(
+          op,
+          "expected an order of the dimensions of each operand and result, got {} that do not fit",
+          p.orders.size());
   }
   const AxisNames varying = varying_union(operands);
   for (Type& type : out) type.varying = varying;

@@ -10,7 +10,7 @@ struct MemoryStats {
   int64_t cached_bytes = 0;  // kept by the pool for reuse
   int64_t peak_bytes = 0;    // the largest value of live_bytes so far, to within 64 KiB a thread
 };
-// Returns what this process has now. Memory of host data and of plugins' devices is not counted.
+// Returns what the pool of this process has now.
 MemoryStats memory_stats();
 // Sets peak_bytes to live_bytes.
 void reset_peak_memory();

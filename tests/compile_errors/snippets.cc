@@ -57,8 +57,7 @@ Array brackets(const Array& x) {
 }
 
 Array a_vector_as_an_array(const std::vector<double>& values) {
-  return sin(
-      values);  // error: expected an Array, got a std::vector of numbers: write array(values)
+  return sin(values);  // error: got a std::vector of numbers: write array(values), or from_host
 }
 
 Array an_axis_as_a_number(const Array& x) {

@@ -154,7 +154,8 @@ TEST(Trace, TracersOfAnotherThreadAreErrors) {
         expect_error_in_a_thread("expected an array that this thread can use, got the traced",
                                  [&] { lax::sin(x[0]); });
         expect_error_in_a_thread("of another thread", [&] {
-          trace_function([&](const Arrays& y) { return Arrays{x[0] + y[0]}; }, std::vector{kVector});
+          trace_function([&](const Arrays& y) { return Arrays{x[0] + y[0]}; },
+                         std::vector{kVector});
         });
         return Arrays{leaked = lax::sin(x[0])};
       },

@@ -9,7 +9,7 @@ namespace {
 
 using namespace elementwise;
 
-DType bits_of(DType dtype) {
+DType integer_of(DType dtype) {
   return itemsize(dtype) == 2 ? int16 : itemsize(dtype) == 4 ? int32 : int64;
 }
 
@@ -49,7 +49,7 @@ std::vector<Literal> evaluate_next(std::span<const Literal> operands, const NoPa
 // bits.
 Expr emit_next(ExprBuilder& b, std::span<const Expr> args, const OpParams&, std::span<const Type>,
                const Type& result) {
-  const DType dtype = result.dtype, bits_type = bits_of(dtype);
+  const DType dtype = result.dtype, bits_type = integer_of(dtype);
   if (itemsize(dtype) > 2) return b.apply(ScalarOp::kNextAfter, dtype, args);
   const Expr x = args[0], y = args[1];
   auto select = [&](Expr p, Expr yes, Expr no) {

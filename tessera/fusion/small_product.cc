@@ -31,6 +31,8 @@ struct Operand {
   int64_t rows() const { return free.elements(); }
 };
 
+constexpr int64_t kShortestOfLanes = 8;  // as for reductions
+
 bool is_contiguous(const Dims& strides) { return strides.empty() || strides.back() == 1; }
 
 bool is_small(const Operand& lhs, const Operand& rhs) {
@@ -96,7 +98,11 @@ std::optional<KernelStep> small_product(const DotStep& dot, const std::vector<Sl
   for (int s : step.slots)
     step.kernel.buffers.push_back(
         {dtype, s == dot.out ? BufferKind::kOutput : BufferKind::kInput, slot(s).shape.elements()});
-  step.kernel.vectorize = side_by_side ? Kernel::Vectorize::kParallel : Kernel::Vectorize::kInner;
+  // One product of short rows is added in order, as a batch of them is (reductions.cc).
+  const bool one_short = lhs.rows() * rhs.rows() * lhs.batch.elements() == 1 &&
+                         lhs.contract.elements() < kShortestOfLanes;
+  step.kernel.vectorize =
+      side_by_side || one_short ? Kernel::Vectorize::kParallel : Kernel::Vectorize::kInner;
   return step;
 }
 

@@ -17,6 +17,7 @@
 #include "tessera/ops/core/compare.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/convert.h"
+#include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/core/select.h"
 
 namespace tessera::spmd {
@@ -40,8 +41,16 @@ bool needs_all_devices(const Function& f) {
                      [](const Op& op) { return needs_all_devices(op); });
 }
 
+// Returns whether the function itself, not a region in it, has host calls.
 bool calls_host(const Function& f) {
-  return std::any_of(f.ops.begin(), f.ops.end(), ops::is_guardable);
+  return std::any_of(f.ops.begin(), f.ops.end(), ops::calls_host);
+}
+
+// Returns whether the function calls the host for an effect. A loop's condition must not: a device
+// that has ended would call again.
+bool has_host_effect(const Function& f) {
+  return std::any_of(f.ops.begin(), f.ops.end(),
+                     [](const Op& op) { return ops::calls_host(op) && ir::has_effect(op); });
 }
 
 // Adds ops to the end of a function; their types follow from the operands'.
@@ -62,7 +71,11 @@ class Adder {
     return ir::append_ops(f, inputs, [&](const Op& op, const ValueIds& operands) {
       Op copy = op;
       copy.operands = operands;
-      if (guard && ops::is_guardable(op)) copy = ops::guarded(std::move(copy), *guard);
+      if (guard && ops::is_guardable(op)) {
+        copy = ops::guarded(std::move(copy), *guard);
+      } else if (guard && ops::calls_host(op)) {  // of a branch within: both are conditions
+        copy.operands[0] = add(ops::bitwise_and_op, ir::NoParams{}, {copy.operands[0], *guard});
+      }
       return add_all(std::move(copy));
     });
   }
@@ -198,9 +211,9 @@ class Converger {
         ControlFlow flow = control_flow_of(op);
         // The regions are unchanged: all devices execute what is added in them.
         const bool may_diverge =
-            std::none_of(flow.regions.begin(), flow.regions.end(), [&](const FunctionRef& region) {
-              return needs_all_devices(*region) || (flow.is_loop() && calls_host(*region));
-            });
+            std::none_of(flow.regions.begin(), flow.regions.end(),
+                         [&](const FunctionRef& region) { return needs_all_devices(*region); }) &&
+            !(flow.has_condition() && has_host_effect(*flow.regions[0]));
         const std::vector<AxisNames> inside =
             variance_.entering(flow, Variance::chosen(varying, old.operands));
         for (size_t k = 0; k < flow.regions.size(); ++k)
@@ -246,12 +259,23 @@ class Converger {
         ops::AllReduceParams{.mesh = mesh_, .axes = axes, .kind = ReduceKind::kOr}, {decision},
         static_cast<int32_t>(reasons_.size()));
 
-    Function kept = body;
+    // Host calls of the body happen where the loop goes on, which is known before them.
+    const bool calls = calls_host(body);
+    Function kept;
+    if (calls) {
+      for (ValueId v : body.inputs) kept.add_input(body.type(v));
+    } else {
+      kept = body;
+    }
     Adder adder(kept, op);
-    const ValueIds entering(body.inputs.begin(), body.inputs.end());
+    const ValueIds entering(kept.inputs.begin(), kept.inputs.end());
     const ValueId goes_on = adder.inlined(condition, entering)[0];
+    if (calls) {
+      const ValueIds results = adder.inlined(body, entering, goes_on);
+      kept.outputs.assign(results.begin(), results.end());
+    }
     for (size_t c = 0; c < flow.num_carry; ++c) {
-      const ValueId before = body.inputs[flow.num_consts + c], after = body.outputs[c];
+      const ValueId before = entering[flow.num_consts + c], after = kept.outputs[c];
       if (before != after)
         kept.outputs[c] = adder.add(ops::select_op, ir::NoParams{}, {goes_on, after, before});
     }

@@ -46,6 +46,25 @@ Complex conj(Complex z) { return {z.re, -z.im}; }
 // i * z and -i * z.
 Complex times_i(Complex z) { return {-z.im, z.re}; }
 Complex times_minus_i(Complex z) { return {z.im, -z.re}; }
+Real fma(Real x, Real y, Real z) {
+  return {x.b, x.b->apply(ScalarOp::kFma, x.b->dtype_of(x.e), {x.e, y.e, z.e})};
+}
+// x + y^2 with what rounding lost of the square and (Knuth, TAOCP vol. 2, 4.2.2) of the sum.
+struct Sum {
+  Real value, error;
+};
+Sum plus_square(Real x, Real y) {
+  const Real square = fma(y, y, y.number(0));
+  const Real value = x + square, second = value - x;
+  return {value, ((x - (value - second)) + (square - second)) + fma(y, y, -square)};
+}
+// Returns 2 x + x^2 + y^2, which is |1 + x + iy|^2 - 1, with most of its digits also where the terms
+// cancel: near the unit circle around -1. Each product is an fma, as code generation makes one of a
+// product and a sum.
+Real square_norm_minus_one(Real x, Real y) {
+  const Sum first = plus_square(x + x, x), all = plus_square(first.value, y);
+  return all.value + (first.error + all.error);
+}
 // The imaginary part of x * y.
 Real imag_of_product(Complex x, Complex y) { return x.re * y.im + x.im * y.re; }
 
@@ -193,8 +212,8 @@ Complex expm1(Complex z) {
 Complex log(Complex z) {
   const Real x = abs(z.re), y = abs(z.im);
   const Real big = max(x, y), small = min(x, y);
-  // Near the unit circle (b-1)(b+1) + s^2 keeps the digits that log(b) would cancel.
-  const Real near = 0.5 * log1p((big - 1.0) * (big + 1.0) + small * small);
+  // Near the unit circle the norm is 1 and what log(b) would cancel.
+  const Real near = 0.5 * log1p(square_norm_minus_one(big - 1.0, small));
   const Real ratio = select(small == big, x.number(1), small / big);
   const Real far = log(big) + 0.5 * log1p(ratio * ratio);
   const Bool is_near = (big > 0.5) & (big < 2.0);
@@ -206,8 +225,9 @@ Complex log(Complex z) {
 
 Complex log1p(Complex z) {
   const Complex shifted = {1.0 + z.re, z.im};
-  const Real near = 0.5 * log1p(z.re * (2.0 + z.re) + z.im * z.im);
-  const Bool is_near = (abs(z.re) < 0.5) & (abs(z.im) < 0.5);
+  const Real near = 0.5 * log1p(square_norm_minus_one(z.re, z.im));
+  const Real big = max(abs(shifted.re), abs(z.im));
+  const Bool is_near = ((abs(z.re) < 0.5) & (abs(z.im) < 0.5)) | ((big > 0.5) & (big < 2.0));
   return {select(is_near, near, log(shifted).re), atan2(z.im, 1.0 + z.re)};
 }
 

@@ -5,6 +5,7 @@
 #include "tessera/base/format.h"
 #include "tessera/base/overloaded.h"
 #include "tessera/ir/op_def.h"
+#include "tessera/ops/control/ffi_call.h"
 #include "tessera/ops/control/host_callback.h"
 #include "tessera/privacy/digest.h"
 
@@ -77,7 +78,7 @@ void add_function(Digest& digest, const Function& function) {
     digest.add(static_cast<int64_t>(fields.size()));
     // The function that the number refers to is not known, and each process numbers them
     // differently.
-    if (!ops::calls_host(op))
+    if (!ops::calls_host(op) || ops::is_ffi_call(op))
       for (const Attribute& field : fields) add_attribute(digest, field);
   }
   add_numbers(digest, function.outputs);

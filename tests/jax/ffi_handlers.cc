@@ -17,14 +17,12 @@ static ffi::Error Add(F32 a, F32 b, ffi::ResultBuffer<ffi::F32> out) {
     out->typed_data()[i] = a.typed_data()[i] + b.typed_data()[i];
   return ffi::Error::Success();
 }
-XLA_FFI_DEFINE_HANDLER_SYMBOL(
-    add, Add, ffi::Ffi::Bind().Arg<F32>().Arg<F32>().Ret<F32>());
+XLA_FFI_DEFINE_HANDLER_SYMBOL(add, Add, ffi::Ffi::Bind().Arg<F32>().Arg<F32>().Ret<F32>());
 
 // The sum of all attributes, in every element.
 static ffi::Error SumAttributes(ffi::ResultBuffer<ffi::F64> out, int32_t i32, int64_t i64,
-                                uint8_t u8, float f32, double f64, bool flag,
-                                std::string_view text, ffi::Span<const int32_t> array,
-                                ffi::Dictionary dictionary) {
+                                uint8_t u8, float f32, double f64, bool flag, std::string_view text,
+                                ffi::Span<const int32_t> array, ffi::Dictionary dictionary) {
   const auto inner = dictionary.get<int64_t>("inner");
   if (inner.has_error()) return inner.error();
   double sum = i32 + static_cast<double>(i64) + u8 + f32 + f64 + (flag ? 1 : 0);

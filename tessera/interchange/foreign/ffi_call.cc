@@ -1,6 +1,8 @@
 // Custom calls of targets that this process has registered (ops/control/ffi_call.h).
 #include "tessera/ops/control/ffi_call.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -45,12 +47,13 @@ FfiAttribute attribute_of(const std::string& name, const TextAttr& attribute, Op
     return convert_literal(
         Literal::from<int64_t>(array->values, Shape{static_cast<int64_t>(array->values.size())}),
         array->dtype);
-  if (const auto* record = attribute.get<TextAttr::Record>(); record && record->name.empty())
-    return attributes_of(record->entries, reader);
-  reader.error(fmt::format(
-      "expected the attribute '{}' to be a number, an array of numbers, a string or a dictionary, "
-      "got another kind; pass it as one of these",
-      name));
+  const auto* record = attribute.get<TextAttr::Record>();
+  if (!record || !record->name.empty())
+    reader.error(fmt::format(
+        "expected the attribute '{}' to be a number, an array of numbers, a string or a "
+        "dictionary, got another kind; pass it as one of these",
+        name));
+  return attributes_of(record->entries, reader);
 }
 
 FfiAttributes attributes_of(const TextAttr::Entries& entries, OpReader& reader) {
@@ -139,7 +142,7 @@ std::vector<Dims> take_layouts(OpReader& reader, const char* name, std::span<con
       order = {0};
     } else if (!valid) {
       reader.error(fmt::format("expected {} to order the {} dimensions of array {}, got {}", name,
-                               types[i].shape.rank(), i, order));
+                               types[i].shape.rank(), i, fmt::join(order, ", ")));
     }
     out.emplace_back(order.begin(), order.end());
   }

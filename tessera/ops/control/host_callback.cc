@@ -7,6 +7,7 @@
 
 #include "tessera/base/fork.h"
 #include "tessera/ir/token_type.h"
+#include "tessera/ops/control/ffi_call.h"
 #include "tessera/ops/core/op.h"
 #include "tessera/ops/core/source_scope.h"
 
@@ -176,15 +177,23 @@ const OpDef& io_callback_op = define_callback<kIo, true>();
 const OpDef& io_callback_if_op = define_callback<kIf, true>();
 
 bool calls_host(const Op& op) {
-  return op.def == &pure_callback_op || op.def == &io_callback_op || op.def == &io_callback_if_op;
+  return op.def == &pure_callback_op || op.def == &io_callback_op || op.def == &io_callback_if_op ||
+         is_ffi_call(op);
 }
 
 bool is_guardable(const ir::Op& op) {
-  return op.def == &pure_callback_op || op.def == &io_callback_op;
+  return op.def == &pure_callback_op || op.def == &io_callback_op ||
+         (op.def == &ffi_effect_op && !op.params.as<FfiCallParams>().guarded);
 }
 
 ir::Op guarded(ir::Op op, ir::ValueId guard) {
-  op.def = &io_callback_if_op;
+  if (op.def == &ffi_effect_op) {
+    FfiCallParams params = op.params.as<FfiCallParams>();
+    params.guarded = true;
+    op.params = std::move(params);
+  } else {
+    op.def = &io_callback_if_op;
+  }
   op.operands.insert(op.operands.begin(), guard);
   return op;
 }

@@ -22,10 +22,10 @@ extern const OpDef& io_callback_op;
 // results are zeros. The partitioner makes it (spmd/divergence.h).
 extern const OpDef& io_callback_if_op;
 
-// Returns whether the op calls a function of the host.
+// Returns whether the op calls a function of the host, be it a native one (ffi_call.h).
 bool calls_host(const ir::Op& op);
 
-// Returns whether the op is an io_callback; and the same call under the condition `guard`, a value
+// Returns whether the op is such a call with effects; and the same call under the condition `guard`, a value
 // of its function.
 bool is_guardable(const ir::Op& op);
 ir::Op guarded(ir::Op op, ir::ValueId guard);

@@ -83,7 +83,7 @@ TEST(UsingStd, TheCompilersNamesAreTheUsers) {
 
 TEST(UsingStd, ModulesAreNamedAsWithout) {
   const Array x = full({2, 2}, 0.5);
-  EXPECT_EQ(scipy::special::gamma(Array(5.0)).item<float>(), tgamma(5.0f));
+  EXPECT_NEAR(scipy::special::gamma(Array(5.0)).item<float>(), tgamma(5.0f), 1e-4);
   EXPECT_EQ(scipy::stats::norm::cdf(Array(0.0)).item<float>(), 0.5f);
   EXPECT_EQ(linalg::norm(x).item<float>(), 1);
   EXPECT_EQ(relu(-x).shape(), x.shape());

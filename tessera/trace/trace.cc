@@ -93,7 +93,8 @@ ValueId FunctionTrace::value_of(std::string_view op, const Array& array) {
     case ArrayData::Kind::kTracer: {
       const auto* tracer = static_cast<const Tracer*>(data);
       if (tracer->trace == state_) return tracer->id;
-      if (!tracer->trace->usable()) throw_unusable(op, *tracer);
+      if (!tracer->trace->usable())
+        throw_unusable(op, *tracer, "an array of this trace or of an enclosing one");
       // A tangent is often multiplied by a constant of the outer trace.
       if (records_ == Records::kDependent && tracer->known)
         return constant(constant_params(*tracer->known, tracer->type.weak));

@@ -11,6 +11,7 @@
 #include <tessera/tessera.h>
 #include <unistd.h>
 
+#include <complex>
 #include <filesystem>
 #include <iostream>
 

@@ -54,7 +54,7 @@ TEST(OperatorsTest, ComplexNumbersOnEitherSide) {
   EXPECT_TRUE(Array(2i).weak_type());
   EXPECT_EQ(floats(imag(jit([](const Array& v) { return v * 2if; })(x))),
             (std::vector<float>{2, 4}));
-  const X64 x64(true);
+  const test::X64 x64(true);
   EXPECT_EQ((1i * array({1.}, float64)).dtype(), complex128);
   EXPECT_EQ((1i * array({1.}, float32)).dtype(), complex64);
 }

@@ -83,10 +83,10 @@ TEST(UsingStd, TheCompilersNamesAreTheUsers) {
 
 TEST(UsingStd, ModulesAreNamedAsWithout) {
   const Array x = full({2, 2}, 0.5);
-  EXPECT_EQ(scipy::special::gamma(Array(5.0)).item<float>(), tgamma(5.0f));
+  EXPECT_NEAR(scipy::special::gamma(Array(5.0)).item<float>(), tgamma(5.0f), 1e-4);
   EXPECT_EQ(scipy::stats::norm::cdf(Array(0.0)).item<float>(), 0.5f);
   EXPECT_EQ(linalg::norm(x).item<float>(), 1);
-  EXPECT_EQ(nn::relu(-x).shape(), x.shape());
+  EXPECT_EQ(relu(-x).shape(), x.shape());
   EXPECT_EQ(random::normal(random::key(0), {3}).shape(), (Shape{3}));
   EXPECT_EQ((1i * x).dtype(), complex64);
   EXPECT_EQ(P("x", None).rank(), 2);

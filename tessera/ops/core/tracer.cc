@@ -18,7 +18,7 @@ Sharding Tracer::sharding() const {
               describe(type));
 }
 
-void throw_unusable(std::string_view op, const Tracer& tracer) {
+void throw_unusable(std::string_view op, const Tracer& tracer, std::string_view expected) {
   const TraceState& trace = *tracer.trace;
   if (trace.live && !trace.usable())
     trace_error(op,
@@ -26,10 +26,11 @@ void throw_unusable(std::string_view op, const Tracer& tracer) {
                 "in which its function is being traced; compute with it in that thread, or return "
                 "it from the traced function and pass the result to other threads",
                 describe(tracer.type));
-  trace_error(op,
-              "expected concrete arrays, got the traced {} after its trace has ended (a leaked "
-              "tracer): return it from the traced function instead of storing it",
-              describe(tracer.type));
+  trace_error(
+      op,
+      "expected {}, got the traced {} after its trace has ended (a leaked tracer): return it "
+      "from the traced function instead of storing it",
+      expected, describe(tracer.type));
 }
 
 const Literal* known_value(const Array& array) {

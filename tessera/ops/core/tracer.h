@@ -41,8 +41,9 @@ class Tracer final : public ArrayData {
 };
 
 // Throws the UserError that says why this thread cannot use the tracer: its trace has ended, or is
-// running in another thread.
-[[noreturn]] void throw_unusable(std::string_view op, const Tracer& tracer);
+// running in another thread. `expected` is the object of "expected ..." in the former case.
+[[noreturn]] void throw_unusable(std::string_view op, const Tracer& tracer,
+                                 std::string_view expected = "concrete arrays");
 
 // Returns the value of a host array or of a traced constant; null for all others. It exists as long
 // as the array.

@@ -55,7 +55,7 @@ TEST(EigenMaps, MatricesThatMoveAreNotCopied) {
 TEST(EigenMaps, Errors) {
   const Array x = zeros({2, 2}), v = zeros({2});
   expect_error([&] { eigen::matrix<float>(v); },
-               "[eigen::matrix] expected an array of two dimensions, got the shape (2)");
+               "[eigen::matrix] expected an array of two dimensions, got the shape (2,)");
   expect_error([&] { eigen::vector<float>(x); },
                "[eigen::vector] expected an array of one dimension, got the shape (2, 2)");
   expect_error([&] { eigen::matrix<double>(x); }, "[view] expected the C++ type of the elements");

@@ -187,7 +187,7 @@ TEST(HostMemory, BorrowErrors) {
   int releases = 0;
   const auto release = [&] { ++releases; };
   expect_error([&] { borrow(std::span<const float>(values), {5}, release); },
-               "[borrow] expected 5 elements for the shape (5), got 12");
+               "[borrow] expected 5 elements for the shape (5,), got 12");
   expect_error(
       [&] {
         borrow(values.data(), {3, 4}, release, {.strides = Dims{1, 3}});

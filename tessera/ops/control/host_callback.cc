@@ -8,17 +8,57 @@
 #include "tessera/base/fork.h"
 #include "tessera/ir/token_type.h"
 #include "tessera/ops/control/ffi_call.h"
+#include "tessera/ops/core/batch_axis.h"
 #include "tessera/ops/core/op.h"
 #include "tessera/ops/core/source_scope.h"
+#include "tessera/ops/structural/broadcast.h"
+#include "tessera/ops/structural/reshape.h"
 
 namespace tessera::ops {
 namespace {
 
-using lax::HostFunction;
+using lax::BatchedHostFunction, lax::HostFunction, lax::VmapMethod;
+
+// A function with its types for one example, if vmap may call it.
+struct HostEntry {
+  BatchedHostFunction function;
+  VmapMethod vmap_method = VmapMethod::kNone;
+  std::vector<Type> arguments = {}, results = {};
+
+  // Returns the extents that vmap put in front of the first result, which has this shape now.
+  Dims batch(const Shape& shape) const {
+    if (vmap_method == VmapMethod::kNone) return {};
+    return Dims(std::span(shape).first(shape.size() - results[0].shape.size()));
+  }
+  void call(const Dims& batch, std::span<const void* const> in, std::span<void* const> out) const {
+    switch (vmap_method) {
+      case VmapMethod::kNone:
+      case VmapMethod::kBroadcastAll:
+        return function(batch, in, out);
+      case VmapMethod::kSequential:
+        return call_each(batch.elements(), in, out);
+    }
+  }
+
+ private:
+  static int64_t bytes(const Type& type) { return type.shape.elements() * itemsize(type.dtype); }
+  void call_each(int64_t examples, std::span<const void* const> in,
+                 std::span<void* const> out) const {
+    std::vector<const void*> from(arguments.size());
+    std::vector<void*> to(results.size());
+    for (int64_t i = 0; i < examples; ++i) {
+      for (size_t a = 0; a < from.size(); ++a)
+        from[a] = static_cast<const std::byte*>(in[a]) + i * bytes(arguments[a]);
+      for (size_t r = 0; r < to.size(); ++r)
+        to[r] = static_cast<std::byte*>(out[r]) + i * bytes(results[r]);
+      function({}, from, to);
+    }
+  }
+};
 
 struct HostFunctions {
   ForkSafeMutex mutex;
-  std::map<int64_t, std::shared_ptr<const HostFunction>> functions;
+  std::map<int64_t, std::shared_ptr<const HostEntry>> functions;
   // Numbers do not begin at 1: what another process traced shall not name a function of this one.
   int64_t next = static_cast<int64_t>(std::random_device()()) << 24;
 };
@@ -29,7 +69,7 @@ HostFunctions& host_functions() {
   return all;
 }
 
-std::shared_ptr<const HostFunction> find_function(std::string_view op, int64_t number) {
+std::shared_ptr<const HostEntry> find_function(std::string_view op, int64_t number) {
   HostFunctions& all = host_functions();
   const std::lock_guard lock(all.mutex);
   const auto at = all.functions.find(number);
@@ -78,10 +118,12 @@ std::vector<Literal> evaluate_callback(std::string_view op, std::span<const Lite
     out.emplace_back(dtype_from_mlir_name(p.dtypes[r]), p.shapes[r]);
   for (Literal& x : out) to.push_back(x.mutable_raw());
   const std::span<const void* const> arguments(in);
+  const auto entry = find_function(op, p.function);
+  const Dims batch = entry->batch(p.shapes[0]);
   if (op != kIf) {
-    (*find_function(op, p.function))(arguments, to);
+    entry->call(batch, arguments, to);
   } else if (*static_cast<const bool*>(in[0])) {
-    (*find_function(op, p.function))(arguments.subspan(1), to);
+    entry->call(batch, arguments.subspan(1), to);
   }
   return out;
 }
@@ -106,28 +148,29 @@ template <const std::string_view& op>
 HostCall callback_call(const OpParams& params, std::span<const Type>,
                        std::span<const Type> results) {
   const auto function = find_function(op, params.as<CallbackParams>().function);
+  const Dims batch = function->batch(results[0].shape);
   if (op != kIf)
-    return [function](std::span<const void* const> in, std::span<void* const> out) {
-      (*function)(in, out);
+    return [function, batch](std::span<const void* const> in, std::span<void* const> out) {
+      function->call(batch, in, out);
     };
   std::vector<size_t> bytes;
   for (const Type& type : results)
     bytes.push_back(static_cast<size_t>(type.shape.elements() * itemsize(type.dtype)));
-  return [function, bytes](std::span<const void* const> in, std::span<void* const> out) {
-    if (*static_cast<const bool*>(in[0])) return (*function)(in.subspan(1), out);
+  return [function, batch, bytes](std::span<const void* const> in, std::span<void* const> out) {
+    if (*static_cast<const bool*>(in[0])) return function->call(batch, in.subspan(1), out);
     for (size_t r = 0; r < bytes.size(); ++r) std::memset(out[r], 0, bytes[r]);
   };
 }
 
-// This function accepts arguments of any extents.
-void count_up(std::span<const void* const>, std::span<void* const> out) {
+void count_up(const Dims&, std::span<const void* const>, std::span<void* const> out) {
   for (int64_t i = 0; i < 6; ++i) static_cast<float*>(out[0])[i] = static_cast<float>(i);
 }
 
 template <const std::string_view& op>
 std::vector<Sample> callback_samples() {
-  static const int64_t number = lax::add_host_function(count_up);
   std::vector<Type> operands{{float32, {2, 3}}};
+  static const int64_t number =
+      lax::add_host_function(count_up, operands, operands, VmapMethod::kSequential);
   if (op == kIf) operands.insert(operands.begin(), Type{bool_, {}});
   return {{.operands = operands, .params = CallbackParams{number, {"f32"}, {Dims{2, 3}}}}};
 }
@@ -136,11 +179,40 @@ constexpr const char* kNoJvp =
     "a function of the host has no derivative; give the function around it one with custom_jvp or "
     "custom_vjp";
 constexpr const char* kNoTranspose = "a function of the host is not known to be linear";
-constexpr const char* kNoBatch =
-    "a function of the host is of whole arrays; call it outside vmap, on the batch";
+constexpr const char* kNoBatch = "the partitioner makes this op, after vmap";
+
+// All operands and results get the mapped dimension in front.
+BatchResult batch_callback(std::string_view op, const OpDef& def, std::span<const Array> x,
+                           std::span<const int> dims, CallbackParams p) {
+  if (find_function(op, p.function)->vmap_method == VmapMethod::kNone)
+    value_error(op,
+                "expected a function that says how vmap calls it, got one of whole arrays; give "
+                "pure_callback a vmap_method, or call it outside vmap, on the batch");
+  const int64_t size = BatchAxis::current().size;
+  std::vector<Array> operands;
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (dims[i] >= 0) {
+      operands.push_back(lax::move_to_front(x[i], dims[i]));
+      continue;
+    }
+    Shape shape{size};
+    Dims kept;
+    for (int64_t d = 0; d < x[i].ndim(); ++d) {
+      shape.push_back(x[i].shape()[d]);
+      kept.push_back(d + 1);
+    }
+    operands.push_back(lax::broadcast_in_dim(x[i], shape, kept));
+  }
+  for (Dims& shape : p.shapes) shape.insert(shape.begin(), size);
+  BatchResult out{bind_op(def, std::move(p), operands), {}};
+  out.dims.assign(out.results.size(), 0);
+  return out;
+}
+
+using BatchRule = decltype(OpSpec<CallbackParams>::batch);
 
 template <const std::string_view& op, bool effect>
-const OpDef& define_callback() {
+const OpDef& define_callback(BatchRule batch) {
   return define<CallbackParams>(
       {.name = op,
        .dialect = "tessera",
@@ -154,7 +226,7 @@ const OpDef& define_callback() {
        .lower = Library{LibraryKind::kCall, callback_call<op>},
        .jvp = absent(kNoJvp),
        .transpose = absent(kNoTranspose),
-       .batch = absent(kNoBatch),
+       .batch = batch,
        .samples = callback_samples<op>,
        .effect = effect,
        .narrow = NarrowOperands::kAsTheyAre});
@@ -171,10 +243,15 @@ CallbackParams params_of(int64_t function, const std::vector<Type>& results) {
 
 }  // namespace
 
-const OpDef& pure_callback_op = define_callback<kPure, false>();
-const OpDef& io_callback_op = define_callback<kIo, true>();
-
-const OpDef& io_callback_if_op = define_callback<kIf, true>();
+const OpDef& pure_callback_op = define_callback<kPure, false>(
+    [](std::span<const Array> x, std::span<const int> dims, const CallbackParams& p) {
+      return batch_callback(kPure, pure_callback_op, x, dims, p);
+    });
+const OpDef& io_callback_op = define_callback<kIo, true>(
+    [](std::span<const Array> x, std::span<const int> dims, const CallbackParams& p) {
+      return batch_callback(kIo, io_callback_op, x, dims, p);
+    });
+const OpDef& io_callback_if_op = define_callback<kIf, true>(absent(kNoBatch));
 
 bool calls_host(const Op& op) {
   return op.def == &pure_callback_op || op.def == &io_callback_op || op.def == &io_callback_if_op ||
@@ -204,15 +281,31 @@ namespace tessera::lax {
 
 using namespace ops;
 
-int64_t add_host_function(HostFunction function) {
+namespace {
+
+int64_t add_entry(HostEntry entry) {
   HostFunctions& all = host_functions();
   const std::lock_guard lock(all.mutex);
-  all.functions[all.next] = std::make_shared<const HostFunction>(std::move(function));
+  all.functions[all.next] = std::make_shared<const HostEntry>(std::move(entry));
   return all.next++;
 }
 
+}  // namespace
+
+int64_t add_host_function(HostFunction function) {
+  return add_entry(
+      {[function = std::move(function)](const Dims&, std::span<const void* const> in,
+                                        std::span<void* const> out) { function(in, out); }});
+}
+
+int64_t add_host_function(BatchedHostFunction function, std::vector<Type> arguments,
+                          std::vector<Type> results, VmapMethod vmap_method) {
+  TESSERA_CHECK(!results.empty(), "a function of the host without a result");
+  return add_entry({std::move(function), vmap_method, std::move(arguments), std::move(results)});
+}
+
 void remove_host_function(int64_t number) {
-  std::shared_ptr<const HostFunction> last;  // is destroyed outside the lock
+  std::shared_ptr<const HostEntry> last;  // is destroyed outside the lock
   HostFunctions& all = host_functions();
   const std::lock_guard lock(all.mutex);
   const auto at = all.functions.find(number);

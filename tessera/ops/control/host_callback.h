@@ -39,9 +39,25 @@ namespace tessera::lax {
 using HostFunction =
     std::function<void(std::span<const void* const> arguments, std::span<void* const> results)>;
 
+// How vmap calls a function of the host.
+enum class VmapMethod : uint8_t {
+  kNone,          // not at all: it is an error
+  kSequential,    // once for each example
+  kBroadcastAll,  // once, with the mapped dimension in front of all arguments and results
+};
+
+// The same for a function that vmap may call: `batch` are the extents that stand in front of the
+// shapes of its arguments and results, for kBroadcastAll; otherwise it is empty.
+using BatchedHostFunction = std::function<void(
+    const Dims& batch, std::span<const void* const> arguments, std::span<void* const> results)>;
+
 // Returns the number of a function from now on; any thread may call these. Programs that were
 // compiled before the function is removed keep it.
 int64_t add_host_function(HostFunction function);
+// The same with the types of arguments and results for one example (of a function without results:
+// {ir::token_type()}).
+int64_t add_host_function(BatchedHostFunction function, std::vector<ir::Type> arguments,
+                          std::vector<ir::Type> results, VmapMethod vmap_method);
 void remove_host_function(int64_t number);
 
 // Returns function(args), of these types (dtype and shape). A pure function may be called more than

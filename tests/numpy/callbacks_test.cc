@@ -1,0 +1,212 @@
+#include "tessera/numpy/callbacks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <iostream>
+#include <mutex>
+#include <sstream>
+
+#include "tessera/mesh/scoped_devices.h"
+#include "tessera/tessera.h"
+#include "tests/errors.h"
+
+namespace tessera::callbacks_test {
+namespace {
+
+using test::expect_error;
+using ::testing::ElementsAre;
+using ::testing::UnorderedElementsAre;
+
+// Doubles in plain C++, and counts its calls.
+struct Doubler {
+  Array operator()(const Array& x) const {
+    ++*calls;
+    std::vector<float> values = to_vector<float>(x);
+    for (float& v : values) v *= 2;
+    return from_host(values, x.shape());
+  }
+  std::shared_ptr<std::atomic<int>> calls = std::make_shared<std::atomic<int>>(0);
+};
+
+// What std::cout gets while one exists.
+class Captured {
+ public:
+  Captured() : before_(std::cout.rdbuf(text_.rdbuf())) {}
+  ~Captured() { std::cout.rdbuf(before_); }
+  std::string text() const { return text_.str(); }
+
+ private:
+  std::ostringstream text_;
+  std::streambuf* before_;
+};
+
+TEST(Callbacks, PureEagerlyAndUnderJit) {
+  const Doubler twice;
+  const Array x = arange(4, float32);
+  EXPECT_THAT(to_vector<float>(pure_callback(twice, x, x)), ElementsAre(0, 2, 4, 6));
+  EXPECT_EQ(*twice.calls, 1);
+  const auto f = jit([&](const Array& y) { return pure_callback(twice, y, y + 1.0) * 10.0; });
+  EXPECT_THAT(to_vector<float>(f(x)), ElementsAre(20, 40, 60, 80));
+  EXPECT_THAT(to_vector<float>(f(x)), ElementsAre(20, 40, 60, 80));
+  EXPECT_EQ(*twice.calls, 3);
+}
+
+TEST(Callbacks, TreesOfArgumentsAndResults) {
+  using Pair = std::pair<Array, Array>;
+  const auto swap = [](const Pair& p, const Array& c) {
+    return std::tuple(astype(p.second, int32), p.first + c);
+  };
+  const std::tuple results(abstract_array({3}, int32), abstract_array({2}, float32));
+  const auto f = jit([&](const Array& a, const Array& b) {
+    return pure_callback(swap, results, Pair(a, b), Array(5));
+  });
+  const auto [ints, floats] = f(ones({2}), ones({3}));
+  EXPECT_THAT(to_vector<int32_t>(ints), ElementsAre(1, 1, 1));
+  EXPECT_THAT(to_vector<float>(floats), ElementsAre(6, 6));
+}
+
+TEST(Callbacks, Vmap) {
+  const Array x = reshape(arange(6, float32), {3, 2});
+  const Doubler none, each, all;
+  const auto mapped = [&](const Doubler& f, VmapMethod method) {
+    return jit(vmap([&f, method](const Array& row) {
+      return pure_callback(f, row, {.vmap_method = method}, row);
+    }))(x);
+  };
+  expect_error([&] { mapped(none, VmapMethod::kNone); },
+               "[pure_callback] expected a function that says how vmap calls it");
+  EXPECT_THAT(to_vector<float>(mapped(each, VmapMethod::kSequential)),
+              ElementsAre(0, 2, 4, 6, 8, 10));
+  EXPECT_EQ(*each.calls, 3);
+  EXPECT_THAT(to_vector<float>(mapped(all, VmapMethod::kBroadcastAll)),
+              ElementsAre(0, 2, 4, 6, 8, 10));
+  EXPECT_EQ(*all.calls, 1);
+}
+
+// An argument that is not mapped is the same in every call; maps nest.
+TEST(Callbacks, NestedVmapOfSomeArguments) {
+  const auto add = [](const Array& a, const Array& b) { return a + b; };
+  const auto inner = [&](const Array& a, const Array& b) {
+    return pure_callback(add, abstract_array({}, float32), {.vmap_method = VmapMethod::kSequential},
+                         a, b);
+  };
+  const Array a = arange(2, float32), b = 10.0 * arange(3, float32);
+  const auto table = jit([&](const Array& p, const Array& q) {
+    return vmap([&](const Array& pi) {
+      return vmap([&](const Array& qi) { return inner(pi, qi); })(q);
+    })(p);
+  });
+  EXPECT_THAT(to_vector<float>(table(a, b)), ElementsAre(0, 10, 20, 1, 11, 21));
+}
+
+TEST(Callbacks, IoInLoopsAndUnderVmap) {
+  std::mutex mutex;
+  std::vector<float> seen;
+  const auto record = [&](const Array& v) {
+    const std::lock_guard lock(mutex);
+    seen.push_back(v.item<float>());
+    return std::tuple<>();
+  };
+  const auto loop = jit([&](const Array& x) {
+    return fori_loop(
+        0, 3,
+        [&](const Array&, const Array& y) {
+          io_callback(record, std::tuple<>(), y);
+          return y * 2.0;
+        },
+        x);
+  });
+  EXPECT_EQ(loop(Array(1.0)).item<float>(), 8);
+  EXPECT_THAT(seen, ElementsAre(1, 2, 4));
+  seen.clear();
+  const auto mapped = jit(vmap([&](const Array& x) {
+    io_callback(record, std::tuple<>(), x);
+    return x;
+  }));
+  mapped(arange(3, float32));
+  EXPECT_THAT(seen, ElementsAre(0, 1, 2));
+}
+
+TEST(Callbacks, InAShardMapEachPart) {
+  const ScopedDevices devices("cpu:4");
+  const Mesh mesh = make_mesh({4}, {"x"});
+  const Doubler twice;
+  const auto f = jit(shard_map(
+      [&](const Array& part) { return pure_callback(twice, abstract_array({2}, float32), part); },
+      {.mesh = mesh, .in_specs = {P("x")}, .out_specs = {P("x")}}));
+  EXPECT_THAT(to_vector<float>(f(arange(8, float32))), ElementsAre(0, 2, 4, 6, 8, 10, 12, 14));
+  EXPECT_EQ(*twice.calls, 4);
+}
+
+TEST(Callbacks, DebugCallbacksAreNotDifferentiated) {
+  std::atomic<int> calls{0};
+  const auto f = [&](const Array& x) {
+    debug::callback([&](const Array& v) { calls += static_cast<int>(v.item<float>()); }, x * 2.0);
+    return square(x);
+  };
+  EXPECT_EQ(grad(f)(Array(3.0)).item<float>(), 6);
+  EXPECT_EQ(calls, 6);
+  EXPECT_EQ(jit(grad(f))(Array(3.0)).item<float>(), 6);
+  EXPECT_EQ(calls, 12);
+}
+
+TEST(Callbacks, Print) {
+  const Captured out;
+  debug::print("eagerly {:.2f} {} {}", Array(1.5), Array(7), array({1, 2}));
+  jit([](const Array& x) {
+    debug::print("traced {}", x);
+    return x;
+  })(array({true, false}));
+  EXPECT_EQ(out.text(), "eagerly 1.50 7 [1 2]\ntraced [ True False]\n");
+  expect_error([] { debug::print("{} {}", Array(1)); },
+               "[debug::print] expected a format for 1 arguments, got \"{} {}\"");
+}
+
+TEST(Callbacks, WhatTheyThrowArrivesWithItsText) {
+  const auto fails = [](const Array&) -> Array {
+    throw std::runtime_error("the file is not there");
+  };
+  const auto odd = [](const Array&) -> Array { throw 5; };
+  const Array x = ones({4});
+  const auto traced = jit([&](const Array& y) { return pure_callback(fails, y, y); });
+  const char* text =
+      "[pure_callback] expected the function of the host to return, got an exception: the file is "
+      "not there";
+  expect_error([&] { traced(x); }, text);
+  expect_error([&] { pure_callback(fails, x, x); }, text);
+  expect_error([&] { io_callback(odd, x, x); }, "[io_callback] expected the function of the host");
+  const auto own = [](const Array& v) { return reshape(v, {3}); };
+  expect_error([&] { pure_callback(own, x, x); }, "[reshape]");
+  EXPECT_EQ(jit([](const Array& y) { return y + 1.0; })(x).size(), 4) << "others still run";
+}
+
+TEST(Callbacks, WrongResults) {
+  const Array x = ones({4});
+  const auto traced = [&](auto function, const Array& result) {
+    jit([&](const Array& y) { return pure_callback(function, result, y); })(x);
+  };
+  const auto same = [](const Array& v) { return v; };
+  expect_error([&] { traced(same, abstract_array({3}, float32)); },
+               "[pure_callback] expected float32(3) from the function of the host as result 0, got "
+               "float32(4)");
+  expect_error([&] { traced(same, abstract_array({4}, int32)); },
+               "[pure_callback] expected int32(4) from the function");
+  expect_error([&] { traced(same, abstract_array({4}, float64)); },
+               "[pure_callback] expected results of at most 32 bits while x64 is disabled");
+  const auto two = [](const Array& v) { return std::pair(v, v); };
+  expect_error([&] { traced(two, x); },
+               "[pure_callback] expected 1 arrays from the function of the host, got 2");
+}
+
+TEST(Callbacks, MayCallCompiledFunctions) {
+  const auto inner = jit([](const Array& v) { return sum(v * v); });
+  const auto f = jit([&](const Array& x) {
+    return pure_callback([&](const Array& v) { return inner(v); }, abstract_array({}, float32), x);
+  });
+  EXPECT_EQ(f(arange(4, float32)).item<float>(), 14);
+}
+
+}  // namespace
+}  // namespace tessera::callbacks_test

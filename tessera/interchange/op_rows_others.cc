@@ -60,7 +60,12 @@ const OpRow kOtherRows[] = {
     {.name = "sdy.sharding_constraint",
      .format = formats::sharding_constraint(),
      .properties = {"sharding"}},
-    {.name = "sdy.sharding_group", .properties = {"group_id"}},
+    {.name = "sdy.sharding_group",
+     .format = {.assembly = "{operands} group_id = {group_id}",
+                .signature = OpFormat::Signature::kSame},
+     .build = foreign::sharding_group,
+     .narrow = true,
+     .properties = {"group_id"}},
     {.name = "tessera.scan", .format = {.typed_inputs = true}},
 };
 

@@ -9,10 +9,12 @@
 #include "tessera/control/manual_boundary.h"
 #include "tessera/ir/control_flow.h"
 #include "tessera/mesh/contrast.h"
+#include "tessera/ops/core/sharding_group.h"
 #include "tessera/sharding/atoms.h"
 #include "tessera/sharding/flatten_regions.h"
 #include "tessera/sharding/open_regions.h"
 #include "tessera/sharding/projection.h"
+#include "tessera/sharding/sharding_groups.h"
 
 namespace tessera::sharding {
 namespace {
@@ -45,15 +47,20 @@ struct OpState {
 // The state before any sharding spreads, which is the same for each order.
 class Problem {
  public:
-  Problem(const OpenedRegions& opened, const AtomMesh& mesh)
+  // `states` names, for each value, the value whose state it shares (sharding_groups.h).
+  Problem(const OpenedRegions& opened, const AtomMesh& mesh, const ValueIds& states)
       : f_(opened.flat),
         source_(opened.source),
         mesh_(mesh),
+        states_(states),
         manual_(f_.types.size(), 0),
         touching_(f_.types.size()) {
     prepare_ops();
     for (const Tie& tie : opened.ties)
       if (f_.types[tie.values.back()].rank() > 0) ops_.push_back(make_tie_state(tie));
+    for (OpState& op : ops_)
+      for (ValueId& v : op.tensors) v = states_[v];
+    for (size_t v = 0; v < manual_.size(); ++v) manual_[states_[v]] |= manual_[v];
     for (int i = 0; i < static_cast<int>(ops_.size()); ++i)
       for (ValueId v : ops_[i].tensors)
         if (touching_[v].empty() || touching_[v].back() != i) touching_[v].push_back(i);
@@ -62,6 +69,7 @@ class Problem {
   const Function& function() const { return f_; }
   const AtomMesh& mesh() const { return mesh_; }
   const std::vector<OpState>& ops() const { return ops_; }  // those of function(), then the ties
+  ValueId state_of(ValueId v) const { return states_[v]; }
   const std::vector<int>& touching(ValueId v) const { return touching_[v]; }
   // Returns the manual axes of the region that contains the value: no dimension is sharded along
   // them there.
@@ -71,7 +79,8 @@ class Problem {
   void prepare_ops() {
     std::vector<int> uses(f_.types.size(), 0);
     for (const Op& op : f_.ops)
-      for (ValueId v : op.operands) ++uses[v];
+      for (ValueId v : op.operands)
+        if (!ops::sharding_group_of(op)) ++uses[v];
     for (ValueId v : f_.outputs) ++uses[v];
     ops_.resize(f_.ops.size());
     for (size_t i = 0; i < f_.ops.size(); ++i) {
@@ -160,6 +169,7 @@ class Problem {
   const Function& f_;
   const std::vector<ValueId>& source_;
   const AtomMesh& mesh_;
+  const ValueIds& states_;
   std::vector<AtomSet> manual_;
   std::vector<OpState> ops_;
   // For each value: the ops and ties that read or write it.
@@ -175,11 +185,12 @@ class Propagation {
       values_[v].dims.resize(f_.types[v].rank());
       values_[v].open.assign(f_.types[v].rank(), true);
     }
-    for (ValueId v : held_back) values_[v].held_back = true;
+    for (ValueId v : held_back) values_[problem_.state_of(v)].held_back = true;
   }
 
   // Fixes a value's sharding as the user wrote it; its closed dimensions do not change.
   void pin(ValueId v, const NamedSharding& sharding) {
+    v = problem_.state_of(v);
     ValueState& state = values_[v];
     if (state.held_back) {
       state.open.assign(state.open.size(), false);
@@ -193,9 +204,6 @@ class Propagation {
   }
 
   void run() {
-    for (const Op& op : f_.ops)
-      if (std::holds_alternative<Constraint>(op.def->lower))
-        pin(op.results[0], op.params.as<ShardingConstraintParams>().sharding);
     run_tiers();
     if (held_back_.empty()) return;
     for (const auto& [v, sharding] : held_back_) {
@@ -208,7 +216,8 @@ class Propagation {
   // Returns the shardings of all values; equal ones are one object.
   Shardings shardings() const {
     Shardings out;
-    for (const ValueState& value : values_) out.push_back(mesh_.sharding(value.dims));
+    for (size_t v = 0; v < values_.size(); ++v)
+      out.push_back(mesh_.sharding(values_[problem_.state_of(static_cast<ValueId>(v))].dims));
     return out;
   }
 
@@ -369,8 +378,20 @@ class Propagation {
   const Function& f_;
   const AtomMesh& mesh_;
   std::vector<ValueState> values_;
-  std::vector<std::pair<ValueId, NamedSharding>> held_back_;
+  Pins held_back_;
 };
+
+// Returns what the user asked for: the shardings of inputs, then those of constraints.
+Pins pins_of(const Function& flat, const Mesh& mesh, const ShardingRequest& request) {
+  Pins out;
+  for (size_t i = 0; i < request.inputs.size(); ++i)
+    if (request.inputs[i])
+      out.emplace_back(flat.inputs[i], translate("jit", *request.inputs[i], mesh));
+  for (const Op& op : flat.ops)
+    if (std::holds_alternative<Constraint>(op.def->lower))
+      out.emplace_back(op.results[0], op.params.as<ShardingConstraintParams>().sharding);
+  return out;
+}
 
 // Returns the function with constraints written on the one mesh.
 Function on_one_mesh(Function f, const Mesh& mesh) {
@@ -407,14 +428,14 @@ std::vector<Function> propagate_in_orders(const Function& function, const Mesh& 
                                           std::span<const ValueIds> orders) {
   const AtomMesh atoms(mesh);
   OpenedRegions opened = open_regions(function);
-  const Problem problem(opened, atoms);
+  const Pins pins = pins_of(opened.flat, mesh, request);
+  const ValueIds states = group_states(opened.flat, pins);
+  const Problem problem(opened, atoms, states);
   std::vector<Function> out;
   std::vector<Shardings> seen;
   for (const ValueIds& held_back : orders) {
     Propagation propagation(problem, held_back);
-    for (size_t i = 0; i < request.inputs.size(); ++i)
-      if (request.inputs[i])
-        propagation.pin(function.inputs[i], translate("jit", *request.inputs[i], mesh));
+    for (const auto& [v, sharding] : pins) propagation.pin(v, sharding);
     propagation.run();
     const Shardings shardings = propagation.shardings();
     if (contains(seen, shardings)) continue;

@@ -5,6 +5,7 @@
 
 #include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"
+#include "tessera/ops/core/sharding_group.h"
 
 namespace tessera::sharding {
 namespace {
@@ -15,7 +16,10 @@ constexpr int kMaxOps = 16;
 class ConstantSplitter {
  public:
   explicit ConstantSplitter(const Function& f)
-      : f_(f), map_(f.types.size(), -1), makers_(f.types.size()) {}
+      : f_(f), map_(f.types.size(), -1), makers_(f.types.size()), grouped_(f.types.size(), 0) {
+    for (const Op& op : f.ops)
+      if (ops::sharding_group_of(op)) grouped_[op.operands[0]] = 1;
+  }
 
   Function run() {
     out_.name = f_.name;
@@ -42,7 +46,7 @@ class ConstantSplitter {
   // Returns the number of ops that make the result from nothing, or from one scalar; 0 if it is no
   // such value, or not a cheap one.
   int constant_size(const Op& op) const {
-    if (op.results.size() != 1 || op.def->effect) return 0;
+    if (op.results.size() != 1 || op.def->effect || grouped_[op.results[0]]) return 0;
     if (op.operands.empty()) return 1;
     if (!std::holds_alternative<Pointwise>(op.def->lower) &&
         !std::holds_alternative<IndexMap>(op.def->lower))
@@ -83,6 +87,8 @@ class ConstantSplitter {
   Function out_;
   std::vector<ValueId> map_;   // for a value that is no constant
   std::vector<Maker> makers_;  // for each value
+  // For each value: whether it is a member of a sharding group. Its users shall read that member.
+  std::vector<char> grouped_;
 };
 
 }  // namespace

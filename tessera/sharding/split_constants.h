@@ -4,7 +4,8 @@
 //         table of positions) or from one scalar, may have many users.
 // After:  the same, but each user has its own, so that propagation does not tie together the
 //         shardings of unrelated values. Those that stay equal with equal shardings become one
-//         again after partition.
+//         again after partition. A member of a sharding group stays one value, so that its users
+//         read what the group shards.
 #pragma once
 
 #include "tessera/ir/function.h"

@@ -19,6 +19,7 @@ namespace {
 
 using namespace array_math;
 using test::error_of;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using Arrays = std::vector<Array>;
 
@@ -305,6 +306,85 @@ TEST(ProgramMesh, MeshesThatPrintAlikeAreToldApart) {
       HasSubstr("Mesh('x': 4) of devices 0, 1, 2, 3 and Mesh('x': 4) of devices 4, 5, 6, 7"));
   EXPECT_THAT(message(mesh_of({0, 1, 2, 3}), mesh_of({0, 1, 3, 2})),
               HasSubstr("of devices 0, 1, 3, 2"));
+}
+
+// The iota is returned as the member that the group shards, not as a copy.
+TEST(ShardingGroups, MembersAreShardedAlike) {
+  EXPECT_EQ(propagated(R"(
+func.func public @main(%arg0: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}, %arg1: tensor<8x16xf32>) -> (tensor<8x16xf32>) {
+  %0 = stablehlo.iota dim = 0 : tensor<8x16xf32>
+  sdy.sharding_group %arg0 group_id=3 : tensor<8x16xf32>
+  sdy.sharding_group %0 group_id=3 : tensor<8x16xf32>
+  "sdy.sharding_group"(%arg1) <{group_id = 4 : i64}> : (tensor<8x16xf32>) -> ()
+  return %0 : tensor<8x16xf32>
+}
+)"),
+            R"(
+input [{"x"}, {"y"}]
+input [{}, {}]
+iota [{"x"}, {"y"}]
+sharding_group [{"x"}, {"y"}]
+sharding_group [{"x"}, {"y"}]
+sharding_group [{}, {}]
+)");
+}
+
+// %arg0 gets x from one member and y from the other.
+TEST(ShardingGroups, GroupsWithACommonMemberAreOne) {
+  EXPECT_EQ(propagated(R"(
+func.func public @main(%arg0: tensor<8x16xf32>, %arg1: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {?}]>}, %arg2: tensor<16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}]>}) -> (tensor<8x16xf32>) {
+  %0 = stablehlo.broadcast_in_dim %arg2, dims = [1] : (tensor<16xf32>) -> tensor<8x16xf32>
+  sdy.sharding_group %arg0 group_id=1 : tensor<8x16xf32>
+  sdy.sharding_group %arg1 group_id=1 : tensor<8x16xf32>
+  sdy.sharding_group %0 group_id=2 : tensor<8x16xf32>
+  sdy.sharding_group %arg0 group_id=2 : tensor<8x16xf32>
+  return %0 : tensor<8x16xf32>
+}
+)"),
+            R"(
+input [{"x"}, {"y"}]
+input [{"x"}, {"y"}]
+input [{"y"}]
+broadcast_in_dim [{"x"}, {"y"}]
+sharding_group [{"x"}, {"y"}]
+sharding_group [{"x"}, {"y"}]
+sharding_group [{"x"}, {"y"}]
+sharding_group [{"x"}, {"y"}]
+)");
+}
+
+// A member that the user shards otherwise is not one; its own sharding does not reach the others.
+TEST(ShardingGroups, WhatTheUserGaveStays) {
+  EXPECT_EQ(propagated(R"(
+func.func public @main(%arg0: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}, %arg1: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>}, %arg2: tensor<8x16xf32>) -> (tensor<8x16xf32>) {
+  sdy.sharding_group %arg2 group_id=0 : tensor<8x16xf32>
+  sdy.sharding_group %arg0 group_id=0 : tensor<8x16xf32>
+  sdy.sharding_group %arg1 group_id=0 : tensor<8x16xf32>
+  return %arg2 : tensor<8x16xf32>
+}
+)"),
+            R"(
+input [{"x"}, {}]
+input [{}, {"x"}]
+input [{"x"}, {}]
+sharding_group [{"x"}, {}]
+sharding_group [{"x"}, {}]
+sharding_group [{}, {"x"}]
+)");
+}
+
+TEST(ShardingGroups, MembersHaveOneShape) {
+  EXPECT_THAT(error_of([] {
+                propagated(R"(
+func.func public @main(%arg0: tensor<8x16xf32>, %arg1: tensor<16xf32>) -> (tensor<16xf32>) {
+  sdy.sharding_group %arg0 group_id=7 : tensor<8x16xf32>
+  sdy.sharding_group %arg1 group_id=7 : tensor<16xf32>
+  return %arg1 : tensor<16xf32>
+}
+)");
+              }),
+              AllOf(HasSubstr("[sharding_group] expected all members of group 7"),
+                    HasSubstr("got float32[8,16] and float32[16]")));
 }
 
 }  // namespace

@@ -37,6 +37,7 @@ Values composite(OpReader& reader);
 Values get_dimension_size(OpReader& reader);
 Values annotate_device_placement(OpReader& reader);  // custom calls
 Values dce_sink(OpReader& reader);
+Values sharding_group(OpReader& reader);
 
 // --- rooted_collectives.cc ---
 Values collective_broadcast(OpReader& reader);

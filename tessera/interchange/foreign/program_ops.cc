@@ -8,6 +8,7 @@
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/identity.h"
+#include "tessera/ops/core/sharding_group.h"
 
 namespace tessera::interchange::foreign {
 // The number of the device is its position in the mesh.
@@ -56,6 +57,15 @@ Values annotate_device_placement(OpReader& reader) {
 // JAX's dce_sink keeps its operands from being removed, for those who inspect compiled programs.
 Values dce_sink(OpReader& reader) {
   for (const char* about : kCallAttributes) reader.text.take(about);
+  return {};
+}
+
+// Shardy's op has no result: it says that its operand is a member of a group.
+Values sharding_group(OpReader& reader) {
+  expect_count(reader, 1);
+  reader.insert(sharding_group_op, ShardingGroupParams{reader.require_int("group_id")},
+                reader.operands);
+  reader.result_types.clear();  // the pretty form ends with the type of the operand
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include "tessera/ops/core/expect.h"
 #include "tessera/ops/core/norm_choice.h"
 #include "tessera/ops/core/op.h"
+#include "tessera/ops/core/sharding_group.h"
 
 namespace tessera::ops {
 namespace {
@@ -50,6 +51,7 @@ BatchResult batch(std::span<const Array> x, std::span<const int> dims, const P& 
 const OpDef& stop() { return stop_gradient_op; }
 const OpDef& named() { return checkpoint_name_op; }
 const OpDef& barrier() { return optimization_barrier_op; }
+const OpDef& group() { return sharding_group_op; }
 const OpDef& choice() { return norm_choice_op; }
 const OpDef& expected() { return expect_op; }
 
@@ -143,8 +145,29 @@ const OpDef& optimization_barrier_op = define<OptimizationBarrierParams>({
     .narrow = NarrowOperands::kAsTheyAre,
 });
 
+const OpDef& sharding_group_op = define<ShardingGroupParams>({
+    .name = "sharding_group",
+    .dialect = "tessera",
+    .attributes = {"group"},
+    .infer = infer<ShardingGroupParams>,
+    .evaluate = evaluate<ShardingGroupParams>,
+    .factors = factors<ShardingGroupParams>,
+    .lower = Identity{},
+    .flops = no_flops<ShardingGroupParams>,
+    .jvp = {jvp<group, ShardingGroupParams>},
+    .transpose = {transpose<group, ShardingGroupParams>},
+    .batch = {batch<group, ShardingGroupParams>},
+    .samples = samples<ShardingGroupParams>,
+    .effect = true,
+    .narrow = NarrowOperands::kAsTheyAre,
+});
+
 const NormChoiceParams* norm_choice_of(const Op& op) {
   return op.def == &norm_choice_op ? &op.params.as<NormChoiceParams>() : nullptr;
+}
+
+const ShardingGroupParams* sharding_group_of(const Op& op) {
+  return op.def == &sharding_group_op ? &op.params.as<ShardingGroupParams>() : nullptr;
 }
 
 std::optional<size_t> expected_branch(const Function& f, const Op& op) {

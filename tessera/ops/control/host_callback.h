@@ -25,8 +25,8 @@ extern const OpDef& io_callback_if_op;
 // Returns whether the op calls a function of the host, be it a native one (ffi_call.h).
 bool calls_host(const ir::Op& op);
 
-// Returns whether the op is such a call with effects; and the same call under the condition `guard`, a value
-// of its function.
+// Returns whether the op is a call without a condition; and the same call under the condition
+// `guard`, a value of its function.
 bool is_guardable(const ir::Op& op);
 ir::Op guarded(ir::Op op, ir::ValueId guard);
 

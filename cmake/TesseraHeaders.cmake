@@ -1,6 +1,6 @@
 # tessera_public_headers(SOURCE OUT): the headers that users need, relative to SOURCE: tessera/tessera.h, tessera/format.h, those
-# that are optional (Eigen, DLPack) and those of scipy, and what these include, however far away. Followed when it is asked for, so that the list is never kept by hand and never out of
-# date; the install script includes this file too.
+# that are optional (Eigen, DLPack) and those of scipy, and what these include, however far away. Followed when it is asked for, so
+# that the list is never kept by hand and never out of date; the install script includes this file too.
 cmake_minimum_required(VERSION 3.25)
 
 function(tessera_public_headers source out)

@@ -31,6 +31,7 @@
 #include "tessera/numpy/activations.h"
 #include "tessera/numpy/attention.h"
 #include "tessera/numpy/axes.h"
+#include "tessera/numpy/callbacks.h"
 #include "tessera/numpy/collectives.h"
 #include "tessera/numpy/convolve.h"
 #include "tessera/numpy/creation.h"

@@ -189,10 +189,10 @@ TEST(Callbacks, WrongResults) {
   };
   const auto same = [](const Array& v) { return v; };
   expect_error([&] { traced(same, abstract_array({3}, float32)); },
-               "[pure_callback] expected float32(3) from the function of the host as result 0, got "
-               "float32(4)");
+               "[pure_callback] expected float32(3,) from the function of the host as result 0, got "
+               "float32(4,)");
   expect_error([&] { traced(same, abstract_array({4}, int32)); },
-               "[pure_callback] expected int32(4) from the function");
+               "[pure_callback] expected int32(4,) from the function");
   expect_error([&] { traced(same, abstract_array({4}, float64)); },
                "[pure_callback] expected results of at most 32 bits while x64 is disabled");
   const auto two = [](const Array& v) { return std::pair(v, v); };

@@ -8,7 +8,6 @@
 #include "tessera/base/fork.h"
 #include "tessera/ir/token_type.h"
 #include "tessera/ops/control/ffi_call.h"
-#include "tessera/ops/core/batch_axis.h"
 #include "tessera/ops/core/op.h"
 #include "tessera/ops/core/source_scope.h"
 #include "tessera/ops/structural/broadcast.h"
@@ -188,7 +187,9 @@ BatchResult batch_callback(std::string_view op, const OpDef& def, std::span<cons
     value_error(op,
                 "expected a function that says how vmap calls it, got one of whole arrays; give "
                 "pure_callback a vmap_method, or call it outside vmap, on the batch");
-  const int64_t size = BatchAxis::current().size;
+  int64_t size = 0;  // of the mapped dimension, which at least one operand has
+  for (size_t i = 0; i < x.size(); ++i)
+    if (dims[i] >= 0) size = x[i].shape()[dims[i]];
   std::vector<Array> operands;
   for (size_t i = 0; i < x.size(); ++i) {
     if (dims[i] >= 0) {

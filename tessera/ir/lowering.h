@@ -82,8 +82,8 @@ struct Library {
   LibraryKind kind;
   HostCall (*call)(const OpParams& params, std::span<const Type> operands,
                    std::span<const Type> results) = nullptr;
-  // The only result is operand 0 except for some elements; if both have the same memory, `call`
-  // writes these alone.
+  // Each result r is operand r except for some elements; if both have the same memory, `call` writes
+  // these alone.
   bool updates = false;
 };
 

@@ -27,9 +27,12 @@ struct Value {
   std::string text;
 };
 
+std::string text_of(const Type& type) {
+  return describe({.dtype = type.dtype, .shape = type.shape});
+}
 std::string text_of(const Type& type, const Op& op) {
   const bool has_source = !op.source.empty() && op.source != op.def->name;
-  return fmt::format("{} of {}{}", describe(type), op.def->name,
+  return fmt::format("{} of {}{}", text_of(type), op.def->name,
                      has_source ? " (" + op.source + ")" : "");
 }
 
@@ -47,8 +50,8 @@ void add_values(const Function& f, std::vector<Value>& out) {
 std::string largest_values(const Function& f, int64_t devices) {
   std::vector<Value> values;
   for (ValueId v : f.inputs)
-    values.push_back({f.type(v).elements() * itemsize(f.type(v).dtype),
-                      describe(f.type(v)) + " of an argument"});
+    values.push_back(
+        {f.type(v).elements() * itemsize(f.type(v).dtype), text_of(f.type(v)) + " of an argument"});
   add_values(f, values);
   const size_t named = std::min(kNamed, values.size());
   std::partial_sort(values.begin(), values.begin() + static_cast<ptrdiff_t>(named), values.end(),

@@ -35,7 +35,7 @@ TEST_F(MemoryCheck, TheErrorNamesTheLargestValues) {
       error_of([&] { check_memory(lowered.stages(), int64_t{8} << 20, int64_t{6} << 20); });
   EXPECT_THAT(error, HasSubstr("got one that needs 8.0 MiB: 8.0 MiB for temporaries"));
   EXPECT_THAT(error, HasSubstr("the largest values are 4.0 MiB float32[1024,1024] of "));
-  EXPECT_THAT(error, HasSubstr("float32[1024,1024] of sine"));
+  EXPECT_THAT(error, HasSubstr("float32[1024,1024] of multiply"));
   EXPECT_THAT(error, HasSubstr("; use smaller arrays, or compute in parts"));
 }
 

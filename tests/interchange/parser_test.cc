@@ -178,7 +178,8 @@ TEST(Parser, CompositesOfKnownFunctionsAreTheseFunctions) {
       }}
     }})",
                                               name, more));
-    return evaluate(f, std::vector{Literal::from<float>({0.5f, 1, 2}, {3})})[0].data<float>()[1];
+    const std::vector<float> x{0.5f, 1, 2};
+    return evaluate(f, std::vector{Literal::from<float>(x, {3})})[0].data<float>()[1];
   };
   EXPECT_FLOAT_EQ(value("chlo.erf"), std::erf(1.0f));
   EXPECT_FLOAT_EQ(value("chlo.erf", ", composite_attributes = {}, version = 1 : i32"),

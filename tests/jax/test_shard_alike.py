@@ -1,10 +1,12 @@
 """jax.experimental.shard_alike: values that are sharded alike without a constraint that says how."""
 import jax
-from jax.experimental.shard_alike import shard_alike
 from jax.sharding import NamedSharding, PartitionSpec as P
 import jax.numpy as jnp
 import numpy as np
 import pytest
+
+# JAX 0.12 does not have it any more.
+shard_alike = pytest.importorskip('jax.experimental.shard_alike').shard_alike
 
 X = np.arange(64, dtype=np.float32).reshape(8, 8)
 

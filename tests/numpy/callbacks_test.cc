@@ -188,9 +188,10 @@ TEST(Callbacks, WrongResults) {
     jit([&](const Array& y) { return pure_callback(function, result, y); })(x);
   };
   const auto same = [](const Array& v) { return v; };
-  expect_error([&] { traced(same, abstract_array({3}, float32)); },
-               "[pure_callback] expected float32(3,) from the function of the host as result 0, got "
-               "float32(4,)");
+  expect_error(
+      [&] { traced(same, abstract_array({3}, float32)); },
+      "[pure_callback] expected float32(3,) from the function of the host as result 0, got "
+      "float32(4,)");
   expect_error([&] { traced(same, abstract_array({4}, int32)); },
                "[pure_callback] expected int32(4,) from the function");
   expect_error([&] { traced(same, abstract_array({4}, float64)); },

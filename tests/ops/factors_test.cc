@@ -232,7 +232,9 @@ const std::vector<Rule>& rules() {
         "([j], [i], [i])->([j]) {i=4, j=10} reduction={i}",
         "([i], [], [j])->([i]) {i=10, j=3} need_replication={i, j}",
         "([k, l], [i, j], [i, l])->([k, l]) {i=0, j=1, k=6, l=4} reduction={i} "
-        "need_replication={j}"}},
+        "need_replication={j}",
+        "([k, l], [k, l], [i, j], [i, l], [i, l])->([k, l], [k, l]) {i=4, j=1, k=6, l=8} "
+        "need_replication={i, j}"}},
       // Initial values have no factors.
       {{"stablehlo.reduce"},
        {"([i, j], [])->([j]) {i=8, j=12} reduction={i}",
@@ -343,6 +345,8 @@ const std::vector<Rule>& rules() {
        {"([i, j])->([i, j]) {i=4, j=6}", "([])->([]) {}", "([i])->([i]) {i=0}",
         "([i])->([i]) {i=10}"}},
       {{"tessera.pure_callback", "tessera.io_callback"},
+       {"([i, j])->([k, l]) {i=2, j=3, k=2, l=3} need_replication={i, j, k, l}"}},
+      {{"tessera.ffi_call", "tessera.ffi_call_with_effect"},
        {"([i, j])->([k, l]) {i=2, j=3, k=2, l=3} need_replication={i, j, k, l}"}},
       {{"tessera.io_callback_if"},
        {"([], [i, j])->([k, l]) {i=2, j=3, k=2, l=3} need_replication={i, j, k, l}"}},

@@ -1,11 +1,11 @@
 #include "tessera/ops/control/ffi_call.h"
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 
 #include "tessera/base/fork.h"
 #include "tessera/ir/token_type.h"
-#include "tessera/ops/core/batch_axis.h"
 #include "tessera/ops/core/op.h"
 #include "tessera/ops/core/source_scope.h"
 #include "tessera/ops/structural/broadcast.h"
@@ -320,7 +320,9 @@ BatchResult ffi_batch(const OpDef& op, std::span<const Array> operands, std::spa
                 "expected a call of '{}' outside of vmap, got one inside; say in FfiOptions::vmap "
                 "how it is called on a batch",
                 p.target);
-  const int64_t n = BatchAxis::current().size;
+  // A rule runs if at least one operand is mapped.
+  const auto mapped = std::find_if(dims.begin(), dims.end(), [](int d) { return d >= 0; });
+  const int64_t n = operands[static_cast<size_t>(mapped - dims.begin())].shape()[*mapped];
   std::vector<Array> x;
   for (size_t k = 0; k < operands.size(); ++k)
     x.push_back(dims[k] < 0 ? operands[k] : with_leading(operands[k], dims[k]));

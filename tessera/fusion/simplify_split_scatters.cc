@@ -1,4 +1,4 @@
-#include "tessera/fusion/split_scatters.h"
+#include "tessera/fusion/simplify_split_scatters.h"
 
 #include <algorithm>
 

@@ -1,11 +1,11 @@
-#include "tessera/fusion/split_scatters.h"
+#include "tessera/fusion/simplify_split_scatters.h"
 
 #include "fusion_testing.h"
 #include "tessera/fusion/simplify.h"
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/indexing/scatter.h"
 
-namespace tessera::fusion_testing::split_scatters_test {
+namespace tessera::fusion_testing::simplify_split_scatters_test {
 
 using namespace fusion;
 
@@ -106,4 +106,4 @@ TEST(SplitScatters, OneWindowOfSeveralArraysIsAnUpdateOfSlices) {
 }
 
 }  // namespace
-}  // namespace tessera::fusion_testing::split_scatters_test
+}  // namespace tessera::fusion_testing::simplify_split_scatters_test

@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 
+#include "allocations.h"
 #include "comparisons.h"
 #include "compiling.h"
 #include "counts.h"
@@ -222,6 +223,22 @@ TEST_F(Costs, KernelsThatChooseByPositionAreWatched) {
                          .function;
   const Counts counts = counts_of([&] { return f; });
   EXPECT_EQ(farthest_outside(counts.schedule).bytes, 0);
+}
+
+// Carries of these loops become sharded, so that the axes of each are searched for.
+TEST_F(Costs, AxesOfCarriesAreNotSearchedAnewForEachLoopAround) {
+  if (!counts_allocations()) GTEST_SKIP() << "allocations are not counted here";
+  const Family family = families_of(generate::make_case(113))[1];
+  ASSERT_EQ(family.name, "seed 113, depth of the gradient");
+  const auto allocations = [&](int64_t depth) {
+    for (const PassCount& pass : counts_of([&] { return family.program(depth); }).passes)
+      if (pass.name == "fuse") return pass.allocations;
+    return 0.0;
+  };
+  const double shallow = allocations(12);
+  ASSERT_GT(shallow, 0);
+  // Each level is twice as large at twice the depth, but for what grows with both.
+  EXPECT_LT(allocations(24), 5 * shallow);
 }
 
 TEST_F(Costs, CountsAreTheSameEveryTime) {

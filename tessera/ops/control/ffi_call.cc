@@ -6,6 +6,7 @@
 
 #include "tessera/base/fork.h"
 #include "tessera/ir/token_type.h"
+#include "tessera/ops/control/whole_factors.h"
 #include "tessera/ops/core/op.h"
 #include "tessera/ops/core/source_scope.h"
 #include "tessera/ops/structural/broadcast.h"
@@ -225,20 +226,9 @@ std::vector<Literal> evaluate_ffi(std::span<const Literal> operands, const FfiCa
   return out;
 }
 
-// All dimensions are whole.
 Factors ffi_factors(std::span<const Type> operands, std::span<const Type> results,
                     const FfiCallParams&) {
-  Factors out;
-  const auto add = [&](std::span<const Type> types, std::vector<TensorFactors>& to) {
-    for (const Type& type : types) {
-      TensorFactors dims;
-      for (int64_t n : type.shape) dims.push_back({out.add(n, FactorKind::kNeedReplication)});
-      to.push_back(std::move(dims));
-    }
-  };
-  add(operands, out.operands);
-  add(results, out.results);
-  return out;
+  return whole_factors(operands, results);
 }
 
 // --- vmap ---

@@ -8,6 +8,7 @@
 #include "tessera/base/fork.h"
 #include "tessera/ir/token_type.h"
 #include "tessera/ops/control/ffi_call.h"
+#include "tessera/ops/control/whole_factors.h"
 #include "tessera/ops/core/op.h"
 #include "tessera/ops/core/source_scope.h"
 #include "tessera/ops/structural/broadcast.h"
@@ -127,21 +128,6 @@ std::vector<Literal> evaluate_callback(std::string_view op, std::span<const Lite
   return out;
 }
 
-// All dimensions are whole.
-Factors callback_factors(std::span<const Type> operands, std::span<const Type> results) {
-  Factors out;
-  const auto add = [&](std::span<const Type> types, std::vector<TensorFactors>& to) {
-    for (const Type& type : types) {
-      TensorFactors dims;
-      for (int64_t n : type.shape) dims.push_back({out.add(n, FactorKind::kNeedReplication)});
-      to.push_back(std::move(dims));
-    }
-  };
-  add(operands, out.operands);
-  add(results, out.results);
-  return out;
-}
-
 // The function belongs to the code that calls it.
 template <const std::string_view& op>
 HostCall callback_call(const OpParams& params, std::span<const Type>,
@@ -223,7 +209,7 @@ const OpDef& define_callback(BatchRule batch) {
        .evaluate = [](std::span<const Literal> x,
                       const CallbackParams& p) { return evaluate_callback(op, x, p); },
        .factors = [](std::span<const Type> operands, std::span<const Type> results,
-                     const CallbackParams&) { return callback_factors(operands, results); },
+                     const CallbackParams&) { return whole_factors(operands, results); },
        .lower = Library{LibraryKind::kCall, callback_call<op>},
        .jvp = absent(kNoJvp),
        .transpose = absent(kNoTranspose),

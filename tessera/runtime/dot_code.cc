@@ -138,7 +138,10 @@ class DotCode final : public StepCode {
   void multiply(int64_t m, int64_t n, MatrixRef a, MatrixRef b, std::byte* c, int64_t ldc,
                 bool accumulate) const {
     if (p_.sum == ops::DotSum::kAny) return gemm(p_.types, m, n, p_.k, a, b, c, ldc, accumulate);
-    if (p_.example == 0) return gemm_invariant(p_.types, m, n, p_.k, a, b, c, ldc, accumulate);
+    if (p_.example == 0)
+      return gemm_invariant(
+          p_.types, m, n, p_.k, a, b, c, ldc, accumulate,
+          p_.sum == ops::DotSum::kExamples ? ops::kSliceOfExamples : kLongestSlice);
     if (p_.sum == ops::DotSum::kGrid && p_.one == float32)
       return grid_products(m, n, p_.k / p_.example, p_.example, a, b, reinterpret_cast<double*>(c),
                            ldc, accumulate);
@@ -146,6 +149,16 @@ class DotCode final : public StepCode {
       add_examples(m, n, a, b, reinterpret_cast<double*>(c), ldc, accumulate);
     } else {
       add_examples(m, n, a, b, reinterpret_cast<float*>(c), ldc, accumulate);
+    }
+  }
+
+  // Computes the diagonal of c and what is above it.
+  void multiply_by_itself(int64_t n, MatrixRef a, std::byte* c, int64_t ldc,
+                          bool accumulate) const {
+    if (p_.invariant()) {
+      gemm_invariant_symmetric(p_.types, n, p_.k, a, c, ldc, accumulate);
+    } else {
+      gemm_symmetric(p_.types, n, p_.k, a, c, ldc, accumulate);
     }
   }
 
@@ -189,14 +202,14 @@ class DotCode final : public StepCode {
       c = wide.data();
       ldc = t.n;
     }
-    const bool halved = t.diagonal && gemm_knows_symmetric(p_.types);
+    const bool halved = t.diagonal && (p_.invariant() || gemm_knows_symmetric(p_.types));
     for (int64_t r = 0; r < p_.summed; ++r) {
       const MatrixRef a = p_.lhs.matrix(slots, work, spare.lhs, o * p_.summed + r, b)
                               .shifted(t.i, 0, p_.lhs.itemsize());
       const MatrixRef x = p_.rhs.matrix(slots, work + p_.rhs_work, spare.rhs, o * p_.summed + r, b)
                               .shifted(0, t.j, p_.rhs.itemsize());
       if (halved) {
-        gemm_symmetric(p_.types, t.m, p_.k, a, c, ldc, r > 0);
+        multiply_by_itself(t.m, a, c, ldc, r > 0);
       } else {
         multiply(t.m, t.n, a, x, c, ldc, r > 0);
       }

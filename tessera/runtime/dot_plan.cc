@@ -180,9 +180,11 @@ void DotPlan::join_sums() {
 }
 
 void DotPlan::choose_tiles(const DotStep& step) {
-  if (step.symmetric && bias < 0 && n == m && !invariant()) {
+  const bool halves =
+      sum == ops::DotSum::kAny || (sum == ops::DotSum::kInvariant && is_floating(types.out));
+  if (step.symmetric && bias < 0 && n == m && halves) {
     // If the diagonal's tiles cost half, they may be larger.
-    triangle(0, m, gemm_knows_symmetric(types) ? 288 : 144, tiles);
+    triangle(0, m, !invariant() && gemm_knows_symmetric(types) ? 288 : 144, tiles);
   } else {
     tiles = rectangle(m, n, k, products);
   }

@@ -8,15 +8,10 @@
 #include "tessera/base/shape.h"
 #include "tessera/base/visit_dtype.h"
 #include "tessera/base/workspace.h"
-#include "tessera/ops/linear/dot_general.h"
 #include "tessera/runtime/gemm_parts.h"
 
 namespace tessera::runtime {
 namespace {
-
-// Sums over k consist of sums of so many terms, added in order, which bounds their rounding. It is
-// below the length at which any of the libraries' kernels divides k by itself (384).
-constexpr int64_t kSlice = ops::kSliceOfExamples;
 
 // The rows and columns of a block. With these, all elements of a block are computed alike in oneDNN
 // with AVX-512, unlike in smaller blocks (products a b' of fewer than 16 rows), and in OpenBLAS:
@@ -102,7 +97,7 @@ bool check_blocks() {
   const std::pair<int64_t, int64_t> shapes[] = {{1, 1}, {2, 3},  {7, 1}, {1, 11},
                                                 {6, 5}, {20, 2}, {3, 21}};
   uint32_t random = 1;
-  for (const int64_t k : {int64_t{5}, int64_t{64}, kSlice})
+  for (const int64_t k : {int64_t{5}, int64_t{64}, kLongestSlice})
     for (int layout = 0; layout < 4; ++layout) {
       std::vector<T> x(static_cast<size_t>(k)), y(x);
       for (std::vector<T>* v : {&x, &y})
@@ -140,17 +135,17 @@ bool alike() {
 
 // Calls fn with each slice of k, and whether its products are added.
 template <class F>
-void over_slices(int64_t k, bool accumulate, const F& fn) {
-  for (int64_t k0 = 0; k0 < std::max<int64_t>(k, 1); k0 += kSlice)
-    fn(k0, std::min(kSlice, k - k0), accumulate || k0 > 0);
+void over_slices(int64_t k, int64_t slice, bool accumulate, const F& fn) {
+  for (int64_t k0 = 0; k0 < std::max<int64_t>(k, 1); k0 += slice)
+    fn(k0, std::min(slice, k - k0), accumulate || k0 > 0);
 }
 
 template <class T>
-void invariant(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, int64_t ldc,
-               bool accumulate) {
+void invariant(int64_t m, int64_t n, int64_t k, int64_t slice, MatrixRef a, MatrixRef b, T* c,
+               int64_t ldc, bool accumulate) {
   if constexpr (std::is_floating_point_v<T>) {
     if (k > 0 && alike<T>())
-      return over_slices(k, accumulate, [&](int64_t k0, int64_t width, bool add) {
+      return over_slices(k, slice, accumulate, [&](int64_t k0, int64_t width, bool add) {
         blocks<T>(m, n, width, a.shifted(0, k0, sizeof(T)), b.shifted(k0, 0, sizeof(T)), c, ldc,
                   add);
       });
@@ -171,31 +166,72 @@ MatrixRef converted(MatrixRef x, int64_t rows, int64_t columns, To* to) {
 }
 
 template <class From, class To>
-void invariant_of_narrow(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, To* c,
-                         int64_t ldc, bool accumulate) {
-  Workspace<To> wide_a(m * std::min(k, kSlice)), wide_b(n * std::min(k, kSlice));
-  over_slices(k, accumulate, [&](int64_t k0, int64_t width, bool add) {
-    invariant<To>(
-        m, n, width, converted<From>(a.shifted(0, k0, sizeof(From)), m, width, wide_a.data()),
-        converted<From>(b.shifted(k0, 0, sizeof(From)), width, n, wide_b.data()), c, ldc, add);
+void invariant_of_narrow(int64_t m, int64_t n, int64_t k, int64_t slice, MatrixRef a, MatrixRef b,
+                         To* c, int64_t ldc, bool accumulate) {
+  Workspace<To> wide_a(m * std::min(k, slice)), wide_b(n * std::min(k, slice));
+  over_slices(k, slice, accumulate, [&](int64_t k0, int64_t width, bool add) {
+    invariant<To>(m, n, width, slice,
+                  converted<From>(a.shifted(0, k0, sizeof(From)), m, width, wide_a.data()),
+                  converted<From>(b.shifted(k0, 0, sizeof(From)), width, n, wide_b.data()), c, ldc,
+                  add);
+  });
+}
+
+// Copies each slice of a into rows (or columns) whose distance is no multiple of 4 KiB: rows at such
+// distances fall into the same lines of the cache, where the library takes twice the time.
+template <class From, class To>
+void symmetric(int64_t n, int64_t k, MatrixRef a, To* c, int64_t ldc, bool accumulate) {
+  constexpr int64_t kRowsAtOnce = 48, kPadding = 16;
+  const bool by_rows = a.col_stride == 1;
+  const int64_t longest = std::min(k, kLongestSlice);
+  const Workspace<To> copy(by_rows ? n * (longest + kPadding) : longest * (n + kPadding));
+  over_slices(k, kLongestSlice, accumulate, [&](int64_t k0, int64_t width, bool add) {
+    const MatrixRef slice = a.shifted(0, k0, sizeof(From));
+    const int64_t lines = by_rows ? n : width, length = by_rows ? width : n, ld = length + kPadding;
+    for (int64_t i = 0; i < lines; ++i)
+      convert_rows<From>(by_rows ? slice.shifted(i, 0, sizeof(From))
+                                 : transposed(slice).shifted(i, 0, sizeof(From)),
+                         1, length, copy.data() + i * ld);
+    const auto* data = reinterpret_cast<const std::byte*>(copy.data());
+    const MatrixRef x = by_rows ? MatrixRef{data, ld, 1} : MatrixRef{data, 1, ld};
+    for (int64_t i = 0; i < n; i += kRowsAtOnce) {
+      const MatrixRef rows = x.shifted(i, 0, sizeof(To));
+      invariant<To>(std::min(kRowsAtOnce, n - i), n - i, width, width, rows, transposed(rows),
+                    c + i * ldc + i, ldc, add);
+    }
   });
 }
 
 }  // namespace
 
 void gemm_invariant(GemmTypes types, int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b,
-                    std::byte* c, int64_t ldc, bool accumulate) {
+                    std::byte* c, int64_t ldc, bool accumulate, int64_t slice) {
   if (m == 0 || n == 0) return;
   visit_dtype(types.in, [&]<class From>(TypeTag<From>) {
     visit_dtype(types.out, [&]<class To>(TypeTag<To>) {
       if constexpr (std::is_integral_v<To>) {
         gemm(types, m, n, k, a, b, c, ldc, accumulate);  // sums of integers are exact in any order
       } else if constexpr (std::is_same_v<From, To> && !kHalf<To>) {
-        invariant<To>(m, n, k, a, b, reinterpret_cast<To*>(c), ldc, accumulate);
+        invariant<To>(m, n, k, slice, a, b, reinterpret_cast<To*>(c), ldc, accumulate);
       } else if constexpr (gemm_converts<From, To>) {
-        invariant_of_narrow<From, To>(m, n, k, a, b, reinterpret_cast<To*>(c), ldc, accumulate);
+        invariant_of_narrow<From, To>(m, n, k, slice, a, b, reinterpret_cast<To*>(c), ldc,
+                                      accumulate);
       } else {
         TESSERA_CHECK(false, "a product of {} giving {}", types.in, types.out);
+      }
+    });
+  });
+}
+
+void gemm_invariant_symmetric(GemmTypes types, int64_t n, int64_t k, MatrixRef a, std::byte* c,
+                              int64_t ldc, bool accumulate) {
+  visit_dtype(types.in, [&]<class From>(TypeTag<From>) {
+    visit_dtype(types.out, [&]<class To>(TypeTag<To>) {
+      if constexpr (std::is_floating_point_v<To> &&
+                    (std::is_same_v<From, To> || gemm_converts<From, To>)) {
+        symmetric<From, To>(n, k, a, reinterpret_cast<To*>(c), ldc, accumulate);
+      } else {
+        TESSERA_CHECK(false, "a symmetric product of {} giving {}", types.in, types.out);
       }
     });
   });

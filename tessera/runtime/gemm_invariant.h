@@ -12,9 +12,19 @@
 
 namespace tessera::runtime {
 
-// Computes the same as gemm().
+// The most that `slice` below may be: at 384 terms the libraries' kernels divide k by themselves.
+inline constexpr int64_t kLongestSlice = 256;
+
+// Computes the same as gemm(). Sums over k consist of sums of at most `slice` terms, added in order,
+// which bounds their rounding.
 void gemm_invariant(GemmTypes types, int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b,
-                    std::byte* c, int64_t ldc, bool accumulate);
+                    std::byte* c, int64_t ldc, bool accumulate, int64_t slice = kLongestSlice);
+
+// Computes c (n x n) = a (n x k) . its transpose, plus c's old content if `accumulate`, on the
+// diagonal and above it, with the bits of gemm_invariant(). What the part below contains afterwards
+// is undefined. The sums are of floating-point numbers.
+void gemm_invariant_symmetric(GemmTypes types, int64_t n, int64_t k, MatrixRef a, std::byte* c,
+                              int64_t ldc, bool accumulate);
 
 // Returns whether the library computes all elements of blocks of this dtype (float32, float64)
 // alike; for tests.

@@ -92,6 +92,39 @@ TEST(GemmInvariant, IsTheProduct) {
     }
 }
 
+template <class T>
+void expect_the_bits_of_the_whole_product() {
+  const DType dtype = std::is_same_v<T, float> ? float32 : float64;
+  for (const int64_t n : {1, 15, 48, 49, 100, 144})
+    for (const int64_t k : {1, 64, 256, 300, 1024})
+      for (const bool by_rows : {true, false}) {
+        const Matrices<T> x(n, 1, k, static_cast<uint64_t>(n + k));
+        std::vector<T> a(x.a.size()), whole(static_cast<size_t>(n * n), T{1}), half(whole);
+        for (int64_t i = 0; i < n; ++i)
+          for (int64_t l = 0; l < k; ++l)
+            a[static_cast<size_t>(by_rows ? i * k + l : l * n + i)] =
+                x.a[static_cast<size_t>(i * k + l)];
+        const MatrixRef left{bytes(a.data()), by_rows ? k : 1, by_rows ? 1 : n},
+            right{left.data, left.col_stride, left.row_stride};
+        gemm_invariant({dtype, dtype}, n, n, k, left, right,
+                       reinterpret_cast<std::byte*>(whole.data()), n, true);
+        gemm_invariant_symmetric({dtype, dtype}, n, k, left,
+                                 reinterpret_cast<std::byte*>(half.data()), n, true);
+        for (int64_t i = 0; i < n; ++i)
+          for (int64_t j = i; j < n; ++j) {
+            ASSERT_EQ(half[static_cast<size_t>(i * n + j)], whole[static_cast<size_t>(i * n + j)])
+                << n << " x " << k << ", by rows " << by_rows;
+            ASSERT_EQ(half[static_cast<size_t>(i * n + j)], whole[static_cast<size_t>(j * n + i)])
+                << n << " x " << k << ", by rows " << by_rows;
+          }
+      }
+}
+
+TEST(GemmInvariant, AMatrixTimesItsTransposeHasTheSameBitsInHalfTheProduct) {
+  expect_the_bits_of_the_whole_product<float>();
+  expect_the_bits_of_the_whole_product<double>();
+}
+
 TEST(GemmInvariant, AddsToWhatThereIsAndConvertsNarrowElements) {
   const std::vector<float> a{1, 2, 3, 4}, b{1, 0, 0, 1};
   std::vector<double> c{10, 20, 30, 40};

@@ -133,11 +133,19 @@ bool alike() {
   return checked;
 }
 
+// Returns the length of slices of k that are about equally long, since a short one costs more than
+// its share.
+int64_t slice_length(int64_t k, int64_t longest) {
+  constexpr int64_t kUnit = 16;
+  return std::min(longest, ceil_div(ceil_div(k, ceil_div(k, longest)), kUnit) * kUnit);
+}
+
 // Calls fn with each slice of k, and whether its products are added.
 template <class F>
-void over_slices(int64_t k, int64_t slice, bool accumulate, const F& fn) {
-  for (int64_t k0 = 0; k0 < std::max<int64_t>(k, 1); k0 += slice)
-    fn(k0, std::min(slice, k - k0), accumulate || k0 > 0);
+void over_slices(int64_t k, int64_t longest, bool accumulate, const F& fn) {
+  if (k == 0) return fn(0, 0, accumulate);
+  const int64_t slice = slice_length(k, longest);
+  for (int64_t k0 = 0; k0 < k; k0 += slice) fn(k0, std::min(slice, k - k0), accumulate || k0 > 0);
 }
 
 template <class T>
@@ -183,7 +191,7 @@ template <class From, class To>
 void symmetric(int64_t n, int64_t k, MatrixRef a, To* c, int64_t ldc, bool accumulate) {
   constexpr int64_t kRowsAtOnce = 48, kPadding = 16;
   const bool by_rows = a.col_stride == 1;
-  const int64_t longest = std::min(k, kLongestSlice);
+  const int64_t longest = k == 0 ? 0 : slice_length(k, kLongestSlice);
   const Workspace<To> copy(by_rows ? n * (longest + kPadding) : longest * (n + kPadding));
   over_slices(k, kLongestSlice, accumulate, [&](int64_t k0, int64_t width, bool add) {
     const MatrixRef slice = a.shifted(0, k0, sizeof(From));

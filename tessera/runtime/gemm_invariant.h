@@ -13,7 +13,7 @@
 namespace tessera::runtime {
 
 // The most that `slice` below may be: at 384 terms the libraries' kernels divide k by themselves.
-inline constexpr int64_t kLongestSlice = 256;
+inline constexpr int64_t kLongestSlice = 320;
 
 // Computes the same as gemm(). Sums over k consist of sums of at most `slice` terms, added in order,
 // which bounds their rounding.

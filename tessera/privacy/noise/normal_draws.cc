@@ -19,31 +19,31 @@ Array polynomial(const Array& x, std::span<const double> coefficients) {
   return sum;
 }
 
-// Returns -log(x) for x in [2^-1000, 1], within 2e-12, in half the time of lax::log, which also has
-// to handle zeros, infinities and the last bit. With x = 2^e m, m in [sqrt(1/2), sqrt(2)), it is -e
-// log(2) - 2 atanh(s), s = (m - 1) / (m + 1).
-Array minus_log(const Array& x) {
+// Returns -log(x 2^-126) for x in [2^-800, 2^126], within 2e-12, in half the time of lax::log, which
+// also has to handle zeros, infinities and the last bit. With x 2^-126 = 2^e m, m in [sqrt(1/2),
+// sqrt(2)), it is -e log(2) - 2 atanh(s), s = (m - 1) / (m + 1).
+Array minus_log_of_scaled(const Array& x) {
   static constexpr double kAtanh[] = {-2.000000000008466, -0.666666652358776, -0.40000386646086133,
                                       -0.28534943697902543, -0.2361818306381564};
   constexpr uint64_t kOne = 0x3ff0000000000000, kRootOfHalf = 0x3fe6a09e667f3bcd;
   const auto number = [&](uint64_t value) { return lax::full(x.shape(), Literal::scalar(value)); };
   const Array bits = lax::bitcast_convert_type(x, uint64);
-  // This is e + 1023: the mantissa carries into it if it is at least sqrt(1/2).
+  // This is e + 126 + 1023: the mantissa carries into it if it is at least sqrt(1/2).
   const Array biased = lax::shift_right_logical(bits + number(kOne - kRootOfHalf), number(52));
   const Array m = lax::bitcast_convert_type(
       (bits + number(kOne)) - lax::shift_left(biased, number(52)), float64);
   // An integer below 2^52 becomes a float64 as the low bits of 2^52.
   const Array e =
       lax::bitcast_convert_type(lax::bitwise_or(biased, number(0x4330000000000000)), float64) -
-      (0x1p52 + 1023);
+      (0x1p52 + 1023 + 126);
   const Array s = (m - 1) / (m + 1);
   return e * -std::numbers::ln2 + s * polynomial(s * s, kAtanh);
 }
 
 }  // namespace
 
-Array normal_tail_quantile(const Array& p) {
-  // With x = 1 - 2p it is sqrt(2) erf_inv(x) = x F(w), where w = -log(1 - x^2) is a good variable
+Array normal_tail_quantile(const Array& k) {
+  // With p = k 2^-64 and x = 1 - 2p it is sqrt(2) erf_inv(x) = x F(w), where w = -log(1 - x^2) is a good variable
   // both in the middle and in the tail (Giles, "Approximating the erfinv function", 2010), and 1 -
   // x^2 = 4 p (1 - p) keeps the digits of p. F is a quotient of polynomials for w in [0, 43.7],
   // fitted by scripts/normal_quantile.py to 7.3e-12; no coefficient is negative, so its rounding is
@@ -64,9 +64,8 @@ Array normal_tail_quantile(const Array& p) {
                                        1.996059935615359e-08,
                                        1.5816229583641586e-10,
                                        1.3233496845297962e-13};
-  const Array q = 1 - p;
-  const Array w = minus_log(4 * p * q);
-  return (q - p) * polynomial(w, kTop) / polynomial(w, kBottom);
+  const Array w = minus_log_of_scaled(k * (0x1p64 - k));
+  return (1 - k * 0x1p-63) * polynomial(w, kTop) / polynomial(w, kBottom);
 }
 
 Array normal_of_words(const Words& words) {
@@ -79,7 +78,7 @@ Array normal_of_words(const Words& words) {
   const Array high = as_double(lax::bitwise_xor(bits, mask));
   const Array low = as_double(lax::bitwise_xor(words.low, lax::bitcast_convert_type(mask, uint32)));
   // high * 2^32 and low + 1/2 are exact, so that their sum is rounded once.
-  const Array z = normal_tail_quantile((high * 0x1p32 + (low + 0.5)) * 0x1p-64);
+  const Array z = normal_tail_quantile(high * 0x1p32 + (low + 0.5));
   return lax::select(positive, z, -z);
 }
 

@@ -18,9 +18,9 @@ namespace tessera::privacy::internal {
 // Returns float64 numbers of the words' shape, each a function of a pair of words.
 Array normal_of_words(const random::internal::Words& words);
 
-// Returns -quantile(p) for tail probabilities p in (0, 1/2], float64: the number of standard
-// deviations that a normal number exceeds with probability p. The relative error is within 1e-11,
-// from 2^-65 on.
-Array normal_tail_quantile(const Array& p);
+// Returns -quantile(p) for tail probabilities p = k / 2^64 in (0, 1/2], float64: the number of
+// standard deviations that a normal number exceeds with probability p. The relative error is within
+// 1e-11, from k = 1/2 on.
+Array normal_tail_quantile(const Array& k);
 
 }  // namespace tessera::privacy::internal

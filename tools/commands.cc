@@ -131,6 +131,66 @@ void add_launch_options(CLI::App& app, LaunchOptions& options) {
       "The exit status is the program's, 128 and the signal where one ended it.");
 }
 
+// Each of these adds a command to `app`, whose options go into the struct.
+CLI::App* add_run(CLI::App& app, RunOptions& run) {
+  CLI::App* command = app.add_subcommand(
+      "run", "Run a StableHLO program, as JAX exports it, on arrays of an npz file");
+  command->add_option("FILE", run.file, kFileHelp)->required();
+  command->add_option("--inputs", run.inputs,
+                      "Its arguments: arrays called as in the program (arg0, ...), or arr_0, ...");
+  command->add_option("--outputs", run.outputs, "Where its results go: arr_0, ...")->required();
+  command->add_option("--devices", run.devices, kSpecHelp);
+  add_shapes(*command, run.shapes);
+  command->add_option("--repeat", run.repeat, "How often it runs; prints first and steady times");
+  command->add_flag("--profile", run.profile,
+                    "Prints the steps with their shares of the time; with --repeat");
+  command->footer(
+      "Without --devices and TESSERA_DEVICES the program runs on as many CPU devices as its mesh "
+      "has.");
+  return command;
+}
+
+CLI::App* add_explain(CLI::App& app, ExplainOptions& explain) {
+  CLI::App* command =
+      app.add_subcommand("explain", "Print what a program communicates, why, and what it costs");
+  command->add_option("FILE", explain.file, kFileHelp)->required();
+  command->add_option("--devices", explain.devices, kSpecHelp);
+  add_shapes(*command, explain.shapes);
+  command->add_flag("!--no-schedule", explain.schedule, "Leave out the schedule of kernels");
+  command->footer("Without devices for its mesh the program is planned all the same.");
+  return command;
+}
+
+CLI::App* add_check(CLI::App& app, CheckOptions& check) {
+  CLI::App* command = app.add_subcommand(
+      "check",
+      "Compare a program on its mesh with one device, and compiled with evaluated naively");
+  command->add_option("FILE", check.file, kFileHelp)->required();
+  command->add_option("--inputs", check.inputs, "Its arguments; else random ones");
+  command->add_option("--seed", check.seed, "Of the random arguments");
+  command->add_option("--tolerance", check.tolerance,
+                      "Of floating-point results: |a - b| <= TOLERANCE (1 + |b|); else by dtype");
+  command->add_option("--devices", check.devices, kSpecHelp);
+  add_shapes(*command, check.shapes);
+  command->add_flag("!--no-evaluate", check.evaluate,
+                    "Leave out the naive evaluator, which is slow");
+  return command;
+}
+
+CLI::App* add_calibrate(CLI::App& app, CalibrateOptions& options) {
+  CLI::App* command = app.add_subcommand(
+      "calibrate", "Measure what computing and communicating takes here, for explain and plans");
+  command->add_option("-o,--output", options.output,
+                      "The file of the figures; else that of TESSERA_COSTS, or "
+                      "~/.config/tessera/costs.json");
+  command->add_flag("--check", options.check,
+                    "Compare what the figures predict with what steps of training take");
+  command->footer(
+      "In several processes (tessera launch -n N -- tessera calibrate) their links are measured "
+      "too, and the other figures stay as they were.");
+  return command;
+}
+
 }  // namespace
 
 int run_tessera(const std::vector<std::string>& arguments, const Streams& streams) {
@@ -151,31 +211,10 @@ int run_tessera(const std::vector<std::string>& arguments, const Streams& stream
   devices->callback([&] { command = [&] { show_devices(spec, streams.out); }; });
 
   RunOptions run;
-  CLI::App* run_app = app.add_subcommand(
-      "run", "Run a StableHLO program, as JAX exports it, on arrays of an npz file");
-  run_app->add_option("FILE", run.file, kFileHelp)->required();
-  run_app->add_option("--inputs", run.inputs,
-                      "Its arguments: arrays called as in the program (arg0, ...), or arr_0, ...");
-  run_app->add_option("--outputs", run.outputs, "Where its results go: arr_0, ...")->required();
-  run_app->add_option("--devices", run.devices, kSpecHelp);
-  add_shapes(*run_app, run.shapes);
-  run_app->add_option("--repeat", run.repeat, "How often it runs; prints first and steady times");
-  run_app->add_flag("--profile", run.profile,
-                    "Prints the steps with their shares of the time; with --repeat");
-  run_app->footer(
-      "Without --devices and TESSERA_DEVICES the program runs on as many CPU devices as its mesh "
-      "has.");
-  run_app->callback([&] { command = [&] { run_file(run, streams); }; });
+  add_run(app, run)->callback([&] { command = [&] { run_file(run, streams); }; });
 
   ExplainOptions explain;
-  CLI::App* explain_app =
-      app.add_subcommand("explain", "Print what a program communicates, why, and what it costs");
-  explain_app->add_option("FILE", explain.file, kFileHelp)->required();
-  explain_app->add_option("--devices", explain.devices, kSpecHelp);
-  add_shapes(*explain_app, explain.shapes);
-  explain_app->add_flag("!--no-schedule", explain.schedule, "Leave out the schedule of kernels");
-  explain_app->footer("Without devices for its mesh the program is planned all the same.");
-  explain_app->callback([&] { command = [&] { explain_file(explain, streams); }; });
+  add_explain(app, explain)->callback([&] { command = [&] { explain_file(explain, streams); }; });
 
   RunOptions transform_run;
   EmitOptions emit;
@@ -195,19 +234,7 @@ int run_tessera(const std::vector<std::string>& arguments, const Streams& stream
     });
 
   CheckOptions check;
-  CLI::App* check_app = app.add_subcommand(
-      "check",
-      "Compare a program on its mesh with one device, and compiled with evaluated naively");
-  check_app->add_option("FILE", check.file, kFileHelp)->required();
-  check_app->add_option("--inputs", check.inputs, "Its arguments; else random ones");
-  check_app->add_option("--seed", check.seed, "Of the random arguments");
-  check_app->add_option("--tolerance", check.tolerance,
-                        "Of floating-point results: |a - b| <= TOLERANCE (1 + |b|); else by dtype");
-  check_app->add_option("--devices", check.devices, kSpecHelp);
-  add_shapes(*check_app, check.shapes);
-  check_app->add_flag("!--no-evaluate", check.evaluate,
-                      "Leave out the naive evaluator, which is slow");
-  check_app->callback([&] { command = [&] { check_file(check, streams); }; });
+  add_check(app, check)->callback([&] { command = [&] { check_file(check, streams); }; });
 
   LaunchOptions launch_options;
   int status = 0;  // of a program that a command runs
@@ -217,17 +244,9 @@ int run_tessera(const std::vector<std::string>& arguments, const Streams& stream
   launch_app->callback([&] { command = [&] { status = launch(launch_options, streams); }; });
 
   CalibrateOptions calibrate_options;
-  CLI::App* calibrate_app = app.add_subcommand(
-      "calibrate", "Measure what computing and communicating takes here, for explain and plans");
-  calibrate_app->add_option("-o,--output", calibrate_options.output,
-                            "The file of the figures; else that of TESSERA_COSTS, or "
-                            "~/.config/tessera/costs.json");
-  calibrate_app->add_flag("--check", calibrate_options.check,
-                          "Compare what the figures predict with what steps of training take");
-  calibrate_app->footer(
-      "In several processes (tessera launch -n N -- tessera calibrate) their links are measured "
-      "too, and the other figures stay as they were.");
-  calibrate_app->callback([&] { command = [&] { calibrate(calibrate_options, streams); }; });
+  add_calibrate(app, calibrate_options)->callback([&] {
+    command = [&] { calibrate(calibrate_options, streams); };
+  });
 
   AuditOptions audit;
   CLI::App* privacy_app =

@@ -407,6 +407,20 @@ Dims Decoder::signed_list(ByteReader& in) {
   return out;
 }
 
+ConvolutionNumbers Decoder::read_convolution_numbers(ByteReader& in) {
+  ConvolutionNumbers n;
+  n.input_batch = in.signed_varint();
+  n.input_feature = in.signed_varint();
+  n.input_spatial = signed_list(in);
+  n.kernel_input = in.signed_varint();
+  n.kernel_output = in.signed_varint();
+  n.kernel_spatial = signed_list(in);
+  n.output_batch = in.signed_varint();
+  n.output_feature = in.signed_varint();
+  n.output_spatial = signed_list(in);
+  return n;
+}
+
 TextAttr Decoder::read_stablehlo(ByteReader& in) {
   const size_t offset = in.position();
   const auto lists = [&](const char* name, std::initializer_list<const char*> keys,
@@ -427,17 +441,7 @@ TextAttr Decoder::read_stablehlo(ByteReader& in) {
           {{"handle", TextAttr::Integer{handle}}, {"type", TextAttr::Integer{in.signed_varint()}}}};
     }
     case 4: {
-      ConvolutionNumbers n;
-      n.input_batch = in.signed_varint();
-      n.input_feature = in.signed_varint();
-      n.input_spatial = signed_list(in);
-      n.kernel_input = in.signed_varint();
-      n.kernel_output = in.signed_varint();
-      n.kernel_spatial = signed_list(in);
-      n.output_batch = in.signed_varint();
-      n.output_feature = in.signed_varint();
-      n.output_spatial = signed_list(in);
-      std::string text = convolution_numbers(n);
+      std::string text = convolution_numbers(read_convolution_numbers(in));
       if (text.empty())
         container_.file().error(offset, "expected dimension numbers that name each dimension once");
       return TextAttr::Record{"stablehlo.conv", {{"text", std::move(text)}}};

@@ -5,6 +5,7 @@
 #include <functional>
 #include <unordered_map>
 
+#include "tessera/interchange/bytecode/blob.h"
 #include "tessera/interchange/bytecode/container.h"
 #include "tessera/interchange/bytecode/enums.h"
 #include "tessera/interchange/op_format.h"
@@ -88,6 +89,7 @@ class Decoder {
   }
   size_t type_index(ByteReader& in) { return in.index(container_.types.size(), "a type"); }
   Dims signed_list(ByteReader& in);
+  ConvolutionNumbers read_convolution_numbers(ByteReader& in);
   TextAttr operand_alias(ByteReader& in);  // the result that a custom call writes over an operand
   DecodedType read_type(size_t index);
   DecodedType read_builtin_type(ByteReader& in);

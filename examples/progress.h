@@ -1,22 +1,26 @@
-// A progress bar: redrawn in place on a terminal, printed as a line now and then elsewhere.
+// A progress bar: redrawn in place on a terminal, printed as a line now and then elsewhere. Of
+// several processes only the first one prints, and never redraws: mpirun gives its processes
+// terminals of their own and puts what they print into one output.
 #pragma once
 
 #include <fmt/format.h>
+#include <tessera/mesh/device.h>
 #include <unistd.h>
 
 #include <iostream>
 #include <string>
 #include <string_view>
 
-// Prints "epoch  5 [=====     ] loss ...": `done` of `total`, both counted from 1; in a file every
-// `every`-th line.
+// Prints "epoch  5 [=====     ] loss ...": `done` of `total`, both counted from 1. Where it is not
+// redrawn, only every `every`-th call prints.
 inline void progress(std::string_view what, int done, int total, int every, std::string_view text) {
   constexpr int kWidth = 30;
-  const bool terminal = isatty(STDOUT_FILENO);
-  if (!terminal && done % every != 0) return;
+  if (tessera::process_index() != 0) return;
+  const bool redrawn = tessera::process_count() == 1 && isatty(STDOUT_FILENO);
+  if (!redrawn && done % every != 0) return;
   const int filled = done * kWidth / total;
-  std::cout << (terminal ? "\r" : "")
+  std::cout << (redrawn ? "\r" : "")
             << fmt::format("{} {:2} [{}{}] {}", what, done, std::string(filled, '='),
                            std::string(kWidth - filled, ' '), text)
-            << (terminal && done < total ? "" : "\n") << std::flush;
+            << (redrawn && done < total ? "" : "\n") << std::flush;
 }

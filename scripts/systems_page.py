@@ -38,6 +38,8 @@ def _by_version_of_jax(key):
 
 JAX_VERSIONS = PageTable('scripts/jax-matrix', ['system', 'Python', 'JAX', 'installs', 'first program', 'tests'], keys=3,
                          order=_by_version_of_jax)
+JAX_SAMPLES = PageTable('scripts/jax-sample', ['system', 'Python', 'JAX', "JAX's tests at", 'drawn', 'XLA passes', 'of these Tessera passes',
+                                               'skips', 'fails'], keys=3, order=_by_version_of_jax)
 TRIALS = PageTable('scripts/systems-table', ['system', 'what', 'with', 'installed in', 'first output after', 'then'], keys=3)
 
 

@@ -20,18 +20,31 @@ Target make_target(bool allow_avx512) {
   for (const auto& entry : llvm::sys::getHostCPUFeatures()) {
     features[entry.first().str()] = entry.second;
   }
+  return target_of(llvm::sys::getHostCPUName().str(), features, allow_avx512);
+}
+
+}  // namespace
+
+Target target_of(const std::string& cpu, const std::map<std::string, bool>& features,
+                 bool allow_avx512) {
+  const auto has = [&](const char* name) {
+    const auto found = features.find(name);
+    return found != features.end() && found->second;
+  };
   for (const char* needed : {"avx2", "fma", "f16c"}) {
-    if (!features[needed]) {
+    if (!has(needed)) {
       throw RuntimeError(fmt::format(
-          "[codegen] expected a CPU with AVX2, FMA and F16C (x86-64-v3), got {} without {}",
-          llvm::sys::getHostCPUName().str(), needed));
+          "[codegen] expected a CPU with AVX2, FMA and F16C (x86-64-v3), got {} without {}; run "
+          "this on an Intel CPU since Haswell or an AMD CPU since Zen, and in a virtual machine "
+          "let it see the features of its host",
+          cpu, needed));
     }
   }
   Target target;
-  target.cpu = llvm::sys::getHostCPUName().str();
+  target.cpu = cpu;
   target.avx512 = allow_avx512;
   for (const char* part : {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"}) {
-    target.avx512 = target.avx512 && features[part];
+    target.avx512 = target.avx512 && has(part);
   }
   target.vector_bytes = target.avx512 ? 64 : 32;
   for (const auto& [name, present] : features) {
@@ -41,8 +54,6 @@ Target make_target(bool allow_avx512) {
   }
   return target;
 }
-
-}  // namespace
 
 const Target& host_target() {
   static const Target& target = *new Target(make_target(true));

@@ -6,6 +6,7 @@
 // order on both.
 #pragma once
 
+#include <map>
 #include <string>
 
 namespace tessera::codegen {
@@ -19,7 +20,11 @@ struct Target {
   int f32_lanes() const { return vector_bytes / 4; }
 };
 
-// Returns the host's target. Throws RuntimeError if the CPU lacks AVX2, FMA or F16C.
+// Returns the target of a CPU whose features (LLVM's names) are there or not; without AVX-512 if
+// `allow_avx512` is false. Throws RuntimeError if it lacks AVX2, FMA or F16C.
+Target target_of(const std::string& cpu, const std::map<std::string, bool>& features,
+                 bool allow_avx512 = true);
+// Returns the host's target. Throws as target_of does.
 const Target& host_target();
 // Returns the host without its AVX-512 instructions, to test both levels on one machine.
 Target avx2_target();

@@ -1,4 +1,5 @@
 """How JAX finds the backend, which devices it has, and what is said where something does not fit."""
+import ctypes
 import importlib.metadata
 import re
 import shutil
@@ -127,7 +128,8 @@ def test_a_newer_jax_is_a_warning_at_the_first_use(environment, tmp_path):
   assert python(SHOW, environment, **changes) == ('1 CpuDevice(id=0)', '')
   out, err = python('import jax; print(jax.numpy.ones(2).sum()); print(jax.numpy.ones(3).sum())', environment, **changes)
   assert out == '2.0\n3.0'
-  said = 'UserWarning: [tessera] JAX 99.0 is newer than 0.12.0.1, the newest that this version of jax-tessera is tested with.'
+  said = 'UserWarning: [tessera] JAX 99.0 is newer than 0.12.0.1, the newest that this version of jax-tessera is tested with; if ' \
+         'something fails, pip install --upgrade jax-tessera, or jax==0.12.0.1'
   assert err.count(said) == 1
 
 
@@ -148,3 +150,107 @@ def test_a_library_of_another_version(tmp_path, environment):
     client.open_library(library('older', 'void* GetPjrtApi(void) { return 0; }'))
   with pytest.raises(RuntimeError, match='expected a plugin that can be loaded, got .*none.so: .*GetPjrtApi'):
     client.open_library(library('none', 'int f;'))
+
+
+def test_remedies_for_the_library_of_the_package(monkeypatch, tmp_path):
+  path = str(tmp_path / 'libtessera_pjrt.so')
+  monkeypatch.setattr(client, '_PACKAGED', path)
+  reinstall = 'pip install --force-reinstall jax-tessera, or set TESSERA_PJRT to the library of a build'
+  with pytest.raises(RuntimeError, match=f'got no file {path}; {reinstall}'):
+    client.open_library(path)
+  with open(path, 'w', encoding='utf-8') as file:
+    file.write('no library')
+  with pytest.raises(RuntimeError, match=f'got {path}: .*; {reinstall}'):
+    client.open_library(path)
+
+
+def test_an_older_glibc(monkeypatch, tmp_path):
+  def cannot(path):
+    raise OSError(f"/lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.36' not found (required by {path})")
+  path = tmp_path / 'libtessera_pjrt.so'
+  path.touch()
+  monkeypatch.setattr(ctypes, 'CDLL', cannot)
+  with pytest.raises(RuntimeError, match="version `GLIBC_2.36' not found .*; it needs glibc 2.36 or later, as Debian 12 and"):
+    client.open_library(str(path))
+
+
+@pytest.mark.parametrize('raised', ['ImportError("libjax_common.so: no such file")',
+                                    'RuntimeError("jaxlib is version 0.4.1, but this version of jax requires 0.12")'])
+def test_a_jaxlib_that_cannot_be_imported(environment, tmp_path, raised):
+  (tmp_path / 'jaxlib').mkdir()
+  (tmp_path / 'jaxlib' / '__init__.py').write_text(f'raise {raised}')
+  path = f"{tmp_path}:{environment.get('PYTHONPATH', '')}"
+  out = subprocess.run([sys.executable, '-m', 'tessera_jax'], env=environment | {'PYTHONPATH': path}, capture_output=True, text=True,
+                       check=False)
+  name, text = re.match(r'(\w+)\("(.*)"\)', raised).groups()
+  assert out.returncode == 1 and out.stderr == ''
+  assert (f'error        [tessera] expected a JAX that can be imported, got {name}: {text}; '
+          'pip install --force-reinstall jax jaxlib\n') in out.stdout
+  assert 'Tessera' in out.stdout and 'oneDNN' in out.stdout  # the library is reported all the same
+
+
+SUM = 'import jax; print(jax.numpy.arange(3.).sum())'
+
+
+def test_two_copies_are_a_warning(environment, tmp_path):
+  for name in ('one', 'two'):
+    (tmp_path / name / 'jax_tessera-9.0.dist-info').mkdir(parents=True)
+    (tmp_path / name / 'jax_tessera-9.0.dist-info' / 'METADATA').write_text(
+        'Metadata-Version: 2.1\nName: jax-tessera\nVersion: 9.0\n')
+  path = f"{tmp_path / 'one'}:{tmp_path / 'two'}:{environment.get('PYTHONPATH', '')}"
+  out, err = python(SUM, environment, PYTHONPATH=path)
+  assert out == '3.0'
+  assert re.search(r'UserWarning: \[tessera\] jax-tessera is installed [23] times, in .*/one and in .*/two', err)
+  assert err.count('Run pip uninstall jax-tessera until one is left') == 1
+  assert 'installed' not in python(SUM, environment)[1]
+
+
+def test_a_plugin_that_was_loaded_by_hand(environment):
+  code = """
+import jax
+from jax._src import xla_bridge
+from jax_plugins.tessera import client
+xla_bridge.register_plugin('tessera', library_path=client.library_path())
+try: jax.devices('tessera')
+except RuntimeError as error: print(error)
+jax.config.update('jax_platforms', 'cpu')
+print(jax.numpy.ones(2).sum())"""
+  out, _ = python(code, environment, JAX_PLATFORMS='tessera')
+  assert ('[tessera] expected to load the library for the platform tessera, got a process in which another one is loaded for it' in
+          out) and 'leave out what loads it, as register_plugin' in out
+  assert out.endswith('\n2.0')
+
+
+def test_a_second_call_of_initialize_changes_nothing(environment):
+  code = """
+import jax, jax_plugins.tessera
+jax_plugins.tessera.initialize()
+jax_plugins.tessera.initialize()
+print(jax.devices())
+jax_plugins.tessera.initialize()
+print(jax.numpy.ones(2).sum(), jax.default_backend())"""
+  assert python(code, environment) == ('[CpuDevice(id=0)]\n2.0 tessera', '')
+
+
+def test_two_libraries_in_a_process_do_not_see_each_other(environment, tmp_path):
+  code = f"""
+import ctypes, shutil, jax
+from jax_plugins.tessera import client
+print(jax.numpy.ones(2).sum())
+shutil.copy(client.library_path(), {str(tmp_path / 'another.so')!r})
+libraries = [ctypes.CDLL(path) for path in (client.library_path(), {str(tmp_path / 'another.so')!r})]
+for library in libraries: library.GetPjrtApi.restype = ctypes.c_void_p
+print(len({{library.GetPjrtApi() for library in libraries}}))
+for library in libraries:
+  out = ctypes.c_void_p()
+  print(library.tessera_about(ctypes.byref(out)), b'oneDNN' in ctypes.string_at(out) or b'onednn' in ctypes.string_at(out))
+print(jax.jit(lambda x: (x @ x).sum())(jax.numpy.ones((8, 8))))"""
+  assert python(code, environment) == ('2.0\n2\n0 True\n0 True\n512.0', '')
+
+
+def test_a_folder_for_kernels_that_cannot_be_written(environment, tmp_path):
+  (tmp_path / 'file').touch()
+  out, err = python('import jax; print(jax.jit(lambda x: x * 2.5 + 1)(2.0), jax.jit(lambda x: x / 3 - 1)(6.0))', environment,
+                    TESSERA_CACHE_DIR=str(tmp_path / 'file' / 'kernels'))
+  assert out == '6.0 1.0'
+  assert err.count('\n') == 1 and 'kernels is not used: ' in err and 'Set TESSERA_CACHE_DIR to a folder of your own' in err

@@ -1,4 +1,6 @@
 """tests/jax/run survives what tests do to their process, continues, and counts."""
+import importlib.machinery
+import importlib.util
 import json
 import pathlib
 import subprocess
@@ -69,6 +71,27 @@ def test_sample(sources, tmp_path):
   chosen = recorder_sample.sample(ids, 10, 0)
   assert len(chosen) == 10 and recorder_sample.sample(ids[::-1], 10, 0) == chosen
   assert recorder_sample.sample(ids, 10, 1) != chosen
+
+
+def test_the_row_of_a_sample(sources, tmp_path, monkeypatch):
+  page = HERE.parent.parent / 'docs' / 'systems.md'
+  before = page.read_bytes()
+  out = run(sources, tmp_path / 'work', 'lax_test', '--sample', '2', '--write')
+  assert out.returncode == 1 and 'expected results of the whole sample on tessera and cpu, got only a part of lax_test' in out.stderr
+  assert page.read_bytes() == before
+
+  loader = importlib.machinery.SourceFileLoader('jax_tests_run', str(HERE / 'run'))
+  runner = importlib.util.module_from_spec(importlib.util.spec_from_loader('jax_tests_run', loader))
+  loader.exec_module(runner)
+  monkeypatch.setattr(runner, 'installed_version', lambda: '9.1')
+  monkeypatch.setattr(runner.systems_page, 'system', lambda: 'Debian 12')
+  table = {file: {'tessera': {'passed': 3, 'failed': 1}, 'cpu': {'passed': 4, 'failed': 1, 'skipped': 2}, 'compared': 4, 'passed': 2,
+                  'failed': 1, 'skipped': 1} for file in ('a_test', 'b_test')}
+  python = sys.version.split()[0]
+  assert runner.sample_row(table, ['a_test', 'b_test'], '') == f'| Debian 12 | {python} | 9.1 | jax-v9.1 | 14 | 8 | 4 | 2 | 2 |'
+  table['b_test']['compared'] = 3
+  with pytest.raises(SystemExit, match='got only a part of b_test'):
+    runner.sample_row(table, ['a_test', 'b_test'], 'abc')
 
 
 @pytest.mark.parametrize('arguments, said', [

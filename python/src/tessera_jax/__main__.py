@@ -54,7 +54,7 @@ def _jax_lines():
   yield 'JAX', f"{_version('jax')}, jaxlib {_version('jaxlib')}, numpy {_version('numpy')}"
   yield 'tested with', 'JAX ' + ', '.join(jax_private.TESTED)
   client.check_jax()
-  for problem in jax_private.problems(client.jax_version()):
+  for problem in (*jax_private.problems(client.jax_version()), *client.other_copies()):
     yield 'note', problem
 
 

@@ -1,4 +1,8 @@
-"""explain: the plan of a function of JAX, whatever backend JAX runs on."""
+"""explain: the plan of a function of JAX, whatever backend JAX runs on.
+
+JAX is imported by the functions that use it, so that the report (`python -m tessera_jax`) can say what is wrong with a JAX that
+cannot be imported.
+"""
 from __future__ import annotations
 
 import contextlib
@@ -6,12 +10,14 @@ import ctypes
 import functools
 import io
 import json
-from typing import Any, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Callable, Mapping
 
-import jax
 from jax_plugins.tessera import client
 from jax_plugins.tessera import jax_private
 from tessera_jax import plan
+
+if TYPE_CHECKING:
+  import jax
 
 
 @functools.cache
@@ -39,6 +45,7 @@ def _ask(code: bytes, devices: str) -> dict[str, Any]:
 
 def _as_mesh(mesh: Any) -> Any:
   """Sizes as a mesh over which shardings propagate; JAX's default for axes differs between versions."""
+  import jax
   if isinstance(mesh, Mapping):
     types = (jax.sharding.AxisType.Auto,) * len(mesh)
     return jax.sharding.AbstractMesh(tuple(mesh.values()), tuple(mesh.keys()), axis_types=types)
@@ -47,6 +54,7 @@ def _as_mesh(mesh: Any) -> Any:
 
 def _with_mesh(shardings: Any, mesh: Any) -> Any:
   """Partition specs as shardings: jit takes specs alone only in a mesh of devices that are there."""
+  import jax
   is_spec = lambda s: isinstance(s, jax.sharding.PartitionSpec)
   return jax.tree.map(lambda s: jax.sharding.NamedSharding(mesh, s) if is_spec(s) else s, shardings,
                       is_leaf=is_spec)
@@ -54,12 +62,14 @@ def _with_mesh(shardings: Any, mesh: Any) -> Any:
 
 def _without_data(tree: Any) -> Any:
   """Arrays as what jit traces of them: where they lie is not where in_shardings say."""
+  import jax
   return jax.tree.map(
       lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, weak_type=x.weak_type) if isinstance(x, jax.Array) else x, tree)
 
 
 def _traced(f: Callable[..., Any], args: tuple, kwargs: dict[str, Any], mesh: Any,
             options: dict[str, Any]) -> jax.stages.Traced:
+  import jax
   if options or not hasattr(f, 'trace'):
     for name in ('in_shardings', 'out_shardings'):
       if mesh is not None and name in options:
@@ -75,6 +85,7 @@ def _traced(f: Callable[..., Any], args: tuple, kwargs: dict[str, Any], mesh: An
 
 def _argument_names(lowered: jax.stages.Lowered) -> list[str]:
   """Of the arguments that the program has: what the function does not use, jit leaves out."""
+  import jax
   paths = jax.tree_util.tree_flatten_with_path(lowered.args_info)[0]
   # The first key says args or kwargs.
   names = [('args' if path[0].idx == 0 else '') + jax.tree_util.keystr(path[1:]) for path, _ in paths]
@@ -83,6 +94,7 @@ def _argument_names(lowered: jax.stages.Lowered) -> list[str]:
 
 
 def _result_names(lowered: jax.stages.Lowered) -> list[str]:
+  import jax
   paths = jax.tree_util.tree_flatten_with_path(lowered.out_info)[0]
   return ['result' + jax.tree_util.keystr(path) for path, _ in paths]
 
@@ -114,6 +126,7 @@ def explain(f: Callable[..., Any] | jax.stages.Traced | jax.stages.Lowered, *arg
   Raises:
     ValueError: `[op] expected, got, remedy` of a program that Tessera refuses, or of too few devices.
   """
+  import jax
   jax.local_device_count()  # JAX knows the platform and its rules once it looked for plugins
   if isinstance(f, jax.stages.Lowered):
     lowered = f

@@ -13,6 +13,8 @@
 Environment: TESSERA_DEVICES says which devices there are (`cpu:8`, `tpu_v4:2x2x1`), TESSERA_PJRT which
 library is loaded (without it the one of this package).
 """
+import functools
+
 from jax_plugins.tessera import client
 from jax_plugins.tessera import jax_private
 
@@ -22,8 +24,10 @@ PRIORITY = 100
 library_path = client.library_path
 
 
+@functools.cache
 def initialize():
-  """Registers the backend. The library is loaded once JAX makes its backends, not where it runs on others alone."""
+  """Registers the backend; a second call does nothing. The library is loaded once JAX makes its backends, not where it runs on
+  others alone."""
   if 'register_backend_factory' in jax_private.missing('backend'):
     return  # JAX says that it knows no backend of this name; python -m tessera_jax says why
   jax_private.get('register_backend_factory')(

@@ -19,9 +19,12 @@ from jax_plugins.tessera import jax_private
 INTERFACE = 2
 
 
+_PACKAGED = str(pathlib.Path(__file__).resolve().parent / 'libtessera_pjrt.so')
+
+
 def library_path():
   """The plugin's shared library."""
-  return os.environ.get('TESSERA_PJRT') or str(pathlib.Path(__file__).resolve().parent / 'libtessera_pjrt.so')
+  return os.environ.get('TESSERA_PJRT') or _PACKAGED
 
 
 def jax_version():
@@ -34,7 +37,12 @@ def jax_version():
 
 
 def check_jax():
-  """RuntimeError where the installed JAX lacks what the backend cannot do without."""
+  """RuntimeError where the installed JAX cannot be imported or lacks what the backend cannot do without."""
+  try:
+    import jax  # pylint: disable=unused-import
+  except Exception as error:  # a broken jaxlib, or one of another version, is whatever its modules raise
+    raise RuntimeError(f'[tessera] expected a JAX that can be imported, got {type(error).__name__}: {error}; '
+                       'pip install --force-reinstall jax jaxlib') from error
   if refusal := jax_private.refusal(jax_version()):
     raise RuntimeError(refusal)
 
@@ -42,24 +50,44 @@ def check_jax():
 @functools.cache
 def warn_of_problems():
   """Warns once of what users should know of Tessera under the installed JAX."""
-  for problem in jax_private.problems(jax_version()):
+  for problem in (*jax_private.problems(jax_version()), *other_copies()):
     warnings.warn(f'[tessera] {problem}', stacklevel=2)
+
+
+def other_copies():
+  """A sentence if jax-tessera is installed in several places that Python looks in, of which the first one counts; else nothing."""
+  places = {os.path.realpath(found.locate_file('')): None for found in importlib.metadata.distributions(name='jax-tessera')}
+  if len(places) < 2:
+    return []
+  used = pathlib.Path(__file__).resolve().parent
+  return [f'jax-tessera is installed {len(places)} times, in {" and in ".join(places)}; what runs is in {used}. '
+          'Run pip uninstall jax-tessera until one is left']
+
+
+def _remedy(path, said=''):
+  """What to do about a library at that place that cannot be used, for which the loader has said why."""
+  if 'GLIBC' in said:
+    return ('it needs glibc 2.36 or later, as Debian 12 and Ubuntu 24.04 have it: use a newer system, or build the target '
+            'tessera_pjrt on this one (docs/jax.md)')
+  if path == _PACKAGED:
+    return 'pip install --force-reinstall jax-tessera, or set TESSERA_PJRT to the library of a build (docs/jax.md)'
+  return 'build the target tessera_pjrt of this version (docs/jax.md), or unset TESSERA_PJRT'
 
 
 def open_library(path):
   """The library at that place. RuntimeError where it is no plugin of this version."""
-  remedy = 'build the target tessera_pjrt of this version (docs/jax.md), or unset TESSERA_PJRT'
   if not os.path.exists(path):
-    raise RuntimeError(f'[tessera] expected the library of the plugin, got no file {path}; {remedy}')
+    raise RuntimeError(f'[tessera] expected the library of the plugin, got no file {path}; {_remedy(path)}')
   try:
     library = ctypes.CDLL(path)
     library.GetPjrtApi  # pylint: disable=pointless-statement
   except (OSError, AttributeError) as error:
-    raise RuntimeError(f'[tessera] expected a plugin that can be loaded, got {path}: {error}; {remedy}') from error
+    raise RuntimeError(f'[tessera] expected a plugin that can be loaded, got {path}: {error}; '
+                       f'{_remedy(path, str(error))}') from error
   found = library.tessera_interface() if hasattr(library, 'tessera_interface') else 'none'
   if found != INTERFACE:
     raise RuntimeError(f'[tessera] expected a library with interface {INTERFACE} of this package, got {path} with '
-                       f'{found}; {remedy}')
+                       f'{found}; {_remedy(path)}')
   return library
 
 
@@ -102,7 +130,14 @@ def _load():
   check_jax()
   path = library_path()
   open_library(path)
-  c_api = jax_private.get('load_plugin')('tessera', path)
+  try:
+    c_api = jax_private.get('load_plugin')('tessera', path)
+  except Exception as error:
+    if 'already exists' not in str(error):
+      raise
+    raise RuntimeError('[tessera] expected to load the library for the platform tessera, got a process in which another one is '
+                       f'loaded for it ({error}); leave out what loads it, as register_plugin: JAX finds this backend '
+                       'by itself') from error
   jax_private.get('initialize_plugin')('tessera')
   return c_api
 

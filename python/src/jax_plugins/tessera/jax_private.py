@@ -169,7 +169,8 @@ def problems(version):
   """What users should know of Tessera under this version of JAX, in sentences; none for those it is tested with."""
   out = []
   if parsed(version) > max(map(parsed, TESTED)):
-    out.append(f'JAX {version} is newer than {TESTED[-1]}, the newest that this version of jax-tessera is tested with.')
+    out.append(f'JAX {version} is newer than {TESTED[-1]}, the newest that this version of jax-tessera is '
+               f'tested with; if something fails, pip install --upgrade jax-tessera, or jax=={TESTED[-1]}')
   for part, needs in PARTS.items():
     if names := missing(part):
       out.append(f'JAX {version} lacks {", ".join(_places(names))}, so that on Tessera these do not work: {needs}. '

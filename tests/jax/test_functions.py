@@ -143,3 +143,40 @@ def test_logarithms_near_the_unit_circle_keep_the_digits_of_their_real_part():
   x, y = near.real.astype(np.longdouble), near.imag.astype(np.longdouble)
   # Terms up to 4 with twice float32's digits: a few bits of the smallest results are lost.
   assert ulps(np.asarray(jax.jit(lax.log1p)(near)).real, np.log1p(2 * x + (x * x + y * y)) / 2, np.float32) <= 64
+
+
+@pytest.mark.parametrize('dtype, ulp', [(np.complex64, 2), (np.complex128, 6)])
+def test_the_logistic_function_near_its_poles(dtype, ulp):
+  # At pi i (2k + 1) + u the function is -1 / expm1(-u); nearest(pi) is 1.22e-16 less than pi.
+  random = np.random.default_rng(0)
+  for pole in (np.pi, -np.pi):
+    u = 10**random.uniform(-6, -1, 500) * np.exp(2j * np.pi * random.uniform(size=500))
+    with jax.enable_x64(True):
+      z = (pole * 1j + u).astype(dtype)
+      got = np.asarray(jax.jit(lax.logistic)(z))
+    wide = z.astype(np.complex128)
+    exact = wide.real + 1j * ((wide.imag - pole) - np.copysign(1.2246467991473532e-16, pole))
+    want = -1 / np.expm1(-exact)
+    assert (abs(got - want) <= ulp * np.finfo(dtype).eps * abs(want)).all()
+
+
+@pytest.mark.parametrize('name, reference', [
+    ('exp', np.exp), ('expm1', np.expm1), ('sin', np.sin), ('cos', np.cos), ('tan', np.tan), ('sinh', np.sinh), ('cosh', np.cosh),
+    ('tanh', np.tanh), ('asin', np.arcsin), ('asinh', np.arcsinh)])
+def test_functions_of_complex64_are_rounded_once(name, reference):
+  random = np.random.default_rng(0)
+  z = (random.uniform(-3, 3, 3000) + 1j * random.uniform(-3, 3, 3000)).astype(np.complex64)
+  got, want = np.asarray(jax.jit(getattr(lax, name))(z)), reference(z.astype(np.complex128))
+  for got_part, want_part in ((got.real, want.real), (got.imag, want.imag)):
+    assert (abs(got_part - want_part) <= 0.51 * np.spacing(abs(want).astype(np.float32))).all()
+
+
+@pytest.mark.parametrize('dtype, largest', [(np.float16, 14), (np.float32, 120), (np.float64, 1000)])
+def test_exp2_of_large_arguments(dtype, largest):
+  with jax.enable_x64(True):
+    x = np.random.default_rng(0).uniform(-largest, largest, 5000).astype(dtype)
+    got = np.asarray(jax.jit(lax.exp2)(x))
+    assert got.dtype == x.dtype
+    assert ulps(got, np.exp2(x.astype(np.longdouble)), dtype) <= 1
+    whole = np.arange(-largest, largest).astype(dtype)
+    np.testing.assert_array_equal(np.asarray(jax.jit(lax.exp2)(whole)), np.exp2(whole.astype(np.float64)).astype(dtype))

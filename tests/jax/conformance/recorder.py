@@ -6,8 +6,9 @@ without results before}, {"start": id, "at": seconds}, {"id": id, "outcome": pas
 "seconds": s, "text": first lines}.
 
 Environment, set by tests/jax/run: TESSERA_RECORD the file of lines, TESSERA_DONE a file of ids not to
-run again, TESSERA_DEVICE_UNDER_TEST the platform that tests take it for, TESSERA_SAMPLE `n:seed` or empty, TESSERA_LIMIT seconds a test may take, TESSERA_BATCH how many
-tests this process runs.
+run again, TESSERA_DEVICE_UNDER_TEST the platform that tests of JAX take it for, TESSERA_BACKEND_IS_NAMED what
+jax.default_backend() returns to tests of packages, TESSERA_SAMPLE `n:seed` or empty, TESSERA_LIMIT seconds a test may take,
+TESSERA_BATCH how many tests this process runs.
 """
 import faulthandler
 import json
@@ -28,6 +29,14 @@ def _write(**line):
 
 
 _write(process=os.getpid())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection():
+  """Tests that a package keeps for the CPU are run too. What runs them is chosen by other functions of JAX."""
+  if os.environ.get('TESSERA_BACKEND_IS_NAMED'):
+    import jax
+    jax.default_backend = lambda: os.environ['TESSERA_BACKEND_IS_NAMED']
 
 
 @pytest.hookimpl(trylast=True)

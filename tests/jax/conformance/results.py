@@ -14,7 +14,8 @@ class Record:
   tests: dict  # by id; of several results of a test the last one counts
   collected: int | None = None
   left: int | None = None  # tests without results when the last process had collected
-  error: str | None = None  # why the file cannot be imported
+  error: str | None = None  # why the file, or the last of several, cannot be imported
+  errors: int = 0  # how many files cannot be imported
   running: dict | None = None  # the test that was running when the lines end
 
 
@@ -29,11 +30,12 @@ def read(path, offset=0):
     except ValueError:  # cut off by the death of its process
       continue
     if 'process' in line:
-      out.collected, out.left, out.error = None, None, None
+      out.collected, out.left, out.error, out.errors = None, None, None, 0
     elif 'collected' in line:
       out.collected, out.left = line['collected'], line['left']
     elif 'error' in line:
       out.error = line['error']
+      out.errors += 1
     elif 'start' in line:
       out.running = line
     else:

@@ -4,6 +4,8 @@ Before a program is handed to a plugin, JAX's client writes some elementwise fun
 ops, the square root of a complex number ninety. That is slower to compile and less exact than Tessera's own functions,
 and loses the sign of a zero on which a branch cut depends. So these become composites: ops with the function's name and a
 function with the same meaning, which the client keeps and Tessera replaces by its own op.
+
+exp2 has no op. JAX's rule for it, exp(x log(2)), loses as many digits as the product has before the point; it becomes the power of 2.
 """
 import functools
 
@@ -48,6 +50,18 @@ def _rule(primitive, name, complex_only, ctx, x, **params):
   return [jax_private.get('lower_with_sharding')(ctx, op.result, aval)]
 
 
+def _exp2_rule(rule, ctx, x, **params):
+  from jax import numpy as jnp
+  [aval] = ctx.avals_out
+  if not jnp.issubdtype(aval.dtype, jnp.floating) or not all(isinstance(n, int) for n in aval.shape):
+    return rule(ctx, x, **params)
+  ir, stablehlo = jax_private.get('ir'), jax_private.get('stablehlo')
+  result = jax_private.ir_type(ctx.module_context, aval)
+  two = ir.DenseElementsAttr.get_splat(result, ir.FloatAttr.get(ir.RankedTensorType(result).element_type, 2.0))
+  power = stablehlo.PowOp(stablehlo.ConstantOp(two).result, x)
+  return [jax_private.get('lower_with_sharding')(ctx, power.result, aval)]
+
+
 def install():
   """Makes the rules known to JAX."""
   import jax
@@ -56,3 +70,6 @@ def install():
     complex_only = attribute not in _REAL
     jax_private.get('register_lowering')(
         primitive, functools.partial(_rule, primitive, name, complex_only), platform='tessera')
+  primitive = jax.lax.exp2_p
+  jax_private.get('register_lowering')(
+      primitive, functools.partial(_exp2_rule, jax_private.get('rules')[primitive].rule), platform='tessera')

@@ -1,0 +1,363 @@
+"""What each primitive of JAX computes, in NumPy and SciPy: `OPS[name](equation, *arrays)`.
+
+Floats come and go in float64; where a result depends on the type (bits, ranges), the equation has it.
+"""
+import itertools
+
+import jax
+import numpy as np
+import scipy.linalg
+import scipy.special
+
+from reference_indexing import conv, gather, reduce_window, scatter, select_and_gather_add, select_and_scatter_add
+
+
+def dtype_in(eqn, i=0):
+  return np.dtype(eqn.invars[i].aval.dtype)
+
+
+def dtype_out(eqn):
+  return np.dtype(eqn.outvars[0].aval.dtype)
+
+
+def _convert(eqn, x):
+  source, target = dtype_in(eqn), dtype_out(eqn)
+  if target == np.bool_:
+    return x != 0
+  if target.kind in 'iu' and jax.dtypes.issubdtype(source, np.inexact):
+    info = np.iinfo(target)
+    whole = np.trunc(np.nan_to_num(x.real if source.kind == 'c' else x, nan=0, posinf=2.0**70, neginf=-2.0**70))
+    out = np.zeros(x.shape, target)
+    low, high = whole <= float(info.min), whole >= float(info.max)
+    out[~(low | high)] = whole[~(low | high)].astype(target)
+    out[low], out[high] = info.min, info.max
+    return out
+  if source.kind == 'c' and target.kind != 'c':
+    return x.real
+  return x.astype(wide(target))
+
+
+def wide(dtype):
+  """The dtype that the reference keeps such values in."""
+  if dtype.kind == 'c':
+    return np.dtype(np.complex128)
+  return np.dtype(np.float64) if jax.dtypes.issubdtype(dtype, np.floating) else dtype
+
+
+def _div(eqn, a, b):
+  if dtype_in(eqn).kind not in 'iu':
+    return np.divide(a, b)
+  zero = b == 0
+  safe = np.where(zero, 1, b).astype(b.dtype)
+  quotient = a // safe
+  remainder = a - quotient * safe
+  quotient = quotient + ((remainder != 0) & ((a < 0) != (safe < 0)))
+  return np.where(zero, np.array(-1).astype(a.dtype), quotient)
+
+
+def _rem(eqn, a, b):
+  if dtype_in(eqn).kind not in 'iu':
+    return np.fmod(a, b)
+  return np.where(b == 0, a, np.fmod(a, np.where(b == 0, 1, b).astype(b.dtype)))
+
+
+def _round(eqn, x):
+  if int(eqn.params['rounding_method']) == 1:
+    return np.round(x)
+  return np.copysign(np.floor(np.abs(x) + 0.5), x)
+
+
+def _shift(operation):
+  def shifted(eqn, a, b):
+    bits = dtype_in(eqn).itemsize * 8
+    unsigned = np.dtype(f'u{dtype_in(eqn).itemsize}')
+    count = b.astype(unsigned)
+    over = count >= bits
+    safe = np.where(over, 0, count)
+    if operation == 'left':
+      return np.where(over, 0, a.astype(unsigned) << safe).astype(unsigned).astype(a.dtype)
+    if operation == 'logical':
+      return np.where(over, 0, a.astype(unsigned) >> safe).astype(unsigned).astype(a.dtype)
+    return np.where(over, np.where(a < 0, -1, 0).astype(a.dtype), a >> safe.astype(a.dtype))
+  return shifted
+
+
+def _bits(eqn, x):
+  """bitcast_convert_type between types of the same width."""
+  source, target = dtype_in(eqn), dtype_out(eqn)
+  return x.astype(source).view(target).astype(wide(target))
+
+
+def _integer_pow(eqn, x):
+  y = eqn.params['y']
+  if x.dtype.kind not in 'iu':
+    return x.astype(np.complex128 if x.dtype.kind == 'c' else np.float64)**y
+  out = np.ones_like(x)
+  for _ in range(y):
+    out = out * x
+  return out
+
+
+def _reduce(function, identity=None):
+  def reduced(eqn, x):
+    return function(x, axis=tuple(eqn.params['axes']), **({} if identity is None else {'dtype': x.dtype}))
+  return reduced
+
+
+def _arg(function):
+  def found(eqn, x):
+    [axis] = eqn.params['axes']
+    if x.dtype.kind == 'f' and np.isnan(x).any():
+      nan = np.isnan(x)
+      return np.where(nan.any(axis), nan.argmax(axis),
+                      function(np.where(nan, 0, x), axis)).astype(eqn.params['index_dtype'])
+    return function(x, axis).astype(eqn.params['index_dtype'])
+  return found
+
+
+def _cumulative(function):
+  def scanned(eqn, x):
+    axis, reverse = eqn.params['axis'], eqn.params['reverse']
+    x = np.flip(x, axis) if reverse else x
+    out = function(x, axis)
+    return np.flip(out, axis) if reverse else out
+  return scanned
+
+
+def _broadcast_in_dim(eqn, x, *_):
+  shape, dims = eqn.params['shape'], eqn.params['broadcast_dimensions']
+  inner = [1] * len(shape)
+  for n, d in zip(x.shape, dims):
+    inner[int(d)] = n
+  return np.broadcast_to(x.reshape(inner), shape)
+
+
+def _pad(eqn, x, value):
+  config = [tuple(int(n) for n in c) for c in eqn.params['padding_config']]
+  spread = np.full([n + max(n - 1, 0) * i for n, (_, _, i) in zip(x.shape, config)], value, x.dtype)
+  spread[tuple(slice(None, None, i + 1) for _, _, i in config)] = x
+  spread = np.pad(spread, [(max(lo, 0), max(hi, 0)) for lo, hi, _ in config], constant_values=value)
+  return spread[tuple(slice(max(-lo, 0), n - max(-hi, 0)) for n, (lo, hi, _) in zip(spread.shape, config))]
+
+
+def _start(starts, shape, sizes):
+  return [int(np.clip(int(s), 0, n - k)) for s, n, k in zip(starts, shape, sizes)]
+
+
+def _dynamic_slice(eqn, x, *starts):
+  sizes = eqn.params['slice_sizes']
+  return x[tuple(slice(s, s + k) for s, k in zip(_start(starts, x.shape, sizes), sizes))]
+
+
+def _dynamic_update_slice(eqn, x, update, *starts):
+  del eqn
+  out = np.array(x)
+  out[tuple(slice(s, s + k) for s, k in zip(_start(starts, x.shape, update.shape), update.shape))] = update
+  return out
+
+
+def _dot_general(eqn, a, b):
+  ((ca, cb), (ba, bb)) = eqn.params['dimension_numbers']
+  ca, cb, ba, bb = ([int(d) for d in ds] for ds in (ca, cb, ba, bb))
+  letters = iter('abcdefghijklmnopqrstuvwxyz')
+  left = [next(letters) for _ in a.shape]
+  right = [next(letters) for _ in b.shape]
+  for i, j in [*zip(ca, cb), *zip(ba, bb)]:
+    right[j] = left[i]
+  out = [left[i] for i in ba] + [left[i] for i in range(a.ndim) if i not in ca + ba] + [right[j] for j in range(b.ndim) if j not in cb + bb]
+  dtype = wide(dtype_out(eqn))
+  return np.einsum(f'{"".join(left)},{"".join(right)}->{"".join(out)}', a.astype(dtype), b.astype(dtype))
+
+
+def _sort(eqn, *xs):
+  axis, keys = eqn.params['dimension'], eqn.params['num_keys']
+  order = np.broadcast_to(np.arange(xs[0].shape[axis]).reshape([-1 if d == axis else 1 for d in range(xs[0].ndim)]),
+                          xs[0].shape)
+  for key in reversed(xs[:keys]):
+    at = np.take_along_axis(key, order, axis)
+    order = np.take_along_axis(order, np.argsort(at, axis, kind='stable'), axis)
+  return tuple(np.take_along_axis(x, order, axis) for x in xs)
+
+
+def _top_k(eqn, x):
+  axis, k = eqn.params.get('axis', -1), eqn.params['k']
+  key = -x.astype(np.float64) if x.dtype.kind == 'f' else ~x if x.dtype.kind in 'iu' else ~x
+  nan = np.isnan(x) if x.dtype.kind == 'f' else np.zeros(x.shape, bool)
+  order = np.argsort(np.where(nan, -np.inf, key) if x.dtype.kind == 'f' else key, axis, kind='stable')
+  index = np.take(order, np.arange(k), axis)
+  return np.take_along_axis(x, index, axis), index
+
+
+def _reduce_precision(eqn, x):
+  exponent, mantissa = eqn.params['exponent_bits'], eqn.params['mantissa_bits']
+  m, e = np.frexp(x)
+  out = np.ldexp(np.round(np.ldexp(m, mantissa + 1)), e - mantissa - 1)
+  largest = 2.0**(2**(exponent - 1) - 1) * (2 - 2.0**-mantissa)
+  out = np.where(np.abs(out) > largest, np.copysign(np.inf, x), out)
+  least = 2.0**(2 - 2**(exponent - 1))
+  return np.where(np.isfinite(x), np.where(np.abs(out) < least, np.copysign(0.0, x), out), x)
+
+
+def _nextafter(eqn, a, b):
+  dtype = dtype_in(eqn)
+  narrow = np.nextafter(a.astype(dtype), b.astype(dtype))
+  return narrow.astype(np.float64)
+
+
+def _split(eqn, x):
+  return np.split(x, np.cumsum(eqn.params['sizes'])[:-1], eqn.params['axis'])
+
+
+def _iota(eqn):
+  shape, d = eqn.params['shape'], eqn.params['dimension']
+  line = np.arange(shape[d]).reshape([-1 if i == d else 1 for i in range(len(shape))])
+  return np.broadcast_to(line, shape).astype(wide(dtype_out(eqn)))
+
+
+def _callback(eqn, *args):
+  narrow = [a.astype(v.aval.dtype) for a, v in zip(args, eqn.invars)]
+  outs = eqn.params['callback'](*narrow)
+  outs = outs if isinstance(outs, (tuple, list)) else [outs]
+  return tuple(np.asarray(o).astype(wide(np.dtype(v.aval.dtype))) for o, v in zip(outs, eqn.outvars))
+
+
+def _empty(eqn):
+  aval = eqn.outvars[0].aval
+  return np.zeros(aval.shape, wide(np.dtype(aval.dtype)))
+
+
+def _fft(eqn, x):
+  lengths, kind = tuple(int(n) for n in eqn.params['fft_lengths']), int(eqn.params['fft_type'])
+  axes = range(-len(lengths), 0)
+  return [np.fft.fftn, np.fft.ifftn, np.fft.rfftn, np.fft.irfftn][kind](x, lengths, axes)
+
+
+def _cholesky(eqn, x):
+  del eqn
+  out = np.full(x.shape, np.nan, x.dtype)
+  for i in itertools.product(*(range(n) for n in x.shape[:-2])):
+    try:
+      out[i] = np.linalg.cholesky(np.tril(x[i]) + np.conj(np.tril(x[i], -1)).T)
+    except np.linalg.LinAlgError:
+      pass
+  return out
+
+
+def _triangular_solve(eqn, a, b):
+  p = eqn.params
+  out = np.zeros(b.shape, np.result_type(a, b))
+  for i in itertools.product(*(range(n) for n in a.shape[:-2])):
+    matrix = np.conj(a[i]) if p['conjugate_a'] else a[i]
+    right = b[i] if p['left_side'] else b[i].T
+    transposed = bool(p['transpose_a']) == bool(p['left_side'])
+    try:
+      x = scipy.linalg.solve_triangular(matrix, right, trans=int(transposed), lower=p['lower'],
+                                        unit_diagonal=p['unit_diagonal'],
+                                        check_finite=False)
+    except scipy.linalg.LinAlgError:
+      x = np.full(right.shape, np.nan)
+    out[i] = x if p['left_side'] else x.T
+  return out
+
+
+def _complex_sign(x):
+  return np.where(x == 0, 0, x / np.where(x == 0, 1, np.abs(x)))
+
+
+def _clz(eqn, x):
+  bits = dtype_in(eqn).itemsize * 8
+  return np.vectorize(lambda n: bits - int(n % 2**bits).bit_length(), otypes=[x.dtype])(x.astype(object))
+
+
+def _population_count(eqn, x):
+  bits = dtype_in(eqn).itemsize * 8
+  return np.vectorize(lambda n: int(n % 2**bits).bit_count(), otypes=[x.dtype])(x.astype(object))
+
+
+def _select_n(eqn, which, *cases):
+  del eqn
+  which = np.broadcast_to(which, cases[0].shape).astype(np.int64)
+  return np.choose(which, cases) if cases[0].dtype != bool else np.choose(which,
+                                                                          [c.astype(np.int8) for c in cases]).astype(bool)
+
+
+def _plain(function):
+  return lambda eqn, *args: function(*args)
+
+
+def _not(x):
+  return ~x
+
+
+def _logistic(x):
+  return scipy.special.expit(x) if x.dtype.kind != 'c' else 1 / (1 + np.exp(-x))
+
+
+def _logaccumulate(x, axis):
+  return np.logaddexp.accumulate(x, axis)
+
+
+_PLAIN = {
+    'add': np.add, 'sub': np.subtract, 'mul': np.multiply, 'add_any': np.add, 'max': np.maximum, 'min': np.minimum,
+    'neg': np.negative,
+    'abs': np.abs, 'floor': np.floor, 'ceil': np.ceil, 'is_finite': np.isfinite, 'exp': np.exp, 'exp2': np.exp2,
+    'log': np.log,
+    'log1p': np.log1p, 'expm1': np.expm1, 'sin': np.sin, 'cos': np.cos, 'tan': np.tan, 'tanh': np.tanh, 'sinh': np.sinh,
+    'cosh': np.cosh,
+    'asin': np.arcsin, 'acos': np.arccos, 'atan': np.arctan, 'asinh': np.arcsinh, 'acosh': np.arccosh,
+    'atanh': np.arctanh,
+    'atan2': np.arctan2, 'sqrt': np.sqrt, 'rsqrt': lambda x: 1 / np.sqrt(x), 'cbrt': np.cbrt, 'logistic': _logistic,
+    'erf': scipy.special.erf, 'erfc': scipy.special.erfc, 'erf_inv': scipy.special.erfinv,
+    'lgamma': scipy.special.gammaln,
+    'digamma': scipy.special.psi, 'bessel_i0e': scipy.special.i0e, 'bessel_i1e': scipy.special.i1e, 'pow': lambda a,
+    b: np.power(a, b),
+    'igamma': scipy.special.gammainc, 'igammac': scipy.special.gammaincc, 'eq': np.equal, 'ne': np.not_equal,
+    'lt': np.less,
+    'le': np.less_equal, 'gt': np.greater, 'ge': np.greater_equal, 'and': np.bitwise_and, 'or': np.bitwise_or,
+    'xor': np.bitwise_xor,
+    'not': _not, 'real': np.real, 'imag': np.imag, 'conj': np.conj, 'complex': lambda a, b: a + 1j * b,
+    'square': np.square,
+    'clamp': lambda lo, x, hi: np.minimum(np.maximum(x, lo), hi), 'copy': np.array, 'copy_p': np.array,
+    'stop_gradient': np.array,
+    'sign': lambda x: _complex_sign(x) if x.dtype.kind == 'c' else np.sign(x), 'optimization_barrier': lambda *xs: xs,
+    'sharding_constraint': np.array, 'reshard': np.array, 'le_to': np.less_equal, 'lt_to': np.less,
+}
+
+OPS = {name: _plain(f) for name, f in _PLAIN.items()} | {
+    'convert_element_type': _convert, 'div': _div, 'rem': _rem, 'round': _round, 'shift_left': _shift('left'),
+    'shift_right_logical': _shift('logical'), 'shift_right_arithmetic': _shift('arithmetic'),
+    'bitcast_convert_type': _bits,
+    'integer_pow': _integer_pow, 'reduce_sum': _reduce(np.sum, 0), 'reduce_prod': _reduce(np.prod, 1),
+    'reduce_max': _reduce(np.max),
+    'reduce_min': _reduce(np.min), 'reduce_and': _reduce(np.bitwise_and.reduce),
+    'reduce_or': _reduce(np.bitwise_or.reduce),
+    'reduce_xor': _reduce(np.bitwise_xor.reduce), 'argmax': _arg(np.argmax), 'argmin': _arg(np.argmin),
+    'cumsum': _cumulative(lambda x, d: np.cumsum(x, d, x.dtype)),
+    'cumprod': _cumulative(lambda x, d: np.cumprod(x, d, x.dtype)),
+    'cummax': _cumulative(np.maximum.accumulate), 'cummin': _cumulative(np.minimum.accumulate),
+    'cumlogsumexp': _cumulative(_logaccumulate),
+    'broadcast_in_dim': _broadcast_in_dim, 'reshape': lambda eqn, x: x.reshape(eqn.params['new_sizes']),
+    'transpose': lambda eqn, x: np.transpose(x, eqn.params['permutation']),
+    'squeeze': lambda eqn, x: np.squeeze(x, tuple(int(d) for d in eqn.params['dimensions'])),
+    'expand_dims': lambda eqn, x: np.expand_dims(x, eqn.params['dimensions']),
+    'concatenate': lambda eqn, *xs: np.concatenate(xs, eqn.params['dimension']), 'pad': _pad,
+    'slice': lambda eqn, x: x[tuple(slice(int(a), int(b), int(s)) for a, b, s in zip(
+        eqn.params['start_indices'], eqn.params['limit_indices'], eqn.params['strides'] or [1] * x.ndim))],
+    'rev': lambda eqn, x: np.flip(x, eqn.params['dimensions']), 'dynamic_slice': _dynamic_slice,
+    'dynamic_update_slice': _dynamic_update_slice, 'dot_general': _dot_general, 'sort': _sort, 'top_k': _top_k,
+    'split': _split,
+    'reduce_precision': _reduce_precision, 'nextafter': _nextafter, 'iota': _iota, 'pure_callback': _callback,
+    'fft': _fft,
+    'cholesky': _cholesky, 'triangular_solve': _triangular_solve, 'clz': _clz, 'population_count': _population_count,
+    'select_n': _select_n, 'empty': _empty, 'empty2': _empty, 'tile': lambda eqn, x: np.tile(x, eqn.params['reps']),
+    'gather': gather,
+    'scatter': scatter(lambda a, b: b), 'scatter-add': scatter(np.add), 'scatter-mul': scatter(np.multiply),
+    'scatter-min': scatter(np.minimum), 'scatter-max': scatter(np.maximum), 'scatter-sub': scatter(np.subtract),
+    'reduce_window_max': reduce_window(np.max), 'reduce_window_min': reduce_window(np.min),
+    'reduce_window_sum': reduce_window(np.sum),
+    'select_and_scatter_add': select_and_scatter_add, 'select_and_gather_add': select_and_gather_add,
+    'conv_general_dilated': conv,
+}
+
+SUMS = frozenset(['reduce_sum', 'cumsum', 'dot_general', 'conv_general_dilated', 'reduce_window_sum', 'scatter-add',
+                  'fft', 'select_and_scatter_add', 'triangular_solve'])

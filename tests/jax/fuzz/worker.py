@@ -1,0 +1,58 @@
+"""Tries the programs of some seeds in this process, and says in lines of JSON what came of each. Started by __main__.py."""
+import json
+import sys
+
+import environment
+
+environment.prepare()
+
+import jax  # noqa: E402  pylint: disable=wrong-import-position
+
+import comparer  # noqa: E402  pylint: disable=wrong-import-position
+import generator  # noqa: E402  pylint: disable=wrong-import-position
+import reducer  # noqa: E402  pylint: disable=wrong-import-position
+import runner  # noqa: E402  pylint: disable=wrong-import-position
+
+WORTH_REDUCING = (comparer.OURS, comparer.XLA, comparer.BOTH, comparer.REFERENCE)
+
+
+def verdict_of(program, overrides=None, lazy=False):
+  """The verdict on a program; `overrides` replace names that its source sees on Tessera. If `lazy`, XLA is asked only where Tessera
+  and the reference disagree."""
+  ours = runner.run(program, 'tessera', overrides, again=True)
+  return comparer.compare(program, ours, lambda: runner.run(program, 'cpu'), lazy)
+
+
+def reduced(program, verdict, overrides=None, seconds=60, report=lambda text: None):
+  def interesting(candidate):
+    try:
+      found = verdict_of(candidate, overrides)
+    except Exception:  # pylint: disable=broad-except
+      return False
+    return (found.who, found.kind) == (verdict.who, verdict.kind)
+  return reducer.reduce(reducer.cleaned(program), interesting, seconds, report)
+
+
+def say(**message):
+  print(json.dumps(message), flush=True)
+
+
+def main():
+  first, last = (int(n) for n in sys.argv[1].split(':'))
+  for seed in range(first, last):
+    say(begins=seed)
+    program = generator.generate(seed)
+    verdict = verdict_of(program, lazy='--lazy' in sys.argv)
+    reproducer = None
+    if verdict.who in WORTH_REDUCING:
+      if '--no-reduce' not in sys.argv:
+        program = reduced(program, verdict, report=lambda text: say(begins=seed))  # pylint: disable=cell-var-from-loop
+        verdict = verdict_of(program)
+      reproducer = program.reproducer()
+    say(seed=seed, who=verdict.who, kind=verdict.kind, text=verdict.text, reproducer=reproducer)
+    if seed % 100 == 99:
+      jax.clear_caches()
+
+
+if __name__ == '__main__':
+  main()

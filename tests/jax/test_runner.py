@@ -154,3 +154,11 @@ after
 ])
 def test_cause(text, cause):
   assert results.cause(text) == cause
+
+
+def test_a_file_gets_the_devices_that_it_asks_for(sources, tmp_path):
+  for name, ask, count in (('many_test', 'jtu.request_cpu_devices(4)', 4), ('one_test', '', 1)):
+    (sources / 'tests' / f'{name}.py').write_text(
+        f'# {ask}\nimport os\ndef test_devices():\n  assert os.environ["XLA_FLAGS"].endswith("count={count}")\n')
+  out = run(sources, tmp_path / 'work', 'many_test', 'one_test')
+  assert out.stdout.count(' 1 passed, 0 failed, 0 skipped of 1') == 2, out.stdout

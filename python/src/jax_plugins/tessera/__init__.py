@@ -5,6 +5,7 @@
   lowerings.py        rules that JAX keeps for platforms it knows by name
   functions.py        functions that reach Tessera by name
   callbacks.py        functions of Python that programs call
+  buffer_callbacks.py callbacks that write to buffers in place
   eager_callbacks.py  callbacks in a shard_map outside of jit
   ffi.py              native functions of users that programs call
   cache.py            JAX's compilation cache

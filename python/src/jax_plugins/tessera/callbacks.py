@@ -18,7 +18,7 @@ from jax_plugins.tessera import jax_private
 _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int64, ctypes.POINTER(ctypes.c_void_p),
                              ctypes.POINTER(ctypes.c_void_p), ctypes.c_void_p, ctypes.c_size_t)
 _keys = itertools.count(1)
-_functions = {}  # by key: the callback, types of arguments and of results
+_functions = {}  # by key: a function of the addresses of arguments and of results
 
 
 def _array(address, shape, dtype):
@@ -43,17 +43,25 @@ def _no_mesh():
 def _call(key, arguments, results, error, capacity):
   """Called by threads of the runtime, the caller's among them; what is raised becomes the run's error."""
   try:
-    callback, inputs, outputs = _functions[key]
     with _no_mesh():
-      values = callback(*(_array(arguments[i], *kind) for i, kind in enumerate(inputs)))
-    for i, (value, (_, dtype)) in enumerate(zip(values, outputs, strict=True)):
-      data = np.ascontiguousarray(value, dtype)
-      ctypes.memmove(results[i], data.ctypes.data, data.nbytes)
+      _functions[key](arguments, results)
     return 0
   except BaseException:  # pylint: disable=broad-except
     text = traceback.format_exc().encode()[-capacity:]
     ctypes.memmove(error, text, len(text))
     return 1
+
+
+def _on_copies(callback, inputs, outputs):
+  """The function of addresses that calls `callback` with copies of the arguments and copies its results."""
+
+  def call(arguments, results):
+    values = callback(*(_array(arguments[i], *kind) for i, kind in enumerate(inputs)))
+    for i, (value, (_, dtype)) in enumerate(zip(values, outputs, strict=True)):
+      data = np.ascontiguousarray(value, dtype)
+      ctypes.memmove(results[i], data.ctypes.data, data.nbytes)
+
+  return call
 
 
 @functools.cache
@@ -69,9 +77,9 @@ def _library():
 class _Registered:
   """A function that programs may call while this object lives."""
 
-  def __init__(self, callback, inputs, outputs):
+  def __init__(self, function):
     self.key = next(_keys)
-    _functions[self.key] = (callback, inputs, outputs)
+    _functions[self.key] = function
     self._remove = _library().tessera_remove_callback
     self.number = _library().tessera_add_callback(_call, self.key)
 
@@ -100,9 +108,33 @@ def _checked(callback, result_avals):
   return call
 
 
+def type_of_nothing():
+  """The type of a result that says nothing, of an op that has no other."""
+  return jax_private.get('ir').RankedTensorType.get([0], jax_private.get('dtype_to_ir_type')(np.dtype(np.bool_)))
+
+
+def custom_call(ctx, function, operands, results, types, has_side_effect):
+  """The results of a call of the function of addresses, which lives as long as the program.
+
+  Args:
+    results: the shapes and dtypes that `function` writes.
+    types: the types of MLIR of the same results.
+  """
+  ir, dtype_to_ir_type = jax_private.get('ir'), jax_private.get('dtype_to_ir_type')
+  registered = _Registered(function)
+  ctx.module_context.add_keepalive(registered)
+  config = {
+      'function': ir.IntegerAttr.get(ir.IntegerType.get_signless(64), registered.number),
+      'dtypes': ir.ArrayAttr.get([ir.StringAttr.get(str(dtype_to_ir_type(dtype))) for _, dtype in results]),
+      'shapes': ir.ArrayAttr.get([ir.DenseI64ArrayAttr.get(shape) for shape, _ in results])}
+  target = 'tessera.io_callback' if has_side_effect else 'tessera.pure_callback'
+  call = jax_private.get('custom_call')(target, result_types=types, operands=operands, backend_config=config,
+                                        api_version=4, has_side_effect=has_side_effect)
+  return list(call.results)
+
+
 def _emit(ctx, callback, token, operands, operand_avals, result_avals, *, has_side_effect):
   """The custom call; its results, the token after it or None, and None."""
-  ir, dtype_to_ir_type = jax_private.get('ir'), jax_private.get('dtype_to_ir_type')
   kinds = [(tuple(aval.shape), np.dtype(aval.dtype)) for aval in operand_avals]
   results = [(tuple(aval.shape), np.dtype(aval.dtype)) for aval in result_avals]
   types = [jax_private.ir_type(ctx.module_context, aval) for aval in result_avals]
@@ -120,17 +152,8 @@ def _emit(ctx, callback, token, operands, operand_avals, result_avals, *, has_si
     without_result, nothing = callback, np.zeros(0, np.bool_)
     callback = lambda *args: (without_result(*args), (nothing,))[1]
     results = [((0,), np.dtype(np.bool_))]
-    types = [ir.RankedTensorType.get([0], dtype_to_ir_type(np.dtype(np.bool_)))]
-  registered = _Registered(callback, kinds, results)
-  ctx.module_context.add_keepalive(registered)
-  names = [str(dtype_to_ir_type(dtype)) for _, dtype in results]
-  config = {
-      'function': ir.IntegerAttr.get(ir.IntegerType.get_signless(64), registered.number),
-      'dtypes': ir.ArrayAttr.get([ir.StringAttr.get(name) for name in names]),
-      'shapes': ir.ArrayAttr.get([ir.DenseI64ArrayAttr.get(shape) for shape, _ in results])}
-  target = 'tessera.io_callback' if has_side_effect else 'tessera.pure_callback'
-  values = list(jax_private.get('custom_call')(target, result_types=types, operands=operands, backend_config=config,
-                                               api_version=4, has_side_effect=has_side_effect).results)
+    types = [type_of_nothing()]
+  values = custom_call(ctx, _on_copies(callback, kinds, results), operands, results, types, has_side_effect)
   if token is not None:
     token, *values = values
   return values[:len(result_avals)], token, None

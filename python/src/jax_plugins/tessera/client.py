@@ -143,13 +143,15 @@ def _load():
 
 
 def _new_client():
+  from jax_plugins.tessera import buffer_callbacks
   from jax_plugins.tessera import cache
   from jax_plugins.tessera import callbacks
   from jax_plugins.tessera import dlpack
   from jax_plugins.tessera import eager_callbacks
   from jax_plugins.tessera import ffi
   _load()
-  parts = (('cache', cache), ('callbacks', callbacks), ('dlpack', dlpack), ('eager_callbacks', eager_callbacks), ('ffi', ffi))
+  parts = (('cache', cache), ('callbacks', callbacks), ('dlpack', dlpack), ('eager_callbacks', eager_callbacks),
+           ('ffi', ffi), ('buffer_callbacks', buffer_callbacks))
   for part, module in parts:
     if not jax_private.missing(part):
       module.install()

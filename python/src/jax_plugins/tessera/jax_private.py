@@ -37,6 +37,7 @@ PARTS = {
     'functions': 'exact erfc, lgamma and functions of complex numbers',
     'callbacks': 'pure_callback, io_callback and jax.debug',
     'eager_callbacks': 'callbacks in a shard_map outside of jit whose values differ between devices',
+    'buffer_callbacks': 'jax.experimental.buffer_callback',
     'cache': "JAX's compilation cache",
     'dlpack': 'DLPack',
     'ffi': 'handlers of jax.ffi',
@@ -52,6 +53,7 @@ NAMES = {
     'num_cpu_devices': _name('backend', 'jax._src.xla_bridge:num_cpu_devices'),
     # Dictionaries of rules, by platform and primitive.
     'platform_rules': _name('lowerings', _MLIR + '_platform_specific_lowerings'),
+    'rules': _name('lowerings', _MLIR + '_lowerings'),  # those for all platforms
     'platforms_with_donation': _name('lowerings', _MLIR + '_platforms_with_donation'),
     'register_lowering': _name('lowerings', _MLIR + 'register_lowering'),
     'call_exported_p': _name('lowerings', 'jax._src.export._export:call_exported_p'),
@@ -60,8 +62,7 @@ NAMES = {
     'platform_index_lowering': _name('lowerings', _CONDITIONALS + '_platform_index_lowering'),
     'cond_p': _name('lowerings', _CONDITIONALS + 'cond_p'),
     'cond_lowering': _name('lowerings', _CONDITIONALS + '_cond_lowering'),
-    # The rules for all platforms, and what a rule for a function by its name needs.
-    'rules': _name('functions', _MLIR + '_lowerings'),
+    # What a rule for a function by its name needs.
     'lower_with_sharding': _name('functions', _MLIR + 'lower_with_sharding_in_types'),
     'stablehlo': _name('functions', 'jaxlib.mlir.dialects.stablehlo:'),
     'func': _name('functions', 'jaxlib.mlir.dialects.func:'),
@@ -84,6 +85,10 @@ NAMES = {
     'process_primitive': _name('eager_callbacks', 'jax._src.shard_map:ShardMapTrace.process_primitive'),
     'pure_callback_p': _name('eager_callbacks', 'jax._src.callback:pure_callback_p'),
     'io_callback_p': _name('eager_callbacks', 'jax._src.callback:io_callback_p'),
+    # The error of a program that failed, which a buffer callback may expect.
+    'runtime_error': _name('buffer_callbacks', 'jax.errors:JaxRuntimeError'),
+    'execution_stage': _name('buffer_callbacks', 'jax.experimental.buffer_callback:ExecutionStage'),
+    'buffer_callback_p': _name('buffer_callbacks', 'jax._src.buffer_callback:buffer_callback_p'),
     'is_cache_used': _name('cache', 'jax._src.compilation_cache:is_cache_used'),
     'is_persistent_cache_enabled': _name('cache', 'jax._src.compilation_cache:is_persistent_cache_enabled'),
     'to_dlpack': _name('dlpack', 'jax._src.dlpack:_to_dlpack'),

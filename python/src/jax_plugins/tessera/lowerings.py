@@ -1,27 +1,28 @@
 """Lowering rules that JAX keeps for platforms it knows by name, for Tessera.
 
-Where JAX has a rule for all platforms, a program for Tessera is StableHLO of that rule. Of the rules that JAX has for
-its platform "cpu", those named here are Tessera's too: what they emit, beside StableHLO, are custom calls of LAPACK
-(lapack_*_ffi), which Tessera's compiler takes. The others are not:
+Of a primitive without a rule for all platforms, the rule for JAX's platform "cpu" is Tessera's too, whoever registered
+it: what it emits beside StableHLO are custom calls of LAPACK (lapack_*_ffi), which Tessera's compiler takes, calls of
+Python, or of native functions that are registered for "cpu" (ffi.py).
+
+Where JAX has a rule for all platforms, a program for Tessera is StableHLO of that rule, except for the primitives
+that CPU_RULES names. Of the others, the rules for "cpu" are not taken:
 
   cholesky, triangular_solve       ops of StableHLO by the rule for all platforms, which are partitioned as such
   dot_general                      the rule for cpu only refuses what XLA's CPU backend cannot do
   conv_general_dilated             the rule for cpu takes complex ones apart; Tessera computes them
   select_and_scatter_add           the rule for cpu pads, for XLA's CPU backend
   random_gamma                     both rules are the same
-  csr_spmv, csr_spmm, bcsr_...     calls of functions inside jaxlib
-  spsolve, debug_...               calls of Python
+  bcsr_dot_general                 calls of functions inside jaxlib
 """
 import dataclasses
 
 from jax_plugins.tessera import client
 from jax_plugins.tessera import jax_private
 
+# Versions of JAX differ in which of these have a rule for all platforms.
 CPU_RULES = frozenset({
     'eig', 'eigh', 'geqp3', 'geqrf', 'hessenberg', 'householder_product', 'lu', 'ormqr', 'schur', 'svd', 'tridiagonal',
     'tridiagonal_solve',
-    # Calls of Python (callbacks.py).
-    'debug_callback', 'debug_print',
     # The error that a check is not functionalized, or a call of Python.
     'check',
     # A loop over rounds: a million normal numbers take 7 ms, with the rounds written out 12.
@@ -29,7 +30,7 @@ CPU_RULES = frozenset({
 
 
 class _Rules(dict):
-  """The rules registered for Tessera; behind them those for cpu that are named above. JAX registers its rules
+  """The rules registered for Tessera; behind them those for cpu that are taken. JAX registers its rules
   as its modules are imported, early or late: so they are looked up when they are asked for. It asks for each op of a
   program, so that the first question is the first use of Tessera."""
 
@@ -38,15 +39,20 @@ class _Rules(dict):
     self._rules_of_cpu = rules_of_cpu
 
   def __missing__(self, primitive):
-    if primitive.name in CPU_RULES:
+    if self._is_taken(primitive):
       return self._rules_of_cpu[primitive]
     raise KeyError(primitive)
+
+  def _is_taken(self, primitive):
+    if primitive not in self._rules_of_cpu:
+      return False
+    return primitive.name in CPU_RULES or primitive not in jax_private.get('rules')
 
   def __contains__(self, primitive):
     client.warn_of_problems()
     if super().__contains__(primitive):
       return True
-    return primitive.name in CPU_RULES and primitive in self._rules_of_cpu
+    return self._is_taken(primitive)
 
 
 def _call_exported(ctx, *args, exported):

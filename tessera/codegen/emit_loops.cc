@@ -481,6 +481,24 @@ bool KernelEmitter::may_fill_vectors(const KernelStore& store) const {
   return stored <= ceil_div(elements_ * itemsize(dtype), kPaddedBytes) * kPaddedBytes;
 }
 
+// Returns whether the lanes after the last element may be loaded, too, which keeps the vector in a
+// register if it was stored as one, or element by element. Nothing reads what these lanes compute.
+bool KernelEmitter::may_read_whole_vectors(const KernelNode& load) const {
+  if (!turns_.empty() || padded_.empty() || !padded_[load.buffer] || load.guard >= 0 ||
+      load.address.offset != 0 || !is_floating(load.dtype))
+    return false;
+  int64_t extent = elements_;
+  if (along_parallel_) {
+    if (k_.parallel.size() != 1 || load.address.parallel[0] != 1) return false;
+  } else {
+    if (elements_ != 1 || load.address.inner != Dims{1}) return false;
+    extent = k_.loops[load.loop].extents[0];
+  }
+  const int64_t block = int64_t{unroll_} * lanes_, size = itemsize(load.dtype);
+  return ceil_div(extent, block) * block * size <=
+         ceil_div(extent * size, kPaddedBytes) * kPaddedBytes;
+}
+
 void set_function_attributes(llvm::Function& function, const Target& target) {
   function.setDoesNotThrow();
   function.addFnAttr("target-cpu", target.cpu);

@@ -403,7 +403,7 @@ Val KernelEmitter::compute_load(int node, int u) {
     const Val args[] = {{mask.lanes}, one, zero};
     result = emit_scalar_op(ir_, ScalarOp::kSelect, n.dtype, n.dtype, args);
   } else {
-    LaneMask mask = mask_of(u);
+    LaneMask mask = may_read_whole_vectors(n) ? LaneMask{} : mask_of(u);
     if (guard && by_lane_[n.guard]) {
       mask = with_guard(mask, guard);
       mask.any = any({ir_, mask.lanes});

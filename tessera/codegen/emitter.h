@@ -27,7 +27,7 @@ namespace tessera::codegen {
 
 // Must increase whenever the same kernel would get other code: it is part of the key of the on-disk
 // cache.
-inline constexpr int kCodegenVersion = 4;
+inline constexpr int kCodegenVersion = 5;
 
 // Adds the function `name` (a KernelFn) for a canonical kernel.
 void emit_kernel(const Kernel& kernel, const Target& target, llvm::Module& module,
@@ -189,6 +189,7 @@ class KernelEmitter {
   size_t columns_from(const std::vector<KernelStore>& stores, size_t first) const;
   void emit_columns_of_rows(std::span<const KernelStore> stores, int id);
   bool may_fill_vectors(const KernelStore& store) const;
+  bool may_read_whole_vectors(const KernelNode& load) const;
   std::vector<int> needed_nodes(int l) const;
   // Rough costs of a vector: of a node, of all nodes of a loop, and of the longest dependent chain.
   int node_weight(const KernelNode& node) const;

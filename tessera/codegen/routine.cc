@@ -6,6 +6,7 @@
 #include "tessera/base/overloaded.h"
 #include "tessera/codegen/canonical.h"
 #include "tessera/codegen/emitter.h"
+#include "tessera/codegen/few_elements.h"
 #include "tessera/codegen/routine_homes.h"
 #include "tessera/fusion/schedule_walk.h"
 
@@ -66,6 +67,8 @@ class RoutineEmitter {
   void emit(const Schedule& s, const SlotMemories& inputs, const SlotMemories& outputs,
             std::vector<bool> writable = {});
   void emit(const KernelStep& step, const SlotMemories& at);
+  void emit_here(const Kernel& kernel, int64_t elements, const Target& target,
+                 const std::vector<Value*>& pointers, const std::vector<char>& padded);
   void emit(const UpdateStep& step, const Schedule& s, const SlotMemories& at);
   Value* clamped_start(DType dtype, Value* pointer, int64_t largest);
   // The box's dimensions from `dim` on, outside of runs of contiguous bytes.
@@ -221,11 +224,22 @@ void RoutineEmitter::emit(const KernelStep& step, const SlotMemories& at) {
     pointers.push_back(memory.pointer);
     padded.push_back(memory.padded);
   }
-  // Vectors are no wider than the data: a half full one would be in memory, behind a mask.
   Target target = target_;
+  if (has_few_elements(kernel, elements, kernel_lanes(kernel, target.vector_bytes))) {
+    for (int64_t i = 0; i < elements; ++i)
+      emit_here(kernel_of_element(kernel, i), 1, target, pointers, padded);
+    return;
+  }
+  // Vectors are no wider than the data: a half full one would be in memory, behind a mask.
   if (kernel.vectorize == Kernel::Vectorize::kParallel && kernel.parallel.size() == 1 &&
       elements <= kernel_lanes(kernel, 32))
     target.vector_bytes = 32;
+  emit_here(kernel, elements, target, pointers, padded);
+}
+
+void RoutineEmitter::emit_here(const Kernel& kernel, int64_t elements, const Target& target,
+                               const std::vector<Value*>& pointers,
+                               const std::vector<char>& padded) {
   Ir ir(module_, target, kernel_lanes(kernel, target.vector_bytes));
   ir.alloca_point = entry_end_;
   ir.builder.SetInsertPoint(b_.GetInsertBlock());

@@ -1,0 +1,121 @@
+// Kernels of a few elements in loops that are one function of machine code: each element by itself,
+// with the bits of the kernels as steps.
+#include "tessera/codegen/few_elements.h"
+
+#include "fusion_testing.h"
+#include "tessera/ops/structural/reshape.h"
+#include "tessera/runtime/program.h"
+#include "tessera/runtime/routine_code.h"
+#include "tests/trace/control_flow.h"
+
+namespace tessera::fusion_testing::few_elements_test {
+namespace {
+
+using namespace array_math;
+namespace control = testing_control;
+
+std::vector<Literal> run(const Function& f, const std::vector<Literal>& inputs, bool as_steps) {
+  const Schedule s = fuse(simplify(unroll_windows(f)), Mesh());
+  const SingleDeviceSharding one_device{Device{}};
+  std::vector<runtime::ArraySpec> in, out;
+  std::vector<runtime::DeviceArrayRef> arrays;
+  for (const Literal& input : inputs) {
+    in.push_back({input.dtype(), input.shape(), one_device});
+    arrays.push_back(runtime::device_array(input, one_device));
+  }
+  for (int slot : s.outputs) out.push_back({s.slots[slot].dtype, s.slots[slot].shape, one_device});
+  std::optional<runtime::InterpretLoops> interpret;
+  if (as_steps) interpret.emplace();
+  std::vector<Literal> results;
+  for (const auto& result : runtime::Program(s, in, out).run(arrays, {}))
+    results.push_back(result->to_literal());
+  return results;
+}
+
+// Random matrices of a size that a random body multiplies, transposes, scales and adds up.
+class SmallMatrices {
+ public:
+  SmallMatrices(uint32_t seed, DType dtype) : engine_(seed), dtype_(dtype), n_(2 + pick(4)) {}
+
+  Function make() {
+    const Type matrix = array_type(dtype_, {n_, n_}), rows = array_type(dtype_, {6, n_, n_});
+    return trace({matrix, rows}, [&](const Arrays& x) {
+      return control::scan(6, {}, {x[0]}, {x[1]}, [&](const Arrays& b) {
+        Arrays known = b;
+        for (int k = 0; k < 4; ++k) known.push_back(next(known));
+        const Array size =
+            lax::sqrt(lax::reduce_sum(known.back() * known.back(), {0, 1}) + constant(0.5));
+        const Array scaled = known.back() / lax::broadcast_in_dim(size, {n_, n_}, {});
+        return Arrays{scaled, known[2 + static_cast<size_t>(pick(4))]};
+      });
+    });
+  }
+
+ private:
+  int pick(int n) { return static_cast<int>(engine_() % static_cast<uint32_t>(n)); }
+  Array constant(double value) {
+    return lax::convert_element_type(Array(Literal::scalar(value)), dtype_);
+  }
+  Array next(const Arrays& known) {
+    const auto any = [&] {
+      return known[static_cast<size_t>(pick(static_cast<int>(known.size())))];
+    };
+    const Array a = any(), b = any();
+    switch (pick(5)) {
+      case 0:
+        return lax::dot_general(a, b, {{1}, {0}, {}, {}});
+      case 1:
+        return lax::transpose(a, {1, 0}) + b;
+      case 2: {
+        const Array sums = lax::reduce_sum(a, {pick(2)});
+        return lax::broadcast_in_dim(sums, {n_, n_}, {pick(2)}) * b;
+      }
+      case 3:
+        return lax::select(lax::lt(a, b), lax::exp(-lax::abs(a)), lax::transpose(b, {1, 0}));
+      default:
+        return lax::sin(a) - b * b;
+    }
+  }
+
+  std::mt19937 engine_;
+  DType dtype_;
+  int64_t n_;
+};
+
+TEST(FewElements, HaveTheBitsOfStepsInLoops) {
+  for (const DType dtype : {float32, float64, bfloat16})
+    for (uint32_t seed = 0; seed < 12; ++seed) {
+      SCOPED_TRACE(fmt::format("{}, seed {}", dtype, seed));
+      const Function f = SmallMatrices(seed, dtype).make();
+      const std::vector<Literal> inputs = random_inputs(f, seed);
+      EXPECT_EQ(run(f, inputs, false), run(f, inputs, true));
+    }
+}
+
+TEST(FewElements, AreThoseOfRowsShorterThanVectors) {
+  const auto product = [](int64_t rows, int64_t columns, int64_t inner) {
+    Kernel k;
+    k.parallel = {rows, columns};
+    k.buffers = {{float64, BufferKind::kInput, rows * inner},
+                 {float64, BufferKind::kOutput, rows * columns}};
+    k.loops = {{.extents = {inner}, .reductions = {}, .stores = {}},
+               {.extents = {}, .reductions = {}, .stores = {}}};
+    KernelNode load{NodeKind::kLoad, float64};
+    load.buffer = 0;
+    load.address = {0, {inner, 0}, {1}};
+    k.nodes = {load};
+    k.loops[1].stores = {{.buffer = 1, .address = {0, {columns, 1}, {}}, .node = 0, .guard = -1}};
+    return k;
+  };
+  EXPECT_TRUE(codegen::has_few_elements(product(3, 3, 3), 9, 8));
+  EXPECT_FALSE(codegen::has_few_elements(product(3, 3, 100), 9, 8)) << "too much code";
+  EXPECT_FALSE(codegen::has_few_elements(product(8, 8, 3), 64, 8)) << "too many elements";
+  EXPECT_FALSE(codegen::has_few_elements(product(1, 16, 1), 16, 8)) << "rows of whole vectors";
+  const Kernel element = codegen::kernel_of_element(product(4, 3, 5), 7);
+  EXPECT_EQ(element.parallel, Dims{1});
+  EXPECT_EQ(element.nodes[0].address, (Affine{10, {0}, {1}}));
+  EXPECT_EQ(element.loops[1].stores[0].address, (Affine{7, {0}, {}}));
+}
+
+}  // namespace
+}  // namespace tessera::fusion_testing::few_elements_test

@@ -18,7 +18,7 @@ from jax_plugins.tessera import jax_private
 _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int64, ctypes.POINTER(ctypes.c_void_p),
                              ctypes.POINTER(ctypes.c_void_p), ctypes.c_void_p, ctypes.c_size_t)
 _keys = itertools.count(1)
-_functions = {}  # by key: the callback, types of arguments and of results
+_functions = {}  # by key: the callback, the types of arguments and of results, whether it gets parts of arguments
 
 
 def _array(address, shape, dtype):
@@ -43,9 +43,13 @@ def _no_mesh():
 def _call(key, arguments, results, error, capacity):
   """Called by threads of the runtime, the caller's among them; what is raised becomes the run's error."""
   try:
-    callback, inputs, outputs = _functions[key]
+    callback, inputs, outputs, partitioned = _functions[key]
+    if partitioned:
+      # The first argument has the extents of the parts, one after the other.
+      extents = iter(_array(arguments[0], (sum(len(shape) for shape, _ in inputs),), np.dtype(np.int64)).tolist())
+      inputs = [(tuple(next(extents) for _ in shape), dtype) for shape, dtype in inputs]
     with _no_mesh():
-      values = callback(*(_array(arguments[i], *kind) for i, kind in enumerate(inputs)))
+      values = callback(*(_array(arguments[i], *kind) for i, kind in enumerate(inputs, start=int(partitioned))))
     for i, (value, (_, dtype)) in enumerate(zip(values, outputs, strict=True)):
       data = np.ascontiguousarray(value, dtype)
       ctypes.memmove(results[i], data.ctypes.data, data.nbytes)
@@ -69,9 +73,9 @@ def _library():
 class _Registered:
   """A function that programs may call while this object lives."""
 
-  def __init__(self, callback, inputs, outputs):
+  def __init__(self, callback, inputs, outputs, partitioned):
     self.key = next(_keys)
-    _functions[self.key] = (callback, inputs, outputs)
+    _functions[self.key] = (callback, inputs, outputs, partitioned)
     self._remove = _library().tessera_remove_callback
     self.number = _library().tessera_add_callback(_call, self.key)
 
@@ -100,8 +104,17 @@ def _checked(callback, result_avals):
   return call
 
 
-def _emit(ctx, callback, token, operands, operand_avals, result_avals, *, has_side_effect):
+def _has_parts(ctx):
+  """Whether arrays may be sharded where the op is: not on one device, and in a shard_map they are parts already."""
+  context = ctx.module_context.axis_context
+  return isinstance(context, jax_private.get('sharding_context')) and context.num_devices > 1
+
+
+def _emit(ctx, callback, token, operands, operand_avals, result_avals, *, has_side_effect, partitioned):
   """The custom call; its results, the token after it or None, and None."""
+  if partitioned and result_avals:
+    raise ValueError('Partitioned callback not supported with return values.')
+  partitioned = partitioned and _has_parts(ctx)
   ir, dtype_to_ir_type = jax_private.get('ir'), jax_private.get('dtype_to_ir_type')
   kinds = [(tuple(aval.shape), np.dtype(aval.dtype)) for aval in operand_avals]
   results = [(tuple(aval.shape), np.dtype(aval.dtype)) for aval in result_avals]
@@ -121,7 +134,7 @@ def _emit(ctx, callback, token, operands, operand_avals, result_avals, *, has_si
     callback = lambda *args: (without_result(*args), (nothing,))[1]
     results = [((0,), np.dtype(np.bool_))]
     types = [ir.RankedTensorType.get([0], dtype_to_ir_type(np.dtype(np.bool_)))]
-  registered = _Registered(callback, kinds, results)
+  registered = _Registered(callback, kinds, results, partitioned)
   ctx.module_context.add_keepalive(registered)
   names = [str(dtype_to_ir_type(dtype)) for _, dtype in results]
   config = {
@@ -129,6 +142,8 @@ def _emit(ctx, callback, token, operands, operand_avals, result_avals, *, has_si
       'dtypes': ir.ArrayAttr.get([ir.StringAttr.get(name) for name in names]),
       'shapes': ir.ArrayAttr.get([ir.DenseI64ArrayAttr.get(shape) for shape, _ in results])}
   target = 'tessera.io_callback' if has_side_effect else 'tessera.pure_callback'
+  if partitioned:
+    target, config = 'tessera.partitioned_callback', {'function': config['function']}
   values = list(jax_private.get('custom_call')(target, result_types=types, operands=operands, backend_config=config,
                                                api_version=4, has_side_effect=has_side_effect).results)
   if token is not None:
@@ -162,11 +177,13 @@ def install():
     return
 
   @functools.wraps(original)
-  def emit_python_callback(ctx, callback, token, operands, operand_avals, result_avals, *, has_side_effect, **options):
+  def emit_python_callback(ctx, callback, token, operands, operand_avals, result_avals, *, has_side_effect,
+                           partitioned=False, **options):
     if tuple(ctx.module_context.platforms) != ('tessera',):
-      return original(ctx, callback, token, operands, operand_avals, result_avals,
-                      has_side_effect=has_side_effect, **options)
-    return _emit(ctx, callback, token, operands, operand_avals, result_avals, has_side_effect=has_side_effect)
+      return original(ctx, callback, token, operands, operand_avals, result_avals, has_side_effect=has_side_effect,
+                      partitioned=partitioned, **options)
+    return _emit(ctx, callback, token, operands, operand_avals, result_avals, has_side_effect=has_side_effect,
+                 partitioned=partitioned)
 
   emit_python_callback.for_tessera = True
   for name in ('emit_python_callback', 'public_emit_python_callback'):

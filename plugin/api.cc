@@ -7,6 +7,7 @@
 #include "plugin/about.h"
 #include "plugin/buffer.h"
 #include "plugin/client.h"
+#include "plugin/custom_partitioner.h"
 #include "plugin/error.h"
 #include "plugin/event.h"
 #include "plugin/executable.h"
@@ -98,7 +99,9 @@ PJRT_Api make_api() {
   static PJRT_Layouts_Extension layouts = make_layouts_extension(&memories.base);
   static PJRT_Shardings_Extension shardings = make_shardings_extension(&layouts.base);
   static PJRT_FFI_Extension ffi = make_ffi_extension(&shardings.base);
-  api.extension_start = &ffi.base;
+  static PJRT_Custom_Partitioner_Extension partitioners =
+      make_custom_partitioner_extension(&ffi.base);
+  api.extension_start = &partitioners.base;
   return api;
 }
 

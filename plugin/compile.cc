@@ -9,6 +9,7 @@
 #include "plugin/device_order.h"
 #include "plugin/device_parts.h"
 #include "plugin/error.h"
+#include "plugin/inspect_sharding.h"
 #include "plugin/layouts.h"
 #include "plugin/named_value.h"
 #include "plugin/parts_of_sums.h"
@@ -214,6 +215,8 @@ std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::str
   const Lowered lowered = lower(module);
   const Stages& stages = lowered.stages();
   expect_equal_callbacks(f, stages);
+  inspect_shardings(stages.propagated);
+  out->asks_this_process = asks_this_process(f);
   out->cost = lowered.cost();
   out->program = compile::load_program(f, stages, devices()[0]);
   out->donated.assign(module.donated.begin(), module.donated.end());

@@ -127,6 +127,12 @@ void add_loaded(PJRT_Api& api) {
 constexpr std::string_view kMagic = "tessera executable 2\n";
 
 std::string serialized(const PJRT_Executable& e) {
+  if (e.asks_this_process)
+    unimplemented(
+        "[serialize] expected a program that another process can compile, got one with "
+        "custom_partitioning or inspect_array_sharding, whose callbacks this process has; compile "
+        "it "
+        "from its source there");
   const std::string body = e.code + e.options_text;
   return fmt::format("{}{} {}\n{}", kMagic, e.code.size(),
                      tessera::internal::crc32c(body.data(), body.size()), body);

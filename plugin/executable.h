@@ -59,6 +59,8 @@ struct PJRT_Executable {
   std::vector<const char*> input_kind_texts;  // every argument is in the default memory
   std::vector<size_t> input_kind_sizes;
   std::vector<PJRT_NamedValue> properties;  // of the cost
+
+  bool asks_this_process = false;  // (inspect_sharding.h)
 };
 
 struct PJRT_LoadedExecutable {

@@ -21,6 +21,7 @@ class MessageReader {
   // Returns the next field, nullopt at the end. Throws ApiError for bytes that are no message.
   std::optional<Field> next();
   uint64_t varint();
+  bool done() const { return bytes_.empty(); }
   MessageReader inner(const Field& field) const { return {field.bytes, what_}; }
 
  private:

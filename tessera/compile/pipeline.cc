@@ -13,6 +13,7 @@
 #include "tessera/ir/verifier.h"
 #include "tessera/sharding/atoms.h"
 #include "tessera/sharding/contract_sums.h"
+#include "tessera/sharding/expand_custom_partitions.h"
 #include "tessera/sharding/finer_mesh.h"
 #include "tessera/sharding/flatten_regions.h"
 #include "tessera/sharding/merge_equal_ops.h"
@@ -97,6 +98,7 @@ constexpr Pass kPasses[] = {
     {"split_constants", Stage::kPartitioned, true, apply<split_constants>},
     {"pin_shardings", Stage::kPartitioned, true, pin_pass},
     {"propagate", Stage::kPartitioned, true, propagate_pass},
+    {"expand_custom_partitions", Stage::kPartitioned, false, apply<expand_custom_partitions>},
     {"split_lines", Stage::kPartitioned, true, apply<split_lines>},
     {"split_sorts", Stage::kPartitioned, true, apply<split_sorts>},
     {"partition", Stage::kPartitioned, true, partition_pass},

@@ -2,11 +2,13 @@
 // from its attributes.
 #include <algorithm>
 
+#include "tessera/interchange/foreign/custom_partitioning.h"
 #include "tessera/interchange/foreign/foreign.h"
 #include "tessera/interchange/module_builder.h"
 #include "tessera/interchange/op_table.h"
 #include "tessera/interchange/unreduced.h"
 #include "tessera/ir/narrow_ops.h"
+#include "tessera/ops/control/custom_partitioning.h"
 #include "tessera/ops/control/ffi_call.h"
 
 namespace tessera::interchange {
@@ -18,10 +20,11 @@ bool is_hint(std::string_view name) {
   return name == "result_accuracy" || name.find('.') != std::string_view::npos;
 }
 
-// Custom calls that have no row may be those of a target that users registered.
+// Custom calls that have no row may be those of a target or of a partitioner that users registered.
 BuildFn build_of(const OpRow& row, std::string_view dialect, const std::string& name) {
-  if (row.build || dialect != "custom_call" || !ops::has_ffi_target(name)) return row.build;
-  return foreign::ffi_call;
+  if (row.build || dialect != "custom_call") return row.build;
+  if (ops::has_custom_partitioner(name)) return foreign::custom_partitioning;
+  return ops::has_ffi_target(name) ? foreign::ffi_call : nullptr;
 }
 
 AddOp<ValueId> adding(Reader& reader) {

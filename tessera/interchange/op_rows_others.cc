@@ -1,4 +1,5 @@
 // The rows of ops of other dialects than StableHLO, and of custom calls.
+#include "tessera/interchange/foreign/custom_partitioning.h"
 #include "tessera/interchange/foreign/foreign.h"
 #include "tessera/interchange/formats/collective_text.h"
 #include "tessera/interchange/formats/formats.h"
@@ -30,6 +31,7 @@ const OpRow kOtherRows[] = {
      .properties = {"k"}},
     {.name = "chlo.zeta", .build = foreign::zeta},
     {.name = "custom_call.ApproxTopK", .build = foreign::approx_top_k},
+    {.name = "custom_call.InspectSharding", .build = foreign::inspect_sharding, .narrow = true},
     {.name = "custom_call.Sharding", .build = foreign::sharding_call, .narrow = true},
     {.name = "custom_call.annotate_device_placement",
      .build = foreign::annotate_device_placement,
@@ -66,6 +68,9 @@ const OpRow kOtherRows[] = {
      .build = foreign::sharding_group,
      .narrow = true,
      .properties = {"group_id"}},
+    {.name = "tessera.partitioned_callback",
+     .build = foreign::partitioned_callback,
+     .narrow = true},
     {.name = "tessera.scan", .format = {.typed_inputs = true}},
 };
 

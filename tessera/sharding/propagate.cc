@@ -9,7 +9,7 @@
 #include "tessera/control/manual_boundary.h"
 #include "tessera/ir/control_flow.h"
 #include "tessera/mesh/contrast.h"
-#include "tessera/ops/core/sharding_group.h"
+#include "tessera/ops/core/inspect_sharding.h"
 #include "tessera/sharding/atoms.h"
 #include "tessera/sharding/flatten_regions.h"
 #include "tessera/sharding/open_regions.h"
@@ -80,7 +80,7 @@ class Problem {
     std::vector<int> uses(f_.types.size(), 0);
     for (const Op& op : f_.ops)
       for (ValueId v : op.operands)
-        if (!ops::sharding_group_of(op)) ++uses[v];
+        if (!ops::is_about_sharding(op)) ++uses[v];
     for (ValueId v : f_.outputs) ++uses[v];
     ops_.resize(f_.ops.size());
     for (size_t i = 0; i < f_.ops.size(); ++i) {

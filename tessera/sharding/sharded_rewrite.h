@@ -45,7 +45,8 @@ class ShardedRewrite {
 
   // The ops that add() adds until the next call replace this op.
   void instead_of(const Op& op) {
-    mesh_ = f_.type(op.operands[0]).sharding->mesh();
+    const auto& sharding = f_.type(op.operands[0]).sharding;  // null: in a program without a mesh
+    mesh_ = sharding ? sharding->mesh() : Mesh();
     source_ = op.source;
   }
   const Mesh& mesh() const { return mesh_; }

@@ -18,8 +18,8 @@
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/core/inspect_sharding.h"
 #include "tessera/ops/core/select.h"
-#include "tessera/ops/core/sharding_group.h"
 
 namespace tessera::spmd {
 namespace {
@@ -28,7 +28,7 @@ namespace {
 bool needs_all_devices(const Function& f);
 
 bool needs_all_devices(const Op& op) {
-  if (ops::is_guardable(op) || ops::sharding_group_of(op)) return false;
+  if (ops::is_guardable(op) || ops::is_about_sharding(op)) return false;
   if (ir::has_effect(op)) return true;
   if (const auto* lowering = std::get_if<CollectiveLowering>(&op.def->lower))
     return lowering->kind != CollectiveKind::kCast && lowering->kind != CollectiveKind::kAxisIndex;

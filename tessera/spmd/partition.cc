@@ -12,7 +12,7 @@
 #include "tessera/ir/control_flow.h"
 #include "tessera/ops/collectives/collectives.h"
 #include "tessera/ops/collectives/collectives_groups.h"
-#include "tessera/ops/core/sharding_group.h"
+#include "tessera/ops/core/inspect_sharding.h"
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/sharding/merge_equal_ops.h"
 #include "tessera/spmd/assignment.h"
@@ -208,7 +208,7 @@ class Partitioner {
   }
 
   void visit(const Op& op) {
-    if (std::holds_alternative<Constraint>(op.def->lower) || ops::sharding_group_of(op))
+    if (std::holds_alternative<Constraint>(op.def->lower) || ops::is_about_sharding(op))
       return visit_constraint(op);
     if (std::holds_alternative<ManualBorder>(op.def->lower)) return visit_border(op);
     if (is_control_flow(op)) return visit_control(op);

@@ -132,7 +132,8 @@ Lowered lowered_step(const PartitionSpec& weights) {
 
 TEST_F(Alternatives, OnlyPropagationAndPartitionSeeSeveral) {
   const Lowered lowered = lowered_step(P(None, "x"));
-  const std::set<std::string> twice = {"propagate", "split_lines", "split_sorts", "partition"};
+  const std::set<std::string> twice = {"propagate", "expand_custom_partitions", "split_lines",
+                                       "split_sorts", "partition"};
   const std::map<std::string, int> after = alternatives_after(lowered);
   EXPECT_EQ(after.size(), compile::passes().size());
   for (const auto& [pass, count] : after) EXPECT_EQ(count, twice.contains(pass) ? 2 : 1) << pass;

@@ -85,7 +85,7 @@ const std::vector<Rule>& rules() {
       {{"stablehlo.real", "stablehlo.imag", "chlo.conj"},
        {"([])->([]) {}", "([i, j])->([i, j]) {i=3, j=5}", "([i, j])->([i, j]) {i=2, j=3}"}},
       {{"tessera.stop_gradient", "tessera.checkpoint_name", "tessera.norm_choice", "tessera.expect",
-        "stablehlo.optimization_barrier", "tessera.sharding_group"},
+        "stablehlo.optimization_barrier", "tessera.sharding_group", "tessera.inspect_sharding"},
        {"([i, j])->([i, j]) {i=2, j=3}", "([])->([]) {}"}},
       {{"stablehlo.convert"}, {"([i, j])->([i, j]) {i=3, j=5}", "([])->([]) {}"}},
       {{"stablehlo.bitcast_convert"}, {"([i, j])->([i, j]) {i=3, j=5}"}},

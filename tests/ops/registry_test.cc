@@ -49,6 +49,8 @@ void for_each_typed_sample(auto visit) {
 const std::map<std::string_view, std::string_view>& without_samples() {
   static const auto& reasons = *new std::map<std::string_view, std::string_view>{
       {"custom_linear", "made by the derivative of custom_vjp_call, to be transposed"},
+      {"custom_partitioning", "what it computes is what its partitioner says, on a mesh"},
+      {"custom_partitioning_with_effect", "likewise"},
       {"checkpoint_linear", "made by the derivative of checkpoint, to be transposed"},
   };
   return reasons;

@@ -2,6 +2,7 @@
 // pipeline that lists them (compile/pipeline.cc).
 #pragma once
 
+#include "tessera/sharding/expand_custom_partitions.h"
 #include "tessera/sharding/flatten_regions.h"
 #include "tessera/sharding/propagate.h"
 #include "tessera/sharding/prune_control.h"
@@ -17,7 +18,8 @@ using namespace sharding;
 inline Function propagated_program(const Function& traced, const Mesh& mesh,
                                    const ShardingRequest& request) {
   const Function flat = split_constants(split_transforms(prune_control(flatten_regions(traced))));
-  return split_sorts(split_lines(propagate(pin_shardings(flat, mesh, request), mesh, request)));
+  return split_sorts(split_lines(
+      expand_custom_partitions(propagate(pin_shardings(flat, mesh, request), mesh, request))));
 }
 
 }  // namespace tessera

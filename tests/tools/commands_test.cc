@@ -427,8 +427,9 @@ TEST_F(Commands, OptErrors) {
   fails("polish",
         "expected passes among count_loops, lower_scans, checkpoint, grad, vmap, merge_equal_ops, "
         "remove_dead_ops, flatten_regions, prune_control, "
-        "contract_sums, split_transforms, split_constants, pin_shardings, propagate, split_lines, "
-        "split_sorts, partition, choose_plan, take_expected_branches, unroll_windows, simplify, "
+        "contract_sums, split_transforms, split_constants, pin_shardings, propagate, "
+        "expand_custom_partitions, split_lines, split_sorts, partition, choose_plan, "
+        "take_expected_branches, unroll_windows, simplify, "
         "fuse, "
         "got 'polish'");
   fails("partition", "run the pass propagate first");

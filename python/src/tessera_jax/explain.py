@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 @functools.cache
 def _library() -> ctypes.CDLL:
   client.check_jax()
+  client.load()  # JAX hands over callbacks of custom_partitioning
   library = client.open_library(client.library_path())
   library.tessera_explain.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p,
                                       ctypes.POINTER(ctypes.c_void_p)]

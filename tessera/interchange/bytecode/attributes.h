@@ -90,6 +90,8 @@ class Decoder {
   size_t type_index(ByteReader& in) { return in.index(container_.types.size(), "a type"); }
   Dims signed_list(ByteReader& in);
   ConvolutionNumbers read_convolution_numbers(ByteReader& in);
+  TextAttr sharding_rule(ByteReader& in);
+  TextAttr tensor_mapping(size_t index);
   TextAttr operand_alias(ByteReader& in);  // the result that a custom call writes over an operand
   DecodedType read_type(size_t index);
   DecodedType read_builtin_type(ByteReader& in);

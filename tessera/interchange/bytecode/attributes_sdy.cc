@@ -15,6 +15,9 @@ enum Sdy : uint64_t {
   kDim = 5,
   kSharding = 6,
   kShardings = 7,
+  kDimMapping = 8,
+  kTensorMapping = 9,
+  kShardingRule = 10,
   kShardingUnreduced = 15,
   kShardingsUnreduced = 16,
   kShardingReduction = 17,
@@ -47,9 +50,43 @@ TextAttr Decoder::read_sdy(ByteReader& in, size_t index) {
       }
       return shardings_attribute(std::move(all));
     }
+    case kShardingRule:
+      return sharding_rule(in);
     default:
       return TextAttr::Record{"sdy", {}};
   }
+}
+
+// In the form of the parser's parse_sharding_rule().
+TextAttr Decoder::sharding_rule(ByteReader& in) {
+  TextAttr::Record rule{"sdy.op_sharding_rule", {}};
+  const auto add_integers = [&](const char* name) {
+    const Dims list = signed_list(in);
+    rule.entries.emplace_back(name, TextAttr::Array{{list.begin(), list.end()}});
+  };
+  const auto add_mappings = [&](const char* name) {
+    TextAttr::List tensors;
+    for (size_t left = in.count("tensors"); left > 0; --left)
+      tensors.items.emplace_back(tensor_mapping(attribute_index(in)));
+    rule.entries.emplace_back(name, std::move(tensors));
+  };
+  add_integers("sizes");
+  add_mappings("operands");
+  add_mappings("results");
+  for (const char* name : {"reduction", "need_replication", "permutation", "blocked_propagation"})
+    add_integers(name);
+  return rule;
+}
+
+TextAttr Decoder::tensor_mapping(size_t index) {
+  ByteReader in = open(index, "sdy", {kTensorMapping});
+  TextAttr::List dims;
+  for (size_t left = in.count("dimensions"); left > 0; --left) {
+    ByteReader dim = open(attribute_index(in), "sdy", {kDimMapping});
+    const Dims factors = signed_list(dim);
+    dims.items.emplace_back(TextAttr::Array{{factors.begin(), factors.end()}});
+  }
+  return dims;
 }
 
 DecodedMesh Decoder::mesh(size_t index) {

@@ -340,6 +340,7 @@ TextAttr Parser::parse_hash_attribute() {
     expect(">");
     return shardings_attribute(std::move(shardings));
   }
+  if (token.text == "sdy.op_sharding_rule") return parse_sharding_rule();
   if (token.text == "sdy" && is_next("<")) {  // #sdy<manual_axes{"x", "y"}>
     expect("<");
     expect("manual_axes");

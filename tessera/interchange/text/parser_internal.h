@@ -84,6 +84,7 @@ class Parser final : public ModuleBuilder {
   TextAttr parse_word_attribute(bool bare);
   TextAttr parse_list(bool bare);
   TextAttr parse_hash_attribute();
+  TextAttr parse_sharding_rule();
   TextAttr parse_array();
   TextAttr parse_record(std::string name);
   TextAttr::Entries parse_dictionary();                // after {

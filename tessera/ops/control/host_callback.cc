@@ -7,6 +7,7 @@
 
 #include "tessera/base/fork.h"
 #include "tessera/ir/token_type.h"
+#include "tessera/ops/control/callback_params.h"
 #include "tessera/ops/control/ffi_call.h"
 #include "tessera/ops/control/whole_factors.h"
 #include "tessera/ops/core/op.h"
@@ -219,15 +220,6 @@ const OpDef& define_callback(BatchRule batch) {
        .narrow = NarrowOperands::kAsTheyAre});
 }
 
-CallbackParams params_of(int64_t function, const std::vector<Type>& results) {
-  CallbackParams out{.function = function};
-  for (const Type& type : results) {
-    out.dtypes.emplace_back(mlir_name(type.dtype));
-    out.shapes.push_back(type.shape);
-  }
-  return out;
-}
-
 }  // namespace
 
 const OpDef& pure_callback_op = define_callback<kPure, false>(
@@ -239,6 +231,15 @@ const OpDef& io_callback_op = define_callback<kIo, true>(
       return batch_callback(kIo, io_callback_op, x, dims, p);
     });
 const OpDef& io_callback_if_op = define_callback<kIf, true>(absent(kNoBatch));
+
+OpParams callback_params(int64_t function, const std::vector<Type>& results) {
+  CallbackParams out{.function = function};
+  for (const Type& type : results) {
+    out.dtypes.emplace_back(mlir_name(type.dtype));
+    out.shapes.push_back(type.shape);
+  }
+  return out;
+}
 
 bool calls_host(const Op& op) {
   return op.def == &pure_callback_op || op.def == &io_callback_op || op.def == &io_callback_if_op ||
@@ -305,7 +306,7 @@ std::vector<Array> pure_callback(int64_t function, const std::vector<ir::Type>& 
                                  const std::vector<Array>& args) {
   SourceScope source(kPure);
   find_function(kPure, function);
-  return bind_op(pure_callback_op, params_of(function, results), args);
+  return bind_op(pure_callback_op, callback_params(function, results), args);
 }
 
 std::vector<Array> io_callback(int64_t function, const std::vector<ir::Type>& results,
@@ -315,7 +316,7 @@ std::vector<Array> io_callback(int64_t function, const std::vector<ir::Type>& re
   // An op has a result; if none is asked for, it is a token.
   const bool none = results.empty();
   const std::vector<Type> types = none ? std::vector{ir::token_type()} : results;
-  std::vector<Array> out = bind_op(io_callback_op, params_of(function, types), args);
+  std::vector<Array> out = bind_op(io_callback_op, callback_params(function, types), args);
   return none ? std::vector<Array>() : out;
 }
 

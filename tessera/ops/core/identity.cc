@@ -4,6 +4,7 @@
 
 #include "tessera/ir/control_flow.h"
 #include "tessera/ops/core/expect.h"
+#include "tessera/ops/core/inspect_sharding.h"
 #include "tessera/ops/core/norm_choice.h"
 #include "tessera/ops/core/op.h"
 #include "tessera/ops/core/sharding_group.h"
@@ -52,6 +53,7 @@ const OpDef& stop() { return stop_gradient_op; }
 const OpDef& named() { return checkpoint_name_op; }
 const OpDef& barrier() { return optimization_barrier_op; }
 const OpDef& group() { return sharding_group_op; }
+const OpDef& inspect() { return inspect_sharding_op; }
 const OpDef& choice() { return norm_choice_op; }
 const OpDef& expected() { return expect_op; }
 
@@ -162,6 +164,23 @@ const OpDef& sharding_group_op = define<ShardingGroupParams>({
     .narrow = NarrowOperands::kAsTheyAre,
 });
 
+const OpDef& inspect_sharding_op = define<InspectShardingParams>({
+    .name = "inspect_sharding",
+    .dialect = "tessera",
+    .attributes = {"function", "data"},
+    .infer = infer<InspectShardingParams>,
+    .evaluate = evaluate<InspectShardingParams>,
+    .factors = factors<InspectShardingParams>,
+    .lower = Identity{},
+    .flops = no_flops<InspectShardingParams>,
+    .jvp = {jvp<inspect, InspectShardingParams>},
+    .transpose = {transpose<inspect, InspectShardingParams>},
+    .batch = {batch<inspect, InspectShardingParams>},
+    .samples = samples<InspectShardingParams>,
+    .effect = true,
+    .narrow = NarrowOperands::kAsTheyAre,
+});
+
 const NormChoiceParams* norm_choice_of(const Op& op) {
   return op.def == &norm_choice_op ? &op.params.as<NormChoiceParams>() : nullptr;
 }
@@ -169,6 +188,12 @@ const NormChoiceParams* norm_choice_of(const Op& op) {
 const ShardingGroupParams* sharding_group_of(const Op& op) {
   return op.def == &sharding_group_op ? &op.params.as<ShardingGroupParams>() : nullptr;
 }
+
+const InspectShardingParams* inspect_sharding_of(const Op& op) {
+  return op.def == &inspect_sharding_op ? &op.params.as<InspectShardingParams>() : nullptr;
+}
+
+bool is_about_sharding(const Op& op) { return sharding_group_of(op) || inspect_sharding_of(op); }
 
 std::optional<size_t> expected_branch(const Function& f, const Op& op) {
   if (!is_control_flow(op)) return std::nullopt;

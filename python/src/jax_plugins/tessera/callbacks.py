@@ -52,11 +52,16 @@ def _call(key, arguments, results, error, capacity):
     return 1
 
 
-def _on_copies(callback, inputs, outputs):
+def _on_copies(callback, inputs, outputs, partitioned):
   """The function of addresses that calls `callback` with copies of the arguments and copies its results."""
 
   def call(arguments, results):
-    values = callback(*(_array(arguments[i], *kind) for i, kind in enumerate(inputs)))
+    kinds = inputs
+    if partitioned:
+      # The first argument has the extents of the parts, one after the other.
+      extents = iter(_array(arguments[0], (sum(len(shape) for shape, _ in inputs),), np.dtype(np.int64)).tolist())
+      kinds = [(tuple(next(extents) for _ in shape), dtype) for shape, dtype in inputs]
+    values = callback(*(_array(arguments[i], *kind) for i, kind in enumerate(kinds, start=int(partitioned))))
     for i, (value, (_, dtype)) in enumerate(zip(values, outputs, strict=True)):
       data = np.ascontiguousarray(value, dtype)
       ctypes.memmove(results[i], data.ctypes.data, data.nbytes)
@@ -113,12 +118,13 @@ def type_of_nothing():
   return jax_private.get('ir').RankedTensorType.get([0], jax_private.get('dtype_to_ir_type')(np.dtype(np.bool_)))
 
 
-def custom_call(ctx, function, operands, results, types, has_side_effect):
+def custom_call(ctx, function, operands, results, types, has_side_effect, partitioned=False):
   """The results of a call of the function of addresses, which lives as long as the program.
 
   Args:
     results: the shapes and dtypes that `function` writes.
     types: the types of MLIR of the same results.
+    partitioned: whether `function` is called for each part of sharded operands, with the extents of the parts first.
   """
   ir, dtype_to_ir_type = jax_private.get('ir'), jax_private.get('dtype_to_ir_type')
   registered = _Registered(function)
@@ -128,13 +134,24 @@ def custom_call(ctx, function, operands, results, types, has_side_effect):
       'dtypes': ir.ArrayAttr.get([ir.StringAttr.get(str(dtype_to_ir_type(dtype))) for _, dtype in results]),
       'shapes': ir.ArrayAttr.get([ir.DenseI64ArrayAttr.get(shape) for shape, _ in results])}
   target = 'tessera.io_callback' if has_side_effect else 'tessera.pure_callback'
+  if partitioned:
+    target, config = 'tessera.partitioned_callback', {'function': config['function']}
   call = jax_private.get('custom_call')(target, result_types=types, operands=operands, backend_config=config,
                                         api_version=4, has_side_effect=has_side_effect)
   return list(call.results)
 
 
-def _emit(ctx, callback, token, operands, operand_avals, result_avals, *, has_side_effect):
+def _has_parts(ctx):
+  """Whether arrays may be sharded where the op is: not on one device, and in a shard_map they are parts already."""
+  context = ctx.module_context.axis_context
+  return isinstance(context, jax_private.get('sharding_context')) and context.num_devices > 1
+
+
+def _emit(ctx, callback, token, operands, operand_avals, result_avals, *, has_side_effect, partitioned):
   """The custom call; its results, the token after it or None, and None."""
+  if partitioned and result_avals:
+    raise ValueError('Partitioned callback not supported with return values.')
+  partitioned = partitioned and _has_parts(ctx)
   kinds = [(tuple(aval.shape), np.dtype(aval.dtype)) for aval in operand_avals]
   results = [(tuple(aval.shape), np.dtype(aval.dtype)) for aval in result_avals]
   types = [jax_private.ir_type(ctx.module_context, aval) for aval in result_avals]
@@ -153,7 +170,8 @@ def _emit(ctx, callback, token, operands, operand_avals, result_avals, *, has_si
     callback = lambda *args: (without_result(*args), (nothing,))[1]
     results = [((0,), np.dtype(np.bool_))]
     types = [type_of_nothing()]
-  values = custom_call(ctx, _on_copies(callback, kinds, results), operands, results, types, has_side_effect)
+  values = custom_call(ctx, _on_copies(callback, kinds, results, partitioned), operands, results, types, has_side_effect,
+                       partitioned)
   if token is not None:
     token, *values = values
   return values[:len(result_avals)], token, None
@@ -185,11 +203,13 @@ def install():
     return
 
   @functools.wraps(original)
-  def emit_python_callback(ctx, callback, token, operands, operand_avals, result_avals, *, has_side_effect, **options):
+  def emit_python_callback(ctx, callback, token, operands, operand_avals, result_avals, *, has_side_effect,
+                           partitioned=False, **options):
     if tuple(ctx.module_context.platforms) != ('tessera',):
-      return original(ctx, callback, token, operands, operand_avals, result_avals,
-                      has_side_effect=has_side_effect, **options)
-    return _emit(ctx, callback, token, operands, operand_avals, result_avals, has_side_effect=has_side_effect)
+      return original(ctx, callback, token, operands, operand_avals, result_avals, has_side_effect=has_side_effect,
+                      partitioned=partitioned, **options)
+    return _emit(ctx, callback, token, operands, operand_avals, result_avals, has_side_effect=has_side_effect,
+                 partitioned=partitioned)
 
   emit_python_callback.for_tessera = True
   for name in ('emit_python_callback', 'public_emit_python_callback'):

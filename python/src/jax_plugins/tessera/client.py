@@ -124,8 +124,18 @@ def device_options(configured, environment, num_cpu_devices):
   return {'num_devices': int(forced[-1])} if forced and int(forced[-1]) > 0 else {}
 
 
+def _take_partitioners(c_api):
+  """Lets JAX hand over what it registers with plugins: those who do so later find the C API, too."""
+  if jax_private.missing('partitioners'):
+    return
+  for callback in jax_private.get('plugin_callbacks'):
+    callback(c_api=c_api)
+  if factory := jax_private.get('backend_factories').get('tessera'):
+    factory.c_api = c_api
+
+
 @functools.cache
-def _load():
+def load():
   """JAX's handle of the library, which is loaded at the first call."""
   check_jax()
   path = library_path()
@@ -139,6 +149,7 @@ def _load():
                        f'loaded for it ({error}); leave out what loads it, as register_plugin: JAX finds this backend '
                        'by itself') from error
   jax_private.get('initialize_plugin')('tessera')
+  _take_partitioners(c_api)
   return c_api
 
 
@@ -149,7 +160,7 @@ def _new_client():
   from jax_plugins.tessera import dlpack
   from jax_plugins.tessera import eager_callbacks
   from jax_plugins.tessera import ffi
-  _load()
+  load()
   parts = (('cache', cache), ('callbacks', callbacks), ('dlpack', dlpack), ('eager_callbacks', eager_callbacks),
            ('ffi', ffi), ('buffer_callbacks', buffer_callbacks))
   for part, module in parts:
@@ -173,4 +184,4 @@ def make_client():
 
 def make_topology(topology_name='', **options):
   """Devices to compile for that are not there: jax.experimental.topologies.get_topology_desc."""
-  return jax_private.get('make_topology')(_load(), topology_name, **options)
+  return jax_private.get('make_topology')(load(), topology_name, **options)

@@ -41,6 +41,7 @@ PARTS = {
     'cache': "JAX's compilation cache",
     'dlpack': 'DLPack',
     'ffi': 'handlers of jax.ffi',
+    'partitioners': 'custom_partitioning',
 }
 
 NAMES = {
@@ -76,6 +77,7 @@ NAMES = {
     'token_type': _name('callbacks', _MLIR + 'token_type'),
     'custom_call': _name('callbacks', _MLIR + 'custom_call'),
     'ir': _name('callbacks', 'jaxlib.mlir.ir:'),
+    'sharding_context': _name('callbacks', 'jax._src.sharding_impls:ShardingContext'),
     'canonicalize_value': _name('callbacks', 'jax._src.dtypes:canonicalize_value'),
     # The mesh of the caller, since 0.11.2 in another module and with another value for none.
     'device_context': _name('callbacks', 'jax._src.mesh:device_context', 'jax._src.config:device_context'),
@@ -103,6 +105,9 @@ NAMES = {
     'type_handlers': _name('ffi', 'jax._src.lib:xla_client._custom_type_id_handler'),
     'register_type_of_xla': _name('ffi', 'jax._src.lib:xla_client._xla.register_custom_type',
                                   'jax._src.lib:xla_client._xla.register_custom_type_id'),
+    # What JAX and packages do with each plugin's C API, and where those find it that come later.
+    'plugin_callbacks': _name('partitioners', 'jax._src.xla_bridge:_plugin_callbacks'),
+    'backend_factories': _name('partitioners', 'jax._src.xla_bridge:_backend_factories'),
     'dlpack_device_type': _name('dlpack', 'jax._src.dlpack:DLDeviceType'),
 }
 

@@ -1,0 +1,25 @@
+// Shardings as XLA's message OpSharding (xla/xla_data.proto), in which callbacks of JAX get and
+// return them: which devices hold which tile of an array.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tessera/base/shape.h"
+#include "tessera/mesh/named_sharding.h"
+
+namespace tessera::plugin {
+
+// Returns the message for an array of rank `rank`.
+std::string to_op_sharding(const NamedSharding& sharding, int64_t rank);
+// Returns the message for a tuple of arrays.
+std::string tuple_op_sharding(const std::vector<std::string>& parts);
+
+// Returns the sharding on `mesh` that the message describes for an array of rank `rank`. Throws
+// ApiError for one that no axes of the mesh, or parts of these, express.
+NamedSharding from_op_sharding(std::string_view message, const Mesh& mesh, int64_t rank);
+// Returns the messages of a tuple's parts; the message itself if it is not that of a tuple.
+std::vector<std::string> op_sharding_parts(std::string_view message);
+
+}  // namespace tessera::plugin

@@ -1,0 +1,14 @@
+// The params of calls of host functions (host_callback.h), for rewrites that make such calls.
+#pragma once
+
+#include <vector>
+
+#include "tessera/ir/function.h"
+
+namespace tessera::ops {
+
+// Returns the params of a pure_callback_op or an io_callback_op that calls the function of this
+// number, with results of these types.
+ir::OpParams callback_params(int64_t function, const std::vector<ir::Type>& results);
+
+}  // namespace tessera::ops

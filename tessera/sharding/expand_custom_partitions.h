@@ -1,0 +1,27 @@
+// expand_custom_partitions: asks the partitioner of each custom_partitioning how it is computed, and
+// puts that in its place (ops/control/custom_partitioning.h).
+//
+// Before: a propagated Function, or one without a mesh, which the partitioner gets as that of one
+//         device.
+// After:  the same without such ops, also in regions. What each device computes stands between the
+//         borders of a manual computation over all axes of the mesh (control/manual_boundary.h), so
+//         that the partitioner of the program moves operands and results to the shardings that the
+//         op's partitioner chose. For example, on a mesh ('x': 8), for a partitioner that leaves the
+//         rows of a transform where they are:
+//
+//   %1 = custom_partitioning(%0) : tensor<64x32xc64, [{"x"}, {}]>
+//
+//   %1 = full_to_shard(%0) {spec = ["x", {}]} : tensor<8x32xc64>
+//   %2 = fft(%1) : tensor<8x32xc64>
+//   %3 = shard_to_full(%2) {spec = ["x", {}]} : tensor<64x32xc64, [{"x"}, {}]>
+#pragma once
+
+#include "tessera/ir/function.h"
+
+namespace tessera::sharding {
+
+// Throws UserError for shardings that do not fit the mesh or the shapes, and for a body that does
+// not compute the parts that they describe.
+Function expand_custom_partitions(const Function& function);
+
+}  // namespace tessera::sharding

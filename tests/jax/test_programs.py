@@ -357,3 +357,19 @@ def test_ragged_all_to_all_and_its_gradient():
   sizes = (start.astype(np.int32), sent, landing, sent.T.copy())
   np.testing.assert_array_equal(jax.jit(f)(x, *sizes), expected)
   close(jax.jit(jax.grad(lambda x: jnp.vdot(f(x, *sizes), weights)))(x), gradient)
+
+
+def test_a_partial_shard_map_on_an_explicit_mesh():
+  # Since 0.12 JAX writes the axes that stay explicit into the shardings of the manual computation.
+  explicit = jax.make_mesh((4, 2), ('x', 'y'), axis_types=(jax.sharding.AxisType.Explicit,) * 2)
+  with jax.sharding.use_mesh(explicit) if hasattr(jax.sharding, 'use_mesh') else jax.set_mesh(explicit):
+    a = jax.device_put(X, NamedSharding(explicit, P('x', 'y')))
+    f = jax.jit(jax.shard_map(lambda a: 2 * a + lax.psum(a.sum(), 'x'), in_specs=P('x'), out_specs=P('x'), axis_names={'x'}))
+    out = f(a)
+    close(out, 2 * X + X.sum())
+    assert out.sharding.is_equivalent_to(NamedSharding(explicit, P('x', 'y')), 2)
+    if jax.__version__.startswith('0.8.'):
+      return  # its own rule fails for a psum under vmap here
+    columns = jax.device_put(X[:, :2], NamedSharding(explicit, P('x', 'y')))
+    summed = jax.jit(jax.vmap(jax.shard_map(lambda a: lax.psum(a, 'y'), in_specs=P('y'), out_specs=P(None))))(columns)
+    close(summed, X[:, :2].sum(1, keepdims=True))

@@ -103,6 +103,52 @@ AxisNames sorted(AxisNames names) {
   return names;
 }
 
+// What the shardings of a manual computation say about its operands or results: how the manual axes
+// divide them, and how the region's values are sharded over the other axes, if at all.
+struct SplitSpecs {
+  std::vector<PartitionSpec> manual;
+  std::vector<std::optional<PartitionSpec>> free;
+};
+
+// Splits the axes of each dimension, of which the manual ones come first. Dimensions without free
+// axes stay as propagation likes.
+//
+// For example: with x manual, [{"x", "y"}, {"z"}, {}] is P("x", None, None) and
+// P("y", "z", UNCONSTRAINED).
+SplitSpecs split_specs(const std::vector<PartitionSpec>& specs, const AxisNames& manual_axes,
+                       OpReader& reader) {
+  const auto is_manual = [&](const AxisRef& axis) {
+    return std::find(manual_axes.begin(), manual_axes.end(), axis.name) != manual_axes.end();
+  };
+  SplitSpecs out;
+  for (const PartitionSpec& spec : specs) {
+    if (axis_subset(axes_of(spec), sorted(manual_axes))) {
+      out.manual.push_back(spec);
+      out.free.emplace_back();
+      continue;
+    }
+    std::vector<DimSpec> manual, free;
+    for (const DimSpec& dim : spec.dims()) {
+      const auto first_free = std::find_if_not(dim.axes.begin(), dim.axes.end(), is_manual);
+      if (const auto late = std::find_if(first_free, dim.axes.end(), is_manual);
+          late != dim.axes.end())
+        reader.error(
+            fmt::format("expected the manual axes of a dimension before the others, got "
+                        "'{}' before '{}'",
+                        first_free->name, late->name));
+      manual.emplace_back(std::vector<AxisRef>(dim.axes.begin(), first_free), dim.open);
+      const bool open = dim.open || first_free == dim.axes.end();
+      free.emplace_back(std::vector<AxisRef>(first_free, dim.axes.end()), open);
+    }
+    std::vector<AxisRef> manual_replicated, free_replicated;
+    for (const AxisRef& axis : spec.replicated())
+      (is_manual(axis) ? manual_replicated : free_replicated).push_back(axis);
+    out.manual.emplace_back(std::move(manual), std::move(manual_replicated));
+    out.free.emplace_back(PartitionSpec(std::move(free), std::move(free_replicated)));
+  }
+  return out;
+}
+
 // Returns what the shardings and the manual axes say about the region.
 ManualScope manual_scope(OpReader& reader) {
   const TextAttr *in = reader.text.find("in_shardings"), *out = reader.text.find("out_shardings"),
@@ -117,7 +163,8 @@ ManualScope manual_scope(OpReader& reader) {
     if (!region.mesh.has_axis(name)) reader.error("expected an axis of the mesh, as \"x\"");
   if (std::adjacent_find(region.axes.begin(), region.axes.end()) != region.axes.end())
     reader.error("expected distinct manual axes");
-  const std::vector<PartitionSpec> specs = specs_of(*in, "in_shardings", reader);
+  const std::vector<PartitionSpec> specs =
+      split_specs(specs_of(*in, "in_shardings", reader), region.axes, reader).manual;
   const std::vector<AxisNames> parts = unreduced_of(*in);
   for (size_t k = 0; k < std::min(specs.size(), reader.operands.size()); ++k) {
     Type type = reader.type(reader.operands[k]);
@@ -209,28 +256,52 @@ FunctionRef with_unreduced(const FunctionRef& body, const ManualComputationParam
       trace_function(whole, types, std::string(body->name)).function);
 }
 
+// Returns a body whose arguments and results are constrained to these shardings over free axes.
+FunctionRef with_free_axes(const FunctionRef& body, const ManualComputationParams& p,
+                           const SplitSpecs& in, const SplitSpecs& out, OpReader& reader) {
+  const auto none = [](const std::optional<PartitionSpec>& spec) { return !spec; };
+  if (std::all_of(in.free.begin(), in.free.end(), none) &&
+      std::all_of(out.free.begin(), out.free.end(), none))
+    return body;
+  if (in.free.size() != body->inputs.size() || out.free.size() != body->outputs.size())
+    reader.error("expected a sharding for each argument and result");
+  const auto constrain = [&](std::vector<Array>& values, const SplitSpecs& specs) {
+    for (size_t k = 0; k < values.size(); ++k)
+      if (specs.free[k])
+        values[k] = lax::sharding_constraint(values[k], NamedSharding(p.mesh, *specs.free[k]));
+  };
+  const FlatFn constrained = [&](const std::vector<Array>& x) {
+    std::vector<Array> values = x;
+    constrain(values, in);
+    values = inline_function(*body, values);
+    constrain(values, out);
+    return values;
+  };
+  const AxisEnv::Scope scope(p.mesh, p.manual_axes, false);
+  return std::make_shared<const Function>(
+      trace_function(constrained, body->types_of(body->inputs), std::string(body->name)).function);
+}
+
 OpParams read_manual(const OpDef&, OpReader& reader) {
   if (reader.text.regions.size() != 1)
     reader.error(fmt::format("expected one region, got {}", reader.text.regions.size()));
   ManualComputationParams p;
   const TextAttr &in = reader.require("in_shardings"), &out = reader.require("out_shardings");
-  p.in_specs = specs_of(in, "in_shardings", reader);
-  p.out_specs = specs_of(out, "out_shardings", reader);
   const std::vector<AxisNames> in_parts = unreduced_of(in), out_parts = unreduced_of(out);
   p.mesh = mesh_of_op(reader, in, out);
   reader.text.take("tessera.mesh");
-  p.manual_axes = std::get<std::vector<std::string>>(from_text(
-      reader.require("manual_axes"), Attribute(std::vector<std::string>()), "manual_axes", reader));
-  std::sort(p.manual_axes.begin(), p.manual_axes.end());
-  for (const auto* specs : {&p.in_specs, &p.out_specs})
-    for (const PartitionSpec& spec : *specs)
-      if (const AxisNames free = axis_difference(axes_of(spec), p.manual_axes); !free.empty())
-        reader.error(
-            fmt::format("expected shardings over the manual axes only, got '{}'; constrain a value "
-                        "inside instead",
-                        free[0]));
+  p.manual_axes = sorted(std::get<std::vector<std::string>>(
+      from_text(reader.require("manual_axes"), Attribute(std::vector<std::string>()), "manual_axes",
+                reader)));
+  const SplitSpecs in_specs =
+      split_specs(specs_of(in, "in_shardings", reader), p.manual_axes, reader);
+  const SplitSpecs out_specs =
+      split_specs(specs_of(out, "out_shardings", reader), p.manual_axes, reader);
+  p.in_specs = in_specs.manual;
+  p.out_specs = out_specs.manual;
   p.check_vma = reader.text.take("tessera.check_vma") != nullptr;
   p.body = with_unreduced(reader.text.regions[0], p, in_parts, out_parts, reader);
+  p.body = with_free_axes(p.body, p, in_specs, out_specs, reader);
   return p;
 }
 

@@ -10,6 +10,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/hash.h"
+#include "tessera/base/parallel_copy.h"
 #include "tessera/cluster/processes.h"
 #include "tessera/fusion/locality.h"
 #include "tessera/fusion/schedule_walk.h"
@@ -125,7 +126,8 @@ struct Output {
 
 struct Own {
   int64_t bytes;
-  std::vector<int> donors;  // the inputs whose memory it may use
+  std::vector<int> donors;     // the inputs whose memory it may use from the first step on
+  std::vector<int> receivers;  // the inputs to whose memory it may be copied after the last step
 };
 
 // Returns whether the kernel reads `in` at an index only before it writes `out` there: then they
@@ -196,6 +198,21 @@ std::vector<int> find_donors(const Schedule& s, const StoragePlan& plan,
     if (safe) donors.push_back(in.index);
   }
   return donors;
+}
+
+// Returns the inputs of as many bytes as the own output, except those that contain a result.
+std::vector<int> find_receivers(const Schedule& s, const StoragePlan& plan, size_t own) {
+  const Storage& out = plan.storages[own];
+  std::vector<int> receivers;
+  for (size_t i = 0; i < plan.storages.size(); ++i) {
+    const Storage& in = plan.storages[i];
+    if (in.kind != Storage::Kind::kInput || in.total() != out.total() || out.total() == 0) continue;
+    if (std::none_of(s.outputs.begin(), s.outputs.end(), [&](int slot) {
+          return plan.slots[static_cast<size_t>(slot)].storage == static_cast<int>(i);
+        }))
+      receivers.push_back(in.index);
+  }
+  return receivers;
 }
 
 // Returns the positions of the layout's instances, given those of the slot's.
@@ -279,10 +296,12 @@ Program::Program(const Schedule& of_all, std::vector<ArraySpec> inputs,
   for (const Storage& storage : plan.storages)
     if (storage.kind == Storage::Kind::kOutput)
       state->own[static_cast<size_t>(storage.index)].bytes = storage.total();
-  for (size_t i = 0; i < plan.storages.size(); ++i)
-    if (plan.storages[i].kind == Storage::Kind::kOutput)
-      state->own[static_cast<size_t>(plan.storages[i].index)].donors =
-          find_donors(s, plan, state->inputs, i);
+  for (size_t i = 0; i < plan.storages.size(); ++i) {
+    if (plan.storages[i].kind != Storage::Kind::kOutput) continue;
+    Own& own = state->own[static_cast<size_t>(plan.storages[i].index)];
+    own.donors = find_donors(s, plan, state->inputs, i);
+    own.receivers = find_receivers(s, plan, i);
+  }
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Slot& slot = s.slots[static_cast<size_t>(s.outputs[i])];
     const SlotLocation& location = plan.slots[static_cast<size_t>(s.outputs[i])];
@@ -374,9 +393,10 @@ class InputUses {
     if (taken_) complete();
   }
 
-  // Returns the memory of an input that nobody else holds.
-  Buffer take(const Own& own) {
-    for (int donor : own.donors) {
+  // Returns the memory of a donated input that nobody else holds, none if there is no such input.
+  Buffer take(const std::vector<int>& donors) {
+    if (donate_.empty()) return {};
+    for (int donor : donors) {
       const auto i = static_cast<size_t>(donor);
       if (!donate_[i] || !only_[i]) continue;
       const DeviceArray& array = *inputs_[i];
@@ -452,9 +472,13 @@ std::vector<DeviceArrayRef> Program::run(std::span<const DeviceArray* const> inp
   // Buffers hold their memory until the results do.
   boost::container::small_vector<Buffer, 4> own;
   boost::container::small_vector<std::byte*, 4> own_data;
+  boost::container::small_vector<size_t, 4> undonated;
   for (const Own& o : p.own) {
-    Buffer buffer = donate.empty() ? Buffer() : uses.take(o);
-    if (!buffer) buffer = Buffer::allocate(o.bytes);
+    Buffer buffer = uses.take(o.donors);
+    if (!buffer) {
+      undonated.push_back(own.size());
+      buffer = Buffer::allocate(o.bytes);
+    }
     own_data.push_back(buffer.data());
     own.push_back(std::move(buffer));
   }
@@ -467,6 +491,12 @@ std::vector<DeviceArrayRef> Program::run(std::span<const DeviceArray* const> inp
   uses.begin_writing();
   p.code->execute(frame);
   if (call) call->complete();
+  // A result of a step that cannot work in place moves to the memory that was donated for it.
+  for (size_t k : undonated)
+    if (Buffer donated = uses.take(p.own[k].receivers)) {
+      copy_bytes(donated.data(), own[k].data(), p.own[k].bytes);
+      own[k] = std::move(donated);
+    }
 
   std::vector<DeviceArrayRef> results;
   results.reserve(p.outputs.size());

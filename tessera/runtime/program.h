@@ -44,10 +44,11 @@ class Program {
   Program& operator=(const Program&) = delete;
 
   // Runs the program. The inputs must have the stated layouts (reshard before). donate[i] != 0 (an
-  // empty list: none): the caller will not use input i again; its memory is reused for a result if
-  // one fits, and the array is deleted. `moved`: if given, the arrays of any engine that inputs
-  // were copied from, null for the others; they are deleted, too. Throws UserError if a donated
-  // array was donated already, by another thread or as another argument; then none is.
+  // empty list: none): the caller will not use input i again, and the array is deleted. A result of
+  // as many bytes, if there is one, is in its memory: it is computed there if the steps allow that,
+  // and else copied there after the last step. `moved`: if given, the arrays of any engine that
+  // inputs were copied from, null for the others; they are deleted, too. Throws UserError if a
+  // donated array was donated already, by another thread or as another argument; then none is.
   std::vector<DeviceArrayRef> run(std::span<const DeviceArray* const> inputs,
                                   std::span<const uint8_t> donate = {},
                                   std::span<const DeviceData* const> moved = {}) const;

@@ -52,6 +52,46 @@ def test_a_donated_argument_whose_value_is_needed_late():
   np.testing.assert_allclose(out[1], plain[::-1] * np.cumsum(plain), rtol=1e-6)
 
 
+WHOLE = {  # functions whose results depend on other elements than their own
+    'cumsum': jnp.cumsum, 'sort': jnp.sort, 'reversed': lambda x: x[::-1], 'roll': lambda x: jnp.roll(x, 3),
+    'transpose': lambda x: x.reshape(64, 64).T.reshape(-1), 'softmax': lambda x: jax.nn.softmax(x.reshape(64, 64)).reshape(-1),
+    'product': lambda x: (x.reshape(64, 64) @ x.reshape(64, 64)).reshape(-1), 'convolve': lambda x: jnp.convolve(x, x[:3], 'same'),
+    'gather': lambda x: x[jnp.arange(4096) ^ 1], 'bits': lambda x: jax.lax.bitcast_convert_type(x[::-1], jnp.int32),
+    'loop': lambda x: jax.lax.fori_loop(0, 3, lambda i, x: jnp.sort(x)[::-1] + i, x)}
+
+
+@pytest.mark.parametrize('name', WHOLE)
+def test_a_result_is_in_the_memory_that_was_donated_for_it(name, mesh):
+  f, x = WHOLE[name], jnp.cos(jnp.arange(4096.0))
+  want = np.asarray(f(x))
+  where = x.unsafe_buffer_pointer()
+  out = jax.jit(f, donate_argnums=0)(x)
+  assert x.is_deleted() and out.unsafe_buffer_pointer() == where
+  np.testing.assert_allclose(out, want, rtol=1e-5, atol=1e-5)
+  # Each device's part stays on its device.
+  rows = jax.jit(lambda: jnp.cos(jnp.arange(8 * 4096.0)).reshape(8, -1), out_shardings=NamedSharding(mesh, P('x')))()
+  want, where = np.asarray(jax.vmap(f)(rows)), [s.data.unsafe_buffer_pointer() for s in rows.addressable_shards]
+  out = jax.jit(jax.vmap(f), donate_argnums=0, out_shardings=rows.sharding)(rows)
+  assert [s.data.unsafe_buffer_pointer() for s in out.addressable_shards] == where
+  np.testing.assert_allclose(out, want, rtol=1e-5, atol=1e-5)
+
+
+def test_one_donated_argument_is_one_results_memory():
+  x = jnp.arange(4096.0)
+  where = x.unsafe_buffer_pointer()
+  one, other = jax.jit(lambda x: (x[::-1], jnp.sort(-x)), donate_argnums=0)(x)
+  assert (one.unsafe_buffer_pointer() == where) != (other.unsafe_buffer_pointer() == where)
+  np.testing.assert_array_equal(one, np.arange(4096.0)[::-1])
+  np.testing.assert_array_equal(other, -np.arange(4096.0)[::-1])
+
+
+def test_a_donated_argument_that_is_a_result_is_not_overwritten():
+  x = jnp.arange(4096.0)
+  backwards, same = jax.jit(lambda x: (x[::-1], x), donate_argnums=0)(x)
+  np.testing.assert_array_equal(backwards, np.arange(4096.0)[::-1])
+  np.testing.assert_array_equal(same, np.arange(4096.0))
+
+
 def test_donation_of_sharded_arrays(mesh):
   x = jax.device_put(X, NamedSharding(mesh, P('x')))
   out = jax.jit(lambda x: x - 1, donate_argnums=0)(x)

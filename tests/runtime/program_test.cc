@@ -196,6 +196,39 @@ TEST(Program, DonationWaitsForTheLastUse) {
     EXPECT_EQ(values(out[1]->to_literal())[static_cast<size_t>(i)], static_cast<float>(2 * i + 1));
 }
 
+// Every element of y depends on the first of x, so y cannot be computed in x's memory: it is copied
+// there in the end. The memory of an input that is a result itself stays.
+TEST(Program, ResultsThatCannotBeComputedInPlaceAreCopied) {
+  for (bool is_a_result : {false, true}) {
+    ScheduleBuilder b{Mesh()};
+    const int x = b.input(float32, {100}, {}), first = b.slot(float32, {1}, {}),
+              y = b.output(float32, {100}, {});
+    if (is_a_result) b.schedule.outputs.push_back(x);
+    b.kernel({x, first}, {}, add_one);  // reads one element
+    b.kernel({x, first, y}, {}, [](void* const* buffers, int64_t begin, int64_t end) {
+      const auto* in = static_cast<const float*>(buffers[0]);
+      auto* out = static_cast<float*>(buffers[2]);
+      for (int64_t i = begin; i < end; ++i) out[i] = in[99 - i];
+    });
+    auto& step = std::get<KernelStep>(b.schedule.steps.back());
+    step.kernel.nodes[0].address = Affine{99, {-1}, {}};
+    const ArraySpec spec{float32, {100}, one_device()};
+    const auto program =
+        b.program({spec}, is_a_result ? std::vector{spec, spec} : std::vector{spec});
+    const auto in = device_array(iota_literal({100}), one_device());
+    const std::byte* memory = in->buffer().data();
+    const uint8_t donate[] = {1};
+    const auto out = program->run({in}, donate);
+    EXPECT_EQ(out[0]->buffer().data() == memory, !is_a_result);
+    for (int i = 0; i < 100; ++i)
+      EXPECT_EQ(values(out[0]->to_literal())[static_cast<size_t>(i)], static_cast<float>(99 - i));
+    if (is_a_result) {
+      EXPECT_EQ(out[1]->buffer().data(), memory);
+      EXPECT_EQ(out[1]->to_literal(), iota_literal({100}));
+    }
+  }
+}
+
 TEST(Program, OneArrayDonatedTwice) {
   ScheduleBuilder b{Mesh()};
   const int x = b.input(float32, {64}, {}), y = b.input(float32, {64}, {}),

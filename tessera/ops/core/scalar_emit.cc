@@ -65,6 +65,16 @@ Real square_norm_minus_one(Real x, Real y) {
   const Sum first = plus_square(x + x, x), all = plus_square(first.value, y);
   return all.value + (first.error + all.error);
 }
+Real convert(Real x, DType dtype) { return {x.b, x.b->apply(ScalarOp::kConvert, dtype, {x.e})}; }
+// Functions of complex64 that are made of several real functions and products are computed in
+// float64 and rounded at the end: in float32 their errors would add up to 3 units of the last place.
+bool is_float32(Complex z) { return z.re.b->dtype_of(z.re.e) == float32; }
+template <class... Z>
+Complex in_float64(Complex (*f)(Z...), Z... z) {
+  const Complex out = f(Complex{convert(z.re, float64), convert(z.im, float64)}...);
+  return {convert(out.re, float32), convert(out.im, float32)};
+}
+
 // The imaginary part of x * y.
 Real imag_of_product(Complex x, Complex y) { return x.re * y.im + x.im * y.re; }
 
@@ -132,6 +142,7 @@ Complex min(Complex x, Complex y) {
 }
 
 Complex pow(Complex x, Complex y) {
+  if (is_float32(x)) return in_float64(pow, x, y);
   const Complex power = exp(y * log(x));
   // 0**0 is 1; 0**y is 0 where the real part of y is positive.
   const Bool base_zero = (x.re == 0.0) & (x.im == 0.0);
@@ -181,7 +192,10 @@ Complex sqrt(Complex z) {
                 select((x == infinity) | (y == infinity), of_infinity, plain));
 }
 
-Complex rsqrt(Complex z) { return div({z.re.number(1), z.re.number(0)}, sqrt(z)); }
+Complex rsqrt(Complex z) {
+  if (is_float32(z)) return in_float64(rsqrt, z);
+  return div({z.re.number(1), z.re.number(0)}, sqrt(z));
+}
 
 Complex cbrt(Complex z) {
   const Real r = cbrt(abs(z)), angle = atan2(z.im, z.re) * (1.0 / 3.0);
@@ -189,6 +203,7 @@ Complex cbrt(Complex z) {
 }
 
 Complex exp(Complex z) {
+  if (is_float32(z)) return in_float64(exp, z);
   // exp(x/2)^2: a product that overflows only where the result does.
   const Real half = exp(0.5 * z.re);
   const Real whole = exp(z.re);
@@ -205,6 +220,7 @@ Complex exp(Complex z) {
 }
 
 Complex expm1(Complex z) {
+  if (is_float32(z)) return in_float64(expm1, z);
   const Real s = sin(0.5 * z.im), e = expm1(z.re);
   return {select(is_infinite(z.re), exp(z).re - 1.0, e * cos(z.im) - 2.0 * (s * s)), exp(z).im};
 }
@@ -232,16 +248,22 @@ Complex log1p(Complex z) {
 }
 
 Complex logistic(Complex z) {
+  if (is_float32(z)) return in_float64(logistic, z);
   // 1 / (1 + e^-z) on the right, e^z / (1 + e^z) on the left: neither overflows.
   const Real one = z.re.number(1), zero = z.re.number(0);
   const Bool left = z.re < 0.0;
-  const Complex e = exp(select(left, z, -z));
-  return div(select(left, e, {one, zero}), {1.0 + e.re, e.im});
+  const Complex w = select(left, z, -z), e = exp(w);
+  // Near the poles +-i pi, +-3i pi, ... 1 + e^x cos y would cancel. It is the sum of two positive
+  // terms: 1 + cos y = 2 cos(y/2)^2, and (e^x - 1) cos y.
+  const Real c = cos(w.im), half = cos(0.5 * w.im);
+  const Real one_plus = select(c < 0.0, 2.0 * (half * half) + expm1(w.re) * c, 1.0 + e.re);
+  return div(select(left, e, {one, zero}), {one_plus, e.im});
 }
 
 // If the imaginary part is 0 it stays 0, and if it has no direction the parts stay that do not
 // depend on it (C99, Annex G).
 Complex sinh(Complex z) {
+  if (is_float32(z)) return in_float64(sinh, z);
   const Complex plain = {sinh(z.re) * cos(z.im), cosh(z.re) * sin(z.im)};
   const Real nan = nan_like(z.re);
   const Complex undirected = {
@@ -250,6 +272,7 @@ Complex sinh(Complex z) {
 }
 
 Complex cosh(Complex z) {
+  if (is_float32(z)) return in_float64(cosh, z);
   const Complex plain = {cosh(z.re) * cos(z.im), sinh(z.re) * sin(z.im)};
   const Real zero = z.re.number(0), nan = nan_like(z.re);
   const Complex undirected = {select(is_infinite(z.re), infinity_like(z.re), nan),
@@ -259,6 +282,7 @@ Complex cosh(Complex z) {
 }
 
 Complex tanh(Complex z) {
+  if (is_float32(z)) return in_float64(tanh, z);
   // Kahan, "Branch cuts for complex elementary functions" (1987): t = tan y, s = sinh x.
   const Bool large = abs(z.re) > 20.0;
   const Real one = z.re.number(1), x = select(large, one, z.re);
@@ -298,6 +322,7 @@ Real acos_angle(Complex z, Real finite) {
 
 // The inverse functions are Kahan's (ibid.), from square roots on either side of the cuts.
 Complex asin(Complex z) {
+  if (is_float32(z)) return in_float64(asin, z);
   const Complex minus = sqrt({1.0 - z.re, -z.im}), plus = sqrt({1.0 + z.re, z.im});
   const Real bottom = minus.re * plus.re - minus.im * plus.im;
   const Complex plain = {atan2(z.re, bottom), asinh(imag_of_product(conj(minus), plus))};

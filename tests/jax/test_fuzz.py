@@ -7,6 +7,9 @@ import sys
 import pytest
 
 FUZZ = pathlib.Path(__file__).resolve().parent / 'fuzz'
+sys.path.insert(0, str(FUZZ))
+import reducer  # noqa: E402  pylint: disable=wrong-import-position
+from program import Block, Input, Program, Statement, Type  # noqa: E402  pylint: disable=wrong-import-position
 
 # Looks for a program that a fault makes wrong, among those whose source has a word, and prints what it is reduced to.
 SEARCH = '''
@@ -67,6 +70,32 @@ def test_a_second_run_with_other_bits_is_found():
   first, source = search(overrides, 'jnp.tanh(')
   assert first == 'tessera AssertionError: a second run has other bits'
   assert 'jnp.tanh(' in source
+
+
+def scanned():
+  """A program of eight devices with a scan and much that does not matter."""
+  body = Block('f9', ('(v5,)', '(v6,)'), (Statement('v7', 'jnp.sin(v5)'), Statement('v8', 'jnp.cumsum(v7, axis=0)'),
+                                          Statement('v10', 'v8 + v6')), '(v10,), (v7,)')
+  main = Block('f', ('v1', 'v2', 'v3'), (Statement('v4', 'jnp.cos(v3)'), Statement('v20', 'v1 * 2'),
+                                         Statement('(v11,), (v12,)', 'lax.scan(f9, (v1,), (v2,))', (body,)),
+                                         Statement('v13', 'v11 + v20')), '(v4, v13, v12,)')
+  types = {f'v{i}': Type((4,), 'float32') for i in range(21)} | {v: Type((3, 4), 'float32') for v in ('v2', 'v12')}
+  inputs = (Input('v1', 'np.random.default_rng(1).normal(size=(4,)).astype("float32")', ('x',), True),
+            Input('v2', 'np.ones((3, 4), "float32")'), Input('v3', 'np.ones((4,), "float32")', ('y',)))
+  return Program((4, 2), inputs, main, types)
+
+
+def test_reduces_to_a_statement_of_a_body():
+  small = reducer.reduce(scanned(), lambda p: 'jnp.cumsum' in p.source(), 60)
+  assert small.source() == 'def f(v1):\n  v8 = jnp.cumsum(v1, axis=0)\n  return (v8,)\n'
+  assert small.inputs == (Input('v1', 'np.ones((4,), "float32")', (), False),)
+  assert small.mesh == ()
+
+
+def test_keeps_what_matters():
+  small = reducer.reduce(scanned(), lambda p: 'lax.scan' in p.source() and any(i.donated for i in p.inputs), 60)
+  assert 'lax.scan' in small.source() and [i.donated for i in small.inputs].count(True) == 1
+  assert len(small.source().splitlines()) == 7
 
 
 def fuzz(*options):

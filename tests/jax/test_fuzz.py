@@ -4,9 +4,15 @@ import pathlib
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 FUZZ = pathlib.Path(__file__).resolve().parent / 'fuzz'
+sys.path.insert(0, str(FUZZ))
+import comparer  # noqa: E402  pylint: disable=wrong-import-position
+import reducer  # noqa: E402  pylint: disable=wrong-import-position
+import runner  # noqa: E402  pylint: disable=wrong-import-position
+from program import Block, Input, Program, Statement, Type  # noqa: E402  pylint: disable=wrong-import-position
 
 # Looks for a program that a fault makes wrong, among those whose source has a word, and prints what it is reduced to.
 SEARCH = '''
@@ -67,6 +73,65 @@ def test_a_second_run_with_other_bits_is_found():
   first, source = search(overrides, 'jnp.tanh(')
   assert first == 'tessera AssertionError: a second run has other bits'
   assert 'jnp.tanh(' in source
+
+
+def scanned():
+  """A program of eight devices with a scan and much that does not matter."""
+  body = Block('f9', ('(v5,)', '(v6,)'), (Statement('v7', 'jnp.sin(v5)'), Statement('v8', 'jnp.cumsum(v7, axis=0)'),
+                                          Statement('v10', 'v8 + v6')), '(v10,), (v7,)')
+  main = Block('f', ('v1', 'v2', 'v3'), (Statement('v4', 'jnp.cos(v3)'), Statement('v20', 'v1 * 2'),
+                                         Statement('(v11,), (v12,)', 'lax.scan(f9, (v1,), (v2,))', (body,)),
+                                         Statement('v13', 'v11 + v20')), '(v4, v13, v12,)')
+  types = {f'v{i}': Type((4,), 'float32') for i in range(21)} | {v: Type((3, 4), 'float32') for v in ('v2', 'v12')}
+  inputs = (Input('v1', 'np.random.default_rng(1).normal(size=(4,)).astype("float32")', ('x',), True),
+            Input('v2', 'np.ones((3, 4), "float32")'), Input('v3', 'np.ones((4,), "float32")', ('y',)))
+  return Program((4, 2), inputs, main, types)
+
+
+def test_reduces_to_a_statement_of_a_body():
+  small = reducer.reduce(scanned(), lambda p: 'jnp.cumsum' in p.source(), 60)
+  assert small.source() == 'def f(v1):\n  v8 = jnp.cumsum(v1, axis=0)\n  return (v8,)\n'
+  assert small.inputs == (Input('v1', 'np.ones((4,), "float32")', (), False),)
+  assert small.mesh == ()
+
+
+def test_keeps_what_matters():
+  small = reducer.reduce(scanned(), lambda p: 'lax.scan' in p.source() and any(i.donated for i in p.inputs), 60)
+  assert 'lax.scan' in small.source() and [i.donated for i in small.inputs].count(True) == 1
+  assert len(small.source().splitlines()) == 7
+
+
+def doubled(values):
+  """The program that doubles two numbers, and an outcome."""
+  main = Block('f', ('v1',), (Statement('v2', 'v1 * 2'),), '(v2,)')
+  types = {v: Type((2,), 'float32') for v in ('v1', 'v2')}
+  program = Program((), (Input('v1', 'np.array([1, 3], "float32")'),), main, types)
+  return program, runner.Outcome(values=[np.array(values, 'float32')])
+
+
+@pytest.mark.parametrize('ours, theirs, who', [
+    ([2, 6], [2, 6], 'equal'), ([2, 6.000001], [2, 5.999999], 'equal'), ([2, 6.001], [2, 6], 'tessera'), ([2, np.nan], [2, 6], 'tessera'),
+    ([2, 6], [2, 6.001], 'xla'), ([1, 3], [1, 3], 'reference'), ([1, 3], [4, 6], 'both'),
+])
+def test_who_is_alone_is_wrong(ours, theirs, who):
+  program, outcome = doubled(ours)
+  assert comparer.compare(program, outcome, lambda: doubled(theirs)[1]).who == who
+
+
+def test_an_error_of_one_backend_or_of_both():
+  program, outcome = doubled([2, 6])
+  error = runner.Outcome(error='ValueError: no')
+  assert comparer.compare(program, error, lambda: outcome).who == 'tessera'
+  assert comparer.compare(program, outcome, lambda: error).who == 'xla'
+  assert comparer.compare(program, error, lambda: error).who == 'refused'
+
+
+def test_what_noise_leaves_open():
+  exact, value = np.array([1.0, 1.0, np.inf, 1.0, np.nan]), np.array([1.01, 1.01, 5.0, np.inf, 5.0])
+  noisy = [np.array([1.01, 1.0, np.inf, np.inf, np.nan])]
+  assert comparer.outside(value, exact, np.dtype('float32'), noisy).tolist() == [False, True, True, False, True]
+  whole = comparer.outside(np.array([1, 2]), np.array([2, 3]), np.dtype('int32'), [np.array([1, 3])])
+  assert whole.tolist() == [False, True]
 
 
 def fuzz(*options):

@@ -12,6 +12,9 @@ VALUE = re.compile(r'\bv\d+\b')
 NAME = re.compile(r'\b[vf]\d+\b')
 
 
+FLOATS = frozenset(['float16', 'bfloat16', 'float32', 'float64'])
+
+
 @dataclasses.dataclass(frozen=True)
 class Type:
   """Shape and dtype of a value."""
@@ -21,6 +24,11 @@ class Type:
   @property
   def size(self):
     return int(np.prod(self.shape))
+
+
+def kind(t):
+  """The kind of a type: f float, i integer, b boolean, c complex."""
+  return 'f' if t.dtype in FLOATS else {'b': 'b', 'i': 'i', 'u': 'i', 'c': 'c'}[np.dtype(t.dtype).kind]
 
 
 @dataclasses.dataclass(frozen=True)

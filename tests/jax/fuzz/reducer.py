@@ -83,6 +83,21 @@ def hoisted(block, i, inner, types):
     yield replaced(block, i, (*ones, *body), {d: renamed.get(r, r) for d, r in names.items()})
 
 
+def opened(main, i, inner, types):
+  """The function up to statement i, then the body of an inner one on operands or ones; its result is a value of that body."""
+  operands = [v for v in VALUE.findall(main.body[i].text) if v in types]
+  renamed, ones = {}, []
+  for p in (v for q in inner.params for v in VALUE.findall(q)):
+    same = next((v for v in operands if types[v] == types[p]), None)
+    if same is None:
+      ones.append(constant(p, types[p]))
+    else:
+      renamed[p] = same
+  body = (*main.body[:i], *ones, *(rename_statement(t, renamed) for t in inner.body))
+  for value in reversed([v for t in inner.body for v in t.defined]):
+    yield dataclasses.replace(main, body=body, returns=f'({value},)')
+
+
 def programs(program):
   """Simpler programs."""
   main = program.main
@@ -93,6 +108,9 @@ def programs(program):
   for value in reversed([v for s in main.body for v in s.defined]):
     if [value] != results:
       yield dataclasses.replace(program, main=dataclasses.replace(main, returns=f'({value},)'))
+  for i, s in enumerate(main.body):
+    for b in s.blocks:
+      yield from (dataclasses.replace(program, main=m) for m in opened(main, i, b, program.types))
   for smaller in variants(main, program.types, []):
     yield dataclasses.replace(program, main=smaller)
   for i, x in enumerate(program.inputs):

@@ -26,7 +26,8 @@ struct OptimizeResults {
   Array x, success;  // success: whether the gradient is as small as asked for
   Array status;      // 0: success; 1: maxiter steps were made; 3: a search along a line failed
   Array fun, jac;    // the value and the gradient at x
-  Array hess_inv;    // of kBfgs, the approximation of the inverse; of kLbfgs undefined
+  // The approximation of the inverse of the Hessian; absent for kLbfgs.
+  std::optional<Array> hess_inv;
   Array nfev, njev, nit;
 };
 // A minimum of a scalar function of a vector, near x0 (Nocedal and Wright, "Numerical Optimization",

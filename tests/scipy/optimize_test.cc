@@ -40,6 +40,21 @@ TEST_P(Minimize, FindsTheMinimum) {
   EXPECT_GE(r.nfev.item<int>(), r.nit.item<int>());
 }
 
+TEST_P(Minimize, TheWholeResultPassesThroughJit) {
+  const Array weights = array({1.0f, 4.0f});
+  const auto fit = jit([&](const Array& x) {
+    return minimize([&](const Array& y) { return 0.5f * sum(weights * square(y - 2)); }, x,
+                    {.method = GetParam()});
+  });
+  const OptimizeResults r = fit(zeros(2));
+  for (float x : to_vector<float>(r.x)) EXPECT_NEAR(x, 2, 1e-4);
+  ASSERT_EQ(r.hess_inv.has_value(), GetParam() == Method::kBfgs);
+  if (!r.hess_inv) return;
+  const std::vector<float> inverse = to_vector<float>(*r.hess_inv);
+  const std::vector<float> expected{1, 0, 0, 0.25};
+  for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(inverse[i], expected[i], 0.05);
+}
+
 TEST_P(Minimize, InFloat32) {
   const OptimizeResults r =
       minimize([](const Array& x) { return sum(square(x - 3)); }, zeros(4), {.method = GetParam()});

@@ -200,7 +200,8 @@ OptimizeResults minimize(const std::function<Array(const Array&)>& fun, const Ar
         end.steps};
   };
   const std::vector<Array> r = tessera::internal::under_trace(name, run, x0);
-  return {r[0], r[1], r[2], r[3], r[4], o.method == Method::kBfgs ? r[5] : Array(),
+  const bool has_inverse = o.method == Method::kBfgs;
+  return {r[0], r[1], r[2], r[3], r[4], has_inverse ? std::optional(r[5]) : std::nullopt,
           r[6], r[6], r[7]};
 }
 

@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""The programs of examples/ against the same programs in JAX, in one run on one machine.
+
+    benchmarks/examples/compare.py --jax VENV/bin/python [--programs FOLDER] [--rounds N] [name ...]
+
+For each name (all without one) it runs NAME.py of this folder with JAX, then NAME of the programs' folder, N times in turn. Both print what they
+computed and the times of their compiled call. It shows the shortest call of each side, which another program's load changes least, how many times
+faster Tessera is by it, and by the time of all CPUs; and exits with 1 if Tessera is slower or if the values differ by more than the program allows. Only the standard library is needed here; --jax needs jax.
+"""
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+# How far the values may be apart, relatively. Particles that are drawn again depend on the last digits of their weights' sums.
+TOLERANCES = {'particle_filter': 2e-3}
+TOLERANCE = 1e-3
+
+
+def measure(command, folder):
+  """What `command` prints: a dictionary with value, min_us, med_us and cpu_us; or why there is none."""
+  try:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=folder)
+  except (OSError, subprocess.TimeoutExpired) as error:
+    return None, str(error)
+  for line in done.stdout.splitlines():
+    if line.startswith('{"value"'):
+      return json.loads(line), None if done.returncode == 0 else f'exit {done.returncode}'
+  return None, f'exit {done.returncode}: {(done.stderr.strip().splitlines() or ["no output"])[-1]}'
+
+
+def compare(name, jax, programs, rounds):
+  """Prints the line of a program; returns whether Tessera is as fast and computes the same."""
+  best, cpu, values, problems = {}, {}, {}, []
+  for _ in range(rounds):
+    for side, command in (('jax', [jax, f'{name}.py']), ('tessera', [str(programs / name), '--time'])):
+      row, problem = measure(command, FOLDER)
+      if problem:
+        problems.append(f'{side}: {problem}')
+      if row:
+        best[side] = min(best.get(side, row['min_us']), row['min_us'])
+        cpu[side] = min(cpu.get(side, row['cpu_us']), row['cpu_us'])
+        values[side] = row['value']
+  if len(best) < 2:
+    print(f'{name:<20} {"; ".join(problems)[:120]}', flush=True)
+    return False
+  ratio = best['jax'] / best['tessera']
+  apart = abs(values['jax'] - values['tessera']) / max(abs(values['jax']), 1e-9)
+  if apart > TOLERANCES.get(name, TOLERANCE):
+    problems.append(f'values {values["jax"]:g} and {values["tessera"]:g}')
+  print(f'{name:<20}{best["jax"]:>14,.1f}{best["tessera"]:>14,.1f}{ratio:>9.2f}{cpu["jax"] / cpu["tessera"]:>11.2f}{apart:>11.1e}  {"; ".join(problems)}', flush=True)
+  return ratio >= 1 and not problems
+
+
+def main():
+  known = sorted(f.stem for f in FOLDER.glob('*.py') if f.stem not in ('compare', 'timed'))
+  parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+  parser.add_argument('--jax', required=True, metavar='PYTHON', help='a Python that has jax')
+  parser.add_argument('--programs', default=str(FOLDER.parent.parent / 'build/release/examples'), metavar='FOLDER', help='of the compiled programs')
+  parser.add_argument('--rounds', type=int, default=1, metavar='N', help='how often each side runs, in turn')
+  parser.add_argument('names', nargs='*', metavar='name')
+  options = parser.parse_args()
+  if options.rounds < 1:
+    parser.error('--rounds must be 1 or more')
+  unknown = [n for n in options.names if n not in known]
+  if unknown:
+    parser.error(f'there is no {", ".join(unknown)}; there are {", ".join(known)}')
+  print(f'{"program":<20}{"JAX us":>14}{"Tessera us":>14}{"ratio":>9}{"CPU ratio":>11}{"apart":>11}')
+  programs = pathlib.Path(options.programs).resolve()
+  good = [compare(name, options.jax, programs, options.rounds) for name in options.names or known]
+  return 0 if all(good) else 1
+
+
+if __name__ == '__main__':
+  sys.exit(main())

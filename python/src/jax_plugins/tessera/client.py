@@ -153,6 +153,14 @@ def load():
   return c_api
 
 
+def _expect_one_process():
+  """RuntimeError in a program of several processes, which would be that many programs of their own."""
+  count = jax_private.get('distributed_state').num_processes
+  if count > 1:
+    raise RuntimeError(f'[tessera] expected one process, got {count} of jax.distributed.initialize(); start one with '
+                       'more devices (TESSERA_DEVICES=cpu:8), or set JAX_PLATFORMS=cpu')
+
+
 def _new_client():
   from jax_plugins.tessera import buffer_callbacks
   from jax_plugins.tessera import cache
@@ -160,6 +168,7 @@ def _new_client():
   from jax_plugins.tessera import dlpack
   from jax_plugins.tessera import eager_callbacks
   from jax_plugins.tessera import ffi
+  _expect_one_process()
   load()
   parts = (('cache', cache), ('callbacks', callbacks), ('dlpack', dlpack), ('eager_callbacks', eager_callbacks),
            ('ffi', ffi), ('buffer_callbacks', buffer_callbacks))

@@ -50,6 +50,7 @@ NAMES = {
     'initialize_plugin': _name('backend', 'jax._src.lib:xla_client.initialize_pjrt_plugin'),
     'make_client': _name('backend', 'jax._src.lib:xla_client.make_c_api_client'),
     'make_topology': _name('backend', 'jax._src.lib:xla_client.make_c_api_device_topology'),
+    'distributed_state': _name('backend', 'jax._src.distributed:global_state'),
     'client_options': _name('backend', 'jax._src.config:jax_pjrt_client_create_options'),
     'num_cpu_devices': _name('backend', 'jax._src.xla_bridge:num_cpu_devices'),
     # Dictionaries of rules, by platform and primitive.

@@ -254,6 +254,8 @@ def test_a_folder_for_kernels_that_cannot_be_written(environment, tmp_path):
                     TESSERA_CACHE_DIR=str(tmp_path / 'file' / 'kernels'))
   assert out == '6.0 1.0'
   assert err.count('\n') == 1 and 'kernels is not used: ' in err and 'Set TESSERA_CACHE_DIR to a folder of your own' in err
+
+
 def test_several_processes(environment):
   """They are refused, rather than programs of their own."""
   code = '''

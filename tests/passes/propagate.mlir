@@ -1,5 +1,6 @@
-// The rows of %x are sharded over x. So are those of the product and of what is computed from it; the weights are not.
-// OPTIONS --devices cpu:4 --passes propagate
+// The rows of %x are sharded over x. So are those of the product and of what is computed from it; the weights are not. Without
+// ops that users partition by callbacks, expand_custom_partitions changes nothing.
+// OPTIONS --devices cpu:4 --passes propagate expand_custom_partitions
 module {
   sdy.mesh @mesh = <["x"=4]>
   func.func public @main(%x: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}, %w: tensor<4x6xf32>) -> tensor<8x6xf32> {

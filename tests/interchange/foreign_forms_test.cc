@@ -698,7 +698,7 @@ TEST(Async, RegionsThatDoNotFitAreRefused) {
   expect_error(start("%x: tensor<2xf32>, %y: tensor<2xf32>", "%x : tensor<2xf32>"),
                "expected a region with an argument for each of 1 operands, got 2");
   expect_error(start("%x: tensor<3xf32>", "%x : tensor<3xf32>"),
-               "expected argument 0 of the region to be float32[2], got float32[3]");
+               "expected argument 0 of the region to be tensor<2xf32>, got tensor<3xf32>");
   expect_error(start("%x: tensor<2xf32>", "%x, %x : tensor<2xf32>, tensor<2xf32>"),
                "expected a region with one result, got 2");
   expect_error(R"(func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
@@ -720,7 +720,7 @@ TEST(Hints, OfTimeAndOfMemoryAreLeftOut) {
       %0 = stablehlo.custom_call @LayoutConstraint(%a, %a) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
       return %0 : tensor<2xf32>
     })",
-               "expected 1 operands, got 2");
+               "expected 1 operand, got 2");
 }
 
 }  // namespace

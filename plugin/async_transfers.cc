@@ -40,6 +40,12 @@ Manager* make_manager(const PJRT_Client_CreateBuffersForAsyncHostToDevice_Args& 
     const DType dtype = from_pjrt(spec.element_type);
     const Shape shape(spec.dims, spec.dims + spec.num_dims);
     const int64_t bytes = shape.elements() * itemsize(dtype);
+    if (i < a.num_device_layouts &&
+        order_of(shape.rank(), a.device_layouts[i]) != row_major(shape.rank()))
+      unimplemented(
+          "[transfer] expected a row-major layout for data that comes in pieces, got another "
+          "order; "
+          "transfer the array as a whole");
     out->memory.push_back(Buffer::allocate(std::max<int64_t>(1, bytes)));
     out->bytes.push_back(bytes);
     out->filled.push_back(std::make_shared<Happening>());

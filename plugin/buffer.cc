@@ -99,7 +99,7 @@ PJRT_Buffer* new_buffer(Memory* space, DType dtype, const Shape& shape, Buffer m
   out->memory = std::move(memory);
   out->offset = offset;
   out->dims.assign(shape.begin(), shape.end());
-  for (int64_t d = shape.rank(); d-- > 0;) out->minor_to_major.push_back(d);
+  out->minor_to_major = row_major(shape.rank());
   return out;
 }
 

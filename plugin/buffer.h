@@ -8,6 +8,7 @@
 
 #include "plugin/client.h"
 #include "plugin/event.h"
+#include "plugin/layouts.h"
 #include "tessera/base/buffer.h"
 #include "tessera/base/dtype.h"
 #include "tessera/base/shape.h"
@@ -39,7 +40,8 @@ struct PJRT_Buffer {
   int references = 0;
 
   // The API returns pointers to these.
-  std::vector<int64_t> dims, minor_to_major;
+  std::vector<int64_t> dims;
+  tessera::plugin::MinorToMajor minor_to_major;  // of the memory
 };
 
 namespace tessera::plugin {
@@ -48,7 +50,7 @@ PJRT_Buffer_Type to_pjrt(DType dtype);
 // Throws ApiError (UNIMPLEMENTED) for types that Tessera's arrays do not have.
 DType from_pjrt(PJRT_Buffer_Type type);
 
-// Returns a buffer of the device that the memory space belongs to.
+// Returns a row-major buffer of the device that the memory space belongs to.
 PJRT_Buffer* new_buffer(Memory* space, DType dtype, const Shape& shape, Buffer memory,
                         int64_t offset = 0);
 

@@ -10,6 +10,7 @@
 #include "plugin/device_parts.h"
 #include "plugin/error.h"
 #include "plugin/inspect_sharding.h"
+#include "plugin/layout_modes.h"
 #include "plugin/layouts.h"
 #include "plugin/named_value.h"
 #include "plugin/parts_of_sums.h"
@@ -118,18 +119,11 @@ Lowered lower(const interchange::ParsedModule& module) {
 
 // Describes the sharding and size of arrays for jaxlib.
 void describe_arrays(PJRT_Executable& out) {
-  std::vector<int64_t> inputs, outputs;
-  for (size_t i = 0; i < out.program->num_inputs(); ++i) {
-    const ArrayLayout& layout = *out.program->input_layout(i);
-    expect_pjrt_dtype(layout.dtype);
-    inputs.push_back(held_shape(layout, out.input_parts[i]).rank());
-  }
-  for (size_t r = 0; r < out.output_shapes.size(); ++r) {
-    expect_pjrt_dtype(out.output_dtypes[r]);
-    outputs.push_back(out.output_shapes[r].rank());
-  }
-  out.input_layouts = std::make_shared<const MemoryLayouts>(inputs);
-  out.output_layouts = std::make_shared<const MemoryLayouts>(outputs);
+  for (size_t i = 0; i < out.program->num_inputs(); ++i)
+    expect_pjrt_dtype(out.program->input_layout(i)->dtype);
+  for (size_t r = 0; r < out.output_shapes.size(); ++r) expect_pjrt_dtype(out.output_dtypes[r]);
+  out.input_layouts = std::make_shared<const MemoryLayouts>(out.input_orders);
+  out.output_layouts = std::make_shared<const MemoryLayouts>(out.output_orders);
   out.input_shardings = argument_shardings(out);
   out.output_shardings = result_shardings(out);
 }
@@ -207,7 +201,10 @@ std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::str
         "[compile] expected one replica of partitioned programs, got {}; use jit with shardings or "
         "shard_map instead of pmap",
         out->options.num_replicas));
-  const OrderedModule ordered = with_one_device_order(interchange::read_module(code, "jax"));
+  LaidOutModule laid_out = with_memory_orders(interchange::read_module(code, "jax"));
+  out->input_orders = std::move(laid_out.inputs);
+  out->output_orders = std::move(laid_out.outputs);
+  const OrderedModule ordered = with_one_device_order(std::move(laid_out.module));
   interchange::ParsedModule module = split_unreduced(ordered.module);
   module.main = interchange::count_loops_if_sharded(module);
   out->name = module.name.empty() ? "main" : module.name;
@@ -226,6 +223,8 @@ std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::str
     out->input_instances.push_back(
         instances_of(layout, out->input_ids[i], out->options.num_partitions));
     out->input_parts.push_back(!module.input_unreduced[i].empty());
+    out->input_shapes.push_back(
+        shape_of_array(held_shape(layout, out->input_parts[i]), out->input_orders[i]));
   }
   for (size_t i = 0; i < f.outputs.size(); ++i) {
     const ArrayLayout& layout = *out->program->output_layout(i);
@@ -237,7 +236,8 @@ std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::str
     out->output_kinds.push_back(kind.empty() ? memory_kinds()[0] : kind);
     out->output_parts.push_back(!module.output_unreduced[i].empty());
     out->output_dtypes.push_back(layout.dtype);
-    out->output_shapes.push_back(held_shape(layout, out->output_parts[i]));
+    out->output_shapes.push_back(
+        shape_of_array(held_shape(layout, out->output_parts[i]), out->output_orders[i]));
   }
   describe_outputs(*out);
   describe_cost(*out);

@@ -12,7 +12,7 @@ std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::str
 // Returns its StableHLO. Throws ApiError for other formats.
 std::string_view code_of(const PJRT_Program& program);
 
-// Returns the shape for JAX of what a device holds of an array; `parts`: the layout has a leading
+// Returns the shape in memory of what a device holds of an array; `parts`: the layout has a leading
 // dimension of parts of a sum (parts_of_sums.h).
 Shape held_shape(const runtime::ArrayLayout& layout, bool parts);
 

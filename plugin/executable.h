@@ -26,7 +26,9 @@ struct PJRT_Executable {
   tessera::Cost cost;              // of a device
   tessera::engine::LoadedProgramRef program;
   std::vector<tessera::DType> output_dtypes;
-  std::vector<tessera::Shape> output_shapes;  // of one device
+  std::vector<tessera::Shape> input_shapes, output_shapes;  // of one device
+  // The orders of their dimensions in memory.
+  std::vector<tessera::plugin::MinorToMajor> input_orders, output_orders;
   // For each partition the instance of each input and output that it holds.
   std::vector<std::vector<int32_t>> input_instances, output_instances;
   // The partition at each position of their meshes.

@@ -1,6 +1,7 @@
 #include "plugin/execute.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstring>
@@ -74,7 +75,7 @@ class Arguments {
   // Returns argument i as one array: its instances are in the partitions' buffers.
   DeviceArrayRef assemble(size_t i) {
     const runtime::ArrayLayoutRef& layout = program_.program->input_layout(i);
-    const Shape shape = held_shape(*layout, program_.input_parts[i]);
+    const Shape& shape = program_.input_shapes[i];
     std::vector<int64_t> offsets(static_cast<size_t>(layout->instances), 0);
     const PJRT_Buffer& first = buffer(0, i);
     bool dense = true;      // contiguous, part after part
@@ -89,6 +90,12 @@ class Arguments {
                         "with device_put",
                         i, describe(ir::Type{.dtype = layout->dtype, .shape = shape}),
                         describe(ir::Type{.dtype = part.dtype, .shape = part.shape})));
+      if (part.minor_to_major != program_.input_orders[i])
+        invalid(fmt::format(
+            "[execute] expected argument {} on a device to have its dimensions in the order {{{}}} "
+            "in memory, got {{{}}}; put it there with device_put(x, compiled.input_formats), or "
+            "name its format in in_shardings",
+            i, fmt::join(program_.input_orders[i], ","), fmt::join(part.minor_to_major, ",")));
       const auto k = static_cast<size_t>(program_.input_instances[i][p]);
       offsets[k] = part.data() - first.memory.data();
       dense = dense && part.memory == first.memory &&
@@ -186,6 +193,7 @@ void execute(PJRT_LoadedExecutable_Execute_Args& a) {
       a.output_lists[p][r] = new_buffer(a.executable->devices[p]->memory(e.output_kinds[r]),
                                         e.output_dtypes[r], e.output_shapes[r], array.buffer(),
                                         array.offsets().at(e.output_instances[r][p]));
+      a.output_lists[p][r]->minor_to_major = e.output_orders[r];
     }
     if (a.device_complete_events) a.device_complete_events[p] = ready_event();
   }

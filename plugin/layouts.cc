@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "plugin/error.h"
@@ -17,14 +18,12 @@ struct PJRT_Layouts_SerializedLayout {
 namespace tessera::plugin {
 namespace {
 
-PJRT_Layouts_MemoryLayout row_major(int64_t rank) {
-  std::vector<int64_t> minor_to_major(static_cast<size_t>(rank));
-  std::iota(minor_to_major.rbegin(), minor_to_major.rend(), 0);
-  return {fmt::format("{{{}}}", fmt::join(minor_to_major, ","))};
+PJRT_Layouts_MemoryLayout layout_of(const MinorToMajor& order) {
+  return {fmt::format("{{{}}}", fmt::join(order, ","))};
 }
 
 PJRT_Layouts_MemoryLayout* new_row_major(size_t rank) {
-  return new PJRT_Layouts_MemoryLayout(row_major(static_cast<int64_t>(rank)));
+  return new PJRT_Layouts_MemoryLayout(layout_of(row_major(static_cast<int64_t>(rank))));
 }
 
 void hand_out(const MemoryLayouts& layouts, size_t& size, PJRT_Layouts_MemoryLayout**& data) {
@@ -34,8 +33,32 @@ void hand_out(const MemoryLayouts& layouts, size_t& size, PJRT_Layouts_MemoryLay
 
 }  // namespace
 
-MemoryLayouts::MemoryLayouts(const std::vector<int64_t>& ranks) {
-  for (int64_t rank : ranks) layouts_.push_back(row_major(rank));
+MinorToMajor row_major(int64_t rank) {
+  MinorToMajor out(static_cast<size_t>(rank));
+  std::iota(out.rbegin(), out.rend(), 0);
+  return out;
+}
+
+MinorToMajor order_of(int64_t rank, const PJRT_Buffer_MemoryLayout* layout) {
+  if (!layout) return row_major(rank);
+  const auto& tiled = layout->tiled;
+  if (layout->type == PJRT_Buffer_MemoryLayout_Type_Strides || tiled.num_tiles > 0)
+    unimplemented(
+        "[transfer] expected a layout that is an order of dimensions on the device, got strides or "
+        "tiles; leave the layout out");
+  MinorToMajor out(tiled.minor_to_major, tiled.minor_to_major + tiled.minor_to_major_size);
+  MinorToMajor sorted = out;
+  std::sort(sorted.rbegin(), sorted.rend());
+  if (sorted != row_major(rank))
+    invalid(fmt::format(
+        "[transfer] expected a layout that names each of {} dimensions once, got {{{}}}; leave the "
+        "layout out",
+        rank, fmt::join(out, ",")));
+  return out;
+}
+
+MemoryLayouts::MemoryLayouts(const std::vector<MinorToMajor>& orders) {
+  for (const MinorToMajor& order : orders) layouts_.push_back(layout_of(order));
   for (PJRT_Layouts_MemoryLayout& layout : layouts_) handles_.push_back(&layout);
 }
 
@@ -63,7 +86,8 @@ PJRT_Layouts_Extension make_layouts_extension(PJRT_Extension_Base* next) {
         return guarded([&] { a->layout = new_row_major(a->num_dims); });
       };
   out.PJRT_Layouts_PJRT_Buffer_MemoryLayout = [](PJRT_Layouts_PJRT_Buffer_MemoryLayout_Args* a) {
-    return guarded([&] { a->layout = new_row_major(a->buffer->dims.size()); });
+    return guarded(
+        [&] { a->layout = new PJRT_Layouts_MemoryLayout(layout_of(a->buffer->minor_to_major)); });
   };
   out.PJRT_Layouts_PJRT_Executable_GetOutputLayouts = [](auto* a) -> PJRT_Error* {
     hand_out(*a->executable->output_layouts, a->num_outputs, a->layouts);

@@ -1,5 +1,5 @@
-// PJRT's extension for memory layouts: every array is dense and row-major. With it, jaxlib need not
-// parse the text of a program for the layouts of its arguments and results.
+// PJRT's extension for memory layouts: every array is dense, with its dimensions in any order. With
+// it, jaxlib need not parse the text of a program for the layouts of its arguments and results.
 #pragma once
 
 #include <memory>
@@ -16,10 +16,20 @@ struct PJRT_Layouts_MemoryLayout {
 
 namespace tessera::plugin {
 
+// The dimensions of an array in the order of its memory, the innermost one first.
+using MinorToMajor = std::vector<int64_t>;
+
+// Returns the order in which the last dimension is the innermost one.
+MinorToMajor row_major(int64_t rank);
+
+// Returns the order that a layout of `rank` dimensions names; null: row-major. Throws ApiError for
+// strides, tiles, and what is not an order.
+MinorToMajor order_of(int64_t rank, const PJRT_Buffer_MemoryLayout* layout);
+
 // The layouts of a compiled program's arguments, or of its results.
 class MemoryLayouts {
  public:
-  explicit MemoryLayouts(const std::vector<int64_t>& ranks);
+  explicit MemoryLayouts(const std::vector<MinorToMajor>& orders);
   MemoryLayouts(const MemoryLayouts&) = delete;
   MemoryLayouts& operator=(const MemoryLayouts&) = delete;
 

@@ -8,6 +8,7 @@
 
 #include "plugin/compile.h"
 #include "plugin/error.h"
+#include "plugin/layout_modes.h"
 #include "plugin/wire.h"
 #include "tessera/runtime/array_layout.h"
 
@@ -19,13 +20,34 @@ using runtime::ArrayLayout;
 // What the devices along a last dimension hold, with the numbers of XLA's OpSharding.
 enum class Last : uint8_t { kReplicated = 0, kUnreduced = 6 };
 
+// Returns the number in memory of each tile of an array in the order of its own dimensions.
+std::vector<size_t> tiles_in_memory(const Shape& shards, const MinorToMajor& order) {
+  std::vector<int64_t> strides(order.size());
+  int64_t stride = 1;
+  for (int64_t d : order) {
+    strides[static_cast<size_t>(d)] = stride;
+    stride *= shards[d];
+  }
+  std::vector<size_t> out{0};
+  for (int64_t d = 0; d < shards.rank(); ++d) {
+    std::vector<size_t> next;
+    for (size_t tile : out)
+      for (int64_t k = 0; k < shards[d]; ++k)
+        next.push_back(tile + static_cast<size_t>(k * strides[static_cast<size_t>(d)]));
+    out = std::move(next);
+  }
+  return out;
+}
+
 // An array's tiles, in XLA's terms: device ids in the order of dimensions of these extents. Those
 // along the last one hold copies of a tile or parts of its sum.
 struct Tiles {
   std::vector<int64_t> extents, devices;  // empty: every device has the whole
   std::vector<Last> last;
 
-  Tiles(const ArrayLayout& layout, const std::vector<int64_t>& ids, bool parts) {
+  // `order`: that of the array's dimensions in memory, which the layout has.
+  Tiles(const ArrayLayout& layout, const std::vector<int64_t>& ids, bool parts,
+        const MinorToMajor& order) {
     if (layout.instances == 1) return;
     std::vector<std::vector<int64_t>> holders(static_cast<size_t>(layout.instances));
     for (size_t position = 0; position < ids.size(); ++position)
@@ -33,11 +55,13 @@ struct Tiles {
     const size_t copies = holders[0].size(),
                  sums = parts ? static_cast<size_t>(layout.shards[0]) : 1,
                  tiles = holders.size() / sums;
-    for (size_t tile = 0; tile < tiles; ++tile)
+    const Shape in_memory(layout.shards.begin() + (parts ? 1 : 0), layout.shards.end());
+    const Shape shards = shape_of_array(in_memory, order);
+    extents.assign(shards.begin(), shards.end());
+    for (const size_t tile : tiles_in_memory(shards, order))
       for (size_t copy = 0; copy < copies; ++copy)
         for (size_t part = 0; part < sums; ++part)
           devices.push_back(holders[part * tiles + tile][copy]);
-    extents.assign(layout.shards.begin() + (parts ? 1 : 0), layout.shards.end());
     if (copies > 1) add_last(Last::kReplicated, copies);
     if (parts) add_last(Last::kUnreduced, sums);
   }
@@ -53,14 +77,16 @@ struct Tiles {
 std::vector<Tiles> argument_tiles(const PJRT_Executable& e) {
   std::vector<Tiles> out;
   for (size_t i = 0; i < e.program->num_inputs(); ++i)
-    out.emplace_back(*e.program->input_layout(i), e.input_ids[i], e.input_parts[i]);
+    out.emplace_back(*e.program->input_layout(i), e.input_ids[i], e.input_parts[i],
+                     e.input_orders[i]);
   return out;
 }
 
 std::vector<Tiles> result_tiles(const PJRT_Executable& e) {
   std::vector<Tiles> out;
   for (size_t r = 0; r < e.program->num_outputs(); ++r)
-    out.emplace_back(*e.program->output_layout(r), e.output_ids[r], e.output_parts[r]);
+    out.emplace_back(*e.program->output_layout(r), e.output_ids[r], e.output_parts[r],
+                     e.output_orders[r]);
   return out;
 }
 

@@ -39,10 +39,19 @@ std::vector<int64_t> dense_strides(const Shape& shape, int64_t item) {
   return out;
 }
 
-// Returns the byte strides of a dense array of this layout.
+// Returns the byte strides of a dense array with its dimensions in this order.
+std::vector<int64_t> strides_of(const Shape& shape, int64_t item, const MinorToMajor& order) {
+  std::vector<int64_t> out(static_cast<size_t>(shape.rank()));
+  for (int64_t d : order) {
+    out[static_cast<size_t>(d)] = item;
+    item *= shape[d];
+  }
+  return out;
+}
+
+// Returns the byte strides of a dense array of this layout on the host.
 std::vector<int64_t> strides_of(const Shape& shape, int64_t item,
                                 const PJRT_Buffer_MemoryLayout* layout) {
-  if (!layout) return dense_strides(shape, item);
   if (layout->type == PJRT_Buffer_MemoryLayout_Type_Strides)
     return {layout->strides.byte_strides,
             layout->strides.byte_strides + layout->strides.num_byte_strides};
@@ -51,13 +60,7 @@ std::vector<int64_t> strides_of(const Shape& shape, int64_t item,
         fmt::format("[transfer] expected a layout without tiles on the host, got one with {}; ask "
                     "for dimensions in an order",
                     layout->tiled.num_tiles));
-  std::vector<int64_t> out(static_cast<size_t>(shape.rank()));
-  for (size_t k = 0; k < layout->tiled.minor_to_major_size; ++k) {
-    const int64_t d = layout->tiled.minor_to_major[k];
-    out[static_cast<size_t>(d)] = item;
-    item *= shape[d];
-  }
-  return out;
+  return strides_of(shape, item, order_of(shape.rank(), layout));
 }
 
 Memory* space_of(PJRT_Device* device, PJRT_Memory* memory) {
@@ -78,26 +81,29 @@ void from_host(PJRT_Client_BufferFromHostBuffer_Args& a) {
   Memory* space = space_of(a.device, a.memory);
   const int64_t item = itemsize(dtype), bytes = shape.elements() * item;
   const auto* data = static_cast<const std::byte*>(a.data);
-  const std::vector<int64_t> dense = dense_strides(shape, item);
+  const MinorToMajor order = order_of(shape.rank(), a.device_layout);
+  const std::vector<int64_t> device = strides_of(shape, item, order);
   const std::vector<int64_t> strides =
       a.num_byte_strides == 0
-          ? dense
+          ? dense_strides(shape, item)
           : std::vector<int64_t>(a.byte_strides, a.byte_strides + a.num_byte_strides);
-  if (bytes > 0 && strides == dense && may_borrow(a)) {
+  if (bytes > 0 && strides == device && may_borrow(a)) {
     const auto done = std::make_shared<Happening>();
     a.done_with_host_buffer = new_event(done);
     a.buffer =
         new_buffer(space, dtype, shape, Buffer::borrow(data, bytes, [done] { done->set(); }));
     a.buffer->borrowed = true;
+    a.buffer->minor_to_major = order;
     return;
   }
   Buffer memory = Buffer::allocate(std::max<int64_t>(1, bytes));
-  if (strides == dense) {
+  if (strides == device) {
     std::memcpy(memory.data(), data, static_cast<size_t>(bytes));
   } else if (bytes > 0) {
-    copy_strided(shape, item, data, strides, memory.data(), dense, 0);
+    copy_strided(shape, item, data, strides, memory.data(), device, 0);
   }
   a.buffer = new_buffer(space, dtype, shape, std::move(memory));
+  a.buffer->minor_to_major = order;
   a.done_with_host_buffer = ready_event();
 }
 
@@ -110,13 +116,15 @@ void to_host(PJRT_Buffer_ToHostBuffer_Args& a) {
   }
   if (a.dst_size < static_cast<size_t>(src.bytes()))
     invalid(fmt::format("[tessera] expected room for {} bytes, got {}", src.bytes(), a.dst_size));
-  const std::vector<int64_t> dense = dense_strides(src.shape, item),
-                             strides = strides_of(src.shape, item, a.host_layout);
+  // Without a layout the host gets the bytes as they are.
+  const std::vector<int64_t> device = strides_of(src.shape, item, src.minor_to_major),
+                             strides = a.host_layout ? strides_of(src.shape, item, a.host_layout)
+                                                     : device;
   auto* to = static_cast<std::byte*>(a.dst);
-  if (strides == dense) {
+  if (strides == device) {
     std::memcpy(to, src.data(), static_cast<size_t>(src.bytes()));
   } else if (src.bytes() > 0) {
-    copy_strided(src.shape, item, src.data(), dense, to, strides, 0);
+    copy_strided(src.shape, item, src.data(), device, to, strides, 0);
   }
   a.event = ready_event();
 }
@@ -126,6 +134,7 @@ PJRT_Buffer* alias(const PJRT_Buffer& buffer, Memory* space) {
   static_cast<void>(buffer.data());
   PJRT_Buffer* out = new_buffer(space, buffer.dtype, buffer.shape, buffer.memory, buffer.offset);
   out->borrowed = buffer.borrowed;
+  out->minor_to_major = buffer.minor_to_major;
   return out;
 }
 
@@ -145,7 +154,8 @@ PJRT_Buffer* bitcast(const PJRT_Buffer_Bitcast_Args& a) {
   if (shape.elements() * item != from.bytes())
     invalid(fmt::format("[bitcast] expected a type and shape of {} bytes, got {}", from.bytes(),
                         shape.elements() * item));
-  if (strides_of(shape, item, a.device_layout) != dense_strides(shape, item))
+  if (order_of(shape.rank(), a.device_layout) != row_major(shape.rank()) ||
+      from.minor_to_major != row_major(from.shape.rank()))
     unimplemented(
         "[bitcast] expected a layout with the last dimension innermost, got another order; "
         "transpose in a program");

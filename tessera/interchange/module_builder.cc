@@ -101,6 +101,7 @@ Type ModuleBuilder::with_argument_attributes(Type type, const TextAttr::Entries&
   entry.inputs.emplace_back();
   entry.unreduced_inputs.emplace_back();
   entry.donated.push_back(false);
+  entry.input_layout_modes.emplace_back();
   for (const auto& [key, value] : attributes) {
     if (key == "sdy.sharding") {
       const std::optional<WrittenSharding> sharding = read_sharding(value);
@@ -116,6 +117,8 @@ Type ModuleBuilder::with_argument_attributes(Type type, const TextAttr::Entries&
         type.sharding = std::make_shared<const NamedSharding>(*entry.inputs.back());
     } else if (key == "tf.aliasing_output" || key == "jax.buffer_donor") {
       entry.donated.back() = true;
+    } else if (key == "mhlo.layout_mode") {
+      entry.input_layout_modes.back() = layout_mode(value, offset);
     } else if (key == "tessera.weak") {
       type.weak = true;
     } else if (key == "tessera.varying") {
@@ -147,14 +150,22 @@ std::optional<NamedSharding> ModuleBuilder::hlo_sharding(const TextAttr& text, c
   });
 }
 
+std::string ModuleBuilder::layout_mode(const TextAttr& text, size_t offset) const {
+  const auto* written = text.get<std::string>();
+  if (!written) error_at(offset, "expected mhlo.layout_mode to be a string");
+  return *written;
+}
+
 void ModuleBuilder::add_result_sharding(const TextAttr::Entries& attributes, const Type& type,
                                         size_t offset, FunctionEntry& entry) {
   entry.outputs.emplace_back();
   entry.unreduced_outputs.emplace_back();
   entry.memory_kinds.emplace_back();
+  entry.output_layout_modes.emplace_back();
   for (const auto& [key, value] : attributes) {
     if (const auto* kind = value.get<std::string>(); kind && key == "mhlo.memory_kind")
       entry.memory_kinds.back() = *kind;
+    if (key == "mhlo.layout_mode") entry.output_layout_modes.back() = layout_mode(value, offset);
     if (key == "mhlo.sharding") entry.outputs.back() = hlo_sharding(value, type, offset);
     const std::optional<WrittenSharding> sharding = read_sharding(value);
     if (!sharding || key != "sdy.sharding") continue;
@@ -214,6 +225,8 @@ ParsedModule ModuleBuilder::finish_module(size_t offset) {
   out.input_unreduced = entry.unreduced_inputs;
   out.output_unreduced = entry.unreduced_outputs;
   out.output_memory_kinds = entry.memory_kinds;
+  out.input_layout_modes = entry.input_layout_modes;
+  out.output_layout_modes = entry.output_layout_modes;
   out.donated = entry.donated;
   for (const auto& [name, mesh] : meshes_) out.meshes.push_back(find_mesh(name, offset));
   return out;

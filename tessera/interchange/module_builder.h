@@ -72,6 +72,7 @@ class ModuleBuilder {
     std::vector<std::optional<NamedSharding>> inputs, outputs;
     std::vector<AxisNames> unreduced_inputs, unreduced_outputs;
     std::vector<std::string> memory_kinds;  // of outputs
+    std::vector<std::string> input_layout_modes, output_layout_modes;
     std::vector<bool> donated;
   };
   // Guards the C++ stack against deep nesting.
@@ -123,6 +124,8 @@ class ModuleBuilder {
   // Returns the sharding of an array of that type that GSPMD's text describes, over the partitions;
   // nullopt if the text leaves it open.
   std::optional<NamedSharding> hlo_sharding(const TextAttr& text, const Type& type, size_t offset);
+  // Returns the text of mhlo.layout_mode, which is a string.
+  std::string layout_mode(const TextAttr& text, size_t offset) const;
   // Appends the sharding of a result to the entry's.
   void add_result_sharding(const TextAttr::Entries& attributes, const Type& type, size_t offset,
                            FunctionEntry& entry);

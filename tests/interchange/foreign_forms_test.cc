@@ -552,5 +552,62 @@ TEST(RaggedAllToAll, SaysWhatItsConfigLacks) {
                "other");
 }
 
+// --- Ops about time and memory, which change no value ---
+
+TEST(Async, AFutureIsTheResultOfTheRegion) {
+  EXPECT_THAT(values<float>(R"(
+    func.func @main() -> tensor<2xf32> {
+      %a = stablehlo.constant dense<[1.0, 2.0]> : tensor<2xf32>
+      %f = "stablehlo.async_start"(%a) ({
+      ^bb0(%x: tensor<2xf32>):
+        %0 = stablehlo.multiply %x, %x : tensor<2xf32>
+        stablehlo.return %0 : tensor<2xf32>
+      }) : (tensor<2xf32>) -> !stablehlo.future<tensor<2xf32>>
+      %1 = "stablehlo.async_done"(%f) : (!stablehlo.future<tensor<2xf32>>) -> tensor<2xf32>
+      return %1 : tensor<2xf32>
+    })"),
+              ElementsAre(1, 4));
+}
+
+TEST(Async, RegionsThatDoNotFitAreRefused) {
+  const auto start = [](const std::string& arguments, const std::string& results) {
+    return R"(func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+      %f = "stablehlo.async_start"(%a) ({
+      ^bb0()" +
+           arguments + R"():
+        stablehlo.return )" +
+           results + R"(
+      }) : (tensor<2xf32>) -> !stablehlo.future<tensor<2xf32>>
+      return %a : tensor<2xf32>
+    })";
+  };
+  expect_error(start("%x: tensor<2xf32>, %y: tensor<2xf32>", "%x : tensor<2xf32>"),
+               "expected a region with an argument for each of 1 operands, got 2");
+  expect_error(start("%x: tensor<3xf32>", "%x : tensor<3xf32>"),
+               "expected argument 0 of the region to be tensor<2xf32>, got tensor<3xf32>");
+  expect_error(start("%x: tensor<2xf32>", "%x, %x : tensor<2xf32>, tensor<2xf32>"),
+               "expected a region with one result, got 2");
+  expect_error(R"(func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+      %f = "stablehlo.async_start"(%a) : (tensor<2xf32>) -> !stablehlo.future<tensor<2xf32>>
+      return %a : tensor<2xf32>
+    })",
+               "expected one region");
+}
+
+TEST(Hints, OfTimeAndOfMemoryAreLeftOut) {
+  const Function f = parsed(R"(
+    func.func @main(%a: tensor<2x3xf32>) -> tensor<2x3xf32> {
+      %0 = stablehlo.custom_call @LayoutConstraint(%a) {backend_config = "", operand_layouts = [dense<[0, 1]> : tensor<2xindex>], result_layouts = [dense<[0, 1]> : tensor<2xindex>]} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+      stablehlo.custom_call @control_dep(%0, %a) {backend_config = "", has_side_effect = true, mhlo.backend_config = {}, operand_layouts = [dense<[1, 0]> : tensor<2xindex>, dense<[1, 0]> : tensor<2xindex>], result_layouts = []} : (tensor<2x3xf32>, tensor<2x3xf32>) -> ()
+      return %0 : tensor<2x3xf32>
+    })");
+  EXPECT_TRUE(f.ops.empty()) << to_mlir(f);
+  expect_error(R"(func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+      %0 = stablehlo.custom_call @LayoutConstraint(%a, %a) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+      return %0 : tensor<2xf32>
+    })",
+               "expected 1 operand, got 2");
+}
+
 }  // namespace
 }  // namespace tessera::interchange::foreign_forms_test

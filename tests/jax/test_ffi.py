@@ -128,3 +128,12 @@ def test_layouts(handlers):
                           output_layouts=(1, 0))
   expected = (x.T.reshape(-1) + x.reshape(-1)).reshape(3, 2).T
   np.testing.assert_array_equal(jax.jit(call)(x, x), expected)
+
+
+def test_calls_of_lapack_with_other_operands_reach_the_handler_of_jaxlib():
+  lowered = jax.jit(lambda: jax.ffi.ffi_call('lapack_sgetrf_ffi', (), has_side_effect=True)()).lower()
+  compiled = lowered.compile()
+  assert 'lapack_sgetrf_ffi' in compiled.as_text()
+  with pytest.raises(Exception, match='Wrong number of arguments: expected 1 but got 0'):
+    compiled()
+    jax.effects_barrier()

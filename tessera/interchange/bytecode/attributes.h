@@ -101,6 +101,7 @@ class Decoder {
   DecodedType ranked_type(ByteReader& in, bool encoding);
   DecodedType function_type(ByteReader& in);
   DecodedType tuple_type(ByteReader& in);
+  DecodedType future_type(ByteReader& in);
 
   const Container& container_;
   Names names_;

@@ -86,7 +86,11 @@ DecodedType Decoder::read_type(size_t index) {
   if (!entry.encoded) return other(std::string(in.zero_terminated()));
   if (entry.dialect == "builtin") return read_builtin_type(in);
   if (entry.dialect == "vhlo") return read_vhlo_type(in);
-  if (entry.dialect == "stablehlo" && in.varint() == 0) return token();
+  if (entry.dialect == "stablehlo") {
+    const uint64_t code = in.varint();
+    if (code == 0) return token();
+    if (code == 1) return future_type(in);
+  }
   return other(fmt::format("a type of {}", entry.dialect));
 }
 
@@ -154,6 +158,8 @@ DecodedType Decoder::read_vhlo_type(ByteReader& in) {
       return other("a tensor of unknown rank");
     case 33:
       return other("none");
+    case 42:
+      return future_type(in);
     default:
       break;
   }
@@ -182,6 +188,14 @@ DecodedType Decoder::tuple_type(ByteReader& in) {
   out.name = "a tuple";
   for (size_t left = in.count("types"); left > 0; --left) out.inputs.push_back(type_index(in));
   return out;
+}
+
+// A future has the type of its result (foreign::async_start).
+DecodedType Decoder::future_type(ByteReader& in) {
+  const size_t count = in.count("types");
+  if (count == 1) return type(type_index(in));
+  for (size_t left = count; left > 0; --left) type_index(in);
+  return other(fmt::format("a future of {} tensors", count));
 }
 
 DecodedType Decoder::ranked_type(ByteReader& in, bool encoding) {

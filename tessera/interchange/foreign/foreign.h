@@ -30,6 +30,8 @@ Values zeta(OpReader& reader);
 // --- program_ops.cc ---
 Values partition_id(OpReader& reader);
 Values replica_id(OpReader& reader);
+Values async_start(OpReader& reader);
+Values async_done(OpReader& reader);
 Values create_token(OpReader& reader);
 Values after_all(OpReader& reader);
 Values optimization_barrier(OpReader& reader);
@@ -37,6 +39,8 @@ Values composite(OpReader& reader);
 Values get_dimension_size(OpReader& reader);
 Values annotate_device_placement(OpReader& reader);  // custom calls
 Values dce_sink(OpReader& reader);
+Values control_dep(OpReader& reader);
+Values layout_constraint(OpReader& reader);
 Values sharding_group(OpReader& reader);
 
 // --- rooted_collectives.cc ---

@@ -9,6 +9,7 @@
 #include "tessera/interchange/foreign/foreign.h"
 #include "tessera/interchange/refine_shapes.h"
 #include "tessera/ir/op_def.h"
+#include "tessera/ops/control/ffi_call.h"
 #include "tessera/ops/core/compare.h"
 #include "tessera/ops/core/complex.h"
 #include "tessera/ops/core/constant.h"
@@ -309,6 +310,9 @@ Values lapack_call(OpReader& reader) {
   const auto* name = reader.require("call_target_name").get<std::string>();
   const auto target = targets().find(*name);
   TESSERA_CHECK(target != targets().end(), "a call of {}", *name);
+  // Only the handler itself says what is wrong with a call that JAX does not emit.
+  if (reader.operands.size() != target->second.operands && ops::has_ffi_target(*name))
+    return ffi_call(reader);
   const Call call(reader);
   call.expect_operands(target->second.operands);
   return target->second.results(call, reader.operands);

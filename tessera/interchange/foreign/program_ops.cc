@@ -29,6 +29,28 @@ Values replica_id(OpReader& reader) {
   return reader.insert(constant_op, ConstantParams{Literal::scalar(uint32_t{0}), {}}, {});
 }
 
+// An op that may run while others do, and the wait for its result: a future is the result itself.
+Values async_start(OpReader& reader) {
+  if (reader.text.regions.size() != 1) reader.error("expected one region");
+  const FunctionRef body = reader.text.regions[0];
+  if (body->outputs.size() != 1)
+    reader.error(fmt::format("expected a region with one result, got {}", body->outputs.size()));
+  if (body->inputs.size() != reader.operands.size())
+    reader.error(fmt::format("expected a region with an argument for each of {} operands, got {}",
+                             reader.operands.size(), body->inputs.size()));
+  for (size_t i = 0; i < body->inputs.size(); ++i) {
+    const Type &operand = reader.type(reader.operands[i]), &input = body->type(body->inputs[i]);
+    if (!operand.same_array(input))
+      reader.error(
+          fmt::format("expected argument {} of the region to be {}, got {}", i, operand, input));
+  }
+  return reader.insert(call_op, CallParams{body}, reader.operands);
+}
+Values async_done(OpReader& reader) {
+  expect_count(reader, 1);
+  return reader.operands;
+}
+
 // Tokens (ir/token_type.h).
 Values create_token(OpReader& reader) {
   expect_count(reader, 0);
@@ -42,9 +64,9 @@ Values after_all(OpReader& reader) {
 }
 
 namespace {
-constexpr const char* kCallAttributes[] = {"api_version",    "has_side_effect",
-                                           "backend_config", "operand_layouts",
-                                           "result_layouts", "output_operand_aliases"};
+constexpr const char* kCallAttributes[] = {
+    "api_version",    "has_side_effect",        "backend_config",     "operand_layouts",
+    "result_layouts", "output_operand_aliases", "mhlo.backend_config"};
 }  // namespace
 
 // JAX's annotate_device_placement names the kind of memory of a value; all are the host's here.
@@ -58,6 +80,20 @@ Values annotate_device_placement(OpReader& reader) {
 Values dce_sink(OpReader& reader) {
   for (const char* about : kCallAttributes) reader.text.take(about);
   return {};
+}
+
+// JAX's control_dep asks for one value to be there before another, which is about time alone.
+Values control_dep(OpReader& reader) {
+  for (const char* about : kCallAttributes) reader.text.take(about);
+  return {};
+}
+
+// JAX's with_layout_constraint asks for an order of dimensions in memory, which each op here has of
+// its own. The memory of arguments and results has the order that main's attributes ask for.
+Values layout_constraint(OpReader& reader) {
+  expect_count(reader, 1);
+  for (const char* about : kCallAttributes) reader.text.take(about);
+  return reader.operands;
 }
 
 // Shardy's op has no result: it says that its operand is a member of a group.

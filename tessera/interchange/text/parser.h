@@ -28,6 +28,8 @@ struct ParsedModule {
   std::vector<AxisNames> input_unreduced, output_unreduced;
   // The kinds of memory that the text requests for results (mhlo.memory_kind); empty: any.
   std::vector<std::string> output_memory_kinds;
+  // The orders of dimensions in memory that the text requests (mhlo.layout_mode); empty: any.
+  std::vector<std::string> input_layout_modes, output_layout_modes;
   // The arguments whose memory the results may use.
   std::vector<bool> donated;
   std::vector<Mesh> meshes;

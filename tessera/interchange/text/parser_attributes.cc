@@ -52,6 +52,13 @@ Type Parser::parse_type() {
       next();
       return token_type();
     }
+    if (token.text == "stablehlo.future") {  // it has the type of its result
+      next();
+      expect("<");
+      const Type result = parse_type();
+      expect(">");
+      return result;
+    }
     const auto alias = aliases_.find("!" + token.text);
     if (alias == aliases_.end())
       error(fmt::format("expected a tensor type, got !{}, which Tessera has no arrays of",

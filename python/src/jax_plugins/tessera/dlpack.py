@@ -23,7 +23,7 @@ def _exported(x, max_version):
   room = (ctypes.c_char * max(1, view.nbytes)).from_address(view.ctypes.data)
   room.array = view
   # Before DLPack 1.0 nothing could be marked, and numpy hands out only what may be written.
-  return np.frombuffer(room, view.dtype, view.size).reshape(view.shape).__dlpack__()
+  return np.ndarray(view.shape, view.dtype, room, strides=view.strides).__dlpack__()
 
 
 def _target(device):

@@ -148,15 +148,3 @@ def test_a_library_of_another_version(tmp_path, environment):
     client.open_library(library('older', 'void* GetPjrtApi(void) { return 0; }'))
   with pytest.raises(RuntimeError, match='expected a plugin that can be loaded, got .*none.so: .*GetPjrtApi'):
     client.open_library(library('none', 'int f;'))
-
-
-def test_several_processes(environment):
-  """They are refused, rather than programs of their own."""
-  code = '''
-import jax
-from jax._src import distributed
-distributed.global_state.num_processes = 2
-try: jax.devices()
-except RuntimeError as error: print(error)'''
-  out, _ = python(code, environment)
-  assert '[tessera] expected one process, got 2 of jax.distributed.initialize(); start one' in out

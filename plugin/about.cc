@@ -34,6 +34,6 @@ std::string about() {
 
 }  // namespace tessera::plugin
 
-int tessera_interface() { return 2; }
+int tessera_interface() { return 3; }
 
 int tessera_about(char** out) { return tessera::plugin::answer(out, tessera::plugin::about); }

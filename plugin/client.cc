@@ -3,16 +3,27 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <limits>
+
 #include "plugin/error.h"
+#include "plugin/rendezvous.h"
 #include "plugin/strings.h"
 
 PJRT_Client::PJRT_Client(const std::string& spec) {
   tessera::initialize({.devices = spec});
+  // Without a cluster the devices of all emulated slices belong to this process.
+  const bool alone = tessera::process_count() == 1;
+  process_index = static_cast<int>(tessera::process_index());
   const auto& kinds = tessera::plugin::memory_kinds();
   for (const tessera::Device& device : tessera::devices()) {
     PJRT_Device& out = *owned.emplace_back(std::make_unique<PJRT_Device>());
     out.client = this;
     tessera::plugin::describe_device(device, out.description);
+    devices.push_back(&out);
+    out.description.process_index = alone ? 0 : static_cast<int>(device.process_index);
+    if (out.description.process_index != process_index) continue;
+    out.local_id = static_cast<int>(addressable.size());
+    addressable.push_back(&out);
     for (size_t k = 0; k < kinds.size(); ++k) {
       tessera::plugin::Memory& memory = out.kinds[k];
       memory.id = static_cast<int>(device.id * static_cast<int64_t>(kinds.size()) +
@@ -24,7 +35,6 @@ PJRT_Client::PJRT_Client(const std::string& spec) {
       out.memories.push_back(&memory);
       memories.push_back(&memory);
     }
-    devices.push_back(&out);
   }
   topology = tessera::plugin::describe_topology(spec, tessera::devices());
 }
@@ -38,18 +48,23 @@ tessera::plugin::Memory* PJRT_Device::memory(std::string_view kind) {
 
 namespace tessera::plugin {
 
-std::string device_spec(const PJRT_NamedValue* options, size_t count) {
-  std::string spec;
+ClientRequest client_request(const PJRT_NamedValue* options, size_t count) {
+  ClientRequest out;
   for (size_t i = 0; i < count; ++i) {
     const PJRT_NamedValue& option = options[i];
     const std::string_view name(option.name, option.name_size);
-    if (name == "num_devices" && option.type == PJRT_NamedValue_kInt64) {
+    const bool integer = option.type == PJRT_NamedValue_kInt64;
+    if (name == "num_devices" && integer) {
       if (option.int64_value < 1)
         invalid(fmt::format("[tessera] expected num_devices of at least 1, got {}",
                             option.int64_value));
-      spec = fmt::format("cpu:{}", option.int64_value);
+      out.devices = fmt::format("cpu:{}", option.int64_value);
     } else if (name == "devices" && option.type == PJRT_NamedValue_kString) {
-      spec.assign(option.string_value, option.value_size);
+      out.devices.assign(option.string_value, option.value_size);
+    } else if (name == "num_nodes" && integer) {
+      out.nodes = option.int64_value;
+    } else if (name == "node_id" && integer) {
+      out.node = option.int64_value;
     } else {
       invalid(
           fmt::format("[tessera] expected the option num_devices (an integer) or devices (a "
@@ -57,7 +72,10 @@ std::string device_spec(const PJRT_NamedValue* options, size_t count) {
                       name));
     }
   }
-  return spec;
+  if (out.node < 0 || out.node >= out.nodes || out.nodes > std::numeric_limits<int>::max())
+    invalid(fmt::format("[tessera] expected a node_id below num_nodes, got {} of {}", out.node,
+                        out.nodes));
+  return out;
 }
 
 namespace {
@@ -69,13 +87,34 @@ PJRT_Device* find_device(PJRT_Client* client, int64_t id) {
                       client->devices.size(), id));
 }
 
+PJRT_Device* find_local_device(PJRT_Client* client, int local_id) {
+  if (local_id < 0 || static_cast<size_t>(local_id) >= client->addressable.size())
+    invalid(
+        fmt::format("[tessera] expected the number of one of {} devices of this process, got {}",
+                    client->addressable.size(), local_id));
+  return client->addressable[static_cast<size_t>(local_id)];
+}
+
+PJRT_Client* create(const PJRT_Client_Create_Args& a) {
+  const ClientRequest request = client_request(a.create_options, a.num_options);
+  if (request.nodes > 1) cluster::join(rendezvous_of(a, request));
+  auto client = std::make_unique<PJRT_Client>(request.devices);
+  if (process_count() != request.nodes)
+    invalid(
+        fmt::format("[tessera] expected a client of {} processes, as TESSERA_CLUSTER has started "
+                    "them, got one of {}; call jax.distributed.initialize() first, or unset "
+                    "TESSERA_CLUSTER",
+                    process_count(), request.nodes));
+  return client.release();
+}
+
 void add_devices(PJRT_Api& api) {
   api.PJRT_DeviceDescription_Id = [](auto* a) -> PJRT_Error* {
     a->id = static_cast<int>(a->device_description->device.id);
     return nullptr;
   };
   api.PJRT_DeviceDescription_ProcessIndex = [](auto* a) -> PJRT_Error* {
-    a->process_index = 0;
+    a->process_index = a->device_description->process_index;
     return nullptr;
   };
   api.PJRT_DeviceDescription_Attributes = [](auto* a) -> PJRT_Error* {
@@ -100,11 +139,11 @@ void add_devices(PJRT_Api& api) {
     return nullptr;
   };
   api.PJRT_Device_IsAddressable = [](auto* a) -> PJRT_Error* {
-    a->is_addressable = true;
+    a->is_addressable = a->device->local_id >= 0;
     return nullptr;
   };
   api.PJRT_Device_LocalHardwareId = [](auto* a) -> PJRT_Error* {
-    a->local_hardware_id = static_cast<int>(a->device->description.device.id);
+    a->local_hardware_id = a->device->local_id;
     return nullptr;
   };
   api.PJRT_Device_GetAttributes = [](auto* a) -> PJRT_Error* {
@@ -119,9 +158,13 @@ void add_devices(PJRT_Api& api) {
     a->num_memories = a->device->memories.size();
     return nullptr;
   };
-  api.PJRT_Device_DefaultMemory = [](auto* a) -> PJRT_Error* {
-    a->memory = a->device->default_memory();
-    return nullptr;
+  api.PJRT_Device_DefaultMemory = [](PJRT_Device_DefaultMemory_Args* a) {
+    return guarded([&] {
+      if (a->device->local_id < 0)
+        invalid(fmt::format("[tessera] expected a device of this process, got {} of process {}",
+                            a->device->description.text, a->device->description.process_index));
+      a->memory = a->device->default_memory();
+    });
   };
 }
 
@@ -129,8 +172,7 @@ void add_devices(PJRT_Api& api) {
 
 void add_client(PJRT_Api& api) {
   api.PJRT_Client_Create = [](PJRT_Client_Create_Args* a) {
-    return guarded(
-        [&] { a->client = new PJRT_Client(device_spec(a->create_options, a->num_options)); });
+    return guarded([&] { a->client = create(*a); });
   };
   api.PJRT_Client_Destroy = [](auto* a) -> PJRT_Error* {
     delete a->client;
@@ -145,7 +187,7 @@ void add_client(PJRT_Api& api) {
     return nullptr;
   };
   api.PJRT_Client_ProcessIndex = [](auto* a) -> PJRT_Error* {
-    a->process_index = 0;
+    a->process_index = a->client->process_index;
     return nullptr;
   };
   api.PJRT_Client_Devices = [](auto* a) -> PJRT_Error* {
@@ -154,8 +196,8 @@ void add_client(PJRT_Api& api) {
     return nullptr;
   };
   api.PJRT_Client_AddressableDevices = [](auto* a) -> PJRT_Error* {
-    a->addressable_devices = a->client->devices.data();
-    a->num_addressable_devices = a->client->devices.size();
+    a->addressable_devices = a->client->addressable.data();
+    a->num_addressable_devices = a->client->addressable.size();
     return nullptr;
   };
   api.PJRT_Client_AddressableMemories = [](auto* a) -> PJRT_Error* {
@@ -167,7 +209,8 @@ void add_client(PJRT_Api& api) {
     return guarded([&] { a->device = find_device(a->client, a->id); });
   };
   api.PJRT_Client_LookupAddressableDevice = [](PJRT_Client_LookupAddressableDevice_Args* a) {
-    return guarded([&] { a->addressable_device = find_device(a->client, a->local_hardware_id); });
+    return guarded(
+        [&] { a->addressable_device = find_local_device(a->client, a->local_hardware_id); });
   };
   api.PJRT_Client_DefaultDeviceAssignment = [](PJRT_Client_DefaultDeviceAssignment_Args* a) {
     return guarded([&] {
@@ -180,6 +223,9 @@ void add_client(PJRT_Api& api) {
         a->default_assignment[i] = static_cast<int>(a->client->devices[i]->description.device.id);
     });
   };
+  // JAX says which processes live. The cluster finds that itself (tessera/cluster/processes.h), for
+  // the processes that it waits for.
+  api.PJRT_Client_UpdateGlobalProcessInfo = [](auto*) -> PJRT_Error* { return nullptr; };
   api.PJRT_Client_TopologyDescription = [](auto* a) -> PJRT_Error* {
     a->topology = &a->client->topology;
     return nullptr;

@@ -16,6 +16,7 @@
 #include "plugin/parts_of_sums.h"
 #include "plugin/shardings.h"
 #include "tessera/base/contains.h"
+#include "tessera/cluster/processes.h"
 #include "tessera/compile/load_program.h"
 #include "tessera/interchange/bytecode/reader.h"
 #include "tessera/interchange/programs/count_loops.h"
@@ -43,10 +44,39 @@ std::vector<int32_t> instances_of(const ArrayLayout& layout, const std::vector<i
   return out;
 }
 
-// Returns the partition at each position of the mesh: those of the program, or of the plan.
-std::vector<int64_t> ids_of(const ArrayLayout& layout, const std::vector<int64_t>& own) {
+// Returns the partition at each position of the mesh: those of the program, or of the plan, on these
+// devices.
+std::vector<int64_t> ids_of(const ArrayLayout& layout, const std::vector<int64_t>& own,
+                            const std::vector<Device>& by_partition) {
   if (!own.empty() || !layout.sharding.is_named()) return own;
-  return layout.sharding.device_ids();
+  std::vector<int64_t> ids = layout.sharding.device_ids();
+  for (int64_t& id : ids)
+    for (size_t p = 0; p < by_partition.size(); ++p)
+      if (by_partition[p].id == id) {
+        id = static_cast<int64_t>(p);
+        break;
+      }
+  return ids;
+}
+
+// Returns the devices that partitions run on if it makes a difference, which is in a cluster.
+// Otherwise none: partition p is device p in all meshes.
+std::vector<Device> devices_by_partition(const CompileOptions& options) {
+  std::vector<Device> out;
+  if (!cluster::Processes::current()) return out;
+  const std::vector<Device>& all = devices();
+  for (int64_t p = 0; p < options.num_partitions; ++p) {
+    const int64_t id = options.device_assignment.empty()
+                           ? p
+                           : options.device_assignment.at(static_cast<size_t>(p));
+    const auto found =
+        std::find_if(all.begin(), all.end(), [&](const Device& d) { return d.id == id; });
+    if (found == all.end())
+      invalid(fmt::format("[compile] expected devices out of {}, got a program for device {}",
+                          all.size(), id));
+    out.push_back(*found);
+  }
+  return out;
 }
 
 void expect_pjrt_dtype(DType dtype) {
@@ -206,6 +236,8 @@ std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::str
   out->output_orders = std::move(laid_out.outputs);
   const OrderedModule ordered = with_one_device_order(std::move(laid_out.module));
   interchange::ParsedModule module = split_unreduced(ordered.module);
+  const std::vector<Device> by_partition = devices_by_partition(out->options);
+  if (!by_partition.empty()) module = on_devices(std::move(module), by_partition);
   module.main = interchange::count_loops_if_sharded(module);
   out->name = module.name.empty() ? "main" : module.name;
   const ir::Function& f = module.main;
@@ -219,7 +251,7 @@ std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::str
   out->donated.assign(module.donated.begin(), module.donated.end());
   for (size_t i = 0; i < f.inputs.size(); ++i) {
     const ArrayLayout& layout = *out->program->input_layout(i);
-    out->input_ids.push_back(ids_of(layout, ordered.input_ids[i]));
+    out->input_ids.push_back(ids_of(layout, ordered.input_ids[i], by_partition));
     out->input_instances.push_back(
         instances_of(layout, out->input_ids[i], out->options.num_partitions));
     out->input_parts.push_back(!module.input_unreduced[i].empty());
@@ -228,7 +260,7 @@ std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::str
   }
   for (size_t i = 0; i < f.outputs.size(); ++i) {
     const ArrayLayout& layout = *out->program->output_layout(i);
-    out->output_ids.push_back(ids_of(layout, ordered.output_ids[i]));
+    out->output_ids.push_back(ids_of(layout, ordered.output_ids[i], by_partition));
     out->output_instances.push_back(
         instances_of(layout, out->output_ids[i], out->options.num_partitions));
     const std::string& kind = module.output_memory_kinds[i];

@@ -1,10 +1,13 @@
 #include "plugin/device_order.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 #include <map>
 #include <optional>
 
+#include "plugin/error.h"
 #include "tessera/ir/control_flow.h"
 #include "tessera/mesh/device_mesh.h"
 
@@ -138,6 +141,31 @@ OrderedModule with_one_device_order(interchange::ParsedModule module) {
   }
   out.module = std::move(module);
   return out;
+}
+
+interchange::ParsedModule on_devices(interchange::ParsedModule module,
+                                     const std::vector<Device>& by_partition) {
+  const auto mesh = [&](const Mesh& of_partitions) {
+    if (of_partitions.rank() == 0 || of_partitions.is_abstract()) return of_partitions;
+    std::vector<Device> devices;
+    for (int64_t id : of_partitions.device_ids()) {
+      if (id < 0 || id >= static_cast<int64_t>(by_partition.size()))
+        invalid(fmt::format("[compile] expected a mesh of the devices 0 to {}, got one with {}",
+                            by_partition.size() - 1, id));
+      devices.push_back(by_partition[static_cast<size_t>(id)]);
+    }
+    return Mesh(DeviceMesh{of_partitions.axis_sizes(), std::move(devices)},
+                of_partitions.axis_names());
+  };
+  const auto sharding = [&](const NamedSharding& of_partitions) {
+    return NamedSharding(mesh(of_partitions.mesh()), of_partitions.spec());
+  };
+  for (auto* shardings : {&module.input_shardings, &module.output_shardings})
+    for (std::optional<NamedSharding>& one : *shardings)
+      if (one) one = sharding(*one);
+  for (Mesh& one : module.meshes) one = mesh(one);
+  module.main = Rewriter(sharding, mesh).function(module.main);
+  return module;
 }
 
 }  // namespace tessera::plugin

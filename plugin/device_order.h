@@ -1,4 +1,6 @@
-// Programs whose meshes list the same devices in different orders. All devices share one memory, so
+// Which devices the meshes of a program list.
+//
+// Programs whose meshes list the same devices in different orders: all devices share one memory, so
 // it makes no difference which of them does what: the program is planned for one order, and which
 // part of an argument or result each device holds follows the mesh that it was written with. It
 // also handles programs that call others which were exported for one device, whose shardings are
@@ -21,5 +23,10 @@ struct OrderedModule {
 // order already, or differ in more than the order. Shardings over a mesh of one device beside
 // larger ones are left to propagation.
 OrderedModule with_one_device_order(interchange::ParsedModule module);
+
+// Returns the module with all meshes on these devices: where a mesh lists device k, on
+// by_partition[k]. In a cluster the devices say which process runs which partition.
+interchange::ParsedModule on_devices(interchange::ParsedModule module,
+                                     const std::vector<Device>& by_partition);
 
 }  // namespace tessera::plugin

@@ -39,8 +39,11 @@ PJRT_LoadedExecutable* load(PJRT_Client* client, std::vector<PJRT_Device*> devic
   out->client = client;
   out->devices = std::move(devices);
   out->executable = std::move(executable);
-  for (size_t p = 0; p < out->devices.size(); ++p)
+  for (size_t p = 0; p < out->devices.size(); ++p) {
+    if (out->devices[p]->local_id < 0) continue;
+    out->addressable.push_back(out->devices[p]);
     out->logical_ids.push_back({.replica = 0, .partition = static_cast<int>(p)});
+  }
   return out.release();
 }
 
@@ -86,8 +89,8 @@ void add_loaded(PJRT_Api& api) {
     return nullptr;
   };
   api.PJRT_LoadedExecutable_AddressableDevices = [](auto* a) -> PJRT_Error* {
-    a->addressable_devices = a->executable->devices.data();
-    a->num_addressable_devices = a->executable->devices.size();
+    a->addressable_devices = a->executable->addressable.data();
+    a->num_addressable_devices = a->executable->addressable.size();
     return nullptr;
   };
   api.PJRT_LoadedExecutable_Delete = [](auto* a) -> PJRT_Error* {

@@ -70,7 +70,9 @@ struct PJRT_LoadedExecutable {
   std::shared_ptr<PJRT_Executable> executable;
   std::vector<PJRT_Device*> devices;  // by partition
   bool deleted = false;
-  std::vector<PJRT_LogicalDeviceIds> logical_ids;  // of these
+  // Those of this process, and the partitions that they run.
+  std::vector<PJRT_Device*> addressable;
+  std::vector<PJRT_LogicalDeviceIds> logical_ids;
 };
 
 // An object that the API returns as bytes.

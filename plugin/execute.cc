@@ -26,7 +26,7 @@ class Arguments {
  public:
   explicit Arguments(const PJRT_LoadedExecutable_Execute_Args& a)
       : program_(*a.executable->executable),
-        partitions_(a.executable->devices.size()),
+        partitions_(a.executable->logical_ids),
         lists_(a.argument_lists),
         donated_(program_.donated.begin(), program_.donated.end()) {
     for (size_t k = 0; k < a.options->num_non_donatable_input_indices; ++k)
@@ -70,19 +70,19 @@ class Arguments {
     Buffer memory;  // null: the array's
   };
 
-  PJRT_Buffer& buffer(size_t partition, size_t i) const { return *lists_[partition][i]; }
+  PJRT_Buffer& buffer(size_t device, size_t i) const { return *lists_[device][i]; }
 
   // Returns argument i as one array: its instances are in the partitions' buffers.
   DeviceArrayRef assemble(size_t i) {
     const runtime::ArrayLayoutRef& layout = program_.program->input_layout(i);
     const Shape& shape = program_.input_shapes[i];
-    std::vector<int64_t> offsets(static_cast<size_t>(layout->instances), 0);
+    std::vector<int64_t> offsets(static_cast<size_t>(layout->held_count()), 0);
     const PJRT_Buffer& first = buffer(0, i);
     bool dense = true;      // contiguous, part after part
     bool borrowed = false;  // it must not be written
-    for (size_t p = 0; p < partitions_; ++p)
+    for (size_t p = 0; p < partitions_.size(); ++p)
       if (donated_[i] && buffer(p, i).referred()) donated_[i] = 0;  // as XLA's CPU backend does
-    for (size_t p = 0; p < partitions_; ++p) {
+    for (size_t p = 0; p < partitions_.size(); ++p) {
       const PJRT_Buffer& part = buffer(p, i);
       if (part.dtype != layout->dtype || part.shape != shape)
         invalid(
@@ -96,7 +96,8 @@ class Arguments {
             "in memory, got {{{}}}; put it there with device_put(x, compiled.input_formats), or "
             "name its format in in_shardings",
             i, fmt::join(program_.input_orders[i], ","), fmt::join(part.minor_to_major, ",")));
-      const auto k = static_cast<size_t>(program_.input_instances[i][p]);
+      const auto k = static_cast<size_t>(layout->held_index(
+          program_.input_instances[i][static_cast<size_t>(partitions_[p].partition)]));
       offsets[k] = part.data() - first.memory.data();
       dense = dense && part.memory == first.memory &&
               part.offset == static_cast<int64_t>(k) * layout->local_bytes;
@@ -106,8 +107,8 @@ class Arguments {
     if (!dense || borrowed) donated_[i] = donated_[i] ? kOnlyDeleted : 0;
     runtime::InstanceOffsets where;
     where.stride = layout->local_bytes;
-    if (!dense && layout->instances == 1) where.offset = offsets[0];
-    if (!dense && layout->instances > 1)
+    if (!dense && layout->held_count() == 1) where.offset = offsets[0];
+    if (!dense && layout->held_count() > 1)
       where.table = std::make_shared<const std::vector<int64_t>>(std::move(offsets));
     return std::make_shared<const DeviceArray>(device_array_type(*layout, false), layout,
                                                first.memory, std::move(where));
@@ -129,7 +130,7 @@ class Arguments {
   // Makes the array the only owner of memory that may be overwritten.
   void take(size_t i) {
     const bool only_deleted = donated_[i] == kOnlyDeleted;
-    for (size_t p = 0; p < partitions_; ++p) {
+    for (size_t p = 0; p < partitions_.size(); ++p) {
       PJRT_Buffer& part = buffer(p, i);
       Taken& taken = taken_.emplace_back(Taken{&part, i, {}});
       if (only_deleted) {
@@ -144,7 +145,7 @@ class Arguments {
   static constexpr uint8_t kOnlyDeleted = 2;
 
   const PJRT_Executable& program_;
-  const size_t partitions_;
+  const std::vector<PJRT_LogicalDeviceIds>& partitions_;  // of this process
   PJRT_Buffer* const* const* lists_;
   std::vector<uint8_t> donated_;
   std::vector<DeviceArrayRef> arrays_;
@@ -156,9 +157,9 @@ class Arguments {
 // Returns the same array in memory of its own.
 DeviceArrayRef copy_of(const DeviceArray& array) {
   const ArrayLayout& layout = *array.layout();
-  Buffer memory = Buffer::allocate(std::max<int64_t>(1, layout.instances * layout.local_bytes));
-  for (int64_t k = 0; k < layout.instances; ++k)
-    std::memcpy(memory.data() + k * layout.local_bytes, array.instance(k),
+  Buffer memory = Buffer::allocate(std::max<int64_t>(1, layout.held_count() * layout.local_bytes));
+  for (int64_t k = 0; k < layout.held_count(); ++k)
+    std::memcpy(memory.data() + k * layout.local_bytes, array.instance(layout.number(k)),
                 static_cast<size_t>(layout.local_bytes));
   runtime::InstanceOffsets where;
   where.stride = layout.local_bytes;
@@ -172,10 +173,12 @@ void execute(PJRT_LoadedExecutable_Execute_Args& a) {
   if (a.executable->deleted)
     invalid("[execute] expected an existing program, got a deleted one; compile it again");
   const PJRT_Executable& e = *a.executable->executable;
-  const size_t partitions = a.executable->devices.size();
-  if (a.num_devices != partitions)
-    invalid(fmt::format("[execute] expected arguments for {} devices, got them for {}", partitions,
-                        a.num_devices));
+  const std::vector<PJRT_LogicalDeviceIds>& partitions = a.executable->logical_ids;
+  if (a.num_devices != partitions.size() || partitions.empty())
+    invalid(
+        fmt::format("[execute] expected arguments for the {} devices of this process, at least for "
+                    "one, got them for {}",
+                    partitions.size(), a.num_devices));
   if (a.num_args != e.program->num_inputs())
     invalid(fmt::format("[execute] expected {} arguments, got {}", e.program->num_inputs(),
                         a.num_args));
@@ -187,12 +190,14 @@ void execute(PJRT_LoadedExecutable_Execute_Args& a) {
                                   [&](const auto& other) { return other->buffer() == memory; });
     if (seen || arguments.holds(memory)) outputs[r] = copy_of(*outputs[r]);
   }
-  for (size_t p = 0; p < partitions; ++p) {
+  for (size_t p = 0; p < partitions.size(); ++p) {
+    const auto partition = static_cast<size_t>(partitions[p].partition);
     for (size_t r = 0; r < outputs.size(); ++r) {
       const DeviceArray& array = *outputs[r];
-      a.output_lists[p][r] = new_buffer(a.executable->devices[p]->memory(e.output_kinds[r]),
-                                        e.output_dtypes[r], e.output_shapes[r], array.buffer(),
-                                        array.offsets().at(e.output_instances[r][p]));
+      const int64_t held = array.layout()->held_index(e.output_instances[r][partition]);
+      a.output_lists[p][r] =
+          new_buffer(a.executable->addressable[p]->memory(e.output_kinds[r]), e.output_dtypes[r],
+                     e.output_shapes[r], array.buffer(), array.offsets().at(held));
       a.output_lists[p][r]->minor_to_major = e.output_orders[r];
     }
     if (a.device_complete_events) a.device_complete_events[p] = ready_event();

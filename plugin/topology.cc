@@ -31,7 +31,7 @@ PJRT_TopologyDescription* new_topology(std::string spec) {
 // The name is a specification; options may contain one instead.
 std::string spec_of(const PJRT_TopologyDescription_Create_Args& a) {
   const std::string named(a.topology_name, a.topology_name_size);
-  const std::string option = device_spec(a.create_options, a.num_options);
+  const std::string option = client_request(a.create_options, a.num_options).devices;
   if (!named.empty() && !option.empty())
     invalid(
         fmt::format("[topology] expected the devices once, got the name '{}' and options for "

@@ -11,6 +11,7 @@
 
 struct PJRT_DeviceDescription {
   tessera::Device device;
+  int process_index = 0;  // as JAX counts them
   std::string kind, text;
   std::vector<PJRT_NamedValue> attributes;  // coords, core_on_chip and slice_index of TPUs
 };

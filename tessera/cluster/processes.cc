@@ -15,6 +15,7 @@
 #include "tessera/base/format.h"
 #include "tessera/base/hash.h"
 #include "tessera/cluster/joined_rounds.h"
+#include "tessera/cluster/rendezvous.h"
 #include "tessera/cluster/timeline.h"
 
 namespace tessera::cluster {
@@ -28,6 +29,10 @@ enum Tag : int { kGreeting = 1, kBeat, kComparison, kFirstTransfer };
 constexpr int kTransferTags = 16384;  // more than ever exist at once; MPI allows at least 32767
 constexpr seconds kBeatEvery{2};
 constexpr seconds kDeadAfter{15};
+
+// How the process' part in its cluster has ended: kTogether if all processes have ended well.
+enum class End : uint8_t { kNotYet, kFailed, kTogether };
+std::atomic<End> end_of_cluster{End::kNotYet};
 
 thread_local int calls_of_thread = 0;  // the calls that are not over
 
@@ -522,16 +527,23 @@ void Processes::leave_call() {
   fail(fmt::format("an exception in {}", call_text()));
 }
 
+bool leave() {
+  if (Processes* processes = Processes::current()) processes->shut_down();
+  return !Processes::current() || end_of_cluster == End::kTogether;
+}
+
 void Processes::shut_down() {
   // A process that exits while another thread is in a call can neither end the call nor wait for
   // it.
   const std::unique_lock lock(calls_, std::try_to_lock);
-  if (!lock) return;
+  if (!lock || end_of_cluster != End::kNotYet) return;
+  end_of_cluster = End::kFailed;
   mover_.reset();
   const bool together = failure_.empty() && all_end();
   heart_.reset();
   // A process whose cluster has failed does not wait for the others.
   if (!together) return;
+  end_of_cluster = End::kTogether;
   const std::lock_guard transport_lock(transport_mutex_);
   transport_->finish();
 }

@@ -1,6 +1,6 @@
-// Transport: carries bytes between the processes of a cluster. The only one, MPI, is a library of
-// its own (transports/mpi.cc) that is loaded if several processes were started, so that a process
-// alone neither loads MPI nor calls it.
+// Transport: carries bytes between the processes of a cluster. Each, MPI and UCX, is a library of
+// its own (transports/) that is loaded if several processes were started, so that a process alone
+// neither loads MPI nor calls it.
 //
 // Messages from one sender with one tag arrive in the order in which they were sent. Nothing here
 // waits: processes.h decides who waits, and for how long.

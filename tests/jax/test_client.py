@@ -254,15 +254,3 @@ def test_a_folder_for_kernels_that_cannot_be_written(environment, tmp_path):
                     TESSERA_CACHE_DIR=str(tmp_path / 'file' / 'kernels'))
   assert out == '6.0 1.0'
   assert err.count('\n') == 1 and 'kernels is not used: ' in err and 'Set TESSERA_CACHE_DIR to a folder of your own' in err
-
-
-def test_several_processes(environment):
-  """They are refused, rather than programs of their own."""
-  code = '''
-import jax
-from jax._src import distributed
-distributed.global_state.num_processes = 2
-try: jax.devices()
-except RuntimeError as error: print(error)'''
-  out, _ = python(code, environment)
-  assert '[tessera] expected one process, got 2 of jax.distributed.initialize(); start one' in out

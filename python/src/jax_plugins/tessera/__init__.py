@@ -3,6 +3,7 @@
   jax_private.py      what is used of JAX beside its public names, in all versions
   client.py           the library, its devices and options; what does not fit is an error with a remedy
   lowerings.py        rules that JAX keeps for platforms it knows by name
+  processes.py        programs of several processes
   functions.py        functions that reach Tessera by name
   callbacks.py        functions of Python that programs call
   buffer_callbacks.py callbacks that write to buffers in place

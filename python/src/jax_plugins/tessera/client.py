@@ -16,7 +16,7 @@ from jax_plugins.tessera import jax_private
 
 # The functions beside PJRT's C API that this package calls, by number: tessera_interface() of plugin/explain.h says
 # which ones a library has.
-INTERFACE = 2
+INTERFACE = 3
 
 
 _PACKAGED = str(pathlib.Path(__file__).resolve().parent / 'libtessera_pjrt.so')
@@ -153,14 +153,6 @@ def load():
   return c_api
 
 
-def _expect_one_process():
-  """RuntimeError in a program of several processes, which would be that many programs of their own."""
-  count = jax_private.get('distributed_state').num_processes
-  if count > 1:
-    raise RuntimeError(f'[tessera] expected one process, got {count} of jax.distributed.initialize(); start one with '
-                       'more devices (TESSERA_DEVICES=cpu:8), or set JAX_PLATFORMS=cpu')
-
-
 def _new_client():
   from jax_plugins.tessera import buffer_callbacks
   from jax_plugins.tessera import cache
@@ -168,7 +160,7 @@ def _new_client():
   from jax_plugins.tessera import dlpack
   from jax_plugins.tessera import eager_callbacks
   from jax_plugins.tessera import ffi
-  _expect_one_process()
+  from jax_plugins.tessera import processes
   load()
   parts = (('cache', cache), ('callbacks', callbacks), ('dlpack', dlpack), ('eager_callbacks', eager_callbacks),
            ('ffi', ffi), ('buffer_callbacks', buffer_callbacks))
@@ -177,7 +169,7 @@ def _new_client():
       module.install()
   options = device_options(jax_private.get('client_options').value, os.environ,
                            jax_private.get('num_cpu_devices').value)
-  return jax_private.get('make_client')('tessera', options, None)
+  return processes.make_client('tessera', options)
 
 
 def make_client():

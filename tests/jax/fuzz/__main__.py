@@ -66,7 +66,7 @@ class Report:
 
   def add(self, seed, verdict):
     self.counts[verdict['who']] += 1
-    if verdict['who'] in ('tessera', 'xla', 'both', 'reference', 'unknown'):
+    if verdict['who'] not in ('equal', 'refused'):
       print(f'seed {seed}: {verdict["who"]} ({verdict["kind"]})\n  ' + '\n  '.join(verdict['text'].splitlines()[:6]),
             flush=True)
       if self.keep and verdict.get('reproducer'):
@@ -109,15 +109,13 @@ def main():
   report = Report(options.keep)
   while first < last:
     worker = Worker((first, last), ['--no-reduce'] * options.no_reduce + ['--lazy'] * options.lazy)
-    current = first
+    current, who = first, 'generator'
     for message in worker.messages(options.limit):
       if 'begins' in message:
-        current = message['begins']
+        current, who = message['begins'], message['who']
       elif 'ended' in message:
         if message['ended']:
-          report.add(current,
-                     {'who': 'tessera', 'kind': 'process', 'text': message['ended'],
-                      'reproducer': message.get('reproducer')})
+          report.add(current, {'who': who, 'kind': 'process', 'text': message['ended']})
         first = current + 1
       else:
         report.add(message['seed'], message)

@@ -32,7 +32,7 @@ MOVES = frozenset(['slice', 'reshape', 'transpose', 'broadcast_in_dim', 'select_
                    'round', 'reduce_max', 'reduce_min', 'cummax', 'cummin', 'sort', 'top_k', 'clamp', 'real', 'imag',
                    'conj', 'complex',
                    'split', 'scatter', 'reduce_window_max', 'reduce_window_min', 'stop_gradient',
-                   'optimization_barrier', 'rem',
+                   'optimization_barrier', 'device_put', 'rem',
                    'iota', 'bitcast_convert_type', 'nextafter', 'all_gather', 'ppermute', 'all_to_all', 'pmax', 'pmin',
                    'reduce_precision',
                    'sharding_constraint', 'reshard', 'pvary', 'scatter-min', 'scatter-max', 'tile', 'pure_callback',

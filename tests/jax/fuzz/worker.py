@@ -16,11 +16,16 @@ import runner  # noqa: E402  pylint: disable=wrong-import-position
 WORTH_REDUCING = (comparer.OURS, comparer.XLA, comparer.BOTH, comparer.REFERENCE)
 
 
-def verdict_of(program, overrides=None, lazy=False):
+def verdict_of(program, overrides=None, lazy=False, at=lambda who: None):
   """The verdict on a program; `overrides` replace names that its source sees on Tessera. If `lazy`, XLA is asked only where Tessera
-  and the reference disagree."""
+  and the reference disagree. `at` hears who runs next, so that who crashed is known."""
+  def run_xla():
+    at(comparer.XLA)
+    return runner.run(program, 'cpu')
+  at(comparer.OURS)
   ours = runner.run(program, 'tessera', overrides, again=True)
-  return comparer.compare(program, ours, lambda: runner.run(program, 'cpu'), lazy)
+  at(comparer.REFERENCE)
+  return comparer.compare(program, ours, run_xla, lazy)
 
 
 def reduced(program, verdict, overrides=None, seconds=60, report=lambda text: None):
@@ -40,13 +45,14 @@ def say(**message):
 def main():
   first, last = (int(n) for n in sys.argv[1].split(':'))
   for seed in range(first, last):
-    say(begins=seed)
+    say(begins=seed, who='generator')
     program = generator.generate(seed)
-    verdict = verdict_of(program, lazy='--lazy' in sys.argv)
+    at = lambda who: say(begins=seed, who=who)  # noqa: E731  pylint: disable=cell-var-from-loop,unnecessary-lambda-assignment
+    verdict = verdict_of(program, None, '--lazy' in sys.argv, at)
     reproducer = None
     if verdict.who in WORTH_REDUCING:
       if '--no-reduce' not in sys.argv:
-        program = reduced(program, verdict, report=lambda text: say(begins=seed))  # pylint: disable=cell-var-from-loop
+        program = reduced(program, verdict, report=lambda text: say(begins=seed, who='reducer'))  # pylint: disable=cell-var-from-loop
         verdict = verdict_of(program)
       reproducer = program.reproducer()
     say(seed=seed, who=verdict.who, kind=verdict.kind, text=verdict.text, reproducer=reproducer)

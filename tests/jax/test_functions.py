@@ -160,15 +160,16 @@ def test_the_logistic_function_near_its_poles(dtype, ulp):
     assert (abs(got - want) <= ulp * np.finfo(dtype).eps * abs(want)).all()
 
 
-@pytest.mark.parametrize('name, reference', [
-    ('exp', np.exp), ('expm1', np.expm1), ('sin', np.sin), ('cos', np.cos), ('tan', np.tan), ('sinh', np.sinh), ('cosh', np.cosh),
-    ('tanh', np.tanh), ('asin', np.arcsin), ('asinh', np.arcsinh)])
-def test_functions_of_complex64_are_rounded_once(name, reference):
+# Computed in float64 and rounded once, except for the angle of asin and asinh.
+@pytest.mark.parametrize('name, reference, ulp', [
+    ('exp', np.exp, 0.51), ('expm1', np.expm1, 0.51), ('sin', np.sin, 0.51), ('cos', np.cos, 0.51), ('tan', np.tan, 0.51),
+    ('sinh', np.sinh, 0.51), ('cosh', np.cosh, 0.51), ('tanh', np.tanh, 0.51), ('asin', np.arcsin, 2), ('asinh', np.arcsinh, 2)])
+def test_functions_of_complex64(name, reference, ulp):
   random = np.random.default_rng(0)
   z = (random.uniform(-3, 3, 3000) + 1j * random.uniform(-3, 3, 3000)).astype(np.complex64)
   got, want = np.asarray(jax.jit(getattr(lax, name))(z)), reference(z.astype(np.complex128))
   for got_part, want_part in ((got.real, want.real), (got.imag, want.imag)):
-    assert (abs(got_part - want_part) <= 0.51 * np.spacing(abs(want).astype(np.float32))).all()
+    assert (abs(got_part - want_part) <= ulp * np.spacing(abs(want).astype(np.float32))).all()
 
 
 @pytest.mark.parametrize('dtype, largest', [(np.float16, 14), (np.float32, 120), (np.float64, 1000)])

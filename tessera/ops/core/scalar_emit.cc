@@ -67,12 +67,12 @@ Real square_norm_minus_one(Real x, Real y) {
 }
 Real convert(Real x, DType dtype) { return {x.b, x.b->apply(ScalarOp::kConvert, dtype, {x.e})}; }
 // Functions of complex64 that are made of several real functions and products are computed in
-// float64 and rounded at the end: in float32 their errors would add up to 3 units of the last place.
+// float64 and rounded at the end: in float32 their errors would add up to 3 units in the last
+// place.
 bool is_float32(Complex z) { return z.re.b->dtype_of(z.re.e) == float32; }
-template <class... Z>
-Complex in_float64(Complex (*f)(Z...), Z... z) {
-  const Complex out = f(Complex{convert(z.re, float64), convert(z.im, float64)}...);
-  return {convert(out.re, float32), convert(out.im, float32)};
+Complex convert(Complex z, DType dtype) { return {convert(z.re, dtype), convert(z.im, dtype)}; }
+Complex in_float64(Complex (*f)(Complex), Complex z) {
+  return convert(f(convert(z, float64)), float32);
 }
 
 // The imaginary part of x * y.
@@ -142,7 +142,6 @@ Complex min(Complex x, Complex y) {
 }
 
 Complex pow(Complex x, Complex y) {
-  if (is_float32(x)) return in_float64(pow, x, y);
   const Complex power = exp(y * log(x));
   // 0**0 is 1; 0**y is 0 where the real part of y is positive.
   const Bool base_zero = (x.re == 0.0) & (x.im == 0.0);
@@ -254,9 +253,9 @@ Complex logistic(Complex z) {
   const Bool left = z.re < 0.0;
   const Complex w = select(left, z, -z), e = exp(w);
   // Near the poles +-i pi, +-3i pi, ... 1 + e^x cos y would cancel. It is the sum of two positive
-  // terms: 1 + cos y = 2 cos(y/2)^2, and (e^x - 1) cos y.
-  const Real c = cos(w.im), half = cos(0.5 * w.im);
-  const Real one_plus = select(c < 0.0, 2.0 * (half * half) + expm1(w.re) * c, 1.0 + e.re);
+  // terms: 1 + cos y = (sin y)^2 / (1 - cos y), and (e^x - 1) cos y.
+  const Real c = cos(w.im), s = sin(w.im);
+  const Real one_plus = select(c < 0.0, s * s / (1.0 - c) + expm1(w.re) * c, 1.0 + e.re);
   return div(select(left, e, {one, zero}), {one_plus, e.im});
 }
 
@@ -281,12 +280,13 @@ Complex cosh(Complex z) {
                 select(is_finite(z.im), plain, undirected));
 }
 
-Complex tanh(Complex z) {
-  if (is_float32(z)) return in_float64(tanh, z);
-  // Kahan, "Branch cuts for complex elementary functions" (1987): t = tan y, s = sinh x.
+namespace {
+
+// Kahan, "Branch cuts for complex elementary functions" (1987): t = tan y, s = sinh x.
+Complex tanh_by_tangent(Complex z, Real t) {
   const Bool large = abs(z.re) > 20.0;
   const Real one = z.re.number(1), x = select(large, one, z.re);
-  const Real t = tan(z.im), beta = 1.0 + t * t, s = sinh(x);
+  const Real beta = 1.0 + t * t, s = sinh(x);
   const Real bottom = 1.0 + beta * (s * s);
   const Real rho = sqrt(1.0 + s * s);
   const Complex plain = {beta * rho * s / bottom, t / bottom};
@@ -298,6 +298,14 @@ Complex tanh(Complex z) {
       select(is_infinite(z.re) | is_finite(z.im), copysign(one, z.re), nan_like(z.re)), limit};
   const Real re = select((z.re == 0.0) & !is_finite(z.im), z.re, plain.re);
   return select(large, far, {re, select(z.im == 0.0, z.im, plain.im)});
+}
+
+}  // namespace
+
+Complex tanh(Complex z) {
+  // The tangent of float64 is a call of C's for each number; for complex64 a quotient is enough.
+  constexpr auto by_quotient = [](Complex w) { return tanh_by_tangent(w, sin(w.im) / cos(w.im)); };
+  return is_float32(z) ? in_float64(by_quotient, z) : tanh_by_tangent(z, tan(z.im));
 }
 
 Complex sin(Complex z) { return times_minus_i(sinh(times_i(z))); }
@@ -322,10 +330,14 @@ Real acos_angle(Complex z, Real finite) {
 
 // The inverse functions are Kahan's (ibid.), from square roots on either side of the cuts.
 Complex asin(Complex z) {
-  if (is_float32(z)) return in_float64(asin, z);
-  const Complex minus = sqrt({1.0 - z.re, -z.im}), plus = sqrt({1.0 + z.re, z.im});
-  const Real bottom = minus.re * plus.re - minus.im * plus.im;
-  const Complex plain = {atan2(z.re, bottom), asinh(imag_of_product(conj(minus), plus))};
+  // For complex64, all but atan2 is computed in float64, as in in_float64.
+  const DType dtype = z.re.b->dtype_of(z.re.e);
+  const Complex w = is_float32(z) ? convert(z, float64) : z;
+  const Complex minus = sqrt({1.0 - w.re, -w.im}), plus = sqrt({1.0 + w.re, w.im});
+  const Complex wide = {minus.re * plus.re - minus.im * plus.im,
+                        asinh(imag_of_product(conj(minus), plus))};
+  const auto [bottom, im] = is_float32(z) ? convert(wide, dtype) : wide;
+  const Complex plain = {atan2(z.re, bottom), im};
   const Complex far = {angle_at_infinity(z.re, abs(z.im)), copysign(infinity_like(z.re), z.im)};
   const Real re = select((z.re == 0.0) & !is_number(z.im), z.re, plain.re);
   return select(has_infinity(z), far, {re, plain.im});

@@ -1,5 +1,6 @@
 #include "tessera/sharding/expand_custom_partitions.h"
 
+#include "tessera/ir/op_def.h"
 #include "tessera/ops/control/custom_partitioning.h"
 #include "tests/errors.h"
 #include "tests/pass_text.h"

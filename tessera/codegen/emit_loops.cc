@@ -516,6 +516,8 @@ void emit_kernel(const Kernel& kernel, const Target& target, llvm::Module& modul
   auto* function = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name, module);
   set_function_attributes(*function, target);
   Ir ir(module, target, kernel_lanes(kernel, target.vector_bytes));
+  LongFunctions long_functions;
+  ir.long_functions = &long_functions;
   KernelEmitter(kernel, ir, function).run();
 }
 

@@ -107,6 +107,7 @@ class RoutineEmitter {
   const Routine& routine_;
   const Target& target_;
   llvm::Module& module_;
+  LongFunctions long_functions_;
   llvm::Function* function_;
   llvm::IRBuilder<> b_;
   llvm::Instruction* entry_end_ = nullptr;
@@ -242,6 +243,7 @@ void RoutineEmitter::emit_here(const Kernel& kernel, int64_t elements, const Tar
                                const std::vector<char>& padded) {
   Ir ir(module_, target, kernel_lanes(kernel, target.vector_bytes));
   ir.alloca_point = entry_end_;
+  ir.long_functions = &long_functions_;
   ir.builder.SetInsertPoint(b_.GetInsertBlock());
   KernelEmitter(kernel, ir, function_).run_here(pointers, padded, elements);
   b_.SetInsertPoint(ir.builder.GetInsertBlock());

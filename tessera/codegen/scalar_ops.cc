@@ -4,10 +4,14 @@
 #include <boost/container/small_vector.hpp>
 #include <cstring>
 #include <limits>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "tessera/base/error.h"
 #include "tessera/codegen/complex_ops.h"
 #include "tessera/codegen/elementary.h"
+#include "tessera/codegen/emitter.h"
 #include "tessera/codegen/helpers.h"
 #include "tessera/codegen/integer_ops.h"
 #include "tessera/ir/format.h"
@@ -35,6 +39,66 @@ Vec emit_float_op(ScalarOp op, Vec x, Vec y, Vec z) {
 #undef VECTOR
   }
   __builtin_unreachable();
+}
+
+// Returns the same by a call of a function of the module, which is made first if there is none.
+Vec call_float_op(ScalarOp op, const std::string& name, Vec x, Vec y, Vec z) {
+  Ir& ir = *x.ir;
+  std::vector<llvm::Value*> args;
+  std::vector<llvm::Type*> types;
+  for (const Vec& arg : {x, y, z}) {
+    if (!arg.v) continue;
+    args.push_back(arg.v);
+    types.push_back(arg.type());
+  }
+  llvm::Function* function = ir.module.getFunction(name);
+  if (!function) {
+    function = llvm::Function::Create(llvm::FunctionType::get(x.type(), types, false),
+                                      llvm::Function::InternalLinkage, name, ir.module);
+    set_function_attributes(*function, ir.target);
+    function->addFnAttr(llvm::Attribute::NoInline);
+    const llvm::IRBuilder<>::InsertPointGuard guard(ir.builder);
+    auto* entry = llvm::BasicBlock::Create(ir.builder.getContext(), "entry", function);
+    auto* body = llvm::BasicBlock::Create(ir.builder.getContext(), "body", function);
+    ir.builder.SetInsertPoint(entry);
+    llvm::Instruction* const outside = std::exchange(ir.alloca_point, ir.builder.CreateBr(body));
+    ir.builder.SetInsertPoint(body);
+    Vec own[3];
+    for (unsigned k = 0; k < args.size(); ++k) own[k] = {ir, function->getArg(k)};
+    ir.builder.CreateRet(emit_float_op(op, own[0], own[1], own[2]).v);
+    ir.alloca_point = outside;
+  }
+  return {ir, ir.builder.CreateCall(function, args)};
+}
+
+// Emits an operation where it is needed, except a long one in a function that has much such code:
+// registers are allocated in a time that grows faster than the code of one function.
+Vec emit_or_call(ScalarOp op, Vec x, Vec y, Vec z) {
+  static constexpr int kMostInLine = 1500;  // instructions
+  static constexpr int kLong = 24;          // so long that a call costs little
+  static constexpr int kElementary = 18;    // the weight of the shortest elementary function
+  Ir& ir = *x.ir;
+  if (!ir.long_functions || op_weight(op, x.is_f64() ? float64 : float32) < kElementary)
+    return emit_float_op(op, x, y, z);
+  auto& [lengths, in_line] = *ir.long_functions;
+  const std::string name = fmt::format("{}.f{}.{}", scalar_op_name(op), x.bits(), x.width());
+  const auto known = lengths.find(name);
+  if (known == lengths.end()) {
+    const auto length_of = [&] {
+      return static_cast<int>(ir.builder.GetInsertBlock()->getParent()->getInstructionCount());
+    };
+    const int before = length_of();
+    const Vec result = emit_float_op(op, x, y, z);
+    const int length = length_of() - before;
+    lengths.emplace(name, length);
+    if (length >= kLong) in_line += length;
+    return result;
+  }
+  const int length = known->second;
+  if (length < kLong) return emit_float_op(op, x, y, z);
+  if (in_line + length > kMostInLine) return call_float_op(op, name, x, y, z);
+  in_line += length;
+  return emit_float_op(op, x, y, z);
 }
 
 // A step in float16 or bfloat16 is done on the bits.
@@ -72,7 +136,7 @@ Val emit_on_floats(Ir& ir, ScalarOp op, DType result, DType operand, Operands ar
     for (const Val& arg : args) rounded = rounded && arg.rounded;
   }
   auto vec = [&](size_t k) { return k < args.size() ? Vec(ir, args[k].re) : Vec(); };
-  return {emit_float_op(op, vec(0), vec(1), vec(2)).v, nullptr, rounded};
+  return {emit_or_call(op, vec(0), vec(1), vec(2)).v, nullptr, rounded};
 }
 
 // A vector may be a part of another one, since reductions combine halves.

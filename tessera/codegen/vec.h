@@ -13,10 +13,18 @@
 
 #include <initializer_list>
 #include <span>
+#include <string>
+#include <unordered_map>
 
 #include "tessera/codegen/target.h"
 
 namespace tessera::codegen {
+
+// The elementary functions whose code a function of machine code has.
+struct LongFunctions {
+  std::unordered_map<std::string, int> lengths;  // in instructions, by name
+  int in_line = 0;                               // the instructions of all their copies
+};
 
 // The state that all emission needs.
 struct Ir {
@@ -26,6 +34,8 @@ struct Ir {
   llvm::IRBuilder<> builder;
   const Target& target;
   int lanes;  // of every vector of the kernel
+  // Of the function that is emitted; null: all code is emitted where it is needed.
+  LongFunctions* long_functions = nullptr;
   // The allocas of stack slots are in the entry block, before this instruction.
   llvm::Instruction* alloca_point = nullptr;
 

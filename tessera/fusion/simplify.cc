@@ -9,6 +9,7 @@
 
 #include "tessera/base/hash.h"
 #include "tessera/fusion/simplify_scatters.h"
+#include "tessera/fusion/simplify_slices.h"
 #include "tessera/fusion/simplify_sorts.h"
 #include "tessera/fusion/simplify_split_scatters.h"
 #include "tessera/fusion/simplify_updates.h"
@@ -24,6 +25,7 @@
 #include "tessera/ops/indexing/scatter.h"
 #include "tessera/ops/linear/dot_general.h"
 #include "tessera/ops/structural/broadcast.h"
+#include "tessera/ops/structural/concatenate.h"
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/ops/structural/slice.h"
 
@@ -243,8 +245,9 @@ bool gives_operand(const Op& op, const Type& type) {
   if (op.def == &transpose_op)
     return op.params.as<TransposeParams>().permutation == iota_dims(type.rank());
   // A slice with as many elements as its operand is the operand.
+  // So is a concatenation of it and of arrays without elements.
   return op.def == &reshape_op || op.def == &convert_op || op.def == &slice_op ||
-         op.def == &stop_gradient_op || op.def == &checkpoint_name_op;
+         op.def == &concatenate_op || op.def == &stop_gradient_op || op.def == &checkpoint_name_op;
 }
 
 // A dot_general whose sums have one term, as an outer product: 0 + lhs * rhs, element by element.
@@ -397,6 +400,9 @@ std::optional<ValueId> Simplifier::choice_in_windows(const Op& op) {
 ValueId Simplifier::rewrite(Op op, const Type& type, const Op* original) {
   while (shorten_view(op, type)) {
   }
+  const MakerOf maker_of = [this](ValueId v) { return maker(v); };
+  while (std::optional<Op> shorter = slice_of_origin(out_, maker_of, op)) op = *std::move(shorter);
+  remove_empty_operands(out_, op);
   if (!op.operands.empty() && same_array(op.operands[0], type) && gives_operand(op, type))
     return op.operands[0];
   if (op.operands.size() == 2) {

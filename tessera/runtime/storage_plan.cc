@@ -493,6 +493,13 @@ void plan_arena(StoragePlan& plan, const Schedule& schedule,
 void fill_constants(StoragePlan& plan) {
   for (Storage& s : plan.storages) {
     if (s.kind != Storage::Kind::kConstant) continue;
+    // A literal's own memory is the constant's. Another owner may write to memory that is borrowed.
+    if (s.literals.size() == 1 && s.literals[0].offset() == 0 &&
+        !s.literals[0].buffer().borrowed()) {
+      s.constant = s.literals[0].buffer();
+      s.literals = {};
+      continue;
+    }
     s.constant = Buffer::allocate(s.bytes * static_cast<int64_t>(s.literals.size()));
     for (size_t i = 0; i < s.literals.size(); ++i)
       std::memcpy(s.constant.data() + static_cast<int64_t>(i) * s.bytes, s.literals[i].raw(),

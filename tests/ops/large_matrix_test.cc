@@ -2,6 +2,7 @@
 // signs and phases.
 #include "tessera/ops/factor/large_matrix.h"
 
+#include <cblas.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -10,6 +11,8 @@
 #include <vector>
 
 #include "tessera/base/blas.h"
+#include "tessera/base/thread_pool.h"
+#include "tessera/ops/factor/matrix_op.h"
 
 namespace tessera::ops::factor::large_matrix_test {
 namespace {
@@ -147,6 +150,24 @@ TYPED_TEST(LargeMatrix, LeavesWhatIsOutOfRange) {
   }
   Matrix<T> small = random<T>(8, 8);
   EXPECT_FALSE(large_eigh<T>(8, small.data(), values.data(), z.data(), &info));
+}
+
+// One thread takes a factor of two at most on a quiet machine; threads that wait for each other on
+// one that others use take a hundred times as long.
+TEST(BlasThreadsFor, OneThreadFactorizesMatricesOfSomeHundredRows) {
+  const int before = num_threads();
+  set_num_threads(2);
+  const double lu = 2. / 3 * 256 * 256 * 256, singular_values = 4. * 256 * 256 * 256;
+  for (const double operations : {lu, singular_values}) {
+    const BlasThreads threads = blas_threads_for(operations);
+    EXPECT_EQ(openblas_get_num_threads(), 1);
+  }
+  {
+    const BlasThreads threads = blas_threads_for(2. / 3 * 1024 * 1024 * 1024);
+    EXPECT_EQ(openblas_get_num_threads(), 2);
+  }
+  EXPECT_EQ(openblas_get_num_threads(), 1);
+  set_num_threads(before);
 }
 
 }  // namespace

@@ -80,5 +80,46 @@ TEST(StoragePlan, BlocksInUseAtOnceDoNotOverlap) {
   }
 }
 
+// A plan with one constant of the literals, filled.
+Storage filled_constant(const std::vector<Literal>& literals) {
+  StoragePlan plan;
+  Storage s;
+  s.kind = Storage::Kind::kConstant;
+  s.bytes = literals[0].bytes();
+  s.instances = static_cast<int64_t>(literals.size());
+  s.literals = literals;
+  plan.storages.push_back(std::move(s));
+  fill_constants(plan);
+  return plan.storages[0];
+}
+
+TEST(StoragePlan, AConstantSharesTheMemoryOfItsLiteral) {
+  const Literal literal = Literal::scalar(2.5F);
+  EXPECT_EQ(filled_constant({literal}).constant, literal.buffer());
+}
+
+TEST(StoragePlan, AConstantOfEachInstanceIsInOneMemory) {
+  const Storage s = filled_constant({Literal::scalar(2.5F), Literal::scalar(3.5F)});
+  EXPECT_EQ(reinterpret_cast<const float*>(s.constant.data())[0], 2.5F);
+  EXPECT_EQ(reinterpret_cast<const float*>(s.constant.data())[1], 3.5F);
+}
+
+TEST(StoragePlan, MemoryOfAnotherOwnerIsCopied) {
+  alignas(64) float theirs[16] = {2.5F};
+  const Literal literal = Literal::view(
+      float32, Shape{16},
+      Buffer::borrow(reinterpret_cast<const std::byte*>(theirs), sizeof(theirs), [] {}));
+  const Storage s = filled_constant({literal});
+  theirs[0] = 0;
+  EXPECT_EQ(reinterpret_cast<const float*>(s.constant.data())[0], 2.5F);
+}
+
+TEST(StoragePlan, APartOfALiteralsMemoryIsCopied) {
+  const Literal whole = Literal::from<float>(std::vector<float>{1, 2}, Shape{2});
+  const Literal part = Literal::view(float32, Shape{}, whole.buffer(), 4);
+  const Storage s = filled_constant({part});
+  EXPECT_EQ(reinterpret_cast<const float*>(s.constant.data())[0], 2);
+}
+
 }  // namespace
 }  // namespace tessera::storage_plan_test

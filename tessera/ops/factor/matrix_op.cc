@@ -76,8 +76,10 @@ int64_t members_of(const Type& matrix) {
 
 namespace {
 
-// With fewer operations a task, or another thread for a matrix, costs more than it saves.
-constexpr double kTaskOperations = 1e5, kThreadedOperations = 1e7;
+// With fewer operations a task, or another thread for a matrix, costs more than it saves. OpenBLAS's
+// threads wait for each other dozens of times a matrix by turning in a loop: on cores that others use,
+// every wait takes milliseconds. One thread has done such a matrix within some milliseconds.
+constexpr double kTaskOperations = 1e5, kThreadedOperations = 1e8;
 
 std::vector<int64_t> member_bytes(std::span<const Type> types, int64_t members) {
   std::vector<int64_t> out;

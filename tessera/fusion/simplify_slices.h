@@ -1,0 +1,20 @@
+// Slices of arrays that were put together: the gradient of a loop that JAX unrolls concatenates what
+// its steps keep, and slices it again. A part of one operand is read from that operand.
+#pragma once
+
+#include <optional>
+
+#include "tessera/fusion/simplify_updates.h"
+#include "tessera/ir/op_def.h"
+
+namespace tessera::fusion {
+
+// Returns a slice with the same result of what the operand of `slice` is made of: of the operand of
+// another slice, or of the operand of a concatenation in which all its elements are. Null if there
+// is none, or if `slice` is another op or has no elements.
+std::optional<Op> slice_of_origin(const Function& function, const MakerOf& maker, const Op& slice);
+
+// Removes the operands of a concatenation that have no elements; leaves other ops as they are.
+void remove_empty_operands(const Function& function, Op& op);
+
+}  // namespace tessera::fusion

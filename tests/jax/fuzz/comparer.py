@@ -8,8 +8,8 @@ import numpy as np
 import reference
 import runner
 
-EQUAL, OURS, XLA, BOTH, REFUSED, REFERENCE, UNKNOWN = 'equal', 'tessera', 'xla', 'both', 'refused', 'reference',
-'unknown'
+EQUAL, REFUSED, REFERENCE, UNKNOWN = 'equal', 'refused', 'reference', 'unknown'
+OURS, XLA, BOTH = 'tessera', 'xla', 'both'
 
 
 @dataclasses.dataclass

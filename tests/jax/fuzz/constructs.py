@@ -209,9 +209,8 @@ class Constructs:
 
   def jit(self, depth):
     operands = self.some()
-    block,
-    values = self.block(self.new_names(operands), [self.types[v] for v in operands], self.length(), depth, 2,
-                        self.group)
+    types = [self.types[v] for v in operands]
+    block, values = self.block(self.new_names(operands), types, self.length(), depth, 2, self.group)
     return self.add(Statement(self.group(self.new_names(values)), f'jax.jit({block.name})({", ".join(operands)})',
                               (block,)))
 

@@ -44,7 +44,7 @@ TEST(SimplifySlices, AnOperandOfAConcatenationIsRead) {
 
 TEST(SimplifySlices, APartOfAnOperandIsASliceOfIt) {
   for (const auto& [begin, end, stride] :
-       {std::tuple{0, 2, 1}, {1, 3, 1}, {4, 7, 1}, {3, 7, 3}, {2, 5, 3}, {1, 4, 2}, {0, 3, 4}}) {
+       {std::tuple{0, 2, 1}, {1, 3, 1}, {4, 7, 1}, {3, 7, 3}, {2, 5, 3}, {0, 3, 2}, {0, 3, 4}}) {
     SCOPED_TRACE(begin);
     const std::vector<Op> ops = rows(begin, end, stride);
     EXPECT_EQ(count(ops, concatenate_op), 0u);

@@ -143,10 +143,10 @@ def test_a_library_of_another_version(tmp_path, environment):
     return str(tmp_path / f'{name}.so')
 
   other = library('other', 'void* GetPjrtApi(void) { return 0; } int tessera_interface(void) { return 54; }')
-  with pytest.raises(RuntimeError, match=r'expected a library with interface 2 of this package, got .*other.so with 54; build'):
+  with pytest.raises(RuntimeError, match=r'expected a library with interface 3 of this package, got .*other.so with 54; build'):
     client.open_library(other)
   assert 'other.so with 54' in python(SHOW, environment, TESSERA_PJRT=other)[1]
-  with pytest.raises(RuntimeError, match='expected a library with interface 2 of this package, got .*older.so with none'):
+  with pytest.raises(RuntimeError, match='expected a library with interface 3 of this package, got .*older.so with none'):
     client.open_library(library('older', 'void* GetPjrtApi(void) { return 0; }'))
   with pytest.raises(RuntimeError, match='expected a plugin that can be loaded, got .*none.so: .*GetPjrtApi'):
     client.open_library(library('none', 'int f;'))

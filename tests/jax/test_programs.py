@@ -230,15 +230,16 @@ def test_rules_for_cpu_are_found_whenever_they_are_registered():
   assert late not in rules
   mlir.register_lowering(late, lambda ctx, x: [x], platform='cpu')
   assert late in rules and rules[late] is mlir._platform_specific_lowerings['cpu'][late]
-  other = core.Primitive('not_of_lapack')
-  mlir.register_lowering(other, lambda ctx, x: [x], platform='cpu')
-  assert other not in rules
+  everywhere = core.Primitive('of_all_platforms')
+  mlir.register_lowering(everywhere, lambda ctx, x: [x])
+  mlir.register_lowering(everywhere, lambda ctx, x: [x], platform='cpu')
+  assert everywhere not in rules
   with pytest.raises(KeyError):
-    rules[other]  # pylint: disable=pointless-statement
-  mlir.register_lowering(other, lambda ctx, x: [x], platform='tessera')
+    rules[everywhere]  # pylint: disable=pointless-statement
+  mlir.register_lowering(everywhere, lambda ctx, x: [x], platform='tessera')
   lowerings.install()
-  assert other in mlir._platform_specific_lowerings['tessera']
-  del mlir._platform_specific_lowerings['cpu'][late], mlir._platform_specific_lowerings['cpu'][other], rules[other]
+  assert everywhere in mlir._platform_specific_lowerings['tessera']
+  del mlir._platform_specific_lowerings['cpu'][late], mlir._platform_specific_lowerings['cpu'][everywhere], rules[everywhere]
 
 
 @pytest.mark.parametrize('f, call', [

@@ -578,7 +578,7 @@ TEST(Factors, OfEveryOp) {
     for (const std::string& op : rule.ops)
       EXPECT_TRUE(expected.emplace(op, rule.factors).second) << op;
   for (const OpDef* def : all_ops()) {
-    if (!def->factors) continue;
+    if (!def->factors || !def->samples) continue;
     const std::string name = fmt::format("{}.{}", def->dialect, def->name);
     EXPECT_EQ(factors_of(*def), expected[name]) << name;
     expected.erase(name);

@@ -13,6 +13,7 @@ TESSERA_BATCH how many tests this process runs.
 import faulthandler
 import json
 import os
+import sys
 import time
 
 import pytest
@@ -43,8 +44,8 @@ def pytest_collection():
 def pytest_collection_finish(session):
   """Tests that JAX keeps for the CPU are run too (its own flag, jax_test_dut, is reset by absl's)."""
   del session
-  if os.environ.get('TESSERA_DEVICE_UNDER_TEST'):
-    from jax._src import test_util
+  test_util = sys.modules.get('jax._src.test_util')
+  if test_util and os.environ.get('TESSERA_DEVICE_UNDER_TEST'):
     test_util.device_under_test = lambda: os.environ['TESSERA_DEVICE_UNDER_TEST']
 
 

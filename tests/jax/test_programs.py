@@ -225,6 +225,7 @@ def test_rules_for_cpu_are_found_whenever_they_are_registered():
   from jax._src.interpreters import mlir
   from jax.extend import core
   from jax_plugins.tessera import lowerings
+  jax.devices()  # installs the rules
   rules = mlir._platform_specific_lowerings['tessera']
   late = core.Primitive('schur')
   assert late not in rules

@@ -4,6 +4,7 @@ A text of `ELEMENTWISE[count][kind]` takes so many operands of that kind, with s
 `REDUCTIONS` and `SHAPES` says first which operands its texts take, kind and rank of each (`f2`: floats of two dimensions;
 `+` after a rank: or more). In these texts `S` is the first operand's shape, and random are `R`, one of its dimensions, `K`, a
 small number, and `E`, a seed. Texts that do not fit the operands they got are thrown away by the generator.
+No text reads the sign of a NaN, which IEEE 754 leaves open.
 """
 
 FLOATS = ('float32', 'float32', 'float32', 'float64', 'float16', 'bfloat16')
@@ -38,7 +39,7 @@ _FLOAT2 = ('{0} + {1}', '{0} - {1}', '{0} * {1}', '{0} / (1 + jnp.abs({1}))', '{
            'jnp.minimum({0}, {1})',
            'jnp.arctan2({0}, {1})', 'jnp.hypot({0}, {1})', 'jnp.logaddexp({0}, {1})',
            '(1 + jnp.abs({0})) ** jnp.tanh({1})', '{0} ** {1}',
-           'lax.rem({0}, 1 + jnp.abs({1}))', 'jnp.mod({0}, 1 + jnp.abs({1}))', 'jnp.copysign({0}, {1})',
+           'lax.rem({0}, 1 + jnp.abs({1}))', 'jnp.mod({0}, 1 + jnp.abs({1}))', 'jnp.copysign({0}, jnp.nan_to_num({1}))',
            'lax.nextafter({0}, {1})',
            '{0} // (1 + jnp.abs({1}))', 'jnp.fmax({0}, {1})', 'jnp.where({0} > {1}, {0}, {1})', 'lax.complex({0}, {1})')
 _NUMBER1 = ('-{0}', 'jnp.abs({0})', 'jnp.sign({0})', 'jnp.square({0})', '{0} * 2', '{0} + 1', '1 - {0}',

@@ -153,8 +153,7 @@ def conv(eqn, x, kernel):
   """`lax.conv_general_dilated`."""
   p = eqn.params
   n = p['dimension_numbers']
-  x, kernel = np.transpose(x, n.lhs_spec),
-  np.transpose(kernel, n.rhs_spec)  # (batch, feature, space...), (out, in, space...)
+  x, kernel = np.transpose(x, n.lhs_spec), np.transpose(kernel, n.rhs_spec)  # (batch, feature, space...), (out, in, space...)
   ones = (0, 0)
   x = _padded(x, (ones, ones, *p['padding']), (1, 1, *p['lhs_dilation']), 0)
   groups, batches = p['feature_group_count'], p['batch_group_count']

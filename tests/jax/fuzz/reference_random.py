@@ -31,9 +31,9 @@ def _each(keys, rank, function):
 
 def seed(eqn, value):
   del eqn
-  value = np.asarray(value).astype(np.int64)
-  return np.stack([(value >> 32 if value.dtype.itemsize == 8 else value * 0).astype(np.uint32),
-                   value.astype(np.uint32)], -1)
+  value = np.asarray(value)
+  high = value >> 32 if value.dtype.itemsize == 8 else np.zeros_like(value)
+  return np.stack([high.astype(np.uint32), value.astype(np.uint32)], -1)
 
 
 def bits(eqn, keys):

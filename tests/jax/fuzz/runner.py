@@ -36,7 +36,7 @@ def run(program, platform, overrides=None, again=False):
     if again:
       second = once(program, platform, jitted, names)
       if any(a.tobytes() != b.tobytes() for a, b in zip(values, second)):
-        raise AssertionError('a second run has other bits')
+        raise AssertionError('two runs differ in bits')
     # JAX keeps the trace of the run.
     with jax.default_device(jax.devices(platform)[0]):
       jaxpr = None if overrides else jitted.trace(*place(program, platform, names)).jaxpr

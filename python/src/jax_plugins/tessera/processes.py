@@ -4,7 +4,8 @@ The client learns how many processes there are and which one this is, and gets J
 processes find each other (plugin/rendezvous.h). Where they cannot communicate, there is no client.
 
 A process that ends announces it, so that others which wait for it stop at once. JAX's own end would wait for
-all processes, for minutes if one has died: it is left out if one has failed.
+all processes, for minutes if one has died: it is left out if one has failed. If all have ended well, only the end of
+JAX's service is left out, which takes seconds.
 """
 import atexit
 import ctypes
@@ -15,7 +16,7 @@ from jax_plugins.tessera import client
 from jax_plugins.tessera import jax_private
 
 # JAX ends all processes when its coordinator, process 0, is gone: the others have this long to say why they failed.
-_SECONDS_OF_OTHERS = 3
+_SECONDS_OF_OTHERS = 5
 
 
 def make_client(platform, options):
@@ -39,13 +40,21 @@ def _leave_at_exit():
 
 
 def _leave(leave_cluster):
-  if leave_cluster():
-    return
   state = jax_private.get('distributed_state')
+  if leave_cluster():
+    # All processes still meet at JAX's barrier, in its client. The service would then wait, often for 5 s, until
+    # clients no longer watch the processes; arrays and devices that the program still has keep these clients.
+    _keep(state, 'service')
+    return
   if state.process_id == 0:
     time.sleep(_SECONDS_OF_OTHERS)
-  # What is destroyed waits for the others: these objects live as long as the process.
-  for name in ('preemption_sync_manager', 'client', 'service'):
+  # What is destroyed waits for the others.
+  _keep(state, 'preemption_sync_manager', 'client', 'service')
+
+
+def _keep(state, *names):
+  """Lets these objects of JAX live as long as the process, out of reach of JAX's own end."""
+  for name in names:
     kept = getattr(state, name)
     if kept is not None:
       ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))

@@ -204,8 +204,8 @@ class Constructs:
     if not operands:
       return False
     block = self.scalar_block(depth, operands)
-    return self.add(Statement(self.group(self.new_names(operands)),
-                              f'jax.grad(jax.checkpoint({block.name}), argnums={tuple(range(len(operands)))})({", ".join(operands)})', (block,)))
+    text = f'jax.grad(jax.checkpoint({block.name}), argnums={tuple(range(len(operands)))})({", ".join(operands)})'
+    return self.add(Statement(self.group(self.new_names(operands)), text, (block,)))
 
   def jit(self, depth):
     operands = self.some()
@@ -223,7 +223,8 @@ class Constructs:
     a, b = self.new_names([0, 0])
     self.types.update({a: t, b: t})
     rule = Block(self.fresh('f'), (f'({a},)', f'({b},)'), (), f'{block.name}({a}), {b} * jnp.tanh({a})')
-    text = f'(lambda g: (g.defjvp({rule.name}), jax.grad(lambda y: jnp.sum(g(y).astype("float32")))({operand}))[1])(jax.custom_jvp({block.name}))'
+    text = (f'(lambda g: (g.defjvp({rule.name}), jax.grad(lambda y: jnp.sum(g(y).astype("float32")))({operand}))[1])'
+            f'(jax.custom_jvp({block.name}))')
     return self.add(Statement(self.fresh(), text, (block, rule)))
 
   # Sharding.

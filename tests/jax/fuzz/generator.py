@@ -76,7 +76,8 @@ class Generator(constructs.Constructs):
     """The types of the statement's results, as JAX finds them."""
     used = statement.uses()
     functions = '\n'.join(line for b in statement.blocks for line in b.lines('  '))
-    source = f'def typed({", ".join(used)}):\n{functions}\n  {statement.results} = {statement.text}\n  return {", ".join(statement.defined)},\n'
+    source = (f'def typed({", ".join(used)}):\n{functions}\n  {statement.results} = {statement.text}\n'
+              f'  return {", ".join(statement.defined)},\n')
     scope = dict(self.names)
     exec(source, scope)  # pylint: disable=exec-used
     typed = scope['typed']

@@ -321,7 +321,8 @@ _PLAIN = {
     'square': np.square,
     'clamp': lambda lo, x, hi: np.minimum(np.maximum(x, lo), hi), 'copy': np.array, 'copy_p': np.array,
     'stop_gradient': np.array,
-    'sign': lambda x: _complex_sign(x) if x.dtype.kind == 'c' else np.sign(x), 'optimization_barrier': lambda *xs: xs, 'device_put': lambda *xs: xs,
+    'sign': lambda x: _complex_sign(x) if x.dtype.kind == 'c' else np.sign(x),
+    'optimization_barrier': lambda *xs: xs, 'device_put': lambda *xs: xs,
     'sharding_constraint': np.array, 'reshard': np.array, 'le_to': np.less_equal, 'lt_to': np.less,
 }
 

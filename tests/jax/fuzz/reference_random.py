@@ -1,4 +1,7 @@
-"""JAX's default generator of random numbers (Threefry 2x32, twenty rounds, partitionable) in NumPy. A key is two uint32 along a last dimension."""
+"""JAX's default generator of random numbers (Threefry 2x32, twenty rounds, partitionable) in NumPy.
+
+A key is two uint32 along a last dimension.
+"""
 import numpy as np
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))

@@ -4,6 +4,7 @@
 #include <limits>
 #include <numbers>
 
+#include "tessera/compile/custom_derivatives.h"
 #include "tessera/numpy/dtype_info.h"
 #include "tessera/numpy/elementwise.h"
 #include "tessera/numpy/logic.h"
@@ -366,14 +367,35 @@ Array hypot(const Array& x, const Array& y) {
 namespace {
 
 // max(a, b) + log(1 + base**-|a - b|); where a - b is NaN (infinities of one sign, or NaN), a + b.
-Array log_add_exp(const Array& a, const Array& b, double base) {
-  if (is_complex(a.dtype())) return lax::log_add_complex(a, b, base);
+Array log_of_sum(const Array& a, const Array& b, double base) {
   const Array delta = lax::sub(a, b), log_base = like(a, std::log(base));
   Array power = lax::min(delta, lax::neg(delta));  // unlike that of -abs, its derivative at 0 is 0
   if (base != std::numbers::e) power = lax::mul(power, log_base);
   Array added = lax::log1p(lax::exp(power));
   if (base != std::numbers::e) added = lax::div(added, log_base);
   return lax::select(elementwise::is_nan(delta), lax::add(a, b), lax::add(lax::max(a, b), added));
+}
+
+// The share of base**x in base**x + base**y, which is the derivative of the sum's logarithm by x.
+Array share_of_sum(const Array& x, const Array& y, double base) {
+  Array power = lax::sub(x, y);
+  if (base != std::numbers::e) power = lax::mul(power, like(x, std::log(base)));
+  const Array infinity = like(x, std::numeric_limits<double>::infinity());
+  return lax::select(lax::eq(x, infinity), like(x, 1), lax::logistic(power));
+}
+
+// Has a rule for its derivative: the extrema have no second one where a and b are equal.
+Array log_add_exp(const Array& a, const Array& b, double base) {
+  if (is_complex(a.dtype())) return lax::log_add_complex(a, b, base);
+  const auto value = [base](const Array& x, const Array& y) { return log_of_sum(x, y, base); };
+  const auto rule = [base](const std::tuple<Array, Array>& at,
+                           const std::tuple<Array, Array>& tangents) {
+    const auto& [x, y] = at;
+    const auto& [tx, ty] = tangents;
+    return std::pair(log_of_sum(x, y, base), lax::add(lax::mul(tx, share_of_sum(x, y, base)),
+                                                      lax::mul(ty, share_of_sum(y, x, base))));
+  };
+  return custom_jvp(value, rule)(a, b);
 }
 
 }  // namespace

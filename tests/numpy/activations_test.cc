@@ -33,5 +33,17 @@ TEST(Activations, ErrorsSayWhatIsExpected) {
   expect_error([&] { log1mexp(astype(arange(3), complex64)); }, "[log1mexp] expected real numbers");
 }
 
+// Where both terms are equal, the larger one changes.
+TEST(Activations, SoftplusHasItsSecondDerivativeAtZero) {
+  const auto f = [](const Array& x) { return softplus(x); };
+  const auto second = [&](float x) { return to_vector<float>(grad(grad(f))(Array(x)))[0]; };
+  EXPECT_FLOAT_EQ(to_vector<float>(grad(f)(Array(0.F)))[0], 0.5F);
+  EXPECT_FLOAT_EQ(second(0), 0.25F);
+  EXPECT_FLOAT_EQ(second(1), 0.19661193F);
+  EXPECT_FLOAT_EQ(second(100), 0);
+  const auto g = [](const Array& x) { return logaddexp2(x, Array(1.F)); };
+  EXPECT_FLOAT_EQ(to_vector<float>(grad(grad(g))(Array(1.F)))[0], 0.25F * std::log(2.F));
+}
+
 }  // namespace
 }  // namespace tessera::numpy_activations_test

@@ -96,30 +96,38 @@ void expect_kind(const std::string& kind) {
                     fmt::join(kinds, ", "), kind));
 }
 
-// JAX accepts only arrays in equal parts. nullopt: this one is.
-std::optional<NamedSharding> with_even_parts(const NamedSharding& sharding, const Shape& shape) {
+// JAX accepts only arrays in equal parts, and its shardings name whole axes. Returns null if this
+// one is so; whether axes have to be whole is the caller's to say.
+std::optional<NamedSharding> with_even_parts(const NamedSharding& sharding, const Shape& shape,
+                                             bool whole_axes) {
   std::vector<DimSpec> dims;
   bool changed = false;
   for (int64_t d = 0; d < shape.rank(); ++d) {
-    const bool even = shape[d] % sharding.num_shards(d) == 0;
-    dims.push_back(even ? sharding.spec().dim(d) : DimSpec(None));
-    changed |= !even;
+    std::vector<AxisRef> axes = sharding.dim_axes(d);
+    if (whole_axes)
+      axes.erase(std::find_if(axes.begin(), axes.end(),
+                              [](const AxisRef& axis) { return !axis.is_whole(); }),
+                 axes.end());
+    if (shape[d] % sharding.num_shards(d) != 0) axes.clear();
+    changed |= axes != sharding.dim_axes(d);
+    dims.push_back(axes.empty() ? DimSpec(None) : DimSpec(std::move(axes)));
   }
   if (!changed) return std::nullopt;
   return NamedSharding(sharding.mesh(), PartitionSpec(std::move(dims)));
 }
 
-// Returns whether `chosen` has a value in unequal parts; then `asked` gets a sharding that leaves
-// the indivisible dimensions whole. Throws ApiError if the program itself requested the parts.
+// Returns whether `chosen` has a value in unequal parts, or over parts of axes for which nobody
+// asked; then `asked` gets a sharding that leaves such dimensions whole. Throws ApiError if the
+// program itself requested the parts.
 bool ask_for_even_parts(const char* what, const std::vector<ir::ValueId>& values,
                         const ir::Function& f, const std::vector<NamedSharding>& chosen,
                         std::vector<std::optional<NamedSharding>>& asked) {
   bool changed = false;
   for (size_t i = 0; i < chosen.size(); ++i) {
     const ir::Type& type = f.type(values[i]);
-    std::optional<NamedSharding> even = with_even_parts(chosen[i], type.shape);
-    if (!even) continue;
     if (asked.size() <= i) asked.resize(chosen.size());
+    std::optional<NamedSharding> even = with_even_parts(chosen[i], type.shape, !asked[i]);
+    if (!even) continue;
     if (asked[i])
       invalid(fmt::format(
           "[compile] expected {} {} in equal parts, got {} of a shape that does not "
@@ -131,8 +139,8 @@ bool ask_for_even_parts(const char* what, const std::vector<ir::ValueId>& values
   return changed;
 }
 
-// Returns the program with arguments and results in equal parts. If propagation chose other parts,
-// the program is lowered again.
+// Returns the program with arguments and results in equal parts over whole axes. If propagation
+// chose other parts, the program is lowered again.
 Lowered lower(const interchange::ParsedModule& module) {
   sharding::ShardingRequest request{.inputs = module.input_shardings,
                                     .outputs = module.output_shardings};

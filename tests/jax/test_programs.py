@@ -140,6 +140,17 @@ def test_results_that_do_not_divide_are_whole_in_these_dimensions(mesh, f, spec,
   np.testing.assert_array_equal(result, expected)
 
 
+@pytest.mark.parametrize('f, spec', [
+    (lambda v: v.reshape(4, 2), P()), (lambda v: v.reshape(4, 2).T, P()), (lambda v: jnp.resize(v, (4, 8)), P()),
+    (lambda v: v.reshape(8, 1), P('x'))])
+def test_shardings_of_results_name_whole_axes(f, spec):
+  line = jax.make_mesh((8,), ('x',))
+  v = jax.device_put(np.arange(8, dtype=np.float32), NamedSharding(line, P('x')))
+  out = jax.jit(f)(v)
+  assert out.sharding.is_equivalent_to(NamedSharding(line, spec), out.ndim)
+  np.testing.assert_array_equal(out, f(np.arange(8, dtype=np.float32)))
+
+
 def test_reshard_and_fetch(mesh):
   x = jax.device_put(X, NamedSharding(mesh, P('x', 'y')))
   for spec in (P('y'), P(None, 'x'), P(('x', 'y')), P()):

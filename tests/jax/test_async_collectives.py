@@ -10,6 +10,8 @@ import pytest
 parallel = pytest.importorskip('jax._src.lax.parallel')
 if not hasattr(parallel, 'psum_start'):
   pytest.skip('this version of JAX has no psum_start', allow_module_level=True)
+if jax.__version_info__ >= (0, 12):
+  pytest.skip('JAX 0.12 writes collectives that start and finish apart as custom calls, which Tessera lacks', allow_module_level=True)
 
 X = np.arange(16, dtype=np.float32)
 RING = [(i, (i + 1) % 8) for i in range(8)]

@@ -4,6 +4,9 @@
 
 function indent(line) { match(line, /^ */); return RLENGTH }
 
+# Friends are not documented where they are only declared; Doxygen would link to a heading that is not there.
+/^ *friend .*\);$/ { next }
+
 # A line of a comment's text, after `prefix`: what is indented below an empty line or a colon is code, and what stands in angle
 # brackets elsewhere is no markup.
 function text(prefix, line,   out) {

@@ -12,6 +12,8 @@ import pytest
 
 if jax.__version_info__[:2] != (0, 10):
   pytest.skip('the reference evaluates the primitives of JAX 0.10', allow_module_level=True)
+if not os.environ.get('TESSERA_PJRT'):
+  pytest.skip('the fuzzer runs the library of a build, not that of the wheel', allow_module_level=True)
 
 FUZZ = pathlib.Path(__file__).resolve().parent / 'fuzz'
 sys.path.insert(0, str(FUZZ))

@@ -7,6 +7,9 @@ import sys
 
 import pytest
 
+if not os.environ.get('TESSERA_PJRT'):
+  pytest.skip('packages are tested with the library of a build, not with that of the wheel', allow_module_level=True)
+
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / 'conformance'))
 import package_suites  # pylint: disable=wrong-import-position

@@ -69,8 +69,6 @@ def run(program, environment, count, seconds=240, **changes):
 def run_well(program, environment, count, **changes):
   for i, (status, text) in enumerate(run(program, environment, count, **changes)):
     assert status == 0, f'process {i} ended with {status}:\n{text}'
-    # What clients say if JAX's service ends while they still watch the processes, for which it waits 5 s.
-    assert 'Cancelling all calls' not in text, f'process {i}:\n{text}'
 
 
 def transport(name):

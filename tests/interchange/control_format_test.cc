@@ -3,9 +3,12 @@
 #include "tessera/interchange/text/parser.h"
 #include "tessera/interchange/text/printer.h"
 #include "tessera/ir/verifier.h"
+#include "tests/interchange/foreign_text.h"
 
 namespace tessera::interchange::control_format_test {
 namespace {
+
+using foreign_text::expect_error;
 
 using testing::HasSubstr;
 using testing::Not;
@@ -28,21 +31,7 @@ std::string program(const std::string& in, const std::string& out) {
 }
 const std::string kPlain = R"(<@mesh, [{"x"}, {}]>)";
 
-std::string printed(const std::string& text) {
-  const Function f = parse_mlir(text, "test.mlir");
-  verify(f);
-  EXPECT_TRUE(parse_mlir(to_mlir(f)) == f) << to_mlir(f);
-  return to_mlir(f);
-}
-void expect_error(const std::string& text, const std::string& message) {
-  try {
-    parse_mlir(text, "test.mlir");
-    ADD_FAILURE() << "no error of " << text;
-  } catch (const UserError& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kParse) << error.what();
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("test.mlir:"), HasSubstr(message)));
-  }
-}
+std::string printed(const std::string& text) { return to_mlir(foreign_text::parsed(text)); }
 
 TEST(ControlFormat, ShardingsOverManualAxesAreAsTheyWere) {
   const std::string text = printed(program(kPlain, kPlain));

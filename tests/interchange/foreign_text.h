@@ -34,7 +34,8 @@ inline void expect_error(const std::string& text, const std::string& message) {
     ADD_FAILURE() << "no error of " << text;
   } catch (const UserError& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kParse) << error.what();
-    EXPECT_THAT(error.what(), testing::HasSubstr(message));
+    EXPECT_THAT(error.what(),
+                testing::AllOf(testing::HasSubstr("test.mlir:"), testing::HasSubstr(message)));
   }
 }
 

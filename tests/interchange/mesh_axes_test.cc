@@ -4,9 +4,12 @@
 #include "tessera/interchange/text/parser.h"
 #include "tessera/interchange/text/printer.h"
 #include "tessera/ir/verifier.h"
+#include "tests/interchange/foreign_text.h"
 
 namespace tessera::interchange::mesh_axes_test {
 namespace {
+
+using foreign_text::expect_error;
 
 using testing::HasSubstr;
 
@@ -38,15 +41,6 @@ std::string printed(const std::string& text) {
 }
 std::string axis(const std::string& name) {
   return fmt::format("axes = [#stablehlo.axis_ref<name = \"{}\">]", name);
-}
-void expect_error(const std::string& text, const std::string& message) {
-  try {
-    parse_mlir(text, "test.mlir");
-    ADD_FAILURE() << "no error of " << text;
-  } catch (const UserError& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kParse) << error.what();
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("test.mlir:"), HasSubstr(message)));
-  }
 }
 
 // The groups are those that StableHLO's own tests expect (mesh_axes_replica_group_compatibility).

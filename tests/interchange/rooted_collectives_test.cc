@@ -10,9 +10,12 @@
 #include "tessera/interchange/text/printer.h"
 #include "tessera/ir/verifier.h"
 #include "tests/evaluate/evaluate.h"
+#include "tests/interchange/foreign_text.h"
 
 namespace tessera::interchange::rooted_collectives_test {
 namespace {
+
+using foreign_text::expect_error;
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -100,15 +103,6 @@ std::vector<int64_t> broadcast_of(int64_t devices, const Groups& groups, size_t 
     for (int64_t device : group)
       for (int64_t i : {0, 1}) out[2 * device + i] = 2 * group[root] + i + 1;
   return out;
-}
-void expect_error(const std::string& text, const std::string& message) {
-  try {
-    parse_mlir(text, "test.mlir");
-    ADD_FAILURE() << "no error of " << text;
-  } catch (const UserError& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kParse) << error.what();
-    EXPECT_THAT(error.what(), HasSubstr(message));
-  }
 }
 
 TEST(CollectiveBroadcast, DevicesInNoGroupGetZeros) {

@@ -9,6 +9,7 @@
 #include "tessera/base/error.h"
 #include "tessera/base/overloaded.h"
 #include "tessera/fusion/locality.h"
+#include "tessera/ir/op_def.h"
 #include "tessera/ops/linear/convolution_text.h"
 #include "tessera/ops/linear/dot_general.h"
 

@@ -194,6 +194,36 @@ void add_serialization(PJRT_Api& api) {
   };
 }
 
+void add_types_of_arguments_and_results(PJRT_Api& api) {
+  api.PJRT_Executable_NumOutputs = [](auto* a) -> PJRT_Error* {
+    a->num_outputs = a->executable->output_shapes.size();
+    return nullptr;
+  };
+  api.PJRT_Executable_OutputElementTypes = [](auto* a) -> PJRT_Error* {
+    a->output_types = a->executable->output_types.data();
+    a->num_output_types = a->executable->output_types.size();
+    return nullptr;
+  };
+  api.PJRT_Executable_OutputDimensions = [](auto* a) -> PJRT_Error* {
+    a->num_outputs = a->executable->output_shapes.size();
+    a->dims = a->executable->output_dims.data();
+    a->dim_sizes = a->executable->output_ranks.data();
+    return nullptr;
+  };
+  api.PJRT_Executable_OutputMemoryKinds = [](auto* a) -> PJRT_Error* {
+    a->num_outputs = a->executable->output_shapes.size();
+    a->memory_kinds = a->executable->output_kind_texts.data();
+    a->memory_kind_sizes = a->executable->output_kind_sizes.data();
+    return nullptr;
+  };
+  api.PJRT_Executable_ParameterMemoryKinds = [](auto* a) -> PJRT_Error* {
+    a->num_parameters = a->executable->input_kind_texts.size();
+    a->memory_kinds = a->executable->input_kind_texts.data();
+    a->memory_kind_sizes = a->executable->input_kind_sizes.data();
+    return nullptr;
+  };
+}
+
 void add_descriptions(PJRT_Api& api) {
   api.PJRT_Executable_Destroy = [](auto* a) -> PJRT_Error* {
     delete a->executable;
@@ -209,10 +239,6 @@ void add_descriptions(PJRT_Api& api) {
   };
   api.PJRT_Executable_NumPartitions = [](auto* a) -> PJRT_Error* {
     a->num_partitions = static_cast<size_t>(a->executable->options.num_partitions);
-    return nullptr;
-  };
-  api.PJRT_Executable_NumOutputs = [](auto* a) -> PJRT_Error* {
-    a->num_outputs = a->executable->output_shapes.size();
     return nullptr;
   };
   api.PJRT_Executable_SizeOfGeneratedCodeInBytes = [](auto* a) -> PJRT_Error* {
@@ -262,29 +288,6 @@ void add_descriptions(PJRT_Api& api) {
       give(a->executable->fingerprint, a->executable_fingerprint, a->executable_fingerprint_size);
     });
   };
-  api.PJRT_Executable_OutputElementTypes = [](auto* a) -> PJRT_Error* {
-    a->output_types = a->executable->output_types.data();
-    a->num_output_types = a->executable->output_types.size();
-    return nullptr;
-  };
-  api.PJRT_Executable_OutputDimensions = [](auto* a) -> PJRT_Error* {
-    a->num_outputs = a->executable->output_shapes.size();
-    a->dims = a->executable->output_dims.data();
-    a->dim_sizes = a->executable->output_ranks.data();
-    return nullptr;
-  };
-  api.PJRT_Executable_OutputMemoryKinds = [](auto* a) -> PJRT_Error* {
-    a->num_outputs = a->executable->output_shapes.size();
-    a->memory_kinds = a->executable->output_kind_texts.data();
-    a->memory_kind_sizes = a->executable->output_kind_sizes.data();
-    return nullptr;
-  };
-  api.PJRT_Executable_ParameterMemoryKinds = [](auto* a) -> PJRT_Error* {
-    a->num_parameters = a->executable->input_kind_texts.size();
-    a->memory_kinds = a->executable->input_kind_texts.data();
-    a->memory_kind_sizes = a->executable->input_kind_sizes.data();
-    return nullptr;
-  };
 }
 
 }  // namespace
@@ -303,6 +306,7 @@ void add_executables(PJRT_Api& api) {
   add_loaded(api);
   add_serialization(api);
   add_descriptions(api);
+  add_types_of_arguments_and_results(api);
 }
 
 }  // namespace tessera::plugin

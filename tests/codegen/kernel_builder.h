@@ -103,4 +103,20 @@ std::vector<KernelCompiler*> compilers();
 void check(const Kernel& kernel, double tolerance = 0, int pieces = 1,
            const std::function<void(Buffers&)>& fill = {});
 
+// The relative difference that sums of a few dozen values may have; 0 where the dtype is exact.
+inline double tolerance_of(DType d) {
+  switch (real_dtype(d)) {
+    case DType::kFloat16:
+      return 4e-3;
+    case DType::kBfloat16:
+      return 3e-2;
+    case DType::kFloat32:
+      return 1e-5;
+    case DType::kFloat64:
+      return 1e-13;
+    default:
+      return 0;
+  }
+}
+
 }  // namespace tessera::codegen::test

@@ -19,6 +19,7 @@ const std::byte* PJRT_Buffer::data() const {
 void PJRT_Buffer::remove() {
   const std::lock_guard lock(mutex);
   deleted = true;
+  packed.clear();
   if (references == 0) memory = {};
 }
 void PJRT_Buffer::refer() {

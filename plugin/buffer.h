@@ -12,6 +12,7 @@
 #include "tessera/base/buffer.h"
 #include "tessera/base/dtype.h"
 #include "tessera/base/shape.h"
+#include "tessera/runtime/packed_weights.h"
 
 struct PJRT_Buffer {
   PJRT_Device* device = nullptr;
@@ -22,6 +23,8 @@ struct PJRT_Buffer {
   int64_t offset = 0;  // in it, bytes
   bool deleted = false;
   bool borrowed = false;  // the host's memory, which is never written
+  // The packed forms of its elements, and of other parts of an array in the same memory.
+  tessera::runtime::LazyPackedWeights packed{tessera::runtime::KeepPacked::kSecondUse};
   // If it is set, the data comes later (async_transfers.cc).
   std::shared_ptr<tessera::plugin::Happening> filled;
 

@@ -41,6 +41,7 @@ class Arguments {
     for (Taken& taken : taken_) {
       const bool lost = done_ || (!taken.memory && arrays_[taken.argument]->is_deleted());
       taken.buffer->deleted = lost;
+      if (lost) taken.buffer->packed.clear();
       if (!lost)
         taken.buffer->memory =
             taken.memory ? std::move(taken.memory) : arrays_[taken.argument]->buffer();
@@ -79,6 +80,7 @@ class Arguments {
     std::vector<int64_t> offsets(static_cast<size_t>(layout->held_count()), 0);
     const PJRT_Buffer& first = buffer(0, i);
     bool dense = true;      // contiguous, part after part
+    bool together = true;   // all parts are in the memory of the first
     bool borrowed = false;  // it must not be written
     for (size_t p = 0; p < partitions_.size(); ++p)
       if (donated_[i] && buffer(p, i).referred()) donated_[i] = 0;  // as XLA's CPU backend does
@@ -99,8 +101,8 @@ class Arguments {
       const auto k = static_cast<size_t>(layout->held_index(
           program_.input_instances[i][static_cast<size_t>(partitions_[p].partition)]));
       offsets[k] = part.data() - first.memory.data();
-      dense = dense && part.memory == first.memory &&
-              part.offset == static_cast<int64_t>(k) * layout->local_bytes;
+      together = together && part.memory == first.memory;
+      dense = dense && together && part.offset == static_cast<int64_t>(k) * layout->local_bytes;
       borrowed |= part.borrowed;
       if (!donated_[i] || part.borrowed) held_.push_back(part.memory);
     }
@@ -111,7 +113,8 @@ class Arguments {
     if (!dense && layout->held_count() > 1)
       where.table = std::make_shared<const std::vector<int64_t>>(std::move(offsets));
     return std::make_shared<const DeviceArray>(device_array_type(*layout, false), layout,
-                                               first.memory, std::move(where));
+                                               first.memory, std::move(where),
+                                               together ? &first.packed : nullptr);
   }
 
   void expect_donated_once() const {

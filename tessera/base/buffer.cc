@@ -15,6 +15,7 @@
 #include "tessera/base/error.h"
 #include "tessera/base/fork.h"
 #include "tessera/base/format.h"
+#include "tessera/base/reclaim.h"
 
 namespace tessera {
 namespace {
@@ -93,6 +94,7 @@ struct Pool {
   // The free blocks by capacity. Among equal ones the one released last is reused first, since its
   // memory may still be in the caches.
   std::multimap<int64_t, BufferBlock*> large;
+  std::vector<Reclaimer> reclaimers;
 
   Pool() { limit = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) / 4; }
 
@@ -139,6 +141,16 @@ struct Pool {
       }
     }
     for (BufferBlock* block : dead) destroy(block);
+  }
+
+  // Lets the other keepers of memory keep at most so many bytes each.
+  void reclaim(int64_t keep) {
+    std::vector<Reclaimer> all;
+    {
+      const std::lock_guard lock(mutex);
+      all = reclaimers;
+    }
+    for (const Reclaimer reclaimer : all) reclaimer(keep);
   }
 
   void put_large(BufferBlock* block) {
@@ -272,6 +284,11 @@ BufferBlock* allocate_large(int64_t bytes) {
     pool().trim(0);
     block = new_large(capacity);
   }
+  if (!block) {
+    pool().reclaim(0);
+    pool().trim(0);
+    block = new_large(capacity);
+  }
   if (!block) out_of_memory(bytes);
   pool().add_live(block->capacity);
   return block;
@@ -338,9 +355,15 @@ void reset_peak_memory() {
 void set_buffer_cache_limit(int64_t bytes) {
   if (bytes < 0) value_error("set_buffer_cache_limit", "expected at least 0 bytes, got {}", bytes);
   pool().limit = bytes;
+  pool().reclaim(bytes);
   if (ThreadCache* cache = thread_cache()) cache->flush_counters();
   pool().trim(bytes);
 }
 int64_t buffer_cache_limit() { return pool().limit.load(); }
+
+void add_reclaimer(Reclaimer reclaimer) {
+  const std::lock_guard lock(pool().mutex);
+  pool().reclaimers.push_back(reclaimer);
+}
 
 }  // namespace tessera

@@ -35,7 +35,7 @@ struct Passed {
     if (map.empty()) return outer;
     table.resize(map.size());
     for (size_t i = 0; i < map.size(); ++i) table[i] = outer.at(map[i]) - outer.base;
-    return {outer.base, 0, table.data()};
+    return {outer.base, 0, table.data(), outer.packed};
   }
 };
 

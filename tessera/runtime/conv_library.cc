@@ -5,13 +5,14 @@
 #include <cstring>
 #include <map>
 #include <string_view>
+#include <utility>
 
 #include "tessera/base/buffer.h"
 #include "tessera/base/error.h"
-#include "tessera/base/per_thread.h"
 #include "tessera/base/thread_pool.h"
 #include "tessera/base/workspace.h"
-#include "tessera/runtime/dnnl_versions.h"
+#include "tessera/runtime/conv_kernels.h"
+#include "tessera/runtime/dnnl_memory.h"
 #include "tessera/runtime/one_thread.h"
 #include "tessera/runtime/step_code.h"
 
@@ -26,22 +27,9 @@ using dnnl_versions::strides_of;
 using dnnl_versions::type_of;
 using Tag = memory::format_tag;
 
-const dnnl::engine& engine() {
-  static const auto& cpu = *new dnnl::engine(dnnl::engine::kind::cpu, 0);
-  return cpu;
-}
-struct Stream {
-  dnnl::stream of_thread{engine()};
-};
-dnnl::stream& stream() { return per_thread<Stream, Stream>().of_thread; }
-
 memory::data_type type_of(DType dtype) {
   return dtype == bfloat16 ? memory::data_type::bf16 : memory::data_type::f32;
 }
-int64_t bytes_of(const memory::desc& desc) {
-  return ceil_div(static_cast<int64_t>(desc.get_size()), 64) * 64;
-}
-
 // Returns a tensor of a tile as it is stored in the user's memory, batch and features first.
 memory::desc desc_of(const ConvTensor& x, const memory::dims& dims, DType dtype) {
   memory::dims strides{x.major, x.minor};
@@ -77,42 +65,11 @@ memory::desc weights_desc(const ConvTensor& x, const memory::dims& dims, DType d
   return memory::desc(dims, type_of(dtype), strides);
 }
 
-dnnl::primitive_attr user_scratchpad() {
-  dnnl::primitive_attr out;
-  // The library's own scratchpad belongs to the thread that made the primitive.
-  out.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  return out;
-}
-
-// Converts a tensor from one layout to another; does nothing if they are the same.
-struct Reorder {
-  memory::desc from, to, scratchpad;
-  dnnl::reorder primitive;
-  int64_t scratch = 0;
-  bool needed = false;
-
-  Reorder() = default;
-  Reorder(const memory::desc& from, const memory::desc& to) : from(from), to(to) {
-    needed = from != to;
-    if (!needed) return;
-    const dnnl::reorder::primitive_desc description(engine(), from, engine(), to,
-                                                    user_scratchpad());
-    primitive = dnnl::reorder(description);
-    scratchpad = description.scratchpad_desc();
-    scratch = bytes_of(scratchpad);
-  }
-  void run(const void* in, void* out, std::byte* work) const {
-    memory x(from, engine(), const_cast<void*>(in)), y(to, engine(), out),
-        w(scratchpad, engine(), work);
-    primitive.execute(stream(), {{DNNL_ARG_FROM, x}, {DNNL_ARG_TO, y}, {DNNL_ARG_SCRATCHPAD, w}});
-  }
-};
-
 // The primitive of all tiles of one kind, and how its tensors are converted.
 struct Variant {
   dnnl::primitive primitive;
   memory::desc src, weights, dst, scratchpad;  // as the primitive needs them
-  Reorder src_reorder, weights_reorder, dst_reorder;
+  DnnlReorder src_reorder, weights_reorder, dst_reorder;
   int64_t src_bytes = 0, dst_bytes = 0, scratch_bytes = 0;
 };
 
@@ -122,36 +79,14 @@ struct VariantKey {
   auto operator<=>(const VariantKey&) const = default;
 };
 
-// Copies with some spatial dimensions reversed, keeping the layout.
-void reverse_copy(const std::byte* in, std::byte* out, const Shape& shape,
-                  const std::vector<bool>& reversed, int64_t itemsize) {
-  int64_t inner = shape.rank();
-  while (inner > 0 && !reversed[inner - 1]) --inner;
-  int64_t rows = 1, row = itemsize;
-  for (int64_t d = 0; d < shape.rank(); ++d) (d < inner ? rows : row) *= shape[d];
-  parallel_for_ranges(rows, std::max<int64_t>(1, 65536 / std::max<int64_t>(1, row)),
-                      [&](int64_t begin, int64_t end) {
-                        for (int64_t r = begin; r < end; ++r) {
-                          int64_t rest = r, from = 0, scale = 1;
-                          for (int64_t d = inner; d-- > 0;) {
-                            const int64_t i = rest % shape[d];
-                            rest /= shape[d];
-                            from += (reversed[d] ? shape[d] - 1 - i : i) * scale;
-                            scale *= shape[d];
-                          }
-                          std::memcpy(out + r * row, in + from * row, static_cast<size_t>(row));
-                        }
-                      });
-}
-
 class ConvLibraryCode final : public ConvLibrary {
  public:
   ConvLibraryCode(const LibraryConv& conv, const ConvShape& shape, Types types)
-      : conv_(conv), types_(types), rhs_shape_(shape.rhs_shape) {
+      : conv_(conv), types_(types), rhs_{types.in, shape.rhs_shape, {}} {
     for (size_t d = 0; d < shape.rhs_dims.size(); ++d) {
       if (!conv.reversed[d]) continue;
-      reversed_.resize(rhs_shape_.size());
-      reversed_[static_cast<size_t>(shape.rhs_dims[d])] = true;
+      rhs_.reversed.resize(rhs_.shape.size());
+      rhs_.reversed[static_cast<size_t>(shape.rhs_dims[d])] = true;
     }
     // Sums of parts are computed in float32.
     if (sums()) types_.out = float32;
@@ -195,18 +130,11 @@ class ConvLibraryCode final : public ConvLibrary {
     return true;
   }
 
-  void run(const void* lhs, const void* rhs, void* out) const override {
+  const PackedFormRef& packed_rhs() const override { return packed_rhs_; }
+
+  void run(const void* lhs, const std::byte* rhs, void* out) const override {
     const auto* x = static_cast<const std::byte*>(lhs);
-    const auto* w = static_cast<const std::byte*>(rhs);
-    Buffer reversed;
-    if (!reversed_.empty()) {
-      const int64_t item = itemsize(types_.in);
-      reversed = Buffer::allocate(rhs_shape_.elements() * item);
-      reverse_copy(w, reversed.data(), rhs_shape_, reversed_, item);
-      w = reversed.data();
-    }
     auto* y = static_cast<std::byte*>(out);
-    Buffer kernels = Buffer::allocate(kernel_bytes_);
     const auto each = [&](int64_t n, auto&& task) {
       if (flops_ * 0.01 < kInlineNs) {
         for (int64_t i = 0; i < n; ++i) task(i);
@@ -215,16 +143,15 @@ class ConvLibraryCode final : public ConvLibrary {
       }
     };
     if (sums()) {
-      each(count(work_), [&](int64_t i) { run_tile(i, x, kernels.data(), w); });
-      each(count(kernels_), [&](int64_t k) { finish_sum(k, kernels.data(), y); });
+      Buffer parts = Buffer::allocate(parts_bytes_);
+      each(count(work_), [&](int64_t i) { run_tile(i, x, parts.data(), rhs); });
+      each(count(kernels_), [&](int64_t k) { finish_sum(k, parts.data(), y); });
       return;
     }
-    each(count(kernels_), [&](int64_t k) { bring_kernel(k, w, kernels.data()); });
     const bool forward = conv_.direction == ConvDirection::kForward;
     each(count(work_), [&](int64_t i) {
-      const Kernel& kernel = kernel_of(work_[static_cast<size_t>(i)]);
-      std::byte* weights = kernel.offset < 0 ? const_cast<std::byte*>(w) + kernel.byte_offset
-                                             : kernels.data() + kernel.offset;
+      std::byte* weights =
+          const_cast<std::byte*>(rhs) + kernel_of(work_[static_cast<size_t>(i)]).offset;
       if (forward) {
         run_tile(i, x, weights, y);
       } else {
@@ -239,7 +166,7 @@ class ConvLibraryCode final : public ConvLibrary {
   struct Kernel {
     int variant;
     int64_t byte_offset;  // in rhs, or in the result; bytes
-    int64_t offset = -1;  // in the memory of a run; -1: rhs has the library's layout itself
+    int64_t offset = 0;   // in packed rhs, or in rhs if that is not packed; or in the parts of sums
     int64_t bytes = 0;
     int64_t first = 0, parts = 0;  // the tiles that are its parts
   };
@@ -321,12 +248,12 @@ class ConvLibraryCode final : public ConvLibrary {
 
     const bool to_src = conv_.direction == ConvDirection::kBackwardData;
     const bool to_dst = conv_.direction == ConvDirection::kForward;
-    v.src_reorder = to_src ? Reorder(v.src, src) : Reorder(src, v.src);
-    v.dst_reorder = to_dst ? Reorder(v.dst, dst) : Reorder(dst, v.dst);
-    v.weights_reorder = sums() ? Reorder(v.weights, plain) : Reorder(plain, v.weights);
-    v.src_bytes = v.src_reorder.needed ? bytes_of(v.src) : 0;
-    v.dst_bytes = v.dst_reorder.needed ? bytes_of(v.dst) : 0;
-    v.scratch_bytes = std::max({bytes_of(v.scratchpad), v.src_reorder.scratch,
+    v.src_reorder = to_src ? DnnlReorder(v.src, src) : DnnlReorder(src, v.src);
+    v.dst_reorder = to_dst ? DnnlReorder(v.dst, dst) : DnnlReorder(dst, v.dst);
+    v.weights_reorder = sums() ? DnnlReorder(v.weights, plain) : DnnlReorder(plain, v.weights);
+    v.src_bytes = v.src_reorder.needed ? dnnl_bytes(v.src) : 0;
+    v.dst_bytes = v.dst_reorder.needed ? dnnl_bytes(v.dst) : 0;
+    v.scratch_bytes = std::max({dnnl_bytes(v.scratchpad), v.src_reorder.scratch,
                                 v.dst_reorder.scratch, v.weights_reorder.scratch, int64_t{64}});
     return true;
   }
@@ -352,8 +279,8 @@ class ConvLibraryCode final : public ConvLibrary {
     const auto kind = conv_.direction == ConvDirection::kForward
                           ? dnnl::prop_kind::forward_inference
                           : dnnl::prop_kind::forward_training;
-    const auto forward = describe<convolution_forward>(engine(), attr, kind, kDirect, src, weights,
-                                                       dst, strides, dilations, low, high);
+    const auto forward = describe<convolution_forward>(dnnl_engine(), attr, kind, kDirect, src,
+                                                       weights, dst, strides, dilations, low, high);
     switch (conv_.direction) {
       case ConvDirection::kForward:
         if (!take(forward, v)) return false;
@@ -365,7 +292,8 @@ class ConvLibraryCode final : public ConvLibrary {
       case ConvDirection::kBackwardData: {
         if (!forward) return false;
         const auto data = describe_gradient<convolution_backward_data>(
-            engine(), attr, forward, kDirect, src, weights, dst, strides, dilations, low, high);
+            dnnl_engine(), attr, forward, kDirect, src, weights, dst, strides, dilations, low,
+            high);
         if (!take(data, v)) return false;
         v.src = data.diff_src_desc();
         v.weights = data.weights_desc();
@@ -376,7 +304,8 @@ class ConvLibraryCode final : public ConvLibrary {
       case ConvDirection::kBackwardWeights: {
         if (!forward) return false;
         const auto sum = describe_gradient<convolution_backward_weights>(
-            engine(), attr, forward, kDirect, src, weights, dst, strides, dilations, low, high);
+            dnnl_engine(), attr, forward, kDirect, src, weights, dst, strides, dilations, low,
+            high);
         if (!take(sum, v)) return false;
         v.src = sum.src_desc();
         v.weights = sum.diff_weights_desc();
@@ -406,27 +335,34 @@ class ConvLibraryCode final : public ConvLibrary {
         Kernel kernel{
             .variant = work_[i].variant,
             .byte_offset = (t.group * w.group + t.output * w.major + t.input * w.minor) * item,
-            .bytes = bytes_of(v.weights),
+            .bytes = dnnl_bytes(v.weights),
             .first = static_cast<int64_t>(i)};
         kernels_.push_back(kernel);
       }
       ++kernels_[static_cast<size_t>(found)].parts;
       work_[i].kernel = found;
     }
+    sums() ? place_parts() : pack_kernels();
+  }
+
+  void place_parts() {
     for (Kernel& k : kernels_) {
-      if (!sums() && !variant_of(k).weights_reorder.needed) continue;
-      k.offset = kernel_bytes_;
-      kernel_bytes_ += k.bytes * (sums() ? k.parts : 1);
+      k.offset = parts_bytes_;
+      parts_bytes_ += k.bytes * k.parts;
     }
   }
 
-  void bring_kernel(int64_t i, const std::byte* rhs, std::byte* kernels) const {
-    const Kernel& k = kernels_[static_cast<size_t>(i)];
-    if (k.offset < 0) return;
-    const OneThread one_thread;
-    const Variant& v = variant_of(k);
-    const Workspace<std::byte> scratch(v.scratch_bytes);
-    v.weights_reorder.run(rhs + k.byte_offset, kernels + k.offset, scratch.data());
+  // Decides how rhs is packed, if the primitives need that.
+  void pack_kernels() {
+    bool needed = !rhs_.reversed.empty();
+    for (const Kernel& k : kernels_) needed |= variant_of(k).weights_reorder.needed;
+    std::vector<ConvKernels::Part> parts;
+    int64_t offset = 0;
+    for (Kernel& k : kernels_) {
+      k.offset = needed ? std::exchange(offset, offset + k.bytes) : k.byte_offset;
+      parts.push_back({k.byte_offset, k.offset, variant_of(k).weights_reorder});
+    }
+    if (needed) packed_rhs_ = ConvKernels::make(std::move(rhs_), std::move(parts), offset);
   }
 
   // `weights`: the kernel; for a sum, the memory of all parts.
@@ -447,13 +383,14 @@ class ConvLibraryCode final : public ConvLibrary {
     const bool to_dst = conv_.direction == ConvDirection::kForward;
     if (v.src_reorder.needed && !to_src) v.src_reorder.run(src, src_work, work);
     if (v.dst_reorder.needed && !to_dst) v.dst_reorder.run(dst, dst_work, work);
-    memory x(v.src, engine(), v.src_reorder.needed ? src_work : src),
-        w(v.weights, engine(), weights), y(v.dst, engine(), v.dst_reorder.needed ? dst_work : dst),
-        s(v.scratchpad, engine(), work);
-    v.primitive.execute(stream(), {{to_src ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, x},
-                                   {sums() ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS, w},
-                                   {to_dst ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST, y},
-                                   {DNNL_ARG_SCRATCHPAD, s}});
+    memory x(v.src, dnnl_engine(), v.src_reorder.needed ? src_work : src),
+        w(v.weights, dnnl_engine(), weights),
+        y(v.dst, dnnl_engine(), v.dst_reorder.needed ? dst_work : dst),
+        s(v.scratchpad, dnnl_engine(), work);
+    v.primitive.execute(dnnl_stream(), {{to_src ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, x},
+                                        {sums() ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS, w},
+                                        {to_dst ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST, y},
+                                        {DNNL_ARG_SCRATCHPAD, s}});
     if (v.src_reorder.needed && to_src) v.src_reorder.run(src_work, src, work);
     if (v.dst_reorder.needed && to_dst) v.dst_reorder.run(dst_work, dst, work);
   }
@@ -483,14 +420,14 @@ class ConvLibraryCode final : public ConvLibrary {
 
   LibraryConv conv_;
   Types types_;
-  Shape rhs_shape_;
-  std::vector<bool> reversed_;  // the dimensions of rhs to reverse; empty: none
+  ConvKernels::Source rhs_;
+  PackedFormRef packed_rhs_;  // null: rhs is read as it is
   DType result_;
   std::vector<ConvTile> tiles_;
   std::vector<Work> work_;  // of each tile
   std::vector<Variant> variants_;
   std::vector<Kernel> kernels_;
-  int64_t kernel_bytes_ = 0;
+  int64_t parts_bytes_ = 0;
   double flops_ = 0;
 };
 

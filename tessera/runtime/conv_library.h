@@ -4,14 +4,15 @@
 // not depend on the number of threads.
 //
 // Channels-last arrays are read and written in place. Other layouts are converted to the library's
-// own, tile by tile, in the memory of the thread that computes the tile; kernels are always
-// converted, once in each run.
+// own, tile by tile, in the memory of the thread that computes the tile. Kernels are packed before
+// the run (packed_weights.h).
 #pragma once
 
 #include <memory>
 
 #include "tessera/base/dtype.h"
 #include "tessera/runtime/conv_shape.h"
+#include "tessera/runtime/packed_weights.h"
 
 namespace tessera::runtime {
 
@@ -25,8 +26,10 @@ class ConvLibrary {
   // Returns how many of them this process has made.
   static int64_t num_made();
   virtual ~ConvLibrary() = default;
+  // Returns the form in which run() reads rhs; null: as it is.
+  virtual const PackedFormRef& packed_rhs() const = 0;
   // Several threads may run the same object.
-  virtual void run(const void* lhs, const void* rhs, void* out) const = 0;
+  virtual void run(const void* lhs, const std::byte* rhs, void* out) const = 0;
 };
 
 }  // namespace tessera::runtime

@@ -1,9 +1,13 @@
 #include "tessera/runtime/convolution_code.h"
 
+#include <boost/container/flat_map.hpp>
+#include <boost/container/small_vector.hpp>
+#include <functional>
 #include <memory>
 #include <utility>
 
 #include "tessera/base/buffer.h"
+#include "tessera/base/hash.h"
 #include "tessera/base/thread_pool.h"
 #include "tessera/codegen/library_gate.h"
 #include "tessera/runtime/conv_library.h"
@@ -17,16 +21,18 @@ namespace {
 
 constexpr int64_t kConvertGrain = 32768;
 
-Buffer widened(DType dtype, const void* in, int64_t n) {
-  Buffer out = Buffer::allocate(n * static_cast<int64_t>(sizeof(float)));
-  auto* to = reinterpret_cast<float*>(out.data());
+void widen_all(DType dtype, const void* in, float* out, int64_t n) {
   parallel_for_ranges(n, kConvertGrain, [&](int64_t begin, int64_t end) {
     if (dtype == float16) {
-      widen(static_cast<const Float16*>(in) + begin, to + begin, end - begin);
+      widen(static_cast<const Float16*>(in) + begin, out + begin, end - begin);
     } else {
-      widen(static_cast<const Bfloat16*>(in) + begin, to + begin, end - begin);
+      widen(static_cast<const Bfloat16*>(in) + begin, out + begin, end - begin);
     }
   });
+}
+Buffer widened(DType dtype, const void* in, int64_t n) {
+  Buffer out = Buffer::allocate(n * static_cast<int64_t>(sizeof(float)));
+  widen_all(dtype, in, reinterpret_cast<float*>(out.data()), n);
   return out;
 }
 void narrow_all(const float* in, DType dtype, void* out, int64_t n) {
@@ -39,44 +45,97 @@ void narrow_all(const float* in, DType dtype, void* out, int64_t n) {
   });
 }
 
-// Computes in float32, whatever the dtypes of the operands and the result.
-HostCall in_float32(std::shared_ptr<const ConvLibrary> code, const Type& lhs, const Type& rhs,
-                    const Type& result) {
-  return [=, code = std::move(code), from = lhs.dtype, to = result.dtype, ln = lhs.elements(),
-          rn = rhs.elements(),
-          n = result.elements()](std::span<const void* const> in, std::span<void* const> out) {
-    Buffer x, w, y;
-    if (from != float32) {
-      x = widened(from, in[0], ln);
-      w = widened(from, in[1], rn);
-    }
-    if (to != float32) y = Buffer::allocate(n * static_cast<int64_t>(sizeof(float)));
-    code->run(x ? x.data() : in[0], w ? w.data() : in[1], y ? y.data() : out[0]);
-    if (y) narrow_all(reinterpret_cast<const float*>(y.data()), to, out[0], n);
-  };
-}
+// The kernel in float32, packed as the library reads it.
+class WidenedForm final : public PackedForm {
+ public:
+  static PackedFormRef make(DType from, int64_t elements, PackedFormRef then) {
+    return shared_form(PackedFormRef(new WidenedForm(from, elements, std::move(then))));
+  }
+  int64_t bytes() const override {
+    return then_ ? then_->bytes() : elements_ * static_cast<int64_t>(sizeof(float));
+  }
+  void pack(const std::byte* from, std::byte* to) const override {
+    if (!then_) return widen_all(from_, from, reinterpret_cast<float*>(to), elements_);
+    then_->pack(widened(from_, from, elements_).data(), to);
+  }
 
-HostCall convolution_call(const ConvolutionParams& params, const Type& lhs, const Type& rhs,
-                          const Type& result) {
-  const DType in = lhs.dtype, out = result.dtype;
-  if (result.elements() == 0) return [](auto, auto) {};
-  const ConvShape shape = conv_shape(params, lhs.shape, rhs.shape, result.shape);
-  const bool single = (in == float32 || is_half(in)) && (out == float32 || is_half(out));
-  if (in == bfloat16 && (out == bfloat16 || out == float32)) {
-    if (std::shared_ptr<const ConvLibrary> code = ConvLibrary::make(shape, {in, out}))
-      return [code](std::span<const void* const> x, std::span<void* const> y) {
-        code->run(x[0], x[1], y[0]);
-      };
+ private:
+  WidenedForm(DType from, int64_t elements, PackedFormRef then)
+      : from_(from), elements_(elements), then_(std::move(then)) {}
+  size_t hash() const override {
+    return hash_combine(std::hash<const void*>()(then_.get()), static_cast<size_t>(elements_));
   }
-  if (single) {
-    if (std::shared_ptr<const ConvLibrary> code = ConvLibrary::make(shape, {float32, float32}))
-      return in_float32(std::move(code), lhs, rhs, result);
+  bool equals(const PackedForm& form) const override {
+    const auto* other = dynamic_cast<const WidenedForm*>(&form);
+    return other && other->from_ == from_ && other->elements_ == elements_ && other->then_ == then_;
   }
-  const auto code = std::make_shared<const ConvWindows>(shape, in, out);
-  return [code](std::span<const void* const> x, std::span<void* const> y) {
-    code->run(x[0], x[1], y[0]);
-  };
-}
+
+  DType from_;
+  int64_t elements_;
+  PackedFormRef then_;  // null: not packed
+};
+
+// Computes in the dtype of the operands.
+class LibraryCall final : public ConvolutionCall {
+ public:
+  explicit LibraryCall(std::unique_ptr<const ConvLibrary> code) : code_(std::move(code)) {}
+  PackedFormRef packed_rhs() const override { return code_->packed_rhs(); }
+  void run(const void* lhs, const std::byte* rhs, void* out) const override {
+    const codegen::LibraryGate::Pass pass;
+    code_->run(lhs, rhs, out);
+  }
+
+ private:
+  std::unique_ptr<const ConvLibrary> code_;
+};
+
+// Computes in float32, whatever the dtypes of the operands and the result.
+class Float32Call final : public ConvolutionCall {
+ public:
+  Float32Call(std::unique_ptr<const ConvLibrary> code, const Type& lhs, const Type& rhs,
+              const Type& result)
+      : code_(std::move(code)),
+        packed_rhs_(lhs.dtype == float32
+                        ? code_->packed_rhs()
+                        : WidenedForm::make(lhs.dtype, rhs.elements(), code_->packed_rhs())),
+        from_(lhs.dtype),
+        to_(result.dtype),
+        lhs_elements_(lhs.elements()),
+        elements_(result.elements()) {}
+  PackedFormRef packed_rhs() const override { return packed_rhs_; }
+  void run(const void* lhs, const std::byte* rhs, void* out) const override {
+    const codegen::LibraryGate::Pass pass;
+    Buffer x, y;
+    if (from_ != float32) x = widened(from_, lhs, lhs_elements_);
+    if (to_ != float32) y = Buffer::allocate(elements_ * static_cast<int64_t>(sizeof(float)));
+    code_->run(x ? x.data() : lhs, rhs, y ? y.data() : out);
+    if (y) narrow_all(reinterpret_cast<const float*>(y.data()), to_, out, elements_);
+  }
+
+ private:
+  std::unique_ptr<const ConvLibrary> code_;
+  PackedFormRef packed_rhs_;
+  DType from_, to_;
+  int64_t lhs_elements_, elements_;
+};
+
+class WindowsCall final : public ConvolutionCall {
+ public:
+  WindowsCall(const ConvShape& shape, DType in, DType out) : code_(shape, in, out) {}
+  void run(const void* lhs, const std::byte* rhs, void* out) const override {
+    const codegen::LibraryGate::Pass pass;
+    code_.run(lhs, rhs, out);
+  }
+
+ private:
+  ConvWindows code_;
+};
+
+// The result has no elements.
+class EmptyCall final : public ConvolutionCall {
+ public:
+  void run(const void*, const std::byte*, void*) const override {}
+};
 
 class ConvolutionCode final : public StepCode {
  public:
@@ -86,14 +145,20 @@ class ConvolutionCode final : public StepCode {
         out_(use(step, s, step.out)),
         call_(
             make_convolution(step.params, type(s, step.lhs), type(s, step.rhs), type(s, step.out))),
+        packed_rhs_(call_->packed_rhs()),
         instances_(instance_count(s, step.axes)) {}
+
+  void pack_constants(const SlotRef* constants) const override {
+    if (packed_rhs_ && constants[rhs_.slot].base) pack(constants[rhs_.slot]);
+  }
 
   // Each instance is worth a task; a lone one uses all threads.
   void run(const SlotRef* slots, std::byte*) const override {
+    const Kernels kernels = packed_rhs_ ? pack(slots[rhs_.slot]) : Kernels();
     const auto call = [&](int64_t i) {
-      const void* const in[] = {slots[lhs_.slot].at(lhs_.map(i)), slots[rhs_.slot].at(rhs_.map(i))};
-      void* const out[] = {slots[out_.slot].at(out_.map(i))};
-      call_(in, out);
+      const std::byte* rhs = slots[rhs_.slot].at(rhs_.map(i));
+      if (packed_rhs_) rhs = kernels.at(rhs).data();
+      call_->run(slots[lhs_.slot].at(lhs_.map(i)), rhs, slots[out_.slot].at(out_.map(i)));
     };
     instances_ == 1 ? call(0) : parallel_for(instances_, call);
   }
@@ -103,6 +168,22 @@ class ConvolutionCode final : public StepCode {
     int slot;
     InstanceMap map;
   };
+  // The packed kernels of a run, by the address of what was packed.
+  using Kernels = boost::container::flat_map<
+      const std::byte*, Buffer, std::less<>,
+      boost::container::small_vector<std::pair<const std::byte*, Buffer>, 1>>;
+
+  // Packs each instance's kernel, those that several have once.
+  Kernels pack(const SlotRef& rhs) const {
+    const codegen::LibraryGate::Pass pass;
+    Kernels kernels;
+    for (int64_t i = 0; i < instances_; ++i) {
+      const std::byte* data = rhs.at(rhs_.map(i));
+      if (!kernels.contains(data)) kernels.emplace(data, packed(packed_rhs_, data, rhs.packed));
+    }
+    return kernels;
+  }
+
   static const Slot& slot(const Schedule& s, int i) { return s.slots[static_cast<size_t>(i)]; }
   static Use use(const ConvolutionStep& step, const Schedule& s, int i) {
     return {i, InstanceMap(s, step.axes, slot(s, i).axes)};
@@ -112,7 +193,8 @@ class ConvolutionCode final : public StepCode {
   }
 
   Use lhs_, rhs_, out_;
-  HostCall call_;
+  std::unique_ptr<const ConvolutionCall> call_;
+  PackedFormRef packed_rhs_;
   int64_t instances_;
 };
 
@@ -123,14 +205,23 @@ std::unique_ptr<StepCode> make_convolution_code(const ConvolutionStep& step,
   return std::make_unique<ConvolutionCode>(step, schedule);
 }
 
-HostCall make_convolution(const ConvolutionParams& params, const Type& lhs, const Type& rhs,
-                          const Type& result) {
+std::unique_ptr<const ConvolutionCall> make_convolution(const ConvolutionParams& params,
+                                                        const Type& lhs, const Type& rhs,
+                                                        const Type& result) {
   const codegen::LibraryGate::Pass making;
-  return [call = convolution_call(params, lhs, rhs, result)](std::span<const void* const> x,
-                                                             std::span<void* const> y) {
-    const codegen::LibraryGate::Pass pass;
-    call(x, y);
-  };
+  const DType in = lhs.dtype, out = result.dtype;
+  if (result.elements() == 0) return std::make_unique<EmptyCall>();
+  const ConvShape shape = conv_shape(params, lhs.shape, rhs.shape, result.shape);
+  const bool single = (in == float32 || is_half(in)) && (out == float32 || is_half(out));
+  if (in == bfloat16 && (out == bfloat16 || out == float32)) {
+    if (auto code = ConvLibrary::make(shape, {in, out}))
+      return std::make_unique<LibraryCall>(std::move(code));
+  }
+  if (single) {
+    if (auto code = ConvLibrary::make(shape, {float32, float32}))
+      return std::make_unique<Float32Call>(std::move(code), lhs, rhs, result);
+  }
+  return std::make_unique<WindowsCall>(shape, in, out);
 }
 
 }  // namespace tessera::runtime

@@ -3,13 +3,25 @@
 // products over windows for the rest. It is made once, when a step is prepared (step_code.h).
 #pragma once
 
+#include <memory>
+
 #include "tessera/ops/linear/convolution.h"
+#include "tessera/runtime/packed_weights.h"
 
 namespace tessera::runtime {
 
-// Returns the code. Operands and result are row-major. It uses all threads unless the caller is one
-// of several tasks.
-HostCall make_convolution(const ConvolutionParams& params, const Type& lhs, const Type& rhs,
-                          const Type& result);
+class ConvolutionCall {
+ public:
+  virtual ~ConvolutionCall() = default;
+  // Returns the form in which run() reads rhs; null: as it is.
+  virtual PackedFormRef packed_rhs() const { return nullptr; }
+  // Operands and result are row-major, except that rhs is in its packed form if it has one. Uses all
+  // threads unless the caller is one of several tasks. Several threads may run the same object.
+  virtual void run(const void* lhs, const std::byte* rhs, void* out) const = 0;
+};
+
+std::unique_ptr<const ConvolutionCall> make_convolution(const ConvolutionParams& params,
+                                                        const Type& lhs, const Type& rhs,
+                                                        const Type& result);
 
 }  // namespace tessera::runtime

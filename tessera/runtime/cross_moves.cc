@@ -9,10 +9,6 @@
 namespace tessera::runtime {
 namespace {
 
-constexpr int64_t kOwnMessage = int64_t{32} << 10;
-
-int64_t aligned(int64_t bytes) { return ceil_div(bytes, 64) * 64; }
-
 // Returns the box's own row-major strides, of runs.
 Dims dense_strides(const CopyPattern& p) {
   Dims strides(p.extents.size(), p.run);
@@ -87,7 +83,7 @@ CrossMoves::CrossMoves(std::vector<CopyPattern> patterns, const std::vector<Move
     return at;
   };
   for (const auto& [peer, flow] : to) {
-    Message joint{peer, aligned(workspace_), 0, {}};
+    Message joint{peer, aligned_message(workspace_), 0, {}};
     std::vector<Message> large;
     workspace_ = joint.workspace;
     for (const Flow::Entry& entry : flow.boxes) {
@@ -101,11 +97,11 @@ CrossMoves::CrossMoves(std::vector<CopyPattern> patterns, const std::vector<Move
         large.push_back({peer, -1, p.bytes(), box});
       }
     }
-    workspace_ = aligned(workspace_);
+    workspace_ = aligned_message(workspace_);
     for (Message& message : large) {
       const CopyPattern& p = patterns_[static_cast<size_t>(message.box.pattern)];
       if (!is_dense(p, p.src_strides)) {
-        message.workspace = stage(aligned(p.bytes()));
+        message.workspace = stage(aligned_message(p.bytes()));
         pack_.push_back({message.box, message.workspace});
       }
       out_.push_back(message);
@@ -113,7 +109,7 @@ CrossMoves::CrossMoves(std::vector<CopyPattern> patterns, const std::vector<Move
     if (joint.bytes > 0) out_.push_back(joint);
   }
   for (const auto& [peer, flow] : from) {
-    Message joint{peer, aligned(workspace_), 0, {}};
+    Message joint{peer, aligned_message(workspace_), 0, {}};
     workspace_ = joint.workspace;
     const auto box_of = [&](size_t m) {
       return Box{moves[m].pattern, held_index(dst, moves[m].dst), moves[m].dst_offset};
@@ -125,7 +121,7 @@ CrossMoves::CrossMoves(std::vector<CopyPattern> patterns, const std::vector<Move
       for (size_t m : entry.moves) unpack_.push_back({box_of(m), at});
       joint.bytes += p.bytes();
     }
-    workspace_ = aligned(workspace_);
+    workspace_ = aligned_message(workspace_);
     for (const Flow::Entry& entry : flow.boxes) {
       const CopyPattern& p = patterns_[static_cast<size_t>(moves[entry.first].pattern)];
       if (p.bytes() < kOwnMessage) continue;
@@ -134,7 +130,7 @@ CrossMoves::CrossMoves(std::vector<CopyPattern> patterns, const std::vector<Move
         for (size_t m : entry.moves)
           if (m != entry.first) again_.emplace_back(message.box, box_of(m));
       } else {
-        message.workspace = stage(aligned(p.bytes()));
+        message.workspace = stage(aligned_message(p.bytes()));
         for (size_t m : entry.moves) unpack_.push_back({box_of(m), message.workspace});
       }
       in_.push_back(message);

@@ -16,6 +16,11 @@
 
 namespace tessera::runtime {
 
+// Data of this size or more is a message of its own, sent from the array if it is contiguous.
+inline constexpr int64_t kOwnMessage = int64_t{32} << 10;
+// Returns the bytes of a message in the workspace, so that the next one is aligned.
+inline int64_t aligned_message(int64_t bytes) { return ceil_div(bytes, 64) * 64; }
+
 // The processes that hold the instances of an array, and the positions of those that this one
 // holds.
 struct Holding {

@@ -14,11 +14,6 @@
 namespace tessera::runtime {
 namespace {
 
-// A result of this size or more is a message of its own, sent from the array if it is contiguous.
-constexpr int64_t kOwnMessage = int64_t{32} << 10;
-
-int64_t aligned(int64_t bytes) { return ceil_div(bytes, 64) * 64; }
-
 bool is_half_dtype(DType dtype) { return dtype == float16 || dtype == bfloat16; }
 
 void widen_block(DType dtype, const std::byte* in, std::byte* out, int64_t n) {
@@ -138,7 +133,7 @@ CrossReduce::CrossReduce(DType dtype, ReduceKind kind, const std::vector<FoldPie
           continue;
         }
         fold.workspace = workspace_;
-        workspace_ += aligned(bytes);
+        workspace_ += aligned_message(bytes);
         if (large) out_.push_back({peer, fold.workspace, bytes});
         sent_.push_back(fold);
       }
@@ -155,7 +150,7 @@ CrossReduce::CrossReduce(DType dtype, ReduceKind kind, const std::vector<FoldPie
         if ((wanted.bytes >= kOwnMessage) != large) continue;
         nodes_[static_cast<size_t>(wanted.node)].received = workspace_;
         if (large) in_.push_back({peer, workspace_, wanted.bytes});
-        workspace_ += aligned(wanted.bytes);
+        workspace_ += aligned_message(wanted.bytes);
       }
       if (!large && workspace_ > joint.workspace) {
         joint.bytes = workspace_ - joint.workspace;

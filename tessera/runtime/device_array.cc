@@ -231,7 +231,9 @@ std::unique_ptr<Donation> DeviceArray::donate() const {
 
 void ArrayUse::end() {
   // Nobody begins a use of a deleted array, so the last use is the only one.
-  if (array_->state_.fetch_sub(1) == (DeviceArray::kDeleted | 1)) array_->buffer_ = Buffer();
+  if (array_->state_.fetch_sub(1) != (DeviceArray::kDeleted | 1)) return;
+  array_->packed_->clear();
+  array_->buffer_ = Buffer();
 }
 
 Literal gather_literal(const DeviceArray& array) {
@@ -382,7 +384,7 @@ DeviceArrayRef reshard(const DeviceArrayRef& array, const Sharding& sharding) {
   if (!from.holders.empty() || !to->holders.empty()) return reshard_over_processes(*array, to);
   // The parts are the same, whoever holds them.
   if (from.shards == to->shards)
-    return std::make_shared<DeviceArray>(device_array_type(*to, weak), to, array->buffer(),
+    return std::make_shared<DeviceArray>(device_array_type(*to, weak), to, *array,
                                          array->offsets());
   // The bytes are the same in the same order. Padding of the new shards must be within the buffer,
   // and contain numbers.
@@ -390,7 +392,7 @@ DeviceArrayRef reshard(const DeviceArrayRef& array, const Sharding& sharding) {
       to->even() || to->instances * to->local_bytes <= from.instances * from.local_bytes;
   if (array->dense() && from.linear() && to->linear() && padding_fits)
     return std::make_shared<DeviceArray>(
-        device_array_type(*to, weak), to, array->buffer(),
+        device_array_type(*to, weak), to, *array,
         InstanceOffsets{.offset = array->offsets().at(0), .stride = to->local_bytes});
   Buffer buffer = allocate_dense(*to);
   transfer(from.global, itemsize(from.dtype), side_of(*to, buffer.data(), to->local_bytes),

@@ -14,6 +14,7 @@
 
 #include "tessera/base/buffer.h"
 #include "tessera/runtime/device_data.h"
+#include "tessera/runtime/packed_weights.h"
 #include "tessera/runtime/shard.h"
 
 namespace tessera::runtime {
@@ -31,11 +32,22 @@ struct InstanceOffsets {
 
 class DeviceArray final : public DeviceData {
  public:
-  // `type` must be that of the layout (device_array_type).
-  DeviceArray(Type type, ArrayLayoutRef layout, Buffer buffer, InstanceOffsets offsets)
+  // `type` must be that of the layout (device_array_type). `packed`: the packed forms of the same
+  // elements in the same memory, which live longer than this array; null: it has its own.
+  DeviceArray(Type type, ArrayLayoutRef layout, Buffer buffer, InstanceOffsets offsets,
+              const LazyPackedWeights* packed = nullptr)
       : DeviceData(std::move(type), std::move(layout)),
         buffer_(std::move(buffer)),
-        offsets_(std::move(offsets)) {}
+        offsets_(std::move(offsets)),
+        own_packed_(KeepPacked::kSecondUse),
+        packed_(packed ? packed : &own_packed_) {}
+  // Returns an array whose elements are those of `same`, in the same memory.
+  DeviceArray(Type type, ArrayLayoutRef layout, const DeviceArray& same, InstanceOffsets offsets)
+      : DeviceData(std::move(type), std::move(layout)),
+        buffer_(same.buffer_),
+        offsets_(std::move(offsets)),
+        own_packed_(same.packed_->get()),
+        packed_(&own_packed_) {}
 
   // Returns the whole array on the host. Throws UserError if it was donated, or if parts of it are
   // in other processes (with ClusterOptions::gather_reads these are gathered).
@@ -49,6 +61,8 @@ class DeviceArray final : public DeviceData {
     check_alive();
     return buffer_.data() + offsets_.at(layout()->held_index(i));
   }
+  // Returns the packed forms of its elements (packed_weights.h).
+  const LazyPackedWeights& packed() const { return *packed_; }
   // Returns whether the instances are one after the other from the start on.
   bool dense() const {
     return !offsets_.table &&
@@ -76,6 +90,8 @@ class DeviceArray final : public DeviceData {
 
   mutable Buffer buffer_;
   InstanceOffsets offsets_;
+  LazyPackedWeights own_packed_;
+  const LazyPackedWeights* packed_;
   mutable std::atomic<uint32_t> state_{0};
 };
 

@@ -77,6 +77,7 @@ class ExecutableBuilder {
     }
     add_codes(*e, s, std::move(codes));
     add_refs(*e, s);
+    e->pack_constants();
     return e;
   }
 
@@ -232,7 +233,10 @@ std::atomic<int64_t> executables_made{0};
 }  // namespace
 
 Executable::Executable(MemoryPlan memory)
-    : memory_(std::move(memory)), number_(++executables_made) {}
+    : memory_(std::move(memory)), number_(++executables_made) {
+  for (size_t i = 0; i < memory_.storage.storages.size(); ++i)
+    packed_constants_.emplace_back(KeepPacked::kFirstUse);
+}
 
 int64_t Executable::num_made() { return executables_made; }
 
@@ -249,7 +253,21 @@ int64_t Executable::code_bytes() const {
     if (code.part != Code::Part::kFinish) bytes += kStepBytes + code.code->code_bytes();
   for (const Storage& storage : memory_.storage.storages)
     if (storage.kind == Storage::Kind::kConstant) bytes += storage.total();
+  for (const LazyPackedWeights& packed : packed_constants_) bytes += packed.bytes();
   return bytes;
+}
+
+void Executable::pack_constants() const {
+  const std::vector<Storage>& storages = memory_.storage.storages;
+  std::vector<SlotRef> constants(num_slots_);
+  for (const StaticRef& ref : static_refs_) {
+    const auto i = static_cast<size_t>(ref.storage);
+    if (storages[i].kind == Storage::Kind::kConstant)
+      constants[static_cast<size_t>(ref.slot)] = {storages[i].constant.data() + ref.offset,
+                                                  ref.stride, ref.table, &packed_constants_[i]};
+  }
+  for (const Code& code : codes_)
+    if (code.part == Code::Part::kAll) code.code->pack_constants(constants.data());
 }
 
 void Executable::bind(Frame& frame, std::span<const SlotRef> inputs,
@@ -257,6 +275,7 @@ void Executable::bind(Frame& frame, std::span<const SlotRef> inputs,
   frame.arena = arena;
   frame.refs.resize(num_slots_);
   boost::container::small_vector<std::byte*, 24> bases(memory_.storage.storages.size());
+  boost::container::small_vector<const LazyPackedWeights*, 24> packed(bases.size(), nullptr);
   // Inputs whose instances are not one after the other.
   boost::container::small_vector<size_t, 4> scattered;
   for (size_t i = 0; i < bases.size(); ++i) {
@@ -265,6 +284,7 @@ void Executable::bind(Frame& frame, std::span<const SlotRef> inputs,
       case Storage::Kind::kInput: {
         const SlotRef& input = inputs[static_cast<size_t>(s.index)];
         bases[i] = input.base;
+        if (!memory_.storage.overwritten[static_cast<size_t>(s.index)]) packed[i] = input.packed;
         if (input.table || (input.stride != s.bytes && s.instances > 1)) scattered.push_back(i);
         break;
       }
@@ -276,6 +296,7 @@ void Executable::bind(Frame& frame, std::span<const SlotRef> inputs,
         break;
       case Storage::Kind::kConstant:
         bases[i] = s.constant.data();
+        packed[i] = &packed_constants_[i];
         break;
     }
   }
@@ -285,6 +306,7 @@ void Executable::bind(Frame& frame, std::span<const SlotRef> inputs,
     const SlotRef& input = inputs[static_cast<size_t>(s.index)];
     frame.copies.push_back(Buffer::allocate(s.total()));
     bases[i] = frame.copies.back().data();
+    packed[i] = nullptr;
     const CopyPattern whole = make_copy_pattern({s.bytes}, {1}, {1}, 1);
     std::vector<RegionCopy> copies;
     for (int64_t k = 0; k < s.instances; ++k)
@@ -293,26 +315,28 @@ void Executable::bind(Frame& frame, std::span<const SlotRef> inputs,
   }
   for (const StaticRef& ref : static_refs_)
     frame.refs[static_cast<size_t>(ref.slot)] = {
-        bases[static_cast<size_t>(ref.storage)] + ref.offset, ref.stride, ref.table};
+        bases[static_cast<size_t>(ref.storage)] + ref.offset, ref.stride, ref.table,
+        packed[static_cast<size_t>(ref.storage)]};
   for (size_t i : scattered) {
     const int index = memory_.storage.storages[i].index;
     if (!input_is_dense_[static_cast<size_t>(index)])
-      bind_storage(frame, i, inputs[static_cast<size_t>(index)]);
+      bind_storage(frame, i, inputs[static_cast<size_t>(index)], packed[i]);
   }
 }
 
 // Binds the slots of an input whose instances are anywhere, by a table of this run.
-void Executable::bind_storage(Frame& frame, size_t storage, const SlotRef& input) const {
+void Executable::bind_storage(Frame& frame, size_t storage, const SlotRef& input,
+                              const LazyPackedWeights* packed) const {
   for (const StaticRef& ref : static_refs_) {
     if (static_cast<size_t>(ref.storage) != storage) continue;
     const std::vector<int32_t>& map = memory_.storage.slots[static_cast<size_t>(ref.slot)].map;
     if (map.empty()) {
-      frame.refs[static_cast<size_t>(ref.slot)] = input;
+      frame.refs[static_cast<size_t>(ref.slot)] = {input.base, input.stride, input.table, packed};
       continue;
     }
     std::vector<int64_t>& table = frame.tables.emplace_back();
     for (int32_t k : map) table.push_back(input.at(k) - input.base);
-    frame.refs[static_cast<size_t>(ref.slot)] = {input.base, 0, table.data()};
+    frame.refs[static_cast<size_t>(ref.slot)] = {input.base, 0, table.data(), packed};
   }
 }
 
@@ -392,7 +416,7 @@ void Executable::bind_nested(Frame& frame, std::span<const SlotRef> inputs,
         static_cast<size_t>(
             memory_.storage.slots[static_cast<size_t>(memory_.outputs[static_cast<size_t>(i)].slot)]
                 .storage),
-        outputs[static_cast<size_t>(i)]);
+        outputs[static_cast<size_t>(i)], nullptr);
 }
 
 void Executable::move_input(Frame& frame, size_t input, int64_t bytes) const {

@@ -7,12 +7,14 @@
 #pragma once
 
 #include <boost/container/small_vector.hpp>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "tessera/ir/op_def.h"
 #include "tessera/runtime/memory_plan.h"
+#include "tessera/runtime/packed_weights.h"
 #include "tessera/runtime/step_code.h"
 
 namespace tessera::runtime {
@@ -60,10 +62,14 @@ class Executable {
 
  private:
   explicit Executable(MemoryPlan memory);
-  void bind_storage(Frame& frame, size_t storage, const SlotRef& input) const;
+  void pack_constants() const;
+  void bind_storage(Frame& frame, size_t storage, const SlotRef& input,
+                    const LazyPackedWeights* packed) const;
 
   friend class ExecutableBuilder;
   MemoryPlan memory_;  // its steps are in codes_
+  // For each storage: the packed forms of a constant.
+  std::deque<LazyPackedWeights> packed_constants_;
   // For each slot: its storage, and the positions of its instances within it if the storage is
   // dense.
   struct StaticRef {

@@ -349,11 +349,11 @@ SlotRef input_ref(const Input& expected, const DeviceArray& array,
   const InstanceOffsets& o = array.offsets();
   // The slot is read only, unless the array is donated.
   SlotRef ref{const_cast<std::byte*>(array.buffer().data()) + o.offset, o.stride,
-              o.table ? o.table->data() : nullptr};
+              o.table ? o.table->data() : nullptr, &array.packed()};
   if (expected.map.empty()) return ref;
   std::vector<int64_t>& table = tables.emplace_back();
   for (int32_t k : expected.map) table.push_back(ref.at(k) - ref.base);
-  return {ref.base, 0, table.data()};
+  return {ref.base, 0, table.data(), ref.packed};
 }
 
 // The inputs of one run, and those that their owner donates. Nobody takes their memory until the

@@ -12,11 +12,15 @@
 
 namespace tessera::runtime {
 
+class LazyPackedWeights;
+
 // The addresses of a slot's instances during a run.
 struct SlotRef {
   std::byte* base = nullptr;
   int64_t stride = 0;              // the distance in bytes from one instance to the next
   const int64_t* table = nullptr;  // or the byte offsets of the instances
+  // Keeps packed forms of the array whose memory this is; null for memory whose content changes.
+  const LazyPackedWeights* packed = nullptr;
   std::byte* at(int64_t i) const { return base + (table ? table[i] : i * stride); }
 };
 
@@ -25,6 +29,9 @@ class StepCode {
   virtual ~StepCode() = default;
   // Returns the bytes that the step keeps: machine code, tables.
   virtual int64_t code_bytes() const { return 0; }
+  // Packs the weights that are constants, before the first run. `constants`: by number; slots that
+  // are not constants have no memory.
+  virtual void pack_constants(const SlotRef* constants) const { static_cast<void>(constants); }
   // `slots` by number. `workspace`: memory for its own use, aligned to 64 bytes, as much as
   // memory_plan.h says. One thread calls it; several threads may run the same code on different
   // slots.

@@ -54,16 +54,20 @@ Literal filled(DType dtype, const Shape& shape, int seed) {
 
 Type type_of(const Literal& x) { return {.dtype = x.dtype(), .shape = x.shape()}; }
 
+void run_call(const ConvolutionCall& call, const Literal& x, const Literal& w, Literal& out) {
+  const PackedFormRef form = call.packed_rhs();
+  const Buffer kernel = form ? packed(form, w.raw(), nullptr) : Buffer();
+  call.run(x.raw(), form ? kernel.data() : w.raw(), out.mutable_raw());
+}
+
 struct Ready {
   Literal x, w;
-  HostCall call;
+  std::shared_ptr<const ConvolutionCall> call;
   Type result;
   Literal operator()() const {
     Literal out(result.dtype, result.shape);
     if (out.bytes() > 0) std::memset(out.mutable_raw(), 0x7f, static_cast<size_t>(out.bytes()));
-    const void* in[] = {x.raw(), w.raw()};
-    void* to[] = {out.mutable_raw()};
-    call(in, to);
+    run_call(*call, x, w, out);
     return out;
   }
 };
@@ -248,9 +252,7 @@ TEST(Convolution, ResultsOfAnotherDtype) {
       const std::vector<Literal> operands{x, w};
       const Literal want = convolution_op.evaluate(operands, c.params)[0];
       Literal got(float32, want.shape());
-      const void* from[] = {x.raw(), w.raw()};
-      void* to[] = {got.mutable_raw()};
-      make_convolution(c.params, type_of(x), type_of(w), type_of(got))(from, to);
+      run_call(*make_convolution(c.params, type_of(x), type_of(w), type_of(got)), x, w, got);
       for (int64_t i = 0; i < got.elements(); ++i)
         ASSERT_NEAR(got.data<float>()[i], want.data<float>()[i], 1e-4);
     } else {

@@ -1,0 +1,16 @@
+// Memory that its owner keeps only to save time, and gives back when memory is short.
+#pragma once
+
+#include <cstdint>
+
+namespace tessera {
+
+// Frees what it may until it keeps at most `keep` bytes. It is called on any thread that needs
+// memory, and must not allocate buffers (buffer.h) nor throw.
+using Reclaimer = void (*)(int64_t keep);
+
+// Adds a reclaimer, once for each owner; it is never removed. The pool of buffers calls it before it
+// reports that the system has no more memory, and when set_buffer_cache_limit() is called.
+void add_reclaimer(Reclaimer reclaimer);
+
+}  // namespace tessera

@@ -1,0 +1,42 @@
+// ConvKernels: the kernel of a convolution in the layouts that oneDNN's primitives read, one part for
+// each group and each range of features that has a primitive of its own.
+#pragma once
+
+#include <vector>
+
+#include "tessera/base/dtype.h"
+#include "tessera/base/shape.h"
+#include "tessera/runtime/dnnl_memory.h"
+#include "tessera/runtime/packed_weights.h"
+
+namespace tessera::runtime {
+
+class ConvKernels final : public PackedForm {
+ public:
+  // The kernel as the user stores it, row-major.
+  struct Source {
+    DType dtype;
+    Shape shape;
+    std::vector<bool> reversed;  // the dimensions to reverse; empty: none
+  };
+  struct Part {
+    int64_t from, to;     // bytes, in the source and in the packed form
+    DnnlReorder reorder;  // if it is not needed, the part is copied as it is
+  };
+  // Returns the form of `bytes` bytes that has these parts.
+  static PackedFormRef make(Source source, std::vector<Part> parts, int64_t bytes);
+
+  int64_t bytes() const override { return bytes_; }
+  void pack(const std::byte* from, std::byte* to) const override;
+
+ private:
+  ConvKernels(Source source, std::vector<Part> parts, int64_t bytes);
+  size_t hash() const override;
+  bool equals(const PackedForm& other) const override;
+
+  Source source_;
+  std::vector<Part> parts_;
+  int64_t bytes_;
+};
+
+}  // namespace tessera::runtime

@@ -1,0 +1,387 @@
+// Packed forms of arrays: when they are made, kept and given back, and what programs read of them.
+#include "tessera/runtime/packed_weights.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <stdexcept>
+#include <thread>
+
+#include "tests/runtime/schedules.h"
+
+namespace tessera::packed_weights_test {
+
+using namespace runtime;
+
+namespace {
+
+// Each byte plus `added`, `size` of them.
+class Added final : public PackedForm {
+ public:
+  Added(int added, int64_t size) : added_(added), size_(size) {}
+  int64_t bytes() const override { return size_; }
+  void pack(const std::byte* from, std::byte* to) const override {
+    if (fails) throw std::runtime_error("as asked");
+    for (int64_t i = 0; i < size_; ++i)
+      to[i] = static_cast<std::byte>(static_cast<int>(from[i]) + added_);
+  }
+  mutable bool fails = false;
+
+ private:
+  size_t hash() const override { return 7; }  // all of them: equals() decides
+  bool equals(const PackedForm& form) const override {
+    const auto* other = dynamic_cast<const Added*>(&form);
+    return other && other->added_ == added_ && other->size_ == size_;
+  }
+  int added_;
+  int64_t size_;
+};
+PackedFormRef added(int value, int64_t size = 4096) {
+  return shared_form(std::make_shared<Added>(value, size));
+}
+
+struct Elements {
+  std::vector<std::byte> bytes = std::vector<std::byte>(1 << 20, std::byte{5});
+  const std::byte* data() const { return bytes.data(); }
+};
+
+int64_t times_packed() { return packing_stats().packed; }
+int64_t kept() { return packing_stats().kept; }
+
+// Restores the limit on what is kept.
+struct Limit {
+  int64_t before = buffer_cache_limit();
+  ~Limit() { set_buffer_cache_limit(before); }
+};
+
+TEST(PackedWeights, EqualFormsAreOne) {
+  const PackedFormRef one = added(1), same = added(1), other = added(2);
+  EXPECT_EQ(one, same);
+  EXPECT_NE(one, other);
+  std::weak_ptr<const PackedForm> gone = added(3);
+  EXPECT_TRUE(gone.expired());
+  EXPECT_NE(added(3), nullptr);
+}
+
+TEST(PackedWeights, AnArgumentIsKeptFromItsSecondUse) {
+  const Elements x;
+  const PackedFormRef form = added(1);
+  PackedWeights weights(KeepPacked::kSecondUse);
+  const int64_t packed = times_packed(), before = kept();
+  EXPECT_EQ(weights.get(form, x.data()).data()[17], std::byte{6});
+  EXPECT_EQ(kept(), before);
+  const Buffer second = weights.get(form, x.data());
+  EXPECT_EQ(kept(), before + 1);
+  EXPECT_EQ(weights.bytes(), second.capacity());
+  EXPECT_TRUE(weights.get(form, x.data()) == second);
+  EXPECT_EQ(times_packed(), packed + 2);
+  // Other elements and other forms are others.
+  EXPECT_EQ(weights.get(form, x.data() + 64).data()[0], std::byte{6});
+  EXPECT_EQ(weights.get(added(2), x.data()).data()[0], std::byte{7});
+  EXPECT_EQ(times_packed(), packed + 4);
+  weights.clear();
+  EXPECT_EQ(kept(), before);
+  EXPECT_EQ(weights.bytes(), 0);
+}
+
+TEST(PackedWeights, AConstantIsKeptFromItsFirstUse) {
+  const Elements x;
+  const int64_t packed = times_packed(), before = kept();
+  {
+    const LazyPackedWeights weights(KeepPacked::kFirstUse);
+    EXPECT_EQ(weights.bytes(), 0);
+    for (int i = 0; i < 3; ++i) tessera::runtime::packed(added(1), x.data(), &weights);
+    EXPECT_EQ(times_packed(), packed + 1);
+    EXPECT_EQ(kept(), before + 1);
+    // An array in the same memory shares the forms, and keeps them.
+    const LazyPackedWeights alias(weights.get());
+    EXPECT_EQ(alias.bytes(), weights.bytes());
+    tessera::runtime::packed(added(1), x.data(), &alias);
+    EXPECT_EQ(times_packed(), packed + 1);
+  }
+  EXPECT_EQ(kept(), before);
+  // Nothing keeps it.
+  for (int i = 0; i < 2; ++i) tessera::runtime::packed(added(1), x.data(), nullptr);
+  EXPECT_EQ(times_packed(), packed + 3);
+  EXPECT_EQ(kept(), before);
+}
+
+TEST(PackedWeights, CountAsLiveMemory) {
+  const Elements x;
+  const int64_t size = 1 << 20;
+  PackedWeights weights(KeepPacked::kFirstUse);
+  const int64_t live = memory_stats().live_bytes;
+  weights.get(added(1, size), x.data());
+  EXPECT_GE(memory_stats().live_bytes, live + size);
+  EXPECT_GE(packing_stats().kept_bytes, size);
+  weights.clear();
+  EXPECT_LT(memory_stats().live_bytes, live + size);
+}
+
+TEST(PackedWeights, TheLastUsedStayWithinTheLimit) {
+  const Limit limit;
+  const int64_t size = 1 << 16;
+  const Elements x;
+  set_buffer_cache_limit(0);
+  PackedWeights a(KeepPacked::kFirstUse), b(KeepPacked::kFirstUse);
+  const PackedFormRef one = added(1, size), two = added(2, size), three = added(3, size);
+  // What is larger than the limit is packed for each use.
+  a.get(one, x.data());
+  EXPECT_EQ(kept(), 0);
+  set_buffer_cache_limit(5 * size / 2);
+  const Buffer first = a.get(one, x.data());
+  b.get(two, x.data());
+  EXPECT_EQ(kept(), 2);
+  a.get(one, x.data());
+  b.get(three, x.data());
+  EXPECT_EQ(kept(), 2);
+  const int64_t packed = times_packed();
+  a.get(one, x.data());
+  b.get(three, x.data());
+  EXPECT_EQ(times_packed(), packed);
+  // The one that made room is packed again, and the one that was used longest ago makes room.
+  b.get(two, x.data());
+  EXPECT_EQ(times_packed(), packed + 1);
+  b.get(three, x.data());
+  EXPECT_EQ(times_packed(), packed + 1);
+  set_buffer_cache_limit(0);
+  EXPECT_EQ(kept(), 0);
+  // A form stays as long as somebody reads it.
+  EXPECT_EQ(first.data()[size - 1], std::byte{6});
+}
+
+TEST(PackedWeights, AreGivenBackWhenTheSystemHasNoMemory) {
+  const Elements x;
+  PackedWeights weights(KeepPacked::kFirstUse);
+  weights.get(added(1), x.data());
+  EXPECT_GT(kept(), 0);
+  EXPECT_THROW(Buffer::allocate(int64_t{1} << 60), RuntimeError);
+  EXPECT_EQ(kept(), 0);
+  EXPECT_EQ(weights.get(added(1), x.data()).data()[0], std::byte{6});
+}
+
+TEST(PackedWeights, AFailureLeavesNothing) {
+  const Elements x;
+  const PackedFormRef form = added(9);
+  PackedWeights weights(KeepPacked::kFirstUse);
+  const int64_t before = kept();
+  static_cast<const Added&>(*form).fails = true;
+  EXPECT_THROW(weights.get(form, x.data()), std::runtime_error);
+  EXPECT_EQ(kept(), before);
+  static_cast<const Added&>(*form).fails = false;
+  EXPECT_EQ(weights.get(form, x.data()).data()[0], std::byte{14});
+  EXPECT_EQ(kept(), before + 1);
+}
+
+TEST(PackedWeights, SeveralThreads) {
+  const Limit limit;
+  const Elements x;
+  const LazyPackedWeights weights(KeepPacked::kSecondUse);
+  const int64_t before = kept();
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 200; ++i) {
+        const int value = 1 + i % 3;
+        const Buffer got = packed(added(value), x.data() + 64 * (i % 2), &weights);
+        EXPECT_EQ(got.data()[4095], static_cast<std::byte>(5 + value));
+        if (t == 0 && i % 50 == 49) weights.clear();
+        if (t == 1 && i % 50 == 49) set_buffer_cache_limit(i % 100 == 99 ? limit.before : 8192);
+      }
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_LE(kept(), before + 6);
+  weights.clear();
+  EXPECT_EQ(kept(), before);
+}
+
+// --- What programs read ---
+
+ConvolutionParams windows() {
+  ConvolutionParams p{.strides = {1, 1},
+                      .low = {1, 1},
+                      .high = {1, 1},
+                      .lhs_dilation = {1, 1},
+                      .rhs_dilation = {1, 1},
+                      .reversal = {0, 0}};
+  p.lhs_spec = p.out_spec = {0, 3, 1, 2};
+  p.rhs_spec = {3, 2, 0, 1};
+  return p;
+}
+const Shape kImage{2, 6, 6, 32}, kKernel{3, 3, 32, 32};
+SingleDeviceSharding one_device() { return SingleDeviceSharding(test_devices(1)[0]); }
+ArraySpec spec(const Shape& shape) { return {float32, shape, one_device()}; }
+DeviceArrayRef array_of(const Shape& shape, int seed) {
+  return device_array(random_literal(float32, shape, seed), one_device());
+}
+Literal convolved(const DeviceArrayRef& x, const DeviceArrayRef& w) {
+  const std::vector<Literal> operands{x->to_literal(), w->to_literal()};
+  return convolution_op.evaluate(operands, windows())[0];
+}
+void add_one(void* const* buffers, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i)
+    static_cast<float*>(buffers[1])[i] = static_cast<const float*>(buffers[0])[i] + 1;
+}
+
+// (x, w) -> x convolved with w.
+std::unique_ptr<Program> convolution() {
+  ScheduleBuilder b{Mesh()};
+  const int x = b.input(float32, kImage, {}), w = b.input(float32, kKernel, {}),
+            y = b.output(float32, kImage, {});
+  b.add(ConvolutionStep{.params = windows(), .lhs = x, .rhs = w, .out = y});
+  return b.program({spec(kImage), spec(kKernel)}, {spec(kImage)});
+}
+
+TEST(PackedWeights, ProgramsShareTheFormsOfAnArgument) {
+  const auto program = convolution(), other = convolution();
+  const DeviceArrayRef x = array_of(kImage, 1), w = array_of(kKernel, 2);
+  const Literal want = convolved(x, w);
+  const int64_t packed = times_packed(), before = kept();
+  EXPECT_EQ(program->run({x, w})[0]->to_literal(), want);
+  EXPECT_EQ(times_packed(), packed + 1);
+  EXPECT_EQ(kept(), before);
+  EXPECT_EQ(other->run({x, w})[0]->to_literal(), want);
+  EXPECT_EQ(times_packed(), packed + 2);
+  EXPECT_EQ(kept(), before + 1);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(program->run({x, w})[0]->to_literal(), want);
+    EXPECT_EQ(other->run({x, w})[0]->to_literal(), want);
+  }
+  EXPECT_EQ(times_packed(), packed + 2);
+}
+
+TEST(PackedWeights, AnArrayInTheSameMemorySharesThem) {
+  const auto program = convolution();
+  const DeviceArrayRef x = array_of(kImage, 1), w = array_of(kKernel, 2);
+  const NamedSharding named(test_mesh({1}, {"x"}), P());
+  const DeviceArrayRef alias = reshard(w, named);
+  ASSERT_TRUE(alias->buffer() == w->buffer());
+  const int64_t packed = times_packed();
+  for (int i = 0; i < 3; ++i) {
+    program->run({x, w});
+    program->run({x, reshard(w, named)});
+  }
+  EXPECT_EQ(times_packed(), packed + 2);
+}
+
+TEST(PackedWeights, EndWithTheirArray) {
+  const auto program = convolution();
+  const DeviceArrayRef x = array_of(kImage, 1);
+  const int64_t before = kept(), packed = times_packed();
+  {
+    const DeviceArrayRef w = array_of(kKernel, 2);
+    for (int i = 0; i < 2; ++i) program->run({x, w});
+    EXPECT_EQ(kept(), before + 1);
+  }
+  EXPECT_EQ(kept(), before);
+  // A step of a training has other weights each time, which nothing keeps.
+  for (int i = 0; i < 4; ++i) program->run({x, array_of(kKernel, i)});
+  EXPECT_EQ(kept(), before);
+  EXPECT_EQ(times_packed(), packed + 6);
+}
+
+// The memory of a donated array belongs to the result, which has forms of its own.
+TEST(PackedWeights, AreNotStaleAfterDonation) {
+  const auto program = convolution();
+  ScheduleBuilder b{Mesh()};
+  const int w0 = b.input(float32, kKernel, {}), w1 = b.output(float32, kKernel, {});
+  b.kernel({w0, w1}, {}, add_one);
+  const auto update = b.program({spec(kKernel)}, {spec(kKernel)});
+  const DeviceArrayRef x = array_of(kImage, 1);
+  DeviceArrayRef w = array_of(kKernel, 2);
+  const int64_t before = kept();
+  for (int step = 0; step < 3; ++step) {
+    const Literal want = convolved(x, w);
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(program->run({x, w})[0]->to_literal(), want);
+    EXPECT_EQ(kept(), before + 1);
+    const uint8_t donate[] = {1};
+    const std::byte* memory = w->buffer().data();
+    DeviceArrayRef updated = update->run({w}, donate)[0];
+    EXPECT_TRUE(w->is_deleted());
+    EXPECT_EQ(updated->buffer().data(), memory);
+    EXPECT_EQ(kept(), before);
+    w = updated;
+  }
+}
+
+TEST(PackedWeights, ConstantsArePackedWithTheProgram) {
+  const DeviceArrayRef x = array_of(kImage, 1);
+  const Literal kernel = random_literal(float32, kKernel, 2);
+  const int64_t packed = times_packed(), before = kept();
+  {
+    ScheduleBuilder b{Mesh()};
+    const int image = b.input(float32, kImage, {}), y = b.output(float32, kImage, {});
+    b.add(ConvolutionStep{.params = windows(), .lhs = image, .rhs = b.constant(kernel), .out = y});
+    const auto program = b.program({spec(kImage)}, {spec(kImage)});
+    EXPECT_EQ(times_packed(), packed + 1);
+    EXPECT_EQ(kept(), before + 1);
+    EXPECT_GE(program->code_bytes(), 2 * kernel.bytes());
+    const Literal want = convolved(x, device_array(kernel, one_device()));
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t)
+      threads.emplace_back([&] { EXPECT_EQ(program->run({x})[0]->to_literal(), want); });
+    for (std::thread& t : threads) t.join();
+    EXPECT_EQ(times_packed(), packed + 1);
+  }
+  EXPECT_EQ(kept(), before);
+}
+
+// Each trip of a loop reads the weights of one layer: the same ones, or its own of many.
+TEST(PackedWeights, LoopsReadThoseOfTheirArguments) {
+  for (const bool slices : {false, true}) {
+    ScheduleBuilder body{Mesh()}, b{Mesh()};
+    const int kernel = slices ? -1 : body.input(float32, kKernel, {});
+    const int in = body.input(float32, kImage, {});
+    const int w = slices ? body.input(float32, kKernel, {}) : kernel;
+    const int out = body.output(float32, kImage, {});
+    body.add(ConvolutionStep{.params = windows(), .lhs = in, .rhs = w, .out = out});
+    const Shape stacked = slices ? Shape{3, 3, 3, 32, 32} : kKernel;
+    const int x = b.input(float32, kImage, {}), all = b.input(float32, stacked, {}),
+              y = b.output(float32, kImage, {});
+    LoopStep loop{.body = std::make_shared<Schedule>(body.schedule), .trip_count = 3};
+    loop.in = {x};
+    loop.out = {y};
+    (slices ? loop.xs : loop.consts) = {all};
+    b.add(loop);
+    const auto program = b.program({spec(kImage), spec(stacked)}, {spec(kImage)});
+    const DeviceArrayRef weights = array_of(stacked, 2), ones = array_of(kImage, 5);
+    const int64_t packed = times_packed();
+    const Literal want = program->run({ones, weights})[0]->to_literal();
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(program->run({ones, weights})[0]->to_literal(), want);
+    EXPECT_EQ(times_packed(), packed + (slices ? 6 : 2));
+    // The trips one by one.
+    const auto one = convolution();
+    DeviceArrayRef step = ones;
+    for (int64_t trip = 0; trip < 3; ++trip) {
+      Literal layer(float32, kKernel);
+      std::memcpy(layer.mutable_raw(), weights->instance(0) + (slices ? trip * layer.bytes() : 0),
+                  static_cast<size_t>(layer.bytes()));
+      step = one->run({step, device_array(layer, one_device())})[0];
+    }
+    EXPECT_EQ(step->to_literal(), want);
+  }
+}
+
+// A kernel that all devices read is packed once for all of them.
+TEST(PackedWeights, DevicesShareThem) {
+  const Mesh mesh = test_mesh({4}, {"x"});
+  ScheduleBuilder b{mesh};
+  const int x = b.input(float32, kImage, {0}), w = b.input(float32, kKernel, {}),
+            y = b.output(float32, kImage, {0});
+  b.add(ConvolutionStep{.params = windows(), .lhs = x, .rhs = w, .out = y, .axes = {0}});
+  const NamedSharding rows(mesh, P("x")), whole(mesh, P());
+  const Shape all{8, 6, 6, 32};
+  const auto program =
+      b.program({{float32, all, rows}, {float32, kKernel, whole}}, {{float32, all, rows}});
+  const DeviceArrayRef image = device_array(random_literal(float32, all, 1), rows),
+                       kernel = device_array(random_literal(float32, kKernel, 2), whole);
+  const int64_t packed = times_packed();
+  const Literal first = program->run({image, kernel})[0]->to_literal();
+  EXPECT_EQ(times_packed(), packed + 1);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(program->run({image, kernel})[0]->to_literal(), first);
+  EXPECT_EQ(times_packed(), packed + 2);
+}
+
+}  // namespace
+}  // namespace tessera::packed_weights_test

@@ -183,9 +183,8 @@ def _sort(eqn, *xs):
 
 def _top_k(eqn, x):
   axis, k = eqn.params.get('axis', -1), eqn.params['k']
-  key = -x.astype(np.float64) if x.dtype.kind == 'f' else ~x if x.dtype.kind in 'iu' else ~x
-  nan = np.isnan(x) if x.dtype.kind == 'f' else np.zeros(x.shape, bool)
-  order = np.argsort(np.where(nan, -np.inf, key) if x.dtype.kind == 'f' else key, axis, kind='stable')
+  key, nan = -x if x.dtype.kind == 'f' else ~x, np.isnan(x)
+  order = np.lexsort((key, ~nan), axis)  # NaN is above infinity
   index = np.take(order, np.arange(k), axis)
   return np.take_along_axis(x, index, axis), index
 

@@ -199,3 +199,11 @@ def test_the_reference_knows_primitives(name):
   for seed in (None, 1):
     for got, wanted in zip(reference.evaluate(jaxpr, [x], seed), expected, strict=True):
       np.testing.assert_allclose(got, wanted, 1e-5)
+
+
+def test_what_rounding_alone_explains_is_no_error():
+  # arcsinh(x) is x in bfloat16 and less in float64.
+  main = Block('f', ('v1',), (Statement('v2', 'jnp.arcsinh(v1) == v1'),), '(v2,)')
+  program = Program((), (Input('v1', 'np.array([0.03, 2], "bfloat16")'),), main, {'v1': Type((2,), 'bfloat16'), 'v2': Type((2,), 'bool')})
+  outcome = runner.Outcome(values=[np.array([True, False])])
+  assert comparer.compare(program, outcome, lambda: outcome).who == 'equal'

@@ -3,7 +3,7 @@
 Every value is a list of arrays, one for each lane: one outside of a `shard_map`, inside it one for each device. All lanes take a step
 before the next is taken; a branch is evaluated by the lanes that take it, a loop by those that go on.
 
-A `Noise` says what becomes of a result: rounded to its type, and moved by as much as backends may differ there. What several noisy
+A `Noise` says what becomes of a result: rounded to its type, and, but for seed 0, moved by as much as backends may differ there. What several noisy
 evaluations disagree in is what a program leaves open.
 """
 import itertools
@@ -51,10 +51,11 @@ def narrow(dtype):
 
 
 class Noise:
-  """What becomes of results: nothing without a seed; else rounded to their types and moved at random."""
+  """What becomes of results: nothing without a seed; else rounded to their types and, but for seed 0, moved at random."""
 
   def __init__(self, seed=None):
     self.random = None if seed is None else np.random.default_rng(seed)
+    self.moves = bool(seed)
 
   def __call__(self, value, aval, name, magnitude):
     dtype = np.dtype(aval.dtype)
@@ -65,7 +66,7 @@ class Noise:
     if self.random is None or value.size == 0:
       return value
     rounded = value.astype(dtype).astype(wide)
-    if name in MOVES:
+    if name in MOVES or not self.moves:
       return rounded
     eps, tiny = narrow(dtype)
     exact = (rounded == value) & (value == np.round(value.real)) if dtype == wide else rounded == value

@@ -56,6 +56,7 @@ class Problem {
         manual_(f_.types.size(), 0),
         touching_(f_.types.size()) {
     prepare_ops();
+    block_what_has_no_inputs(opened.ties);
     for (const Tie& tie : opened.ties)
       if (f_.types[tie.values.back()].rank() > 0) ops_.push_back(make_tie_state(tie));
     for (OpState& op : ops_)
@@ -91,6 +92,41 @@ class Problem {
     for (size_t v = 0; v < manual_.size(); ++v) enter_region(static_cast<ValueId>(v));
   }
 
+  // Values of a manual computation that depend on none of its inputs are known by those that use
+  // them, in one region or through the ties of loops and branches.
+  void block_what_has_no_inputs(const std::vector<Tie>& ties) {
+    const auto leaves = [](const Op& op) {
+      const auto* border = std::get_if<ManualBorder>(&op.def->lower);
+      return border && !border->entering;
+    };
+    if (std::none_of(f_.ops.begin(), f_.ops.end(), leaves)) return;
+    bool changed = true;
+    const auto add = [&](ValueId v, AtomSet axes) {
+      changed = changed || (axes & ~manual_[v]) != 0;
+      manual_[v] |= axes;
+    };
+    while (changed) {
+      changed = false;
+      for (const Tie& tie : ties) {
+        AtomSet axes = 0;
+        for (ValueId v : tie.values) axes |= manual_[v];
+        for (ValueId v : tie.values) add(v, axes);
+      }
+      for (auto op = f_.ops.rbegin(); op != f_.ops.rend(); ++op) {
+        AtomSet axes = 0;
+        for (ValueId v : op->results) axes |= manual_[v];
+        if (const auto* border = std::get_if<ManualBorder>(&op->def->lower))
+          axes = border->entering ? axes & ~border_axes(*op) : axes | border_axes(*op);
+        for (ValueId v : op->operands) add(v, axes);
+      }
+    }
+  }
+
+  AtomSet border_axes(const Op& op) const {
+    const auto& p = op.params.as<ManualBoundaryParams>();
+    return atom_set(mesh_.atoms("shard_map", whole_axes(p.manual_axes), p.mesh));
+  }
+
   // Axes that are manual outside of a region are manual in it, too.
   AtomSet enter_region(ValueId v) {
     if (source_[v] >= 0) manual_[v] = enter_region(source_[v]);
@@ -121,11 +157,8 @@ class Problem {
   void block_manual_axes(const Op& op) {
     AtomSet manual = 0;
     for (ValueId v : op.operands) manual |= enter_region(v);
-    if (const auto* border = std::get_if<ManualBorder>(&op.def->lower)) {
-      const auto& p = op.params.as<ManualBoundaryParams>();
-      const AtomSet axes = atom_set(mesh_.atoms("shard_map", whole_axes(p.manual_axes), p.mesh));
-      manual = border->entering ? manual | axes : manual & ~axes;
-    }
+    if (const auto* border = std::get_if<ManualBorder>(&op.def->lower))
+      manual = border->entering ? manual | border_axes(op) : manual & ~border_axes(op);
     for (ValueId v : op.results) manual_[v] = manual;
   }
 

@@ -179,6 +179,17 @@ def test_shard_map(mesh):
   close(jax.grad(loss)(X), 2 * X)
 
 
+@pytest.mark.parametrize('spec', [P('x'), P('y'), P(('x', 'y')), P(None, ('y', 'x'))])
+def test_a_shard_map_without_inputs(mesh, spec):
+  # The constraint on its result spreads to no value inside of it.
+  def f():
+    ours = lambda: lax.psum(jnp.cumsum(jnp.eye(8), 0), ('x', 'y'))
+    out = jax.shard_map(ours, mesh=mesh, in_specs=(), out_specs=P(), check_vma=False)()
+    return lax.with_sharding_constraint(out, NamedSharding(mesh, spec))
+
+  close(jax.jit(f)(), 8 * np.tri(8))
+
+
 def test_sums_over_groups_of_different_sizes(mesh):
   groups = [[0, 1], [4, 2, 7], [3, 5, 6]]
   f = jax.jit(jax.shard_map(lambda x: lax.psum(x, ('x', 'y'), axis_index_groups=groups), mesh=mesh,

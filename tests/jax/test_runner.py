@@ -111,9 +111,10 @@ def line(test, outcome, text=''):
 
 def test_table(tmp_path):
   for platform, lines in {
-      'cpu': [line('a', 'passed'), line('b', 'passed'), line('c', 'passed'), line('d', 'failed'), line('e', 'passed')],
-      'tessera': [line('a', 'passed'), line('b', 'failed', 'ValueError: tensor<3x4xf32> at 17'),
-                  line('c', 'skipped'), line('d', 'passed')]}.items():
+      'cpu': [line('x_test.py::a', 'passed'), line('x_test.py::b', 'passed'), line('x_test.py::c', 'passed'), line('x_test.py::d', 'failed'),
+              line('x_test.py::e', 'passed')],
+      'tessera': [line('x_test.py::a', 'passed'), line('x_test.py::b', 'failed', 'ValueError: tensor<3x4xf32> at 17'),
+                  line('x_test.py::c', 'skipped'), line('x_test.py::d', 'passed')]}.items():
     (tmp_path / platform).mkdir()
     (tmp_path / platform / 'x_test.jsonl').write_text('\n'.join(lines))
   table, causes = results.summarize(tmp_path, ['x_test', 'y_test'], ['tessera', 'cpu'])
@@ -121,11 +122,11 @@ def test_table(tmp_path):
   row = table['x_test']
   assert [row[k] for k in ('compared', 'passed', 'failed', 'skipped')] == [3, 1, 1, 1]
   assert results.share(row) == 50
-  assert causes == {'ValueError: tensor at N': ['b']}
-  page = tmp_path / 'page.md'
+  assert causes == {'ValueError: tensor at N': ['x_test.py::b']}
+  page, data, reasons = (tmp_path / name for name in ('page.md', 'data.json', 'reasons.json'))
   page.write_text(f'before\n{results.BEGIN}\nold\n{results.END}\nafter\n')
   for _ in range(2):
-    results.write(page, tmp_path / 'data.json', table, causes, ['tessera', 'cpu'], 'About.')
+    results.write(page, data, table, causes, ['tessera', 'cpu'], 'About.', ['x_test'], reasons)
   assert page.read_text() == f'''before
 {results.BEGIN}
 About.
@@ -135,13 +136,35 @@ About.
 | x_test | 3 | 1 | 1 | 1 | 50.0 % |
 | all | 3 | 1 | 1 | 1 | 50.0 % |
 
-| failures | cause |
-|---:|---|
-| 1 | ValueError: tensor at N |
+| failures | file | reason, or the first line of the error |
+|---:|---|---|
+| 1 | x_test | ValueError: tensor at N |
 {results.END}
 after
 '''
-  assert json.loads((tmp_path / 'data.json').read_text())['failures'] == causes
+  assert json.loads(data.read_text())['failures'] == causes
+
+
+def test_results_of_other_files_stay(tmp_path):
+  page, data, reasons = (tmp_path / name for name in ('page.md', 'data.json', 'reasons.json'))
+  page.write_text(f'{results.BEGIN}\n{results.END}\n')
+  reasons.write_text(json.dumps({'b_test.py::': 'of b', 'b_test.py::T::test_2': 'of the second'}))
+
+  def write(file, passed, causes, about='About.'):
+    row = {'compared': 5, 'passed': passed, 'failed': 5 - passed, 'skipped': 0}
+    results.write(page, data, {file: row}, causes, ['tessera', 'cpu'], about, ['b_test'], reasons)
+    return page.read_text().splitlines()
+
+  write('a_test', 4, {'Error: N': ['a_test.py::T::test_1']})
+  write('b_test', 2, {'Error: N': ['b_test.py::T::test_1', 'b_test.py::T::test_2', 'b_test.py::T::test_3']})
+  lines = write('c_test', 4, {'Error: N': ['c_test.py::T::test_1']})
+  assert [line.split(' | ')[0] for line in lines if '_test |' in line and '%' in line] == ['| b_test', '| a_test', '| c_test']
+  assert lines[-5:-1] == ['|---:|---|---|', '| 2 | a_test, c_test | Error: N |', '| 2 | b_test | of b |', '| 1 | b_test | of the second |']
+  # What is run again takes the place of what was there; another version that of everything.
+  lines = write('a_test', 5, {})
+  assert '| 1 | c_test | Error: N |' in lines and '| a_test | 5 | 5 | 0 | 0 | 100.0 % |' in lines
+  lines = write('c_test', 5, {}, 'Another.')
+  assert [line for line in lines if '_test' in line] == ['| c_test | 5 | 5 | 0 | 0 | 100.0 % |']
 
 
 @pytest.mark.parametrize('text, cause', [

@@ -236,6 +236,52 @@ shard_to_full [{"x"}, {"y"}]
 )");
 }
 
+// So do they where values depend on nothing outside, also in a loop.
+TEST(Propagate, ManualAxesStayOutsideOfValuesWithoutInputs) {
+  EXPECT_EQ(propagated(R"(
+func.func public @main() -> (tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}) {
+  %0 = sdy.manual_computation() in_shardings=[] out_shardings=[<@mesh, [{}, {}]>] manual_axes={"x"} () {
+    %1 = stablehlo.iota dim = 0 : tensor<8x16xf32>
+    %2 = stablehlo.constant dense<0> : tensor<i32>
+    %3:2 = stablehlo.while(%iterArg = %2, %iterArg_0 = %1) : tensor<i32>, tensor<8x16xf32>
+    cond {
+      %c = stablehlo.constant dense<3> : tensor<i32>
+      %4 = stablehlo.compare LT, %iterArg, %c, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %4 : tensor<i1>
+    } do {
+      %c = stablehlo.constant dense<1> : tensor<i32>
+      %4 = stablehlo.add %iterArg, %c : tensor<i32>
+      %5 = stablehlo.iota dim = 1 : tensor<8x16xf32>
+      %6 = stablehlo.sine %5 : tensor<8x16xf32>
+      stablehlo.return %4, %6 : tensor<i32>, tensor<8x16xf32>
+    }
+    sdy.return %3#1 : tensor<8x16xf32>
+  } : () -> tensor<8x16xf32>
+  return %0 : tensor<8x16xf32>
+}
+)"),
+            R"(
+constant []
+iota [{}, {"y"}]
+while []
+while [{}, {"y"}]
+  region
+  input []
+  input [{}, {"y"}]
+  constant []
+  compare []
+  region
+  input []
+  input [{}, {"y"}]
+  constant []
+  add []
+  iota [{}, {"y"}]
+  sine [{}, {"y"}]
+shard_to_full [{"x"}, {"y"}]
+sharding_constraint [{"x"}, {"y"}]
+)");
+}
+
 // --- The mesh of a program ---
 
 ShardingRequest inputs_on(const std::vector<Mesh>& meshes) {

@@ -14,6 +14,8 @@ using Values = std::vector<ValueId>;
 
 // Throws UserError unless the op has that many operands.
 void expect_count(const OpReader& reader, size_t count);
+// Marks the attributes as used that any custom call may have, except what is called.
+void ignore_call_attributes(OpReader& reader);
 
 // --- arithmetic.cc, special_functions.cc ---
 Values square(OpReader& reader);
@@ -42,6 +44,14 @@ Values dce_sink(OpReader& reader);
 Values control_dep(OpReader& reader);
 Values layout_constraint(OpReader& reader);
 Values sharding_group(OpReader& reader);
+
+// --- async_collectives.cc: custom calls ---
+Values all_gather_start(OpReader& reader);
+Values all_reduce_start(OpReader& reader);
+Values all_to_all_start(OpReader& reader);
+Values collective_permute_start(OpReader& reader);
+Values reduce_scatter_start(OpReader& reader);
+Values collective_done(OpReader& reader);  // of each of these
 
 // --- rooted_collectives.cc ---
 Values collective_broadcast(OpReader& reader);

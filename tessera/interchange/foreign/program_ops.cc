@@ -63,28 +63,28 @@ Values after_all(OpReader& reader) {
   return reader.operands.empty() ? create_token(reader) : Values{reader.operands.back()};
 }
 
-namespace {
-constexpr const char* kCallAttributes[] = {
-    "api_version",    "has_side_effect",        "backend_config",     "operand_layouts",
-    "result_layouts", "output_operand_aliases", "mhlo.backend_config"};
-}  // namespace
+void ignore_call_attributes(OpReader& reader) {
+  for (const char* name : {"api_version", "has_side_effect", "backend_config", "operand_layouts",
+                           "result_layouts", "output_operand_aliases", "mhlo.backend_config"})
+    reader.text.take(name);
+}
 
 // JAX's annotate_device_placement names the kind of memory of a value; all are the host's here.
 Values annotate_device_placement(OpReader& reader) {
   expect_count(reader, 1);
-  for (const char* about : kCallAttributes) reader.text.take(about);
+  ignore_call_attributes(reader);
   return reader.operands;
 }
 
 // JAX's dce_sink keeps its operands from being removed, for those who inspect compiled programs.
 Values dce_sink(OpReader& reader) {
-  for (const char* about : kCallAttributes) reader.text.take(about);
+  ignore_call_attributes(reader);
   return {};
 }
 
 // JAX's control_dep asks for one value to be there before another, which is about time alone.
 Values control_dep(OpReader& reader) {
-  for (const char* about : kCallAttributes) reader.text.take(about);
+  ignore_call_attributes(reader);
   return {};
 }
 
@@ -92,7 +92,7 @@ Values control_dep(OpReader& reader) {
 // its own. The memory of arguments and results has the order that main's attributes ask for.
 Values layout_constraint(OpReader& reader) {
   expect_count(reader, 1);
-  for (const char* about : kCallAttributes) reader.text.take(about);
+  ignore_call_attributes(reader);
   return reader.operands;
 }
 

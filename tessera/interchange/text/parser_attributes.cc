@@ -14,8 +14,6 @@
 namespace tessera::interchange {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 bool is_element_type(std::string_view word) {
   return word == "complex" || word == "index" || word == "bf16" ||
          (word.size() >= 2 && (word[0] == 'i' || word[0] == 'f') && is_digit(word[1])) ||

@@ -10,7 +10,6 @@
 namespace tessera::interchange {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_hex(char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; }
 bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool is_word(char c) { return is_letter(c) || is_digit(c) || c == '$' || c == '.'; }

@@ -34,6 +34,8 @@ struct Token {
 [[noreturn]] void parse_error(std::string_view file, std::string_view text, size_t offset,
                               const std::string& message);
 
+inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
 // Returns the value of an integer's text, decimal or 0x...; nullopt if it needs more than 64 bits.
 std::optional<uint64_t> parse_unsigned(std::string_view text);
 inline bool is_hex(std::string_view number) {

@@ -109,7 +109,34 @@ def share(row):
   return 100 * row['passed'] / ran if ran else 100.0
 
 
-def markdown(table, causes, platforms, about):
+def by_reason(causes, reasons):
+  """The failures by the reason that is known for the test, the longest of those whose key its name begins with; else by their cause."""
+  out = collections.defaultdict(list)
+  for text, ids in causes.items():
+    for i in ids:
+      known = max((key for key in reasons if i.startswith(key)), key=len, default=None)
+      out[reasons[known] if known else text].append(i)
+  return dict(sorted(out.items(), key=lambda c: -len(c[1])))
+
+
+def file_of(test):
+  """The file of a test by its name, without .py."""
+  return test.split('::')[0].removesuffix('.py')
+
+
+def merged(old, table, causes, order):
+  """(table, causes) together with what the old data say of other files; those in `order` come first in the table."""
+  out = collections.defaultdict(list)
+  for text, ids in old['failures'].items():
+    out[text] += [i for i in ids if file_of(i) not in table]
+  for text, ids in causes.items():
+    out[text] += ids
+  place = {file: k for k, file in enumerate(order)}
+  rows = sorted((old['files'] | table).items(), key=lambda row: (place.get(row[0], len(place)), row[0]))
+  return dict(rows), {text: ids for text, ids in sorted(out.items(), key=lambda c: -len(c[1])) if ids}
+
+
+def markdown(table, causes, platforms, about, reasons=()):
   plugin, reference = platforms
   lines = [f'{about}', '', f'| file | {reference} passes | {plugin}: passed | failed | skipped | share |',
            '|---|---:|---:|---:|---:|---:|']
@@ -122,22 +149,27 @@ def markdown(table, causes, platforms, about):
     lines.append(f"| all | {total['compared']} | {total['passed']} | {total['failed']} | "
                  f"{total['skipped']} | {share(total):.1f} % |")
   if causes:
-    lines += ['', '| failures | cause |', '|---:|---|']
-    for text, ids in causes.items():
+    lines += ['', '| failures | file | reason, or the first line of the error |', '|---:|---|---|']
+    for text, ids in by_reason(causes, reasons).items():
       shown = text.replace('|', '\\|').replace('<', '&lt;').replace('`', "'")
-      lines.append(f'| {len(ids)} | {shown} |')
+      files = ', '.join(sorted({file_of(i) for i in ids}))
+      lines.append(f'| {len(ids)} | {files} | {shown} |')
   return '\n'.join(lines)
 
 
-def write(page, data, table, causes, platforms, about):
-  """Puts the table between the markers of the page, and all of it beside as JSON."""
+def write(page, data, table, causes, platforms, about, order, reasons):
+  """Puts the table between the markers of the page, and all of it beside as JSON. Results of other files of the same version and
+  settings stay; `reasons` is a file of reasons for failures, by how the names of tests begin."""
   text = page.read_text(encoding='utf-8')
   if BEGIN not in text or END not in text:
     raise SystemExit(f'run: expected the markers {BEGIN} and {END} in {page}, got none: add them')
+  data, reasons = pathlib.Path(data), pathlib.Path(reasons)
+  old = json.loads(data.read_text(encoding='utf-8')) if data.exists() else {'about': about, 'files': {}, 'failures': {}}
+  if old['about'] == about:
+    table, causes = merged(old, table, causes, order)
+  known = json.loads(reasons.read_text(encoding='utf-8')) if reasons.exists() else {}
   head, rest = text.split(BEGIN, 1)
   tail = rest.split(END, 1)[1]
-  body = markdown(table, causes, platforms, about)
+  body = markdown(table, causes, platforms, about, known)
   page.write_text(f'{head}{BEGIN}\n{body}\n{END}{tail}', encoding='utf-8')
-  pathlib.Path(data).write_text(
-      json.dumps({'about': about, 'files': table, 'failures': causes}, indent=1) + '\n',
-      encoding='utf-8')
+  data.write_text(json.dumps({'about': about, 'files': table, 'failures': causes}, indent=1) + '\n', encoding='utf-8')

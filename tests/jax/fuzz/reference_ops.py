@@ -183,9 +183,8 @@ def _sort(eqn, *xs):
 
 def _top_k(eqn, x):
   axis, k = eqn.params.get('axis', -1), eqn.params['k']
-  key = -x.astype(np.float64) if x.dtype.kind == 'f' else ~x if x.dtype.kind in 'iu' else ~x
-  nan = np.isnan(x) if x.dtype.kind == 'f' else np.zeros(x.shape, bool)
-  order = np.argsort(np.where(nan, -np.inf, key) if x.dtype.kind == 'f' else key, axis, kind='stable')
+  key, nan = -x if x.dtype.kind == 'f' else ~x, np.isnan(x)
+  order = np.lexsort((key, ~nan), axis)  # NaN is above infinity
   index = np.take(order, np.arange(k), axis)
   return np.take_along_axis(x, index, axis), index
 
@@ -283,6 +282,29 @@ def _select_n(eqn, which, *cases):
                                                                           [c.astype(np.int8) for c in cases]).astype(bool)
 
 
+def _reshape(eqn, x):
+  order = eqn.params.get('dimensions')
+  return (x if order is None else np.transpose(x, order)).reshape(eqn.params['new_sizes'])
+
+
+def _unstack(eqn, x):
+  return [np.take(x, i, eqn.params['axis']) for i in range(len(eqn.outvars))]
+
+
+def _polynomial(eqn, x, *coefficients):
+  del eqn
+  out = coefficients[-1]
+  for c in reversed(coefficients[:-1]):
+    out = c + x * out
+  return np.broadcast_to(out, np.broadcast_shapes(np.shape(x), np.shape(out)))
+
+
+def _platform_index(eqn):
+  # Tessera and XLA's CPU backend take the same branch of the programs here, as none names one of them alone.
+  platforms = eqn.params['platforms']
+  return np.int32(next(i for i, names in enumerate(platforms) if names is None or 'cpu' in names))
+
+
 def _plain(function):
   return lambda eqn, *args: function(*args)
 
@@ -318,7 +340,7 @@ _PLAIN = {
     'le': np.less_equal, 'gt': np.greater, 'ge': np.greater_equal, 'and': np.bitwise_and, 'or': np.bitwise_or,
     'xor': np.bitwise_xor,
     'not': _not, 'real': np.real, 'imag': np.imag, 'conj': np.conj, 'complex': lambda a, b: a + 1j * b,
-    'square': np.square,
+    'square': np.square, 'log2': np.log2, 'one_minus_square': lambda x: 1 - x * x,
     'clamp': lambda lo, x, hi: np.minimum(np.maximum(x, lo), hi), 'copy': np.array, 'copy_p': np.array,
     'stop_gradient': np.array,
     'sign': lambda x: _complex_sign(x) if x.dtype.kind == 'c' else np.sign(x),
@@ -339,7 +361,7 @@ OPS = {name: _plain(f) for name, f in _PLAIN.items()} | {
     'cumprod': _cumulative(lambda x, d: np.cumprod(x, d, x.dtype)),
     'cummax': _cumulative(np.maximum.accumulate), 'cummin': _cumulative(np.minimum.accumulate),
     'cumlogsumexp': _cumulative(_logaccumulate),
-    'broadcast_in_dim': _broadcast_in_dim, 'reshape': lambda eqn, x: x.reshape(eqn.params['new_sizes']),
+    'broadcast_in_dim': _broadcast_in_dim, 'reshape': _reshape,
     'transpose': lambda eqn, x: np.transpose(x, eqn.params['permutation']),
     'squeeze': lambda eqn, x: np.squeeze(x, tuple(int(d) for d in eqn.params['dimensions'])),
     'expand_dims': lambda eqn, x: np.expand_dims(x, eqn.params['dimensions']),
@@ -348,7 +370,8 @@ OPS = {name: _plain(f) for name, f in _PLAIN.items()} | {
         eqn.params['start_indices'], eqn.params['limit_indices'], eqn.params['strides'] or [1] * x.ndim))],
     'rev': lambda eqn, x: np.flip(x, eqn.params['dimensions']), 'dynamic_slice': _dynamic_slice,
     'dynamic_update_slice': _dynamic_update_slice, 'dot_general': _dot_general, 'sort': _sort, 'top_k': _top_k,
-    'split': _split,
+    'split': _split, 'stack': lambda eqn, *xs: np.stack(xs, eqn.params['axis']), 'unstack': _unstack,
+    'polynomial': _polynomial, 'platform_index': _platform_index,
     'reduce_precision': _reduce_precision, 'nextafter': _nextafter, 'iota': _iota, 'pure_callback': _callback,
     'fft': _fft,
     'cholesky': _cholesky, 'triangular_solve': _triangular_solve, 'clz': _clz, 'population_count': _population_count,
@@ -362,5 +385,5 @@ OPS = {name: _plain(f) for name, f in _PLAIN.items()} | {
     'conv_general_dilated': conv,
 }
 
-SUMS = frozenset(['reduce_sum', 'cumsum', 'dot_general', 'conv_general_dilated', 'reduce_window_sum', 'scatter-add',
+SUMS = frozenset(['reduce_sum', 'polynomial', 'one_minus_square', 'cumsum', 'dot_general', 'conv_general_dilated', 'reduce_window_sum', 'scatter-add',
                   'fft', 'select_and_scatter_add', 'triangular_solve'])

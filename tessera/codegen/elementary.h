@@ -4,7 +4,7 @@
 // float32: the error is at most 2 ulp over the whole range, with IEEE's special values (erf_inv:
 // Giles's approximation, as in JAX). Common functions are computed in f32; others (pow, tan,
 // lgamma, ...) in f64 and rounded. float64: exp, log, sin, cos, tanh, logistic, hyperbolic
-// functions and inverses are in line; the others (pow, tan, atan2, erf, gammas) call libm for each
+// functions, inverses and pow are in line; the others (tan, atan2, erf, gammas) call libm for each
 // lane. Arguments too large for the fast reduction of sin and cos (2^17 and more) take a branch to
 // libm in float64.
 #pragma once
@@ -49,6 +49,10 @@ Vec log_f64(Vec x);
 Vec sin_cos_f64(Vec x, bool cosine);
 Vec tanh_f64(Vec x);
 Vec logistic_f64(Vec x);
+// Returns p * 2^n for an integer n, given as a float; the result is rounded once.
+Vec scale_f64(Vec p, Vec n);
+// math_f64_power.cc
+Vec pow_f64(Vec x, Vec y);
 // math_f64_inverse.cc
 Vec log1p_f64(Vec x);
 Vec sinh_f64(Vec x);

@@ -24,11 +24,6 @@ Vec power_of_two(Vec n) {
   return float_of_bits((bits_of(n + kMagic) + bits_of(n).like_int(1023)) << 52);
 }
 
-Vec scale(Vec p, Vec n) {
-  Vec half = round_even(n * 0.5);
-  return p * power_of_two(half) * power_of_two(n - half);
-}
-
 struct ExpArgument {
   Vec n, r;
 };
@@ -83,6 +78,11 @@ Vec sin_pi(Vec x) {
 
 }  // namespace
 
+Vec scale_f64(Vec p, Vec n) {
+  Vec half = round_even(n * 0.5);
+  return p * power_of_two(half) * power_of_two(n - half);
+}
+
 Vec exp_f64(Vec x) {
   x = clamp(x, -746, 710);
   auto [n, r] = reduce_exp(x);
@@ -90,7 +90,7 @@ Vec exp_f64(Vec x) {
                          0.0083333333335219376, 0.0013888888950406865, 0.00019841269464510483,
                          2.4801485457077625e-05, 2.755760842532339e-06, 2.7633154614807235e-07,
                          2.4997906029632643e-08});
-  return scale(p, n);
+  return scale_f64(p, n);
 }
 
 Vec expm1_f64(Vec given) {

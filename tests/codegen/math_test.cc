@@ -284,8 +284,55 @@ void sweep_pairs(ScalarOp op, Real (*reference)(Real, Real), double limit) {
 Real power(Real x, Real y) { return std::pow(x, y); }
 Real angle(Real y, Real x) { return std::atan2(y, x); }
 
+// Compares powers of float64 with long double; the results are as far apart as `limit` units at most.
+void check_powers(std::vector<double> x, std::vector<double> y, double limit) {
+  const int64_t n = static_cast<int64_t>(x.size());
+  for (KernelCompiler* compiler : compilers()) {
+    std::vector<double> z(x.size());
+    void* buffers[] = {x.data(), y.data(), z.data()};
+    compiler->compile(binary(ScalarOp::kPow, float64, n))(buffers, 0, n);
+    for (size_t i = 0; i < x.size(); ++i)
+      ASSERT_LE(ulp_error(z[i], power(x[i], y[i])), limit)
+          << x[i] << " ** " << y[i] << " = " << z[i];
+  }
+}
+
 TEST(Pairs, PowFloat32) { sweep_pairs<float>(ScalarOp::kPow, power, 2); }
-TEST(Pairs, PowFloat64) { sweep_pairs<double>(ScalarOp::kPow, power, 2); }
+TEST(Pairs, PowFloat64) { sweep_pairs<double>(ScalarOp::kPow, power, 1); }
+// Powers that are numbers of float64 are exact.
+TEST(Pairs, PowFloat64OfIntegers) {
+  std::vector<double> x, y;
+  for (int base = -1000; base <= 1000; ++base) {
+    for (double p = base, exponent = 1; std::fabs(p) < 0x1p53 && exponent < 60;
+         p *= base, ++exponent) {
+      x.push_back(base);
+      y.push_back(exponent);
+    }
+  }
+  for (int exponent = -1074; exponent < 1024; ++exponent) {
+    x.push_back(2);
+    y.push_back(exponent);
+  }
+  for (int base = 1; base < 2000; ++base) {
+    x.push_back(static_cast<double>(base) * base);
+    y.push_back(1.5);
+  }
+  check_powers(x, y, 0);
+}
+// Bases near 1 with large exponents, where the logarithm needs all its digits, and tiny ones.
+TEST(Pairs, PowFloat64NearOneAndDenormal) {
+  std::mt19937_64 random(12);
+  std::uniform_real_distribution<double> unit(-1, 1);
+  std::vector<double> x, y;
+  for (int i = 0; i < 100000; ++i) {
+    x.push_back(1 + std::ldexp(unit(random), -1 - i % 51));
+    if (x.back() == 1) x.back() = std::nextafter(1.0, 2.0);
+    y.push_back(740 * unit(random) / std::log(x.back()));
+    x.push_back(std::ldexp(1 + unit(random), -1023 - i % 50));
+    y.push_back(unit(random));
+  }
+  check_powers(x, y, 1);
+}
 TEST(Pairs, Atan2Float32) { sweep_pairs<float>(ScalarOp::kAtan2, angle, 2); }
 TEST(Pairs, Atan2Float64) { sweep_pairs<double>(ScalarOp::kAtan2, angle, 2); }
 

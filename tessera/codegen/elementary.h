@@ -17,6 +17,7 @@ namespace tessera::codegen {
 Vec exp_f32(Vec x);
 // Returns 2^scale * exp(x), rounded once.
 Vec exp_scaled_f32(Vec x, int scale);
+Vec exp2_f32(Vec x);
 Vec expm1_f32(Vec x);
 Vec log_f32(Vec x);
 Vec log1p_f32(Vec x);
@@ -44,6 +45,7 @@ Vec digamma_f32(Vec x);
 
 // Functions of float64.
 Vec exp_f64(Vec x);
+Vec exp2_f64(Vec x);
 Vec expm1_f64(Vec x);
 Vec log_f64(Vec x);
 Vec sin_cos_f64(Vec x, bool cosine);
@@ -66,6 +68,8 @@ Vec acos_f64(Vec x);
 Vec erf_inv_f64(Vec x);
 
 // Functions of either.
+// Returns whether a power of x is exp2, which needs no logarithm: x is the constant 2.
+bool is_two(Vec x);
 Vec sign(Vec x);  // NaN and the zeros are unchanged
 Vec is_finite(Vec x);
 // See base/extremum.h.

@@ -93,6 +93,18 @@ Vec exp_f64(Vec x) {
   return scale_f64(p, n);
 }
 
+// 2^x = 2^n 2^r; both are exact.
+Vec exp2_f64(Vec given) {
+  Vec x = clamp(given, -1080, 1026);
+  Vec n = round_even(x);
+  Vec r = x - n;
+  Vec q = polynomial(r, {0.6931471805599453, 0.24022650695910097, 0.0555041086648216,
+                         0.009618129107606888, 0.0013333558146416936, 0.0001540353044173605,
+                         1.525273382983612e-05, 1.321544258792169e-06, 1.0178062445845774e-07,
+                         7.072585949269223e-09, 4.4549605981865186e-10});
+  return scale_f64(fma(r, q, 1.0), n);
+}
+
 Vec expm1_f64(Vec given) {
   Vec x = clamp(given, -40, 710);
   auto [n, r] = reduce_exp(x);
@@ -184,6 +196,7 @@ Vec erfc_f32(Vec given) {
 }
 
 Vec pow_f32(Vec x32, Vec y32) {
+  if (is_two(x32)) return exp2_f32(y32);
   Vec x = widen(x32), y = widen(y32);
   Vec ax = abs(x);
   Vec r = exp_f64(y * log_f64(ax));

@@ -84,6 +84,7 @@ Vec exp_of_two_parts(TwoParts x) {
 }  // namespace
 
 Vec pow_f64(Vec x, Vec y) {
+  if (is_two(x)) return exp2_f64(y);
   Vec a = abs(x);
   // From 2^64 on the power of any other number than 1 is 0 or infinity.
   Vec exponent = fast_min(y.like(0x1p64), fast_max(y.like(-0x1p64), y));

@@ -196,15 +196,17 @@ void print_ulp(std::string_view name, size_t bits, double worst) {
     std::printf("%-16s f%zu %.3f ulp\n", std::string(name).c_str(), bits, worst);
 }
 
+// Compares a kernel of one operand and one result with `reference` at samples.
 template <class T>
-void sweep(const Function& f, double limit, std::string_view name = {}) {
+void sweep(const Function& f, double limit, std::string_view name = {},
+           Kernel (*make)(ScalarOp, DType, int64_t) = unary) {
   if (name.empty()) name = scalar_op_name(f.op);
   const std::vector<T> x = samples<T>();
   const int64_t n = static_cast<int64_t>(x.size());
   std::vector<Real> want(x.size());
   for (size_t i = 0; i < x.size(); ++i) want[i] = f.reference(x[i]);
   for (KernelCompiler* compiler : compilers()) {
-    const KernelCode fn = compiler->compile(unary(f.op, dtype_of<T>, n));
+    const KernelCode fn = compiler->compile(make(f.op, dtype_of<T>, n));
     std::vector<T> y(x.size());
     void* buffers[] = {const_cast<T*>(x.data()), y.data()};
     fn(buffers, 0, n);
@@ -233,6 +235,34 @@ TEST(ErfInv, Float32IsTheInverseButForGiles) {
   sweep<float>({ScalarOp::kErfInv, erf_inv, 0, 0}, 70, "erf_inv (true)");
 }
 TEST(ErfInv, Float64) { sweep<double>({ScalarOp::kErfInv, erf_inv, 0, 0}, 4); }
+
+// 2^x as a power of the constant 2.
+Kernel power_of_two(ScalarOp op, DType dtype, int64_t n) {
+  KernelMaker m;
+  const int x = m.buffer(dtype, n), y = m.buffer(dtype, n, BufferKind::kOutput);
+  m.k.parallel = {n};
+  m.loop({});
+  m.store(y, {0, {1}, {}}, m.op(op, dtype, {m.number(dtype, 2), m.load(x, {0, {1}, {}})}));
+  return m.k;
+}
+Real exp2(Real x) { return std::exp2(x); }
+TEST(PowersOfTwo, AccuracyFloat32) {
+  sweep<float>({ScalarOp::kPow, exp2, 0, 0}, 1, "exp2", power_of_two);
+}
+TEST(PowersOfTwo, AccuracyFloat64) {
+  sweep<double>({ScalarOp::kPow, exp2, 0, 0}, 1, "exp2", power_of_two);
+}
+TEST(PowersOfTwo, AreExactForIntegers) {
+  std::vector<double> x;
+  for (int n = -1080; n < 1030; ++n) x.push_back(n);
+  const int64_t count = static_cast<int64_t>(x.size());
+  for (KernelCompiler* compiler : compilers()) {
+    std::vector<double> y(x.size());
+    void* buffers[] = {x.data(), y.data()};
+    compiler->compile(power_of_two(ScalarOp::kPow, float64, count))(buffers, 0, count);
+    for (size_t i = 0; i < x.size(); ++i) EXPECT_EQ(y[i], std::exp2(x[i])) << x[i];
+  }
+}
 
 Kernel binary(ScalarOp op, DType dtype, int64_t n) {
   KernelMaker m;

@@ -29,6 +29,11 @@ Vec extremum(bool is_max, Vec a, Vec b) {
 
 }  // namespace
 
+bool is_two(Vec x) {
+  const llvm::ConstantFP* constant = splat_float(x.v);
+  return constant && constant->isExactlyValue(2.0);
+}
+
 Vec call_lanes(const char* helper, Vec x, Vec y) {
   Ir& ir = *x.ir;
   auto& b = ir.builder;

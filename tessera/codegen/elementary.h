@@ -4,7 +4,7 @@
 // float32: the error is at most 2 ulp over the whole range, with IEEE's special values (erf_inv:
 // Giles's approximation, as in JAX). Common functions are computed in f32; others (pow, tan,
 // lgamma, ...) in f64 and rounded. float64: exp, log, sin, cos, tanh, logistic, hyperbolic
-// functions and inverses are in line; the others (pow, tan, atan2, erf, gammas) call libm for each
+// functions, inverses and pow are in line; the others (tan, atan2, erf, gammas) call libm for each
 // lane. Arguments too large for the fast reduction of sin and cos (2^17 and more) take a branch to
 // libm in float64.
 #pragma once
@@ -17,6 +17,7 @@ namespace tessera::codegen {
 Vec exp_f32(Vec x);
 // Returns 2^scale * exp(x), rounded once.
 Vec exp_scaled_f32(Vec x, int scale);
+Vec exp2_f32(Vec x);
 Vec expm1_f32(Vec x);
 Vec log_f32(Vec x);
 Vec log1p_f32(Vec x);
@@ -44,11 +45,16 @@ Vec digamma_f32(Vec x);
 
 // Functions of float64.
 Vec exp_f64(Vec x);
+Vec exp2_f64(Vec x);
 Vec expm1_f64(Vec x);
 Vec log_f64(Vec x);
 Vec sin_cos_f64(Vec x, bool cosine);
 Vec tanh_f64(Vec x);
 Vec logistic_f64(Vec x);
+// Returns p * 2^n for an integer n, given as a float; the result is rounded once.
+Vec scale_f64(Vec p, Vec n);
+// math_f64_power.cc
+Vec pow_f64(Vec x, Vec y);
 // math_f64_inverse.cc
 Vec log1p_f64(Vec x);
 Vec sinh_f64(Vec x);
@@ -62,6 +68,8 @@ Vec acos_f64(Vec x);
 Vec erf_inv_f64(Vec x);
 
 // Functions of either.
+// Returns whether a power of x is exp2, which needs no logarithm: x is the constant 2.
+bool is_two(Vec x);
 Vec sign(Vec x);  // NaN and the zeros are unchanged
 Vec is_finite(Vec x);
 // See base/extremum.h.

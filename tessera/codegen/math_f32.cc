@@ -137,6 +137,16 @@ Vec exp_scaled_f32(Vec x, int by) {
 
 Vec exp_f32(Vec x) { return exp_scaled_f32(x, 0); }
 
+// 2^x = 2^n 2^r; both are exact.
+Vec exp2_f32(Vec given) {
+  Vec x = clamp(given, -160, 130);
+  Vec n = round_even(x);
+  Vec r = x - n;
+  Vec q = polynomial(
+      r, {0.6931472f, 0.2402265f, 0.05550357f, 0.009618083f, 0.0013390863f, 0.00015453163f});
+  return scale(fma(r, q, 1.0), n);
+}
+
 Vec expm1_f32(Vec given) {
   // 2^n (1 + p) - 1 with p = expm1(r), at half size so that 2^n does not overflow before the result
   // does.

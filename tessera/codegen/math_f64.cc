@@ -24,11 +24,6 @@ Vec power_of_two(Vec n) {
   return float_of_bits((bits_of(n + kMagic) + bits_of(n).like_int(1023)) << 52);
 }
 
-Vec scale(Vec p, Vec n) {
-  Vec half = round_even(n * 0.5);
-  return p * power_of_two(half) * power_of_two(n - half);
-}
-
 struct ExpArgument {
   Vec n, r;
 };
@@ -83,6 +78,11 @@ Vec sin_pi(Vec x) {
 
 }  // namespace
 
+Vec scale_f64(Vec p, Vec n) {
+  Vec half = round_even(n * 0.5);
+  return p * power_of_two(half) * power_of_two(n - half);
+}
+
 Vec exp_f64(Vec x) {
   x = clamp(x, -746, 710);
   auto [n, r] = reduce_exp(x);
@@ -90,7 +90,19 @@ Vec exp_f64(Vec x) {
                          0.0083333333335219376, 0.0013888888950406865, 0.00019841269464510483,
                          2.4801485457077625e-05, 2.755760842532339e-06, 2.7633154614807235e-07,
                          2.4997906029632643e-08});
-  return scale(p, n);
+  return scale_f64(p, n);
+}
+
+// 2^x = 2^n 2^r; both are exact.
+Vec exp2_f64(Vec given) {
+  Vec x = clamp(given, -1080, 1026);
+  Vec n = round_even(x);
+  Vec r = x - n;
+  Vec q = polynomial(r, {0.6931471805599453, 0.24022650695910097, 0.0555041086648216,
+                         0.009618129107606888, 0.0013333558146416936, 0.0001540353044173605,
+                         1.525273382983612e-05, 1.321544258792169e-06, 1.0178062445845774e-07,
+                         7.072585949269223e-09, 4.4549605981865186e-10});
+  return scale_f64(fma(r, q, 1.0), n);
 }
 
 Vec expm1_f64(Vec given) {
@@ -184,6 +196,7 @@ Vec erfc_f32(Vec given) {
 }
 
 Vec pow_f32(Vec x32, Vec y32) {
+  if (is_two(x32)) return exp2_f32(y32);
   Vec x = widen(x32), y = widen(y32);
   Vec ax = abs(x);
   Vec r = exp_f64(y * log_f64(ax));

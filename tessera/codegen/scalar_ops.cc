@@ -78,6 +78,7 @@ Vec emit_or_call(ScalarOp op, Vec x, Vec y, Vec z) {
   static constexpr int kLong = 24;          // so long that a call costs little
   static constexpr int kElementary = 18;    // the weight of the shortest elementary function
   Ir& ir = *x.ir;
+  if (op == ScalarOp::kPow && is_two(x)) return emit_float_op(op, x, y, z);
   if (!ir.long_functions || op_weight(op, x.is_f64() ? float64 : float32) < kElementary)
     return emit_float_op(op, x, y, z);
   auto& [lengths, in_line] = *ir.long_functions;

@@ -196,15 +196,17 @@ void print_ulp(std::string_view name, size_t bits, double worst) {
     std::printf("%-16s f%zu %.3f ulp\n", std::string(name).c_str(), bits, worst);
 }
 
+// Compares a kernel of one operand and one result with `reference` at samples.
 template <class T>
-void sweep(const Function& f, double limit, std::string_view name = {}) {
+void sweep(const Function& f, double limit, std::string_view name = {},
+           Kernel (*make)(ScalarOp, DType, int64_t) = unary) {
   if (name.empty()) name = scalar_op_name(f.op);
   const std::vector<T> x = samples<T>();
   const int64_t n = static_cast<int64_t>(x.size());
   std::vector<Real> want(x.size());
   for (size_t i = 0; i < x.size(); ++i) want[i] = f.reference(x[i]);
   for (KernelCompiler* compiler : compilers()) {
-    const KernelCode fn = compiler->compile(unary(f.op, dtype_of<T>, n));
+    const KernelCode fn = compiler->compile(make(f.op, dtype_of<T>, n));
     std::vector<T> y(x.size());
     void* buffers[] = {const_cast<T*>(x.data()), y.data()};
     fn(buffers, 0, n);
@@ -233,6 +235,34 @@ TEST(ErfInv, Float32IsTheInverseButForGiles) {
   sweep<float>({ScalarOp::kErfInv, erf_inv, 0, 0}, 70, "erf_inv (true)");
 }
 TEST(ErfInv, Float64) { sweep<double>({ScalarOp::kErfInv, erf_inv, 0, 0}, 4); }
+
+// 2^x as a power of the constant 2.
+Kernel power_of_two(ScalarOp op, DType dtype, int64_t n) {
+  KernelMaker m;
+  const int x = m.buffer(dtype, n), y = m.buffer(dtype, n, BufferKind::kOutput);
+  m.k.parallel = {n};
+  m.loop({});
+  m.store(y, {0, {1}, {}}, m.op(op, dtype, {m.number(dtype, 2), m.load(x, {0, {1}, {}})}));
+  return m.k;
+}
+Real exp2(Real x) { return std::exp2(x); }
+TEST(PowersOfTwo, AccuracyFloat32) {
+  sweep<float>({ScalarOp::kPow, exp2, 0, 0}, 1, "exp2", power_of_two);
+}
+TEST(PowersOfTwo, AccuracyFloat64) {
+  sweep<double>({ScalarOp::kPow, exp2, 0, 0}, 1, "exp2", power_of_two);
+}
+TEST(PowersOfTwo, AreExactForIntegers) {
+  std::vector<double> x;
+  for (int n = -1080; n < 1030; ++n) x.push_back(n);
+  const int64_t count = static_cast<int64_t>(x.size());
+  for (KernelCompiler* compiler : compilers()) {
+    std::vector<double> y(x.size());
+    void* buffers[] = {x.data(), y.data()};
+    compiler->compile(power_of_two(ScalarOp::kPow, float64, count))(buffers, 0, count);
+    for (size_t i = 0; i < x.size(); ++i) EXPECT_EQ(y[i], std::exp2(x[i])) << x[i];
+  }
+}
 
 Kernel binary(ScalarOp op, DType dtype, int64_t n) {
   KernelMaker m;
@@ -284,8 +314,55 @@ void sweep_pairs(ScalarOp op, Real (*reference)(Real, Real), double limit) {
 Real power(Real x, Real y) { return std::pow(x, y); }
 Real angle(Real y, Real x) { return std::atan2(y, x); }
 
+// Compares powers of float64 with long double; the results are as far apart as `limit` units at most.
+void check_powers(std::vector<double> x, std::vector<double> y, double limit) {
+  const int64_t n = static_cast<int64_t>(x.size());
+  for (KernelCompiler* compiler : compilers()) {
+    std::vector<double> z(x.size());
+    void* buffers[] = {x.data(), y.data(), z.data()};
+    compiler->compile(binary(ScalarOp::kPow, float64, n))(buffers, 0, n);
+    for (size_t i = 0; i < x.size(); ++i)
+      ASSERT_LE(ulp_error(z[i], power(x[i], y[i])), limit)
+          << x[i] << " ** " << y[i] << " = " << z[i];
+  }
+}
+
 TEST(Pairs, PowFloat32) { sweep_pairs<float>(ScalarOp::kPow, power, 2); }
-TEST(Pairs, PowFloat64) { sweep_pairs<double>(ScalarOp::kPow, power, 2); }
+TEST(Pairs, PowFloat64) { sweep_pairs<double>(ScalarOp::kPow, power, 1); }
+// Powers that are numbers of float64 are exact.
+TEST(Pairs, PowFloat64OfIntegers) {
+  std::vector<double> x, y;
+  for (int base = -1000; base <= 1000; ++base) {
+    for (double p = base, exponent = 1; std::fabs(p) < 0x1p53 && exponent < 60;
+         p *= base, ++exponent) {
+      x.push_back(base);
+      y.push_back(exponent);
+    }
+  }
+  for (int exponent = -1074; exponent < 1024; ++exponent) {
+    x.push_back(2);
+    y.push_back(exponent);
+  }
+  for (int base = 1; base < 2000; ++base) {
+    x.push_back(static_cast<double>(base) * base);
+    y.push_back(1.5);
+  }
+  check_powers(x, y, 0);
+}
+// Bases near 1 with large exponents, where the logarithm needs all its digits, and tiny ones.
+TEST(Pairs, PowFloat64NearOneAndDenormal) {
+  std::mt19937_64 random(12);
+  std::uniform_real_distribution<double> unit(-1, 1);
+  std::vector<double> x, y;
+  for (int i = 0; i < 100000; ++i) {
+    x.push_back(1 + std::ldexp(unit(random), -1 - i % 51));
+    if (x.back() == 1) x.back() = std::nextafter(1.0, 2.0);
+    y.push_back(740 * unit(random) / std::log(x.back()));
+    x.push_back(std::ldexp(1 + unit(random), -1023 - i % 50));
+    y.push_back(unit(random));
+  }
+  check_powers(x, y, 1);
+}
 TEST(Pairs, Atan2Float32) { sweep_pairs<float>(ScalarOp::kAtan2, angle, 2); }
 TEST(Pairs, Atan2Float64) { sweep_pairs<double>(ScalarOp::kAtan2, angle, 2); }
 

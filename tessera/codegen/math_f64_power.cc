@@ -1,0 +1,105 @@
+// float64: x to the power y, as exp(y log|x|) with the logarithm and the product in two parts each, a
+// rounded one and what the rounding took away. The error before the last rounding is below half a
+// unit of the last place, so that powers which are numbers of float64 are exact.
+#include <limits>
+
+#include "tessera/codegen/elementary.h"
+
+namespace tessera::codegen {
+namespace {
+
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+// log(2) in two parts; the first has 32 bits, so that its product with an exponent is exact.
+constexpr double kLogTwoHigh = 0x1.62e42fee00000p-1, kLogTwoLow = 0x1.a39ef35793c76p-33;
+
+// The sum of both; |low| is at most a few units of the last place of `high`.
+struct TwoParts {
+  Vec high, low;
+};
+
+// Returns a + b for |a| >= |b| or a = 0.
+TwoParts sum_of(Vec a, Vec b) {
+  Vec high = a + b;
+  return {high, (a - high) + b};
+}
+
+TwoParts product_of(Vec a, TwoParts b) {
+  Vec high = a * b.high;
+  return {high, fma(a, b.low, fma(a, b.high, -high))};
+}
+
+// log(a) for a positive finite number.
+TwoParts log_in_two_parts(Vec a) {
+  Vec small = a < 0x1p-1022;
+  Vec bits = bits_of(select(small, a * 0x1p54, a));
+  // a = 2^e m with m in [sqrt(1/2), sqrt(2)): log(m) is 0 or e is, or log(m) is at most half of
+  // e log(2), so that nothing cancels.
+  Vec biased = shr(bits + bits.like_int(0x3ff0000000000000 - 0x3fe6a09e667f3bcd), 52);
+  Vec m = float_of_bits((bits + bits.like_int(0x3ff0000000000000)) - (biased << 52));
+  Vec e = float_of_bits(biased | bits.like_int(0x4330000000000000)) - (0x1p52 + 1023);
+  e = select(small, e - 54.0, e);
+  // s = (m - 1) / (m + 1); the numerator is exact.
+  Vec f = m - 1.0;
+  Vec denominator = m + 1.0, rest = m - (denominator - 1.0);
+  Vec inverse = 1.0 / denominator;
+  Vec s = f * inverse;
+  Vec s_low = fma(-s, rest, fma(-s, denominator, f)) * inverse;
+  // t = s^2; log(m) = s (2 + t (2/3 + t q)), where q = 2/5 + 2/7 t + ... interpolates at
+  // Chebyshev's nodes.
+  Vec t = s * s;
+  Vec t_low = fma(s + s, s_low, fma(s, s, -t));
+  Vec q = polynomial(
+      t, {0.4, 0.28571428571429375, 0.22222222221649277, 0.18181818336889324, 0.15384594802772,
+          0.13334813373687013, 0.11706004128016817, 0.11725604536475413});
+  TwoParts slope = sum_of(t.like(0x1.5555555555555p-1), t * q);
+  slope.low = slope.low + 0x1.5555555555555p-55;
+  TwoParts bend = product_of(t, slope);
+  bend.low = fma(t_low, slope.high, bend.low);
+  TwoParts factor = sum_of(t.like(2), bend.high);
+  factor.low = factor.low + bend.low;
+  TwoParts of_m = product_of(s, factor);
+  of_m.low = fma(s_low, factor.high, of_m.low);
+  TwoParts sum = sum_of(e * kLogTwoHigh, of_m.high);
+  sum.low = sum.low + fma(e, kLogTwoLow, of_m.low);
+  return sum;
+}
+
+// exp(high + low); high may be any number.
+Vec exp_of_two_parts(TwoParts x) {
+  // Farther out the result is 0 or infinity, and the low part may be large.
+  Vec low = select(abs(x.high) < 800.0, x.low, 0.0);
+  Vec high = fast_min(x.high.like(800), fast_max(x.high.like(-800), x.high));
+  Vec n = round_even(high * 1.44269504088896340736);
+  Vec r_high = fma(-n, kLogTwoHigh, high);
+  auto [r, r_low] = sum_of(r_high, fma(-n, kLogTwoLow, low));
+  // exp(r) - 1 - r, with the derivative exp(r) of the part that r lacks.
+  Vec p = polynomial(r, {0.5, 0.1666666666666668, 0.041666666666666477, 0.0083333333333197052,
+                         0.0013888888888974858, 0.00019841269891571417, 2.4801587156416754e-05,
+                         2.7557238238347699e-06, 2.755740944128735e-07, 2.5111265001330378e-08,
+                         2.0875826213606902e-09});
+  TwoParts y = sum_of(r.like(1), r);
+  return scale_f64(y.high + (fma(r * r, p, r_low * y.high) + y.low), n);
+}
+
+}  // namespace
+
+Vec pow_f64(Vec x, Vec y) {
+  if (is_two(x)) return exp2_f64(y);
+  Vec a = abs(x);
+  // From 2^64 on the power of any other number than 1 is 0 or infinity.
+  Vec exponent = fast_min(y.like(0x1p64), fast_max(y.like(-0x1p64), y));
+  Vec r = exp_of_two_parts(product_of(exponent, log_in_two_parts(a)));
+  Vec is_zero = a == 0.0;
+  r = select(is_zero | (a == kInfinite), select((y < 0.0) == is_zero, r.like(kInfinite), 0.0), r);
+  Vec whole = truncate(y) == y;
+  Vec half = y * 0.5;
+  Vec odd = whole & (truncate(half) != half);
+  Vec negative = bits_of(x) < bits_of(x).like_int(0);
+  r = select(odd & negative, -r, r);
+  r = select((x < 0.0) & (a < kInfinite) & ~whole, std::numeric_limits<double>::quiet_NaN(), r);
+  r = select(is_nan(x) | is_nan(y), x + y, r);
+  r = select((a == 1.0) & (abs(y) == kInfinite), r.like(1), r);
+  return select((x == 1.0) | (y == 0.0), r.like(1), r);
+}
+
+}  // namespace tessera::codegen

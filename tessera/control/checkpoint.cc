@@ -3,6 +3,7 @@
 
 #include "tessera/control/call_rules.h"
 #include "tessera/control/custom_derivative.h"
+#include "tessera/control/io_calls.h"
 #include "tessera/control/primal_call.h"
 #include "tessera/control/samples.h"
 #include "tessera/ops/core/identity.h"
@@ -89,6 +90,7 @@ LinearizeResult linearize_checkpoint(std::span<const Array> primals,
                                      const std::vector<bool>& has_tangent,
                                      const CheckpointParams& p) {
   if (p.saveable == Saveable::kEverything) return linearize_inline(*p.primal, primals, has_tangent);
+  expect_no_io("checkpoint", *p.primal, "a function", "the derivative runs it again");
   std::vector<Array> values;
   std::vector<Array> out = apply_and_keep(*p.primal, primals, values);
   std::vector<Array> operands(primals.begin(), primals.end());

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "tessera/control/control_flow_rules.h"
+#include "tessera/control/io_calls.h"
 #include "tessera/control/make_control_flow.h"
 #include "tessera/control/pointwise_while.h"
 #include "tessera/control/region_memo.h"
@@ -126,6 +127,10 @@ BatchResult batch_while(std::span<const Array> operands, std::span<const int> di
       changed = true;
     }
   }
+  if (predicated)
+    for (const FunctionRef& region : {p.cond, p.body})
+      expect_no_io("while_loop", *region, "a condition and a body",
+                   "under vmap they run until the last example ends");
   auto running = [&](const std::vector<Array>& x) {
     const BatchResult cond = batch_region(p.cond, x, body_dims());
     return predicated ? lax::with_batch_first(cond.results[0], cond.dims[0], size)
@@ -374,6 +379,8 @@ BatchResult batch_case(std::span<const Array> operands, std::span<const int> dim
   }
   // Every example has its own branch: all branches are computed, and each example selects its
   // results.
+  for (const FunctionRef& branch : p.branches)
+    expect_no_io("cond", *branch, "branches", "under vmap all run if examples choose differently");
   const Array index = lax::move_to_front(operands[0], dims[0]);
   BatchResult out;
   for (size_t b = 0; b < p.branches.size(); ++b) {

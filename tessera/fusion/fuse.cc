@@ -63,7 +63,9 @@ std::vector<int> Scheduler::slots(std::span<const int> values) {
 Step Scheduler::stored_step(const Group& group) {
   const GraphOp& op = g_.ops[group.op];
   const AxisList& axes = g_.values[op.results[0]].axes;
-  const std::vector<int> in = slots(op.operands), out = slots(op.results);
+  std::vector<int> in = slots(op.operands);
+  if (op.after_effect) in.pop_back();
+  const std::vector<int> out = slots(op.results);
   switch (op.kind) {
     case OpKind::kReshape:
       return ViewStep{in[0], out[0]};

@@ -72,7 +72,7 @@ class Builder {
                         AxisList& axes);
   bool lower_control(const Op& op, GraphOp& out);
   bool alias(const Op& op, const GraphOp& out);
-  void keep_effect(const Op& op, const GraphOp& out);
+  void keep_effect(const Op& op, GraphOp& out);
   int result(const Op& op, size_t r, const AxisList& axes);
   AxisList union_axes(const GraphOp& op) const;
   [[noreturn]] void fail_unsupported(const Op& op, std::string_view why) const {
@@ -86,6 +86,7 @@ class Builder {
   SettledCarries& settled_;
   Graph g_;
   std::vector<int> number_;  // for each value of f_ its number in g_
+  int last_effect_ = -1;     // a result of the last op with effects
 };
 
 // Returns the axes of the operand with the most instances first, so that its order is the storage
@@ -158,8 +159,9 @@ void Builder::add_each(const Op& op) {
   }
 }
 
-// Values that nobody reads are not computed; a result of an op with effects counts as read.
-void Builder::keep_effect(const Op& op, const GraphOp& out) {
+// Values that nobody reads are not computed; a result of an op with effects counts as read. Effects
+// stay in the order of the program.
+void Builder::keep_effect(const Op& op, GraphOp& out) {
   if (!has_effect(op)) return;
   if (out.results.empty())
     fail_unsupported(
@@ -167,6 +169,11 @@ void Builder::keep_effect(const Op& op, const GraphOp& out) {
         "with effects and without results; let it return a number (a branch that calls the "
         "host, too)");
   g_.values[out.results[0]].output = true;
+  if (last_effect_ >= 0) {
+    out.operands.push_back(last_effect_);
+    out.after_effect = true;
+  }
+  last_effect_ = out.results[0];
 }
 
 bool Builder::lower_pointwise(const Op& op, const Pointwise& lowering, GraphOp& out) {

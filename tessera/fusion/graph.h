@@ -72,8 +72,11 @@ struct GraphOp {
   float work = 0;
   // For kCollective, kAxisIndex: the axes that it runs along.
   AxisList over;
-  HostCall call;                          // for kCall
-  bool updates = false;                   // for kCall, as Library::updates
+  HostCall call;         // for kCall
+  bool updates = false;  // for kCall, as Library::updates
+  // It has effects, and its last operand is a result of the op with effects before it: it is not
+  // read, but keeps the order of the two.
+  bool after_effect = false;
   std::shared_ptr<GraphControl> control;  // for kControl
 
   bool stored() const { return kind >= OpKind::kDot; }  // its results exist in memory

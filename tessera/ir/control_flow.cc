@@ -45,10 +45,11 @@ FunctionRef callee_of(const Op& op) {
   return inlined ? inlined->callee(op.params) : nullptr;
 }
 
-bool has_effect(const Op& op) {
-  if (op.def->effect) return true;
-  const auto inside = [](const Function& f) {
-    return std::any_of(f.ops.begin(), f.ops.end(), has_effect);
+bool holds_within(const Op& op, const std::function<bool(const Op&)>& predicate) {
+  if (predicate(op)) return true;
+  const auto inside = [&](const Function& f) {
+    return std::any_of(f.ops.begin(), f.ops.end(),
+                       [&](const Op& inner) { return holds_within(inner, predicate); });
   };
   // An op that exists to be transposed is not a call yet: asking for its callee is an error.
   if (std::holds_alternative<Inlined>(op.def->lower) && !op.def->transpose) {
@@ -63,6 +64,10 @@ bool has_effect(const Op& op) {
     for (const Attribute& field : op.params.fields())
       if (const auto* body = std::get_if<FunctionRef>(&field)) return inside(**body);
   return false;
+}
+
+bool has_effect(const Op& op) {
+  return holds_within(op, [](const Op& inner) { return inner.def->effect; });
 }
 
 }  // namespace tessera::ir

@@ -65,8 +65,12 @@ OpParams map_control_regions(const Op& op, const std::function<Function(const Fu
 // null for other ops.
 FunctionRef callee_of(const Op& op);
 
+// Returns whether the predicate holds for the op, or for an op in its loops and branches, in the
+// function it calls or in its manual computation.
+bool holds_within(const Op& op, const std::function<bool(const Op&)>& predicate);
+
 // Returns whether the op stays though its results are unused: it has an effect (OpDef::effect), or
-// an op in its loops and branches, in the function it calls or in its manual computation has one.
+// an op within it has one.
 bool has_effect(const Op& op);
 
 }  // namespace tessera::ir

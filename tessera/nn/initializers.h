@@ -7,14 +7,33 @@
 // axes by which a variance is scaled.
 #pragma once
 
+#include <concepts>
 #include <functional>
+#include <type_traits>
+#include <utility>
 
 #include "tessera/random/random.h"
 
 namespace tessera::initializers {
 
-// A function of a key, a shape and a dtype.
-using Initializer = std::function<Array(const random::Key&, const Shape&, DType)>;
+// A function of a key, a shape and a dtype, which is float32 (float64 where x64 is enabled) unless
+// the call names one. Any callable of these three becomes one.
+class Initializer {
+ public:
+  template <class F>
+  requires(!std::same_as<std::remove_cvref_t<F>, Initializer> &&
+           std::is_invocable_r_v<Array, const F&, const random::Key&, const Shape&, DType>)
+      Initializer(F function)  // NOLINT: converts as std::function does
+      : function_(std::move(function)) {}
+
+  Array operator()(const random::Key& key, const Shape& shape,
+                   DType dtype = default_float()) const {
+    return function_(key, shape, dtype);
+  }
+
+ private:
+  std::function<Array(const random::Key&, const Shape&, DType)> function_;
+};
 
 Initializer zeros();
 Initializer ones();

@@ -87,26 +87,29 @@ Array copied_argument(const Type& type, const Dims& batch, const void* data) {
   return Array(std::move(out));
 }
 
-int64_t registered(NamedBody body, const std::vector<Type>& arguments, lax::VmapMethod method) {
+int64_t registered(NamedBody body, const std::vector<Type>& arguments,
+                   const lax::HostCallOptions& options) {
   const std::vector<Type> results =
       body.results.empty() ? std::vector<Type>{token_type()} : body.results;
   return lax::add_host_function(
-      [body = std::move(body), arguments](const Dims& batch, std::span<const void* const> in,
+      [body = std::move(body), arguments](const lax::HostBatch& batch,
+                                          std::span<const void* const> in,
                                           std::span<void* const> out) {
         std::vector<Array> arrays;
         for (size_t i = 0; i < arguments.size(); ++i)
-          arrays.push_back(copied_argument(arguments[i], batch, in[i]));
-        const std::vector<Literal> results = body(batch, arrays);
+          arrays.push_back(copied_argument(arguments[i], batch.arguments[i], in[i]));
+        const std::vector<Literal> results = body(batch.results, arrays);
         for (size_t r = 0; r < results.size(); ++r)
           copy_bytes(static_cast<std::byte*>(out[r]), results[r].raw(), results[r].bytes());
       },
-      arguments, results, method);
+      arguments, results, options);
 }
 
 }  // namespace
 
 std::vector<Array> call_host(HostCallKind kind, HostBody body, const std::vector<Array>& arguments,
-                             const std::vector<Array>& results, lax::VmapMethod vmap_method) {
+                             const std::vector<Array>& results,
+                             const lax::HostCallOptions& options) {
   const std::string_view op = name_of(kind);
   NamedBody named{op, std::move(body), {}};
   for (const Array& x : results) {
@@ -128,7 +131,7 @@ std::vector<Array> call_host(HostCallKind kind, HostBody body, const std::vector
   std::vector<Type> types;
   for (const Array& x : arguments) types.push_back({.dtype = x.dtype(), .shape = x.shape()});
   const std::vector<Type> result_types = named.results;
-  const int64_t number = registered(std::move(named), types, vmap_method);
+  const int64_t number = registered(std::move(named), types, options);
   switch (kind) {
     case HostCallKind::kPure:
       return lax::pure_callback(number, result_types, arguments);

@@ -34,7 +34,8 @@ namespace internal {
 using HostBody = std::function<std::vector<Array>(const std::vector<Array>& arguments)>;
 enum class HostCallKind : uint8_t { kPure, kIo, kDebug };
 std::vector<Array> call_host(HostCallKind kind, HostBody body, const std::vector<Array>& arguments,
-                             const std::vector<Array>& results, lax::VmapMethod vmap_method);
+                             const std::vector<Array>& results,
+                             const lax::HostCallOptions& options);
 // Throws UserError [debug::print] if the text is no format for the arguments.
 void check_format(const std::string& format, const std::vector<Array>& arguments);
 void print_formatted(const std::string& format, const std::vector<Array>& arguments);
@@ -79,7 +80,7 @@ requires std::invocable<const F&, const Args&...> Results pure_callback(
   return tree::unflatten(
       results, internal::call_host(
                    internal::HostCallKind::kPure, internal::host_body(std::move(function), args...),
-                   tree::leaves(std::tie(args...)), tree::leaves(results), options.vmap_method));
+                   tree::leaves(std::tie(args...)), tree::leaves(results), {options.vmap_method}));
 }
 template <class F, class Results, class... Args>
 requires std::invocable<const F&, const Args&...> Results pure_callback(F function,
@@ -88,30 +89,40 @@ requires std::invocable<const F&, const Args&...> Results pure_callback(F functi
   return pure_callback(std::move(function), results, PureCallbackOptions{}, args...);
 }
 
+struct IoCallbackOptions {
+  bool ordered = false;
+};
+
 // Returns the same for a function with effects: it is called each time the program comes to it,
-// even if nobody reads the result, and under vmap once for each example. Two calls are in the order
-// of the program only if one takes a result of the other.
+// even if nobody reads the result, and under vmap once for each example. The calls that a device
+// makes are in the order of the program; those of different parts of a shard_map, and of different
+// examples of a vmap, have none. Throws UserError for an ordered call under vmap.
 template <class F, class Results, class... Args>
-requires std::invocable<const F&, const Args&...> Results io_callback(F function,
-                                                                      const Results& results,
-                                                                      const Args&... args) {
+requires std::invocable<const F&, const Args&...> Results io_callback(
+    F function, const Results& results, const IoCallbackOptions& options, const Args&... args) {
   return tree::unflatten(results,
                          internal::call_host(internal::HostCallKind::kIo,
                                              internal::host_body(std::move(function), args...),
                                              tree::leaves(std::tie(args...)), tree::leaves(results),
-                                             VmapMethod::kSequential));
+                                             {VmapMethod::kSequential, options.ordered}));
+}
+template <class F, class Results, class... Args>
+requires std::invocable<const F&, const Args&...> Results io_callback(F function,
+                                                                      const Results& results,
+                                                                      const Args&... args) {
+  return io_callback(std::move(function), results, IoCallbackOptions{}, args...);
 }
 
 namespace debug {
 
-// Calls function(args...) each time the program comes to it, under vmap once for each example.
-// Derivatives do not see the call: it is made once, with the values.
+// Calls function(args...) each time the program comes to it, under vmap once for each example. The
+// order is that of io_callback. Derivatives do not see the call: it is made once, with the values.
 template <class F, class... Args>
 requires std::invocable<const F&, const Args&...>
 void callback(F function, const Args&... args) {
-  internal::call_host(internal::HostCallKind::kDebug,
-                      internal::host_body(std::move(function), args...),
-                      tree::leaves(std::tie(args...)), {}, VmapMethod::kSequential);
+  internal::call_host(
+      internal::HostCallKind::kDebug, internal::host_body(std::move(function), args...),
+      tree::leaves(std::tie(args...)), {}, {.vmap_method = VmapMethod::kSequential, .debug = true});
 }
 
 // Prints a line to std::cout each time the program comes to it. `format` is that of std::format;

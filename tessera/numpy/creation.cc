@@ -1,11 +1,14 @@
 #include "tessera/numpy/creation.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <complex>
+#include <limits>
 
 #include "tessera/base/array_size.h"
 #include "tessera/base/format.h"
+#include "tessera/base/thread_pool.h"
 #include "tessera/base/warning.h"
 #include "tessera/compile/composite.h"
 #include "tessera/compile/place.h"
@@ -90,6 +93,37 @@ void warn_of_lost_digits(DType dtype) {
       dtype, canonical_dtype(dtype), canonical_dtype(dtype)));
 }
 
+namespace {
+
+template <class Wide, class Narrow>
+bool all_fit(const Literal& literal) {
+  const Wide* values = literal.data<Wide>();
+  std::atomic<bool> fit = true;
+  parallel_for_ranges(literal.elements(), int64_t{1} << 18, [&](int64_t begin, int64_t end) {
+    Wide low = values[begin], high = low;
+    for (int64_t i = begin + 1; i < end; ++i) {
+      low = std::min(low, values[i]);
+      high = std::max(high, values[i]);
+    }
+    if (low < static_cast<Wide>(std::numeric_limits<Narrow>::min()) ||
+        high > static_cast<Wide>(std::numeric_limits<Narrow>::max()))
+      fit = false;
+  });
+  return fit;
+}
+
+}  // namespace
+
+void warn_of_lost_values(const Literal& data) {
+  if (x64_enabled() || (data.dtype() != int64 && data.dtype() != uint64)) return;
+  if (data.dtype() == int64 ? all_fit<int64_t, int32_t>(data) : all_fit<uint64_t, uint32_t>(data))
+    return;
+  warn(fmt::format(
+      "host data of {} become {}, which cannot hold some of the values, so that these change: call "
+      "enable_x64(true) at the start of the program to keep them, or pass values that fit",
+      data.dtype(), canonical_dtype(data.dtype())));
+}
+
 Array from_numbers(const Literal& literal) {
   Literal values = internal::converted(literal, canonical_dtype(literal.dtype()));
   // Small ones may become constants of programs; the others go to the device once, not at every
@@ -102,6 +136,7 @@ Array from_numbers(const Literal& literal) {
 
 Array from_host(const Literal& literal) {
   internal::warn_of_lost_digits(literal.dtype());
+  internal::warn_of_lost_values(literal);
   return internal::from_numbers(literal);
 }
 
@@ -132,7 +167,9 @@ Array MixedNumbers::array(const MixedNumbers& row, OptionalDType dtype) {
   const DType result = canonical_dtype(dtype.value_or(common));
   if (is_integer(common)) {
     const std::vector<int64_t> values(numbers.begin(), numbers.end());
-    return from_host(internal::converted(Literal::from<int64_t>(values, shape), result));
+    const Literal literal = Literal::from<int64_t>(values, shape);
+    if (!internal::is_available(dtype)) internal::warn_of_lost_values(literal);
+    return from_host(internal::converted(literal, result));
   }
   const std::vector<double> values(numbers.begin(), numbers.end());
   return from_host(internal::converted(Literal::from<double>(values, shape), result));

@@ -31,13 +31,17 @@ namespace internal {
 void expect_count(int64_t values, const Shape& shape);
 // Returns from_host of numbers that the library or a literal of the program has made: no warning.
 Array from_numbers(const Literal& literal);
+// Returns whether the caller named a dtype that arrays have now, which needs no warning.
+inline bool is_available(OptionalDType dtype) { return dtype && canonical_dtype(*dtype) == *dtype; }
 // Warns, if x64 is not enabled, that data of this dtype lose digits.
 void warn_of_lost_digits(DType dtype);
+// Warns, if x64 is not enabled, that some of these 64-bit integers do not fit into 32 bits.
+void warn_of_lost_values(const Literal& data);
 }  // namespace internal
 
 // The values, row-major, as an array of `shape`; their dtype, canonical: unless x64 is enabled,
-// double becomes float32, and a warning says so once. UserError where their number is not that of
-// the shape.
+// double becomes float32, and a warning says so once; int64 becomes int32, with a warning if some
+// of them do not fit. UserError where their number is not that of the shape.
 Array from_host(const Literal& literal);
 template <Element T>
 Array from_host(std::span<const T> values, const Shape& shape) {
@@ -104,7 +108,9 @@ Array nested_array(const List& list, OptionalDType dtype) {
   if constexpr (std::is_same_v<T, bool>) {  // std::vector<bool> has no span
     return from_numbers(converted(from_host(values, shape).to_host(), canonical));
   } else {
-    return from_numbers(converted(Literal::from<T>(values, shape), canonical));
+    const Literal literal = Literal::from<T>(values, shape);
+    if (!is_available(dtype)) warn_of_lost_values(literal);
+    return from_numbers(converted(literal, canonical));
   }
 }
 }  // namespace internal
@@ -161,12 +167,12 @@ Array array(
 }
 template <Element T>
 Array array(const std::vector<T>& values, OptionalDType dtype = {}) {
-  if (!dtype) internal::warn_of_lost_digits(dtype_of<T>);
+  if (!internal::is_available(dtype)) internal::warn_of_lost_digits(dtype_of<T>);
   return internal::nested_array<T, 1>(values, dtype);
 }
 template <Element T>
 Array array(const std::vector<std::vector<T>>& values, OptionalDType dtype = {}) {
-  if (!dtype) internal::warn_of_lost_digits(dtype_of<T>);
+  if (!internal::is_available(dtype)) internal::warn_of_lost_digits(dtype_of<T>);
   return internal::nested_array<T, 2>(values, dtype);
 }
 inline Array array(std::initializer_list<MixedNumbers> values, OptionalDType dtype = {}) {

@@ -65,6 +65,15 @@ TEST(Initializers, AreJaxs) {
   EXPECT_EQ(n, 68);
 }
 
+TEST(Initializers, TheDTypeIsTheDefaultOfFloats) {
+  const random::Key key = random::key(0);
+  const Array x = he_normal()(key, {3, 4});
+  EXPECT_EQ(x.dtype(), float32);
+  EXPECT_EQ(x.to_host(), he_normal()(key, {3, 4}, float32).to_host());
+  const tessera::test::X64 x64(true);
+  EXPECT_EQ(he_normal()(key, {3, 4}).dtype(), float64);
+}
+
 TEST(Initializers, RefuseWhatTheyCannotScale) {
   const auto error = [](const auto& f) -> std::string {
     try {

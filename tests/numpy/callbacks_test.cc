@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <iostream>
+#include <map>
 #include <mutex>
 #include <sstream>
 
@@ -15,6 +16,7 @@
 namespace tessera::callbacks_test {
 namespace {
 
+using test::error_of;
 using test::expect_error;
 using ::testing::ElementsAre;
 using ::testing::UnorderedElementsAre;
@@ -127,6 +129,229 @@ TEST(Callbacks, IoInLoopsAndUnderVmap) {
   }));
   mapped(arange(3, float32));
   EXPECT_THAT(seen, ElementsAre(0, 1, 2));
+}
+
+// The shapes with which vmap calls a function of two arguments, of which `a` is mapped.
+TEST(Callbacks, VmapPutsADimensionOfOneBeforeUnmappedArguments) {
+  std::vector<std::vector<Shape>> seen;
+  const auto add = [&](const Array& a, const Array& b) {
+    seen.push_back({a.shape(), b.shape()});
+    return a + b;
+  };
+  const auto inner = [&](VmapMethod method) {
+    return [&add, method](const Array& a, const Array& b) {
+      return pure_callback(add, abstract_array({}, float32), {.vmap_method = method}, a, b);
+    };
+  };
+  const Array a = arange(2, float32), b = 10.0 * arange(3, float32);
+  const auto table = [&](VmapMethod method) {
+    const auto one = inner(method);
+    return jit([&](const Array& p, const Array& q) {
+      return vmap([&](const Array& pi) {
+        return vmap([&](const Array& qi) { return one(pi, qi); })(q);
+      })(p);
+    })(a, b);
+  };
+  const auto single = [&](VmapMethod method) {
+    const auto one = inner(method);
+    return vmap([&](const Array& qi) { return one(Array(1.f), qi); })(b);
+  };
+  EXPECT_THAT(to_vector<float>(single(VmapMethod::kExpandDims)), ElementsAre(1, 11, 21));
+  EXPECT_THAT(to_vector<float>(single(VmapMethod::kBroadcastAll)), ElementsAre(1, 11, 21));
+  EXPECT_THAT(to_vector<float>(table(VmapMethod::kExpandDims)), ElementsAre(0, 10, 20, 1, 11, 21));
+  EXPECT_THAT(to_vector<float>(table(VmapMethod::kBroadcastAll)),
+              ElementsAre(0, 10, 20, 1, 11, 21));
+  EXPECT_THAT(seen, ElementsAre(ElementsAre(Shape{1}, Shape{3}), ElementsAre(Shape{3}, Shape{3}),
+                                ElementsAre(Shape{2, 1}, Shape{1, 3}),
+                                ElementsAre(Shape{2, 3}, Shape{2, 3})));
+}
+
+TEST(Callbacks, VmapMethodsInScanAndShardMap) {
+  const ScopedDevices devices("cpu:2");
+  const Mesh mesh = make_mesh({2}, {"x"});
+  for (const VmapMethod method :
+       {VmapMethod::kSequential, VmapMethod::kExpandDims, VmapMethod::kBroadcastAll}) {
+    std::atomic<int> calls{0};
+    const auto add = [&](const Array& a, const Array& b) {
+      ++calls;
+      return a + b;
+    };
+    // Sums of rows times 1, 2, 3, by one callback a trip.
+    const auto total = [&](const Array& row) {
+      const auto step = [&](const Array& sum, const Array& factor) {
+        return std::pair(pure_callback(add, abstract_array({}, float32), {.vmap_method = method},
+                                       sum, factor * tessera::sum(row)),
+                         None);
+      };
+      return scan(step, Array(0.f), array({1.f, 2.f, 3.f})).first;
+    };
+    const auto f =
+        jit(shard_map(vmap(total), {.mesh = mesh, .in_specs = {P("x")}, .out_specs = {P("x")}}));
+    EXPECT_THAT(to_vector<float>(f(reshape(arange(8, float32), {4, 2}))),
+                ElementsAre(6, 30, 54, 78));
+    // Two devices, three trips, and two examples a device.
+    EXPECT_EQ(calls, method == VmapMethod::kSequential ? 12 : 6);
+  }
+}
+
+// The first call waits for a kernel that also computes what comes after the second.
+TEST(Callbacks, EffectsAreInTheOrderOfTheProgram) {
+  std::vector<std::string> seen;
+  const auto record = [&](const char* name) {
+    return [&seen, name](const Array& v) {
+      seen.push_back(name + std::to_string(v.item<int>()));
+      return std::tuple<>();
+    };
+  };
+  const auto f = jit([&](const Array& x) {
+    const Array y = 2 * x + 1;
+    io_callback(record("first "), std::tuple<>(), y);
+    io_callback(record("second "), std::tuple<>(), {.ordered = true}, x);
+    const Array z = fori_loop(
+        0, 2,
+        [&](const Array& i, const Array& v) {
+          const Array w = v * 2;
+          debug::callback([&](const Array& n) { record("loop ")(n); }, w);
+          io_callback(record("trip "), std::tuple<>(), i);
+          return w + 1;
+        },
+        y);
+    cond(
+        x > 0,
+        [&](const Array& v) {
+          io_callback(record("branch "), std::tuple<>(), v);
+          return v;
+        },
+        [](const Array& v) { return v; }, x);
+    io_callback(record("last "), std::tuple<>(), x);
+    return std::pair(y * 3, z);
+  });
+  const auto [a, b] = f(array(1));
+  EXPECT_EQ(a.item<int>(), 9);
+  EXPECT_EQ(b.item<int>(), 15);
+  EXPECT_THAT(seen, ElementsAre("first 3", "second 1", "loop 6", "trip 0", "loop 14", "trip 1",
+                                "branch 1", "last 1"));
+}
+
+TEST(Callbacks, EffectsOfADeviceAreInOrderInAShardMap) {
+  const ScopedDevices devices("cpu:4");
+  const Mesh mesh = make_mesh({4}, {"x"});
+  std::mutex mutex;
+  std::map<int, std::vector<int>> seen;  // by device
+  const auto record = [&](const Array& device, const Array& v) {
+    const std::lock_guard lock(mutex);
+    seen[device.item<int>()].push_back(v.item<int>());
+    return std::tuple<>();
+  };
+  const auto f = jit(shard_map(
+      [&](const Array& part) {
+        const Array me = axis_index("x"), y = part + 10;
+        io_callback(record, std::tuple<>(), {.ordered = true}, me, sum(y));
+        io_callback(record, std::tuple<>(), {.ordered = true}, me, sum(part));
+        return y * 2;
+      },
+      {.mesh = mesh, .in_specs = {P("x")}, .out_specs = {P("x")}}));
+  f(arange(4));
+  for (int d = 0; d < 4; ++d) EXPECT_THAT(seen[d], ElementsAre(d + 10, d));
+}
+
+TEST(Callbacks, AnOrderedCallIsRefusedUnderVmap) {
+  const auto f = [](const Array& x) {
+    io_callback([](const Array&) { return std::tuple<>(); }, std::tuple<>(), {.ordered = true}, x);
+    return x;
+  };
+  EXPECT_EQ(jit(f)(Array(1.f)).item<float>(), 1);
+  expect_error([&] { vmap(f)(arange(3, float32)); },
+               "[io_callback] expected an ordered call outside vmap");
+}
+
+// A function that changes what is outside must not be called for examples that do not come to it,
+// nor again by a derivative; one for debugging may.
+TEST(Callbacks, IoIsRefusedWhereItWouldBeCalledTooOften) {
+  int calls = 0;
+  const auto count = [&](const Array&) { ++calls; };
+  const auto branches = [](const auto& effect) {
+    return [=](const Array& x) {
+      const auto call = [=](const Array& v) {
+        effect(v);
+        return v;
+      };
+      return cond(
+          x > 1, call, [](const Array& v) { return -v; }, x);
+    };
+  };
+  const auto loop = [](const auto& effect) {
+    return [=](const Array& x) {
+      return while_loop([](const Array& v) { return v < 3; },
+                        [=](const Array& v) {
+                          effect(v);
+                          return v + 1;
+                        },
+                        x);
+    };
+  };
+  const auto again = [](const auto& effect) {
+    return grad(checkpoint([=](const Array& x) {
+      effect(x);
+      return sin(x);
+    }));
+  };
+  const auto io = [=](const Array& v) { io_callback(count, std::tuple<>(), v); };
+  const auto print = [=](const Array& v) { debug::callback(count, v); };
+  const Array x = arange(3, float32), one(1.f);
+  EXPECT_THAT(error_of([&] { vmap(branches(io))(x); }),
+              "[cond] expected branches without io_callback, since under vmap all run if examples "
+              "choose differently, got one; make the call outside, or use debug::callback, whose "
+              "calls need no exact number");
+  expect_error([&] { jit(vmap(loop(io)))(x); },
+               "[while_loop] expected a condition and a body without io_callback, since under vmap "
+               "they run until the last example ends, got one");
+  expect_error([&] { again(io)(one); },
+               "[checkpoint] expected a function without io_callback, since the derivative runs it "
+               "again, got one");
+  const auto within = jit([=](const Array& v) {
+    io(v);
+    return v;
+  });
+  expect_error([&] { again(within)(one); }, "[checkpoint] expected a function without io_callback");
+  EXPECT_EQ(calls, 0);
+  jit(branches(io))(Array(2.f));
+  jit(loop(io))(Array(1.f));
+  EXPECT_EQ(calls, 3);
+  vmap(branches(print))(x);
+  jit(vmap(loop(print)))(x);
+  EXPECT_EQ(again(print)(one).item<float>(), cos(one).item<float>());
+}
+
+// The order holds across calls, also of one program, and in the condition of a loop.
+TEST(Callbacks, EffectsOfCallsAndConditionsAreInOrder) {
+  std::vector<std::string> seen;
+  const auto record = [&](const char* name) {
+    return [&seen, name](const Array& v) { seen.push_back(name + std::to_string(v.item<int>())); };
+  };
+  const auto count = jit([&](const Array& x) {
+    return while_loop(
+        [&](const Array& v) {
+          debug::callback(record("test "), v);
+          return v < 2;
+        },
+        [&](const Array& v) {
+          debug::callback(record("trip "), v);
+          return v + 1;
+        },
+        x);
+  });
+  const auto twice = jit([&](const Array& x) {
+    debug::callback(record("before "), x);
+    const Array y = count(x);
+    debug::callback(record("after "), y);
+    return count(x + 1);
+  });
+  twice(array(0));
+  twice(array(1));
+  EXPECT_THAT(seen, ElementsAre("before 0", "test 0", "trip 0", "test 1", "trip 1", "test 2",
+                                "after 2", "test 1", "trip 1", "test 2",  //
+                                "before 1", "test 1", "trip 1", "test 2", "after 2", "test 2"));
 }
 
 TEST(Callbacks, InAShardMapEachPart) {

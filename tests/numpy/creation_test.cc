@@ -1,11 +1,13 @@
 #include "tessera/numpy/creation.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <complex>
 
 #include "run.h"
 #include "tessera/base/warning.h"
+#include "tessera/numpy/host_memory.h"
 #include "tessera/numpy/indexing.h"
 #include "tessera/numpy/manipulation.h"
 #include "tessera/numpy/math.h"
@@ -60,7 +62,46 @@ TEST(CreationTest, DataThatLoseDigitsAreWarnedOf) {
   EXPECT_EQ(warnings_of([&] { from_host(Literal::from<double>(values, {2, 1})); }), one);
   EXPECT_EQ(warnings_of([&] { array(values); }), one);
   EXPECT_EQ(warnings_of([&] { array(std::vector<std::vector<double>>{values}); }), one);
+  EXPECT_EQ(warnings_of([&] { array(values, float64); }), one);
+  EXPECT_EQ(warnings_of([&] { borrow(values.data(), {2}, [] {}, {.copy = true}); }), one);
   EXPECT_EQ(warnings_of([&] { from_host(std::vector<std::complex<double>>{1}); }).size(), 1u);
+}
+
+TEST(CreationTest, IntegersThatDoNotFitAreWarnedOf) {
+  const std::vector<std::string> one{
+      "host data of int64 become int32, which cannot hold some of the values, so that these "
+      "change: "
+      "call enable_x64(true) at the start of the program to keep them, or pass values that fit"};
+  const int64_t large = int64_t{1} << 31;
+  std::vector<int64_t> late(1'000'000);  // more than one task checks
+  late.back() = large;
+  const std::vector<int64_t> above{0, large}, below{-large - 1}, edges{-large, large - 1};
+  for (const auto& values : {above, below, late}) {
+    EXPECT_EQ(warnings_of([&] { from_host(values); }), one);
+    EXPECT_EQ(warnings_of([&] { array(values); }), one);
+    EXPECT_EQ(warnings_of([&] { array(values, int64); }), one);
+  }
+  EXPECT_EQ(warnings_of([&] { array({int64_t{0}, large}); }), one);
+  EXPECT_EQ(warnings_of([&] { array({0, large}); }), one);
+  EXPECT_THAT(warnings_of([&] { from_host(std::vector<uint64_t>{uint64_t{1} << 32}); }),
+              ::testing::ElementsAre(::testing::StartsWith("host data of uint64 become uint32")));
+  EXPECT_THAT(warnings_of([&] {
+                from_host(edges);
+                array(above, int32);
+                from_host(std::vector<int64_t>{});
+                from_host(std::vector<uint64_t>{(uint64_t{1} << 32) - 1});
+                const X64 x64(true);
+                from_host(above);
+              }),
+              ::testing::IsEmpty());
+}
+
+// The default handler prints a text once a process, on standard error.
+TEST(CreationTest, AWarningOfLostDigitsIsPrintedOnce) {
+  from_host(std::vector<double>{1});
+  ::testing::internal::CaptureStderr();
+  from_host(std::vector<double>{2, 3});
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
 }
 
 TEST(CreationTest, OtherNumbersAreNotWarnedOf) {

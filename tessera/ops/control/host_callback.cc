@@ -18,33 +18,46 @@
 namespace tessera::ops {
 namespace {
 
-using lax::BatchedHostFunction, lax::HostFunction, lax::VmapMethod;
+using lax::BatchedHostFunction, lax::HostBatch, lax::HostCallOptions, lax::HostFunction,
+    lax::VmapMethod;
 
 // A function with its types for one example, if vmap may call it.
 struct HostEntry {
   BatchedHostFunction function;
-  VmapMethod vmap_method = VmapMethod::kNone;
+  HostCallOptions options = {};
   std::vector<Type> arguments = {}, results = {};
 
-  // Returns the extents that vmap put in front of the first result, which has this shape now.
-  Dims batch(const Shape& shape) const {
-    if (vmap_method == VmapMethod::kNone) return {};
-    return Dims(std::span(shape).first(shape.size() - results[0].shape.size()));
+  // Returns what vmap put in front of arguments and results, which have these shapes now.
+  HostBatch batch(std::span<const Shape> in, const Shape& out) const {
+    if (options.vmap_method == VmapMethod::kNone) return unmapped();
+    const auto front = [](const Shape& shape, const Type& own) {
+      return Dims(std::span(shape).first(shape.size() - own.shape.size()));
+    };
+    HostBatch all{.results = front(out, results[0])};
+    for (size_t a = 0; a < arguments.size(); ++a)
+      all.arguments.push_back(front(in[a], arguments[a]));
+    return all;
   }
-  void call(const Dims& batch, std::span<const void* const> in, std::span<void* const> out) const {
-    switch (vmap_method) {
+  void call(const HostBatch& batch, std::span<const void* const> in,
+            std::span<void* const> out) const {
+    switch (options.vmap_method) {
       case VmapMethod::kNone:
+      case VmapMethod::kExpandDims:
       case VmapMethod::kBroadcastAll:
         return function(batch, in, out);
       case VmapMethod::kSequential:
-        return call_each(batch.elements(), in, out);
+        return call_each(batch.results.elements(), in, out);
     }
   }
 
  private:
+  HostBatch unmapped() const {
+    return {.arguments = std::vector<Dims>(arguments.size()), .results = {}};
+  }
   static int64_t bytes(const Type& type) { return type.shape.elements() * itemsize(type.dtype); }
   void call_each(int64_t examples, std::span<const void* const> in,
                  std::span<void* const> out) const {
+    const HostBatch none = unmapped();
     std::vector<const void*> from(arguments.size());
     std::vector<void*> to(results.size());
     for (int64_t i = 0; i < examples; ++i) {
@@ -52,7 +65,7 @@ struct HostEntry {
         from[a] = static_cast<const std::byte*>(in[a]) + i * bytes(arguments[a]);
       for (size_t r = 0; r < to.size(); ++r)
         to[r] = static_cast<std::byte*>(out[r]) + i * bytes(results[r]);
-      function({}, from, to);
+      function(none, from, to);
     }
   }
 };
@@ -120,21 +133,23 @@ std::vector<Literal> evaluate_callback(std::string_view op, std::span<const Lite
   for (Literal& x : out) to.push_back(x.mutable_raw());
   const std::span<const void* const> arguments(in);
   const auto entry = find_function(op, p.function);
-  const Dims batch = entry->batch(p.shapes[0]);
-  if (op != kIf) {
-    entry->call(batch, arguments, to);
-  } else if (*static_cast<const bool*>(in[0])) {
-    entry->call(batch, arguments.subspan(1), to);
-  }
+  const size_t first = op == kIf ? 1 : 0;  // behind the condition
+  std::vector<Shape> shapes;
+  for (const Literal& x : operands.subspan(first)) shapes.push_back(x.shape());
+  const HostBatch batch = entry->batch(shapes, p.shapes[0]);
+  if (op != kIf || *static_cast<const bool*>(in[0]))
+    entry->call(batch, arguments.subspan(first), to);
   return out;
 }
 
 // The function belongs to the code that calls it.
 template <const std::string_view& op>
-HostCall callback_call(const OpParams& params, std::span<const Type>,
+HostCall callback_call(const OpParams& params, std::span<const Type> operands,
                        std::span<const Type> results) {
   const auto function = find_function(op, params.as<CallbackParams>().function);
-  const Dims batch = function->batch(results[0].shape);
+  std::vector<Shape> shapes;
+  for (const Type& type : operands.subspan(op == kIf ? 1 : 0)) shapes.push_back(type.shape);
+  const HostBatch batch = function->batch(shapes, results[0].shape);
   if (op != kIf)
     return [function, batch](std::span<const void* const> in, std::span<void* const> out) {
       function->call(batch, in, out);
@@ -148,15 +163,15 @@ HostCall callback_call(const OpParams& params, std::span<const Type>,
   };
 }
 
-void count_up(const Dims&, std::span<const void* const>, std::span<void* const> out) {
+void count_up(const HostBatch&, std::span<const void* const>, std::span<void* const> out) {
   for (int64_t i = 0; i < 6; ++i) static_cast<float*>(out[0])[i] = static_cast<float>(i);
 }
 
 template <const std::string_view& op>
 std::vector<Sample> callback_samples() {
   std::vector<Type> operands{{float32, {2, 3}}};
-  static const int64_t number =
-      lax::add_host_function(count_up, operands, operands, VmapMethod::kSequential);
+  static const int64_t number = lax::add_host_function(count_up, operands, operands,
+                                                       {.vmap_method = VmapMethod::kSequential});
   if (op == kIf) operands.insert(operands.begin(), Type{bool_, {}});
   return {{.operands = operands, .params = CallbackParams{number, {"f32"}, {Dims{2, 3}}}}};
 }
@@ -167,30 +182,37 @@ constexpr const char* kNoJvp =
 constexpr const char* kNoTranspose = "a function of the host is not known to be linear";
 constexpr const char* kNoBatch = "the partitioner makes this op, after vmap";
 
+// Returns x with a dimension of this extent in front, along which it is repeated.
+Array repeated_in_front(const Array& x, int64_t extent) {
+  Shape shape{extent};
+  Dims kept;
+  for (int64_t d = 0; d < x.ndim(); ++d) {
+    shape.push_back(x.shape()[d]);
+    kept.push_back(d + 1);
+  }
+  return lax::broadcast_in_dim(x, shape, kept);
+}
+
 // All operands and results get the mapped dimension in front.
 BatchResult batch_callback(std::string_view op, const OpDef& def, std::span<const Array> x,
                            std::span<const int> dims, CallbackParams p) {
-  if (find_function(op, p.function)->vmap_method == VmapMethod::kNone)
+  const HostCallOptions options = find_function(op, p.function)->options;
+  if (options.ordered)
+    value_error(op,
+                "expected an ordered call outside vmap, got one of a mapped function, whose calls "
+                "have no order across examples; call it outside vmap, or without `ordered`");
+  if (options.vmap_method == VmapMethod::kNone)
     value_error(op,
                 "expected a function that says how vmap calls it, got one of whole arrays; give "
                 "pure_callback a vmap_method, or call it outside vmap, on the batch");
   int64_t size = 0;  // of the mapped dimension, which at least one operand has
   for (size_t i = 0; i < x.size(); ++i)
     if (dims[i] >= 0) size = x[i].shape()[dims[i]];
+  const int64_t unmapped = options.vmap_method == VmapMethod::kExpandDims ? 1 : size;
   std::vector<Array> operands;
-  for (size_t i = 0; i < x.size(); ++i) {
-    if (dims[i] >= 0) {
-      operands.push_back(lax::move_to_front(x[i], dims[i]));
-      continue;
-    }
-    Shape shape{size};
-    Dims kept;
-    for (int64_t d = 0; d < x[i].ndim(); ++d) {
-      shape.push_back(x[i].shape()[d]);
-      kept.push_back(d + 1);
-    }
-    operands.push_back(lax::broadcast_in_dim(x[i], shape, kept));
-  }
+  for (size_t i = 0; i < x.size(); ++i)
+    operands.push_back(dims[i] >= 0 ? lax::move_to_front(x[i], dims[i])
+                                    : repeated_in_front(x[i], unmapped));
   for (Dims& shape : p.shapes) shape.insert(shape.begin(), size);
   BatchResult out{bind_op(def, std::move(p), operands), {}};
   out.dims.assign(out.results.size(), 0);
@@ -246,6 +268,12 @@ bool calls_host(const Op& op) {
          is_ffi_call(op);
 }
 
+bool is_io_call(const Op& op) {
+  if (op.def == &io_callback_if_op) return true;
+  return op.def == &io_callback_op &&
+         !find_function(kIo, op.params.as<CallbackParams>().function)->options.debug;
+}
+
 bool is_guardable(const ir::Op& op) {
   return op.def == &pure_callback_op || op.def == &io_callback_op ||
          (op.def == &ffi_effect_op && !op.params.as<FfiCallParams>().guarded);
@@ -282,14 +310,14 @@ int64_t add_entry(HostEntry entry) {
 
 int64_t add_host_function(HostFunction function) {
   return add_entry(
-      {[function = std::move(function)](const Dims&, std::span<const void* const> in,
+      {[function = std::move(function)](const HostBatch&, std::span<const void* const> in,
                                         std::span<void* const> out) { function(in, out); }});
 }
 
 int64_t add_host_function(BatchedHostFunction function, std::vector<Type> arguments,
-                          std::vector<Type> results, VmapMethod vmap_method) {
+                          std::vector<Type> results, const HostCallOptions& options) {
   TESSERA_CHECK(!results.empty(), "a function of the host without a result");
-  return add_entry({std::move(function), vmap_method, std::move(arguments), std::move(results)});
+  return add_entry({std::move(function), options, std::move(arguments), std::move(results)});
 }
 
 void remove_host_function(int64_t number) {

@@ -25,6 +25,11 @@ extern const OpDef& io_callback_if_op;
 // Returns whether the op calls a function of the host, be it a native one (ffi_call.h).
 bool calls_host(const ir::Op& op);
 
+// Returns whether the op is an io_callback, which is called exactly when the program comes to it: not
+// again by a derivative, and not for an example that does not take its branch. Calls for debugging
+// are none.
+bool is_io_call(const ir::Op& op);
+
 // Returns whether the op is a call without a condition; and the same call under the condition
 // `guard`, a value of its function.
 bool is_guardable(const ir::Op& op);
@@ -43,13 +48,28 @@ using HostFunction =
 enum class VmapMethod : uint8_t {
   kNone,          // not at all: it is an error
   kSequential,    // once for each example
-  kBroadcastAll,  // once, with the mapped dimension in front of all arguments and results
+  kExpandDims,    // once, with the mapped dimension in front of all arguments and results, which is
+                  // 1 for arguments that are the same for all examples
+  kBroadcastAll,  // the same, with these arguments repeated for each example
 };
 
-// The same for a function that vmap may call: `batch` are the extents that stand in front of the
-// shapes of its arguments and results, for kBroadcastAll; otherwise it is empty.
-using BatchedHostFunction = std::function<void(
-    const Dims& batch, std::span<const void* const> arguments, std::span<void* const> results)>;
+// The extents that vmap put in front of the shapes of a function's arguments and results: one entry
+// for each nested vmap. They are empty for kNone and kSequential.
+struct HostBatch {
+  std::vector<Dims> arguments;
+  Dims results;
+};
+
+// The same for a function that vmap may call.
+using BatchedHostFunction =
+    std::function<void(const HostBatch& batch, std::span<const void* const> arguments,
+                       std::span<void* const> results)>;
+
+struct HostCallOptions {
+  VmapMethod vmap_method = VmapMethod::kNone;
+  bool ordered = false;  // vmap is refused, since calls of examples have no order
+  bool debug = false;    // more calls than the program says are harmless (ops::is_io_call)
+};
 
 // Returns the number of a function from now on; any thread may call these. Programs that were
 // compiled before the function is removed keep it.
@@ -57,7 +77,7 @@ int64_t add_host_function(HostFunction function);
 // The same with the types of arguments and results for one example (of a function without results:
 // {ir::token_type()}).
 int64_t add_host_function(BatchedHostFunction function, std::vector<ir::Type> arguments,
-                          std::vector<ir::Type> results, VmapMethod vmap_method);
+                          std::vector<ir::Type> results, const HostCallOptions& options);
 void remove_host_function(int64_t number);
 
 // Returns function(args), of these types (dtype and shape). A pure function may be called more than
@@ -66,8 +86,8 @@ void remove_host_function(int64_t number);
 std::vector<Array> pure_callback(int64_t function, const std::vector<ir::Type>& results,
                                  const std::vector<Array>& args);
 // Returns the same for a function with effects: it is called once each time the program reaches the
-// call, even if its results are not read. Calls of one program are in order only if one takes a
-// result of the other.
+// call, even if its results are not read. The calls that a device makes are in the order of the
+// program.
 std::vector<Array> io_callback(int64_t function, const std::vector<ir::Type>& results,
                                const std::vector<Array>& args);
 

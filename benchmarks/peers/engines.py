@@ -405,7 +405,7 @@ def serve(engine, key, options):
       print(json.dumps({'busy': busy_while_idle(2)}), flush=True)
       continue
     times, until = [], time.perf_counter() + float(line)
-    while len(times) < 2 or time.perf_counter() < until:
+    while not times or time.perf_counter() < until:
       begin = time.perf_counter()
       prepared.run()
       times.append(time.perf_counter() - begin)

@@ -8,8 +8,8 @@ benchmarks/peers/setup makes the environments. A row is a program (programs.py),
 Each engine is a process of its own, stopped when it is not its turn. The engines run in turn, in as many rounds; what they compute is
 compared with Tessera's before a time counts. For each row a line of JSON is appended to FILE, which report.py reads. An engine
 that is not installed or refuses a program is in the row with its reason. --starts measures, instead of the steady time, the first call
-with empty and with full caches and what an engine's threads do while it is idle. COMMAND runs while the rounds of a row are timed, from
-its first line of output on: one that keeps a machine quiet, for example.
+with empty and with full caches and what an engine's threads do while it is idle. COMMAND is started for each round
+and each first call, which wait for its first line of output: one that keeps a machine quiet, for example.
 """
 import argparse
 import json
@@ -44,7 +44,7 @@ ENGINES = {
     'XLA 0.12.0.1': ('jax-0.12.0.1', 'xla', ('inference', 'training', 'ocean')),
     'PyTorch, eager': ('torch', 'torch-eager', ('inference', 'training', 'ocean')),
     'PyTorch, compile': ('torch', 'torch-compile', ('inference', 'training', 'ocean')),
-    'PyTorch, max-autotune': ('torch', 'torch-max-autotune', ('inference', 'training', 'ocean')),
+    'PyTorch, max-autotune': ('torch', 'torch-max-autotune', ('inference', 'ocean')),
     'ONNX Runtime': ('onnxruntime', 'onnxruntime', ('inference',)),
     'OpenVINO': ('openvino', 'openvino', ('inference',)),
     'IREE': ('iree', 'iree', ('inference',)),
@@ -246,13 +246,13 @@ class Beside:
 
 
 def timed_in_rounds(engines, options):
-  beside = Beside(options.beside)
-  try:
-    for _ in range(options.rounds):
+  for _ in range(options.rounds):
+    beside = Beside(options.beside)
+    try:
       for engine in engines:
         engine.time(options.seconds)
-  finally:
-    beside.end()
+    finally:
+      beside.end()
 
 
 def steady_row(key, options, folder):

@@ -1,0 +1,347 @@
+#!/usr/bin/env python3
+"""Times networks and ocean models on Tessera and on the programs that users would take instead of it.
+
+  benchmarks/peers/peers.py --out FILE [--environments FOLDER] [--plugin libtessera_pjrt.so] [--tool tessera] [--rows REGEX]
+                            [--engines REGEX] [--rounds 5] [--seconds 0.5] [--starts] [--beside COMMAND]
+
+benchmarks/peers/setup makes the environments. A row is a program (programs.py), an engine one of engines.py; `tessera run` is one more.
+Each engine is a process of its own, stopped when it is not its turn. The engines run in turn, in as many rounds; what they compute is
+compared with Tessera's before a time counts. For each row a line of JSON is appended to FILE, which report.py reads. An engine
+that is not installed or refuses a program is in the row with its reason. --starts measures, instead of the steady time, the first call
+with empty and with full caches and what an engine's threads do while it is idle. COMMAND is started for each round
+and each first call, which wait for its first line of output: one that keeps a machine quiet, for example.
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import resource
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+import programs  # noqa: E402
+
+JAX = 'jax-0.10.2'  # What Tessera is loaded into, and what exports programs.
+
+# The environment, an engine of engines.py, and the kinds of programs, by what a row calls it.
+ENGINES = {
+    'Tessera': (JAX, 'tessera', ('inference', 'training', 'ocean')),
+    'Tessera, constants': (JAX, 'tessera-constants', ('inference',)),
+    'tessera run': (None, 'arguments', ('inference',)),
+    'tessera run, constants': (None, 'constants', ('inference',)),
+    'XLA 0.10.2': (JAX, 'xla', ('inference', 'training', 'ocean')),
+    'XLA 0.10.2, constants': (JAX, 'xla-constants', ('inference',)),
+    'XLA 0.12.0.1': ('jax-0.12.0.1', 'xla', ('inference', 'training', 'ocean')),
+    'PyTorch, eager': ('torch', 'torch-eager', ('inference', 'training', 'ocean')),
+    'PyTorch, compile': ('torch', 'torch-compile', ('inference', 'training', 'ocean')),
+    'PyTorch, max-autotune': ('torch', 'torch-max-autotune', ('inference', 'ocean')),
+    'ONNX Runtime': ('onnxruntime', 'onnxruntime', ('inference',)),
+    'OpenVINO': ('openvino', 'openvino', ('inference',)),
+    'IREE': ('iree', 'iree', ('inference',)),
+    'IREE, constants': ('iree', 'iree-constants', ('inference',)),
+    'NumPy': ('numba', 'numpy', ('ocean',)),
+    'numba': ('numba', 'numba', ('ocean',)),
+}
+
+# What an engine reads: an export, the environment that writes it and a file of it.
+NEEDS = {
+    'onnxruntime': ('onnx', 'torch', 'onnx.npz'),
+    'openvino': ('onnx', 'torch', 'onnx.npz'),
+    'iree': ('stablehlo', JAX, 'arguments.bytecode'),
+    'iree-constants': ('stablehlo-constants', JAX, 'constants.bytecode'),
+    'arguments': ('stablehlo', JAX, 'arguments.bytecode'),
+    'constants': ('stablehlo-constants', JAX, 'constants.bytecode'),
+}
+
+TOLERANCE = {'float64': 1e-9, 'float32': 2e-3}  # Of the largest element of an array.
+
+
+class Refused(Exception):
+  """An engine cannot be had or does not run the program; its text is the reason."""
+
+
+def python_of(environment, options):
+  path = options.environments / environment / 'bin' / 'python'
+  if not path.exists():
+    raise Refused('not installed')
+  return str(path)
+
+
+def export_path(folder, key, end):
+  return folder / f'{key.replace("/", "_")}.{end}'
+
+
+def last_line(text):
+  lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
+  errors = [line for line in lines if re.match(r'[\w.]*(Error|Exception|Unsupported)\b', line)]
+  return (errors or lines or ['no output'])[-1][:200]
+
+
+def export(engine, key, options):
+  what, environment, end = NEEDS[engine]
+  if export_path(options.exports, key, end).exists():
+    return
+  words = [python_of(environment, options), str(HERE / 'engines.py'), what, key, '--exports', str(options.exports), '--export']
+  done = subprocess.run(words, env={**os.environ, 'JAX_PLATFORMS': 'cpu'}, capture_output=True, text=True)
+  if done.returncode:
+    raise Refused(f'not exported: {last_line(done.stderr)}')
+
+
+class Server:
+  """The process of an engine; its clock of the processor counts its children too."""
+
+  def __init__(self, label, key, folder, caches, options):
+    environment, engine, _ = ENGINES[label]
+    self.label, self.times, self.peak = label, [], 0
+    words = [python_of(environment, options), str(HERE / 'engines.py'), engine, key, '--exports', str(options.exports)]
+    if engine in NEEDS:
+      export(engine, key, options)
+      words += ['--compile-anew'] if options.starts and not caches.exists() else []
+    caches.mkdir(exist_ok=True)
+    surroundings = {**os.environ, 'JAX_PLATFORMS': 'cpu', 'OMP_NUM_THREADS': str(os.cpu_count()), 'TESSERA_CACHE_DIR': str(caches),
+                    'TORCHINDUCTOR_CACHE_DIR': str(caches)}
+    surroundings.pop('OPENBLAS_CORETYPE', None)
+    if engine.startswith('tessera'):
+      surroundings |= {'JAX_PLATFORMS': 'tessera', 'TESSERA_DEVICES': 'cpu:1'}
+      if options.plugin:
+        surroundings |= {'TESSERA_PJRT': str(options.plugin), 'PYTHONPATH': str(HERE.parent.parent / 'python' / 'src')}
+    self.errors = open(folder / f'{label}.err', 'w+')
+    self.process = subprocess.Popen(words, env=surroundings, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True)
+    self.results = folder / f'{label}.npz'
+    try:
+      answer = self.ask(self.results)
+    except Refused:
+      self.end()
+      raise
+    self.first, self.version = answer['first'], answer['version']
+    self.pause()
+
+  def pause(self):
+    self.process.send_signal(signal.SIGSTOP)
+
+  def ask(self, line):
+    try:
+      self.process.stdin.write(f'{line}\n')
+      self.process.stdin.flush()
+      answer = self.process.stdout.readline()
+      while answer and not answer.startswith('{'):  # What a library prints.
+        answer = self.process.stdout.readline()
+    except BrokenPipeError:
+      answer = ''
+    if not answer:
+      code = self.process.wait()
+      self.errors.seek(0)
+      raise Refused(f'ended with {code}: {last_line(self.errors.read())}')
+    return json.loads(answer)
+
+  def time(self, seconds):
+    self.process.send_signal(signal.SIGCONT)
+    answer = self.ask(seconds)
+    self.pause()
+    self.times.append(answer['seconds'])
+    self.peak = answer['peak']
+
+  def busy(self):
+    self.process.send_signal(signal.SIGCONT)
+    answer = self.ask('idle')
+    self.pause()
+    return answer['busy']
+
+  def end(self):
+    self.process.send_signal(signal.SIGCONT)
+    self.process.stdin.close()
+    self.process.wait()
+    self.errors.close()
+
+
+class Tool:
+  """`tessera run`, a new process in each round."""
+
+  def __init__(self, label, key, folder, caches, options):
+    if not options.tool:
+      raise Refused('not installed')
+    self.label, self.times, self.peak = label, [], 0
+    engine = ENGINES[label][1]
+    export(engine, key, options)
+    caches.mkdir(exist_ok=True)
+    self.surroundings = {**os.environ, 'TESSERA_CACHE_DIR': str(caches)}
+    self.results = folder / f'{label}.npz'
+    self.words = [str(options.tool), 'run', str(export_path(options.exports, key, f'{engine}.mlir')), '--devices', 'cpu:1', '--inputs',
+                  str(export_path(options.exports, key, f'{engine}.npz')), '--outputs', str(self.results), '--repeat']
+    answer = self.run(3)
+    self.first, self.steady, self.version = answer[0], answer[1], 'Tessera'
+
+  def run(self, count):
+    with subprocess.Popen([*self.words, str(count)], env=self.surroundings, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+      text = process.stdout.read()
+      _, status, usage = os.wait4(process.pid, 0)
+      process.returncode = os.waitstatus_to_exitcode(status)
+    found = re.search(r'first ([\d.,]+) ms.*median ([\d.,]+) ms', text)
+    if process.returncode or not found:
+      raise Refused(last_line(text))
+    self.peak = usage.ru_maxrss / 1024
+    return [float(x.replace(',', '')) / 1e3 for x in found.groups()]
+
+  def time(self, seconds):
+    self.times.append(self.run(1 + max(2, min(1000, round(seconds / self.steady))))[1])
+
+  def end(self):
+    pass
+
+
+def difference(left, right):
+  """The largest difference of two engines' results relative to the size of an array, and whether it is too large."""
+  worst, wrong = 0.0, False
+  with np.load(left) as a, np.load(right) as b:
+    if a.files != b.files:
+      return float('inf'), True
+    for name in a.files:
+      x, y = a[name], b[name]
+      if x.shape != y.shape or not np.all(np.isfinite(x)) or not np.all(np.isfinite(y)):
+        return float('inf'), True
+      here = float(np.max(np.abs(x.astype(np.float64) - y.astype(np.float64)), initial=0) / max(np.max(np.abs(y), initial=0), 1e-300))
+      worst, wrong = max(worst, here), wrong or not here <= TOLERANCE[str(y.dtype)]
+  return worst, wrong
+
+
+def of_children():
+  usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+  return usage.ru_utime + usage.ru_stime
+
+
+def started(label, key, folder, caches, options):
+  maker = Tool if ENGINES[label][0] is None else Server
+  return maker(label, key, folder, caches, options)
+
+
+def labels_for(key, options):
+  return [label for label, (_, _, kinds) in ENGINES.items() if programs.kind_of(key) in kinds and re.search(options.engines, label)]
+
+
+class Beside:
+  """The command that runs while a row is timed."""
+
+  def __init__(self, command):
+    self.process = None
+    if command:
+      self.process = subprocess.Popen(command, shell=True, stdout=subprocess.PIPE, text=True, start_new_session=True)
+      if not self.process.stdout.readline():
+        raise SystemExit(f'expected a line of {command}, got its end')
+
+  def end(self):
+    if self.process:
+      if self.process.poll() is None:
+        os.killpg(self.process.pid, signal.SIGTERM)
+      self.process.wait()
+
+
+def timed_in_rounds(engines, options):
+  for _ in range(options.rounds):
+    beside = Beside(options.beside)
+    try:
+      for engine in engines:
+        engine.time(options.seconds)
+    finally:
+      beside.end()
+
+
+def steady_row(key, options, folder):
+  engines, entries = [], {}
+  for label in labels_for(key, options):
+    try:
+      engines.append(started(label, key, folder, options.caches / 'steady', options))
+      print(f'  {label}: first {engines[-1].first:.3g} s', file=sys.stderr)
+    except Refused as reason:
+      entries[label] = {'refused': str(reason)}
+      print(f'  {label}: {reason}', file=sys.stderr)
+  for engine in list(engines):
+    apart, wrong = difference(engine.results, engines[0].results)
+    entries[engine.label] = {'version': engine.version, 'difference': apart, 'differs': wrong}
+    if wrong:
+      print(f'  {engine.label} differs from {engines[0].label} by {apart:.2e}', file=sys.stderr)
+      engines.remove(engine)
+      engine.end()
+  timed_in_rounds(engines, options)
+  for engine in engines:
+    entries[engine.label] |= {'ms': 1e3 * statistics.median(engine.times), 'least_ms': 1e3 * min(engine.times), 'peak_mb': engine.peak,
+                              'rounds': len(engine.times)}
+    engine.end()
+  return entries
+
+
+def start_row(key, options, folder):
+  """First calls with caches that are empty and then full, and the threads that are busy while nothing runs."""
+  entries = {}
+  for label in labels_for(key, options):
+    caches = folder / 'caches'
+    shutil.rmtree(caches, ignore_errors=True)
+    try:
+      entry = {}
+      for state in ('empty', 'full'):
+        beside = Beside(options.beside)
+        try:
+          engine = started(label, key, folder, caches, options)
+        finally:
+          beside.end()
+        entry |= {'version': engine.version, f'{state}_s': engine.first}
+        if state == 'full' and isinstance(engine, Server):
+          entry['busy'] = engine.busy()
+        engine.end()
+      entries[label] = entry
+      print(f'  {label}: {entry}', file=sys.stderr)
+    except Refused as reason:
+      entries[label] = {'refused': str(reason)}
+      print(f'  {label}: {reason}', file=sys.stderr)
+  return entries
+
+
+def machine():
+  model = re.search(r'model name\s*:\s*(.*)', pathlib.Path('/proc/cpuinfo').read_text())
+  return f'{model.group(1) if model else "unknown"}, {os.cpu_count()} threads'
+
+
+def main():
+  parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+  home = pathlib.Path.home() / '.cache' / 'tessera' / 'peers'
+  parser.add_argument('--environments', type=pathlib.Path, default=home)
+  parser.add_argument('--exports', type=pathlib.Path, default=home / 'exports', help='where programs are exported to')
+  parser.add_argument('--caches', type=pathlib.Path, default=home / 'caches', help='compiled programs of Tessera and Inductor')
+  parser.add_argument('--plugin', type=pathlib.Path, help='the library of the plugin, where the wheel is not installed')
+  parser.add_argument('--tool', type=pathlib.Path, help='the program tessera')
+  parser.add_argument('--rows', default='', help='a regular expression for the keys of programs')
+  parser.add_argument('--engines', default='', help='a regular expression for engines')
+  parser.add_argument('--rounds', type=int, default=5)
+  parser.add_argument('--seconds', type=float, default=0.5, help='how long each engine runs in a round')
+  parser.add_argument('--starts', action='store_true')
+  parser.add_argument('--beside')
+  parser.add_argument('--out', type=pathlib.Path, required=True)
+  options = parser.parse_args()
+  pathlib.Path('/proc/self/comm').write_text('peers')  # As engines do: a COMMAND that stops other programs must know these.
+  wanted = [key for key in programs.keys() if re.search(options.rows, key)]
+  if not wanted:
+    parser.error(f'expected --rows to match one of {", ".join(programs.keys())}, got {options.rows}')
+  for folder in (options.exports, options.caches):
+    folder.mkdir(parents=True, exist_ok=True)
+  for key in wanted:
+    print(key, file=sys.stderr)
+    with tempfile.TemporaryDirectory() as folder:
+      row = (start_row if options.starts else steady_row)(key, options, pathlib.Path(folder))
+    line = {'key': key, 'what': 'starts' if options.starts else 'steady', 'date': time.strftime('%Y-%m-%d'), 'machine': machine(), 'engines': row}
+    with open(options.out, 'a') as out:
+      print(json.dumps(line), file=out)
+    for label, entry in row.items():
+      print(f'  {label}: {entry.get("refused") or entry.get("ms") or entry}', file=sys.stderr)
+
+
+if __name__ == '__main__':
+  main()

@@ -1,0 +1,44 @@
+"""The programs that peers.py times, by key: 'inference/NAME/BATCH', 'training/NAME/BATCH' and 'ocean/NAME/ELEMENTS'."""
+import numpy as np
+
+import networks
+import ocean
+
+RATE, MOMENTUM = 1e-3, 0.9  # Of the descent in a training step.
+OCEAN_SIZES = (65536, 1048576, 4194304)
+
+
+def keys():
+  batches = (1, 8)
+  found = [f'inference/{name}/{batch}' for name in networks.INFERENCE for batch in batches]
+  found += [f'training/{name}/{batch}' for name in networks.TRAINING for batch in batches]
+  return found + [f'ocean/{name}/{size}' for name in ocean.PROGRAMS for size in OCEAN_SIZES]
+
+
+def kind_of(key):
+  return key.split('/')[0]
+
+
+def network_of(key):
+  kind, name, batch = key.split('/')
+  return {'inference': networks.INFERENCE, 'training': networks.TRAINING}[kind][name](int(batch))
+
+
+def weights_and_inputs(key):
+  network = network_of(key)
+  return network.weights(np.random.default_rng(0)), network.inputs(np.random.default_rng(1))
+
+
+def compared_weight(weights):
+  """The weight whose change in a training step is compared as a whole: the first matrix or filter by name."""
+  return min(name for name, w in weights.items() if w.ndim > 1)
+
+
+def training_results(losses, before, after):
+  """What is compared of two training steps: the losses, how far each weight moved, and one weight's movement.
+
+  The last two are relative to the largest; before and after are the weights by name as NumPy arrays in the neutral layout."""
+  names = sorted(before)
+  moved = np.array([np.linalg.norm(after[n].astype(np.float64) - before[n]) for n in names], np.float32)
+  name = compared_weight(before)
+  return [np.array(losses, np.float32), moved, np.ascontiguousarray(after[name] - before[name])]

@@ -4,6 +4,7 @@
 #include <llvm/TargetParser/Host.h>
 
 #include <map>
+#include <vector>
 
 #include "tessera/base/error.h"
 #include "tessera/ir/format.h"
@@ -15,34 +16,51 @@ bool is_avx512(const std::string& feature) {
   return feature.starts_with("avx512") || feature.starts_with("avx10") || feature == "evex512";
 }
 
+// The features without which there is no code, and what to do about it.
+struct Least {
+  std::vector<const char*> features;
+  const char *expected, *remedy;
+};
+Least least_of(Architecture architecture) {
+  switch (architecture) {
+    case Architecture::kX86:
+      return {{"avx2", "fma", "f16c"},
+              "a CPU with AVX2, FMA and F16C (x86-64-v3)",
+              "run this on an Intel CPU since Haswell or an AMD CPU since Zen, and in a virtual "
+              "machine let it see the features of its host"};
+    case Architecture::kArm:
+      return {{"neon"}, "a CPU with NEON (ARMv8-A)", "run this on a CPU that has it"};
+  }
+  __builtin_unreachable();
+}
+
 Target make_target(bool allow_avx512) {
   std::map<std::string, bool> features;
   for (const auto& entry : llvm::sys::getHostCPUFeatures()) {
     features[entry.first().str()] = entry.second;
   }
-  return target_of(llvm::sys::getHostCPUName().str(), features, allow_avx512);
+  return target_of(host_architecture(), llvm::sys::getHostCPUName().str(), features, allow_avx512);
 }
 
 }  // namespace
 
-Target target_of(const std::string& cpu, const std::map<std::string, bool>& features,
-                 bool allow_avx512) {
+Target target_of(Architecture architecture, const std::string& cpu,
+                 const std::map<std::string, bool>& features, bool allow_avx512) {
   const auto has = [&](const char* name) {
     const auto found = features.find(name);
     return found != features.end() && found->second;
   };
-  for (const char* needed : {"avx2", "fma", "f16c"}) {
+  const Least least = least_of(architecture);
+  for (const char* needed : least.features) {
     if (!has(needed)) {
-      throw RuntimeError(fmt::format(
-          "[codegen] expected a CPU with AVX2, FMA and F16C (x86-64-v3), got {} without {}; run "
-          "this on an Intel CPU since Haswell or an AMD CPU since Zen, and in a virtual machine "
-          "let it see the features of its host",
-          cpu, needed));
+      throw RuntimeError(fmt::format("[codegen] expected {}, got {} without {}; {}", least.expected,
+                                     cpu, needed, least.remedy));
     }
   }
   Target target;
+  target.architecture = architecture;
   target.cpu = cpu;
-  target.avx512 = allow_avx512;
+  target.avx512 = architecture == Architecture::kX86 && allow_avx512;
   for (const char* part : {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"}) {
     target.avx512 = target.avx512 && has(part);
   }
@@ -60,6 +78,6 @@ const Target& host_target() {
   return target;
 }
 
-Target avx2_target() { return make_target(false); }
+Target narrow_target() { return make_target(false); }
 
 }  // namespace tessera::codegen

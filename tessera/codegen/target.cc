@@ -4,7 +4,6 @@
 #include <llvm/TargetParser/Host.h>
 
 #include <map>
-#include <vector>
 
 #include "tessera/base/error.h"
 #include "tessera/ir/format.h"
@@ -14,24 +13,6 @@ namespace {
 
 bool is_avx512(const std::string& feature) {
   return feature.starts_with("avx512") || feature.starts_with("avx10") || feature == "evex512";
-}
-
-// The features without which there is no code, and what to do about it.
-struct Least {
-  std::vector<const char*> features;
-  const char *expected, *remedy;
-};
-Least least_of(Architecture architecture) {
-  switch (architecture) {
-    case Architecture::kX86:
-      return {{"avx2", "fma", "f16c"},
-              "a CPU with AVX2, FMA and F16C (x86-64-v3)",
-              "run this on an Intel CPU since Haswell or an AMD CPU since Zen, and in a virtual "
-              "machine let it see the features of its host"};
-    case Architecture::kArm:
-      return {{"neon"}, "a CPU with NEON (ARMv8-A)", "run this on a CPU that has it"};
-  }
-  __builtin_unreachable();
 }
 
 Target make_target(bool allow_avx512) {
@@ -50,17 +31,20 @@ Target target_of(Architecture architecture, const std::string& cpu,
     const auto found = features.find(name);
     return found != features.end() && found->second;
   };
-  const Least least = least_of(architecture);
-  for (const char* needed : least.features) {
-    if (!has(needed)) {
-      throw RuntimeError(fmt::format("[codegen] expected {}, got {} without {}; {}", least.expected,
-                                     cpu, needed, least.remedy));
+  const bool x86 = architecture == Architecture::kX86;  // every 64-bit ARM has NEON
+  for (const char* needed : {"avx2", "fma", "f16c"}) {
+    if (x86 && !has(needed)) {
+      throw RuntimeError(fmt::format(
+          "[codegen] expected a CPU with AVX2, FMA and F16C (x86-64-v3), got {} without {}; run "
+          "this on an Intel CPU since Haswell or an AMD CPU since Zen, and in a virtual machine "
+          "let it see the features of its host",
+          cpu, needed));
     }
   }
   Target target;
   target.architecture = architecture;
   target.cpu = cpu;
-  target.avx512 = architecture == Architecture::kX86 && allow_avx512;
+  target.avx512 = x86 && allow_avx512;
   for (const char* part : {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"}) {
     target.avx512 = target.avx512 && has(part);
   }

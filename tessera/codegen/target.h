@@ -35,7 +35,7 @@ struct Target {
 };
 
 // Returns the target of a CPU whose features (LLVM's names) are there or not; without AVX-512 if
-// `allow_avx512` is false. Throws RuntimeError if it lacks AVX2, FMA or F16C, or NEON on ARM.
+// `allow_avx512` is false. Throws RuntimeError if an x86-64 CPU lacks AVX2, FMA or F16C.
 Target target_of(Architecture architecture, const std::string& cpu,
                  const std::map<std::string, bool>& features, bool allow_avx512 = true);
 // Returns the host's target. Throws as target_of does.

@@ -115,8 +115,10 @@ void KernelEmitter::emit_range() {
     emit_inner();
   }
   use_scope(0);
-  // Streamed stores must be visible before the caller reports that it is done.
-  if (k_.streaming_stores) b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
+  // Streamed stores must be visible before the caller reports that it is done. On ARM they are
+  // ordered as other stores are.
+  if (k_.streaming_stores && ir_.target.architecture == Architecture::kX86)
+    b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
 }
 
 // Computes parallel_[0 .. dims) from their flat index.

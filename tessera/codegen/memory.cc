@@ -36,7 +36,8 @@ Value* Memory::to_storage(DType dtype, Value* value, bool rounded) {
 // Returns whether the target has masked loads and stores of the element; others go through a copy
 // or lane by lane.
 bool Memory::maskable(llvm::Type* element) const {
-  return ir_.target.avx512 || element->getScalarSizeInBits() >= 32;
+  const bool words = ir_.target.architecture == Architecture::kX86;
+  return ir_.target.avx512 || (words && element->getScalarSizeInBits() >= 32);
 }
 
 Value* Memory::advance(DType dtype, Value* pointer, Value* elements) {

@@ -15,9 +15,10 @@ using llvm::Value;
 // Whether load_apart and store_columns take such lanes: of masks, those of the first lanes.
 bool Memory::takes_whole_vectors(DType dtype, int64_t stride, const LaneMask& mask) const {
   if (stride < 2 || stride > kMostApart || is_complex(dtype) || mask.any) return false;
-  // Only vectors of 64 bytes have masks and shuffles of elements of 8 and 16 bits.
-  if (itemsize(dtype) < 4 && ir_.target.vector_bytes < 64) return false;
-  return !mask.lanes || (mask.count && maskable(storage(dtype)));
+  // Also without a mask: a load has one address (phase_of) for the whole and the masked vectors of a
+  // loop.
+  if (!maskable(storage(dtype))) return false;
+  return !mask.lanes || mask.count;
 }
 
 // The mask of vector `part` of those that have `wanted` elements together.

@@ -20,19 +20,20 @@ Target make_target(bool allow_avx512) {
   for (const auto& entry : llvm::sys::getHostCPUFeatures()) {
     features[entry.first().str()] = entry.second;
   }
-  return target_of(llvm::sys::getHostCPUName().str(), features, allow_avx512);
+  return target_of(host_architecture(), llvm::sys::getHostCPUName().str(), features, allow_avx512);
 }
 
 }  // namespace
 
-Target target_of(const std::string& cpu, const std::map<std::string, bool>& features,
-                 bool allow_avx512) {
+Target target_of(Architecture architecture, const std::string& cpu,
+                 const std::map<std::string, bool>& features, bool allow_avx512) {
   const auto has = [&](const char* name) {
     const auto found = features.find(name);
     return found != features.end() && found->second;
   };
+  const bool x86 = architecture == Architecture::kX86;  // every 64-bit ARM has NEON
   for (const char* needed : {"avx2", "fma", "f16c"}) {
-    if (!has(needed)) {
+    if (x86 && !has(needed)) {
       throw RuntimeError(fmt::format(
           "[codegen] expected a CPU with AVX2, FMA and F16C (x86-64-v3), got {} without {}; run "
           "this on an Intel CPU since Haswell or an AMD CPU since Zen, and in a virtual machine "
@@ -41,8 +42,9 @@ Target target_of(const std::string& cpu, const std::map<std::string, bool>& feat
     }
   }
   Target target;
+  target.architecture = architecture;
   target.cpu = cpu;
-  target.avx512 = allow_avx512;
+  target.avx512 = x86 && allow_avx512;
   for (const char* part : {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"}) {
     target.avx512 = target.avx512 && has(part);
   }
@@ -60,6 +62,6 @@ const Target& host_target() {
   return target;
 }
 
-Target avx2_target() { return make_target(false); }
+Target narrow_target() { return make_target(false); }
 
 }  // namespace tessera::codegen

@@ -1,9 +1,10 @@
 // The CPU that code is generated for. It is detected at run time, so nothing is built with
 // -march=native.
 //
-// Two levels exist: AVX2 with FMA and F16C (x86-64-v3, the least that is supported) and AVX-512 (F,
-// BW, DQ, VL, CD). Results do not depend on the level: kernels have the same operations in the same
-// order on both.
+// Three levels exist: on x86-64 AVX2 with FMA and F16C (x86-64-v3, the least that is supported) and
+// AVX-512 (F, BW, DQ, VL, CD), and on 64-bit ARM NEON, whose registers hold half of a kernel's
+// vector. Results do not depend on the level: kernels have the same operations in the same order on
+// all of them.
 #pragma once
 
 #include <map>
@@ -11,7 +12,20 @@
 
 namespace tessera::codegen {
 
+enum class Architecture { kX86, kArm };
+// Returns the architecture that the library is built for.
+constexpr Architecture host_architecture() {
+#if defined(__x86_64__)
+  return Architecture::kX86;
+#elif defined(__aarch64__)
+  return Architecture::kArm;
+#else
+#error "expected x86-64 or 64-bit ARM, the architectures that code is generated for"
+#endif
+}
+
 struct Target {
+  Architecture architecture = Architecture::kX86;
   std::string cpu;       // LLVM's name, for scheduling
   std::string features;  // LLVM's feature string, sorted
   bool avx512 = false;
@@ -21,12 +35,12 @@ struct Target {
 };
 
 // Returns the target of a CPU whose features (LLVM's names) are there or not; without AVX-512 if
-// `allow_avx512` is false. Throws RuntimeError if it lacks AVX2, FMA or F16C.
-Target target_of(const std::string& cpu, const std::map<std::string, bool>& features,
-                 bool allow_avx512 = true);
+// `allow_avx512` is false. Throws RuntimeError if an x86-64 CPU lacks AVX2, FMA or F16C.
+Target target_of(Architecture architecture, const std::string& cpu,
+                 const std::map<std::string, bool>& features, bool allow_avx512 = true);
 // Returns the host's target. Throws as target_of does.
 const Target& host_target();
 // Returns the host without its AVX-512 instructions, to test both levels on one machine.
-Target avx2_target();
+Target narrow_target();
 
 }  // namespace tessera::codegen

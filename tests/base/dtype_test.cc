@@ -158,14 +158,19 @@ TEST(Bfloat16, Overflow) {
             0x7fc0);  // a NaN whose payload is in the lost bits
 }
 
-#ifdef __FLT16_MANT_DIG__
+#if defined(__aarch64__)
+using CompilersHalf = __fp16;
+#elif defined(__FLT16_MANT_DIG__)
+using CompilersHalf = _Float16;
+#endif
+#if defined(__aarch64__) || defined(__FLT16_MANT_DIG__)
 // The compiler's own binary16, over random floats of every exponent.
 TEST(Float16, EqualsTheCompilers) {
   std::mt19937 random(7);
   for (int i = 0; i < 200000; ++i) {
     const float f = std::bit_cast<float>(static_cast<uint32_t>(random()));
     if (std::isnan(f)) continue;
-    ASSERT_EQ(Float16(f).bits, std::bit_cast<uint16_t>(static_cast<_Float16>(f))) << f;
+    ASSERT_EQ(Float16(f).bits, std::bit_cast<uint16_t>(static_cast<CompilersHalf>(f))) << f;
   }
 }
 #endif

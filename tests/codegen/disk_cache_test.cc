@@ -116,7 +116,7 @@ TEST_F(DiskCacheTest, TargetsDoNotMix) {
   KernelCompiler wide({host_target(), folder_.string()});
   wide.compile(scaled(2));
   wide.flush();
-  KernelCompiler narrow({avx2_target(), folder_.string()});
+  KernelCompiler narrow({narrow_target(), folder_.string()});
   expect_scales(narrow.compile(scaled(2)), 2);
   EXPECT_EQ(narrow.statistics().compiled, 1);
 }

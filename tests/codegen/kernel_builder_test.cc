@@ -355,7 +355,7 @@ bool Buffers::guards_intact() const {
 std::vector<KernelCompiler*> compilers() {
   static std::vector<std::unique_ptr<KernelCompiler>> owned = [] {
     std::vector<std::unique_ptr<KernelCompiler>> made;
-    made.push_back(std::make_unique<KernelCompiler>(CompilerOptions{avx2_target(), "off"}));
+    made.push_back(std::make_unique<KernelCompiler>(CompilerOptions{narrow_target(), "off"}));
     if (host_target().avx512) {
       made.push_back(std::make_unique<KernelCompiler>(CompilerOptions{host_target(), "off"}));
     }

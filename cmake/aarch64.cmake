@@ -1,0 +1,21 @@
+# Toolchain for 64-bit ARM on Debian: its cross compiler, libraries and headers in a root of that architecture (scripts/cross makes
+# it), and QEMU, so that ctest runs what was built.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(TESSERA_ROOT "" CACHE PATH "Root of a Debian of that architecture")
+if(NOT TESSERA_ROOT)
+  message(FATAL_ERROR "expected -DTESSERA_ROOT=<root of a Debian for aarch64>, got none; scripts/cross makes one and sets it")
+endif()
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES TESSERA_ROOT)
+set(TESSERA_MOLD OFF CACHE STRING "" FORCE)  # the cross compiler does not find it
+set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
+set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
+set(CMAKE_SYSROOT ${TESSERA_ROOT})
+set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64-static -L ${TESSERA_ROOT})
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+set(ENV{PKG_CONFIG_LIBDIR} ${TESSERA_ROOT}/usr/lib/aarch64-linux-gnu/pkgconfig:${TESSERA_ROOT}/usr/share/pkgconfig)
+set(ENV{PKG_CONFIG_SYSROOT_DIR} ${TESSERA_ROOT})

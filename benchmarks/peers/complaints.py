@@ -3,11 +3,13 @@
 
   benchmarks/peers/complaints.py --tessera PYTHON --xla PYTHON... [--plugin libtessera_pjrt.so] [--rounds 5] [--out FILE] [NAME...]
 
+With `--programs network_programs` they are networks with random weights.
 PYTHON is that of a virtual environment with JAX. Each program and engine is a process of its own, which compiles once and then
 waits; the engines run in turn, in as many rounds. A row is the medians, in milliseconds, and each one's peak memory; results
 are compared before a time counts. The table is Markdown.
 """
 import argparse
+import importlib
 import json
 import os
 import pathlib
@@ -27,16 +29,20 @@ def peak_megabytes():
   return int(status.split('VmHWM:')[1].split()[0]) / 1024
 
 
-def serve(name, numpy):
+def programs_of(options):
+  """The programs that the module named by --programs has, by name."""
+  sys.path.insert(0, str(HERE))
+  return importlib.import_module(options.programs).PROGRAMS
+
+
+def serve(options):
   """In the process of one engine: compiles, writes results to the path that it reads, then times a run for each line."""
   import jax
   import numpy as np
 
   jax.config.update('jax_enable_x64', True)
-  sys.path.insert(0, str(HERE))
-  import complaint_programs
-
-  f, arguments, of_numpy = complaint_programs.PROGRAMS[name]()
+  numpy = options.numpy
+  f, arguments, of_numpy = programs_of(options)[options.serve]()
   if numpy:
     f = of_numpy
   else:
@@ -60,10 +66,10 @@ def serve(name, numpy):
 class Engine:
   """A process that runs one program."""
 
-  def __init__(self, label, python, environment, program, folder):
+  def __init__(self, label, python, environment, programs, program, folder):
     self.label = label
     self.results = folder / f'{label.replace(" ", "_")}.npz'
-    words = [python, __file__, '--serve', program] + (['--numpy'] if label == 'NumPy' else [])
+    words = [python, __file__, '--serve', program, '--programs', programs] + (['--numpy'] if label == 'NumPy' else [])
     self.process = subprocess.Popen(words, env={**os.environ, **environment}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     self.times = []
     self.peak = 0
@@ -118,9 +124,9 @@ def measured(program, options, folder):
   if options.plugin:
     plugin['TESSERA_PJRT'] = options.plugin
     plugin['PYTHONPATH'] = str(HERE.parent.parent / 'python' / 'src')
-  engines = [Engine('Tessera', options.tessera, plugin, program, folder)]
+  engines = [Engine('Tessera', options.tessera, plugin, options.programs, program, folder)]
   for i, python in enumerate(options.xla):
-    engines.append(Engine(f'XLA {i}', python, {'JAX_PLATFORMS': 'cpu'}, program, folder))
+    engines.append(Engine(f'XLA {i}', python, {'JAX_PLATFORMS': 'cpu'}, options.programs, program, folder))
   for _ in range(options.rounds):
     for engine in engines:
       engine.time(options.seconds)
@@ -137,8 +143,7 @@ def measured(program, options, folder):
 
 
 def with_numpy(program, options, folder, row):
-  sys.path.insert(0, str(HERE))
-  engine = Engine('NumPy', options.xla[0], {'JAX_PLATFORMS': 'cpu'}, program, folder)
+  engine = Engine('NumPy', options.xla[0], {'JAX_PLATFORMS': 'cpu'}, options.programs, program, folder)
   for _ in range(options.rounds):
     engine.time(options.seconds)
   apart, wrong = difference(engine.results, folder / 'Tessera.npz')
@@ -171,28 +176,28 @@ def main():
   parser.add_argument('--tessera', metavar='PYTHON')
   parser.add_argument('--xla', metavar='PYTHON', nargs='+')
   parser.add_argument('--plugin', help='the library of the plugin, where the wheel is not installed')
+  parser.add_argument('--programs', default='complaint_programs', choices=['complaint_programs', 'network_programs'],
+                      help='the module of this folder that has the programs')
   parser.add_argument('--rounds', type=int, default=5)
   parser.add_argument('--seconds', type=float, default=0.2, help='how long each engine runs in a round')
   parser.add_argument('--out', type=pathlib.Path, help='JSON lines of all figures')
   parser.add_argument('names', nargs='*')
   options = parser.parse_intermixed_args()
   if options.serve:
-    return serve(options.serve, options.numpy)
+    return serve(options)
   if not options.tessera or not options.xla:
     parser.error('expected --tessera and --xla, got none; give the Pythons of environments with JAX')
-  sys.path.insert(0, str(HERE))
-  import complaint_programs
-
-  wanted = options.names or list(complaint_programs.PROGRAMS)
+  programs = programs_of(options)
+  wanted = options.names or list(programs)
   for name in wanted:
-    if name not in complaint_programs.PROGRAMS:
-      parser.error(f'expected one of {", ".join(complaint_programs.PROGRAMS)}, got {name}')
+    if name not in programs:
+      parser.error(f'expected one of {", ".join(programs)}, got {name}')
   rows = []
   for name in wanted:
     with tempfile.TemporaryDirectory() as folder:
       folder = pathlib.Path(folder)
       row = measured(name, options, folder)
-      if complaint_programs.PROGRAMS[name]()[2]:
+      if programs[name]()[2]:
         with_numpy(name, options, folder, row)
     rows.append(row)
     print(f'{len(rows)} of {len(wanted)}: {name}', file=sys.stderr)

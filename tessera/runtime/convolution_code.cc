@@ -15,6 +15,7 @@
 #include "tessera/runtime/conv_windows.h"
 #include "tessera/runtime/halves.h"
 #include "tessera/runtime/step_code.h"
+#include "tessera/runtime/weights_kernel.h"
 
 namespace tessera::runtime {
 namespace {
@@ -139,14 +140,20 @@ class EmptyCall final : public ConvolutionCall {
 
 class ConvolutionCode final : public StepCode {
  public:
-  ConvolutionCode(const ConvolutionStep& step, const Schedule& s)
+  ConvolutionCode(const ConvolutionStep& step, const Schedule& s, const ConvolutionWeights& weights)
       : lhs_(use(step, s, step.lhs)),
-        rhs_(use(step, s, step.rhs)),
+        rhs_(use(step, s, weights.kernel ? weights.source : step.rhs)),
         out_(use(step, s, step.out)),
         call_(
             make_convolution(step.params, type(s, step.lhs), type(s, step.rhs), type(s, step.out))),
         packed_rhs_(call_->packed_rhs()),
-        instances_(instance_count(s, step.axes)) {}
+        instances_(instance_count(s, step.axes)),
+        kernel_bytes_(weights.code.bytes) {
+    if (weights.kernel)
+      packed_rhs_ = weights_kernel_form(*weights.kernel, weights.code, std::move(packed_rhs_));
+  }
+
+  int64_t code_bytes() const override { return kernel_bytes_; }
 
   void pack_constants(const SlotRef* constants) const override {
     if (packed_rhs_ && constants[rhs_.slot].base) pack(constants[rhs_.slot]);
@@ -196,13 +203,15 @@ class ConvolutionCode final : public StepCode {
   std::unique_ptr<const ConvolutionCall> call_;
   PackedFormRef packed_rhs_;
   int64_t instances_;
+  int64_t kernel_bytes_;  // of the machine code that makes the weights
 };
 
 }  // namespace
 
 std::unique_ptr<StepCode> make_convolution_code(const ConvolutionStep& step,
-                                                const Schedule& schedule) {
-  return std::make_unique<ConvolutionCode>(step, schedule);
+                                                const Schedule& schedule,
+                                                const ConvolutionWeights& weights) {
+  return std::make_unique<ConvolutionCode>(step, schedule, weights);
 }
 
 std::unique_ptr<const ConvolutionCall> make_convolution(const ConvolutionParams& params,

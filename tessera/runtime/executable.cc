@@ -17,6 +17,7 @@
 #include "tessera/runtime/copy.h"
 #include "tessera/runtime/routine_code.h"
 #include "tessera/runtime/step_recorder.h"
+#include "tessera/runtime/weights_kernel.h"
 
 namespace tessera::runtime {
 
@@ -71,9 +72,21 @@ class ExecutableBuilder {
     std::unique_ptr<Executable> e(new Executable(std::move(memory)));
     const StoragePlan& plan = e->plan();
     std::vector<std::unique_ptr<StepCode>> codes(s.steps.size());
+    std::vector<bool> packs(s.steps.size(), false);  // kernels that run when weights are packed
+    const auto weights_kernels = find_weights_kernels(s, plan);
     for (size_t i = 0; i < s.steps.size(); ++i) {
-      if (plan.is_view[i]) continue;
-      codes[i] = std::visit([&](const auto& step) { return make(step, s, steps[i]); }, s.steps[i]);
+      if (!weights_kernels[i]) continue;
+      packs[static_cast<size_t>(weights_kernels[i]->step)] = true;
+      extend_use(*e, weights_kernels[i]->source, static_cast<int>(i));
+    }
+    for (size_t i = 0; i < s.steps.size(); ++i) {
+      if (plan.is_view[i] || packs[i]) continue;
+      if (const auto* convolution = std::get_if<ConvolutionStep>(&s.steps[i])) {
+        codes[i] = make_convolution_code(*convolution, s, weights_of(s, weights_kernels[i]));
+      } else {
+        codes[i] =
+            std::visit([&](const auto& step) { return make(step, s, steps[i]); }, s.steps[i]);
+      }
     }
     add_codes(*e, s, std::move(codes));
     add_refs(*e, s);
@@ -109,7 +122,7 @@ class ExecutableBuilder {
     return make_dot_code(d, s);
   }
   std::unique_ptr<StepCode> make(const ConvolutionStep& c, const Schedule& s, StepMemory&) {
-    return make_convolution_code(c, s);
+    return make_convolution_code(c, s, {});
   }
   std::unique_ptr<StepCode> make(const CollectiveStep& c, const Schedule& s, StepMemory&) {
     return make_collective_code(c, s);
@@ -142,6 +155,19 @@ class ExecutableBuilder {
   static std::unique_ptr<StepCode> unreachable() {
     TESSERA_CHECK(false, "the storage plan leaves nothing of views and tables to run");
     return nullptr;
+  }
+
+  ConvolutionWeights weights_of(const Schedule& s, const std::optional<WeightsKernel>& found) {
+    if (!found) return {};
+    const auto& step = std::get<KernelStep>(s.steps[static_cast<size_t>(found->step)]);
+    return {&step.kernel, kernels_.at(&step), found->source};
+  }
+  // Says that the step reads the slot, so that nobody overwrites its memory before.
+  static void extend_use(Executable& e, int slot, int step) {
+    StoragePlan& plan = e.memory_.storage;
+    Storage& storage =
+        plan.storages[static_cast<size_t>(plan.slots[static_cast<size_t>(slot)].storage)];
+    storage.last = std::max(storage.last, step);
   }
 
   // Adds the steps in order, except that a transfer begins when its operand is ready, and ends

@@ -46,8 +46,16 @@ KernelSource process_kernels();
 std::unique_ptr<StepCode> make_kernel_code(const KernelStep& step, const Schedule& schedule,
                                            KernelCode code);
 std::unique_ptr<StepCode> make_dot_code(const DotStep& step, const Schedule& schedule);
+// Where a convolution gets its weights.
+struct ConvolutionWeights {
+  const Kernel* kernel =
+      nullptr;  // makes them (weights_kernel.h); null: they are in the step's rhs
+  KernelCode code = {};
+  int source = -1;  // the slot that the kernel reads
+};
 std::unique_ptr<StepCode> make_convolution_code(const ConvolutionStep& step,
-                                                const Schedule& schedule);
+                                                const Schedule& schedule,
+                                                const ConvolutionWeights& weights);
 std::unique_ptr<StepCode> make_collective_code(const CollectiveStep& step,
                                                const Schedule& schedule);
 // A step between processes, during which others run: it begins when its operand is ready and ends

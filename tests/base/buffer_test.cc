@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tessera/base/error.h"
+#include "tessera/base/reclaim.h"
 
 // Sanitizers abort where the system's allocator would return null.
 extern "C" const char* __tsan_default_options() { return "allocator_may_return_null=1"; }
@@ -117,6 +118,19 @@ TEST(Buffer, ThreadsExchangeBlocks) {
   }
   EXPECT_EQ(memory_stats().live_bytes, live);
   EXPECT_LT(memory_stats().cached_bytes, 64 << 20);
+}
+
+// What others keep is given back for a limit, and before the system has no more memory.
+TEST(Buffer, ReclaimersGiveBack) {
+  static std::vector<int64_t> asked;
+  add_reclaimer([](int64_t keep) { asked.push_back(keep); });
+  const int64_t limit = buffer_cache_limit();
+  set_buffer_cache_limit(1 << 20);
+  set_buffer_cache_limit(limit);
+  EXPECT_THROW(Buffer::allocate(int64_t{1} << 60), RuntimeError);
+  EXPECT_EQ(asked, (std::vector<int64_t>{1 << 20, limit, 0}));
+  Buffer::allocate(1 << 20);
+  EXPECT_EQ(asked.size(), 3u);
 }
 
 TEST(Buffer, RandomUseKeepsContents) {

@@ -76,6 +76,34 @@ def test_a_result_is_in_the_memory_that_was_donated_for_it(name, mesh):
   np.testing.assert_allclose(out, want, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize('dtype', ['float32', 'bfloat16'])
+def test_packed_weights_are_those_of_their_array(dtype, mesh):
+  """A convolution keeps a packed form of weights that it sees again; memory that is donated gets other weights."""
+
+  @jax.jit
+  def convolve(x, w):
+    return lax.conv_general_dilated(x, w.astype(x.dtype), (1, 1), 'SAME', dimension_numbers=('NHWC', 'HWIO', 'NHWC'))
+
+  update = jax.jit(lambda w: w + 1, donate_argnums=0)
+  random = np.random.default_rng(0)
+  x = jnp.asarray(random.normal(size=(8, 5, 5, 32)), dtype)
+  w = jnp.asarray(random.integers(-8, 8, (3, 3, 32, 32)), jnp.float32)
+  rows, everywhere = (NamedSharding(mesh, spec) for spec in (P('x'), P()))
+  for step in range(3):
+    # Weights that are used once.
+    want = np.asarray(convolve(x, jnp.asarray(np.asarray(w) + 0)))
+    if step == 2:
+      x, w = jax.device_put(x, rows), jax.device_put(w, everywhere)
+    for _ in range(4):
+      np.testing.assert_array_equal(convolve(x, w), want)
+    before = w
+    w = update(w)
+    assert before.is_deleted()
+  w.delete()
+  with pytest.raises(RuntimeError, match='deleted'):
+    convolve(x, w)
+
+
 def test_one_donated_argument_is_one_results_memory():
   x = jnp.arange(4096.0)
   where = x.unsafe_buffer_pointer()

@@ -41,22 +41,12 @@ ExpArgument reduce_exp(Vec x) {
   return {n, r, (first - r) - product};
 }
 
-// exp(x) - 1 for x in [-40, 710]. All roundings but the last are carried along.
-Vec expm1_in_range(Vec x) {
-  const auto [n, r, low] = reduce_exp(x);
+Vec expm1_reduced(Vec r) {
   Vec p = polynomial(r, {0.5, 0.1666666666666668, 0.041666666666666477, 0.0083333333333197052,
                          0.0013888888888974858, 0.00019841269891571417, 2.4801587156416754e-05,
                          2.7557238238347699e-06, 2.755740944128735e-07, 2.5111265001330378e-08,
                          2.0875082013606902e-09});
-  Vec rest = fma(r * r, p, fma(low, r, low));
-  Vec reduced = r + rest, reduced_low = (r - reduced) + rest;
-  // 2^n (reduced + 1) - 1, half of it, so that nothing overflows early.
-  Vec half = power_of_two(n - 1.0);
-  Vec whole = half - 0.5, part = half * reduced;
-  Vec sum = whole + part, added = sum - whole;
-  Vec rounded = (whole - (sum - added)) + (part - added);
-  Vec y = sum + fma(half, reduced_low, rounded);
-  return y + y;
+  return fma(r * r, p, r);
 }
 
 struct Angle {
@@ -126,10 +116,15 @@ Vec exp_f64(Vec x) {
   // The last sum is the only one whose rounding counts.
   Vec leading = 1.0 + r;
   Vec rounded = (1.0 - leading) + r;
-  return scale(leading + fma(r * r, p, rounded + fma(low, r, low)), n);
+  return scale(leading + fma(r * r, p, rounded + low), n);
 }
 
-Vec expm1_f64(Vec x) { return select(x == 0.0, x, expm1_in_range(clamp(x, -40, 710))); }
+Vec expm1_f64(Vec given) {
+  const auto [n, r, low] = reduce_exp(clamp(given, -40, 710));
+  Vec half = power_of_two(n - 1.0);
+  Vec y = fma(half, expm1_reduced(r), half - 0.5);
+  return select(given == 0.0, given, y + y);
+}
 
 Vec log_f64(Vec x) {
   Vec small = x < 0x1p-1022;
@@ -173,7 +168,9 @@ Vec sin_cos_f64(Vec x, bool cosine) {
 }
 
 Vec tanh_f64(Vec x) {
-  Vec e = expm1_in_range(fast_min(x.like(40), abs(x) * 2.0));
+  const auto [n, r, low] = reduce_exp(fast_min(x.like(40), abs(x) * 2.0));
+  Vec power = power_of_two(n);
+  Vec e = fma(power, expm1_reduced(r), power - 1.0);
   return copy_sign(e / (e + 2.0), x);
 }
 

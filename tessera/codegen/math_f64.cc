@@ -25,35 +25,42 @@ Vec power_of_two(Vec n) {
 }
 
 struct ExpArgument {
-  Vec n, r;
+  Vec n, r, low;  // x = n log(2) + r + low; low is what r was rounded by
 };
 ExpArgument reduce_exp(Vec x) {
   Vec n = round_even(x * 1.44269504088896340736);
-  Vec r = fma(-n, kLn2High, x);
-  return {n, fma(-n, kLn2Low, r)};
+  // n times the first part of log(2) is exact. The difference is a multiple of the last bit of the
+  // second product, so that what it was rounded by is exact, too (Fast2Sum).
+  Vec first = fma(-n, kLn2High, x), product = n * kLn2Low;
+  Vec r = first - product;
+  return {n, r, (first - r) - product};
 }
 
 Vec expm1_reduced(Vec r) {
   Vec p = polynomial(r, {0.5, 0.1666666666666668, 0.041666666666666477, 0.0083333333333197052,
                          0.0013888888888974858, 0.00019841269891571417, 2.4801587156416754e-05,
                          2.7557238238347699e-06, 2.755740944128735e-07, 2.5111265001330378e-08,
-                         2.0875282013606902e-09});
+                         2.0875082013606902e-09});
   return fma(r * r, p, r);
 }
 
 struct Angle {
-  Vec quadrant, r;  // a = quadrant * pi/2 + r for a >= 0
+  Vec quadrant, r, low;  // a = quadrant * pi/2 + r + low for a >= 0; low is what r was rounded by
 };
 Angle reduce_angle(Vec x) {
   Vec shifted = fma(x, 2 / kPi, kMagic);
   Vec n = shifted - kMagic;
-  // pi/2 in three parts; n times the first is exact.
-  Vec r = fma(-n, 0x1.921fb54442d18p+0, x);
-  r = fma(-n, 0x1.1a62633145c06p-54, r);
-  return {bits_of(shifted), fma(-n, 0x1.c1cd129024e09p-107, r)};
+  // pi/2 in three parts. The first difference is exact, and it is a multiple of the last bit of the
+  // second product, so that what the second difference was rounded by is exact, too (Fast2Sum).
+  constexpr double second = 0x1.1a62633145c06p-54;
+  Vec first = fma(-n, 0x1.921fb54442d18p+0, x), product = n * second;
+  Vec r = first - product;
+  Vec low = (first - r) - product - fma(n, second, -product);
+  return {bits_of(shifted), r, fma(-n, 0x1.c1cd129024e09p-107, low)};
 }
 constexpr double kHugeAngle = 0x1p28;
 
+// sin(r) and cos(r) of |r| up to pi/4.
 Vec sin_poly(Vec r, Vec square) {
   Vec p = polynomial(square, {-0.16666666666666666, 0.0083333333333333176, -0.00019841269841249832,
                               2.755731921150158e-06, -2.5052104218842187e-08,
@@ -65,6 +72,23 @@ Vec cos_poly(Vec square) {
                               -2.7557319212994868e-07, 2.0876753839513538e-09,
                               -1.1470234594026518e-11, 4.7355114141533936e-14});
   return fma(square * square, p, fma(square, -0.5, 1.0));
+}
+
+// sin(r + low) and cos(r + low), with what the leading terms were rounded by.
+Vec sin_poly(Vec r, Vec low, Vec square) {
+  Vec p = polynomial(square, {-0.16666666666666666, 0.0083333333333333176, -0.00019841269841249832,
+                              2.755731921150158e-06, -2.5052104218842187e-08,
+                              1.6058279418149328e-10, -7.5744293562972104e-13});
+  return r + fma(r * square, p, low * fma(square, -0.5, 1.0));
+}
+Vec cos_poly(Vec r, Vec low, Vec square) {
+  Vec p = polynomial(square, {0.041666666666666664, -0.0013888888888888868, 2.4801587301565855e-05,
+                              -2.7557319212994868e-07, 2.0876753839513538e-09,
+                              -1.1470234594026518e-11, 4.7355114141533936e-14});
+  Vec leading = fma(square, -0.5, 1.0);
+  Vec rounded = fma(square, -0.5, 1.0 - leading);
+  Vec half_of_square = 0.5 * fma(r, r, -square);
+  return leading + (fma(square * square, p, rounded) - fma(r, low, half_of_square));
 }
 
 // sin(pi x) for x in [0, 1].
@@ -84,13 +108,15 @@ Vec scale_f64(Vec p, Vec n) {
 }
 
 Vec exp_f64(Vec x) {
-  x = clamp(x, -746, 710);
-  auto [n, r] = reduce_exp(x);
-  Vec p = polynomial(r, {1, 1, 0.50000000000000133, 0.16666666666666358, 0.041666666666507264,
-                         0.0083333333335219376, 0.0013888888950406865, 0.00019841269464510483,
-                         2.4801485457077625e-05, 2.755760842532339e-06, 2.7633154614807235e-07,
-                         2.4997906029632643e-08});
-  return scale_f64(p, n);
+  const auto [n, r, low] = reduce_exp(clamp(x, -746, 710));
+  Vec p = polynomial(
+      r, {0.50000000000000133, 0.16666666666666358, 0.041666666666507264, 0.0083333333335219376,
+          0.0013888888950406865, 0.00019841269464510483, 2.4801485457077625e-05,
+          2.755760842532339e-06, 2.7633154614807235e-07, 2.4997906029632643e-08});
+  // The last sum is the only one whose rounding counts.
+  Vec leading = 1.0 + r;
+  Vec rounded = (1.0 - leading) + r;
+  return scale_f64(leading + fma(r * r, p, rounded + low), n);
 }
 
 // 2^x = 2^n 2^r; both are exact.
@@ -106,8 +132,7 @@ Vec exp2_f64(Vec given) {
 }
 
 Vec expm1_f64(Vec given) {
-  Vec x = clamp(given, -40, 710);
-  auto [n, r] = reduce_exp(x);
+  const auto [n, r, low] = reduce_exp(clamp(given, -40, 710));
   Vec half = power_of_two(n - 1.0);
   Vec y = fma(half, expm1_reduced(r), half - 0.5);
   return select(given == 0.0, given, y + y);
@@ -140,11 +165,11 @@ Vec log_f64(Vec x) {
 
 Vec sin_cos_f64(Vec x, bool cosine) {
   Vec a = abs(x);
-  auto [quadrant, r] = reduce_angle(a);
+  auto [quadrant, r, low] = reduce_angle(a);
   if (cosine) quadrant = quadrant + quadrant.like_int(1);
   Vec square = r * r;
   Vec odd = (quadrant & quadrant.like_int(1)) != quadrant.like_int(0);
-  Vec value = select(odd, cos_poly(square), sin_poly(r, square));
+  Vec value = select(odd, cos_poly(r, low, square), sin_poly(r, low, square));
   Vec sign = quadrant << 62;
   if (!cosine) sign = sign ^ bits_of(x);
   value = float_of_bits(bits_of(value) ^ (sign & sign.like_int(1ULL << 63)));
@@ -155,8 +180,7 @@ Vec sin_cos_f64(Vec x, bool cosine) {
 }
 
 Vec tanh_f64(Vec x) {
-  Vec twice = fast_min(x.like(40), abs(x) * 2.0);
-  auto [n, r] = reduce_exp(twice);
+  const auto [n, r, low] = reduce_exp(fast_min(x.like(40), abs(x) * 2.0));
   Vec power = power_of_two(n);
   Vec e = fma(power, expm1_reduced(r), power - 1.0);
   return copy_sign(e / (e + 2.0), x);
@@ -170,7 +194,7 @@ Vec logistic_f64(Vec x) {
 Vec tan_f32(Vec given) {
   Vec x = widen(given);
   Vec a = abs(x);
-  auto [quadrant, r] = reduce_angle(a);
+  const auto [quadrant, r, low] = reduce_angle(a);
   Vec square = r * r;
   Vec s = sin_poly(r, square), c = cos_poly(square);
   Vec odd = (quadrant & quadrant.like_int(1)) != quadrant.like_int(0);

@@ -57,7 +57,9 @@ Vec log1p_f64(Vec x) {
 Vec sinh_f64(Vec x) {
   Vec a = abs(x);
   Vec e = expm1_f64(a);
-  Vec y = 0.5 * (e + e / (e + 1.0));
+  // (e + e / (e + 1)) / 2; below 1 as e minus half of e^2 / (e + 1), a quotient that counts for less.
+  Vec quotient = e / (e + 1.0);
+  Vec y = select(a < 1.0, fma(e * -0.5, quotient, e), 0.5 * (e + quotient));
   return copy_sign(select(a < kExpOverflows, y, half_exp(a)), x);
 }
 

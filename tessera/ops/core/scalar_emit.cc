@@ -201,21 +201,44 @@ Complex cbrt(Complex z) {
   return {r * cos(angle), r * sin(angle)};
 }
 
-Complex exp(Complex z) {
-  if (is_float32(z)) return in_float64(exp, z);
-  // exp(x/2)^2: a product that overflows only where the result does.
-  const Real half = exp(0.5 * z.re);
+namespace {
+
+// `small`: z's parts were float32, so that exp overflows only where the result does.
+Complex exp_of_parts(Complex z, bool small) {
   const Real whole = exp(z.re);
-  const Bool large = z.re > 80.0;
   const Real c = cos(z.im), s = sin(z.im);
-  const Complex plain = {select(large, half * c * half, whole * c),
-                         select(large, half * s * half, whole * s)};
+  Complex plain = {whole * c, whole * s};
+  if (!small) {
+    // exp(x/2)^2: a product that overflows only where the result does.
+    const Real half = exp(0.5 * z.re);
+    const Bool large = z.re > 80.0;
+    plain = {select(large, half * c * half, plain.re), select(large, half * s * half, plain.im)};
+  }
   // Zero and infinity have no direction: they stay as they are.
   const Bool directed = is_finite(z.im);
   const Complex of_limits = {whole,
                              select(z.re < 0.0, copysign(z.re.number(0), z.im), nan_like(z.im))};
   return select(z.im == 0.0, {whole, z.im},
                 select(is_infinite(z.re) & !directed, of_limits, plain));
+}
+
+struct Hyperbolic {
+  Real sinh, cosh;
+};
+Hyperbolic hyperbolic(Real x) { return {sinh(x), cosh(x)}; }
+// The same of numbers that were float32, as exactly as float32 needs: from one exponential, but for
+// arguments so small that it would cancel.
+Hyperbolic hyperbolic_of_float32(Real x) {
+  const Real a = abs(x), up = exp(a), down = x.number(1) / up;
+  const Real s = select(a < 0x1p-20, a, 0.5 * (up - down));
+  return {copysign(s, x), 0.5 * (up + down)};
+}
+
+}  // namespace
+
+Complex exp(Complex z) {
+  if (is_float32(z)) return in_float64([](Complex w) { return exp_of_parts(w, true); }, z);
+  return exp_of_parts(z, false);
 }
 
 Complex expm1(Complex z) {
@@ -261,23 +284,37 @@ Complex logistic(Complex z) {
 
 // If the imaginary part is 0 it stays 0, and if it has no direction the parts stay that do not
 // depend on it (C99, Annex G).
-Complex sinh(Complex z) {
-  if (is_float32(z)) return in_float64(sinh, z);
-  const Complex plain = {sinh(z.re) * cos(z.im), cosh(z.re) * sin(z.im)};
+namespace {
+
+Complex sinh_of(Complex z, Hyperbolic of_re) {
+  const Complex plain = {of_re.sinh * cos(z.im), of_re.cosh * sin(z.im)};
   const Real nan = nan_like(z.re);
   const Complex undirected = {
       select(z.re == 0.0, z.re, select(is_infinite(z.re), infinity_like(z.re), nan)), nan};
-  return select(z.im == 0.0, {sinh(z.re), z.im}, select(is_finite(z.im), plain, undirected));
+  return select(z.im == 0.0, {of_re.sinh, z.im}, select(is_finite(z.im), plain, undirected));
 }
 
-Complex cosh(Complex z) {
-  if (is_float32(z)) return in_float64(cosh, z);
-  const Complex plain = {cosh(z.re) * cos(z.im), sinh(z.re) * sin(z.im)};
+Complex cosh_of(Complex z, Hyperbolic of_re) {
+  const Complex plain = {of_re.cosh * cos(z.im), of_re.sinh * sin(z.im)};
   const Real zero = z.re.number(0), nan = nan_like(z.re);
   const Complex undirected = {select(is_infinite(z.re), infinity_like(z.re), nan),
                               select(z.re == 0.0, zero, nan)};
-  return select(z.im == 0.0, {cosh(z.re), copysign(zero, z.re) * z.im},
+  return select(z.im == 0.0, {of_re.cosh, copysign(zero, z.re) * z.im},
                 select(is_finite(z.im), plain, undirected));
+}
+
+}  // namespace
+
+Complex sinh(Complex z) {
+  if (is_float32(z))
+    return in_float64([](Complex w) { return sinh_of(w, hyperbolic_of_float32(w.re)); }, z);
+  return sinh_of(z, hyperbolic(z.re));
+}
+
+Complex cosh(Complex z) {
+  if (is_float32(z))
+    return in_float64([](Complex w) { return cosh_of(w, hyperbolic_of_float32(w.re)); }, z);
+  return cosh_of(z, hyperbolic(z.re));
 }
 
 namespace {

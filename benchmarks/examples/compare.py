@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """The programs of examples/ against the same programs in JAX, in one run on one machine.
 
-    benchmarks/examples/compare.py --jax VENV/bin/python [--programs FOLDER] [--rounds N] [name ...]
+    benchmarks/examples/compare.py --jax VENV/bin/python [--programs FOLDER] [--rounds N] [--write] [name ...]
 
 For each name (all without one) it runs NAME.py of this folder with JAX, then NAME of the programs' folder, N times in turn. Both print what they
 computed and the times of their compiled call. It shows the shortest call of each side, which another program's load changes least, how many times
-faster Tessera is by it, and by the time of all CPUs; and exits with 1 if Tessera is slower or if the values differ by more than the program allows. Only the standard library is needed here; --jax needs jax.
+faster Tessera is by it, and by the time of all CPUs; and exits with 1 if Tessera is slower or if the values differ by more than the program allows. --write puts the rows of the named programs into the table of docs/performance.md. Only the
+standard library is needed here; --jax needs jax.
 """
 import argparse
 import json
@@ -14,6 +15,9 @@ import subprocess
 import sys
 
 FOLDER = pathlib.Path(__file__).resolve().parent
+PAGE = FOLDER.parent.parent / 'docs/performance.md'
+BEGIN, END = '<!-- examples -->\n', '<!-- end of examples -->\n'
+HEAD = '| program | JAX | Tessera | JAX / Tessera | the same of the time of all CPUs |\n|---|---:|---:|---:|---:|\n'
 # How far the values may be apart, relatively. Particles that are drawn again depend on the last digits of their weights' sums.
 TOLERANCES = {'particle_filter': 2e-3}
 TOLERANCE = 1e-3
@@ -31,8 +35,20 @@ def measure(command, folder):
   return None, f'exit {done.returncode}: {(done.stderr.strip().splitlines() or ["no output"])[-1]}'
 
 
-def compare(name, jax, programs, rounds):
-  """Prints the line of a program; returns whether Tessera is as fast and computes the same."""
+def write(rows):
+  """Puts rows, by the names of programs, into the table of the page; the others stay."""
+  page = PAGE.read_text(encoding='utf-8')
+  if BEGIN not in page or END not in page:
+    sys.exit(f'compare.py: expected the marks {BEGIN.strip()} and {END.strip()} in {PAGE}')
+  before, rest = page.split(BEGIN)
+  table, after = rest.split(END)
+  all_rows = {line.split('|')[1].strip(): line for line in table.splitlines()[2:]} | rows
+  table = HEAD + ''.join(all_rows[name] + '\n' for name in sorted(all_rows))
+  PAGE.write_text(before + BEGIN + table + END + after, encoding='utf-8')
+
+
+def compare(name, jax, programs, rounds, rows):
+  """Prints the line of a program and adds it to `rows`; returns whether Tessera is as fast and computes the same."""
   best, cpu, values, problems = {}, {}, {}, []
   for _ in range(rounds):
     for side, command in (('jax', [jax, f'{name}.py']), ('tessera', [str(programs / name), '--time'])):
@@ -51,6 +67,9 @@ def compare(name, jax, programs, rounds):
   if apart > TOLERANCES.get(name, TOLERANCE):
     problems.append(f'values {values["jax"]:g} and {values["tessera"]:g}')
   print(f'{name:<20}{best["jax"]:>14,.1f}{best["tessera"]:>14,.1f}{ratio:>9.2f}{cpu["jax"] / cpu["tessera"]:>11.2f}{apart:>11.1e}  {"; ".join(problems)}', flush=True)
+  if not problems:
+    times = ' | '.join(f'{best[side] / 1000:,.3g} ms' for side in ('jax', 'tessera'))
+    rows[name] = f'| {name} | {times} | {ratio:.2f} | {cpu["jax"] / cpu["tessera"]:.2f} |'
   return ratio >= 1 and not problems
 
 
@@ -60,6 +79,7 @@ def main():
   parser.add_argument('--jax', required=True, metavar='PYTHON', help='a Python that has jax')
   parser.add_argument('--programs', default=str(FOLDER.parent.parent / 'build/release/examples'), metavar='FOLDER', help='of the compiled programs')
   parser.add_argument('--rounds', type=int, default=1, metavar='N', help='how often each side runs, in turn')
+  parser.add_argument('--write', action='store_true', help='the rows of these programs into docs/performance.md')
   parser.add_argument('names', nargs='*', metavar='name')
   options = parser.parse_args()
   if options.rounds < 1:
@@ -69,7 +89,10 @@ def main():
     parser.error(f'there is no {", ".join(unknown)}; there are {", ".join(known)}')
   print(f'{"program":<20}{"JAX us":>14}{"Tessera us":>14}{"ratio":>9}{"CPU ratio":>11}{"apart":>11}')
   programs = pathlib.Path(options.programs).resolve()
-  good = [compare(name, options.jax, programs, options.rounds) for name in options.names or known]
+  rows = {}
+  good = [compare(name, options.jax, programs, options.rounds, rows) for name in options.names or known]
+  if options.write:
+    write(rows)
   return 0 if all(good) else 1
 
 

@@ -76,6 +76,27 @@ void JitCache::insert(const void* types, const std::string& statics, std::span<c
 
 namespace {
 
+// Throws the error again, with the place where the function was jitted, unless it names one: if a
+// callback of a program calls another jitted function, that one is named.
+[[noreturn, gnu::cold, gnu::noinline]] void rethrow_with(const SourceLocation& where,
+                                                         const UserError& error) {
+  constexpr std::string_view kJitted = "; in the function that was jitted at ";
+  const std::string_view text = error.what();
+  if (where.line() == 0 || text.find(kJitted) != text.npos) throw;
+  throw UserError(error.kind(),
+                  fmt::format("{}{}{}:{}", text, kJitted, where.file_name(), where.line()));
+}
+
+// Returns work(), whose errors say where the function was jitted.
+template <class Work>
+auto located(const SourceLocation& where, const Work& work) {
+  try {
+    return work();
+  } catch (const UserError& error) {
+    rethrow_with(where, error);
+  }
+}
+
 // A function traced with its arguments' types.
 struct TracedCall {
   TracedFunction traced;
@@ -150,7 +171,11 @@ std::shared_ptr<JitEntry> compile_call(TracedCall call, const PlacedArguments& p
 
 std::vector<Array> run_call(const JitEntry& entry, std::span<const Array> leaves) {
   const cluster::CallSite site(entry.where);
-  return run_with_captures(*entry.program, leaves, entry.captures, entry.donate);
+  try {
+    return run_with_captures(*entry.program, leaves, entry.captures, entry.donate);
+  } catch (const UserError& error) {
+    rethrow_with(entry.where, error);
+  }
 }
 
 const void* result_of(const JitEntry& entry) { return entry.result.get(); }
@@ -194,34 +219,39 @@ JitEntryRef JitCore::find(const void* types, std::string_view statics,
 
 JitEntryRef JitCore::compile(const ErasedCall& call, const void* types, const std::string& statics,
                              std::span<const Array> leaves) const {
-  expect_concrete("jit", leaves);
-  std::vector<uint8_t> donate = donate_flags(call);
-  const std::vector<NamedSharding> in = in_shardings(call);
-  TracedCall traced = trace_call(call, leaves, options_.out_shardings);
-  const PlacedArguments placed = place_call(traced, leaves, in, options_.compute_as);
-  std::optional<Stages> stages;
-  if (options_.comm_budget) {
-    stages = run_pipeline(traced.traced.function, placed.request);
-    expect_within(*options_.comm_budget, stages->partitioned.collectives);
-  }
-  const std::shared_ptr<JitEntry> entry =
-      compile_call(std::move(traced), placed, stages ? &*stages : nullptr);
+  const std::shared_ptr<JitEntry> entry = located(where_, [&] {
+    expect_concrete("jit", leaves);
+    std::vector<uint8_t> donate = donate_flags(call);
+    const std::vector<NamedSharding> in = in_shardings(call);
+    TracedCall traced = trace_call(call, leaves, options_.out_shardings);
+    const PlacedArguments placed = place_call(traced, leaves, in, options_.compute_as);
+    std::optional<Stages> stages;
+    if (options_.comm_budget) {
+      stages = run_pipeline(traced.traced.function, placed.request);
+      expect_within(*options_.comm_budget, stages->partitioned.collectives);
+    }
+    std::shared_ptr<JitEntry> out =
+        compile_call(std::move(traced), placed, stages ? &*stages : nullptr);
+    // The caller cannot donate what a function captured.
+    if (!donate.empty()) donate.resize(placed.all.size(), 0);
+    out->donate = std::move(donate);
+    return out;
+  });
   entry->where = where_;
-  // The caller cannot donate what a function captured.
-  if (!donate.empty()) donate.resize(placed.all.size(), 0);
-  entry->donate = std::move(donate);
   cache_->insert(types, statics, leaves, entry);
   return entry;
 }
 
 Lowered JitCore::lower(const ErasedCall& call, std::span<const Array> leaves) const {
-  expect_concrete("jit", leaves);
-  const std::vector<NamedSharding> in = in_shardings(call);
-  TracedCall traced = trace_call(call, leaves, options_.out_shardings);
-  PlacedArguments placed = place_call(traced, leaves, in, options_.compute_as);
-  const Device device = device_for("jit", placed.all);
-  return Lowered(std::move(traced.traced.function), std::move(placed.request),
-                 std::move(traced.traced.captures), device);
+  return located(where_, [&] {
+    expect_concrete("jit", leaves);
+    const std::vector<NamedSharding> in = in_shardings(call);
+    TracedCall traced = trace_call(call, leaves, options_.out_shardings);
+    PlacedArguments placed = place_call(traced, leaves, in, options_.compute_as);
+    const Device device = device_for("jit", placed.all);
+    return Lowered(std::move(traced.traced.function), std::move(placed.request),
+                   std::move(traced.traced.captures), device);
+  });
 }
 
 bool JitCore::constrains() const {

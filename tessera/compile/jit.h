@@ -163,9 +163,9 @@ class Jitted {
 };
 
 // Returns `f`, which is compiled at the first call for each structure of its arguments. `f` must be
-// pure: it is called only to be traced. Errors of a cluster name `where`. Calls throw the errors of
-// `f`'s ops, and UserError kTrace if `f` uses a traced value as a C++ bool or number, or if a
-// tracer leaks out of it.
+// pure: it is called only to be traced. Calls throw the errors of `f`'s ops, with `where` at the
+// end, and UserError kTrace if `f` uses a traced value as a C++ bool or number, or if a tracer leaks
+// out of it.
 template <class F>
 Jitted<F> jit(F f, JitOptions options = {}, SourceLocation where = SourceLocation::current()) {
   return Jitted<F>(std::move(f), std::move(options), where);

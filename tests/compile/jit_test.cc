@@ -11,7 +11,10 @@ namespace {
 
 using testing::AllOf;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
 
 class Jit : public DevicesTest {};
 
@@ -357,6 +360,32 @@ TEST_F(Jit, AFunctionThatThrowsLeavesNoTraceBehind) {
   EXPECT_THROW(f(iota({3})), std::runtime_error);
   EXPECT_EQ(ir::Trace::current(), nullptr);
   EXPECT_EQ(values(f(iota({1, 1})))[0], 0);
+}
+
+TEST_F(Jit, ErrorsNameThePlaceOfTheCallOfJit) {
+  const auto place = [](uint32_t line) {
+    return fmt::format("; in the function that was jitted at {}:{}", __FILE__, line);
+  };
+  const Array x = iota({2, 3});
+  uint32_t line = __LINE__ + 1;
+  const auto wrong = jit([](const Array& v) { return matmul(v, v); });
+  const std::string text = error_of([&] { wrong(x); });
+  EXPECT_THAT(text, StartsWith("[matmul] expected"));
+  EXPECT_THAT(text, EndsWith(place(line)));
+  EXPECT_EQ(error_of([&] { wrong.lower(x); }), text);
+  // An error of a program that runs, whose innermost jitted function is named.
+  const auto call = [&](const Array& v) { return wrong(v); };
+  const auto calls = jit([&](const Array& v) { return pure_callback(call, v, v); });
+  EXPECT_EQ(error_of([&] { calls(x); }), text);
+  const auto fail = [](const Array&) -> Array { throw std::runtime_error("no file"); };
+  line = __LINE__ + 1;
+  const auto fails = jit([&](const Array& v) { return pure_callback(fail, v, v); });
+  EXPECT_THAT(error_of([&] { fails(x); }), AllOf(HasSubstr("no file"), EndsWith(place(line))));
+  // A function that is called while another one is traced is part of that one.
+  line = __LINE__ + 1;
+  const auto outer = jit([&](const Array& v) { return wrong(v) + v; });
+  EXPECT_THAT(error_of([&] { outer(x); }), EndsWith(place(line)));
+  EXPECT_THAT(error_of([&] { matmul(x, x); }), Not(HasSubstr("jitted")));
 }
 
 TEST_F(Jit, ArraysOnTwoMeshesAreRefused) {

@@ -19,6 +19,7 @@ import numpy as np
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
+import installed  # noqa: E402
 import programs  # noqa: E402
 
 THREADS = os.cpu_count()
@@ -46,13 +47,14 @@ def jax_version():
 
 def jax_inference_function(key, constants):
   """The function of the inputs, or of the weights and the inputs, and its arguments."""
+  import jax
   import layers_jax
 
   network = programs.network_of(key)
   weights, inputs = programs.weights_and_inputs(key)
   layers = layers_jax.Layers()
   if constants:
-    return lambda *inputs: network.apply(layers, weights, inputs), inputs
+    return lambda *inputs: network.apply(layers, jax.tree.map(jax.numpy.asarray, weights), inputs), inputs
   return lambda p, *inputs: network.apply(layers, p, inputs), (weights, *inputs)
 
 
@@ -385,6 +387,10 @@ def busy_while_idle(seconds):
   return (time.process_time() - begin) / seconds
 
 
+# What a user installs for an engine.
+PACKAGES = {'tessera': ['jax'], 'xla': ['jax'], 'torch': ['torch'], 'iree': ['iree-base-compiler', 'iree-base-runtime']}
+
+
 def serve(engine, key, options):
   """Answers a line for each that it reads: a path (the results go there), 'idle', or how many seconds to time."""
   pathlib.Path('/proc/self/comm').write_text(f'peer:{engine}'[:15])
@@ -397,19 +403,23 @@ def serve(engine, key, options):
   np.savez(sys.stdin.readline().strip(), *prepared.results)
   prepared.results = None
   print(json.dumps({'first': first, 'version': prepared.version}), flush=True)
-  prepared.run()
+  last = first
   for line in sys.stdin:
     if line.strip() == 'idle':
       prepared.run()
       time.sleep(1)
-      print(json.dumps({'busy': busy_while_idle(2)}), flush=True)
+      packages = PACKAGES.get(engine.split('-')[0], [engine])
+      print(json.dumps({'busy': busy_while_idle(2), 'installed_mb': installed.megabytes(packages)}), flush=True)
       continue
+    if 4 * last < float(line):
+      prepared.run()  # Caches of the processor are cold after a turn of another engine.
     times, until = [], time.perf_counter() + float(line)
     while not times or time.perf_counter() < until:
       begin = time.perf_counter()
       prepared.run()
       times.append(time.perf_counter() - begin)
-    print(json.dumps({'seconds': statistics.median(times), 'peak': memory_megabytes('VmHWM')}), flush=True)
+    last = statistics.median(times)
+    print(json.dumps({'seconds': last, 'peak': memory_megabytes('VmHWM')}), flush=True)
 
 
 def main():

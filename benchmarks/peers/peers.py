@@ -16,7 +16,6 @@ import json
 import os
 import pathlib
 import re
-import resource
 import shutil
 import signal
 import statistics
@@ -83,7 +82,7 @@ def export_path(folder, key, end):
 
 def last_line(text):
   lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
-  errors = [line for line in lines if re.match(r'[\w.]*(Error|Exception|Unsupported)\b', line)]
+  errors = [line for line in lines if re.match(r'[\w.]*(Error|Exception|Unsupported)\b(?! code)', line) or ' error: ' in line]
   return (errors or lines or ['no output'])[-1][:200]
 
 
@@ -98,7 +97,7 @@ def export(engine, key, options):
 
 
 class Server:
-  """The process of an engine; its clock of the processor counts its children too."""
+  """The process of an engine."""
 
   def __init__(self, label, key, folder, caches, options):
     environment, engine, _ = ENGINES[label]
@@ -222,11 +221,6 @@ def difference(left, right):
       here = float(np.max(np.abs(x.astype(np.float64) - y.astype(np.float64)), initial=0) / max(np.max(np.abs(y), initial=0), 1e-300))
       worst, wrong = max(worst, here), wrong or not here <= TOLERANCE[str(y.dtype)]
   return worst, wrong
-
-
-def of_children():
-  usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-  return usage.ru_utime + usage.ru_stime
 
 
 def started(label, key, folder, caches, options):

@@ -19,6 +19,7 @@ import numpy as np
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
+import installed  # noqa: E402
 import programs  # noqa: E402
 
 THREADS = os.cpu_count()
@@ -46,13 +47,14 @@ def jax_version():
 
 def jax_inference_function(key, constants):
   """The function of the inputs, or of the weights and the inputs, and its arguments."""
+  import jax
   import layers_jax
 
   network = programs.network_of(key)
   weights, inputs = programs.weights_and_inputs(key)
   layers = layers_jax.Layers()
   if constants:
-    return lambda *inputs: network.apply(layers, weights, inputs), inputs
+    return lambda *inputs: network.apply(layers, jax.tree.map(jax.numpy.asarray, weights), inputs), inputs
   return lambda p, *inputs: network.apply(layers, p, inputs), (weights, *inputs)
 
 
@@ -73,7 +75,7 @@ def jax_training(key, options):
   import layers_jax
 
   network = programs.network_of(key)
-  before, inputs = programs.weights_and_inputs(key)
+  weights, inputs = programs.weights_and_inputs(key)
   layers = layers_jax.Layers(training=True)
 
   def step(p, momentum, inputs):
@@ -84,7 +86,7 @@ def jax_training(key, options):
   step = jax.jit(step, donate_argnums=(0, 1))
   inputs = jax.device_put(inputs)
   # Copies: a donated array must not be the caller's.
-  state = [jax.device_put({k: v.copy() for k, v in before.items()}), jax.device_put({k: np.zeros_like(v) for k, v in before.items()})]
+  state = [jax.device_put({k: v.copy() for k, v in weights.items()}), jax.device_put({k: np.zeros_like(v) for k, v in weights.items()})]
 
   def run():
     p, momentum, loss = step(*state, inputs)
@@ -95,8 +97,8 @@ def jax_training(key, options):
   losses = [run()]
   yield
   losses.append(run())
-  after = {k: np.asarray(v) for k, v in state[0].items()}
-  yield Prepared(run, programs.training_results(losses, before, after), jax_version())
+  momentum = {k: np.asarray(v) for k, v in state[1].items()}
+  yield Prepared(run, programs.training_results(losses, momentum), jax_version())
 
 
 def jax_ocean(key, options):
@@ -210,9 +212,10 @@ def torch_training(key, mode):
   losses = [run()]
   yield
   losses.append(run())
-  before = programs.weights_and_inputs(key)[0]
-  after = {name: layers_torch.to_neutral(name, getattr(module, attribute)) for name, attribute in module.names.items()}
-  yield Prepared(run, programs.training_results(losses, before, after), f'PyTorch {torch.__version__}')
+  momentum = {}
+  for name, attribute in module.names.items():
+    momentum[name] = layers_torch.to_neutral(name, optimizer.state[getattr(module, attribute)]['momentum_buffer'])
+  yield Prepared(run, programs.training_results(losses, momentum), f'PyTorch {torch.__version__}')
 
 
 def torch_ocean(key, mode):
@@ -295,6 +298,16 @@ def in_openvino(key, options):
   yield Prepared(run, out, f'OpenVINO {openvino.__version__.split("-")[0]}')
 
 
+def iree_code(tools, program):
+  """The program compiled for this processor, with -O3 where the compiler succeeds with it."""
+  flags = ['--iree-llvmcpu-target-cpu=host']
+  try:
+    return tools.compile_file(program, input_type='stablehlo', target_backends=['llvm-cpu'], extra_args=[*flags, '--iree-opt-level=O3'])
+  except tools.CompilerToolError as error:
+    print(f'without -O3: {error}', file=sys.stderr)
+    return tools.compile_file(program, input_type='stablehlo', target_backends=['llvm-cpu'], extra_args=flags)
+
+
 def in_iree(key, options, constants):
   from iree import runtime
   from iree.compiler import tools
@@ -308,8 +321,7 @@ def in_iree(key, options, constants):
   inputs = [runtime.asdevicearray(device, x) for x in inputs]
   yield
   if options.compile_anew or not compiled.exists():
-    code = tools.compile_file(str(export_path(options.exports, key, f'{end}.bytecode')), input_type='stablehlo',
-                              target_backends=['llvm-cpu'], extra_args=['--iree-llvmcpu-target-cpu=host', '--iree-opt-level=O3'])
+    code = iree_code(tools, str(export_path(options.exports, key, f'{end}.bytecode')))
     compiled.write_bytes(code)
   configuration = runtime.Config(device=device)
   program = runtime.load_vm_module(runtime.VmModule.mmap(configuration.vm_instance, str(compiled)), configuration)
@@ -385,6 +397,10 @@ def busy_while_idle(seconds):
   return (time.process_time() - begin) / seconds
 
 
+# What a user installs for an engine.
+PACKAGES = {'tessera': ['jax'], 'xla': ['jax'], 'torch': ['torch'], 'iree': ['iree-base-compiler', 'iree-base-runtime']}
+
+
 def serve(engine, key, options):
   """Answers a line for each that it reads: a path (the results go there), 'idle', or how many seconds to time."""
   pathlib.Path('/proc/self/comm').write_text(f'peer:{engine}'[:15])
@@ -397,19 +413,23 @@ def serve(engine, key, options):
   np.savez(sys.stdin.readline().strip(), *prepared.results)
   prepared.results = None
   print(json.dumps({'first': first, 'version': prepared.version}), flush=True)
-  prepared.run()
+  last = first
   for line in sys.stdin:
     if line.strip() == 'idle':
       prepared.run()
       time.sleep(1)
-      print(json.dumps({'busy': busy_while_idle(2)}), flush=True)
+      packages = PACKAGES.get(engine.split('-')[0], [engine])
+      print(json.dumps({'busy': busy_while_idle(2), 'installed_mb': installed.megabytes(packages)}), flush=True)
       continue
+    if 4 * last < float(line):
+      prepared.run()  # Caches of the processor are cold after a turn of another engine.
     times, until = [], time.perf_counter() + float(line)
     while not times or time.perf_counter() < until:
       begin = time.perf_counter()
       prepared.run()
       times.append(time.perf_counter() - begin)
-    print(json.dumps({'seconds': statistics.median(times), 'peak': memory_megabytes('VmHWM')}), flush=True)
+    last = statistics.median(times)
+    print(json.dumps({'seconds': last, 'peak': memory_megabytes('VmHWM')}), flush=True)
 
 
 def main():

@@ -101,6 +101,7 @@ class Layers:
   def attention(self, q, k, v, causal=False):
     return F.scaled_dot_product_attention(q, k, v, is_causal=causal)
 
+  @torch.compiler.disable  # Inductor would unroll all steps in time, which compiles for minutes; PyTorch's own LSTM is one function.
   def lstm(self, x, p, name):
     recurrent = p[f'{name}.recurrent.dense']
     zeros = x.new_zeros((1, x.shape[0], recurrent.shape[1]))

@@ -56,6 +56,10 @@ class NumPyArrays:
   def stack_levels(self, levels):
     return np.stack(levels, axis=-1)
 
+  def heights(self, levels):
+    """Of levels above the lowest."""
+    return DZ * np.arange(levels, dtype=np.float64)
+
 
 def jax_arrays():
   import jax
@@ -124,6 +128,9 @@ def torch_arrays():
 
     def stack_levels(self, levels):
       return torch.stack(levels, dim=-1)
+
+    def heights(self, levels):
+      return DZ * torch.arange(levels, dtype=torch.float64)
 
   return TorchArrays()
 
@@ -228,7 +235,7 @@ def turbulent_kinetic_energy(arrays, energy, u, v, buoyancy, wind):
   root = arrays.sqrt(arrays.maximum(energy, LEAST_ENERGY))
   length = arrays.sqrt(2.0 / frequency2) * root
   # A length grows by at most the distance: the least over all levels of their length and the distance to them, on each side.
-  z = height_like(arrays, length)
+  z = arrays.heights(length.shape[-1])
   from_below = z + arrays.running_least(length - z)
   from_above = arrays.reversed(arrays.running_least(arrays.reversed(length + z))) - z
   mixing_length = arrays.maximum(arrays.minimum(from_below, from_above), 0.01)
@@ -249,12 +256,6 @@ def turbulent_kinetic_energy(arrays, energy, u, v, buoyancy, wind):
   flux_y = limited_flux(arrays, [mixed[inner, i:mixed.shape[1] - 3 + i] for i in range(4)], v_between[inner, 1:-2], DY)
   advected = (flux_x[1:] - flux_x[:-1]) / DX + (flux_y[:, 1:] - flux_y[:, :-1]) / DY
   return arrays.maximum(mixed[inner, inner] - ENERGY_STEP * advected, LEAST_ENERGY)
-
-
-def height_like(arrays, x):
-  """The height of each level above the lowest, by sums of a constant, so that no array module's own range is needed."""
-  level = arrays.zero_level(x)
-  return arrays.join([level + DZ * k for k in range(x.shape[-1])])
 
 
 def limited_flux(arrays, four, speed, width):

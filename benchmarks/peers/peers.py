@@ -16,7 +16,6 @@ import json
 import os
 import pathlib
 import re
-import resource
 import shutil
 import signal
 import statistics
@@ -83,7 +82,7 @@ def export_path(folder, key, end):
 
 def last_line(text):
   lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
-  errors = [line for line in lines if re.match(r'[\w.]*(Error|Exception|Unsupported)\b', line)]
+  errors = [line for line in lines if re.match(r'[\w.]*(Error|Exception|Unsupported)\b(?! code)', line) or ' error: ' in line]
   return (errors or lines or ['no output'])[-1][:200]
 
 
@@ -98,11 +97,11 @@ def export(engine, key, options):
 
 
 class Server:
-  """The process of an engine; its clock of the processor counts its children too."""
+  """The process of an engine."""
 
   def __init__(self, label, key, folder, caches, options):
     environment, engine, _ = ENGINES[label]
-    self.label, self.times, self.peak = label, [], 0
+    self.label, self.times, self.peak, self.plugin = label, [], 0, None
     words = [python_of(environment, options), str(HERE / 'engines.py'), engine, key, '--exports', str(options.exports)]
     if engine in NEEDS:
       export(engine, key, options)
@@ -113,6 +112,7 @@ class Server:
     surroundings.pop('OPENBLAS_CORETYPE', None)
     if engine.startswith('tessera'):
       surroundings |= {'JAX_PLATFORMS': 'tessera', 'TESSERA_DEVICES': 'cpu:1'}
+      self.plugin = options.plugin
       if options.plugin:
         surroundings |= {'TESSERA_PJRT': str(options.plugin), 'PYTHONPATH': str(HERE.parent.parent / 'python' / 'src')}
     self.errors = open(folder / f'{label}.err', 'w+')
@@ -151,11 +151,14 @@ class Server:
     self.times.append(answer['seconds'])
     self.peak = answer['peak']
 
-  def busy(self):
+  def idle(self):
+    """The threads that are busy while nothing runs, and what is installed for the engine."""
     self.process.send_signal(signal.SIGCONT)
     answer = self.ask('idle')
     self.pause()
-    return answer['busy']
+    if self.plugin:
+      answer['installed_mb'] += self.plugin.stat().st_size / 2**20
+    return answer
 
   def end(self):
     self.process.send_signal(signal.SIGCONT)
@@ -195,6 +198,12 @@ class Tool:
   def time(self, seconds):
     self.times.append(self.run(1 + max(2, min(1000, round(seconds / self.steady))))[1])
 
+  def idle(self):
+    """What is installed: the program and the library of Tessera that it loads."""
+    loaded = subprocess.run(['ldd', self.words[0]], capture_output=True, text=True, check=True, env=self.surroundings).stdout
+    files = [self.words[0], *re.findall(r'=> (\S*libtessera\S*)', loaded)]
+    return {'installed_mb': sum(os.stat(file).st_size for file in files) / 2**20}
+
   def end(self):
     pass
 
@@ -212,11 +221,6 @@ def difference(left, right):
       here = float(np.max(np.abs(x.astype(np.float64) - y.astype(np.float64)), initial=0) / max(np.max(np.abs(y), initial=0), 1e-300))
       worst, wrong = max(worst, here), wrong or not here <= TOLERANCE[str(y.dtype)]
   return worst, wrong
-
-
-def of_children():
-  usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-  return usage.ru_utime + usage.ru_stime
 
 
 def started(label, key, folder, caches, options):
@@ -264,7 +268,7 @@ def steady_row(key, options, folder):
     except Refused as reason:
       entries[label] = {'refused': str(reason)}
       print(f'  {label}: {reason}', file=sys.stderr)
-  for engine in list(engines):
+  for engine in engines.copy():
     apart, wrong = difference(engine.results, engines[0].results)
     entries[engine.label] = {'version': engine.version, 'difference': apart, 'differs': wrong}
     if wrong:
@@ -294,8 +298,8 @@ def start_row(key, options, folder):
         finally:
           beside.end()
         entry |= {'version': engine.version, f'{state}_s': engine.first}
-        if state == 'full' and isinstance(engine, Server):
-          entry['busy'] = engine.busy()
+        if state == 'full':
+          entry |= engine.idle()
         engine.end()
       entries[label] = entry
       print(f'  {label}: {entry}', file=sys.stderr)

@@ -30,15 +30,13 @@ def weights_and_inputs(key):
 
 
 def compared_weight(weights):
-  """The weight whose change in a training step is compared as a whole: the first matrix or filter by name."""
+  """The weight whose momentum is compared as a whole: the first matrix or filter by name."""
   return min(name for name, w in weights.items() if w.ndim > 1)
 
 
-def training_results(losses, before, after):
-  """What is compared of two training steps: the losses, how far each weight moved, and one weight's movement.
+def training_results(losses, momentum):
+  """What is compared of two training steps: the losses, how long each weight's momentum is, and that of one weight as a whole.
 
-  The last two are relative to the largest; before and after are the weights by name as NumPy arrays in the neutral layout."""
-  names = sorted(before)
-  moved = np.array([np.linalg.norm(after[n].astype(np.float64) - before[n]) for n in names], np.float32)
-  name = compared_weight(before)
-  return [np.array(losses, np.float32), moved, np.ascontiguousarray(after[name] - before[name])]
+  momentum has that of each weight by name, in the neutral layout. The weights themselves move by few units in the last place."""
+  lengths = np.array([np.linalg.norm(momentum[name].astype(np.float64)) for name in sorted(momentum)], np.float32)
+  return [np.array(losses, np.float32), lengths, np.ascontiguousarray(momentum[compared_weight(momentum)])]

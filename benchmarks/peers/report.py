@@ -117,10 +117,9 @@ def chart(rows, heading):
 
   rows: by name the ratios by column. To the left of 1 a peer is faster than Tessera."""
   ratios = [r for row in rows.values() for r in row.values()]
-  low = min([0.5, *ratios])
-  high = max([2.0, *ratios])
-  left, right, top, step = 240, 40, 74, 28
-  width = 860
+  low, high = min([0.5, *ratios]) / 1.1, max([2.0, *ratios]) * 1.1
+  left, right, top, step = 300, 30, 74, 36
+  width = 960
   height = top + step * len(rows) + 40
 
   def place(ratio):
@@ -144,7 +143,8 @@ def chart(rows, heading):
     out.append(f'<line class="line" x1="{left}" x2="{width - right}" y1="{y:.1f}" y2="{y:.1f}"/>')
     out.append(f'<circle cx="{place(1):.1f}" cy="{y:.1f}" r="6" fill="{COLORS[OURS]}"/>')
     for column, ratio in row.items():
-      out.append(f'<circle cx="{place(ratio):.1f}" cy="{y:.1f}" r="6" fill="{COLORS[column]}" fill-opacity="0.85"><title>{column}: {ratio:.2f}'
+      dot_y = y + 20 * (columns.index(column) / max(1, len(columns) - 1) - 0.5)  # Where times are equal, the dots are beside each other.
+      out.append(f'<circle cx="{place(ratio):.1f}" cy="{dot_y:.1f}" r="6" fill="{COLORS[column]}" fill-opacity="0.85"><title>{column}: {ratio:.2f}'
                  '</title></circle>')
   return '\n'.join([*out, '</svg>', ''])
 

@@ -16,6 +16,7 @@ import layers_numpy  # pylint: disable=wrong-import-position
 import networks  # pylint: disable=wrong-import-position
 import ocean  # pylint: disable=wrong-import-position
 import peers  # pylint: disable=wrong-import-position
+import programs  # pylint: disable=wrong-import-position
 import report  # pylint: disable=wrong-import-position
 
 OCEAN_CELLS = 64 * ocean.LEVELS
@@ -78,6 +79,14 @@ def test_mixing_is_along_surfaces_of_equal_density():
   np.testing.assert_allclose(same_s, 35.0, rtol=1e-13)
   np.testing.assert_allclose(same_t, inside, rtol=0, atol=1e-12)
   assert np.max(np.abs(step(temperature, salinity, depth)[0] - inside)) > 1e-4
+
+
+def test_training_compares_losses_lengths_and_one_momentum():
+  momentum = {'b.scale': np.full(4, 2.0, np.float32), 'a.dense': np.array([[3.0, 4.0]], np.float32)}
+  losses, lengths, whole = programs.training_results([2.0, 1.0], momentum)
+  np.testing.assert_array_equal(losses, [2.0, 1.0])
+  np.testing.assert_array_equal(lengths, [5.0, 4.0])
+  np.testing.assert_array_equal(whole, [[3.0, 4.0]])
 
 
 def steady(**engines):

@@ -83,6 +83,21 @@ def test_ordered_effects_of_calls_follow_each_other():
   assert seen == list(range(20))
 
 
+def test_ordered_effects_of_values_that_are_independent():
+  seen = []
+
+  @jax.jit
+  def f(x, y):
+    io_callback(lambda v: seen.append(('sum', float(v))), None, jnp.exp(0 * x).sum(), ordered=True)
+    io_callback(lambda v: seen.append(('y', float(v))), None, y, ordered=True)
+    z = lax.cond(y > 0, lambda v: io_callback(lambda u: (seen.append(('branch', float(u))), u)[1], v, v, ordered=True), lambda v: v, y)
+    io_callback(lambda v: seen.append(('last', float(v))), None, y, ordered=True)
+    return z + x.max()
+  assert f(np.arange(1000, dtype=np.float32), np.float32(1)) == 1000
+  jax.effects_barrier()
+  assert seen == [('sum', 1000), ('y', 1), ('branch', 1), ('last', 1)]
+
+
 def test_results_of_ordered_callbacks():
   state = [0]
 

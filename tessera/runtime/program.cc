@@ -347,11 +347,9 @@ namespace {
 SlotRef input_ref(const Input& expected, const DeviceArray& array,
                   std::vector<std::vector<int64_t>>& tables) {
   const InstanceOffsets& o = array.offsets();
-  // The owner of borrowed memory may write to it between two runs.
-  const LazyPackedWeights* packed = array.buffer().borrowed() ? nullptr : &array.packed();
   // The slot is read only, unless the array is donated.
   SlotRef ref{const_cast<std::byte*>(array.buffer().data()) + o.offset, o.stride,
-              o.table ? o.table->data() : nullptr, packed};
+              o.table ? o.table->data() : nullptr, &array.packed()};
   if (expected.map.empty()) return ref;
   std::vector<int64_t>& table = tables.emplace_back();
   for (int32_t k : expected.map) table.push_back(ref.at(k) - ref.base);

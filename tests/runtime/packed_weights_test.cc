@@ -265,23 +265,6 @@ TEST(PackedWeights, AnArrayInTheSameMemorySharesThem) {
   EXPECT_EQ(times_packed(), packed + 2);
 }
 
-// Its owner may write to it between two runs.
-TEST(PackedWeights, OfBorrowedMemoryAreNotKept) {
-  const auto program = convolution();
-  const DeviceArrayRef x = array_of(kImage, 1);
-  Literal memory = random_literal(float32, kKernel, 2);
-  std::byte* data = memory.mutable_raw();
-  const DeviceArrayRef owned = device_array(random_literal(float32, kKernel, 2), one_device());
-  const auto w = std::make_shared<DeviceArray>(
-      owned->type, owned->layout(), Buffer::borrow(data, memory.bytes(), [] {}), owned->offsets());
-  const int64_t before = kept();
-  for (int i = 0; i < 3; ++i) {
-    reinterpret_cast<float*>(data)[i] += 1;
-    EXPECT_EQ(program->run({x, w})[0]->to_literal(), convolved(x, w)) << i;
-  }
-  EXPECT_EQ(kept(), before);
-}
-
 TEST(PackedWeights, EndWithTheirArray) {
   const auto program = convolution();
   const DeviceArrayRef x = array_of(kImage, 1);

@@ -63,6 +63,9 @@ NEEDS = {
 }
 
 TOLERANCE = {'float64': 1e-9, 'float32': 2e-3}  # Of the largest element of an array.
+# Of gradients: where a value at a relu or a maximum changes sides, they differ by much more than the last digits. Those of the U-Net in
+# float32 are up to 4e-3 from those in float64 on XLA.
+TRAINING_TOLERANCE = {'float32': 3e-2}
 
 
 class Refused(Exception):
@@ -208,9 +211,9 @@ class Tool:
     pass
 
 
-def difference(left, right):
+def difference(left, right, tolerance=None):
   """The largest difference of two engines' results relative to the size of an array, and whether it is too large."""
-  worst, wrong = 0.0, False
+  worst, wrong, tolerance = 0.0, False, tolerance or TOLERANCE
   with np.load(left) as a, np.load(right) as b:
     if a.files != b.files:
       return float('inf'), True
@@ -219,7 +222,7 @@ def difference(left, right):
       if x.shape != y.shape or not np.all(np.isfinite(x)) or not np.all(np.isfinite(y)):
         return float('inf'), True
       here = float(np.max(np.abs(x.astype(np.float64) - y.astype(np.float64)), initial=0) / max(np.max(np.abs(y), initial=0), 1e-300))
-      worst, wrong = max(worst, here), wrong or not here <= TOLERANCE[str(y.dtype)]
+      worst, wrong = max(worst, here), wrong or not here <= tolerance[str(y.dtype)]
   return worst, wrong
 
 
@@ -269,7 +272,7 @@ def steady_row(key, options, folder):
       entries[label] = {'refused': str(reason)}
       print(f'  {label}: {reason}', file=sys.stderr)
   for engine in engines.copy():
-    apart, wrong = difference(engine.results, engines[0].results)
+    apart, wrong = difference(engine.results, engines[0].results, TRAINING_TOLERANCE if programs.kind_of(key) == 'training' else None)
     entries[engine.label] = {'version': engine.version, 'difference': apart, 'differs': wrong}
     if wrong:
       print(f'  {engine.label} differs from {engines[0].label} by {apart:.2e}', file=sys.stderr)

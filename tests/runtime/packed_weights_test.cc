@@ -265,6 +265,25 @@ TEST(PackedWeights, AnArrayInTheSameMemorySharesThem) {
   EXPECT_EQ(times_packed(), packed + 2);
 }
 
+// Nobody writes to borrowed memory before it is released.
+TEST(PackedWeights, OfBorrowedMemoryEndWithItsArray) {
+  const auto program = convolution();
+  const DeviceArrayRef x = array_of(kImage, 1), owned = array_of(kKernel, 2);
+  const Literal memory = random_literal(float32, kKernel, 2);
+  bool released = false;
+  auto w = std::make_shared<DeviceArray>(
+      owned->type, owned->layout(),
+      Buffer::borrow(memory.raw(), memory.bytes(), [&] { released = true; }), owned->offsets());
+  const int64_t before = kept(), packed = times_packed();
+  const Literal want = convolved(x, w);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(program->run({x, w})[0]->to_literal(), want);
+  EXPECT_EQ(times_packed(), packed + 2);
+  EXPECT_EQ(kept(), before + 1);
+  w.reset();
+  EXPECT_TRUE(released);
+  EXPECT_EQ(kept(), before);
+}
+
 TEST(PackedWeights, EndWithTheirArray) {
   const auto program = convolution();
   const DeviceArrayRef x = array_of(kImage, 1);

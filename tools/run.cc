@@ -7,6 +7,7 @@
 #include "tessera/compile/compiled.h"
 #include "tessera/compile/program_cache.h"
 #include "tessera/interchange/programs/count_loops.h"
+#include "tessera/numpy/placement.h"
 #include "tessera/runtime/profile.h"
 #include "tools/transforms.h"
 

@@ -21,6 +21,13 @@ constexpr float kScalarWork = 50;
 // What a step costs before it computes anything: about a microsecond.
 constexpr float kStepWork = 16384;
 constexpr int64_t kMaxGroupOps = 400;
+constexpr size_t kMaxGroupDims = 100;
+// The most often that an element of a value is computed in the kernel of a reader.
+constexpr float kMaxEvaluations = 16;
+// A concatenation of more pieces is computed piece by piece.
+constexpr size_t kMaxPieces = 4;
+// The most readers of a value whose kernels are considered for storing another value of its shape.
+constexpr int kMaxReadersTried = 8;
 
 struct Demand {
   int group;
@@ -236,8 +243,8 @@ bool Planner::affordable(int i, const Demand& demand) {
     // A kernel of one element repeats nothing, and values that it does not store may be fused.
     return work(v) <= kScalarWork || (group.axes == value.axes && one_element(group));
   }
-  if (op.kind == OpKind::kIndexMap && op.mapping.pieces.size() > 4) return false;
-  if ((demand.times - 1) * work(v) > kCheapWork || demand.times > 16) return false;
+  if (op.kind == OpKind::kIndexMap && op.mapping.pieces.size() > kMaxPieces) return false;
+  if ((demand.times - 1) * work(v) > kCheapWork || demand.times > kMaxEvaluations) return false;
   if (work(v) <= kExpensiveWork) return true;
   const int64_t instances = g_.values[group.outputs[0].value].instances;
   const bool same_instances = instances == value.instances;
@@ -284,7 +291,7 @@ int Planner::find_beside(int i, int v, const Fits& fits) {
   const Shape& shape = g_.values[g_.ops[i].results[0]].shape;
   int tried = 0;
   for (int user : g_.values[v].users) {
-    if (user <= i || ++tried > 8) continue;
+    if (user <= i || ++tried > kMaxReadersTried) continue;
     for (const GroupMembership& at : plan_.memberships[user]) {
       const Group& group = plan_.groups[at.group];
       if (!group.kernel || !std::equal(shape.begin(), shape.end(), group.extents.begin(),
@@ -341,7 +348,7 @@ bool Planner::store_pieces(int i) {
   const GraphOp& op = g_.ops[i];
   const GraphValue& value = g_.values[op.results[0]];
   if (op.kind != OpKind::kIndexMap || op.mapping.pieces.size() < 2) return false;
-  if (value.elements() < kReduceBlock && op.mapping.pieces.size() <= 4) return false;
+  if (value.elements() < kReduceBlock && op.mapping.pieces.size() <= kMaxPieces) return false;
   if (!is_tiling(op, value.shape) || is_short_row(op, value.shape)) return false;
   for (int k = 0; k < static_cast<int>(op.mapping.pieces.size()); ++k) {
     const Shape extents = piece_extents(op.mapping.pieces[k]);
@@ -387,7 +394,7 @@ bool Planner::can_join_rows(int i, const Demand& demand) {
   const GraphValue& operand = g_.values[op.operands[0]];
   Group& group = plan_.groups[demand.group];
   if (!demand.access.plain || group.axes != value.axes) return false;
-  if (full(group) || group.extents.size() > 100) return false;
+  if (full(group) || group.extents.size() > kMaxGroupDims) return false;
   const int rank = distinguishing_rank(demand.access);
   if (rank > group.root_rank || !covers_leading(group, rank, demand.access)) return false;
   int64_t inner = 1;

@@ -75,6 +75,14 @@ class CrossMoves {
     int64_t src_offset, dst_offset;
   };
 
+  struct Flow;
+  // Returns the position of new bytes in the workspace.
+  int64_t stage(int64_t bytes);
+  void lay_out_sends(int peer, const Flow& flow, const std::vector<Move>& moves,
+                     const Holding& src);
+  void lay_out_receives(int peer, const Flow& flow, const std::vector<Move>& moves,
+                        const Holding& dst);
+
   std::vector<CopyPattern> patterns_;
   // The patterns of the same boxes, dense on one side.
   std::vector<CopyPattern> packing_, unpacking_;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
-#include <map>
 
 #include "tessera/base/format.h"
 #include "tessera/base/thread_pool.h"
@@ -31,14 +30,18 @@ void narrow_block(DType dtype, const std::byte* in, std::byte* out, int64_t n) {
   }
 }
 
+// Returns whether one process, givers[begin], sends all leaves of [begin, end).
+bool one_giver(const std::vector<int>& givers, size_t begin, size_t end) {
+  return std::all_of(givers.begin() + static_cast<ptrdiff_t>(begin),
+                     givers.begin() + static_cast<ptrdiff_t>(end),
+                     [&](int g) { return g == givers[begin]; });
+}
+
 // Finds the largest subtrees of the members [begin, end) whose leaves `givers` sends to `target`.
 void subtrees(const std::vector<int>& givers, size_t begin, size_t end,
               const std::function<void(size_t, size_t, int)>& found) {
-  const int giver = givers[begin];
-  if (std::all_of(givers.begin() + static_cast<ptrdiff_t>(begin),
-                  givers.begin() + static_cast<ptrdiff_t>(end),
-                  [&](int g) { return g == giver; })) {
-    found(begin, end, giver);
+  if (one_giver(givers, begin, end)) {
+    found(begin, end, givers[begin]);
     return;
   }
   const size_t middle = begin + fold_split(end - begin);
@@ -48,80 +51,91 @@ void subtrees(const std::vector<int>& givers, size_t begin, size_t end,
 
 }  // namespace
 
+struct CrossReduce::Leaves {
+  int process;
+  int64_t elements;                 // of the piece
+  std::vector<int> givers;          // the process that sends each leaf
+  std::vector<int32_t> held_index;  // the position of each leaf in this process; -1: elsewhere
+};
+
 CrossReduce::CrossReduce(DType dtype, ReduceKind kind, const std::vector<FoldPiece>& pieces,
                          const Holding& src, const Holding& dst, int process)
     : dtype_(dtype),
       narrow_(itemsize(dtype)),
       wide_(is_half_dtype(dtype) ? 4 : narrow_),
       combine_(pair_reducer(dtype, kind)) {
-  std::map<int, std::vector<Fold>> to;
-  // For each sender: the results that it folds, in the order in which they are sent.
-  struct Wanted {
-    int32_t node;
-    int64_t bytes;
-  };
-  std::map<int, std::vector<Wanted>> from;
+  std::map<int, std::vector<Fold>> sent;
+  WantedBySender wanted;
   for (const FoldPiece& piece : pieces) {
     if (piece.region.elements() == 0) continue;
     for (int target : piece.targets) {
-      std::vector<int> givers;
-      for (int32_t k : piece.sources) givers.push_back(src.giver(k, target));
-      const auto leaf_source = [&](size_t i) {
-        return src.held_index[static_cast<size_t>(piece.sources[i])];
-      };
-      // Adds the tree over [begin, end) of leaves that this process has.
-      const std::function<int32_t(size_t, size_t)> own = [&](size_t begin, size_t end) {
-        Node node;
-        if (end - begin == 1) {
-          node.source = leaf_source(begin);
-        } else {
-          const size_t middle = begin + fold_split(end - begin);
-          node.left = own(begin, middle);
-          node.right = own(middle, end);
-          node.narrow = false;
-        }
-        nodes_.push_back(node);
-        return static_cast<int32_t>(nodes_.size()) - 1;
-      };
-      if (target != process) {
-        if (std::find(givers.begin(), givers.end(), process) == givers.end()) continue;
-        subtrees(givers, 0, givers.size(), [&](size_t begin, size_t end, int giver) {
-          if (giver != process) return;
-          Fold fold{.region = piece.region, .root = own(begin, end)};
-          fold.wide = end - begin > 1;
-          to[target].push_back(fold);
-        });
+      Leaves leaves{process, piece.region.elements(), {}, {}};
+      for (int32_t k : piece.sources) {
+        leaves.givers.push_back(src.giver(k, target));
+        leaves.held_index.push_back(src.held_index[static_cast<size_t>(k)]);
+      }
+      const size_t count = leaves.givers.size();
+      if (target == process) {
+        Fold fold{.region = piece.region, .root = add_tree(leaves, 0, count, wanted)};
+        fold.out = dst.held_index[static_cast<size_t>(piece.out)];
+        fold.to = piece.to;
+        kept_.push_back(fold);
         continue;
       }
-      const std::function<int32_t(size_t, size_t)> build = [&](size_t begin, size_t end) {
-        const int giver = givers[begin];
-        const bool one = std::all_of(givers.begin() + static_cast<ptrdiff_t>(begin),
-                                     givers.begin() + static_cast<ptrdiff_t>(end),
-                                     [&](int g) { return g == giver; });
-        if (one && giver == process) return own(begin, end);
-        Node node;
-        if (one) {
-          node.narrow = end - begin == 1;
-          nodes_.push_back(node);
-          const auto id = static_cast<int32_t>(nodes_.size()) - 1;
-          from[giver].push_back({id, piece.region.elements() * (node.narrow ? narrow_ : wide_)});
-          return id;
-        }
-        const size_t middle = begin + fold_split(end - begin);
-        node.left = build(begin, middle);
-        node.right = build(middle, end);
-        node.narrow = false;
-        nodes_.push_back(node);
-        return static_cast<int32_t>(nodes_.size()) - 1;
-      };
-      Fold fold{.region = piece.region, .root = build(0, givers.size())};
-      fold.out = dst.held_index[static_cast<size_t>(piece.out)];
-      fold.to = piece.to;
-      kept_.push_back(fold);
+      if (std::find(leaves.givers.begin(), leaves.givers.end(), process) == leaves.givers.end())
+        continue;
+      subtrees(leaves.givers, 0, count, [&](size_t begin, size_t end, int giver) {
+        if (giver != process) return;
+        Fold fold{.region = piece.region, .root = add_own_tree(leaves, begin, end)};
+        fold.wide = end - begin > 1;
+        sent[target].push_back(fold);
+      });
     }
   }
-  // Both sides know from the size alone whether it is a message of its own.
-  for (auto& [peer, folds] : to) {
+  lay_out_sends(sent);
+  lay_out_receives(wanted);
+}
+
+int32_t CrossReduce::add_node(const Node& node) {
+  nodes_.push_back(node);
+  return static_cast<int32_t>(nodes_.size()) - 1;
+}
+
+int32_t CrossReduce::add_own_tree(const Leaves& leaves, size_t begin, size_t end) {
+  Node node;
+  if (end - begin == 1) {
+    node.source = leaves.held_index[begin];
+  } else {
+    const size_t middle = begin + fold_split(end - begin);
+    node.left = add_own_tree(leaves, begin, middle);
+    node.right = add_own_tree(leaves, middle, end);
+    node.narrow = false;
+  }
+  return add_node(node);
+}
+
+int32_t CrossReduce::add_tree(const Leaves& leaves, size_t begin, size_t end,
+                              WantedBySender& wanted) {
+  const int giver = leaves.givers[begin];
+  Node node;
+  if (one_giver(leaves.givers, begin, end)) {
+    if (giver == leaves.process) return add_own_tree(leaves, begin, end);
+    node.narrow = end - begin == 1;
+    const int32_t id = add_node(node);
+    wanted[giver].push_back({id, leaves.elements * (node.narrow ? narrow_ : wide_)});
+    return id;
+  }
+  const size_t middle = begin + fold_split(end - begin);
+  node.left = add_tree(leaves, begin, middle, wanted);
+  node.right = add_tree(leaves, middle, end, wanted);
+  node.narrow = false;
+  return add_node(node);
+}
+
+// Small results for one process are one message, a large one is a message of its own. Both sides
+// know from the size alone which it is.
+void CrossReduce::lay_out_sends(std::map<int, std::vector<Fold>>& sent) {
+  for (auto& [peer, folds] : sent) {
     Message joint{peer, workspace_, 0};
     for (const bool large : {false, true}) {
       for (Fold& fold : folds) {
@@ -143,14 +157,17 @@ CrossReduce::CrossReduce(DType dtype, ReduceKind kind, const std::vector<FoldPie
       }
     }
   }
-  for (const auto& [peer, list] : from) {
+}
+
+void CrossReduce::lay_out_receives(const WantedBySender& wanted) {
+  for (const auto& [peer, list] : wanted) {
     Message joint{peer, workspace_, 0};
     for (const bool large : {false, true}) {
-      for (const Wanted& wanted : list) {
-        if ((wanted.bytes >= kOwnMessage) != large) continue;
-        nodes_[static_cast<size_t>(wanted.node)].received = workspace_;
-        if (large) in_.push_back({peer, workspace_, wanted.bytes});
-        workspace_ += aligned_message(wanted.bytes);
+      for (const Wanted& result : list) {
+        if ((result.bytes >= kOwnMessage) != large) continue;
+        nodes_[static_cast<size_t>(result.node)].received = workspace_;
+        if (large) in_.push_back({peer, workspace_, result.bytes});
+        workspace_ += aligned_message(result.bytes);
       }
       if (!large && workspace_ > joint.workspace) {
         joint.bytes = workspace_ - joint.workspace;

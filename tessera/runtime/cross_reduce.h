@@ -11,6 +11,7 @@
 //                    every process: one round
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "tessera/ir/factors.h"
@@ -71,6 +72,23 @@ class CrossReduce {
     int32_t source = -1;  // if it is sent from the array: the held index, and the offset there
     int64_t offset = 0;
   };
+
+  // The operands of a piece for one target: where each is, and which process sends it.
+  struct Leaves;
+  // A result of another process's folds, which this one receives.
+  struct Wanted {
+    int32_t node;
+    int64_t bytes;
+  };
+  using WantedBySender = std::map<int, std::vector<Wanted>>;
+
+  int32_t add_node(const Node& node);
+  // Adds the tree over [begin, end) of leaves that this process has, and returns its root.
+  int32_t add_own_tree(const Leaves& leaves, size_t begin, size_t end);
+  // Does the same if other processes have some of the leaves: `wanted` gets what they fold.
+  int32_t add_tree(const Leaves& leaves, size_t begin, size_t end, WantedBySender& wanted);
+  void lay_out_sends(std::map<int, std::vector<Fold>>& folds);
+  void lay_out_receives(const WantedBySender& wanted);
 
   void fold(const Fold& f, int64_t row, int64_t first, int64_t n, const CrossMoves::AddressOf& src,
             const CrossMoves::AddressOf& dst, std::byte* workspace) const;

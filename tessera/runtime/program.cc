@@ -438,6 +438,34 @@ class InputUses {
   bool taken_ = false;
 };
 
+// Returns a result of a run: memory of its own, a constant, or a view of an input.
+DeviceArrayRef result_of(const Output& out, std::span<const Buffer> own,
+                         std::span<const DeviceArray* const> inputs,
+                         const Executable::Frame& frame) {
+  switch (out.kind) {
+    case Storage::Kind::kOutput:
+      return std::make_shared<DeviceArray>(out.type, out.layout,
+                                           own[static_cast<size_t>(out.index)], out.offsets);
+    case Storage::Kind::kConstant:
+      return std::make_shared<DeviceArray>(out.type, out.layout, out.constant, out.offsets);
+    case Storage::Kind::kInput: {
+      const SlotRef& ref = frame.refs[static_cast<size_t>(out.slot)];
+      Buffer buffer;
+      // A view that spans instances may be in a copy that was made for this run.
+      for (const Buffer& copy : frame.copies)
+        if (ref.base >= copy.data() && ref.base < copy.data() + copy.capacity()) buffer = copy;
+      if (!buffer) buffer = inputs[static_cast<size_t>(out.index)]->buffer();
+      const InstanceOffsets offsets = compose(out.map, out.layout->held_count(),
+                                              [&](int64_t k) { return ref.at(k) - buffer.data(); });
+      return std::make_shared<DeviceArray>(out.type, out.layout, std::move(buffer), offsets);
+    }
+    case Storage::Kind::kArena:
+      break;
+  }
+  TESSERA_CHECK(false, "an output in the arena");
+  return nullptr;
+}
+
 }  // namespace
 
 std::vector<DeviceArrayRef> Program::run(std::span<const DeviceArray* const> inputs,
@@ -500,36 +528,8 @@ std::vector<DeviceArrayRef> Program::run(std::span<const DeviceArray* const> inp
 
   std::vector<DeviceArrayRef> results;
   results.reserve(p.outputs.size());
-  for (const Output& out : p.outputs) {
-    switch (out.kind) {
-      case Storage::Kind::kOutput:
-        results.push_back(std::make_shared<DeviceArray>(
-            out.type, out.layout, own[static_cast<size_t>(out.index)], out.offsets));
-        break;
-      case Storage::Kind::kConstant:
-        results.push_back(
-            std::make_shared<DeviceArray>(out.type, out.layout, out.constant, out.offsets));
-        break;
-      case Storage::Kind::kInput: {
-        const SlotRef& ref = frame.refs[static_cast<size_t>(out.slot)];
-        const std::byte* data = ref.base;
-        Buffer buffer;
-        const DeviceArray& array = *inputs[static_cast<size_t>(out.index)];
-        // A view that spans instances may be in a copy that was made for this run.
-        for (const Buffer& copy : frame.copies)
-          if (data >= copy.data() && data < copy.data() + copy.capacity()) buffer = copy;
-        if (!buffer) buffer = array.buffer();
-        const InstanceOffsets offsets = compose(out.map, out.layout->held_count(), [&](int64_t k) {
-          return ref.at(k) - buffer.data();
-        });
-        results.push_back(
-            std::make_shared<DeviceArray>(out.type, out.layout, std::move(buffer), offsets));
-        break;
-      }
-      case Storage::Kind::kArena:
-        TESSERA_CHECK(false, "an output in the arena");
-    }
-  }
+  for (const Output& out : p.outputs)
+    results.push_back(result_of(out, {own.data(), own.size()}, inputs, frame));
   uses.complete();
   return results;
 }

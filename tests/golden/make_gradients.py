@@ -14,6 +14,7 @@ import golden
 
 golden.setup(x64=True)
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / 'jax'))
+import gradient_inputs  # noqa: E402
 import gradient_programs  # noqa: E402
 
 NAMES = """
@@ -34,7 +35,7 @@ for name in NAMES:
   leaves = [np.asarray(x) for x in leaves]
   flat = lambda *x: function(*jax.tree.unflatten(tree, x))
   flat.__name__ = stem = name.split('/')[1]
-  wrt = [k for k, x in enumerate(leaves) if gradient_programs.inexact(x)]
+  wrt = [k for k, x in enumerate(leaves) if gradient_inputs.inexact(x)]
   (TEXTS / f'{stem}.mlir').write_text(jax.jit(flat, keep_unused=True).lower(*leaves).as_text())
   programs.append({
       'name': name,
@@ -42,7 +43,7 @@ for name in NAMES:
       'inputs': [topic.array(f'{stem}.in{i}', x) for i, x in enumerate(leaves)],
       'outputs': [
           topic.array(f'{stem}.out{i}', x)
-          for i, x in enumerate(gradient_programs.reference(flat, leaves, wrt))
+          for i, x in enumerate(gradient_inputs.reference(flat, leaves, wrt))
       ]
   })
 topic.write({'programs': programs})

@@ -27,8 +27,9 @@ import jax.export  # noqa: E402
 import numpy as np  # noqa: E402
 
 jax.config.update("jax_enable_x64", True)
+import gradient_inputs  # noqa: E402
 import gradient_programs  # noqa: E402
-from gradient_programs import NARROW, inexact  # noqa: E402
+from gradient_inputs import NARROW, inexact  # noqa: E402
 
 class Program:
     """A function exported, its arguments and what JAX says of them: files of a folder."""
@@ -44,7 +45,7 @@ class Program:
         flat = lambda *x: function(*jax.tree.unflatten(tree, x))
         exported = jax.export.export(jax.jit(flat))(*leaves)
         kept = list(exported.module_kept_var_idx)
-        want = gradient_programs.reference(flat, leaves, [k for k in kept if inexact(leaves[k])])
+        want = gradient_inputs.reference(flat, leaves, [k for k in kept if inexact(leaves[k])])
         self.file.write_bytes(exported.mlir_module_serialized)
         np.savez(self.inputs, **{f"arr_{i}": storable(leaves[k]) for i, k in enumerate(kept)})
         np.savez(self.wanted, **{f"arr_{i}_{x.dtype.name}": as_float(x) for i, x in enumerate(want)})

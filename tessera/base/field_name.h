@@ -3,12 +3,13 @@
 // template argument that is the address of the field.
 #pragma once
 
-#include <boost/pfr/core.hpp>
 #include <cstddef>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
+
+#include "tessera/base/fields.h"
 
 namespace tessera {
 namespace internal {
@@ -65,9 +66,10 @@ constexpr std::string_view last_name(std::string_view text) {
 // Returns the name of field I of the aggregate T; empty if the compiler does not print it.
 template <class T, size_t I>
 constexpr std::string_view field_name() {
-  using Field = boost::pfr::tuple_element_t<I, T>;
+  using Fields = decltype(internal::tie_fields(internal::unmade<T>.value));
+  using Field = std::remove_cvref_t<std::tuple_element_t<I, Fields>>;
   return internal::last_name(internal::spelled_field<internal::FieldAddress<Field>{
-                                 &boost::pfr::get<I>(internal::unmade<T>.value)}>());
+                                 &std::get<I>(internal::tie_fields(internal::unmade<T>.value))}>());
 }
 
 namespace internal {

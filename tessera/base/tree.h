@@ -2,7 +2,7 @@
 //   - Array;
 //   - std::tuple, pair, array, vector, map, unordered_map (its leaves in the order of the keys) and
 //     optional of trees;
-//   - a plain struct of trees (its fields are found by Boost.PFR);
+//   - a plain struct of trees (its fields are found by base/fields.h);
 //   - a class that lists its fields once:
 //       template <class Self>
 //       static constexpr auto fields(Self& self) { return std::tie(self.a, self.b); }
@@ -14,7 +14,6 @@
 #pragma once
 
 #include <array>
-#include <boost/pfr/core.hpp>
 #include <concepts>
 #include <optional>
 #include <string>
@@ -25,6 +24,7 @@
 #include <vector>
 
 #include "tessera/base/field_name.h"
+#include "tessera/base/fields.h"
 #include "tessera/base/shape.h"
 
 namespace tessera {
@@ -190,10 +190,13 @@ void for_each_child(T& node, F&& visit) {
   } else if constexpr (IsOptional<U>::value) {
     if (node) visit(*node, std::string());
   } else {
-    if constexpr (ExpectTree<U>::value)
-      boost::pfr::for_each_field(node, [&](auto& field, auto index) {
-        visit(field, field_step(field_name<U, index>(), index));
-      });
+    if constexpr (ExpectTree<U>::value) {
+      const auto list = tessera::internal::tie_fields(node);
+      [&]<size_t... I>(std::index_sequence<I...>) {
+        (visit(std::get<I>(list), field_step(field_name<U, I>(), I)), ...);
+      }
+      (std::make_index_sequence<std::tuple_size_v<decltype(list)>>());
+    }
   }
 }
 // Does the same without names, which would cost time on every call of a jitted function.
@@ -214,7 +217,7 @@ void for_each_unnamed_child(T& node, F&& visit) {
     if (node) visit(*node);
   } else {
     if constexpr (ExpectTree<U>::value)
-      boost::pfr::for_each_field(node, [&](auto& field) { visit(field); });
+      std::apply([&](auto&... field) { (visit(field), ...); }, tessera::internal::tie_fields(node));
   }
 }
 

@@ -17,9 +17,9 @@ namespace tessera::internal {
 // Stands for a field of any type in an initializer that is never evaluated.
 struct AnyField {
   template <class T>
-  constexpr operator T&() const&;
+  operator T&() const&;
   template <class T>
-  constexpr operator T&() const&&;
+  operator T&() const&&;
 };
 template <size_t>
 using AnyFieldAt = AnyField;

@@ -2,6 +2,7 @@
 // and ir/op_def.h define them, for the compiler's own source files.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -20,6 +21,9 @@ class OpParams;
 struct Op;
 struct OpDef;
 struct JvpResult;
+
+// The index of a value in Function::types.
+using ValueId = int32_t;
 
 // A function that several params may share; it never changes once it is shared.
 using FunctionRef = std::shared_ptr<const Function>;

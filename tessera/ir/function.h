@@ -12,13 +12,12 @@
 #include <string>
 #include <vector>
 
+#include "tessera/ir/forward.h"
 #include "tessera/ir/params.h"
 #include "tessera/ir/type.h"
 
 namespace tessera::ir {
 
-// The index of a value in Function::types.
-using ValueId = int32_t;
 using ValueIds = boost::container::small_vector<ValueId, 4>;
 
 struct Op {

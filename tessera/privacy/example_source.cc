@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tessera/io/npy_rows.h"
 #include "tessera/ir/format.h"
 #include "tessera/numpy/creation.h"
 #include "tessera/privacy/digest.h"
@@ -14,19 +15,25 @@ constexpr int64_t kDigestedRows = 1024;
 
 }  // namespace
 
+NpyExamples::NpyExamples(const FilePath& path)
+    : rows_(std::make_shared<const NpyRows>(path.text())),
+      digest_(std::make_shared<std::string>()) {}
+
+int64_t NpyExamples::num_examples() const { return rows_->num_rows(); }
+
 Array NpyExamples::examples(std::span<const int64_t> indices) const {
-  return from_host(rows_.read(indices));
+  return from_host(rows_->read(indices));
 }
 
 std::optional<std::string> NpyExamples::contents_digest() const {
   if (!digest_->empty()) return *digest_;
   const int64_t n = num_examples(), count = std::min(n, kDigestedRows);
   internal::Digest digest;
-  digest.add(fmt::format("{}{}", rows_.dtype(), rows_.shape()));
+  digest.add(fmt::format("{}{}", rows_->dtype(), rows_->shape()));
   for (int64_t i = 0; i < count; ++i) {
     // The first and the last row are included.
     const int64_t row = count == 1 ? 0 : i * (n - 1) / (count - 1);
-    const Literal read = rows_.read(std::span(&row, 1));
+    const Literal read = rows_->read(std::span(&row, 1));
     digest.add(std::span(read.raw(), static_cast<size_t>(read.bytes())));
   }
   return *digest_ = digest.hex();

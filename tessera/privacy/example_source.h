@@ -23,8 +23,11 @@
 #include <vector>
 
 #include "tessera/io/file_path.h"
-#include "tessera/io/npy_rows.h"
 #include "tessera/ir/array.h"
+
+namespace tessera {
+class NpyRows;
+}
 
 namespace tessera::privacy {
 
@@ -39,17 +42,16 @@ concept ExampleSource = requires(const S& source, std::span<const int64_t> indic
 // numbers are converted to 32 bits. Throws the UserErrors of NpyRows.
 class NpyExamples {
  public:
-  explicit NpyExamples(const FilePath& path)
-      : rows_(path.text()), digest_(std::make_shared<std::string>()) {}
+  explicit NpyExamples(const FilePath& path);
 
-  int64_t num_examples() const { return rows_.num_rows(); }
+  int64_t num_examples() const;
   Array examples(std::span<const int64_t> indices) const;
   // Returns the digest of the dtype, the shape and 1,024 rows, spread evenly. It detects other
   // data, but may miss a change of few rows of a large file.
   std::optional<std::string> contents_digest() const;
 
  private:
-  NpyRows rows_;
+  std::shared_ptr<const NpyRows> rows_;
   std::shared_ptr<std::string> digest_;  // set at the first call; one thread trains
 };
 

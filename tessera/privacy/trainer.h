@@ -326,12 +326,10 @@ class Trainer {
   State<Params> begun(const Params& params, const random::Key& key) const {
     const optim::LeafList list = nnx::internal::parameter_list(params);
     const auto [selection, noise] = random::split<2>(key);
-    const optim::LeafList noised = internal::noised_list(
-        list, plan_.adaptive_clip_norm().has_value(), zeros(Shape{}, float32));
     return {params,
             {.step = zeros(Shape{}, int32),
              .selection_key = selection,
-             .noise = plan_.scaled_privatizer(plan_.noise_key(noise)).init(noised),
+             .noise = internal::initial_noise(plan_, noise, list),
              .optimizer = optimizer_.init(list),
              .fingerprint = internal::digest_words(identity_->fingerprint()),
              .program = internal::no_digest_words(),

@@ -2,7 +2,6 @@
 // state and a row of the history. trainer.h jits it.
 #pragma once
 
-#include <algorithm>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -105,12 +104,10 @@ StepConstants step_constants(const Plan& plan, const TrainerOptions& options);
 
 // Returns what noise is added to: the parameters' list, and after them the count of an adaptive
 // clip norm.
-inline optim::LeafList noised_list(optim::LeafList parameters, bool adaptive, const Array& count) {
-  if (!adaptive) return parameters;
-  parameters.leaves.push_back(count);
-  parameters.paths.emplace_back("(count of unclipped examples)");
-  return parameters;
-}
+optim::LeafList noised_list(optim::LeafList parameters, bool adaptive, const Array& count);
+// Returns the state of the plan's noise before the first step.
+NoiseState<optim::LeafList> initial_noise(const Plan& plan, const random::Key& key,
+                                          const optim::LeafList& parameters);
 
 template <class Loss, class Optimizer, class Transform>
 struct TrainStep {
@@ -196,8 +193,8 @@ struct TrainStep {
                              const StepFactors& factors) const {
     // Whole steps of a grid (DiscreteGaussian) get noise without scaling: the factors are in the
     // grid.
-    const bool whole = std::any_of(sum.leaves.begin(), sum.leaves.end(),
-                                   [](const Array& g) { return !is_inexact(g.dtype()); });
+    bool whole = false;
+    for (const Array& g : sum.leaves) whole = whole || !is_inexact(g.dtype());
     const bool by_clip_norm = constants.clip_norm_varies && !constants.clip.rescale_to_unit_norm;
     const Array before = by_clip_norm ? factors.before / clip_factor : factors.before;
     const Array after = by_clip_norm ? factors.after * clip_factor : factors.after;

@@ -319,6 +319,20 @@ Array with_row(const Array& history, const Array& row, const Array& step, int64_
                                      floor_divide(step, static_cast<int32_t>(stride)), 0);
 }
 
+optim::LeafList noised_list(optim::LeafList parameters, bool adaptive, const Array& count) {
+  if (!adaptive) return parameters;
+  parameters.leaves.push_back(count);
+  parameters.paths.emplace_back("(count of unclipped examples)");
+  return parameters;
+}
+
+NoiseState<optim::LeafList> initial_noise(const Plan& plan, const random::Key& key,
+                                          const optim::LeafList& parameters) {
+  const optim::LeafList noised =
+      noised_list(parameters, plan.adaptive_clip_norm().has_value(), zeros(Shape{}, float32));
+  return plan.scaled_privatizer(plan.noise_key(key)).init(noised);
+}
+
 Array empty_history() {
   return full(Shape{kHistoryRows, kHistoryColumns}, std::numeric_limits<float>::quiet_NaN(),
               float32);

@@ -10,8 +10,10 @@
 namespace tessera::test::layering_test {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
 const std::filesystem::path& root() {
@@ -48,6 +50,25 @@ TEST(Layering, EveryFolderIsATarget) {
 }
 
 TEST(Layering, FoldersIncludeWhatTheyName) { EXPECT_THAT(wrong_includes(sources()), IsEmpty()); }
+
+// Every program of a user compiles what tessera/tessera.h reaches. Each of these headers would take
+// a tenth of a second or more of that.
+TEST(Layering, UsersDoNotCompileHeavyHeaders) {
+  const std::set<std::string> heavy{
+      "algorithm",    "chrono",  "complex", "filesystem", "fmt/core.h", "fmt/format.h",
+      "fmt/ranges.h", "fstream", "iomanip", "iostream",   "locale",     "numeric",
+      "random",       "ranges",  "regex",   "sstream",    "thread"};
+  EXPECT_THAT(refused_includes(sources(), "tessera/tessera.h", heavy), IsEmpty());
+  EXPECT_THAT(files_below(sources(), "tessera/tessera.h"), Not(Contains("tessera/ir/function.h")));
+}
+TEST(Layering, HeavyHeadersAreFoundThroughOthers) {
+  const SourceTree tree{{},
+                        {{"tessera/a.h", read_source("tessera/a.h", "#include \"tessera/b.h\"\n")},
+                         {"tessera/b.h", read_source("tessera/b.h", "#include <regex>\n")}}};
+  EXPECT_THAT(refused_includes(tree, "tessera/a.h", {"regex"}),
+              ElementsAre("tessera/b.h includes <regex>"));
+  EXPECT_THAT(refused_includes(tree, "tessera/a.h", {"thread"}), IsEmpty());
+}
 
 TEST(Layering, NoFileIncludesItself) { EXPECT_THAT(include_circles(sources()), IsEmpty()); }
 

@@ -23,8 +23,9 @@ namespace tessera::test {
 struct SourceFile {
   std::string folder;
   int lines = 0;
-  std::vector<std::string> includes;  // of our own: "tessera/base/error.h"
-  std::vector<int> asks_for_an_op;    // lines with `.def == &some_op` or the like
+  std::vector<std::string> includes;         // of our own: "tessera/base/error.h"
+  std::vector<std::string> system_includes;  // of others: "algorithm", "fmt/format.h"
+  std::vector<int> asks_for_an_op;           // lines with `.def == &some_op` or the like
 };
 
 struct SourceTree {
@@ -52,6 +53,7 @@ inline std::map<std::string, std::vector<std::string>> folder_deps(const std::st
 
 inline SourceFile read_source(const std::string& path, const std::string& text) {
   static const std::regex include(R"re(\s*#\s*include\s+"(tessera/[^"]+)".*)re");
+  static const std::regex system_include(R"re(\s*#\s*include\s+<([^>]+)>.*)re");
   static const std::regex asks(R"(.*\bdef\s*[!=]=\s*&.*)");
   SourceFile out;
   const size_t begin = path.find('/') + 1, end = path.find('/', begin);
@@ -61,6 +63,7 @@ inline SourceFile read_source(const std::string& path, const std::string& text) 
   for (std::string line; std::getline(lines, line);) {
     ++out.lines;
     if (std::regex_match(line, match, include)) out.includes.push_back(match[1]);
+    if (std::regex_match(line, match, system_include)) out.system_includes.push_back(match[1]);
     if (std::regex_match(line, asks)) out.asks_for_an_op.push_back(out.lines);
   }
   return out;
@@ -87,6 +90,34 @@ inline std::set<std::string> folders_below(const SourceTree& tree, const std::st
     if (const auto it = tree.deps.find(name); it != tree.deps.end())
       for (const std::string& dep : it->second)
         if (out.insert(dep).second) todo.push_back(dep);
+  }
+  return out;
+}
+
+// Returns the file and all that it includes, directly or through others.
+inline std::set<std::string> files_below(const SourceTree& tree, const std::string& path) {
+  std::set<std::string> out{path};
+  std::vector<std::string> todo{path};
+  while (!todo.empty()) {
+    const auto file = tree.files.find(todo.back());
+    todo.pop_back();
+    if (file == tree.files.end()) continue;
+    for (const std::string& include : file->second.includes)
+      if (out.insert(include).second) todo.push_back(include);
+  }
+  return out;
+}
+
+// "a.h includes <b>" for each header `b` of others that `refused` names and that is reached from
+// the file `path`.
+inline std::vector<std::string> refused_includes(const SourceTree& tree, const std::string& path,
+                                                 const std::set<std::string>& refused) {
+  std::vector<std::string> out;
+  for (const std::string& reached : files_below(tree, path)) {
+    const auto file = tree.files.find(reached);
+    if (file == tree.files.end()) continue;
+    for (const std::string& include : file->second.system_includes)
+      if (refused.contains(include)) out.push_back(reached + " includes <" + include + ">");
   }
   return out;
 }

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "tessera/ir/array.h"
-#include "tessera/ir/function.h"
+#include "tessera/ir/forward.h"
 
 namespace tessera::ops {
 

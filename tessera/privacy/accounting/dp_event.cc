@@ -10,6 +10,14 @@
 
 namespace tessera::privacy::accounting {
 
+DpEvent::DpEvent() = default;
+DpEvent::DpEvent(const DpEvent& other) = default;
+DpEvent::DpEvent(DpEvent&& other) noexcept = default;
+DpEvent& DpEvent::operator=(const DpEvent& other) = default;
+DpEvent& DpEvent::operator=(DpEvent&& other) noexcept = default;
+DpEvent::~DpEvent() = default;
+bool DpEvent::operator==(const DpEvent& other) const = default;
+
 namespace {
 
 constexpr const char* kDpEventOp = "privacy::DpEvent";

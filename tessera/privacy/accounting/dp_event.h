@@ -115,9 +115,17 @@ using DpEventVariant = std::variant<NoOpDpEvent, NonPrivateDpEvent, GaussianDpEv
                                     SampledWithoutReplacementDpEvent, SampledWithReplacementDpEvent,
                                     SelfComposedDpEvent, ComposedDpEvent>;
 
+// Its members are defined in dp_event.cc, so that a program that includes this header does not
+// compile those of the variant.
 struct DpEvent : DpEventVariant {
   using DpEventVariant::DpEventVariant;
-  bool operator==(const DpEvent&) const = default;
+  DpEvent();
+  DpEvent(const DpEvent& other);
+  DpEvent(DpEvent&& other) noexcept;
+  DpEvent& operator=(const DpEvent& other);
+  DpEvent& operator=(DpEvent&& other) noexcept;
+  ~DpEvent();
+  bool operator==(const DpEvent& other) const;
 };
 
 template <class Event>

@@ -34,8 +34,8 @@ inline DType default_int() { return canonical_dtype(int64); }
 // Returns the dtype in which sin, mean and / compute: float32 for bool and integers of up to 32
 // bits, float64 for wider ones, and inexact dtypes themselves.
 DType to_inexact(DType dtype);
-// Returns the dtype in which functions compute that NumPy does not have for bool, such as floor_divide: int32
-// for bool, others themselves.
+// Returns the dtype in which functions compute that NumPy does not have for bool, such as
+// floor_divide: int32 for bool, others themselves.
 DType to_numeric(DType dtype);
 
 // The conversion of the common dtype before the operation: none, to_numeric() or to_inexact().

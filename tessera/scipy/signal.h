@@ -30,8 +30,8 @@ Array correlate(const Array& in1, const Array& in2, const ConvolveOptions& optio
 // Return the same for matrices, with zeros around them.
 Array convolve2d(const Array& in1, const Array& in2, ConvolveMode mode = ConvolveMode::kFull);
 Array correlate2d(const Array& in1, const Array& in2, ConvolveMode mode = ConvolveMode::kFull);
-// Returns convolve() computed by Fourier transforms along these axes. Along the others one extent
-// is the same in both, or 1.
+// Returns convolve() computed by Fourier transforms along these axes. Along the others both must
+// have equal extents.
 Array fftconvolve(const Array& in1, const Array& in2, ConvolveMode mode = ConvolveMode::kFull,
                   const Axes& axes = None);
 
@@ -52,7 +52,7 @@ enum class Average : uint8_t { kMean, kMedian };
 struct SpectrumOptions {
   Array fs = 1.0;  // samples per unit of time
   Window window = Hann{};
-  std::optional<int64_t> nperseg = std::nullopt;  // size of a segment; absent: 256, at most the signal's
+  std::optional<int64_t> nperseg = std::nullopt;  // absent: 256, at most the signal's size
   std::optional<int64_t> noverlap = std::nullopt;  // overlap of neighbours; absent: half a segment
   std::optional<int64_t> nfft = std::nullopt;      // absent: the size of a segment
   Trend detrend = Trend::kConstant;

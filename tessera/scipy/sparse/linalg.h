@@ -1,7 +1,8 @@
 // Iterative solvers of linear equations, with the names of jax.scipy.sparse.linalg. The matrix is
 // an Array or a function of trees of arrays, which is never made into a matrix.
 //
-//   const auto [x, info] = scipy::sparse::linalg::cg([&](const Array& v) { return laplacian(v); }, b);
+//   const auto [x, info] =
+//       scipy::sparse::linalg::cg([&](const Array& v) { return laplacian(v); }, b);
 //
 // Solutions have derivatives by b and by the captures of the function, by the implicit function
 // theorem: a derivative takes another run of the solver. `info` is 0 if the residual is small

@@ -1,10 +1,10 @@
-// Kummer's and Gauss's hypergeometric functions of real numbers (J. Pearson, S. Olver and M. Porter,
-// Numer. Algorithms 74 (2017), 821-866, compares the methods).
+// Kummer's and Gauss's hypergeometric functions of real numbers. The methods are compared by J.
+// Pearson, S. Olver and M. Porter, Numer. Algorithms 74 (2017), 821-866.
 //
 //   hyp1f1   its series; for x < 0 after Kummer's transformation (DLMF 13.2.39), so that terms have
 //            one sign; for large |x| the asymptotic series (DLMF 13.7.1)
 //   hyp2f1   its series for |x| < 0.9; for other negative x after Pfaff's transformation (DLMF
-//            15.8.1); near 1 functions of 1 - x (DLMF 15.8.4, or 15.8.10 if c - a - b is an integer)
+//            15.8.1); near 1 functions of 1 - x (DLMF 15.8.4; 15.8.10 if c - a - b is an integer)
 //
 // Derivatives by the parameters are the derivatives of these sums.
 #include "tessera/compile/grad.h"

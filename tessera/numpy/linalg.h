@@ -39,7 +39,8 @@ struct Qr {
 Qr qr(const Array& a, QrMode mode = QrMode::kReduced);
 
 // a = u diag(s) vh, with s descending. u is [..., m, m] and vh [..., n, n]; without full_matrices
-// they are [..., m, k] and [..., k, n], with k = min(m, n). Only the latter have derivatives.
+// they are [..., m, k] and [..., k, n], with k = min(m, n). If m != n, only the latter have
+// derivatives.
 struct Svd {
   Array u, s, vh;
 };

@@ -68,7 +68,7 @@ struct VarOptions {
   std::optional<DType> dtype = std::nullopt;
   Array where = {};
 };
-// For complex numbers it is the variance of |z - mean|, which is real.
+// The variance of complex numbers is the mean of |z - mean|^2, which is real.
 Array var(const Array& x, const VarOptions& options = {});
 Array std(const Array& x, const VarOptions& options = {});
 

@@ -146,8 +146,8 @@ XLA_FFI_Error* complete(XLA_FFI_Future* future, XLA_FFI_Error* error) {
   return nullptr;
 }
 
-// Handlers of version 0.5 call the function that follows this version's last one, without a look at
-// struct_size. Those of the next version check struct_size.
+// Handlers of version 0.5 call the function that follows this version's last one without checking
+// struct_size. They check it before they call the one after that.
 struct Table {
   XLA_FFI_Api api{};
   XLA_FFI_Error* (*find_extension)(void*) = [](void*) {

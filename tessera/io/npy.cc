@@ -170,7 +170,7 @@ class HeaderParser {
             {"b1", bool_},   {"?", bool_},    {"i1", int8},      {"i2", int16},
             {"i4", int32},   {"i8", int64},   {"u1", uint8},     {"u2", uint16},
             {"u4", uint32},  {"u8", uint64},  {"f2", float16},   {"V2", bfloat16},
-            {"V1", uint8},   {"f1", uint8},  // narrow dtypes, as bits
+            {"V1", uint8},   {"f1", uint8},  // narrow dtypes have no names in NumPy: their bits
             {"f4", float32}, {"f8", float64}, {"c8", complex64}, {"c16", complex128}};
     for (const auto& [name, dtype] : kDescr)
       if (rest == name) {

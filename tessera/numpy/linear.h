@@ -31,7 +31,8 @@ Array inner(const Array& x, const Array& y);
 Array outer(const Array& x, const Array& y);
 // Returns the contraction of the last `axes` dimensions of x with the first ones of y, in order.
 Array tensordot(const Array& x, const Array& y, int64_t axes = 2, OptionalDType preferred = {});
-// Returns the contraction of the dimensions axes.first of x with axes.second of y, paired by position.
+// Returns the contraction of the dimensions axes.first of x with axes.second of y, paired by
+// position.
 Array tensordot(const Array& x, const Array& y, const std::pair<Dims, Dims>& axes,
                 OptionalDType preferred = {});
 // Returns the product of all operands, summed over the labels that the result does not have:

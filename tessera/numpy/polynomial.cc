@@ -145,8 +145,8 @@ Array polyint(const Array& p, int64_t m, const std::optional<Array>& k) {
         const Array& p = same[0];
         if (params.m == 0) return p;
         const int64_t n = p.size() + params.m;
-        std::vector<double> divisors;  // k (k - 1) ... (k - m + 1) for power k,
-        for (int64_t i = 0; i < n; ++i) {  // without factors below 1
+        std::vector<double> divisors;  // k (k - 1) ... (k - m + 1) for power k, factors >= 1 only
+        for (int64_t i = 0; i < n; ++i) {
           double divisor = 1;
           for (int64_t j = 0; j < params.m; ++j)
             divisor *= static_cast<double>(std::max<int64_t>(1, n - 1 - i - j));

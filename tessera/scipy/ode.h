@@ -17,7 +17,7 @@
 namespace tessera::experimental::ode {
 
 struct OdeintOptions {
-  double rtol = 1.4e-8, atol = 1.4e-8;  // allowed error of a step: rtol |y| + atol
+  double rtol = 1.4e-8, atol = 1.4e-8;                   // allowed error of a step: rtol |y| + atol
   int64_t mxstep = std::numeric_limits<int32_t>::max();  // most steps between two times
   double hmax = INFINITY;                                // the longest step
 };

@@ -52,7 +52,7 @@ enum class Average : uint8_t { kMean, kMedian };
 struct SpectrumOptions {
   Array fs = 1.0;  // samples per unit of time
   Window window = Hann{};
-  std::optional<int64_t> nperseg = std::nullopt;  // absent: 256, at most the signal's size
+  std::optional<int64_t> nperseg = std::nullopt;   // absent: 256, at most the signal's size
   std::optional<int64_t> noverlap = std::nullopt;  // overlap of neighbours; absent: half a segment
   std::optional<int64_t> nfft = std::nullopt;      // absent: the size of a segment
   Trend detrend = Trend::kConstant;

@@ -33,7 +33,7 @@ template <class T>
 struct GmresOptions {
   std::optional<T> x0 = std::nullopt;
   double tol = 1e-5, atol = 0;
-  int64_t restart = 20;  // dimension of each Krylov space
+  int64_t restart = 20;                           // dimension of each Krylov space
   std::optional<int64_t> maxiter = std::nullopt;  // number of such spaces
   std::function<T(const T&)> M = nullptr;
 };

@@ -1,8 +1,8 @@
-// Eigen's matrices of arrays and arrays of Eigen's matrices. It is not part of tessera.h: programs
-// that include it need Eigen 3.4 or later.
+// Converts Eigen's matrices to arrays, and arrays to Eigen's matrices. It is not part of tessera.h:
+// programs that include it need Eigen 3.4 or later.
 //
 // Arrays are row-major and Eigen's matrices are column-major by default, so only row-major matrices
-// and vectors change hands without a copy.
+// and vectors are converted without a copy.
 #pragma once
 
 #include <Eigen/Core>
@@ -21,7 +21,7 @@ using Vector = Eigen::Matrix<T, Eigen::Dynamic, 1>;
 
 namespace internal {
 
-// A base that exists before the map of its elements does.
+// A base class for the elements, which must be initialized before the map of them.
 template <class T>
 struct Elements {
   HostView<T> elements;
@@ -67,8 +67,8 @@ VectorView<T> vector(const Array& x) {
   return VectorView<T>(view<T>(x));
 }
 
-// Returns the values of a matrix, a vector or an expression of these as an array of two dimensions,
-// or one for a type that is a vector. They are copied once.
+// Returns the values of a matrix or an expression as an array of two dimensions, those of a type
+// that is a vector as an array of one. They are copied once.
 template <class Derived>
 Array from_eigen(const Eigen::DenseBase<Derived>& values) {
   using T = typename Derived::Scalar;
@@ -83,7 +83,7 @@ Array from_eigen(const Eigen::DenseBase<Derived>& values) {
 }
 
 // Returns an array that owns the matrix's memory, which is not copied. Throws UserError as adopt()
-// does (host_memory.h); then the matrix is as it was.
+// does (host_memory.h), and then leaves the matrix unchanged.
 template <Element T>
 Array adopt(RowMajorMatrix<T>&& values) {
   const auto owner = std::make_shared<RowMajorMatrix<T>>();

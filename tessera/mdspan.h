@@ -1,11 +1,12 @@
-// Arrays of memory that an mdspan describes, and arrays as mdspans. It is not part of tessera.h. The
-// mdspan is std::mdspan, that of the reference implementation, or any other type with its interface.
+// Makes arrays of memory that an mdspan describes, and shows arrays as mdspans. It is not part of
+// tessera.h. The mdspan is std::mdspan, the reference implementation's, or any other type with its
+// interface.
 //
 //   Array x = borrow(span, [] {});                                  // no copy of a row-major one
 //   const MdspanView<std::mdspan<const float, std::dextents<size_t, 2>>> rows(x);
 //   float first = rows[0, 0];
 //
-// Arrays are row-major, as is an mdspan of layout_right.
+// Arrays are row-major, like an mdspan of layout_right.
 #pragma once
 
 #include <array>
@@ -20,7 +21,7 @@
 
 namespace tessera {
 
-// An mdspan whose elements are those of a dtype, behind a pointer, at fixed distances.
+// An mdspan with elements of a dtype, reached through a pointer at fixed distances.
 template <class M>
 concept Mdspan = Element<typename M::element_type> && requires(const M& m) {
   typename M::index_type;
@@ -38,7 +39,7 @@ Shape mdspan_shape(const M& m) {
   for (size_t d = 0; d < M::rank(); ++d) shape.push_back(static_cast<int64_t>(m.extent(d)));
   return shape;
 }
-// Returns how many elements apart neighbours of each dimension are; mdspans of rank 0 have no
+// Returns the distance in elements of neighbours along each dimension. An mdspan of rank 0 has no
 // stride().
 template <Mdspan M>
 Dims mdspan_strides(const M& m) {
@@ -77,7 +78,7 @@ M mdspan_of(const typename M::element_type* data, const Shape& shape) {
   return M(data, extents);
 }
 
-// A base that exists before the mdspan of its elements does.
+// A base class for the elements, which must be initialized before the mdspan of them.
 template <class T>
 struct ViewedElements {
   HostView<T> elements;
@@ -86,9 +87,9 @@ struct ViewedElements {
 }  // namespace internal
 
 // Returns an array of the elements that the mdspan shows, as borrow() of its pointer, extents and
-// strides does: without a copy if they are dense and row-major; otherwise a UserError, or with
-// {.copy = true} a copy. options.strides must not be set. `release` is called once, when nothing
-// uses the memory any more.
+// strides does. If they are dense and row-major, nothing is copied; otherwise it throws UserError,
+// or copies them with {.copy = true}. options.strides must not be set. `release` is called once,
+// when nothing uses the memory any more.
 template <Mdspan M>
 Array borrow(const M& elements, std::function<void()> release, const BorrowOptions& options = {}) {
   using T = std::remove_cv_t<typename M::element_type>;
@@ -101,7 +102,7 @@ Array borrow(const M& elements, std::function<void()> release, const BorrowOptio
 }
 
 // The elements of an array as a constant mdspan, without a copy. It keeps the array's memory. M is
-// an mdspan of const elements, of layout_right.
+// an mdspan of const elements with layout_right.
 template <Mdspan M>
 requires std::is_const_v<typename M::element_type>
 class MdspanView : private internal::ViewedElements<std::remove_cv_t<typename M::element_type>>,

@@ -83,7 +83,7 @@
 #include "tessera/compile/vmap.h"
 #include "tessera/numpy/jacobian.h"
 
-// Where time and memory go.
+// Profiles of time and memory.
 #include "tessera/base/memory_stats.h"
 #include "tessera/runtime/profile.h"
 

@@ -1,4 +1,4 @@
-// What a build without the headers of XLA's FFI has in place of c_api/.
+// Replaces c_api/ in a build without the headers of XLA's FFI.
 #include "tessera/base/format.h"
 #include "tessera/ffi/ffi.h"
 

@@ -1,9 +1,9 @@
-// Handlers of XLA's FFI as targets of lax::ffi_call (ops/control/ffi_call.h): functions of a stable C
-// interface, that users write with the headers that jaxlib brings (jax.ffi.include_dir()).
+// Handlers of XLA's FFI as targets of lax::ffi_call (ops/control/ffi_call.h): functions with a
+// stable C interface that users write with the headers of jaxlib (jax.ffi.include_dir()).
 //
-// Handlers are built apart, and their library may be loaded at any time. This file needs no header
-// of XLA; a build without these headers, which plugin/setup fetches, says so when a handler is
-// registered. What a handler can ask for is in docs/ffi.md.
+// Handlers are compiled separately, and their library may be loaded at any time. This file needs no
+// header of XLA. A build without these headers, which plugin/setup fetches, throws an error when a
+// handler is registered. docs/ffi.md lists what a handler can ask for.
 #pragma once
 
 #include <cstdint>
@@ -29,25 +29,25 @@ struct HandlerBundle {
   friend bool operator==(const HandlerBundle&, const HandlerBundle&) = default;
 };
 
-// kCpu is for handlers that were registered for XLA's CPU backend: one for kTessera of the same name
-// comes before it, in any order of registration.
+// kCpu is for handlers that were registered for XLA's CPU backend. A kTessera handler of the same
+// name takes precedence, in whatever order both are registered.
 enum class Platform : uint8_t { kTessera, kCpu };
 
 // Makes the handlers the target of that name, for programs that are compiled from now on. The same
-// ones may be registered again. Throws UserError for other ones, for handlers of a version of the
-// interface that is not known here, and where `execute` is null.
+// handlers may be registered again. Throws UserError for different ones, for handlers of a version
+// of the interface that this host does not have, and if `execute` is null.
 void register_handlers(const std::string& name, const HandlerBundle& handlers,
                        Platform platform = Platform::kTessera);
 inline void register_handler(const std::string& name, Handler* handler) {
   register_handlers(name, {.execute = handler});
 }
 
-// Registers the type of the state of handlers, and returns its number: `id` if that is not 0,
-// otherwise one that no other type has. The deleter, which may be null, destroys such a state.
-// Throws UserError if the name has another number, or the number another name.
+// Registers the type of a handlers' state, and returns its number: `id` if that is not 0, otherwise
+// one that no other type has. The deleter, which may be null, destroys a state of this type. Throws
+// UserError if the name has another number, or the number another name.
 int64_t register_type(const std::string& name, int64_t id, void (*deleter)(void*));
 
-// What a handler that returns an error becomes: the run ends with it.
+// Thrown from a run in which a handler returned an error. It ends the run.
 class HandlerError : public RuntimeError {
  public:
   HandlerError(int code, const std::string& text) : RuntimeError(text), code_(code) {}

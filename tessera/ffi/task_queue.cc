@@ -50,7 +50,8 @@ class TaskQueue {
 
 void schedule(void (*task)(void*), void* data) {
   static ForkSafeMutex& mutex = *new ForkSafeMutex;
-  // Never destroyed: the threads use it until the process ends. A child of fork() has no threads.
+  // It is never destroyed, because its threads use it until the process ends. A child of fork() has
+  // none of these threads.
   static TaskQueue* queue = nullptr;
   static pid_t owner = 0;
   TaskQueue* all = nullptr;

@@ -22,7 +22,7 @@ class Cursor {
     at_ += token.size();
     return true;
   }
-  // Reads numbers such as 1,2,3 up to the first thing that is none.
+  // Reads numbers such as 1,2,3. The list ends before anything that is not a number.
   std::optional<Dims> numbers() {
     Dims out;
     do {
@@ -75,15 +75,16 @@ struct Tiles {
   Dims tiles, reshape, permutation;
 };
 
-// Returns whether the devices are in order, so that the list is the assignment of one dimension.
+// Returns whether the devices are in order, so that their list is a tile assignment of one
+// dimension.
 bool is_iota(const Dims& devices) {
   for (size_t i = 0; i < devices.size(); ++i)
     if (devices[i] != static_cast<int64_t>(i)) return false;
   return true;
 }
 
-// Finds the transposed reshape of 0, 1, ... that is this list and has the extents of the tiles. It
-// looks for two dimensions, which is what JAX writes.
+// Finds the transposed reshape of 0, 1, ... that is this list and has the tiles' extents. It tries
+// two dimensions, as JAX writes.
 bool find_transpose(const Dims& devices, Tiles& out) {
   const auto n = static_cast<int64_t>(devices.size());
   out.reshape = {n};
@@ -122,7 +123,7 @@ std::optional<std::vector<std::vector<AxisRef>>> parts_of(const Tiles& t) {
       if (next == all.size()) return std::nullopt;
       Part& part = all[next];
       const int64_t size = std::gcd(left, part.size);
-      // Only the major part of the rest of this one can be taken.
+      // Only the major part of what is left of this axis can be taken.
       if (size == 1 || (size != part.size && size != left)) return std::nullopt;
       AxisRef* last = parts.empty() ? nullptr : &parts.back();
       if (last && last->pre_size * last->size == part.pre) {
@@ -194,7 +195,7 @@ HloSharding parse_hlo_sharding(std::string_view text, int64_t rank, int64_t part
     in.accept("}");
   }
   if (in.accept("metadata=")) {
-    // Metadata about its origin is ignored.
+    // Metadata about the sharding's origin is ignored.
   } else if ((braces && !in.accept("}")) || !in.at_end()) {
     return refuse("it goes on after what is understood");
   }

@@ -1,6 +1,6 @@
 // Shardings as GSPMD writes them, `mhlo.sharding = "{devices=[2,1,4]<=[8]
-// last_tile_dim_replicate}"` (XLA's HloSharding), over a mesh of one axis: parts of that axis shard
-// the dimensions.
+// last_tile_dim_replicate}"` (XLA's HloSharding). They become shardings over a mesh of one axis,
+// whose parts shard the dimensions.
 #pragma once
 
 #include <optional>
@@ -11,14 +11,14 @@
 
 namespace tessera::interchange {
 
-// The axis of the mesh that has the program's partitions.
+// The axis of the mesh. Its devices are the program's partitions.
 inline constexpr std::string_view kPartitionAxis = "partitions";
 
 struct HloSharding {
   // One entry for each dimension of the array; nullopt if the text leaves the sharding open
   // ({unknown}).
   std::optional<PartitionSpec> spec;
-  std::string problem;  // why the text cannot be expressed so, or is no sharding; empty if it can
+  std::string problem;  // why the text cannot be expressed like this; empty if it can
 };
 
 // Returns the sharding of an array of rank `rank`; `partitions` is the size of the axis.

@@ -17,8 +17,9 @@ constexpr int64_t kMaxOps = int64_t{1} << 20, kMaxLevels = 250;
 
 // --- Functions ---
 
-// Reads every function after those that it calls, so that a long chain of calls takes no stack. If
-// functions call themselves, one of them is read first, and its call is an error.
+// Reads every function after those that it calls, so that a long chain of calls does not need a
+// deep stack. If functions call themselves, one of them is read first, and the call of it is an
+// error.
 void ModuleBuilder::read_functions() {
   if (open_) {
     for (const std::string& name : function_order_)
@@ -94,8 +95,8 @@ void ModuleBuilder::check_extent(const FunctionEntry& entry, size_t offset) {
                                  kMaxLevels, e.levels, entry.function->name));
 }
 
-// Returns the type with what the attributes add to it, and records in the entry the sharding of one
-// more argument and whether it is donated.
+// Returns the type with the sharding and other parts that the attributes add. Records in the entry
+// the sharding of one more argument and whether it is donated.
 Type ModuleBuilder::with_argument_attributes(Type type, const TextAttr::Entries& attributes,
                                              size_t offset, Scope& scope, FunctionEntry& entry) {
   entry.inputs.emplace_back();
@@ -136,7 +137,7 @@ std::optional<NamedSharding> ModuleBuilder::hlo_sharding(const TextAttr& text, c
                                                          size_t offset) {
   const auto* written = text.get<std::string>();
   if (!written) error_at(offset, "expected mhlo.sharding to be a string");
-  // One device holds the whole value.
+  // The whole value is on one device.
   if (written->empty() || (partitions_ <= 1 && *written == "{replicated}")) return std::nullopt;
   const HloSharding sharding = parse_hlo_sharding(*written, type.rank(), partitions_);
   if (!sharding.problem.empty()) error_at(offset, sharding.problem);
@@ -247,7 +248,7 @@ const Mesh& ModuleBuilder::find_mesh(const std::string& name, size_t offset) {
 
 const Mesh& ModuleBuilder::only_mesh(size_t offset) {
   if (meshes_.empty() && partitions_ > 0) {
-    // JAX writes shard_map over one device without a mesh, and GSPMD has none.
+    // JAX writes shard_map over one device without a mesh, and GSPMD's programs have none.
     MeshParts parts{{partitions_}, {std::string(kPartitionAxis)}, {}};
     check_axis_size({}, partitions_, offset);
     parts.ids.resize(static_cast<size_t>(partitions_));
@@ -255,7 +256,7 @@ const Mesh& ModuleBuilder::only_mesh(size_t offset) {
     return meshes_.emplace(kPartitionAxis, make_mesh(std::move(parts), {}, offset))
         .first->second.value();
   }
-  // Beside the mesh of a shard_map JAX may write one without axes.
+  // Besides the mesh of a shard_map JAX may write one without axes.
   const Mesh* only = nullptr;
   size_t count = 0;
   for (const auto& [name, unused] : meshes_) {
@@ -287,7 +288,7 @@ TextAttr ModuleBuilder::symbol(const std::string& name, size_t offset) {
   return TextAttr::Symbol{name};
 }
 
-// A list is one Array if all of its elements are integers, or if it is empty.
+// The parser makes one Array of a list if all of its elements are integers, or if it is empty.
 Mesh ModuleBuilder::mesh_of(const TextAttr& text, size_t offset) {
   if (const auto* mesh = text.get<Mesh>()) return *mesh;
   constexpr const char* kForm =

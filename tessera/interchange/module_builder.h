@@ -1,13 +1,13 @@
-// ModuleBuilder: makes functions of ops with named attributes (OpText), whatever they are read
-// from. The text's parser (parser_internal.h) and the bytecode's reader (bytecode/module_reader.cc)
-// derive from it: they find ops, operands and attributes. ModuleBuilder makes these ops of a
-// Function, closes regions, reads functions before those that call them, and makes meshes of
-// devices and shardings of arguments.
+// ModuleBuilder: makes functions of ops with named attributes (OpText). The text's parser
+// (parser_internal.h) and the bytecode's reader (bytecode/module_reader.cc) derive from it: they
+// find ops, operands and attributes. ModuleBuilder adds these ops to a Function, closes regions,
+// reads functions before those that call them, and makes meshes of devices and shardings of
+// arguments.
 //
-// A module that leaves extents open is read from its main function on. Its other functions are read
-// at each call, with the shapes and the sizes that the call passes (module_instances.cc).
+// A module that leaves extents open is read from its main function on. At each call, the called
+// function is read again with the shapes and the sizes that the call passes (module_instances.cc).
 //
-// An offset is a position in what is read: in the text, or in the bytes.
+// An offset is a position in the input: in the text, or in the bytes.
 #pragma once
 
 #include <map>
@@ -57,9 +57,9 @@ class ModuleBuilder {
     Scope* parent = nullptr;
     Function function;
     std::unordered_map<ValueId, ValueId> copied;     // the copies of the parent's values, by value
-    std::unordered_map<ValueId, ValueId> constants;  // those among them that are copies of ops
+    std::unordered_map<ValueId, ValueId> constants;  // those of the copies that are copied ops
     std::vector<ValueId>* captures = nullptr;  // if set, other values of the parent become inputs
-    // With captures: values that are computed from constants are copied nevertheless.
+    // With captures: values that are computed from constants are copied all the same.
     bool computed = false;
   };
   struct FunctionEntry {
@@ -67,15 +67,15 @@ class ModuleBuilder {
     FunctionRef function;               // null: not read yet, or only declared
     std::optional<size_t> offset;       // of the declaration, if it has no body
     std::optional<Mesh> mesh;           // of the declaration, if it declares a mesh
-    std::vector<std::string> mentions;  // the symbols in it, among them those that it calls
+    std::vector<std::string> mentions;  // the symbols in it, including those that it calls
     std::vector<std::string> names;     // of the arguments
     std::vector<std::optional<NamedSharding>> inputs, outputs;
     std::vector<AxisNames> unreduced_inputs, unreduced_outputs;
-    std::vector<std::string> memory_kinds;  // of outputs
+    std::vector<std::string> memory_kinds;  // of the outputs
     std::vector<std::string> input_layout_modes, output_layout_modes;
     std::vector<bool> donated;
   };
-  // Guards the C++ stack against deep nesting.
+  // Limits the depth of the C++ stack.
   class DepthGuard {
    public:
     DepthGuard(ModuleBuilder& builder, size_t offset) : builder_(builder) {
@@ -98,41 +98,43 @@ class ModuleBuilder {
   virtual void read_function(const std::string& name, FunctionEntry& entry) = 0;
   // Reads every function after those that it mentions.
   void read_functions();
-  // Returns the function's entry, which is read now if it is not yet.
+  // Returns the function's entry. The function is read now unless it was before.
   FunctionEntry& find_function(const std::string& name, size_t offset);
-  // Returns the type of the next argument of the entry. The call, or the caller of the reader,
-  // knows its open extents.
+  // Returns the type of the next argument of the entry. Its open extents come from the call, or for
+  // main from the caller of the reader.
   Type argument_type(const Type& written, const std::string& name, size_t offset,
                      const FunctionEntry& entry);
-  // Returns the value that a function's text uses for its argument: the input, or a constant that
-  // the call passes.
+  // Returns the value of a function's argument inside of it: the input, or a constant that the call
+  // passes.
   ValueId argument_value(Scope& scope, ValueId input, size_t argument, size_t offset);
   // Returns the function of that name for these operands of a call.
   FunctionRef function_for(Scope& scope, const std::string& name, std::span<const ValueId> operands,
                            size_t offset);
-  // Reads the functions among the op's attributes, in a module that leaves extents open.
+  // Reads the functions that the op's attributes name, in a module that leaves extents open.
   void resolve_functions(Scope& scope, Reader& reader, const std::string& dialect,
                          const std::string& name);
   void resolve_functions(TextAttr& value, size_t offset);
-  // Refines the results of custom calls that have operands with the shapes of their results.
+  // Refines the result types of custom calls that have the shapes of their results as operands.
   void refine_results(Scope& scope, Reader& reader);
-  // Returns the type of an input of a region, which is that of the op's operand in `like` if there
-  // is one.
+  // Returns the type of an input of a region. It is refined by the type of the op's operand in
+  // `like`, if there is one.
   Type region_input_type(Type written, size_t input, const std::vector<Type>& like, size_t offset);
   Type with_argument_attributes(Type type, const TextAttr::Entries& attributes, size_t offset,
                                 Scope& scope, FunctionEntry& entry);
-  // Returns the sharding of an array of that type that GSPMD's text describes, over the partitions;
-  // nullopt if the text leaves it open.
+  // Returns the sharding over the partitions that GSPMD's text describes for an array of that type,
+  // or nullopt if the text leaves it open.
   std::optional<NamedSharding> hlo_sharding(const TextAttr& text, const Type& type, size_t offset);
   // Returns the text of mhlo.layout_mode, which is a string.
   std::string layout_mode(const TextAttr& text, size_t offset) const;
-  // Appends the sharding of a result to the entry's.
+  // Appends the sharding of a result to those in the entry.
   void add_result_sharding(const TextAttr::Entries& attributes, const Type& type, size_t offset,
                            FunctionEntry& entry);
-  // Makes the scope's function that of the entry, if it returns values of these types.
+  // Completes the entry with the scope's function. It is an error unless the function returns
+  // values of these types.
   void finish_function(Scope& scope, FunctionEntry& entry, std::span<const Type> results,
                        size_t offset);
-  // Finishes a function without a body, which declares a mesh if its attributes have one.
+  // Completes the entry of a function without a body. It declares a mesh if its attributes have
+  // one.
   void finish_declaration(FunctionEntry& entry, const TextAttr::Entries& attributes, size_t offset);
   // Returns @main, or the only public function, and all meshes.
   ParsedModule finish_module(size_t offset);
@@ -153,30 +155,30 @@ class ModuleBuilder {
   // Returns the mesh of #stablehlo.mesh<axes = [...], device_ids = ...>, or of a dictionary with
   // the same entries.
   Mesh mesh_of(const TextAttr& text, size_t offset);
-  // Returns the mesh of that form in an op; it becomes the module's if that has none.
+  // Returns the mesh of that form in an op. It becomes the module's mesh if the module has none.
   Mesh inline_mesh(const TextAttr& text, size_t offset);
   // Returns the mesh of the attribute 'stablehlo.mesh', or of 'mesh'.
   std::optional<Mesh> stablehlo_mesh(const TextAttr::Entries& attributes, size_t offset);
-  // Returns what @name means: a mesh, a function, or a name of neither.
+  // Returns the meaning of @name: a mesh, a function, or a Symbol if it is neither.
   TextAttr symbol(const std::string& name, size_t offset);
 
   // --- Values ---
 
-  // Returns the value in the scope for a value of its parent. Messages call it `name`.
+  // Returns the value in the scope for a value of its parent scope. Error messages call it `name`.
   ValueId import_value(Scope& scope, ValueId outer, const std::string& name, size_t offset);
 
-  // --- Tuples: no op has them, so they are only names for their parts (module_tuples.cc) ---
+  // --- Tuples. No op has them: a tuple is only a name for its parts (module_tuples.cc). ---
 
   bool is_tuple(ValueId value) const { return value <= kFirstTuple; }
   ValueId new_tuple(std::vector<ValueId> parts, size_t offset);
   // Returns a part of a value, which must be a tuple.
   ValueId tuple_part(ValueId tuple, int64_t index, size_t offset) const;
   void append_leaves(ValueId value, std::vector<ValueId>& out) const;
-  // Returns import_value() of a tensor or a tuple.
+  // Does the same as import_value() for a tensor or a tuple.
   ValueId import_tree(Scope& scope, ValueId outer, const std::string& name, size_t offset);
-  // Returns the tensors from `next` on, grouped as the tree of types says.
+  // Returns the tensors from `next` on, grouped into tuples like the tree of types.
   ValueId grouped(const TypeTree& tree, std::vector<ValueId>::const_iterator& next, size_t offset);
-  // Returns an op's results, grouped likewise.
+  // Returns an op's results, grouped in the same manner.
   std::vector<ValueId> grouped(const std::vector<TypeTree>& trees, std::vector<ValueId> leaves,
                                size_t offset);
   // Returns whether the value has these types.
@@ -187,14 +189,14 @@ class ModuleBuilder {
 
   // --- Ops ---
 
-  // What is known about an op's regions before they are read.
+  // Facts about an op's regions that are known before they are read.
   struct RegionRules {
     bool captures = false;  // they may use values of the scope around the op
-    bool scalars = false;   // the same, by a capture_rule (op_format.h)
+    bool scalars = false;   // the same, but only scalars, by a capture_rule (op_format.h)
     // The types of the op's operands, which refine open extents of inputs.
     std::vector<Type> like;
-    std::vector<Type> inputs;           // the first inputs are weak, and vary, as these
-    std::optional<ManualScope> manual;  // set: they describe one device along these axes
+    std::vector<Type> inputs;           // the first inputs are weak, and vary, like these
+    std::optional<ManualScope> manual;  // set: the regions describe one device along these axes
   };
   RegionRules region_rules(Scope& scope, Reader& reader, std::string_view dialect,
                            std::string_view name);
@@ -208,15 +210,15 @@ class ModuleBuilder {
   std::map<std::string, std::optional<Mesh>> meshes_;
   std::string module_name_;
   bool open_ = false;       // some extents are open
-  int64_t partitions_ = 0;  // as the module's attribute says; 0: it has none
+  int64_t partitions_ = 0;  // the number in the module's attribute; 0: it has none
 
  private:
-  // What a call knows about a function's arguments.
+  // The facts that a call knows about a function's arguments.
   struct Instance {
     std::vector<Type> types;
     std::vector<std::optional<Dims>> values;  // of integers of rank 0
   };
-  // The size of a function once all calls are inlined, as it is compiled.
+  // The size of a function with all calls inlined, which is the form that is compiled.
   struct Extent {
     int64_t ops = 0, levels = 0;
   };
@@ -229,13 +231,13 @@ class ModuleBuilder {
   void apply_type_attributes(Scope& scope, Reader& reader, std::span<const ValueId> results);
   void check_results(Scope& scope, Reader& reader, std::span<const ValueId> results);
 
-  // Tuples have numbers from here downwards; tuples_ has their parts.
+  // Tuples have numbers from this one downwards. tuples_ has their parts.
   static constexpr ValueId kFirstTuple = -2;
 
   std::vector<std::vector<ValueId>> tuples_;
   std::map<FunctionRef, Extent> extents_;
   const ReadOptions options_;
-  // The one that is being read; null: a function that nobody calls.
+  // The instance that is being read; null for a function that nobody calls.
   const Instance* instance_ = nullptr;
   std::map<std::string, FunctionRef> instances_;  // by name, shapes and values
   int depth_ = 0;
@@ -252,8 +254,8 @@ auto ModuleBuilder::located(size_t offset, F&& f) -> decltype(f()) {
   }
 }
 
-// What the read hooks of formats see. Tuples are taken apart: an op has their tensors as operands
-// and results.
+// The input of the read hooks of formats. Tuples are taken apart: an op has their tensors as
+// operands and results.
 class Reader final : public OpReader {
  public:
   Reader(ModuleBuilder& builder, ModuleBuilder::Scope& scope, size_t offset)
@@ -274,8 +276,8 @@ class Reader final : public OpReader {
 
   size_t offset() const { return place_; }
   std::string source;
-  size_t result_count = 1;             // the number of results with names; a tuple counts as one
-  std::vector<TypeTree> result_trees;  // result_types with their tuples
+  size_t result_count = 1;             // number of results with names; a tuple counts as one
+  std::vector<TypeTree> result_trees;  // result_types, grouped into tuples
 
  private:
   ModuleBuilder& builder_;

@@ -1,4 +1,4 @@
-// Values and ops of modules: what the hooks of formats see, captures of regions, and making an op
+// Values and ops of modules: the input of formats' hooks, captures of regions, and making an op
 // from its attributes.
 #include <algorithm>
 
@@ -14,13 +14,14 @@
 namespace tessera::interchange {
 namespace {
 
-// Returns whether an attribute says how to compute, not what. Tessera always computes as exactly as
-// such attributes request.
+// Returns whether an attribute is about the method of a computation, not its result. Tessera always
+// computes at least as exactly as such attributes request.
 bool is_hint(std::string_view name) {
   return name == "result_accuracy" || name.find('.') != std::string_view::npos;
 }
 
-// Custom calls that have no row may be those of a target or of a partitioner that users registered.
+// Returns the function that builds an op. A custom call without a row may have the name of a
+// partitioner or of an FFI target that users registered.
 BuildFn build_of(const OpRow& row, std::string_view dialect, const std::string& name) {
   if (row.build || dialect != "custom_call") return row.build;
   if (ops::has_custom_partitioner(name)) return foreign::custom_partitioning;
@@ -35,7 +36,7 @@ AddOp<ValueId> adding(Reader& reader) {
 
 }  // namespace
 
-// --- What hooks see ---
+// --- The input of hooks ---
 
 std::vector<ValueId> Reader::insert(const OpDef& def, OpParams params,
                                     std::span<const ValueId> operands) {
@@ -55,8 +56,8 @@ const Mesh& Reader::mesh() const {
 
 // --- Values ---
 
-// Returns the same value in `scope`, a region of `f`, by copying the ops that make it; nullopt if
-// it depends on f's inputs, or, unless `computed`, has operands.
+// Returns the same value in `scope`, a region of `f`, by copying the ops that compute it. Returns
+// nullopt if it depends on f's inputs or, unless `computed` is set, has operands.
 std::optional<ValueId> ModuleBuilder::copy_constant(Scope& scope, const Function& f, ValueId value,
                                                     bool computed, size_t offset) {
   if (const auto it = scope.constants.find(value); it != scope.constants.end()) return it->second;
@@ -78,9 +79,9 @@ std::optional<ValueId> ModuleBuilder::copy_constant(Scope& scope, const Function
   return scope.constants[value];
 }
 
-// Regions are closed. Of the outer scope they may use constants, and values that are computed from
-// these, which are copied. Regions of loops and branches may use other values, which become their
-// last inputs, and so may regions of ops with a capture_rule use scalars.
+// Regions are closed. They may use constants of the outer scope, and values that are computed from
+// these, which are copied into them. Regions of loops and branches may also use other values, which
+// become their last inputs. Regions of ops with a capture_rule may do so with scalars.
 ValueId ModuleBuilder::import_value(Scope& scope, ValueId outer, const std::string& name,
                                     size_t offset) {
   if (const auto it = scope.copied.find(outer); it != scope.copied.end()) return it->second;
@@ -129,9 +130,9 @@ std::vector<ValueId> ModuleBuilder::finish_op(Scope& scope, Reader& reader,
     op_name = op_dialect == "tessera" ? text->substr(8) : *text;
     if (op_dialect == "tessera") {
       reader.text.take("api_version");
-      // An op without attributes may lack the entry, since bytecode leaves out what is empty. JAX
-      // writes its own attributes as mhlo.backend_config, and an empty string, or nothing, as the
-      // other.
+      // The entry may be missing for an op without attributes, since bytecode leaves out empty
+      // ones. JAX writes its own attributes as mhlo.backend_config, with an empty or no
+      // backend_config.
       TextAttr::Entries entries;
       bool found = false;
       for (const char* name : {"mhlo.backend_config", "backend_config"}) {
@@ -158,7 +159,7 @@ std::vector<ValueId> ModuleBuilder::finish_op(Scope& scope, Reader& reader,
                                        : true;
   if (!as_they_are) widen(reader, def ? def->narrow : NarrowOperands::kValues);
   if (def) {
-    // The field weak_type repeats that of the type.
+    // The field weak_type of an op repeats the flag of its type.
     if (const TextAttr* weak = reader.text.find("tessera.weak"))
       if (const auto* list = weak->get<TextAttr::List>();
           list && !list->items.empty() && !reader.result_types.empty())
@@ -183,7 +184,7 @@ std::vector<ValueId> ModuleBuilder::finish_op(Scope& scope, Reader& reader,
             fmt::format("expected attributes that {}.{} has, got '{}'", op_dialect, op_name, key));
   apply_type_attributes(scope, reader, results);
   check_results(scope, reader, results);
-  // Results have the dtypes that follow from the operands: narrow ones, or those that were widened.
+  // Results that were computed in wide dtypes are converted to the dtypes that were written.
   if (reader.result_types.size() == written.size())
     for (size_t r = 0; r < std::min(results.size(), written.size()); ++r)
       if (written[r].dtype != reader.result_types[r].dtype)
@@ -192,7 +193,7 @@ std::vector<ValueId> ModuleBuilder::finish_op(Scope& scope, Reader& reader,
   return results;
 }
 
-// Converts what the reader holds to wide dtypes (narrow_ops.h).
+// Converts the reader's operands and result types to wide dtypes (narrow_ops.h).
 void ModuleBuilder::widen(Reader& reader, NarrowOperands rule) {
   for (ValueId& v : reader.operands)
     v = widened<ValueId>(v, Type(reader.type(v)), rule, adding(reader));

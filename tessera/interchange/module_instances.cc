@@ -1,4 +1,4 @@
-// Functions of ModuleBuilder for the shapes of a call, in modules that leave extents open.
+// Functions of ModuleBuilder for calls with known shapes, in modules that leave extents open.
 #include <fmt/ranges.h>
 
 #include "tessera/base/visit_dtype.h"
@@ -29,7 +29,7 @@ Type ModuleBuilder::argument_type(const Type& written, const std::string& name, 
                                   const FunctionEntry& entry) {
   const size_t argument = entry.names.size();
   if (instance_) {
-    // The op that calls the function reports it, for all operands.
+    // If a type does not fit, the op that calls the function reports it, for all operands together.
     if (argument >= instance_->types.size() || !fits(written, instance_->types[argument]))
       return written;
     return refined(written, instance_->types[argument].shape);

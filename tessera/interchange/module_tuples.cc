@@ -1,4 +1,4 @@
-// Tuples of ModuleBuilder. No op has them, so they are only names for their parts.
+// Tuples of ModuleBuilder. No op has them: a tuple is only a name for its parts.
 #include <algorithm>
 
 #include "tessera/interchange/module_builder.h"

@@ -24,13 +24,13 @@ TextAttr sharding_text(const Mesh* mesh, const PartitionSpec& spec) {
   return TextAttr::Sharding{NamedSharding(*mesh, spec), spec.rank()};
 }
 
-// Returns a list of integers: array<i64: ...>, or [1, 2] in assembly.
+// Returns the integers of array<i64: ...>, or of [1, 2] in assembly, or null for anything else.
 const std::vector<int64_t>* integers(const TextAttr& attribute) {
   const auto* array = attribute.get<TextAttr::Array>();
   return array ? &array->values : nullptr;
 }
 
-// Returns the numbers of a dense tensor of rank 0 or 1 of integers, which older StableHLO text has
+// Returns the numbers of a dense tensor of integers of rank 0 or 1, which older StableHLO text uses
 // for dimensions.
 std::optional<Dims> tensor_dims(const TextAttr::Tensor& tensor) {
   if (!is_integer(tensor.value.dtype()) || tensor.shape.rank() > 1 ||
@@ -247,7 +247,7 @@ TextAttr to_text(const Attribute& field, const Mesh* mesh) {
 
 namespace {
 
-// Reads an attribute of each kind from its text.
+// Converts an attribute from text to a field of each kind.
 class FromText {
   // Returns the content of a pointer or an optional. Throws UserError if it is empty.
   template <class Maybe>
@@ -300,7 +300,7 @@ class FromText {
   }
   Attribute operator()(const Mesh&) const {
     if (const auto* v = text_.get<TextAttr::Symbol>()) return reader_.find_mesh(v->name);
-    if (const auto* v = text_.get<std::string>()) return reader_.find_mesh(*v);  // VHLO's
+    if (const auto* v = text_.get<std::string>()) return reader_.find_mesh(*v);  // as in VHLO
     return found(text_.get<Mesh>(), "the name of a mesh");
   }
   Attribute operator()(const NamedSharding&) const {

@@ -1,8 +1,8 @@
-// OpFormat: how an op is written in text, if StableHLO's spelling does not follow from its params
-// alone. Printer and parser find it in the op's row of the table (op_table.h).
+// OpFormat: the text of an op, if it does not follow from the op's params alone. Printer and parser
+// find the format in the op's row of the table (op_table.h).
 //
-// What follows from the params: each field is the attribute that OpDef::attributes names for it, a
-// nested function is a region:
+// The default rule makes the text of an op from its params: each field is the attribute that
+// OpDef::attributes names for it, and a nested function is a region:
 //   "stablehlo.op"(%0) <{dimension = 1 : i64}> ({...}) : (tensor<4xf32>) -> tensor<4xf32>
 // Fields called `shape`, `dtype`, `result_dtype` and `weak_type` repeat the type of the first
 // result and are not written. An op without attributes and regions is written as
@@ -22,7 +22,7 @@
 
 namespace tessera::interchange {
 
-// An attribute as it is written in text.
+// An attribute in text.
 struct TextAttr {
   using Entries = std::vector<std::pair<std::string, TextAttr>>;
   struct Unit {};  // a name alone
@@ -59,7 +59,7 @@ struct TextAttr {
   struct Shardings {
     std::vector<NamedSharding> values;
   };  // #sdy.sharding_per_value<[...]>
-  // `rank` is that of the tensor; entries of the spec that are not written are {}.
+  // `rank` is the tensor's; entries of the spec that are not written are {}.
   struct Sharding {
     NamedSharding value;
     int64_t rank = 0;
@@ -77,34 +77,34 @@ struct TextAttr {
   }
 };
 
-// Everything that the text says about one op.
+// The text of one op: its attributes and regions.
 struct OpText {
   TextAttr::Entries attributes;  // its own, between <{ and }>
   TextAttr::Entries extra;       // of other dialects, between { and }
   std::vector<FunctionRef> regions;
 
-  // Returns the entry of that name in either list, null if there is none.
+  // Returns the entry of that name in either list, or null if there is none.
   const TextAttr* find(std::string_view name) const;
-  // Returns the same and marks it as used. Attributes that are not used when the op is made are
-  // errors.
+  // Does the same and marks the attribute as used. It is an error if attributes are unused when the
+  // op is made.
   const TextAttr* take(std::string_view name);
 };
 
-// The input of OpFormat::read. Errors are UserErrors kParse at the op's position in the text.
+// The input of OpFormat::read. Errors are UserErrors kParse at the position of the op.
 class OpReader {
  public:
   virtual ~OpReader() = default;
   OpText text;
-  std::vector<ValueId> operands;   // may be replaced
+  std::vector<ValueId> operands;   // a hook may replace them
   std::vector<Type> result_types;  // dtype and shape as written; empty if the text has none
-  // For each region of an op with OpFormat::captures: the values of the outer scope that its last
-  // inputs stand for.
+  // For each region of an op with OpFormat::captures: the values of the outer scope that became its
+  // last inputs.
   std::vector<std::vector<ValueId>> captures;
-  size_t hidden_results = 0;  // the op's last results, which the text does not name
+  size_t hidden_results = 0;  // number of the op's last results that the text does not name
 
   virtual const Type& type(ValueId value) const = 0;
   std::vector<Type> operand_types() const;
-  // Adds an op before this one and returns its results, whose types infer returns.
+  // Adds an op before this one and returns its results. Their types follow from the op's `infer`.
   virtual std::vector<ValueId> insert(const OpDef& def, OpParams params,
                                       std::span<const ValueId> operands) = 0;
   // Returns the mesh of the enclosing manual computation; without one, the only one of the module.
@@ -112,8 +112,8 @@ class OpReader {
   virtual Mesh find_mesh(std::string_view symbol) const = 0;
   [[noreturn]] virtual void error(const std::string& message) const = 0;
 
-  // Return attributes of a kind. They throw an error that names the attribute if it is missing or
-  // of another kind.
+  // Return attributes of a kind. If the attribute is missing or of another kind, they throw an
+  // error that names it.
   const TextAttr& require(std::string_view name);
   int64_t require_int(std::string_view name);
   Dims require_dims(std::string_view name);
@@ -129,13 +129,13 @@ class OpWriter {
   // Writes an attribute as in assembly: [0, 1], EQ, <@mesh, [{"x"}]>.
   virtual void write_attribute(const TextAttr& attribute) = 0;
   virtual void write_operand(int k) = 0;
-  // ` {sdy.sharding = ...}`, or nothing if there are no such attributes
+  // Writes ` {sdy.sharding = ...}`, or nothing if there are no such attributes.
   virtual void write_extra() = 0;
   virtual void write_signature() = 0;  // ` : (tensor<4xf32>) -> tensor<4xf32>`
   virtual std::string operand_name(int k) = 0;
   virtual bool has_extra() const = 0;
-  // Names for a region's inputs, new or given; then its ops and the line that returns, indented, up
-  // to the closing brace.
+  // Return names for a region's inputs, or take given ones; then write its ops and the line that
+  // returns, indented, up to the closing brace.
   virtual std::vector<std::string> new_arguments(size_t count) = 0;
   virtual void enter_region(const Function& region, std::span<const std::string> inputs) = 0;
   std::vector<std::string> region_inputs(const Function& region) {
@@ -156,72 +156,73 @@ struct RegionInput {
 class OpScanner {
  public:
   virtual ~OpScanner() = default;
-  // Reads a word or a punctuation mark if it is next, and returns whether it was.
+  // If a word or a punctuation mark is next, reads it and returns true; otherwise returns false.
   virtual bool accept(std::string_view token) = 0;
   virtual void expect(std::string_view token) = 0;
   virtual ValueId operand() = 0;                 // %0
   virtual std::string word() = 0;                // an identifier
   virtual TextAttr attribute() = 0;              // any; [0, 1] is an Array
-  virtual void extra(OpText& text) = 0;          // an optional {name = value, ...}
+  virtual void extra(OpText& text) = 0;          // optional {name = value, ...}
   virtual void signature(OpReader& reader) = 0;  // : (types) -> types
   virtual RegionInput region_input() = 0;        // %arg0: tensor<f32>
   virtual std::string new_value() = 0;           // %name that is defined here
-  // Returns the region that follows, from after its { to its }, with these inputs. With `captures`
-  // it may use values of the outer scope: these are appended to `captures`, and become its last
-  // inputs.
+  // Returns the region that follows, from after its { to its }, with these inputs. If `captures` is
+  // given, it may use values of the outer scope, which are appended to `captures` and become its
+  // last inputs.
   virtual FunctionRef region_body(std::span<const RegionInput> inputs,
                                   std::vector<ValueId>* captures = nullptr) = 0;
   virtual const Type& type(ValueId value) const = 0;
   [[noreturn]] virtual void error(const std::string& message) const = 0;
 };
 
-// The axes of a region that describes one device along them.
+// The axes of a region that describes one device along these axes.
 struct ManualScope {
   Mesh mesh;
   AxisNames axes;  // sorted
-  // The types of the region's first inputs, for whether they are weak and what they vary over.
+  // The types of the region's first inputs, which tell whether they are weak and over which axes
+  // they vary.
   std::vector<Type> inputs;
 };
 
 struct OpFormat {
-  // The pretty form after the op's name, up to its types: text with placeholders.
+  // The pretty form after the op's name, up to its types. It is text with placeholders:
   //   {operands}   %0, %1
   //   {name}       an attribute: [0, 1]   3   EQ   @callee   <@mesh, [{"x"}]>
   //   {a:b:c}      three Arrays as ranges: [0:4, 1:8:2]
   //   <...>        optional: written if one of its attributes is present
   //   {extra}      other dialects' attributes, if these are not at the end
   std::string_view assembly = {};
-  // What follows the assembly. kDerived: `: T` for an op without attributes whose operands and
-  // results all have type T, otherwise kFunctional.
+  // The types after the assembly. kDerived: `: T` for an op without attributes if all operands and
+  // results have type T, otherwise kFunctional.
   enum class Signature : uint8_t {
     kDerived,
     kFunctional,      // : (T, U) -> V
     kSame,            // : T if operands and result have that type
     kFirstAndResult,  // : T, V of select: its first operand and its result
-    kNone,            // nothing, since the assembly contains the types: constant
+    kNone,            // nothing, since the assembly contains the types (constant)
   } signature = Signature::kDerived;
 
   // Convert params to text and back, if the fields are not the attributes.
   OpText (*write)(const Op& op, const Function& function) = nullptr;
   OpParams (*read)(const OpDef& def, OpReader& reader) = nullptr;
-  // Print and parse assembly that no template describes: everything after the op's name.
+  // Print and parse assembly for which there is no template: everything after the op's name.
   void (*print)(const OpText& text, const Op& op, const Function& function,
                 OpWriter& writer) = nullptr;
   void (*parse)(OpScanner& scanner, OpReader& reader) = nullptr;
   bool prints_name = false;   // `print` writes the op's name, too
   bool captures = false;      // regions in generic form may use values of the outer scope
-  bool typed_inputs = false;  // a region's input k is weak, and varies, as operand k
-  // Returns what the op's attributes say about its regions before these are read, if the generic
-  // form (and bytecode, which is generic) does not: the axes that are manual inside, and types of
-  // inputs.
+  bool typed_inputs = false;  // a region's input k is weak, and varies, like operand k
+  // Returns what the op's attributes tell about its regions: the axes that are manual inside, and
+  // types of inputs. It is called before the regions are read, and set if the generic form (and
+  // bytecode, which is generic) does not contain these facts.
   ManualScope (*region_rule)(OpReader& reader) = nullptr;
-  // Makes operands of reader.captures, the values that the region's last inputs stand for. It is
-  // set if regions of scalars may use values of the outer scope that the op can take as operands.
+  // Makes operands of reader.captures, the values that became the region's last inputs. It is set
+  // if regions of scalars may use values of the outer scope and the op can take these as operands.
   void (*capture_rule)(OpReader& reader) = nullptr;
 };
 
-// Convert a field of params to text and back. `like` is a value of the field's kind; `mesh` is that
-// of the op.
+// Convert a field of params to text and back. `like` is a value of the field's kind; `mesh` is the
+// op's mesh.
 TextAttr to_text(const Attribute& field, const Mesh* mesh);
 Attribute from_text(const TextAttr& attribute, const Attribute& like, std::string_view name,
                     const OpReader& reader);
@@ -232,7 +233,7 @@ bool is_result_field(std::string_view name);
 // Returns device ids as StableHLO counts them, 0 to n-1, in the order of the mesh: the smallest id
 // of its devices becomes 0.
 std::vector<int64_t> logical_device_ids(const Mesh& mesh);
-// Returns the op as its format, or the default rule, writes it.
+// Returns the op in the text of its format, or of the default rule.
 OpText op_text(const Op& op, const Function& function);
 
 }  // namespace tessera::interchange

@@ -1,4 +1,4 @@
-// The rows of ops of other dialects than StableHLO, and of custom calls.
+// The rows of ops of dialects other than StableHLO, and of custom calls.
 #include "tessera/interchange/foreign/custom_partitioning.h"
 #include "tessera/interchange/foreign/foreign.h"
 #include "tessera/interchange/formats/collective_text.h"

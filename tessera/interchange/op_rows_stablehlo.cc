@@ -1,5 +1,5 @@
-// The rows of StableHLO's ops. Their VHLO is that of StableHLO's VhloOps.td, without ops that
-// Tessera has nothing for.
+// The rows of StableHLO's ops. The versions of VHLO are those of StableHLO's VhloOps.td. Ops that
+// Tessera cannot compute have no row.
 #include "tessera/interchange/foreign/foreign.h"
 #include "tessera/interchange/formats/formats.h"
 #include "tessera/interchange/op_table.h"

@@ -17,7 +17,7 @@ Key key_of(std::string_view name) {
 struct Table {
   std::map<Key, OpRow> rows;
   std::map<std::string_view, const OpRow*> vhlo;  // by the name in VHLO
-  std::vector<std::string> names;                 // of the rows that are made here
+  std::vector<std::string> names;                 // storage of names that are made here
 };
 
 Table make_table() {

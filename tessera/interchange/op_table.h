@@ -1,10 +1,10 @@
-// The table of ops by the names that programs use: each op has one row, with its format in text and
-// in bytecode and, if it is not an op of Tessera's own, what replaces it. Printer, parser and the
-// readers and writers of bytecode look ops up here, and know none by name.
+// The table of ops by the names that programs use. Each op has one row, with its format in text and
+// in bytecode and, if it is not an op of Tessera's own, the function that replaces it. Printer,
+// parser and the readers and writers of bytecode look ops up here and know no op by name.
 //
-// Ops of Tessera's without a row are those that StableHLO does not have; their text follows from
-// their params (op_format.h). Rows without an op and without `build` are for what bytecode has
-// besides Tessera's ops: func.func, sdy.mesh.
+// Ops of Tessera's that StableHLO does not have need no row; their text follows from their params
+// (op_format.h). Rows without an op and without `build` are for what bytecode contains besides
+// Tessera's ops: func.func, sdy.mesh.
 #pragma once
 
 #include <span>
@@ -14,25 +14,25 @@
 
 namespace tessera::interchange {
 
-// Adds ops to the function that the reader holds, in place of the op that it holds, and returns
-// their results.
+// Adds ops to the function in place of the op that the reader holds, and returns their results.
 using BuildFn = std::vector<ValueId> (*)(OpReader& reader);
 
-// An op in VHLO, StableHLO's portable form, whose ops have versions of their own: add_v1.
+// The row of an op in VHLO, StableHLO's portable form, whose ops have versions of their own:
+// add_v1.
 struct VhloRow {
   int number = 0;                // 1 for add_v1; 0: no row
-  std::string_view first, last;  // the versions of VHLO that have it; if `last` is empty, up to now
+  std::string_view first, last;  // the versions of VHLO that have it; empty `last`: up to now
   std::string_view attributes;   // in the order of bytecode's properties
 };
 
 struct OpRow {
   std::string_view name;  // with its dialect; the name of a custom call is custom_call.<target>
   OpFormat format = {};
-  BuildFn build = nullptr;  // set: the op is only read, and replaced by the ops that this adds
-  bool narrow = false;      // `build` gets operands of narrow dtypes as they are, not as wide ones
-  // Attributes in the order of bytecode's properties, sorted by name; versions of the dialect
-  // differ in how many they have. The name of an optional one ends in ?, that of the sizes of two
-  // segments in #.
+  BuildFn build = nullptr;  // set: the op is only read, and this function replaces it by other ops
+  bool narrow = false;      // `build` gets operands of narrow dtypes unchanged, not as wide ones
+  // Attributes in the order of bytecode's properties, sorted by name. Versions of the dialect have
+  // different numbers of them. The name of an optional one ends in ?, and the name for the sizes of
+  // two segments ends in #.
   std::string_view properties[3] = {};
   VhloRow vhlo[2] = {};
 };
@@ -41,16 +41,16 @@ struct OpRow {
 std::span<const OpRow> stablehlo_rows();
 std::span<const OpRow> other_rows();
 
-// Returns the row of that name; an empty one if the table has none.
+// Returns the row of that name, or an empty one if the table has none.
 const OpRow& row_of(std::string_view dialect, std::string_view name);
-// Returns the row of VHLO's op of that name, without its number; an empty one if the table has
+// Returns the row of VHLO's op of that name, without its number, or an empty one if the table has
 // none.
 const OpRow& vhlo_row_of(std::string_view name);
-// Returns how the op is printed and parsed.
+// Returns the format in which the op is printed and parsed.
 inline const OpFormat& format_of(const OpDef& def) { return row_of(def.dialect, def.name).format; }
 
-// What an op of that name is read as: the ops of row.build if it is set, otherwise `def`; neither
-// if Tessera has no such op.
+// The op as which a name is read: the ops of row.build if it is set, otherwise `def`; neither if
+// Tessera has no such op.
 struct ReadAs {
   const OpRow& row;
   const OpDef* def = nullptr;
@@ -58,7 +58,7 @@ struct ReadAs {
 };
 ReadAs read_as(std::string_view dialect, std::string_view name);
 
-// Returns the params that the reader's text gives an op.
+// Returns an op's params according to the reader's text.
 OpParams read_params(const OpDef& def, OpReader& reader);
 
 }  // namespace tessera::interchange

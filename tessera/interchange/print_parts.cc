@@ -38,7 +38,7 @@ TextAttr::Entries argument_attributes(const Type& type) {
 
 namespace {
 
-// Results without a sharding beside others that have one print as open, with their rank.
+// If one result has a sharding, results without one are printed as open, with their rank.
 void add_shardings(const std::vector<Type>& types, TextAttr::Entries& out) {
   const auto other =
       std::find_if(types.begin(), types.end(), [](const Type& t) { return t.sharding != nullptr; });

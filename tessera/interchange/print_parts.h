@@ -1,5 +1,5 @@
-// What writers of text and of bytecode share besides op_text(): names of symbols, and attributes
-// for the parts of types that MLIR has no syntax for.
+// Parts that the writers of text and of bytecode share besides op_text(): names of symbols, and
+// attributes for the parts of types that MLIR has no syntax for.
 #pragma once
 
 #include <set>
@@ -29,7 +29,7 @@ class Symbols {
 
 // Returns sdy.sharding, tessera.varying and tessera.weak of an argument.
 TextAttr::Entries argument_attributes(const Type& type);
-// Returns the same for an op's results, except what its type rule implies.
+// Returns the same for an op's results, except for parts that the op's type rule implies.
 TextAttr::Entries type_attributes(const Op& op, const Function& function);
 // Returns tessera.abstract or tessera.device_ids of a mesh.
 TextAttr::Entries mesh_attributes(const Mesh& mesh);

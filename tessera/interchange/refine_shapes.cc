@@ -13,10 +13,11 @@ namespace {
 constexpr int64_t kMaxKnownElements = 1 << 10;
 constexpr int kMaxDepth = 100;
 
-// The limit for one question; shared values are computed again at each use.
+// The most values that one query may compute. A value with several uses is computed at each of
+// them.
 constexpr int kMaxSteps = 10000;
 
-// The known values of functions whose inputs are these.
+// Computes values of functions whose inputs have these values.
 struct Evaluation {
   using Inputs = std::vector<std::optional<Literal>>;
   int steps = 0;

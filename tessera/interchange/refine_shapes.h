@@ -1,8 +1,8 @@
 // Refinement of shapes. A program may leave extents open (`tensor<?x4xf32>`, as JAX exports
-// functions of symbolic shapes). Tessera has no dynamic shapes; it reads such a program for
+// functions of symbolic shapes). Tessera has no dynamic shapes: it reads such a program for
 // arguments of known shapes, from which every extent follows, as in StableHLO's refinement of
-// shapes: ops determine the types of their results, shapes are computed from constants
-// (get_dimension_size among them), and private functions are read again for the shapes and sizes of
+// shapes. Ops determine the types of their results, shapes are computed from constants
+// (get_dimension_size is one), and private functions are read again for the shapes and sizes of
 // each call.
 #pragma once
 
@@ -14,9 +14,9 @@
 
 namespace tessera::interchange {
 
-// An open extent. Types of functions have none; those that are read may have some.
+// An open extent. Types in functions have none, but types in the program that is read may.
 inline constexpr int64_t kOpenExtent = -1;
-// The limit of an array in a program; extents of 0 count as 1.
+// The most elements of an array in a program; extents of 0 count as 1.
 inline constexpr int64_t kMaxElements = int64_t{1} << 46;
 
 // Returns whether a program may have arrays of that shape: no extent is negative, and there are at
@@ -24,19 +24,20 @@ inline constexpr int64_t kMaxElements = int64_t{1} << 46;
 bool is_readable(const Shape& shape);
 
 bool is_open(const Type& written);
-// Returns whether `actual` is a `written`: dtype and shape are equal, except for open extents.
+// Returns whether `actual` has the dtype and the shape of `written`, except for its open extents.
 bool fits(const Type& written, const Type& actual);
-// Returns `written` with its open extents replaced by those of `shape`, which has the same rank.
+// Returns `written` with the extents of `shape`, which has the same rank, in place of its open
+// ones.
 Type refined(Type written, const Shape& shape);
 
-// Returns the type of a result that only the text determines; it is an error if that is open.
+// Returns the type of a result that only the text determines. Throws UserError if it is open.
 const Type& static_result(const OpReader& reader, size_t result);
 
-// Returns the value of ops without inputs, which the naive evaluator computes; nullopt if it
-// depends on an input, has an effect, or is large (over 2^10 elements, for itself or an
-// intermediate value).
+// Returns a value that depends on no input, computed by the naive evaluator. Returns nullopt if it
+// depends on an input, has an effect, or is large (if it or an intermediate value has more than
+// 2^10 elements).
 std::optional<Literal> constant_value(const Function& f, ValueId value);
-// Returns the same as int64 numbers, for an integer of rank 0 or 1.
+// Returns the same as int64 numbers, for integers of rank 0 or 1.
 std::optional<Dims> constant_dims(const Function& f, ValueId value);
 
 }  // namespace tessera::interchange

@@ -11,17 +11,18 @@
 //   arrays.safetensors    the slices (arrays-00001-of-00008.safetensors, ... of a large tree)
 //
 // Each distinct shard of a leaf is written once; restoring assembles the slices that the new
-// sharding needs. A step appears under its name only when all of it is on the disk, so that a save
-// that is killed does not change the steps before it; what it left behind (.tmp-step_00000012) is
-// never read, and removed by the next save. docs/checkpoints.md has the format.
+// sharding needs. A step appears under its name only when all of it is on the disk, so a save that
+// is killed does not change the steps before it. The files that it leaves behind
+// (.tmp-step_00000012) are never read, and the next save removes them. docs/checkpoints.md has the
+// format.
 //
 // In a cluster all processes call these functions, each with its own handles on the same arrays,
-// and `path` is a folder that all see. Each writes the shards that no process before it holds;
-// process 0 writes arrays of the host or of one device, which must be equal in all, and gives the
-// step its name once all have written. Each reads what its own devices need. A failure in one
-// process throws in all.
+// and `path` is a folder that all see. Each process writes the shards that no lower process holds.
+// Process 0 writes arrays of the host or of one device, which must be equal in all processes, and
+// names the step once all have written. Each process reads what its own devices need. A failure in
+// one process throws in all.
 //
-// The static parts of a tree (numbers, strings, sizes) belong to the program, and are not saved.
+// The static parts of a tree (numbers, strings, sizes) belong to the program and are not saved.
 #pragma once
 
 #include <optional>
@@ -51,10 +52,10 @@ std::optional<int64_t> latest_step(const FilePath& path);
 namespace internal {
 
 struct NamedLeaf {
-  std::string path;  // of tree::for_each_leaf_with_path
+  std::string path;  // as in tree::for_each_leaf_with_path
   Array array;
 };
-// `max_header` is the limit of a file's header in bytes; by default that of the format.
+// `max_header` is the limit of a file's header in bytes, by default that of the format.
 void save_checkpoint(const FilePath& path, int64_t step, const std::vector<NamedLeaf>& leaves,
                      const SaveOptions& options, std::optional<uint64_t> max_header = std::nullopt);
 std::vector<Array> restore_checkpoint(const FilePath& path, const std::vector<NamedLeaf>& like,
@@ -72,19 +73,19 @@ std::vector<NamedLeaf> named_leaves(const T& tree) {
 
 // Writes `tree` as path/step_<step>, and returns when it is on the disk. Only one save at a time,
 // of all processes, may write to `path`. Throws UserError, with nothing changed on the disk: kValue
-// for a negative step, one that exists already, leaves with the same path or without data, and for
-// processes whose trees differ; kTrace for traced leaves; kIo where the folder cannot be written,
-// is not one that all processes see, or another save is writing.
+// for a negative step, for one that exists already, for leaves with the same path or without data,
+// and for processes whose trees differ; kTrace for traced leaves; kIo if the folder cannot be
+// written, if it is not one that all processes see, or if another save is writing.
 template <class T>
 void save_checkpoint(const FilePath& path, int64_t step, const T& tree,
                      const SaveOptions& options = {}) {
   internal::save_checkpoint(path, step, internal::named_leaves(tree), options);
 }
 
-// Returns the tree of `step` (the latest, if none is given), with each leaf sharded as that of
-// `like` is: arrays, or abstract_array()s with or without a sharding. `like` also provides the
-// static parts. Throws UserError naming the leaf: kValue for another structure, kShape, kType; kIo
-// for no such step and for damaged files.
+// Returns the tree of `step` (the latest, if none is given). Each leaf has the sharding of its
+// counterpart in `like`, which is an array or an abstract_array() with or without a sharding.
+// `like` also provides the static parts. Throws UserError naming the leaf: kValue for another
+// structure, kShape, kType; kIo if there is no such step and for damaged files.
 template <class T>
 T restore_checkpoint(const FilePath& path, const T& like,
                      std::optional<int64_t> step = std::nullopt) {

@@ -1,5 +1,6 @@
 // index.json of a checkpoint (checkpoint.h): the leaves of a step, and the file of each of their
-// slices. Private to this folder: written by checkpoint_save.cc, read by checkpoint_restore.cc.
+// slices. Only this folder includes this header. checkpoint_save.cc writes the index,
+// checkpoint_restore.cc reads it.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@
 namespace tessera::internal {
 
 inline constexpr std::string_view kIndexFile = "index.json";
-inline constexpr std::string_view kTemporary = ".tmp-";  // what is being written or removed
+inline constexpr std::string_view kTemporary = ".tmp-";  // prefix while written or removed
 
 // Part of a leaf: a tensor of a file.
 struct SavedSlice {
@@ -28,7 +29,7 @@ struct SavedLeaf {
   std::string path;
   DType dtype = float32;
   Shape shape;
-  std::vector<SavedSlice> slices;  // disjoint; together the whole leaf
+  std::vector<SavedSlice> slices;  // disjoint; together they are the whole leaf
 };
 struct SavedFile {
   uint64_t bytes = 0;
@@ -48,8 +49,8 @@ std::string read_index_text(const std::filesystem::path& file);
 // damaged, of a later version, or names files that are not in its folder.
 CheckpointIndex parse_index(const std::filesystem::path& file, const std::string& text);
 
-// Returns the dtype in which files hold a leaf: safetensors does not have complex128, nor do its
-// older readers have complex64, so both are pairs of reals in one more dimension.
+// Returns the dtype of a leaf in files. safetensors has no complex128, and its older readers no
+// complex64, so both are stored as pairs of reals in one more dimension.
 DType stored_dtype(DType dtype);
 Shape stored_shape(DType dtype, const ShardIndex& index);
 
@@ -59,9 +60,9 @@ std::string step_name(int64_t step);
 std::optional<int64_t> step_of_name(std::string_view name);
 // Returns all_steps() as this process sees them.
 std::vector<int64_t> steps_in(const std::filesystem::path& folder);
-// Returns whether a folder was left by a killed save, or belongs to one that runs: it has a name
-// that a save gives to what it writes or removes, and only files of a save. Other folders with such
-// names are the user's.
+// Returns whether a folder was left by a killed save, or belongs to a save that is running: it has
+// a name of folders that a save writes or removes, and contains only files of a save. Other folders
+// with such names are the user's.
 bool is_leftover(const std::filesystem::path& folder);
 // Returns a text like "leaf '.0[2]'"; "the only leaf" if the tree is an Array.
 std::string leaf_text(const std::string& path);

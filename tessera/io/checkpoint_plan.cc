@@ -15,7 +15,7 @@ using namespace runtime;
 namespace {
 
 constexpr int64_t kMaxFiles = 16;      // unless headers need more
-constexpr size_t kListedDevices = 64;  // of more, a number that tells them apart
+constexpr size_t kListedDevices = 64;  // if there are more, a hash tells them apart
 
 // Wide elements come first, so that every array of a file is aligned.
 int64_t width(const SavePlan& plan, const SavedPiece& piece) {
@@ -56,7 +56,7 @@ void plan_piece(SavePlan& plan, size_t p, uint64_t max_header, size_t& f) {
   const SavedPiece& piece = plan.pieces[p];
   const SavedLeaf& leaf = plan.index.leaves[piece.leaf];
   SavedSlice& slice = plan.slice(piece);
-  // No path ends as these names do.
+  // Paths never end as these names do.
   slice.tensor = leaf.slices.size() == 1
                      ? leaf.path
                      : fmt::format("{}@{}", leaf.path, fmt::join(slice.index, ","));
@@ -74,7 +74,7 @@ void plan_piece(SavePlan& plan, size_t p, uint64_t max_header, size_t& f) {
   file.pieces.push_back(p);
 }
 
-// Returns the group of files of each piece, counted from 0.
+// Returns the number of each piece's group of files, counted from 0.
 std::vector<size_t> groups(const SavePlan& plan, int64_t bytes, const SaveOptions& options,
                            bool one_a_process) {
   std::vector<size_t> out;
@@ -115,7 +115,7 @@ SavePlan plan_save(int64_t step, const std::vector<NamedLeaf>& leaves, const Sav
   const std::vector<size_t> group = groups(plan, bytes, options, one_a_process);
   const size_t count = group.empty() ? 1 : *std::max_element(group.begin(), group.end()) + 1;
   plan.files.resize(count);
-  std::vector<size_t> open(count);  // the file of each group that is not full
+  std::vector<size_t> open(count);  // the file of each group that still has room
   std::iota(open.begin(), open.end(), 0);
   for (size_t p = 0; p < plan.pieces.size(); ++p) plan_piece(plan, p, max_header, open[group[p]]);
   for (size_t f = 0; f < plan.files.size(); ++f) {

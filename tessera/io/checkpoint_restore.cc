@@ -42,7 +42,8 @@ int64_t find_step(const fs::path& path, std::optional<int64_t> step) {
            path.string(), fmt::join(steps, ", "));
 }
 
-// Returns a leaf of the checkpoint for each of `like`; throws an error that says what differs.
+// Returns the checkpoint's leaf for each leaf of `like`. Throws UserError naming the difference if
+// they do not match.
 std::vector<const SavedLeaf*> match(const CheckpointIndex& index,
                                     const std::vector<NamedLeaf>& like, const fs::path& folder) {
   std::map<std::string_view, const SavedLeaf*> saved;
@@ -224,7 +225,7 @@ class Restore {
   fs::path folder_;
   CheckpointIndex index_;
   std::map<std::string, SafetensorsFile> files_;
-  std::vector<std::optional<Literal>> slices_;  // of the current leaf
+  std::vector<std::optional<Literal>> slices_;  // of the leaf that is being read
 };
 
 std::vector<Array> restore_leaves(Restore& restore, const std::vector<NamedLeaf>& like) {

@@ -33,7 +33,7 @@ constexpr std::string_view kSaveOp = "save_checkpoint";
            path.string(), error_text(error));
 }
 
-// Throws UserError for everything that can be wrong with a tree, before anything is written.
+// Throws UserError for every error that a tree can have, before anything is written.
 void check_leaves(const std::vector<NamedLeaf>& leaves) {
   std::set<std::string_view> paths;
   for (const auto& [path, array] : leaves) {
@@ -59,8 +59,8 @@ void check_leaves(const std::vector<NamedLeaf>& leaves) {
   }
 }
 
-// One save, step by step; a failure leaves `path` unchanged. In a cluster every process has one,
-// and the steps are joint: a failure in one process is one in all.
+// One save, step by step. If it fails, `path` is unchanged. In a cluster every process has one, and
+// its steps are joint: a failure in one process is a failure in all.
 class Save {
  public:
   Save(const fs::path& path, int64_t step, const std::vector<NamedLeaf>& leaves,
@@ -92,7 +92,7 @@ class Save {
   }
 
  private:
-  // Returns whether this process writes the index, and gives the step its name.
+  // Returns whether this process writes the index and names the step.
   bool is_first() const { return !processes_ || processes_->index() == 0; }
   std::vector<std::string> joint(const std::function<std::string()>& part) {
     return cluster::joint_step(
@@ -137,7 +137,7 @@ class Save {
     make_temporary();
   }
 
-  // Two saves at once would take each other's files for leftovers.
+  // Without the lock, two saves at once would take each other's files for leftovers.
   void lock() {
     std::error_code error, unknown;
     if (fs::create_directories(path_, error))
@@ -153,8 +153,8 @@ class Save {
                path_.string());
   }
 
-  // Removes what killed saves left: the process that holds the lock is the only one that writes
-  // here. Folders with other names or other files are the user's.
+  // Removes the files that killed saves left. The process that holds the lock is the only one that
+  // writes here. Folders with other names or other files are the user's.
   void remove_leftovers() {
     std::vector<fs::path> left;
     std::error_code error;
@@ -220,7 +220,8 @@ class Save {
     at += sizeof value;
   }
 
-  // Is called when all processes have written; `written` is what each reports of its files.
+  // This is called when all processes have written. `written` has each process's report of its
+  // files.
   void commit(const std::vector<std::string>& written) {
     std::vector<size_t> at(written.size());
     for (const FilePlan& file : plan_.files) {
@@ -287,7 +288,7 @@ class Save {
       const std::string name = step_name(steps[static_cast<size_t>(i)]);
       const fs::path gone = path_ / fmt::format("{}{}", kTemporary, name);
       std::error_code error;
-      fs::rename(path_ / name, gone, error);  // there is never half a step under its name
+      fs::rename(path_ / name, gone, error);  // so a step that is partly removed never has its name
       if (!error) fs::remove_all(gone, error);
       if (error)
         warn(fmt::format("save_checkpoint: cannot remove the old '{}': {}", (path_ / name).string(),

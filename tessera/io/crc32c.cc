@@ -9,8 +9,8 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "eight bytes are read as one number");
 
-// kTables[k][b] is what byte b contributes when k more bytes follow it. Eight tables process eight
-// bytes a step (M. E. Kounavis, F. L. Berry, 2005).
+// kTables[k][b] is the contribution of byte b when k more bytes follow it. With eight tables a step
+// processes eight bytes (M. E. Kounavis, F. L. Berry, 2005).
 using Tables = std::array<std::array<uint32_t, 256>, 8>;
 constexpr Tables make_tables() {
   constexpr uint32_t kPolynomial = 0x82f63b78;  // bits reversed

@@ -1,4 +1,4 @@
-// Files by descriptor, with which every format of this folder reads and writes. Failures are
+// Files by descriptor, which every format of this folder uses to read and write. Failures are
 // UserErrors (kIo) that name the file.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace tessera::internal {
 
-// Owns a file descriptor; negative where opening failed.
+// Owns a file descriptor, which is negative if opening failed.
 class File {
  public:
   explicit File(int fd = -1) : fd_(fd) {}
@@ -38,8 +38,8 @@ struct PlainFile {
   File file;
   uint64_t bytes = 0;
 };
-// Opens `path` to read it. Throws UserError for what does not exist, may not be read, or is a
-// folder, a device or a pipe, and does not wait for any of these.
+// Opens `path` to read it. Throws UserError if it does not exist, may not be read, or is a folder,
+// a device or a pipe. It does not wait for any of these.
 PlainFile open_plain(std::string_view op, const std::filesystem::path& path);
 
 // Makes the names in a folder survive a power failure. Some file systems cannot flush a folder; the

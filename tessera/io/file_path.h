@@ -1,5 +1,5 @@
-// FilePath: the name of a file or folder, as users pass it to the functions of io/: text, or a
-// std::filesystem::path, whose header a program only includes if it uses one.
+// FilePath: the name of a file or folder, as users pass it to the functions of io/: a text or a
+// std::filesystem::path. A program includes the header of the latter only if it uses it.
 #pragma once
 
 #include <concepts>

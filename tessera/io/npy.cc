@@ -27,7 +27,7 @@ static_assert(std::endian::native == std::endian::little,
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr size_t kMaxHeader = 1 << 16;  // NumPy itself refuses headers beyond 10,000 bytes
 constexpr size_t kMaxRank = 64;         // NumPy's
-// The most bytes at once: libzip counts unpacked bytes in 32 bits.
+// The most bytes read at once: libzip counts unpacked bytes in 32 bits.
 constexpr size_t kMaxRead = 1 << 24;
 
 struct Header {
@@ -54,8 +54,7 @@ void read_exactly(const NpySource& source, void* buffer, size_t n) {
   }
 }
 
-// ---- The header
-// ----------------------------------------------------------------------------------------------------
+// --- The header. ---
 
 // Reads the Python dictionary of a header: {'descr': '<f4', 'fortran_order': False, 'shape': (3,
 // 4), }.
@@ -171,7 +170,7 @@ class HeaderParser {
             {"b1", bool_},   {"?", bool_},    {"i1", int8},      {"i2", int16},
             {"i4", int32},   {"i8", int64},   {"u1", uint8},     {"u2", uint16},
             {"u4", uint32},  {"u8", uint64},  {"f2", float16},   {"V2", bfloat16},
-            {"V1", uint8},   {"f1", uint8},  // narrow dtypes, which have no names in NumPy: their bits
+            {"V1", uint8},   {"f1", uint8},  // narrow dtypes have no names in NumPy: their bits
             {"f4", float32}, {"f8", float64}, {"c8", complex64}, {"c16", complex128}};
     for (const auto& [name, dtype] : kDescr)
       if (rest == name) {
@@ -252,15 +251,14 @@ std::string_view descr(DType dtype) {
   __builtin_unreachable();
 }
 
-// ---- The bytes
-// -----------------------------------------------------------------------------------------------------
+// --- The bytes. ---
 
 // Reverses the bytes of each number; a complex one is two numbers.
 void swap_bytes(std::byte* data, int64_t bytes, int64_t width) {
   for (std::byte* p = data; p < data + bytes; p += width) std::reverse(p, p + width);
 }
 
-// `in` holds the elements with the first index varying fastest.
+// Returns the elements of `in` in row-major order. In `in` the first index varies fastest.
 Literal from_fortran_order(const Literal& in) {
   Literal out(in.dtype(), in.shape());
   const int64_t size = itemsize(in.dtype()), rank = in.shape().rank();
@@ -282,7 +280,7 @@ Literal from_fortran_order(const Literal& in) {
   return out;
 }
 
-// Returns the bytes of an array of that shape; nothing if they are more than a file can hold.
+// Returns the bytes of an array of that shape, or nullopt if they are more than a file can hold.
 std::optional<uint64_t> payload_bytes(const Header& header) {
   int64_t bytes = itemsize(header.dtype);
   // If an extent is zero, the others do not matter.
@@ -312,7 +310,7 @@ void internal::normalize_npy(const NpyLayout& layout, std::byte* data, int64_t b
     const int64_t parts = is_complex(layout.dtype) ? 2 : 1;
     swap_bytes(data, bytes, itemsize(layout.dtype) / parts);
   }
-  // For NumPy any byte but 0 is true; in C++ a bool is 0 or 1.
+  // NumPy reads any byte except 0 as true, but a C++ bool must be 0 or 1.
   if (layout.dtype == bool_)
     std::transform(data, data + bytes, data,
                    [](std::byte b) { return b == std::byte{0} ? b : std::byte{1}; });
@@ -327,9 +325,9 @@ Literal internal::read_npy(const NpySource& source) {
   return layout.fortran && layout.shape.rank() > 1 ? from_fortran_order(out) : out;
 }
 
-// Returns {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }, followed by spaces: first so
-// many that the leading extent can grow to 21 digits in place, then up to a multiple of 64 bytes;
-// then a new line.
+// Returns {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), } followed by spaces and a new
+// line. The first spaces let the leading extent grow to 21 digits in place; the others fill up a
+// multiple of 64 bytes.
 std::string internal::npy_header(const Literal& literal) {
   std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}",
                                  descr(literal.dtype()), literal.shape());

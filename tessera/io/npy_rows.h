@@ -1,12 +1,12 @@
-// Rows of an array in NumPy's npy format (npy.h), read one by one: for arrays that are larger than
+// Reads single rows of an array in NumPy's npy format (npy.h), for arrays that are larger than
 // memory. Needs only base/.
 //
 //   NpyRows images("images.npy");           // only the header is read
 //   images.read(std::vector<int64_t>{3, 8});  // [2, ...]: rows 3 and 8
 //
-// Rows are read with pread, through the system's page cache, so that rows that are read often are
-// in memory while there is room. A file that shrinks while it is open is an error, not a signal as
-// under mmap.
+// Rows are read with pread, through the system's page cache, so rows that are read often stay in
+// memory while there is room. If a file shrinks while it is open, that is an error, not a signal as
+// with mmap.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ class NpyRows {
   const Shape& shape() const { return layout_.shape; }
   const std::filesystem::path& path() const { return path_; }
 
-  // Returns the rows of these indices, in their order, [indices.size(), ...]. Any thread may call
-  // it. Throws UserError kValue for an index outside, kIo if the file cannot be read any more.
+  // Returns the rows with these indices in their order: [indices.size(), ...]. Any thread may call
+  // it. Throws UserError kValue for an index outside, and kIo if the file cannot be read any more.
   Literal read(std::span<const int64_t> indices) const;
 
  private:

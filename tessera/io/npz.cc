@@ -25,7 +25,7 @@ struct CloseMember {
 using Archive = std::unique_ptr<zip_t, DiscardArchive>;
 using Member = std::unique_ptr<zip_file_t, CloseMember>;
 
-// An error of libzip as text; it frees the error's memory.
+// The text of a libzip error, whose memory it frees.
 class ZipError {
  public:
   ZipError() { zip_error_init(&error_); }
@@ -52,7 +52,8 @@ std::string opening_error(int code) {
                               : ZipError(code).text();
 }
 
-// A deflated byte represents at most 1032 bytes; if a member claims more, its sizes are wrong.
+// A deflated byte represents at most 1032 bytes. If a member claims to have more, its sizes are
+// wrong.
 constexpr uint64_t kMaxDeflate = 1032;
 
 Literal read_member(zip_t* archive, zip_uint64_t index, const zip_stat_t& status,
@@ -71,12 +72,12 @@ Literal read_member(zip_t* archive, zip_uint64_t index, const zip_stat_t& status
   char beyond = 0;
   if (read(&beyond, 1) != 0)
     damaged(where,
-            "a member that is longer than it says");  // libzip checks the sum at the end
+            "a member that is longer than it says");  // libzip checks the checksum at the end
   return out;
 }
 
-// `bytes` is the size of the whole file. Members may not overlap: many that share one packed part
-// could unpack to far more memory than the size of the file allows.
+// `bytes` is the size of the whole file. Members may not overlap: many members that share one
+// packed part could unpack to far more memory than the size of the file suggests.
 std::map<std::string, Literal> read_archive(zip_t* archive, const std::string& file,
                                             uint64_t bytes) {
   std::map<std::string, Literal> out;
@@ -104,7 +105,7 @@ std::map<std::string, Literal> read_archive(zip_t* archive, const std::string& f
   return out;
 }
 
-// libzip removes an archive that has no members; such a file consists only of the end record of a
+// libzip deletes an archive that has no members. A file without members is only the end record of a
 // zip file.
 void write_empty_archive(const std::filesystem::path& path) {
   internal::replace_file_by("save_npz", path, [&](int fd) {
@@ -129,7 +130,7 @@ std::map<std::string, Literal> read_npz(const std::filesystem::path& path) {
 
 std::map<std::string, Literal> read_npz(std::span<const std::byte> bytes, const std::string& name) {
   const std::string file = fmt::format("'{}'", name);
-  if (bytes.empty()) damaged(file, "0 bytes");  // libzip takes them for an archive without members
+  if (bytes.empty()) damaged(file, "0 bytes");  // libzip reads them as an empty archive
   ZipError error;
   zip_source_t* source = zip_source_buffer_create(bytes.data(), bytes.size(), 0, error.get());
   if (!source) throw RuntimeError(error.text());

@@ -27,13 +27,13 @@ namespace fs = std::filesystem;
 constexpr std::string_view kNoPlace = "check that the folder exists and is writable";
 constexpr std::string_view kNoSpace = "free space or choose another place";
 
-// A file that is removed when this object is destroyed, unless it was given another name.
+// A file that is removed when this object is destroyed, unless keep() was called.
 class Temporary {
  public:
   Temporary(std::string_view op, const fs::path& folder, const std::string& stem, mode_t mode,
             const fs::path& path) {
     static std::atomic<int64_t> count = 0;
-    // Leaves room for what libzip appends within the 255 bytes of a name.
+    // Leaves room within the 255 bytes of a name for the suffix that libzip appends.
     const std::string start = stem.substr(0, 200);
     for (int attempt = 0; attempt < 1000; ++attempt) {
       path_ = folder / fmt::format("{}.{}.{}.tmp", start, ::getpid(), count++);
@@ -57,21 +57,21 @@ class Temporary {
   bool kept_ = false;
 };
 
-// Returns the target of a link, even if it does not exist yet.
+// Returns the file that `path` links to, even if it does not exist yet.
 fs::path through_links(std::string_view op, const fs::path& path) {
   fs::path at = path;
   for (int links = 0; links < 40; ++links) {  // Linux' own limit
     std::error_code no_link;
     const fs::path to = fs::read_symlink(at, no_link);
     if (no_link) return at;
-    at = at.parent_path() / to;  // just `to` if it is absolute
+    at = at.parent_path() / to;  // `to` alone if it is absolute
   }
   failed(op, path, ELOOP, "check the link");
 }
 
 void keep_owner_and_mode(int fd, const struct stat& old) {
   mode_t mode = old.st_mode & 07777;
-  // If the group is another one, it gets no permissions of the old one.
+  // If the group cannot be set, the new group gets no permissions of the old one.
   if (::fchown(fd, static_cast<uid_t>(-1), old.st_gid) != 0) mode &= ~mode_t{02070};
   if (::fchown(fd, old.st_uid, static_cast<gid_t>(-1)) != 0) mode &= ~mode_t{04000};
   ::fchmod(fd, mode);
@@ -101,10 +101,10 @@ void write_in_place(std::string_view op, const fs::path& path,
 void replace(std::string_view op, const fs::path& path, const struct stat* old,
              const std::function<void(const fs::path&)>& write) {
   const fs::path target = through_links(op, path), folder = target.parent_path();
-  // A rename would not check the permission.
+  // Renaming a file does not check whether it may be written.
   if (old && ::faccessat(AT_FDCWD, target.c_str(), W_OK, AT_EACCESS) != 0)
     failed(op, path, errno, "make it writable or choose another name");
-  // Others may not read it before it has the old file's mode.
+  // Others must not be able to read it before it has the old file's mode.
   Temporary temporary(op, folder, target.filename().string(), old ? 0600 : 0666, path);
   write(temporary.path());
   const File file(::open(temporary.path().c_str(), O_RDONLY | O_CLOEXEC));
@@ -113,7 +113,7 @@ void replace(std::string_view op, const fs::path& path, const struct stat* old,
   if (::fsync(file.fd()) != 0) failed(op, path, errno, kNoSpace);
   if (::rename(temporary.path().c_str(), target.c_str()) != 0) failed(op, path, errno, kNoPlace);
   temporary.keep();
-  flush_folder(folder);  // the rename itself reaches the disk with the folder
+  flush_folder(folder);  // the rename reaches the disk only with the folder
 }
 
 }  // namespace

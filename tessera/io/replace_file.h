@@ -1,8 +1,9 @@
-// Writes a whole file at once: every writer of this folder uses this.
+// Writes a whole file at once. Every writer of this folder uses it.
 //
-// A plain file, through links to it, is written under a temporary name in its folder, flushed and
-// renamed: after any failure the old file is unchanged. The new one has the mode of the old one,
-// and its owner if the process may set it. A device, a pipe or a socket is kept, and written to.
+// A plain file (or the one that a link names) is written under a temporary name in its folder,
+// flushed and renamed: after any failure the old file is unchanged. The new file has the mode of
+// the old one, and its owner if the process may set it. A device, a pipe or a socket is kept and
+// written to.
 #pragma once
 
 #include <filesystem>
@@ -12,8 +13,8 @@
 namespace tessera::internal {
 
 // Calls write(temporary) for an empty file, then replaces the contents of `path` by that file's.
-// `write` throws if it fails. Throws UserError kIo for a folder, a file that may not be written,
-// and an impossible path.
+// `write` throws if it fails. Throws UserError kIo for a folder, for a file that may not be
+// written, and for an impossible path.
 void replace_file(std::string_view op, const std::filesystem::path& path,
                   const std::function<void(const std::filesystem::path& temporary)>& write);
 

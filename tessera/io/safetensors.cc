@@ -58,7 +58,7 @@ std::string_view name_of_dtype(std::string_view op, const SafetensorsEntry& entr
            path.string(), what);
 }
 
-// Returns the number of elements, unless it does not fit.
+// Returns the number of elements, or nullopt if it does not fit.
 std::optional<int64_t> elements_of(const Json& shape, Shape& out) {
   if (!shape.is_array()) return std::nullopt;
   int64_t elements = 1;
@@ -199,7 +199,7 @@ Literal SafetensorsFile::read(const SafetensorsEntry& entry) const {
   Literal out(entry.dtype, entry.shape);
   read_at(file_.fd(), out.mutable_raw(), static_cast<size_t>(out.bytes()),
           data_start_ + entry.offset, op_, path_);
-  if (entry.dtype == bool_) {  // C++ knows no bool but 0 and 1
+  if (entry.dtype == bool_) {  // a C++ bool must be 0 or 1
     std::byte* bytes = out.mutable_raw();
     for (int64_t i = 0; i < out.bytes(); ++i) bytes[i] = std::byte{bytes[i] != std::byte{0}};
   }

@@ -1,5 +1,5 @@
 // The safetensors format (https://github.com/huggingface/safetensors): named arrays in one file.
-// Reads and writes Literals; load.h makes Arrays of them, checkpoint.h keeps trees in several such
+// Reads and writes Literals; load.h makes Arrays of them, checkpoint.h stores trees in several such
 // files.
 //
 //   8 bytes   length of the header, little endian
@@ -7,9 +7,9 @@
 //             to a multiple of eight bytes
 //   data      row-major, little endian, one array after the other
 //
-// Read: every dtype of the library except complex128, which the format does not have. The 8, 6 and
-// 4-bit floats of newer files, and damaged files (an early end, offsets that overlap or leave gaps,
-// a shape of another size), are UserErrors (kIo) naming the file, the array and the remedy.
+// It reads every dtype of the library except complex128, which the format does not have. The 8, 6
+// and 4-bit floats of newer files, and damaged files (an early end, offsets that overlap or leave
+// gaps, a shape of another size), throw UserError (kIo) naming the file, the array and the remedy.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,10 @@ namespace tessera {
 
 std::map<std::string, Literal> read_safetensors(const std::filesystem::path& path);
 
-// Uses replace_file.h: after any failure the old file is unchanged. Wide elements come first, so
-// that every array is aligned. Throws UserError kType for complex128, and kValue for names that are
-// not UTF-8 or are the format's own "__metadata__", and for more of them than a header can hold.
+// Writes by replace_file.h: after any failure the old file is unchanged. Wide elements come first,
+// so that every array is aligned. Throws UserError kType for complex128, and kValue for names that
+// are not UTF-8 or are the format's own "__metadata__", and for more of them than a header can
+// hold.
 void write_safetensors(const std::filesystem::path& path,
                        const std::map<std::string, Literal>& arrays);
 
@@ -46,11 +47,11 @@ struct SafetensorsEntry {
 // The limit of a header in the format's own reader, and so of every file: about 10^6 arrays.
 inline constexpr uint64_t kMaxSafetensorsHeader = 100'000'000;
 
-// Returns the length and the header of a file that holds `entries` one after the other; sets their
-// offsets. Throws UserError kValue if it is longer than `limit`, which no reader would accept.
+// Returns the length and the header of a file with `entries` one after the other, and sets their
+// offsets. Throws UserError kValue if it is longer than `limit`, because no reader would accept it.
 std::string safetensors_header(std::string_view op, std::vector<SafetensorsEntry>& entries,
                                uint64_t limit = kMaxSafetensorsHeader);
-// Returns an upper bound of the bytes of an entry in a header.
+// Returns an upper bound of the bytes that an entry takes in a header.
 uint64_t safetensors_entry_bytes(const SafetensorsEntry& entry);
 
 // A file whose header has been read and agrees with its size.

@@ -36,7 +36,7 @@ class Dense : public Module<Dense> {
 
 using nn::Padding;
 using ConvOptions = nn::ConvLayerOptions;
-// Convolution of (batch..., spatial..., features) with a kernel of the size's dimensions.
+// Convolves (batch..., spatial..., features) with a kernel that has the dimensions of kernel_size.
 class Conv : public Module<Conv> {
  public:
   struct Params {
@@ -70,7 +70,8 @@ struct ConvTransposeOptions {
   initializers::Initializer bias_init = initializers::zeros();
   bool transpose_kernel = false;  // the kernel is (spatial..., features, inputs' features)
 };
-// Transposed convolution of (batch..., spatial..., features), which its strides enlarge.
+// Computes the transposed convolution of (batch..., spatial..., features). Strides enlarge the
+// result.
 class ConvTranspose : public Module<ConvTranspose> {
  public:
   struct Params {
@@ -131,7 +132,7 @@ class LayerNorm : public Module<LayerNorm> {
 };
 
 using GroupNormOptions = nn::GroupNormLayerOptions;
-// Normalises over all dimensions but the first, within groups of features.
+// Normalises over all dimensions except the first, within groups of features.
 class GroupNorm : public Module<GroupNorm> {
  public:
   struct Params {
@@ -151,17 +152,18 @@ class GroupNorm : public Module<GroupNorm> {
 };
 
 struct BatchNormOptions {
-  int64_t axis = -1;  // the features
+  int64_t axis = -1;  // the axis of the features
   double momentum = 0.99, epsilon = 1e-5;
   bool use_bias = true, use_scale = true;
-  // An axis of a shard_map or vmap: statistics are over all its members. Without it each device of
-  // a shard_map has its own; under jit alone the batch is whole and nothing is needed.
+  // The name of an axis of a shard_map or vmap: statistics are over all its members. Without it
+  // each device of a shard_map has statistics of its own. jit alone needs no name, because it
+  // computes with the whole batch.
   std::string axis_name = {};
   OptionalDType dtype = {};
   DType param_dtype = float32;
 };
-// Normalises over all dimensions but one: in training by the batch's statistics, which update the
-// running ones; in evaluation by the running ones.
+// Normalises over all dimensions except one. In training it uses the statistics of the batch, and
+// updates the running ones; in evaluation it uses the running ones.
 class BatchNorm : public Module<BatchNorm> {
  public:
   struct Params {
@@ -204,7 +206,8 @@ class Dropout : public Module<Dropout> {
 struct AttentionInputs {
   Array query, key = {}, value = {}, mask = {};
 };
-// Returns true where query position i may attend to key position j <= i: (length, length).
+// Returns whether query position i may attend to key position j, which is j <= i: bool (length,
+// length).
 Array causal_mask(int64_t length);
 
 struct AttentionOptions {

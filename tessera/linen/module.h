@@ -1,5 +1,5 @@
-// The base of all linen modules: descriptions without arrays, whose parameters are separate. Names,
-// defaults and initial values are those of flax.linen.
+// The base class of all linen modules. A module describes a computation and has no arrays; its
+// parameters are separate. Names, defaults and initial values are those of flax.linen.
 //
 //   linen::Dense model(10);
 //   auto params = model.init(random::key(0), x);           // linen::Dense::Params
@@ -11,13 +11,13 @@
 //   Array y = model.apply(variables, x);                   // in evaluation
 //   auto [y, stats] = model.apply(variables, x, linen::Train{.dropout = key});
 //
-// A module of one's own derives from Module<itself> and has
+// A user's own module derives from Module<itself> and has
 //
 //   struct Params; struct Stats;                           // trees; Stats may be linen::None
 //   std::pair<Params, Stats> init_at(Scope& scope, const Array& x) const;
-//   Array forward(const Params&, Stats&, Call&, const Array& x) const;   // may move the Stats
+//   Array forward(const Params&, Stats&, Call&, const Array& x) const;   // may update Stats
 //
-// For modules inside, it passes on scope.child(name) and call.child(name).
+// It passes scope.child(name) and call.child(name) to the modules that it contains.
 #pragma once
 
 #include "tessera/compile/jit.h"
@@ -25,7 +25,7 @@
 
 namespace tessera::linen {
 
-// No parameters, or no statistics.
+// The type of absent parameters or absent statistics.
 struct None {};
 
 template <class P, class S>
@@ -39,12 +39,12 @@ struct Variables {
   }
 };
 
-// In training statistics are those of the batch, and dropout drops elements.
+// Calls a module in training: statistics are those of the batch, and dropout is active.
 struct Train {
   std::optional<random::Key> dropout = std::nullopt;
 };
 
-// How a module is called: in training or in evaluation, and its path in the model.
+// The mode of a call, training or evaluation, and the path of the module in the model.
 struct Call {
   bool train;
   Scope scope;
@@ -62,8 +62,8 @@ concept AModule = requires {
 template <class Self>
 class Module {
  public:
-  // Returns the parameters for inputs of x's shape; with statistics, Variables. x may be abstract.
-  // Throws UserError for an input that the module does not accept.
+  // Returns the parameters for inputs of x's shape, or Variables if the module has statistics. x
+  // may be abstract. Throws UserError for an input that the module does not accept.
   template <class X>
   auto init(const random::Key& key, const X& x) const {
     Scope scope(key, std::nullopt);
@@ -91,8 +91,8 @@ class Module {
     }
   }
 
-  // Returns the result in training; with statistics, a pair of it and the statistics after this
-  // batch.
+  // Returns the result in training, or a pair of it and the updated statistics if the module has
+  // statistics.
   template <class V, class X>
   auto apply(const V& variables, const X& x, const Train& train) const {
     Call call{true, Scope(std::nullopt, train.dropout)};

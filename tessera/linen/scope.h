@@ -1,6 +1,7 @@
 // The path of a module in a model, and the keys that follow from it. As in flax, the key of a
-// parameter is that of init() with the path of the module and the parameter's number folded in, by
-// SHA-1; so a parameter's initial value depends on its path, not on what was made before it.
+// parameter is init()'s key with the SHA-1 hash of the module's path and the parameter's number
+// folded in. So the initial value of a parameter depends on its path, not on what was made before
+// it.
 #pragma once
 
 #include <optional>
@@ -17,7 +18,7 @@ class Scope {
   Scope(std::optional<random::Key> params, std::optional<random::Key> dropout)
       : params_(std::move(params)), dropout_(std::move(dropout)) {}
 
-  // Returns the scope of a module inside.
+  // Returns the scope of a module inside this one.
   Scope child(const std::string& name) const;
   // Return the key of the next parameter, or of the next dropout. Throw UserError if there is no
   // such key.

@@ -14,8 +14,8 @@ using namespace ir;
 
 namespace {
 
-// The static parameters of a convolution, with one entry for each spatial dimension. The widths are
-// those of zeros; modes that repeat the input have theirs in `repeated`.
+// The static params of a convolution, with one entry for each spatial dimension. `before` and
+// `after` are widths of zeros; `repeated` has the widths of modes that repeat the input.
 struct Geometry {
   Dims kernel, strides, input_dilation, kernel_dilation, before, after, repeated, out;
   int64_t groups;
@@ -186,7 +186,7 @@ namespace {
 // The static parameters of a transposed convolution.
 struct TransposedGeometry {
   Dims strides, kernel_dilation, before, after;
-  bool same, widths, transpose_kernel, has_bias;  // neither same nor widths: valid
+  bool same, widths, transpose_kernel, has_bias;  // if neither same nor widths: valid
   DType dtype;
 };
 

@@ -10,9 +10,9 @@
 
 namespace tessera::nn {
 
-// The padding of the input: kSame keeps the extents (divided by the strides), kValid is none,
-// kCircular and kReflect repeat the input, kCausal pads the beginning of the only spatial
-// dimension; or so many zeros before and after each dimension.
+// The padding of the input. kSame keeps the extents (divided by the strides); kValid adds nothing;
+// kCircular and kReflect repeat the input; kCausal pads the beginning of the only spatial
+// dimension; widths are numbers of zeros before and after each dimension.
 class Padding {
  public:
   enum Mode : uint8_t { kSame, kValid, kCircular, kReflect, kCausal, kExplicit };
@@ -29,7 +29,8 @@ class Padding {
   std::vector<std::pair<int64_t, int64_t>> widths_;
 };
 
-// One extent for each spatial dimension, or one for all, or none for 1.
+// Each of the Dims has one entry for each spatial dimension, or one for all, or none, which means
+// 1.
 struct ConvOptions {
   Dims strides = {};
   Padding padding = Padding::kSame;
@@ -48,11 +49,11 @@ Array conv(const char* op, const Array& x, const Array& kernel, const Array& bia
            const ConvOptions& options, OptionalDType dtype);
 
 // Computes jax.lax.conv_transpose of inputs (batch..., spatial..., features) and a kernel
-// (spatial..., features, out features): the strides are those of the result. With
-// `transpose_kernel` the kernel is that of the forward convolution, (spatial..., out features,
-// features), of which this is the gradient. Padding is kSame, kValid or widths around the dilated
-// input. Throws UserError naming `op` for any other padding, inputs that do not fit the kernel, and
-// extents that are not one for each dimension.
+// (spatial..., features, out features). The strides apply to the result. With `transpose_kernel`
+// the kernel is that of a forward convolution, (spatial..., out features, features), and the result
+// is the gradient of that convolution. Padding is kSame, kValid or widths around the dilated input.
+// Throws UserError naming `op` for any other padding, for inputs that do not fit the kernel, and
+// for extents that are not one for each dimension.
 struct ConvTransposeOptions {
   Dims strides = {};
   Padding padding = Padding::kSame;

@@ -16,8 +16,8 @@
 
 namespace tessera::initializers {
 
-// A function of a key, a shape and a dtype, which is float32 (float64 where x64 is enabled) unless
-// the call names one. Any callable of these three becomes one.
+// A function of a key, a shape and a dtype. Without a dtype it is float32 (float64 if x64 is
+// enabled). Any callable of these three converts to it.
 class Initializer {
  public:
   template <class F>
@@ -40,7 +40,8 @@ Initializer ones();
 Initializer constant(double value);
 Initializer normal(double stddev = 1e-2);
 Initializer uniform(double scale = 1e-2);  // [0, scale)
-// Normal numbers of stddev, where those beyond lower and upper (before scaling) are drawn again.
+// Draws normal numbers of standard deviation stddev. Numbers beyond lower and upper (before
+// scaling) are drawn again.
 Initializer truncated_normal(double stddev = 1e-2, double lower = -2, double upper = 2);
 
 enum class Fan : uint8_t { kIn, kOut, kAverage, kGeometric };
@@ -49,8 +50,8 @@ struct FanAxes {
   int64_t in = -2, out = -1;
   Dims batch = {};
 };
-// Numbers of variance scale / fan, where a fan is the extent of an axis times all others except the
-// batch's and the opposite one.
+// Draws numbers of variance scale / fan. A fan is the extent of the axis `in` or `out` times all
+// others except the batch's and the opposite one.
 Initializer variance_scaling(double scale, Fan fan, Distribution distribution,
                              const FanAxes& axes = {});
 
@@ -60,14 +61,14 @@ Initializer glorot_normal(const FanAxes& axes = {});
 Initializer glorot_uniform(const FanAxes& axes = {});
 Initializer he_normal(const FanAxes& axes = {});
 Initializer he_uniform(const FanAxes& axes = {});
-// scale times a matrix with orthonormal columns, or rows where there are fewer of these:
-// `column_axis` enumerates the columns, all other axes the rows. For shapes of at least 2
+// Makes scale times a matrix with orthonormal columns, or orthonormal rows if there are fewer rows:
+// `column_axis` enumerates the columns, all other axes the rows. Takes shapes of at least 2
 // dimensions, float32 or float64.
 Initializer orthogonal(double scale = 1, int64_t column_axis = -1);
-// A convolution kernel (spatial..., in, out), in <= out, 3 to 5 dimensions: an orthogonal matrix in
-// its middle, zeros around it.
+// Makes a convolution kernel (spatial..., in, out) with in <= out and 3 to 5 dimensions: an
+// orthogonal matrix in its middle, zeros around it.
 Initializer delta_orthogonal(double scale = 1, int64_t column_axis = -1);
-// For embeddings: normal numbers of variance 1 / features.
+// Draws normal numbers of variance 1 / features, for embeddings.
 Initializer embed_normal();
 inline Initializer xavier_normal(const FanAxes& axes = {}) { return glorot_normal(axes); }
 inline Initializer xavier_uniform(const FanAxes& axes = {}) { return glorot_uniform(axes); }

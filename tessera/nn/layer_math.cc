@@ -208,7 +208,7 @@ Array dropout(const Array& x, double rate, const random::Key& key, const Dims& b
   if (rate == 1) return zeros_like(x);  // not 0 / 0, whose derivative is NaN
   struct DropoutParams {
     double rate;
-    Shape shape;  // of what is drawn
+    Shape shape;  // of the random mask
   };
   Shape shape = x.shape();
   for (int64_t axis : broadcast_dims) shape[normalize_axis("Dropout", axis, x.ndim())] = 1;

@@ -49,7 +49,7 @@ struct GroupNormLayerOptions {
   std::optional<int64_t> num_groups = 32, group_size = std::nullopt;
   double epsilon = 1e-6;
   bool use_bias = true, use_scale = true;
-  Dims reduction_axes = {};    // including the last one, the features'; none: all but the first
+  Dims reduction_axes = {};    // the last one, the features', included; none: all except the first
   std::string axis_name = {};  // of a shard_map or vmap: statistics are over all its members
   OptionalDType dtype = {};
   DType param_dtype = float32;

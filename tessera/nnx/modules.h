@@ -47,7 +47,7 @@ struct Linear {
 
 using nn::Padding;
 using ConvOptions = nn::ConvLayerOptions;
-// Convolution of (batch..., spatial..., features) with a kernel of the size's dimensions.
+// Convolves (batch..., spatial..., features) with a kernel that has the dimensions of kernel_size.
 struct Conv {
   Array kernel, bias;
   nn::ConvOptions options;
@@ -111,7 +111,7 @@ struct LayerNorm {
 };
 
 using GroupNormOptions = nn::GroupNormLayerOptions;
-// Normalises over all dimensions but the first, within groups of features.
+// Normalises over all dimensions except the first, within groups of features.
 struct GroupNorm {
   Array scale, bias;
   int64_t num_groups = 1;
@@ -136,17 +136,19 @@ struct GroupNorm {
 
 struct BatchNormOptions {
   bool use_running_average = false;
-  int64_t axis = -1;  // the features
+  int64_t axis = -1;  // the axis of the features
   double momentum = 0.99, epsilon = 1e-5;
   bool use_bias = true, use_scale = true;
-  // An axis of a shard_map or vmap: statistics are over all its members. Without it each device of
-  // a shard_map has its own; under jit alone the batch is whole and nothing is needed.
+  // The name of an axis of a shard_map or vmap: statistics are over all its members. Without it
+  // each device of a shard_map has statistics of its own. jit alone needs no name, because it
+  // computes with the whole batch.
   std::string axis_name = {};
   OptionalDType dtype = {};
   DType param_dtype = float32;
 };
-// Normalises over all dimensions but one: in training by the batch's statistics, which update the
-// running ones; in evaluation (use_running_average, nnx::eval) by the running ones.
+// Normalises over all dimensions except one. In training it uses the statistics of the batch, and
+// updates the running ones; in evaluation (use_running_average, nnx::eval) it uses the running
+// ones.
 struct BatchNorm {
   Array scale, bias;
   BatchStat mean, var;
@@ -182,8 +184,8 @@ struct DropoutOptions {
   bool deterministic = false;
   std::string rng_collection = "dropout";
 };
-// In training each element is 0 with probability `rate`, the others are divided by 1 - rate. It
-// forks its own stream off the rngs.
+// In training each element becomes 0 with probability `rate`, and the others are divided by 1 -
+// rate. The module has a stream of its own, forked from the rngs.
 struct Dropout {
   double rate = 0;
   Dims broadcast_dims;

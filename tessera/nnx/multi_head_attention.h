@@ -8,7 +8,7 @@ namespace tessera::nnx {
 
 // The query, key and value of attention: (..., length, features). If the key is absent, it is the
 // query; if the value is absent, it is the key. `mask` is bool and broadcasts to (..., heads, query
-// length, key length): true for the keys that a query attends to. `is_causal`: position i also
+// length, key length): true for the keys that a query attends to. With `is_causal`, position i
 // attends only to positions up to i.
 struct AttentionInputs {
   Array query, key = {}, value = {}, mask = {};
@@ -28,19 +28,20 @@ struct AttentionOptions {
   bool deterministic = false;
   bool use_bias = true;
   bool normalize_qk = false;  // LayerNorm of each head's query and key
-  bool decode = false;        // one position at a time: see init_cache
+  bool decode = false;        // one position at a time, see init_cache
   OptionalDType dtype = {};
   DType param_dtype = float32;
   initializers::Initializer kernel_init = initializers::lecun_normal();
   initializers::Initializer bias_init = initializers::zeros();
   std::optional<initializers::Initializer> out_kernel_init = std::nullopt,
-                                           out_bias_init = std::nullopt;  // absent: the above
+                                           out_bias_init = std::nullopt;  // absent: those above
 };
 
-// A kernel of several dimensions: x's last dimensions with the kernel's first.
+// A linear layer with a kernel of several dimensions: contracts the last dimensions of x with the
+// first ones of the kernel.
 struct LinearGeneral {
   Array kernel, bias;
-  int64_t axes = 1;  // how many of x's dimensions
+  int64_t axes = 1;  // number of x's dimensions that are contracted
   bool use_bias = true;
   OptionalDType dtype = {};
 
@@ -55,7 +56,7 @@ struct LinearGeneral {
   }
 };
 
-// The keys and values of the positions that were decoded so far, and their number.
+// The keys and values of the positions decoded so far, and the number of these positions.
 struct AttentionCache {
   static constexpr bool kIsState = true;
   Array key, value, index;
@@ -66,9 +67,9 @@ struct AttentionCache {
   }
 };
 
-// It has kernels (features, heads, depth) of query, key and value, and (heads, depth, features) of
-// the result. In training with dropout it draws from a stream of its own, which is forked from the
-// rngs.
+// Multi-head attention. Its kernels are (features, heads, depth) for query, key and value, and
+// (heads, depth, features) for the result. In training with dropout it draws from a stream of its
+// own, which is forked from the rngs.
 struct MultiHeadAttention {
   LinearGeneral query, key, value;
   std::optional<LayerNorm> query_ln, key_ln;
@@ -80,16 +81,16 @@ struct MultiHeadAttention {
   std::optional<AttentionCache> cache;
 
   MultiHeadAttention() = default;
-  // Throws UserError if the features are no multiple of the heads, or the query's heads no multiple
-  // of those of key and value.
+  // Throws UserError if the features are not divisible by the heads, or the query's heads not by
+  // those of key and value.
   MultiHeadAttention(int64_t num_heads, int64_t in_features, Rngs& rngs,
                      const AttentionOptions& options = {});
   MultiHeadAttention(int64_t num_heads, int64_t in_features, Rngs&& rngs,
                      const AttentionOptions& options = {})
       : MultiHeadAttention(num_heads, in_features, rngs, options) {}
 
-  // Throws UserError for a value without a key, and for other features than the module has; in
-  // decoding also for more than one position, or without a cache.
+  // Throws UserError for a value without a key, and if the number of features is not the module's;
+  // in decoding also for more than one position, and without a cache.
   Array operator()(const AttentionInputs& inputs);
   Array operator()(const Array& x) { return (*this)(AttentionInputs{x}); }
   // Throws UserError in training with dropout and in decoding, because the module would have to

@@ -37,7 +37,7 @@ struct Optimizer {
         opt_state(tx.init(internal::parameter_list(model))) {}
 
   // Adds the updates for these gradients to the parameters of the model. Throws UserError with the
-  // path of the leaf where the gradients or the state are of another structure.
+  // path of the leaf if the gradients or the state have another structure.
   void update(Model& model, const Model& gradients) {
     const optim::LeafList params = internal::parameter_list(model);
     auto [updates, next] = tx.update(internal::parameter_list(gradients), opt_state, params);

@@ -1,7 +1,7 @@
 // Streams of random keys that count the keys that they have returned, as in flax.nnx: the n-th key
 // of a stream is fold_in(its key, n). A stream is a value and a tree; calling it advances it.
 //
-//   nnx::Rngs one(0);                                   // one stream, which serves every name
+//   nnx::Rngs one(0);                                   // one stream, used for every name
 //   nnx::Rngs rngs({{"params", 0}, {"dropout", 1}});
 //   nnx::Linear layer(4, 2, rngs);                      // takes rngs.params() twice
 #pragma once
@@ -22,7 +22,7 @@ struct RngSeed {
   RngSeed(random::Key key) : key(std::move(key)) {}
 };
 
-// It is no parameter: see state.h.
+// A stream of keys. It is state, not a parameter (state.h).
 struct RngStream {
   static constexpr bool kIsState = true;
   random::Key key;
@@ -49,14 +49,15 @@ class Rngs {
   Rngs& operator=(const Rngs&);
   Rngs& operator=(Rngs&&) noexcept;
   ~Rngs();
-  // Makes the default stream, which every name uses that has none of its own.
+  // Makes the default stream, which is used for every name that has no stream of its own.
   template <std::integral T>
   explicit Rngs(T seed) : Rngs(RngSeed(seed)) {}
   explicit Rngs(const random::Key& key) : Rngs(RngSeed(key)) {}
   // Makes named streams, with or without "default".
   explicit Rngs(const std::map<std::string, RngSeed>& streams);
 
-  // Returns the stream of a name. Throws UserError if there is neither it nor a default one.
+  // Returns the stream of a name. Throws UserError if there is neither that stream nor a default
+  // one.
   RngStream& operator[](const std::string& name);
   random::Key params() { return (*this)["params"](); }
   random::Key dropout() { return (*this)["dropout"](); }

@@ -1,6 +1,6 @@
-// Separates a module's parameters from its state, which training updates without learning it:
-// running statistics and streams of random keys. A type declares that it and all below it is state
-// by static constexpr bool kIsState = true; every other leaf of a module is a parameter.
+// Separates a module's parameters from its state, which training updates but does not learn:
+// running statistics and streams of random keys. A type that declares static constexpr bool
+// kIsState = true is state with all that it contains. Every other leaf of a module is a parameter.
 //
 // Modules without state do not need this: value_and_grad, tree::map and the transformations of
 // optim/ handle their leaves.
@@ -60,7 +60,7 @@ M with_parameters(M module, const std::vector<Array>& parameters) {
   return module;
 }
 
-// Maps (parameters, module, args...) to f(module with the parameters, args...).
+// Returns f(module with the parameters, args...) for the arguments (parameters, module, args...).
 template <class F>
 struct OfParameters {
   F f;
@@ -73,10 +73,10 @@ struct OfParameters {
 
 }  // namespace internal
 
-// Like tessera::value_and_grad with respect to the first argument, a module, but only to its
-// parameters: the gradients are a module of the same type, in which state is 0. A loss function
-// that changes the module's state (BatchNorm and Dropout do, in training) takes it by value and
-// returns it:
+// Like tessera::value_and_grad with respect to the first argument, a module, but with respect to
+// its parameters only. The gradients are a module of the same type, in which state is 0. A loss
+// function that changes the module's state (BatchNorm and Dropout do, in training) takes it by
+// value and returns it:
 //
 //   auto loss_fn = [](Model model, const Array& x, const Array& y) {
 //     Array loss = mean(square(model(x) - y));
@@ -109,8 +109,8 @@ inline constexpr auto grad = []<class F>(F f) {
     }
   };
 };
-// (These are objects, not functions, so that an unqualified value_and_grad(loss) for a loss of nnx
-// modules finds tessera's.)
+// (value_and_grad and grad are objects, not functions. So argument-dependent lookup does not find
+// them, and an unqualified value_and_grad(loss) for a loss of nnx modules is tessera's.)
 
 namespace internal {
 template <class M>
@@ -121,8 +121,8 @@ void set_training(M& node, bool training) {
 }
 }  // namespace internal
 
-// Sets every Dropout and BatchNorm of a module to its behaviour in training, which is the initial
-// one, or in evaluation. The mode is static: a jitted function is traced for each.
+// Puts every Dropout and BatchNorm of a module into training, the initial mode, or into evaluation.
+// The mode is static: a jitted function is traced for each.
 inline constexpr auto train = [](auto& module) { internal::set_training(module, true); };
 inline constexpr auto eval = [](auto& module) { internal::set_training(module, false); };
 

@@ -37,7 +37,8 @@ Array log1mexp(const Array& x) {
     type_error("log1mexp", "expected real numbers, got {}", describe(x.type()));
   return composite("log1mexp", {}, {x}, [](const NoParams&, std::span<const Array> a) {
     const Array x = promote(a[0], Promotion::kInexact);
-    // Each branch sees only arguments that it is precise for, so that gradients are too.
+    // Each branch gets only arguments for which it is precise, so that the gradients are precise
+    // too.
     const Array small = x < std::numbers::ln2;
     const Array near_zero = log(-expm1(-where(small, x, 1)));
     return where(small, near_zero, log1p(-exp(-where(small, 1, x))));

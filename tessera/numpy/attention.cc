@@ -26,8 +26,8 @@ Array with_four_dimensions(const Array& x) {
   return reshape(x, shape);
 }
 
-// What the body of the composite reads: everything that is static. Optional arrays are arguments in
-// this order: bias, mask, query lengths, key lengths.
+// The static params of the composite. Optional arrays are further arguments, in this order: bias,
+// mask, query lengths, key lengths.
 struct AttentionParams {
   double scale;
   bool is_causal, has_window;
@@ -68,7 +68,8 @@ void check(const Array& query, const Array& key, const Array& value,
                   describe(x->type()));
 }
 
-// Heads as (groups of the key's heads, heads in the group).
+// Returns x with its heads as two dimensions: (heads of the key, heads of the query that share
+// one).
 Array grouped(const Array& x, int64_t groups) {
   const Shape& s = x.shape();
   if (s[1] == 1) return reshape(x, {s[0], 1, 1, s[2], s[3]});
@@ -99,7 +100,7 @@ Array attend(const AttentionParams& p, std::span<const Array> a) {
   const Array counts = p.has_query_lengths ? reshape(a[next++], {batch, 1, 1, 1, 1}) : Array();
   if (p.has_query_lengths) also(i < counts);
   if (p.has_key_lengths) also(j < reshape(a[next], {batch, 1, 1, 1, 1}));
-  // Not -inf: a row that looks nowhere has the mean of all values, not NaN.
+  // Not -inf: a row whose mask is false everywhere gets the mean of all values, not NaN.
   if (keep.defined()) logits = where(keep, logits, -0.7 * finfo(float32).max);
 
   const Array weights = as_dtype(softmax(as_dtype(logits, float32)), key.dtype());

@@ -1,5 +1,5 @@
-// Axes: which dimensions a function works on: all of them (None), one, or several. Negative ones
-// count from the end.
+// The axes that a function works on: all of them (None), one, or several. Negative axes count from
+// the end.
 //
 //   sum(x);
 //   sum(x, {.axis = 0});
@@ -37,12 +37,12 @@ class Axes {
   Axes(Dims axes) : axes_(std::move(axes)) {}
 
   bool all() const { return !axes_; }
-  // How many of `rank` dimensions.
+  // Returns the number of axes for an array of `rank` dimensions.
   int64_t count(int64_t rank) const { return axes_ ? axes_->rank() : rank; }
-  // The dimensions in [0, rank) in the order given (all of them for None). UserError naming `op`
-  // where one is outside of [-rank, rank) or given twice.
+  // Returns the axes as numbers in [0, rank) in the order given; None means all. Throws UserError
+  // naming `op` if one is outside of [-rank, rank) or given twice.
   Dims in_order(std::string_view op, int64_t rank) const;
-  // The same, ascending.
+  // Returns the same axes in ascending order.
   Dims ascending(std::string_view op, int64_t rank) const;
 
  private:

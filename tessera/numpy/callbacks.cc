@@ -30,7 +30,7 @@ std::string_view name_of(HostCallKind kind) {
   __builtin_unreachable();
 }
 
-// The function, the types of its results for one example, and its name in errors.
+// A function, the types of its results for one example, and its name in errors.
 struct NamedBody {
   std::string_view op;
   HostBody body;

@@ -1,4 +1,4 @@
-// Functions of C++ that programs call while they run, as JAX's pure_callback, io_callback and
+// C++ functions that programs call while they run, as JAX's pure_callback, io_callback and
 // jax.debug. They get concrete arrays and may do anything that C++ can.
 //
 //   const auto f = jit([](const Array& x) {
@@ -6,13 +6,14 @@
 //     return pure_callback([](const Array& v) { return lookup(v); }, x, x * 2.0);
 //   });
 //
-// In a program a function is called with whole arrays, once for all devices, and in a shard_map
-// once for each part that differs. It is called from threads of the runtime, possibly from several
-// at once, so it must not change what it captures without a lock. Outside of a trace it is called
-// at once. Under a trace a copy of it is kept until the process ends, since the program may be
-// compiled again.
+// In a program a function is called with whole arrays, once for all devices. In a shard_map it is
+// called once for each shard that differs from the others. The runtime calls it from its threads,
+// possibly from several at once, so it must not change what it captures without a lock. Outside of
+// a trace it is called at once. Under a trace a copy of it is kept until the process ends, since
+// the program may be compiled again.
 //
-// What a function throws ends the run, and its caller gets a UserError with the text.
+// If a function throws, the run ends, and its caller gets a UserError with the text of the
+// exception.
 #pragma once
 
 #include <functional>
@@ -30,7 +31,7 @@ namespace tessera {
 
 namespace internal {
 
-// The function on the leaves of its arguments and results.
+// Calls `body`, a function of the leaves of its arguments and results.
 using HostBody = std::function<std::vector<Array>(const std::vector<Array>& arguments)>;
 enum class HostCallKind : uint8_t { kPure, kIo, kDebug };
 std::vector<Array> call_host(HostCallKind kind, HostBody body, const std::vector<Array>& arguments,
@@ -40,7 +41,7 @@ std::vector<Array> call_host(HostCallKind kind, HostBody body, const std::vector
 void check_format(const std::string& format, const std::vector<Array>& arguments);
 void print_formatted(const std::string& format, const std::vector<Array>& arguments);
 
-// The trees of a call without their arrays, whose number is that of the leaves.
+// Returns copies of the argument trees without their arrays. They keep the number of leaves.
 template <class... Args>
 std::tuple<Args...> without_arrays(const Args&... args) {
   const std::tuple<Args...> all(args...);
@@ -95,8 +96,8 @@ struct IoCallbackOptions {
 
 // Returns the same for a function with effects: it is called each time the program comes to it,
 // even if nobody reads the result, and under vmap once for each example. The calls that a device
-// makes are in the order of the program; those of different parts of a shard_map, and of different
-// examples of a vmap, have none. Throws UserError for an ordered call under vmap.
+// makes are in the order of the program. The calls for different shards of a shard_map, or for
+// different examples of a vmap, are in no order. Throws UserError for an ordered call under vmap.
 template <class F, class Results, class... Args>
 requires std::invocable<const F&, const Args&...> Results io_callback(
     F function, const Results& results, const IoCallbackOptions& options, const Args&... args) {
@@ -116,7 +117,8 @@ requires std::invocable<const F&, const Args&...> Results io_callback(F function
 namespace debug {
 
 // Calls function(args...) each time the program comes to it, under vmap once for each example. The
-// order is that of io_callback. Derivatives do not see the call: it is made once, with the values.
+// order is as for io_callback. A derivative makes the call once, with the values, not with
+// tangents.
 template <class F, class... Args>
 requires std::invocable<const F&, const Args&...>
 void callback(F function, const Args&... args) {
@@ -125,9 +127,9 @@ void callback(F function, const Args&... args) {
       tree::leaves(std::tie(args...)), {}, {.vmap_method = VmapMethod::kSequential, .debug = true});
 }
 
-// Prints a line to std::cout each time the program comes to it. `format` is that of std::format;
-// arrays of one element are numbers in it, others are printed as `std::cout << x` does. Throws
-// UserError if it is no format for these arguments.
+// Prints a line to std::cout each time the program comes to it. `format` is a format string of
+// std::format. Arrays of one element are printed as numbers, others as `std::cout << x` prints
+// them. Throws UserError if the string does not fit the arguments.
 template <class... Args>
 requires(std::is_same_v<Args, Array>&&...) void print(const std::string& format,
                                                       const Args&... args) {

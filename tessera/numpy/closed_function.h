@@ -1,5 +1,5 @@
-// Functions of leaves whose captures are arguments, so that derivatives by what a user's function
-// captures come in. For source files only.
+// Functions of leaves whose captured arrays become arguments, so that derivatives include the
+// arrays that a user's function captures. Only source files include this header.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ inline std::span<const Array> part_of(const Leaves& x, size_t begin, size_t coun
   return std::span<const Array>(x).subspan(begin, count);
 }
 
-// A function without captures: what it captured comes as further arguments.
+// A function without captures: the arrays that it captured are its last arguments.
 struct Closed {
   ir::Function function;
   Leaves captures;

@@ -1,6 +1,6 @@
-// Collectives along named mesh axes, for the inside of shard_map: jax.lax's names.
-// ops/collectives/collectives.h says what each does; here they also take trees, of which they treat every leaf.
-// A C++ number is an array of one: psum(1, "x") is the size of the axis.
+// Collectives along named mesh axes, to be called inside shard_map. They have jax.lax's names, and
+// ops/collectives/collectives.h documents each. Here they also take trees and apply to every leaf.
+// A C++ number is an array of one element: psum(1, "x") is the size of the axis.
 #pragma once
 
 #include <concepts>
@@ -30,7 +30,7 @@ using lax::psum_scatter;
 using lax::pswapaxes;
 using lax::ragged_all_to_all;
 
-// A tree that is not an array itself, nor a number that becomes one.
+// A tree that is neither an array nor a number that becomes one.
 template <class T>
 concept ArrayTree = !std::convertible_to<const T&, Array>;
 

@@ -17,7 +17,7 @@ namespace tessera {
 namespace {
 
 struct OverlapParams {
-  bool conjugate;  // correlate: v is conjugated and not turned over
+  bool conjugate;  // correlate: v is conjugated and not reversed
   ConvolveMode mode;
   OptionalDType preferred;
 };

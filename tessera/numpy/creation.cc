@@ -126,8 +126,8 @@ void warn_of_lost_values(const Literal& data) {
 
 Array from_numbers(const Literal& literal) {
   Literal values = internal::converted(literal, canonical_dtype(literal.dtype()));
-  // Small ones may become constants of programs; the others go to the device once, not at every
-  // use.
+  // Small arrays may become constants of programs. Others are copied to the device here, once, not
+  // at every use.
   if (values.elements() <= kMaxConstantElements) return Array(std::move(values));
   return Array(placed_data(Array(values), SingleDeviceSharding(default_device())));
 }
@@ -246,8 +246,8 @@ Array count_up(int64_t count, int64_t start, int64_t step, DType dtype) {
       });
 }
 
-// start, start + delta, ... in T, where delta is the distance of the first two numbers as T has
-// them: what numpy.arange computes.
+// Returns the numbers start, start + delta, ... in T, where delta is next - start as rounded in T.
+// numpy.arange computes the same.
 template <class T>
 Literal steps(int64_t count, T start, T next) {
   Literal out(dtype_of<T>, {count});
@@ -315,7 +315,7 @@ Array linspace(const Array& start, const Array& stop, int64_t num, const Linspac
         shape[p.axis] = p.num > 1 ? parts : p.num;
         Array out = broadcast_array("linspace", first, shape);
         if (p.num > 1) {
-          // Weights i / parts and 1 - i / parts, so that both ends are exact.
+          // The weights are i / parts and 1 - i / parts, so that both ends are exact.
           const DType real = real_dtype(computation);
           const Array index = lax::iota(real, shape, p.axis);
           const Array weight = as_dtype(
@@ -356,7 +356,7 @@ struct MatrixParams {
   Array (*compare)(const Array&, const Array&);
 };
 
-// Ones where compare(row + k, column).
+// Returns a matrix with ones where compare(row + k, column) is true.
 Array index_matrix(const char* name, int64_t n, std::optional<int64_t> m, int64_t k,
                    OptionalDType dtype, Array (*compare)(const Array&, const Array&)) {
   const Shape shape{n, m.value_or(n)};

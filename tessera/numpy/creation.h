@@ -1,6 +1,7 @@
 // Arrays made of numbers, shapes and host data, as in jax.numpy. Without a dtype, C++
-// floating-point numbers give float32 and integers int32 (float64 and int64 where x64 is enabled);
-// a 64-bit dtype that is asked for becomes its 32-bit kin likewise.
+// floating-point numbers give float32 and integers int32 (float64 and int64 if x64 is enabled).
+// Likewise, unless x64 is enabled, an array asked for in a 64-bit dtype gets the 32-bit dtype of
+// that kind.
 #pragma once
 
 #include <concepts>
@@ -27,11 +28,13 @@ concept Element = requires {
 // --- From host data. ---
 
 namespace internal {
-// UserError where these are not the elements of a shape.
+// Throws UserError unless `values` is the number of elements of the shape.
 void expect_count(int64_t values, const Shape& shape);
-// Returns from_host of numbers that the library or a literal of the program has made: no warning.
+// Returns the array that from_host() returns, without a warning: the library itself, or a literal
+// in the program, made the numbers.
 Array from_numbers(const Literal& literal);
-// Returns whether the caller named a dtype that arrays have now, which needs no warning.
+// Returns whether the caller named a dtype that arrays have at present, for which no warning is
+// due.
 inline bool is_available(OptionalDType dtype) { return dtype && canonical_dtype(*dtype) == *dtype; }
 // Warns, if x64 is not enabled, that data of this dtype lose digits.
 void warn_of_lost_digits(DType dtype);
@@ -39,9 +42,10 @@ void warn_of_lost_digits(DType dtype);
 void warn_of_lost_values(const Literal& data);
 }  // namespace internal
 
-// The values, row-major, as an array of `shape`; their dtype, canonical: unless x64 is enabled,
-// double becomes float32, and a warning says so once; int64 becomes int32, with a warning if some
-// of them do not fit. UserError where their number is not that of the shape.
+// Returns the values, in row-major order, as an array of `shape`. Their dtype is kept if x64 is
+// enabled. Otherwise double becomes float32, with a warning once, and int64 becomes int32, with a
+// warning if some of them do not fit. Throws UserError if the number of values is not that of the
+// shape's elements.
 Array from_host(const Literal& literal);
 template <Element T>
 Array from_host(std::span<const T> values, const Shape& shape) {
@@ -64,7 +68,7 @@ Array from_host(const std::vector<T>& values) {
   return from_host(values, {static_cast<int64_t>(values.size())});
 }
 inline Literal to_host(const Array& x) { return x.to_host(); }
-// All elements, row-major, converted to T.
+// Returns all elements, in row-major order, converted to T.
 template <Element T>
 std::vector<T> to_vector(const Array& x);
 
@@ -100,7 +104,7 @@ Array nested_array(const List& list, OptionalDType dtype) {
   while (shape.size() < depth) shape.push_back(0);
   std::vector<T> values;
   nested_values(list, shape, 0, values);
-  // Numbers of C++'s default types take the library's defaults; others keep their dtype.
+  // Numbers of C++'s default types get the library's default dtypes; others keep their dtype.
   const DType own = std::is_same_v<T, double> ? default_float()
                     : std::is_same_v<T, int>  ? default_int()
                                               : dtype_of<T>;
@@ -140,11 +144,11 @@ class MixedNumbers {
   bool is_row_ = false;
 };
 
-// array({1., 2.}), array({{1, 2}, {3, 4}}), up to four levels of braces around numbers of one C++
-// type; vectors likewise. Numbers of several types, {1, 2.5}, have their common dtype. UserError
-// for rows of different lengths. Doubles in a
-// vector, as data of from_host, become float32 with a warning; array(values, float32) has none. A
-// lone number is array(2.0): rank 0, weakly typed.
+// Returns the array of numbers of one C++ type in up to four levels of braces or vectors:
+// array({1., 2.}), array({{1, 2}, {3, 4}}). Numbers of several types in braces, {1, 2.5}, get their
+// common dtype. Throws UserError for rows of different lengths. Doubles in a vector become float32
+// with a warning, as in from_host(); array(values, float32) does not warn. A number without braces,
+// array(2.0), has rank 0 and is weakly typed.
 template <Element T>
 Array array(std::initializer_list<T> values, OptionalDType dtype = {}) {
   return internal::nested_array<T, 1>(values, dtype);
@@ -178,23 +182,24 @@ Array array(const std::vector<std::vector<T>>& values, OptionalDType dtype = {})
 inline Array array(std::initializer_list<MixedNumbers> values, OptionalDType dtype = {}) {
   return MixedNumbers::array(values, dtype);
 }
-// x as it is, or as `dtype`.
+// Returns x, converted to `dtype` if one is given.
 Array asarray(const Array& x, OptionalDType dtype = {});
 template <class T>
 requires std::is_arithmetic_v<T> Array array(T value, OptionalDType dtype = {}) {
   return asarray(Array(value), dtype);
 }
 inline Array array(const Array& x, OptionalDType dtype = {}) { return asarray(x, dtype); }
-// x as another dtype. Floats become integers by truncation, saturating; complex loses its imaginary
-// part.
+// Returns x converted to another dtype. Floats become integers by truncation and saturate; complex
+// numbers lose their imaginary part.
 Array astype(const Array& x, DType dtype);
 
 // --- Filled. ---
 Array zeros(const Shape& shape, OptionalDType dtype = {});
 Array ones(const Shape& shape, OptionalDType dtype = {});
-// As zeros: there is no uninitialised memory.
+// Returns zeros, as there is no uninitialised memory.
 Array empty(const Shape& shape, OptionalDType dtype = {});
-// `value` broadcasts to the shape; its dtype (and weakness) where none is given.
+// Returns an array of the shape to which `value` is broadcast. Without a dtype it has that of
+// `value`, and is weakly typed if `value` is.
 Array full(const Shape& shape, const Array& value, OptionalDType dtype = {});
 template <std::integral I>
 Array zeros(I n, OptionalDType dtype = {}) {
@@ -217,7 +222,7 @@ struct LikeOptions {
   OptionalDType dtype = {};
   std::optional<Shape> shape = std::nullopt;
 };
-// Of x's shape and dtype. x may be traced; it need not be known.
+// Return arrays with x's shape and dtype. Only the type of x is read, so x may be traced.
 Array zeros_like(const Array& x, const LikeOptions& options = {});
 Array ones_like(const Array& x, const LikeOptions& options = {});
 Array empty_like(const Array& x, const LikeOptions& options = {});
@@ -229,8 +234,9 @@ Array arange_int(int64_t start, int64_t stop, int64_t step, DType dtype);
 Array arange_float(double start, double stop, double step, DType dtype);
 }  // namespace internal
 
-// start, start + step, ... below stop: ceil((stop - start) / step) numbers, none where that is
-// negative. Integers if all of the numbers given are. UserError for a step of 0.
+// Returns the numbers start, start + step, ... below stop. There are ceil((stop - start) / step) of
+// them, none if that is negative. They are integers if all arguments are. Throws UserError if the
+// step is 0.
 template <class A, class B, class C = int>
 requires(std::is_arithmetic_v<A>&& std::is_arithmetic_v<B>&& std::is_arithmetic_v<C>) Array
     arange(A start, B stop, C step = 1, OptionalDType dtype = {}) {
@@ -252,9 +258,9 @@ requires std::is_arithmetic_v<B> Array arange(B stop, OptionalDType dtype = {}) 
 struct LinspaceOptions {
   bool endpoint = true;
   OptionalDType dtype = {};
-  int64_t axis = 0;  // of the result, where start and stop are arrays
+  int64_t axis = 0;  // of the result, if start and stop are arrays
 };
-// `num` numbers from start to stop at equal distances. UserError for a negative num.
+// Returns `num` evenly spaced numbers from start to stop. Throws UserError if num is negative.
 Array linspace(const Array& start, const Array& stop, int64_t num = 50,
                const LinspaceOptions& options = {});
 struct LogspaceOptions {
@@ -263,23 +269,23 @@ struct LogspaceOptions {
   OptionalDType dtype = {};
   int64_t axis = 0;
 };
-// base**start to base**stop.
+// Returns `num` numbers from base**start to base**stop whose exponents are evenly spaced.
 Array logspace(const Array& start, const Array& stop, int64_t num = 50,
                const LogspaceOptions& options = {});
 
 // --- Matrices. ---
 
-// Ones where column == row + k; n x m, m None: n.
+// Returns an n x m matrix with ones where column == row + k. m = None means n.
 Array eye(int64_t n, OrNone<int64_t> m = None, int64_t k = 0, OptionalDType dtype = {});
 inline Array identity(int64_t n, OptionalDType dtype = {}) { return eye(n, {}, 0, dtype); }
-// Ones where column <= row + k.
+// Returns an n x m matrix with ones where column <= row + k. m = None means n.
 Array tri(int64_t n, OrNone<int64_t> m = None, int64_t k = 0, OptionalDType dtype = {});
 
 struct MeshgridOptions {
-  bool xy = true;       // the first two dimensions swapped, as numpy's indexing='xy'; false: 'ij'
-  bool sparse = false;  // extents of 1 instead of copies
+  bool xy = true;       // the first two dimensions are swapped, as numpy's 'xy'; false: 'ij'
+  bool sparse = false;  // other dimensions have extent 1 instead of copies
 };
-// One array of coordinates a vector. UserError where one is not a vector.
+// Returns one array of coordinates for each vector. Throws UserError if one is not a vector.
 std::vector<Array> meshgrid(const std::vector<Array>& vectors, const MeshgridOptions& options = {});
 
 template <Element T>

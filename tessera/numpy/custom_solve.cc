@@ -22,7 +22,8 @@ void expect_types(const char* name, const char* what, std::span<const Array> got
   shape_error(name, "expected {} of {}, got {}", what, want_text, got_text);
 }
 
-// The tangents of f's results at `primals` for tangents of all inputs; zeros where they vanish.
+// Returns the tangents of f's results at `primals`, for tangents of all inputs. Tangents that
+// vanish are returned as zeros.
 Leaves tangents_of(const ir::Function& f, std::span<const Array> primals,
                    std::span<const Array> tangents) {
   Leaves given;
@@ -40,11 +41,11 @@ Leaves zeros_of(std::span<const Array> like) {
   return out;
 }
 
-// A linear equation whose functions capture nothing: the arguments are b, then what the product,
-// its solver and the solver of its transpose captured.
+// A linear equation whose functions capture nothing. The arguments are b, followed by the captures
+// of the product, of its solver and of the solver of its transpose.
 struct Equation {
   Closed product, solve, transpose_solve;
-  bool transposed = false;  // there is a solver of the transpose
+  bool transposed = false;  // whether there is a solver of the transpose
   size_t unknowns = 0;
 
   size_t product_begin() const { return unknowns; }
@@ -66,7 +67,7 @@ struct Equation {
   }
 };
 
-// The solution as a linear function of b alone, with its transpose.
+// Returns the solution as a linear function of b alone that has a transpose.
 Leaves linear_solution(const Equation& e, const Leaves& all) {
   if (!e.transposed) return e.solution(all);
   const auto solution = custom_vjp([&e](const Leaves& x) { return e.solution(x); },
@@ -81,8 +82,8 @@ Leaves linear_solution(const Equation& e, const Leaves& all) {
   return solution(all);
 }
 
-// With all derivatives, `order` times: those of the product come in by
-// product(dx) = db - (the tangent of the product at x).
+// Returns the solution with derivatives up to `order`. A derivative by the captures of the product
+// follows from product(dx) = db - (the tangent of the product at x).
 Leaves solution_with_derivatives(const Equation& e, const Leaves& all, int order) {
   if (order == 0) return linear_solution(e, all);
   const auto value = [&e](const Leaves& x) { return e.solution(x); };
@@ -147,7 +148,7 @@ Leaves custom_root_leaves(const LeavesFunction& f, const Leaves& initial_guess,
   const Closed solver = closed([&](const Leaves& from) { return solve(f, from); }, guess);
   expect_types(name, "a result of solve", solver.call(guess, solver.captures), guess);
   const size_t n = guess.size(), captured = function.captures.size();
-  // Arguments: the guess, what f captured, what the solver captured.
+  // The arguments are the guess, the captures of f, the captures of the solver.
   const auto value = [&](const Leaves& all) {
     return solver.call(part_of(all, 0, n), part_of(all, n + captured, solver.captures.size()));
   };
@@ -155,7 +156,7 @@ Leaves custom_root_leaves(const LeavesFunction& f, const Leaves& initial_guess,
     const Leaves &at = std::get<0>(primals), &moved = std::get<0>(tangents);
     const Leaves x = value(at);
     const Leaves where = joined({x, part_of(at, n, captured)});
-    // f_x dx = -(the tangent of f by what it captured).
+    // Solves f_x dx = -(the tangent of f by its captures).
     Leaves right =
         tangents_of(function.function, where, joined({zeros_of(x), part_of(moved, n, captured)}));
     for (Array& r : right) r = neg(r);

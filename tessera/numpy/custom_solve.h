@@ -1,12 +1,14 @@
-// Solutions of equations with derivatives by the implicit function theorem, whatever computes them:
-// jax.lax's custom_linear_solve and custom_root; and the transpose of a linear function. What the
-// given functions capture has derivatives too.
+// Solutions of equations whose derivatives follow from the implicit function theorem, however they
+// are computed: jax.lax's custom_linear_solve and custom_root. Also the transpose of a linear
+// function. Results have derivatives by the captures of the given functions, too.
 //
 //   lax::custom_linear_solve([&](const Array& x) { return matmul(a, x); }, b,
-//                            [](const auto& product, const Array& b) { return iterate(product, b); },
+//                            [](const auto& product, const Array& b) {
+//                              return iterate(product, b);
+//                            },
 //                            {.symmetric = true});
 //
-// Errors, of all: UserError where a function returns other shapes than those it is to return.
+// All functions throw UserError if a function returns other shapes than it should.
 #pragma once
 
 #include <functional>
@@ -26,7 +28,8 @@ using LeavesFunction = std::function<Leaves(const Leaves&)>;
 // (function, argument) -> solution.
 using LeavesSolver = std::function<Leaves(const LeavesFunction&, const Leaves&)>;
 
-// `transpose_solve` is null for a symmetric product (where `symmetric`), or where there is none.
+// `transpose_solve` is null if the product is `symmetric` or if there is no solver of its
+// transpose.
 Leaves custom_linear_solve_leaves(const LeavesFunction& matvec, const Leaves& b,
                                   const LeavesSolver& solve, const LeavesSolver& transpose_solve,
                                   bool symmetric);
@@ -35,7 +38,7 @@ Leaves custom_root_leaves(const LeavesFunction& f, const Leaves& initial_guess,
 Leaves linear_transpose_leaves(const LeavesFunction& f, const Leaves& primals,
                                const Leaves& cotangents);
 
-// f of trees like `like` as a function of leaves.
+// Returns f, a function of trees like `like`, as a function of leaves.
 template <class T, class F>
 LeavesFunction of_leaves(const F& f, const T& like) {
   return
@@ -56,8 +59,8 @@ LeavesSolver solver_of_leaves(const Solve& solve, const T& like) {
 struct CustomLinearSolveOptions {
   bool symmetric = false;  // the product is its own transpose
 };
-// x with matvec(x) = b, which solve(matvec, b) computes. It has a reverse derivative where the
-// product is symmetric; otherwise give transpose_solve(vecmat, b) too.
+// Returns the x with matvec(x) = b that solve(matvec, b) computes. It has a reverse derivative if
+// the product is symmetric; otherwise pass transpose_solve(vecmat, b) too.
 template <class Matvec, class T, class Solve>
 T custom_linear_solve(const Matvec& matvec, const T& b, const Solve& solve,
                       const CustomLinearSolveOptions& options = {}) {
@@ -82,8 +85,9 @@ requires std::is_invocable_v < TransposeSolve, const std::function<T(const T&)>
   return tessera::internal::under_trace("custom_linear_solve", run, b);
 }
 
-// x with f(x) = 0, which solve(f, initial_guess) computes. tangent_solve(g, y) returns the solution of g(x) = y for linear g and
-// is what derivatives are made of: it has to be differentiable by y.
+// Returns the x with f(x) = 0 that solve(f, initial_guess) computes. Derivatives are computed by
+// tangent_solve(g, y), which returns the solution of g(x) = y for a linear g and has to be
+// differentiable by y.
 template <class F, class T, class Solve, class TangentSolve>
 T custom_root(const F& f, const T& initial_guess, const Solve& solve,
               const TangentSolve& tangent_solve) {
@@ -96,8 +100,8 @@ T custom_root(const F& f, const T& initial_guess, const Solve& solve,
   return tessera::internal::under_trace("custom_root", run, initial_guess);
 }
 
-// The transpose of the linear f, a function of cotangents of its result; `primal` is an array, or a
-// tree of them, of the shapes and dtypes of f's argument.
+// Returns the transpose of the linear function f, which is a function of cotangents of f's result.
+// `primal` is an array, or a tree of them, with the shapes and dtypes of f's argument.
 template <class F, class T>
 auto linear_transpose(const F& f, const T& primal) {
   return [f, primal](const auto& cotangent) {

@@ -42,7 +42,7 @@ Array element(const Array& a, int64_t i, int64_t j) {
   return lax::squeeze(factor::block_of(a, i, i + 1, j, j + 1), {a.ndim() - 2, a.ndim() - 1});
 }
 
-// x[..., i:i + 1] of a last dimension.
+// Returns x[..., i:i + 1].
 Array one_at_end(const Array& x, int64_t i) {
   Dims start(x.shape().size(), 0), limit = x.shape();
   start.back() = i;
@@ -50,7 +50,7 @@ Array one_at_end(const Array& x, int64_t i) {
   return lax::slice(x, start, limit);
 }
 
-// 1 or -1 by the number of rows that were exchanged.
+// Returns 1 if the number of exchanged rows is even, otherwise -1.
 Array parity_of(const lax::linalg::Lu& f, DType dtype) {
   const Array places = lax::iota(int32, f.pivots.shape(), f.pivots.ndim() - 1);
   const Array exchanged = sum(astype(f.pivots != places, int32), {.axis = -1});
@@ -61,9 +61,9 @@ struct Cofactors {
   Array det, solved;
 };
 
-// det(a) and det(a) a^-1 b, by p a = l u, also where a is singular, as jax.numpy.linalg's
-// _cofactor_solve: with det(a) / u[n, n], which is finite, in place of 1 / u[n, n], all rows of the
-// solution but the last one are multiplied by det(a). 0 where the rank is less than n - 1.
+// Returns det(a) and det(a) a^-1 b, from p a = l u, also for a singular a, as jax.numpy.linalg's
+// _cofactor_solve does. det(a) / u[n, n], which is finite, replaces 1 / u[n, n], and the other rows
+// of the solution are multiplied by det(a). The product is 0 if the rank is less than n - 1.
 Cofactors cofactor_solve(const Array& a, const Array& b) {
   const int64_t n = a.shape(-1), rank = a.ndim();
   if (n == 1) return {element(a, 0, 0), b};

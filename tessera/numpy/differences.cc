@@ -20,7 +20,7 @@ namespace tessera {
 
 namespace {
 
-// Elements [start, extent + stop) along an axis.
+// Returns elements [start, extent + stop) along an axis; stop is not positive.
 Array along_axis(const Array& x, int64_t axis, int64_t start, int64_t stop) {
   return slice_in_dim(x, start, x.shape()[axis] + stop, axis);
 }
@@ -28,7 +28,8 @@ Array steps(const Array& x, int64_t axis) {
   return along_axis(x, axis, 1, 0) - along_axis(x, axis, 0, -1);
 }
 
-// What stands before or behind x along an axis: a scalar stands for one element.
+// Returns the elements to put before or behind x along an axis. A scalar becomes one slice of x's
+// shape.
 Array beside(const Array& x, const Array& value, int64_t axis) {
   if (value.ndim() > 0) return value;
   Shape shape = x.shape();
@@ -74,7 +75,8 @@ Array ediff1d(const Array& x, const Ediff1dOptions& o) {
 
 namespace {
 
-// The derivative of f along an axis, h the distance of neighbours or their coordinates.
+// Returns the derivative of f along an axis. h is the distance of neighbours, or a vector of their
+// coordinates.
 Array derivative_along(const Array& f, const Array& h, int64_t axis) {
   const int64_t n = f.shape()[axis];
   const Array first = slice_in_dim(f, 1, 2, axis) - slice_in_dim(f, 0, 1, axis),
@@ -87,7 +89,7 @@ Array derivative_along(const Array& f, const Array& h, int64_t axis) {
   along[axis] = n - 1;
   const Array d = reshape(steps(h, 0), along);
   const Array before = along_axis(d, axis, 0, -1), after = along_axis(d, axis, 1, 0);
-  // The derivative of the parabola through three neighbours, at the middle one.
+  // At each inner point: the derivative of the parabola through it and its two neighbours.
   const Array both = before + after;
   const Array inner = along_axis(f, axis, 0, -2) * (-after / (before * both)) +
                       along_axis(f, axis, 1, -1) * ((after - before) / (before * after)) +
@@ -200,12 +202,13 @@ Array unwrap(const Array& p, const UnwrapOptions& o) {
 namespace {
 
 struct InterpParams {
-  int left, right;  // which alternative of InterpOutside
+  int left, right;  // index of the alternative of InterpOutside
   bool periodic;
-  double smallest;  // the least distance of points that a slope is computed of
+  double smallest;  // slopes are computed only between points at least this far apart
 };
 
-// Distances at most this large count as 0, as in JAX: the spacing of numbers at the epsilon.
+// Returns the distance up to which two points count as one, as in JAX: numbers near epsilon are
+// that far apart.
 double smallest_distance(DType dtype) {
   const double eps = finfo(dtype).eps;
   return eps * eps;

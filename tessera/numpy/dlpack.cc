@@ -60,7 +60,7 @@ dlpack::DataType type_of_array(const Array& x) {
              describe(x.type()));
 }
 
-// The tensor and what it points to.
+// A tensor and the memory and arrays that it points to.
 struct Export {
   dlpack::ManagedTensorVersioned tensor{};
   Literal memory;

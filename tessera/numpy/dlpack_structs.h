@@ -1,5 +1,6 @@
-// The structs of DLPack's C ABI, versions 1.0 and 1.1 (dmlc.github.io/dlpack): they have the layout
-// of those in <dlpack/dlpack.h>, so a pointer to one of these is cast to a pointer to its namesake.
+// The structs of DLPack's C ABI, versions 1.0 and 1.1 (dmlc.github.io/dlpack). They have the layout
+// of those in <dlpack/dlpack.h>, so a pointer to one of these may be cast to a pointer to the
+// struct there.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +9,10 @@ namespace tessera::dlpack {
 
 inline constexpr uint32_t kMajorVersion = 1, kMinorVersion = 1;
 
-// Kinds of devices that have memory of the host, of all that DLPack lists.
+// The DLPack device types that have host memory.
 inline constexpr int32_t kCpu = 1, kCudaHost = 3, kRocmHost = 11;
 
-// Codes of elements. The float8 codes and flags of padding are of version 1.1.
+// Codes of element types. The float8 codes and flags for padding are new in version 1.1.
 inline constexpr uint8_t kInt = 0, kUint = 1, kFloat = 2, kBfloat = 4, kComplex = 5, kBool = 6,
                          kFloat8E3M4 = 7, kFloat8E4M3 = 8, kFloat8E4M3B11FNUZ = 9,
                          kFloat8E4M3FN = 10, kFloat8E4M3FNUZ = 11, kFloat8E5M2 = 12,

@@ -1,4 +1,4 @@
-// What a dtype can hold: numpy.finfo and numpy.iinfo.
+// The limits of dtypes: numpy.finfo and numpy.iinfo.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,12 @@ struct FloatInfo {
   int bits;           // of the whole number
   int mantissa_bits;  // explicit ones
   double max, min;    // largest and smallest finite values
-  double eps;         // from 1 to the next number
+  double eps;         // distance from 1 to the next larger number
   double tiny;        // smallest positive normal number
   double smallest_subnormal;
 };
-// Of a floating or (its parts) complex dtype; UserError for others.
+// Returns the limits of a floating dtype, or of the parts of a complex one. Throws UserError for
+// others.
 FloatInfo finfo(DType dtype);
 
 struct IntInfo {
@@ -23,7 +24,7 @@ struct IntInfo {
   int64_t min;
   uint64_t max;
 };
-// Of an integer dtype; UserError for others.
+// Returns the limits of an integer dtype. Throws UserError for others.
 IntInfo iinfo(DType dtype);
 
 }  // namespace tessera

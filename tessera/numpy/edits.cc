@@ -22,7 +22,7 @@ namespace tessera {
 
 namespace {
 
-// x and an axis of it: the flattened array's for None.
+// An array and an axis of it. If no axis was given, it is the flattened array and its only axis.
 struct OnAxis {
   Array x;
   int64_t axis;
@@ -43,14 +43,14 @@ void expect_known(const char* name, const Array& x, const char* why) {
                 describe(x.type()));
 }
 
-// The first `size` elements of a vector over and over.
+// Returns `size` elements: those of the vector, repeated as often as needed.
 Array repeated_to(const Array& vector, int64_t size) {
   const int64_t times = (size + vector.size() - 1) / vector.size();
   const Array all = times == 1 ? vector : tile(vector, times);
   return slice_in_dim(all, 0, size);
 }
 
-// x without the elements of an axis that `keep` does not name.
+// Returns x without the elements along the axis for which `keep` is false.
 Array kept(const OnAxis& on, const std::vector<bool>& keep) {
   std::vector<int32_t> places;
   for (size_t i = 0; i < keep.size(); ++i)
@@ -88,8 +88,9 @@ Array insert(const Array& x, const Array& obj, const Array& values, OrNone<int64
                      const int64_t n = a[0].shape()[p.axis], count = a[2].shape()[p.axis];
                      Array where_to = broadcast_to(ravel(astype(a[1], default_int())), {count});
                      where_to = clip(where(where_to < 0, where_to + n, where_to), 0, n);
-                     // Element k of the result is the order[k]-th of the added ones and x's, in the
-                     // order of where they go; an added one stands before the element it names.
+                     // Sorts the added elements and those of x by their position in the result.
+                     // Element k of the result is the order[k]-th of them. An added element comes
+                     // before the element of x whose index it has.
                      const Array keys = concatenate({where_to, arange(n)});
                      const Array order = argsort(keys);
                      return take(concatenate({a[2], a[0]}, p.axis), order, {.axis = p.axis});
@@ -194,7 +195,7 @@ Array fill_diagonal(const Array& x, const Array& val) {
   return composite(name, {}, {x, val}, [](const NoParams&, std::span<const Array> a) {
     const Array& x = a[0];
     const int64_t n = *std::min_element(x.shape().begin(), x.shape().end());
-    // The diagonal is every (sum of the strides)-th element.
+    // The elements of the diagonal are sum(strides) elements apart.
     const Dims strides = row_major_strides(x.shape());
     const int64_t step = std::accumulate(strides.begin(), strides.end(), int64_t{0});
     const Array values = a[1].ndim() == 0 ? a[1] : repeated_to(ravel(a[1]), n);
@@ -244,7 +245,7 @@ Array put_along_axis(const Array& x, const Array& indices, const Array& values,
   const Array out = composite(
       name, PutAlongParams{on.axis}, {on.x, indices, set},
       [](const PutAlongParams& p, std::span<const Array> a) {
-        // Both with the axis last, as rows.
+        // Both arrays as rows, with the axis last.
         const Array x = moveaxis(a[0], p.axis, -1), set = moveaxis(a[2], p.axis, -1);
         const Array places = moveaxis(broadcast_to(a[1], a[2].shape()), p.axis, -1);
         const int64_t n = x.shape().back(), rows = n == 0 ? 0 : x.size() / n;
@@ -264,7 +265,7 @@ Array place(const Array& x, const Array& mask, const Array& vals) {
   if (x.size() == 0) return x;
   return composite("place", {}, {x, mask, vals}, [](const NoParams&, std::span<const Array> a) {
     const Array holds = not_equal(ravel(a[1]), 0);
-    // The k-th element that holds takes value k, over and over.
+    // The k-th element for which the mask holds gets value k modulo the number of values.
     const Array k = cumsum(holds, {.dtype = int32}) - 1;
     const Array values = take(ravel(a[2]), remainder(k, static_cast<int>(a[2].size())));
     return where(reshape(holds, a[0].shape()),

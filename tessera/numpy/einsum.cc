@@ -1,6 +1,6 @@
-// einsum: subscripts are parsed into one list of labels an operand, labels of one operand alone are
-// summed or made diagonals of, then pairs of operands are contracted by dot_general, the cheapest
-// pair first.
+// einsum. The subscripts are parsed into one list of labels for each operand. Labels that only one
+// operand has are summed, and labels that an operand repeats become diagonals. Then pairs of
+// operands are contracted by dot_general, the cheapest pair first.
 //
 //   einsum("bij,bjk->ik", {x, y})   labels {b, i, j} {b, j, k} -> {i, k}
 //     b and j are in both operands and not in the result: both contract; one dot_general, no
@@ -24,7 +24,7 @@ using namespace runtime;
 
 namespace {
 
-// A label: its letter; the k-th dimension of an ellipsis, counted from its last one, is 256 + k.
+// A label is a letter, or 256 + k for the k-th dimension of an ellipsis, counted from its last one.
 using Label = int64_t;
 using Labels = Dims;
 
@@ -37,7 +37,7 @@ int64_t position(const Labels& labels, Label label) {
 
 struct Term {
   Array array;
-  Labels labels;  // of its dimensions
+  Labels labels;  // one for each dimension
 };
 
 struct Subscripts {
@@ -52,7 +52,7 @@ struct Subscripts {
               subscripts, problem);
 }
 
-// The labels of one list; `rank` is that of its operand.
+// Returns the labels of one operand or of the result. `rank` is the operand's.
 Labels parse_list(std::string_view all, std::string_view list, int64_t ellipsis_rank) {
   Labels out;
   bool ellipsis = false;
@@ -111,7 +111,7 @@ Subscripts parse(std::string_view given, std::span<const Array> operands) {
     }
     return out;
   }
-  // Implicit: the ellipsis, then the labels that occur once.
+  // Without "->" the result has the ellipsis, followed by the labels that occur once.
   for (int64_t k = widest; k-- > 0;) out.output.push_back(256 + k);
   std::map<Label, int> times;
   for (const Labels& in : out.inputs)
@@ -122,7 +122,7 @@ Subscripts parse(std::string_view given, std::span<const Array> operands) {
   return out;
 }
 
-// Extents by label. An extent of 1 broadcasts.
+// Returns the extent of each label. An extent of 1 broadcasts.
 std::map<Label, int64_t> label_extents(std::string_view subscripts, const Subscripts& parsed,
                                        std::span<const Array> operands) {
   std::map<Label, int64_t> out;
@@ -143,7 +143,7 @@ std::map<Label, int64_t> label_extents(std::string_view subscripts, const Subscr
   return out;
 }
 
-// Dimensions with one label become their diagonal.
+// Returns the term with each repeated label replaced by a diagonal.
 Term without_repeats(Term term) {
   for (int64_t d = 0; d < term.labels.rank(); ++d) {
     const int64_t first = position(term.labels, term.labels[d]);
@@ -158,8 +158,8 @@ Term without_repeats(Term term) {
   return term;
 }
 
-// Sums over the labels that nothing else needs; broadcast dimensions (extent 1 where others are
-// longer) go without a sum.
+// Sums over the labels that nothing else needs. A dimension of extent 1 whose label is longer in
+// other operands is dropped instead, since it broadcasts.
 Term summed(Term term, const std::map<Label, int64_t>& extents, const auto& is_needed) {
   Dims sums, gone;
   Labels kept;
@@ -185,7 +185,8 @@ Term summed(Term term, const std::map<Label, int64_t>& extents, const auto& is_n
   return term;
 }
 
-// Labels of the product of a and b: batch, free of a, free of b, as dot_general orders them.
+// The labels of the product of a and b. `result` has batch labels, those of a alone, then those of
+// b alone, in the order of dot_general.
 struct Contraction {
   Labels batch, contract, result;
 };
@@ -245,7 +246,8 @@ Array run_einsum(std::vector<Term> terms, const Subscripts& parsed,
           best_i = i;
           best_j = j;
         }
-    // Only the last product may have the wider dtype, or the next operands would not fit it.
+    // Only the last product may have the wider dtype, because the operands of a product have the
+    // same dtype.
     const Term product = contracted(terms[best_i], terms[best_j], needed_beside(best_i, best_j),
                                     terms.size() == 2 ? preferred : std::nullopt);
     terms.erase(terms.begin() + static_cast<int64_t>(best_j));
@@ -253,8 +255,8 @@ Array run_einsum(std::vector<Term> terms, const Subscripts& parsed,
   }
   Array out = terms[0].array;
   if (preferred) out = as_dtype(out, *preferred);
-  // Labels that every operand broadcasts from extent 1 were dropped: they come back by
-  // broadcasting.
+  // Labels whose extent is 1 in every operand that has them were dropped. Broadcasting adds them
+  // again.
   Dims order;
   Labels present;
   Shape shape;

@@ -1,5 +1,5 @@
-// How the elementwise functions of math, logic and nn are written: promote, broadcast, one
-// expression of lax ops, as a composite. For source files of numpy/ only.
+// The form of the elementwise functions of math, logic and nn: they promote, broadcast and compute
+// one expression of lax ops, as a composite. Only source files of numpy/ include this header.
 #pragma once
 
 #include "tessera/compile/composite.h"
@@ -22,22 +22,23 @@ struct BinaryParams {
   Binary f;
 };
 
-// f(x) of x promoted alone.
+// Returns f(x), with x promoted alone.
 Array unary(const char* name, const Array& x, Promotion promotion, Unary f);
-// f(x, y) of x and y promoted together and broadcast.
+// Returns f(x, y), with x and y promoted together and broadcast.
 Array binary(const char* name, const Array& x, const Array& y, Promotion promotion, Binary f);
 
-// The constant `value` in x's dtype and shape.
+// Returns the constant `value` with x's dtype and shape.
 inline Array like(const Array& x, double value) { return lax::full_like(x, value); }
 
-// UserError naming `op` for a complex array.
+// Throws UserError naming `op` if the array is complex.
 inline void expect_real(std::string_view op, const Array& x) {
   if (is_complex(x.dtype()))
     type_error(op, "expected real arrays, got {}; take real(z), imag(z) or abs(z) first",
                describe(x.type()));
 }
 
-// NaN of x's own where x is NaN: false for other than inexact dtypes.
+// Returns in x's own dtype whether elements are NaN: false for dtypes other than floating and
+// complex.
 Array is_nan(const Array& x);
 
 }  // namespace tessera::elementwise

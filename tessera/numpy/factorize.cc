@@ -26,7 +26,8 @@ namespace {
 
 using namespace ops::array_math;
 
-// Columns that are reflected one by one before what is right of them is, by matrix products.
+// Columns in a panel. They are reflected one by one, the columns right of the panel by matrix
+// products.
 constexpr int64_t kPanel = 32;
 
 void check_matrix(std::string_view op, const Array& a) {
@@ -37,7 +38,7 @@ void check_matrix(std::string_view op, const Array& a) {
                describe(a.type()));
 }
 
-// f, of one matrix, for each matrix of a batch.
+// Applies f, a function of one matrix, to each matrix of a batch.
 template <class F>
 auto of_batch(const F& f, const Array& a) -> decltype(f(a)) {
   if (a.ndim() == 2) return f(a);
@@ -66,8 +67,8 @@ Array spread(const Array& scalar, const Shape& shape) {
 }
 Array zeros_of(const Shape& shape, DType dtype) { return lax::full(shape, 0, dtype); }
 
-// A panel [n, b] whose first row on the diagonal is `offset`, reflected to upper triangular form:
-// H_b ... H_1 panel, and H_1 ... H_b = 1 - v t v^T.
+// The result of reducing a panel [n, b] to upper triangular form. The diagonal begins in row
+// `offset`. upper = H_b ... H_1 panel, where H_1 ... H_b = 1 - v t v^T.
 struct Panel {
   Array upper, v, t;  // [n, b], [n, b], [b, b]
 };
@@ -82,8 +83,8 @@ Panel factor_panel(const Array& panel, const Array& offset) {
     const Array x = column_at(p.upper, j);
     const Array head = sum_of(lax::select(on, x, none)),
                 tail = sum_of(lax::select(below, x * x, none));
-    // x becomes diagonal * e: the sign that is not the head's, so that nothing cancels. A column
-    // that is zero below the diagonal stays as it is.
+    // The reflection maps x to diagonal * e. The diagonal has the sign that the head does not have,
+    // so that nothing cancels. A column that is zero below the diagonal stays as it is.
     const Array one = lax::full_like(head, 1), zero = lax::full_like(head, 0);
     const Array reflects = tail > 0;
     const Array norm = lax::sqrt(lax::select(reflects, head * head + tail, one));
@@ -96,7 +97,8 @@ Panel factor_panel(const Array& panel, const Array& offset) {
     const Array moved =
         p.upper - outer_product(v * spread(factor, {n}), transposed_times(p.upper, v));
     const Array exact = lax::select(on, spread(diagonal, {n}), lax::select(below, none, x));
-    // Of products of reflections: t grows by the column -factor t v^T v_j, and factor below it.
+    // The product of reflections is extended by one: t gets the column -factor t v^T v_j with
+    // factor below it.
     const Array earlier = times(p.t, transposed_times(p.v, v));
     const Array here = columns == spread(j, {b});
     const Array grown =
@@ -109,7 +111,7 @@ Panel factor_panel(const Array& panel, const Array& offset) {
 QrFactors qr_of_matrix(const Array& a) {
   const int64_t n = a.shape()[0], m = a.shape()[1], k = std::min(n, m);
   const DType dtype = a.dtype();
-  // Squares must not leave the dtype's range.
+  // Scaled so that squares stay in the dtype's range.
   const Array largest = lax::reduce_max(lax::abs(a), {0, 1});
   const Array scale = lax::select(largest > 0, largest, lax::full_like(largest, 1));
   const int64_t width = std::min(k, kPanel), panels = (k + width - 1) / width;
@@ -137,7 +139,8 @@ Array lower_triangle(const Array& a) {
   return lax::select(lax::ge(row, column), a, lax::full_like(a, 0));
 }
 
-// Column by column: what the columns before leave of it, divided by the root of its diagonal.
+// Computes column by column: a's column minus what earlier columns contribute, divided by the
+// square root of its diagonal element.
 Array cholesky_of_matrix(const Array& a) {
   const int64_t n = a.shape()[0];
   const Array rows = lax::iota(int32, {n});
@@ -153,12 +156,12 @@ Array cholesky_of_matrix(const Array& a) {
     return with_column(l, j, lax::select(lax::ge(rows, spread(j, {n})), column, zero));
   };
   const Array l = fori_loop(0, n, step, zeros_of({n, n}, a.dtype()));
-  // NaN in one column is in all after it, the last of which ends on the diagonal.
+  // NaN in one column spreads to all columns after it, and the last column is on the diagonal.
   const Array sum = sum_of(l);
   return lax::select(sum == sum, l, lower_triangle(spread(nan, {n, n})));
 }
 
-// The inverse of a lower triangular matrix, row by row.
+// Returns the inverse of a lower triangular matrix, computed row by row.
 Array inverse_of_lower(const Array& l) {
   const int64_t n = l.shape()[0];
   const auto step = [&](const Array& trip, const Array& inverse) {
@@ -175,9 +178,9 @@ Array inverse_of_lower(const Array& l) {
   return fori_loop(0, n, step, zeros_of({n, n}, l.dtype()));
 }
 
-// With the derivative in closed form, l phi(l^-1 da l^-T) where phi halves the diagonal of the
-// lower triangle (Murray, "Differentiation of the Cholesky decomposition", 2016): nothing of the
-// loop is kept for it.
+// Returns the factor with its derivative in closed form, l phi(l^-1 da l^-T), where phi takes the
+// lower triangle and halves its diagonal (Murray, "Differentiation of the Cholesky decomposition",
+// 2016). So no residuals of the loop are kept.
 Array differentiable_cholesky(const Array& a) {
   const auto rule = [](const std::tuple<Array>& x, const std::tuple<Array>& t) {
     const Array l = cholesky_of_matrix(std::get<0>(x)), inverse = inverse_of_lower(l);

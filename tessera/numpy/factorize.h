@@ -1,6 +1,6 @@
-// Factorisations of matrices in the array language, for the library's own use: initialisers and
-// random matrices. Of float32 and float64; leading dimensions are batches. About 4 n m min(n, m)
-// operations, most of them matrix products.
+// Factorisations of float32 and float64 matrices, written in the array language for the library's
+// initialisers and random matrices. Leading dimensions are batches. They take about 4 n m min(n, m)
+// operations, most of them in matrix products.
 #pragma once
 
 #include <string_view>
@@ -9,18 +9,18 @@
 
 namespace tessera::internal {
 
-// a = q r for a of [..., n, m]: q [..., n, k] with orthonormal columns, r [..., k, m] upper
-// triangular, k = min(n, m), any of them 0 too. Householder reflections, by panels (Golub and Van
-// Loan, "Matrix Computations", 5.2.3). UserError naming `op` for fewer than 2 dimensions and for
-// other dtypes.
+// qr returns a = q r for a of [..., n, m]: q [..., n, k] has orthonormal columns and r [..., k, m]
+// is upper triangular, with k = min(n, m). Extents may be 0. It computes Householder reflections in
+// panels (Golub and Van Loan, "Matrix Computations", 5.2.3). Throws UserError naming `op` for fewer
+// than 2 dimensions and for other dtypes.
 struct QrFactors {
   Array q, r;
 };
 QrFactors qr(std::string_view op, const Array& a);
 
-// The lower triangular l with l l^T = (a + a^T) / 2, for a of [..., n, n]; NaN everywhere in a
-// matrix that is not positive definite. It has derivatives of any order. UserError naming `op` for
-// matrices that are not square and for other dtypes.
+// Returns the lower triangular l with l l^T = (a + a^T) / 2, for a of [..., n, n]. A matrix that is
+// not positive definite gives NaN everywhere. The result has derivatives of any order. Throws
+// UserError naming `op` for matrices that are not square and for other dtypes.
 Array cholesky(std::string_view op, const Array& a);
 
 }  // namespace tessera::internal

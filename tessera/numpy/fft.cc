@@ -21,15 +21,16 @@ namespace {
 
 using lax::FftType;
 
-// What lies beyond one op: axes anywhere, of any number.
+// The params of a transform over any number of axes, in any order; lax::fft takes up to three last
+// ones.
 struct TransformParams {
   FftType type = FftType::kFft;
   Dims axes;     // in [0, rank)
-  Dims lengths;  // of each
+  Dims lengths;  // of each of the axes
   double scale = 1;
 };
 
-// count dimensions from `first` on.
+// Returns `count` dimensions from `first` on.
 Dims dims_from(int64_t first, int64_t count) {
   Dims out;
   for (int64_t d = first; d < first + count; ++d) out.push_back(d);
@@ -39,7 +40,7 @@ Dims dims_from(int64_t first, int64_t count) {
 bool gives_reals(FftType type) { return type == FftType::kIrfft; }
 bool is_inverse(FftType type) { return type == FftType::kIfft || type == FftType::kIrfft; }
 
-// The first `lengths` of the last dimensions, with zeros where there are fewer.
+// Returns x with its last dimensions cut to `lengths`, or padded with zeros at the end.
 Array resized(Array x, const Dims& lengths) {
   Dims limit = x.shape(), high(x.shape().size(), 0);
   for (int64_t i = 0; i < lengths.rank(); ++i) {
@@ -53,7 +54,8 @@ Array resized(Array x, const Dims& lengths) {
   return lax::pad(x, lax::full({}, 0, x.dtype()), zeros, high, zeros);
 }
 
-// Over the last dimensions, three at a time; reals come first or last.
+// Transforms the last dimensions, three at a time. The transform from or to real numbers is first
+// or last.
 Array over_last(const Array& x, FftType type, const Dims& lengths) {
   if (lengths.rank() <= 3) return lax::fft(x, type, lengths);
   const int64_t rest = lengths.rank() - 3;
@@ -159,7 +161,8 @@ struct FrequencyParams {
   double d;
   DType dtype;
 };
-// The first `count` of n frequencies, those of the upper half negative where all are asked for.
+// Returns the first `count` of n frequencies. If all are asked for, those of the upper half are
+// negative.
 Array frequencies(const char* name, int64_t n, int64_t count, double d, OptionalDType wanted) {
   const DType asked = canonical_dtype(wanted.value_or(default_float()));
   if (n < 0) value_error(name, "expected n >= 0, got {}", n);
@@ -176,7 +179,7 @@ Array frequencies(const char* name, int64_t n, int64_t count, double d, Optional
       });
 }
 
-// Every axis by half its length.
+// Rolls every axis by half its length.
 Array shifted(const char* name, const Array& x, const Axes& axes, int sign) {
   const Dims where = axes.in_order(name, x.ndim());
   if (where.empty()) return x;

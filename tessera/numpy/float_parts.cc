@@ -31,7 +31,7 @@ void expect_integers(const char* name, const Array& x) {
     type_error(name, "expected integers, got {}; convert them", describe(x.type()));
 }
 
-// How a floating dtype is laid out.
+// The layout of a floating dtype's bits.
 struct FloatLayout {
   DType bits;
   int64_t mantissa;   // explicit bits
@@ -45,7 +45,7 @@ FloatLayout layout_of(DType dtype) {
   return {bits, info.mantissa_bits, (int64_t{1} << exponent_bits) - 1,
           (int64_t{1} << (exponent_bits - 1)) - 1};
 }
-// x 2^e, e (int32) in the range of normal exponents.
+// Returns x 2^e, for e (int32) in the range of normal exponents.
 Array times_power_of_two(const Array& x, const Array& e) {
   const FloatLayout l = layout_of(x.dtype());
   const Array field = lax::convert_element_type(e + l.bias, l.bits);
@@ -54,7 +54,7 @@ Array times_power_of_two(const Array& x, const Array& e) {
   return x * factor;
 }
 
-// The exponent field of x, as int32.
+// Returns the exponent field of x as int32.
 Array exponent_field(const Array& x) {
   const FloatLayout l = layout_of(x.dtype());
   const Array bits = lax::bitcast_convert_type(lax::stop_gradient(x), l.bits);
@@ -64,18 +64,18 @@ Array exponent_field(const Array& x) {
       lax::bitwise_and(field, lax::full_like(field, static_cast<double>(l.exponents))), int32);
 }
 
-// Of x in an inexact dtype, not weak.
+// Returns mantissa and exponent of x, which is of an inexact dtype and not weakly typed.
 std::pair<Array, Array> mantissa_and_exponent(const Array& x) {
   const FloatLayout l = layout_of(x.dtype());
   const Array field = exponent_field(x);
   const Array outside = equal(x, 0) | equal(field, l.exponents);
-  // Subnormal numbers are moved to the normal ones first.
+  // Subnormal numbers are first multiplied by a power of two that makes them normal.
   const int64_t lift = l.mantissa + 1;
   const Array subnormal = equal(field, 0) & not_equal(x, 0);
   const Array moved = where(subnormal, full_like(field, lift), full_like(field, 0));
   const Array normal = times_power_of_two(x, moved);
   const Array e = where(outside, 0, exponent_field(normal) - (l.bias - 1));
-  // 2^-e itself may be no normal number.
+  // Two factors, because 2^-e itself may be no normal number.
   const Array half = right_shift(e, 1);
   const Array m = times_power_of_two(times_power_of_two(normal, -half), half - e);
   return {m, where(outside, 0, e - moved)};
@@ -100,7 +100,7 @@ std::pair<Array, Array> frexp(const Array& x) {
 
 namespace {
 
-// Integers of any dtype as int32, in [-limit, limit].
+// Returns integers of any dtype as int32, clipped to [-limit, limit].
 Array small_exponent(const Array& x, int64_t limit) {
   const bool narrow = x.dtype() == bool_ || iinfo(x.dtype()).bits < 32;
   if (narrow) return clip(as_dtype(x, int32), -limit, limit);
@@ -168,7 +168,7 @@ Array of_integers(const char* name, const Array& x1, const Array& x2, const Body
   return composite(name, {}, {x1, x2}, body);
 }
 
-// a and b of one dtype and shape, not weak.
+// Returns the integers broadcast to one shape and in one dtype, not weakly typed.
 std::vector<Array> integers_together(const char* name, std::span<const Array> a) {
   std::vector<Array> out = promote_and_broadcast(name, a);
   for (Array& x : out) x = as_dtype(x, x.dtype());
@@ -194,7 +194,7 @@ Array lcm(const Array& x1, const Array& x2) {
 
 namespace {
 
-// The weights of eight bits, first to last.
+// Returns the values of the eight bits of a byte, in bit order.
 Array bit_weights(bool big) {
   std::vector<uint8_t> out;
   for (int i = 0; i < 8; ++i) out.push_back(static_cast<uint8_t>(1 << (big ? 7 - i : i)));

@@ -63,13 +63,13 @@ struct HistogramddParams {
   bool weights, density;
 };
 
-// a: the sample, the edges of each dimension, the weights.
+// The arguments `a` are the sample, the edges of each dimension, and the weights.
 Array counts_in_boxes(const HistogramddParams& p, std::span<const Array> a) {
   const std::vector<Array> same =
       p.weights ? promote_dtypes(std::vector<Array>{a[0], a.back()}, Promotion::kInexact)
                 : std::vector<Array>{promote(a[0], Promotion::kInexact)};
   const Array& sample = same[0];
-  // Of each dimension the bins, one below them and one above.
+  // Each dimension has two more than its bins: one for samples below them and one for those above.
   Array place = zeros({sample.shape()[0]}, int32);
   Shape boxes;
   int64_t total = 1;

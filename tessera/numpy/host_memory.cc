@@ -15,12 +15,13 @@ using namespace compile;
 
 namespace {
 
-// Elements are aligned to their size, complex ones to that of their parts.
+// Returns the alignment of elements: their size, or for complex ones the size of their parts.
 int64_t alignment_of(DType dtype) {
   return is_complex(dtype) ? itemsize(dtype) / 2 : itemsize(dtype);
 }
 
-// Strides of dimensions with one element do not matter, nor do those of an array without elements.
+// Returns whether the strides are row-major. Strides of dimensions with one element do not matter,
+// nor do those of an array without elements.
 bool is_row_major(const Shape& shape, const Dims& strides) {
   const Dims dense = row_major_strides(shape);
   if (shape.elements() == 0) return true;
@@ -44,7 +45,7 @@ void check_borrowed(std::string_view op, const void* data, DType dtype, const Sh
                 dtype_name(dtype));
 }
 
-// Why arrays cannot use the memory as it is: throws that UserError.
+// Throws the UserError for memory that arrays cannot use as it is.
 void check_usable(std::string_view op, const void* data, DType dtype, const Shape& shape,
                   const Dims& strides) {
   if (!is_row_major(shape, strides))
@@ -100,7 +101,7 @@ Array borrowed(std::string_view op, const void* data, DType dtype, const Shape& 
     release();
     return out;
   }
-  // The layout is computed first: afterwards nothing throws but for want of memory.
+  // The layout is computed first: after it only running out of memory throws.
   array_layout(dtype, shape, device, op);
   Literal memory =
       Literal::view(dtype, shape,
@@ -128,7 +129,7 @@ Literal viewed(std::string_view op, const Array& x) {
     trace_error(op, "expected a concrete array, got the traced {}: it has no data yet",
                 describe(x.type()));
   const std::shared_ptr<const ArrayData>& data = x.data();
-  if (data->kind != ArrayData::Kind::kDevice) return data->to_literal();  // it has one already
+  if (data->kind != ArrayData::Kind::kDevice) return data->to_literal();  // it is on the host
   if (!engine::engine_of(op, x.sharding()).has_machine_memory())
     value_error(op,
                 "expected an array in memory of this process, got {} on {}; copy it with to_host",

@@ -1,8 +1,9 @@
-// Memory of the caller as arrays, and arrays as memory of the caller, without copies.
+// Makes arrays of the caller's memory, and shows the memory of arrays to the caller, without
+// copies.
 //
 // borrow() and adopt() make an array of memory that exists; view() shows the elements of an array.
-// What is borrowed is never written to: a program that would compute in place of a donated array
-// takes other memory. The caller must not write to it either while arrays use it.
+// Borrowed memory is never written to: a program that would compute in place of a donated array
+// uses other memory. The caller must not write to it either while arrays use it.
 #pragma once
 
 #include <functional>
@@ -21,32 +22,33 @@
 namespace tessera {
 
 struct BorrowOptions {
-  // How many elements apart neighbours of each dimension are; none: row-major and dense.
+  // The distance in elements of neighbours along each dimension; none: row-major and dense.
   std::optional<Dims> strides = std::nullopt;
-  // Copies memory that arrays cannot use as it is, at once, instead of throwing UserError.
+  // Copies memory that arrays cannot use as it is, instead of throwing UserError. The copy is made
+  // at once.
   bool copy = false;
 };
 
 namespace internal {
-// Throws UserError [borrow] if these are not the elements of a shape.
+// Throws UserError [borrow] unless `values` is the number of elements of the shape.
 void expect_elements(int64_t values, const Shape& shape);
-// borrow(), whose errors name `op`.
+// Does the same as borrow(), with errors that name `op`.
 Array borrowed(std::string_view op, const void* data, DType dtype, const Shape& shape,
                std::function<void()> release, const BorrowOptions& options);
-// The elements for view() and its kin, which name `op`.
+// Returns the elements for view() and similar functions. Errors name `op`.
 Literal viewed(std::string_view op, const Array& x);
 void check_viewed(DType expected, DType got);
 }  // namespace internal
 
-// Returns an array on the default device whose elements are those at `data`. Nothing is copied if
-// that device is an emulated one; a plugin's device takes its own copy. `release` is called once,
-// without arguments, when nothing uses the memory any more (arrays, literals, views): on any
-// thread, and it must not throw. If borrow() throws a
-// UserError, it is not called.
+// Returns an array on the default device that uses the elements at `data`. Nothing is copied if
+// that device is an emulated one; a device of a plugin copies them. `release` is called once,
+// without arguments, on any thread, when no array, literal or view uses the memory any more. It
+// must not throw. If borrow() throws a UserError, it is not called.
 //
-// Throws UserError, unless options.copy, for memory that is not dense in row-major order, that is
-// not aligned as its elements are, or of 64-bit elements while x64 is disabled; in any case for a
-// null pointer to elements and for strides that are not one a dimension.
+// Throws UserError, unless options.copy is set, for memory that is not dense in row-major order,
+// that is not aligned as its elements require, or of 64-bit elements while x64 is disabled. It
+// always throws for a null pointer if there are elements, and for a number of strides that is not
+// the rank.
 Array borrow(const void* data, DType dtype, const Shape& shape, std::function<void()> release,
              const BorrowOptions& options = {});
 template <Element T>
@@ -54,8 +56,8 @@ Array borrow(const T* data, const Shape& shape, std::function<void()> release,
              const BorrowOptions& options = {}) {
   return borrow(static_cast<const void*>(data), dtype_of<T>, shape, std::move(release), options);
 }
-// Returns the same for a range of memory; throws UserError also if its length is not that of the
-// shape.
+// Returns the same for a range of memory. Also throws UserError if its length is not the number of
+// elements of the shape.
 template <Element T>
 Array borrow(std::span<const T> values, const Shape& shape, std::function<void()> release) {
   internal::expect_elements(static_cast<int64_t>(values.size()), shape);
@@ -63,7 +65,7 @@ Array borrow(std::span<const T> values, const Shape& shape, std::function<void()
 }
 
 // Returns an array that owns the vector's memory, which is not copied. Throws UserError as borrow()
-// does; then the vector is as it was.
+// does, and then leaves the vector unchanged.
 template <Element T>
 requires(!std::is_same_v<T, bool>) Array adopt(std::vector<T>&& values, const Shape& shape) {
   internal::expect_elements(static_cast<int64_t>(values.size()), shape);
@@ -79,8 +81,8 @@ requires(!std::is_same_v<T, bool>) Array adopt(std::vector<T>&& values) {
   return adopt(std::move(values), {count});
 }
 
-// The elements of an array or of a shard, row-major: a range of T that cannot be written to. It
-// keeps their memory, also after the array has ended or was donated.
+// The elements of an array or of a shard in row-major order: a read-only range of T. It keeps their
+// memory even after the array was destroyed or donated.
 template <Element T>
 class HostView {
  public:
@@ -93,7 +95,7 @@ class HostView {
   auto begin() const { return values_.begin(); }
   auto end() const { return values_.end(); }
   const T& operator[](size_t i) const { return values_[i]; }
-  // Returns the elements as a span, which is valid as long as this view is.
+  // Returns the elements as a span, which is valid as long as this view exists.
   std::span<const T> span() const& { return values_; }
   std::span<const T> span() && = delete;
 
@@ -102,17 +104,17 @@ class HostView {
   std::span<const T> values_;
 };
 
-// Returns the elements of x where they are, without a copy. Throws UserError if T is not the C++
+// Returns the elements of x in its own memory, without a copy. Throws UserError if T is not the C++
 // type of its dtype, for a traced array, and for one whose elements are not in one piece of this
-// process's memory (several shards that are not one after the other, a plugin's device): then
-// to_host(x) copies them, and addressable_shards(x) has the parts.
+// process's memory (several shards that are not one after the other, or a plugin's device): then
+// to_host(x) copies them, and addressable_shards(x) returns the shards.
 template <Element T>
 HostView<T> view(const Array& x) {
   internal::check_viewed(x.dtype(), dtype_of<T>);
   return HostView<T>(internal::viewed("view", x));
 }
-// Returns the elements of one shard. Shards of emulated devices are where the array is, unless they
-// have padding between their rows.
+// Returns the elements of one shard. For emulated devices these are in the array's own memory,
+// unless the shard has padding between its rows.
 template <Element T>
 HostView<T> view(const Shard& shard) {
   internal::check_viewed(shard.data.dtype(), dtype_of<T>);

@@ -26,7 +26,7 @@ Array lanczos(const Array& x, double radius) {
   return where(x > radius, 0, near_zero);
 }
 
-// The weight of an element at distance x >= 0.
+// Returns the weight of an element at distance x >= 0.
 Array kernel(ResizeMethod method, const Array& x) {
   switch (method) {
     case ResizeMethod::kNearest:
@@ -45,8 +45,8 @@ Array kernel(ResizeMethod method, const Array& x) {
   __builtin_unreachable();
 }
 
-// [old, new]: how much of each old element each new one is made of, which stands at
-// (new + 0.5 - translation) / scale - 0.5 among the old ones.
+// Returns the weight [old, new] of each old element in each new one. New element i is at position
+// (i + 0.5 - translation) / scale - 0.5 among the old ones.
 Array weights(ResizeMethod method, bool antialias, int64_t old_size, int64_t new_size,
               const Array& scale, const Array& translation) {
   const Array step = 1.0 / scale;
@@ -67,7 +67,7 @@ struct ScaleParams {
   bool antialias;
 };
 
-// a: the image, scales, translations.
+// The arguments `a` are the image, the scales and the translations.
 Array resampled(const ScaleParams& p, std::span<const Array> a) {
   Array image = promote(a[0], Promotion::kInexact);
   const std::vector<Array> same = promote_dtypes(a.subspan(1), Promotion::kInexact);

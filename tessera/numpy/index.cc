@@ -29,7 +29,7 @@ struct DynamicInDimParams {
   bool keepdims = true;
 };
 
-// Start indices as scalars of one integer dtype, negative ones counted from the end.
+// Returns start indices as scalars of one integer dtype. Negative ones are counted from the end.
 std::vector<Array> normalized_starts(std::string_view op, std::span<const Array> starts,
                                      const Shape& extents) {
   if (static_cast<int64_t>(starts.size()) != extents.rank())
@@ -56,7 +56,8 @@ std::vector<Array> normalized_starts(std::string_view op, std::span<const Array>
           lax::full({}, static_cast<double>(from_end ? value + extents[d] : value), dtype));
       continue;
     }
-    // An unsigned start among signed ones: beyond the signed range it is beyond the array too.
+    // An unsigned start among signed ones is clipped to the signed range, which is beyond the array
+    // too.
     Array index = start;
     if (is_unsigned(start.dtype()) && is_signed(dtype))
       index = lax::min(index, lax::full({}, 0x7fffffff, index.dtype()));
@@ -69,7 +70,7 @@ std::vector<Array> normalized_starts(std::string_view op, std::span<const Array>
   return out;
 }
 
-// Starts of 0 in all dimensions but `axis`.
+// Returns `start` for the axis and 0 for all other dimensions.
 std::vector<Array> starts_in_dim(const Array& x, const Array& start, int64_t axis) {
   std::vector<Array> out(static_cast<size_t>(x.ndim()), lax::full({}, 0, start.dtype()));
   out[static_cast<size_t>(axis)] = start;

@@ -88,7 +88,8 @@ std::vector<Array> diag_indices_from(const Array& x) {
 
 namespace {
 
-// Rows and columns where keep(column - row), row-major.
+// Returns the rows and the columns of the elements for which keep(column - row) is true, in
+// row-major order.
 template <class Keep>
 std::vector<Array> places_of(const char* name, int64_t n, OrNone<int64_t> m, const Keep& keep) {
   const int64_t columns = m.value_or(n);

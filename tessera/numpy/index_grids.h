@@ -1,7 +1,7 @@
-// Arrays of indices: of grids, diagonals and triangles, and between indices of an array and of its
-// flattened elements, as in jax.numpy.
+// Arrays of indices, as in jax.numpy: of grids, diagonals and triangles, and conversions between
+// indices of an array and of its flattened elements.
 //
-// Errors, of all: UserError for ranks and extents that a function does not take.
+// All functions throw UserError for ranks and extents that they do not take.
 #pragma once
 
 #include <vector>
@@ -12,35 +12,40 @@
 
 namespace tessera {
 
-// The index along each dimension, of every element of a shape: [dimensions, shape...].
+// Returns the index along each dimension of every element of a shape: [rank, dimensions...].
 Array indices(const Shape& dimensions, OptionalDType dtype = {});
-// The same as one array a dimension, with extents of 1 along all others.
+// Returns the same as one array for each dimension, with extents of 1 along all others.
 std::vector<Array> sparse_indices(const Shape& dimensions, OptionalDType dtype = {});
-// Vectors as arrays that broadcast to a grid: vector k along dimension k. A bool vector stands for
-// the places where it is true, which must be known.
+// Returns the vectors as arrays that broadcast to a grid: vector k along dimension k. A bool vector
+// means the positions where it is true; its values must be known.
 std::vector<Array> ix_(const std::vector<Array>& vectors);
 
-// The indices of the diagonal of an array of ndim dimensions of extent n, one array a dimension.
+// Returns the indices of the diagonal of an array with ndim dimensions of extent n, one array for
+// each dimension.
 std::vector<Array> diag_indices(int64_t n, int64_t ndim = 2);
-// Of x's diagonal. UserError for extents that differ.
+// Returns the indices of x's diagonal. Throws UserError for extents that differ.
 std::vector<Array> diag_indices_from(const Array& x);
-// Rows and columns of the elements of an n x m matrix (m None: n) with column <= row + k; >=.
+// tril_indices returns the rows and the columns of the elements of an n x m matrix with column <=
+// row + k, triu_indices of those with column >= row + k. m = None means n.
 std::vector<Array> tril_indices(int64_t n, int64_t k = 0, OrNone<int64_t> m = None);
 std::vector<Array> triu_indices(int64_t n, int64_t k = 0, OrNone<int64_t> m = None);
 std::vector<Array> tril_indices_from(const Array& x, int64_t k = 0);
 std::vector<Array> triu_indices_from(const Array& x, int64_t k = 0);
-// Rows and columns of the first `size` elements that mask_func(ones({n, n}), k) leaves.
+// Returns the rows and the columns of the first `size` nonzero elements of mask_func(ones({n, n}),
+// k).
 std::vector<Array> mask_indices(int64_t n, Array (*mask_func)(const Array&, int64_t), int64_t size,
                                 int64_t k = 0);
 
-// The indices of elements that stand at these places of the flattened array, one array a dimension;
-// what is outside is moved inside. Negative places count from the end.
+// Returns the indices of the elements at these positions of the flattened array, one array for each
+// dimension. Negative positions count from the end; those outside are clipped.
 std::vector<Array> unravel_index(const Array& indices, const Shape& shape);
-// What ravel_multi_index does with indices outside: an error, which needs known indices; the
-// nearest inside; modulo the extent; computes on.
+// What ravel_multi_index does with indices outside of the array: throw UserError, for which the
+// indices must be known (kRaise); clip them (kClip); take them modulo the extent (kWrap); or
+// compute with them as they are (kIgnore).
 enum class RavelMode : uint8_t { kRaise, kClip, kWrap, kIgnore };
-// The places in the flattened array, row-major. UserError for other than integers, for one array too
-// many or too few, and for indices outside of `dims` with kRaise.
+// Returns the positions of elements in the flattened array, in row-major order, from one array of
+// indices for each dimension. Throws UserError if the arrays are not of integers, if their number
+// is not that of the dimensions, and for indices outside of `dims` with kRaise.
 Array ravel_multi_index(const std::vector<Array>& multi_index, const Shape& dims,
                         RavelMode mode = RavelMode::kRaise);
 

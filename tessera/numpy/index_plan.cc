@@ -13,7 +13,7 @@ using namespace ir;
 
 namespace {
 
-// The elements start, start + step, ... of a slice: Python's rules.
+// Returns the elements start, start + step, ... of a slice by Python's rules.
 IndexPlan::Strided resolve(const Slice& s, int64_t extent) {
   if (s.step == 0) value_error("index", "expected a step other than 0 in a slice");
   const bool up = s.step > 0;
@@ -52,7 +52,7 @@ std::vector<IndexItem> without_ellipsis(const std::vector<IndexItem>& items, con
   return out;
 }
 
-// The shapes of the index arrays.
+// Returns the shapes of the index arrays.
 std::vector<Shape> array_shapes(const std::vector<IndexItem>& items) {
   std::vector<Shape> shapes;
   for (const IndexItem& item : items) {
@@ -79,7 +79,8 @@ class Planner {
     const std::vector<Shape> shapes = array_shapes(items);
     plan_.basic = shapes.empty();
     plan_.common = broadcast_shapes("index", shapes);
-    // Index arrays stand together at the place of the first, or, where a slice parts them, first.
+    // The common dimensions of the index arrays come at the position of the first index array; if
+    // slices or new axes are between index arrays, they come first.
     int runs = 0;
     for (size_t k = 0; k < items.size(); ++k)
       runs += is_advanced(items[k]) && (k == 0 || !is_advanced(items[k - 1]));
@@ -94,10 +95,10 @@ class Planner {
   // A dimension of the result in NumPy's order.
   struct ResultDim {
     enum class Kind : uint8_t { kStrided, kCommon, kWindow } kind;
-    int64_t which = 0;  // strided slice; kCommon: all of them; dimension of the operand
+    int64_t which = 0;  // which strided slice; unused for kCommon; which dimension of the operand
   };
 
-  // Integers among index arrays are index arrays.
+  // Returns whether the item counts as an index array. Integers do if there are index arrays.
   bool is_advanced(const IndexItem& item) const {
     return std::holds_alternative<Array>(item) ||
            (!plan_.basic && std::holds_alternative<int64_t>(item));
@@ -107,7 +108,7 @@ class Planner {
     common_placed_ = true;
   }
 
-  // Takes the next dimension of the operand, or a new axis.
+  // Adds the next dimension of the operand, or a new axis.
   void take(const IndexItem& item) {
     if (std::holds_alternative<NoneType>(item)) {
       new_after_.push_back(result_.size());
@@ -127,7 +128,7 @@ class Planner {
     ++dim_;
   }
 
-  // One element along the dimension, which the window loses.
+  // Takes one element along the dimension, which the window then loses.
   void take_one(const IndexPlan::Component& component) {
     plan_.components.push_back(component);
     plan_.sizes.push_back(1);
@@ -149,7 +150,7 @@ class Planner {
   void take_slice(const Slice& slice) {
     const int64_t extent = x_.shape[dim_];
     const IndexPlan::Strided s = resolve(slice, extent);
-    // The same elements ascending.
+    // A slice with a negative step is the ascending slice of the same elements, reversed.
     const int64_t low = s.step > 0 || s.size == 0 ? s.start : s.start + (s.size - 1) * s.step;
     plan_.starts.back() = s.size == 0 ? 0 : low;
     plan_.strides.back() = s.size == 0 ? 1 : std::abs(s.step);
@@ -166,8 +167,8 @@ class Planner {
     }
   }
 
-  // The dimensions of gather's result; where those of the operand that the window keeps stand in it
-  // (-1 for the others).
+  // Computes the dimensions of gather's result. Returns for each dimension of the operand its
+  // position there, or -1 if the window does not keep it.
   Dims lay_out() {
     for (const IndexPlan::Strided& s : plan_.strided) plan_.layout.push_back(s.size);
     plan_.layout.insert(plan_.layout.end(), plan_.common.begin(), plan_.common.end());
@@ -212,10 +213,10 @@ class Planner {
   const Type& x_;
   IndexPlan plan_;
   std::vector<ResultDim> result_;
-  std::vector<size_t> new_after_;  // how many of these come before each new axis
+  std::vector<size_t> new_after_;  // number of dimensions of result_ before each new axis
   bool common_placed_ = false;
-  int64_t dim_ = 0;  // of the operand, the next
-  int arrays_ = 0;   // index arrays so far
+  int64_t dim_ = 0;  // the next dimension of the operand
+  int arrays_ = 0;   // number of index arrays so far
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// IndexPlan: what an index expression means for an array of one shape, before anything is bound.
+// IndexPlan: an index expression analysed for an array of one shape, before ops are bound.
 #pragma once
 
 #include <vector>
@@ -9,14 +9,14 @@
 
 namespace tessera {
 
-// The elements that the expression names form an array
+// The elements that an index expression selects form an array
 //   [strided slices..., the common shape of the index arrays..., whole and contiguous slices...],
-// the layout of gather's result; `order` brings it into NumPy's.
+// which is the layout of gather's result. `order` permutes its dimensions into NumPy's order.
 struct IndexPlan {
   struct Component {
-    int64_t dim, start = 0;  // of the operand
-    int array = -1;          // which index array
-    int strided = -1;        // which strided slice
+    int64_t dim, start = 0;  // dim is of the operand
+    int array = -1;          // index of the index array; -1: none
+    int strided = -1;        // index of the strided slice; -1: none
   };
   struct Strided {
     int64_t start, step, size;
@@ -24,16 +24,16 @@ struct IndexPlan {
   std::vector<Component> components;
   std::vector<Strided> strided;
   IndexDims dims;
-  Shape sizes;          // of a window
-  Shape common;         // of the index arrays
-  Shape layout, shape;  // of gather's result; of NumPy's, without new axes
-  Dims order;           // dimension d of the latter is dimension order[d] of the former
-  Dims new_axes;        // of the result
-  bool basic = true;    // no index arrays
-  Dims starts, limits, strides, dropped, reversed;  // basic: of slice, squeeze, rev
+  Shape sizes;          // of gather's windows
+  Shape common;         // of the index arrays, broadcast
+  Shape layout, shape;  // of gather's result; in NumPy's order, without new axes
+  Dims order;           // dimension d of `shape` is dimension order[d] of `layout`
+  Dims new_axes;        // positions in the result
+  bool basic = true;    // there are no index arrays
+  Dims starts, limits, strides, dropped, reversed;  // if basic: operands of slice, squeeze, rev
 };
 
-// UserError where the items do not fit an array of this type.
+// Throws UserError if the items do not fit an array of this type.
 IndexPlan make_index_plan(const ir::Type& x, const std::vector<IndexItem>& items);
 
 }  // namespace tessera

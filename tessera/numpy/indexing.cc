@@ -31,7 +31,7 @@ DType index_dtype(const Shape& shape) {
                                                                                            : int32;
 }
 
-// Indices in [0, extent), negative ones counted from the end.
+// Returns indices in [0, extent): negative ones are counted from the end.
 Array wrapped(const Array& indices, int64_t extent, DType dtype) {
   if (!is_signed(indices.dtype())) return as_dtype(indices, dtype);
   const Array wide = as_dtype(indices, dtype);
@@ -40,7 +40,8 @@ Array wrapped(const Array& indices, int64_t extent, DType dtype) {
                      wide);
 }
 
-// The start of every window: one vector for each place of strided slices and index arrays.
+// Returns the start index of every window: one vector for each position of the strided slices and
+// index arrays.
 Array start_vectors(const IndexPlan& plan, const Type& x, std::span<const Array> arrays) {
   const DType dtype = index_dtype(x.shape);
   const auto strided = static_cast<int64_t>(plan.strided.size());
@@ -73,7 +74,7 @@ Array start_vectors(const IndexPlan& plan, const Type& x, std::span<const Array>
   return parts.size() == 1 ? parts[0] : lax::concatenate(parts, batch.rank());
 }
 
-// An item of an index expression without its array, which is an argument.
+// An item of an index expression without its array. Arrays are arguments of the composite.
 struct StaticItem {
   enum class Kind : uint8_t { kInteger, kSlice, kNewAxis, kEllipsis, kArray } kind;
   int64_t integer = 0;
@@ -100,7 +101,7 @@ std::vector<StaticItem> static_items(const std::vector<IndexItem>& items) {
   return out;
 }
 
-// The items that static_items took apart; `arrays` are theirs.
+// Puts `arrays` back into items that static_items took apart.
 std::vector<IndexItem> with_arrays(const std::vector<StaticItem>& items,
                                    std::span<const Array> arrays) {
   std::vector<IndexItem> out;
@@ -132,7 +133,7 @@ std::vector<IndexItem> with_arrays(const std::vector<StaticItem>& items,
   return out;
 }
 
-// `args`, followed by the arrays of the items.
+// Returns `args`, followed by the arrays of the items.
 std::vector<Array> with_arrays(std::vector<Array> args, const std::vector<IndexItem>& items) {
   for (const IndexItem& item : items)
     if (const Array* x = std::get_if<Array>(&item)) args.push_back(*x);
@@ -149,13 +150,13 @@ Array get_basic(const IndexPlan& plan, const Array& x) {
   return lax::expand_dims(lax::squeeze(out, plan.dropped), plan.new_axes);
 }
 
-// The bool array that is the whole of an index expression, or null.
+// Returns the bool array if the index expression is just that, otherwise null.
 const Array* mask_of(const std::vector<IndexItem>& items) {
   const Array* mask = items.size() == 1 ? std::get_if<Array>(&items[0]) : nullptr;
   return mask && mask->dtype() == bool_ ? mask : nullptr;
 }
 
-// Where the mask holds, f(element, value).
+// Returns x with f(element, value) for the elements for which the mask is true.
 Array update_masked(const char* name, const Array& x, const Array& mask, const Array& value,
                     Array (*f)(const Array&, const Array&)) {
   const int64_t rank = mask.ndim();
@@ -190,7 +191,7 @@ struct ScatterParams {
   UpdateOptions options;
 };
 
-// What `update` computes of the arguments x, the value and the index arrays.
+// Returns the updated array. The arguments `a` are x, the value and the index arrays.
 Array updated(const ScatterParams& p, std::span<const Array> a) {
   const Array& operand = a[0];
   const IndexPlan plan = make_index_plan(operand.type(), with_arrays(p.items, a.subspan(2)));
@@ -246,7 +247,8 @@ IndexList::IndexList(std::initializer_list<IndexList> items) {
 
 namespace {
 
-// By numbers alone a slice is taken, which is moved inside.
+// Returns kClip if all indices are scalars, because then a slice is taken and moved inside of the
+// array. Only the default mode is replaced.
 IndexMode mode_of(const std::vector<IndexItem>& items, IndexMode given) {
   const bool slice = std::all_of(items.begin(), items.end(), [](const IndexItem& item) {
     const Array* array = std::get_if<Array>(&item);
@@ -309,8 +311,7 @@ Array IndexedArray::multiply(const Array& value, const UpdateOptions& options) c
     return update_masked("at_multiply_masked", x_, *mask, value, tessera::multiply);
   return update("at_multiply", x_, items_.items(), value, ScatterKind::kMul, options);
 }
-// By what the places are divided and raised by is collected first: several updates of one element
-// count together.
+// First multiplies ones by the divisors, so that several updates of one element all count.
 Array IndexedArray::divide(const Array& value, const UpdateOptions& options) const {
   const Array by = IndexedArray(ones_like(x_), items_).multiply(value, options);
   return tessera::divide(x_, by);
@@ -353,7 +354,7 @@ Array take(const Array& x, const Array& indices, const TakeOptions& options) {
         if (wrap)
           i = remainder(
               i, lax::full({}, static_cast<double>(std::max<int64_t>(1, shape[axis])), dtype));
-        else if (p.mode != IndexMode::kClip)  // which makes 0 of all negative ones
+        else if (p.mode != IndexMode::kClip)  // kClip makes all negative ones 0
           i = wrapped(a[1], shape[axis], dtype);
         IndexDims dims{
             .offset_dims = {}, .collapsed_slice_dims = {axis}, .start_index_map = {axis}};
@@ -384,7 +385,7 @@ Array take_along_axis(const Array& x, const Array& indices, int64_t axis,
   const std::vector<Shape> shapes{from, to};
   const Shape others = broadcast_shapes("take_along_axis", shapes);
   struct AlongParams {
-    Shape others;  // the common shape but for the axis
+    Shape others;  // the common shape without the axis
     int64_t axis;
     GetOptions options;
   };

@@ -6,13 +6,15 @@
 //   take(x, i, {.axis = 1});
 //   take_along_axis(x, i, 1);
 //
-// Negative indices count from the end. What an array of indices finds outside: index() and get()
-// take the nearest element, to which no gradient comes back; take() and take_along_axis() give NaN
-// (the smallest integer); updates are dropped. IndexMode chooses: with kClip, and by traced numbers
-// alone, as by any slice, the gradient is the nearest element's. An integer outside is a UserError.
+// Negative indices count from the end. If an array of indices has one outside of x, index() and
+// get() take the nearest element, to which no gradient flows back; take() and take_along_axis()
+// return NaN (for integers the smallest one); updates are dropped. IndexMode chooses otherwise.
+// With kClip, and if all indices are scalars or slices, the gradient flows to the nearest element.
+// A C++ integer outside of x throws UserError.
 //
-// at(x)[mask], a bool array of x's shape or of its first dimensions, takes updates too: of one
-// value for all that it holds for (they are where()s). What it would get has no shape: UserError.
+// at(x)[mask] takes a bool array with x's shape or its first dimensions, for updates by one value
+// for all elements for which the mask is true; they are computed by where(). get() throws UserError
+// for a mask, because the shape of its result would depend on values.
 #pragma once
 
 #include <optional>
@@ -25,7 +27,7 @@
 
 namespace tessera {
 
-// start:stop:step; where a bound is None it is the array's.
+// The slice start:stop:step. A bound that is None is the array's.
 struct Slice {
   std::optional<int64_t> start, stop;
   int64_t step = 1;
@@ -62,20 +64,20 @@ class IndexList {
 
 struct GetOptions {
   IndexMode mode = IndexMode::kPromiseInBounds;
-  std::optional<double> fill_value = std::nullopt;  // of kFill
+  std::optional<double> fill_value = std::nullopt;  // for kFill
 };
 struct UpdateOptions {
-  IndexMode mode = IndexMode::kFill;  // drops
+  IndexMode mode = IndexMode::kFill;  // kFill drops updates outside of x
   bool indices_are_sorted = false;
-  bool unique_indices = false;  // no element is named twice
+  bool unique_indices = false;  // no element has two indices
 };
 
-// x[items].
+// Returns x[items].
 Array index(const Array& x, const IndexList& items, const GetOptions& options = {});
 
-// Places of an array; each function gives a new array. Values are converted to its dtype and
-// broadcast. Updates of one element are made in the order of the indices; of several set() the last
-// stays.
+// Elements of an array, named by an index expression. Each function returns a new array. Values are
+// converted to the array's dtype and broadcast. Several updates of one element are made in the
+// order of the indices, so the last set() wins.
 class IndexedArray {
  public:
   IndexedArray(Array x, IndexList items) : x_(std::move(x)), items_(std::move(items)) {}
@@ -111,11 +113,12 @@ struct TakeOptions {
   IndexMode mode = IndexMode::kFill;
   std::optional<double> fill_value = std::nullopt;
 };
-// The indices' shape in place of the axis. Negative indices count from the end, but for kClip,
-// which makes 0 of them, and kWrap, which counts modulo the extent.
+// Returns the elements at these indices along the axis, whose dimension is replaced by the shape of
+// the indices. Negative indices count from the end, except that kClip makes them 0 and kWrap takes
+// them modulo the extent.
 Array take(const Array& x, const Array& indices, const TakeOptions& options = {});
-// Element by element along one axis (None: of the flattened array, by a vector); the other
-// dimensions of x and indices broadcast.
+// Returns along one axis the element at each index. None flattens x and takes a vector of indices.
+// The other dimensions of x and indices broadcast.
 Array take_along_axis(const Array& x, const Array& indices, int64_t axis,
                       const GetOptions& options = {.mode = IndexMode::kFill});
 Array take_along_axis(const Array& x, const Array& indices, NoneType,

@@ -26,7 +26,8 @@ int64_t total_size(std::span<const Array> arrays) {
   return n;
 }
 
-// The unit vectors of all elements of the arrays, along a new leading dimension: one array each.
+// Returns for each array the unit vectors of all elements of all arrays, along a new leading
+// dimension.
 std::vector<Array> standard_basis(std::span<const Array> like) {
   const int64_t rows = total_size(like);
   std::vector<Array> out;
@@ -45,7 +46,8 @@ std::vector<Array> standard_basis(std::span<const Array> like) {
   return out;
 }
 
-// `body` for every unit vector, whose number leads in each result.
+// Returns the results of `body` for every unit vector. The first dimension of each result counts
+// the vectors.
 std::vector<Array> for_each_unit(const FlatFn& body, std::span<const Array> like) {
   FlatVmap options;
   options.in_axes.assign(like.size(), 0);
@@ -61,7 +63,8 @@ std::vector<Array> for_each_unit(const FlatFn& body, std::span<const Array> like
                    [&] { return std::vector<MappedAxis>(num_results, MappedAxis(0)); });
 }
 
-// Rows [first, first + of.size()) of `rows` as dimensions like `of`'s, in front or behind.
+// Returns rows [first, first + of.size()) of `rows`. Their dimension becomes those of `of`, in
+// front of the other dimensions or behind them.
 Array block(const Array& rows, int64_t first, const Array& of, bool in_front) {
   const Array own = lax::slice_in_dim(rows, first, first + of.size());
   Shape rest(rows.shape().begin() + 1, rows.shape().end());

@@ -1,17 +1,17 @@
-// Whole Jacobians and Hessians, a unit vector of the arguments or of the results at a time (all at
-// once by vmap). JAX's jacfwd, jacrev and hessian.
+// Whole Jacobians and Hessians: one pass for each unit vector of the arguments or of the results,
+// all of them at once by vmap. They are JAX's jacfwd, jacrev and hessian.
 //
 //   Array j = jacrev(f)(x);                      // f from an Array to an Array
 //   auto [jw, jb] = jacfwd<0, 1>(f)(w, b, x);    // by arguments 0 and 1
 //   Params j = jacrev(loss)(params);             // of an Array by a tree: a tree like the argument
 //
-// The Jacobian of one result array y by one argument array x is of y's dtype (jacfwd) or x's
-// (jacrev) and of shape y.shape + x.shape. Of trees it is a tree of results whose leaves are trees
-// of arguments:
-//   - the result is an Array: like the argument, or a tuple of those of several argnums;
-//   - the argument is an Array: like the result;
-//   - else each Array of a result's tuple, pair, vector, array, map or optional becomes a tree like
-//     the argument, and a struct becomes a vector of them, one a leaf, in order.
+// The Jacobian of one result array y by one argument array x has y's dtype (jacfwd) or x's (jacrev)
+// and shape y.shape + x.shape. For trees it is a tree of results whose leaves are trees of
+// arguments:
+//   - if the result is an Array: a tree like the argument, or a tuple of them for several argnums;
+//   - if the argument is an Array: a tree like the result;
+//   - otherwise each Array in a tuple, pair, vector, array, map or optional of the result becomes a
+//     tree like the argument, and a struct becomes a vector of such trees, one for each leaf.
 #pragma once
 
 #include "tessera/compile/grad.h"
@@ -21,18 +21,19 @@ namespace internal {
 
 enum class JacobianMode : uint8_t { kForward, kReverse };
 
-// The tree of a call's result, and the Jacobians of every leaf of it by every leaf of the arguments
-// `argnums`: those of the first result first. UserErrors: a differentiated leaf or a result that is
-// no float or complex array.
+// The tree of a call's result, and the Jacobians of each of its leaves by each leaf of the
+// arguments `argnums`, those of the first result first. jacobian_erased throws UserError if a
+// differentiated leaf or a result is no floating or complex array.
 struct Jacobians {
   std::shared_ptr<const void> tree;
   std::vector<Array> blocks;
-  size_t num_arguments;  // leaves
+  size_t num_arguments;  // number of argument leaves
 };
 Jacobians jacobian_erased(JacobianMode mode, const ErasedCall& call,
                           const std::vector<size_t>& argnums, const std::vector<Array>& leaves);
 
-// The tree of a result whose Arrays are replaced by what `next` gives, trees X like the arguments.
+// Returns a copy of the tree `result` in which each Array is replaced by the next value of
+// `next()`, which is a tree X (of the arguments' form).
 template <class X, class R, class Next>
 auto jacobian_tree(const R& result, const Next& next) {
   namespace t = tree::internal;
@@ -46,7 +47,7 @@ auto jacobian_tree(const R& result, const Next& next) {
     return result;
   } else if constexpr (t::IsTuple<R>::value) {
     return std::apply(
-        [&]<class... Part>(const Part&... part) {  // braces: in this order
+        [&]<class... Part>(const Part&... part) {  // braces keep this order
           if constexpr (std::is_same_v<R, std::tuple<Part...>>) {
             return std::tuple<decltype(jacobian_tree<X>(part, next))...>{
                 jacobian_tree<X>(part, next)...};
@@ -118,9 +119,9 @@ class Jacobian {
 
 }  // namespace internal
 
-// The Jacobian of a function by the arguments `argnums` (the first if none is named), forward: one
-// pass for each element of the arguments. Cheaper than jacrev where these are fewer than the
-// result's.
+// Returns a function that computes f's Jacobian by the arguments `argnums` (by the first if none is
+// named) in forward mode: one pass for each element of the arguments. It is cheaper than jacrev if
+// the arguments have fewer elements than the result.
 template <size_t... argnums, class F>
 auto jacfwd(F f) {
   constexpr auto kMode = internal::JacobianMode::kForward;
@@ -131,7 +132,8 @@ auto jacfwd(F f) {
   }
 }
 
-// The Jacobian in reverse: one pass for each element of the result.
+// Returns a function that computes f's Jacobian in reverse mode: one pass for each element of the
+// result.
 template <size_t... argnums, class F>
 auto jacrev(F f) {
   constexpr auto kMode = internal::JacobianMode::kReverse;
@@ -142,8 +144,8 @@ auto jacrev(F f) {
   }
 }
 
-// The second derivatives: the Jacobian of the Jacobian. Of a scalar function of an Array: shape
-// argument.shape twice.
+// Returns a function that computes second derivatives, the Jacobian of the Jacobian. For a scalar
+// function of an Array the shape is argument.shape twice.
 template <size_t... argnums, class F>
 auto hessian(F f) {
   return jacfwd<argnums...>(jacrev<argnums...>(std::move(f)));

@@ -1,7 +1,7 @@
-// jax.lax's functions, in namespace lax: as strict as those, operands of one dtype and of shapes
-// that fit, without promotion or broadcasting. What jax.lax shares with jax.numpy (dynamic_slice,
-// top_k, cummax, stop_gradient, ...) the namespace tessera has too, with promotion. Factorisations are
-// in lax::linalg, as in jax.lax.linalg.
+// jax.lax's functions, in namespace lax. As in jax.lax, operands must have one dtype and shapes
+// that fit; nothing is promoted or broadcast. Functions that jax.lax shares with jax.numpy
+// (dynamic_slice, top_k, cummax, stop_gradient, ...) are in namespace tessera too, with promotion.
+// Factorisations are in lax::linalg, as in jax.lax.linalg.
 #pragma once
 
 #include <functional>
@@ -40,9 +40,9 @@
 namespace tessera::lax {
 
 using ArraysFunction = std::function<std::vector<Array>(const std::vector<Array>&)>;
-// Folds `dims` of the operands (of one shape) with `computation`: (acc..., x...) -> acc... on
-// scalars, elementwise, associative; one initial scalar an operand. UserError where the computation
-// uses arrays of outside.
+// Returns the operands, of one shape, folded over `dims` with `computation`: (acc..., x...) ->
+// acc..., a function of scalars that is elementwise and associative. There is one initial scalar
+// for each operand. Throws UserError if the computation captures arrays.
 std::vector<Array> reduce(std::span<const Array> operands, std::span<const Array> inits,
                           const ArraysFunction& computation, const Dims& dims);
 

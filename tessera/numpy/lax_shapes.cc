@@ -169,7 +169,7 @@ Array scatter_max(const Array& x, const Array& indices, const Array& updates, co
 Array scatter_apply(const Array& x, const Array& indices,
                     const std::function<Array(const Array&)>& func, const IndexDims& dims,
                     const ScatterApplyOptions& o) {
-  // Which elements a scatter would reach, and func of all of them.
+  // Marks the elements that a scatter would reach, and applies func to all elements.
   const Array reached = scatter(full(x.shape(), 0, int32), indices, full(o.update_shape, 1, int32),
                                 dims, ScatterKind::kMax, o.scatter);
   const Array changed = func(x);
@@ -181,7 +181,7 @@ Array scatter_apply(const Array& x, const Array& indices,
 
 namespace {
 
-// Where a letter stands in a layout, or in the default one.
+// The layouts of the operands and of the result, or the default ones.
 struct Layouts {
   std::string lhs, rhs, out;
 };
@@ -213,8 +213,8 @@ Array patches(const Array& lhs, const Shape& filter_shape, const Dims& strides, 
   const int64_t features = lhs.shape()[place_in(layouts.lhs, 'C')];
   int64_t elements = 1;
   for (int64_t extent : filter_shape) elements *= extent;
-  // One filter an element, of each feature: [features * elements, 1, filter...], then moved to the
-  // layout of filters.
+  // For each feature one filter for each element, which selects it: [features * elements, 1,
+  // filter...]. It is then transposed to the layout of filters.
   Shape shape{features * elements, 1};
   shape.insert(shape.end(), filter_shape.begin(), filter_shape.end());
   const Array filters = lax::reshape(tile(eye(elements, {}, 0, lhs.dtype()), {features, 1}), shape);
@@ -286,7 +286,7 @@ Array ragged_dot(const Array& lhs, const Array& rhs, const Array& group_sizes,
         const Array ends = tessera::cumsum(a[2]), row = iota(a[2].dtype(), {a[0].shape()[0]});
         const Array begins = lax::expand_dims(lax::sub(ends, a[2]), {1}),
                     behind = lax::expand_dims(ends, {1});
-        // [groups, m]: whether the row is in the group.
+        // [groups, m]: whether the row is in the group
         const Array inside = less_equal(begins, row) & less(row, behind);
         const Array rows = where(lax::expand_dims(inside, {2}), lax::expand_dims(a[0], {0}),
                                  full({}, 0, a[0].dtype()));
@@ -364,7 +364,7 @@ Array cholesky_update(const Array& r, const Array& w) {
   return composite(name, {}, {r, w}, [](const NoParams&, std::span<const Array> a) -> Array {
     const int64_t n = a[1].size();
     if (n == 0) return a[0];
-    // A rotation for each row takes w's element into the diagonal (Golub and Van Loan, "Matrix
+    // For each row, a rotation moves w's element into the diagonal (Golub and Van Loan, "Matrix
     // Computations", 6.5.4).
     using Pair = std::pair<Array, Array>;
     const Array place = iota(int32, {n});

@@ -57,7 +57,7 @@ int64_t rows_of(const Array& a) { return a.shape()[a.ndim() - 2]; }
 int64_t cols_of(const Array& a) { return a.shape()[a.ndim() - 1]; }
 double epsilon_of(const Array& a) { return finfo(real_dtype(a.dtype())).eps; }
 
-// x[..., i] of a last dimension.
+// Returns x[..., i].
 Array at_end(const Array& x, int64_t i) {
   Dims start(x.shape().size(), 0), limit = x.shape();
   start.back() = i;
@@ -148,7 +148,7 @@ Array eigvals(const Array& a) {
 
 namespace {
 
-// The batch dimensions of two arrays of matrices, broadcast, followed by those of each.
+// Returns both arrays of matrices with their batch dimensions broadcast to a common shape.
 std::pair<Array, Array> same_batches(const char* op, const Array& a, const Array& b) {
   auto batch = [](const Array& x) { return Shape(x.shape().begin(), x.shape().end() - 2); };
   const Shape shapes[] = {batch(a), batch(b)};
@@ -327,7 +327,7 @@ Array matrix_norm_of(const Array& x, const NormParams& p) {
           : p.p == 2      ? max(s, {.axis = -1, .initial = 0})
                           : min(s, {.axis = -1});
   } else {
-    // Sums along one axis, then the extreme one along the other.
+    // Sums along one axis, then the largest or smallest sum along the other.
     const bool columns = std::abs(p.p) == 1;
     const int64_t first = p.axes[columns ? 0 : 1];
     int64_t second = p.axes[columns ? 1 : 0];
@@ -422,8 +422,8 @@ Array matrix_power(const Array& a, int64_t n) {
 
 namespace {
 
-// Coefficients of the diagonal Pade approximant of exp, and the norm up to which it is precise
-// (Higham, "The scaling and squaring method for the matrix exponential revisited", 2005).
+// Coefficients of the diagonal Pade approximant of exp, and the largest norm for which it is
+// precise (Higham, "The scaling and squaring method for the matrix exponential revisited", 2005).
 struct Pade {
   std::vector<double> b;
   double norm;
@@ -453,7 +453,7 @@ Array expm(const Array& a) {
         max(sum(abs(x), {.axis = -2, .keepdims = true}), {.axis = -1, .keepdims = true}));
     const Array times = maximum(0, ceil(log2(size / pade.norm)));
     const Array scaled = x / astype(exp2(times), x.dtype());
-    // exp(x) is (v + u) / (v - u) with odd u and even v.
+    // exp(x) is (v + u) / (v - u) with an odd u and an even v.
     const Array square = factor::matmul(scaled, scaled), one = factor::identity_like(x, n);
     Array even = one, odd_sum, even_sum, powers;
     for (size_t k = 0; k < pade.b.size(); k += 2) {
@@ -502,8 +502,7 @@ Array outer(const Array& x, const Array& y) {
 
 namespace {
 
-// cost[i][j] is that of the product of arrays i to j, split after split[i][j]; sizes[i] by
-// sizes[i + 1] is array i.
+// Returns the product of arrays i to j, which is split after array split[i][j].
 Array product_of(const Arrays& x, const std::vector<std::vector<size_t>>& split, size_t i,
                  size_t j) {
   if (i == j) return x[i];

@@ -33,7 +33,7 @@ void check_contraction(std::string_view op, const Array& x, int64_t dx, const Ar
                 dx, dy, describe(x.type()), describe(y.type()));
 }
 
-// Dimensions [0, rank - kept) of x, broadcast; the last `kept` stay.
+// Returns x with all dimensions except the last `kept` broadcast to `leading`.
 Array broadcast_leading(std::string_view op, const Array& x, const Shape& leading, int64_t kept) {
   Shape shape = leading;
   shape.insert(shape.end(), x.shape().end() - kept, x.shape().end());
@@ -45,15 +45,15 @@ Shape leading_shape(const Array& x, int64_t kept) {
 }
 
 Array matmul_body(const Array& x, const Array& y, OptionalDType preferred) {
-  // Vectors join in as matrices of one row or column.
+  // Vectors are treated as matrices of one row or one column.
   const bool row = x.ndim() == 1, column = y.ndim() == 1;
   const int64_t kept_x = row ? 1 : 2, kept_y = column ? 1 : 2;
   const Shape batch_x = leading_shape(x, kept_x), batch_y = leading_shape(y, kept_y);
-  // Without a batch on the right (a layer's weights), its matrix serves all rows of the left: one
-  // large product.
+  // Without a batch on the right (a layer's weights), its matrix multiplies all rows of the left in
+  // one large product.
   if (batch_y.empty())
     return lax::dot_general(x, y, {.lhs_contract = {x.ndim() - 1}, .rhs_contract = {0}}, preferred);
-  if (batch_x.empty()) {  // likewise; the rows of x then stand before the batch of y
+  if (batch_x.empty()) {  // likewise; the rows of x then come before the batch of y
     const Array out = lax::dot_general(
         x, y, {.lhs_contract = {x.ndim() - 1}, .rhs_contract = {batch_y.rank()}}, preferred);
     return row ? out : lax::move_dim(out, 0, batch_y.rank());
@@ -205,8 +205,8 @@ struct DiagonalParams {
   int64_t offset = 0;
 };
 
-// x[..., i, i + offset]: cut to the rows and columns of the diagonal, it is every (columns + 1)-th
-// element.
+// Returns x[..., i, i + offset]. After cutting x to the rows and columns of the diagonal, its
+// elements are (columns + 1) apart.
 Array diagonal_of_last(const Array& x, int64_t offset) {
   const int64_t rank = x.ndim(), rows = x.shape()[rank - 2], columns = x.shape()[rank - 1];
   const int64_t row = std::max<int64_t>(0, -offset), column = std::max<int64_t>(0, offset);
@@ -229,7 +229,7 @@ Array checked_diagonal_operand(const char* name, const Array& x, int64_t axis1, 
   return moveaxis(x, {axis1, axis2}, {-2, -1});
 }
 
-// x where column - row compares to k as wanted, zeros elsewhere.
+// Returns x with zeros for the elements for which compare(column - row, k) is false.
 Array triangle(const char* name, const Array& x, int64_t k,
                Array (*compare)(const Array&, const Array&)) {
   if (x.ndim() < 2)

@@ -1,5 +1,5 @@
-// What this process holds of an array by itself, without a word to the others: what the functions of
-// processes.h and placement.h start from.
+// The data of arrays that this process holds, without communication. The functions of processes.h
+// and placement.h use it.
 #pragma once
 
 #include <map>
@@ -10,14 +10,14 @@
 
 namespace tessera::internal {
 
-// The whole array, all of which must be here: UserError otherwise, and for arrays without data.
-// Array::to_host() may gather it from all processes instead (ClusterOptions::gather_reads).
+// Returns the whole array. Throws UserError if this process does not hold all of it, and for arrays
+// without data. (Array::to_host() may gather it from all processes: ClusterOptions::gather_reads.)
 Literal local_literal(const Array& x);
 
-// Which parts of each dimension the devices of one process hold: numbers of shards, as
-// NamedSharding::shard_coordinates has them.
+// For each dimension the numbers of the shards that the devices of one process hold, as in
+// NamedSharding::shard_coordinates.
 using ProcessParts = std::vector<std::set<int64_t>>;
-// By process, of those that have devices in the mesh.
+// Returns the parts of each process that has devices in the mesh.
 std::map<int64_t, ProcessParts> process_parts(const NamedSharding& sharding, int64_t rank);
 
 }  // namespace tessera::internal

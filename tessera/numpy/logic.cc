@@ -40,7 +40,7 @@ namespace {
 using enum Promotion;
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-// The order of complex numbers: by real, then by imaginary part.
+// Compares complex numbers by their real parts, then by their imaginary parts.
 template <elementwise::Binary compare>
 Array ordered(const char* name, const Array& x, const Array& y) {
   return binary(name, x, y, kAny, [](const Array& a, const Array& b) {
@@ -50,7 +50,7 @@ Array ordered(const char* name, const Array& x, const Array& y) {
   });
 }
 
-// Whether x is not 0.
+// Returns whether x is not 0.
 Array truth(const Array& x) { return x.dtype() == bool_ ? x : lax::ne(x, like(x, 0)); }
 
 Array logical(const char* name, const Array& x, const Array& y, elementwise::Binary function) {
@@ -66,8 +66,8 @@ Array logical(const char* name, const Array& x, const Array& y, elementwise::Bin
                    });
 }
 
-// f(x) of a real x, of the parts of a complex x joined by `join`; `discrete` of a bool or integer
-// x.
+// Returns f(x) for a real x. For a complex x it joins f of both parts by `join`. For a bool or
+// integer x it returns `discrete`.
 Array classify(const char* name, const Array& x, bool discrete, elementwise::Binary join,
                elementwise::Unary f) {
   struct ClassifyParams {
@@ -100,7 +100,7 @@ Array close(const char* name, const Array& x, const Array& y, const CloseOptions
           return broadcast_array(p.name, as_dtype(t, size.dtype()), size.shape());
         };
         const Array bound = lax::add(tolerance(args[3]), lax::mul(tolerance(args[2]), size));
-        // An infinite bound must not make everything close.
+        // If b is infinite, so is the bound, and it must not make everything close.
         Array out = lax::bitwise_or(lax::eq(a, b),
                                     lax::bitwise_and(isfinite(b), lax::le(difference, bound)));
         if (p.equal_nan)

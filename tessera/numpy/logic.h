@@ -1,7 +1,8 @@
-// Comparison, logic, bits and choice, as in jax.numpy: dtypes are promoted, shapes broadcast.
+// Comparison, logic, bit operations and selection, as in jax.numpy. Dtypes are promoted and shapes
+// broadcast.
 //
-// Errors, of all: UserError where the shapes do not broadcast, or where the common dtype is none
-// the function takes.
+// All functions throw UserError if the shapes do not broadcast, or if the function does not take
+// the common dtype.
 #pragma once
 
 #include <vector>
@@ -10,7 +11,8 @@
 
 namespace tessera {
 
-// --- Comparison: bool arrays. Complex numbers are ordered by real, then by imaginary part. ---
+// --- Comparison: returns bool arrays. Complex numbers are ordered by real, then imaginary part.
+// ---
 Array equal(const Array& x, const Array& y);
 Array not_equal(const Array& x, const Array& y);
 Array less(const Array& x, const Array& y);
@@ -22,14 +24,16 @@ struct CloseOptions {
   Array rtol = 1e-5, atol = 1e-8;
   bool equal_nan = false;
 };
-// |x - y| <= atol + rtol * |y|, element by element.
+// Returns element by element whether |x - y| <= atol + rtol * |y|. allclose returns one bool for
+// all.
 Array isclose(const Array& x, const Array& y, const CloseOptions& options = {});
 Array allclose(const Array& x, const Array& y,
-               const CloseOptions& options = {});  // of all elements: one bool
-// Whether x and y have one shape and equal elements: one bool. Different shapes are no error.
+               const CloseOptions& options = {});  // for all elements: one bool
+// Returns one bool: whether x and y have one shape and equal elements. Different shapes are no
+// error.
 Array array_equal(const Array& x, const Array& y, bool equal_nan = false);
 
-// --- Logic: any dtype, 0 is false; bool arrays. ---
+// --- Logic: of any dtype, where 0 is false; returns bool arrays. ---
 Array logical_and(const Array& x, const Array& y);
 Array logical_or(const Array& x, const Array& y);
 Array logical_xor(const Array& x, const Array& y);
@@ -43,23 +47,23 @@ Array bitwise_not(const Array& x);
 inline Array invert(const Array& x) { return bitwise_not(x); }
 Array left_shift(const Array& x, const Array& y);
 Array right_shift(const Array& x, const Array& y);  // keeps the sign of signed integers
-Array bitwise_count(const Array& x);                // ones in |x|, as uint8
+Array bitwise_count(const Array& x);                // number of ones in |x|, as uint8
 
-// --- Kinds of numbers: bool arrays; any dtype. ---
+// --- Kinds of numbers: of any dtype; returns bool arrays. ---
 Array isnan(const Array& x);
 Array isinf(const Array& x);
 Array isfinite(const Array& x);
 Array isposinf(const Array& x);  // not of complex numbers
 Array isneginf(const Array& x);
-Array signbit(const Array& x);  // of -0. and NaN too
+Array signbit(const Array& x);  // true for -0. and negative NaNs too
 
-// --- Choice. ---
+// --- Selection. ---
 
-// x where condition holds, else y; all three broadcast. A condition of another dtype holds where it
-// is not 0.
+// Returns x where the condition is true, otherwise y; all three broadcast. A condition of another
+// dtype is true if it is not 0.
 Array where(const Array& condition, const Array& x, const Array& y);
-// The first of `choices` whose condition holds, else `otherwise`. UserError where their numbers
-// differ.
+// Returns element by element the first of `choices` whose condition is true, or `otherwise` if none
+// is. Throws UserError if the numbers of conditions and choices differ.
 Array select(const std::vector<Array>& conditions, const std::vector<Array>& choices,
              const Array& otherwise = 0);
 

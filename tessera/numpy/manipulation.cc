@@ -37,7 +37,7 @@ void expect_arrays(std::string_view op, const std::vector<Array>& arrays) {
   if (arrays.empty()) value_error(op, "expected at least one array, got none");
 }
 
-// The part [start, stop) along one dimension.
+// Returns the slice [start, stop) along one dimension.
 Array part(const Array& x, int64_t axis, int64_t start, int64_t stop) {
   return lax::slice_in_dim(x, start, stop, 1, axis);
 }
@@ -376,8 +376,8 @@ Array repeat(const Array& x, const Array& repeats, int64_t axis, int64_t total) 
                    [](const RepeatParams& p, std::span<const Array> a) {
                      const int64_t extent = a[0].shape()[p.axis];
                      const Array times = broadcast_array("repeat", as_dtype(a[1], int32), {extent});
-                     // Where each element's run ends: as many ends as are at or before a place, so many elements
-                     // are over there.
+                     // Each position of the result takes the element whose run contains it: the
+                     // number of runs that end at or before the position.
                      const Array ends = lax::cumsum(times);
                      const Array place =
                          searchsorted(ends, lax::iota(int32, {p.total}), {.side = Side::kRight});

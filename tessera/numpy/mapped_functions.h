@@ -1,12 +1,12 @@
-// Functions of functions, as in jax.numpy: of vectors along an axis, of scalars over arrays, of
-// pieces. Each traces its function once and maps it by vmap.
+// Functions that apply other functions, as in jax.numpy: to vectors along an axis, to scalars over
+// arrays, to pieces. Each traces its function once and maps it by vmap.
 //
 //   apply_along_axis([](const Array& v) { return sort(v); }, 1, x);
 //   vectorize([](const Array& a, const Array& b) { return vdot(a, b); }, "(n),(n)->()")(x, y);
 //   piecewise(x, {x < 0, x >= 0}, {[](const Array& x) { return -x; }, 1.0});
 //
-// Errors, of all: UserError for axes that do not exist, for signatures that cannot be read and for
-// arrays that do not fit them.
+// All functions throw UserError for axes that do not exist, for malformed signatures and for arrays
+// that do not fit them.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,7 @@
 
 namespace tessera {
 
-// f of each vector along an axis; the dimensions of f's result stand in place of the axis.
+// Returns f of each vector along an axis. The dimensions of f's result replace the axis.
 template <class F>
 Array apply_along_axis(const F& f, int64_t axis, const Array& x) {
   const int64_t along = normalize_axis("apply_along_axis", axis, x.ndim());
@@ -42,11 +42,13 @@ Array apply_along_axis(const F& f, int64_t axis, const Array& x) {
 }
 
 namespace internal {
-// What f made of x along an axis, with a dimension that f removed put back with extent 1.
+// Returns `made`, the result of a reduction of x along an axis. If the axis was removed, it is
+// inserted with extent 1.
 Array with_axis_kept(const Array& made, const Array& x, int64_t axis);
 }  // namespace internal
 
-// f(x, axis) applied for one axis after the other. What f takes away is put back with extent 1.
+// Returns x with f(x, axis) applied for one axis after the other. An axis that f removes is
+// inserted with extent 1.
 template <class F>
 Array apply_over_axes(const F& f, const Array& x, const Axes& axes) {
   Array out = x;
@@ -55,7 +57,7 @@ Array apply_over_axes(const F& f, const Array& x, const Axes& axes) {
   return out;
 }
 
-// What holds in a piece: a value or a function of x.
+// A value or a function of x, for one piece of piecewise().
 class Piece {
  public:
   template <class T>
@@ -69,33 +71,33 @@ class Piece {
   Array value_;
   std::function<Array(const Array&)> f_;
 };
-// x's dtype and shape: the piece of the last condition that holds; behind as many pieces as
-// conditions one more may stand, for where none holds (absent: 0). Every piece is computed for all
-// of x.
+// Returns an array of x's dtype and shape: for each element the piece of the last condition that is
+// true. There may be one piece more than conditions, for elements for which none is true (absent:
+// 0). Every piece is computed for all of x.
 Array piecewise(const Array& x, const std::vector<Array>& conditions,
                 const std::vector<Piece>& pieces);
 
 namespace internal {
 
-// "(n,m),(m)->(n)" as the names of the dimensions of each argument and result.
+// The names of the dimensions of each argument and result, parsed from "(n,m),(m)->(n)".
 struct Signature {
   std::vector<std::vector<std::string>> arguments, results;
 };
 Signature parse_signature(const std::string& text);
 // The arguments with the dimensions that the signature does not name broadcast and flattened into
-// one, in front; and the shape that these had.
+// one leading dimension; and the shape that these had before.
 struct CoreArguments {
   std::vector<Array> arrays;
   Shape loop;
 };
 CoreArguments core_arguments(const Signature& signature, const std::vector<Array>& arguments);
-// [count, core...] as [loop..., core...].
+// Returns x, [count, core...], as [loop..., core...].
 Array with_loop(const Array& x, const Shape& loop);
 
 }  // namespace internal
 
-// The function of arrays that f, of arrays with the dimensions of the signature, is by broadcasting
-// all further ones, NumPy's generalized ufunc.
+// A function of arrays made of a function f, whose arguments have the dimensions of the signature.
+// All further dimensions broadcast, as in NumPy's generalized ufuncs.
 template <class F>
 class Vectorized {
  public:
@@ -124,14 +126,15 @@ class Vectorized {
 
   F f_;
   std::string signature_;
-  bool scalar_;  // no signature: all arguments and results are scalars
+  bool scalar_;  // there is no signature: all arguments and results are scalars
 };
 template <class F>
 Vectorized<F> vectorize(F f, const std::string& signature = "") {
   return Vectorized<F>(std::move(f), signature);
 }
 
-// f of the indices of each element of a shape, scalars: fromfunction(f, {3, 4}) of f(i, j).
+// Returns an array of f(i, j, ...) for the indices of each element of a shape: fromfunction(f, {3,
+// 4}).
 template <class F, size_t rank>
 Array fromfunction(const F& f, const int64_t (&extents)[rank], OptionalDType dtype = {}) {
   const Shape shape(extents, extents + rank);

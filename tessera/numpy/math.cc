@@ -26,8 +26,8 @@ using enum Promotion;
 
 bool is_discrete(const Array& x) { return !is_inexact(x.dtype()); }
 
-// Where `x` and `y` have different signs and x is not 0: the remainder of truncation must become
-// one of flooring.
+// Returns whether x and y have different signs and x is not 0. Then y must be added to a truncating
+// remainder to make it a flooring one.
 Array crosses_zero(const Array& x, const Array& y) {
   const Array zero = like(x, 0);
   return lax::bitwise_and(lax::ne(lax::lt(x, zero), lax::lt(y, zero)), lax::ne(x, zero));
@@ -52,7 +52,7 @@ Array int_floor_divide(const Array& x, const Array& y) {
   return lax::select(step, lax::sub(quotient, like(x, 1)), quotient);
 }
 
-// y with 1 for 0 where it is an integer: x % 0 is then 0.
+// Returns y with 0 replaced by 1 if it is an integer, so that x % 0 is 0.
 Array nonzero_divisor(const Array& y) {
   return is_discrete(y) ? lax::select(lax::eq(y, like(y, 0)), like(y, 1), y) : y;
 }
@@ -62,8 +62,8 @@ Array floor_remainder(const Array& x, const Array& y) {
   return lax::select(crosses_zero(mod, divisor), lax::add(mod, divisor), mod);
 }
 
-// Binary exponentiation over the bits of n. Six of them: beyond, every base but 0, 1 and -1 has
-// overflowed.
+// Returns x^n by binary exponentiation over the low six bits of n. With a larger n every base
+// except 0, 1 and -1 has overflowed.
 Array int_power(const Array& x, const Array& n) {
   const Array zero = like(n, 0), one = like(n, 1);
   Array out = lax::select(lax::bitwise_and(lax::eq(x, zero), lax::ne(n, zero)), zero, one);
@@ -76,7 +76,7 @@ Array int_power(const Array& x, const Array& n) {
   return out;
 }
 
-// The value of a concrete integer scalar on the host, such as a C++ integer.
+// Returns the value of a known integer scalar on the host, such as a C++ integer.
 std::optional<int64_t> concrete_integer(const Array& x) {
   if (!x.defined() || x.data()->kind != ArrayData::Kind::kHost || x.ndim() != 0 ||
       !is_integer(x.dtype()))
@@ -84,7 +84,7 @@ std::optional<int64_t> concrete_integer(const Array& x) {
   return static_cast<int64_t>(x.item_as_double());
 }
 
-// f of the real and of the imaginary part.
+// Applies f to the real and to the imaginary part.
 template <class F>
 Array by_parts(const Array& z, const F& f) {
   return lax::complex(f(lax::real(z)), f(lax::imag(z)));
@@ -92,7 +92,7 @@ Array by_parts(const Array& z, const F& f) {
 
 Array round_to(const Array& x, int decimals) {
   if (decimals == 0) return lax::round_nearest_even(x);
-  const bool half = x.dtype() == float16;  // 10**decimals may be beyond it
+  const bool half = x.dtype() == float16;  // 10**decimals may overflow float16
   const Array wide = half ? lax::convert_element_type(x, float32) : x;
   const Array factor = like(wide, std::pow(10.0, decimals));
   const Array out = lax::div(lax::round_nearest_even(lax::mul(wide, factor)), factor);
@@ -174,7 +174,7 @@ Array float_power(const Array& x, const Array& y) {
 Array maximum(const Array& x, const Array& y) { return binary("maximum", x, y, kAny, lax::max); }
 Array minimum(const Array& x, const Array& y) { return binary("minimum", x, y, kAny, lax::min); }
 
-// Of equal ones the second, whose derivative it has then.
+// If both are equal, the second one is returned, which then has the whole derivative.
 Array fmax(const Array& x, const Array& y) {
   return binary("fmax", x, y, kAny, [](const Array& a, const Array& b) {
     return lax::select(lax::bitwise_or(greater(a, b), isnan(b)), a, b);
@@ -251,7 +251,7 @@ Array round(const Array& x, int decimals) {
                   describe(x.type()), decimals);
     return x;
   }
-  if (decimals > std::log10(finfo(x.dtype()).max)) return x;  // finer than the dtype
+  if (decimals > std::log10(finfo(x.dtype()).max)) return x;  // finer than the dtype's precision
   struct RoundParams {
     int decimals;
   };
@@ -366,17 +366,18 @@ Array hypot(const Array& x, const Array& y) {
 
 namespace {
 
-// max(a, b) + log(1 + base**-|a - b|); where a - b is NaN (infinities of one sign, or NaN), a + b.
+// Returns max(a, b) + log(1 + base**-|a - b|). If a - b is NaN (equal infinities, or NaN), it
+// returns a + b.
 Array log_of_sum(const Array& a, const Array& b, double base) {
   const Array delta = lax::sub(a, b), log_base = like(a, std::log(base));
-  Array power = lax::min(delta, lax::neg(delta));  // unlike that of -abs, its derivative at 0 is 0
+  Array power = lax::min(delta, lax::neg(delta));  // with -abs the derivative at 0 would not be 0
   if (base != std::numbers::e) power = lax::mul(power, log_base);
   Array added = lax::log1p(lax::exp(power));
   if (base != std::numbers::e) added = lax::div(added, log_base);
   return lax::select(elementwise::is_nan(delta), lax::add(a, b), lax::add(lax::max(a, b), added));
 }
 
-// The share of base**x in base**x + base**y, which is the derivative of the sum's logarithm by x.
+// Returns base**x / (base**x + base**y), the derivative by x of the logarithm of the sum.
 Array share_of_sum(const Array& x, const Array& y, double base) {
   Array power = lax::sub(x, y);
   if (base != std::numbers::e) power = lax::mul(power, like(x, std::log(base)));
@@ -384,7 +385,7 @@ Array share_of_sum(const Array& x, const Array& y, double base) {
   return lax::select(lax::eq(x, infinity), like(x, 1), lax::logistic(power));
 }
 
-// Has a rule for its derivative: the extrema have no second one where a and b are equal.
+// Has a derivative rule, because max and min have no second derivative at a = b.
 Array log_add_exp(const Array& a, const Array& b, double base) {
   if (is_complex(a.dtype())) return lax::log_add_complex(a, b, base);
   const auto value = [base](const Array& x, const Array& y) { return log_of_sum(x, y, base); };

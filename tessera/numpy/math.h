@@ -1,9 +1,9 @@
 // Elementwise mathematics, as in jax.numpy. Every function takes arrays or C++ numbers (which are
-// weakly typed: they take the dtype of the array they meet), promotes dtypes, broadcasts shapes,
-// and runs eagerly as one program.
+// weakly typed: they take the dtype of the array that they are combined with), promotes dtypes,
+// broadcasts shapes, and runs eagerly as one program.
 //
-// Errors, of all: UserError where the shapes do not broadcast, or where the common dtype is none
-// the function takes.
+// All functions throw UserError if the shapes do not broadcast, or if the function does not take
+// the common dtype.
 #pragma once
 
 #include <optional>
@@ -18,46 +18,49 @@ namespace tessera {
 Array add(const Array& x, const Array& y);  // of bool: or
 Array subtract(const Array& x, const Array& y);
 Array multiply(const Array& x, const Array& y);  // of bool: and
-// True division: integers divide as floats (float32, or float64 for 64-bit ones).
+// Returns the quotient. Integers divide as floats (float32, or float64 for 64-bit ones).
 Array divide(const Array& x, const Array& y);
 inline Array true_divide(const Array& x, const Array& y) { return divide(x, y); }
-// Towards minus infinity, as Python's //. Integer division by zero gives -1 - (x > 0) or so, as XLA
-// does: no error.
+// Returns the quotient rounded towards minus infinity, as Python's //. Integer division by zero is
+// no error: as in XLA it gives -1 for 0, -2 for other signed integers, and the largest number for
+// unsigned ones.
 Array floor_divide(const Array& x, const Array& y);
-// Python's %: the sign of y. x % 0 is 0 for integers, NaN for floats.
+// Returns the remainder with the sign of y, as Python's %. x % 0 is 0 for integers, NaN for floats.
 Array remainder(const Array& x, const Array& y);
 inline Array mod(const Array& x, const Array& y) { return remainder(x, y); }
-Array fmod(const Array& x, const Array& y);  // C's: the sign of x
+Array fmod(const Array& x, const Array& y);  // as C's, with the sign of x
 std::pair<Array, Array> divmod(const Array& x, const Array& y);
-// x**y. A C++ integer (or a concrete integer scalar on the host) as y multiplies repeatedly, which
-// is exact where powers are; integers to a negative array power give 0 or wrap, as in JAX.
+// Returns x**y. If y is a C++ integer (or a known integer scalar on the host), x is multiplied
+// repeatedly, which is as exact as products are. Integers to a negative integer array power give 0
+// or wrap, as in JAX.
 Array power(const Array& x, const Array& y);
 inline Array pow(const Array& x, const Array& y) { return power(x, y); }
-Array float_power(const Array& x, const Array& y);  // always inexact
-Array maximum(const Array& x, const Array& y);      // NaN if either is
+Array float_power(const Array& x, const Array& y);  // always of an inexact dtype
+Array maximum(const Array& x, const Array& y);      // NaN if either is NaN
 Array minimum(const Array& x, const Array& y);
 Array fmax(const Array& x, const Array& y);  // NaN only if both are
 Array fmin(const Array& x, const Array& y);
 Array negative(const Array& x);  // not of bool
 Array positive(const Array& x);
-Array abs(const Array& x);  // complex: the modulus, real
+Array abs(const Array& x);  // of complex numbers the modulus, real
 inline Array absolute(const Array& x) { return abs(x); }
-Array fabs(const Array& x);  // inexact
-Array sign(const Array& x);  // -1, 0, 1; NaN stays; complex: z / |z|
+Array fabs(const Array& x);  // always of an inexact dtype
+Array sign(const Array& x);  // -1, 0, 1 or NaN; complex: z / |z|
 Array square(const Array& x);
 Array reciprocal(const Array& x);
 Array copysign(const Array& x, const Array& y);
 Array nextafter(const Array& x, const Array& y);
 Array heaviside(const Array& x, const Array& y);
 
-// --- Rounding. Integers stay as they are; complex is an error but for round and rint. ---
+// --- Rounding. Integers are returned as they are. Only round and rint take complex numbers. ---
 Array floor(const Array& x);
 Array ceil(const Array& x);
 Array trunc(const Array& x);
-// To `decimals` places, half to even. Integers with negative decimals: UserError.
+// Rounds to `decimals` decimal places, half to even. Throws UserError for integers and negative
+// decimals.
 Array round(const Array& x, int decimals = 0);
-Array rint(const Array& x);  // integers become float
-// Into [min, max]; either may be None. Complex: UserError.
+Array rint(const Array& x);  // integers become floating
+// Returns x clipped to [min, max]. Either bound may be None. Throws UserError for complex numbers.
 Array clip(const Array& x, const OrNone<Array>& min = None, const OrNone<Array>& max = None);
 
 // --- Functions of one variable, computed in the inexact dtype of x (integers in float32). ---
@@ -86,22 +89,22 @@ Array arctanh(const Array& x);
 Array sinc(const Array& x);  // sin(pi x) / (pi x)
 Array deg2rad(const Array& x);
 Array rad2deg(const Array& x);
-// Not of complex numbers:
+// The following do not take complex numbers.
 Array erf(const Array& x);
 Array erfc(const Array& x);
 Array erf_inv(const Array& x);
 Array lgamma(const Array& x);
 Array digamma(const Array& x);
 
-// --- Functions of two variables, likewise inexact. ---
+// --- Functions of two variables, also computed in the inexact dtype. ---
 Array arctan2(const Array& y, const Array& x);
 Array hypot(const Array& x, const Array& y);       // not of complex numbers
 Array logaddexp(const Array& x, const Array& y);   // log(exp(x) + exp(y)), without overflow
 Array logaddexp2(const Array& x, const Array& y);  // the same to base 2
 
 // --- Complex numbers. ---
-Array real(const Array& z);  // x itself where it is real
-Array imag(const Array& z);  // zeros where it is real
+Array real(const Array& z);  // z itself if it is real
+Array imag(const Array& z);  // zeros if z is real
 Array conj(const Array& z);
 Array angle(const Array& z, bool deg = false);
 
@@ -110,10 +113,11 @@ struct NanToNumOptions {
   std::optional<Array> posinf = std::nullopt,
                        neginf = std::nullopt;  // absent: the largest and smallest finite values
 };
-// x with NaN and infinities replaced; other than inexact arrays stay as they are.
+// Returns x with NaN and infinities replaced. Arrays that are not floating or complex are returned
+// as they are.
 Array nan_to_num(const Array& x, const NanToNumOptions& options = {});
 
-// NumPy 2 and the array API's other names.
+// The array API's names, which NumPy 2 has too.
 inline Array asin(const Array& x) { return arcsin(x); }
 inline Array acos(const Array& x) { return arccos(x); }
 inline Array atan(const Array& x) { return arctan(x); }

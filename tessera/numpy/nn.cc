@@ -28,11 +28,10 @@ struct ActivationAxes {
 
 }  // namespace
 
-// The formulas are written with the promoting operators; inside of a composite they only record
-// ops.
+// The formulas use the promoting operators. Inside of a composite these only record ops.
 
 Array relu(const Array& x) {
-  // Not maximum(x, 0), whose derivative at 0 is 1/2. NaN stays.
+  // Not maximum(x, 0), whose derivative at 0 is 1/2. NaN stays NaN.
   return unary("relu", x, kAny, [](const Array& a) { return where(a <= 0, 0, a); });
 }
 
@@ -50,7 +49,8 @@ Array leaky_relu(const Array& x, const Array& negative_slope) {
 
 Array elu(const Array& x, const Array& alpha) {
   return composite("elu", {}, {x, alpha}, [](const NoParams&, std::span<const Array> a) {
-    // expm1 is kept from overflowing where its value is not taken: its derivative would be 0 * inf.
+    // The argument of expm1 is 0 for elements whose value is not used: an overflow there would make
+    // their derivative 0 * inf.
     return where(a[0] > 0, a[0], a[1] * expm1(where(a[0] > 0, 0.0, a[0])));
   });
 }
@@ -73,7 +73,7 @@ Array strong(const Array& x) { return as_dtype(x, x.dtype()); }
 
 }  // namespace
 
-// Never weak, as in JAX.
+// The result is never weakly typed, as in JAX.
 Array gelu(const Array& x, bool approximate) {
   if (approximate) {
     // (1 + tanh(u)) / 2 is logistic(2 u), which keeps its digits where tanh is close to -1.
@@ -129,14 +129,14 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// x, -inf where `where` is given and does not hold; and the largest along the axes.
+// x, with -inf for the elements that `where` leaves out, and the largest elements along the axes.
 struct Logits {
   Array x, largest;
 };
 Logits logits_of(std::span<const Array> args, const Dims& axes) {
   const Array x = args.size() == 1 ? args[0] : tessera::where(args[1], args[0], -kInfinity);
   ExtremumOptions options{.axis = axes, .keepdims = true};
-  if (x.size() == 0) options.initial = -kInfinity;  // the largest of none
+  if (x.size() == 0) options.initial = -kInfinity;  // the largest of no elements
   return {x, max(x, options)};
 }
 
@@ -217,7 +217,8 @@ Array one_hot(const Array& x, int64_t classes, const OneHotOptions& o) {
                          a[0].dtype() == bool_ ? as_dtype(a[0], int32) : a[0], {p.axis});
                      Shape shape = index.shape();
                      shape[p.axis] = p.classes;
-                     // Integers in 32 bits at least: 300 classes do not fit an int8.
+                     // Integers are compared in at least 32 bits: the number of a class may not fit
+                     // an int8.
                      const bool narrow = is_integer(index.dtype()) && itemsize(index.dtype()) < 4;
                      const DType wide = narrow ? int32 : index.dtype();
                      const Array wanted = broadcast_array("one_hot", as_dtype(index, wide), shape);

@@ -4,8 +4,8 @@
 // Arrays are immutable: x += y binds x to a new array, and other handles of the old one keep it.
 //   /           divides integers as floats (floor_divide floors)
 //   %           is Python's
-//   ==, <, ...  compare element by element and give a bool array (array_equal gives one answer)
-//   &&, ||      are the language's own: they ask for one value; logical_and and & work on elements
+//   ==, <, ...  compare element by element and return a bool array (array_equal returns one bool)
+//   &&, ||      are C++'s own and need one value on either side; logical_and and & are elementwise
 #pragma once
 
 #include "tessera/ir/array.h"
@@ -27,7 +27,7 @@ Array operator<=(const Array& x, const Array& y);
 Array operator>(const Array& x, const Array& y);
 Array operator>=(const Array& x, const Array& y);
 
-// Of bool and integer arrays. >> keeps the sign of signed integers.
+// These take bool and integer arrays. >> keeps the sign of signed integers.
 Array operator&(const Array& x, const Array& y);
 Array operator|(const Array& x, const Array& y);
 Array operator^(const Array& x, const Array& y);

@@ -22,13 +22,13 @@ using namespace ops;
 
 namespace {
 
-// The part [start, stop) along one dimension.
+// Returns the slice [start, stop) along one dimension.
 Array part(const Array& x, int64_t axis, int64_t start, int64_t stop) {
   return lax::slice_in_dim(x, start, stop, 1, axis);
 }
 
-// Which element stands at place i of a dimension of `extent` elements, where i may be outside of
-// it.
+// Returns the index of the element that position i of a padded dimension repeats. i may be outside
+// of [0, extent).
 int64_t padded_source(PadMode mode, int64_t i, int64_t extent) {
   const auto wrapped = [](int64_t k, int64_t period) { return (k % period + period) % period; };
   switch (mode) {
@@ -50,8 +50,8 @@ int64_t padded_source(PadMode mode, int64_t i, int64_t extent) {
   }
 }
 
-// Elements [first, last) of the padded dimension, put together of runs that ascend, descend or
-// stand still.
+// Returns elements [first, last) of the padded dimension. They are joined from runs of source
+// indices that ascend, descend or stay equal.
 Array padded_run(const Array& x, int64_t axis, PadMode mode, int64_t first, int64_t last) {
   const int64_t extent = x.shape()[axis];
   std::vector<Array> runs;
@@ -78,14 +78,16 @@ Array padded_run(const Array& x, int64_t axis, PadMode mode, int64_t first, int6
   return runs.empty() ? part(x, axis, 0, 0) : lax::concatenate(runs, axis);
 }
 
-// `value` (a scalar, or of extent 1 along the axis) `width` times along the axis of x.
+// Returns `value` (a scalar, or of extent 1 along the axis) repeated `width` times along the axis
+// of x.
 Array block(const Array& x, int64_t axis, int64_t width, const Array& value) {
   Shape shape = x.shape();
   shape[axis] = width;
   return broadcast_array("pad", as_dtype(value, x.dtype(), x.weak_type()), shape);
 }
 
-// One number for the elements of x along the axis, as x's dtype: means of integers are rounded.
+// Returns a statistic of the elements of x along the axis, in x's dtype: means of integers are
+// rounded.
 Array statistic(const Array& x, int64_t axis, PadMode mode) {
   switch (mode) {
     case PadMode::kMaximum:
@@ -103,14 +105,15 @@ Array statistic(const Array& x, int64_t axis, PadMode mode) {
   }
 }
 
-// `width` numbers from `end` up to but without the element at the edge, of extent 1.
+// Returns `width` evenly spaced numbers from `end` towards the element at the edge, without that
+// element. `edge` has extent 1 along the axis.
 Array ramp(const Array& x, int64_t axis, int64_t width, const Array& end, const Array& edge) {
   const LinspaceOptions options{.endpoint = false, .dtype = x.dtype(), .axis = axis};
   return as_dtype(linspace(end, lax::squeeze(edge, {axis}), width, options), x.dtype(),
                   x.weak_type());
 }
 
-// One dimension of x padded; `ends` are the values before and after.
+// Returns x with one dimension padded. `ends` are the values before and after.
 Array padded(const Array& x, int64_t axis, int64_t low, int64_t high, PadMode mode,
              std::pair<Array, Array> ends, std::optional<int64_t> stat_length) {
   const int64_t extent = x.shape()[axis];

@@ -1,4 +1,4 @@
-// pad: an array with more elements around it, as in jax.numpy.
+// pad: an array surrounded by more elements, as in jax.numpy.
 #pragma once
 
 #include <concepts>
@@ -10,9 +10,10 @@
 
 namespace tessera {
 
-// What stands around: a value; the edge; the elements mirrored without or with the edge itself, or
-// over again; a line from the edge to an end value; the maximum, mean, median or minimum along the
-// dimension; anything (zeros).
+// The elements that pad() adds along a dimension: `value` (kConstant); the element at the edge
+// (kEdge); the elements mirrored without the edge itself (kReflect) or with it (kSymmetric); the
+// elements repeated (kWrap); numbers between the edge and an end value (kLinearRamp); the maximum,
+// mean, median or minimum along the dimension; anything, which is zeros (kEmpty).
 enum class PadMode : uint8_t {
   kConstant,
   kEdge,
@@ -28,17 +29,17 @@ enum class PadMode : uint8_t {
 };
 struct PadOptions {
   PadMode mode = PadMode::kConstant;
-  Array value = 0;  // of kConstant; the end of kLinearRamp
-  // Other ones before and after: one pair for all dimensions, or one for each; none: `value`.
+  Array value = 0;  // for kConstant; the end value of kLinearRamp
+  // Different values before and after: one pair for all dimensions, or one for each; none: `value`.
   std::vector<std::pair<Array, Array>> values = {};
-  // Of kMaximum, kMean, kMedian and kMinimum: how many elements next to the edge they are of;
+  // For kMaximum, kMean, kMedian and kMinimum: the number of elements next to the edge that count;
   // absent: all.
   std::optional<int64_t> stat_length = std::nullopt;
 };
-// widths[d] = (before, after); one pair is for all dimensions. Dimension by dimension: what stands
-// around an earlier one is padded along with the later ones. UserError for negative widths, for
-// numbers of widths or values that are not those of the dimensions, and for a dimension without
-// elements where these are needed.
+// Returns x padded by widths[d] = (before, after) elements; one pair is for all dimensions.
+// Dimensions are padded in order, so a later one also pads the elements that an earlier one added.
+// Throws UserError for negative widths, for numbers of widths or values other than the number of
+// dimensions, and for a dimension without elements if the mode needs some.
 Array pad(const Array& x, const std::vector<std::pair<int64_t, int64_t>>& widths,
           const PadOptions& options = {});
 template <std::integral I>

@@ -25,7 +25,7 @@ Array partitioned(const PartitionParams& p, std::span<const Array> a) {
   const Array& of = sorted[p.places ? 1 : 0];
   const Array before = slice_in_dim(of, 0, p.kth + 1, last),
               behind = slice_in_dim(of, p.kth + 1, n, last);
-  // What JAX's selection leaves behind: values in falling order, places in rising order.
+  // The rest is as JAX's selection leaves it: values descend, positions ascend.
   const Array rest = p.places ? sort(behind) : flip(behind, last);
   return moveaxis(concatenate({before, rest}, last), -1, p.axis);
 }

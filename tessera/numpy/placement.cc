@@ -64,14 +64,15 @@ namespace {
 
 constexpr std::string_view kFromProcesses = "make_array_from_process_local_data";
 
-// The parts that this process holds, and those of the others.
+// The parts that each process holds, and those of this one.
 struct Parts {
   std::map<int64_t, internal::ProcessParts> all;
   const internal::ProcessParts* mine = nullptr;
 };
 
-// How many different sets of parts of dimension d there are, if they are disjoint and equally many;
-// otherwise the length of the dimension does not follow from that of one process.
+// Returns how many different sets of parts of dimension d the processes hold, if the sets are
+// disjoint and of equal size. Otherwise returns nullopt: then the length of the dimension does not
+// follow from one process.
 std::optional<int64_t> different_parts(const Parts& parts, size_t d) {
   std::set<std::set<int64_t>> sets;
   std::set<int64_t> together;
@@ -101,9 +102,9 @@ Shape global_shape_of(const NamedSharding& sharding, const Parts& parts, const S
   return out;
 }
 
-// Where the shards of one dimension begin in the data of this process.
+// The start of each shard along one dimension in the data of this process.
 struct LocalDim {
-  bool whole = false;  // as in the global array
+  bool whole = false;  // the data has all of the global dimension
   std::map<int64_t, int64_t> starts;
 };
 

@@ -28,7 +28,7 @@ void expect_coefficients(const char* name, const Array& p) {
     shape_error(name, "expected a vector of coefficients, got {}", describe(p.type()));
 }
 
-// x with zeros before it, as long as `size`.
+// Returns x with zeros put before it up to `size` elements.
 Array with_leading_zeros(const Array& x, int64_t size) {
   return concatenate({zeros({size - x.size()}, x.dtype()), x});
 }
@@ -116,7 +116,7 @@ Array polyder(const Array& p, int64_t m) {
                    [](const PolyderParams& params, std::span<const Array> a) -> Array {
                      const Array p = promote(a[0], Promotion::kInexact);
                      const int64_t left = std::max<int64_t>(0, p.size() - params.m);
-                     std::vector<double> factors;  // k (k - 1) ... (k - m + 1) of the power k
+                     std::vector<double> factors;  // k (k - 1) ... (k - m + 1) for power k
                      for (int64_t i = 0; i < left; ++i) {
                        double factor = 1;
                        for (int64_t j = 0; j < params.m; ++j)
@@ -145,8 +145,8 @@ Array polyint(const Array& p, int64_t m, const std::optional<Array>& k) {
         const Array& p = same[0];
         if (params.m == 0) return p;
         const int64_t n = p.size() + params.m;
-        std::vector<double> divisors;  // k (k - 1) ... (k - m + 1) of the power k, factors below 1
-        for (int64_t i = 0; i < n; ++i) {  // left out
+        std::vector<double> divisors;  // k (k - 1) ... (k - m + 1) for power k, factors >= 1 only
+        for (int64_t i = 0; i < n; ++i) {
           double divisor = 1;
           for (int64_t j = 0; j < params.m; ++j)
             divisor *= static_cast<double>(std::max<int64_t>(1, n - 1 - i - j));
@@ -182,7 +182,7 @@ DType complex_kin(DType dtype) {
   return dtype == float64 ? complex128 : complex64;
 }
 
-// The eigenvalues of the companion matrix.
+// Returns the eigenvalues of the companion matrix.
 Array companion_roots(const Array& p) {
   const int64_t n = p.size() - 1;
   const Array below = diag(ones({n - 1}, p.dtype()), -1);
@@ -216,7 +216,7 @@ Array roots(const Array& coefficients, const RootsOptions& o) {
     const Array leading = where(all(zero), n, argmin(zero));
     const Array p = where(equal(leading, n), 1, a[0]);
     const Array found = companion_roots(roll(p, -leading));
-    // The added zeros are roots that are 0: behind all others.
+    // The zeros that `roll` put at the end add roots that are 0. They are sorted behind all others.
     const Array order = argsort(equal(found, 0));
     const Array there = arange(n - 1) < n - 1 - leading;
     const Array nan = full(Shape{}, NAN, real(found).dtype());
@@ -249,7 +249,7 @@ struct PolyfitParams {
   bool weighted;
 };
 
-// Coefficients, residuals, rank, singular values, and the inverse of the normal matrix.
+// Returns coefficients, residuals, rank, singular values, and the inverse of the normal matrix.
 std::vector<Array> polyfit_body(const PolyfitParams& p, std::span<const Array> a) {
   const std::vector<Array> same = promote_dtypes(a, Promotion::kInexact);
   Array left = vander(same[0], p.terms), right = same[1];
@@ -304,7 +304,7 @@ std::pair<Array, Array> polyfit_cov(const Array& x, const Array& y, int64_t deg,
                 deg + 1, x.size());
   struct PolyfitCovParams {
     bool scaled;
-    int64_t spare;  // points less terms
+    int64_t spare;  // number of points minus number of terms
     bool columns;
   };
   const PolyfitCovParams params{cov == PolyfitCov::kScaled, x.size() - deg - 1, y.ndim() == 2};

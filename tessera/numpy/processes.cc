@@ -20,16 +20,18 @@ std::string leaf_name(const ProcessLeaf& leaf) {
   return leaf.path.empty() ? "the array" : fmt::format("leaf '{}'", leaf.path);
 }
 
-// Lies as a whole in every process, or each has its own.
+// Returns whether this process holds the whole array, which is its own or replicated over
+// processes.
 bool is_here(const Array& x) {
   if (is_fully_addressable(x)) return true;
   const DeviceData* data = device_data(*x.data());
   return data && data->layout()->holders.empty();
 }
 
-// What a process says of its leaves: a description that all must have in common, and bytes.
+// The message of one process about its leaves: a description that must be the same in all
+// processes, and bytes.
 struct Message {
-  std::string description;  // a line a leaf
+  std::string description;  // one line for each leaf
   std::string bytes;
 
   std::string packed() const {
@@ -45,7 +47,7 @@ void append(std::string& bytes, const Literal& literal) {
   bytes.append(reinterpret_cast<const char*>(literal.raw()), static_cast<size_t>(literal.bytes()));
 }
 
-// UserError of a leaf that is traced.
+// Returns the type of a leaf. Throws UserError if it is traced.
 const Type& type_of_data(std::string_view op, const ProcessLeaf& leaf) {
   if (leaf.array.is_tracer())
     trace_error(op, "expected {} to have data, got the traced {}; call it outside of jit",
@@ -53,7 +55,8 @@ const Type& type_of_data(std::string_view op, const ProcessLeaf& leaf) {
   return leaf.array.type();
 }
 
-// One step of all processes: each says `part`, then all know what each said.
+// Runs one step of all processes: each sends its `part()`. Returns the parts of all of them, in
+// every process.
 std::vector<Message> tell(std::string_view op, const std::function<Message()>& part) {
   std::vector<Message> out;
   std::vector<std::string> descriptions;
@@ -71,7 +74,7 @@ std::vector<Message> tell(std::string_view op, const std::function<Message()>& p
   return out;
 }
 
-// The next bytes of a message.
+// Reads the next literal of a message's bytes and advances `at`.
 Literal take(const Type& type, const std::string& bytes, size_t& at) {
   Literal out(type.dtype, type.shape);
   const auto size = static_cast<size_t>(out.bytes());
@@ -83,7 +86,7 @@ Literal take(const Type& type, const std::string& bytes, size_t& at) {
 Array stacked(const Type& type, bool tiled, const std::vector<Message>& messages, size_t& at) {
   const auto processes = static_cast<int64_t>(messages.size());
   Shape shape = type.shape;
-  // As in JAX, a process alone leaves a tiled scalar as it is.
+  // As in JAX, a single process leaves a tiled scalar as it is.
   if (!tiled || (shape.empty() && processes > 1)) {
     shape.insert(shape.begin(), processes);
   } else if (!shape.empty()) {

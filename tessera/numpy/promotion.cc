@@ -41,13 +41,13 @@ constexpr Edge kEdges[] = {
     {kWeakComplex, node(complex64)},  {node(complex64), node(complex128)},
 };
 
-// above[n]: all nodes reachable from n, n included.
+// Returns above[n]: the set of all nodes reachable from n, including n.
 constexpr std::array<Set, kNodes> make_upper_sets() {
   std::array<Set, kNodes> above{};
   for (int n = 0; n < kNodes; ++n) above[n] = Set{1} << n;
   for (int round = 0; round < kNodes; ++round) {
     for (const Edge& e : kEdges) above[e.from] |= above[e.to];
-    // A narrow dtype is above the weak type of its kind, and below nothing.
+    // A narrow dtype is above the weak type of its kind; nothing is above it.
     for (int n = kNumDTypes; n < kNumAllDTypes; ++n)
       above[n < node(float8_e3m4) ? kWeakInt : kWeakFloat] |= above[n];
   }
@@ -104,7 +104,7 @@ ResultType promote_types(ResultType a, ResultType b) {
   for (int n = 0; n < kNodes; ++n)
     if ((common >> n & 1) && (kAbove[n] & common) == common) {
       ResultType out = from_node(n);
-      // Among weak types of one kind the wider dtype stays.
+      // If all are weak types of one kind, the result keeps the wider dtype.
       if (out.weak && a.weak && b.weak && kind(a.dtype) == kind(b.dtype))
         out.dtype = itemsize(a.dtype) >= itemsize(b.dtype) ? a.dtype : b.dtype;
       return out;

@@ -20,7 +20,7 @@ namespace {
 
 using namespace ops::array_math;
 
-// The axes last, as one dimension: [kept..., n].
+// Returns x with the axes moved to the end and merged into one dimension: [kept..., n].
 Array rows_of(const Array& x, const Dims& axes) {
   Dims order;
   Shape rows;
@@ -38,7 +38,8 @@ Array rows_of(const Array& x, const Dims& axes) {
   return lax::reshape(lax::transpose(x, order), rows);
 }
 
-// Elements `place` (q's shape, float) of every row of [kept..., n]: [q..., kept...].
+// Returns the elements at the positions `place` (q's shape, float) of every row of [kept..., n]:
+// [q..., kept...].
 Array elements_at(const Array& sorted, const Array& place) {
   const Array i = lax::convert_element_type(place, int32);
   const int64_t last = sorted.ndim() - 1;
@@ -49,11 +50,12 @@ Array elements_at(const Array& sorted, const Array& place) {
   return lax::gather(sorted, lax::expand_dims(i, {i.ndim()}), dims, sizes, IndexMode::kClip);
 }
 
-// Sorted rows, [kept..., n], and what an element of theirs is asked for by: q's shape where all
-// rows have the same number of elements, q's and then the rows' where NaNs do not count.
+// Sorted rows, [kept..., n], and the quantiles to take of them. The arrays q and last have q's
+// shape if all rows have the same number of elements. If NaNs are skipped, they have the shape
+// [q..., kept...], because the numbers of elements differ.
 struct Rows {
   Array sorted;
-  Array q, last;  // the quantiles, and the place of the last element
+  Array q, last;  // the quantiles, and the position of each row's last element
   int64_t q_rank;
   bool skip_nan;
 
@@ -77,7 +79,7 @@ struct Rows {
     last = lax::broadcast_in_dim(numbers, shape, kept) - 1;
   }
 
-  // The elements at `place`, one for each q: [q..., kept...].
+  // Returns the elements at the positions `place`, one for each q: [q..., kept...].
   Array at(const Array& place) const {
     if (!skip_nan) return elements_at(sorted, place);
     const int64_t axis = sorted.ndim() - 1;

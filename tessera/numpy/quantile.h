@@ -1,7 +1,6 @@
-// Quantiles, as in jax.numpy. NaN where any element is; of nan*, as if NaNs were not there.
-//
-// Errors, of all: UserError for complex numbers, for axes that do not exist or hold nothing, and
-// for quantiles that are neither a scalar nor a vector.
+// Quantiles, as in jax.numpy. A result is NaN if one of its elements is; the functions nan* leave
+// NaNs out. All of them throw UserError for complex numbers, for axes that do not exist or have no
+// elements, and for quantiles that are neither a scalar nor a vector.
 #pragma once
 
 #include <array>
@@ -12,8 +11,9 @@
 
 namespace tessera {
 
-// What stands for a quantile between two elements: a weighted mean, the lower or the higher one,
-// their mean, the nearer one (the lower at the middle), or the first whose share is reached.
+// The value of a quantile between two elements: a weighted mean (kLinear), the lower or the higher
+// element, their mean (kMidpoint), the nearer one (the lower one in the middle), or the first
+// element whose share of the row is at least q (kInvertedCdf).
 enum class QuantileMethod : uint8_t { kLinear, kLower, kHigher, kMidpoint, kNearest, kInvertedCdf };
 
 struct QuantileOptions {
@@ -21,9 +21,10 @@ struct QuantileOptions {
   bool keepdims = false;
   QuantileMethod method = QuantileMethod::kLinear;
 };
-// q in [0, 1]: a scalar, or a vector, whose dimension stands first. Of integers in float32.
+// Returns the quantiles q, in [0, 1]: a scalar, or a vector, whose dimension comes first in the
+// result. Integers are converted to floating first.
 Array quantile(const Array& x, const Array& q, const QuantileOptions& options = {});
-// The same of q / 100.
+// Returns the quantiles q / 100.
 Array percentile(const Array& x, const Array& q, const QuantileOptions& options = {});
 struct MedianOptions {
   Axes axis = None;
@@ -31,7 +32,7 @@ struct MedianOptions {
 };
 Array median(const Array& x, const MedianOptions& options = {});
 
-// NaN where all elements are.
+// A result is NaN if all of its elements are.
 Array nanquantile(const Array& x, const Array& q, const QuantileOptions& options = {});
 Array nanpercentile(const Array& x, const Array& q, const QuantileOptions& options = {});
 Array nanmedian(const Array& x, const MedianOptions& options = {});

@@ -21,10 +21,10 @@ namespace {
 
 constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
-// All that is static about a reduction.
+// The static params of a reduction.
 struct FoldParams {
-  std::string name;  // of the function, for messages
-  Dims dims;         // resolved, ascending
+  std::string name;  // of the function, for error messages
+  Dims dims;         // in [0, rank), ascending
   bool keepdims = false;
   bool has_dtype = false;
   DType dtype = float32;
@@ -32,7 +32,7 @@ struct FoldParams {
   double ddof = 0;
 };
 
-// The arguments of a reduction: x, then where and initial if they are given.
+// The arguments of a reduction: x, followed by `where` and `initial` if they are given.
 struct Arguments {
   Array x, where, initial;
   Arguments(std::span<const Array> args, const FoldParams& p) : x(args[0]) {
@@ -42,7 +42,7 @@ struct Arguments {
   }
 };
 
-// `where`, which has to be bool.
+// Returns `where`. Throws UserError if it is not bool.
 const Array& masking(const char* name, const Array& where) {
   if (where.dtype() != bool_)
     type_error(name, "expected a bool array for `where`, got {}; compare it with 0 first",
@@ -89,13 +89,14 @@ Array keep_dims(const Array& reduced, const FoldParams& p) {
   return p.keepdims ? lax::expand_dims(reduced, p.dims) : reduced;
 }
 
-// x where `where` holds, else `identity`; where broadcasts to x's shape.
+// Returns x with `identity` for the elements for which `where` is false. `where` broadcasts to x's
+// shape.
 Array masked(std::string_view name, const Array& x, const Array& where, double identity) {
   if (!where.defined()) return x;
   return lax::select(broadcast_array(name, where, x.shape()), x, like(x, identity));
 }
 
-// bool and small integers as the default integer of their signedness.
+// Returns the default integer of its signedness for bool and small integers, others themselves.
 DType promote_integer(DType dtype) {
   if (dtype == bool_) return default_int();
   if (!is_integer(dtype)) return dtype;
@@ -111,7 +112,7 @@ Array accumulate(const char* name, const Arguments& args, const FoldParams& p, d
   const DType result = p.has_dtype ? p.dtype : promote_integer(args.x.dtype());
   const DType computation = p.has_dtype ? result : accumulation_dtype(result);
   Array x = masked(name, as_dtype(args.x, computation), args.where, identity);
-  // Of bool, + is or and * is and: both folds.
+  // For bool, + is or and * is and, in both the fold and `combine`.
   if (computation == bool_) fold = identity == 0 ? lax::reduce_or : lax::reduce_and;
   Array out = fold(x, p.dims);
   if (args.initial.defined())
@@ -119,7 +120,7 @@ Array accumulate(const char* name, const Arguments& args, const FoldParams& p, d
   return as_dtype(keep_dims(out, p), result);
 }
 
-// The number of elements that one result folds.
+// Returns the number of elements that are folded into each result.
 Array count(const char* name, const Arguments& args, const FoldParams& p, DType dtype) {
   if (!args.where.defined()) {
     int64_t n = 1;
@@ -184,19 +185,19 @@ Array variance_of(const char* name, const Arguments& args, const FoldParams& p) 
 struct Extremum {
   Fold fold, fold_bool;
   Combine combine;
-  double identity;  // of floats
+  double identity;  // for floats
 };
 const Extremum kMax{lax::reduce_max, lax::reduce_or, lax::max, -kUnbounded};
 const Extremum kMin{lax::reduce_min, lax::reduce_and, lax::min, kUnbounded};
 
-// The value that never wins, as a scalar of x's dtype.
+// Returns the value that never wins, as a scalar of x's dtype.
 Array extremum_identity(const Array& x, const Extremum& e) {
   return lax::constant(
       reduce_identity(e.identity > 0 ? ReduceKind::kMin : ReduceKind::kMax, x.dtype()));
 }
 
-// Complex numbers are ordered by real, then by imaginary part; with a NaN anywhere the result is
-// NaN.
+// Folds complex numbers in the order of their real, then of their imaginary parts. If any is NaN,
+// the result is NaN.
 Array complex_fold(const Array& z, const Dims& dims, const Extremum& e) {
   const Array re = lax::real(z), im = lax::imag(z);
   const Array real = e.fold(re, dims);
@@ -239,14 +240,14 @@ Array extremum(const char* name, const Array& x, const ExtremumOptions& o) {
              [](const Arguments& a, const FoldParams& p) { return extremum_of(a, p, e); });
 }
 
-// NaNs replaced by `value`; x itself where it has none.
+// Returns x with NaNs replaced by `value`, or x itself if its dtype has no NaN.
 Array without_nan(const Array& x, const Array& value) {
   return is_inexact(x.dtype())
              ? lax::select(elementwise::is_nan(x), broadcast_array("nan", value, x.shape()), x)
              : x;
 }
 
-// `where`, and not NaN.
+// Returns `where`, but false for NaN.
 Array not_nan(const char* name, const Arguments& args) {
   const Array number = lax::bitwise_not(elementwise::is_nan(args.x));
   return args.where.defined()
@@ -275,7 +276,7 @@ struct ArgParams {
   bool flat;
   int64_t axis;
   bool keepdims;
-  double of_nan;  // what takes the place of NaN
+  double of_nan;  // value that replaces NaN
 };
 
 ArgParams arg_params(const char* name, const Array& x, const ArgOptions& o, ArgFold function,
@@ -293,7 +294,8 @@ Array arg_of(const Array& x, const ArgParams& p) {
   return p.function(flat, p.axis, default_int());
 }
 
-// A result of arg_of, or one of its shape, as the options ask for it.
+// Returns a result of arg_of, or an array of its shape, with x's axis at extent 1 if keepdims is
+// set.
 Array keep_axis(const Array& out, const Array& x, const ArgParams& p) {
   if (!p.keepdims) return out;
   return lax::expand_dims(out, p.flat ? iota_dims(x.ndim()) : Dims{p.axis});
@@ -459,7 +461,7 @@ Array nanmin(const Array& x, const ExtremumOptions& o) {
 
 namespace {
 
-// log(sum(b exp(x))); b may be undefined, or is of x's type.
+// Returns log(sum(b exp(x))). b may be undefined; otherwise it has x's type.
 Array log_of_sum(const Arguments& args, const Array& b, const FoldParams& p) {
   const char* name = "logsumexp";
   const Array x = as_dtype(args.x, to_inexact(args.x.dtype()));
@@ -473,7 +475,7 @@ Array log_of_sum(const Arguments& args, const Array& b, const FoldParams& p) {
   const Array real = complex ? lax::real(x) : x;
   const Array lowest = taken.defined() ? lax::select(taken, real, like(real, -kUnbounded)) : real;
   Array largest = lax::reduce_max(lowest, p.dims);
-  // An infinite maximum would make NaN of inf - inf.
+  // An infinite maximum is not subtracted: inf - inf is NaN.
   largest = lax::stop_gradient(lax::select(lax::is_finite(largest), largest, like(largest, 0)));
   const Array origin = broadcast_array(name, lax::expand_dims(largest, p.dims), x.shape());
   Array power;
@@ -489,7 +491,7 @@ Array log_of_sum(const Arguments& args, const Array& b, const FoldParams& p) {
   const Array offset = complex ? lax::complex(largest, like(largest, 0)) : largest;
   const Array out = lax::add(lax::log(total), offset);
   if (complex || !b.defined()) return keep_dims(out, p);
-  // Selected, since the derivative of NaN is 0 as in JAX.
+  // NaN is selected, not computed, so that its derivative is 0 as in JAX.
   const Array none = like(out, std::numeric_limits<double>::quiet_NaN());
   return keep_dims(lax::select(lax::lt(total, like(total, 0)), none, out), p);
 }
@@ -520,7 +522,7 @@ Array average(const Array& x, const AverageOptions& o) {
         const std::vector<Array> p = promote_dtypes(args, Promotion::kInexact);
         Array weights = p[1];
         if (!average.whole) {
-          Dims permutation;  // the weights' dimensions in the order of x's
+          Dims permutation;  // the weights' dimensions in the order of x
           for (int64_t d : fold.dims) {
             for (int64_t k = 0; k < average.order.rank(); ++k)
               if (average.order[k] == d) permutation.push_back(k);

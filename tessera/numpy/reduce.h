@@ -1,12 +1,12 @@
-// Reductions, as in jax.numpy: over all dimensions or over `axis`, which they remove, or with
-// .keepdims leave at extent 1.
+// Reductions, as in jax.numpy, over all dimensions or over `axis`. The result does not have these
+// dimensions, or with .keepdims has them with extent 1.
 //
 //   sum(x);
 //   sum(x, {.axis = 0});
 //   mean(x, {.axis = {0, -1}, .keepdims = true});
 //
-// Errors, of all: UserError for an axis outside of [-ndim, ndim) or named twice, and for a dtype
-// the function does not take.
+// All functions throw UserError for an axis outside of [-ndim, ndim) or named twice, and for a
+// dtype that they do not take.
 #pragma once
 
 #include <optional>
@@ -20,22 +20,23 @@ struct ReduceOptions {
   Axes axis = None;
   bool keepdims = false;
   std::optional<DType> dtype = std::nullopt;  // of the computation and the result
-  Array where = {};  // bool, broadcasts to x: elements to take; absent: all
+  Array where = {};  // bool, broadcasts to x: elements to fold; absent: all
   std::optional<Array> initial = std::nullopt;  // a scalar, folded in last
 };
 
-// Small integers and bool sum in the default integer of their signedness; float16 and bfloat16 sum
-// in float32 and come back.
+// Small integers and bool are summed in the default integer of their signedness; float16 and
+// bfloat16 in float32, and the result is converted back.
 Array sum(const Array& x, const ReduceOptions& options = {});
 Array prod(const Array& x, const ReduceOptions& options = {});
 
 struct ExtremumOptions {
   Axes axis = None;
   bool keepdims = false;
-  Array where = {};  // with it, `initial` is needed
+  Array where = {};  // if given, `initial` is needed
   std::optional<Array> initial = std::nullopt;
 };
-// NaN if any element is. UserError for an empty reduction without `initial`.
+// The result is NaN if any element is. Throws UserError for a reduction of no elements without
+// `initial`.
 Array max(const Array& x, const ExtremumOptions& options = {});
 Array min(const Array& x, const ExtremumOptions& options = {});
 inline Array amax(const Array& x, const ExtremumOptions& options = {}) { return max(x, options); }
@@ -57,17 +58,17 @@ struct MeanOptions {
   std::optional<DType> dtype = std::nullopt;
   Array where = {};
 };
-// Of integers in float32; NaN of nothing.
+// Returns the mean. Integers are computed in float32. The mean of no elements is NaN.
 Array mean(const Array& x, const MeanOptions& options = {});
 
 struct VarOptions {
   Axes axis = None;
   bool keepdims = false;
-  double ddof = 0;  // divides by the count - ddof; NaN where that is not positive
+  double ddof = 0;  // divides by count - ddof; the result is NaN if that is not positive
   std::optional<DType> dtype = std::nullopt;
   Array where = {};
 };
-// Of complex numbers: of |z - mean|, real.
+// The variance of complex numbers is the mean of |z - mean|^2, which is real.
 Array var(const Array& x, const VarOptions& options = {});
 Array std(const Array& x, const VarOptions& options = {});
 
@@ -75,25 +76,25 @@ struct ArgOptions {
   OrNone<int64_t> axis = std::nullopt;  // None: of the flattened array
   bool keepdims = false;
 };
-// The index of the first largest (smallest) element, default integers; NaN is largest and smallest.
-// UserError for an empty axis.
+// Return the index of the first largest (smallest) element, in the default integer dtype. NaN is
+// both the largest and the smallest. Throws UserError for an empty axis.
 Array argmax(const Array& x, const ArgOptions& options = {});
 Array argmin(const Array& x, const ArgOptions& options = {});
 
-// As if NaNs were not there.
+// The same functions, leaving NaNs out.
 Array nansum(const Array& x, const ReduceOptions& options = {});
 Array nanprod(const Array& x, const ReduceOptions& options = {});
 Array nanmean(const Array& x, const MeanOptions& options = {});
 Array nanvar(const Array& x, const VarOptions& options = {});
 Array nanstd(const Array& x, const VarOptions& options = {});
-Array nanmax(const Array& x, const ExtremumOptions& options = {});  // NaN where all are
+Array nanmax(const Array& x, const ExtremumOptions& options = {});  // NaN if all elements are
 Array nanmin(const Array& x, const ExtremumOptions& options = {});
-Array nanargmax(const Array& x, const ArgOptions& options = {});  // -1 where all are NaN
+Array nanargmax(const Array& x, const ArgOptions& options = {});  // -1 if all elements are NaN
 Array nanargmin(const Array& x, const ArgOptions& options = {});
 
 struct AverageOptions {
   Axes axis = None;
-  Array weights = {};  // of x's shape, or of the extents of `axis`; absent: all 1
+  Array weights = {};  // of x's shape, or of the extents of `axis`; absent: 1
   bool keepdims = false;
 };
 Array average(const Array& x, const AverageOptions& options = {});
@@ -104,7 +105,8 @@ struct LogsumexpOptions {
   Array where = {};
   Array b = {};  // factors of the exponentials, broadcast with x; absent: 1
 };
-// log(sum(b exp(x))) without overflow; -inf of nothing, NaN of a negative sum. Complex numbers too.
+// Returns log(sum(b exp(x))) without overflow. It is -inf for no elements, NaN for a negative sum.
+// Takes complex numbers too.
 Array logsumexp(const Array& x, const LogsumexpOptions& options = {});
 
 }  // namespace tessera

@@ -28,7 +28,7 @@ namespace {
 
 using namespace ops::array_math;
 
-// Elements of a vector, and windows of one of them, by integer places.
+// Dimensions of a gather of elements of a vector, by integer positions.
 const IndexDims kElements{.offset_dims = {}, .collapsed_slice_dims = {0}, .start_index_map = {0}};
 
 Array gather_elements(const Array& vector, const Array& places) {
@@ -44,14 +44,14 @@ void expect_vector(const char* name, const Array& x) {
   if (x.ndim() != 1) shape_error(name, "expected a vector, got {}", describe(x.type()));
 }
 
-// a < b in the order of sort: NaN is the largest, and equal to NaN.
+// Returns whether a < b in the order of sort: NaN is the largest number, and equal to NaN.
 Array before(const Array& a, const Array& b) {
   const Array smaller = less(a, b);
   if (!is_inexact(a.dtype())) return smaller;
   return lax::bitwise_or(smaller, lax::bitwise_and(isnan(b), lax::bitwise_not(isnan(a))));
 }
 
-// Whether an element stands before the place of a value.
+// Returns whether an element comes before the position of a value.
 Array precedes(const Array& element, const Array& value, Side side) {
   return side == Side::kLeft ? before(element, value) : lax::bitwise_not(before(value, element));
 }
@@ -61,12 +61,13 @@ Array by_halving(const Array& sorted, const Array& values, Side side, bool unrol
   const int steps = static_cast<int>(std::bit_width(static_cast<uint64_t>(n)));
   const Array first = lax::full(values.shape(), 0, int32),
               last = lax::full(values.shape(), static_cast<double>(n), int32);
-  using Range = std::pair<Array, Array>;  // the place is in [first, second]
+  using Range = std::pair<Array, Array>;  // the position is in [first, second]
   const auto step = [&](const Range& range) {
     const auto& [low, high] = range;
     const Array middle = low + (high - low) / 2;
     const Array right = precedes(gather_elements(sorted, middle), values, side);
-    // A range of one place stays: its middle is that place, which may be behind the last element.
+    // A range of one position stays as it is. Its middle is that position, which may be behind the
+    // last element.
     return Range(lax::select(right, middle + 1, low), lax::select(right, high, middle));
   };
   const auto halved = [&](const Range& range) {
@@ -93,7 +94,7 @@ Array by_comparing(const Array& sorted, const Array& values, Side side) {
   return lax::reduce_sum(lax::convert_element_type(precedes(s, v, side), int32), {values.ndim()});
 }
 
-// Where each element of a vector stands once it is sorted.
+// Returns the position of each element of a vector after sorting.
 Array rank_of(const Array& x) {
   const Array i = lax::iota(int32, x.shape());
   const std::vector<Array> operands{x, i};
@@ -103,7 +104,7 @@ Array rank_of(const Array& x) {
 Array by_sorting(const Array& sorted, const Array& values, Side side) {
   const int64_t n = sorted.size(), m = values.size();
   const Array flat = lax::reshape(values, {m});
-  const bool left = side == Side::kLeft;  // the sort is stable: values stand before equal elements
+  const bool left = side == Side::kLeft;  // the sort is stable: values come before equal elements
   const std::vector<Array> both =
       left ? std::vector<Array>{flat, sorted} : std::vector<Array>{sorted, flat};
   const Array rank = rank_of(lax::concatenate(both, 0));
@@ -126,10 +127,11 @@ Array place_of(const Array& sorted, const Array& values, Side side, SearchMethod
   __builtin_unreachable();
 }
 
-// The places of the first `size` true elements of a vector; `fill` behind.
+// Returns the positions of the first `size` true elements of a vector, followed by `fill` if there
+// are fewer.
 Array true_places(const Array& is, int64_t size, double fill, DType dtype) {
   const Array one = lax::convert_element_type(is, int32);
-  // The k-th of them goes to place k, the others outside.
+  // The position of the k-th true element is scattered to k, those of false elements outside.
   const Array place =
       lax::select(is, lax::cumsum(one) - 1, lax::full_like(one, static_cast<double>(size)));
   return lax::scatter(lax::full({size}, fill, dtype), lax::expand_dims(place, {1}),
@@ -210,7 +212,8 @@ Array bincount(const Array& x, int64_t length, const Array& weights) {
 
 namespace {
 
-// Edges of equal bins between low and high, which are made different where they are not.
+// Returns the edges of bins of equal width between low and high. If both are equal, they are moved
+// apart by 0.5 each.
 Array equal_edges(Array low, Array high, int64_t bins) {
   const Array same = lax::eq(low, high);
   low = lax::select(same, low - 0.5, low);
@@ -257,7 +260,7 @@ std::pair<Array, Array> histogram(const Array& x, const HistogramOptions& o) {
             : p.ranged
                 ? equal_edges(lax::full({}, p.low, dtype), lax::full({}, p.high, dtype), bins)
                 : equal_edges(lax::reduce_min(flat, {0}), lax::reduce_max(flat, {0}), bins);
-        // Place 0 is below the first border, bins + 1 beyond the last one.
+        // Bin 0 is below the first border, bin bins + 1 beyond the last one.
         Array place = place_of(borders, flat, Side::kRight, SearchMethod::kScan);
         const Array end = lax::reshape(lax::slice_in_dim(borders, bins, bins + 1), {});
         const Array at_end = flat == lax::broadcast_in_dim(end, flat.shape(), {});
@@ -303,8 +306,8 @@ namespace {
 
 // Slices along an axis as rows [n, m] of a matrix, in ascending order.
 struct SortedRows {
-  Array rows, order;  // order[k]: where row k stood
-  Array first;        // whether a row is not the one before
+  Array rows, order;  // order[k]: index of row k before sorting
+  Array first;        // whether a row differs from the one before
 };
 SortedRows sorted_rows(const Array& matrix, bool equal_nan, DType index) {
   const int64_t n = matrix.shape()[0], m = matrix.shape()[1];

@@ -23,7 +23,7 @@ namespace {
 struct SegmentFold {
   ScatterKind kind;
   ReduceKind identity;
-  Array (*runs)(const Array&);  // over the first dimension
+  Array (*runs)(const Array&);  // folds the first dimension
 };
 
 struct SegmentParams {
@@ -64,7 +64,7 @@ SegmentParams params_of(const char* name, const Array& ids, OrNone<int64_t> num_
           options.bucket_size.value_or(0), options.mode};
 }
 
-// The rows of x folded into `count` rows at `ids`.
+// Returns `count` rows, each the fold of the rows of x with that id.
 Array scattered(const Array& x, const Array& ids, int64_t count, const SegmentFold& fold,
                 const lax::ScatterOptions& options) {
   Shape shape = x.shape();
@@ -75,12 +75,12 @@ Array scattered(const Array& x, const Array& ids, int64_t count, const SegmentFo
   return lax::scatter(nothing, lax::expand_dims(ids, {1}), x, dims, fold.kind, options);
 }
 
-// Each run of bucket_size rows in segments of its own, then the runs folded.
+// Folds each run of bucket_size rows into segments of its own, and then folds the runs.
 Array in_buckets(const Array& x, const Array& segment_ids, const SegmentParams& p,
                  const SegmentFold& fold, const lax::ScatterOptions& options) {
   const int64_t rows = x.shape()[0], n = p.num_segments;
   const int64_t buckets = std::max<int64_t>(1, (rows + p.bucket_size - 1) / p.bucket_size);
-  // int64 as far as the dtypes reach: buckets * n segments.
+  // Ids count buckets * n segments: int64 if int32 cannot.
   const DType dtype = buckets * n < (int64_t{1} << 31) ? int32 : int64;
   Array ids = lax::convert_element_type(segment_ids, dtype);
   const auto constant = [&](int64_t value) {

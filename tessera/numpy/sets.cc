@@ -44,27 +44,30 @@ Array isin_body(const IsinParams& p, std::span<const Array> a) {
   return p.invert ? logical_not(found) : found;
 }
 
-// Two vectors as one, ascending, with duplicates of one operand behind all others.
+// Two vectors merged into one in ascending order. Duplicates within one operand are behind all
+// others.
 struct SortedPair {
   Array values;
-  Array second;          // whether an element is of the second operand
-  Array index;           // where it stood in its operand
+  Array second;          // whether an element is from the second operand
+  Array index;           // its position in its operand
   Array used;            // whether it is no duplicate
-  Array next, previous;  // whether its neighbour is an equal element of the other operand
+  Array next, previous;  // whether that neighbour is equal and from the other operand
 };
 
 Array is_not_a_number(const Array& x) {
   return is_inexact(x.dtype()) ? isnan(x) : zeros(x.shape(), bool_);
 }
 
-// x one place on, the first element `first`; and the other way round.
+// Return x moved by one position: moved_on towards higher ones, with `first` as the first element;
+// moved_back towards lower ones, with false as the last.
 Array moved_on(const Array& x, bool first) {
   return concatenate({full({1}, first, bool_), slice_in_dim(x, 0, x.size() - 1)});
 }
 Array moved_back(const Array& x) {
   return concatenate({slice_in_dim(x, 1, x.size()), zeros({1}, bool_)});
 }
-// Whether f holds for each element and the one before it; false for the first one.
+// Returns for each element whether f holds for it and the element before it. The first element gets
+// false.
 template <class F>
 Array with_previous(const Array& x, const F& f) {
   const int64_t n = x.size();
@@ -98,7 +101,8 @@ SortedPair sorted_pair(const Array& ar1, const Array& ar2, bool assume_unique) {
   return {by_value[0], by_value[1], by_value[2], used, moved_back(previous), previous};
 }
 
-// The first `size` elements that hold; behind them the fill, absent: the first of them, or 0.
+// Returns the first `size` elements for which `holds` is true. If there are fewer, `fill` follows;
+// without one, the first of them, or 0 if there are none.
 Array chosen(const Array& values, const Array& holds, int64_t size,
              const std::optional<Array>& fill) {
   if (size == 0) return zeros({0}, values.dtype());

@@ -25,10 +25,10 @@ namespace {
 struct AxisParams {
   int64_t axis = 0;
   bool flat = false, descending = false;
-  DType index = int32;  // of places
+  DType index = int32;  // of positions
 };
 
-// The axis in an array of the shape that `flat` makes it.
+// Returns the axis in the array that `arranged` returns, which is flattened if no axis is given.
 AxisParams axis_params(const char* name, const Array& x, std::optional<int64_t> axis) {
   AxisParams p{.flat = !axis};
   p.axis = axis ? normalize_axis(name, *axis, x.ndim()) : 0;
@@ -46,7 +46,7 @@ Array cumulate(const char* name, const Array& x, const CumulativeOptions& option
     AxisParams axis;
     DType dtype;
     Cumulate fold;
-    std::optional<double> nan;  // what takes the place of NaN
+    std::optional<double> nan;  // value that replaces NaN
   };
   const DType dtype = canonical_dtype(options.dtype.value_or(to_numeric(x.dtype())));
   return composite(name, CumulativeParams{axis_params(name, x, options.axis), dtype, fold, nan},

@@ -120,7 +120,7 @@ struct WindowParams {
   int64_t points;
   DType dtype;
 };
-// f of the points 0 ... M - 1; ones where there is at most one.
+// Returns f of the points 0 ... M - 1; ones if there is at most one.
 Array window(const char* name, int64_t M, Array (*f)(const Array& n, double last)) {
   if (M < 0) value_error(name, "expected at least 0 points, got {}", M);
   const DType dtype = default_float();

@@ -1,4 +1,4 @@
-// Functions of jax.numpy that are others under another name, and small ones beside them.
+// Functions of jax.numpy that are other functions under another name, and further small ones.
 #pragma once
 
 #include <utility>
@@ -24,10 +24,10 @@ inline Array bitwise_right_shift(const Array& x, const Array& y) { return right_
 inline Array concat(const std::vector<Array>& arrays, int64_t axis = 0) {
   return concatenate(arrays, axis);
 }
-// x itself: arrays do not change.
+// Returns x itself, because arrays do not change.
 inline Array copy(const Array& x) { return x; }
 
-// --- What an array is. ---
+// --- Properties of an array. ---
 inline int64_t ndim(const Array& x) { return x.ndim(); }
 inline Shape shape(const Array& x) { return x.shape(); }
 inline int64_t size(const Array& x) { return x.size(); }
@@ -36,23 +36,23 @@ inline bool isscalar(const Array& x) { return x.ndim() == 0; }
 inline bool iscomplexobj(const Array& x) { return is_complex(x.dtype()); }
 inline bool isrealobj(const Array& x) { return !is_complex(x.dtype()); }
 
-// Whether the imaginary part of each element is not 0; is 0.
+// Return for each element whether its imaginary part is not 0 (iscomplex) or is 0 (isreal).
 Array iscomplex(const Array& x);
 Array isreal(const Array& x);
-// Whether x and y broadcast to each other and are equal then: one bool.
+// Returns one bool: whether x and y broadcast to each other and are then equal.
 Array array_equiv(const Array& x, const Array& y);
 
 struct CumulativeSumOptions {
-  OrNone<int64_t> axis = std::nullopt;  // needed unless x is a vector
+  OrNone<int64_t> axis = std::nullopt;  // required unless x is a vector
   std::optional<DType> dtype = std::nullopt;
-  bool include_initial = false;  // starts with 0 (1 of products): one element more
+  bool include_initial = false;  // starts with 0 (1 for products), one element more
 };
-// Running sums and products along an axis, as in the array API. UserError for no axis of an array
-// that is not a vector.
+// Return running sums and products along an axis, as in the array API. Throw UserError if no axis
+// is given and x is not a vector.
 Array cumulative_sum(const Array& x, const CumulativeSumOptions& options = {});
 Array cumulative_prod(const Array& x, const CumulativeSumOptions& options = {});
 
-// The least and the largest element.
+// Returns the smallest and the largest elements.
 std::pair<Array, Array> minmax(const Array& x, const ExtremumOptions& options = {});
 
 struct GeomspaceOptions {
@@ -60,17 +60,19 @@ struct GeomspaceOptions {
   OptionalDType dtype = {};
   int64_t axis = 0;
 };
-// `num` numbers from start to stop in equal ratios; negative and complex ones too.
+// Returns `num` numbers from start to stop in equal ratios. Start and stop may be negative or
+// complex.
 Array geomspace(const Array& start, const Array& stop, int64_t num = 50,
                 const GeomspaceOptions& options = {});
 
-// Matrices [..., m, n] by vectors [..., n], and conj of vectors [..., m] by matrices.
+// matvec returns matrices [..., m, n] times vectors [..., n]; vecmat returns the conjugates of
+// vectors [..., m] times matrices.
 Array matvec(const Array& matrix, const Array& vector);
 Array vecmat(const Array& vector, const Array& matrix);
 struct CrossOptions {
-  int64_t axisa = -1, axisb = -1, axisc = -1;  // of the vectors, and of the result's
+  int64_t axisa = -1, axisb = -1, axisc = -1;  // axes of the vectors in a, in b and in the result
 };
-// The cross product of vectors of three elements. UserError for others.
+// Returns the cross product of vectors of three elements. Throws UserError for others.
 Array cross(const Array& a, const Array& b, const CrossOptions& options = {});
 
 // --- Windows of M points, in the default float; ones for M <= 1. ---

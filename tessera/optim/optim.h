@@ -1,5 +1,5 @@
 // Optimizers, with optax's names, formulas and defaults: chains of gradient transformations that
-// end in scale_by_learning_rate. A learning rate is a number, an Array or a schedule (schedule.h).
+// end in scale_by_learning_rate. A learning rate is a number, an Array or a schedule (schedules.h).
 //
 //   auto tx = optim::adam(1e-3);
 //   auto state = tx.init(params);
@@ -32,7 +32,8 @@ struct AdamWOptions {
   double b1 = 0.9, b2 = 0.999, eps = 1e-8, eps_root = 0, weight_decay = 1e-4;
   bool nesterov = false;
 };
-// Decay that does not pass through the moments, for the leaves that the mask selects.
+// The weight decay, for the leaves that the mask selects, is added after the moments, so it does
+// not enter them.
 template <NumberOrSchedule T, Mask M = AllLeaves>
 auto adamw(const T& learning_rate, const AdamWOptions& o = {}, M mask = {}) {
   return chain(scale_by_adam({o.b1, o.b2, o.eps, o.eps_root, o.nesterov}),

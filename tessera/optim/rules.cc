@@ -44,7 +44,7 @@ struct EpsParams {
 
 Array abs_squared(const Array& x) { return square(abs(x)); }
 
-// Divides by 1 - decay^count, computed in float32 as in optax, in x's dtype.
+// Returns x / (1 - decay^count) in x's dtype. The divisor is computed in float32, as in optax.
 Array divided_by_bias(const Array& x, double decay, const Array& count) {
   return x / astype(1 - power(decay, count), x.dtype());
 }

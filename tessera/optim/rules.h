@@ -1,7 +1,7 @@
 // The elementary gradient transformations, with optax's names, formulas and defaults. Each function
 // returns a Transformation (transformation.h); optim.h chains them into optimizers.
 //
-// All throw UserError with the path of the leaf for a state of another tree.
+// All throw UserError with the path of the leaf if the state is of another tree.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ namespace internal {
 template <class T>
 using Stored = std::conditional_t<std::is_arithmetic_v<T>, double, T>;
 
-// Multiplies leaf by leaf; outside of a trace all of them are one program.
+// Each computes leaf by leaf. Outside of a trace all leaves are one program.
 std::vector<Array> scaled(const std::vector<Array>& updates, const Array& by);
 std::vector<Array> decayed(const std::vector<Array>& updates, const std::vector<Array>& params,
                            const Array& by);
@@ -31,7 +31,7 @@ std::vector<Array> unbiased(const std::vector<Array>& moments, double decay, con
 std::vector<Array> trust_scaled(const std::vector<Array>& updates,
                                 const std::vector<Array>& params);
 
-// A transformation without state: rule.apply(leaves of the gradients).
+// A transformation without state: the updates are rule.apply(leaves of the gradients).
 template <class Rule>
 struct Stateless {
   Rule rule;
@@ -108,8 +108,8 @@ auto clip(const T& max_delta) {
   using Number = internal::Stored<T>;
   return internal::stateless(internal::Clip<Number>{Number(max_delta)});
 }
-// Multiplies all leaves by one factor, such that their global norm is max_norm at most. Inside
-// shard_map the norm is of the device's own leaves: average the gradients first.
+// Multiplies all leaves by one factor, so that their global norm is at most max_norm. Inside
+// shard_map the norm is that of the device's own leaves, so average the gradients first.
 template <class T>
 auto clip_by_global_norm(const T& max_norm) {
   using Number = internal::Stored<T>;
@@ -159,7 +159,7 @@ template <Schedule S>
 Transformation<internal::ScaleBySchedule<S>> scale_by_schedule(S schedule) {
   return {{std::move(schedule), false}};
 }
-// Multiplies by -learning_rate: the last part of every optimizer.
+// Multiplies by -learning_rate. Every optimizer ends with it.
 template <NumberOrSchedule T>
 auto scale_by_learning_rate(const T& learning_rate) {
   if constexpr (Schedule<T>) {
@@ -343,12 +343,12 @@ inline Transformation<internal::ScaleByRss> scale_by_rss(double initial_accumula
 struct RmsOptions {
   double decay = 0.9, eps = 1e-8, initial_scale = 0;
   bool eps_in_sqrt = true, bias_correction = false;
-  bool centered = false;  // optax's scale_by_stddev: the mean is subtracted
+  bool centered = false;  // as optax's scale_by_stddev: the mean is subtracted
 };
 template <class P>
 struct RmsState {
   std::optional<Array> count;  // with bias_correction
-  std::optional<P> mu;         // where centered
+  std::optional<P> mu;         // if centered
   P nu;
 
   template <class Self>
@@ -454,7 +454,7 @@ struct AddDecayedWeights {
 // Multiplies each leaf by |parameter| / |update|, or by 1 if either is 0.
 inline Transformation<internal::ScaleByTrustRatio> scale_by_trust_ratio() { return {}; }
 
-// Adds weight_decay * parameter. For a mask see masked() in wrappers.h.
+// Adds weight_decay * parameter. With a mask it is masked(), see wrappers.h.
 template <NumberOrSchedule T>
 auto add_decayed_weights(const T& weight_decay) {
   using Value = internal::Stored<T>;

@@ -1,7 +1,7 @@
-// Schedules: numbers that depend on the count of steps, as in optax. A schedule is any value that
-// can be called with the count (an int32 scalar, which may be traced) and returns a scalar: one of
-// these, or a lambda. Those here are trees without leaves, so that a transformation with one passes
-// through jit; so do lambdas without captures.
+// Schedules: numbers that depend on the number of steps, as in optax. A schedule is any value that
+// can be called with the count of steps (an int32 scalar, which may be traced) and returns a
+// scalar: one of those below, or a lambda. Those below are trees without leaves, so that a
+// transformation with one passes through jit. So are lambdas without captures.
 //
 //   auto tx = optim::adamw(optim::warmup_cosine_decay_schedule(0.0, 1e-3, 100, 1000));
 #pragma once
@@ -18,7 +18,7 @@ namespace tessera::optim {
 template <class S>
 concept Schedule = !std::is_arithmetic_v<S> && !std::is_same_v<S, Array> &&
                    std::is_invocable_r_v<Array, const S&, const Array&>;
-// A learning rate: a number (static), an Array (data, which changes without another program), or a
+// A learning rate: a number (static), an Array (data, which may change without a new program), or a
 // schedule.
 template <class S>
 concept NumberOrSchedule = std::is_arithmetic_v<S> || std::is_same_v<S, Array> || Schedule<S>;
@@ -66,7 +66,7 @@ WarmupCosineDecaySchedule warmup_cosine_decay_schedule(double init_value, double
 struct ExponentialDecayOptions {
   int64_t transition_begin = 0;
   bool staircase = false;                          // whole powers only
-  std::optional<double> end_value = std::nullopt;  // not beyond this
+  std::optional<double> end_value = std::nullopt;  // the value stops there
 };
 // init_value * decay_rate^(t / transition_steps). With transition_steps or decay_rate 0 it stays at
 // init_value, as in optax.
@@ -80,7 +80,8 @@ struct ExponentialDecay {
 ExponentialDecay exponential_decay(double init_value, int64_t transition_steps, double decay_rate,
                                    const ExponentialDecayOptions& options = {});
 
-// init_value, multiplied by each scale from its boundary on. Throws UserError for a negative scale.
+// Returns init_value times the scale of each boundary that the count has reached. Throws UserError
+// for a negative scale.
 struct PiecewiseConstantSchedule {
   double init_value;
   std::map<int64_t, double> boundaries_and_scales;

@@ -1,16 +1,16 @@
-// Gradient transformations: values that make updates from gradients, with a tree as their state, as
-// in optax.
+// Gradient transformations, as in optax: values that compute updates from gradients and have a tree
+// as their state.
 //
 //   auto tx = optim::chain(optim::clip_by_global_norm(1.0), optim::adam(1e-3));
 //   auto state = tx.init(params);
 //   auto [updates, next] = tx.update(grads, state, params);
 //   params = optim::apply_updates(params, updates);
 //
-// A transformation is immutable. It works on every tree (base/tree.h); its state is a plain struct
+// A transformation is immutable. It works on every tree (base/tree.h). Its state is a plain struct
 // over that tree's type, so it passes through jit, scan, shard_map and checkpoints as any tree
 // does. A transformation is a tree itself: C++ numbers in it are static (another number is another
-// program), Arrays are leaves, and what changes from step to step (counts, moments) is in the
-// state.
+// program), and Arrays are leaves. Values that change from step to step (counts, moments) are in
+// the state.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@
 
 namespace tessera::optim {
 
-// The state of a transformation that has none.
+// The state of a transformation without state.
 struct NoState {};
 
 // Some leaves of another tree, with their paths there: the tree that masked() and nnx::Optimizer
@@ -52,7 +52,7 @@ std::vector<std::string> leaf_paths(const T& node) {
   }
 }
 
-// Throws UserError [op] with the first leaf that one of the trees lacks.
+// Throws UserError [op] with the first leaf that only one of the trees has.
 [[noreturn]] void structures_differ(std::string_view op, std::string_view what,
                                     const std::vector<std::string>& gradients,
                                     const std::vector<std::string>& other);
@@ -90,7 +90,7 @@ std::vector<Array> apply_updates(const std::vector<Array>& params,
 
 }  // namespace internal
 
-// The base of all transformations. A Rule has
+// The base class of all transformations. A Rule has
 //   init(params) -> state        update(gradients, state, const P* params) -> (updates, state)
 template <class Rule>
 struct Transformation {
@@ -107,14 +107,14 @@ struct Transformation {
   }
 
   // Returns (updates, the next state), both in the trees of the arguments. Throws UserError with
-  // the path of the first leaf at which the state or the parameters are of another tree than the
-  // gradients.
+  // the path of the first leaf at which the tree of the state or of the parameters is not that of
+  // the gradients.
   template <class P, class State>
   std::pair<P, State> update(const P& gradients, const State& state, const P& params) const {
     internal::leaves_like("optim", gradients, "the parameters", params);
     return rule.update(gradients, state, &params);
   }
-  // The same, for transformations that do not read the parameters.
+  // Does the same, for transformations that do not read the parameters.
   template <class P, class State>
   std::pair<P, State> update(const P& gradients, const State& state) const {
     static_assert(!Rule::kNeedsParams,
@@ -160,7 +160,7 @@ struct Chain {
 }  // namespace internal
 
 // Applies rules one after the other, each to the updates of the one before. The state is the tuple
-// of theirs.
+// of their states.
 template <class... Rules>
 Transformation<internal::Chain<Rules...>> chain(Transformation<Rules>... transformations) {
   return {{{std::move(transformations.rule)...}}};

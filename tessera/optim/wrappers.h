@@ -1,4 +1,4 @@
-// Transformations of transformations: of some leaves only, and at every k-th step only.
+// Transformations that apply another one: to some leaves only, or at every k-th step only.
 #pragma once
 
 #include "tessera/optim/rules.h"
@@ -105,7 +105,8 @@ std::vector<Array> accumulated(const std::vector<Array>& gradients, const std::v
                                const Array& mini_step, bool mean);
 std::vector<Array> as_gradients(const std::vector<Array>& means,
                                 const std::vector<Array>& gradients);
-// Returns, leaf by leaf, `x` where the condition holds, else y, in y's dtype; zeros for an empty y.
+// Returns, leaf by leaf, x if the condition is true, otherwise y, in y's dtype. An empty y means
+// zeros.
 std::vector<Array> chosen(const Array& condition, const std::vector<Array>& x,
                           const std::vector<Array>& y);
 struct Steps {
@@ -170,9 +171,9 @@ Array MultiStepsState<P, Inner>::has_updated() const {
   return internal::has_updated(mini_step, gradient_step);
 }
 
-// Returns the updates of `inner` for the mean (or sum) of the gradients of `every` steps at a time,
-// and zeros in between. `every` is a number, or a function of the count of inner's updates so far.
-// Throws UserError for a number below 1.
+// Returns the updates of `inner` for the mean (or sum) of the gradients of each `every` steps, and
+// zeros for the steps in between. `every` is a number, or a function of the count of inner's
+// updates so far. Throws UserError for a number below 1.
 template <class Rule, class Every>
 auto MultiSteps(Transformation<Rule> inner, const Every& every, bool use_grad_mean = true) {
   if constexpr (std::is_arithmetic_v<Every>) {

@@ -1,6 +1,6 @@
-// binomial and multinomial, as JAX draws them: sums of geometric numbers where few successes are to
-// be expected (Devroye, "Non-Uniform Random Variate Generation", X.4.3), else transformed rejection
-// (Hormann, "The generation of binomial random variates", 1993, BTRS).
+// binomial and multinomial, as JAX draws them: by sums of geometric numbers if few successes are
+// expected (Devroye, "Non-Uniform Random Variate Generation", X.4.3), otherwise by transformed
+// rejection (Hormann, "The generation of binomial random variates", 1993, BTRS).
 #include <array>
 #include <tuple>
 
@@ -21,7 +21,7 @@ namespace tessera::random {
 
 namespace {
 
-// What log(k!) has beyond Stirling's approximation.
+// Returns log(k!) minus Stirling's approximation of it.
 Array stirling_tail(const Array& k) {
   static const std::vector<double> kSmall = {
       0.0810614667953272,  0.0413406959554092, 0.0276779256849983, 0.02079067210376509,
@@ -35,9 +35,9 @@ Array stirling_tail(const Array& k) {
 }
 
 using Key = random::Key;
-using Carry = std::tuple<Array, Array, Array>;  // a count, what decides, the words of the key
+using Carry = std::tuple<Array, Array, Array>;  // number, end of loop, key's words
 
-// How many geometric numbers fit in the count.
+// Returns how many geometric numbers add up to at most the count.
 Array by_inversion(const Key& key, const Array& count, const Array& p) {
   const Array log_failure = log1p(-p), none = zeros_like(p);
   const auto open = [&](const Carry& c) { return any(std::get<1>(c) <= count); };
@@ -75,7 +75,7 @@ Array by_rejection(const Key& key, const Array& n, const Array& p) {
       while_loop(open, step, Carry(full_like(p, -1), zeros(p.shape(), bool_), key.data)));
 }
 
-// count and p of one shape and floating dtype.
+// Returns binomial numbers. count and p have one shape and floating dtype.
 Array binomial_numbers(const Key& key, const Array& count, const Array& p) {
   const Array rare = p < 0.5;
   Array q = where(rare, p, 1 - p);
@@ -137,7 +137,8 @@ Array multinomial(const Key& key, const Array& n, const Array& p, std::optional<
                      const Shape rows(s.shape.begin(), s.shape.end() - 1);
                      const Array count = as_dtype(broadcast_to(same[0], rows), same[0].dtype());
                      const Array classes = moveaxis(broadcast_to(same[1], s.shape), -1, 0);
-                     // Of what is left each class takes its share of the probability that is left.
+                     // Each class gets a binomial number of the trials that are left, with its
+                     // share of the probability that is left.
                      const Array rest = flip(cumsum(flip(classes, 0), {.axis = 0}), 0);
                      const Array share = clip(classes / where(equal(rest, 0), 1, rest), 0, 1);
                      const Key keys = split(Key{a[0]}, share.shape()[0]);

@@ -21,10 +21,10 @@ using namespace ir;
 
 namespace {
 
-// Returns prefix sums of a vector in the order in which XLA's CPU compiler adds them up: one by one
-// within runs of 16, to which the sums of the runs before, added up in the same way, are added.
-// Which element is picked depends on where a number is among them, so they have to be rounded in
-// the same way.
+// Returns prefix sums of a vector, added up in the order of XLA's CPU compiler: one by one within
+// runs of 16, to which the sum of the earlier runs is added. Those sums are added up in the same
+// order. The element that is picked depends on where a number is among the prefix sums, so they
+// must be rounded as XLA rounds them.
 Array running_totals(const Array& x) {
   constexpr int64_t kRun = 16;
   const int64_t n = x.size(), runs = (n + kRun - 1) / kRun;
@@ -43,8 +43,8 @@ Array running_totals(const Array& x) {
   return lax::slice_in_dim(lax::reshape(rows, {runs * kRun}), 0, n);
 }
 
-// Returns the logits with Gumbel noise. Of equal ones the first is picked, so they have to be
-// rounded as JAX's.
+// Returns the logits with Gumbel noise. The first of equal ones is picked, so they must be rounded
+// as JAX rounds them.
 Array noisy_logits(const Key& key, const Shape& shape, const Array& logits) {
   const Array noise = internal::rounded(gumbel(key, shape, logits.dtype()));
   return internal::rounded(lax::add(noise, logits));
@@ -58,7 +58,7 @@ struct ChoiceParams {
   DType index;
 };
 
-// Returns indices in a population of n. `p` may be undefined.
+// Returns indices into a population of n. `p` may be undefined.
 Array places(const char* name, const Key& key, int64_t n, const Shape& shape,
              const ChoiceOptions& o) {
   internal::check_shape(name, shape);
@@ -97,7 +97,7 @@ Array places(const char* name, const Key& key, int64_t n, const Shape& shape,
                                     internal::rounded(lax::sub(lax::full_like(u, 1), u))));
                        return as_dtype(searchsorted(sums, r), c.index);
                      }
-                     // The largest of logits with Gumbel noise are a sample without replacement.
+                     // The k largest logits with Gumbel noise are a sample without replacement.
                      const Array noisy = noisy_logits(k, {n}, internal::rounded(lax::log(p)));
                      return lax::reshape(as_dtype(lax::top_k(noisy, draws).second, c.index), shape);
                    });
@@ -127,9 +127,9 @@ Array choice(const Key& key, const Array& a, const Shape& shape, const ChoiceOpt
 
 namespace {
 
-// The largest logits with Gumbel noise are a sample without replacement (Kool, van Hoof and
-// Welling, "Stochastic beams and where to find them", ICML 2019). The first `added` extents of the
-// shape are the draws.
+// Returns distinct classes. The largest logits with Gumbel noise are a sample without replacement
+// (Kool, van Hoof and Welling, "Stochastic beams and where to find them", ICML 2019). The first
+// `added` extents of the shape count the draws.
 Array distinct_classes(const char* name, const Key& key, const Array& logits, int64_t axis,
                        const Shape& shape, int64_t added) {
   const Shape draws(shape.begin(), shape.begin() + added);

@@ -20,8 +20,8 @@ using internal::sample_shape;
 using internal::SampleParams;
 using Args = std::span<const Array>;
 
-// One sampler of a key and parameters: `body` gets the key's words, then the parameters as the
-// dtype, of the shape.
+// A sampler as a function of a key and parameters. `body` gets the key's words, and the parameters
+// in the dtype and of the shape of the result.
 struct Sampler {
   std::string name;
   SampleParams sample;
@@ -222,7 +222,7 @@ Array weibull_min(const Key& key, const Array& scale, const Array& concentration
   for (const Array* x : {&scale, &concentration})
     if (is_complex(x->dtype()))
       type_error(name, "expected real parameters, got {}", describe(x->type()));
-  // The parameters broadcast with the numbers, which are as many as the shape says.
+  // The parameters broadcast with the numbers, which have the given shape.
   broadcast_shapes(name, std::vector<Shape>{shape, scale.shape(), concentration.shape()});
   return composite(name, SampleParams{shape, result}, {key.data, scale, concentration},
                    [](const SampleParams& p, Args a) {

@@ -1,70 +1,73 @@
-// Further distributions of jax.random, made of the samplers of random.h: the same key gives JAX's
-// numbers, to a few units in the last place, or where a comparison ties to these, another candidate.
+// Further distributions of jax.random, computed from the samplers of random.h. The same key results
+// in JAX's numbers to a few units in the last place. If a comparison is decided by those last
+// places, another candidate may be accepted.
 //
-// Without a shape the result has that of the parameters, which broadcast to the shape. Default
-// float32 (float64 where x64 is enabled). Samples move with their parameters as in JAX. Errors, of all: UserError for
-// dtypes that are not floating-point (of geometric: integers), for complex parameters, and for
-// parameters that do not broadcast to the shape.
+// Without a shape the result has the shape to which the parameters broadcast. The dtype is by
+// default float32 (float64 if x64 is enabled). Derivatives of samples by their parameters are
+// JAX's. All functions throw UserError for dtypes that are not floating-point (for geometric: not
+// integer), for complex parameters, and for parameters that do not broadcast to the shape.
 #pragma once
 
 #include "tessera/random/random.h"
 
 namespace tessera::random {
 
-// Points in the ball of |x|_p <= 1 in d dimensions: [shape..., d]. UserError for d < 1.
+// Returns points in the ball |x|_p <= 1 of d dimensions: [shape..., d]. Throws UserError for d < 1.
 Array ball(const Key& key, int64_t d, double p = 2, const Shape& shape = {},
            OptionalDType dtype = {});
-// How many of n trials succeed, each with probability p, as a float; NaN for n or p that are
-// negative or NaN.
+// Returns the number of successes in n trials, each with probability p, as floats. It is NaN if n
+// or p is negative or NaN.
 Array binomial(const Key& key, const Array& n, const Array& p, std::optional<Shape> shape = {},
                OptionalDType dtype = {});
-// How n trials are spread over classes of probabilities p (the last dimension), as floats. The
-// shape is that of the result.
+// Returns how many of n trials fall into each class, as floats. The last dimension of p has the
+// probabilities of the classes. The shape is that of the result.
 Array multinomial(const Key& key, const Array& n, const Array& p, std::optional<Shape> shape = {},
                   OptionalDType dtype = {});
-// Of df degrees of freedom.
+// Draws from the distribution with df degrees of freedom.
 Array chisquare(const Key& key, const Array& df, std::optional<Shape> shape = {},
                 OptionalDType dtype = {});
-// The ratio of two chisquare samples over their degrees of freedom.
+// Draws from the distribution of the ratio of two chisquare samples, each divided by its degrees of
+// freedom.
 Array f(const Key& key, const Array& dfnum, const Array& dfden, std::optional<Shape> shape = {},
         OptionalDType dtype = {});
-// Student's distribution with df degrees of freedom.
+// Draws from Student's distribution with df degrees of freedom.
 Array t(const Key& key, const Array& df, std::optional<Shape> shape = {}, OptionalDType dtype = {});
-// The length of three independent normal numbers.
+// Returns the lengths of vectors of three independent normal numbers.
 Array maxwell(const Key& key, const Shape& shape = {}, OptionalDType dtype = {});
-// The same with either sign, times scale, plus loc. As in JAX the parameters' shape stands behind
-// the shape, which without one is that too.
+// Returns the same with a random sign, times scale, plus loc. As in JAX the result has the shape
+// [shape..., the parameters' shape...]; without a shape, it has the parameters' shape twice.
 Array double_sided_maxwell(const Key& key, const Array& loc, const Array& scale,
                            const Shape& shape = {}, OptionalDType dtype = {});
-// Of density p exp(-|x|^p) / (2 gamma(1 / p)).
+// Draws from the density p exp(-|x|^p) / (2 gamma(1 / p)).
 Array generalized_normal(const Key& key, double p, const Shape& shape = {},
                          OptionalDType dtype = {});
-// The number of trials up to the first success, of probability p each: default integers.
+// Returns the number of trials up to the first success, each of probability p, as default integers.
 Array geometric(const Key& key, const Array& p, std::optional<Shape> shape = {},
                 OptionalDType dtype = {});
-// exp of normal numbers times sigma.
+// Returns exp(sigma * x) for normal numbers x.
 Array lognormal(const Key& key, const Array& sigma = 1.0f, std::optional<Shape> shape = {},
                 OptionalDType dtype = {});
-// On [1, inf), of density b x^-(b + 1).
+// Draws from [1, inf) with the density b x^-(b + 1).
 Array pareto(const Key& key, const Array& b, std::optional<Shape> shape = {},
              OptionalDType dtype = {});
 Array rayleigh(const Key& key, const Array& scale, std::optional<Shape> shape = {},
                OptionalDType dtype = {});
-// On [left, right], of a density that rises to mode and falls from there.
+// Draws from [left, right] with a density that rises linearly to mode and falls linearly from
+// there.
 Array triangular(const Key& key, const Array& left, const Array& mode, const Array& right,
                  std::optional<Shape> shape = {}, OptionalDType dtype = {});
-// The inverse Gaussian distribution of this mean and scale 1.
+// Draws from the inverse Gaussian distribution with this mean and scale 1.
 Array wald(const Key& key, const Array& mean, std::optional<Shape> shape = {},
            OptionalDType dtype = {});
 Array weibull_min(const Key& key, const Array& scale, const Array& concentration,
                   const Shape& shape = {}, OptionalDType dtype = {});
 
-// The key of an integer, as key.
+// Returns key(seed).
 template <std::integral T>
 Key PRNGKey(T seed) {
   return key(seed);
 }
-// The same key: keys may be used as often as one likes.
+// Returns the same key: keys may be used as often as one likes.
 inline Key clone(const Key& key) { return key; }
 
 }  // namespace tessera::random

@@ -1,7 +1,6 @@
-// gamma, and the distributions made of it, beta and dirichlet. Marsaglia and Tsang, "A simple
-// method for generating gamma variables", ACM TOMS 26 (2000): d (1 + c x)^3 of a normal x is
-// accepted, or drawn again. Every element has a key of its own, so that no element's numbers depend
-// on how often another is drawn.
+// gamma, beta and dirichlet. Marsaglia and Tsang, "A simple method for generating gamma variables",
+// ACM TOMS 26 (2000): d (1 + c x)^3 of a normal x is accepted or drawn again. Every element has a
+// key of its own, so its numbers do not depend on how often another element is drawn.
 #include <cmath>
 
 #include "tessera/compile/composite.h"
@@ -35,8 +34,8 @@ Words chosen(const Array& where, const Words& on_true, const Words& on_false) {
           lax::select(where, on_true.low, on_false.low)};
 }
 
-// Returns a normal x for each key with 1 + c x > 0, which is drawn again until it is; elements that
-// are not `wanted` get any.
+// Returns for each key a normal x with 1 + c x > 0: it is drawn again until that holds. Elements
+// that are not `wanted` may have any x.
 struct Proposal {
   Words key;
   Array x, v;
@@ -58,8 +57,8 @@ Proposal propose(const Words& keys, const Array& wanted, const Array& c) {
 Array gamma_of_keys(const Words& keys, const Array& alpha, bool log_space) {
   const DType dtype = alpha.dtype();
   const Array zero = lax::full_like(alpha, 0), one = lax::full_like(alpha, 1);
-  // gamma(alpha) = gamma(alpha + 1) * u^(1 / alpha): below 1 the method does not hold. 1 - u is
-  // used, as u may be 0.
+  // The method does not hold for alpha below 1. Then gamma(alpha) = gamma(alpha + 1) * u^(1 /
+  // alpha), with 1 - u in place of u, since u may be 0.
   const Array large = lax::ge(alpha, one);
   const Array raised = lax::select(large, alpha, alpha + one);
   const Array d = raised - 1.0 / 3, c = 1.0 / 3 / lax::sqrt(d);
@@ -90,7 +89,7 @@ Array gamma_of_keys(const Words& keys, const Array& alpha, bool log_space) {
   return lax::log(d) + lax::log(accepted.v) + boost;
 }
 
-// Returns d sample / d alpha, or that of the sample's logarithm.
+// Returns d sample / d alpha, or the derivative of the sample's logarithm.
 Array derivative(const Array& alpha, const Array& sample, bool log_space) {
   if (!log_space) return internal::gamma_sample_derivative(alpha, sample);
   const Array x = lax::exp(sample);
@@ -98,7 +97,8 @@ Array derivative(const Array& alpha, const Array& sample, bool log_space) {
   return internal::gamma_sample_derivative(alpha, positive) / positive;
 }
 
-// Returns, within another program, the samples with their derivative with respect to alpha.
+// Returns the samples with their derivative with respect to alpha. It is called within another
+// composite.
 Array gamma_of_key(const Words& key, const Array& alpha, bool log_space) {
   const auto sample = [=](const Array& high, const Array& low, const Array& a) {
     return gamma_of_keys(internal::hash_of_index({high, low}, a.shape()), a, log_space);
@@ -153,7 +153,7 @@ Array beta(const Key& key, const Array& a, const Array& b, std::optional<Shape> 
                               true);
         };
         const Array log_a = log_gamma(0), log_b = log_gamma(1), top = lax::max(log_a, log_b);
-        // For the smaller parameters both samples underflow, but not their quotient.
+        // If the parameters are small, both samples underflow, but their quotient does not.
         const Array gamma_a = lax::exp(log_a - top), gamma_b = lax::exp(log_b - top);
         return gamma_a / (gamma_a + gamma_b);
       });

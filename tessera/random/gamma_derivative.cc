@@ -1,8 +1,8 @@
 // P(a, x) = x^a e^-x / Gamma(a + 1) * sum_n x^n / ((a + 1) ... (a + n)) converges fast for x <= a
-// or x <= 1; elsewhere Q = 1 - P is a continued fraction (Cephes igam.c and igamc.c;
-// DLMF 8.7.1, 8.9.2). Both are differentiated term by term by a. With f the series or fraction and
-// p = x^a e^-x / Gamma(a) / x the density of x, (dP/da) / p needs no p: that is what keeps it from
-// underflowing.
+// or x <= 1. Elsewhere Q = 1 - P is a continued fraction (Cephes igam.c and igamc.c; DLMF 8.7.1,
+// 8.9.2). Both are differentiated by a, term by term. With f the series or the fraction, and p =
+// x^a e^-x / Gamma(a) / x the density of x, (dP/da) / p does not contain p. So it does not
+// underflow.
 #include "tessera/random/gamma_derivative.h"
 
 #include <cmath>
@@ -22,7 +22,7 @@ using namespace ops::array_math;
 
 Array any(const Array& x) { return lax::reduce_or(x, iota_dims(x.ndim())); }
 
-// Returns the new value where `running`, else the old one.
+// Returns the new value for elements that are `running`, otherwise the old one.
 Array update_running(const Array& running, const Array& next, const Array& before) {
   return lax::select(running, next, before);
 }
@@ -95,7 +95,7 @@ Array by_fraction(const Array& a, const Array& x, const Array& enabled) {
         const Array value_by_a =
             lax::select(usable, (next.p_by_a - value * next.q_by_a) / next.q, s.value_by_a);
         const Array change = lax::select(usable, lax::abs(value_by_a - s.value_by_a), one);
-        // Only quotients matter: both columns are scaled down before they overflow.
+        // Only quotients are used, so both columns are scaled down before they overflow.
         const Array large = lax::abs(next.p) > 1 / eps;
         const auto scaled = [&](const Convergent& v) {
           const auto part = [&](const Array& t) { return lax::select(large, t * eps, t); };

@@ -1,5 +1,5 @@
-// How a gamma sample changes with its parameter, at a fixed key: implicit reparametrisation. For
-// source files of random/.
+// The derivative of a gamma sample by its parameter at a fixed key: implicit reparametrisation.
+// Only source files of random/ include this header.
 #pragma once
 
 #include "tessera/ir/array.h"

@@ -1,6 +1,6 @@
-// Keys of the random number generator: values, without any global state. A key is used once;
-// split() and fold_in() make more keys from it. Streams equal JAX's (threefry2x32, partitionable)
-// bit for bit, under every sharding.
+// Keys of the random number generator. They are values; there is no global state. A key is used
+// once; split() and fold_in() make more keys from it. Streams equal JAX's (threefry2x32,
+// partitionable) bit for bit, under every sharding.
 //
 //   random::Key key = random::key(0);
 //   auto [k1, k2] = random::split<2>(key);
@@ -35,9 +35,9 @@ Key key_of_seed(uint64_t bits, bool beyond_int64);
 Key fold_in_word(const Key& key, uint64_t word, bool negative);
 }  // namespace internal
 
-// Returns the key of a seed, of which all 64 bits count. Its words are JAX's, except without x64
-// for seeds outside [-2^31, 2^32): JAX then drops the high word, so that two such seeds have one
-// key; here the words are those of JAX with x64. Throws UserError from 2^63 on.
+// Returns the key of a seed. All 64 bits of the seed count. Its words are JAX's, except without x64
+// for seeds outside [-2^31, 2^32): there JAX drops the high word, so that several seeds have one
+// key, while here the words are those of JAX with x64. Throws UserError from 2^63 on.
 template <std::integral T>
 Key key(T seed) {
   return internal::key_of_seed(static_cast<uint64_t>(seed), std::is_unsigned_v<T> &&
@@ -55,7 +55,7 @@ Key split(const Key& key, I num) {
   return split(key, Shape{static_cast<int64_t>(num)});
 }
 inline Key split(const Key& key) { return split(key, Shape{2}); }
-// Returns the same as single keys: auto [a, b] = split<2>(key).
+// Returns the new keys as single ones: auto [a, b] = split<2>(key).
 template <size_t N>
 std::array<Key, N> split(const Key& key) {
   const Key keys = split(key, Shape{static_cast<int64_t>(N)});

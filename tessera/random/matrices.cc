@@ -1,4 +1,4 @@
-// Samples by factorisations of matrices: multivariate_normal, orthogonal.
+// Samplers that factorise matrices: multivariate_normal, orthogonal.
 #include <algorithm>
 
 #include "tessera/compile/composite.h"
@@ -57,8 +57,8 @@ Array orthogonal(const Key& key, int64_t n, const Shape& shape, OptionalDType dt
                    [](const OrthogonalParams& p, std::span<const Array> a) -> Array {
                      const auto [q, r] =
                          tessera::internal::qr(name, normal({a[0]}, p.drawn, p.dtype));
-                     // Without the signs the distribution would depend on how those of r are
-                     // chosen.
+                     // Without the signs the distribution would depend on the signs that the
+                     // factorisation gives r's diagonal.
                      const Array signs = lax::sign(diagonal(r, {.axis1 = -2, .axis2 = -1}));
                      const Array x = q * expand_dims(signs, -2);
                      return p.transposed ? matrix_transpose(x) : x;

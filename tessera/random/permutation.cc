@@ -1,4 +1,4 @@
-// permutation: sorting by random keys, several rounds of it, as in JAX.
+// permutation: several rounds of sorting by random keys, as in JAX.
 #include <cmath>
 
 #include "tessera/compile/composite.h"
@@ -15,9 +15,9 @@ using namespace ir;
 
 namespace {
 
-// Returns x where each vector along the axis has an order of its own.
+// Returns x with each vector along the axis in a random order of its own.
 Array shuffled(internal::Words words, Array x, int64_t axis) {
-  // Keys of 32 bits collide; so many rounds make every order equally likely.
+  // Keys of 32 bits collide. This many rounds make every order equally likely.
   const double drawn = static_cast<double>(std::max<int64_t>(1, x.size()));
   const int rounds = static_cast<int>(std::ceil(3 * std::log(drawn) / std::log(4294967295.0)));
   for (int round = 0; round < rounds; ++round) {

@@ -1,6 +1,6 @@
-// poisson: Knuth's products of uniforms for small rates, Hörmann's transformed rejection ("The
-// transformed rejection method for generating Poisson random variables", 1993) for rates from 10
-// on. Both run for all elements, with harmless rates where the other's result is taken.
+// poisson: Knuth's products of uniforms for rates below 10, Hörmann's transformed rejection ("The
+// transformed rejection method for generating Poisson random variables", 1993) for others. Both run
+// for all elements. An element that uses the other method's result gets a harmless rate.
 #include <limits>
 
 #include "tessera/compile/composite.h"
@@ -23,14 +23,15 @@ using internal::Words;
 
 Array any(const Array& x) { return lax::reduce_or(x, iota_dims(x.ndim())); }
 
-// Trips are bounded by what the dtype holds, as nothing larger can be a result.
+// Returns whether another trip follows. The number of trips is at most the largest number of the
+// dtype, because no result can be larger.
 Array trips_left(const Array& i, DType dtype) {
   const double most = static_cast<double>(
       std::min<uint64_t>(iinfo(dtype).max, std::numeric_limits<int32_t>::max()));
   return i < most;
 }
 
-// How many factors the product of uniforms has until it falls below e^-rate, less one.
+// Returns the number of uniform factors whose product falls below e^-rate, minus one.
 Array by_products(const Words& key, const Array& rate, DType dtype) {
   struct State {
     Array i, count;

@@ -35,7 +35,7 @@ namespace {
 
 Array real_like(const Array& x, double value) { return lax::full_like(x, value); }
 
-// One function of a uniform in [low, 1), or in [0, 1).
+// Returns f of uniform numbers in [low, 1), or in [0, 1) without `low`.
 Array transformed(const char* name, const Key& key, const Shape& shape, OptionalDType dtype,
                   double (*low)(const FloatInfo&), Array (*f)(const Array&)) {
   struct TransformedParams {
@@ -117,7 +117,7 @@ Array truncated_normal(const Key& key, const Array& lower, const Array& upper,
         };
         const Array u = scaled_uniform(key_words(name, {a[0]}), p.shape, cdf(low), cdf(high));
         const Array z = lax::mul(real_like(u, std::numbers::sqrt2), rounded(lax::erf_inv(u)));
-        // Rounding must not leave the open interval.
+        // Rounding must not leave the open interval (low, high).
         return lax::min(full(lax::nextafter(high, real_like(high, -inf))),
                         lax::max(full(lax::nextafter(low, real_like(low, inf))), z));
       });
@@ -136,8 +136,9 @@ Array laplace(const Key& key, const Shape& shape, OptionalDType dtype) {
 
 namespace {
 
-// u of [0, 1) in (0, 1): the smallest normal number for 0. Scaling from there to 1 would be this
-// too, but for float16, and there XLA's folding of constants makes it this.
+// Returns u of [0, 1) as a number in (0, 1): 0 becomes the smallest normal number. Scaling u to
+// that interval would give the same, except for float16, for which XLA's constant folding gives
+// this.
 Array at_least_tiny(const Array& u) { return lax::max(u, real_like(u, finfo(u.dtype()).tiny)); }
 
 }  // namespace
@@ -159,7 +160,8 @@ Array cauchy(const Key& key, const Shape& shape, OptionalDType dtype) {
   return transformed(
       "random::cauchy", key, shape, dtype, [](const FloatInfo& info) { return info.eps; },
       [](const Array& u) {
-        // Near the poles of tan the rounding of its operand is all that the result is made of.
+        // Near the poles of tan the result consists of the rounding of its operand, so it is
+        // rounded as in JAX.
         const Array turn = rounded(lax::sub(u, real_like(u, 0.5)));
         return lax::tan(rounded(lax::mul(real_like(u, std::numbers::pi), turn)));
       });
@@ -194,7 +196,7 @@ Array rademacher(const Key& key, const Shape& shape, OptionalDType dtype) {
 
 namespace {
 
-// val, moved into the range that its own dtype and `dtype` share, as `dtype`.
+// Returns val clipped to the range that its own dtype and `dtype` share, as `dtype`.
 Array converted_and_clipped(const Array& val, DType dtype) {
   const IntInfo from = iinfo(val.dtype()), to = iinfo(dtype);
   const Array low =
@@ -219,10 +221,10 @@ Array integers_in(const Words& key, const Shape& shape, const Array& minval, con
   Array span = lax::convert_element_type(lax::sub(high, low), unsigned_dtype);
   const Array one = constant_like(span, 1);
   span = lax::select(lax::le(high, low), one, span);
-  // Of the whole range of the dtype the span wraps to 0, by which rem leaves its operand as it is.
+  // For the whole range of the dtype the span wraps to 0, and rem by 0 returns its operand.
   span = lax::select(lax::bitwise_and(beyond, lax::gt(high, low)), lax::add(span, one), span);
-  // Twice the bits that the dtype has, to reduce the bias of the remainder: (2^n * higher + lower)
-  // mod span.
+  // Draws twice as many bits as the dtype has, to reduce the bias of the remainder: (2^n * higher +
+  // lower) mod span.
   const std::vector<Words> keys = internal::split_words(key, 2);
   const Array higher = random_bits(keys[0], shape, unsigned_dtype),
               lower = random_bits(keys[1], shape, unsigned_dtype);

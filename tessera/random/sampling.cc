@@ -16,10 +16,10 @@ using namespace ops;
 
 namespace {
 
-// u of [0, 1) in [low, high).
+// Returns u of [0, 1) scaled to [low, high).
 Array scaled(const Array& u, const Array& low, const Array& high) {
   const Array offset = rounded(lax::mul(u, rounded(lax::sub(high, low))));
-  // Rounding could go below low.
+  // Rounding could give a number below low.
   return lax::max(low, rounded(lax::add(offset, low)));
 }
 
@@ -71,7 +71,7 @@ Array rounded(const Array& x) {
 
 Array unit_uniform(const Words& key, const Shape& shape, DType dtype) {
   const FloatInfo info = finfo(dtype);
-  const int drawn = info.mantissa_bits < 8 ? 8 : info.bits;  // bfloat16 needs 8 bits alone
+  const int drawn = info.mantissa_bits < 8 ? 8 : info.bits;  // bfloat16 needs only 8 bits
   const DType as_bits = uint_of_bits(info.bits);
   Array bits = lax::convert_element_type(random_bits(key, shape, uint_of_bits(drawn)), as_bits);
   bits = lax::shift_right_logical(
@@ -95,8 +95,8 @@ Array scaled_uniform(const Words& key, const Shape& shape, DType dtype, double l
 }
 
 Array real_normal(const Words& key, const Shape& shape, DType dtype) {
-  // The open interval (-1, 1), where erf_inv is finite: 2^-(mantissa + 1) above -1 is the number
-  // next to it.
+  // Uniform in the open interval (-1, 1), where erf_inv is finite. -1 + 2^-(mantissa + 1) is the
+  // smallest number above -1.
   const double low = -1 + std::ldexp(1, -finfo(dtype).mantissa_bits - 1);
   const Array u = scaled_uniform(key, shape, dtype, low, 1);
   return lax::mul(lax::full_like(u, std::numbers::sqrt2), rounded(lax::erf_inv(u)));

@@ -20,7 +20,7 @@ Array rotated_left(const Array& x, uint32_t bits) {
                          lax::shift_right_logical(x, word(x, 32 - bits)));
 }
 
-// x + y, where one may be a scalar.
+// Returns x + y. One of them may be a scalar.
 Array plus(const Array& x, const Array& y) {
   const Shape& shape = x.ndim() > 0 ? x.shape() : y.shape();
   return lax::add(broadcast_array("threefry2x32", x, shape),
@@ -65,7 +65,7 @@ Words hash_of_index(const Words& key, const Shape& shape) {
     for (int64_t d : shape) n *= static_cast<double>(d);
     return n;
   }();
-  // Row-major position of each element; in 32 bits where these hold it.
+  // The row-major position of each element, in 32 bits if they suffice.
   const bool wide = size > 0x1p32;
   const DType dtype = wide ? uint64 : uint32;
   Array index;

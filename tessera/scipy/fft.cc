@@ -22,21 +22,23 @@ struct DctParams {
   bool ortho, inverse;
 };
 
-// exp(-i pi k / (2 n)) for k = 0, ..., n - 1.
+// Returns exp(sign i pi k / (2 n)) for k = 0, ..., n - 1.
 Array quarter_turns(int64_t n, DType dtype, double sign) {
   const Array angle = lax::iota(dtype, {n}) * (sign * M_PI / (2 * static_cast<double>(n)));
   return lax::complex(cos(angle), sin(angle));
 }
 
-// Factors of the orthogonal transform over those of the plain one.
+// Returns the numbers by which the results of the plain transform are multiplied to get those of
+// the orthogonal one.
 Array ortho_factors(int64_t n, DType dtype) {
   const double size = static_cast<double>(n);
   const Array rest = full({n - 1}, 1 / std::sqrt(2 * size), dtype);
   return concatenate({full({1}, 1 / std::sqrt(4 * size), dtype), rest});
 }
 
-// x [..., n]: even places in front, odd ones behind, backwards (Makhoul, "A fast cosine transform in
-// one and two dimensions", 1980).
+// Returns the transform of x [..., n]. It is a Fourier transform of the elements at even positions
+// followed by those at odd ones in reverse order (Makhoul, "A fast cosine transform in one and two
+// dimensions", 1980).
 Array forward(const Array& x, bool ortho) {
   const int64_t n = x.shape().back();
   const Array even = slice_in_dim(x, 0, n, -1, 2),
@@ -50,7 +52,7 @@ Array backward(const Array& x, bool ortho) {
   const int64_t n = x.shape().back();
   const Array factors = ortho_factors(n, x.dtype());
   const Array scaled = ortho ? x / (factors * 2) : x / 2;
-  // The spectrum of a real vector: its imaginary parts are those of the values backwards.
+  // The spectrum of a real vector: its imaginary part follows from the values in reverse order.
   const Array reversed = roll(flip(scaled, -1), 1, -1);
   const Array first = concatenate({zeros({1}, x.dtype()), ones({n - 1}, x.dtype())});
   const Array spectrum = (lax::complex(scaled, -reversed * first)) * quarter_turns(n, x.dtype(), 1);

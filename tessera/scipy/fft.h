@@ -1,7 +1,7 @@
-// Cosine transforms, with the names of jax.scipy.fft: of type 2, and their inverse.
+// Cosine transforms of type 2 and their inverses, with the names of jax.scipy.fft.
 //
-// Integers become floating; of complex numbers both parts are transformed. Errors, of all: UserError
-// for axes that do not exist and for lengths below 1.
+// Integers become floating. Both parts of complex numbers are transformed. All functions throw
+// UserError for axes that do not exist and for lengths below 1.
 #pragma once
 
 #include <optional>
@@ -13,19 +13,19 @@ namespace tessera::scipy::fft {
 
 enum class DctNorm : uint8_t { kBackward, kOrtho };
 struct DctOptions {
-  std::optional<int64_t> n = std::nullopt;  // as if cut, or with zeros behind, to this length
+  std::optional<int64_t> n = std::nullopt;  // length to which the axis is cut, or padded with zeros
   int64_t axis = -1;
   DctNorm norm = DctNorm::kBackward;  // kOrtho: an orthogonal transform
 };
-// 2 sum over j of x[j] cos(pi k (2 j + 1) / (2 n)) along an axis, and its inverse.
+// dct returns 2 sum over j of x[j] cos(pi k (2 j + 1) / (2 n)) along an axis; idct is its inverse.
 Array dct(const Array& x, const DctOptions& options = {});
 Array idct(const Array& x, const DctOptions& options = {});
 struct DctnOptions {
-  std::optional<Dims> s = std::nullopt;  // n of each axis; the last axes where there are no `axes`
+  std::optional<Dims> s = std::nullopt;  // lengths of the axes; without `axes`, of the last ones
   Axes axes = None;
   DctNorm norm = DctNorm::kBackward;
 };
-// The same along several axes.
+// Return the same along several axes.
 Array dctn(const Array& x, const DctnOptions& options = {});
 Array idctn(const Array& x, const DctnOptions& options = {});
 

@@ -23,7 +23,7 @@ struct GridParams {
   bool linear, fill;
 };
 
-// a: points at which, values, the vectors of the grid, the value outside.
+// The arguments `a` are the points, the values, the vectors of the grid, and the value outside.
 Array interpolated(const GridParams& p, std::span<const Array> a) {
   const std::vector<Array> same =
       promote_dtypes(std::vector<Array>{a[0], a[1]}, Promotion::kInexact);
@@ -35,7 +35,7 @@ Array interpolated(const GridParams& p, std::span<const Array> a) {
   int64_t grid_size = 1;
   for (int64_t d = 0; d < p.dimensions; ++d) grid_size *= values.shape()[d];
   const Array table = reshape(values, {grid_size, further});
-  // The corners of the cell that a point is in, and how much each counts.
+  // The corners of the cell that contains a point, and the weight of each.
   std::vector<std::pair<Array, Array>> corners;
   Array outside = zeros(lead, bool_);
   for (int64_t d = 0; d < p.dimensions; ++d) {

@@ -11,20 +11,21 @@ namespace tessera::scipy::interpolate {
 enum class GridMethod : uint8_t { kLinear, kNearest };
 struct GridOptions {
   GridMethod method = GridMethod::kLinear;
-  bool bounds_error = false;  // a point outside is an error; points are known then
+  bool bounds_error = false;  // throws for points outside, whose values must be known
   std::optional<Array> fill_value = Array(NAN);  // outside; absent: extrapolates
 };
-// A function of points in d dimensions that is known on a grid: `points`, d ascending vectors, and
-// `values` of their sizes and any further dimensions.
+// Interpolates a function of points in d dimensions whose values on a grid are known. `points` are
+// d ascending vectors; `values` has a dimension for each of them, followed by any further ones.
 //
 //   RegularGridInterpolator f({x, y}, values);
 //   f(xi);   // xi [..., 2] -> [...]
 class RegularGridInterpolator {
  public:
-  // UserError for other shapes, and for vectors that are known and do not ascend.
+  // Throws UserError for other shapes, and for vectors with known values that do not ascend.
   RegularGridInterpolator(std::vector<Array> points, const Array& values,
                           const GridOptions& options = {});
-  // At points [..., d]: [..., further dimensions of the values]. With derivatives by points and values.
+  // Returns the values at points [..., d]: [..., further dimensions of the values]. It has
+  // derivatives by the points and by the values.
   Array operator()(const Array& xi) const;
   Array operator()(const Array& xi, GridMethod method) const;
 

@@ -4,9 +4,10 @@
 //   const auto factors = scipy::linalg::cho_factor(a);
 //   scipy::linalg::cho_solve(factors, b);
 //
-// Matrices are the last two dimensions, [..., m, n], those before are batches; integers become
-// floating. Errors, of all: UserError for fewer dimensions, matrices that are not square where they
-// must be, and shapes that do not fit each other. tessera/tessera.h does not include this header.
+// Matrices are the last two dimensions, [..., m, n]; dimensions before them are batches. Integers
+// become floating. All functions throw UserError for fewer dimensions, for matrices that are not
+// square but must be, and for shapes that do not fit each other. tessera/tessera.h does not include
+// this header.
 #pragma once
 
 #include <functional>
@@ -34,24 +35,26 @@ struct SolveOptions {
   bool lower = false;  // which triangle of a positive definite matrix is read
   AssumeA assume_a = AssumeA::kGeneral;
 };
-// x with a x = b: b a vector [m] or [..., m, k]. Positive definite matrices take a Cholesky
-// factorisation, NaN where they are not.
+// Returns x with a x = b. b is a vector [m] or [..., m, k]. kPositiveDefinite solves by a Cholesky
+// factorisation, which is NaN if the matrix is not positive definite.
 Array solve(const Array& a, const Array& b, const SolveOptions& options = {});
 
-// a x = b, a^T x = b or a^H x = b.
+// The equation: a x = b, a^T x = b or a^H x = b.
 enum class Trans : uint8_t { kN, kT, kC };
 struct SolveTriangularOptions {
   Trans trans = Trans::kN;
   bool lower = false;
-  bool unit_diagonal = false;  // the diagonal is of ones and is not read
+  bool unit_diagonal = false;  // the diagonal is taken as ones and not read
 };
-// x with a x = b for triangular a. b as for solve. A singular matrix gives infinities and NaN.
+// Returns x with a x = b for triangular a. b is as for solve. A singular matrix gives infinities
+// and NaN.
 Array solve_triangular(const Array& a, const Array& b, const SolveTriangularOptions& options = {});
 
 struct CholeskyOptions {
   bool lower = false;
 };
-// The upper triangular u with u^H u = a, or the lower l with l l^H = a. It reads that triangle of a.
+// Returns the upper triangular u with u^H u = a, or the lower l with l l^H = a. Only that triangle
+// of a is read.
 Array cholesky(const Array& a, const CholeskyOptions& options = {});
 struct ChoFactor {
   Array c;
@@ -60,7 +63,8 @@ struct ChoFactor {
 ChoFactor cho_factor(const Array& a, const CholeskyOptions& options = {});
 Array cho_solve(const ChoFactor& c_and_lower, const Array& b);
 
-// l below the diagonal and u on and above it, of a with its rows exchanged; row i with pivots[i].
+// The LU factorisation of a with rows exchanged: l below the diagonal of `lu`, u on and above it.
+// Row i was exchanged with row pivots[i].
 struct LuFactor {
   Array lu, pivots;
 };
@@ -69,38 +73,42 @@ Array lu_solve(const LuFactor& lu_and_piv, const Array& b, Trans trans = Trans::
 
 // --- Factorisations ---
 
-// a = p l u, p a matrix of zeros and ones.
+// a = p l u, where p is a permutation matrix.
 struct Lu {
   Array p, l, u;
 };
 Lu lu(const Array& a);
-// a = l u, l with permuted rows.
+// Returns l and u with a = l u, where l has permuted rows.
 std::pair<Array, Array> lu_permuted(const Array& a);
 
 enum class QrMode : uint8_t { kFull, kEconomic };
 struct Qr {
   Array q, r;
 };
-// a = q r: q of [..., m, m] and r of [..., m, n], or [..., m, k] and [..., k, n], k = min(m, n).
+// Returns q and r with a = q r. With kFull q is [..., m, m] and r [..., m, n]; with kEconomic they
+// are [..., m, k] and [..., k, n], where k = min(m, n).
 Qr qr(const Array& a, QrMode mode = QrMode::kFull);
-// c q (c of [..., m], or vectors) or, from the left, q c, of the economic q of a; and r.
+// Returns c q (for c of [..., m], or vectors), or with kLeft q c, where q is the economic factor of
+// a; and r.
 enum class Side : uint8_t { kRight, kLeft };
 std::pair<Array, Array> qr_multiply(const Array& a, const Array& c, Side mode = Side::kRight);
 
 struct EighOptions {
   std::optional<Array> b = std::nullopt;
   bool lower = true;  // which triangle is read
-  int type = 1;       // with b: 1: a v = w b v; 2: a b v = w v; 3: b a v = w v
+  int type = 1;       // with b: type 1: a v = w b v; 2: a b v = w v; 3: b a v = w v
 };
 struct Eigh {
   Array w, v;  // eigenvalues, ascending, and eigenvectors as columns
 };
-// Of Hermitian matrices; b is positive definite. UserError for another type.
+// Return the eigenvalues and eigenvectors of Hermitian matrices. b is positive definite. Throw
+// UserError for another type.
 Eigh eigh(const Array& a, const EighOptions& options = {});
 Array eigvalsh(const Array& a, const EighOptions& options = {});
-// The eigenvalues, ascending, of the real symmetric or Hermitian tridiagonal matrix with the diagonal
-// d, [n], and e above it, [n - 1] (its conjugate below); all, or those from the first to the last
-// index, both in. With vectors as columns. The matrix is made and eigh called: n^3 operations.
+// Return the eigenvalues in ascending order, and the eigenvectors as columns, of the real symmetric
+// or Hermitian tridiagonal matrix with the diagonal d, [n], and e above it, [n - 1] (its conjugate
+// below). `select` restricts them to the indices first to last, both included. The matrix is formed
+// and passed to eigh, so they take n^3 operations.
 struct SelectRange {
   int64_t first, last;
 };
@@ -110,71 +118,78 @@ Eigh eigh_tridiagonal(const Array& d, const Array& e,
                       const std::optional<SelectRange>& select = std::nullopt);
 
 enum class SchurOutput : uint8_t { kReal, kComplex };
-// a = z t z^H with unitary z and t upper triangular; of real matrices with kReal with blocks of two
-// where eigenvalues are complex.
+// Returns t and z with a = z t z^H, where z is unitary and t upper triangular. With kReal, t of a
+// real matrix has a block of two rows for each pair of complex eigenvalues.
 std::pair<Array, Array> schur(const Array& a, SchurOutput output = SchurOutput::kReal);
-// The complex Schur form of a real one: (t, z) as schur returns them.
+// Returns the complex Schur form of a real one. (t, z) are as schur returns them.
 std::pair<Array, Array> rsf2csf(const Array& t, const Array& z);
 struct Hessenberg {
   Array h, q;
 };
-// a = q h q^H with h zero below its first subdiagonal and unitary q.
+// a = q h q^H, where h is zero below its first subdiagonal and q is unitary.
 Hessenberg hessenberg(const Array& a);
 
-// a = u p (or p u from the left) with unitary u and positive semidefinite p, by a singular value
-// decomposition.
+// Returns u and p with a = u p (kRight) or a = p u (kLeft), where u is unitary and p positive
+// semidefinite. It computes a singular value decomposition.
 std::pair<Array, Array> polar(const Array& a, Side side = Side::kRight);
 
 // --- Functions of matrices ---
 
-// expm(a), and its derivative at a in the direction e.
+// Returns expm(a) and its derivative at a in the direction e.
 std::pair<Array, Array> expm_frechet(const Array& a, const Array& e);
-// The principal square root, complex (Bjorck and Hammarling, "A Schur method for the square root of
-// a matrix", 1983). NaN where there is none.
+// Returns the principal square root as a complex matrix (Bjorck and Hammarling, "A Schur method for
+// the square root of a matrix", 1983). It is NaN if there is none.
 Array sqrtm(const Array& a);
-// The function of a matrix that is `func` of its eigenvalues, complex, by the recurrence of Parlett
-// (Golub and Van Loan, "Matrix Computations", 9.1.4). Imprecise where eigenvalues are close, since it divides
-// by their differences.
+// Returns as a complex matrix the function of a matrix that is `func` of its eigenvalues, by the
+// recurrence of Parlett (Golub and Van Loan, "Matrix Computations", 9.1.4). It is imprecise if
+// eigenvalues are close, since it divides by their differences.
 Array funm(const Array& a, const std::function<Array(const Array&)>& func);
 struct SylvesterOptions {
-  double tol = 1e-8;  // NaN where eigenvalues of a and -b are closer
+  double tol = 1e-8;  // NaN if an eigenvalue of a is closer to one of -b
 };
-// x with a x + x b = c, for a of [..., m, m], b of [..., n, n] and c of [..., m, n] (Bartels and
-// Stewart, "Solution of the matrix equation AX + XB = C", 1972).
+// Returns x with a x + x b = c, for a of [..., m, m], b of [..., n, n] and c of [..., m, n]
+// (Bartels and Stewart, "Solution of the matrix equation AX + XB = C", 1972).
 Array solve_sylvester(const Array& a, const Array& b, const Array& c,
                       const SylvesterOptions& options = {});
 
-// --- Special matrices. Vectors are the last dimension, those before are batches. ---
+// --- Special matrices. Vectors are the last dimension; dimensions before it are batches. ---
 
-// Matrices one after the other along the diagonal, zeros elsewhere; vectors count as one row.
+// Returns the matrix with these matrices along its diagonal and zeros elsewhere. A vector is a row.
 Array block_diag(const std::vector<Array>& arrays);
-// The first column c and the first row r (absent: conj(c)); every diagonal has one value.
+// Returns the matrix with the first column c and the first row r (absent: conj(c)). Each diagonal
+// has one value.
 Array toeplitz(const Array& c, const std::optional<Array>& r = std::nullopt);
-// The first column c and the last row r (absent: zeros); every antidiagonal has one value.
+// Returns the matrix with the first column c and the last row r (absent: zeros). Each antidiagonal
+// has one value.
 Array hankel(const Array& c, const std::optional<Array>& r = std::nullopt);
-// Every column is the one before it rolled by one place.
+// Returns the matrix with the first column c. Every other column is the one before it rolled by
+// one.
 Array circulant(const Array& c);
-// The matrix whose product with a vector of n elements is its convolution with `a`.
+// Returns the matrix whose product with a vector of n elements is the convolution of the vector
+// with `a`.
 enum class MatrixMode : uint8_t { kFull, kSame, kValid };
 Array convolution_matrix(const Array& a, int64_t n, MatrixMode mode = MatrixMode::kFull);
-// The matrices whose characteristic polynomial has the coefficients a, the highest power first.
+// Return matrices whose characteristic polynomial has the coefficients a, the highest power first.
 Array companion(const Array& a);
 Array fiedler_companion(const Array& a);
-// |a[i] - a[j]|.
+// Returns the matrix with elements |a[i] - a[j]|.
 Array fiedler(const Array& a);
-// f in the first row, s below the diagonal.
+// Returns the matrix with f in its first row and s below its diagonal.
 Array leslie(const Array& f, const Array& s);
-// The roots of unity: what fft multiplies by; over the root of n, or n.
+// Returns the matrix of fft, whose elements are roots of unity. It is divided by 1, by the square
+// root of n, or by n.
 enum class DftScale : uint8_t { kNone, kSqrtN, kN };
 Array dft(int64_t n, DftScale scale = DftScale::kNone);
-// +-1 with orthogonal rows, n a power of 2.
+// Returns a matrix of 1 and -1 with orthogonal rows. n is a power of 2.
 Array hadamard(int64_t n, OptionalDType dtype = {});
-// Orthonormal rows that are orthogonal to ones, [n - 1, n]; with these as a first row, [n, n].
+// Returns orthonormal rows that are orthogonal to a row of ones: [n - 1, n]. With `full` a constant
+// row comes first: [n, n].
 Array helmert(int64_t n, bool full = false);
-// 1 / (i + j + 1), and its inverse.
+// Return the matrix with elements 1 / (i + j + 1), and its inverse.
 Array hilbert(int64_t n);
 Array invhilbert(int64_t n);
-// Binomial coefficients: (i + j over i), or (i over j), or (j over i); and their inverses.
+// Return the matrix of the binomial coefficients (i + j over i) (kSymmetric), (i over j) (kLower)
+// or (j over i) (kUpper), and its inverse.
 enum class PascalKind : uint8_t { kSymmetric, kLower, kUpper };
 Array pascal(int64_t n, PascalKind kind = PascalKind::kSymmetric);
 Array invpascal(int64_t n, PascalKind kind = PascalKind::kSymmetric);

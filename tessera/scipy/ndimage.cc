@@ -19,7 +19,7 @@ struct MapParams {
   int order;
 };
 
-// A place among n elements, mirrored without the edge: a triangular wave.
+// Returns a position mirrored into n elements without repeating the edge: a triangular wave.
 Array mirrored(const Array& place, int n) {
   const int half = n - 1;
   return half == 0 ? zeros_like(place) : abs(remainder(place + half, 2 * half) - half);
@@ -43,7 +43,7 @@ Array place_inside(Mode mode, const Array& place, int n) {
 
 Array rounded_away(const Array& x) { return is_inexact(x.dtype()) ? lax::round_nearest_afz(x) : x; }
 
-// A neighbour along one dimension, and how much it counts.
+// A neighbour along one dimension, and its weight.
 struct Neighbour {
   Array place, weight;
 };
@@ -54,12 +54,12 @@ std::vector<Neighbour> neighbours(int order, const Array& coordinate) {
   return {{place, 1 - part}, {place + 1, part}};
 }
 
-// a: the array, the value outside, the coordinates.
+// The arguments `a` are the array, the value outside, and the coordinates.
 Array mapped(const MapParams& p, std::span<const Array> a) {
   const Array& input = a[0];
   const Array outside = as_dtype(a[1], input.dtype());
   const Shape& shape = input.shape();
-  // The neighbours of all dimensions so far, as places in the flattened array.
+  // The neighbours in all dimensions so far, as positions in the flattened array.
   struct Corner {
     Array place, weight, inside;
   };

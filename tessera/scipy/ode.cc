@@ -22,8 +22,8 @@ namespace {
 
 using VectorField = std::function<Array(const Array& y, const Array& t)>;
 
-// --- One step. The coefficients are those of Dormand and Prince; the polynomial through its middle
-// is Shampine's ("Some practical Runge-Kutta formulas", 1986). ---
+// --- One step. The coefficients are those of Dormand and Prince. The polynomial through the middle
+// of the step is Shampine's ("Some practical Runge-Kutta formulas", 1986). ---
 
 constexpr std::array<double, 6> kTimes = {1. / 5, 3. / 10, 4. / 5, 8. / 9, 1, 1};
 constexpr double kStages[6][6] = {
@@ -57,7 +57,7 @@ Array combined(const double* weights, const std::vector<Array>& k) {
 }
 
 struct Step {
-  Array y, slope, error, polynomial;  // [5, n]: of where between both ends, the highest power first
+  Array y, slope, error, polynomial;  // polynomial: [5, n], highest power first
 };
 
 Step step_of(const VectorField& f, const Array& y, const Array& slope, const Array& t,
@@ -74,7 +74,7 @@ Step step_of(const VectorField& f, const Array& y, const Array& slope, const Arr
                  -4 * first + last - 11 * y - 5 * next + 16 * middle, first, y})};
 }
 
-// The root mean square of the error over what is allowed.
+// Returns the root mean square of error / allowed error.
 Array error_ratio(const Array& error, const Array& y, const Array& next, const OdeintOptions& o) {
   const Array allowed = o.atol + o.rtol * maximum(abs(y), abs(next));
   return sqrt(mean(square(error / allowed)));
@@ -86,7 +86,8 @@ Array next_length(const Array& dt, const Array& ratio) {
   return dt * as_dtype(where(equal(ratio, 0), 10.0, factor), dt.dtype());
 }
 
-// Hairer, Norsett and Wanner, "Solving Ordinary Differential Equations I", II.4.
+// Returns the length of the first step (Hairer, Norsett and Wanner, "Solving Ordinary Differential
+// Equations I", II.4).
 Array first_length(const VectorField& f, const Array& t, const Array& y, const Array& slope,
                    const OdeintOptions& o) {
   const auto length = [](const Array& x) { return sqrt(sum(square(x))); };
@@ -100,7 +101,7 @@ Array first_length(const VectorField& f, const Array& t, const Array& y, const A
   return as_dtype(minimum(100.0 * h0, h1), t.dtype());
 }
 
-// Where the integration is: between `before` and t the solution is the polynomial.
+// The state of the integration. Between `before` and t the solution is the polynomial.
 struct State {
   Array y, slope, t, dt, before, polynomial;
 };
@@ -111,7 +112,7 @@ State chosen(const Array& which, const State& a, const State& b) {
           where(which, a.before, b.before), where(which, a.polynomial, b.polynomial)};
 }
 
-// [times, n].
+// Returns the solution at `times`: [times, n].
 Array integrated(const VectorField& f, const Array& y0, const Array& times,
                  const OdeintOptions& o) {
   const Array t0 = index_in_dim(times, 0, 0, false), slope = f(y0, t0);
@@ -141,9 +142,9 @@ Array integrated(const VectorField& f, const Array& y0, const Array& times,
   return concatenate({expand_dims(y0, 0), scan(to_next, start, later).second});
 }
 
-// --- Its derivative. ---
+// --- The derivative. ---
 
-// The arguments of the equation: y0, t, what the function captured.
+// The equation. Its arguments are y0, t and the captures of the function.
 struct Equation {
   tessera::lax::internal::Closed dynamics;
   OdeintOptions options;
@@ -160,8 +161,8 @@ Array solution(const Equation& e, const Leaves& all) {
                     all[1], e.options);
 }
 
-// The equation of the adjoint, as one vector: y, its cotangent, those of t and of what was
-// captured, run backwards.
+// The adjoint equation, as one vector that is integrated backwards: y, its cotangent, and the
+// cotangents of t and of the captures.
 class Adjoint {
  public:
   Adjoint(const Equation& e, const Leaves& all, const Array& y) : e_(e), all_(all), y_(y) {
@@ -191,7 +192,7 @@ class Adjoint {
     return concatenate(parts);
   }
 
-  // The cotangents of what was captured, of the vector of all of them.
+  // Returns the cotangents of the captures from the vector of all of them.
   Leaves cotangents(const Array& of_parameters) const {
     Leaves out;
     int64_t begin = 1;
@@ -214,13 +215,13 @@ class Adjoint {
   int64_t size_ = 0;
 };
 
-// Cotangents of all arguments: from the last time back to the first.
+// Returns the cotangents of all arguments, integrated from the last time back to the first.
 Leaves backwards(const Equation& e, const Leaves& all, const Array& ys, const Array& ct) {
   const Array& times = all[1];
   const int64_t n = ys.shape()[1], count = times.size();
   const Adjoint adjoint(e, all, index_in_dim(ys, 0, 0, false));
   const Leaves captured = captured_of(all);
-  using Carry = std::pair<Array, Array>;  // the cotangents of y, and of t0 and what was captured
+  using Carry = std::pair<Array, Array>;  // the cotangents of y, and of t0 and the captures
   const auto back = [&](const Carry& carry, const Array& i) {
     const auto at = [&](const Array& a, const Array& k) {
       return dynamic_index_in_dim(a, k, 0, false);

@@ -17,25 +17,26 @@
 namespace tessera::experimental::ode {
 
 struct OdeintOptions {
-  double rtol = 1.4e-8, atol = 1.4e-8;  // the error of a step relative to y, and beside that
-  int64_t mxstep = std::numeric_limits<int32_t>::max();  // steps between two times
+  double rtol = 1.4e-8, atol = 1.4e-8;                   // allowed error of a step: rtol |y| + atol
+  int64_t mxstep = std::numeric_limits<int32_t>::max();  // most steps between two times
   double hmax = INFINITY;                                // the longest step
 };
 
 namespace internal {
 using tessera::lax::internal::Leaves;
-// (leaves of y, then t) -> leaves of dy/dt.
+// A function of the leaves of y, followed by t, that returns the leaves of dy/dt.
 using Dynamics = std::function<Leaves(const Leaves&)>;
 Leaves odeint_leaves(const Dynamics& dynamics, const Leaves& y0, const Array& t,
                      const OdeintOptions& options);
 }  // namespace internal
 
-// The solution of dy/dt = func(y, t) at the times t, a strictly increasing vector, from y0 at the
-// first one: y's tree with the times in front of each leaf. By the method of Dormand and Prince with
-// steps of its own choice ("A family of embedded Runge-Kutta formulae", 1980). The reverse derivative by y0, t and what func
-// captures is integrated backwards in time (Chen et al., "Neural ordinary differential equations",
-// 2018); there is no forward one, as in JAX. UserError unless y is floating, t a floating vector, and func returns
-// arrays as y's.
+// Returns the solution of dy/dt = func(y, t) from y0 at the first time, at all times of the
+// strictly increasing vector t: y0's tree with the times as the first dimension of each leaf. The
+// method is that of Dormand and Prince with steps of its own choice ("A family of embedded
+// Runge-Kutta formulae", 1980). The reverse derivative by y0, t and the captures of func is
+// integrated backwards in time (Chen et al., "Neural ordinary differential equations", 2018); as in
+// JAX, there is no forward one. Throws UserError unless y is floating, t is a floating vector, and
+// func returns arrays like y's.
 template <class F, class T>
 T odeint(const F& func, const T& y0, const Array& t, const OdeintOptions& options = {}) {
   const auto run = [&](const T& start, const Array& times) {

@@ -17,7 +17,7 @@ struct PairParams {
   PairBody body;
 };
 
-// The arguments as the body takes them, and what its results are turned into.
+// The arguments in the dtype of the computation, and the dtype of the results.
 struct Arguments {
   std::vector<Array> arrays;
   DType dtype;

@@ -1,6 +1,6 @@
-// Helpers for functions of scipy/ that compute each element from one element of each argument:
-// promote, broadcast, and evaluate one expression of the numpy layer, as a composite; and
-// derivatives that are given together with a function. For source files of scipy/ only.
+// Helpers for functions of scipy/ that compute each element from one element of each argument: they
+// promote, broadcast, and evaluate one expression of the numpy layer as a composite. Also functions
+// with given derivatives. Only source files of scipy/ include this header.
 #pragma once
 
 #include <utility>
@@ -24,8 +24,8 @@ Array pointwise(const char* name, std::initializer_list<Array> arguments, Body b
 std::pair<Array, Array> pointwise_pair(const char* name, std::initializer_list<Array> arguments,
                                        PairBody body);
 
-// Returns f(x), whose derivative is slope(x, f(x)). The function in the slope has this derivative
-// too, `order` times; after that its own.
+// Returns f(x) with the derivative slope(x, f(x)). In the slope, f has this derivative too, up to
+// `order` times; after that it has its own.
 template <int order = 2, class F, class Slope>
 Array with_slope(const Array& x, const F& f, const Slope& slope) {
   if constexpr (order == 0) {
@@ -39,7 +39,7 @@ Array with_slope(const Array& x, const F& f, const Slope& slope) {
   }
 }
 
-// Returns f(x, y), whose derivatives are by_x(x, y, f) and by_y(x, y, f), in the same way.
+// Returns f(x, y) with the derivatives by_x(x, y, f) and by_y(x, y, f), in the same way.
 template <int order = 2, class F, class ByX, class ByY>
 Array with_slopes(const Array& x, const Array& y, const F& f, const ByX& by_x, const ByY& by_y) {
   if constexpr (order == 0) {
@@ -55,7 +55,7 @@ Array with_slopes(const Array& x, const Array& y, const F& f, const ByX& by_x, c
   }
 }
 
-// Arrays of x's dtype and shape.
+// Return arrays of x's dtype and shape.
 Array nan_like(const Array& x);
 Array inf_like(const Array& x);
 

@@ -1,10 +1,10 @@
-// The distributions and statistics of jax.scipy.stats, by the same names: a namespace for each
-// distribution, as scipy::stats::norm::logpdf(x, loc, scale).
+// The distributions and statistics of jax.scipy.stats, by the same names. Each distribution is a
+// namespace: scipy::stats::norm::logpdf(x, loc, scale).
 //
-// Arguments are arrays or C++ numbers; integers compute in float32 (in float64 if they have 64
-// bits), and shapes broadcast. Half precision computes in float32. logpdf and logpmf are -inf
-// outside of the support, and a parameter outside of its domain gives NaN, both as in JAX. All have
-// derivatives by the point and by every continuous parameter. Complex arguments are a UserError.
+// Arguments are arrays or C++ numbers; shapes broadcast. Integers are computed in float32 (in
+// float64 if they have 64 bits), half precision in float32. As in JAX, logpdf and logpmf are -inf
+// outside of the support, and a parameter outside of its domain gives NaN. All have derivatives by
+// the point and by every continuous parameter. Complex arguments throw UserError.
 //
 // tessera/tessera.h does not include this header.
 #pragma once
@@ -52,8 +52,8 @@ Array sf(const Array& x, const Array& df, const Array& loc = 0, const Array& sca
 Array logsf(const Array& x, const Array& df, const Array& loc = 0, const Array& scale = 1);
 }  // namespace chi2
 
-// x has the components along its first axis: as many as alpha, or one fewer, which the sum of 1
-// gives. UserError for alpha other than a vector and for other numbers of components.
+// The components of x are along its first axis: as many as alpha has, or one fewer, since their sum
+// is 1. Throws UserError if alpha is not a vector and for other numbers of components.
 namespace dirichlet {
 Array logpdf(const Array& x, const Array& alpha);
 Array pdf(const Array& x, const Array& alpha);
@@ -119,9 +119,9 @@ Array ppf(const Array& x, const Array& loc = 0, const Array& scale = 1);
 Array isf(const Array& x, const Array& loc = 0, const Array& scale = 1);
 }  // namespace logistic
 
-// x and mean have the components along their last axis; cov is a matrix, a number (times the
-// identity), or, for a mean that is a number, the variance. Shapes broadcast in front of these.
-// UserError for a cov of another shape.
+// The components of x and mean are along their last axis. cov is a matrix, a number (times the
+// identity), or, for a mean that is a number, the variance. Dimensions before these broadcast.
+// Throws UserError for a cov of another shape.
 namespace multivariate_normal {
 Array logpdf(const Array& x, const Array& mean, const Array& cov);
 Array pdf(const Array& x, const Array& mean, const Array& cov);
@@ -153,7 +153,7 @@ Array logpdf(const Array& x, const Array& df, const Array& loc = 0, const Array&
 Array pdf(const Array& x, const Array& df, const Array& loc = 0, const Array& scale = 1);
 }  // namespace t
 
-// The normal distribution between loc + a scale and loc + b scale.
+// The normal distribution restricted to loc + a scale, ..., loc + b scale.
 namespace truncnorm {
 Array logpdf(const Array& x, const Array& a, const Array& b, const Array& loc = 0,
              const Array& scale = 1);
@@ -210,7 +210,7 @@ Array logpmf(const Array& k, const Array& p, const Array& loc = 0);
 Array pmf(const Array& k, const Array& p, const Array& loc = 0);
 }  // namespace geom
 
-// x has the counts along its last axis. UserError for x or n other than integers.
+// The counts are along x's last axis. Throws UserError if x or n are not integers.
 namespace multinomial {
 Array logpmf(const Array& x, const Array& n, const Array& p);
 Array pmf(const Array& x, const Array& n, const Array& p);
@@ -237,17 +237,18 @@ struct ModeOptions {
 struct ModeResult {
   Array mode, count;
 };
-// The most frequent element (the smallest of several, and of NaNs all count as one) and how often it
-// is there. Of nothing: NaN and 0.
+// Returns the most frequent element, and how often it occurs: the smallest if there are several;
+// NaNs count as equal. For no elements it returns NaN and 0.
 ModeResult mode(const Array& a, const ModeOptions& options = {});
 
-// What equal elements have: the mean, the smallest or the largest of their ranks; ranks that count
-// distinct elements only; or ranks of their own, in their order.
+// The rank of equal elements: the mean, the smallest or the largest of their positions; a rank that
+// counts only distinct elements; or different ranks, in their order.
 enum class RankMethod : uint8_t { kAverage, kMin, kMax, kDense, kOrdinal };
 struct RankdataOptions {
   OrNone<int64_t> axis = std::nullopt;  // None: of all elements, as a vector
 };
-// The ranks of the elements from 1 on, of the default floating-point dtype; NaN where one element is.
+// Returns the ranks of the elements from 1 on, in the default floating-point dtype. They are NaN if
+// an element is.
 Array rankdata(const Array& a, RankMethod method = RankMethod::kAverage,
                const RankdataOptions& options = {});
 
@@ -258,7 +259,8 @@ struct SemOptions {
   NanPolicy nan_policy = NanPolicy::kPropagate;
   bool keepdims = false;
 };
-// The standard error of the mean: the standard deviation divided by the square root of the count.
+// Returns the standard error of the mean: the standard deviation divided by the square root of the
+// count.
 Array sem(const Array& a, const SemOptions& options = {});
 
 }  // namespace tessera::scipy::stats

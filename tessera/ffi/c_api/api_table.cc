@@ -1,4 +1,4 @@
-// The functions that handlers call.
+// The table of functions that handlers call.
 #include <cstdlib>
 #include <limits>
 
@@ -129,7 +129,7 @@ XLA_FFI_Error* allocate(XLA_FFI_DeviceMemory_Allocate_Args* args) {
       fmt::format("[ffi] expected {} bytes of memory for a handler, got none", args->size));
 }
 
-// Completes a future; a second time it stays as it is.
+// Completes a future. If it is complete already, nothing changes.
 XLA_FFI_Error* complete(XLA_FFI_Future* future, XLA_FFI_Error* error) {
   std::unique_ptr<XLA_FFI_Error> owned(error);
   const std::shared_ptr<XLA_FFI_Future::State> state = future->state;
@@ -146,8 +146,8 @@ XLA_FFI_Error* complete(XLA_FFI_Future* future, XLA_FFI_Error* error) {
   return nullptr;
 }
 
-// Version 0.5 calls the function behind those of this version without a look at struct_size; for the
-// next one it looks.
+// Handlers of version 0.5 call the function that follows this version's last one without checking
+// struct_size. They check it before they call the one after that.
 struct Table {
   XLA_FFI_Api api{};
   XLA_FFI_Error* (*find_extension)(void*) = [](void*) {

@@ -16,8 +16,8 @@ struct XLA_FFI_Error {
   std::string message;
 };
 
-// A future that a handler completes, on any thread. The state is shared, since a thread may still be
-// in the call that completes it when the future is destroyed.
+// A future that a handler completes, on any thread. The state is shared, because a thread may still
+// be in the call that completes it when the future is destroyed.
 struct XLA_FFI_Future {
   struct State {
     std::mutex mutex;
@@ -54,7 +54,8 @@ XLA_FFI_Error* new_ffi_error(XLA_FFI_Error_Code code, std::string message);
 
 }  // namespace tessera::ffi
 
-// The states that the call can set and read: that of its place in the program, and those of one run.
+// The states that a call can set and read: `instantiated` belongs to its place in the program, the
+// others to one run.
 struct XLA_FFI_ExecutionContext {
   tessera::ffi::State* instantiated = nullptr;
   tessera::ffi::State* prepared = nullptr;

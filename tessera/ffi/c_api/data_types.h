@@ -1,4 +1,4 @@
-// Dtypes by the numbers of XLA's FFI, which are those of xla::PrimitiveType.
+// Conversion of dtypes to the numbers of XLA's FFI, which are those of xla::PrimitiveType.
 #pragma once
 
 #include "tessera/base/dtype.h"

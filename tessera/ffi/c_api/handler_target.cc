@@ -15,7 +15,7 @@ using ir::Type;
 using lax::FfiAttributes;
 using ops::FfiCallSite;
 
-// Attributes in the form in which handlers read them, which point into this object.
+// Attributes in the layout that handlers read. The table points into this object.
 class AttributeTable {
  public:
   explicit AttributeTable(const FfiAttributes& attributes) {
@@ -67,7 +67,7 @@ class AttributeTable {
     add(XLA_FFI_AttrType_ARRAY, &arrays_.back());
   }
 
-  // Deques, whose elements stay where they are.
+  // These are deques, because their elements do not move.
   std::deque<std::string> names_, texts_;
   std::deque<XLA_FFI_ByteSpan> spans_, text_spans_;
   std::deque<Literal> literals_;
@@ -88,7 +88,7 @@ class AttributeTable {
                                  name, error->message));
 }
 
-// Waits for what a handler completes later, if it returned a future.
+// If the handler returned a future, waits until it is complete, and throws its error.
 void wait_for(const std::string& name, XLA_FFI_Future* future) {
   const std::unique_ptr<XLA_FFI_Future> owned(future);
   const std::shared_ptr<XLA_FFI_Future::State> state = owned->state;
@@ -97,14 +97,14 @@ void wait_for(const std::string& name, XLA_FFI_Future* future) {
   if (state->error) fail(name, std::move(state->error));
 }
 
-// One call in a program: what stays the same each time it runs.
+// One call in a program: the data that is the same in each run.
 class HandlerCall {
  public:
   HandlerCall(std::string name, const HandlerBundle& handlers, const FfiCallSite& site)
       : name_(std::move(name)), handlers_(handlers), attributes_(site.attributes) {
     for (const Type& type : site.operands) args_.push_back(buffer_of(type));
     for (const Type& type : site.results) rets_.push_back(buffer_of(type));
-    // The dimensions have their places now.
+    // The vectors of dimensions do not move any more, so they can be pointed to.
     for (size_t i = 0; i < args_.size(); ++i) args_[i].dims = dims_[i].data();
     for (size_t i = 0; i < rets_.size(); ++i) rets_[i].dims = dims_[args_.size() + i].data();
     arg_types_.assign(args_.size(), XLA_FFI_ArgType_BUFFER);
@@ -113,7 +113,7 @@ class HandlerCall {
       aliases_.push_back({static_cast<size_t>(alias.operand), static_cast<size_t>(alias.result),
                           bytes_of(site.operands[static_cast<size_t>(alias.operand)])});
     if (!handlers_.instantiate) return;
-    // Handlers of this stage have no operands and results.
+    // Handlers of this stage get no operands and no results.
     XLA_FFI_ExecutionContext context{.instantiated = &state_};
     XLA_FFI_CallFrame frame = frame_of(context);
     call(handlers_.instantiate, XLA_FFI_ExecutionStage_INSTANTIATE, frame);
@@ -213,7 +213,7 @@ void expect_known_version(const std::string& name, Handler* handler) {
   XLA_FFI_Metadata metadata{};
   metadata.struct_size = XLA_FFI_Metadata_STRUCT_SIZE;
   metadata.api_version.struct_size = XLA_FFI_Api_Version_STRUCT_SIZE;
-  // What is after the last field of an older struct is not written by newer handlers.
+  // Newer handlers do not write fields behind the last one of an older struct.
   static_assert(sizeof(XLA_FFI_Metadata) >= XLA_FFI_Metadata_STRUCT_SIZE);
   XLA_FFI_Metadata_Extension extension{
       {XLA_FFI_Metadata_Extension_STRUCT_SIZE, XLA_FFI_Extension_Metadata, nullptr}, &metadata};

@@ -1,4 +1,4 @@
-// A bundle of handlers as a target of calls (ops/control/ffi_call.h).
+// Makes a bundle of handlers a target of calls (ops/control/ffi_call.h).
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace tessera::ffi {
 
-// Throws UserError unless a handler was built for a version of the interface that this host has.
+// Throws UserError unless the handler was built for a version of the interface that this host has.
 void expect_known_version(const std::string& name, Handler* handler);
 
 std::shared_ptr<const ops::FfiTarget> make_handler_target(const std::string& name,

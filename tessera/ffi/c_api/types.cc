@@ -15,7 +15,7 @@ struct Types {
   ForkSafeMutex mutex;
   std::map<std::string, int64_t> by_name;
   std::map<int64_t, Deleter> by_id;
-  // XLA counts from 1 in the same process, and its numbers come here too.
+  // XLA counts from 1 in the same process, and its numbers are registered here too.
   int64_t next = int64_t{1} << 40;
 };
 

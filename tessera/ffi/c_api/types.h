@@ -1,4 +1,4 @@
-// The types of handlers' states by number.
+// The types of handlers' states, found by their numbers.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace tessera::ffi {
 
-// A type without a deleter has null.
+// Deleters are null for types without one.
 using Deleter = void (*)(void*);
 // Returns the deleter of that type; nullopt for a number that no type has.
 std::optional<Deleter> deleter_of(int64_t type);

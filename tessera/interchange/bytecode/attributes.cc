@@ -34,7 +34,7 @@ enum Builtin : uint64_t {
   kFileRange = 22,
 };
 
-// A list of integers is one Array, as in text.
+// Returns a list of integers as one Array, as text does, and any other list as it is.
 TextAttr list_of(TextAttr::List list) {
   TextAttr::Array array;
   for (const TextAttr& item : list.items) {
@@ -77,7 +77,7 @@ TextAttr Decoder::attribute(size_t index) {
   if (entry.dialect == "stablehlo") return read_stablehlo(in);
   if (entry.dialect == "chlo") return read_chlo(in);
   if (entry.dialect == "sdy") return read_sdy(in, index);
-  return TextAttr::Record{std::string(entry.dialect), {}};  // an error where it is read
+  return TextAttr::Record{std::string(entry.dialect), {}};  // an error where it is used
 }
 
 std::vector<std::pair<std::string, size_t>> Decoder::entries(size_t index) {
@@ -102,7 +102,7 @@ std::string Decoder::string(size_t index) {
   container_.file().error(container_.attributes[index].begin, "expected a string");
 }
 
-// Opens the content of an attribute of that dialect, after its code, which must be one of these.
+// Opens the content of an attribute of that dialect after its code. The code must be one of these.
 ByteReader Decoder::open(size_t index, std::string_view dialect,
                          std::initializer_list<uint64_t> codes) {
   const Container::Entry& entry = container_.attributes[index];
@@ -179,7 +179,7 @@ TextAttr Decoder::type_attribute(size_t index) {
   return TextAttr::Record{"type", {{"name", t.name}}};
 }
 
-// A number is a type, then the bits: one byte for up to 8 of them, otherwise a signed varint.
+// A number is a type, followed by its bits: one byte for up to 8 bits, otherwise a signed varint.
 TextAttr Decoder::read_number(ByteReader& in) {
   const DecodedType t = type(type_index(in));
   if (t.kind != DecodedType::Kind::kElement || t.bits == 0)
@@ -237,7 +237,7 @@ TextAttr Decoder::read_resource(ByteReader& in) {
   return make_tensor(*resource.blob, type, offset);
 }
 
-// array<i64: ...>: a type, the number of elements, and their bytes.
+// array<i64: ...>: a type, the number of elements, and the bytes of the elements.
 TextAttr Decoder::read_array(ByteReader& in) {
   const size_t offset = in.position();
   const DecodedType element = type(type_index(in));

@@ -1,5 +1,5 @@
-// Decoder: decodes the attributes and types of a container into those of text (OpText, Type), for
-// the dialects builtin, vhlo, stablehlo, chlo and sdy. VHLO's attributes get StableHLO's names.
+// Decoder: decodes the attributes and types of a container into those of text (OpText, Type). Its
+// dialects are builtin, vhlo, stablehlo, chlo and sdy. VHLO's attributes get StableHLO's names.
 #pragma once
 
 #include <functional>
@@ -15,10 +15,10 @@ namespace tessera::interchange::bytecode {
 struct DecodedType {
   enum class Kind : uint8_t { kElement, kTensor, kFunction, kTuple, kOther };
   Kind kind = Kind::kOther;
-  Type type;                            // of a tensor; of an element only its dtype
-  std::vector<size_t> inputs, outputs;  // of a function; the parts of a tuple are its inputs
+  Type type;                            // of a tensor; an element type has only a dtype
+  std::vector<size_t> inputs, outputs;  // of a function; a tuple has its parts as inputs
   std::string name;                     // for messages: f8E4M3FN, a tuple
-  // Of an element: whether its numbers are integers, and how many bits they have.
+  // For an element type: whether its numbers are integers, and their number of bits.
   bool is_integer = false, is_index = false;
   int bits = 0;
 };
@@ -31,7 +31,8 @@ struct DecodedMesh {
 
 class Decoder {
  public:
-  // Returns the meaning of names: a mesh, a function, or a Symbol; and of attributes that are text.
+  // Functions that resolve names to a mesh, a function or a Symbol, and that parse attributes that
+  // are text.
   struct Names {
     std::function<TextAttr(const std::string& name, size_t offset)> symbol;
     std::function<TextAttr(std::string_view text, size_t offset)> parse;
@@ -41,12 +42,12 @@ class Decoder {
   Decoder(const Container& container, Names names);
 
   TextAttr attribute(size_t index);
-  // Returns the entries of a dictionary as the numbers of their attributes.
+  // Returns the names of a dictionary's entries and the numbers of their attributes.
   std::vector<std::pair<std::string, size_t>> entries(size_t index);
   size_t type_of(size_t index);  // the type in a type attribute
   std::string string(size_t index);
   DecodedMesh mesh(size_t index);
-  // Returns the name of a location in the program: a name, or file:line; empty if it has neither.
+  // Returns the name in a location of the program: a name, or file:line; empty if it has neither.
   std::string location(size_t index);
   const DecodedType& type(size_t index);
   // Returns the type of a tensor. Throws UserError at `offset` for others.
@@ -55,7 +56,8 @@ class Decoder {
   Type written_type(size_t index, size_t offset);
 
  private:
-  // Guards the C++ stack, and the time for attributes that refer to each other many times.
+  // Limits the depth of the C++ stack, and the time for attributes that refer to each other many
+  // times.
   class DepthGuard {
    public:
     DepthGuard(Decoder& decoder, size_t offset);
@@ -108,7 +110,7 @@ class Decoder {
   std::unordered_map<size_t, TextAttr> tensors_;
   std::unordered_map<size_t, DecodedType> types_;
   int depth_ = 0;
-  // How many attributes may still be read, since they can refer to each other many times.
+  // The number of attributes that may still be read, since they can refer to each other many times.
   int64_t left_;
 };
 

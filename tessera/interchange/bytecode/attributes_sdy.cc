@@ -57,7 +57,7 @@ TextAttr Decoder::read_sdy(ByteReader& in, size_t index) {
   }
 }
 
-// In the form of the parser's parse_sharding_rule().
+// Returns the same form as the parser's parse_sharding_rule().
 TextAttr Decoder::sharding_rule(ByteReader& in) {
   TextAttr::Record rule{"sdy.op_sharding_rule", {}};
   const auto add_integers = [&](const char* name) {

@@ -14,7 +14,8 @@ bool bit(std::string_view bytes, int64_t i) {
   return (static_cast<uint8_t>(bytes[static_cast<size_t>(i / 8)]) >> (i % 8) & 1) != 0;
 }
 
-// Splats are 0 and 0xFF, other values are bits, or bytes in older files.
+// Returns the bools that these bytes encode. 0 and 0xFF alone are splats; other values are bits, or
+// bytes in older files.
 Literal bools(std::string_view bytes, const Shape& shape) {
   const int64_t n = shape.elements();
   const auto size = static_cast<int64_t>(bytes.size());
@@ -39,7 +40,7 @@ std::optional<Literal> literal_of_bytes(std::string_view bytes, const Type& type
   const auto size = static_cast<int64_t>(bytes.size());
   if (type.dtype == bool_ && (size == n || size == ceil_div(n, 8) || (size == 1 && n > 0)))
     return bools(bytes, type.shape);
-  const bool splat = size == item;  // text writes a single element like this, too
+  const bool splat = size == item;  // text writes a single element in this form, too
   if (!splat && (n > size || size != n * item)) {
     problem = fmt::format("expected {} bytes for {}, or {} for one element, got {}", n * item, type,
                           item, size);

@@ -9,12 +9,12 @@
 
 namespace tessera::interchange::bytecode {
 
-// Returns the literal of these bytes, little endian: all elements, or one that all are equal to
-// (the literal then has rank 0). Bools are bytes or bits. For another number of bytes it returns
-// nullopt, and `problem` says what is wrong.
+// Returns the literal of these bytes, little endian: all elements, or one if all are equal (the
+// literal then has rank 0). Bools are bytes or bits. If the number of bytes does not fit, it
+// returns nullopt and describes the error in `problem`.
 std::optional<Literal> literal_of_bytes(std::string_view bytes, const Type& type,
                                         std::string& problem);
-// Returns the elements of a tensor of rank 1 of integers or bools; nullopt if there are many.
+// Returns the elements of a tensor of rank 1 of integers or bools, or nullopt if there are many.
 std::optional<Dims> integers_of(const TextAttr::Tensor& tensor);
 
 struct ConvolutionNumbers {
@@ -22,7 +22,8 @@ struct ConvolutionNumbers {
           output_feature = 0;
   Dims input_spatial, kernel_spatial, output_spatial;
 };
-// Returns `[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]`; empty if a dimension has no number or two.
+// Returns `[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]`, or an empty text if a dimension has no number
+// or two.
 std::string convolution_numbers(const ConvolutionNumbers& numbers);
 
 }  // namespace tessera::interchange::bytecode

@@ -1,4 +1,4 @@
-// ByteReader: reads the primitive values of MLIR bytecode and checks bounds. Anything wrong is a
+// ByteReader: reads the primitive values of MLIR bytecode and checks bounds. Every error is a
 // UserError kParse that names the byte.
 #pragma once
 
@@ -22,12 +22,12 @@ class ByteReader {
       : file_(&file), position_(begin), end_(end) {}
 
   uint8_t byte();
-  // 1 to 9 bytes; the trailing zeros of the first one are the number of the others
+  // It has 1 to 9 bytes; the trailing zeros of the first one are the number of the others.
   uint64_t varint();
   int64_t signed_varint();  // zigzag: 0, -1, 1, -2, ...
   // Returns a varint whose lowest bit is a flag.
   uint64_t flagged(bool& flag);
-  // Returns a number of things that have at least one byte each.
+  // Returns the number of items that follow, each of which has at least one byte.
   size_t count(const char* what);
   // Returns a number below `limit`.
   size_t index(size_t limit, const char* what);

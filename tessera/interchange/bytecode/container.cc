@@ -25,13 +25,12 @@ enum SectionId : uint8_t {
   kNumSections,
 };
 
-// The versions of the format from which on: dialects have versions; isolated regions are sections;
-// orders of uses are present; locations of arguments may be missing; ops say whether they are
-// registered, and have properties.
+// The versions of the format that introduce: versions of dialects; isolated regions as sections;
+// orders of uses; arguments without locations; a flag for registered ops, and properties.
 constexpr uint64_t kDialectVersion = 1, kLazyRegions = 2, kUseOrders = 3, kShortArguments = 4,
                    kPropertiesVersion = 5;
 
-// The mask that says which parts an op has.
+// The bits of an op's mask, one for each optional part that the op has.
 enum OpMask : uint8_t {
   kHasAttributes = 1,
   kHasResults = 2,
@@ -90,7 +89,8 @@ Container::Container(const File& file) : file_(file) {
   read_block(*sections[kIr], top, 0);
 }
 
-// Lengths, with a zero byte each, starting with the last string; then the strings.
+// The section has the lengths of all strings, each with a zero byte, starting with the last string;
+// then the strings.
 void Container::read_strings(ByteReader in) {
   const size_t n = in.count("strings");
   std::vector<uint64_t> sizes(n);
@@ -147,7 +147,7 @@ void Container::read_entries(ByteReader offsets, ByteReader data) {
   }
 }
 
-// Reads the resources of one provider; those of dialects are kept.
+// Reads the resources of one provider, and keeps those of dialects.
 void Container::read_group(ByteReader& in, Section& data, bool keep) {
   const size_t n = in.count("resources");
   for (size_t i = 0; i < n; ++i) {
@@ -246,7 +246,7 @@ void Container::read_regions(ByteReader& in, RawOp& op, int depth) {
   bool isolated = false;
   const uint64_t n = in.flagged(isolated);
   if (n > in.remaining()) in.error("expected fewer regions in what is left");
-  // All regions of an isolated op are one section, so that they can be skipped.
+  // All regions of an isolated op form one section, so that they can be skipped.
   std::optional<SectionHead> section;
   if (isolated && version >= kLazyRegions) section = read_section(in);
   if (section && section->id != kIr) in.error("expected regions in a section of ops");

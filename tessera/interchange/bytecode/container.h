@@ -13,8 +13,8 @@ namespace tessera::interchange::bytecode {
 
 struct RawOp;
 
-// One block. Values that are defined in it have numbers from `base` of the enclosing isolated
-// region on.
+// One block. The values that it defines have numbers from `base` of the enclosing isolated region
+// on.
 struct RawRegion {
   bool isolated = false;
   size_t offset = 0;

@@ -11,7 +11,7 @@
 namespace tessera::interchange::bytecode {
 namespace {
 
-// Writes an attribute in a dialect's own encoding: its code, then what `write` adds.
+// Returns an attribute in a dialect's own encoding: its code, followed by what `write` appends.
 template <class F>
 ByteWriter coded(uint64_t code, F&& write) {
   ByteWriter out;
@@ -33,7 +33,8 @@ void write_signed(ByteWriter& out, std::span<const int64_t> numbers) {
   for (const int64_t number : numbers) out.signed_varint(number);
 }
 
-// Returns one element for a splat; bools are bits, which are all equal for a splat.
+// Returns the bytes of all elements, or of one element for a splat. Bools are bits, which are all
+// equal for a splat.
 std::string tensor_bytes(const Literal& value, const Shape& shape) {
   const bool splat = value.shape().empty() && shape.elements() != 1;
   const char* raw = reinterpret_cast<const char*>(value.raw());
@@ -120,7 +121,7 @@ size_t Encoder::vhlo_tensor(const Literal& value, const Shape& shape) {
 }
 
 size_t Encoder::vhlo(const TextAttr& attribute, std::string_view name) {
-  // The bits of a number, 0 beyond its width: a byte, or a varint.
+  // A number is written as its bits, with 0 beyond its width: one byte, or a varint.
   const auto number = [&](uint64_t code, DType dtype, uint64_t bits) {
     const size_t type = vhlo_element(dtype);
     const int width = bit_width(dtype);

@@ -1,4 +1,4 @@
-// Encoder: encodes attributes and types as bytecode; the inverse of attributes.h.
+// Encoder: encodes attributes and types as bytecode. It is the inverse of attributes.h.
 #pragma once
 
 #include "tessera/interchange/bytecode/tables.h"
@@ -11,7 +11,7 @@ class Encoder {
  public:
   Encoder(Tables& tables, Symbols& symbols) : tables_(tables), symbols_(symbols) {}
 
-  // Return numbers of attributes. `name` is that of the op's attribute, which may determine its
+  // Return numbers of attributes. `name` is the name of the op's attribute, which may determine its
   // type.
   size_t vhlo(const TextAttr& value, std::string_view name = {});
   size_t vhlo_string(std::string_view text);

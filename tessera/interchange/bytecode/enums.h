@@ -1,4 +1,4 @@
-// The enumerations of StableHLO's attributes: their codes and names in VHLO and in StableHLO, which
+// The enumerations of StableHLO's attributes, with their codes in VHLO and in StableHLO. Both
 // number the names in the same order.
 #pragma once
 

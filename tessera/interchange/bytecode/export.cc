@@ -11,7 +11,8 @@ namespace {
 // (jax/_src/export/serialization.fbs).
 constexpr uint64_t kModuleField = 30;
 
-// Returns a little-endian number of `size` bytes; 0 outside of the bytes, which is no valid offset.
+// Returns a little-endian number of `size` bytes. Outside of the bytes it is 0, which is no valid
+// offset.
 uint64_t number(std::string_view bytes, uint64_t offset, int size) {
   uint64_t value = 0;
   if (offset > bytes.size() || bytes.size() - offset < static_cast<size_t>(size)) return 0;

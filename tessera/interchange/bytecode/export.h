@@ -6,7 +6,7 @@
 
 namespace tessera::interchange::bytecode {
 
-// Returns the artifact in these bytes; empty if they are no such output.
+// Returns the artifact in these bytes, or nothing if they are no such output.
 std::string_view artifact_of_export(std::string_view bytes);
 
 }  // namespace tessera::interchange::bytecode

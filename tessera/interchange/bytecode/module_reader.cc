@@ -1,5 +1,5 @@
-// ModuleReader: makes functions of the ops of a container, whose attributes have names by their
-// dialects, as the parser does for text (module_builder.h).
+// ModuleReader: makes functions of the ops of a container. It names their attributes as their
+// dialects do, so that they look as those that the parser reads from text (module_builder.h).
 #include <algorithm>
 
 #include "tessera/interchange/bytecode/attributes.h"
@@ -42,12 +42,12 @@ class ModuleReader final : public ModuleBuilder {
   }
 
  private:
-  // A value of the enclosing functions and regions, which has a number.
+  // A value of the enclosing functions and regions that has a number.
   struct Value {
     Scope* scope = nullptr;  // null: not defined yet
     ValueId id = 0;
   };
-  // Numbers of values count from the start of an isolated region.
+  // Numbers of values begin at 0 in an isolated region.
   struct Numbers {
     std::vector<Value> values;
     size_t next = 0, end = 0;  // of the region that is being read
@@ -122,7 +122,7 @@ class ModuleReader final : public ModuleBuilder {
     function_order_.push_back(symbol);
   }
 
-  // Returns whether the type of a function leaves extents of arguments or results open.
+  // Returns whether the function type has arguments or results with open extents.
   bool leaves_open(size_t type) {
     const DecodedType function = decoder_.type(type);
     for (const auto* list : {&function.inputs, &function.outputs})
@@ -158,7 +158,7 @@ class ModuleReader final : public ModuleBuilder {
       parts.sizes.push_back(size);
     }
     parts.ids = mesh.ids;
-    // A mesh without axes is one device, whichever that is.
+    // A mesh without axes is one device, no matter which.
     if (parts.ids.empty() || parts.names.empty())
       for (int64_t i = static_cast<int64_t>(parts.ids.size()); i < parts.sizes.elements(); ++i)
         parts.ids.push_back(i);
@@ -283,7 +283,7 @@ class ModuleReader final : public ModuleBuilder {
 
   // --- Ops ---
 
-  // Returns an op's attributes by name, with the number of each. Sizes of segments are added to
+  // Returns an op's attributes by name, with the number of each. Sizes of segments are put into
   // `sizes`.
   RawAttributes raw_attributes(const RawOp& op, TextAttr::Entries* sizes = nullptr) {
     RawAttributes out;
@@ -313,8 +313,8 @@ class ModuleReader final : public ModuleBuilder {
     return out;
   }
 
-  // Reads the sizes of two segments: both sizes, or, if one is 0, the other one above the bits that
-  // say which it is.
+  // Reads the sizes of two segments: both sizes; or, if one is 0, the other one, shifted left by
+  // bits that tell which one it is.
   static TextAttr::Array read_sizes(ByteReader& in) {
     TextAttr::Array out{{0, 0}};
     bool sparse = false;
@@ -423,7 +423,8 @@ class ModuleReader final : public ModuleBuilder {
     if (name.name == "custom_call") name_functions(reader.text, op.offset);
   }
 
-  // In the config of Tessera's own ops VHLO has the names of functions as strings.
+  // VHLO has strings in place of symbols in the config of Tessera's own ops; this makes them names
+  // of functions again.
   void name_functions(OpText& text, size_t offset) {
     const TextAttr* target = text.find("call_target_name");
     const auto* called = target ? target->get<std::string>() : nullptr;
@@ -481,7 +482,7 @@ class ModuleReader final : public ModuleBuilder {
   const File file_;
   const Container container_;
   Decoder decoder_;
-  bool scanning_ = true;  // names are kept as names
+  bool scanning_ = true;  // functions are not read yet, so symbols stay names
   std::map<std::string, const RawOp*> symbols_;
   std::string op_;  // the op that is being read, for messages
 };

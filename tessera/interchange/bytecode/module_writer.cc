@@ -1,5 +1,5 @@
 // ModuleWriter: writes ops in bytecode, as op_text() describes them. Regions are closed and number
-// their own values, except branches, which use outer values.
+// their own values. Branches are the exception: they use outer values.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -67,15 +67,16 @@ class ModuleWriter {
     const Function* function = nullptr;
     std::vector<size_t> numbers;
     size_t next = 0;
-    // The number after the region's own values: values of an open region inside begin there.
+    // The number after the region's own values, where the numbers of an open region inside it
+    // begin.
     size_t end = 0;
     size_t ops = 0;
     bool shardy = false;  // its inputs and results have builtin types
     ByteWriter out;
   };
 
-  // Returns whether an op belongs to another dialect. Those are in an artifact unchanged, on values
-  // of builtin types.
+  // Returns whether an op belongs to another dialect. An artifact contains such ops unchanged, with
+  // operands of builtin types.
   static bool is_foreign(const Op& op) {
     return op.def->dialect == "sdy" || op.def->dialect == "chlo";
   }
@@ -152,7 +153,7 @@ class ModuleWriter {
     return out.bytes();
   }
 
-  // Writes a dictionary for each; nothing if all are empty.
+  // Writes a dictionary for each, or nothing if all are empty.
   size_t dictionaries(const std::vector<TextAttr::Entries>& all) {
     std::vector<size_t> items;
     const bool none = std::all_of(all.begin(), all.end(), [](const auto& e) { return e.empty(); });
@@ -203,7 +204,7 @@ class ModuleWriter {
     return write_region(scope, types, scope.end);
   }
 
-  // Writes a branch, which uses the values of `outer` that it gets as inputs.
+  // Writes a branch, whose inputs are these values of `outer`.
   std::string write_open(const Function& f, const Scope& outer, std::span<const size_t> inputs) {
     Scope scope{.function = &f, .numbers = std::vector<size_t>(f.types.size())};
     scope.next = outer.end;

@@ -22,8 +22,8 @@ std::vector<Property> words(std::string_view text) {
   return out;
 }
 
-// Two sizes are three numbers; if both are 0, they are one. The rows of an op differ by one
-// attribute.
+// Returns whether an op with these properties may have `count` numbers. Two sizes are three
+// numbers, or one if both are 0. The rows of an op differ by one attribute.
 bool takes(const std::vector<Property>& properties, size_t count) {
   const auto sizes = static_cast<size_t>(std::count_if(properties.begin(), properties.end(),
                                                        [](const Property& p) { return p.sizes; }));

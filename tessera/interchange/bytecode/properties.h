@@ -1,5 +1,5 @@
-// Attributes of ops in bytecode: they are properties, which have positions instead of names. The
-// table of ops (op_table.h) has their order.
+// The attributes of ops in bytecode. They are properties, which have positions instead of names;
+// the table of ops (op_table.h) has their order.
 #pragma once
 
 #include <array>
@@ -10,14 +10,14 @@
 
 namespace tessera::interchange::bytecode {
 
-// An attribute among an op's properties. An optional one has a flag if it is present; the sizes of
-// segments of operands, or results, are numbers instead of attributes.
+// An attribute among an op's properties. If it is optional, a flag tells whether it is present. The
+// sizes of segments of operands or results are numbers instead of attributes.
 struct Property {
   std::string_view name;
   bool optional = false, sizes = false;
 };
-// Returns the properties of the op if it has `count` numbers, which depends on the version of the
-// dialect.
+// Returns the properties of the op if it has `count` numbers. The count depends on the version of
+// the dialect.
 std::vector<Property> properties_of(std::string_view dialect, std::string_view op, size_t count);
 
 using Version = std::array<int, 3>;
@@ -29,7 +29,7 @@ struct VhloOp {
   std::string name;
   std::vector<Property> attributes;
 };
-// Returns the op of that name; nullopt if that version has no such op.
+// Returns the op of that name, or nullopt if that version has no such op.
 std::optional<VhloOp> find_vhlo(std::string_view op, const Version& version);
 
 // Returns add for add_v1.

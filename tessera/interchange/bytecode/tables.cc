@@ -40,7 +40,7 @@ size_t Tables::type(std::string_view dialect, const ByteWriter& encoding) {
   return add(types_, this->dialect(dialect), encoding.bytes());
 }
 
-// Writes runs of entries of one dialect.
+// Writes the entries in groups: each is a run of entries of one dialect.
 void Tables::write_groups(const Entries& entries, ByteWriter& offsets, ByteWriter& data) {
   const auto& list = entries.list;
   for (size_t begin = 0, end = 0; begin < list.size(); begin = end) {
@@ -83,7 +83,7 @@ std::string Tables::file(uint64_t version, std::string_view producer, std::strin
   out.section(2, data.bytes());
   out.section(4, ops);
   out.section(0, strings.bytes());
-  if (version >= 5) {  // ops have no properties: everything is in dictionaries
+  if (version >= 5) {  // no op has properties: attributes are in dictionaries
     ByteWriter none;
     none.varint(0);
     out.section(8, none.bytes());

@@ -1,5 +1,5 @@
-// Tables: the strings, dialects, names of ops, attributes and types of a file that is written, each
-// once and by number; and the file around them.
+// Tables: the strings, dialects, op names, attributes and types of a file that is being written.
+// Each is stored once and has a number. file() writes them around the ops.
 #pragma once
 
 #include <map>
@@ -17,8 +17,7 @@ class Tables {
   size_t op(std::string_view dialect, std::string_view name);
   size_t attribute(std::string_view dialect, const ByteWriter& encoding);
   size_t type(std::string_view dialect, const ByteWriter& encoding);
-  // Returns the file with these tables and `ops` as its section of ops. `version` is that of the
-  // format.
+  // Returns the file with these tables and `ops` as its section of ops. `version` is the format's.
   std::string file(uint64_t version, std::string_view producer, std::string_view ops) const;
 
  private:

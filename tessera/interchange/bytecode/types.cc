@@ -29,7 +29,7 @@ DecodedType element(DType dtype) {
   return out;
 }
 
-// Returns int64, which text uses for numbers and tensors of indices.
+// Returns int64, as which text reads numbers and tensors of indices.
 DecodedType index_type() {
   DecodedType out = element(int64);
   out.name = "index";

@@ -167,7 +167,7 @@ std::string from_vhlo(std::string_view op, TextAttr::Entries& entries,
 
 namespace {
 
-// The dimensions that `[b, 0, 1, f]` names: those of the letters, then the spatial ones.
+// The dimensions that `[b, 0, 1, f]` names: those of both letters, and the spatial ones.
 struct Spec {
   int64_t first = 0, second = 0;
   TextAttr::Array spatial;

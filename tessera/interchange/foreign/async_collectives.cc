@@ -1,13 +1,13 @@
-// Collectives that start and finish apart, as JAX 0.12 writes them: a custom call that starts, whose
-// frontend attribute async_collective_config holds the collective's attributes as JSON, and a custom
-// call that waits for the result.
+// Collectives that start and finish separately, as JAX 0.12 writes them: a custom call that starts,
+// with the collective's attributes as JSON in its frontend attribute async_collective_config, and a
+// custom call that waits for the result.
 //
 //   %1 = stablehlo.custom_call @"all-gather-start"(%0) {mhlo.frontend_attributes =
 //       {async_collective_config = "{\"all_gather_dimension\": 0, \"replica_groups\": [[0, 1]],
 //       \"use_global_device_ids\": true, \"channel_id\": 1}"}}
 //   %2 = stablehlo.custom_call @"all-gather-done"(%1)
 //
-// Each start becomes the collective itself, and its result stands for the future.
+// Each start becomes the collective itself, and its result is used as the future.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -20,7 +20,7 @@ namespace async_config {
 using Json = nlohmann::json;
 
 constexpr std::string_view kName = "async_collective_config";
-// Returns the config, an object of JSON.
+// Returns the config, a JSON object.
 Json read(OpReader& reader) {
   const TextAttr* attributes = reader.text.take("mhlo.frontend_attributes");
   const auto* record = attributes ? attributes->get<TextAttr::Record>() : nullptr;
@@ -54,7 +54,7 @@ std::optional<TextAttr> matrix(const Json& rows) {
       if (!device.is_number_integer()) return std::nullopt;
     width = std::max(width, row.size());
   }
-  // Without pairs a permutation has two columns all the same.
+  // A permutation without pairs has two columns, too.
   const Shape shape{static_cast<int64_t>(rows.size()), static_cast<int64_t>(width ? width : 2)};
   Literal out(int64, shape);
   int64_t* to = out.mutable_data<int64_t>();
@@ -82,7 +82,7 @@ void unpack(OpReader& reader) {
   }
 }
 
-// Adds the collective for the op's operand.
+// Adds the collective that an op starts, with the op's operand.
 Values start(OpReader& reader, const OpDef& def) {
   expect_count(reader, 1);
   unpack(reader);
@@ -90,7 +90,7 @@ Values start(OpReader& reader, const OpDef& def) {
   return reader.insert(def, std::move(params), reader.operands);
 }
 
-// Adds the collective of what the called computation combines.
+// Adds the collective that starts a reduction. The called computation determines how it combines.
 Values start_reduction(OpReader& reader, const OpDef& def) {
   const auto* called = reader.require("called_computations").get<TextAttr::List>();
   const auto* body =

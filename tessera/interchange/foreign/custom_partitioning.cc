@@ -26,7 +26,7 @@ Dims integers(const TextAttr* list) {
   return array ? Dims(array->values.begin(), array->values.end()) : Dims();
 }
 
-// Appends the factors of all dimensions of the tensors; returns how many tensors there are.
+// Appends the factors of all dimensions of the tensors. Returns the number of tensors.
 size_t append_dims(OpReader& reader, const TextAttr* tensors, std::vector<Dims>& out) {
   const auto* list = tensors ? tensors->get<TextAttr::List>() : nullptr;
   if (!list) reader.error(kForm);
@@ -97,7 +97,7 @@ Values custom_partitioning(OpReader& reader) {
       reader.operands);
 }
 
-// JAX's InspectSharding: jaxlib writes two pointers as the bytes of the config.
+// JAX's InspectSharding. The bytes of the config are two pointers that jaxlib writes.
 Values inspect_sharding(OpReader& reader) {
   expect_count(reader, 1);
   ops::InspectShardingParams p;

@@ -1,7 +1,7 @@
-// Custom calls whose target is a partitioner of users (ops/control/custom_partitioning.h): JAX's
-// custom_partitioning. Also the calls of Tessera's own partitioner of callbacks, and those that ask
-// for a sharding. Each function adds the ops of the call that the reader holds, and returns the
-// results.
+// Custom calls of partitioners that users registered (ops/control/custom_partitioning.h): JAX's
+// custom_partitioning. Also the calls of Tessera's own partitioner of callbacks, and those that
+// inspect a sharding. Each function adds the ops for the call that the reader holds, and returns
+// the results.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace tessera::interchange::foreign {
 
-// For any target that a partitioner of this process has the name of.
+// Handles any target that is the name of a partitioner of this process.
 std::vector<ValueId> custom_partitioning(OpReader& reader);
 std::vector<ValueId> partitioned_callback(OpReader& reader);
 std::vector<ValueId> inspect_sharding(OpReader& reader);

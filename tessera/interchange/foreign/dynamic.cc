@@ -1,5 +1,5 @@
-// The dynamic_* ops of StableHLO, whose shapes are operands. If the types of the results are static
-// and the operands are known constants, they are the ops without that word.
+// StableHLO's dynamic_* ops, whose shapes are operands. If their result types are static and these
+// operands are known constants, they become the ops without `dynamic_`.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ const Function& function_of(const OpReader& reader) {
   return static_cast<const Reader&>(reader).function();
 }
 
-// Returns the numbers of operand k, which is removed from the operands.
+// Returns the values of operand k and removes it from the operands.
 TextAttr take_numbers(OpReader& reader, size_t k, std::string_view name) {
   const Type type = reader.type(reader.operands[k]);
   const auto value = is_integer(type.dtype)
@@ -34,7 +34,7 @@ TextAttr take_numbers(OpReader& reader, size_t k, std::string_view name) {
   return TextAttr::Tensor{convert_literal(*value, int64), type.shape};
 }
 
-// If the shape of the only result is open, it is that of operand k.
+// If the only result has an open shape, gives it the values of operand k as its shape.
 void refine_result(OpReader& reader, size_t k) {
   if (reader.result_types.size() != 1 || !is_open(reader.result_types[0]) ||
       k >= reader.operands.size())
@@ -49,7 +49,8 @@ void refine_result(OpReader& reader, size_t k) {
   result = refined(result, *shape);
 }
 
-// Makes the op of that name from the rest of this one.
+// Makes the static op of that name. The operands behind the first `operands` ones become the
+// attributes `numbers`.
 Values as_static(OpReader& reader, std::string_view name, size_t operands,
                  std::initializer_list<std::string_view> numbers) {
   if (reader.operands.size() < operands + numbers.size())
@@ -76,7 +77,8 @@ Values as_static(OpReader& reader, std::string_view name, size_t operands,
   return reader.insert(*def, read_params(*def, reader), reader.operands);
 }
 
-// Returns whether both are computed in the same manner from the same values, by a bounded search.
+// Returns whether both values are computed by the same ops from the same values. The search is
+// bounded.
 bool same_value(const Function& f, ValueId a, ValueId b, int depth = 8) {
   if (a == b) return true;
   const auto maker = [&](ValueId v) {
@@ -95,7 +97,7 @@ bool same_value(const Function& f, ValueId a, ValueId b, int depth = 8) {
 }
 
 // Handles starts that are known only at run time, with limits that are the starts plus constants.
-// JAX writes this for a dynamic_slice of computed sizes. Starts are in bounds already.
+// JAX writes this for a dynamic_slice of computed sizes. The starts are in bounds already.
 std::optional<Values> dynamic_slice(OpReader& reader) {
   const Function& f = function_of(reader);
   if (reader.operands.size() != 4 || constant_dims(f, reader.operands[1])) return std::nullopt;
@@ -146,7 +148,8 @@ Values real_dynamic_slice(OpReader& reader) {
 Values dynamic_gather(OpReader& reader) { return as_static(reader, "gather", 2, {"slice_sizes"}); }
 Values dynamic_conv(OpReader& reader) { return as_static(reader, "convolution", 2, {"padding"}); }
 
-// A check of the arguments' shapes that jax.export adds; its condition is known once these are.
+// A check of the arguments' shapes that jax.export adds. Its condition is known once the shapes
+// are.
 Values shape_assertion(OpReader& reader) {
   for (const char* about : {"has_side_effect", "api_version", "backend_config"})
     reader.text.take(about);
@@ -167,8 +170,8 @@ Values shape_assertion(OpReader& reader) {
   return {};
 }
 
-// The operands are arrays, initial values, then sizes, strides, dilations and padding; a function
-// is the body.
+// The operands are arrays, initial values, sizes, strides, dilations and padding. The body is a
+// called function.
 Values dynamic_reduce_window(OpReader& reader) {
   constexpr std::array<std::string_view, 5> kNumbers = {
       "window_dimensions", "window_strides", "base_dilations", "window_dilations", "padding"};

@@ -33,7 +33,7 @@ FfiAttribute attribute_of(const std::string& name, const TextAttr& attribute, Op
     return convert_literal(Literal::scalar(number->value), number->dtype);
   if (const auto* text = attribute.get<std::string>()) return *text;
   if (const auto* tensor = attribute.get<TextAttr::Tensor>()) {
-    // One value may stand for all.
+    // One value may be a splat.
     const Literal& value = tensor->value;
     if (value.elements() == tensor->shape.elements())
       return value.reshaped(Shape{value.elements()});
@@ -62,7 +62,7 @@ FfiAttributes attributes_of(const TextAttr::Entries& entries, OpReader& reader) 
   return out;
 }
 
-// JAX writes the attributes as mhlo.backend_config, and an empty string as the other.
+// JAX writes the attributes as mhlo.backend_config, with an empty backend_config.
 FfiAttributes take_attributes(OpReader& reader) {
   FfiAttributes out;
   for (const char* name : {"mhlo.backend_config", "backend_config"}) {
@@ -97,7 +97,7 @@ std::vector<int64_t> integers_in(const TextAttr& attribute) {
   return {};
 }
 
-// output_operand_aliases: indices of tuples are empty where there is one result.
+// Reads output_operand_aliases. The tuple indices are empty if there is one result.
 std::vector<Dims> take_aliases(OpReader& reader) {
   std::vector<Dims> out;
   const TextAttr* aliases = reader.text.take("output_operand_aliases");
@@ -118,7 +118,7 @@ std::vector<Dims> take_aliases(OpReader& reader) {
   return out;
 }
 
-// Returns the order of dimensions in memory of each array, from major to minor; empty if the
+// Returns the order of dimensions in memory of each array, from major to minor, or nothing if the
 // attribute is missing. XLA counts from minor to major.
 std::vector<Dims> take_layouts(OpReader& reader, const char* name, std::span<const Type> types) {
   const TextAttr* layouts = reader.text.take(name);
@@ -131,7 +131,8 @@ std::vector<Dims> take_layouts(OpReader& reader, const char* name, std::span<con
   for (size_t i = 0; i < types.size(); ++i) {
     std::vector<int64_t> order = integers_in(list->items[i]);
     std::reverse(order.begin(), order.end());
-    // A token, and what JAX writes for an array without dimensions, has a layout that says nothing.
+    // The layout of a token, and the one that JAX writes for an array without dimensions, is
+    // ignored.
     if (types[i].shape.rank() == 0) order.clear();
     std::vector<int64_t> sorted = order;
     std::sort(sorted.begin(), sorted.end());
@@ -167,8 +168,8 @@ Dims inverse(const Dims& order) {
   return out;
 }
 
-// Sets p.orders, and makes operands and result types those of the memory, if one is transposed.
-// Returns the orders of the results.
+// If a layout is transposed, sets p.orders and gives operands and result types the shapes in
+// memory. Returns the orders of the results.
 std::vector<Dims> apply_layouts(OpReader& reader, Values& operands, std::vector<Type>& results,
                                 ops::FfiCallParams& p) {
   std::vector<Type> types;

@@ -1,6 +1,6 @@
 // Ops of StableHLO, CHLO and custom calls that Tessera expresses by its own ops. Each function adds
-// these ops for the op that the reader holds, and returns the results. The table (op_table.h) names
-// them.
+// those ops for the op that the reader holds, and returns the results. The table (op_table.h) has a
+// row for each.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ using Values = std::vector<ValueId>;
 
 // Throws UserError unless the op has that many operands.
 void expect_count(const OpReader& reader, size_t count);
-// Marks the attributes as used that any custom call may have, except what is called.
+// Marks those attributes as used that any custom call may have, except the names of what it calls.
 void ignore_call_attributes(OpReader& reader);
 
 // --- arithmetic.cc, special_functions.cc ---
@@ -79,10 +79,10 @@ Values shape_assertion(OpReader& reader);
 // --- sharding_call.cc, lapack_calls.cc, ffi_call.cc: custom calls ---
 Values sharding_call(OpReader& reader);
 Values approx_top_k(OpReader& reader);
-// For any target in lapack_targets().
+// Handles any target in lapack_targets().
 Values lapack_call(OpReader& reader);
 const std::vector<std::string>& lapack_targets();
-// For any target that is registered in this process.
+// Handles any target that is registered in this process.
 Values ffi_call(OpReader& reader);
 
 }  // namespace tessera::interchange::foreign

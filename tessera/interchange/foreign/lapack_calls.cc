@@ -1,6 +1,6 @@
 // Custom calls of programs that JAX lowers for its CPU platform, as ops of ops/factor:
-// lapack_{s,d,c,z}<routine>_ffi, those of the same factorisations on other platforms that have
-// LAPACK's form, and ApproxTopK.
+// lapack_{s,d,c,z}<routine>_ffi; calls of the same factorisations on other platforms that have
+// LAPACK's form; and ApproxTopK.
 //
 // The layouts and aliases of a call describe how XLA stores the arrays, which has no meaning here.
 // `mhlo.backend_config` has the routine's own parameters, with letters as their codes.
@@ -49,7 +49,8 @@ class Call {
         if (const auto* record = config->get<TextAttr::Record>()) config_ = record->entries;
   }
 
-  // Returns the letter of that name, which is one of `known`; the first of these if there is none.
+  // Returns the letter of that name, which is one of `known`, or the first of these if the call has
+  // none.
   char letter(std::string_view name, std::string_view known) const {
     const TextAttr* value = find(name);
     if (!value) return known[0];
@@ -71,7 +72,7 @@ class Call {
     const auto* integer = value ? value->get<TextAttr::Integer>() : nullptr;
     return integer ? integer->value : otherwise;
   }
-  // Returns zeros of the type of a result, for one that the routine leaves unchanged.
+  // Returns zeros with a result's type, for a result that the routine leaves unchanged.
   ValueId zeros(size_t result) const {
     expect_results(result + 1);
     const Type& type = static_result(reader_, result);
@@ -112,7 +113,7 @@ class Call {
 
 // --- Routines: (call, operands) -> results ---
 
-// If the factor is NaN there is none; info then counts it as the first row.
+// A factor that is NaN means that there is none; info is then 1, the number of the first row.
 Values potrf(const Call& call, const Values& x) {
   const bool lower = call.letter("uplo", "LU") == 'L';
   const ValueId l = call.add(cholesky_op, CholeskyParams{lower}, x);
@@ -310,7 +311,7 @@ Values lapack_call(OpReader& reader) {
   const auto* name = reader.require("call_target_name").get<std::string>();
   const auto target = targets().find(*name);
   TESSERA_CHECK(target != targets().end(), "a call of {}", *name);
-  // Only the handler itself says what is wrong with a call that JAX does not emit.
+  // A call that JAX does not emit goes to the registered handler, which describes its own errors.
   if (reader.operands.size() != target->second.operands && ops::has_ffi_target(*name))
     return ffi_call(reader);
   const Call call(reader);

@@ -1,4 +1,4 @@
-// Ops about the program itself: which device runs it, the order of its effects, the names of its
+// Ops about the program itself: the device that runs it, the order of its effects, the names of its
 // parts, the sizes of its arrays.
 #include "tessera/control/control.h"
 #include "tessera/interchange/foreign/foreign.h"
@@ -29,7 +29,7 @@ Values replica_id(OpReader& reader) {
   return reader.insert(constant_op, ConstantParams{Literal::scalar(uint32_t{0}), {}}, {});
 }
 
-// An op that may run while others do, and the wait for its result: a future is the result itself.
+// An op that may run while others do, and the wait for its result. The future is the result itself.
 Values async_start(OpReader& reader) {
   if (reader.text.regions.size() != 1) reader.error("expected one region");
   const FunctionRef body = reader.text.regions[0];
@@ -51,14 +51,14 @@ Values async_done(OpReader& reader) {
   return reader.operands;
 }
 
-// Tokens (ir/token_type.h).
+// A token is a constant (ir/token_type.h).
 Values create_token(OpReader& reader) {
   expect_count(reader, 0);
   return reader.insert(constant_op, ConstantParams{Literal(bool_, Shape{}), token_type().shape},
                        {});
 }
 
-// Effects keep their order in the program, so the last of the tokens stands for all.
+// Effects keep their order in the program, so the last of the tokens is used for all.
 Values after_all(OpReader& reader) {
   return reader.operands.empty() ? create_token(reader) : Values{reader.operands.back()};
 }
@@ -69,34 +69,36 @@ void ignore_call_attributes(OpReader& reader) {
     reader.text.take(name);
 }
 
-// JAX's annotate_device_placement names the kind of memory of a value; all are the host's here.
+// JAX's annotate_device_placement names the kind of memory of a value. Here all memory is the
+// host's.
 Values annotate_device_placement(OpReader& reader) {
   expect_count(reader, 1);
   ignore_call_attributes(reader);
   return reader.operands;
 }
 
-// JAX's dce_sink keeps its operands from being removed, for those who inspect compiled programs.
+// JAX's dce_sink keeps its operands in compiled programs so that users can inspect them. Here it
+// has no effect.
 Values dce_sink(OpReader& reader) {
   ignore_call_attributes(reader);
   return {};
 }
 
-// JAX's control_dep asks for one value to be there before another, which is about time alone.
+// JAX's control_dep asks for one value to be computed before another. Values do not depend on it.
 Values control_dep(OpReader& reader) {
   ignore_call_attributes(reader);
   return {};
 }
 
-// JAX's with_layout_constraint asks for an order of dimensions in memory, which each op here has of
-// its own. The memory of arguments and results has the order that main's attributes ask for.
+// JAX's with_layout_constraint asks for an order of dimensions in memory. Here each op chooses its
+// own. Arguments and results have the order that main's attributes ask for.
 Values layout_constraint(OpReader& reader) {
   expect_count(reader, 1);
   ignore_call_attributes(reader);
   return reader.operands;
 }
 
-// Shardy's op has no result: it says that its operand is a member of a group.
+// Shardy's op has no result: it makes its operand a member of a group.
 Values sharding_group(OpReader& reader) {
   expect_count(reader, 1);
   reader.insert(sharding_group_op, ShardingGroupParams{reader.require_int("group_id")},
@@ -116,8 +118,8 @@ Values optimization_barrier(OpReader& reader) {
 
 namespace {
 
-// Returns the elementwise op that a composite names by its own name ("chlo.erf"), as JAX wraps
-// those functions that its client would expand otherwise; nullptr for any other composite.
+// Returns the elementwise op that a composite is named after ("chlo.erf"); JAX wraps functions like
+// this that its client would expand otherwise. Returns nullptr for any other composite.
 const OpDef* named_function(const OpReader& reader, std::string_view name) {
   const size_t dot = name.find('.');
   if (dot == std::string_view::npos || reader.operands.empty() || reader.result_types.size() != 1)
@@ -132,8 +134,8 @@ const OpDef* named_function(const OpReader& reader, std::string_view name) {
 
 }  // namespace
 
-// An op with a name for consumers that know it, and a function with the same meaning. The function
-// of a name that Tessera has an op of is only an approximation of it.
+// A composite has a name, for readers that know it, and a function that computes the same. If
+// Tessera has an op of that name, the op is used: such functions only approximate it.
 Values composite(OpReader& reader) {
   const auto name = reader.text.take("name");
   for (const char* about : {"composite_attributes", "version"}) reader.text.take(about);

@@ -1,6 +1,6 @@
 // chlo.ragged_dot: a product in which one dimension of lhs is divided into groups of rows. It is
-// expressed by masks and one dot_general, as in JAX's own lowering of lax.ragged_dot_general. In
-// terms of [b,m,k] . [b,k,n], for each position of the ragged dimension:
+// expressed by masks and one dot_general, as in JAX's own lowering of lax.ragged_dot_general. The
+// ragged dimension may be m, k or b of [b,m,k] . [b,k,n]:
 //   m:  lhs [b,m,k], rhs [g,b,k,n] -> [b,m,n]     row m by the matrix of its group
 //   k:  lhs [b,m,k], rhs [b,k,n]   -> [g,b,m,n]   a product for each group of k
 //   b:  a plain dot_general
@@ -29,8 +29,8 @@ bool has(const Dims& dims, int64_t d) {
   return std::find(dims.begin(), dims.end(), d) != dims.end();
 }
 
-// Returns the dimensions before the ragged one among those of its kind, batch dimensions first: the
-// groups may have other sizes for each index of these.
+// Returns the dimensions before the ragged one among those of its kind, batch dimensions first.
+// Group sizes may differ for each index of these.
 Dims prefix_dims(int64_t rank, int64_t ragged, const Dims& batch, const Dims& contract) {
   Dims prefix;
   if (!has(batch, ragged)) prefix = batch;
@@ -44,8 +44,9 @@ Dims prefix_dims(int64_t rank, int64_t ragged, const Dims& batch, const Dims& co
   return prefix;
 }
 
-// x: [...], sizes: [g] or [prefix..., g] -> [g, ...]: x if its index along `dim` is in the group,
-// otherwise zeros. With dim = 0, x = [a, b, c], sizes = [2, 1]: [[a, b, 0], [0, 0, c]].
+// Returns for each group x with zeros at those indices along `dim` that are not in the group: [g,
+// ...]. The sizes are [g] or [prefix..., g]. With dim = 0, x = [a, b, c] and sizes = [2, 1] the
+// result is [[a, b, 0], [0, 0, c]].
 Array expand(const Array& x, int64_t dim, const Array& sizes, const Dims& prefix) {
   const int64_t last = sizes.shape().rank() - 1;
   const Array ends = lax::cumsum(sizes, last);
@@ -114,7 +115,7 @@ RaggedDims read_dims(OpReader& reader) {
   return out;
 }
 
-// The sizes are [g], or [prefix..., g].
+// Throws UserError unless the sizes are [g] or [prefix..., g].
 void check_sizes(const RaggedDims& dims, const Dims& prefix, const OpReader& reader) {
   const Type &lhs = reader.type(reader.operands[0]), &rhs = reader.type(reader.operands[1]),
              &sizes = reader.type(reader.operands[2]);

@@ -1,7 +1,7 @@
 // stablehlo.rng_bit_generator: the bits of Philox 4x32-10 and Threefry 2x32-20 (Salmon et al.,
-// "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011), expressed by integer ops. The order of
-// keys, counters and words is that of XLA's CPU platform, where DEFAULT is Philox, so the numbers
-// are JAX's.
+// "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011), expressed by integer ops. Keys, counters
+// and words are ordered as on XLA's CPU platform, where DEFAULT is Philox, so the numbers are
+// JAX's.
 #include <array>
 
 #include "tessera/interchange/foreign/foreign.h"
@@ -46,7 +46,7 @@ Array element(const Array& state, int64_t i) {
 Array spread(const Array& scalar, const Shape& shape) {
   return lax::broadcast_in_dim(scalar, shape, {});
 }
-// Returns the state with `by` added to state[1]; state[0] stays.
+// Returns the state with `by` added to state[1]. state[0] does not change.
 Array advance_counter(const Array& state, uint64_t by) {
   const Array counter = lax::slice(state, {1}, {2});
   Arrays parts{lax::slice(state, {0}, {1}), counter + number(by, counter)};
@@ -70,8 +70,8 @@ std::array<Array, 4> philox(std::array<Array, 4> x, Words key) {
   return x;
 }
 
-// Returns columns of words: row i comes from block i of the counter. A state of two words holds the
-// key, which is also the counter's upper half, and the counter's lower half; a state of three holds
+// Returns columns of words: row i comes from block i of the counter. A state of two words is the
+// key, which is also the counter's upper half, and the counter's lower half. A state of three is
 // the key and both halves.
 std::array<Array, 4> philox_blocks(const Array& state, int64_t blocks) {
   const Shape shape{blocks};
@@ -131,8 +131,8 @@ Words threefry_blocks(const Array& state, const Shape& shape) {
   return threefry({low(counter), high(counter)}, {low(key), high(key)});
 }
 
-// Returns the dimension along which both words of a counter are placed: the first even one,
-// otherwise the largest.
+// Returns the dimension along which both words of a counter are placed: the first even one, or else
+// the largest.
 int64_t paired_dimension(const Shape& shape) {
   int64_t largest = 0;
   for (int64_t d = 0; d < shape.rank(); ++d) {
@@ -152,8 +152,8 @@ Arrays threefry_bits(const Array& state, const Shape& shape, bool wide) {
     const Words x = threefry_blocks(state, {int64_t{1}});
     return {advance_counter(state, 1), lax::reshape(x[0], {})};
   }
-  // [2, 7] is made of [2, 4, 1] and [2, 4, 1], side by side: [2, 8], of which the last column is
-  // dropped.
+  // [2, 7] is made of [2, 4, 1] and [2, 4, 1] side by side, which is [2, 8], without the last
+  // column.
   const int64_t d = paired_dimension(shape);
   Shape half = shape, whole = shape;
   half[d] = (shape[d] + 1) / 2;
@@ -182,7 +182,7 @@ std::vector<Array> rng_bits(RngAlgorithm algorithm, const Array& state, const Sh
   const bool wide = itemsize(dtype) == 8;
   Arrays out = algorithm == RngAlgorithm::kThreeFry ? threefry_bits(state, shape, wide)
                                                     : philox_bits(state, shape, wide);
-  // Of fewer bits the lowest.
+  // Narrower dtypes get the lowest bits.
   out[1] = lax::convert_element_type(out[1], dtype);
   return out;
 }

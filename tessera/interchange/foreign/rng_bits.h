@@ -14,9 +14,9 @@ inline constexpr std::array<std::string_view, 3> enum_names(RngAlgorithm) {
   return {"DEFAULT", "PHILOX", "THREE_FRY"};
 }
 
-// Whether a generator has states of this type: uint64[2], or uint64[3] of Philox.
+// Returns whether a generator has states of this type: uint64[2], or for Philox also uint64[3].
 bool takes_state(RngAlgorithm algorithm, const ir::Type& state);
-// The state after, and bits of this shape and integer dtype.
+// Returns the next state, and bits of this shape and integer dtype.
 std::vector<Array> rng_bits(RngAlgorithm algorithm, const Array& state, const Shape& shape,
                             DType dtype);
 

@@ -1,5 +1,5 @@
 // StableHLO's collectives with a root in each group: collective_broadcast, whose groups may leave
-// devices out (they get zeros), and collective_reduce, whose result only the root gets (the others
+// devices out (which get zeros), and collective_reduce, whose result only the root gets (the others
 // get zeros). The roots are the first device of each group, or an operand.
 #include <algorithm>
 #include <numeric>
@@ -24,11 +24,11 @@ namespace {
 
 using namespace formats;
 
-// Groups that contain each device: the devices that the text leaves out are groups of one.
+// Groups that contain each device. Devices that the text leaves out are groups of one.
 struct RootedGroups {
   Mesh mesh;
   AxesAndGroups at;
-  std::vector<int32_t> positions;  // by rank, within its group; -1: the text leaves it out
+  std::vector<int32_t> positions;  // in the group, by rank; -1: the text leaves the device out
 
   bool leaves_out() const { return std::count(positions.begin(), positions.end(), -1) > 0; }
 };
@@ -57,8 +57,8 @@ RootedGroups read_rooted(OpReader& reader) {
   RootedGroups out{.mesh = mesh, .at = find_axes(mesh, groups)};
   const DeviceGroups lines = device_groups(mesh, out.at.axes, {});
   out.positions = positions(lines[0]);
-  // Lines along some axes may have the same groups while the text leaves out different ones of
-  // them.
+  // Lines along some axes may have the same groups although the text leaves out different devices
+  // of them.
   for (const auto& line : lines) {
     if (positions(line) == out.positions) continue;
     out.at.axes = mesh.axis_names();
@@ -69,8 +69,8 @@ RootedGroups read_rooted(OpReader& reader) {
   return out;
 }
 
-// Returns whether the last operand has the roots: positions in the groups, one for each operand
-// before it.
+// Returns whether the last operand has the roots: positions in the groups, one for each other
+// operand.
 bool has_roots(OpReader& reader) {
   const TextAttr* written = reader.text.take("has_dynamic_root");
   const bool* value = written ? written->get<bool>() : nullptr;
@@ -127,8 +127,8 @@ Array or_zero(const Array& pred, const Array& x) {
   return lax::select(pred, x, lax::full_like(x, 0));
 }
 
-// Returns the value of the device at position `root` of the group: a sum, to which the others add
-// nothing.
+// Returns the value of the device at position `root` of the group. It is a sum to which the other
+// devices add zeros.
 Array broadcast_from(const Array& root, const Array& x, const RootedGroups& groups) {
   const DType wide = wide_dtype(x.dtype());
   const Array y = lax::convert_element_type(x, wide);

@@ -1,5 +1,5 @@
-// chlo.scan: like Tessera's scan, except that inputs come before the carry, and any dimension is
-// scanned.
+// chlo.scan. It is like Tessera's scan, except that inputs come before the carry, and that any
+// dimension can be scanned.
 #include "tessera/control/control_flow_ops.h"
 #include "tessera/interchange/foreign/foreign.h"
 #include "tessera/ir/op_def.h"
@@ -8,8 +8,8 @@
 namespace tessera::interchange::foreign {
 namespace {
 
-// Returns how many of `count` operands or results come first: as many as the text says, otherwise
-// all except `others`.
+// Returns how many of `count` operands or results come first: the number in the text, or all except
+// `others`.
 size_t first_segment(OpReader& reader, const char* name, size_t count, size_t others) {
   const TextAttr* written = reader.text.take(name);
   if (!written) return count - std::min(count, others);

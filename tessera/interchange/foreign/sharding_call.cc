@@ -1,4 +1,4 @@
-// custom_call @Sharding, GSPMD's constraint of a value.
+// custom_call @Sharding: GSPMD's sharding constraint on a value.
 #include "tessera/control/control.h"
 #include "tessera/interchange/foreign/foreign.h"
 #include "tessera/interchange/hlo_sharding.h"
@@ -7,7 +7,7 @@
 namespace tessera::interchange::foreign {
 namespace {
 
-// "unspecified_dims=[0,2]": dimensions that propagation may shard.
+// Reads "unspecified_dims=[0,2]": the dimensions that propagation may shard.
 std::vector<bool> unspecified_dims(const std::string& config, int64_t rank, OpReader& reader) {
   constexpr std::string_view kName = "unspecified_dims=[";
   std::vector<bool> out(static_cast<size_t>(rank), false);

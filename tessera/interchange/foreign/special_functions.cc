@@ -1,4 +1,4 @@
-// chlo.bessel_i1e, chlo.polygamma and chlo.zeta: what ops/special computes.
+// chlo.bessel_i1e, chlo.polygamma and chlo.zeta, computed by ops/special.
 #include "tessera/interchange/foreign/foreign.h"
 #include "tessera/interchange/foreign/insert_traced.h"
 #include "tessera/ops/special/bessel.h"

@@ -1,4 +1,4 @@
-// Outer scalars in the regions of map, reduce and sort. They become operands of which every element
+// Outer scalars in the regions of map, reduce and sort. They become operands in which every element
 // is the scalar, so that the regions are closed. For reduce the scalar is also an init, and the
 // region returns it unchanged; nobody reads that result.
 #include "tessera/interchange/formats/formats.h"
@@ -27,7 +27,7 @@ Captured take_captured(OpReader& reader) {
   return out;
 }
 
-// Removes the region's last inputs, which stand for the scalars, and returns them.
+// Removes the region's last inputs, which are the scalars, and returns them.
 Values remove_inputs(Captured& captured) {
   auto& inputs = captured.region.inputs;
   const auto first = inputs.end() - static_cast<ptrdiff_t>(captured.scalars.size());

@@ -64,8 +64,7 @@ AxesAndGroups find_axes(const Mesh& mesh, DeviceGroups groups) {
 
 namespace {
 
-// #stablehlo.replica_group_mesh_axes<mesh = @mesh, axes = [...]>, one form in which groups are
-// written.
+// #stablehlo.replica_group_mesh_axes<mesh = @mesh, axes = [...]>, one of the forms of groups.
 struct MeshAxes {
   Mesh mesh;
   std::vector<std::string> axes;

@@ -1,5 +1,5 @@
-// Text of the collectives. StableHLO names the devices that communicate, Tessera the mesh axes
-// along which they do.
+// Text of the collectives. StableHLO names the devices that communicate; Tessera names the mesh
+// axes along which they communicate.
 #include <algorithm>
 #include <set>
 
@@ -14,7 +14,7 @@
 namespace tessera::interchange::formats {
 namespace {
 
-// Returns a matrix whose rows have one length; shorter groups are filled with -1, as in StableHLO.
+// Returns a matrix with one group in each row. Shorter groups are filled with -1, as in StableHLO.
 TextAttr matrix(const DeviceGroups& rows) {
   size_t width = 0;
   for (const auto& row : rows) width = std::max(width, row.size());
@@ -215,7 +215,7 @@ OpParams read_collective(const OpDef& def, OpReader& reader) {
 
 }  // namespace
 
-// JAX has what are attributes of StableHLO's collectives in the config of a custom call.
+// The config of JAX's custom call has the attributes that StableHLO's collectives have themselves.
 std::vector<ValueId> ragged_all_to_all_call(OpReader& reader) {
   if (reader.operands.size() != 6)
     reader.error(fmt::format("expected 6 operands, got {}", reader.operands.size()));

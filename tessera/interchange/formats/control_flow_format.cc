@@ -1,7 +1,7 @@
 // Text of stablehlo.while, stablehlo.case and stablehlo.if. In text a region may use values of the
-// outer scope; here these are inputs: a loop carries them unchanged, branches get them as operands.
-// Text does not list the operands of branches. Read back, they are the values that the branches
-// use, in the order of first use, without constants, which are copied into the branches.
+// outer scope. Here these are inputs: a loop carries them unchanged, branches get them as operands.
+// Text does not list the operands of branches. The parser makes operands of the values that the
+// branches use, in the order of first use, except constants, which it copies into the branches.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ std::vector<ValueId> all_captures(const OpReader& reader) {
   return all;
 }
 
-// Returns the number of arguments that the text gives region k.
+// Returns the number of arguments that region k has in the text.
 size_t num_arguments(const OpReader& reader, size_t k) {
   const size_t captured = k < reader.captures.size() ? reader.captures[k].size() : 0;
   return reader.text.regions[k]->inputs.size() - captured;
@@ -114,7 +114,7 @@ OpParams read_while(const OpDef&, OpReader& reader) {
   if (reader.text.regions.size() != 2)
     reader.error(fmt::format("[while] expected the regions cond and body, got {}",
                              reader.text.regions.size()));
-  // Checked here, since the op has an additional carry for each captured value.
+  // This is checked here, since the op has an additional carry for each captured value.
   const size_t carries = reader.operands.size(), returned = reader.text.regions[1]->outputs.size();
   for (size_t k = 0; k < 2; ++k)
     if (num_arguments(reader, k) != carries)
@@ -203,7 +203,7 @@ std::vector<ValueId> read_if(OpReader& reader) {
     reader.error(fmt::format("[if] expected the regions for true and for false, got {}",
                              reader.text.regions.size()));
   check_branches("if", bool_, reader);
-  // Checked here, since the op counts the branches in the other order.
+  // This is checked here, since the op counts the branches in the other order.
   std::vector<std::string> results;
   for (const FunctionRef& region : reader.text.regions) {
     std::vector<std::string> types;

@@ -89,7 +89,7 @@ std::optional<Mesh> mesh_of(const TextAttr& attribute) {
   return all->front().value.mesh();
 }
 
-// Returns the mesh of the shardings, otherwise that of the module.
+// Returns the mesh of the shardings, or without shardings the module's mesh.
 Mesh mesh_of_op(OpReader& reader, const TextAttr& in, const TextAttr& out) {
   if (const auto mesh = mesh_of(in)) return *mesh;
   if (const auto mesh = mesh_of(out)) return *mesh;
@@ -103,15 +103,15 @@ AxisNames sorted(AxisNames names) {
   return names;
 }
 
-// What the shardings of a manual computation say about its operands or results: how the manual axes
-// divide them, and how the region's values are sharded over the other axes, if at all.
+// The shardings of a manual computation's operands or results, in two parts: how the manual axes
+// divide them, and how the region's values are sharded over the other axes, if they are.
 struct SplitSpecs {
   std::vector<PartitionSpec> manual;
   std::vector<std::optional<PartitionSpec>> free;
 };
 
-// Splits the axes of each dimension, of which the manual ones come first. Dimensions without free
-// axes stay as propagation likes.
+// Splits the axes of each dimension into manual ones, which come first, and free ones. Propagation
+// may choose any sharding for dimensions without free axes.
 //
 // For example: with x manual, [{"x", "y"}, {"z"}, {}] is P("x", None, None) and
 // P("y", "z", UNCONSTRAINED).
@@ -149,7 +149,7 @@ SplitSpecs split_specs(const std::vector<PartitionSpec>& specs, const AxisNames&
   return out;
 }
 
-// Returns what the shardings and the manual axes say about the region.
+// Returns the scope of the region according to the shardings and the manual axes.
 ManualScope manual_scope(OpReader& reader) {
   const TextAttr *in = reader.text.find("in_shardings"), *out = reader.text.find("out_shardings"),
                  *axes = reader.text.find("manual_axes");
@@ -204,7 +204,7 @@ void parse_manual(OpScanner& scanner, OpReader& reader) {
     if (!inputs.empty()) scanner.expect(",");
     RegionInput input = scanner.region_input();
     const size_t k = inputs.size();
-    if (k < region.inputs.size()) {  // the type rule reports others
+    if (k < region.inputs.size()) {  // the type rule reports errors for others
       input.type.weak = region.inputs[k].weak;
       input.type.varying = region.inputs[k].varying;
     }
@@ -219,9 +219,9 @@ void parse_manual(OpScanner& scanner, OpReader& reader) {
   scanner.signature(reader);
 }
 
-// Returns a body that takes and returns whole values instead of the parts that `body` takes and
-// returns: of an argument with unreduced axes, the first device along these holds the value and the
-// others zeros; the parts of a result are summed.
+// Returns a body that takes and returns whole values in place of the unreduced parts that `body`
+// takes and returns. For an argument with unreduced axes, the first device along these has the
+// value and the others zeros. The parts of a result are summed.
 FunctionRef with_unreduced(const FunctionRef& body, const ManualComputationParams& p,
                            const std::vector<AxisNames>& in, const std::vector<AxisNames>& out,
                            OpReader& reader) {

@@ -15,7 +15,7 @@ OpText write_convolution(const Op& op, const Function&) {
     return TextAttr(TextAttr::Array{{dims.begin(), dims.end()}});
   };
   OpText text;
-  // The attributes of the generic form; assembly writes the same differently.
+  // These are the attributes of the generic form; assembly spells the same differently.
   text.attributes = {{"dimension_numbers",
                       TextAttr::Record{"stablehlo.conv", {{"text", convolution_numbers_text(p)}}}},
                      {"lhs_dilation", array(p.lhs_dilation)},
@@ -56,7 +56,7 @@ std::vector<std::string> names_of(const TextAttr& attribute, const OpScanner& sc
   return out;
 }
 
-// Returns (batch, feature, spatial...); empty if a name is missing.
+// Returns (batch, feature, spatial...), or nothing if a name is missing.
 Dims spec_of(const std::vector<std::string>& names, const std::string& first,
              const std::string& second) {
   Dims spec(names.size(), -1);

@@ -63,7 +63,7 @@ OpText write_dot(const Op& op, const Function&) {
   }
   add("lhs_contracting_dimensions", p.lhs_contract);
   add("rhs_contracting_dimensions", p.rhs_contract);
-  // An attribute of Tessera's: StableHLO does not define the order of sums.
+  // This attribute is Tessera's own: StableHLO does not define the order of sums.
   if (p.sum != DotSum::kAny)
     text.extra.emplace_back("tessera.sum",
                             TextAttr(std::string(enum_names(p.sum)[static_cast<size_t>(p.sum)])));
@@ -73,7 +73,8 @@ OpText write_dot(const Op& op, const Function&) {
   return text;
 }
 
-// Returns the condition that any pair is true: the number of such pairs is not 0.
+// Converts a dot of bools, whose result is whether any pair is true, to one of integers, which
+// counts such pairs: the result is whether their number is not 0. Returns false for other operands.
 bool count_pairs(OpReader& reader) {
   const auto is_bool = [&](ValueId v) { return reader.type(v).dtype == bool_; };
   if (!is_bool(reader.operands[0]) || !is_bool(reader.operands[1]) || reader.result_types.empty())
@@ -85,8 +86,7 @@ bool count_pairs(OpReader& reader) {
   return true;
 }
 
-// Operands of different float dtypes, as JAX writes them, are multiplied in a dtype that holds
-// both.
+// Converts operands of different float dtypes, as JAX writes them, to a dtype that holds both.
 void convert_operands(OpReader& reader) {
   if (reader.operands.size() != 2 || count_pairs(reader)) return;
   const DType a = reader.type(reader.operands[0]).dtype, b = reader.type(reader.operands[1]).dtype;
@@ -107,8 +107,8 @@ DotSum dot_sum(const TextAttr& text, OpReader& reader) {
   return static_cast<DotSum>(i);
 }
 
-// Assembly lists the dimensions, the generic form has the record #stablehlo.dot<...>. Precision and
-// algorithm are lower limits; Tessera always multiplies and adds in the operands' precision or
+// Assembly lists the dimensions; the generic form has the record #stablehlo.dot<...>. Precision and
+// algorithm are lower bounds: Tessera always multiplies and adds in the operands' precision or
 // better.
 OpParams read_dot(const OpDef&, OpReader& reader) {
   for (const char* hint : {"precision", "precision_config", "algorithm"}) reader.text.take(hint);

@@ -1,4 +1,4 @@
-// How ops are written in StableHLO and Shardy text if that is more than a list of their attributes
+// Formats of ops in StableHLO and Shardy text that are more than a list of their attributes
 // (op_format.h). The table of ops (op_table.h) has them by the ops' names.
 #pragma once
 
@@ -20,7 +20,7 @@ OpFormat select_and_scatter();
 // <{dimension = 0 : i64, is_stable = true}> ({ region })
 OpFormat sort();
 // Returns a body with its calls inlined, and without the sharding constraints on scalars that JAX
-// puts there, which have no effect.
+// adds, which have no effect.
 FunctionRef plain_body(const FunctionRef& body);
 // <{dimension_numbers = #stablehlo.gather<...>, slice_sizes = array<i64: 1, 8>}>
 OpFormat gather();
@@ -48,8 +48,8 @@ OpFormat branches();
 // Adds the case for the reader's stablehlo.if and returns its results.
 std::vector<ValueId> read_if(OpReader& reader);
 // The generic form with StableHLO's replica_groups. `tessera.axes`, `tessera.mesh` and
-// `tessera.groups` contain the same as mesh axes. If the text has none of these, the axes are found
-// that its groups run along.
+// `tessera.groups` express the same by mesh axes. If the text has none of these, the axes are found
+// from its groups.
 OpFormat collective();
 
 // Rules for outer scalars in the regions of map, reduce and sort (captured_scalars.cc).

@@ -49,7 +49,7 @@ void print_reduce(const OpText& text, const Op& op, const Function&, OpWriter& w
   writer.write("}");
 }
 
-// Returns the body that `applies stablehlo.add` abbreviates.
+// Returns the body for which `applies stablehlo.add` is short.
 FunctionRef body_of_op(const std::string& name, const Type& operand, OpScanner& scanner) {
   const size_t dot = name.find('.');
   const OpDef* def =
@@ -106,7 +106,7 @@ OpParams read_reduce(const OpDef&, OpReader& reader) {
   if (reader.text.regions.size() != 1)
     reader.error(fmt::format("expected one region, got {}", reader.text.regions.size()));
   const FunctionRef body = plain_body(reader.text.regions[0]);
-  // Extrema of complex numbers are not a ReduceKind: they stay bodies.
+  // Maxima and minima of complex numbers are no ReduceKind, so they keep their bodies.
   const bool complex = !body->inputs.empty() && is_complex(body->type(body->inputs[0]).dtype);
   ReduceParams p{reader.require_dims("dimensions"),
                  complex ? classify_reduce_body(*body) : written_kind(*body)};
@@ -115,7 +115,7 @@ OpParams read_reduce(const OpDef&, OpReader& reader) {
   return p;
 }
 
-// Copies ops with calls inlined and without constraints of scalars.
+// Copies ops with calls inlined and without constraints on scalars.
 class PlainBody {
  public:
   static bool is_plain(const Function& f) {

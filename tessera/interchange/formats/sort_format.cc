@@ -23,7 +23,7 @@ OpText write_sort(const Op& op, const Function& function) {
   return text;
 }
 
-// Returns whether it is a comparator of elements of these dtypes.
+// Returns whether the body compares scalars of these dtypes.
 bool compares_scalars(const Function& body, std::span<const DType> dtypes) {
   if (body.inputs.size() != 2 * dtypes.size() || body.outputs.size() != 1) return false;
   for (size_t k = 0; k < body.inputs.size(); ++k)

@@ -1,4 +1,4 @@
-// Windows as StableHLO's attributes: window_dimensions, window_strides, ..., padding.
+// Windows in StableHLO's attributes: window_dimensions, window_strides, ..., padding.
 #pragma once
 
 #include "tessera/interchange/op_format.h"
@@ -8,8 +8,8 @@
 namespace tessera::interchange::formats {
 
 TextAttr window_padding(const Dims& low, const Dims& high);
-// Reads windows. Absent attributes mean ones, absent padding means zeros. `rank` is that of the
-// array.
+// Reads windows for an array of rank `rank`. Absent attributes mean ones; absent padding means
+// zeros.
 Windows read_windows(OpReader& reader, int64_t rank);
 
 }  // namespace tessera::interchange::formats

@@ -20,8 +20,8 @@
 namespace tessera::interchange {
 namespace {
 
-// A loop's integer scalars have a value in each trip. If there are more than this in all, none is
-// followed.
+// An integer scalar of a loop has a value in each trip. If there are more than this many values in
+// all, no scalar is followed.
 constexpr int64_t kMaxNumbers = int64_t{1} << 24;
 
 int64_t count_scalars(const Function& f) {
@@ -29,7 +29,7 @@ int64_t count_scalars(const Function& f) {
                        [](const Type& t) { return t.rank() == 0 && !is_inexact(t.dtype); });
 }
 
-using Known = std::vector<std::optional<Literal>>;  // of each input: [1], or unknown
+using Known = std::vector<std::optional<Literal>>;  // values of the inputs, [1], or unknown
 
 Function count_loops_in(const Function& f, const Known& known);
 
@@ -43,8 +43,8 @@ ValueIds append_inlined(Function& out, const Function& f, const ValueIds& values
   });
 }
 
-// Replaces a broadcast number by a constant, since a derivative keeps nothing of constants. JAX
-// writes every scalar so.
+// Replaces a broadcast number by a constant, since constants are no residuals of a derivative. JAX
+// broadcasts every scalar.
 void spread_constants(Function& f) {
   std::vector<const Op*> maker(f.types.size(), nullptr);
   for (Op& op : f.ops) {
@@ -70,8 +70,8 @@ Function without_calls(const Function& f) {
   return out;
 }
 
-// Returns the number of trips: how often `step` is added to `start` until the comparison with
-// `bound` fails. nullopt if it does not fail before a value is outside of [low, high].
+// Returns how often `step` is added to `start` until the comparison with `bound` fails, which is
+// the number of trips. Returns nullopt if a value leaves [low, high] before that.
 std::optional<int64_t> trips(__int128 start, __int128 step, Comparison direction, __int128 bound,
                              __int128 low, __int128 high) {
   __int128 count = 0;
@@ -132,7 +132,7 @@ Comparison swapped(Comparison direction) {
   return direction;
 }
 
-// A carried integer to which every trip adds the same.
+// A carried integer to which every trip adds the same number.
 struct Counter {
   int64_t start, step;
 };
@@ -219,12 +219,12 @@ class WhileLoop {
 
   const Known starts_;
   Function cond_, body_;
-  Known known_;  // of the body's inputs, the same in every trip
+  Known known_;  // values of the body's inputs that are the same in every trip
   std::vector<std::optional<Counter>> counters_;
   std::optional<int64_t> trips_;
 };
 
-// What a carried value of the while becomes in the scan.
+// The part of the scan that a carried value of the while becomes.
 enum class Role : uint8_t { kConstant, kCarry, kStacked };
 
 // A read or write of rows in the body.
@@ -234,7 +234,7 @@ struct Access {
   RowAccess rows;
 };
 
-// Adds the scan for a loop whose number of trips is known to a function.
+// Adds to a function the scan for a loop whose number of trips is known.
 class CountedLoop {
  public:
   CountedLoop(const WhileLoop& loop, Function& out, const ValueIds& operands, const Op& op)
@@ -312,7 +312,7 @@ class CountedLoop {
     return nullptr;
   }
 
-  // Returns whether the op makes [1, ...] of [...], or the inverse.
+  // Returns whether the op reshapes [...] to [1, ...], or the inverse.
   bool adds_or_drops_first_dim(const Op& op) const {
     if (op.def != &reshape_op && op.def != &broadcast_in_dim_op) return false;
     Shape from = body_.type(op.operands[0]).shape, to = body_.type(op.results[0]).shape;
@@ -343,7 +343,8 @@ class CountedLoop {
       reads[r] = scan_.add_input(std::move(row));
     }
     ValueIds rows(writes_.size(), -1);
-    // For values of the body, [1, ...] or [...]: the same elements as [...] in the scan's body.
+    // For values [1, ...] or [...] of the body: the value of the scan's body that has the same
+    // elements as [...].
     ValueIds row_of(body_.types.size(), -1);
     const auto keep = [&](const Op& op, ValueIds operands) {
       return scan_.add_op(Op{op.def, op.params, std::move(operands), {}, op.source, op.reason},
@@ -381,7 +382,7 @@ class CountedLoop {
     scan_.outputs.insert(scan_.outputs.end(), rows.begin(), rows.end());
   }
 
-  // Returns whether an op that stays, or a carry, reads constant k.
+  // Returns whether constant k is read by an op that stays, or is a carry.
   bool is_read(size_t k) const {
     const ValueId v = body_.inputs[k];
     for (const Op& op : body_.ops)

@@ -14,13 +14,14 @@
 //
 // Before: a Function as it was read, with calls.
 // After:  the same values, exactly. Calls are inlined. A while becomes a scan only if
-//         - its condition compares an integer scalar that it carries, which starts at a known
-//           number and to which the body adds a known one, with a known bound, and
+//         - its condition compares an integer scalar that it carries with a known bound; the scalar
+//           starts at a known number, and the body adds a known number to it; and
 //         - the comparison fails before the counter leaves the range of its dtype.
-//         Known are constants, integer arithmetic on constants, and carried values that start with
-//         one and are returned unchanged. A read of an array that does not change, at positions
-//         that go up or down from trip to trip, becomes a scanned operand. A carried array that the
-//         body only writes in this manner, each row once, becomes a stacked result.
+//         Known values are constants, integer arithmetic on constants, and carried values that
+//         start with a known one and are returned unchanged. A read of an array that does not
+//         change, at positions that ascend or descend from trip to trip, becomes a scanned operand.
+//         A carried array that the body only writes in this manner, each row once, becomes a
+//         stacked result.
 //
 // Loops inside loops, branches and manual computations become scans, too.
 #pragma once
@@ -32,9 +33,9 @@ namespace tessera::interchange {
 
 Function count_loops(const Function& function);
 
-// Returns the main function of a module, with its loops counted if it is sharded over several
-// devices. In a scan, arrays that are read and stacked row by row are sharded as their rows are; in
-// a while loop their sharding is tied to how the rows are sliced.
+// Returns the main function of a module. If it is sharded over several devices, its loops are
+// counted: in a scan, arrays that are read and stacked row by row are sharded like their rows,
+// while in a while loop their sharding is tied to how the rows are sliced.
 Function count_loops_if_sharded(const ParsedModule& module);
 
 }  // namespace tessera::interchange

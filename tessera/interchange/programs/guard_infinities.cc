@@ -13,7 +13,7 @@
 namespace tessera::interchange {
 namespace {
 
-// Returns whether the op is an infinity in every element.
+// Returns whether the op is a constant whose elements are all infinite.
 bool is_infinity(const Op& op) {
   const ConstantParams* constant = as_constant(op);
   if (!constant || !constant->is_splat() || !is_floating(constant->value.dtype())) return false;
@@ -52,8 +52,8 @@ class Guard {
                        f_.types_of(op.results));
   }
 
-  // Replaces the product that is this choice of a select. `operands` are those of the select in the
-  // new function.
+  // Replaces the product that is choice `choice` of a select. `operands` are the select's operands
+  // in the new function.
   void guard(const Op& select, size_t choice, ValueIds& operands) {
     const ValueId chosen = select.operands[choice];
     if (maker_[chosen] < 0 || uses_[chosen] != 1) return;

@@ -24,7 +24,7 @@ Literal in_lanes(const Literal& scalar, int64_t lanes) {
   return out;
 }
 
-// The low bytes of a number in two's complement are the number modulo 2^bits.
+// The low bytes of a number in two's complement are the number modulo 2^bits, so the values wrap.
 Literal counted_lanes(DType dtype, int64_t start, int64_t step, int64_t lanes) {
   Literal out(dtype, Shape{lanes});
   const int64_t item = itemsize(dtype);

@@ -15,7 +15,7 @@
 namespace tessera::interchange {
 namespace {
 
-// Adds ops and infers their types.
+// Adds ops and infers the types of their results.
 class Builder {
  public:
   explicit Builder(Function& f) : f_(f) {}
@@ -32,7 +32,7 @@ class Builder {
   ValueId number(int64_t value) {
     return add1(constant_op, constant_params(Literal::scalar(static_cast<int32_t>(value))), {});
   }
-  // Returns the index of a row, and zeros.
+  // Returns the start indices of a row: its index, followed by zeros.
   ValueIds starts(ValueId row, int64_t rank) {
     ValueIds out{row};
     for (int64_t d = 1; d < rank; ++d) out.push_back(number(0));
@@ -45,8 +45,8 @@ class Builder {
 
 ValueIds append_lowered(Function& out, const Function& f, const ValueIds& values);
 
-// The while carries the counter, then the scan's constants, carry, scanned operands and stacked
-// results.
+// The while carries the counter, the scan's constants, its carry, its scanned operands and its
+// stacked results, in this order.
 ValueIds append_while(Function& out, const Op& op, const ValueIds& operands) {
   const auto& p = op.params.as<ScanParams>();
   const Function& trip = *p.body;

@@ -1,11 +1,11 @@
-// lower_scans: the inverse of count_loops. It expresses a program in StableHLO alone, so that other
-// consumers of StableHLO can run it.
+// lower_scans: the inverse of count_loops. The result is StableHLO alone, so that other tools can
+// run the program.
 //
-//   %r, %ys = scan(%c; rows of %xs), length = 5     ->   %i = 0, %ys = zeros
-//                                                        while (%i, %c, %xs, %ys) cond %i < 5:
-//                                                          %x = reshape(dynamic_slice %xs, %i, 0)
-//                                                          ...
-//                                                          %ys = dynamic_update_slice(%ys, %y, %i, 0)
+//   %r, %ys = scan(%c; rows of %xs), length = 5   ->   %i = 0, %ys = zeros
+//                                                      while (%i, %c, %xs, %ys) cond %i < 5:
+//                                                        %x = reshape(dynamic_slice %xs, %i, 0)
+//                                                        ...
+//                                                        %ys = dynamic_update_slice(%ys, %y, %i, 0)
 //
 // Before: a traced Function, possibly transformed.
 // After:  the same values, with whiles instead of scans (a reversed scan reads and writes from the

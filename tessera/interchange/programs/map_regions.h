@@ -8,7 +8,7 @@
 
 namespace tessera::interchange {
 
-// Returns the params of `op` with the rewritten functions; its own params if it has none.
+// Returns the params of `op` with the rewritten functions, or unchanged if it has none.
 OpParams map_regions(const Op& op, const std::function<Function(const Function&)>& rewrite);
 
 }  // namespace tessera::interchange

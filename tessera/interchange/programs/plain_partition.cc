@@ -19,7 +19,7 @@
 namespace tessera::interchange {
 namespace {
 
-// Programs do not contain this op: in them a device has coordinates in a mesh.
+// Other programs do not have this op: a device has coordinates in a mesh there.
 const OpDef& replica_id_op() {
   static const OpDef& def = []() -> const OpDef& {
     OpDef& made = *new OpDef;
@@ -47,12 +47,12 @@ Array rank_along(const AxisIndexParams& p) {
 Array fft_along(const Array& x, const FftAlongParams& p) {
   Dims order(static_cast<size_t>(x.ndim()));
   std::iota(order.begin(), order.end(), 0);
-  std::swap(order[p.dimension], order.back());  // its own inverse
+  std::swap(order[p.dimension], order.back());  // the permutation is its own inverse
   const Array last = lax::transpose(x, order);
   return lax::transpose(lax::fft(last, p.type, {x.shape(p.dimension)}), order);
 }
 
-// Returns what replaces the op, as a function of its operands; nullptr: the op stays.
+// Returns a function of the op's operands that replaces it, or nullptr if the op stays.
 FlatFn plain_form(const Op& op) {
   if (op.operands.size() > 1 && (op.def == &reduce_scatter_op || op.def == &all_to_all_op ||
                                  op.def == &collective_permute_op))

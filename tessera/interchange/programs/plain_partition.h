@@ -1,5 +1,5 @@
-// plain_partition: expresses the program of a device in StableHLO alone, for a runtime that runs it
-// as one replica of many. It runs after lower_scans, which does the same for loops.
+// plain_partition: expresses the program of one device in StableHLO alone, for a runtime that runs
+// it as one replica of many. lower_scans, which replaces loops, runs before.
 //
 //   axis_index over ("x")   ->   a table of ranks, by the replica's number
 //                                %id = replica_id;  %r = dynamic_slice(dense<[0, 0, 1, 1]>, %id)

@@ -17,7 +17,7 @@ std::optional<RowAccess> row_access(const Function& f, const Op& op, const Known
               &part = f.type(out.writes ? op.operands[1] : op.results[0]).shape;
   if (shape.rank() == 0 || part[0] < 1 || shape[0] > std::numeric_limits<int32_t>::max())
     return std::nullopt;
-  // A dimension that is taken whole starts at 0, whatever the start says.
+  // A dimension that is read whole starts at 0, since starts are clamped.
   for (int64_t d = 1; d < shape.rank(); ++d)
     if (part[d] != shape[d]) return std::nullopt;
   auto starts = scalars.numbers(op.operands[out.writes ? 2 : 1]);

@@ -56,7 +56,7 @@ void Parser::expected(std::string_view what) {
       lexer_.text().substr(token.begin, std::min<size_t>(token.end - token.begin, 40))));
 }
 
-// Returns 0 if the attribute is no number.
+// Returns the number in the attribute, or 0 if it is no number.
 int64_t Parser::parse_number_of_partitions() {
   int64_t count = 0;
   const std::string text = peek().text;
@@ -64,7 +64,7 @@ int64_t Parser::parse_number_of_partitions() {
   return count;
 }
 
-// Finds the functions, meshes and aliases, so that they can be used before they are defined.
+// Finds the functions, meshes and aliases, because they may be used before they are defined.
 void Parser::scan_symbols() {
   std::string before;
   for (Token token = next(); token.kind != TokenKind::kEnd; before = token.text, token = next()) {
@@ -102,7 +102,7 @@ void Parser::scan_symbols() {
   jump(0);
 }
 
-// "func.func"() <{..., sym_name = "main"}> ...: the name is one of the attributes.
+// Reads "func.func"() <{..., sym_name = "main"}> ..., where the name is one of the attributes.
 void Parser::scan_generic_symbol(const Token& op) {
   const size_t resume = offset_;
   std::string name;

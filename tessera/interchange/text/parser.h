@@ -1,10 +1,11 @@
-// Parser: makes a Function of StableHLO, CHLO, Shardy and func text, as JAX exports it and as
+// Parser: makes a Function from StableHLO, CHLO, Shardy and func text, as JAX exports it and as
 // printer.h prints it.
 //
 // It reads the pretty and generic forms of all registered ops, several functions (func.call of
 // private ones), attribute aliases, locations (skipped), regions, and dense constants with
-// hexadecimal blobs. A UserError kParse names file, line and column, shows the line, and says what
-// was expected, also if types do not fit. Nothing else is thrown, whatever the text.
+// hexadecimal blobs. Errors are UserErrors kParse that name file, line and column, show the line,
+// and tell what was expected, also if types do not fit. Nothing else is thrown, whatever the text
+// is.
 #pragma once
 
 #include <functional>
@@ -21,10 +22,10 @@ struct ParsedModule {
   std::string name;
   Function main;                         // the function @main, otherwise the only public one
   std::vector<std::string> input_names;  // the names of main's arguments in the text: arg0, ...
-  // The shardings that the text gives main's inputs (they are also in their types) and results.
+  // The shardings in the text of main's inputs (which are also in their types) and of its results.
   std::vector<std::optional<NamedSharding>> input_shardings, output_shardings;
-  // The unreduced axes of these (unreduced.h): each device along them holds a part, and the
-  // argument or result is the sum of all parts.
+  // The unreduced axes of main's inputs and results (unreduced.h): each device along them holds a
+  // part, and the argument or result is the sum of all parts.
   std::vector<AxisNames> input_unreduced, output_unreduced;
   // The kinds of memory that the text requests for results (mhlo.memory_kind); empty: any.
   std::vector<std::string> output_memory_kinds;
@@ -35,7 +36,7 @@ struct ParsedModule {
   std::vector<Mesh> meshes;
 };
 
-// What a program does not say about itself.
+// Facts that a program does not contain.
 struct ReadOptions {
   // Returns the shape of argument `index` of the main function if `written` leaves extents open
   // (refine_shapes.h); nullopt means that it is unknown, which is an error.
@@ -43,9 +44,9 @@ struct ReadOptions {
       argument_shape = {};
 };
 
-// Returns the module. A mesh of the text consists of the devices of this process with the ids that
-// it names (0, 1, ... by default). It is abstract if not all of these exist, or if the text says
-// so.
+// Returns the module. A mesh in the text consists of the devices of this process with the ids that
+// it names (0, 1, ... by default). It is abstract if not all of these exist, or if the text marks
+// it as abstract.
 ParsedModule parse_module(std::string_view text, std::string_view filename = "<text>",
                           const ReadOptions& options = {});
 Function parse_mlir(std::string_view text, std::string_view filename = "<text>");

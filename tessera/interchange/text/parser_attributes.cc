@@ -26,7 +26,7 @@ bool is_priority(std::string_view word) {
          std::all_of(word.begin() + 1, word.end(), [](char c) { return is_digit(c); });
 }
 
-// Returns the dtype of that name; float64 for a name that no dtype of numbers has.
+// Returns the dtype of that name, or float64 if no floating dtype has it.
 DType float_type(std::string_view name) {
   for (int d = 0; d < kNumAllDTypes; ++d)
     if (const auto dtype = static_cast<DType>(d); is_floating(dtype) && mlir_name(dtype) == name)
@@ -72,8 +72,8 @@ Type Parser::parse_type() {
   return parse_tensor_type(false, true);
 }
 
-// Extents are read character by character: for a tokenizer 4x8xf32 would be a number and a name,
-// and 0x8 a hexadecimal number.
+// Extents are read character by character, because a tokenizer would read 4x8xf32 as a number and a
+// name, and 0x8 as a hexadecimal number.
 Type Parser::parse_tensor_type(bool index, bool open) {
   next();
   expect("<");
@@ -219,7 +219,7 @@ TextAttr Parser::parse_attribute(bool bare) {
   expected("an attribute");
 }
 
-// In assembly no type follows; elsewhere one may.
+// In assembly (`bare`) no type follows a number; elsewhere one may.
 TextAttr Parser::parse_number(bool bare) {
   const size_t offset = position();
   const bool negative = accept("-");
@@ -229,7 +229,7 @@ TextAttr Parser::parse_number(bool bare) {
   if (!bare && accept(":")) type = expect(TokenKind::kWord, "the type of the number").text;
   const bool floating =
       token.kind == TokenKind::kFloat || (!type.empty() && (type[0] == 'f' || type[0] == 'b'));
-  // A number without a type is an f64; one with a type that no array has is read as one.
+  // A number without a type is an f64, and so is one with a type that arrays do not have.
   const DType dtype = float_type(type);
   if (floating && token.kind == TokenKind::kInteger && is_hex(token.text)) {
     const std::optional<uint64_t> bits = parse_unsigned(token.text);
@@ -264,7 +264,7 @@ TextAttr Parser::parse_word_attribute(bool bare) {
     const Type type = parse_type();
     return TextAttr::Record{"tensor", {{"dtype", TextAttr(type.dtype)}}};
   }
-  // A keyword of a dot's algorithm; no arrays have this type.
+  // tf32 is a keyword in a dot's algorithm; no arrays have this type.
   if (accept("tf32")) return TextAttr::Keyword{"", "tf32"};
   if (is_element_type(token.text)) return parse_dtype();
   if (!bare) expected("an attribute");
@@ -377,7 +377,7 @@ TextAttr Parser::parse_hash_attribute() {
   return out;
 }
 
-// #stablehlo<kind NAME>, #stablehlo.dot<a = [0], ...>; any other form is kept as text.
+// Parses #stablehlo<kind NAME> and #stablehlo.dot<a = [0], ...>. Any other form is kept as text.
 TextAttr Parser::parse_record(std::string name) {
   const size_t begin = position();
   expect("<");
@@ -455,8 +455,8 @@ NamedSharding Parser::parse_sharding(AxisNames& unreduced) {
     bool open = false;
     std::vector<AxisRef> axes = parse_axes(&open);
     dims.emplace_back(std::move(axes), open);
-    // A priority of propagation, p0, is ignored: Tessera's propagation orders by sharded dimensions
-    // and bytes.
+    // A priority of propagation, p0, is ignored: Tessera's propagation is ordered by sharded
+    // dimensions and bytes.
     if (peek().kind == TokenKind::kWord && is_priority(peek().text)) next();
   }
   std::vector<AxisRef> replicated;

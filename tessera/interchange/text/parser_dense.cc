@@ -135,7 +135,7 @@ void Parser::convert_element(size_t offset, DType dtype, std::byte* to) {
         const float magnitude = parse_real<float>(token.text);
         store(T(negative ? -magnitude : magnitude), to);
       } else {
-        // Numbers are parsed in their own type: by way of double they would be rounded twice.
+        // Numbers are parsed in their own type, because parsing them as double would round twice.
         const T magnitude = parse_real<T>(token.text);
         store(negative ? -magnitude : magnitude, to);
       }
@@ -143,7 +143,7 @@ void Parser::convert_element(size_t offset, DType dtype, std::byte* to) {
   });
 }
 
-// A narrow float is written as its bits or as a number, an integer as a number that fits.
+// A narrow float is written as its bits or as a number; an integer as a number that must fit.
 void Parser::convert_narrow_element(size_t offset, DType dtype, std::byte* to) {
   Token token = lexer_.at(offset);
   const bool negative = token.text == "-";
@@ -166,8 +166,8 @@ void Parser::convert_narrow_element(size_t offset, DType dtype, std::byte* to) {
   store(narrow_bits(dtype, negative ? -magnitude : magnitude), to);
 }
 
-// "0x3F80...": the bytes of all elements, little endian; of one element for a splat. A bool takes a
-// byte or a bit.
+// "0x3F80...": the bytes of all elements, little endian, or of one element for a splat. A bool
+// takes a byte or a bit.
 Literal Parser::parse_blob(const std::string& hex, const Type& type, size_t offset, bool* splat) {
   auto digit = [](char c) {
     return c <= '9' ? c - '0' : std::tolower(static_cast<unsigned char>(c)) - 'a' + 10;

@@ -1,6 +1,6 @@
-// The parser's own class. It makes one pass over the text, with jumps to called functions.
-// parser.cc implements modules and functions, parser_attributes.cc types and attributes,
-// parser_dense.cc constants, parser_ops.cc ops and regions.
+// The parser's own class. It goes through the text once, with jumps to called functions. parser.cc
+// implements modules and functions, parser_attributes.cc types and attributes, parser_dense.cc
+// constants, parser_ops.cc ops and regions.
 #pragma once
 
 #include <map>
@@ -18,7 +18,7 @@ class Parser final : public ModuleBuilder {
   Parser(std::string_view text, std::string_view file, const ReadOptions& options = {})
       : ModuleBuilder(options), lexer_(text, file) {}
   ParsedModule parse();
-  // Parses the text as one attribute, whose symbols are those of another module.
+  // Parses the text as one attribute. Its symbols are those of another module, with these meshes.
   TextAttr parse_one_attribute(const std::map<std::string, std::optional<Mesh>>& meshes);
   Mesh parse_one_mesh();  // #sdy.mesh<...>
 
@@ -71,13 +71,13 @@ class Parser final : public ModuleBuilder {
 
   // parser_attributes.cc
   Type parse_type();
-  // With `index`, the elements may have that type (a layout's), which is read as int64; with
-  // `open`, extents may be open (refine_shapes.h).
+  // With `index`, elements may have that type (in a layout), which is read as int64. With `open`,
+  // extents may be open (refine_shapes.h).
   Type parse_tensor_type(bool index, bool open);
   DType parse_dtype(bool index = false);
   TypeTree parse_type_tree();                    // of a tensor or a tuple
   std::vector<TypeTree> parse_type_tree_list();  // (T, U) or T
-  std::vector<Type> parse_type_list();           // the same, with the tensors of tuples
+  std::vector<Type> parse_type_list();           // the same, as the tensors in the tuples
   int64_t parse_int();
   TextAttr parse_attribute(bool bare);
   TextAttr parse_number(bool bare);
@@ -108,7 +108,7 @@ class Parser final : public ModuleBuilder {
 
   // parser_ops.cc
 
-  // Returns false after the op that ends the region, whose operands are the function's outputs.
+  // Returns false after the op that ends the region. Its operands become the function's outputs.
   bool parse_op(Scope& scope);
   void parse_pretty_op(Scope& scope, class Reader& reader, const Token& name);
   void parse_generic_op(Scope& scope, class Reader& reader, const std::string& name);
@@ -120,7 +120,7 @@ class Parser final : public ModuleBuilder {
   void parse_hole(std::string_view hole, Scope& scope, class Reader& reader);
   void parse_ranges(std::string_view hole, class Reader& reader);
   void parse_signature(class Reader& reader, size_t results, bool only_results = false);
-  // Returns the operands, with the tensors of tuples.
+  // Returns the operands. A tuple is replaced by its tensors.
   std::vector<ValueId> parse_operands(Scope& scope);
   ValueId parse_operand(Scope& scope);
   // Returns a value, or the number of a tuple.
@@ -140,7 +140,7 @@ class Parser final : public ModuleBuilder {
   std::set<std::string> aliases_in_progress_;
 };
 
-// Parses an attribute that is text inside something else. Its symbols may name `meshes`.
+// Parses an attribute that is given as text. Its symbols may name `meshes`.
 TextAttr parse_attribute_text(std::string_view text,
                               const std::map<std::string, std::optional<Mesh>>& meshes);
 Mesh parse_mesh_text(std::string_view text);

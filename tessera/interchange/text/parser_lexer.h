@@ -1,4 +1,4 @@
-// Tokens of MLIR text, on demand: the parser can read from any position again.
+// Tokens of MLIR text. They are made on demand, so the parser can continue from any position.
 #pragma once
 
 #include <charconv>
@@ -36,12 +36,14 @@ struct Token {
 
 inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Returns the value of an integer's text, decimal or 0x...; nullopt if it needs more than 64 bits.
+// Returns the value of an integer's text, decimal or 0x..., or nullopt if it needs more than 64
+// bits.
 std::optional<uint64_t> parse_unsigned(std::string_view text);
 inline bool is_hex(std::string_view number) {
   return number.size() > 2 && number[0] == '0' && number[1] == 'x';
 }
-// Returns the T nearest to a decimal number, in any locale; infinity or 0 outside of T's range.
+// Returns the T nearest to a decimal number, in any locale; infinity or 0 if it is outside of T's
+// range.
 template <class T>
 T parse_real(std::string_view text) {
   T value = 0;
@@ -72,7 +74,7 @@ class Lexer {
   Token number(size_t begin) const;
   char peek(size_t i) const { return i < text_.size() ? text_[i] : '\0'; }
   std::string_view text_, file_;
-  size_t placed_ = 0;  // the offset of the last call, and the number of lines before it
+  size_t placed_ = 0;  // offset of the last call of location(), and the number of lines before it
   int64_t lines_ = 0;
 };
 

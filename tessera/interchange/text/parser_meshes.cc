@@ -1,4 +1,4 @@
-// Meshes of the parser: sdy.mesh, and the same in generic form.
+// Meshes of the parser: sdy.mesh in pretty and in generic form.
 #include <algorithm>
 #include <numeric>
 

@@ -144,7 +144,7 @@ bool Parser::parse_tuple_op(Scope& scope, const Token& name, std::vector<ValueId
 
 bool Parser::parse_op(Scope& scope) {
   const DepthGuard guard(*this, position());
-  // %0, %1:2 = with the number of results for each name
+  // %0, %1:2 =, where a number follows a name with several results
   std::vector<std::pair<Token, int64_t>> names;
   int64_t count = 0;
   while (peek().kind == TokenKind::kValue) {
@@ -368,7 +368,7 @@ void Parser::parse_scan(Scope& scope, Reader& reader) {
   parse_signature(reader, reader.result_count);
 }
 
-// Reads punctuation and words in a row, or nothing at all.
+// Reads these tokens if all of them are next; otherwise reads nothing and returns false.
 bool Parser::accept_literal(std::string_view literal) {
   const Lexer own(literal, "assembly");
   const size_t begin = offset_;
@@ -436,7 +436,7 @@ void Parser::parse_ranges(std::string_view hole, Reader& reader) {
   }
 }
 
-// : (T, U) -> V, : T, U -> V (chlo), or : T, U, of which the last ones, or all, are the types of
+// : (T, U) -> V, or : T, U -> V (chlo), or : T, U, in which the last types, or all, are those of
 // the results.
 void Parser::parse_signature(Reader& reader, size_t results, bool only_results) {
   expect(":");

@@ -8,7 +8,7 @@ namespace tessera::interchange {
 namespace {
 
 // Returns the numbers of the factors in a word, as Shardy names them: i to z, then z_1, z_2, ...
-// Empty: it has something else in it.
+// Returns nothing if the word contains anything else.
 std::vector<int64_t> factors_in(std::string_view word) {
   std::vector<int64_t> out;
   for (size_t at = 0; at < word.size();) {
@@ -30,7 +30,7 @@ std::vector<int64_t> factors_in(std::string_view word) {
 
 }  // namespace
 
-// In the form of Decoder::sharding_rule().
+// Returns the same form as Decoder::sharding_rule().
 TextAttr Parser::parse_sharding_rule() {
   TextAttr::Record rule{"sdy.op_sharding_rule", {}};
   TextAttr::Array sizes;

@@ -13,7 +13,7 @@
 namespace tessera::interchange {
 namespace {
 
-// Literals with more elements are printed as the hexadecimal bytes of all.
+// Literals with more elements are printed as the hexadecimal bytes of all elements.
 constexpr int64_t kMaxListed = 64;
 
 template <class T>
@@ -27,8 +27,8 @@ std::string bits_text(T value) {
   }
 }
 
-// Prints floats as MLIR does: at least six digits, and as many as read back the same; numbers that
-// are not finite print as their bits.
+// Prints floats as MLIR does: with at least six digits, and as many as are needed to read back the
+// same number. Numbers that are not finite are printed as their bits.
 template <class T>
 std::string float_text(T value) {
   double wide;
@@ -76,7 +76,7 @@ void list_elements(std::string& out, const T* values, const Shape& shape, int64_
   out += ']';
 }
 
-// Prints integers as numbers and floats as their bits, since some of the formats have neither
+// Prints integers as numbers, and floats as their bits, since some of the formats have neither
 // infinity nor NaN.
 std::string narrow_literal(const Literal& value, const Shape& shape) {
   if (is_integer(value.dtype())) return mlir_literal(widened(value), shape);

@@ -47,7 +47,7 @@ class FunctionPrinter final : public OpWriter {
     return out_ + "  }\n";
   }
 
-  // The functions that custom assembly prints with.
+  // The functions that custom assembly is printed with.
   void write(std::string_view text) override { out_ += text; }
   void write_attribute(const TextAttr& attribute) override {
     out_ += attribute_text(attribute, true);
@@ -206,7 +206,7 @@ class FunctionPrinter final : public OpWriter {
     write_attribute(*attribute);
   }
 
-  // {start:limit:strides} as [0:4, 1:8:2].
+  // Writes {start:limit:strides} as [0:4, 1:8:2].
   void write_ranges(std::string_view hole, const OpText& text) {
     const std::array<std::string_view, 3> names = range_names(hole);
     std::array<const std::vector<int64_t>*, 3> parts{};

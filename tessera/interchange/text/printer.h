@@ -1,6 +1,6 @@
 // Printer: writes a Function as StableHLO and Shardy text, which every tool of that ecosystem
 // reads. parser.h reads it back: parse_mlir(to_mlir(f)) == f, except that the operands of a case or
-// if come back in the order in which its branches use them (formats/control_flow_format.cc).
+// if are then in the order in which its branches use them (formats/control_flow_format.cc).
 //
 //   module @jit_f attributes {mhlo.num_partitions = 8 : i32, mhlo.num_replicas = 1 : i32} {
 //     sdy.mesh @mesh = <["x"=8]>
@@ -11,9 +11,9 @@
 //     }
 //   }
 //
-// What MLIR has no syntax for is in attributes of the dialect `tessera`, which other tools
+// For what MLIR has no syntax there are attributes of the dialect `tessera`, which other tools
 // preserve: `tessera.weak` and `tessera.varying` (see Type) if they differ from what the op's type
-// rule implies, `tessera.abstract` on a mesh without devices.
+// rule implies, and `tessera.abstract` on a mesh without devices.
 #pragma once
 
 #include <optional>
@@ -25,17 +25,17 @@
 namespace tessera::interchange {
 
 // A program as each of several devices runs it (engine/): StableHLO alone, without shardings and
-// attributes of Tessera's own; collectives are among replicas. (XLA accepts several partitions only
+// attributes of Tessera's own. Collectives are among replicas. (XLA accepts several partitions only
 // for programs that it partitions itself.)
 struct PlainModule {
   int64_t num_replicas = 1;
-  // For each input: the output that may use its memory, -1 for none. An empty list means none may.
+  // For each input the output that may use its memory, or -1 for none. An empty list means none.
   std::vector<int64_t> aliases = {};
 };
 
 struct PrintOptions {
   std::string module_name;  // empty: the function's name
-  bool locations = false;   // loc("...") with where each op was called
+  bool locations = false;   // loc("...") with the place where each op was called
   std::optional<PlainModule> plain = std::nullopt;
 };
 

@@ -1,4 +1,4 @@
-// solve, and equations of factors that are known.
+// solve, and solutions of equations by known factors.
 #include "tessera/numpy/custom_solve.h"
 #include "tessera/numpy/lax_shapes.h"
 #include "tessera/scipy/linalg/matrices.h"
@@ -16,7 +16,7 @@ struct TriangularParams {
   bool lower, transpose, conjugate, unit;
 };
 
-// a x = b for a vector or columns b, batches broadcast.
+// Solves a x = b for a vector or columns b. Batches broadcast.
 Array solved(const char* name, const TriangularParams& p, const Array& a, const Array& b) {
   return with_columns(b, [&](const Array& columns) {
     const Arrays both = with_one_batch(name, {a, columns});

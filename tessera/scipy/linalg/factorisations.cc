@@ -62,7 +62,7 @@ struct EighParams {
   bool lower;
 };
 
-// The whole Hermitian matrix of one of its triangles.
+// Returns Hermitian matrices with this triangle of a.
 Array hermitian(const Array& a, bool lower) {
   const Array strict = lower ? tril(a, -1) : triu(a, 1);
   const Array diagonal = tril(triu(a));
@@ -82,7 +82,7 @@ Arrays eigh_of_pair(const EighParams& p, Args x) {
   const Arrays both = with_one_batch("eigh", {same[0], same[1]});
   const Array a = hermitian(both[0], p.lower), b = hermitian(both[1], p.lower);
   const Array l = tessera::linalg::cholesky(b);
-  // With b = l l^H: the eigenvalues of l^-1 a l^-H, or of l^H a l.
+  // With b = l l^H the eigenvalues are those of l^-1 a l^-H, or of l^H a l.
   const Array c = p.type == 1 ? triangular(l, triangular(l, a, true, false), false, true)
                               : matmul(adjoint(l), matmul(a, l));
   const tessera::linalg::Eigen e = tessera::linalg::eigh(c);
@@ -160,14 +160,14 @@ std::pair<Array, Array> schur(const Array& a, SchurOutput output) {
 
 namespace {
 
-// One rotation makes the block of two rows that ends at m upper triangular.
+// Makes the block of two rows that ends at row m upper triangular, by one rotation.
 std::pair<Array, Array> without_block(const Array& t, const Array& z, const Array& m) {
   const auto at = [&](const Array& row, const Array& column) {
     return dynamic_slice(t, {row, column}, {1, 1});
   };
   const Array k = m - 1;
   const Array a = at(k, k), b = at(k, m), c = at(m, k), d = at(m, m);
-  // An eigenvalue of the block, less d.
+  // mu is an eigenvalue of the block, minus d.
   const Array half = (a - d) / 2, root = sqrt(half * half + b * c);
   const Array mu = half + root;
   const Array r = sqrt(square(abs(mu)) + square(abs(c)));

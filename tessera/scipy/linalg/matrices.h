@@ -1,4 +1,4 @@
-// What the sources of scipy/linalg share.
+// Helpers that the sources of scipy/linalg share.
 #pragma once
 
 #include "tessera/compile/composite.h"
@@ -35,7 +35,7 @@ inline void expect_square(const char* name, const Array& a) {
     shape_error(name, "expected square matrices [..., n, n], got {}", describe(a.type()));
 }
 
-// In an inexact dtype, not weak.
+// Returns a in an inexact dtype, not weakly typed.
 inline Array in_floats(const Array& a) {
   const Array p = promote(a, Promotion::kInexact);
   return as_dtype(p, p.dtype());
@@ -45,7 +45,7 @@ inline DType complex_kin(DType dtype) {
   return to_inexact(dtype) == float64 ? complex128 : complex64;
 }
 
-// Matrices with batch dimensions that are broadcast together; the last two stay.
+// Returns the matrices with their batch dimensions broadcast to a common shape.
 inline Arrays with_one_batch(const char* name, const Arrays& matrices) {
   std::vector<Shape> batches;
   for (const Array& m : matrices) batches.emplace_back(m.shape().begin(), m.shape().end() - 2);
@@ -59,19 +59,19 @@ inline Arrays with_one_batch(const char* name, const Arrays& matrices) {
   return out;
 }
 
-// f(matrices..., b) with a vector b as a column.
+// Returns f(b). A vector b is passed as a column.
 template <class F>
 Array with_columns(const Array& b, const F& f) {
   return b.ndim() == 1 ? squeeze(f(expand_dims(b, 1)), -1) : f(b);
 }
-// UserError unless b is a vector or matrices of a's number of rows.
+// Throws UserError unless b is a vector or a matrix with as many rows as a.
 inline void expect_right_side(const char* name, const Array& a, const Array& b) {
   if (b.ndim() == 0 || b.shape()[b.ndim() == 1 ? 0 : b.ndim() - 2] != rows_of(a))
     shape_error(name, "expected b of shape (m,) or (..., m, k) for a of {}, got {}; reshape it",
                 describe(a.type()), describe(b.type()));
 }
 
-// f of each pair of matrices of two batches; of each matrix of one.
+// Applies f to each pair of matrices of two batches, or to each matrix of one batch.
 template <class F>
 auto of_each_matrix(const F& f, const Array& a, const Array& b) {
   return vectorize(f, "(i,j),(k,l)->(m,n)")(a, b);

@@ -15,8 +15,8 @@ std::pair<Array, Array> expm_frechet(const Array& a, const Array& e) {
   const Arrays out =
       composite("scipy.linalg.expm_frechet", {}, {a, e}, [](const NoParams&, Args x) {
         const Arrays same = promote_dtypes(x, Promotion::kInexact);
-        // In the upper right of expm([[a, e], [0, a]]) stands the derivative (Higham, "Functions of
-        // Matrices", 10.6); differentiating expm gives it with less work.
+        // The derivative is the upper right block of expm([[a, e], [0, a]]) (Higham, "Functions of
+        // Matrices", 10.6), but differentiating expm takes less work.
         const auto [value, slope] =
             jvp([](const Array& m) { return expm(m); }, std::tuple(same[0]), std::tuple(same[1]));
         return Arrays{value, slope};
@@ -26,11 +26,11 @@ std::pair<Array, Array> expm_frechet(const Array& a, const Array& e) {
 
 namespace {
 
-// Column j of a matrix; row i.
+// Return column j, and row i, of a matrix.
 Array column_at(const Array& a, const Array& j) { return dynamic_index_in_dim(a, j, 1, false); }
 
-// u with u u = t, both upper triangular: column by column, (u + u_jj) u[:, j] = t[:, j] above the
-// diagonal.
+// Returns the upper triangular u with u u = t for upper triangular t. Column by column, it solves
+// (u + u_jj) u[:, j] = t[:, j] above the diagonal.
 Array triangular_root(const Array& t) {
   const int64_t n = rows_of(t);
   const Array root = sqrt(diagonal(t)), place = arange(n);
@@ -41,7 +41,7 @@ Array triangular_root(const Array& t) {
         const Array own = dynamic_index_in_dim(root, j, 0, false);
         const Array above = place < j;
         const Array pivots = where(above, root, 0) + own;
-        // Where both are 0 there is a root only if what is left is 0.
+        // If both diagonal elements are 0, there is a root only if the rest of the equation is 0.
         const Array singular = equal(pivots, 0) & above;
         const Array a = u - unit * u + unit * where(singular | ~above, 1, pivots);
         const Array right = where(above, column_at(t, j), 0);
@@ -68,8 +68,9 @@ Array sqrtm(const Array& a) {
 
 namespace {
 
-// Parlett's recurrence by superdiagonals: f commutes with t, f[i, j] (t[j, j] - t[i, i]) =
-// t[i, j] (f[j, j] - f[i, i]) + sum over k between i and j of t[i, k] f[k, j] - f[i, k] t[k, j].
+// Returns f of t by Parlett's recurrence, one superdiagonal after the other. Since f commutes with
+// t, f[i, j] (t[j, j] - t[i, i]) = t[i, j] (f[j, j] - f[i, i]) + sum over k between i and j of t[i,
+// k] f[k, j] - f[i, k] t[k, j].
 Array triangular_function(const Array& t, const Array& values) {
   const int64_t n = rows_of(t);
   const Array offset = expand_dims(arange(n), 0) - expand_dims(arange(n), 1);
@@ -79,7 +80,8 @@ Array triangular_function(const Array& t, const Array& values) {
   return fori_loop(
       1, static_cast<int>(n),
       [&](const Array& d, const Array& f) {
-        // Entries of f beyond the d-th superdiagonal are 0 still, so the sums are those of products.
+        // Elements of f beyond the d-th superdiagonal are still 0, so the sums are elements of
+        // products.
         const Array sums = matmul(t, f) - matmul(f, t);
         return where(equal(offset, d), sums / gaps, f);
       },
@@ -105,8 +107,8 @@ Array funm(const Array& a, const std::function<Array(const Array&)>& func) {
 
 namespace {
 
-// y with r y + y s = f, for upper triangular r and s: column by column, (r + s_jj) y[:, j] =
-// f[:, j] - sum over k < j of y[:, k] s[k, j].
+// Returns y with r y + y s = f, for upper triangular r and s. Column by column, it solves (r +
+// s_jj) y[:, j] = f[:, j] - sum over k < j of y[:, k] s[k, j].
 Array triangular_sylvester(const Array& r, const Array& s, const Array& f) {
   const Array unit = eye(rows_of(r), None, 0, r.dtype()), place = arange(rows_of(s));
   return fori_loop(

@@ -1,4 +1,4 @@
-// Matrices of vectors, and matrices that have a name.
+// Matrices made from vectors, and matrices with a name.
 #include <bit>
 #include <cmath>
 
@@ -20,12 +20,12 @@ void expect_vector_of(const char* name, const Array& x, int64_t least) {
 }
 Array at_least_vector(const Array& x) { return atleast_1d(x); }
 
-// i + sign j along two dimensions, as known integers: [rows, columns].
+// Returns i + sign j + offset for rows i and columns j, as known integers.
 Array grid(int64_t rows, int64_t columns, int sign, int64_t offset) {
   return expand_dims(arange(rows), 1) + sign * expand_dims(arange(columns), 0) + offset;
 }
 
-// A matrix of values that are computed here and now, in the default float.
+// Returns a matrix of known values f(i, j), computed at once, in the default float.
 template <class F>
 Array tabulated(int64_t rows, int64_t columns, const F& f) {
   std::vector<double> out;
@@ -65,7 +65,8 @@ Array block_diag(const std::vector<Array>& arrays) {
 
 namespace {
 
-// Element (i, j) of rows x columns is values[offset + i + sign j] of the last dimension.
+// The matrices rows x columns with elements (i, j) = values[offset + i + sign j], for values in the
+// last dimension.
 struct DiagonalsParams {
   int64_t rows, columns;
   int sign;
@@ -114,7 +115,7 @@ Array circulant(const Array& c) {
   const Array column = at_least_vector(c);
   const int64_t n = column.shape().back();
   if (n == 0) return toeplitz(column, column);
-  // The first row: the column backwards from its first element.
+  // The first row is the column in reverse order, rolled so that its first element stays first.
   return toeplitz(column, roll(flip(column, -1), 1, -1));
 }
 
@@ -144,15 +145,16 @@ Array convolution_matrix(const Array& a, int64_t n, MatrixMode mode) {
 
 namespace {
 
-// -a[1:] / a[0], of vectors along the last dimension.
+// Returns -a[1:] / a[0], for vectors along the last dimension.
 Array monic(const Array& a) {
   const int64_t n = a.shape().back();
   return -slice_in_dim(a, 1, n, -1) / slice_in_dim(a, 0, 1, -1);
 }
-// x [..., columns] times each of the constant matrices where `rule` (row, column) gives a place.
+// Returns matrices [..., n, n] whose element (i, j) is element rule(i, j, columns) of x [...,
+// columns].
 template <class Rule>
 Array arranged(const Array& values, int64_t n, const Rule& rule) {
-  // A further element 0 and 1 for what is constant.
+  // Two further elements, 0 and 1, are for constant elements of the matrices.
   const int64_t count = values.shape().back();
   Shape one = values.shape();
   one.back() = 1;
@@ -270,7 +272,7 @@ Array invhilbert(int64_t n) {
   });
 }
 
-// float32 whatever the default dtype, as in JAX.
+// The result is float32 whatever the default dtype, as in JAX.
 Array pascal(int64_t n, PascalKind kind) {
   expect_order("pascal", n, 0);
   const Array numbers = tabulated(n, n, [&](double i, double j) {

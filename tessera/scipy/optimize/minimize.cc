@@ -30,16 +30,18 @@ struct Objective {
 
 Array count(int64_t n) { return full({}, static_cast<int>(n), int32); }
 
-// A step along a line: how far, the value and gradient there, whether it is good enough, and how
-// many values it took.
+// A step along a line: its length, the value and the gradient there, whether it is good enough, and
+// the number of function calls.
 struct Found {
   Array length, value, slope, good, calls;
 };
 
-// A length that the strong Wolfe conditions hold for, by doubling and then halving an interval.
+// Returns a step that satisfies the strong Wolfe conditions. Its length is found by doubling, then
+// by halving an interval.
 Found line_search(const Objective& f, const Array& x, const Array& value, const Array& slope,
                   const Array& direction, int64_t maxls) {
-  // low, high (infinite at first), length, value and gradient there, whether it is good, calls.
+  // low, high (infinite at first), length, value and gradient there, whether the step is good,
+  // calls.
   using State = std::tuple<Array, Array, Array, Array, Array, Array, Array>;
   constexpr double kDecrease = 1e-4, kCurvature = 0.9;
   const Array descent = dot(slope, direction), none = zeros_like(value);
@@ -64,7 +66,8 @@ Found line_search(const Objective& f, const Array& x, const Array& value, const 
   return {std::get<2>(end), std::get<3>(end), std::get<4>(end), std::get<5>(end), std::get<6>(end)};
 }
 
-// Where the iteration is: x, value, gradient, steps, calls, and the status, -1 while it goes on.
+// The state of the minimization: x, value, gradient, steps, calls, and the status, which is -1
+// until the end.
 struct Progress {
   Array x, value, slope, steps, calls, status;
 };
@@ -77,7 +80,7 @@ Array status_of(const Array& slope, const Array& steps, const Array& failed, dou
       where(failed, count(3), where(steps >= static_cast<int>(maxiter), count(1), count(-1))));
 }
 
-// One step along a direction; x stays where the search fails.
+// Makes one step along a direction. x stays if the search fails.
 Progress moved(const Objective& f, const Progress& p, const Array& direction,
                const MinimizeOptions& o, int64_t maxiter) {
   const Found found = line_search(f, p.x, p.value, p.slope, direction, o.maxls);
@@ -91,7 +94,7 @@ Progress moved(const Objective& f, const Progress& p, const Array& direction,
           status_of(slope, steps, logical_not(found.good), o.gtol, maxiter)};
 }
 
-// The inverse Hessian after a step s that changed the gradient by y.
+// Returns the inverse Hessian after a step s that changed the gradient by y.
 Array updated_inverse(const Array& h, const Array& s, const Array& y) {
   const Array curvature = dot(s, y), sound = curvature > 0;
   const Array rho = 1.0 / where(sound, curvature, 1);
@@ -111,7 +114,8 @@ std::pair<Progress, Array> bfgs(const Objective& f, const Progress& start, const
                     State(start, eye(start.x.size(), None, 0, start.x.dtype())));
 }
 
-// The last steps and changes of the gradient, the newest last, and 1 / (s . y), 0 for none.
+// The last steps s and changes y of the gradient, the newest last, and 1 / (s . y), which is 0 for
+// absent ones.
 struct History {
   Array s, y, rho;
 };
@@ -125,7 +129,7 @@ History with_step(const History& h, const Array& s, const Array& y) {
   return {shifted(h.s, s), shifted(h.y, y), shifted(h.rho, 1.0 / where(sound, curvature, 1))};
 }
 
-// Minus the gradient by the inverse Hessian that the history stands for.
+// Returns minus the product of the gradient and the inverse Hessian that the history represents.
 Array direction_of(const History& h, const Array& slope) {
   const int64_t kept = h.rho.size();
   const auto row = [](const Array& a, int64_t i) { return index_in_dim(a, i, 0, false); };

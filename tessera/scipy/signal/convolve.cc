@@ -20,7 +20,7 @@ namespace {
 
 using Args = std::span<const Array>;
 
-// Whether a is at most as large as b in every dimension.
+// Returns whether a is at most as large as b in every dimension.
 bool fits_in(const Array& a, const Array& b) {
   for (int64_t d = 0; d < a.ndim(); ++d)
     if (a.shape()[d] > b.shape()[d]) return false;
@@ -94,7 +94,7 @@ Array by_transforms(const FftParams& p, Args a) {
   if (p.mode == ConvolveMode::kValid && smaller(same[0], same[1])) std::swap(same[0], same[1]);
   const Shape &first = same[0].shape(), &second = same[1].shape();
   Dims full;
-  bool plain = true;  // one factor is a number along every axis
+  bool plain = true;  // along every axis one operand has extent 1
   for (int64_t d : p.axes) {
     full.push_back(first[d] + second[d] - 1);
     plain = plain && (first[d] == 1 || second[d] == 1);
@@ -161,7 +161,7 @@ Array correlate2d(const Array& in1, const Array& in2, ConvolveMode mode) {
   expect_matrices(name, in1, in2);
   expect_convolvable(name, in1, in2);
   const bool swap = fits_in(in1, in2) && in1.shape() != in2.shape();
-  // What of a smaller first operand stands where is SciPy's convention, as JAX has it.
+  // If the first operand is the smaller one, the order of the results is SciPy's, as in JAX.
   if (mode != ConvolveMode::kSame && swap) {
     const Array out = by_products(name, flip(in2), conj(in1), mode);
     return mode == ConvolveMode::kFull ? conj(out) : out;

@@ -29,16 +29,16 @@ struct SegmentParams {
   bool onesided;
   Scaling scaling;
   Boundary boundary;
-  bool padded, power, cross;  // power: squares; cross: of two signals
+  bool padded, power, cross;  // power: values are squared; cross: of two signals
 };
 
-// sin^2 at nperseg points of one period, the periodic Hann window.
+// Returns sin^2 at `points` points of one period, the periodic Hann window.
 Array hann(int64_t points, DType dtype) {
   if (points == 1) return ones({1}, dtype);
   return square(sin(lax::iota(dtype, {points}) * (M_PI / static_cast<double>(points))));
 }
 
-// x with n elements more on both sides of its last dimension.
+// Returns x with n more elements on both sides of its last dimension.
 Array extended(const Array& x, Boundary boundary, int64_t n) {
   std::vector<std::pair<int64_t, int64_t>> widths(static_cast<size_t>(x.ndim() - 1));
   widths.emplace_back(n, n);
@@ -75,7 +75,7 @@ int64_t zeros_to_fill(const SegmentParams& p, int64_t size) {
   return rest == 0 ? 0 : (step - rest) % p.nperseg;
 }
 
-// The transforms of segments: [..., segments, frequencies].
+// Returns the transforms of all segments: [..., segments, frequencies].
 Array transforms(const SegmentParams& p, const Array& x, const Array& window) {
   const int64_t step = p.nperseg - p.noverlap, count = (x.shape().back() - p.noverlap) / step;
   const Array start = expand_dims(lax::iota(int32, {count}) * static_cast<int>(step), 1);
@@ -87,7 +87,8 @@ Array transforms(const SegmentParams& p, const Array& x, const Array& window) {
                     : tessera::fft::fft(segments, {.n = p.nfft});
 }
 
-// a: the signal, the window, samples a unit of time, the other signal. Frequencies, times, values.
+// The arguments `a` are the signal, the window, the samples per unit of time, and the other signal.
+// Returns frequencies, times and values.
 std::vector<Array> segment_spectra(const SegmentParams& p, Args a) {
   std::vector<Array> signals{a[0]};
   if (p.cross) signals.push_back(a[3]);
@@ -115,7 +116,7 @@ std::vector<Array> segment_spectra(const SegmentParams& p, Args a) {
   values = values * scale;
   if (p.onesided && p.power) {
     const int64_t n = values.shape().back();
-    // The frequencies between 0 and half of fs stand for those below 0 too.
+    // The power of each frequency between 0 and fs / 2 is doubled, for the negative ones.
     const Array place = lax::iota(int32, {n});
     const Array twice = (place > 0) & (place < static_cast<int>(p.nfft % 2 ? n : n - 1));
     values = values * where(twice, 2, ones({n}, real_kind));
@@ -168,7 +169,8 @@ Setting setting(const char* name, const Array& x, int64_t axis, const Window& wi
   return out;
 }
 
-// log2-free bias of the median of n exponential numbers (SciPy's): 1 + sum 1 / (2 i + 1) - 1 / (2 i).
+// Returns the bias of the median of n exponential numbers, as SciPy: 1 + sum 1 / (2 i + 1) - 1 / (2
+// i).
 double median_bias(int64_t n) {
   double bias = 1;
   for (int64_t i = 1; i <= (n - 1) / 2; ++i)
@@ -177,7 +179,7 @@ double median_bias(int64_t n) {
 }
 
 Spectrum averaged(const std::vector<Array>& parts, const SpectrumOptions& o, int64_t axis) {
-  // [..., segments, frequencies] to one mean over segments.
+  // Averages [..., segments, frequencies] over the segments.
   Array power = moveaxis(parts[2], -2, -1);
   if (o.average == Average::kMean) {
     power = mean(power, {.axis = -1});
@@ -240,7 +242,8 @@ Stft stft(const Array& x, const StftOptions& o) {
                 s.params.nperseg / 2, axis, describe(x.type()));
   const std::vector<Array> parts =
       composite(name, s.params, {moveaxis(x, axis, -1), s.window, o.fs}, segment_spectra);
-  // [..., segments, frequencies]: the frequencies to the axis, the segments last.
+  // From [..., segments, frequencies], moves the frequencies to the axis and the segments to the
+  // end.
   return {parts[0], parts[1], moveaxis(moveaxis(parts[2], -2, -1), -2, axis)};
 }
 
@@ -251,7 +254,7 @@ struct IstftParams {
   bool onesided, boundary;
 };
 
-// [..., segments, nperseg], each `step` behind the one before it, added.
+// Returns the sum of segments [..., segments, nperseg], each `step` after the one before it.
 Array overlapped(const Array& x, int64_t step) {
   const int64_t segments = x.shape()[x.ndim() - 2], n = x.shape().back();
   const Array start = expand_dims(lax::iota(int32, {segments}) * static_cast<int>(step), 1);
@@ -264,7 +267,8 @@ Array overlapped(const Array& x, int64_t step) {
   return moveaxis(at(out)[places].add(to_add), 0, -1);
 }
 
-// a: values [..., frequencies, times], the window, samples a unit of time.
+// The arguments `a` are the values [..., frequencies, times], the window, and the samples per unit
+// of time.
 std::vector<Array> resynthesized(const IstftParams& p, Args a) {
   const Array values = moveaxis(a[0], -1, -2);
   Array parts = p.onesided ? tessera::fft::irfft(values, {.n = p.nfft})

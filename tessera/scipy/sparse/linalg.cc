@@ -20,7 +20,7 @@ namespace {
 
 using VectorFunction = std::function<Array(const Array&)>;
 
-// Trees as one vector of their common dtype.
+// Converts trees to one vector of their common dtype, and back.
 class Flat {
  public:
   explicit Flat(const Leaves& like) {
@@ -60,7 +60,7 @@ struct Problem {
   Array b, x0;
   Iteration iteration;
   int64_t maxiter;
-  // The largest squared residual to stop at.
+  // Returns the squared residual at which the iteration stops.
   Array bound() const {
     return maximum(iteration.tol * iteration.tol * squared(b),
                    full_like(squared(b), iteration.atol * iteration.atol));
@@ -86,7 +86,7 @@ Array conjugate_gradients(const Problem& p) {
 }
 
 Array stabilized(const Problem& p) {
-  // x, r, alpha, omega, rho, direction, a direction, steps.
+  // x, r, alpha, omega, rho, direction, A direction, steps.
   using State = std::tuple<Array, Array, Array, Array, Array, Array, Array, Array>;
   const Array bound = p.bound(), r0 = p.b - p.a(p.x0), one = ones(Shape{}, r0.dtype());
   const auto open = [&](const State& s) {
@@ -105,7 +105,7 @@ Array stabilized(const Problem& p) {
     const Array omega1 = product(t, half) / product(t, t);
     const Array x1 = where(early, x + alpha1 * d_hat, x + (alpha1 * d_hat + omega1 * h_hat));
     const Array r1 = where(early, half, half - omega1 * t);
-    // A division by 0 to come ends the iteration.
+    // The iteration ends if the next step would divide by 0.
     const Array broken = equal(omega1, 0) | equal(alpha1, 0) | equal(rho1, 0);
     return State(x1, r1, alpha1, omega1, rho1, d1, q1,
                  where(broken & logical_not(early), full({}, -11, int32), steps + 1));
@@ -115,18 +115,19 @@ Array stabilized(const Problem& p) {
       while_loop(open, step, State(p.x0, r0, one, one, one, r0, none, full({}, 0, int32))));
 }
 
-// v with what it has along the rows of `basis` taken off, twice (Giraud, Langou and Rozloznik, "The
-// loss of orthogonality in the Gram-Schmidt orthogonalization process", 2005); and what that was.
+// Returns v made orthogonal to the rows of `basis`, by two projections (Giraud, Langou and
+// Rozloznik, "The loss of orthogonality in the Gram-Schmidt orthogonalization process", 2005); and
+// the coefficients of the part that was taken off.
 std::pair<Array, Array> orthogonal(const Array& basis, const Array& v) {
   const Array first = matmul(conj(basis), v), rest = v - matmul(transpose(basis), first);
   const Array second = matmul(conj(basis), rest);
   return {rest - matmul(transpose(basis), second), first + second};
 }
 
-// One space of `restart` dimensions from the residual r: the step to x, which makes |r - M A x|
-// least.
+// Returns the step of x, in a Krylov space of `restart` dimensions, that minimises |r - M A step|,
+// where r is the residual.
 Array krylov_step(const Problem& p, const Array& r, const Array& size) {
-  using State = std::pair<Array, Array>;  // rows: the basis [restart + 1, n]; columns of M A in it
+  using State = std::pair<Array, Array>;  // the rows are: the basis [restart + 1, n]; M A in it
   const int64_t m = std::min(p.iteration.restart, r.size()), n = r.size();
   const DType dtype = r.dtype();
   const Array start = at(zeros({m + 1, n}, dtype))[0].set(r / where(equal(size, 0), 1, size));
@@ -213,7 +214,7 @@ Leaves solve_leaves(const Iteration& iteration, const LeavesFunction& a, const L
   int64_t unknowns = 0;
   for (const Array& x : b) unknowns += x.size();
   const int64_t maxiter = iteration.maxiter.value_or(10 * unknowns);
-  // The transpose is solved by the same method, with the transposed preconditioner.
+  // The equation of the transpose is solved by the same method, with the transposed preconditioner.
   const auto solver = [&](bool transposed) {
     return [&, transposed](const LeavesFunction& product, const Leaves& right) -> Leaves {
       VectorFunction m = [](const Array& x) { return x; };
@@ -236,7 +237,7 @@ Leaves solve_leaves(const Iteration& iteration, const LeavesFunction& a, const L
   const Array right = flat.vector(floating), rest = right - flat.vector(a(out));
   const Array bound = maximum(iteration.tol * sqrt(squared(right)),
                               full_like(sqrt(squared(right)), iteration.atol));
-  // The residual of the recurrence and that of the solution differ by rounding.
+  // The residual that the recurrence computes differs from that of the solution by rounding.
   const double slack = real(right).dtype() == float64 ? 1 + 1e-6 : 1.01;
   const Array close = sqrt(squared(rest)) <= bound * slack;
   out.push_back(lax::stop_gradient(astype(logical_not(close), int32)));

@@ -1,13 +1,14 @@
-// Iterative solvers of linear equations, with the names of jax.scipy.sparse.linalg. The matrix is a
-// function of trees of arrays, or an Array; it is never formed.
+// Iterative solvers of linear equations, with the names of jax.scipy.sparse.linalg. The matrix is
+// an Array or a function of trees of arrays, which is never made into a matrix.
 //
-//   const auto [x, info] = scipy::sparse::linalg::cg([&](const Array& v) { return laplacian(v); }, b);
+//   const auto [x, info] =
+//       scipy::sparse::linalg::cg([&](const Array& v) { return laplacian(v); }, b);
 //
-// Solutions have derivatives by b and by what the function captures, by the implicit function
-// theorem: solving for these takes another run of the solver. `info` is 0 where the residual is as
-// small as asked for, |b - A x| <= max(tol |b|, atol), else 1: the solver has run out of iterations
-// or broken down. Errors: UserError where the function returns other shapes than b's, and for a
-// maxiter or restart below 1.
+// Solutions have derivatives by b and by the captures of the function, by the implicit function
+// theorem: a derivative takes another run of the solver. `info` is 0 if the residual is small
+// enough, |b - A x| <= max(tol |b|, atol), otherwise 1: the solver ran out of iterations or broke
+// down. All throw UserError if the function returns other shapes than b's, and for a maxiter or
+// restart below 1.
 //
 // tessera/tessera.h does not include this header.
 #pragma once
@@ -23,7 +24,7 @@ namespace tessera::scipy::sparse::linalg {
 
 template <class T>
 struct SolverOptions {
-  std::optional<T> x0 = std::nullopt;  // where to start; absent: 0
+  std::optional<T> x0 = std::nullopt;  // the first guess; absent: 0
   double tol = 1e-5, atol = 0;
   std::optional<int64_t> maxiter = std::nullopt;  // absent: 10 times the number of unknowns
   std::function<T(const T&)> M = nullptr;         // approximates the inverse of the matrix
@@ -32,8 +33,8 @@ template <class T>
 struct GmresOptions {
   std::optional<T> x0 = std::nullopt;
   double tol = 1e-5, atol = 0;
-  int64_t restart = 20;  // the dimension of the spaces that solutions are sought in
-  std::optional<int64_t> maxiter = std::nullopt;  // how many of them
+  int64_t restart = 20;                           // dimension of each Krylov space
+  std::optional<int64_t> maxiter = std::nullopt;  // number of such spaces
   std::function<T(const T&)> M = nullptr;
 };
 
@@ -49,7 +50,7 @@ struct Iteration {
   std::optional<int64_t> maxiter;
   int64_t restart = 20;
 };
-// The solution's leaves, then info. `x0` and `preconditioner` may be empty.
+// Returns the leaves of the solution, followed by info. `x0` and `preconditioner` may be empty.
 Leaves solve_leaves(const Iteration& iteration, const LeavesFunction& product, const Leaves& b,
                     const Leaves& x0, const LeavesFunction& preconditioner);
 
@@ -80,20 +81,20 @@ std::pair<T, Array> solved(const Iteration& iteration, const A& a, const T& b,
 
 }  // namespace internal
 
-// Of Hermitian positive definite matrices (Hestenes and Stiefel, "Methods of conjugate gradients for
-// solving linear systems", 1952).
+// Solves for Hermitian positive definite matrices (Hestenes and Stiefel, "Methods of conjugate
+// gradients for solving linear systems", 1952).
 template <class A, class T>
 std::pair<T, Array> cg(const A& a, const T& b, const SolverOptions<T>& o = {}) {
   return internal::solved(internal::Iteration{internal::Method::kCg, o.tol, o.atol, o.maxiter}, a,
                           b, o.x0, o.M);
 }
-// Of any matrix (van der Vorst, "Bi-CGSTAB", 1992).
+// Solves for any matrix (van der Vorst, "Bi-CGSTAB", 1992).
 template <class A, class T>
 std::pair<T, Array> bicgstab(const A& a, const T& b, const SolverOptions<T>& o = {}) {
   return internal::solved(
       internal::Iteration{internal::Method::kBicgstab, o.tol, o.atol, o.maxiter}, a, b, o.x0, o.M);
 }
-// Of any matrix (Saad and Schultz, "GMRES", 1986), preconditioned from the left, as in JAX.
+// Solves for any matrix (Saad and Schultz, "GMRES", 1986), preconditioned from the left as in JAX.
 template <class A, class T>
 std::pair<T, Array> gmres(const A& a, const T& b, const GmresOptions<T>& o = {}) {
   return internal::solved(

@@ -35,7 +35,8 @@ void expect_last(const char* name, const Array& x, int64_t extent) {
                 describe(x.type()));
 }
 
-// The length along the last dimension, of extent 1; its derivative at 0 is 0.
+// Returns the lengths of vectors along the last dimension, which becomes 1. The derivative at 0 is
+// 0.
 Array length(const Array& x) {
   const Array squares = sum(square(x), {.axis = -1, .keepdims = true});
   const Array zero = equal(squares, 0);
@@ -55,7 +56,7 @@ Array with_positive_w(const Array& q) { return where(slice_in_dim(q, 3, 4, -1) <
 
 double per_unit(const AngleOptions& o) { return o.degrees ? M_PI / 180 : 1; }
 
-// The axes of a sequence, and whether they turn along.
+// The axes of a sequence, and whether they rotate with the object.
 struct Sequence {
   std::vector<int64_t> axes;
   bool intrinsic = false;
@@ -88,8 +89,8 @@ Array of_matrix(const NoParams&, Args a) {
   const auto at = [&](int64_t i, int64_t j) {
     return index_in_dim(index_in_dim(m, i, -2, false), j, -1, false);
   };
-  // Four quaternions of other lengths; the longest one is precise (Shepperd, "Quaternion from rotation
-  // matrix", 1978).
+  // Four candidates are the quaternion times different factors. The longest one is precise
+  // (Shepperd, "Quaternion from rotation matrix", 1978).
   const Array t = at(0, 0) + at(1, 1) + at(2, 2);
   std::vector<Array> lengths{at(0, 0), at(1, 1), at(2, 2), t}, candidates;
   for (int64_t i = 0; i < 3; ++i) {
@@ -115,8 +116,8 @@ struct EulerParams {
   bool intrinsic;
 };
 
-// Bernardes and Viollet, "Quaternion to Euler angles conversion: a direct, general and
-// computationally efficient method", 2022.
+// Returns Euler angles (Bernardes and Viollet, "Quaternion to Euler angles conversion: a direct,
+// general and computationally efficient method", 2022).
 Array euler_angles(const EulerParams& p, Args args) {
   const Array& q = args[0];
   const int64_t i = p.axes[0], j = p.axes[1];
@@ -132,7 +133,7 @@ Array euler_angles(const EulerParams& p, Args args) {
   const Array half_sum = arctan2(b, a), half_difference = arctan2(d, c);
   const Array undetermined = where(none, 2 * half_sum, (p.intrinsic ? 2 : -2) * half_difference);
   const Array singular = none | half;
-  // Of turning axes the sequence is read backwards.
+  // For axes that rotate with the object, the sequence is reversed.
   Array forth = half_sum - half_difference, back = half_sum + half_difference;
   Array first = p.intrinsic ? back : forth, third = p.intrinsic ? forth : back;
   first = where(singular, undetermined, first);

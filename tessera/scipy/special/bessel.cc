@@ -22,13 +22,13 @@ using namespace scipy::internal;
 namespace bessel {
 namespace {
 
-// I1(x) / x of y = I1(x), which is 1/2 at 0.
+// Returns I1(x) / x for y = I1(x). It is 1/2 at 0.
 Array quotient(const Array& x, const Array& y) {
   const Array tiny = abs(x) < 1e-30, divisor = where(tiny, 1, x);
   return where(tiny, 0.5, y / divisor);
 }
 
-// exp(-|x|) I0(x), of which the derivative has exp(-|x|) I1(x) (DLMF 10.29.3).
+// Returns exp(-|x|) I0(x). Its derivative uses exp(-|x|) I1(x) (DLMF 10.29.3).
 Array i0e_with_slope(const Array& x) {
   return with_slope<1>(x, ops::special::bessel_i0e, [](const Array& x, const Array& y) {
     return ops::special::bessel_i1e(x) - sign(x) * y;
@@ -42,15 +42,16 @@ Array i1e_with_slope(const Array& x) {
   });
 }
 
-// Numbers of Miller's recurrence J_k = 2 (k + 1) / z J_{k+1} - J_{k+2} from above down (DLMF
-// 3.6(ii)), each times 2^(kExponent scale): the recurrence grows beyond all bounds for small z.
+// Numbers of Miller's recurrence J_k = 2 (k + 1) / z J_{k+1} - J_{k+2} towards lower orders (DLMF
+// 3.6(ii)). Each is multiplied by 2^(kExponent scale), because the recurrence would overflow for
+// small z.
 struct Miller {
   Array above, here, even_sum, scale;
 };
 
 double exponent_of(DType dtype) { return dtype == float64 ? 300 : 33; }
 
-// The step that gives the value of order k, a scalar of z's dtype.
+// Makes the step to order k, a scalar of z's dtype.
 Miller step_down(const Miller& s, const Array& k, const Array& inverse) {
   const double limit = std::exp2(exponent_of(inverse.dtype()));
   const Array value = 2 * (k + 1) * inverse * s.here - s.above;
@@ -60,7 +61,8 @@ Miller step_down(const Miller& s, const Array& k, const Array& inverse) {
   return {s.here * factor, value * factor, sum * factor, s.scale + where(large, 1, 0)};
 }
 
-// J_0 to J_v of z by the recurrence from n_iter down, normalised by J_0 + 2 J_2 + 2 J_4 + ... = 1.
+// Returns J_0 to J_v of z by the recurrence from n_iter on, normalised by J_0 + 2 J_2 + 2 J_4 + ...
+// = 1.
 Array orders(const Array& z, int64_t v, int64_t n_iter) {
   const DType dtype = z.dtype();
   const double least = dtype == float64 ? 1e-150 : 1e-18;
@@ -87,7 +89,7 @@ Array orders(const Array& z, int64_t v, int64_t n_iter) {
   const Array factor =
       lax::pow(full_like(kept.scale, std::exp2(-exponent_of(dtype))), last.scale - kept.scale);
   const Array values = flip(kept.value * factor / norm, 0);
-  // For tiny z the orders from 2 on underflow.
+  // For tiny z the orders >= 2 underflow.
   Shape along_first(static_cast<size_t>(z.ndim() + 1), 1);
   along_first[0] = v + 1;
   const Array order = reshape(arange(0, v + 1, 1, dtype), along_first);
@@ -95,7 +97,7 @@ Array orders(const Array& z, int64_t v, int64_t n_iter) {
   return where(tiny, limit, where(isnan(z), z, values));
 }
 
-// 2 J_k' = J_{k-1} - J_{k+1} (DLMF 10.6.1), with J_{-1} = -J_1.
+// Returns the derivatives by 2 J_k' = J_{k-1} - J_{k+1} (DLMF 10.6.1), with J_{-1} = -J_1.
 Array orders_slope(const Array& z, int64_t v, int64_t n_iter) {
   const Array all = orders(z, v + 1, n_iter);
   const Array above = index(all, {Slice(1, None)}), first = index(above, {Slice(None, 1)});

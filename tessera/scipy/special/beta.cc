@@ -25,7 +25,7 @@ Array log_beta(const Array& a, const Array& b) {
   const Array l = where(is_large & isfinite(large), large, kStirling);
   const Array big = where(both & isfinite(large), small, kStirling);
   const Array s = where(is_large & (small > 0) & ~both, small, 1);
-  // With lgamma(x) = (x - 1/2) log x - x + log(2 pi) / 2 + rest(x), what is large cancels.
+  // With lgamma(x) = (x - 1/2) log x - x + log(2 pi) / 2 + rest(x), large terms cancel.
   const Array of_both = half_log_two_pi - 0.5 * log(l) + rest(big) + rest(l) - rest(big + l) +
                         (big - 0.5) * log(big / (big + l)) - l * log1p(big / l);
   const Array of_large =

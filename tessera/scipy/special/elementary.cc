@@ -29,7 +29,8 @@ Array product_with_log1p(const Array& x, const Array& y) {
   return where((x != 0) | isnan(y), x * log1p(y), 0);
 }
 
-// log(p / q) of p > 0 and q > 0: without cancellation near 1, and without the overflow of p / q.
+// Returns log(p / q) for p > 0 and q > 0, without cancellation near 1 and without overflow of p /
+// q.
 Array log_of_ratio(const Array& p, const Array& q) {
   const Array ratio = p / q;
   const Array near = (ratio > 0.5) & (ratio < 2);
@@ -38,7 +39,8 @@ Array log_of_ratio(const Array& p, const Array& q) {
   return where(near, by_difference, where(normal, log(where(normal, ratio, 1)), log(p) - log(q)));
 }
 
-// (1 + u) log(1 + u) - u, for small u by its series sum_k (-1)^k u^(k + 2) / ((k + 1) (k + 2)).
+// Returns (1 + u) log(1 + u) - u, for small u by its series sum_k (-1)^k u^(k + 2) / ((k + 1) (k +
+// 2)).
 Array divergence_of(const Array& u) {
   constexpr int kTerms = 17;
   constexpr double kSmall = 0.1;
@@ -48,7 +50,7 @@ Array divergence_of(const Array& u) {
   return where(small, v * v * ops::special::polynomial(c, v), (1 + u) * log1p(u) - u);
 }
 
-// (exp(lmbda u) - 1) / lmbda of a logarithm u, and its derivative by lmbda.
+// Returns (exp(lmbda u) - 1) / lmbda for a logarithm u. Below is its derivative by lmbda.
 Array box_cox(const Array& u, const Array& lmbda) {
   const Array zero = lmbda == 0, power = where(zero, 1, lmbda);
   return where(zero, u, expm1(power * u) / power);
@@ -58,9 +60,10 @@ Array box_cox_by_power(const Array& u, const Array& lmbda, const Array& y) {
   return where(zero, 0.5 * u * u, (exp(power * u) * u - y) / power);
 }
 
-// Where p and q are what the formulas are for, and where only p is 0.
+// Flags for the elements for which the formulas hold (p and q are positive), and for which only p =
+// 0 is special; and the operands.
 struct Domain {
-  Array positive, zero, nan, p, q;  // p and q are 1 elsewhere
+  Array positive, zero, nan, p, q;  // p and q are 1 unless both are positive
 };
 Domain domain_of(const Array& p, const Array& q) {
   const Array positive = (p > 0) & (q > 0);
@@ -99,7 +102,8 @@ Array expit(const Array& x) {
 Array logit(const Array& x) {
   return pointwise("logit", {x}, [](std::span<const Array> a) {
     const auto value = [](const Array& x) {
-      // Near 1/2 the difference 2 x - 1 is exact, and its double inverse hyperbolic tangent small.
+      // Near 1/2 the difference 2 x - 1 is exact, and the result is twice its inverse hyperbolic
+      // tangent.
       const Array middle = (x > 0.25) & (x < 0.75);
       const Array s = where(middle, 2 * x - 1, 0);
       return where(middle, log1p(s) - log1p(-s), log(x / (1 - x)));
@@ -160,7 +164,7 @@ Array kl_div(const Array& p, const Array& q) {
         },
         [](const Array& p, const Array& q, const Array&) {
           const Domain d = domain_of(p, q);
-          // 1 - p / q, which is exact to rounding where p is near q; 1 for an infinite q.
+          // 1 - p / q, exact up to rounding if p is near q. It is 1 for an infinite q.
           const Array finite = isfinite(d.q), divisor = where(finite, d.q, 1);
           const Array slope = where(finite, (d.q - d.p) / divisor, 1);
           return where(d.nan, nan_like(p), where(d.positive, slope, where(d.zero, 1, 0)));
@@ -232,7 +236,7 @@ std::pair<Array, Array> logsumexp_with_sign(const Array& x, const LogsumexpOptio
         const double lowest = -std::numeric_limits<double>::infinity();
         Array largest = max(where(taken, real_part, lowest),
                             {.axis = p.axes, .keepdims = true, .initial = Array(lowest)});
-        // An infinite maximum would make NaN of inf - inf.
+        // An infinite maximum is not subtracted: inf - inf is NaN.
         largest = lax::stop_gradient(where(isfinite(largest), largest, 0));
         Array powers = exp(where(taken, x - largest, 0));
         if (p.has_b) powers = powers * terms[1];

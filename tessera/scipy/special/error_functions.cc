@@ -18,20 +18,20 @@ using namespace scipy::internal;
 namespace internal {
 namespace {
 
-// exp(x^2), with the rounding of x^2 taken into account: x = h + l, and h^2 is exact.
+// Returns exp(x^2) without the error that rounding x^2 makes: x = h + l, and h^2 is exact.
 Array exp_of_square(const Array& x) {
   const Array h = lax::round(x * 64, lax::RoundingMethod::kToNearestEven) / 64, l = x - h;
   const Array rest = exp(l * (x + h));
   return where(isfinite(x), exp(h * h) * where(isfinite(x), rest, 1), exp(x * x));
 }
 
-// (x - 3.75) / (x + 3.75) of x >= 0.
+// Maps x >= 0 to [-1, 1), where the Chebyshev polynomials are: (x - 3.75) / (x + 3.75).
 Array chebyshev_point(const Array& x) { return 1 - 7.5 / (x + 3.75); }
 
 }  // namespace
 
-// M. Shepherd and J. Laframboise, Math. Comp. 36 (1981), 249-253: (1 + 2 x) erfcx(x) is smooth in
-// (x - k) / (x + k) on the whole of the half line.
+// M. Shepherd and J. Laframboise, Math. Comp. 36 (1981), 249-253: (1 + 2 x) erfcx(x) is a smooth
+// function of (x - k) / (x + k) for all x >= 0.
 Array scaled_erfc(const Array& x) {
   const Array y = abs(x), positive = x >= 0;
   const Array value = ops::special::chebyshev(kErfcx, chebyshev_point(y)) / (1 + 2 * y);
@@ -55,8 +55,8 @@ using internal::scaled_erfc_slope;
 
 Array erfcx_with_slope(const Array& x) { return with_slope(x, scaled_erfc, scaled_erfc_slope); }
 
-// The u > 0 with erfc(u) = q of 0 < q <= 1/2: from a rational approximation (Abramowitz and Stegun
-// 26.2.23, to 5e-4) by two of Halley's steps on log(erfc(u)) - log(q).
+// Returns the u > 0 with erfc(u) = q for 0 < q <= 1/2. A rational approximation (Abramowitz and
+// Stegun 26.2.23, precise to 5e-4) is followed by two of Halley's steps on log(erfc(u)) - log(q).
 Array tail_of_inverse(const Array& q) {
   const Array t = sqrt(-2 * log(0.5 * q));
   const Array start = t - (2.515517 + t * (0.802853 + t * 0.010328)) /
@@ -65,7 +65,7 @@ Array tail_of_inverse(const Array& q) {
   const Array target = log(q);
   for (int step = 0; step < 2; ++step) {
     const Array e = scaled_erfc(u), slope = scaled_erfc_slope(u, e) / e;
-    // The function has the derivative -g, and g has -g slope.
+    // The derivative of f is -g, and the derivative of g is -g slope.
     const Array f = log(e) - u * u - target, g = 2 * std::numbers::inv_sqrtpi / e;
     u = u + f / g / (1 - 0.5 * f * slope / g);
   }
@@ -81,7 +81,7 @@ Array inverse_erfc(const Array& y) {
   return where(tail, where(q > 0, signed_u, end), center);
 }
 
-// -sqrt(pi) / 2 exp(z^2); in the tails, where z^2 is large, by erfcx(z) = exp(z^2) q.
+// Returns -sqrt(pi) / 2 exp(z^2). In the tails, where z^2 is large, it uses erfcx(z) = exp(z^2) q.
 Array inverse_erfc_slope(const Array& y, const Array& z) {
   const Array q = minimum(y, 2 - y), tail = (q < 0.5) & (q > 0);
   const Array by_square = exp(z * z);
@@ -102,7 +102,8 @@ Array dawson(const Array& x) {
   return where(is_small, near, sign(x) * where(is_large, far, between));
 }
 
-// log of the normal distribution function; on the left by erfcx, which does not underflow.
+// Returns the logarithm of the normal distribution function. For x < 0 it uses erfcx, which does
+// not underflow.
 Array log_normal(const Array& x) {
   const Array right = x > 0, r = where(right, x, 0), l = where(right, 0, x);
   const Array scale = std::numbers::sqrt2 * 0.5 * l;

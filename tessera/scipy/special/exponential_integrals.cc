@@ -19,8 +19,8 @@ namespace {
 
 using ops::special::chebyshev;
 
-// E1(x) of x > 0: the logarithm and an entire function, whose Chebyshev series is known, up to 1;
-// beyond, x exp(x) E1(x) by such a series in (x - 3) / (x + 1).
+// Returns E1(x) for x > 0. Up to 1 it is a logarithm plus an entire function with a Chebyshev
+// series; beyond, x exp(x) E1(x) has such a series in (x - 3) / (x + 1).
 Array e1_of_positive(const Array& x) {
   const Array is_small = x <= 1;
   const Array small = where(is_small, x, 1), large = where(is_small, 1, x);
@@ -36,14 +36,14 @@ Array e1(const Array& x) {
   return where(positive, value, where(x == 0, inf_like(x), nan_like(x)));
 }
 
-// Ei(x) of x > 0: the logarithm and an entire function up to 6, then x exp(-x) Ei(x) by Chebyshev
-// series in 1 / x on [6, 12], [12, 24], [24, 48] and from 48 on.
+// Returns Ei(x) for x > 0. Up to 6 it is a logarithm plus an entire function; beyond, x exp(-x)
+// Ei(x) has Chebyshev series in 1 / x for [6, 12], [12, 24], [24, 48] and above 48.
 Array ei_of_positive(const Array& x) {
   const Array is_small = x <= 6;
   const Array small = where(is_small, x, 1), large = where(is_small, 6, x);
   const Array near =
       small * chebyshev(internal::kEiSmall, small / 3 - 1) + log(small) + std::numbers::egamma;
-  // The point of 1 / x between 1 / high and 1 / low, in [-1, 1] where x is between low and high.
+  // Maps 1 / x to [-1, 1] if x is between low and high.
   const Array inverse = 1 / large;
   const auto piece = [&](std::span<const double> series, double low, double high) {
     const double a = 1 / high, b = 1 / low;
@@ -55,7 +55,7 @@ Array ei_of_positive(const Array& x) {
                              where(large <= 24, piece(internal::kEiB, 12, 24),
                                    where(large <= 48, piece(internal::kEiC, 24, 48),
                                          piece(internal::kEiD, 48, infinity))));
-  // exp in two factors, which overflow only where the result does.
+  // exp is computed in two factors, which overflow only if the result does.
   const Array root = exp(0.5 * large);
   const Array far = where(isfinite(large), root * (scaled * inverse) * root, large);
   return where(is_small, near, far);
@@ -76,10 +76,10 @@ Array e1_with_slope(const Array& x) {
   return with_slope(x, e1, [](const Array& x, const Array&) { return -exp(-x) / x; });
 }
 
-// E_n(x) of n >= 1 and 0 < x <= 1 (DLMF 8.19.8).
+// Returns E_n(x) for n >= 1 and 0 < x <= 1 (DLMF 8.19.8).
 Array en_by_series(const Array& n, const Array& x) {
   constexpr int kTerms = 20;
-  // (-x)^k / k!, and the same for k = n - 1 where that is one of the terms.
+  // `power` is (-x)^k / k!, `singular` the same for k = n - 1 if that is one of the terms.
   Array power = ones_like(x), singular = zeros_like(x), sum = zeros_like(x);
   for (int k = 0; k < kTerms; ++k) {
     const Array at_pole = n == k + 1;
@@ -91,7 +91,7 @@ Array en_by_series(const Array& n, const Array& x) {
   return singular * (lax::digamma(n) - log(x)) + sum;
 }
 
-// E_n(x) of n >= 1 and x > 1 (DLMF 8.19.17, in its even part).
+// Returns E_n(x) for n >= 1 and x > 1 (the even part of DLMF 8.19.17).
 Array en_by_fraction(const Array& n, const Array& x, const Array& enabled) {
   constexpr double kLimit = 2000;
   const Array fraction = internal::continued_fraction(x + n, enabled, kLimit, [&](const Array& k) {
@@ -115,7 +115,7 @@ Array en(const Array& order, const Array& x) {
   return where(valid, value, nan_like(x));
 }
 
-// -E_{n - 1}(x); of n = 0 the derivative of exp(-x) / x.
+// Returns -E_{n - 1}(x), or for n = 0 the derivative of exp(-x) / x.
 Array en_slope(const Array& order, const Array& x) {
   const Array n = floor(order), first = n < 1;
   const Array px = where(x > 0, x, 1);
@@ -125,7 +125,8 @@ Array en_slope(const Array& order, const Array& x) {
   return where(valid, where(first, of_first, of_others), nan_like(x));
 }
 
-// The sum of Bernoulli numbers B_k u^(k + 1) / (k + 1)!: the dilogarithm of 1 - exp(-u), |u| <= log 2.
+// Returns the sum of B_k u^(k + 1) / (k + 1)! with Bernoulli numbers B_k: the dilogarithm of 1 -
+// exp(-u) for |u| <= log 2.
 Array dilogarithm_series(const Array& u) {
   constexpr std::array kTerms = {1.0 / 36,
                                  -1.0 / 3600,
@@ -141,8 +142,8 @@ Array dilogarithm_series(const Array& u) {
   return u - 0.25 * r + u * r * ops::special::polynomial(kTerms, r);
 }
 
-// By the series on [1/2, 2], and there by reflection below and inversion above (DLMF 25.12.4 and
-// 25.12.6, with 1 - x for z).
+// Uses the series on [1/2, 2], to which reflection leads from below and inversion from above (DLMF
+// 25.12.4 and 25.12.6, with 1 - x for z).
 Array dilogarithm(const Array& x) {
   const Array low = x<0.5, high = x> 2, valid = x > 0;
   const Array inner = where(low | high | ~valid, 1, x);

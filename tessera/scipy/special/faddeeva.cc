@@ -1,6 +1,6 @@
-// Faddeeva's function w(z) = exp(-z^2) erfc(-i z), by the rational approximation of J. A. C.
-// Weideman, SIAM J. Numer. Anal. 31 (1994), 1497-1518, in the upper half plane, and by
-// w(z) = 2 exp(-z^2) - w(-z) below (DLMF 7.4.3).
+// Faddeeva's function w(z) = exp(-z^2) erfc(-i z). In the upper half plane it is the rational
+// approximation of J. A. C. Weideman, SIAM J. Numer. Anal. 31 (1994), 1497-1518; in the lower one
+// w(z) = 2 exp(-z^2) - w(-z) (DLMF 7.4.3).
 #include <numbers>
 
 #include "tessera/numpy/creation.h"

@@ -1,4 +1,4 @@
-// The gamma function, its logarithm and what is built from them.
+// The gamma function, its logarithm and functions of them.
 #include "tessera/ops/special/gamma.h"
 
 #include <cmath>
@@ -39,7 +39,8 @@ Array sign_of_gamma(const Array& x) {
                where(((x < 0) & odd) | negative_zero, -1, where(undefined, x, 1)));
 }
 
-// log gamma(z) of Re z >= 1/2: the recurrence to |z| >= 10, then Stirling's series (DLMF 5.11.1).
+// Returns log gamma(z) for Re z >= 1/2: the recurrence up to |z| >= 10, then Stirling's series
+// (DLMF 5.11.1).
 Array loggamma_right(const Array& z) {
   Array w = z, product = zeros_like(z);
   for (int k = 0; k < 10; ++k) {
@@ -48,7 +49,7 @@ Array loggamma_right(const Array& z) {
     w = where(below, w + 1, w);
   }
   const Array inverse = 1 / w, r = inverse * inverse;
-  // B_2k / (2k (2k - 1)), by Horner's rule.
+  // The terms B_2k / (2k (2k - 1)), by Horner's rule.
   const Array rest =
       inverse *
       (1.0 / 12 +
@@ -60,9 +61,9 @@ Array loggamma_right(const Array& z) {
   return (w - 0.5) * log(w) - w + 0.5 * kLogTwoPi + rest - product;
 }
 
-// log gamma(z) on the branch that is real for z > 0 and analytic off z <= 0. In the upper half plane
-// log sin(pi z) = -i pi z + log(1 - exp(2 pi i z)) + i pi / 2 - log 2 is analytic, and reflection
-// (DLMF 5.5.3) needs no other branch. The lower half plane is conjugate to it.
+// Returns log gamma(z) on the branch that is real for z > 0 and analytic except for z <= 0. In the
+// upper half plane log sin(pi z) = -i pi z + log(1 - exp(2 pi i z)) + i pi / 2 - log 2 is analytic,
+// so reflection (DLMF 5.5.3) needs no other branch. The lower half plane has the conjugate values.
 Array complex_loggamma(const Array& z) {
   const Array x = real(z), direction = copysign(1, imag(z)), y = abs(imag(z));
   const Array left = x < 0.5, upper = lax::complex(x, y);
@@ -78,7 +79,7 @@ Array complex_loggamma(const Array& z) {
   return lax::complex(real(value), imag(value) * direction);
 }
 
-// Where a complex function of gamma has no value: at its poles, and at NaN.
+// Returns whether a complex function of gamma has no value: at its poles, and at NaN.
 Array undefined_at(const Array& z) {
   const Array x = real(z), y = imag(z);
   return isnan(x) | isnan(y) | ((y == 0) & (x <= 0) & (x == floor(x)));
@@ -180,7 +181,7 @@ Array poch(const Array& z, const Array& m) {
   return pointwise("poch", {z, m}, [](std::span<const Array> a) {
     const auto value = [](const Array& z, const Array& m) {
       const Array above = ops::special::gamma(z + m), below = ops::special::gamma(z);
-      // Where either is out of range, by logarithms.
+      // If gamma of either argument is out of range, the quotient is computed from logarithms.
       const Array in_range = isfinite(above) & isfinite(below) & (above != 0) & (below != 0);
       const Array size = exp(lax::lgamma(z + m) - lax::lgamma(z));
       const Array pole = (z == 0) | isnan(above) | isnan(below);
@@ -203,7 +204,7 @@ Array bernoulli(int64_t n) {
   std::vector<double> numbers(static_cast<size_t>(n + 1), 0.0);
   numbers[0] = 1;
   if (n >= 1) numbers[1] = -0.5;
-  // |B_2k| = 2 (2k)! zeta(2k) / (2 pi)^2k (DLMF 25.6.2), with 64 bits.
+  // B_2k| = 2 (2k)! zeta(2k) / (2 pi)^2k (DLMF 25.6.2), computed in long double.
   const long double angle = 2 * std::numbers::pi_v<long double>;
   long double factor = 2;
   for (int64_t k = 2; k <= n; k += 2) {
@@ -212,7 +213,7 @@ Array bernoulli(int64_t n) {
     if (k == 2) {
       zeta = std::numbers::pi_v<long double> * std::numbers::pi_v<long double> / 6;
     } else {
-      // The tail by its integral and half a term (DLMF 25.2.9).
+      // The tail of the sum is its integral plus half a term (DLMF 25.2.9).
       constexpr int kTerms = 40;
       for (int j = 2; j < kTerms; ++j) zeta += std::pow(1.0L * j, -static_cast<long double>(k));
       const long double last = std::pow(1.0L * kTerms, -static_cast<long double>(k));

@@ -1,12 +1,12 @@
-// Kummer's and Gauss's hypergeometric functions of real numbers (J. Pearson, S. Olver and M. Porter,
-// Numer. Algorithms 74 (2017), 821-866, compares the methods).
+// Kummer's and Gauss's hypergeometric functions of real numbers. The methods are compared by J.
+// Pearson, S. Olver and M. Porter, Numer. Algorithms 74 (2017), 821-866.
 //
-//   hyp1f1   its series; for x < 0 by Kummer's transformation (DLMF 13.2.39), so that terms have one
-//            sign; for large |x| the asymptotic series (DLMF 13.7.1)
-//   hyp2f1   its series for |x| < 0.9; for other negative x by Pfaff's transformation (DLMF 15.8.1);
-//            near 1 by functions of 1 - x (DLMF 15.8.4; 15.8.10 where c - a - b is an integer)
+//   hyp1f1   its series; for x < 0 after Kummer's transformation (DLMF 13.2.39), so that terms have
+//            one sign; for large |x| the asymptotic series (DLMF 13.7.1)
+//   hyp2f1   its series for |x| < 0.9; for other negative x after Pfaff's transformation (DLMF
+//            15.8.1); near 1 functions of 1 - x (DLMF 15.8.4; 15.8.10 if c - a - b is an integer)
 //
-// The derivative by a parameter is that of these sums.
+// Derivatives by the parameters are the derivatives of these sums.
 #include "tessera/compile/grad.h"
 #include "tessera/numpy/creation.h"
 #include "tessera/ops/special/gamma.h"
@@ -22,7 +22,7 @@ using namespace internal;
 namespace hypergeometric {
 namespace {
 
-constexpr double kLimit = 200000;  // of terms, near x = 1
+constexpr double kLimit = 200000;  // most terms, which x near 1 needs
 constexpr double kNear1 = 0.9;
 
 Array is_whole(const Array& x) { return floor(x) == x; }
@@ -33,13 +33,14 @@ Array gamma_of(const Array& x) {
                     [](const Array& x, const Array& y) { return y * lax::digamma(x); });
 }
 
-// 1 / gamma(x), which is 0 at the poles.
+// Returns 1 / gamma(x), which is 0 at the poles.
 Array reciprocal_gamma(const Array& x) {
   const Array pole = is_pole(x);
   return where(pole, 0, 1 / gamma_of(where(pole, 1, x)));
 }
 
-// How many terms a series has at least for its derivative by a parameter: a polynomial goes on.
+// Returns the least number of terms of a series. The derivative by a parameter has terms even if
+// the series itself is a polynomial and has ended.
 Array least_terms(bool derivative, const Array& x, const Array& a) {
   if (!derivative) return zeros_like(x);
   return 40 + 2 * abs(x) + lax::stop_gradient(abs(a));
@@ -54,7 +55,7 @@ Array kummer_series(const Array& a, const Array& b, const Array& x, const Array&
       [&](const Array& k) { return (a + k) / (b + k) * (x / (k + 1)); }, least);
 }
 
-// exp(-x) times the function of large x > 0.
+// Returns exp(-x) times the function, for large x > 0.
 Array kummer_asymptotic(const Array& a, const Array& b, const Array& x, const Array& enabled) {
   const Array series = sum_series(
       ones_like(x), enabled, 60,
@@ -91,7 +92,7 @@ Array gauss_series(const Array& a, const Array& b, const Array& c, const Array& 
       [&](const Array& k) { return (a + k) * (b + k) / (c + k) * (x / (k + 1)); }, least);
 }
 
-// By two functions of s = 1 - x, for d = c - a - b not an integer.
+// Returns the function by two series in s = 1 - x. d = c - a - b is not an integer.
 Array by_two_series(const Array& a, const Array& b, const Array& c, const Array& s,
                     const Array& enabled, bool derivative) {
   const Array d = c - a - b, least = least_terms(derivative, s, abs(a) + abs(b));
@@ -103,7 +104,7 @@ Array by_two_series(const Array& a, const Array& b, const Array& c, const Array&
              second;
 }
 
-// For c = a + b + m with an integer m >= 0.
+// Returns the function for c = a + b + m with an integer m >= 0.
 Array by_digamma_series(const Array& a, const Array& b, const Array& m, const Array& s,
                         const Array& enabled) {
   struct State {
@@ -126,7 +127,7 @@ Array by_digamma_series(const Array& a, const Array& b, const Array& m, const Ar
                      where(v.running, next, v.bracket), where(v.running, sum, v.sum)};
       },
       State{enabled, zeros_like(s), first, bracket, first * bracket});
-  // The finite sum of m terms.
+  // This is the finite sum of m terms.
   const Array gamma_m = ops::special::gamma(where(m > 0, m, 1));
   struct Finite {
     Array k, term, sum;
@@ -147,11 +148,11 @@ Array by_digamma_series(const Array& a, const Array& b, const Array& m, const Ar
           power * reciprocal_gamma(a) * reciprocal_gamma(b) * last.sum);
 }
 
-// The function of 0 <= x < 1 where it is no polynomial.
+// Returns the function for 0 <= x < 1 if it is not a polynomial.
 template <bool kDerivative>
 Array gauss_on_unit(const Array& a, const Array& b, const Array& c, const Array& x,
                     const Array& enabled) {
-  // Euler's transformation (DLMF 15.8.1) near 1, so that c - a - b >= 0.
+  // Near 1, Euler's transformation (DLMF 15.8.1) makes c - a - b >= 0.
   const Array near1 = enabled & (x >= kNear1), turn = near1 & (c - a - b < 0);
   const Array p = where(turn, c - a, a), q = where(turn, c - b, b), d = c - p - q;
   const Array turned_polynomial = is_pole(p) | is_pole(q);
@@ -190,7 +191,7 @@ Array gauss(const Array& a, const Array& b, const Array& c, const Array& x) {
   const Array regular = valid & ~undefined & ~at1 & isfinite(x);
   const Array pfaff = regular & ~polynomial & (x < -0.5);
   const Array sum = regular & polynomial;
-  // A polynomial is its own series, and so is the function near 0.
+  // A polynomial is computed by its series, and so is the function near 0.
   const Array unit = regular & ~polynomial & (pfaff | (x >= 0));
   const Array direct = sum | (regular & ~unit);
   const auto at = [](const Array& used, const Array& v, double other) {
@@ -215,7 +216,7 @@ Array gauss(const Array& a, const Array& b, const Array& c, const Array& x) {
   return where(valid, where(trivial, 1, result), nan_like(x));
 }
 
-// The derivative of f at v.
+// Returns the derivative of f at v.
 template <class F>
 Array slope_at(const F& f, const Array& v) {
   return jvp(f, std::tuple(v), std::tuple(ones_like(v))).second;

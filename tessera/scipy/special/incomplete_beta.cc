@@ -1,6 +1,6 @@
-// The regularized incomplete beta function, by its continued fraction (DLMF 8.17.22), which
-// converges fast for x < (a + 1) / (a + b + 2); elsewhere it is 1 less the function of (b, a, 1 - x)
-// (DLMF 8.17.4). The derivatives by a and b are those of the fraction.
+// The regularized incomplete beta function by its continued fraction (DLMF 8.17.22), which
+// converges fast for x < (a + 1) / (a + b + 2). For other x it is 1 minus the function of (b, a, 1
+// - x) (DLMF 8.17.4). The derivatives by a and b are those of the fraction.
 #include <cmath>
 #include <numbers>
 
@@ -20,8 +20,8 @@ using namespace internal;
 namespace incomplete_beta {
 namespace {
 
-// x^a (1 - x)^b / beta(a, b) of 0 < x < 1. For large a and b by the logarithms of x / x0 and
-// (1 - x) / (1 - x0) with x0 = a / (a + b), whose parts of first order cancel.
+// Returns x^a (1 - x)^b / beta(a, b) for 0 < x < 1. For large a and b it uses the logarithms of x /
+// x0 and (1 - x) / (1 - x0) with x0 = a / (a + b), whose first-order terms cancel.
 Array density(const Array& a, const Array& b, const Array& x) {
   constexpr double kStirling = 10;
   const auto rest = ops::special::stirling_rest;
@@ -60,7 +60,7 @@ Array regularized(const Array& a, const Array& b, const Array& x) {
   return where(valid & (x == 0), 0, where(valid & (x == 1), 1, value));
 }
 
-// x^(a - 1) (1 - x)^(b - 1) / beta(a, b).
+// Returns x^(a - 1) (1 - x)^(b - 1) / beta(a, b).
 Array slope_by_x(const Array& a, const Array& b, const Array& x) {
   const Array inside = inside_of(a, b, x);
   const Array ux = where(inside, x, 0.5);
@@ -74,7 +74,7 @@ Array slope_by_x(const Array& a, const Array& b, const Array& x) {
       where(valid & (x == 0), at_end(a, b), where(valid & (x == 1), at_end(b, a), nan_like(x))));
 }
 
-// The derivative by one argument of the function, of which `at` is all with that one replaced.
+// Returns the derivative by one argument, `shape`. `at` is the function of that argument alone.
 template <class At>
 Array slope_by_shape(const At& at, const Array& shape) {
   return jvp(at, std::tuple(shape), std::tuple(ones_like(shape))).second;

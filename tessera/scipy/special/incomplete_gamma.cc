@@ -4,7 +4,7 @@
 //                       (DLMF 8.7.1)
 //   other x             Q is x^a exp(-x) / gamma(a) times a continued fraction (DLMF 8.9.2)
 //   a >= 200, x near a  both by the complementary error function and Temme's uniform expansion
-//                       (DLMF 8.12.3 and 8.12.7), since the others take sqrt(a) terms there
+//                       (DLMF 8.12.3 and 8.12.7), since the other sums need sqrt(a) terms there
 //
 // The derivative by a is that of these sums.
 #include <array>
@@ -29,11 +29,11 @@ using namespace internal;
 namespace incomplete_gamma {
 namespace {
 
-constexpr double kUniform = 200;  // the least a for the uniform expansion
-constexpr double kLimit = 5000;   // of terms: a few hundred are taken
+constexpr double kUniform = 200;  // least a for the uniform expansion
+constexpr double kLimit = 5000;   // most terms; a few hundred are used
 
-// x^a exp(-x) / gamma(a + 1) for a > 0 and x > 0. For large a the powers and the gamma function are
-// taken together, by the logarithm of x / a.
+// Returns x^a exp(-x) / gamma(a + 1) for a > 0 and x > 0. For large a, powers and gamma function
+// are computed together, from the logarithm of x / a.
 Array density(const Array& a, const Array& x) {
   constexpr double kStirling = 10;
   const Array large = a >= kStirling;
@@ -49,7 +49,7 @@ struct Tails {
   Array lower, upper;
 };
 
-// (P, Q) of a >= 200 and |x - a| <= 0.4 a.
+// Returns (P, Q) for a >= 200 and |x - a| <= 0.4 a.
 Tails uniform(const Array& a, const Array& x) {
   const Array eta = root_of_log1p_minus((x - a) / a);
   const std::array<std::span<const double>, 5> kOrders = {kTemme0, kTemme1, kTemme2, kTemme3,
@@ -64,7 +64,7 @@ Tails uniform(const Array& a, const Array& x) {
   return {0.5 * lax::erfc(-argument) - rest, 0.5 * lax::erfc(argument) + rest};
 }
 
-// (P, Q) inside of the domain, at finite a and x > 0.
+// Returns (P, Q) inside of the domain, for finite a and x > 0.
 Tails tails(const Array& a, const Array& x, const Array& enabled) {
   const Array near = enabled & (a >= kUniform) & (abs(x - a) <= 0.4 * a);
   const Array by_fraction = enabled & ~near & (x > 1) & (x > a);
@@ -87,21 +87,21 @@ Tails tails(const Array& a, const Array& x, const Array& enabled) {
           where(near, middle.upper, where(by_fraction, upper, 1 - lower))};
 }
 
-// P or Q with their ends: 0 and 1 at x = 0 and x = inf, NaN outside.
+// Returns P or Q, including the ends of the domain: 0 and 1 at x = 0 and x = inf, NaN outside.
 template <bool kUpper>
 Array regularized(const Array& a, const Array& x) {
   const Array inside = (a > 0) & (x > 0) & isfinite(a) & isfinite(x);
   const Tails t = tails(a, x, inside);
   const Array at_zero = (x == 0) & (a > 0),
               at_infinity = (x == inf_like(x)) & (a > 0) & isfinite(a);
-  // All of the mass is at 0 for a = 0, and at infinity for a = inf.
+  // P is a step at 0 for a = 0, and at infinity for a = inf.
   const Array full = at_infinity | ((a == 0) & (x > 0));
   const Array none = (at_zero & isfinite(a)) | ((a == inf_like(a)) & (x >= 0) & isfinite(x));
   const Array value = where(inside, kUpper ? t.upper : t.lower, nan_like(x));
   return where(full, kUpper ? 0.0 : 1.0, where(none, kUpper ? 1.0 : 0.0, value));
 }
 
-// x^(a - 1) exp(-x) / gamma(a), of P by x.
+// Returns x^(a - 1) exp(-x) / gamma(a), the derivative of P by x.
 Array slope_by_x(const Array& a, const Array& x) {
   const Array inside = (x > 0) & isfinite(x) & (a > 0) & isfinite(a);
   const Array d = density(where(inside, a, 1), where(inside, x, 1));

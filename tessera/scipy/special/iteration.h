@@ -1,7 +1,7 @@
 // Series and continued fractions that are summed until every element has converged. An element that
-// has converged stays as it is, so that its value does not depend on the others; and each element
-// depends on the same element alone, so that the loop has derivatives in both directions
-// (control/pointwise_while.h). For source files of special/.
+// has converged does not change any more, so its value does not depend on the others. Each element
+// depends only on the same element of the arguments, so the loop has derivatives in both directions
+// (control/pointwise_while.h). Only source files of special/ include this header.
 #pragma once
 
 #include <utility>
@@ -16,9 +16,9 @@
 
 namespace tessera::scipy::special::internal {
 
-// Returns t_0 + t_1 + ... with t_0 = first and t_{n+1} = t_n ratio(n), n an array, where `enabled`;
-// elsewhere first. An element ends at the first term below the rounding of its sum, though not before
-// `least` terms, and after `limit` terms.
+// Returns t_0 + t_1 + ... with t_0 = first and t_{n+1} = t_n ratio(n), where n is an array;
+// elements that are not `enabled` get t_0. The sum of an element ends with the first term below the
+// rounding of the sum, but not before `least` terms, and always after `limit` terms.
 template <class Ratio>
 Array sum_series(const Array& first, const Array& enabled, double limit, const Ratio& ratio,
                  const Array& least) {
@@ -39,9 +39,9 @@ Array sum_series(const Array& first, const Array& enabled, double limit, const R
       .sum;
 }
 
-// Returns b_0 + a_1 / (b_1 + a_2 / (b_2 + ...)) where `enabled`, by the modified Lentz algorithm
-// (DLMF 3.10; Thompson and Barnett, J. Comput. Phys. 64 (1986), 490-509), elsewhere b_0.
-// partial(n) is the pair (a_n, b_n), n an array that starts at 1.
+// Returns b_0 + a_1 / (b_1 + a_2 / (b_2 + ...)) by the modified Lentz algorithm (DLMF 3.10;
+// Thompson and Barnett, J. Comput. Phys. 64 (1986), 490-509); elements that are not `enabled` get
+// b_0. partial(n) returns the pair (a_n, b_n), where n is an array that starts at 1.
 template <class Partial>
 Array continued_fraction(const Array& b0, const Array& enabled, double limit,
                          const Partial& partial) {
@@ -67,8 +67,8 @@ Array continued_fraction(const Array& b0, const Array& enabled, double limit,
       .value;
 }
 
-// Returns log(1 + u) - u of u > -1, to rounding also for small u: with s = u / (2 + u), the
-// logarithm is 2 artanh(s), and 2 s - u = -s u.
+// Returns log(1 + u) - u for u > -1, precise for small u too. With s = u / (2 + u), the logarithm
+// is 2 artanh(s), and 2 s - u = -s u.
 Array log1p_minus(const Array& u);
 // Returns sqrt(-2 (log(1 + u) - u)) with the sign of u, which is smooth at u = 0, for |u| < 1/2.
 Array root_of_log1p_minus(const Array& u);

@@ -6,7 +6,7 @@
 namespace tessera::scipy::special::internal {
 namespace {
 
-// sum_k r^k / (2 k + 3), that is (artanh(s) / s - 1) / r with r = s^2 <= 1/9.
+// Returns sum_k r^k / (2 k + 3), which is (artanh(s) / s - 1) / r for r = s^2 <= 1/9.
 Array artanh_series(const Array& r) {
   constexpr int kTerms = 17;
   std::array<double, kTerms> c;
@@ -24,7 +24,7 @@ Array log1p_minus(const Array& u) {
 
 Array root_of_log1p_minus(const Array& u) {
   const Array inverse = 1 / (2 + u), s = u * inverse;
-  // -2 (log(1 + u) - u) / u^2.
+  // This is -2 (log(1 + u) - u) / u^2.
   const Array ratio = 2 * inverse * (1 - 2 * s * inverse * artanh_series(s * s));
   return u * sqrt(ratio);
 }

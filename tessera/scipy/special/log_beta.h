@@ -1,11 +1,11 @@
-// log |beta(a, b)| of promoted arguments, for source files of special/.
+// log |beta(a, b)| of promoted arguments. Only source files of special/ include this header.
 #pragma once
 
 #include "tessera/ir/array.h"
 
 namespace tessera::scipy::special::internal {
 
-// Returns lgamma(a) + lgamma(b) - lgamma(a + b), without cancellation where a or b is large.
+// Returns lgamma(a) + lgamma(b) - lgamma(a + b), without cancellation if a or b is large.
 Array log_beta(const Array& a, const Array& b);
 
 }  // namespace tessera::scipy::special::internal

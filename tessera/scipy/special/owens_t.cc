@@ -1,5 +1,6 @@
-// Owen's T function, by Gauss-Legendre quadrature of its integral (D. Owen, Ann. Math. Stat. 27
-// (1956), 1075-1090) for |a| <= 1; for other a by the relation of T(h, a) and T(a h, 1 / a).
+// Owen's T function. For |a| <= 1 it is the Gauss-Legendre quadrature of its integral (D. Owen,
+// Ann. Math. Stat. 27 (1956), 1075-1090); other a use the relation between T(h, a) and T(a h, 1 /
+// a).
 #include <numbers>
 
 #include "tessera/numpy/creation.h"
@@ -19,7 +20,7 @@ namespace {
 
 constexpr double kRootHalf = std::numbers::sqrt2 / 2;
 
-// T(h, a) of h >= 0 and 0 <= a <= 1. Beyond h t = 9 nothing is left of the integral.
+// Returns T(h, a) for h >= 0 and 0 <= a <= 1. The integrand vanishes for h t > 9.
 Array quadrature(const Array& h, const Array& a) {
   const Array end = minimum(a, 9 / maximum(h, 1)), square = -0.5 * h * h;
   Array sum = zeros_like(h);

@@ -1,4 +1,4 @@
-// exp(x^2) erfc(x) of promoted real arguments, for source files of special/.
+// exp(x^2) erfc(x) of promoted real arguments. Only source files of special/ include this header.
 #pragma once
 
 #include "tessera/ir/array.h"
@@ -8,7 +8,8 @@ namespace tessera::scipy::special::internal {
 // Returns exp(x^2) erfc(x), without a derivative of its own.
 Array scaled_erfc(const Array& x);
 
-// Returns its derivative, which for x >= 0 is not taken by the difference that defines it.
+// Returns its derivative. For x >= 0 it is not computed as the difference 2 x value - 2 / sqrt(pi),
+// which cancels.
 Array scaled_erfc_slope(const Array& x, const Array& value);
 
 // Returns the function erfcx of real numbers.

@@ -1,6 +1,6 @@
-// Spherical harmonics, by the recurrence of orthonormal associated Legendre functions in the degree
-// (DLMF 14.10.3 and 14.30.1, with the factors of the norms taken into the recurrence). Every element
-// has its own degree and order: its recurrence starts at l = |m| and ends at l = n.
+// Spherical harmonics by the recurrence of orthonormal associated Legendre functions in the degree
+// (DLMF 14.10.3 and 14.30.1, with the norms' factors included in the recurrence). Every element has
+// its own degree and order: its recurrence starts at l = |m| and ends at l = n.
 #include <cmath>
 #include <numbers>
 
@@ -25,7 +25,8 @@ struct Degrees {
   Array value, before;  // of degrees l and l - 1
 };
 
-// The orthonormal function of degree n and order m >= 0 at cos(theta), with the sign (-1)^m.
+// Returns the orthonormal function of degree n and order m >= 0 at cos(theta), with the sign
+// (-1)^m.
 Array legendre(const Array& n, const Array& m, const Array& theta, int64_t n_max) {
   const Array x = cos(theta), s = sin(theta);
   const Degrees start{full_like(x, 0.5 * std::sqrt(std::numbers::inv_pi)), zeros_like(x)};

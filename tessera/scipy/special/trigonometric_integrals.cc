@@ -1,5 +1,5 @@
-// The sine and cosine integrals and Fresnel's integrals: Chebyshev series near 0, and farther out
-// sine and cosine with slowly varying factors f and g, which have such series too.
+// The sine and cosine integrals and Fresnel's integrals. Near 0 they are Chebyshev series; farther
+// out they are sine and cosine times slowly varying factors f and g, which have such series too.
 #include <numbers>
 
 #include "tessera/numpy/logic.h"
@@ -46,7 +46,7 @@ Array sine_integral(const Array& x) {
   return where(near, inner, sign(x) * where(finite, outer, end));
 }
 
-// Of |x|; NaN at -inf.
+// Returns Ci(|x|). It is NaN at -inf.
 Array cosine_integral(const Array& x) {
   const Array y = abs(x), near = y <= kSplit, finite = isfinite(y);
   const Array small = where(near & (y > 0), y, 1), large = where(near | ~finite, kSplit, y);
@@ -59,7 +59,7 @@ Array cosine_integral(const Array& x) {
   return where(y == 0, -inf_like(x), where(near, inner, where(finite, outer, end)));
 }
 
-// x^2 / 2 modulo 2, with x = h + l and h an integer, of which only h l rounds.
+// Returns x^2 / 2 modulo 2. x = h + l with an integer h; only the product h l is rounded.
 Array half_square(const Array& x) {
   const Array h = floor(x), l = x - h, product = h * l;
   const Array odd = where(2 * floor(0.5 * h) == h, 0, 0.5);
@@ -76,14 +76,14 @@ Factors fresnel_factors(const Array& x) {
           chebyshev(internal::kFresnelG, t) * by_pi * by_pi * inverse};
 }
 
-// The point of x^4 in the interval of the series.
+// Maps x^4 to the interval of the series.
 Array fresnel_point(const Array& x) {
   constexpr double kFourth = kFresnelSplit * kFresnelSplit * kFresnelSplit * kFresnelSplit;
   const Array square = x * x;
   return square * square * (2 / kFourth) - 1;
 }
 
-// The integral with the values `inner` near 0 and `outer` of y >= 1.6 farther out.
+// Returns the integral: `inner` near 0, `outer` for |x| >= 1.6.
 template <class Inner, class Outer>
 Array fresnel_integral(const Array& x, const Inner& inner, const Outer& outer) {
   const Array y = abs(x), near = y <= kFresnelSplit, finite = isfinite(y);
@@ -133,7 +133,7 @@ std::pair<Array, Array> fresnel(const Array& x) {
     const auto by_angle = [](bool sine) {
       return [sine](const Array& x, const Array&) {
         const Array angle = half_square(abs(x)) + (sine ? 0.0 : 0.5);
-        // The tangents of the angle's integer parts are 0: its derivative is that of x^2 / 2.
+        // The derivatives of the angle's integer parts are 0, so its derivative is that of x^2 / 2.
         return sin_pi(angle);
       };
     };

@@ -21,7 +21,7 @@ constexpr double kLogCircle = 1.8378770664093454836;  // log(2 pi)
 namespace vonmises {
 Array logpdf(const Array& x, const Array& kappa) {
   return pointwise("vonmises.logpdf", {x, kappa}, [](CircularValues v) {
-    // cos(x) - 1 without cancellation.
+    // The value is cos(x) - 1 = -2 sin(x / 2)^2, without cancellation.
     const Array half = sin(0.5 * v[0]);
     const Array value = -2 * v[1] * half * half - kLogCircle - log(special::i0e(v[1]));
     return where(v[1] >= 0, value, nan_like(v[0]));

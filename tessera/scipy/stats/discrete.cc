@@ -22,7 +22,7 @@ using namespace scipy::internal;
 namespace {
 using DiscreteValues = std::span<const Array>;
 
-// log of n! / (k! (n - k)!), by the beta function, in which large factorials cancel.
+// Returns log(n! / (k! (n - k)!)), by the beta function, in which large factorials cancel.
 Array log_choose(const Array& n, const Array& k) {
   return -special::betaln(n - k + 1, k + 1) - log1p(n);
 }
@@ -157,7 +157,8 @@ Array pmf(const Array& x, const Array& n, const Array& p) {
 namespace poisson {
 namespace {
 
-// -sum p log p over 0, ..., kTerms - 1, for mu up to kLarge; what is beyond is below rounding.
+// The sum -sum p log p over 0, ..., kTerms - 1, for mu up to kLarge; further terms are below
+// rounding.
 constexpr double kLarge = 200;
 constexpr int kTerms = 400;
 
@@ -170,7 +171,7 @@ Array entropy_by_sum(const Array& mu) {
   return fori_loop(0, kTerms, add, zeros_like(mu));
 }
 
-// R. Evans and J. Boersma, SIAM Review 30 (1988), 314-317.
+// Returns the entropy by R. Evans and J. Boersma, SIAM Review 30 (1988), 314-317.
 Array entropy_by_series(const Array& mu) {
   const Array r = 1 / mu;
   const Array rest =

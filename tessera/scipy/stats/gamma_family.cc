@@ -1,4 +1,4 @@
-// Distributions whose densities have powers and gamma functions.
+// Distributions whose densities contain powers and gamma functions.
 #include <cmath>
 #include <numbers>
 
@@ -29,7 +29,7 @@ using GammaValues = std::span<const Array>;
 
 namespace beta {
 namespace {
-// The standard point of (x, a, b, loc, scale), in [0, 1].
+// Returns the standard point of (x, a, b, loc, scale), clipped to [0, 1].
 Array clipped(GammaValues v) { return clip((v[0] - v[3]) / v[4], 0, 1); }
 Array lower(GammaValues v) { return special::betainc(v[1], v[2], clipped(v)); }
 Array upper(GammaValues v) { return special::betainc(v[2], v[1], 1 - clipped(v)); }
@@ -131,7 +131,7 @@ Array pdf(const Array& x, const Array& df, const Array& loc, const Array& scale)
 
 namespace gennorm {
 namespace {
-// |x|^beta, with the derivative 0 at x = 0.
+// Returns |x|^beta, whose derivative at x = 0 is 0.
 Array size_to_power(const Array& x, const Array& beta) {
   const Array zero = x == 0;
   return where(zero, 0, lax::pow(where(zero, 1, abs(x)), beta));
@@ -156,7 +156,8 @@ Array pdf(const Array& x, const Array& beta) {
 
 namespace pareto {
 namespace {
-// log of the survival function of (x, b, loc, scale), and where the point is below the support.
+// The logarithm of the survival function of (x, b, loc, scale), and whether the point is below the
+// support.
 struct Tail {
   Array below, log_survival;
 };
@@ -211,7 +212,7 @@ namespace t {
 Array logpdf(const Array& x, const Array& df, const Array& loc, const Array& scale) {
   return pointwise("t.logpdf", {x, df, loc, scale}, [](GammaValues v) {
     const Array z = (v[0] - v[2]) / v[3], half = 0.5 * v[1];
-    // The gamma functions as a beta function, in which large ones cancel: with
+    // The gamma functions are computed as a beta function, in which large ones cancel: with
     // gamma(1/2) = sqrt(pi), gamma(half + 1/2) / gamma(half) = sqrt(pi) / beta(half, 1/2).
     const Array norm = special::betaln(half, 0.5) + 0.5 * log(v[1]) + log(abs(v[3]));
     return -(norm + (half + 0.5) * log1p(z * z / v[1]));

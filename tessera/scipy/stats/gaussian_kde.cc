@@ -35,8 +35,8 @@ Array points_of(const gaussian_kde& kde, const Array& given) {
               describe(given.type()));
 }
 
-// The logarithm of each kernel, without the weights, at each point: [points, samples]. With
-// inv_cov = L L^T, the quadratic form is a distance of points times L.
+// Returns the logarithm of each kernel at each point, without the weights: [points, samples]. With
+// inv_cov = L L^T, the quadratic form is a squared distance of points times L.
 Array log_kernels(const gaussian_kde& kde, const Array& points) {
   const std::vector<Array> a =
       promote_dtypes(std::vector<Array>{kde.dataset, points, kde.inv_cov}, Promotion::kInexact);
@@ -49,8 +49,8 @@ Array log_kernels(const gaussian_kde& kde, const Array& points) {
   return norm - 0.5 * sum(square(distance), {.axis = -1});
 }
 
-// The sums over the samples of weights times the normal density of covariance `cov` between each
-// sample and each of the means [d, m].
+// Returns for each of the means [d, m] the sum over the samples of weight times normal density,
+// whose covariance is `cov`, of sample minus mean.
 Array convolved(const gaussian_kde& kde, const Array& means, const Array& cov) {
   const Array lower = linalg::cholesky(cov);
   const auto solved = [&](const Array& x) {

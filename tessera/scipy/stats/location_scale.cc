@@ -1,4 +1,4 @@
-// Distributions of a location and a scale with closed formulas.
+// Distributions with a location and a scale that have closed formulas.
 #include <cmath>
 #include <numbers>
 
@@ -17,7 +17,8 @@ using namespace scipy::internal;
 
 namespace internal {
 
-// The branch by M. Maechler, "Accurately computing log(1 - exp(-|a|))", 2012.
+// The bound between both formulas is that of M. Maechler, "Accurately computing log(1 -
+// exp(-|a|))", 2012.
 Array log1m_exp(const Array& x) {
   const Array small = x < std::numbers::ln2;
   return where(small, log(-expm1(-where(small, x, 1))), log1p(-exp(-where(small, 1, x))));
@@ -29,10 +30,10 @@ namespace {
 
 using Values = std::span<const Array>;
 
-// (x - loc) / scale of a body's arguments (x, loc, scale).
+// Returns (x - loc) / scale for a body's arguments (x, loc, scale).
 Array standard(Values a) { return (a[0] - a[1]) / a[2]; }
 
-// NaN unless the last argument, the scale, is positive.
+// Returns the value, but NaN unless the last argument, the scale, is positive.
 Array if_scale(Values a, const Array& value) { return where(a[2] > 0, value, nan_like(value)); }
 
 Array outside_of_unit(const Array& q) { return isnan(q) | (q < 0) | (q > 1); }
@@ -41,9 +42,9 @@ Array outside_of_unit(const Array& q) { return isnan(q) | (q < 0) | (q > 1); }
 
 namespace cauchy {
 namespace {
-// The distribution function at the standard point z, without cancellation for z < 0.
+// Returns the distribution function at the standard point z, without cancellation for z < 0.
 Array distribution(const Array& z) { return arctan2(1, -z) * std::numbers::inv_pi; }
-// The quantile that belongs to q, or with the other sign to 1 - q.
+// Returns the quantile of q. The quantile of 1 - q is the same with the other sign.
 Array quantile(const Array& q) {
   const Array upper = q > 0.5;
   const Array angle = std::numbers::pi * where(upper, 1 - q, abs(q));

@@ -1,4 +1,4 @@
-// Normal distributions: of one variable, truncated, and of several.
+// Normal distributions: of one variable, truncated, and of several variables.
 #include <cmath>
 #include <numbers>
 
@@ -68,8 +68,9 @@ Array pdf(const Array& x, const Array& loc, const Array& scale) {
 namespace truncnorm {
 namespace {
 
-// log of the mass of the normal distribution between a < b: in one tail by the logarithms of the
-// distribution function, which do not underflow, around 0 by what is outside.
+// Returns the logarithm of the mass of the normal distribution between a < b. If both are in one
+// tail, it uses logarithms of the distribution function, which do not underflow; otherwise the mass
+// outside of [a, b].
 Array log_mass(const Array& a, const Array& b) {
   const Array left = b <= 0, right = a > 0, central = ~(left | right);
   const Array low = where(right, -b, where(central, -2, a));
@@ -82,7 +83,7 @@ Array log_mass(const Array& a, const Array& b) {
   return where(central, middle, tail);
 }
 
-// log of the distribution function of (x, a, b) with x standard.
+// Returns the logarithm of the distribution function of (x, a, b) for a standard x.
 Array log_distribution(const Array& x, const Array& a, const Array& b) {
   const Array inside = (x > a) & (x < b) & (a < b);
   const Array ua = where(inside, a, -1), ub = where(inside, b, 1), ux = where(inside, x, 0);
@@ -129,8 +130,8 @@ Array sf(const Array& x, const Array& a, const Array& b, const Array& loc, const
 namespace multivariate_normal {
 namespace {
 
-// log density of vectors along the last axis with a covariance matrix: with cov = L L^T and
-// L y = x - mean, it is -(y^T y + n log(2 pi)) / 2 - log det L.
+// Returns the log density of vectors along the last axis with a covariance matrix. With cov = L L^T
+// and L y = x - mean, it is -(y^T y + n log(2 pi)) / 2 - log det L.
 Array of_matrix(const Array& x, const Array& mean, const Array& cov) {
   const int64_t n = mean.shape().back();
   const Array lower = linalg::cholesky(cov);

@@ -25,10 +25,10 @@ struct ModeParams {
   bool flat, keepdims;
 };
 
-// Positions along the last axis, in the shape of x.
+// Returns positions along the last axis, in the shape of x.
 Array positions(const Array& x) { return broadcast_to(arange(x.shape().back()), x.shape()); }
 
-// Whether a sorted element is the first of its equals along the last axis. NaNs are equal.
+// Returns whether a sorted element is the first of its equals along the last axis. NaNs are equal.
 Array starts(const Array& sorted) {
   const int64_t n = sorted.shape().back();
   const Array here = index(sorted, {Ellipsis, Slice(1, None)});
@@ -40,14 +40,15 @@ Array starts(const Array& sorted) {
   return concatenate({full(first, true, bool_), changed}, -1);
 }
 
-// The axis counted to the last, or all elements as one.
+// Returns x with the axis moved to the end, or flattened.
 Array axis_last(const Array& x, int64_t axis, bool flat) {
   return flat ? ravel(x) : moveaxis(x, axis, -1);
 }
 
 std::vector<Array> mode_of(const ModeParams& p, std::span<const Array> a) {
   const Array x = axis_last(a[0], p.axis, p.flat), sorted = sort(x, {.axis = -1});
-  // How many equals there are up to each: the largest of all belongs to the first run of that length.
+  // Counts the equal elements up to each one. The largest count belongs to the first run of that
+  // length.
   const Array at = positions(sorted);
   const Array begin = cummax(where(starts(sorted), at, 0), {.axis = sorted.ndim() - 1});
   const Array count = at - begin + 1;
@@ -72,7 +73,7 @@ struct RankParams {
   bool flat;
 };
 
-// The ranks from 0 on of the sorted elements, along the last axis.
+// Returns the ranks, from 0 on, of the sorted elements along the last axis.
 Array sorted_ranks(RankMethod method, const Array& sorted, DType dtype) {
   const Array at = positions(sorted), is_start = starts(sorted);
   const int64_t axis = sorted.ndim() - 1, n = sorted.shape().back();

@@ -1,4 +1,4 @@
-// The params of calls of host functions (host_callback.h), for rewrites that make such calls.
+// The params of calls of host functions (host_callback.h), for passes that make such calls.
 #pragma once
 
 #include <vector>

@@ -34,7 +34,7 @@ DType bits_of(DType dtype) {
   return itemsize(dtype) == 2 ? uint16 : itemsize(dtype) == 4 ? uint32 : uint64;
 }
 
-// Masks and bounds of a rounding, for the bits of positive numbers.
+// Masks and bounds by which the bits of positive numbers are rounded.
 struct Rounding {
   bool mantissa = false, exponent = false;  // which parts get shorter
   int64_t drop = 0;                         // so many bits of the mantissa are dropped

@@ -104,9 +104,9 @@ void check_reduction(std::string_view op, ReduceKind kind, const Type& x) {
   }
 }
 
-// Throws UserError unless there is at least one array. StableHLO has all_reduces, all_gathers and
-// all_to_alls of several arrays; Tessera also has the other collectives of several, because small
-// ones are combined.
+// Throws UserError unless there is at least one array and all have one dtype. StableHLO has
+// all_reduces, all_gathers and all_to_alls of several arrays; Tessera also has the other
+// collectives of several, because small ones are combined.
 void expect_arrays(std::string_view op, std::span<const Type> x) {
   if (x.empty()) type_error(op, "expected an operand or more, got none");
   for (const Type& type : x)

@@ -106,8 +106,8 @@ std::vector<Sample> broadcast_samples() {
   };
 }
 
-// Rank i sends its rows 0, 2, 2 and 4 to ranks 0 to 3, one row each except two that send none,
-// which are written from row 2 j on.
+// Each rank sends 2, 0, 2 and 1 of its rows to ranks 0, 1, 2 and 3: those from rows 0, 2, 2 and 4
+// on. Rank j receives them from row 2 j on.
 std::vector<Sample> ragged_samples() {
   std::vector<Type> operands = varying(float32, {6, 2});
   operands.push_back(varying(float32, {8, 2})[0]);

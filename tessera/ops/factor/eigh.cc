@@ -88,7 +88,7 @@ JvpResult jvp_eigh(std::span<const Array> x, std::span<const Array> t, const Eig
   return {out, {matmul(v, f * inner), real_part(diagonal_of(inner)), Array()}};
 }
 
-// The phase of complex eigenvectors is LAPACK's choice, which the rule does not follow:
+// LAPACK chooses the phase of complex eigenvectors, and the derivative does not follow its choice:
 // tests/ops/factor_test.cc compares what does not depend on it.
 std::vector<Sample> eigh_samples() {
   std::vector<Sample> out;

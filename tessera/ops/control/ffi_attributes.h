@@ -14,11 +14,11 @@
 namespace tessera::lax {
 
 struct FfiAttribute;
-// They are sorted by name, as handlers expect them.
+// The attributes are sorted by name, as handlers expect them.
 using FfiAttributes = std::map<std::string, FfiAttribute>;
 
-// A scalar (a Literal of rank 0), an array (a Literal of any other rank, which a handler sees flat),
-// a string or a dictionary.
+// A scalar (a Literal of rank 0), an array (a Literal of any other rank, which handlers see as
+// flat), a string or a dictionary.
 struct FfiAttribute {
   std::variant<Literal, std::string, std::shared_ptr<const FfiAttributes>> value;
 

@@ -103,7 +103,7 @@ double lu_flops(std::span<const Type> operands, std::span<const Type>, const NoP
   return static_cast<double>(x.elements() * std::min(rows_of(x), cols_of(x)));
 }
 
-// Returns the rows of x, of [..., m, n], in the order of `permutation`, of [..., m].
+// Returns the rows of x [..., m, n] in the order of `permutation` [..., m].
 Array permuted_rows(const Array& x, const Array& permutation) {
   if (x.size() == 0) return x;
   return lax::take_along(x, as_columns(permutation, x.shape()), x.ndim() - 2);

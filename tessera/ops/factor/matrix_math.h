@@ -17,8 +17,8 @@ Array lower_triangle(const Array& x, int64_t k = 0);
 Array upper_triangle(const Array& x, int64_t k = 0);
 // Returns the identity of n rows for every matrix of x, in x's dtype.
 Array identity_like(const Array& x, int64_t n);
-// diagonal_of() returns x[..., i, i]. The other returns the matrix with x on its diagonal, and
-// zeros elsewhere.
+// diagonal_of() returns x[..., i, i]. diagonal_matrix() returns the matrix with x on its diagonal,
+// and zeros elsewhere.
 Array diagonal_of(const Array& x);
 Array diagonal_matrix(const Array& x);
 // Return x [..., n], repeated to the shape [..., m, n] that `shape` is:
@@ -28,8 +28,8 @@ Array as_rows(const Array& x, const Shape& shape);     // x[..., j] at every [..
 Array hermitian_of(const Array& x, bool lower);
 // Returns x[..., i0:i1, j0:j1].
 Array block_of(const Array& x, int64_t i0, int64_t i1, int64_t j0, int64_t j1);
-// real_part() returns the real part of x (x itself if it is real). The other returns a real array
-// in the dtype of `like`.
+// real_part() returns the real part of x (x itself if it is real). in_dtype_of() returns a real
+// array in the dtype of `like`.
 Array real_part(const Array& x);
 Array in_dtype_of(const Array& x, const Array& like);
 // Returns x [batch..., ...] where LAPACK's `info` [batch...] is 0, and NaN elsewhere.

@@ -14,7 +14,7 @@ struct Info {
   std::string_view name, mlir;
   int64_t bytes;
   DTypeKind kind;
-  int bits = 0;  // where not all of the bytes
+  int bits = 0;  // if fewer than those of the bytes
 };
 constexpr std::array<Info, kNumAllDTypes> kInfo = {{
     {"bool", "i1", 1, DTypeKind::kBool, 1},

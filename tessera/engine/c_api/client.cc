@@ -180,7 +180,7 @@ void CApiBuffer::copy_to_host(std::byte* to, int64_t bytes) const {
   auto dims = TESSERA_PJRT_ARGS(Buffer_Dimensions);
   dims.buffer = get();
   check(api_, api_->PJRT_Buffer_Dimensions(&dims));
-  // Devices may store another dimension than the last one contiguously; here arrays are row-major.
+  // Devices may store another dimension contiguously than the last one. The copy is row-major.
   std::vector<int64_t> minor_to_major;
   for (size_t d = dims.num_dims; d-- > 0;) minor_to_major.push_back(static_cast<int64_t>(d));
   PJRT_Buffer_MemoryLayout layout{};

@@ -10,8 +10,9 @@ namespace tessera {
 // needs memory, and must not allocate buffers (buffer.h) or throw.
 using Reclaimer = void (*)(int64_t keep);
 
-// Adds a reclaimer, once for each owner; it is never removed. The pool of buffers calls it before it
-// reports that the system has no more memory, and when set_buffer_cache_limit() is called.
+// Adds a reclaimer, which is never removed; each owner calls this once. The pool of buffers calls
+// it before it reports that the system has no more memory, and when set_buffer_cache_limit() is
+// called.
 void add_reclaimer(Reclaimer reclaimer);
 
 }  // namespace tessera

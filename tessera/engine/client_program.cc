@@ -86,7 +86,7 @@ ClientProgram::ClientProgram(const Function& partitioned, const std::vector<Devi
       client_(client_of("jit", devices)) {
   expect_stablehlo(function_, client_);
   for (const Device& device : devices) devices_.push_back(device.id);
-  std::sort(devices_.begin(), devices_.end());  // the order in which collectives' groups number them
+  std::sort(devices_.begin(), devices_.end());  // the order of ranks in groups of collectives
   for (const int64_t device : devices_)
     plugin_devices_.push_back(client(client_).devices()[static_cast<size_t>(device)].id);
   for (size_t i = 0; i < inputs.size(); ++i)

@@ -7,10 +7,9 @@
 //     t1 = t0 + b'        use: operands {},  cotangents {c1 * s}
 //     t2 = t1 * s
 //
-//
 // Before: a linear function of one example.
-// After:  each use is a small function by itself, linear in the function's shared linear inputs; the
-//         sum over uses of their transposes is what transpose_function returns.
+// After:  each use is a small function by itself, linear in the function's shared linear inputs;
+//         the sum over uses of their transposes is what transpose_function returns.
 #pragma once
 
 #include "tessera/ops/core/use_rule.h"

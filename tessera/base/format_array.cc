@@ -142,7 +142,7 @@ class FloatFormat {
     }
     if (all_finite) return;
     const size_t word = negative_inf || always_sign_ ? 4 : 3;  // "-inf", "nan"
-    const size_t right = right_width() + 1;                    // with the point
+    const size_t right = right_width() + 1;                    // including the point
     left_ = std::max(left_, word > right ? word - right : 0);
   }
 

@@ -6,8 +6,8 @@
 namespace tessera {
 
 struct MemoryStats {
-  int64_t live_bytes = 0;    // in buffers that are in use
-  int64_t cached_bytes = 0;  // kept by the pool for reuse
+  int64_t live_bytes = 0;    // bytes of buffers in use
+  int64_t cached_bytes = 0;  // bytes that the pool keeps for reuse
   int64_t peak_bytes = 0;    // largest live_bytes so far, to within 64 KiB per thread
 };
 // Returns the current figures of this process's pool.

@@ -23,7 +23,7 @@ uint8_t exponent_of(double value) {
   if (!(value > 0) || value >= 0x1.8p127) return 0xff;
   if (value < 0x1p-126) return value > 0x1p-127 ? 1 : 0;
   int exponent = 0;
-  const double fraction = std::frexp(value, &exponent);  // in [1/2, 1)
+  const double fraction = std::frexp(value, &exponent);  // it is in [1/2, 1)
   return static_cast<uint8_t>(exponent - 1 + (fraction >= 0.75 ? 1 : 0) + 127);
 }
 

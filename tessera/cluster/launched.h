@@ -8,7 +8,7 @@ namespace tessera::cluster {
 
 struct Launched {
   int count = 1;        // processes that were started together
-  int local_count = 1;  // those of them on this machine
+  int local_count = 1;  // number of them on this machine
   // Whether Open MPI (mpirun, or srun with PMIx) started them, whose processes can find each other.
   bool by_open_mpi = false;
   std::string by;  // the launcher, for messages

@@ -173,7 +173,7 @@ class Processes {
   class Mover;
 
   struct Transfer {
-    std::vector<const void*> keys;  // of exchanges for which finish() was not called
+    std::vector<const void*> keys;  // keys of exchanges without a finish() so far
     Rounds rounds;
     What what;
     int tag = 0;
@@ -217,7 +217,7 @@ class Processes {
   // Protects the members below, which the thread in a call and the mover use. It is locked before
   // transport_mutex_.
   std::recursive_mutex transfers_mutex_;
-  std::mutex transport_mutex_;  // for one MPI call at a time
+  std::mutex transport_mutex_;  // admits one call of the transport at a time
   std::vector<Pair> pairs_;
   const CallIdentity* call_ = nullptr;
   const SourceLocation* call_site_ = nullptr;

@@ -25,7 +25,7 @@ extern const OpDef& sharding_constraint_op;
 struct ManualComputationParams {
   Mesh mesh;
   std::vector<PartitionSpec> in_specs, out_specs;
-  std::vector<std::string> manual_axes;  // that this computation adds, sorted
+  std::vector<std::string> manual_axes;  // axes that this computation adds, sorted
   bool check_vma = true;  // out_specs may not say that a varying result is replicated
   FunctionRef body;
 };

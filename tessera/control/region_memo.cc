@@ -44,7 +44,7 @@ struct Axes {
 struct Key {
   Transform transform;
   FunctionRef region;      // compared by identity
-  std::vector<int> marks;  // of each operand: 1 if it has a tangent, or its mapped dimension
+  std::vector<int> marks;  // one per operand: 1 if it has a tangent, or its mapped dimension
   std::vector<Type> inputs;
   Axes axes;
 

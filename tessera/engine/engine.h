@@ -23,10 +23,10 @@ enum class ProgramForm : uint8_t {
 };
 
 struct ProgramSource {
-  const ir::Function& traced;  // as the user wrote it, with global shapes
+  const ir::Function& traced;  // the function as the user wrote it, with global shapes
   const ir::Function& partitioned;
   const fusion::Schedule& schedule;  // empty if the engine takes functions
-  std::vector<Device> devices;       // of the program's mesh, or the only one
+  std::vector<Device> devices;       // devices of the program's mesh, or the only one
   std::vector<ArraySpec> inputs, outputs;
 };
 

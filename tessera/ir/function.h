@@ -37,9 +37,9 @@ struct Op {
 class Function {
  public:
   std::string name = "main";
-  std::vector<Type> types;      // of every value
+  std::vector<Type> types;      // the type of every value
   std::vector<ValueId> inputs;  // values without a defining op
-  std::vector<Op> ops;          // in an order that defines before use
+  std::vector<Op> ops;          // each value is defined before it is used
   std::vector<ValueId> outputs;
 
   Function();

@@ -71,7 +71,7 @@ struct RegionRules {
 // How an op gets operands of narrow dtypes (base/narrow.h), in which no op computes. bind_op() and
 // the readers of programs convert its operands and results (ir/narrow_ops.h).
 enum class NarrowOperands : uint8_t {
-  kValues,     // as wide numbers
+  kValues,     // numbers of the wide dtype
   kAsTheyAre,  // unchanged: it only moves elements, or converts them
   kBits,       // integers as unsigned ones: the upper bits are 0
   kSigned,     // integers as signed ones: the upper bits are the sign

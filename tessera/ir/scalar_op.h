@@ -59,7 +59,7 @@ inline constexpr ScalarCost kSimple{1, 1, 1, 1, 0.04}, kExtremum{1, 2, 2, 1, 0.0
 }  // namespace scalar_cost
 
 struct ScalarOpInfo {
-  std::string_view name;  // as it is printed in kernels
+  std::string_view name;  // the name in printed kernels
   ScalarSignature signature;
   dtype_kinds::Kinds kinds;  // dtypes of the last operand
   ScalarCost cost;

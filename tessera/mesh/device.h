@@ -44,7 +44,7 @@ struct Device {
   std::array<int64_t, 3> coords{};
   int64_t core_on_chip = 0;
   int64_t slice_index = 0;  // slices are connected by the slower network
-  int64_t client = 0;       // 0: emulated on the CPU; otherwise the number of a PJRT client
+  int64_t client = 0;       // 0 if emulated on the CPU; otherwise the number of a PJRT client
 
   // Returns "CPU", "GPU" or "TPU".
   std::string_view platform() const;

@@ -111,7 +111,7 @@ struct NamedSharding::State {
   PartitionSpec joined;  // spec with adjacent parts joined
   // `joined` without axes of size 1 and without None at the end. Equality compares this.
   PartitionSpec canonical;
-  std::vector<std::vector<AxisPosition>> positions;  // of `joined`, for each dimension
+  std::vector<std::vector<AxisPosition>> positions;  // one list for each dimension of `joined`
   Dims num_shards;
   size_t hash = 0;
 };

@@ -84,7 +84,7 @@ class FunctionTrace final : public Trace {
   std::vector<Array> captures_;
   std::vector<ValueId> captured_ids_;
   std::unordered_map<const ArrayData*, ValueId> captured_;  // captures_ keeps the keys alive
-  std::unordered_multimap<size_t, ValueId> constants_;      // by hash of the params
+  std::unordered_multimap<size_t, ValueId> constants_;      // keys are hashes of the params
   std::unordered_map<ValueId, OpParams> constants_by_id_;
 };
 

@@ -143,7 +143,7 @@ class CApiClient final : public Client {
 
  private:
   const PJRT_Api* api_;
-  PJRT_Client* client_;  // for the life of the process, as devices() are
+  PJRT_Client* client_;  // exists as long as the process, like devices()
   std::string platform_, platform_version_;
   std::vector<PJRT_Device*> handles_;
   std::vector<ClientDevice> devices_;

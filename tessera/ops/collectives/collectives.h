@@ -121,13 +121,13 @@ struct AllGatherOptions {
   // The dimension along which operands are concatenated (tiled), or the position of the new one
   // (not tiled).
   int64_t axis = 0;
-  bool tiled = false;  // false: a new dimension of the size of the mesh axis
+  bool tiled = false;  // if false, there is a new dimension, as long as the mesh axis
   AxisGroups groups = {};
   bool invariant = false;  // the result's type does not vary over the axis
 };
 struct PsumScatterOptions {
   int64_t scatter_dimension = 0;
-  bool tiled = false;  // false: that dimension is as long as the mesh axis, and is removed
+  bool tiled = false;  // if false, that dimension is as long as the axis, and is removed
   AxisGroups groups = {};
 };
 struct AllToAllOptions {

@@ -35,7 +35,7 @@ struct CollectiveInfo {
   std::vector<Dims> groups;
   ReduceKind reduce = ReduceKind::kSum;
   int64_t dim = 0;         // the dimension that is gathered, scattered or split
-  int64_t concat_dim = 0;  // of all_to_all
+  int64_t concat_dim = 0;  // for all_to_all only
   std::vector<Dims> pairs;
   int64_t root = 0;
 };

@@ -214,7 +214,7 @@ std::vector<Type> infer_broadcast(std::span<const Type> x, const CollectiveBroad
   expect_operands(kOp, x, 1);
   check_axes(kOp, p.mesh, p.axes);
   check_groups(kOp, p.mesh, p.axes, p.groups, false);
-  int64_t n = axes_size(p.mesh, p.axes);  // or of the smallest group
+  int64_t n = axes_size(p.mesh, p.axes);  // ranks, or those of the smallest group
   for (const Dims& group : p.groups) n = std::min(n, group.rank());
   if (p.root < 0 || p.root >= n)
     value_error(kOp, "expected a source rank in [0, {}), got {}", n, p.root);

@@ -17,8 +17,8 @@ namespace tessera::ops {
 
 struct CustomPartitioningParams {
   std::string partitioner;               // the name of the partitioner
-  std::string config;                    // by which the partitioner knows this call
-  std::vector<std::string> dtypes = {};  // of the results
+  std::string config;                    // the partitioner's name for this call
+  std::vector<std::string> dtypes = {};  // dtypes of the results
   std::vector<Dims> shapes = {};
   // The factors (ir/factors.h): their sizes, their kinds (as numbers of FactorKind) and, in `dims`,
   // the factors of each dimension of each operand, then of each result. If they are empty, no

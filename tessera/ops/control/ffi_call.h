@@ -87,10 +87,10 @@ bool has_ffi_target(const std::string& name);
 // The params of a call of `target`.
 struct FfiCallParams {
   std::string target;
-  std::vector<std::string> dtypes = {};  // of the results
+  std::vector<std::string> dtypes = {};  // dtypes of the results
   std::vector<Dims> shapes = {};
-  std::vector<std::string> attributes = {};  // as encode() returns them
-  std::vector<Dims> aliases = {};            // {operand, result}
+  std::vector<std::string> attributes = {};  // the words that encode() returns
+  std::vector<Dims> aliases = {};            // pairs {operand, result}
   // The order of dimensions in memory, from major to minor, of each operand, then of each result,
   // for arrays that are stored transposed. The program's type has the dimensions in the order of
   // memory; dimension i of it is dimension order[i] of the type that the target sees. If it is

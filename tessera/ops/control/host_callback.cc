@@ -99,7 +99,7 @@ std::shared_ptr<const HostEntry> find_function(std::string_view op, int64_t numb
 
 struct CallbackParams {
   int64_t function = 0;
-  std::vector<std::string> dtypes;  // of the results
+  std::vector<std::string> dtypes;  // dtypes of the results
   std::vector<Dims> shapes;
 };
 
@@ -207,7 +207,7 @@ BatchResult batch_callback(std::string_view op, const OpDef& def, std::span<cons
     value_error(op,
                 "expected a function that says how vmap calls it, got one of whole arrays; give "
                 "pure_callback a vmap_method, or call it outside vmap, on the batch");
-  int64_t size = 0;  // of the mapped dimension; at least one operand has it
+  int64_t size = 0;  // size of the mapped dimension; at least one operand has it
   for (size_t i = 0; i < x.size(); ++i)
     if (dims[i] >= 0) size = x[i].shape()[dims[i]];
   const int64_t unmapped = options.vmap_method == VmapMethod::kExpandDims ? 1 : size;

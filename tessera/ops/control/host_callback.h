@@ -46,11 +46,11 @@ using HostFunction =
 
 // How vmap calls a function of the host.
 enum class VmapMethod : uint8_t {
-  kNone,          // not at all: it is an error
+  kNone,          // vmap throws UserError
   kSequential,    // once for each example
   kExpandDims,    // once, with the mapped dimension in front of all arguments and results, which is
                   // 1 for arguments that are the same for all examples
-  kBroadcastAll,  // the same, with these arguments repeated for each example
+  kBroadcastAll,  // once, with these arguments repeated for each example
 };
 
 // The extents that vmap put in front of the shapes of a function's arguments and results: one

@@ -60,7 +60,7 @@ constexpr uint32_t kNan32 = 0x7fc00000;
 Expr widened_float(const NarrowFloat& f, Int code) {
   const WideFloat& w = kFloat32;
   if (f.special == Special::kExponent) {
-    const Int bits = select(equals(code, 0), 0x00400000, shl(code, w.fraction_bits));  // 2^-127
+    const Int bits = select(equals(code, 0), 0x00400000, shl(code, w.fraction_bits));  // code 0 is 2^-127
     return select(equals(code, 0xff), kNan32, bits).bits_as(float32);
   }
   const Int magnitude = code & ones(f.magnitude_bits());
@@ -88,7 +88,7 @@ Expr widened_float(const NarrowFloat& f, Int code) {
 Int exponent_of(const WideFloat& w, Int bits) {
   const Int up = shr(bits + (uint64_t{1} << (w.fraction_bits - 1)), w.fraction_bits) -
                  static_cast<uint64_t>(w.bias - kFloat32.bias);
-  const uint64_t least = w.width == 32 ? 0x00400000 : w.power_of_two(-127);  // 2^-127
+  const uint64_t least = w.width == 32 ? 0x00400000 : w.power_of_two(-127);  // the bits of 2^-127
   const Int small = select(is_more(bits, least), 1, bits.number(0));
   const Int power = min(select(is_less(bits, w.power_of_two(-126)), small, up), 0xff);
   // Zero, infinities, NaN and negative numbers become NaN: the sign bit makes negative ones compare

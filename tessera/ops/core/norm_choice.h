@@ -12,7 +12,7 @@ namespace tessera::ops {
 struct NormChoiceParams {
   std::string parameter;  // the parameter's path in the arguments
   std::string method;
-  double flops = 0, bytes = 0;  // for all examples, in addition to the plain step
+  double flops = 0, bytes = 0;  // cost for all examples, in addition to the plain step
 };
 extern const OpDef& norm_choice_op;
 // Returns the params of a norm_choice; null for other ops.

@@ -6,8 +6,8 @@
 namespace tessera::ops {
 
 struct ReducePrecisionParams {
-  int64_t exponent_bits = 8;   // at least 1; more than x has change nothing
-  int64_t mantissa_bits = 23;  // without the leading one; at least 0
+  int64_t exponent_bits = 8;   // at least 1; bits beyond those of x change nothing
+  int64_t mantissa_bits = 23;  // at least 0; the leading 1 does not count
 };
 extern const OpDef& reduce_precision_op;
 

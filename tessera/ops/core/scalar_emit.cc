@@ -395,7 +395,7 @@ Complex acos(Complex z) {
 
 Complex acosh(Complex z) {
   const Complex minus = sqrt({z.re - 1.0, z.im}), plus = sqrt({z.re + 1.0, z.im});
-  const Real product = minus.re * plus.re + minus.im * plus.im;  // of conj(minus) and plus
+  const Real product = minus.re * plus.re + minus.im * plus.im;  // real part of conj(minus) * plus
   const Real angle = 2.0 * atan2(minus.im, plus.re);
   const Bool finite = is_finite(z.re) & is_finite(z.im);
   return {select(has_infinity(z), infinity_like(z.re), asinh(product)),

@@ -39,7 +39,7 @@ T multiply(T x, T y) {
     return x && y;
   else if constexpr (Integer<T>)
     return static_cast<T>(static_cast<uint64_t>(x) * static_cast<uint64_t>(y));
-  else if constexpr (std::same_as<T, Complex>)  // without the recovery of infinities of C99
+  else if constexpr (std::same_as<T, Complex>)  // without C99's recovery of infinities
     return {x.real() * y.real() - x.imag() * y.imag(), x.real() * y.imag() + x.imag() * y.real()};
   else
     return x * y;

@@ -25,7 +25,7 @@ using lax::FftType;
 
 struct FftParams {
   FftType type = FftType::kFft;
-  Dims lengths = {};  // of the full array, even if x or the result is the half
+  Dims lengths = {};  // lengths of the full array, even if x or the result is its half
 };
 extern const OpDef& fft_op;
 // Returns the params of an fft; null for other ops.

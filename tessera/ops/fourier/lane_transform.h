@@ -43,7 +43,7 @@ class LaneTransform {
   int64_t n_;
   std::vector<Pass<T>> passes_;
   std::vector<Table<T>> tables_;
-  std::unique_ptr<const LaneTransform> work_;  // for Bluestein's convolution
+  std::unique_ptr<const LaneTransform> work_;  // transform for Bluestein's convolution
   std::unique_ptr<const Chirp<T>> chirp_;
 };
 

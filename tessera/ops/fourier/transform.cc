@@ -68,7 +68,7 @@ class ArrayTransform final : public Transform {
     int64_t outer;
   };
   FftType type_;
-  int64_t elements_;  // of the complex array
+  int64_t elements_;  // number of complex elements
   double size_ = 1;   // points of one transform
   std::vector<Step> passes_;
   std::unique_ptr<RealPass<T>> real_;

@@ -33,9 +33,9 @@ namespace tessera {
 
 // How gather and scatter treat a window that is not inside the array.
 enum class IndexMode : uint8_t {
-  kFill,             // gather: filled with a value; scatter: dropped
-  kClip,             // moved inside
-  kPromiseInBounds,  // there is none; otherwise it is moved inside, and its gradient dropped
+  kFill,             // gather fills it with a value, scatter drops it
+  kClip,             // it is moved inside
+  kPromiseInBounds,  // there is none; if there is, it is moved inside without a gradient
   kWrap,             // for numpy's functions only: indices count modulo the extent
 };
 

@@ -26,7 +26,7 @@ class ScatterByBody {
                      std::span<const void* const> in, std::span<void* const> out) const;
 
   FunctionRef body_;
-  std::vector<DType> dtypes_;  // of the arrays
+  std::vector<DType> dtypes_;  // dtypes of the arrays
   WindowAddresses addresses_;
   IndexedWindows::Runs runs_;
   int64_t window_;  // elements of a window

@@ -11,7 +11,7 @@ namespace tessera::ops {
 namespace {
 
 struct Places {
-  int64_t first, step;  // of windows whose starts are 0
+  int64_t first, step;  // offset of the first window, and step to the next, if starts are 0
 };
 
 // Writes to `at` the offsets of windows that are placed by these starts, and -1 for starts that are

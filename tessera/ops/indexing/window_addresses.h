@@ -58,7 +58,7 @@ class WindowAddresses {
   int64_t place_avx2(const T* indices, const Line& line, int64_t* at) const;
 
   DType index_dtype_;
-  std::vector<Walk> walks_;  // at least one
+  std::vector<Walk> walks_;  // there is at least one
   std::vector<Term> terms_;
   int64_t count_ = 1;
 };

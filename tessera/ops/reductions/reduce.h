@@ -11,7 +11,7 @@
 namespace tessera::ops {
 
 struct ReduceParams {
-  Dims dims;  // those that are reduced, ascending
+  Dims dims;  // dimensions that are reduced, ascending
   ReduceKind kind = ReduceKind::kSum;
   FunctionRef body;  // kCustom only: (acc..., x...) -> acc..., pointwise on scalars, associative
 };

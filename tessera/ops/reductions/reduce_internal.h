@@ -15,7 +15,7 @@ inline bool is_arg(ReduceKind kind) {
 // The elements that a fold reads: the element at kept[i] + reduced[j] is the j-th that is folded
 // into result i. Both lists are in row-major order.
 struct FoldIndex {
-  Shape shape;  // of the result
+  Shape shape;  // shape of the result
   Dims kept, reduced;
 };
 FoldIndex fold_index(const Shape& shape, const Dims& dims);

@@ -32,7 +32,7 @@ namespace tessera::ops {
 struct ReduceWindowParams {
   Dims size, strides, base_dilation, window_dilation, low, high;
   ReduceKind kind = ReduceKind::kSum;
-  FunctionRef body = {};  // kCustom only
+  FunctionRef body = {};  // for kCustom only
   Windows windows() const { return {size, strides, base_dilation, window_dilation, low, high}; }
 };
 extern const OpDef& reduce_window_op;

@@ -10,7 +10,7 @@ struct WindowFold {
   const WindowPlaces& places;
   DType dtype;
   const void* x;
-  const void* init;  // one element
+  const void* init;  // the address of one element
   void* out;
   // Whether elements are folded one after the other, in one thread, as the op is defined.
   bool plainly = false;

@@ -9,7 +9,7 @@
 namespace tessera::ops {
 namespace {
 
-constexpr int64_t kMostColumnElements = 8;  // of a row that is divided into columns
+constexpr int64_t kMostColumnElements = 8;  // the most elements of a row of columns
 
 // Returns whether padding of dimension d is computed by columns, which is so if their rows are
 // short.

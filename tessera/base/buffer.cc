@@ -26,7 +26,7 @@ constexpr int64_t kHugePage = int64_t{2} << 20;
 // class c.
 constexpr int kSmallClasses = 11;
 constexpr int64_t kMaxSmall = int64_t{64} << (kSmallClasses - 1);
-constexpr int64_t kThreadCacheBytes = int64_t{256} << 10;  // the most that a thread caches of a class
+constexpr int64_t kThreadCacheBytes = int64_t{256} << 10;  // of one class in one thread
 constexpr int64_t kFlushBytes = int64_t{64} << 10;
 static_assert(sizeof(BufferBlock) <= kAlignment);
 

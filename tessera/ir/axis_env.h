@@ -64,7 +64,7 @@ class AxisEnv {
   Mesh mesh_, mesh_with_mapped_;
   AxisNames manual_, mapped_;
   bool check_vma_ = true;
-  std::vector<std::pair<std::string, int64_t>> sizes_;  // names and sizes of mapped axes, outermost first
+  std::vector<std::pair<std::string, int64_t>> sizes_;  // mapped axes, outermost first
 };
 
 }  // namespace tessera::ir

@@ -12,8 +12,8 @@ namespace tessera {
 struct VisualizeOptions {
   // Scales the height of the drawing; its width follows from the array's aspect ratio.
   double scale = 1;
-  int64_t min_width = 9;   // least width of a cell, in columns
-  int64_t max_width = 80;  // most width of a cell and of the drawing, in columns
+  int64_t min_width = 9;   // the least width of a cell, in columns
+  int64_t max_width = 80;  // the limit of a cell and of the drawing, in columns
 };
 
 // Returns the drawing. Arrays of rank 1 and 2 are drawn to scale, as JAX does: each shard is a box

@@ -121,7 +121,7 @@ struct AllGatherOptions {
   // The dimension along which operands are concatenated (tiled), or the position of the new one
   // (not tiled).
   int64_t axis = 0;
-  bool tiled = false;  // if false, there is a new dimension, as long as the mesh axis
+  bool tiled = false;  // if false, there is a new dimension as long as the axis
   AxisGroups groups = {};
   bool invariant = false;  // the result's type does not vary over the axis
 };

@@ -60,7 +60,7 @@ constexpr uint32_t kNan32 = 0x7fc00000;
 Expr widened_float(const NarrowFloat& f, Int code) {
   const WideFloat& w = kFloat32;
   if (f.special == Special::kExponent) {
-    const Int bits = select(equals(code, 0), 0x00400000, shl(code, w.fraction_bits));  // code 0 is 2^-127
+    const Int bits = select(equals(code, 0), 0x00400000, shl(code, w.fraction_bits));  // 2^-127
     return select(equals(code, 0xff), kNan32, bits).bits_as(float32);
   }
   const Int magnitude = code & ones(f.magnitude_bits());

@@ -10,7 +10,7 @@ namespace tessera {
 struct IndexDims {
   Dims offset_dims;           // dimensions of windows (update_window_dims of scatter)
   Dims collapsed_slice_dims;  // operand dimensions that windows lack (extent 1)
-  // of the operand: entry i of an index vector is the start in dimension start_index_map[i]
+  // Entry i of an index vector is the start in operand dimension start_index_map[i].
   Dims start_index_map;
   Dims operand_batching_dims = {};  // operand dimensions paired with those of indices
   Dims start_indices_batching_dims = {};

@@ -23,11 +23,11 @@ struct FlatShardMapOptions {
   // The axes that become manual in the body; the others stay automatic. If it is empty, all axes of
   // the mesh that are not manual yet become manual.
   std::vector<std::string> manual_axes = {};
-  // Whether an out_spec may not claim that a varying result is replicated.
+  // Whether it is an error if an out_spec claims that a varying result is replicated.
   bool check_vma = true;
 };
 
-// Returns the results of the manual computation. Every device gets the whole of arrays that the
+// Returns the results of the manual computation. Every device gets the whole of each array that the
 // body captures. Outside of any trace the computation runs at once. Throws UserError for a spec
 // that has more entries than its array has dimensions, names axes that are not manual here or parts
 // of axes, or leaves dimensions unconstrained; for extents that the axes do not divide; for a

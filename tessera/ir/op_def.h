@@ -78,7 +78,8 @@ enum class NarrowOperands : uint8_t {
   kTopBits,    // integers in the upper bits of wide ones, whose lower bits are ones
 };
 
-// The names of an op's attributes. There are at most kMost, so that an OpSpec needs no allocation.
+// The names of an op's attributes. There are at most kMost, so that an OpSpec is trivially
+// copyable.
 class AttributeNames {
  public:
   AttributeNames() = default;

@@ -1,6 +1,7 @@
 // Rule: a function in an op's definition, or the reason why the op does not have it. The author of
 // an op writes a plain function, or a lambda that captures nothing, over the op's own params
 // struct:
+//
 //   Factors transpose_factors(std::span<const Type> operands, std::span<const Type> results,
 //                             const TransposeParams& params);
 // The compiler calls it with OpParams, which hold that struct. A rule holds two pointers: one to

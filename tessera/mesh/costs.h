@@ -3,7 +3,7 @@
 // them.
 //
 // The figures are in the file that the environment variable TESSERA_COSTS names (none if it is
-// empty), else in $XDG_CONFIG_HOME/ tessera/costs.json, else in ~/.config/tessera/costs.json. In a
+// empty), else in $XDG_CONFIG_HOME/tessera/costs.json, else in ~/.config/tessera/costs.json. In a
 // cluster, process 0 reads the file, and initialize() sends its figures to all processes, so that
 // all plan the same program.
 #pragma once
@@ -69,12 +69,13 @@ struct MachineCosts {
 };
 
 // Return the link between `processes` processes of a host, or of several hosts. If this number was
-// not measured, it is that of the nearest number, whose bandwidth is divided among as many as there
-// are. If none was measured, it is that of common machines.
+// not measured, it is that of the nearest larger number, or else of the largest, whose bandwidth is
+// divided among the processes that there are. If none was measured, it is that of common machines.
 LinkCost host_link(const MachineCosts& costs, int processes);
 LinkCost network_link(const MachineCosts& costs, int processes);
 // Returns costs.speed_left for this number of processes. If it was not measured, it is that of the
-// nearest larger number, or of the largest; 1 for a single process, or if nothing was measured.
+// nearest larger number, or of the largest; 1 for a single process that was not measured, or if
+// nothing was.
 double speed_left(const MachineCosts& costs, int processes);
 // Returns the speed for work of this size with `threads` threads on `cores` cores that `sharing`
 // processes share. Between measured sizes it is interpolated in logarithms; beyond them it is that

@@ -55,7 +55,7 @@ struct Device {
 //   CpuDevice(id=0)
 //   CudaDevice(id=0)
 //   TpuDevice(id=0, process_index=0, coords=(0,0,0), core_on_chip=0)
-// If the slice index is not 0, a TPU's text ends in `, slice_index=1)`.
+// If there is more than one slice, the text of a TPU of slice 1 ends in `, slice_index=1)`.
 std::ostream& operator<<(std::ostream& out, const Device& device);
 size_t hash_value(const Device& device);
 

@@ -25,8 +25,10 @@ struct DeviceRequest {
 
   friend auto operator<=>(const DeviceRequest&, const DeviceRequest&) = default;
 };
-// Returns the request. `spec` is one of pjrt:PATH                the devices of the plugin at PATH
-// any other specification  emulated devices; if TESSERA_ENGINE is pjrt:PATH, devices of that plugin
+// Returns the request. `spec` is one of
+//   pjrt:PATH                the devices of the plugin at PATH
+//   any other specification  emulated devices; if TESSERA_ENGINE is pjrt:PATH, devices of that
+//                            plugin
 // Options that the call does not set are those of TESSERA_CLIENT_OPTIONS: NAME=VALUE, separated by
 // commas. Throws UserError if one of these is malformed, and if several processes request a plugin.
 DeviceRequest device_request(const std::string& spec, const ClientOptions& options);

@@ -1,10 +1,10 @@
-// Calls of native functions by name: kernels that users wrote, which read and fill dense arrays.  A
-// program holds the name of the target and its attributes, not the function; the registry below
+// Calls of native functions by name: kernels that users wrote, which read and fill dense arrays.
+//
+// A program holds the name of the target and its attributes, not the function; the registry below
 // maps the name to a target of this process when the program is compiled. The folder ffi registers
 // handlers of XLA's FFI as targets. A target is called with whole arrays, once for all devices of a
 // program; inside a shard_map it is called once for each part that differs. It is called from
-// threads
-// of the runtime.
+// threads of the runtime.
 #pragma once
 
 #include <array>

@@ -87,9 +87,9 @@ Literal map_literals(DType out, F f, const Literal& x, const L&... xs) {
   return {};
 }
 
-// Code generation. emit_op emits `op` for real numbers and integers, and and or in place of its
-// arithmetic for bool. For complex numbers it emits `of_complex`, a function of emit::Complex, or
-// `op` itself if that is `native`.
+// Code generation. emit_op emits `op` for real numbers and integers. For bool it emits logical
+// operations in place of arithmetic. For complex numbers it emits `of_complex`, a function of
+// emit::Complex, or `op` itself if that is `native`.
 constexpr ScalarOp of_bool(ScalarOp op) {
   switch (op) {
     case ScalarOp::kAdd:

@@ -38,7 +38,7 @@ Array log_add_complex(const Array& a, const Array& b, double base) {
   const Array largest = max(a, b);
   const Array minus_inf = full_like(real(largest), -std::numeric_limits<double>::infinity());
   const Array something = bitwise_not(real(largest) == minus_inf);
-  // One of the two differences is 0. They are added, rather than choosing the one of the smaller
+  // One of the two differences is 0. They are added, instead of choosing that of the smaller
   // operand, because a NaN is neither the smaller nor the larger operand.
   const Array distance = select(something, (a - largest) + (b - largest), full_like(a, 0));
   const Array sum = largest + scaled(log1p(exp(scaled(distance, log_base))), 1 / log_base);

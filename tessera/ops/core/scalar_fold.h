@@ -1,6 +1,6 @@
 // One step of a known fold on elements of any dtype, for the host calls of scatter and of the
-// windows. Integers wrap, a NaN makes the result NaN, -0 is less than 0, bools are combined by and
-// or or, and floats below 32 bits are computed in float32.
+// windows. Integers wrap, a NaN makes the result NaN, -0 is less than 0, bools are combined by
+// logical operations, and floats below 32 bits are computed in float32.
 #pragma once
 
 #include <algorithm>

@@ -21,7 +21,7 @@ namespace {
 
 constexpr int64_t kMostPlaces = 12;      // elements of windows that are folded in one go
 constexpr int64_t kMostAlong = 16;       // extent of windows that are folded element by element
-constexpr int64_t kMostSlidStride = 2;   // largest stride of longer windows, which are computed everywhere
+constexpr int64_t kMostSlidStride = 2;   // stride of longer windows, computed for all positions
 constexpr int64_t kMostRemainders = 16;  // product over all dimensions
 
 Array folded(ReduceKind kind, const Array& a, const Array& b) {

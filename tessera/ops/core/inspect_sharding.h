@@ -1,5 +1,5 @@
 // inspect_sharding: calls a host function with the sharding of its operand
-// (jax.debug.inspect_array_sharding). Only programs of the plugin contain it; the plugin calls the
+// (jax.debug.inspect_array_sharding). Programs that are read may contain it; the plugin calls the
 // function when the program is compiled (plugin/inspect_sharding.h).
 #pragma once
 

@@ -19,9 +19,9 @@ inline constexpr int64_t kMaxArrayBytes = int64_t{1} << 60;
 // strides are computed from these.
 int64_t checked_bytes(std::string_view op, DType dtype, const Shape& shape);
 
-// Returns whether that many bytes are more than the memory of the machine, swap included, or of the
-// process's control group. A system that promises memory it does not have would end the process
-// later.
+// Returns whether this is more than the memory of the machine, including swap, or than the limit of
+// the process's control group. Some systems grant memory that they do not have, and end the process
+// when it is used.
 bool exceeds_memory(int64_t bytes);
 
 // Return a + b and a * b of extents or numbers of elements. They throw a UserError that names `op`

@@ -1,6 +1,6 @@
-// AVX2 for single functions, where the processor that the program runs on has it: a function is
-// written once, inline, and called by two, one of them marked TESSERA_AVX2. Fused multiply-add is
-// not among its instructions, so that both have the same bits.
+// AVX2 for single functions, if the processor has it: a function is written once, inline, and
+// called by two others, one of which is marked TESSERA_AVX2. Fused multiply-add is not among AVX2's
+// instructions, so both have the same bits.
 #pragma once
 
 #if defined(__x86_64__)
@@ -11,7 +11,7 @@
 
 namespace tessera {
 
-// Returns whether functions that are marked so can be called and differ from others.
+// Returns whether functions marked TESSERA_AVX2 can be called, and differ from others.
 inline bool has_avx2() {
 #if defined(__x86_64__)
   static const bool has = __builtin_cpu_supports("avx2");

@@ -1,4 +1,5 @@
-// bfloat16 from and to float, inline, for loops over elements. The conversions of dtype.h are these.
+// Inline conversions between bfloat16 and float, for loops over elements. The conversions of
+// dtype.h call these.
 #pragma once
 
 #include <bit>
@@ -8,7 +9,7 @@
 
 namespace tessera {
 
-// Returns the float of the same value.
+// Returns the same value as a float.
 inline float widened(Bfloat16 x) {
   return std::bit_cast<float>(static_cast<uint32_t>(x.bits) << 16);
 }

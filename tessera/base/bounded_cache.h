@@ -1,8 +1,8 @@
-// BoundedCache maps keys to values, which it finds by hash. It keeps the entries that were used
-// last.
+// BoundedCache: maps keys to values, and finds them by hash. It keeps the entries that were used
+// most recently.
 //
 // Any thread may use it at any time, and a child of fork() finds it intact (fork.h). It returns
-// copies of its values, so they are shared pointers or a few of them. An entry that is removed is
+// copies of values, so values are shared pointers, or a few of them. An entry that is removed is
 // destroyed after the lock is released, because its destructor may use the cache again.
 #pragma once
 
@@ -31,15 +31,15 @@ class BoundedCache {
   };
   using Entries = std::list<Entry>;
 
-  // `max_entries` is at least one. The entry used last stays even if it has more than max_bytes.
+  // `max_entries` is at least one. The most recently used entry stays even if it exceeds max_bytes.
   BoundedCache(size_t max_entries, ForkParticipant::Level level,
                int64_t max_bytes = std::numeric_limits<int64_t>::max())
       : max_entries_(max_entries), max_bytes_(max_bytes), mutex_(level) {}
   BoundedCache(const BoundedCache&) = delete;
   BoundedCache& operator=(const BoundedCache&) = delete;
 
-  // Returns the value of the key with this hash for which same(key) is true, and makes it the one
-  // used last. `same` is called under the lock.
+  // Returns the value of the key with this hash for which same(key) is true, and makes it the most
+  // recently used one. `same` is called under the lock.
   template <class Same>
   std::optional<Value> find(size_t hash, Same&& same) {
     const std::lock_guard lock(mutex_);
@@ -49,7 +49,7 @@ class BoundedCache {
     return at->value;
   }
 
-  // Returns the value that was used last if same(its key) is true: a look-up that needs no hash.
+  // Returns the most recently used value if same(its key) is true, without computing a hash.
   template <class Same>
   std::optional<Value> find_latest(Same&& same) {
     const std::lock_guard lock(mutex_);
@@ -57,9 +57,9 @@ class BoundedCache {
     return entries_.front().value;
   }
 
-  // Adds the entry as the one used last, and returns its value. If the cache has one for an equal
-  // key, which another thread has added meanwhile, that one stays and its value is returned.
-  // `bytes` is what the entry counts for max_bytes.
+  // Adds the entry as the most recently used one, and returns its value. If another thread has
+  // added an entry with an equal key meanwhile, that entry stays, and its value is returned.
+  // `bytes` is the size of the entry, for max_bytes.
   Value insert(size_t hash, Key key, Value value, int64_t bytes = 0) {
     Entries made, dead;
     made.push_back({std::move(key), std::move(value), hash, bytes});
@@ -78,8 +78,8 @@ class BoundedCache {
     return entries_.front().value;
   }
 
-  // Empties the cache and returns what was in it, which a caller with locks of its own destroys
-  // when it has released them.
+  // Empties the cache and returns its entries. A caller with locks of its own destroys them after
+  // it has released these.
   Entries take_all() {
     Entries all;
     const std::lock_guard lock(mutex_);
@@ -94,7 +94,7 @@ class BoundedCache {
     const std::lock_guard lock(mutex_);
     return entries_.size();
   }
-  // Returns what the entries count together.
+  // Returns the sum of the sizes of all entries.
   int64_t bytes() const {
     const std::lock_guard lock(mutex_);
     return bytes_;
@@ -126,7 +126,7 @@ class BoundedCache {
   const size_t max_entries_;
   const int64_t max_bytes_;
   mutable ForkSafeMutex mutex_;
-  Entries entries_;  // the one used last comes first
+  Entries entries_;  // most recently used one first
   std::unordered_multimap<size_t, Iterator> index_;
   int64_t bytes_ = 0;
 };

@@ -22,10 +22,11 @@ namespace {
 
 constexpr int64_t kAlignment = 64;
 constexpr int64_t kHugePage = int64_t{2} << 20;
-// Small blocks have classes of 64 << c bytes (the header in front included), each cached by thread.
+// Small blocks have 64 << c bytes, including the header in front. Each thread caches blocks of each
+// class c.
 constexpr int kSmallClasses = 11;
 constexpr int64_t kMaxSmall = int64_t{64} << (kSmallClasses - 1);
-constexpr int64_t kThreadCacheBytes = int64_t{256} << 10;  // of one class, in one thread
+constexpr int64_t kThreadCacheBytes = int64_t{256} << 10;  // of one class in one thread
 constexpr int64_t kFlushBytes = int64_t{64} << 10;
 static_assert(sizeof(BufferBlock) <= kAlignment);
 
@@ -36,7 +37,8 @@ static_assert(sizeof(BufferBlock) <= kAlignment);
                   bytes));
 }
 
-// The classes of large blocks are at most an eighth apart.
+// Returns the size of a large block for this many bytes: below 2 MiB, sizes are at most an eighth
+// apart; larger ones are multiples of 2 MiB.
 int64_t round_large(int64_t bytes) {
   if (bytes >= kHugePage) return (bytes + kHugePage - 1) / kHugePage * kHugePage;
   const int64_t step = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(bytes))) / 8;
@@ -49,8 +51,8 @@ BufferBlock* new_large(int64_t capacity) {
   if (posix_memalign(&data, static_cast<size_t>(capacity >= kHugePage ? kHugePage : kAlignment),
                      static_cast<size_t>(capacity)) != 0)
     return nullptr;
-  // Without huge pages the first touch of a 64 MiB result costs 16384 page faults. Advice may be
-  // refused; nothing depends on it.
+  // Without huge pages the first touch of a 64 MiB result costs 16384 page faults. The system may
+  // refuse the advice, on which nothing depends.
   if (capacity >= kHugePage) (void)madvise(data, static_cast<size_t>(capacity), MADV_HUGEPAGE);
   auto* block = new BufferBlock;
   block->size_class = BufferBlock::kLarge;
@@ -70,7 +72,7 @@ BufferBlock* new_small(int size_class) {
   return block;
 }
 
-// Memory of another owner. It is in no statistics and no pool.
+// A block for memory of another owner, which is not counted and does not return to the pool.
 struct BorrowedBlock : BufferBlock {
   std::function<void()> release;
 };
@@ -91,8 +93,8 @@ struct Pool {
   std::atomic<int64_t> live{0}, peak{0}, cached{0}, limit{0};
   ForkSafeMutex mutex;
   std::array<BufferBlock*, kSmallClasses> small{};
-  // The free blocks by capacity. Among equal ones the one released last is reused first, since its
-  // memory may still be in the caches.
+  // The free blocks by capacity. Of equal ones, the one that was released last is used first,
+  // because its memory may still be in the caches.
   std::multimap<int64_t, BufferBlock*> large;
   std::vector<Reclaimer> reclaimers;
 
@@ -107,7 +109,7 @@ struct Pool {
 
   BufferBlock* take_large(int64_t capacity) {
     const std::lock_guard lock(mutex);
-    // Take the last of equal capacity, otherwise one that wastes no more than a quarter.
+    // Takes the last block of equal capacity, or else one that is at most a quarter larger.
     auto it = large.upper_bound(capacity);
     if (it != large.begin() && std::prev(it)->first == capacity) {
       --it;
@@ -120,7 +122,7 @@ struct Pool {
     return block;
   }
 
-  // Returns the largest blocks to the system until the pool is within its limit.
+  // Returns blocks to the system, the largest first, until the pool keeps at most `to` bytes.
   void trim(int64_t to) {
     std::vector<BufferBlock*> dead;
     {
@@ -143,7 +145,7 @@ struct Pool {
     for (BufferBlock* block : dead) destroy(block);
   }
 
-  // Lets the other keepers of memory keep at most so many bytes each.
+  // Calls all reclaimers, so that each other owner keeps at most `keep` bytes.
   void reclaim(int64_t keep) {
     std::vector<Reclaimer> all;
     {
@@ -170,7 +172,8 @@ Pool& pool() {
   return instance;
 }
 
-// Counts by plain additions, and adds them to the shared counters every 64 KiB.
+// The free small blocks of a thread. It counts bytes by plain additions, and adds them to the
+// shared counters every 64 KiB.
 struct ThreadCache {
   std::array<BufferBlock*, kSmallClasses> heads{};
   std::array<int32_t, kSmallClasses> counts{};
@@ -230,8 +233,8 @@ struct ThreadCache {
       give_half(c);
   }
 
-  // A thread that only releases, while another one allocates, returns half of its blocks to the
-  // pool.
+  // Returns half of the thread's blocks of class c to the pool: the thread releases more blocks
+  // than it allocates.
   [[gnu::noinline]] void give_half(size_t c) {
     BufferBlock* first = heads[c];
     BufferBlock* last = first;
@@ -267,8 +270,8 @@ ThreadCache::~ThreadCache() {
   thread_ended = true;
 }
 
-// Returns null once the thread's own cache has been destroyed: other thread-locals may release
-// buffers after it.
+// Returns null if the thread's cache has been destroyed already: other thread_locals may release
+// buffers afterwards.
 ThreadCache* make_thread_cache() {
   if (thread_ended) return nullptr;
   static thread_local ThreadCache cache;
@@ -280,7 +283,7 @@ BufferBlock* allocate_large(int64_t bytes) {
   const int64_t capacity = round_large(bytes);
   BufferBlock* block = pool().take_large(capacity);
   if (!block) block = new_large(capacity);
-  if (!block) {  // the pool may hold all that is missing
+  if (!block) {  // the pool may hold the memory that is missing
     pool().trim(0);
     block = new_large(capacity);
   }

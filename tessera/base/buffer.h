@@ -2,9 +2,9 @@
 // from a pool that keeps released memory for reuse.
 //
 // Memory of the pool is aligned to 64 bytes, of 2 MiB or more to 2 MiB, and then it uses huge pages
-// if the system has them. A buffer may also stand for memory of another owner, which is never
-// written to (borrow). Tiny buffers come from a cache of the thread, so that a program of one
-// small kernel does not pay for the allocation of its output. The memory in the pool is bounded
+// if the system has them. A buffer may also refer to memory of another owner, which is never
+// written to (borrow). Tiny buffers come from a cache of the thread, so that a program of one small
+// kernel does not pay for the allocation of its output. The memory in the pool is bounded
 // (set_buffer_cache_limit); the pool returns what exceeds the limit to the system.
 #pragma once
 
@@ -18,11 +18,11 @@
 
 namespace tessera {
 
-// One allocation, which the pool hands out again and again.
+// One allocation, which the pool uses again and again.
 struct BufferBlock {
   static constexpr int32_t kLarge = -1, kBorrowed = -2;
   std::atomic<int32_t> owners{0};
-  int32_t size_class = 0;  // the class of a small block, or one of the above
+  int32_t size_class = 0;  // the class of a small block, or one of the constants above
   int64_t capacity = 0;
   std::byte* data = nullptr;
   BufferBlock* next = nullptr;  // the next block in a cache
@@ -33,7 +33,7 @@ void release_block(BufferBlock* block);
 
 class Buffer {
  public:
-  Buffer() = default;  // has no memory
+  Buffer() = default;  // a buffer without memory
   // Returns uninitialised memory. Throws RuntimeError if the system has no more memory.
   static Buffer allocate(int64_t bytes) { return Buffer(allocate_block(bytes)); }
   // Returns a buffer over memory of another owner, which is not written to. The last handle calls

@@ -1,4 +1,4 @@
-// contains: whether a list (of dimensions or names) has an element.
+// contains: returns whether a list (of dimensions or names) has an element.
 #pragma once
 
 #include <algorithm>

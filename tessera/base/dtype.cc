@@ -14,7 +14,7 @@ struct Info {
   std::string_view name, mlir;
   int64_t bytes;
   DTypeKind kind;
-  int bits = 0;  // where not all of the bytes
+  int bits = 0;  // if fewer than those of the bytes
 };
 constexpr std::array<Info, kNumAllDTypes> kInfo = {{
     {"bool", "i1", 1, DTypeKind::kBool, 1},
@@ -100,7 +100,7 @@ Float16::Float16(float value) {
   } else if (magnitude >= 0x477ff000) {  // rounds to at least 65520: infinity
     bits = static_cast<uint16_t>(sign | 0x7c00);
   } else if (magnitude < 0x38800000) {  // subnormal or zero: let the float adder round at 2^-24
-    const float f = std::bit_cast<float>(magnitude) + 0.5f;  // 0.5's last bit is 2^-24
+    const float f = std::bit_cast<float>(magnitude) + 0.5f;  // the last bit of 0.5 is 2^-24
     bits =
         static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(f) - std::bit_cast<uint32_t>(0.5f)));
   } else {

@@ -41,7 +41,8 @@ enum class DType : uint8_t {
   kFloat6E2M3FN,
   kFloat6E3M2FN,
 };
-// The dtypes that arithmetic is done in come first; kNumAllDTypes counts the narrow ones, too.
+// kNumDTypes counts the dtypes in which arithmetic is done, which come first; kNumAllDTypes also
+// counts the narrow ones.
 inline constexpr int kNumDTypes = 15, kNumAllDTypes = 30;
 
 inline constexpr DType bool_ = DType::kBool, int8 = DType::kInt8, int16 = DType::kInt16,
@@ -100,7 +101,7 @@ inline bool is_integer(DType d) {
 inline bool is_signed(DType d) { return kind(d) == DTypeKind::kSigned; }
 inline bool is_unsigned(DType d) { return kind(d) == DTypeKind::kUnsigned; }
 inline bool is_half(DType d) { return d == DType::kFloat16 || d == DType::kBfloat16; }
-// Returns whether the dtype is only stored and moved, and computed in wide_dtype().
+// Returns whether the dtype is only stored and moved. It is computed in wide_dtype().
 inline bool is_narrow(DType d) { return static_cast<int>(d) >= kNumDTypes; }
 // Returns int8 or uint8 for narrower integers, float32 for narrower floats, and other dtypes
 // unchanged.

@@ -1,4 +1,5 @@
-// Sets of kinds of dtypes. A row of a table of operations says with them which dtypes it is for.
+// Sets of kinds of dtypes. Each row of a table of operations names the dtypes that it accepts with
+// such a set.
 #pragma once
 
 #include "tessera/base/dtype.h"

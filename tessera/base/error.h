@@ -15,7 +15,7 @@ namespace tessera {
 
 enum class ErrorKind : uint8_t { kType, kShape, kSharding, kValue, kTrace, kParse, kIo };
 
-// The caller's mistake. what() reads "[op] expected ..., got ...; remedy".
+// A mistake of the caller. what() reads "[op] expected ..., got ...; remedy".
 class UserError : public std::runtime_error {
  public:
   UserError(ErrorKind kind, const std::string& message)

@@ -1,7 +1,7 @@
 // minimum and maximum of floats as in IEEE 754-2019: the result is NaN if an operand is, and -0 is
-// less than 0, so that the result depends neither on the order of two operands nor on that of a
-// fold. They have no branches: the compiler vectorises loops of them, and makes two instructions of
-// the choices where a loop cannot be vectorised.
+// less than 0. So the result depends neither on the order of two operands nor on the order of a
+// fold. The functions have no branches: the compiler vectorises loops over them, and emits two
+// instructions for the choices if it cannot.
 #pragma once
 
 #include <bit>
@@ -14,8 +14,9 @@ namespace tessera {
 template <std::floating_point T>
 using BitsOf = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
 
-// The two orders of operands differ only if neither operand is less. For zeros, the union of their
-// bits has the sign; for NaN, no further bits make it a number.
+// The choices `one` and `other` differ only if neither operand is less: both are zeros, or one is
+// NaN. Then the union of their bits is the result: it has the sign of -0, and a NaN with further
+// bits set is still NaN.
 template <std::floating_point T>
 T ieee_minimum(T a, T b) {
   using Bits = BitsOf<T>;
@@ -24,8 +25,9 @@ T ieee_minimum(T a, T b) {
   return std::bit_cast<T>(std::bit_cast<Bits>(one) | std::bit_cast<Bits>(other));
 }
 
-// The same, except that the sign of zeros is that of their intersection. It is not the minimum of
-// negated operands: compilers make a branch of that, which mispredicts in half of the cases.
+// The same, except that the sign is the intersection of the signs. It is not computed as a minimum
+// of negated operands, because compilers emit a branch for that, which is mispredicted half of the
+// time.
 template <std::floating_point T>
 T ieee_maximum(T a, T b) {
   using Bits = BitsOf<T>;

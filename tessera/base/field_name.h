@@ -25,8 +25,8 @@ union Unmade {
 template <class T>
 inline constinit const Unmade<T> unmade{};
 
-// The address is wrapped in a class, since clang 14 refuses the address of a part of an object as a
-// template argument.
+// The address is wrapped in a class, since clang 14 does not accept the address of a part of an
+// object as a template argument.
 template <class F>
 struct FieldAddress {
   const F* address;
@@ -73,7 +73,7 @@ constexpr std::string_view field_name() {
 }
 
 namespace internal {
-// Whether fields() is constexpr.
+// Whether T::fields() is constexpr.
 template <class T>
 concept ListsFieldsAtCompileTime = requires {
   typename std::bool_constant<(T::fields(unmade<T>.value), true)>;
@@ -90,7 +90,8 @@ constexpr std::string_view spelled_listed_field() {
   return last_name(spelled_field<FieldAddress<Field>{&std::get<I>(T::fields(unmade<T>.value))}>());
 }
 
-// Returns how many of the fields that T lists have the name `name`; parts of fields may share one.
+// Returns how many of the fields that T lists have the name `name`. Several may, if they are parts
+// of different fields.
 template <class T>
 constexpr int times_listed(std::string_view name) {
   return []<size_t... I>(std::string_view of, std::index_sequence<I...>) {

@@ -8,9 +8,9 @@
 namespace tessera {
 namespace {
 
-// Never destroyed: participants may outlive static destructors.
+// It is never destroyed: participants may outlive static destructors.
 struct Participants {
-  std::mutex mutex;  // held over a fork
+  std::mutex mutex;  // locked during a fork
   std::set<std::pair<ForkParticipant::Level, ForkParticipant*>> all;
 };
 Participants& participants() {

@@ -1,11 +1,12 @@
-// What fork() does to Tessera. The child has only the thread that forked. State that a
+// Keeps Tessera usable after fork(). The child has only the thread that forked. State that a
 // ForkParticipant guards is consistent in the child, which continues with new workers. A plain
 // std::mutex is not a participant: if another thread holds it while the process forks, it stays
 // locked in the child for ever.
 //
-// Before a fork, the forking thread enters all participants, those of the lowest level first.
-// Threads that hold several enter them in the same order, and participants of one level never wait
-// for each other. So a fork waits until other threads have left them, but never for ever.
+// Before a fork, the forking thread enters all participants, those of the lowest level first. A
+// thread that enters several does so in the same order, and participants of one level never wait
+// for each other. So a fork waits until other threads have left all participants, and cannot
+// deadlock.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@ class ForkParticipant {
   ForkParticipant& operator=(const ForkParticipant&) = delete;
   Level level() const { return level_; }
 
-  // Called in the thread that forks. From now on nobody changes the state.
+  // Called in the thread that forks. After it, no thread changes the state until after_fork().
   virtual void before_fork() = 0;
   // Called in the parent, where all threads continue, and in the child, where only this thread is
   // left.
@@ -29,8 +30,8 @@ class ForkParticipant {
  protected:
   explicit ForkParticipant(Level level) : level_(level) {}
   ~ForkParticipant() = default;
-  // Adds this object to the participants, or removes it. The derived class calls them while it is
-  // complete.
+  // Add this object to the participants, and remove it. The constructor and destructor of the
+  // derived class call them, while the object is complete.
   void join();
   void leave();
 
@@ -38,7 +39,7 @@ class ForkParticipant {
   Level level_;
 };
 
-// A mutex. A child of fork() finds what it guards as it was while no thread was changing it.
+// A mutex whose state is consistent in a child of fork(): no thread was changing what it guards.
 class ForkSafeMutex final : public ForkParticipant {
  public:
   explicit ForkSafeMutex(Level level = Level::kLeaves) : ForkParticipant(level) { join(); }

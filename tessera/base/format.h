@@ -1,7 +1,7 @@
 // Formatted text by fmt: error messages, checks, and the formatters of the values of base/. Only
-// source files and the library's own headers include it; users' headers do without fmt, since it
-// takes longer to compile than everything they see of Tessera. mesh/format.h and ir/format.h add
-// the values of those folders; tessera/format.h is for users who print with fmt themselves.
+// source files and the library's own headers include it; headers for users avoid fmt, which takes
+// longer to compile than all of these headers. mesh/format.h and ir/format.h add the values of
+// those folders; tessera/format.h is for users who print with fmt themselves.
 #pragma once
 
 #include <fmt/format.h>
@@ -16,8 +16,8 @@
 namespace tessera {
 namespace internal {
 
-// The templates below call these, so that each use compiles to a list of its arguments and one
-// call.
+// The templates below call these functions, so that each use compiles to a list of its arguments
+// and one call.
 [[noreturn, gnu::cold]] void vfail(ErrorKind kind, std::string_view op, fmt::string_view text,
                                    fmt::format_args args);
 [[noreturn, gnu::cold]] void vcheck_failed(const char* condition, const char* file, int line,
@@ -78,8 +78,8 @@ template <class... Args>
 
 namespace tessera::internal {
 
-// Returns what `print` writes to a stream. One function serves all types, since a template of fmt's
-// would be compiled in every file that prints a value.
+// Returns what `print` writes to a stream. One function serves all types, because a template would
+// be compiled in every file that prints a value.
 fmt::appender write_streamed(fmt::format_context& context, const void* value,
                              void (*print)(std::ostream& out, const void* value));
 

@@ -44,7 +44,7 @@ std::vector<int64_t> shown_along(int64_t extent, bool summarised) {
 
 bool is_summarised(const Literal& literal) { return literal.elements() > kThreshold; }
 
-// Row-major positions of all elements shown: the column widths depend on these alone.
+// Returns the row-major positions of all elements shown, on which alone the column widths depend.
 std::vector<int64_t> shown_elements(const Literal& literal) {
   std::vector<int64_t> positions{0};
   for (int64_t extent : literal.shape()) {
@@ -61,7 +61,8 @@ std::vector<int64_t> shown_elements(const Literal& literal) {
 // ---- One column format for all floats of an array
 // -----------------------------------------------------------------
 
-// The dtype's own arithmetic decides about the notation: 60000 / 0.001 is infinite in float16.
+// Returns a / b in the dtype's own arithmetic, which decides about the notation: 60000 / 0.001 is
+// infinite in float16.
 double ratio(double a, double b) { return a / b; }
 float ratio(float a, float b) { return a / b; }
 double ratio(Float16 a, Float16 b) {
@@ -141,7 +142,7 @@ class FloatFormat {
     }
     if (all_finite) return;
     const size_t word = negative_inf || always_sign_ ? 4 : 3;  // "-inf", "nan"
-    const size_t right = right_width() + 1;                    // with the point
+    const size_t right = right_width() + 1;                    // including the point
     left_ = std::max(left_, word > right ? word - right : 0);
   }
 
@@ -156,7 +157,7 @@ class FloatFormat {
     Parts parts = signed_parts(value, static_cast<int>(fraction_));
     std::string out = spaces(left_ - parts.integer.size()) + parts.integer + "." + parts.fraction;
     if (!scientific_) return out + spaces(fraction_ - parts.fraction.size());
-    // All exponents have the width of the longest: e-100 with e+000.
+    // All exponents have the width of the longest one: if one is e-100, others are e+000.
     parts.exponent.insert(1, exponent_ - parts.exponent.size(), '0');
     return out + std::string(fraction_ - parts.fraction.size(), '0') + "e" + parts.exponent;
   }
@@ -223,7 +224,7 @@ ElementFormat complex_format(const std::complex<T>* data, const std::vector<int6
   };
 }
 
-// The elements are right-aligned to the longest of the texts shown.
+// The elements are right-aligned to the width of the longest text.
 template <class T>
 ElementFormat aligned_format(const T* data, const std::vector<int64_t>& shown, auto text) {
   size_t width = 0;
@@ -256,7 +257,7 @@ ElementFormat element_format(const Literal& literal, const std::vector<int64_t>&
     using T = typename decltype(tag)::type;
     const T* data = literal.data<T>();
     if constexpr (std::is_same_v<T, bool>) {
-      // NumPy gives every bool of an array five columns, a lone one none.
+      // NumPy gives every bool of an array five columns, a scalar none.
       if (literal.shape().empty()) return [=](int64_t i) { return numpy_scalar(data[i]); };
       return [=](int64_t i) { return data[i] ? " True" : "False"; };
     } else if constexpr (std::is_same_v<T, Bfloat16>) {
@@ -278,8 +279,8 @@ ElementFormat element_format(const Literal& literal, const std::vector<int64_t>&
 
 class ArrayPrinter {
  public:
-  // `separator` stands between elements; continuation lines start below the first element, `indent`
-  // columns in, and no line is longer than `width` columns.
+  // `separator` stands between elements; continuation lines begin below the first element, which is
+  // indented by `indent` columns, and no line is longer than `width` columns.
   ArrayPrinter(const Literal& literal, std::string separator, size_t indent, int64_t width)
       : shape_(literal.shape()),
         summarised_(is_summarised(literal)),

@@ -1,5 +1,5 @@
-// The printed forms of an array, digit for digit those of NumPy 2.4 and JAX with their default
-// print options (precision 8, more than 1000 elements summarised to 3 at each edge, lines of 75
+// The text of arrays, digit for digit that of NumPy 2.4 and JAX with their default print options
+// (precision 8, arrays of more than 1000 elements summarised to 3 at each edge, lines of 75
 // columns).
 #pragma once
 

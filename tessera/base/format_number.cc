@@ -54,7 +54,7 @@ std::string non_finite(double value) {
   return value < 0 ? "-inf" : "inf";
 }
 
-// Prints without ".0", as the parts of complex numbers.
+// Returns the text without ".0", as the parts of complex numbers are printed.
 template <class T>
 std::string bare_text(T value, Thresholds limits) {
   const double wide = element_cast<double>(value), magnitude = std::abs(wide);
@@ -64,7 +64,7 @@ std::string bare_text(T value, Thresholds limits) {
   return plain ? positional_text(decimal) : scientific_text(decimal);
 }
 
-// Prints with ".0" if nothing else shows that it is a float.
+// Returns the text with ".0" if nothing else in it shows that it is a float.
 template <class T>
 std::string float_text(T value, Thresholds limits) {
   std::string text = bare_text(value, limits);
@@ -86,9 +86,10 @@ Decimal shortest_decimal(double value) { return shortest_by_to_chars(value); }
 Decimal shortest_decimal(float value) { return shortest_by_to_chars(value); }
 
 // Five digits always identify a binary16, and most need fewer. At a power of two the values below
-// are half as far apart as those above, so the closest decimal may read back as the lower neighbour
-// while the next decimal reads back right: 2^-6 prints as 0.01563, though 0.01562 is as close.
-// Reading goes through float, whose steps are far finer than those between candidates.
+// are half as far apart as those above, so the closest decimal may read back as the lower
+// neighbour, while the next decimal reads back as the number: 2^-6 prints as 0.01563, although
+// 0.01562 is as close. Candidates are read back as float, whose steps are far finer than the
+// differences of candidates.
 Decimal shortest_decimal(Float16 value) {
   const float exact = static_cast<float>(value);
   for (int digits = 1; digits <= 5; ++digits) {

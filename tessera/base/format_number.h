@@ -17,8 +17,8 @@ struct Decimal {
   int exponent = 0;
 };
 
-// Returns the fewest digits that read back as `value` in its own type; of several such, the closest
-// to it.
+// Returns the fewest digits that read back as `value` in its own type; if there are several, the
+// ones closest to it.
 Decimal shortest_decimal(double value);
 Decimal shortest_decimal(float value);
 Decimal shortest_decimal(Float16 value);

@@ -1,4 +1,4 @@
-// Combines the hashes of several values, for hash tables, with Boost's functions.
+// Combines the hashes of several values with Boost's functions, for hash tables.
 #pragma once
 
 #include <boost/container_hash/hash.hpp>

@@ -20,7 +20,7 @@ Buffer host_memory(int64_t bytes) {
   return Buffer::allocate(bytes);
 }
 
-// Holds the buffer for a pointer into it.
+// A deleter that owns the buffer into which the pointer points.
 struct HoldBuffer {
   Buffer buffer;
   void operator()(std::byte*) { buffer = Buffer(); }

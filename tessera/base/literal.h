@@ -1,8 +1,8 @@
-// Literal: a dense row-major array on the host. Files contain them, printing takes them, and the
-// naive evaluator computes with them.
+// Literal: a dense row-major array on the host. Files contain literals, printing takes them, and
+// the naive evaluator computes with them.
 //
-// Its memory is a Buffer, which arrays of this process share: an array made of a literal, and a
-// literal that shows an array, copy nothing if the elements are in the same order in both.
+// Its memory is a Buffer, which it may share with arrays of this process: nothing is copied between
+// a literal and an array if the elements have the same order in both.
 #pragma once
 
 #include <cstring>
@@ -16,18 +16,18 @@
 
 namespace tessera {
 
-// Memory that is shared or borrowed is never written to: copies share the bytes, and mutable_data()
-// copies them first.
+// Shared or borrowed memory is never written to: copies of a literal share the bytes, and
+// mutable_data() copies the bytes first.
 class Literal {
  public:
   Literal() : Literal(float32, Shape{0}) {}
-  // All elements are zero.
+  // Makes a literal of zeros.
   Literal(DType dtype, Shape shape);
   // Returns a literal whose elements have no values before they are written.
   static Literal uninitialized(DType dtype, Shape shape);
   // Returns a literal that shares `memory`, where its elements begin at byte `offset`.
   static Literal view(DType dtype, Shape shape, Buffer memory, int64_t offset = 0);
-  // A rank-0 literal.
+  // Makes a literal of rank 0.
   template <class T>
   static Literal scalar(T value) {
     Literal out(dtype_of<T>, Shape{});
@@ -46,14 +46,14 @@ class Literal {
   int64_t elements() const { return elements_; }
   int64_t bytes() const { return elements_ * itemsize(dtype_); }
 
-  // Returns the elements, row-major; they are there as long as this literal is. Throws UserError if
-  // T is not the C++ type of the dtype.
+  // Returns the elements in row-major order. They are valid as long as this literal. Throws
+  // UserError if T is not the C++ type of the dtype.
   template <class T>
   std::span<const T> values() const& {
     check_values(dtype_of<T>);
     return {reinterpret_cast<const T*>(raw()), static_cast<size_t>(elements_)};
   }
-  // A span of a literal that ends with the expression would have no memory.
+  // A span of a temporary literal would dangle.
   template <class T>
   std::span<const T> values() && = delete;
 
@@ -73,7 +73,7 @@ class Literal {
     return reinterpret_cast<T*>(mutable_raw());
   }
 
-  // Returns the same bytes under another shape with as many elements.
+  // Returns the same bytes with another shape of as many elements.
   Literal reshaped(const Shape& shape) const;
   // Returns whether dtype, shape and all bits are equal (so NaN == NaN and 0 != -0).
   friend bool operator==(const Literal& a, const Literal& b);
@@ -92,7 +92,7 @@ class Literal {
   DType dtype_;
   Shape shape_;
   int64_t elements_;
-  std::shared_ptr<std::byte[]> bytes_;  // its deleter holds the buffer
+  std::shared_ptr<std::byte[]> bytes_;  // its deleter owns the buffer
 };
 
 size_t hash_value(const Literal& literal);

@@ -1,8 +1,8 @@
-// MadeOnce maps keys to values. The first thread that asks for a key makes its value.
+// MadeOnce: maps keys to values, each of which is made by the first thread that asks for its key.
 //
-// A value is made outside of the lock: a thread that asks for the same key meanwhile waits for it,
-// one that asks for another key does not. If making it fails, all threads that wait get the
-// exception, and the next one that asks tries again.
+// A value is made outside of the lock: meanwhile, threads that ask for the same key wait, and
+// others do not. If making it throws, all waiting threads get the exception, and the next thread
+// that asks tries again.
 #pragma once
 
 #include <exception>
@@ -16,8 +16,8 @@ namespace tessera {
 template <class Key, class Value>
 class MadeOnce {
  public:
-  // Returns the value of the key, which make() returns if there is none yet. make() must not ask
-  // for the same key.
+  // Returns the value of the key. If there is none yet, it is the result of make(). make() must not
+  // ask for the same key.
   template <class F>
   Value get(const Key& key, F&& make) {
     std::promise<Value> promise;

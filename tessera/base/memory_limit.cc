@@ -30,7 +30,8 @@ MachineMemory machine_memory() {
           static_cast<int64_t>(info.totalswap) * info.mem_unit};
 }
 
-// A group may use what it and all groups around it may use. A group without a file has no limit.
+// Returns the limit of a group, which is the least of its own and those of all groups around it. A
+// group without a file has no limit.
 int64_t limit_of_groups(const std::string& file) {
   const std::string text = contents_of("/proc/self/cgroup");
   std::string group(control_group(text));

@@ -6,16 +6,16 @@
 
 namespace tessera {
 
-// Returns the bytes of the machine's memory and swap, or of the process's control group where these
-// are fewer. It is read once.
+// Returns the bytes of the machine's memory and swap, or the limit of the process's control group
+// if that is lower. It is read once.
 int64_t memory_limit();
 
 // Returns the bytes that a file of a control group states: a decimal number, or kMaxArrayBytes if
 // it states "max" or anything else.
 int64_t parse_memory_limit(std::string_view text);
 
-// Returns the path of the control group of version 2 that /proc/self/cgroup states, as "/a/b"; empty
-// if it states none.
+// Returns the path of the version 2 control group that /proc/self/cgroup names, as "/a/b"; empty if
+// it names none.
 std::string_view control_group(std::string_view text);
 
 }  // namespace tessera

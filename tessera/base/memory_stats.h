@@ -1,4 +1,4 @@
-// How much memory the pool of buffers (buffer.h) has, and how much of it it may keep.
+// The memory of the pool of buffers (buffer.h), and how much of it the pool may keep.
 #pragma once
 
 #include <cstdint>
@@ -6,11 +6,11 @@
 namespace tessera {
 
 struct MemoryStats {
-  int64_t live_bytes = 0;    // in buffers that have an owner
-  int64_t cached_bytes = 0;  // kept by the pool for reuse
-  int64_t peak_bytes = 0;    // the largest value of live_bytes so far, to within 64 KiB a thread
+  int64_t live_bytes = 0;    // bytes of buffers in use
+  int64_t cached_bytes = 0;  // bytes that the pool keeps for reuse
+  int64_t peak_bytes = 0;    // largest live_bytes so far, to within 64 KiB per thread
 };
-// Returns what the pool of this process has now.
+// Returns the current figures of this process's pool.
 MemoryStats memory_stats();
 // Sets peak_bytes to live_bytes.
 void reset_peak_memory();

@@ -17,13 +17,13 @@ double exponent_value(uint8_t bits) {
   return bits == 0xff ? std::numeric_limits<double>::quiet_NaN() : std::ldexp(1.0, bits - 127);
 }
 
-// Ties round up. Below 2^-126, values above 2^-127 round up to 2^-126, and the rest, except zero,
-// becomes 2^-127.
+// Returns the code of the nearest power of two. Ties round up. Below 2^-126, values above 2^-127
+// round up to 2^-126, and the rest, except zero, becomes 2^-127.
 uint8_t exponent_of(double value) {
   if (!(value > 0) || value >= 0x1.8p127) return 0xff;
   if (value < 0x1p-126) return value > 0x1p-127 ? 1 : 0;
   int exponent = 0;
-  const double fraction = std::frexp(value, &exponent);  // in [1/2, 1)
+  const double fraction = std::frexp(value, &exponent);  // it is in [1/2, 1)
   return static_cast<uint8_t>(exponent - 1 + (fraction >= 0.75 ? 1 : 0) + 127);
 }
 
@@ -64,13 +64,13 @@ uint8_t float_bits(const NarrowFloat& f, double value) {
   const double magnitude = std::abs(value);
   int exponent = 0;
   std::frexp(magnitude, &exponent);
-  // The position of the last bit of a number of this size.
+  // The exponent of the last bit of numbers of this magnitude.
   const int last = std::max(exponent - 1, 1 - f.bias) - f.fraction_bits;
   uint32_t bits = magnitude == 0 ? 0 : above;
   if (magnitude > 0 && std::isfinite(magnitude)) {
     const double whole = std::nearbyint(std::ldexp(magnitude, -last));
-    // An exponent of 1 and no hidden bit are the bits of the smallest numbers; rounding up to a
-    // power of two carries into the exponent.
+    // The bits of the smallest numbers have the exponent of the next larger ones without the hidden
+    // bit; rounding up to a power of two carries into the exponent.
     const int64_t field = last + f.fraction_bits + f.bias - 1;
     bits = static_cast<uint32_t>(
         std::min<int64_t>((field << f.fraction_bits) + static_cast<int64_t>(whole), above));

@@ -1,10 +1,10 @@
-// Dtypes that are narrower than those arithmetic is done in: integers of 2 and 4 bits, floats of 4,
-// 6 and 8.
+// Dtypes that are narrower than those in which arithmetic is done: integers of 2 and 4 bits, floats
+// of 4, 6 and 8.
 //
 // In memory an element is one byte: its bits, with zeros above them, as in ml_dtypes. This file
 // decodes and encodes the bits on the host; ops/core/convert_narrow.h emits code that does so.
-// Rounding is to the nearest, ties to even. A value that is too large becomes what JAX makes of it:
-// infinity if the format has one, otherwise NaN if it has one, otherwise the largest number.
+// Rounding is to the nearest, ties to even. A value that is too large becomes, as in JAX, infinity
+// if the format has one, otherwise NaN if it has one, otherwise the largest number.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct NarrowFloat {
 const NarrowFloat& narrow_float(DType dtype);
 
 // narrow_value returns the value of an element of a narrow dtype, and narrow_bits the element
-// nearest to a value. An integer wraps; its value is a whole number.
+// nearest to a value. Integers wrap; their values are whole numbers.
 double narrow_value(DType dtype, uint8_t bits);
 uint8_t narrow_bits(DType dtype, double value);
 
@@ -42,9 +42,10 @@ uint8_t narrow_bits(DType dtype, double value);
 uint8_t narrow_lowest(DType dtype);
 uint8_t narrow_highest(DType dtype);
 
-// Returns the same values in wide_dtype(); a literal of another dtype is returned unchanged.
+// Returns the literal with the same values in wide_dtype(); if its dtype is not narrow, it is
+// returned unchanged.
 Literal widened(const Literal& literal);
-// Returns the literal with zeros above the bits of the elements of a narrow dtype.
+// Returns the literal with the unused upper bits of its elements, of a narrow dtype, set to zero.
 Literal canonical_bits(Literal literal);
 // Returns a literal of wide_dtype(dtype), or of float64 for narrow floats, converted to `dtype`.
 Literal narrowed(const Literal& wide, DType dtype);

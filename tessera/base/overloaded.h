@@ -1,4 +1,4 @@
-// Overloaded makes one callable out of several, for std::visit: std::visit(Overloaded{[](A) {},
+// Overloaded: combines several callables into one, for std::visit: std::visit(Overloaded{[](A) {},
 // [](B) {}}, variant).
 #pragma once
 

@@ -12,7 +12,7 @@
 namespace tessera {
 namespace {
 
-// One task copies as many bytes.
+// How many bytes one task copies.
 constexpr int64_t kCopyTask = int64_t{1} << 20;
 
 #if defined(__x86_64__)

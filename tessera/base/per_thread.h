@@ -1,13 +1,13 @@
-// per_thread: one object a thread, which can be used at any time, also in destructors of statics,
-// which run after the main thread's thread_locals have been destroyed.
+// per_thread: one object per thread, which can be used at any time, even in destructors of static
+// objects, which run after the main thread's thread_locals have been destroyed.
 #pragma once
 
 #include <utility>
 
 namespace tessera {
 
-// Returns the thread's T of this Tag. T() makes it at the first call, and it is destroyed with the
-// thread. A later call makes a new one, which lasts until the process ends.
+// Returns this thread's T for this Tag. The first call makes it with T(), and it is destroyed with
+// the thread. A call after that makes a new one, which lasts until the process ends.
 template <class T, class Tag>
 T& per_thread() {
   static thread_local T* object = nullptr;

@@ -1,16 +1,18 @@
-// Memory that its owner keeps only to save time, and gives back when memory is short.
+// Reclaimers: functions that free memory which is only kept to save time. They are called when
+// memory is short.
 #pragma once
 
 #include <cstdint>
 
 namespace tessera {
 
-// Frees what it may until it keeps at most `keep` bytes. It is called on any thread that needs
-// memory, and must not allocate buffers (buffer.h) nor throw.
+// Frees memory until its owner keeps at most `keep` bytes. It may be called on any thread that
+// needs memory, and must not allocate buffers (buffer.h) or throw.
 using Reclaimer = void (*)(int64_t keep);
 
-// Adds a reclaimer, once for each owner; it is never removed. The pool of buffers calls it before it
-// reports that the system has no more memory, and when set_buffer_cache_limit() is called.
+// Adds a reclaimer, which is never removed; each owner calls this once. The pool of buffers calls
+// it before it reports that the system has no more memory, and when set_buffer_cache_limit() is
+// called.
 void add_reclaimer(Reclaimer reclaimer);
 
 }  // namespace tessera

@@ -36,8 +36,8 @@ class Dims : public boost::container::small_vector<int64_t, 6> {
   }
 };
 
-// The extents of an array, the major dimension first. It prints as `(4, 8)`; a vector as `(4,)`, a
-// scalar as `()`.
+// The extents of an array, the major dimension first. It prints as `(4, 8)`; that of a vector as
+// `(4,)`, that of a scalar as `()`.
 using Shape = Dims;
 
 std::ostream& operator<<(std::ostream& out, const Dims& dims);

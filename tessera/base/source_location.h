@@ -1,12 +1,13 @@
-// The place of a call in the user's source: std::source_location for compilers that do not have it
-// yet (clang 14).
+// The location of a call in the user's source: std::source_location for compilers that do not have
+// it yet (clang 14).
 #pragma once
 
 #include <cstdint>
 
 namespace tessera {
 
-// As a default argument, `SourceLocation where = SourceLocation::current()` is the caller's.
+// As a default argument, `SourceLocation where = SourceLocation::current()` is the location of the
+// call.
 class SourceLocation {
  public:
   constexpr SourceLocation() = default;

@@ -34,8 +34,8 @@ void pause() {
 #endif
 }
 
-// Spinning covers the gap between two steps of one program (microseconds); longer gaps sleep. A
-// pause is ~40 cycles.
+// Threads spin during the gaps between steps of one program (microseconds), and sleep in longer
+// gaps. A pause takes about 40 cycles.
 constexpr int kWorkerSpins = 2000;
 constexpr int kCallerSpins = 4000;
 
@@ -53,10 +53,11 @@ int default_threads() {
 
 }  // namespace
 
-// One call at a time. `word` is the whole protocol: bit 0 says whether workers may join the call,
-// bits 1..31 count those inside, bits 32.. number the calls. A worker joins with a compare-and-swap
-// on it, so it can neither join a call that has closed nor mistake one call for the next; the
-// caller closes and waits for the count to fall to zero.
+// The state of the pool, which runs one call at a time. The protocol uses only `word`: bit 0 says
+// whether workers may join the call, bits 1 to 31 count the workers inside, and the bits from 32 on
+// number the calls. A worker joins by a compare-and-swap on `word`, so it can neither join a call
+// that has closed nor mistake one call for the next. The caller closes the call and waits for the
+// count to fall to zero.
 struct ThreadPool::State {
   static constexpr uint64_t kOpen = 1, kOne = 2, kCall = uint64_t{1} << 32, kCount = kCall - kOne;
 
@@ -72,7 +73,7 @@ struct ThreadPool::State {
   std::condition_variable wake, done;
   std::exception_ptr error;
 
-  std::mutex call_mutex;  // held for the length of a call
+  std::mutex call_mutex;  // locked during a call
   std::atomic<int> threads{1};
   std::vector<std::thread> workers;
 
@@ -224,7 +225,7 @@ void ThreadPool::parallel_for(int64_t tasks, TaskRef fn) {
 }
 
 ThreadPool& thread_pool() {
-  // Never destroyed: tasks may outlive static destructors.
+  // It is never destroyed: tasks may outlive static destructors.
   static ThreadPool& pool = *new ThreadPool(default_threads());
   return pool;
 }
@@ -241,7 +242,7 @@ void run_on_threads(int64_t count, const std::function<void()>& work) {
   try {
     for (int64_t t = 1; t < std::min(cores, count); ++t) threads.emplace_back(work);
   } catch (const std::system_error&) {
-    // If there are fewer threads, these do all of the work.
+    // If the system starts fewer threads, these do all of the work.
   }
   work();
   for (std::thread& thread : threads) thread.join();

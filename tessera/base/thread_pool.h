@@ -1,9 +1,9 @@
 // ThreadPool: fork-join parallelism on the host's cores, for all parallel work in Tessera.
 //
 // The calling thread takes part, so a pool of n threads has n - 1 workers. A call that is made from
-// inside a task runs inline, and so does one made while another thread's call uses the pool: nobody
-// waits for a free worker, so no deadlock is possible. The caller divides the work into tasks, so
-// results cannot depend on the number of threads. If the system starts fewer threads than
+// inside a task runs inline, and so does one made while another thread's call uses the pool: no
+// call waits for a free worker, so there are no deadlocks. The caller divides the work into tasks,
+// so results do not depend on the number of threads. If the system starts fewer threads than
 // requested, the pool continues with those and warns. After fork() the child's pools start workers
 // of their own.
 #pragma once
@@ -58,8 +58,8 @@ class ThreadPool {
   std::unique_ptr<Fork> fork_;
 };
 
-// Returns the pool of the process. It has as many threads as the machine has cores, or as the
-// environment variable TESSERA_NUM_THREADS says.
+// Returns the pool of the process. It has as many threads as the machine has cores, or as many as
+// the environment variable TESSERA_NUM_THREADS says.
 ThreadPool& thread_pool();
 int num_threads();
 // Sets the number of threads of the pool. Throws UserError unless it is from 1 to
@@ -69,7 +69,7 @@ void set_num_threads(int threads);
 bool in_parallel_task();
 
 // Runs `work` here and on up to count - 1 other threads, no more than there are cores, and returns
-// when all have ended. It is for work that blocks, or lasts too long for the pool. `work` must not
+// when all have ended. Use it for work that blocks, or takes too long for the pool. `work` must not
 // throw.
 void run_on_threads(int64_t count, const std::function<void()>& work);
 

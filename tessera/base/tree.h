@@ -1,4 +1,4 @@
-// Trees (pytrees): values whose leaves are Arrays. A function may take and return any of
+// Trees (pytrees): values whose leaves are Arrays. A function may take and return:
 //   - Array;
 //   - std::tuple, pair, array, vector, map, unordered_map (its leaves in the order of the keys) and
 //     optional of trees;
@@ -46,8 +46,8 @@ template <class T>
 struct IsStdArray : std::false_type {};
 template <class T, size_t N>
 struct IsStdArray<std::array<T, N>> : std::true_type {};
-// Matches std::map and std::unordered_map by the names that they declare, since their headers take
-// longer to compile than this one, and a program without maps need not include them.
+// Matches std::map and std::unordered_map by the member types that they declare. Their headers take
+// longer to compile than this one, and programs without maps need not include them.
 template <class T>
 concept AnyMap = requires {
   typename T::key_type;
@@ -58,7 +58,7 @@ template <class T>
 concept OrderedMap = AnyMap<T> && requires {
   typename T::key_compare;
 };
-// The type of a map with the same keys and other values.
+// The type of a map with the same keys and values of another type.
 template <class T>
 struct MapOf;
 template <template <class, class, class, class> class Map, class K, class V, class C, class A>
@@ -109,7 +109,7 @@ class DepthGuard {
 // Returns the step to a child in a path: `.name` or `.2` for a field, `[2]` for an element.
 std::string field_step(std::string_view name, size_t index);
 std::string element_step(size_t index);
-// Returns `[key]`.
+// Returns the step to the value of a key in a path: `[key]`.
 std::string key_step(std::string_view key);
 std::string key_step(bool key);
 std::string key_step(char key);
@@ -131,9 +131,9 @@ std::string step_of_key(const K& key) {
   }
 }
 void sort_pointers(std::vector<const void*>& pointers, bool (*less)(const void*, const void*));
-// Throws the UserError that says that the trees of tree::map have different structures.
+// Throws the UserError for trees of tree::map that have different structures.
 [[noreturn]] void throw_structures_differ();
-// Throws the InternalError that says that unflatten() got another number of arrays.
+// Throws the InternalError for a wrong number of arrays in unflatten().
 [[noreturn]] void throw_leaves_differ(size_t leaves, size_t arrays);
 
 // Calls visit(entry) for every entry of a map in the order of the keys, since two equal
@@ -153,7 +153,7 @@ void for_each_entry(T& map, F&& visit) {
   }
 }
 
-// A class, so that the compiler says it once for each type.
+// A class and not a function, so that the compiler prints the error once for each type.
 template <class T>
 struct ExpectTree {
   static constexpr bool value = std::is_aggregate_v<T>;
@@ -199,7 +199,7 @@ void for_each_child(T& node, F&& visit) {
     }
   }
 }
-// Does the same without names, which would cost time on every call of a jitted function.
+// Does the same without names, which would cost time in every call of a jitted function.
 template <class T, class F>
 void for_each_unnamed_child(T& node, F&& visit) {
   using U = std::remove_const_t<T>;
@@ -247,7 +247,7 @@ void for_each_leaf_with_path(T& node, F&& visit, const std::string& path = {}) {
 }
 
 // Appends everything static about the tree: sizes, keys, presence, static fields. Trees of one type
-// with equal keys have equal structure.
+// with equal keys have equal structures.
 template <class T>
 void append_static_key(const T& node, std::string& key) {
   if constexpr (Leaf<T>) {
@@ -275,7 +275,7 @@ void append_static_key(const T& node, std::string& key) {
   }
 }
 
-// A tree without its types. Messages and options name its parts by it.
+// The outline of a tree, without its types. Messages and options name parts of trees with it.
 struct Outline {
   enum class Kind : uint8_t { kLeaf, kStatic, kNode };
   Outline(Kind kind, std::string step);
@@ -305,7 +305,7 @@ Outline outline(const T& node, std::string step = {}) {
   }
 }
 size_t num_leaves(const Outline& outline);
-// Appends `prefix` and the path of every leaf.
+// Appends the path of every leaf, each after `prefix`.
 void append_leaf_paths(const Outline& outline, const std::string& prefix,
                        std::vector<std::string>& out);
 
@@ -316,8 +316,8 @@ size_t num_leaves(const T& node) {
   return n;
 }
 
-// Returns the leaves in order. (The result type depends on A, so that Array is complete where this
-// is called.)
+// Returns the leaves in order. (The result type depends on A, so that Array need not be complete
+// before the call.)
 template <class T, class A = Array>
 std::vector<A> leaves(const T& node) {
   std::vector<A> out;

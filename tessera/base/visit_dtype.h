@@ -1,5 +1,5 @@
-// visit_dtype: from a dtype to the C++ type of its elements, and the arithmetic of these types.
-// Only source files that distinguish dtypes include it.
+// visit_dtype: calls a function with the C++ type of a dtype's elements. Also the conversions of
+// these types. Only source files that distinguish dtypes include it.
 #pragma once
 
 #include <complex>
@@ -11,7 +11,7 @@
 
 namespace tessera {
 
-// The formatter would move the backslashes of this macro at each run.
+// The formatter would move the backslashes of this macro in each run.
 // clang-format off
 #define TESSERA_FOR_EACH_DTYPE(X)                                                      \
   X(bool, kBool) X(int8_t, kInt8) X(int16_t, kInt16) X(int32_t, kInt32)                \
@@ -27,8 +27,7 @@ template <class T>
 inline constexpr bool is_complex_type =
     std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
 
-// Converts between element types and wider types; float16 and bfloat16 are converted by way of
-// float.
+// Converts between element types and wider types; float16 and bfloat16 are converted through float.
 template <class To, class From>
 To element_cast(From x) {
   if constexpr (is_half_type<From>) {
@@ -40,8 +39,8 @@ To element_cast(From x) {
   }
 }
 
-// The type in which the naive evaluations sum T, so that their sums are more precise than those
-// that they check. Integers wrap: they are added as unsigned numbers.
+// The type in which naive evaluations add up elements of type T, so that their sums are more
+// precise than those that they check. Integers wrap: they are added as unsigned numbers.
 template <class T>
 using NaiveSum = std::conditional_t<
     std::is_integral_v<T>, uint64_t,

@@ -15,7 +15,7 @@ struct State {
   std::set<std::string> printed;
 };
 State& state() {
-  static State& instance = *new State;  // warnings may come while the process ends
+  static State& instance = *new State;  // never destroyed: warnings may come while the process ends
   return instance;
 }
 

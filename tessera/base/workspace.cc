@@ -8,16 +8,16 @@
 namespace tessera {
 namespace {
 
-// Smaller workspaces come from the thread's own cache of buffers.
+// Smaller workspaces are not kept: they come from the thread's cache of buffers.
 constexpr int64_t kLeastKept = (int64_t{64} << 10) + 1;
 constexpr int64_t kKeptBytes = int64_t{64} << 20;
 
 struct Kept {
-  std::vector<Buffer> buffers;  // the one released last comes last
+  std::vector<Buffer> buffers;  // most recently released one last
   int64_t bytes = 0;
 
-  // Returns the smallest buffer that is large enough, unless it is much larger than needed; null if
-  // there is none.
+  // Returns the smallest buffer that is large enough, unless it is much larger than needed; an
+  // empty one if there is none.
   Buffer take(int64_t least) {
     auto best = buffers.end();
     for (auto b = buffers.begin(); b != buffers.end(); ++b)

@@ -1,8 +1,8 @@
 // Workspace: uninitialised memory for the duration of a call, aligned to 64 bytes.
 //
-// It comes from the pool of buffers (buffer.h). A thread keeps large workspaces that it has
-// released for its next calls, up to a bound, since they are in its core's caches, and fresh pages
-// cost as much time as the work itself. memory_stats() counts what threads keep as live.
+// It comes from the pool of buffers (buffer.h). A thread keeps released large workspaces for its
+// next calls, up to a bound, because they are in its core's caches, and new pages would cost as
+// much time as the work itself. memory_stats() counts what threads keep as live.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Sends a secret from process 0 to all others. joint_step.h returns strings, of which copies remain
-// in memory.
+// Sends a secret from process 0 to all others. (A joint step returns strings, copies of which
+// remain in memory.)
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,9 @@
 
 namespace tessera::cluster {
 
-// Replaces the bytes of all processes of a cluster by those of process 0. All call it with as many
-// bytes; a process that is alone keeps its own. Throws UserError if another process passes another
-// `what`, or is at another call.
+// Replaces the bytes of all processes of a cluster by those of process 0. All call it with the same
+// number of bytes; a process without others keeps its bytes. Throws UserError if another process
+// passes another `what`, or makes another call.
 void broadcast(Processes& processes, std::span<std::byte> bytes, const Processes::What& what);
 void broadcast(std::span<std::byte> bytes, const Processes::What& what);
 

@@ -1,17 +1,18 @@
-// Cluster: the processes that compute together, as they are passed to `initialize`. Start here for
-// programs that are started several times, by mpirun or srun; every process runs the same program.
+// Cluster: the processes that compute together, as they are passed to `initialize`. It is for
+// programs that mpirun or srun starts several times; every process runs the same program.
 #pragma once
 
 namespace tessera {
 
 struct ClusterOptions {
-  // The device specification names the devices of all processes together, and each process has an
-  // equal part of them, in the order of the processes. Otherwise each process has all devices that
-  // it names.
+  // Whether the device specification names the devices of all processes together, of which each
+  // process gets an equal part, in the order of the processes. Otherwise it names the devices of
+  // each process.
   bool share_devices = false;
-  // Arrays that are read on the host, and of which this process does not have every shard, are
-  // gathered from all processes, which must all read them: for programs that are not written for
-  // several processes. Otherwise reading them is an error that names process_allgather.
+  // Whether arrays that are read on the host are gathered from all processes if this process lacks
+  // shards of them. All processes must then read them. This is for programs that are not written
+  // for several processes. Otherwise reading such an array throws a UserError that names
+  // process_allgather.
   bool gather_reads = false;
   // How long a process waits for another one in a collective before it throws.
   double watchdog_seconds = 60;
@@ -22,10 +23,10 @@ struct ClusterOptions {
 class Cluster {
  public:
   enum class Kind { kAlone, kMpi };
-  // A cluster of this process only.
+  // Makes a cluster of this process alone.
   Cluster() = default;
-  // Returns the processes that mpirun (or srun) started, or this process only if it was started
-  // without them. With a single process no MPI call is made.
+  // Returns the processes that mpirun (or srun) started, or a cluster of this process alone if it
+  // was started without them. A single process calls no function of MPI.
   static Cluster mpi(const ClusterOptions& options = {}) { return Cluster(Kind::kMpi, options); }
 
   Kind kind() const { return kind_; }

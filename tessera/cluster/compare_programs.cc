@@ -1,15 +1,15 @@
-// Errors of processes that run different programs: what each of them runs, and where the programs
-// differ.
+// Errors for processes that run different programs: which program each of them runs, and where the
+// programs differ.
 #include "tessera/base/format.h"
 #include "tessera/cluster/processes.h"
 
 namespace tessera::cluster {
 namespace {
 
-// The name of every jitted function, whatever its C++ name.
+// The name that every jitted function has, whatever its name in C++ is.
 constexpr std::string_view kJitted = "main";
 
-// Returns the first line in which two texts differ, with its number.
+// Returns a text about the first line in which two texts differ, with its number.
 std::string first_difference(const std::string& mine, const std::string& theirs, int index,
                              int other) {
   size_t begin_a = 0, begin_b = 0;
@@ -31,7 +31,7 @@ std::string first_difference(const std::string& mine, const std::string& theirs,
 
 }  // namespace
 
-// Returns what is called, and where in the user's source.
+// Returns the text for the function that is called, and its location in the user's source.
 std::string Processes::call_text() const {
   if (!call_site_ || call_site_->line() == 0) return call_->name;
   const std::string_view file = call_site_->file_name();
@@ -41,7 +41,8 @@ std::string Processes::call_text() const {
                                 : fmt::format("{} of the function {}", call_->name, at);
 }
 
-// Throws an error that lists each process that runs something else, and what it is.
+// Exchanges the programs' texts with the processes `others`, which run something else. Throws
+// UserError with the difference from the first of them.
 void Processes::compare_programs(const std::vector<int>& others) {
   const std::string name = call_text(), mine = name + '\n' + call_->text();
   const uint64_t size = mine.size();
@@ -63,7 +64,7 @@ void Processes::compare_programs(const std::vector<int>& others) {
         first_difference(mine.substr(name.size() + 1),
                          line == std::string::npos ? "" : theirs.substr(line + 1), index_, p));
   }
-  fail(message);  // others may be members of those calls, or of this one
+  fail(message);  // other processes may be members of those calls, or of this one
   value_error("cluster", "{}", message);
 }
 

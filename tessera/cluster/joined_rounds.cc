@@ -66,7 +66,7 @@ class Joined {
     return round;
   }
 
-  // Copies what the last round received to where its members want it.
+  // Copies the data that the last round received to the memory of its members.
   void unpack() {
     for (const auto& [from, packed] : in_) {
       const std::byte* data = packed.data.data();
@@ -77,7 +77,7 @@ class Joined {
     }
   }
 
-  std::vector<Rounds> members_;  // empty ones are over
+  std::vector<Rounds> members_;  // empty ones have ended
   std::map<int, std::vector<std::byte>> out_;
   std::map<int, Packed> in_;
 };
@@ -85,7 +85,7 @@ class Joined {
 }  // namespace
 
 Rounds joined_rounds(std::vector<Rounds> members) {
-  // std::function needs a copyable function; all copies share one state.
+  // std::function needs a copyable function; all copies share the state.
   return [joined = std::make_shared<Joined>(std::move(members))] { return joined->next(); };
 }
 

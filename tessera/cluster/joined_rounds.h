@@ -1,5 +1,5 @@
-// Several exchanges as one: in each round a process gets one message with what all of them send to
-// it. This is for small messages, whose time is their latency.
+// Joins several exchanges: in each round, a process gets one message with the data of all of them.
+// This is for small messages, which take as long as their latency.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,8 @@
 
 namespace tessera::cluster {
 
-// Up to this size a copy costs no more than a message of its own.
+// The most bytes that are copied into a joint message: such a copy costs no more than a message of
+// its own.
 inline constexpr int64_t kInOneMessage = int64_t{64} << 10;
 
 // Returns the rounds of all `members` together, until the last of them has ended. The messages of a

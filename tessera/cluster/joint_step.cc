@@ -11,10 +11,10 @@
 namespace tessera::cluster {
 namespace {
 
-// How often a process that is not done announces it: more often than any sensible watchdog_seconds.
+// How often a process announces that it still works: more often than any sensible watchdog_seconds.
 constexpr std::chrono::milliseconds kRound{250};
 
-// Announces to the other processes that this one still works, until all are done.
+// Announces to the other processes that this one still works, until all processes are done.
 class Working {
  public:
   Working(Processes& processes, const Processes::What& what)
@@ -32,14 +32,14 @@ class Working {
   Working(const Working&) = delete;
   Working& operator=(const Working&) = delete;
 
-  // Announces that this process is done; returns when all are.
+  // Announces that this process is done, and returns when all processes are.
   void wait() {
     finish();
     if (error_) std::rethrow_exception(error_);
   }
 
  private:
-  // Returns whether all are done.
+  // Exchanges one announcement. Returns whether all processes are done.
   bool round(Processes& processes, const Processes::What& what) {
     bool all = false;
     {
@@ -62,11 +62,11 @@ class Working {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool done_ = false;
-  std::exception_ptr error_;  // of the cluster
+  std::exception_ptr error_;  // error of the cluster
   std::thread thread_;
 };
 
-// How a part ended, in the message to the others: a letter, then the result or the error.
+// The first letter of a process's message about its part. The result or the error follows.
 constexpr char kResult = 'r', kUserError = 'u', kOtherError = 'o';
 
 std::string run(const std::function<std::string()>& part, std::exception_ptr& error) {
@@ -103,7 +103,7 @@ std::vector<std::string> joint_step(Processes& processes, const Processes::What&
   for (int p = 0; p < processes.count(); ++p) {
     const std::string& first = told[static_cast<size_t>(p)];
     if (first[0] == kResult) continue;
-    // If all failed in the same way, each throws its own error.
+    // If this process failed in the same way, it throws its own error.
     if (error && first == mine) std::rethrow_exception(error);
     rethrow(first, p);
   }

@@ -8,7 +8,7 @@
 namespace tessera::cluster {
 namespace {
 
-// Returns 0 if there is no such number.
+// Returns the number in an environment variable, or 0 if there is none.
 int number(const char* name) {
   const char* text = std::getenv(name);
   int value = 0;

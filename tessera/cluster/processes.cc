@@ -30,11 +30,11 @@ constexpr int kTransferTags = 16384;  // more than ever exist at once; MPI allow
 constexpr seconds kBeatEvery{2};
 constexpr seconds kDeadAfter{15};
 
-// How the process' part in its cluster has ended: kTogether if all processes have ended well.
+// How this process has left its cluster: kTogether if all processes have ended well.
 enum class End : uint8_t { kNotYet, kFailed, kTogether };
 std::atomic<End> end_of_cluster{End::kNotYet};
 
-thread_local int calls_of_thread = 0;  // the calls that are not over
+thread_local int calls_of_thread = 0;  // calls that have not ended
 
 std::string processes_text(const std::vector<int>& list) {
   return fmt::format("process{} {}", list.size() == 1 ? "" : "es", fmt::join(list, ", "));
@@ -44,13 +44,13 @@ std::string processes_text(const std::vector<int>& list) {
 
 thread_local const SourceLocation* CallSite::current_ = nullptr;
 
-// Sends heartbeats, and receives those of others, until it is destroyed.
+// A thread that sends heartbeats, and receives those of others, until it is destroyed.
 class Processes::Heart {
  public:
   explicit Heart(Processes& processes)
       : thread_([this, &processes] {
           std::unique_lock lock(mutex_);
-          // If nothing can be sent any more, the threads that wait notice it.
+          // If heartbeats can no longer be sent, the threads that wait for messages will notice it.
           while (!changed_.wait_for(lock, kBeatEvery, [this] { return ends_; })) try {
               processes.beat();
             } catch (const std::exception&) {
@@ -73,8 +73,9 @@ class Processes::Heart {
   std::thread thread_;
 };
 
-// Moves transfers while the thread of their program is in a long step: if nobody has moved them for
-// kQuiet, it does, every kQuiet. It sleeps if there have been none for a while.
+// A thread that moves transfers while the thread of their program is in a long step: if none has
+// moved them for kQuiet, it does, once every kQuiet. It sleeps if there have been no transfers for
+// a while.
 class Processes::Mover {
  public:
   explicit Mover(Processes& processes) : processes_(processes), thread_([this] { work(); }) {}
@@ -94,7 +95,7 @@ class Processes::Mover {
   static constexpr int kIdleRounds = 50;
 
   void work() {
-    // By default the system would wake it 50 us late.
+    // By default the system wakes threads up to 50 us late.
     prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);
     for (int idle = 0; !ends_;) {
       if (processes_.active_.load(std::memory_order_relaxed) > 0) {
@@ -172,7 +173,7 @@ void Processes::expect_usable() const {
 // Makes all further calls fail, and notifies the other processes.
 void Processes::fail(const std::string& message) {
   failure_ = message;
-  // A process that has not received the last greeting has stopped.
+  // If a process has not received the last greeting, it has stopped, and is not notified.
   for (int p = 0; p < count_; ++p)
     if (p != index_ && done(pairs_[static_cast<size_t>(p)].sent)) tell(p, {0, 0, Kind::kFailed});
 }
@@ -184,7 +185,8 @@ void Processes::end_cluster(const std::string& message) {
 
 void Processes::tell(int process, const Greeting& greeting) {
   Pair& pair = pairs_[static_cast<size_t>(process)];
-  // A greeting fits into the buffers of any transport, as the one before was received long ago.
+  // This does not wait long: a greeting fits into the buffers of any transport, because the
+  // previous one was received long ago.
   while (!done(pair.sent)) sched_yield();
   pair.mine = greeting;
   const std::lock_guard lock(transport_mutex_);
@@ -205,7 +207,7 @@ bool Processes::is_dead(int process) {
     return Clock::now() - pairs_[static_cast<size_t>(process)].heard > kDeadAfter;
   };
   if (!silent()) return false;
-  beat();  // it may be this process that was suspended, and has not received heartbeats
+  beat();  // perhaps this process was suspended, and has not received heartbeats
   return silent();
 }
 
@@ -218,7 +220,7 @@ void Processes::wait_until(const std::function<bool()>& finished,
     if (round % 64 != 0) continue;
     const std::unique_lock lock(transfers_mutex_);
     for (int p : waited()) {
-      // Everything that it sent before it left has arrived by now.
+      // All that the process sent before it left has arrived by now.
       if (!has_left(p) || finished()) continue;
       end_cluster(fmt::format(
           "[cluster] expected process {} in {}, got {}", p, what(),
@@ -307,7 +309,7 @@ bool Processes::advance(Transfer& transfer) {
 
 void Processes::advance_transfers() {
   moved_.store(Clock::now().time_since_epoch().count(), std::memory_order_relaxed);
-  // A transfer that is over is kept until its finish().
+  // A transfer that has ended is kept until its finish().
   for (Transfer& transfer : transfers_)
     if (transfer.rounds && advance(transfer)) {
       transfer.rounds = {};
@@ -318,7 +320,7 @@ void Processes::advance_transfers() {
 }
 
 void Processes::advance_all() {
-  // This thread's own program does not communicate, so that errors do not concern it.
+  // If this thread is in no call, errors do not concern its program.
   if (calls_of_thread == 0) return advance_in_mover();
   const std::lock_guard lock(transfers_mutex_);
   if (mover_error_) std::rethrow_exception(std::exchange(mover_error_, nullptr));
@@ -329,7 +331,7 @@ void Processes::advance_in_mover() {
   const std::unique_lock lock(transfers_mutex_, std::try_to_lock);
   if (!lock || mover_error_) return;
   try {
-    // If programs differ, the program's own thread throws.
+    // If programs differ, the thread in the call throws, not this one.
     if (hear_greetings(false)) advance_transfers();
   } catch (...) {
     mover_error_ = std::current_exception();
@@ -433,7 +435,7 @@ void Processes::exchange(std::span<const Outgoing> out, std::span<const Incoming
                          const What& what, const std::function<void()>& meanwhile) {
   std::optional<Round> round = Round{{out.begin(), out.end()}, {in.begin(), in.end()}};
   const char key = 0;
-  // If this function ends by an exception, its transfers go on until the call ends.
+  // If this function throws, its transfers continue until the call ends.
   start(
       &key, [round]() mutable { return std::exchange(round, std::nullopt); }, what);
   if (meanwhile) meanwhile();
@@ -485,7 +487,7 @@ Processes::Call::Call(Processes& processes, const CallIdentity& identity)
   processes.call_ = &identity;
   processes.call_site_ = CallSite::current();
   processes.greeted_ = Greeted::kNo;
-  // A call inside of another one continues its tags.
+  // A call inside of another one uses the tags that follow.
   if (!outer_) processes.started_ = 0;
   processes.expect_usable();
   processes.say_greetings();
@@ -511,7 +513,7 @@ Processes::Call::~Call() {
   if (!outer_) processes_.started_ = outer_transfers_;
 }
 
-// Leaves a call by an exception: the memory of its messages is about to be freed.
+// Leaves a call that throws: the memory of its messages is about to be freed.
 void Processes::leave_call() {
   const std::lock_guard transfers_lock(transfers_mutex_);
   {
@@ -548,8 +550,8 @@ void Processes::shut_down() {
   transport_->finish();
 }
 
-// Announces this end, and waits for that of the others as long as they live: MPI's own end would
-// also wait for dead processes. Returns whether all have ended.
+// Announces that this process ends, and waits for the other processes to end as long as they live.
+// (MPI's own function would also wait for dead processes.) Returns whether all have ended well.
 bool Processes::all_end() {
   for (int p = 0; p < count_; ++p)
     if (p != index_) tell(p, {0, 0, Kind::kEnded});
@@ -558,7 +560,7 @@ bool Processes::all_end() {
     Pair& pair = pairs_[static_cast<size_t>(p)];
     while (p != index_ && !(has_left(p) && done(pair.sent))) {
       if (pair.arrived && pair.theirs.kind == Kind::kCall) {
-        // It calls something that this process does not, and will learn that; then it ends.
+        // That process makes a call in which this one takes no part. It will notice, and then end.
         pair.arrived = false;
         const std::lock_guard lock(transport_mutex_);
         pair.next = transport_->receive(p, kGreeting, reinterpret_cast<std::byte*>(&pair.theirs),

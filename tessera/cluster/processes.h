@@ -3,16 +3,16 @@
 //
 // Every process runs the same program. Before the first message of a call they compare their
 // programs (Call below): processes that run different programs, or the same ones in another order,
-// get an error that says so instead of hanging. Every wait has a limit; its error says what the
-// process was waiting for, and for which processes. After such an error the processes can no longer
+// get an error about it instead of hanging. Every wait has a limit; its error names the message and
+// the processes for which the process was waiting. After such an error the processes can no longer
 // know what the others do, and every further call is refused.
 //
 // Transfers proceed while their process computes: start() begins one, progress() moves all that
 // have begun, finish() waits for one. Each has tags of its own, so they do not wait for each other.
 // During long steps a thread moves them (Mover).
 //
-// Another thread sends a heartbeat every two seconds, also while the process computes. A process
-// for which others wait counts as dead if it has sent none for fifteen seconds.
+// Another thread (Heart) sends a heartbeat every two seconds, even while the process computes. A
+// process for which others wait counts as dead if it has sent none for fifteen seconds.
 #pragma once
 
 #include <atomic>
@@ -52,12 +52,12 @@ struct Round {
   std::vector<Outgoing> out;
   std::vector<Incoming> in;
 };
-// Returns the next round when the previous one is done (what was received in it may decide what is
-// sent next), or nothing after the last one.
+// Returns the next round when the previous one is done, or nullopt after the last one. Data
+// received in one round may determine the messages of the next.
 using Rounds = std::function<std::optional<Round>()>;
 
-// While one exists, this thread calls a function that the user jitted at this location, which
-// errors name.
+// As long as one exists, errors of this thread name the location at which the user jitted the
+// function that is called.
 class CallSite {
  public:
   explicit CallSite(const SourceLocation& where) : outer_(std::exchange(current_, &where)) {}
@@ -73,21 +73,21 @@ class CallSite {
   const SourceLocation* outer_;
 };
 
-// Describes what all members run, as each of them sees it.
+// Describes the program that all members run, as this process sees it.
 struct CallIdentity {
   uint64_t hash = 0;
-  std::string name;  // of the program: "sum"
-  // one line for each op, with its source; called if programs differ
+  std::string name;  // the program's name: "sum"
+  // Returns one line for each op, with its source. It is called if programs differ.
   std::function<std::string()> text;
   std::vector<int> members;  // the processes, ascending, including this one
 };
 
 class Processes {
  public:
-  // Returns null if this process is alone.
+  // Returns the processes of the cluster, or null if this process is alone.
   static Processes* current();
-  // Returns whether initialize() was given a cluster, even one of one process: then results do not
-  // depend on how many processes share the work.
+  // Returns whether initialize() was given a cluster, even one of one process: then results must
+  // not depend on how many processes share the work.
   static bool reproducible();
   // Starts the cluster unless it has been started. Throws RuntimeError if the processes cannot
   // communicate, UserError if it was started with other options.
@@ -104,16 +104,16 @@ class Processes {
   int index() const { return index_; }
   int count() const { return count_; }
 
-  // Sends and receives all messages, and waits until it is done. `what` appears in the error if the
-  // others do not come: "all_reduce over ('x') for dot_general (step.cc:12)". `meanwhile` is work
-  // of this process that is done during the transfers.
+  // Sends and receives all messages, and waits until this is done. `what` appears in the error if
+  // other processes do not take part: "all_reduce over ('x') for dot_general (step.cc:12)".
+  // `meanwhile` is work of this process that is done during the transfers.
   using What = std::function<std::string()>;
   void exchange(std::span<const Outgoing> out, std::span<const Incoming> in, const What& what,
                 const std::function<void()>& meanwhile = {});
 
   // Begins an exchange in rounds. finish() identifies it by `key`. It may only be called in a Call,
-  // and by all members in the same order. `with_next`: it begins together with the next one, and
-  // both send one message to each process.
+  // and by all members in the same order. If `with_next`, it begins together with the next
+  // exchange, and both send one joint message to each process.
   void start(const void* key, Rounds rounds, What what, bool with_next = false);
   void finish(const void* key);
   // Moves the transfers that have begun. It is cheap if there are none.
@@ -121,21 +121,22 @@ class Processes {
     if (active_.load(std::memory_order_relaxed) > 0) advance_all();
   }
 
-  // Returns the bytes of all processes, which all call it: of any length, by process.
+  // Returns the bytes of each process, in their order. All processes call it, with bytes of any
+  // length.
   std::vector<std::string> all_gather(const std::string& bytes, const What& what);
 
   enum class Greeted { kNo, kSaid, kHeard };
-  // While one exists, this process is in a call in which others take part; of several threads one
-  // at a time. The processes compare their calls; if they differ, the first wait throws. If a call
-  // ends by an exception, so does the cluster, as the others would wait in vain.
+  // As long as one exists, this process is in a call in which others take part; only one thread at
+  // a time can be. The processes compare their calls; if these differ, the first wait throws. If a
+  // call ends by an exception, the cluster ends too, because the others would wait in vain.
   class Call {
    public:
     Call(Processes& processes, const CallIdentity& identity);
     ~Call();
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
-    // Returns once everything is sent and received and all members have begun the same call, even
-    // if there was nothing to send.
+    // Returns when all messages are sent and received, and all members have begun the same call. It
+    // waits for them even if there was nothing to send.
     void complete();
 
    private:
@@ -158,12 +159,12 @@ class Processes {
     uint64_t number, hash;
     Kind kind;
   };
-  // The messages between this process and another one.
+  // The greetings and heartbeats between this process and another one.
   struct Pair {
     uint64_t calls = 0;
     Greeting mine{}, theirs{};
     Transport::Request sent = 0, next = 0;
-    bool arrived = false;  // whether the other's message has arrived
+    bool arrived = false;  // whether `theirs` has arrived
     std::byte beat_out{}, beat_in{};
     Transport::Request beat_sent = 0, beat_next = 0;
     Clock::time_point heard;
@@ -172,13 +173,13 @@ class Processes {
   class Mover;
 
   struct Transfer {
-    std::vector<const void*> keys;  // of transfers for which finish() was not called
+    std::vector<const void*> keys;  // keys of exchanges without a finish() so far
     Rounds rounds;
     What what;
     int tag = 0;
     std::vector<Transport::Request> requests;
     std::vector<int> peers;
-    int64_t begun = 0;  // its time on the timeline, if there is one
+    int64_t begun = 0;  // its time on the timeline
   };
 
   void say_greetings();
@@ -187,7 +188,7 @@ class Processes {
   void advance_transfers();
   // Moves transfers in the Mover's thread.
   void advance_in_mover();
-  // Moves a transfer; returns whether it is over.
+  // Moves a transfer, and returns whether it has ended.
   bool advance(Transfer& transfer);
   void post(Transfer& transfer, const Round& round);
   std::vector<int> waited_for(const Transfer& transfer) const;
@@ -205,7 +206,7 @@ class Processes {
   bool done(Transport::Request& request);
   // Returns whether a process has announced its end.
   bool has_left(int process);
-  // Waits until `finished` returns true. `waited` returns the processes that have not come yet.
+  // Waits until `finished` returns true. `waited` returns the processes for which it waits.
   void wait_until(const std::function<bool()>& finished,
                   const std::function<std::vector<int>()>& waited, const What& what);
   void beat();
@@ -213,16 +214,16 @@ class Processes {
   std::unique_ptr<Transport> transport_;
   const int index_, count_;
   std::recursive_mutex calls_;
-  // Protects what follows, which the thread in a call or the mover uses. It is locked before
+  // Protects the members below, which the thread in a call and the mover use. It is locked before
   // transport_mutex_.
   std::recursive_mutex transfers_mutex_;
-  std::mutex transport_mutex_;  // for one MPI call at a time
+  std::mutex transport_mutex_;  // admits one call of the transport at a time
   std::vector<Pair> pairs_;
   const CallIdentity* call_ = nullptr;
   const SourceLocation* call_site_ = nullptr;
   Greeted greeted_ = Greeted::kNo;
   std::list<Transfer> transfers_;
-  // Exchanges that begin together with the next one.
+  // An exchange that begins together with the next one.
   struct Joining {
     const void* key = nullptr;
     Rounds rounds;
@@ -230,7 +231,7 @@ class Processes {
   };
   std::vector<Joining> joining_;
   std::atomic<int> active_{0};
-  uint64_t started_ = 0;            // in this call
+  uint64_t started_ = 0;            // transfers in this call
   std::string failure_;             // why no further call is possible
   std::exception_ptr mover_error_;  // the exception that ended the mover's work
   // The time when transfers were last moved, in nanoseconds of Clock.

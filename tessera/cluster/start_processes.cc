@@ -1,4 +1,4 @@
-// How a process becomes one of a cluster: the transport's library is loaded, once.
+// Adds a process to its cluster: loads the transport's library, once.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -28,13 +28,13 @@ struct State {
   std::atomic<bool> started{false};
 };
 State& state() {
-  static State& instance = *new State;  // threads may read it while the process ends
+  static State& instance = *new State;  // never destroyed: threads may read it at exit
   return instance;
 }
 
 enum class Carrier { kMpi, kUcx };
 
-// Returns what carries messages: what the environment says, or else `usual`.
+// Returns the carrier of messages that the environment names, or else `usual`.
 Carrier carrier_of(Carrier usual) {
   const char* environment = std::getenv("TESSERA_TRANSPORT");
   const std::string_view text = environment ? environment : "";
@@ -47,7 +47,7 @@ Carrier carrier_of(Carrier usual) {
               text);
 }
 
-// A transport's library.
+// The library of a transport.
 struct Library {
   const char *transport, *file, *variable, *remedy, *function;
   int visibility;
@@ -67,8 +67,8 @@ constexpr Library kUcxLibrary{"UCX",
                               kOpenTransportAt,
                               RTLD_LOCAL};
 
-// Returns the path of the library if it is in the folder of the one that this code is part of;
-// otherwise the loader searches for it.
+// Returns the path of the library if it is in the folder of the library that contains this code;
+// otherwise its name, for which the loader searches.
 std::string path_of(const Library& library) {
   if (const char* path = std::getenv(library.variable)) return path;
   Dl_info here;
@@ -121,7 +121,8 @@ std::unique_ptr<Transport> open_mpi(const Launched& launched) {
   return transport;
 }
 
-// Returns a text that is the same for all processes of this machine, until it is started again.
+// Returns a text that is the same for all processes of this machine, until the machine is
+// restarted.
 std::string machine() {
   std::string id;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
@@ -134,8 +135,8 @@ std::unique_ptr<Transport> open_ucx(const Rendezvous& rendezvous) {
   return opened(open(rendezvous, error), kUcxLibrary, error);
 }
 
-// Sends the same bytes to all other processes and receives as many as `in` has from each, in turns
-// of one thread. `in` has an entry for this process, which stays.
+// Sends the same bytes to all other processes and receives as many as `in` has from each, polling
+// in this thread. The entry of `in` for this process stays as it is.
 void swap_with_all(Transport& transport, const std::string& out, std::vector<std::string>& in) {
   constexpr int kTag = 1;
   std::vector<Transport::Request> requests;
@@ -175,7 +176,7 @@ std::unique_ptr<Transport> open_transport(const Launched& launched) {
     case Carrier::kMpi:
       return open_mpi(launched);
     case Carrier::kUcx: {
-      // MPI carries the addresses and nothing else.
+      // MPI carries only the addresses.
       const std::unique_ptr<Transport> mpi = open_mpi(launched);
       Rendezvous rendezvous = rendezvous_by(*mpi);
       rendezvous.machines = rendezvous.exchange(machine());
@@ -236,7 +237,7 @@ void Processes::start(const Cluster& cluster) {
   s.launched = launched();
   if (s.launched.count > 1) {
     std::unique_ptr<Transport> transport = open_transport(s.launched);
-    s.cluster = cluster;  // of whose options the threads of Processes know
+    s.cluster = cluster;  // the threads of Processes read its options
     start_with(s, std::move(transport));
   }
   s.cluster = cluster;

@@ -46,7 +46,7 @@ struct Wanted {
 };
 
 Wanted* wanted() {
-  // Never destroyed: threads may read it while the process ends.
+  // It is never destroyed: threads may read it while the process ends.
   static Wanted* const instance = []() -> Wanted* {
     const char* file = std::getenv("TESSERA_TRACE");
     if (!file || !*file) return nullptr;
@@ -103,7 +103,7 @@ std::string Timeline::text(int process) const {
                          micros(e.end - e.begin));
       continue;
     }
-    // Several transfers may be in progress at once.
+    // Each transfer has an id, because several may be in progress at once.
     ++id;
     for (const bool begins : {true, false})
       out += fmt::format("{}\"cat\":\"transfer\",\"id\":{},\"ph\":\"{}\",\"ts\":{}}}", head, id,

@@ -1,15 +1,15 @@
-// Timeline: what a process did and when, as Chrome's trace events: the steps of its programs, the
-// transfers to and from other processes, and its waits for them. processes.cc and the runtime write
-// it.
+// Timeline: a record of a process in Chrome's trace events: the steps of its programs, the
+// transfers to and from other processes, and the waits for these. processes.cc and the runtime
+// write it.
 //
-// It is kept if the environment variable TESSERA_TRACE names a file, and written as a whole when
-// the process ends: trace.json, or with several processes trace.0.json, trace.1.json, ...
+// It is recorded if the environment variable TESSERA_TRACE names a file, and written when the
+// process ends: trace.json, or with several processes trace.0.json, trace.1.json, ...
 //
 //   ph X, cat step       a step, those in loops and branches within it
 //   ph b and e, cat transfer, id    a transfer, from when it may go until all of it is here
 //   ph X, cat wait       the process has nothing to do before that transfer is over
 //
-// ts and dur are microseconds, ts since 1970: processes of one machine have one clock. pid is the
+// ts and dur are microseconds, ts since 1970: all processes of a machine have one clock. pid is the
 // process's index.
 #pragma once
 
@@ -22,7 +22,7 @@ namespace tessera::cluster {
 
 class Timeline {
  public:
-  // Returns null if no timeline was requested.
+  // Returns the timeline, or null if none was requested.
   static Timeline* current();
   static int64_t now();  // nanoseconds since 1970
 
@@ -37,7 +37,7 @@ class Timeline {
     int64_t begin, end;
     std::string name;
   };
-  // Some 100 MB; further events are only counted.
+  // The most events that are kept, about 100 MB. Further events are only counted.
   static constexpr size_t kMaxEvents = 1'000'000;
 
   mutable std::mutex mutex_;

@@ -1,9 +1,9 @@
-// Transport: carries bytes between the processes of a cluster. Each, MPI and UCX, is a library of
-// its own (transports/) that is loaded if several processes were started, so that a process alone
-// neither loads MPI nor calls it.
+// Transport: carries bytes between the processes of a cluster. Each transport (MPI, UCX) is a
+// separate library (transports/), which is loaded if several processes were started. So a single
+// process neither loads MPI nor calls it.
 //
-// Messages from one sender with one tag arrive in the order in which they were sent. Nothing here
-// waits: processes.h decides who waits, and for how long.
+// Messages from one sender with one tag arrive in the order in which they were sent. No function
+// here waits, except finish(): processes.h decides how long to wait.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace tessera::cluster {
 
 class Transport {
  public:
-  // A transfer in progress; 0: none.
+  // A transfer in progress; 0 means none.
   using Request = uint64_t;
 
   virtual ~Transport() = default;
@@ -24,9 +24,9 @@ class Transport {
   // the other process cannot be reached.
   virtual Request send(int to, int tag, const std::byte* data, int64_t bytes) = 0;
   virtual Request receive(int from, int tag, std::byte* data, int64_t bytes) = 0;
-  // Returns whether it is done; then the number is no longer valid.
+  // Returns whether the transfer is done. If it is, the request is no longer valid.
   virtual bool test(Request request) = 0;
-  // Releases a transfer for which nobody waits any more.
+  // Releases a transfer for which no thread waits any more.
   virtual void forget(Request request) = 0;
   // Is called after the last transfer; waits until the other processes call it too.
   virtual void finish() = 0;

@@ -13,7 +13,7 @@ namespace {
 ManualComputationParams retype_manual(std::span<const Type> operands,
                                       const ManualComputationParams& p) {
   if (operands.size() != p.in_specs.size() || operands.size() != p.body->inputs.size())
-    return p;  // infer throws
+    return p;  // infer throws UserError
   std::vector<AxisNames> inputs;
   for (size_t k = 0; k < operands.size(); ++k)
     inputs.push_back(axis_union(operands[k].varying, axes_of(p.in_specs[k])));
@@ -60,7 +60,7 @@ std::vector<Type> infer_manual(std::span<const Type> operands, const ManualCompu
 }
 
 CallParams retype_call(std::span<const Type> operands, const CallParams& p) {
-  if (operands.size() != p.callee->inputs.size()) return p;  // infer throws
+  if (operands.size() != p.callee->inputs.size()) return p;  // infer throws UserError
   return {retyped(p.callee, variance_of(operands))};
 }
 

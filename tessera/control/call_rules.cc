@@ -17,7 +17,7 @@ namespace {
 
 using SharedLinear = std::shared_ptr<const LinearizedFunction>;
 
-// Returns the tangents of a function's results from those of its inputs that have one.
+// Returns the tangents of a function's results, given those of its inputs; undefined ones are zero.
 std::vector<Array> push(const LinearizedFunction& at, std::span<const Array> tangents,
                         std::span<const Array> residuals) {
   std::vector<Array> inputs;
@@ -32,7 +32,7 @@ std::vector<Array> push(const LinearizedFunction& at, std::span<const Array> tan
   return out;
 }
 
-// A manual computation under construction: its operands and their specs.
+// Builds a manual computation: collects its operands and their specs, and binds it.
 struct ManualBuilder {
   const ManualComputationParams& of;
   std::vector<Array> operands;
@@ -70,8 +70,8 @@ struct ManualBuilder {
   }
 };
 
-// Returns how one device's residual leaves a manual computation: with a leading dimension that is
-// sharded along all axes over which the value varies.
+// Returns the spec with which a residual of one device leaves a manual computation: a new first
+// dimension is sharded along all axes over which the value varies.
 PartitionSpec residual_spec(const Type& local, const AxisNames& manual) {
   DimSpec stacked;
   for (const std::string& axis : local.varying)
@@ -91,7 +91,7 @@ Array without_leading_one(const Array& x) {
   return lax::reshape(x, shape);
 }
 
-// Returns the index of the array in `inputs`, -1 if it is none of them.
+// Returns the index of x in `inputs`, or -1 if it is not among them.
 int index_of(const Array& x, const std::vector<Array>& inputs) {
   for (size_t i = 0; i < inputs.size(); ++i)
     if (inputs[i].data() == x.data()) return static_cast<int>(i);
@@ -121,8 +121,8 @@ BatchResult batch_call(std::span<const Array> operands, std::span<const int> dim
   return batch_function(*p.callee, operands, dims);
 }
 
-// Returns values and residuals from one manual computation, tangents from another. A residual that
-// is an operand is read again, not returned.
+// Returns values and residuals from one manual computation, and tangents from another. A residual
+// that is an operand is passed to the second one again, instead of being a result of the first.
 LinearizeResult linearize_manual(std::span<const Array> primals,
                                  const std::vector<bool>& has_tangent,
                                  const ManualComputationParams& p) {
@@ -209,8 +209,8 @@ std::vector<Array> transpose_manual(std::span<const Array> cotangents,
         for (size_t r = 0; r < ct.size(); ++r) {
           if (cotangent_at[r] < 0) continue;
           ct[r] = shards[static_cast<size_t>(cotangent_at[r])];
-          // Without check_vma a result may vary along axes where its spec says that all devices
-          // have the same: then each device's copy gets its share.
+          // Without check_vma, a result may vary along axes along which its spec says that it does
+          // not. Then each of the n copies gets 1 / n of the cotangent.
           const AxisNames copies =
               axis_difference(p.body->type(p.body->outputs[r]).varying, axes_of(p.out_specs[r]));
           double n = 1;
@@ -235,7 +235,8 @@ std::vector<Array> transpose_manual(std::span<const Array> cotangents,
   return out;
 }
 
-// A mapped dimension is whole on every device, or sharded along the spmd axes that are manual here.
+// Maps a manual computation. A mapped dimension is sharded along those of vmap's spmd axes that are
+// manual here; if there are none, every device has all of it.
 BatchResult batch_manual(std::span<const Array> operands, std::span<const int> dims,
                          const ManualComputationParams& p) {
   BatchAxis axis = BatchAxis::current();

@@ -8,10 +8,10 @@
 
 namespace tessera::control {
 
-// Returns the linearization of a function at the call.
+// Returns the linearization of a call whose function is inlined.
 LinearizeResult linearize_inline(const Function& function, std::span<const Array> primals,
                                  const std::vector<bool>& has_tangent);
-// The forward derivative of an op with a linearize rule.
+// The jvp rule of an op that has a linearize rule.
 template <auto linearize, class P>
 JvpResult jvp_by_linearize(std::span<const Array> primals, std::span<const Array> tangents,
                            const P& p) {

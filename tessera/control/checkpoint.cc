@@ -1,4 +1,5 @@
-// Functions whose values are recomputed instead of kept (control/custom_derivative.h).
+// Functions whose values are computed again instead of kept for the derivative
+// (control/custom_derivative.h).
 #include <algorithm>
 
 #include "tessera/control/call_rules.h"
@@ -16,10 +17,10 @@
 
 namespace tessera::ops {
 
-// The tangents of a checkpointed function: (primal operands..., saved values..., the results that
-// have a tangent, for their types..., tangents of the operands that have one...) -> tangents of
-// these results. Its transpose recomputes what was not saved, from operands behind an
-// optimization_barrier.
+// The op that computes the tangents of a checkpointed function: (primal operands..., saved
+// values..., the results that have a tangent, of which only the types matter..., tangents of the
+// operands that have one...) -> tangents of these results. Its transpose recomputes what was not
+// saved, from operands that pass an optimization_barrier.
 //
 // The function is linearized once, when the op is made. If each transpose did it again, nested
 // checkpoints would take a time that is quadratic in their depth.
@@ -60,14 +61,14 @@ bool is_saved(const Op& op, const CheckpointParams& p) {
   return p.saveable == Saveable::kNames ? named : !named;
 }
 
-// The tangent program of a checkpointed function, made without its values.
+// The tangent program of a checkpointed function, traced without values.
 struct LinearizedAgain {
   CheckpointLinearParams params;
-  std::vector<bool> nonzero;  // the results that have a tangent
+  std::vector<bool> nonzero;  // which results have a tangent
 };
 
-// Returns the tangent program. `kept`: the function's operands, then its values `saved`, which are
-// not recomputed.
+// Returns the tangent program. `kept` holds the function's operands, then the values `saved`, which
+// the program does not compute again.
 LinearizedAgain linearize_again(const Function& f, std::span<const Array> kept,
                                 const std::vector<bool>& has_tangent, const Dims& saved) {
   LinearizedAgain out{.params = {.num_saved = saved.rank()}, .nonzero = {}};
@@ -121,7 +122,7 @@ LinearizeResult linearize_checkpoint(std::span<const Array> primals,
 
 CheckpointLinearParams retype_checkpoint_linear(std::span<const Type> operands,
                                                 const CheckpointLinearParams& p) {
-  if (operands.size() != p.first_tangent() + p.num_tangents()) return p;  // infer throws
+  if (operands.size() != p.first_tangent() + p.num_tangents()) return p;  // infer throws UserError
   CheckpointLinearParams q = p;
   q.again = retyped(p.again, variance_of(operands.first(p.num_kept())));
   std::vector<AxisNames> inputs = variance_of(operands.subspan(p.first_tangent()));
@@ -137,7 +138,8 @@ std::vector<Type> infer_checkpoint_linear(std::span<const Type> operands,
   return like_types(operands, p.num_kept(), p.num_results());
 }
 
-// Returns what the op computes if it is not transposed; its inputs are the operands.
+// Returns the function from the op's operands to its results, which is used if the op is not
+// transposed.
 FunctionRef checkpoint_tangents(const OpParams& params) {
   const auto& p = params.as<CheckpointLinearParams>();
   std::vector<Type> types = p.again->input_types();
@@ -173,14 +175,14 @@ std::vector<Array> transpose_checkpoint_linear(std::span<const Array> cotangents
   return out;
 }
 
-// The function is replaced by its uses: what they read is kept until they are summed.
+// Returns the uses inside the function: what they read is kept until the uses are summed.
 Uses uses_checkpoint_linear(std::span<const Array> cotangents, std::span<const Array> operands,
                             const std::vector<Sharing>& sharing, const CheckpointLinearParams& p) {
   const size_t first = p.first_tangent();
   std::vector<Sharing> inner(sharing.begin() + static_cast<ptrdiff_t>(first), sharing.end());
   std::vector<Array> inputs(p.num_tangents());
   for (const Array& residual : inline_function(*p.again, part(operands, 0, p.num_kept()))) {
-    // Recomputed values count as the example's.
+    // Values that are computed again count as belonging to one example.
     Sharing s = Sharing::kExample;
     for (size_t k = 0; k < first; ++k)
       if (operands[k].data() == residual.data()) s = sharing[k];
@@ -195,7 +197,7 @@ Uses uses_checkpoint_linear(std::span<const Array> cotangents, std::span<const A
   return out;
 }
 
-// The forward derivative needs no saved values.
+// The forward derivative needs no saved values, so it is that of the primal.
 JvpResult jvp_checkpoint(std::span<const Array> primals, std::span<const Array> tangents,
                          const CheckpointParams& p) {
   return jvp_function(*p.primal, primals, tangents);

@@ -1,6 +1,7 @@
-// Ops with regions, and the sharding constraint: sdy.sharding_constraint, sdy.manual_computation
-// (which shard_map traces to) and func.call. A region is a closed Function in the params; the
-// pipeline inlines calls and partitions manual computations away.
+// The sharding constraint, and ops with regions other than loops and branches:
+// sdy.sharding_constraint, sdy.manual_computation (which shard_map traces to) and func.call. A
+// region is a closed Function in the params; the pipeline inlines calls, and partition removes
+// manual computations.
 #pragma once
 
 #include <string>
@@ -10,27 +11,27 @@
 
 namespace tessera::ops {
 
-// The identity. Propagation may not change the sharding of its result in dimensions where the spec
-// is closed.
+// sharding_constraint: the identity. Propagation may change the sharding of its result only in
+// dimensions that are open in the spec.
 struct ShardingConstraintParams {
   NamedSharding sharding;
 };
 extern const OpDef& sharding_constraint_op;
 
-// Runs `body` on every device of the mesh's manual axes, on the device's part of each operand:
-// in_specs describe these parts, out_specs how the results are combined. All other axes of the mesh
-// stay automatic inside: the types in the body of a partial manual computation are local along the
-// manual axes and global along the others. Nested computations add manual axes of the same mesh.
+// Runs `body` on every device along the manual axes, on the device's part of each operand. in_specs
+// describe these parts, and out_specs describe how the results are combined. All other axes of the
+// mesh stay automatic inside: types in the body have local extents along the manual axes, and
+// global ones along the others. Nested computations add manual axes of the same mesh.
 struct ManualComputationParams {
   Mesh mesh;
   std::vector<PartitionSpec> in_specs, out_specs;
-  std::vector<std::string> manual_axes;  // those that this computation makes manual, sorted
-  bool check_vma = true;  // rejects out_specs that claim replication of a varying result
+  std::vector<std::string> manual_axes;  // axes that this computation adds, sorted
+  bool check_vma = true;  // out_specs may not say that a varying result is replicated
   FunctionRef body;
 };
 extern const OpDef& manual_computation_op;
 
-// Applies the function `callee` to the operands.
+// call: applies the function `callee` to the operands.
 struct CallParams {
   FunctionRef callee;
 };
@@ -38,11 +39,11 @@ extern const OpDef& call_op;
 
 // Returns the axes that a spec names, sorted, without repetition.
 AxisNames axes_of(const PartitionSpec& spec);
-// Returns the type of the part that one device of a manual computation sees: extents are divided,
-// and it also varies over the axes of the spec.
+// Returns the type of the part that one device of a manual computation sees: extents are divided by
+// the axes of the spec, over which the type varies too.
 Type manual_local_type(const Type& global, const Mesh& mesh, const PartitionSpec& spec);
-// Returns the type outside of the computation of a result of the body; the inverse of
-// manual_local_type.
+// Returns the type of a result outside of the manual computation, given its type in the body. This
+// is the inverse of manual_local_type.
 Type manual_global_type(const Type& local, const Mesh& mesh, const PartitionSpec& spec,
                         const AxisNames& manual_axes);
 
@@ -50,8 +51,8 @@ Type manual_global_type(const Type& local, const Mesh& mesh, const PartitionSpec
 
 namespace tessera::lax {
 
-// Returns x with this sharding. Throws UserError if the spec has more entries than x has
-// dimensions.
+// Returns x, with the constraint that it has this sharding. Throws UserError if the spec has more
+// entries than x has dimensions.
 Array sharding_constraint(const Array& x, const NamedSharding& sharding);
 
 }  // namespace tessera::lax

@@ -8,7 +8,8 @@
 namespace tessera::ops {
 namespace {
 
-// Checks that `function` accepts operands of these types; `what` is a word such as "body".
+// Throws UserError unless `function` accepts operands of these types; `what` is a word such as
+// "body".
 void expect_inputs(std::string_view op, const char* what, const Function& function,
                    std::span<const Type> types) {
   if (function.inputs.size() != types.size())
@@ -29,11 +30,12 @@ void expect_carry(std::string_view op, const Function& body, size_t index, const
                index, describe(carry), describe(out));
 }
 
-// The condition gets the carry with the type that the body returns.
+// Retypes the loop for these operands. The condition gets the carry with the types that the body
+// returns.
 WhileParams retype_while(std::span<const Type> operands, const WhileParams& p) {
   const size_t n = operands.size();
   if (p.body->inputs.size() != n || p.body->outputs.size() != n || p.cond->inputs.size() != n)
-    return p;  // infer throws
+    return p;  // infer throws UserError
   const FunctionRef body = retyped_loop(p.body, variance_of(operands), 0, n);
   return {retyped(p.cond, variance_of(body->input_types())), body};
 }
@@ -77,13 +79,14 @@ Type slice_of(std::string_view op, const Type& scanned, size_t index, int64_t le
   return out;
 }
 
-// The inputs of the body vary as the operands do, slices included.
+// Retypes the body: its inputs vary over the axes of their operands, also slices of scanned
+// operands.
 ScanParams retype_scan(std::span<const Type> operands, const ScanParams& p) {
   const auto count = static_cast<int64_t>(operands.size());
   if (p.num_consts < 0 || p.num_carry < 0 || p.body->inputs.size() != operands.size() ||
       p.num_consts > count || p.num_carry > count - p.num_consts ||
       p.num_carry > static_cast<int64_t>(p.body->outputs.size()))
-    return p;  // infer throws
+    return p;  // infer throws UserError
   ScanParams q = p;
   q.body = retyped_loop(p.body, variance_of(operands), static_cast<size_t>(p.num_consts),
                         static_cast<size_t>(p.num_carry));
@@ -166,7 +169,7 @@ std::vector<Type> infer_case(std::span<const Type> operands, const CaseParams& p
   return results;
 }
 
-// A carried value that the body returns unchanged stays carried: the op has no constants.
+// A while loop has no constants: values that the body returns unchanged stay in the carry.
 ControlFlow describe_while(const WhileParams& p) {
   return {.regions = {p.cond, p.body},
           .num_carry = p.body->inputs.size(),

@@ -1,6 +1,6 @@
 // Control flow as ops: stablehlo.while, stablehlo.case and tessera.scan. Regions are closed
-// Functions in the params. What a callable captures is an additional operand; in a while loop it is
-// a carried value that the body returns unchanged.
+// Functions in the params. Arrays that a callable captures are additional operands; in a while loop
+// they are carried values that the body returns unchanged.
 #pragma once
 
 #include <vector>
@@ -10,14 +10,14 @@
 
 namespace tessera::ops {
 
-// Runs `body` while `cond` is true. The results are the carry for which `cond` is false. cond:
-// carry... -> bool[]; body: carry... -> carry...
+// while: runs `body` as long as `cond` is true. The results are the carry for which `cond` is
+// false. cond is (carry...) -> bool[]; body is (carry...) -> (carry...).
 struct WhileParams {
   FunctionRef cond, body;
 };
 extern const OpDef& while_op;
 
-// Folds `body` over the leading dimension of the scanned operands.
+// scan: folds `body` over the leading dimension of the scanned operands.
 //   operands  num_consts constants, num_carry initial carries, the rest scanned: [length, ...] each
 //   body      (constants..., carry..., one slice of each scanned...) -> (carry..., y...)
 //   results   the last carry..., every y stacked: [length, ...]
@@ -30,8 +30,8 @@ struct ScanParams {
 };
 extern const OpDef& scan_op;
 
-// branches[index](operands 1...). The index is an int32 scalar (out of range: the last branch) or a
-// bool (false: branch 0).
+// case: the results are branches[index](operands 1...). The index is an int32 scalar (out of range:
+// the last branch) or a bool (false: branch 0).
 struct CaseParams {
   std::vector<FunctionRef> branches;
 };

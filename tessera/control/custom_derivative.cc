@@ -15,8 +15,9 @@
 
 namespace tessera::ops {
 
-// The tangents of a custom_vjp_call: (residuals..., the results, for their types..., tangents of
-// the arguments in `args`...) -> tangents of the results. It exists to be transposed.
+// The op that stands for the tangents of a custom_vjp_call: (residuals..., the results, of which
+// only the types matter..., tangents of the arguments in `args`...) -> tangents of the results. It
+// can only be transposed.
 struct CustomLinearParams {
   FunctionRef bwd;
   int64_t num_residuals = 0, num_results = 0;
@@ -44,8 +45,9 @@ JvpResult jvp_custom_jvp(std::span<const Array> primals, std::span<const Array> 
   return result;
 }
 
-// The rule is linear in the tangents, so its derivative by them, at any point, is the tangent
-// program. A loop in the rule is separated into values and tangents as in any other function.
+// Returns the tangent program. The rule is linear in the tangents, so this is its derivative by
+// them, at any point. Linearization separates values and tangents in loops of the rule as in any
+// other function.
 LinearizeResult linearize_custom_jvp(std::span<const Array> primals,
                                      const std::vector<bool>& has_tangent,
                                      const CustomJvpParams& p) {
@@ -72,8 +74,8 @@ LinearizeResult linearize_custom_jvp(std::span<const Array> primals,
           }};
 }
 
-// A function over all examples, and which of its results differ between them; these are mapped at
-// dimension 0.
+// A function over all examples. `mapped` marks the results that differ between examples; these are
+// mapped at dimension 0.
 struct MappedFunction {
   Function function;
   std::vector<char> mapped;
@@ -104,7 +106,7 @@ MappedFunction mapped_function(const Function& f, std::span<const Type> inputs,
   return out;
 }
 
-// Returns the same function with the results that `mapped` marks mapped too.
+// Returns the function with all results that `mapped` marks mapped.
 MappedFunction widened(MappedFunction f, const std::vector<char>& mapped) {
   if (f.mapped == mapped) return f;
   const int64_t size = BatchAxis::current().size;
@@ -125,8 +127,9 @@ MappedFunction widened(MappedFunction f, const std::vector<char>& mapped) {
 
 FunctionRef shared(Function f) { return std::make_shared<const Function>(std::move(f)); }
 
-// Maps over examples: the same op of mapped functions, so that the rule stays attached. A result is
-// mapped if that of the function, of the rule or the tangent is.
+// Maps over examples by binding the same op with mapped functions, so that the rule remains
+// attached. A result is mapped if it is mapped in the primal, or in the rule as a result or as a
+// tangent.
 BatchResult batch_custom_jvp(std::span<const Array> operands, std::span<const int> dims,
                              const CustomJvpParams& p) {
   const std::vector<Type> types = traced_types(operands);
@@ -180,9 +183,9 @@ LinearizeResult linearize_custom_vjp(std::span<const Array> primals,
           }};
 }
 
-// Returns the rule of `f` over examples: from residuals and cotangents, mapped at `at`, to
-// cotangents of the arguments, which are mapped at `args`. A cotangent that differs between
-// examples is summed over them if its argument does not.
+// Returns the bwd function over examples: from residuals and cotangents, which are mapped at `at`,
+// to cotangents of the arguments, which are mapped at `args`. If an argument is not mapped, its
+// cotangent is summed over examples.
 Function mapped_backward(const Function& f, std::span<const Type> inputs,
                          const std::vector<int>& at, const std::vector<int>& args) {
   const int64_t size = BatchAxis::current().size;
@@ -201,7 +204,7 @@ Function mapped_backward(const Function& f, std::span<const Type> inputs,
       .function;
 }
 
-// Maps over examples: the same op of mapped functions.
+// Maps over examples by binding the same op with mapped functions.
 BatchResult batch_custom_vjp(std::span<const Array> operands, std::span<const int> dims,
                              const CustomVjpParams& p) {
   const std::vector<int> at(dims.begin(), dims.end());
@@ -209,11 +212,11 @@ BatchResult batch_custom_vjp(std::span<const Array> operands, std::span<const in
   const auto n = static_cast<size_t>(p.num_results);
   MappedFunction primal = mapped_function(*p.primal, types, at);
   MappedFunction fwd = mapped_function(*p.fwd, types, at);
-  std::vector<char> mapped = fwd.mapped;  // of the results, then of the residuals
+  std::vector<char> mapped = fwd.mapped;  // the results, then the residuals
   for (size_t r = 0; r < n; ++r) mapped[r] = mapped[r] || primal.mapped[r];
   fwd = widened(std::move(fwd), mapped);
   primal = widened(std::move(primal), {mapped.begin(), mapped.begin() + p.num_results});
-  // bwd gets residuals, then cotangents of the results.
+  // The inputs of bwd are the residuals, then the cotangents of the results.
   const std::vector<Type> forward = fwd.function.output_types();
   std::vector<Type> bwd_inputs(forward.begin() + p.num_results, forward.end());
   bwd_inputs.insert(bwd_inputs.end(), forward.begin(), forward.begin() + p.num_results);
@@ -239,7 +242,7 @@ FunctionRef no_forward_derivative(const OpParams&) {
              "linearize) of a function with a custom_vjp; give it a custom_jvp");
 }
 
-// Returns the inputs of the rule: residuals, then cotangents.
+// Returns the inputs of bwd: residuals, then cotangents.
 std::vector<Array> rule_inputs(std::span<const Array> cotangents, std::span<const Array> operands,
                                const CustomLinearParams& p) {
   const auto num_residuals = static_cast<size_t>(p.num_residuals);
@@ -261,8 +264,8 @@ std::vector<Array> transpose_custom_linear(std::span<const Array> cotangents,
   return out;
 }
 
-// The rule computes the cotangents themselves: of each example, complete, unless it ends in
-// products.
+// Returns the uses of a rule. If a cotangent ends in products, these become uses (rule_uses.h).
+// Otherwise the rule computes the whole cotangent of each example, which is kept.
 Uses uses_custom_linear(std::span<const Array> cotangents, std::span<const Array> operands,
                         const std::vector<Sharing>& sharing, const CustomLinearParams& p) {
   const auto first_tangent = static_cast<size_t>(p.num_residuals + p.num_results);

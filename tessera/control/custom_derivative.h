@@ -1,19 +1,19 @@
-// Functions with custom derivatives, and functions whose values are recomputed instead of kept:
-// they are calls whose rules are in their params. The pipeline inlines `primal`.
+// Functions with custom derivatives, and checkpointed functions, whose values are computed again
+// instead of kept. Each is a call with its rules in its params. The pipeline inlines `primal`.
 #pragma once
 
 #include "tessera/ir/array.h"
 
 namespace tessera::ops {
 
-// jvp: (primals..., tangents of all of them...) -> (results..., tangents of all of them...).
+// jvp is (primals..., tangents of all of them...) -> (results..., tangents of all of them...).
 struct CustomJvpParams {
   FunctionRef primal, jvp;
 };
 extern const OpDef& custom_jvp_call_op;
 
-// fwd: (operands...) -> (results..., residuals...). bwd: (residuals..., cotangents of the
-// results...) -> cotangents of the first num_args operands; the operands after those are what the
+// fwd is (operands...) -> (results..., residuals...). bwd is (residuals..., cotangents of the
+// results...) -> cotangents of the first num_args operands. The other operands are arrays that the
 // functions captured.
 struct CustomVjpParams {
   FunctionRef primal, fwd, bwd;
@@ -25,8 +25,8 @@ extern const OpDef& custom_vjp_call_op;
 
 namespace tessera {
 
-// Which values of a checkpointed function are kept for its derivative: those whose `kind` or name
-// is listed.
+// Which values of a checkpointed function are kept for its derivative, by the op that computes them
+// or by their checkpoint_name.
 enum class Saveable : uint8_t {
   kNothing,
   kEverything,

@@ -1,6 +1,7 @@
-// Where an io_callback would be called more often than the program says: in a branch that some
-// examples of a vmap take and others do not, in a loop that some examples leave before others, and
-// in a checkpoint, which computes its values again. JAX refuses these as well.
+// A check for places where an io_callback would be called more often than the program says: in a
+// branch that some examples of a vmap take and others do not, in a loop that some examples leave
+// before others, and in a checkpoint, which computes its values again. JAX throws errors there as
+// well.
 #pragma once
 
 #include <string_view>
@@ -9,8 +10,8 @@
 
 namespace tessera::control {
 
-// Throws UserError [op] if the function has an io_callback, on any level: "expected `function`
-// without io_callback, since `reason`".
+// Throws UserError in the name of `op` if f or a function within it has an io_callback: "expected
+// `function` without io_callback, since `reason`".
 void expect_no_io(std::string_view op, const Function& f, std::string_view function,
                   std::string_view reason);
 

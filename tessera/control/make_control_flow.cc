@@ -23,8 +23,8 @@ bool widen(std::vector<Type>& carry, std::span<const Type> results) {
   return changed;
 }
 
-// Traces a body whose first results are the carry until the axes that these vary over no longer
-// change. Among its inputs, `before` and `after` stand around the carry.
+// Traces a body whose first results are the carry, as often as needed until the axes over which the
+// carry varies no longer change. The inputs of the body are `before`, the carry and `after`.
 TracedFunction trace_loop_body(const FlatFn& body, const std::vector<Type>& before,
                                std::vector<Type>& carry, const std::vector<Type>& after) {
   while (true) {
@@ -47,7 +47,7 @@ FunctionRef shared(Function function) {
   return std::make_shared<const Function>(remove_dead_ops(function));
 }
 
-// Returns `function` with its captured inputs, which are its last ones, first.
+// Returns `function` with its last inputs, which are its captures, moved to the front.
 Function captures_first(Function function, size_t num_captures) {
   std::rotate(function.inputs.begin(), function.inputs.end() - static_cast<int64_t>(num_captures),
               function.inputs.end());
@@ -90,7 +90,8 @@ std::vector<Array> make_while(std::vector<Array> carry, const FlatFn& cond, cons
   std::vector<Type> types = traced_types(carry);
   const TracedFunction traced = trace_loop_body(body, {}, types, {});
   const TracedFunction test = trace_function(cond, types, "cond");
-  // Captures of either are carried: both functions get carry, body's captures, cond's captures.
+  // The captures of both functions are carried: each of them gets the carry, the body's captures,
+  // then the condition's.
   const size_t n = carry.size();
   for (size_t k = 0; k < n; ++k) carry[k] = cast_varying(carry[k], types[k].varying);
   for (const auto* part : {&traced, &test}) {

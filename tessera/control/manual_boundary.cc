@@ -51,8 +51,8 @@ std::vector<Type> infer_shard_to_full(std::span<const Type> operands,
   return {out};
 }
 
-// Dimension d of the full value has the factors (manual shards, local extent); the shard has only
-// the latter.
+// Dimension d of the full value has two factors: the number of manual shards and the local extent.
+// The shard has only the second.
 Factors boundary_factors(std::span<const Type> operands, std::span<const Type> results,
                          const ManualBoundaryParams& p, bool entering) {
   Factors out;

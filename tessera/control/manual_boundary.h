@@ -1,5 +1,5 @@
-// The borders of a manual computation as two ops, so that propagation and partition work on one
-// flat function.
+// The borders of a manual computation as two ops, so that propagation and partition see one flat
+// function.
 //
 //   full_to_shard   a global value -> the part of it that each device holds: dimension d is divided
 //                   by the manual axes of spec dim d
@@ -15,7 +15,7 @@ namespace tessera::ops {
 
 struct ManualBoundaryParams {
   Mesh mesh;
-  PartitionSpec spec;                    // one entry for each dimension; its axes are manual ones
+  PartitionSpec spec;                    // one entry for each dimension, with manual axes only
   std::vector<std::string> manual_axes;  // all axes that are manual inside
 };
 

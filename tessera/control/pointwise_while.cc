@@ -12,8 +12,8 @@ namespace {
 
 using namespace array_math;
 
-// Returns whether the body maps the elements of masked carries to the same elements of real
-// results.
+// Returns whether the carries in `mask` are real arrays of one shape, and all floating-point values
+// that depend on them are computed element by element.
 bool is_pointwise(const Function& body, const std::vector<bool>& mask) {
   std::optional<Shape> shape;
   std::vector<char> depends(body.types.size(), false);
@@ -42,7 +42,8 @@ bool is_pointwise(const Function& body, const std::vector<bool>& mask) {
 
 }  // namespace
 
-// Carries, beside each masked carry, its derivatives by the initial carries that have tangents.
+// The loop carries, in addition to each masked carry, its derivatives by the initial carries that
+// have tangents.
 std::optional<LinearizeResult> linearize_pointwise_while(std::span<const Array> primals,
                                                          const std::vector<bool>& has_tangent,
                                                          const std::vector<bool>& mask,

@@ -1,5 +1,5 @@
-// What calls with custom rules (control/custom_derivative.h) have in common: each has a `primal`
-// among its params, and computes what a call of it does.
+// What calls with custom rules (control/custom_derivative.h) have in common: each has a function
+// `primal` among its params, and its results are those of a call of that function.
 #pragma once
 
 #include <span>
@@ -24,7 +24,7 @@ std::vector<Type> infer_primal(std::span<const Type> operands, const P& p) {
 template <class P>
 P retype_primal(std::span<const Type> operands, const P& p) {
   const size_t n = p.primal->inputs.size();
-  if (operands.size() < n) return p;  // infer throws
+  if (operands.size() < n) return p;  // infer throws UserError
   P q = p;
   q.primal = retyped(p.primal, variance_of(operands.subspan(0, n)));
   return q;
@@ -34,7 +34,8 @@ FunctionRef primal_of(const OpParams& params) {
   return params.as<P>().primal;
 }
 
-// Returns the types of `count` operands that are there for their types alone.
+// Returns the types of `count` operands from `begin` on, which are operands only because of their
+// types.
 inline std::vector<Type> like_types(std::span<const Type> operands, size_t begin, size_t count) {
   std::vector<Type> out;
   for (size_t r = begin; r < begin + count; ++r) {
@@ -44,7 +45,7 @@ inline std::vector<Type> like_types(std::span<const Type> operands, size_t begin
   return out;
 }
 
-// Returns the results of a function at these operands, and all its values.
+// Returns the results of a function for these operands, and stores all its values in `values`.
 std::vector<Array> apply_and_keep(const Function& f, std::span<const Array> operands,
                                   std::vector<Array>& values);
 

@@ -15,7 +15,7 @@ namespace {
 
 enum class Transform : uint8_t { kJvp, kLinearize, kBatch };
 
-// The named axes that a rule may read where it is called.
+// The named axes, which rules may read when they are called. A transformed region depends on them.
 struct Axes {
   Mesh mesh, mesh_with_mapped;
   AxisNames manual, mapped;
@@ -44,7 +44,7 @@ struct Axes {
 struct Key {
   Transform transform;
   FunctionRef region;      // compared by identity
-  std::vector<int> marks;  // of each operand: 1 if it has a tangent, or its mapped dimension
+  std::vector<int> marks;  // one per operand: 1 if it has a tangent, or its mapped dimension
   std::vector<Type> inputs;
   Axes axes;
 
@@ -56,14 +56,14 @@ struct Key {
 
 // A transformed region.
 struct Transformed {
-  // Its results are those of the region, then its nonzero tangents (kJvp) or the residuals
-  // (kLinearize).
+  // Its results are those of the region. For kJvp the nonzero tangents follow, for kLinearize the
+  // residuals.
   TracedFunction whole;
-  std::vector<bool> nonzero;  // of kJvp and kLinearize: which results have a tangent
-  Function linear;            // of kLinearize
-  std::vector<int> dims;      // of kBatch: of the results
+  std::vector<bool> nonzero;  // kJvp and kLinearize: which results have a tangent
+  Function linear;            // kLinearize: the tangent program
+  std::vector<int> dims;      // kBatch: the mapped dimensions of the results
 
-  // Returns the results of `whole` at these operands.
+  // Returns the results of `whole` for these operands.
   std::vector<Array> at(std::vector<Array> operands) const {
     operands.insert(operands.end(), whole.captures.begin(), whole.captures.end());
     return inline_function(whole.function, operands);
@@ -77,8 +77,8 @@ thread_local RegionMemo* current_memo = nullptr;
 
 class RegionMemo {
  public:
-  // Returns the entry of this key; calls `make` first if there is none. `make` may call this
-  // function.
+  // Returns the entry with this key. If there is none, it calls `make` first, which may call this
+  // function itself.
   TransformedRef find_or_make(const Key& key, const std::function<Transformed()>& make) {
     const auto [first, last] = kept_.equal_range(key.region.get());
     for (auto it = first; it != last; ++it)
@@ -89,7 +89,7 @@ class RegionMemo {
   }
 
  private:
-  // The keys of the entries keep the regions alive.
+  // Entries by region. Their keys own the regions.
   std::unordered_multimap<const Function*, std::pair<Key, TransformedRef>> kept_;
 };
 
@@ -122,7 +122,7 @@ std::vector<Array> front(const std::vector<Array>& from, size_t count) {
 
 std::vector<int> marks_of(const std::vector<bool>& mask) { return {mask.begin(), mask.end()}; }
 
-// `inputs`: the types of the primals, then those of the tangents that `mask` names.
+// `inputs` are the types of the primals, then those of the tangents of operands in `mask`.
 TransformedRef jvp_once(const FunctionRef& region, std::vector<Type> inputs,
                         const std::vector<bool>& mask) {
   const Key key{Transform::kJvp, region, marks_of(mask), std::move(inputs), Axes::current()};

@@ -1,12 +1,13 @@
-// A memo of the derivatives and batchings of regions of loops and branches: each is made once.
+// A memo of the transformed regions (derivatives, batchings) of loops and branches, each of which
+// is made once.
 //
 // A rule of a loop transforms its body several times: first to find which carries have a tangent
 // (or are mapped), then for the loop that it binds. If each of these walked the body again, nested
 // loops would take a time that is exponential in their depth. So a transformed region is kept as a
-// closed Function, which is bound when it is requested again. JAX also keeps the derivatives of its
-// jaxprs, by the jaxpr and the mask of nonzero tangents.
+// closed Function, which is bound when it is requested again. JAX does the same with jaxprs; its
+// key is the jaxpr and the mask of nonzero tangents.
 //
-// It stands between the rules of scan, while and case and the transforms.
+// It is used between the rules of scan, while and case and the transforms.
 #pragma once
 
 #include <memory>
@@ -18,8 +19,8 @@ namespace tessera::control {
 
 class RegionMemo;
 
-// Every rule that transforms a region has a scope. The outermost scope of a thread owns the memo,
-// and drops it at its end.
+// Every rule that transforms a region has a scope. The outermost scope of a thread owns the memo
+// and destroys it.
 class RegionMemoScope {
  public:
   RegionMemoScope();
@@ -28,11 +29,11 @@ class RegionMemoScope {
   RegionMemoScope& operator=(const RegionMemoScope&) = delete;
 
  private:
-  std::unique_ptr<RegionMemo> mine_;  // null inside another scope
+  std::unique_ptr<RegionMemo> mine_;  // null if there is an outer scope
 };
 
-// The transforms of transform/ for a region that captures nothing. They transform a region once for
-// each combination of mask (or dims), types of the operands, and environment of named axes.
+// The transforms of transform/ for regions, which capture nothing. A region is transformed once for
+// each combination of mask (or dims), operand types, and named axes in scope.
 JvpResult jvp_region(const FunctionRef& region, std::span<const Array> primals,
                      std::span<const Array> tangents);
 LinearizedFunction linearize_region(const FunctionRef& region, std::span<const Array> primals,
@@ -40,11 +41,11 @@ LinearizedFunction linearize_region(const FunctionRef& region, std::span<const A
 BatchResult batch_region(const FunctionRef& region, std::span<const Array> operands,
                          std::span<const int> dims);
 
-// Returns which results of jvp_region() have a tangent for operands of these types.
+// Returns which results of jvp_region() would have a tangent for operands of these types.
 std::vector<bool> jvp_nonzero(const FunctionRef& region, std::span<const Type> types,
                               const std::vector<bool>& has_tangent);
 
-// The results of linearize_region() that have a tangent, and the types of its residuals.
+// Which results of linearize_region() would have a tangent, and the types of its residuals.
 struct RegionTangents {
   std::vector<bool> nonzero;
   std::vector<Type> residuals;
@@ -52,7 +53,8 @@ struct RegionTangents {
 RegionTangents region_tangents(const FunctionRef& region, std::span<const Type> types,
                                const std::vector<bool>& has_tangent);
 
-// Returns the dims of the results of batch_region() for operands of these types.
+// Returns the mapped dimensions of the results that batch_region() would return for operands of
+// these types.
 std::vector<int> batched_dims(const FunctionRef& region, std::span<const Type> types,
                               std::span<const int> dims);
 

@@ -18,13 +18,13 @@
 namespace tessera::control {
 namespace {
 
-// A sum with more terms than this is not taken apart.
+// The limit of terms. A sum with more terms is not divided into terms.
 constexpr size_t kMaxTerms = 16;
 
-// A product, and the ops between it and the cotangent.
+// A term of the cotangent: a product, and the ops that are applied to it afterwards.
 struct Term {
   const Op* product = nullptr;
-  std::vector<const Op*> then;  // the last one first; each has one linear operand, its first
+  std::vector<const Op*> then;  // the last op first; each is linear in its first operand
   Array factor;                 // a scalar; undefined means 1
 };
 
@@ -36,7 +36,7 @@ class RuleUses {
       for (ValueId v : op.results) producers_[v] = &op;
   }
 
-  // Takes the value apart into a sum of terms; returns false if it is not such a sum.
+  // Divides the value into a sum of terms. Returns false if it is not such a sum.
   bool take(ValueId v, Term term) {
     const Op* op = producers_[v];
     if (!op || op->results.size() != 1 || terms_.size() >= kMaxTerms) return false;
@@ -95,7 +95,7 @@ class RuleUses {
       }
     return false;
   }
-  // Returns the scalar that every element of a value has.
+  // Returns the scalar that all elements of a value are equal to, or nullopt if it is not found.
   std::optional<Array> uniform(ValueId v) const {
     if (rule_.type(v).rank() == 0) return values_[v];
     const Op* op = producers_[v];
@@ -113,7 +113,7 @@ class RuleUses {
     return *convert_literal(value, float64).data<double>() == 0;
   }
 
-  // Returns the operands in which the product is linear, each alone.
+  // Returns the operands in which the product is linear while the others are fixed.
   std::vector<size_t> linear_operands(const Op& op) const {
     if (op.def == &dot_general_op || op.def == &convolution_op) return {1, 0};
     if (op.def == &scatter_op && op.operands.size() == 3 &&
@@ -122,8 +122,8 @@ class RuleUses {
     return {};
   }
 
-  // Returns a use whose cotangent is one operand of the product, if the rest is a product of the
-  // parameter.
+  // Returns the use whose cotangent is one operand of the product, if the transpose by that operand
+  // is itself a product with the parameter; otherwise nullopt.
   std::optional<Use> use_of(const Term& term, const Type& type, size_t input) const {
     for (size_t k : linear_operands(*term.product)) {
       const Array& x = values_[term.product->operands[k]];
@@ -137,14 +137,15 @@ class RuleUses {
     return std::nullopt;
   }
 
-  // The result is rounded once.
+  // Returns x times a scalar, computed in a wide dtype so that it is rounded once.
   static Array scaled(const Array& x, const Array& factor) {
     const DType wide = accumulation_dtype(x.dtype());
     const Array by = lax::broadcast_in_dim(lax::convert_element_type(factor, wide), x.shape(), {});
     return lax::convert_element_type(lax::mul(lax::convert_element_type(x, wide), by), x.dtype());
   }
 
-  // apply is the transpose of (operand k -> the cotangent).
+  // Returns a use whose `apply` is the transpose of the map from operand k of the product to the
+  // cotangent.
   Use transposed(const Term& term, size_t k, const Type& type) const {
     const Op& product = *term.product;
     const std::vector<Type> types{traced_type(values_[product.operands[k]])};

@@ -1,6 +1,6 @@
-// The rule of a custom_vjp as uses (ops/core/use_rule.h): if its cotangent of an argument that
-// examples share ends in a product of values that each example has, the use keeps the two factors
-// instead.
+// The rule of a custom_vjp as uses (ops/core/use_rule.h): if the rule's cotangent of a shared
+// argument ends in a product of values that differ between examples, the use keeps the two operands
+// of the product instead.
 //
 //   bwd:  d = dot_general(x, ct); e = reduce_sum(d); f = e * 2      the cotangent of W'
 //   use:  apply(W', x) = dot_general(x, broadcast_in_dim(W')), cotangents {ct * 2}
@@ -14,9 +14,9 @@
 
 namespace tessera::control {
 
-// Returns the uses of input `input`, whose cotangent is `cotangent` of `rule`; `values` are all
-// values of the rule. It finds products under permutations, reshapes, conversions, sums, additions
-// and factors that are the same everywhere, and returns nullopt if there is anything else.
+// Returns the uses of input `input`, whose cotangent is value `cotangent` of `rule`; `values` are
+// all values of the rule. Between the products and the cotangent there may be transposes, reshapes,
+// conversions, sums, additions and scalar factors. If there is any other op, it returns nullopt.
 std::optional<std::vector<Use>> product_uses(const Function& rule, std::span<const Array> values,
                                              ValueId cotangent, size_t input);
 

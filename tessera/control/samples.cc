@@ -11,7 +11,7 @@
 namespace tessera::control::samples {
 namespace {
 
-// A region under construction: inputs, then ops, then outputs.
+// Builds a region: its inputs, then ops, then outputs.
 class Region {
  public:
   explicit Region(std::span<const Type> inputs, std::string name = "body") {
@@ -48,10 +48,11 @@ const Mesh& mesh() {
   static const Mesh& mesh = *new Mesh(Mesh::abstract({2, 4}, {"x", "y"}));
   return mesh;
 }
-// The mesh, the manual axis x, and rows that are sharded over it.
+// Returns the params for rows that are sharded over the manual axis x.
 ManualBoundaryParams rows_over_x() { return {mesh(), P("x"), {"x"}}; }
 
-// (i, x) -> i < 3; (i, x) -> (i + 1, sin(x)). It runs until a random i reaches 3, or not at all.
+// Returns a loop with condition (i, x) -> i < 3 and body (i, x) -> (i + 1, sin(x)). It runs until
+// i, which starts at a random number, is 3, or not at all.
 Sample counting_loop(const Type& x) {
   const std::vector<Type> carry{{int32, {}}, x};
   Region cond(carry, "cond"), body(carry);
@@ -63,7 +64,7 @@ Sample counting_loop(const Type& x) {
           .params = WhileParams{again, body.returning({next, body.add(sin_op, {body.input(1)})})}};
 }
 
-// (c, carry, slice) -> (carry + c * slice, carry * slice)
+// Returns a scan with the body (c, carry, slice) -> (carry + c * slice, carry * slice).
 Sample folding_loop(const Type& slice, int64_t length, bool reverse) {
   const std::vector<Type> types{slice, slice, slice};
   Region body(types);
@@ -148,7 +149,7 @@ std::vector<Sample> shard_to_full_samples() {
           {.operands = inside({0, 4}, {"x"}), .params = rows_over_x()}};
 }
 
-// sin, whose rule returns the tangent t * cos(x).
+// Returns sin with a rule whose tangent is t * cos(x).
 std::vector<Sample> custom_jvp_samples() {
   const auto sample = [](const Type& x) -> Sample {
     const std::vector<Type> with_tangent{x, x};
@@ -162,7 +163,7 @@ std::vector<Sample> custom_jvp_samples() {
   return {sample({float32, {4, 3}}), sample({float64, {}}), sample({float32, {0}})};
 }
 
-// The reverse rule, with x as the residual.
+// Returns a function with a reverse rule whose residual is x.
 std::vector<Sample> custom_vjp_samples() {
   const auto sample = [](const Type& x) -> Sample {
     const std::vector<Type> with_cotangent{x, x};

@@ -1,5 +1,5 @@
-// Samples of the ops with regions, which call_ops.cc, checkpoint.cc, control_flow_ops.cc,
-// custom_derivative.cc and manual_boundary.cc put into their definitions. The regions are built op
+// Samples of the ops with regions, which the definitions in call_ops.cc, checkpoint.cc,
+// control_flow_ops.cc, custom_derivative.cc and manual_boundary.cc name. The regions are built op
 // by op.
 #pragma once
 

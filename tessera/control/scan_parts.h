@@ -1,4 +1,4 @@
-// The operands of a scan by part (constants, carry, scanned), for its rules.
+// The operands of a scan divided into constants, carry and scanned operands, for its rules.
 #pragma once
 
 #include <span>
@@ -30,7 +30,7 @@ std::vector<T> slice(const std::vector<T>& from, size_t begin, size_t count) {
   return {at, at + static_cast<int64_t>(count)};
 }
 
-// Returns the types that the body gets for these operands.
+// Returns the types of the body's inputs for these operands.
 inline std::vector<Type> body_types(std::span<const Array> operands, const Parts& parts) {
   std::vector<Type> out;
   for (size_t k = 0; k < operands.size(); ++k) {
@@ -41,7 +41,7 @@ inline std::vector<Type> body_types(std::span<const Array> operands, const Parts
   return out;
 }
 
-// Returns the index of x in `inputs`; -1 if it is none of them.
+// Returns the index of x in `inputs`, or -1 if it is not among them.
 inline int index_of(const Array& x, const std::vector<Array>& inputs) {
   for (size_t i = 0; i < inputs.size(); ++i)
     if (inputs[i].data() == x.data()) return static_cast<int>(i);

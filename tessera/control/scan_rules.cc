@@ -16,7 +16,7 @@
 namespace tessera::control {
 namespace {
 
-// Returns which results of a body have a tangent if the operands that the mask marks do.
+// Returns which results of a body have a tangent if the inputs in `mask` have one.
 using NonzeroFn = std::vector<bool>(const FunctionRef& body, std::span<const Type> types,
                                     const std::vector<bool>& mask);
 
@@ -25,7 +25,7 @@ std::vector<bool> linearize_nonzero(const FunctionRef& body, std::span<const Typ
   return region_tangents(body, types, mask).nonzero;
 }
 
-// Returns which operands have a tangent if the carries that get one from the body count too.
+// Returns which operands have a tangent, including carries that get one in the body.
 std::vector<bool> with_carry_tangents(std::span<const Array> primals, std::vector<bool> mask,
                                       const ScanParams& p, NonzeroFn* nonzero_results) {
   const Parts parts(p);
@@ -42,7 +42,7 @@ std::vector<bool> with_carry_tangents(std::span<const Array> primals, std::vecto
   return mask;
 }
 
-// Returns the axes that every array varies over.
+// Returns the axes over which all these types vary.
 AxisNames common_variance(std::span<const Type> types) {
   if (types.empty()) return {};
   AxisNames common = types[0].varying;
@@ -50,7 +50,8 @@ AxisNames common_variance(std::span<const Type> types) {
   return common;
 }
 
-// A scan at given primals, and the scan of its tangents, which reads what the first one keeps.
+// The linearization of a scan at given primals: a scan of values, and a scan of tangents, which
+// reads residuals of the first one.
 class LinearizedScan {
  public:
   LinearizedScan(std::span<const Array> operands, const std::vector<bool>& has_tangent,
@@ -64,7 +65,8 @@ class LinearizedScan {
       if (mask_[k]) primals_[k] = cast_varying(primals_[k], copied_);
   }
 
-  // Binds the scan that also returns what its tangents need; returns its results.
+  // Binds the scan of values, which also returns residuals, and returns the results of the original
+  // scan.
   std::vector<Array> run() {
     ScanSpec spec{.length = p_.length, .reverse = p_.reverse};
     append<Array>(spec.consts, slice(primals_, 0, parts_.consts));
@@ -91,20 +93,20 @@ class LinearizedScan {
   }
 
  private:
-  // The operands of the tangent scan: in each part tangents, then residuals; in the carry tangents
-  // only.
+  // The operands of the scan of tangents. Constants and scanned operands are tangents, then
+  // residuals; the carry consists of tangents only.
   struct TangentScan {
     ScanSpec spec;
     size_t const_tangents = 0, xs_tangents = 0;
   };
-  // Where a trip finds a residual.
+  // Where a trip of the scan of tangents finds a residual.
   struct ResidualSource {
     bool is_const;
     size_t index;  // into const_residuals_ or scanned_residuals_
   };
 
   size_t num_results() const { return parts_.carry + parts_.ys; }
-  // Returns whether the carry, or a trip's result, has a tangent.
+  // Returns whether result r, a carry or a stacked y, has a tangent.
   bool has_result_tangent(size_t r) const {
     return r < parts_.carry ? mask_[parts_.consts + r] : at_.nonzero[r];
   }
@@ -114,7 +116,7 @@ class LinearizedScan {
     return false;
   }
 
-  // A trip of the first scan: returns the results of the body, then the residuals that are not
+  // A trip of the scan of values: returns the results of the body, then the residuals that are not
   // operands. It may be traced several times.
   std::vector<Array> trip(const std::vector<Array>& inputs) {
     at_ = linearize_region(p_.body, inputs, mask_);
@@ -183,15 +185,15 @@ class LinearizedScan {
 
   const ScanParams p_;
   const Parts parts_;
-  const std::vector<bool> mask_;  // of the operands: which have a tangent
-  // If all results of the loop differ between devices along some axes, the loop gets each device's
-  // copy of a constant, so that its cotangent is summed over devices once, after the loop.
+  const std::vector<bool> mask_;  // which operands have a tangent
+  // The axes over which all results of the loop vary. Constants are cast to vary over them, so that
+  // their cotangents are summed over devices once, after the loop, and not in every trip.
   const AxisNames copied_;
   std::vector<Array> primals_;
   LinearizedFunction at_;
   std::vector<Array> const_residuals_, scanned_residuals_;
-  std::vector<ResidualSource> residual_sources_;  // of every residual
-  std::vector<size_t> stacked_;  // scanned residuals that are results of the first scan
+  std::vector<ResidualSource> residual_sources_;  // one for each residual
+  std::vector<size_t> stacked_;  // scanned residuals that the scan of values returns
 };
 
 }  // namespace
@@ -202,9 +204,9 @@ JvpResult jvp_scan(std::span<const Array> primals, std::span<const Array> tangen
   const Parts parts(p);
   std::vector<bool> given;
   for (const Array& t : tangents) given.push_back(t.defined());
-  // The forward derivative needs no linear program, so the body may contain loops that have none.
+  // jvp_nonzero makes no linear program, which loops in the body may not have.
   const std::vector<bool> mask = with_carry_tangents(primals, given, p, jvp_nonzero);
-  // Each part has its values, then its tangents.
+  // Each part of the operands is its values, then its tangents.
   ScanSpec spec{.length = p.length, .reverse = p.reverse};
   std::vector<std::pair<std::vector<Array>*, size_t>> part{
       {&spec.consts, parts.consts}, {&spec.carry, parts.carry}, {&spec.xs, parts.xs}};
@@ -257,8 +259,9 @@ JvpResult jvp_scan(std::span<const Array> primals, std::span<const Array> tangen
   return out;
 }
 
-// Returns values and residuals of every step from one scan, tangents from another. A residual that
-// is a constant or a slice of a scanned operand is read again, not stacked.
+// Returns values and residuals of every trip from one scan, and tangents from another. A residual
+// that is a constant or a slice of a scanned operand is passed to the second scan again, not
+// stacked.
 LinearizeResult linearize_scan(std::span<const Array> operands,
                                const std::vector<bool>& has_tangent, const ScanParams& p) {
   const RegionMemoScope scope;
@@ -270,8 +273,8 @@ LinearizeResult linearize_scan(std::span<const Array> operands,
 
 namespace {
 
-// Returns the operands of a mapped scan, of which those in `mapped` are mapped: slices are mapped
-// at dimension 0, so scanned operands at dimension 1.
+// Returns the operands of a mapped scan, of which those marked in `mapped` are mapped. They are
+// mapped at dimension 0; scanned operands at dimension 1, so that their slices are mapped at 0.
 ScanSpec batched_spec(std::span<const Array> operands, std::span<const int> dims,
                       const std::vector<char>& mapped, const ScanParams& p) {
   const Parts parts(p);
@@ -290,7 +293,7 @@ ScanSpec batched_spec(std::span<const Array> operands, std::span<const int> dims
   return spec;
 }
 
-// Returns the types that the body of a mapped scan gets for these operands.
+// Returns the types of the inputs of a mapped scan's body.
 std::vector<Type> batched_types(std::span<const Array> operands, const std::vector<char>& mapped,
                                 const ScanParams& p) {
   std::vector<Type> types = p.body->input_types();
@@ -317,7 +320,7 @@ BatchResult batch_scan(std::span<const Array> operands, std::span<const int> dim
     for (char m : mapped) out.push_back(m ? 0 : -1);
     return out;
   };
-  // A carry that the body returns mapped must be mapped from the start.
+  // A carry that is mapped when the body returns it must be mapped from the start.
   for (bool changed = true; changed;) {
     changed = false;
     const std::vector<int> results =

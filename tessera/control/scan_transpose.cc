@@ -1,4 +1,4 @@
-// The transpose of scan, and its transpose as far as its uses.
+// The transpose of scan, and the transposition back to its uses (transform/uses.h).
 #include "tessera/control/make_control_flow.h"
 #include "tessera/control/scan_parts.h"
 #include "tessera/ops/core/batch_axis.h"
@@ -12,9 +12,9 @@
 namespace tessera::control {
 namespace {
 
-// The reversed scan: it carries cotangents, and beside them adds up those of the constants in
-// `summed`. All carries of a linear scan are linear, since one that starts at a constant zero is
-// linear as well.
+// The scan in reverse. It carries the cotangents of the carry, and the sums of the cotangents of
+// the constants in `summed`. All carries of a linear scan are linear, even one that starts at a
+// constant zero.
 class ReverseScan {
  public:
   ReverseScan(std::span<const Array> cotangents, std::span<const Array> operands,
@@ -44,7 +44,7 @@ class ReverseScan {
   const Parts& parts() const { return parts_; }
   const std::vector<bool>& linear() const { return linear_; }
 
-  // A trip's operands of the body (undefined if linear) and cotangents of its results.
+  // The operands of the body in one trip (undefined if linear), and the cotangents of its results.
   struct Trip {
     std::vector<Array> operands, cotangents;
   };
@@ -60,8 +60,8 @@ class ReverseScan {
                                              : inputs[xs_at + static_cast<size_t>(ct_at_[y])]);
     return out;
   }
-  // Returns the carry after the trip, from the cotangents of the body's operands, and those of the
-  // scanned operands `stacked`.
+  // Returns the results of a trip: the carry after it, then the cotangents of the scanned operands
+  // in `stacked`. `back` are the cotangents of the body's operands.
   std::vector<Array> results(const std::vector<Array>& inputs, const std::vector<Array>& back,
                              const std::vector<size_t>& stacked) const {
     std::vector<Array> out;
@@ -75,7 +75,7 @@ class ReverseScan {
     for (size_t k : stacked) out.push_back(defined(k));
     return out;
   }
-  // Returns the cotangents of the scan's operands, from the first results of the loop.
+  // Returns the cotangents of the scan's operands, which are the first results of the loop.
   std::vector<Array> cotangents(const std::vector<Array>& some,
                                 const std::vector<size_t>& stacked) const {
     std::vector<Array> out(parts_.operands());
@@ -92,7 +92,7 @@ class ReverseScan {
   const std::vector<size_t> summed_;
   const std::vector<Type> types_;
   ScanSpec spec_;
-  std::vector<int> ct_at_;  // of each y: the position of its cotangent among the scanned operands
+  std::vector<int> ct_at_;  // for each y: where its cotangent is among the scanned operands
 };
 
 }  // namespace
@@ -118,21 +118,21 @@ std::vector<Array> transpose_scan(std::span<const Array> cotangents,
 
 namespace {
 
-// An array that a use in the body reads, after the loop: the arrays of all trips, [length, ...], or
-// the same array for each trip.
+// An array that a use in the body reads, as it is after the loop: either the arrays of all trips,
+// [length, ...], or one array that all trips read.
 struct Kept {
   Array array;
-  int dim = -1;     // 0: of all trips
-  int result = -1;  // of the loop, if the loop returns it
+  int dim = -1;     // 0 if it holds the arrays of all trips
+  int result = -1;  // which result of the loop it is; -1 if none
 };
 
-// The uses in the body, while the loop is traced: their operands and cotangents.
+// Collects the uses in the body while the loop is traced, with their operands and cotangents.
 class KeptUses {
  public:
   explicit KeptUses(const ScanSpec& spec) : spec_(spec) {}
 
-  // Takes the uses of a trip whose operands are `inputs`; appends to the trip's results the arrays
-  // that the loop must return.
+  // Records the uses of a trip whose operands are `inputs`, and appends the arrays that the loop
+  // must return to the trip's results.
   void keep(std::vector<Use> uses, const std::vector<Array>& inputs, std::vector<Array>& results) {
     uses_ = std::move(uses);
     kept_.clear();
@@ -143,7 +143,7 @@ class KeptUses {
     }
   }
 
-  // Returns each use as a use over all trips, in terms of the scan's operands.
+  // Returns each use as one over all trips, with inputs that are operands of the scan.
   std::vector<Use> over_all_trips(const std::vector<Array>& loop_results,
                                   std::span<const Array> operands, const Parts& parts) {
     std::vector<Use> out;
@@ -210,9 +210,9 @@ class KeptUses {
 
 }  // namespace
 
-// The uses leave the loop: a trip returns what they read and their cotangents, which are stacked,
-// instead of adding up products; a use is then one over all trips. An array that is a scanned
-// operand or a constant of the loop is not stacked.
+// Returns the uses of the body as uses over all trips. A trip does not add up products: it returns
+// what its uses read and their cotangents, which are stacked. Scanned operands and constants of the
+// loop are not stacked again.
 Uses uses_scan(std::span<const Array> cotangents, std::span<const Array> operands,
                const std::vector<Sharing>& sharing, const ScanParams& p) {
   const Parts parts(p);
@@ -237,7 +237,7 @@ Uses uses_scan(std::span<const Array> cotangents, std::span<const Array> operand
     return results;
   });
   Uses out{kept.over_all_trips(some, operands, parts), reverse.cotangents(some, stacked)};
-  // The initial carries may be shared, too.
+  // Initial carries may be shared between examples, too.
   for (size_t k = parts.consts; k < parts.consts + parts.carry; ++k) {
     if (sharing[k] == Sharing::kExampleLinear) continue;
     if (sharing[k] == Sharing::kSharedLinear)

@@ -43,7 +43,7 @@ AxisNames choose_manual_axes(const FlatShardMapOptions& options) {
   return axes;
 }
 
-// `what` is "in_specs" or "out_specs".
+// Throws UserError unless the spec fits the type. `what` is "in_specs" or "out_specs".
 void check_spec(const char* what, size_t index, const PartitionSpec& spec, const Type& type,
                 const Mesh& mesh, const AxisNames& manual) {
   if (spec.rank() > type.rank())

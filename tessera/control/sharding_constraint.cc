@@ -34,7 +34,7 @@ Factors constraint_factors(std::span<const Type> operands, std::span<const Type>
   return pointwise_factors(operands, results);
 }
 
-// Tangents and cotangents have the sharding of the value.
+// Tangents and cotangents get the sharding of the value.
 JvpResult jvp_constraint(std::span<const Array> x, std::span<const Array> t,
                          const ShardingConstraintParams& p) {
   return {{bind_op1(sharding_constraint_op, p, {x[0]})},
@@ -45,9 +45,9 @@ std::vector<Array> transpose_constraint(std::span<const Array> ct, std::span<con
                                         const ShardingConstraintParams& p) {
   return {ct[0].defined() ? bind_op1(sharding_constraint_op, p, {ct[0]}) : Array()};
 }
-// The mapped dimension is sharded along vmap's spmd axes; without these propagation decides. Mesh
-// axes that do not divide a dimension of one example were meant for the dimension of examples;
-// BatchAxis says what happens to them.
+// The mapped dimension is sharded along vmap's spmd axes; if there are none, propagation decides.
+// If mesh axes do not divide a dimension of one example, the user meant them for the mapped
+// dimension; BatchAxis::indivisible says what happens to them.
 BatchResult batch_constraint(std::span<const Array> x, std::span<const int> dims,
                              const ShardingConstraintParams& p) {
   const BatchAxis& axis = BatchAxis::current();

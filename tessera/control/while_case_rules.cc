@@ -24,7 +24,8 @@ std::vector<Array> front(const std::vector<Array>& from, size_t count) {
   return {from.begin(), from.begin() + static_cast<int64_t>(count)};
 }
 
-// The forward derivative needs no linear program, so the body may contain loops that have none.
+// Returns which carries have a tangent, including those that get one in the body. It asks
+// jvp_nonzero, which makes no linear program, because loops in the body may have none.
 std::vector<bool> carries_with_tangents(std::span<const Array> primals, std::vector<bool> mask,
                                         const WhileParams& p) {
   const std::vector<Type> types = traced_types(primals);
@@ -72,7 +73,7 @@ JvpResult jvp_while(std::span<const Array> primals, std::span<const Array> tange
   return out;
 }
 
-// Loops that are not pointwise can be transposed only in the carries that are passed through
+// Loops that are not pointwise can be transposed only with respect to carries that the body returns
 // unchanged.
 LinearizeResult linearize_while(std::span<const Array> primals,
                                 const std::vector<bool>& has_tangent, const WhileParams& p) {
@@ -197,7 +198,7 @@ JvpResult jvp_case(std::span<const Array> primals, std::span<const Array> tangen
   return out;
 }
 
-// Every branch returns the residuals of all branches, those of the others as zeros.
+// Every branch returns the residuals of all branches, with zeros for those of other branches.
 LinearizeResult linearize_case(std::span<const Array> primals, const std::vector<bool>& has_tangent,
                                const CaseParams& p) {
   const RegionMemoScope scope;
@@ -213,7 +214,8 @@ LinearizeResult linearize_case(std::span<const Array> primals, const std::vector
   state->mask.assign(has_tangent.begin() + 1, has_tangent.end());
   const size_t num_results = p.branches[0]->outputs.size();
   state->nonzero.resize(num_results);
-  // The types of residuals are found first, so that every branch knows what the others return.
+  // The types of all residuals are found first, so that every branch knows what it must return for
+  // the others.
   const std::vector<Type> types = traced_types(x);
   std::vector<Type> residual_types;
   for (const FunctionRef& branch : p.branches) {
@@ -326,8 +328,8 @@ Array chooses(const Array& index, size_t b, size_t n) {
   return lax::bitwise_or(lax::ge(index, at), lax::lt(index, lax::full_like(index, 0)));
 }
 
-// Returns the results of a branch that only the examples `chosen` take: for the others its operands
-// are constants, so that a derivative that is infinite or NaN there does not come back as 0 * inf.
+// Returns the results of a branch that only the examples `chosen` take: for the other examples its
+// operands are constants, so that an infinite derivative there does not become 0 * inf = NaN.
 BatchResult batch_chosen(const Function& branch, const std::vector<Array>& operands,
                          const std::vector<int>& dims, const Array& chosen) {
   std::vector<Array> x = operands;
@@ -358,7 +360,7 @@ BatchResult batch_case(std::span<const Array> operands, std::span<const int> dim
   const std::vector<Array> x(operands.begin() + 1, operands.end());
   const std::vector<int> x_dims(dims.begin() + 1, dims.end());
   if (dims[0] < 0) {
-    // All examples take one branch: results are mapped if those of any branch are.
+    // All examples take the same branch: a result is mapped if it is mapped in any branch.
     std::vector<char> mapped(p.branches[0]->outputs.size());
     const std::vector<Type> types = traced_types(x);
     for (const FunctionRef& branch : p.branches) {
@@ -377,7 +379,7 @@ BatchResult batch_case(std::span<const Array> operands, std::span<const int> dim
     for (char m : mapped) out.dims.push_back(m ? 0 : -1);
     return out;
   }
-  // Every example has its own branch: all branches are computed, and each example selects its
+  // Examples may take different branches: all branches are computed, and each example selects its
   // results.
   for (const FunctionRef& branch : p.branches)
     expect_no_io("cond", *branch, "branches", "under vmap all run if examples choose differently");

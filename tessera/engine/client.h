@@ -1,7 +1,8 @@
-// Client: the interface to a PJRT plugin without its header: devices, buffers in their memories,
-// compiled programs. c_api/ implements it with the C API; the rest of this folder uses it.
+// Client: a PJRT plugin's devices, buffers in their memories and compiled programs, as an interface
+// that does not need the header of PJRT. c_api/ implements it with the C API; the rest of this
+// folder uses it.
 //
-// A Failure says what the plugin did; the caller makes the user's error of it.
+// A Failure holds the plugin's error; callers turn it into an error for users.
 #pragma once
 
 #include <array>
@@ -24,7 +25,7 @@ using namespace runtime;
 
 enum class FailureKind : uint8_t { kRefused, kOutOfMemory, kOther };
 
-// The plugin's own words for why it did not do what was requested.
+// The plugin's message about a request that it did not fulfil.
 class Failure : public std::runtime_error {
  public:
   Failure(FailureKind kind, const std::string& message)
@@ -35,11 +36,11 @@ class Failure : public std::runtime_error {
   FailureKind kind_;
 };
 
-// An array in the memory of one device, which appears dense and row-major here.
+// An array in the memory of one device. Users of this class see it as dense and row-major.
 class ClientBuffer {
  public:
   virtual ~ClientBuffer() = default;
-  // Copies the bytes and waits for them.
+  // Copies the bytes, and returns when they have arrived.
   virtual void copy_to_host(std::byte* to, int64_t bytes) const = 0;
   // Frees the memory, even if the buffer is still held.
   virtual void release() const = 0;
@@ -49,19 +50,20 @@ using ClientBufferRef = std::shared_ptr<const ClientBuffer>;
 class ClientExecutable {
  public:
   virtual ~ClientExecutable() = default;
-  // Runs the program; args[p][i] is input i of replica p. Returns the results likewise, once they
-  // are ready.
+  // Runs the program; args[p][i] is input i of replica p. Returns the results, in the same order of
+  // indices, when they are ready.
   virtual std::vector<std::vector<ClientBufferRef>> execute(
       std::span<const std::vector<const ClientBuffer*>> args) const = 0;
-  // Returns the plugin's compiled form of the program: XLA's HloModuleProto, or what it calls
-  // "hlo_with_config"; empty if it returns none.
+  // Returns the plugin's compiled form of the program: XLA's HloModuleProto, or the form that it
+  // calls "hlo_with_config"; empty if it returns none.
   virtual std::string optimized_program() const = 0;
-  // Returns the bytes on one device while it runs; 0 if the plugin does not say.
+  // Returns the bytes of temporaries on one device during a run; 0 if the plugin does not report
+  // them.
   virtual int64_t temporary_bytes() const = 0;
 };
 using ClientExecutableRef = std::shared_ptr<const ClientExecutable>;
 
-// One device, in the order of the plugin.
+// A device as the plugin describes it.
 struct ClientDevice {
   int64_t id = 0;  // the plugin's id
   int64_t process_index = 0;
@@ -75,12 +77,12 @@ class Client {
   virtual ~Client() = default;
   virtual const std::string& platform() const = 0;  // "cpu", "cuda", "tpu"
   virtual const std::string& platform_version() const = 0;
-  // Returns the devices of this process.
+  // Returns the devices of this process, in the plugin's order.
   virtual const std::vector<ClientDevice>& devices() const = 0;
-  // Returns whether arrays of the dtype can be transferred. Programs must not have others: XLA
-  // aborts.
+  // Returns whether arrays of the dtype can be transferred. Programs must not contain other dtypes:
+  // XLA would abort.
   virtual bool has_dtype(DType dtype) const = 0;
-  // Copies the bytes of a dense row-major array; they are read before this returns.
+  // Copies the bytes of a dense row-major array to a device. They are read before this returns.
   virtual ClientBufferRef put(const std::byte* data, DType dtype, const Shape& shape,
                               int64_t device) const = 0;
   // Compiles a module of StableHLO, as text or bytecode, with a CompileOptionsProto.
@@ -90,8 +92,8 @@ class Client {
 using ClientRef = std::shared_ptr<const Client>;
 
 // Loads the plugin and returns a client of it. Throws UserError [initialize] if the file does not
-// exist or is no plugin, has another version of the C API, or rejects the options; and if this
-// library was built without the header of the C API. One thread at a time may call it.
+// exist or is not a plugin, if the plugin has another version of the C API or rejects the options,
+// and if this library was built without the header of the C API. One thread at a time may call it.
 ClientRef open_client(const std::string& path, const std::map<std::string, std::string>& options);
 
 }  // namespace tessera::engine

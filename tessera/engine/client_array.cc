@@ -8,7 +8,7 @@
 namespace tessera::engine {
 namespace {
 
-// Throws the user's error for a failed transfer.
+// Throws the error that users get for a failed transfer.
 [[noreturn]] void transfer_failed(const Failure& failure, const ArrayLayout& layout,
                                   std::string_view direction) {
   const std::string what = describe(Type{.dtype = layout.dtype, .shape = layout.global});
@@ -51,7 +51,7 @@ bool ClientArray::is_deleted() const {
   return !buffers_;
 }
 
-// The buffers of a donated array.
+// The donation of an array's buffers.
 class ClientArray::BufferDonation final : public Donation {
  public:
   explicit BufferDonation(const ClientArray& array) : array_(array) {

@@ -36,7 +36,7 @@ void expect_stablehlo(const Function& f, int64_t number) {
   }
 }
 
-// Returns a function of the op alone: its operands are the inputs.
+// Returns a function of this op alone, whose inputs are the op's operands.
 Function alone(const Function& f, const Op& op) {
   Function out;
   ValueIds inputs;
@@ -86,7 +86,7 @@ ClientProgram::ClientProgram(const Function& partitioned, const std::vector<Devi
       client_(client_of("jit", devices)) {
   expect_stablehlo(function_, client_);
   for (const Device& device : devices) devices_.push_back(device.id);
-  std::sort(devices_.begin(), devices_.end());  // as the groups of collectives count them
+  std::sort(devices_.begin(), devices_.end());  // the order of ranks in groups of collectives
   for (const int64_t device : devices_)
     plugin_devices_.push_back(client(client_).devices()[static_cast<size_t>(device)].id);
   for (size_t i = 0; i < inputs.size(); ++i)
@@ -118,8 +118,8 @@ ClientExecutableRef ClientProgram::executable(const Aliases& aliases) const {
   });
 }
 
-// Returns the first op that the plugin does not compile by itself; those in loops and branches come
-// first.
+// Returns the first op that the plugin does not compile alone, and why; null if there is none. Ops
+// in loops and branches come before the loop or branch.
 const Op* ClientProgram::find_refused(const Function& f, std::string& why) const {
   std::set<std::string> tried;
   for (const Op& op : f.ops) {
@@ -181,7 +181,7 @@ int64_t ClientProgram::arena_bytes() const {
 }
 
 int64_t ClientProgram::code_bytes() const {
-  // The plugin's own size is not known before it compiles; this is its order of magnitude.
+  // The real size is not known before the plugin compiles. This is its order of magnitude.
   constexpr int64_t kOpBytes = 2048;
   return kOpBytes * static_cast<int64_t>(function_.ops.size());
 }
@@ -212,7 +212,7 @@ std::vector<Array> ClientProgram::run(std::span<const DeviceData* const> inputs,
     if (takes[i] == 0) continue;
     const bool copied = !moved.empty() && moved[i];
     donations.push_back((copied ? moved[i] : inputs[i])->donate());
-    // An array that is also another argument must outlive the run.
+    // The memory of an array that is another argument, too, must not be reused for a result.
     if (std::count(inputs.begin(), inputs.end(), inputs[i]) > 1) takes[i] = 0;
   }
   const ClientExecutableRef program = executable(aliases_for(takes));

@@ -1,8 +1,8 @@
 // ClientProgram: a partitioned program that a plugin compiles and that its devices run.
 //
-// The plugin gets one module of StableHLO for all devices (plain_partition.h, PlainModule), and
-// nothing to partition. It compiles at the first run, and again for every other choice of donated
-// inputs, since a compiled program includes which memory each result uses.
+// The plugin gets one module of StableHLO for all devices (plain_partition.h, PlainModule), which
+// is partitioned already. It compiles the module at the first run, and again for every other choice
+// of donated inputs, because a compiled program determines the memory of each result.
 #pragma once
 
 #include "tessera/base/made_once.h"
@@ -15,12 +15,12 @@ namespace tessera::engine {
 
 class ClientProgram final : public LoadedProgram {
  public:
-  // `devices`: those of the program's mesh, or the only one. Throws a UserError that names the op
-  // if the program has one that StableHLO lacks.
+  // `devices` are those of the program's mesh, or the only one. Throws a UserError that names the
+  // op if StableHLO lacks an op of the program.
   ClientProgram(const Function& partitioned, const std::vector<Device>& devices,
                 const std::vector<ArraySpec>& inputs, const std::vector<ArraySpec>& outputs);
 
-  // Also throws a UserError that names the op if the plugin does not compile one.
+  // Also throws a UserError that names the op if the plugin does not compile an op.
   std::vector<Array> run(std::span<const DeviceData* const> inputs,
                          std::span<const uint8_t> donate = {},
                          std::span<const DeviceData* const> moved = {}) const override;
@@ -44,9 +44,9 @@ class ClientProgram final : public LoadedProgram {
 
   Function function_;
   int64_t client_;
-  std::vector<int64_t> devices_;         // of replica p: its Device::id
-  std::vector<int64_t> plugin_devices_;  // the same with the plugin's ids
-  // [i][p]: the position of the device of replica p among those of input (output) i.
+  std::vector<int64_t> devices_;         // for each replica: Device::id
+  std::vector<int64_t> plugin_devices_;  // for each replica: the plugin's id of its device
+  // Entry [i][p] is the position of replica p's device among the devices of input (output) i.
   std::vector<std::vector<size_t>> input_positions_, output_positions_;
   std::vector<Type> output_types_;
   mutable MadeOnce<Aliases, ClientExecutableRef> executables_;

@@ -20,7 +20,7 @@ struct Opened {
 
 struct Registry {
   std::mutex mutex;
-  std::deque<Opened> opened;  // the one of number n is at n - 1; entries never move
+  std::deque<Opened> opened;  // number n is at n - 1; entries never move
 };
 Registry& registry() {
   static Registry& instance = *new Registry;
@@ -107,7 +107,7 @@ int64_t client_of(std::string_view op, const Sharding& sharding) {
 
 DeviceKind device_kind(std::string_view platform, std::string_view kind) {
   if (platform == "tpu") {
-    // Longer names first: "TPU v5" is the one with more cores, "TPU v5 lite" the smaller.
+    // Longer names come first, since "TPU v5" (v5p) begins "TPU v5 lite" (v5e).
     constexpr std::pair<std::string_view, DeviceKind> kKinds[] = {
         {"TPU v2", DeviceKind::kTpuV2},       {"TPU v3", DeviceKind::kTpuV3},
         {"TPU v4", DeviceKind::kTpuV4},       {"TPU v5 lite", DeviceKind::kTpuV5e},

@@ -1,5 +1,5 @@
 // The clients of this process, by the number in Device::client. initialize() makes them, one for
-// each plugin and set of options. None is ever destroyed, since devices() live for ever, too.
+// each plugin and set of options. Clients are never destroyed, because lists of devices never are.
 #pragma once
 
 #include "tessera/engine/client.h"
@@ -7,13 +7,13 @@
 
 namespace tessera::engine {
 
-// Returns the client, which belongs to the process that made it: throws RuntimeError in a child of
+// Returns the client, which belongs to the process that made it. Throws RuntimeError in a child of
 // a fork.
 const Client& client(int64_t number);
-// Returns the path of its plugin, for messages.
+// Returns the path of the client's plugin, for messages.
 const std::string& plugin_path(int64_t number);
 
-// Returns the number of the client that the devices belong to, 0 for emulated ones. Throws a
+// Returns the number of the client to which the devices belong; 0 for emulated devices. Throws a
 // UserError that names `op` if they belong to several.
 int64_t client_of(std::string_view op, std::span<const Device> devices);
 int64_t client_of(std::string_view op, const Sharding& sharding);

@@ -28,8 +28,8 @@ std::string compile_options(std::span<const int64_t> devices) {
   put(assignment, 1, devices.size());
   put(assignment, 2, uint64_t{1});
   put(assignment, 3, computation);
-  // ExecutableBuildOptionsProto: 1 device_ordinal, -1: by the assignment; 4 num_replicas,
-  // 5 num_partitions, 9 device_assignment.
+  // ExecutableBuildOptionsProto: 1 device_ordinal, of which -1 means the assignment; 4
+  // num_replicas, 5 num_partitions, 9 device_assignment.
   std::string build;
   put(build, 1, static_cast<uint64_t>(int64_t{-1}));
   put(build, 4, devices.size());

@@ -7,7 +7,7 @@
 namespace tessera::engine {
 namespace {
 
-// Returns the engine by Device::client.
+// Returns the engine of devices with this Device::client.
 const Engine& engine(int64_t number) { return number == 0 ? native_engine() : client_engine(); }
 
 }  // namespace

@@ -23,16 +23,15 @@ class LoadedProgram {
 
   // Returns the results of one run. The program must take each input (takes()).
   //
-  // donate[i] != 0 (an empty list: none): the caller will not use input i again; its memory is
-  // reused for a result if one fits, and the array is deleted. moved[i], if there is such a list
-  // and it is not null, is the array that input i was copied from; it is deleted, too. Throws
-  // UserError if one of these was donated before; then none is deleted. Throws RuntimeError if the
-  // devices lack memory, or fail.
+  // If donate[i] is not 0, the caller will not use input i again: its memory is reused for a result
+  // if one fits, and the array is deleted. If moved[i] is given and not null, it is the array from
+  // which input i was copied; it is deleted, too. Throws UserError if one of these arrays was
+  // donated before; then none is deleted. Throws RuntimeError if the devices lack memory, or fail.
   virtual std::vector<Array> run(std::span<const DeviceData* const> inputs,
                                  std::span<const uint8_t> donate = {},
                                  std::span<const DeviceData* const> moved = {}) const = 0;
 
-  // Returns whether the array has the layout and devices that input i must have.
+  // Returns whether the array has the layout and devices that input i requires.
   bool takes(const ArrayData& array, size_t i) const {
     const DeviceData* data = device_data(array);
     return data && (data->layout() == inputs_[i] || same_placement(*data->layout(), *inputs_[i]));
@@ -43,7 +42,7 @@ class LoadedProgram {
   size_t num_outputs() const { return outputs_.size(); }
 
   // Returns the bytes of temporaries during a run, on all devices together; 0 if the engine does
-  // not say.
+  // not report them.
   virtual int64_t arena_bytes() const = 0;
   // Returns the bytes of the program itself: code, constants, tables.
   virtual int64_t code_bytes() const = 0;

@@ -7,8 +7,8 @@
 namespace tessera::engine {
 namespace {
 
-// Returns the part of a program's text that is the same in all processes of a cluster: a host
-// function has another number in each.
+// Returns the part of a program's text that is the same in all processes of a cluster: without the
+// numbers of host functions, which differ between processes.
 std::string common_text(std::string text) {
   constexpr std::string_view kBefore = "backend_config = {function = ";
   for (size_t at = text.find(kBefore); at != std::string::npos; at = text.find(kBefore, at)) {

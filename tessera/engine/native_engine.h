@@ -1,5 +1,5 @@
-// The engine of emulated devices. They share the memory and the threads of this process, and run
-// schedules of machine code (runtime/program.h).
+// The engine of emulated devices. These devices share the memory and the threads of this process,
+// and run schedules of machine code (runtime/program.h).
 #pragma once
 
 #include "tessera/engine/engine.h"

@@ -1,4 +1,4 @@
-// NativeProgram: a program on emulated devices, as a LoadedProgram.
+// NativeProgram: a LoadedProgram on emulated devices.
 #pragma once
 
 #include "tessera/engine/loaded_program.h"

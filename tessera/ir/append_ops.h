@@ -5,9 +5,9 @@
 
 namespace tessera::ir {
 
-// Calls add(op, operands) for each op of `f`, which adds a copy and returns the values of its
-// results. `inputs` are the values of f's inputs. Returns the values of f's outputs. Values is a
-// list of ValueId.
+// Copies the ops of `f`: calls add(op, operands) for each op, which adds a copy to the other
+// function and returns the values of its results. `inputs` are the values there of f's inputs.
+// Returns the values of f's outputs. Values is a list of ValueId.
 template <class Values, class Add>
 Values append_ops(const Function& f, const Values& inputs, Add&& add) {
   std::vector<ValueId> map(f.types.size(), -1);

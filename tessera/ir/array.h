@@ -1,9 +1,9 @@
-// Array: the user's handle to one of four things (ArrayData::Kind): a value of a function being traced,
-// data on the host, data on devices, or a type without data.
+// Array: what users hold, which is one of four things (ArrayData::Kind): a value of a function
+// being traced, data on the host, data on devices, or a type without data.
 //
-// An Array is immutable and cheap to copy. bind_op() hands an op to the innermost trace, or, outside
-// any trace, to the eager executor that compile/ installs; so lax-level functions, rules and users
-// all write the same language.
+// An Array is immutable and cheap to copy. bind_op() passes an op to the innermost trace, or, if
+// there is none, to the eager executor that compile/ installs. So functions of lax, rules and users
+// write the same code whether or not it is traced.
 #pragma once
 
 #include <memory>
@@ -29,7 +29,7 @@ class ArrayData {
   ArrayData(Kind kind, Type type) : kind(kind), type(std::move(type)) {}
   virtual ~ArrayData() = default;
   // Returns the whole (global) array on the host. A tracer throws UserError kTrace; an array that
-  // is not completely in this process throws a UserError that says what to call.
+  // is not completely in this process throws a UserError that names the function to call.
   virtual Literal to_literal() const = 0;
   virtual Sharding sharding() const = 0;
 
@@ -43,9 +43,10 @@ namespace tessera {
 
 class Array {
  public:
-  Array() = default;  // no array; every use of it is an error. In rules it is a symbolic zero.
+  Array() = default;  // no array: any use throws. In rules it is a symbolic zero.
   explicit Array(std::shared_ptr<const ir::ArrayData> data) : data_(std::move(data)) {}
-  // Makes an array of a C++ scalar: rank 0, weakly typed (except bool), as a Python scalar in JAX.
+  // Makes an array of a C++ scalar: of rank 0 and weakly typed (except bool), like Python scalars
+  // in JAX.
   template <class T>
   requires std::is_arithmetic_v<T> Array(T value) : Array(from_scalar(value)) {}
   // Makes an array of a complex number, as std::complex_literals has them: rank 0, weakly typed.
@@ -53,19 +54,19 @@ class Array {
   requires(DTypeOf<Complex<T>>::value == complex64 || DTypeOf<Complex<T>>::value == complex128)
       Array(const Complex<T>& value)
       : Array(from_complex(value.real(), value.imag())) {}
-  // A std::vector of numbers is no Array: making one copies it, so it is written. Named here so that
-  // the compiler says what to write.
+  // There is no conversion from a std::vector of numbers, because it would copy the numbers without
+  // saying so. This constructor only makes the compiler print what to write instead.
   template <class T, class Allocator>
   requires std::is_arithmetic_v<T> Array(const std::vector<T, Allocator>&) {
     static_assert(kNever<T>,
                   "expected an Array, got a std::vector of numbers: write array(values), or "
                   "from_host(values, shape)");
   }
-  // Makes an array of host data, of its dtype, not weak. The data stays on the host until an op
-  // uses it.
+  // Makes an array of host data, with the dtype of the literal and no weak type. The data stays on
+  // the host until an op uses it.
   explicit Array(Literal literal);
 
-  // Returns the value of a one-element array. Throws UserError kTrace for a traced one.
+  // Returns the value of a one-element array. Throws UserError kTrace if it is traced.
   explicit operator bool() const;
   bool defined() const { return data_ != nullptr; }
 
@@ -91,7 +92,7 @@ class Array {
 
   const std::shared_ptr<const ir::ArrayData>& data() const;
 
-  // There is no x[i]. Declared so that the compiler says what to write.
+  // There is no x[i]. This operator only makes the compiler print what to write instead.
   template <class Index>
   Array operator[](const Index&) const {
     static_assert(kNever<Index>,
@@ -128,8 +129,8 @@ namespace tessera {
 Array abstract_array(const Shape& shape, DType dtype);
 Array abstract_array(const Shape& shape, DType dtype, const NamedSharding& sharding);
 
-// Returns whether 64-bit types are used for defaults and promotion, as jax_enable_x64 says. It is
-// off by default.
+// Returns whether the default dtypes and promotion use 64 bits, like jax_enable_x64. It is off by
+// default.
 bool x64_enabled();
 void enable_x64(bool enable);
 
@@ -147,8 +148,8 @@ class HostData final : public ArrayData {
   const Literal literal;
 };
 
-// Shape, dtype and sharding without data, which jit(f).lower() and eval_shape() accept in place of
-// an array. It is JAX's ShapeDtypeStruct.
+// Shape, dtype and sharding without data (JAX's ShapeDtypeStruct). jit(f).lower() and eval_shape()
+// accept it in place of an array.
 class AbstractData final : public ArrayData {
  public:
   explicit AbstractData(Type type) : ArrayData(Kind::kAbstract, std::move(type)) {}
@@ -160,11 +161,11 @@ class AbstractData final : public ArrayData {
 // tracers; otherwise the op runs at once.
 std::vector<Array> bind_op(const OpDef& def, OpParams params, std::span<const Array> operands);
 Array bind_op1(const OpDef& def, OpParams params, std::initializer_list<Array> operands);
-// Returns the op of this name; null if there is none.
+// Returns the op of this name, or null if there is none.
 const OpDef* find_op(std::string_view dialect, std::string_view name);
 
-// A trace records the ops that are bound while it is the innermost one. Traces nest; an inner trace
-// captures the arrays of outer ones.
+// A trace records the ops that are bound while it is the innermost one. Traces nest: an inner trace
+// captures arrays of outer ones.
 class Trace {
  public:
   virtual ~Trace() = default;

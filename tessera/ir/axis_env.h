@@ -1,6 +1,6 @@
-// AxisEnv: which named axes a collective may use at the point where it is called. shard_map adds
-// its mesh and manual axes while it traces the body; vmap with an axis_name adds the axis that it
-// maps over; nested regions add theirs.
+// AxisEnv: the named axes that a collective may use when it is called. shard_map adds its mesh and
+// manual axes while it traces the body; vmap with an axis_name adds the axis that it maps over;
+// nested regions add their own.
 #pragma once
 
 #include <string>
@@ -19,19 +19,20 @@ class AxisEnv {
 
   const Mesh& mesh() const { return mesh_; }
   // Returns the mesh of a collective over `axes`: mesh(), or, if vmap maps over one of them, a mesh
-  // with the mapped axes beside those of mesh().
+  // with the mapped axes in addition to those of mesh().
   const Mesh& mesh_of(const std::vector<std::string>& axes) const;
   // Returns the axes bound by enclosing manual computations, sorted.
   const AxisNames& manual_axes() const { return manual_; }
   // Returns the axes bound by vmap.
   const AxisNames& mapped_axes() const { return mapped_; }
-  // Returns whether types list the axes that values vary over, so that out_specs are checked
-  // against them (JAX's check_vma).
+  // Returns whether types list the axes over which values vary, against which out_specs are checked
+  // (JAX's check_vma).
   bool check_vma() const { return check_vma_; }
   // Throws a UserError that names `op` and lists the bound axes if `axis` is not bound here.
   void expect_bound(std::string_view op, std::string_view axis) const;
 
-  // While it lives, `axes` of `mesh` are manual in addition to those of the enclosing scope.
+  // Makes `axes` of `mesh` manual, in addition to those of the enclosing scope, as long as it
+  // exists.
   class Scope {
    public:
     Scope(Mesh mesh, const AxisNames& axes, bool check_vma);
@@ -43,8 +44,8 @@ class AxisEnv {
     AxisEnv* saved_;
     AxisEnv* mine_;
   };
-  // While it lives, vmap maps over `axis` of `size` examples. Throws UserError if the name is bound
-  // already.
+  // Makes `axis` an axis of vmap with `size` examples, as long as it exists. Throws UserError if
+  // the name is bound already.
   class MappedScope {
    public:
     MappedScope(const std::string& axis, int64_t size);
@@ -63,7 +64,7 @@ class AxisEnv {
   Mesh mesh_, mesh_with_mapped_;
   AxisNames manual_, mapped_;
   bool check_vma_ = true;
-  std::vector<std::pair<std::string, int64_t>> sizes_;  // of the mapped axes, the outermost first
+  std::vector<std::pair<std::string, int64_t>> sizes_;  // mapped axes, outermost first
 };
 
 }  // namespace tessera::ir

@@ -51,7 +51,7 @@ bool holds_within(const Op& op, const std::function<bool(const Op&)>& predicate)
     return std::any_of(f.ops.begin(), f.ops.end(),
                        [&](const Op& inner) { return holds_within(inner, predicate); });
   };
-  // An op that exists to be transposed is not a call yet: asking for its callee is an error.
+  // An op that can be transposed is not a call yet, so its callee must not be requested.
   if (std::holds_alternative<Inlined>(op.def->lower) && !op.def->transpose) {
     const FunctionRef callee = callee_of(op);
     return callee && inside(*callee);

@@ -1,4 +1,4 @@
-// Factors: the sharding rule of an op, as in einsum. Propagation, partition and cost read nothing
+// Factors: the sharding rule of an op, as in einsum. Propagation, partition and cost know nothing
 // else of an op.
 //
 // Each dimension of each operand and result is a list of factors, major first. `dot_general` of
@@ -19,8 +19,8 @@ enum class FactorKind : uint8_t {
   kPass,             // each shard of the result needs the same shard of the operands
   kReduction,        // in operands only; if it is sharded, each device has a partial result
   kNeedReplication,  // the op is right only if the factor is not sharded
-  // If it is sharded, the op needs data from neighbours; so it is resharded unless the op has a
-  // rule.
+  // if it is sharded, the op needs data from neighbours: it is resharded unless the partitioner can
+  // move just these rows (spmd/windows.h, spmd/halos.h)
   kPermutation,
 };
 
@@ -31,7 +31,7 @@ struct Factor {
 
 // The factors of one dimension, major first. The product of their sizes is the dimension's extent.
 using DimFactors = boost::container::small_vector<int, 2>;
-// The dimensions of one tensor.
+// The factors of each dimension of one tensor.
 using TensorFactors = std::vector<DimFactors>;
 
 struct Factors {
@@ -47,8 +47,8 @@ struct Factors {
   }
 };
 
-// Returns one pass-through factor for each dimension, shared by all tensors; tensors of rank 0 have
-// none.
+// Returns one pass-through factor for each dimension, shared by all tensors. Tensors of rank 0 have
+// no factors.
 Factors pointwise_factors(std::span<const Type> operands, std::span<const Type> results);
 // Returns `([i, k],[k, j])->([i, j]) {i=4, k=8, j=16} reduction={k}`.
 std::string to_string(const Factors& factors);

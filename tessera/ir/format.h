@@ -1,5 +1,5 @@
-// Formatters of types and arrays (base/format.h) and those of the folders below. The source files
-// of ir/ and of the folders above it write their errors with them.
+// Formatters of types and arrays (base/format.h), and of the folders below. The source files of ir/
+// and of the folders above use them in error messages.
 #pragma once
 
 #include "tessera/mesh/format.h"

@@ -25,14 +25,14 @@ struct JvpResult;
 // The index of a value in Function::types.
 using ValueId = int32_t;
 
-// A function that several params may share; it never changes once it is shared.
+// A function that several params may share. It never changes.
 using FunctionRef = std::shared_ptr<const Function>;
 
-// Traced code, as a function of flat lists of arrays.
+// Code that binds ops, as a function from a flat list of arrays to another.
 using FlatFn = std::function<std::vector<Array>(const std::vector<Array>&)>;
 
-// Code that computes one instance on the host. It gets pointers to whole operands and results,
-// row-major.
+// Code that computes one instance of an op on the host. It gets pointers to whole operands and
+// results, which are in row-major order.
 using HostCall = std::function<void(std::span<const void* const> in, std::span<void* const> out)>;
 
 }  // namespace tessera::ir

@@ -63,7 +63,8 @@ std::vector<int> Function::producers() const {
 
 namespace {
 
-// Returns the numbers of the values in order of definition, which two equal functions share.
+// Returns numbers for all values, in the order of their definition, so that equal functions have
+// equal numbers.
 std::vector<int> canonical_numbers(const Function& f) {
   std::vector<int> number(f.types.size(), -1);
   int next = 0;

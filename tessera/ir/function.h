@@ -25,20 +25,20 @@ struct Op {
   OpParams params;
   ValueIds operands;
   ValueIds results;
-  // The place of the user's call, for messages: "user.cc:42", or what the library was doing. It may
+  // The user's call, for messages ("user.cc:42"), or the library function that bound the op. It may
   // be empty.
   std::string source;
-  // Why the partitioner added the op: the number of a reason (spmd/reasons.h), 0 for none. Equal
-  // ops may have different reasons.
+  // Why the partitioner added the op, as the number of a reason (spmd/reasons.h); 0 means no
+  // reason. Equal ops may have different reasons.
   int32_t reason = 0;
 };
 
 class Function {
  public:
   std::string name = "main";
-  std::vector<Type> types;      // of every value
+  std::vector<Type> types;      // the type of every value
   std::vector<ValueId> inputs;  // values without a defining op
-  std::vector<Op> ops;          // in an order that defines before use
+  std::vector<Op> ops;          // each value is defined before it is used
   std::vector<ValueId> outputs;
 
   Function();
@@ -70,8 +70,8 @@ class Function {
 bool operator==(const Function& a, const Function& b);
 size_t hash_value(const Function& function);
 
-// Returns the function without ops whose results nobody uses (all ops except those with
-// OpDef::effect are pure), with its values renumbered.
+// Returns the function without ops that have no effect (OpDef::effect) and whose results are not
+// used. Values are renumbered.
 Function remove_dead_ops(const Function& function);
 
 }  // namespace tessera::ir

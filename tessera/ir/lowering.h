@@ -1,4 +1,4 @@
-// How an op becomes code, or what replaces it before. Fusion switches over the kinds exhaustively.
+// How an op becomes code, or by what it is replaced before that. Fusion switches over all kinds.
 #pragma once
 
 #include <functional>
@@ -11,34 +11,34 @@
 
 namespace tessera::ir {
 
-// One element of the result is computed from the same element of every operand (the only element of
-// rank-0 operands).
+// Each element of the result is computed from the same element of every operand (for rank-0
+// operands, from their only element).
 struct Pointwise {
   Expr (*emit)(ExprBuilder& b, std::span<const Expr> args, const OpParams& params,
                std::span<const Type> operands, const Type& result) = nullptr;
 };
 
-// One operand dimension's index as a function of the result's index:
+// The index in one dimension of an operand, as a function of the result's index:
 //   offset + dynamic_stride * dynamic start + stride * (result_index[result_dim] / divisor)
 // The last term is absent if result_dim < 0, the one before it if dynamic < 0.
 struct IndexTerm {
   int result_dim = -1;
   int64_t stride = 1;
   int64_t offset = 0;
-  // The divisor of interior padding: only results at multiples of it, counted from the start of the
-  // piece, have an element.
+  // For interior padding: only results at multiples of the divisor, counted from the start of the
+  // piece, have an element of the operand.
   int64_t divisor = 1;
-  int dynamic = -1;  // the operand with the scalar start, which is clamped to [0, dynamic_max]
+  int dynamic = -1;  // the operand that is the scalar start, clamped to [0, dynamic_max]
   int64_t dynamic_max = 0;
-  int64_t dynamic_stride = 1;  // -1 if the result has the start (dynamic_update_slice)
+  int64_t dynamic_stride = 1;  // -1 if the result is shifted by it (dynamic_update_slice)
 };
-// The part of the result that is copied from one operand.
+// A part of the result that is copied from one operand.
 struct IndexPiece {
   int operand = 0;
   std::vector<IndexTerm> terms;  // one for each dimension of the operand
   // The elements of the result that the piece covers: start <= result index < stop in every
-  // dimension (empty: all). start may be negative, and the divisor counts from it. With
-  // start_dynamic[d] >= 0 both bounds are shifted by the scalar in that operand, clamped to [0,
+  // dimension (empty: all). start may be negative, and the divisor counts from it. If
+  // start_dynamic[d] >= 0, both bounds are shifted by that scalar operand, clamped to [0,
   // start_dynamic_max[d]].
   Dims start, stop;
   std::vector<int> start_dynamic;
@@ -49,8 +49,9 @@ struct IndexPiece {
 struct IndexMapping {
   std::vector<IndexPiece> pieces;
   int fill = -1;
-  bool reshape = false;  // the one operand in the same linear order (pieces is empty)
-  // Operand 0 except for a box, which is operand 1 and begins at the operands from 2 on.
+  bool reshape = false;  // all elements of the one operand in row-major order (pieces is empty)
+  // The result is operand 0 except for a box, which is operand 1 and whose starts are the operands
+  // from 2 on.
   bool updates = false;
 };
 struct IndexMap {
@@ -75,15 +76,15 @@ struct Reduce {
 enum class LibraryKind : uint8_t {
   kDot,
   kConvolution,
-  kGather,  // elements of the first operand at indices in the second: fuses as a load
+  kGather,  // reads elements of operand 0 at indices in operand 1; fuses as a load
   kCall,    // `call` makes the code
 };
 struct Library {
   LibraryKind kind;
   HostCall (*call)(const OpParams& params, std::span<const Type> operands,
                    std::span<const Type> results) = nullptr;
-  // Each result r is operand r except for some elements; if both have the same memory, `call` writes
-  // these alone.
+  // Each result r is operand r except for some elements. If both have the same memory, `call`
+  // writes only those elements.
   bool updates = false;
 };
 
@@ -105,7 +106,7 @@ struct CollectiveLowering {
 // A loop or a branch, which OpDef::regions describes. define() sets it.
 struct ControlFlowLowering {};
 
-// An op that a function replaces before anything is compiled.
+// An op that is replaced by a function before anything is compiled.
 struct Inlined {
   FunctionRef (*callee)(const OpParams& params) = nullptr;
 };
@@ -115,16 +116,17 @@ struct ManualRegion {};
 struct ManualBorder {
   bool entering;
 };
-// The operand, sharded as the params say (ShardingConstraintParams, control/control.h).
+// The result is the operand, sharded as the params say (ShardingConstraintParams,
+// control/control.h).
 struct Constraint {};
-// The operand. The op means something to transforms alone, which are done before fusion.
+// The result is the operand. Only transforms, which come before fusion, give the op a meaning.
 struct Identity {};
 
 using Lowering =
     std::variant<std::monostate, Pointwise, IndexMap, Reduce, Library, CollectiveLowering,
                  ControlFlowLowering, Inlined, ManualRegion, ManualBorder, Constraint, Identity>;
 
-// Returns whether the op itself computes or communicates. All other ops have regions, or state
+// Returns whether the op itself computes or communicates. All other ops have regions, or only state
 // something about their operand.
 inline bool is_computed(const Lowering& lowering) {
   return !std::holds_alternative<ControlFlowLowering>(lowering) &&

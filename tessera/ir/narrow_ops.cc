@@ -14,7 +14,7 @@ const OpDef& op_called(std::string_view name) {
   return *def;
 }
 
-// Returns a number for each element of `type`.
+// Returns a constant whose elements all are `number`, of the shape of `type`.
 template <class V>
 V constant(const Type& type, uint8_t number, const AddOp<V>& add) {
   const OpDef& def = op_called("constant");
@@ -29,7 +29,7 @@ V unsigned_bits(const V& value, const Type& type, const AddOp<V>& add) {
   return converted(bits, uint8, type.weak, add);
 }
 
-// Returns whether results of ops are rounded to a narrow dtype at more than one place.
+// Returns whether results of ops are rounded to a narrow dtype by more than one op.
 bool rounds_often(const Function& f) {
   return std::count_if(f.ops.begin(), f.ops.end(), [&](const Op& op) {
            return op.operands.size() == 1 && is_narrow(f.type(op.results[0]).dtype) &&
@@ -37,7 +37,7 @@ bool rounds_often(const Function& f) {
          }) > 1;
 }
 
-// Returns the same ops on wide values, without the conversions between narrow and wide ones.
+// Returns the function on wide values, without the conversions between narrow and wide ones.
 Function without_rounding(const Function& f, NarrowOperands rule) {
   const auto wide = [&](ValueId v) {
     Type type = f.type(v);
@@ -56,7 +56,7 @@ Function without_rounding(const Function& f, NarrowOperands rule) {
     }
     std::vector<Type> results;
     for (ValueId v : op.results) results.push_back(wide(v));
-    // Ops that made a narrow element wide, or a wide one narrow, are left out.
+    // Ops that convert between narrow and wide elements are left out.
     if (op.operands.size() == 1 && op.results.size() == 1 &&
         is_narrow(f.type(op.operands[0]).dtype) != is_narrow(f.type(op.results[0]).dtype) &&
         out.type(operands[0]).same_array(results[0]))

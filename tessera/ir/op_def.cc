@@ -17,7 +17,7 @@ struct Registry {
   std::map<std::pair<std::string_view, std::string_view>, const OpDef*> by_name;
 };
 Registry& registry() {
-  static Registry& instance = *new Registry;  // programs may be compiled while the process ends
+  static Registry& instance = *new Registry;  // never destroyed: programs may be compiled at exit
   return instance;
 }
 

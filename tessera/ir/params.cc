@@ -7,7 +7,7 @@
 namespace tessera::ir {
 namespace {
 
-// Returns the one struct for all ops without params.
+// Returns the struct that all ops without params share.
 const std::shared_ptr<const void>& no_params() {
   static const std::shared_ptr<const void> none = std::make_shared<NoParams>();
   return none;

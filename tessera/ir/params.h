@@ -2,8 +2,8 @@
 // a plain struct.
 //
 // Equality, hashing, printing and parsing come from the struct's fields (Boost.PFR), so the author
-// of an op only writes the struct. A field is one of the alternatives of Attribute, an enum with an
-// `enum_names(E)` overload, or a std::vector that Attribute lists.
+// of an op writes nothing except the struct. A field is one of the alternatives of Attribute, an
+// enum with an `enum_names(E)` overload, or a std::vector that Attribute lists.
 #pragma once
 
 #include <memory>
@@ -18,18 +18,19 @@
 
 namespace tessera::ir {
 
-size_t hash_value(const FunctionRef& function);                // structural
-bool equal_functions(const FunctionRef&, const FunctionRef&);  // structural
+size_t hash_value(const FunctionRef& function);                // of the function's content
+bool equal_functions(const FunctionRef&, const FunctionRef&);  // compares the functions' content
 
-// What a field of a params struct may hold, which is printed between `<{` and `}>`. Enums are
-// strings (their StableHLO spelling).
+// The types of fields of a params struct, as they are printed between `<{` and `}>`. Enums are
+// strings, in StableHLO's spelling.
 using Attribute =
     std::variant<bool, int64_t, double, std::string, DType, Dims, std::vector<std::string>,
                  std::vector<Dims>, Literal, FunctionRef, std::vector<FunctionRef>, Mesh,
                  NamedSharding, PartitionSpec, std::vector<PartitionSpec>>;
 
-// The functions of OpParams for one type of struct. define() (ops/core/op.h) sets them, so that the
-// code for the struct's fields is compiled where its op is defined, not wherever that is bound.
+// The functions of OpParams for one type of struct. define() (ops/core/op.h) sets them, so that
+// code for the struct's fields is compiled in the file that defines the op, and not in every file
+// that binds it.
 struct ParamsClass {
   bool (*equal)(const void*, const void*) = nullptr;
   size_t (*hash)(const void*) = nullptr;
@@ -40,7 +41,7 @@ struct ParamsClass {
 template <class P>
 inline constinit ParamsClass params_class;
 
-// The params of an op without params.
+// The params of ops that have none.
 struct NoParams {};
 
 class OpParams {
@@ -55,10 +56,10 @@ class OpParams {
     TESSERA_CHECK(class_ == &params_class<P>, "params of another op");
     return *static_cast<const P*>(data_.get());
   }
-  // Returns the fields in the order of declaration.
+  // Returns the values of the fields, in the order of declaration.
   std::vector<Attribute> fields() const;
-  // Returns params of the same struct with these fields. Throws UserError kParse if a kind does not
-  // fit.
+  // Returns params of the same struct with these fields. Throws UserError kParse if a field has
+  // another kind.
   OpParams with_fields(const std::vector<Attribute>& fields) const;
   size_t hash() const { return class_->hash(data_.get()); }
   friend bool operator==(const OpParams& a, const OpParams& b) {

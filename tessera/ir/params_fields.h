@@ -52,7 +52,7 @@ inline bool equal_field(const std::vector<FunctionRef>& a, const std::vector<Fun
 template <class T>
 void append_attribute(const T& field, std::vector<Attribute>& out);
 // Sets a field from an attribute. Throws UserError kParse if it is of another kind. params.cc
-// defines it likewise.
+// defines it for each alternative.
 template <class T>
 void read_attribute(const Attribute& attribute, T& field);
 // Returns the index of the enumerator that an attribute names. Throws UserError kParse if it names
@@ -83,7 +83,7 @@ void read_field(const Attribute& attribute, T& field) {
   }
 }
 
-// Returns the functions of OpParams for the struct P.
+// Returns the ParamsClass of the struct P.
 template <class P>
 void define_params() {
   params_class<P> = {

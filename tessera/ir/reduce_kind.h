@@ -1,5 +1,5 @@
 // ReduceKind: the folds that the library knows by name. Ops, their factors, kernels and collectives
-// use it.
+// use these names.
 #pragma once
 
 #include <array>

@@ -39,7 +39,8 @@ FunctionRef retyped_loop(const FunctionRef& body, std::vector<AxisNames> inputs,
                          size_t num_carry) {
   TESSERA_CHECK(body->inputs.size() == inputs.size(), "{}: {} variances for {} inputs", body->name,
                 inputs.size(), body->inputs.size());
-  // A carry may keep its type in the body if that covers what comes in and what a trip returns.
+  // A carry may keep its type in the body if that varies over the axes of its initial value and of
+  // the value that a trip returns.
   auto covers = [&](const Function& f, size_t c) {
     const AxisNames& carry = f.type(f.inputs[first_carry + c]).varying;
     return axis_subset(f.type(f.outputs[c]).varying, carry) &&

@@ -1,10 +1,10 @@
-// Retyping for other manual axes. A region is typed for the axes that its op's operands vary over.
-// If the op is bound again to operands that vary over other axes, the types inside must follow.
-// Every op with regions says how (OpDef::retype), with the functions here; FunctionTrace and the
-// parser call that when they add an op.
+// Retyping of regions for other manual axes. A region is typed for the axes over which its op's
+// operands vary. If the op is bound again to operands that vary over other axes, the types inside
+// must change. Every op with regions implements OpDef::retype with the functions below;
+// FunctionTrace and the parser call it when they add an op.
 //
-// After: each input of a region varies over the axes that its operand varies over (a carry also
-// over those that a trip adds), and every value in it over those that its op says.
+// After: each input of a region varies over the axes of its operand (a carry also over axes that a
+// trip adds), and every value in the region over the axes that its op requires.
 #pragma once
 
 #include <span>
@@ -14,15 +14,15 @@
 
 namespace tessera::ir {
 
-// Returns the axes that each of the types varies over.
+// Returns for each type the axes over which it varies.
 std::vector<AxisNames> variance_of(std::span<const Type> types);
 
-// Returns `region` with input k varying over inputs[k]; `region` itself if that is so already.
+// Returns `region` with input k varying over inputs[k], or `region` itself if that is so already.
 FunctionRef retyped(const FunctionRef& region, std::span<const AxisNames> inputs);
 
-// Returns the same for the body of a loop whose results 0, 1, ... are carried to its inputs
-// first_carry, first_carry + 1, ... `inputs` are the axes that the carries start with; they also
-// vary over those that the body adds.
+// Does the same for the body of a loop whose results 0, 1, ... are carried to its inputs
+// first_carry, first_carry + 1, ... `inputs` are the axes of the initial values; carries also vary
+// over axes that the body adds.
 FunctionRef retyped_loop(const FunctionRef& body, std::vector<AxisNames> inputs, size_t first_carry,
                          size_t num_carry);
 

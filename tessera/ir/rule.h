@@ -1,11 +1,12 @@
-// Rule: one function of an op's definition, or the reason why the op has none. The author of an op
-// writes a plain function, or a lambda that captures nothing, over the op's own params struct:
+// Rule: a function in an op's definition, or the reason why the op does not have it. The author of
+// an op writes a plain function, or a lambda that captures nothing, over the op's own params
+// struct:
 //
 //   Factors transpose_factors(std::span<const Type> operands, std::span<const Type> results,
 //                             const TransposeParams& params);
-// The compiler calls it with OpParams, which hold that struct. A rule keeps a pointer to the
-// function and one to the code that unpacks the params, which all rules of one signature and struct
-// share.
+// The compiler calls it with OpParams, which hold that struct. A rule holds two pointers: one to
+// the function, and one to the code that unpacks the params, which all rules of one signature and
+// struct share.
 #pragma once
 
 #include <concepts>
@@ -17,12 +18,12 @@
 
 namespace tessera::internal {
 
-// How the compiler passes a T: params are passed as OpParams.
+// The type as which the compiler passes a T: params are passed as OpParams.
 template <class T, class P>
 using Passed = std::conditional_t<std::is_same_v<T, const P&>, const ir::OpParams&,
                                   std::conditional_t<std::is_same_v<T, P>, ir::OpParams, T>>;
 
-// The type of the argument that a rule gets for it.
+// Returns an argument as the rule takes it: params as their own struct.
 template <class T, class P>
 decltype(auto) unpacked(Passed<T, P>& argument) {
   if constexpr (std::is_same_v<T, const P&>) {
@@ -36,20 +37,20 @@ decltype(auto) unpacked(Passed<T, P>& argument) {
 
 namespace tessera::ir {
 
-// The reason why an op has no rule, which stands in place of the rule.
+// The reason why an op lacks a rule, which is written in place of the rule.
 struct Absent {
   const char* why;
 };
 inline Absent absent(const char* why) { return {why}; }
 
-// A rule is a function of type Signature, which gets a const P& and may return a P.
+// A rule is a function of type Signature, which takes a const P& and may return a P.
 template <class Signature, class P>
 struct Rule;
 
 template <class R, class... Args, class P>
 struct Rule<R(Args...), P> {
   using Function = R (*)(Args...);
-  using Code = void (*)();  // a Function whose type `call` knows
+  using Code = void (*)();  // a Function; `call` knows its type
 
   Code function = nullptr;
   internal::Passed<R, P> (*call)(Code function, internal::Passed<Args, P>... args) = nullptr;
@@ -68,7 +69,7 @@ struct Rule<R(Args...), P> {
   explicit operator bool() const { return call != nullptr; }
 };
 
-// The same rule in the form that the compiler calls.
+// The rule in the form that the compiler calls.
 template <class R, class... Args>
 struct Rule<R(Args...), OpParams> {
   using Code = void (*)();

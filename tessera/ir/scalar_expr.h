@@ -1,5 +1,5 @@
 // The scalar language: operations on one element. Pointwise ops emit it, fusion combines it,
-// codegen turns it into vector instructions. Nothing else is vectorised.
+// codegen turns it into vector instructions. It vectorises nothing else.
 //
 // The dtype of a node selects the integer, signed, unsigned, float or complex form of an operation.
 // float16 and bfloat16 are computed in float32 and rounded when they are stored or converted.
@@ -14,21 +14,22 @@
 namespace tessera::ir {
 
 // The operation of a node: a row of scalar_ops.def (scalar_op.h). It is only declared here, so that
-// a new row recompiles the few files that read rows, and not all that see the definition of an op.
+// a new row recompiles the few files that read rows, and not every file that includes op
+// definitions.
 enum class ScalarOp : uint8_t;
 
-// A handle to a node under construction.
+// A handle to a node of the expression that is built.
 struct Expr {
   int id = -1;
 };
 
-// The target of an emitter. Fusion implements it (for kernels), and so does the scalar interpreter
-// of the tests.
+// What emitters write to. Fusion implements it for kernels, and the scalar interpreter of the tests
+// does, too.
 class ExprBuilder {
  public:
   virtual ~ExprBuilder() = default;
   virtual Expr apply(ScalarOp op, DType result, std::span<const Expr> args) = 0;
-  // Returns a scalar constant, whose bytes are those of one element.
+  // Returns a scalar constant; `bytes` are those of one element.
   virtual Expr constant(DType dtype, const void* bytes) = 0;
   // Returns the index of the element along dimension `dim` of the op's result, as `dtype` (an
   // integer type wraps).
@@ -38,7 +39,7 @@ class ExprBuilder {
   Expr apply(ScalarOp op, DType result, std::initializer_list<Expr> args) {
     return apply(op, result, std::span<const Expr>(args.begin(), args.size()));
   }
-  // Returns `value`, which is converted to `dtype` on the host.
+  // Returns the constant `value`, converted to `dtype` on the host.
   Expr number(DType dtype, double value);
   Expr integer(DType dtype, int64_t value);
 };

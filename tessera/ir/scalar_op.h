@@ -1,5 +1,5 @@
-// ScalarOp: the operations of the scalar language, with the columns of their table
-// (scalar_ops.def). Ops emit them, fusion counts their cost, codegen expands the code of a row.
+// ScalarOp: the operations of the scalar language, and the columns of their table (scalar_ops.def).
+// Ops emit them, fusion counts their cost, and codegen writes the code of each row.
 #pragma once
 
 #include <span>
@@ -31,12 +31,12 @@ enum class ScalarSignature : uint8_t {
   kPart,        // a real part of a complex number
 };
 
-// How float16 and bfloat16, which are computed in float32, are rounded. Other dtypes are not
-// affected.
+// How results of float16 and bfloat16, which are computed in float32, are rounded. This does not
+// concern other dtypes.
 enum class ScalarHalves : uint8_t {
-  kExcess,  // the result has the digits of float32 until it is stored
-  kExact,   // for operands of the dtype, the result is a number of the dtype
-  // exact, and a step: operands are rounded first, since nearly equal ones may have other results
+  kExcess,  // the result keeps the digits of float32 until it is stored
+  kExact,   // if operands are numbers of the dtype, so is the result
+  // as kExact, and operands are rounded first, since nearly equal ones may have different results
   kJump,
 };
 
@@ -44,24 +44,24 @@ enum class ScalarHalves : uint8_t {
 struct ScalarCost {
   // The number of vector instructions, roughly. The unrolling of loops uses it.
   int of_integers, of_float32, of_float64;
-  // The cost of computing it again instead of storing it, in additions. Fusion uses it.
+  // The cost of computing a value again instead of storing it, in additions. Fusion uses it.
   float work;
-  // The time in a vectorised loop. The division into tasks uses it.
+  // The nanoseconds per element in a vectorised loop. The division into tasks uses it.
   double ns;
 };
 namespace scalar_cost {
 inline constexpr ScalarCost kSimple{1, 1, 1, 1, 0.04}, kExtremum{1, 2, 2, 1, 0.04},
     kDivision{12, 4, 8, 4, 0.25}, kReciprocalRoot{0, 6, 12, 4, 0.25}, kRemainder{60, 60, 60, 6, 1},
     kPower{60, 60, 60, 30, 1},
-    // The costs of elementary functions, the common ones first.
+    // The costs of groups of elementary functions.
     kExponential{0, 18, 36, 10, 1}, kLogarithm{0, 25, 50, 10, 1}, kInverseErf{0, 25, 50, 30, 1},
     kRoot{0, 50, 100, 10, 1}, kRare{0, 50, 100, 20, 1}, kGamma{0, 50, 100, 60, 1};
 }  // namespace scalar_cost
 
 struct ScalarOpInfo {
-  std::string_view name;  // as kernels print it
+  std::string_view name;  // the name in printed kernels
   ScalarSignature signature;
-  dtype_kinds::Kinds kinds;  // of the (last) operand
+  dtype_kinds::Kinds kinds;  // dtypes of the last operand
   ScalarCost cost;
   ScalarHalves halves;
 

@@ -1,6 +1,6 @@
 // StableHLO's tokens, which order effects, are arrays without elements here. An op that takes a
-// token comes after the op that made it, and tokens pass through loops, branches and calls as other
-// values do.
+// token runs after the op that made it. Tokens pass through loops, branches and calls like other
+// values.
 #pragma once
 
 #include "tessera/ir/type.h"

@@ -66,7 +66,7 @@ size_t hash_value(const Type& type) {
 std::ostream& operator<<(std::ostream& out, const Type& type) {
   out << "tensor<";
   for (int64_t d : type.shape) {
-    if (d < 0) {  // an open extent, in a program that is being read (interchange/refine_shapes.h)
+    if (d < 0) {  // an unknown extent of a program that is being read (interchange/refine_shapes.h)
       out << "?x";
     } else {
       out << d << 'x';

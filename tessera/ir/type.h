@@ -25,17 +25,18 @@ struct Type {
   // A weak type comes from a C++ scalar: in a binary op the dtype of the other operand wins (JAX's
   // weak_type).
   bool weak = false;
-  // The manual mesh axes that the value varies over: inside a manual computation its content may
+  // The manual mesh axes over which the value varies: inside a manual computation, its content may
   // differ between devices along these. Outside it is empty.
   AxisNames varying;
-  // The sharding of the (global) value on the mesh. Null: not decided yet, or on one device.
+  // The sharding of the (global) value on the mesh. It is null if it is not decided yet, or if the
+  // value is on one device.
   std::shared_ptr<const NamedSharding> sharding;
 
   int64_t rank() const { return shape.rank(); }
   int64_t elements() const { return shape.elements(); }
   int64_t bytes() const { return elements() * itemsize(dtype); }
 
-  Type with_dtype(DType d) const;  // with a dtype that is not weak
+  Type with_dtype(DType d) const;  // has dtype d and is not weak
   Type with_shape(Shape s) const;
   Type with_varying(AxisNames v) const;
   // Returns whether dtype and shape are equal.
@@ -46,8 +47,8 @@ struct Type {
 size_t hash_value(const Type& type);
 // Prints `tensor<4x8xf32>`, the StableHLO spelling of dtype and shape.
 std::ostream& operator<<(std::ostream& out, const Type& type);
-// Returns `float32[4,8]`, as JAX writes it, for messages; `{varying: x}` and the sharding follow if
-// there are any.
+// Returns the type as JAX writes it in messages, `float32[4,8]`, followed by `{varying: x}` and the
+// sharding if it has any.
 std::string describe(const Type& type);
 
 }  // namespace tessera::ir

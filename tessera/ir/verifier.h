@@ -1,4 +1,5 @@
-// Verifier: what holds of every Function. Debug builds and tests check each pass with it.
+// Verifier: checks what must hold for every Function. Debug builds and tests run it after each
+// pass.
 #pragma once
 
 #include "tessera/ir/function.h"

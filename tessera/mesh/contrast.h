@@ -1,5 +1,5 @@
-// Contrast: two different meshes in one message. Meshes with the same axes print alike, so the
-// message also says which devices differ.
+// Text for messages about two different meshes. Meshes with the same axes print the same text, so
+// the messages also tell which devices differ.
 #pragma once
 
 #include <string>

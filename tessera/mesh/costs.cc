@@ -23,7 +23,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int kVersion = 2;
-// Of common machines: shared memory through MPI, and a network of 10 Gbit/s.
+// Links of common machines: shared memory through MPI, and a network of 10 Gbit/s.
 constexpr LinkCost kHostLink{4e9, 5e-6}, kNetworkLink{1e9, 4e-5};
 
 Json json_of(const Speed& speed) { return {{"one_thread", speed.one}, {"all_cores", speed.all}}; }
@@ -47,7 +47,8 @@ Json json_of(const std::map<int, LinkCost>& links) {
   return out;
 }
 
-// A figure that one can divide by.
+// Returns the number `name`. Throws if it is not finite and positive, so that callers can divide by
+// it.
 double positive(const Json& json, const char* name) {
   const auto value = json.at(name).get<double>();
   if (!(value > 0) || !std::isfinite(value))
@@ -77,7 +78,8 @@ std::map<int, LinkCost> links_of(const Json& json) {
   return out;
 }
 
-// The figures of that number of processes, else of the nearest larger one, else of the largest.
+// Returns the measurement for that number of processes, or for the nearest larger number, or for
+// the largest one.
 template <class T>
 const std::pair<const int, T>& figures_for(const std::map<int, T>& measured, int processes) {
   const auto found = measured.lower_bound(processes);
@@ -88,17 +90,17 @@ LinkCost link_among(const std::map<int, LinkCost>& links, int processes, const L
   if (links.empty()) return other;
   const auto& [measured, link] = figures_for(links, processes);
   LinkCost out = link;
-  // What more of them share, each has less of.
+  // The bandwidth is shared: with more processes, each has less of it.
   out.bandwidth *= static_cast<double>(measured) / std::max(1, processes);
   return out;
 }
 
-// What the file says, or nothing where there is none; a warning where it cannot be read.
+// Returns the content of the file, or nullopt if there is none or it cannot be read.
 std::optional<std::string> read_costs_file(const std::string& path) {
   if (path.empty()) return std::nullopt;
   std::ifstream file(path, std::ios::binary);
   if (!file) {
-    // One that is named is expected to be there.
+    // If the user has named the file, its absence is worth a warning.
     if (std::getenv("TESSERA_COSTS"))
       warn(
           fmt::format("[costs] expected figures in {}, which TESSERA_COSTS names, got no file that "
@@ -109,7 +111,8 @@ std::optional<std::string> read_costs_file(const std::string& path) {
   return std::string{std::istreambuf_iterator<char>(file), {}};
 }
 
-// `warns`: of a damaged one, of which the built-in figures take the place.
+// Returns the costs in `text`. If it is missing or damaged, returns the built-in ones; `warns` says
+// whether to warn of damage.
 MachineCosts costs_of(const std::optional<std::string>& text, const std::string& path, bool warns) {
   if (!text) return {};
   try {
@@ -122,7 +125,7 @@ MachineCosts costs_of(const std::optional<std::string>& text, const std::string&
 
 struct State {
   ForkSafeMutex mutex;
-  std::deque<MachineCosts> all;  // kept: references to them stay valid
+  std::deque<MachineCosts> all;  // never removed, so that references stay valid
   std::deque<std::vector<int>> all_hosts{{}};
   std::atomic<const MachineCosts*> current{nullptr};
   std::atomic<const std::vector<int>*> hosts{&all_hosts.front()};
@@ -155,14 +158,15 @@ LinkCost network_link(const MachineCosts& costs, int processes) {
 
 double speed_at(const std::vector<SizedSpeed>& table, double size, double threads, double cores,
                 double sharing) {
-  // What is left of a core's speed while all are at work, as the largest size shows, where all had
-  // something to do: they share a cache, memory and the power that they may draw.
+  // The part of a core's speed that is left while all cores work, since they share a cache, memory
+  // and the power budget. It is taken from the largest size, where all cores had work.
   const Speed& largest = table.back().speed;
   const double crowded = std::clamp(largest.all / (cores * largest.one), 1 / cores, 1.0);
   const auto at = [&](const SizedSpeed& row) {
     if (sharing <= 1)
       return threads > 1 ? std::min(threads * row.speed.one, row.speed.all) : row.speed.one;
-    // The others do the same at the same time. Of more processes than cores each has a part of one.
+    // The other processes do the same work at the same time. If there are more processes than
+    // cores, each has a part of a core.
     const double busy = std::min(cores, threads * sharing),
                  left = cores > 1 ? 1 + (crowded - 1) * (busy - 1) / (cores - 1) : 1;
     return std::min(threads, cores / sharing) * row.speed.one * left;
@@ -259,7 +263,8 @@ void load_costs(cluster::Processes* processes) {
     state().set_hosts({});
     return;
   }
-  // One message: the host of each process, and what process 0 has read.
+  // All processes exchange one message: the sender's host, and, from process 0, the content of the
+  // file.
   std::array<char, 256> host{};
   gethostname(host.data(), host.size() - 1);
   const bool first_one = processes->index() == 0;

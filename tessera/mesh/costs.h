@@ -1,9 +1,11 @@
-// MachineCosts: what computing and sending takes on this machine, as `tessera calibrate` measured
-// it. Read by spmd/cost.h, which plans with it, and by what predicts the time of a step.
+// MachineCosts: how long computing and sending take on this machine, as `tessera calibrate`
+// measured it. spmd/cost.h plans with these figures, and predictions of the time of a step use
+// them.
 //
-// The file is that of the environment variable TESSERA_COSTS (empty: none), else $XDG_CONFIG_HOME/
-// tessera/costs.json, else ~/.config/tessera/costs.json. In a cluster process 0 reads it, and initialize()
-// gives all processes its figures: all plan the same program.
+// The figures are in the file that the environment variable TESSERA_COSTS names (none if it is
+// empty), else in $XDG_CONFIG_HOME/tessera/costs.json, else in ~/.config/tessera/costs.json. In a
+// cluster, process 0 reads the file, and initialize() sends its figures to all processes, so that
+// all plan the same program.
 #pragma once
 
 #include <map>
@@ -17,19 +19,19 @@ namespace cluster {
 class Processes;
 }
 
-// Of one thread while the others rest, and of all cores together. One unit for both.
+// The speed of one thread while other cores rest, and of all cores together, in the same unit.
 struct Speed {
   double one = 0, all = 0;
   friend bool operator==(const Speed&, const Speed&) = default;
 };
 
 struct LinkCost {
-  double bandwidth = 0;  // bytes a second
+  double bandwidth = 0;  // bytes per second
   double latency = 0;    // seconds
   friend bool operator==(const LinkCost&, const LinkCost&) = default;
 };
 
-// Speeds by how large the work is, ascending.
+// A row of a table of speeds by the size of the work, in which sizes ascend.
 struct SizedSpeed {
   double size = 0;
   Speed speed;
@@ -41,58 +43,64 @@ struct MachineCosts {
   std::string source = "built-in";
   bool measured() const { return cores > 0; }
 
-  int cores = 0;            // that the speeds are of; 0: nothing was measured
-  double call_seconds = 0;  // of a program without steps
-  double step_seconds = 0;  // of a step that has nothing to do
-  double kernel_speed = 1;  // of kernels, as a multiple of what codegen expects; one thread
-  // Bytes that kernels read and write a second, by how many they do in all.
+  int cores = 0;            // number of cores measured; 0 if nothing was
+  double call_seconds = 0;  // time of a program without steps
+  double step_seconds = 0;  // time of a step that has no work
+  double kernel_speed = 1;  // kernels of one thread, relative to what codegen expects
+  // Bytes per second that kernels read and write, by how many bytes they read and write.
   std::vector<SizedSpeed> memory;
-  // Products, in flop/s by flop of one of them.
+  // Flop per second of matrix products, by the flop of one product.
   std::vector<SizedSpeed> float32_products, bfloat16_products;
-  // What products too large for a core's cache take beyond the flop/s of the largest of them: the
-  // elements a second of operands and results that they read, copy and write (operand_elements()).
+  // The additional cost of products that are too large for a core's cache: how many elements of
+  // operands and results they read, copy and write per second (operand_elements()).
   Speed operands;
 
-  // Between devices of one process: of what they all send together.
+  // The link between devices of one process. The bandwidth is that of all devices together.
   LinkCost process{20e9, 2e-7};
-  // Between processes of one host, and of several, by the number of processes: of what one sends
-  // while all do. A number that was not measured is taken from the next one (link()).
+  // The links between processes of one host, and between hosts, by the number of processes. The
+  // bandwidth is that of one process while all send. host_link() and network_link() look numbers up
+  // that were not measured.
   std::map<int, LinkCost> host, network;
-  // By the number of processes of a host: how fast each computes steps of training while all do, and
-  // send what they have computed, as a multiple of what the parts of such a step take one by one.
+  // By the number of processes of a host: the speed at which each computes training steps while all
+  // of them compute and send, relative to the speed at which it computes the parts of a step alone.
   std::map<int, double> speed_left;
 
   friend bool operator==(const MachineCosts&, const MachineCosts&) = default;
 };
 
-// The figures for `processes` of them: the nearest number's, where the bandwidth is shared among as
-// many as there are. Without measured ones those of common machines.
+// Return the link between `processes` processes of a host, or of several hosts. If this number was
+// not measured, it is that of the nearest larger number, or else of the largest, whose bandwidth is
+// divided among the processes that there are. If none was measured, it is that of common machines.
 LinkCost host_link(const MachineCosts& costs, int processes);
 LinkCost network_link(const MachineCosts& costs, int processes);
-// For a number of processes that was not measured, the nearest larger one's, else the largest's; 1
-// for a single one that was not.
+// Returns costs.speed_left for this number of processes. If it was not measured, it is that of the
+// nearest larger number, or of the largest; 1 for a single process that was not measured, or if
+// nothing was.
 double speed_left(const MachineCosts& costs, int processes);
-// Between the measured sizes on a straight line of their logarithms, beyond them the last one's.
-// `threads` of them at work, of the cores that `sharing` processes share.
+// Returns the speed for work of this size with `threads` threads on `cores` cores that `sharing`
+// processes share. Between measured sizes it is interpolated in logarithms; beyond them it is that
+// of the nearest size.
 double speed_at(const std::vector<SizedSpeed>& table, double size, double threads, double cores,
                 double sharing);
-// Of a product of (m, k) by (k, n), whose result is written and added to, those beyond what as many
-// flop have in the largest product that was measured.
+// Returns how many elements of operands and result the product (m, k) by (k, n) reads and writes
+// beyond those that its flop would need in the largest product that was measured. The result counts
+// twice, because it is read and written.
 double operand_elements(const std::vector<SizedSpeed>& products, double m, double n, double k);
 
-// As JSON, and back. kValue where the text is none of these.
+// Convert costs to JSON and back. parse_costs throws UserError kValue if the text is not such JSON.
 std::string to_json(const MachineCosts& costs);
 MachineCosts parse_costs(std::string_view text, const std::string& source);
 
-// Where the file is, or would be; empty for none.
+// Returns the path of the file, which need not exist; empty if there is none.
 std::string costs_path();
 
-// Those of the process: read at first use; from a file that is damaged, the built-in ones with a
-// warning. The reference stays valid.
+// Returns the costs of this process, which the first call reads. If the file is damaged, it warns,
+// and these are the built-in costs. The reference stays valid.
 const MachineCosts& machine_costs();
-// Reads them again; in a cluster those of process 0 (null: alone). Called by initialize().
+// Reads the costs again; in a cluster, takes those of process 0. `processes` is null without one.
+// initialize() calls it.
 void load_costs(cluster::Processes* processes);
-// Which host each process of the cluster is on: numbers from 0; empty without one.
+// Returns the number of the host, from 0, of each process of the cluster; empty without a cluster.
 const std::vector<int>& hosts_of_processes();
 
 }  // namespace tessera

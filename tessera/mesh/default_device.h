@@ -1,4 +1,4 @@
-// The device that holds arrays for which the user chose none.
+// The device on which an array is if the user chose none.
 #pragma once
 
 #include "tessera/mesh/device.h"

@@ -36,7 +36,7 @@ struct KindInfo {
   DeviceKind kind;
   std::string_view name;
   int64_t cores;
-  // Of the torus in a specification; 1: the specification is a plain count.
+  // The number of extents of the torus in a specification; 1 means that it is a plain count.
   int64_t min_extents, max_extents;
 };
 
@@ -142,8 +142,7 @@ Cluster cluster_of(const InitOptions& options) {
               text);
 }
 
-// Chooses the number of threads of this process if several share the machine and the user chose
-// none.
+// Sets the number of threads if several processes share the machine and the user set none.
 void share_cores() {
   if (std::getenv("TESSERA_NUM_THREADS") || cluster::Processes::local_count() == 1) return;
   const auto all = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
@@ -152,13 +151,14 @@ void share_cores() {
   if (mine == all) set_num_threads(std::max(1, all / cluster::Processes::local_count()));
 }
 
-// Returns what a process requests: the specification, and the cluster that it believes it is in.
+// Returns the text by which processes compare their requests: the specification, and the cluster
+// that the process believes it is in.
 std::string asked_for(const std::string& spec, const ClusterOptions& options) {
   return fmt::format("{} (share_devices {}, gather_reads {})", spec, options.share_devices,
                      options.gather_reads);
 }
 
-// If processes request different devices, every process throws.
+// Throws UserError, in every process, if processes request different devices.
 void expect_equal(const cluster::Processes& processes, const std::vector<std::string>& asked) {
   for (int p = 0; p < processes.count(); ++p)
     if (asked[static_cast<size_t>(p)] != asked[0])
@@ -207,13 +207,14 @@ std::vector<Device> devices_of_cluster(const std::string& spec) {
   return out;
 }
 
-// `alone`: the emulated devices of this process, whatever the environment says.
+// Returns the devices that the options request. If `alone`, these are emulated devices of this
+// process, whatever the environment says.
 const std::vector<Device>* resolve(const InitOptions& options, bool alone = false) {
   const internal::DeviceRequest request =
       alone ? internal::DeviceRequest{.spec = options.devices}
             : internal::device_request(specification(options), options.client_options);
-  // Device lists are kept for ever, so that a reference to one never dangles; the table itself is
-  // not destroyed at exit because threads may still run then.
+  // Lists are never removed, so that references to them stay valid. The table is not destroyed at
+  // exit, because threads may still run then.
   static ForkSafeMutex& mutex = *new ForkSafeMutex;
   static auto& known =
       *new std::map<std::pair<internal::DeviceRequest, bool>, std::vector<Device>>();
@@ -249,8 +250,8 @@ std::ostream& operator<<(std::ostream& out, const Device& device) {
     return out << (device.kind == DeviceKind::kGpu ? "CudaDevice(id=" : "CpuDevice(id=")
                << device.id << ')';
   const auto& [x, y, z] = device.coords;
-  // If processes emulate hardware together, a device belongs to the process that would have it
-  // there.
+  // If processes emulate hardware together, a device prints the index of the process that would own
+  // it on that hardware.
   const bool shared = cluster::Processes::current() && cluster::Processes::options().share_devices;
   out << "TpuDevice(id=" << device.id
       << ", process_index=" << (shared ? device.slice_index : device.process_index) << ", coords=("
@@ -297,8 +298,8 @@ const std::vector<Device>& devices() {
   if (scoped_devices) return *scoped_devices;
   const std::vector<Device>* current = current_devices;
   if (!current) {
-    // Two threads may both get here. The first to set the list wins, and an initialize() in between
-    // is not overwritten.
+    // Two threads may both get here. The first one sets the list, and an initialize() in between is
+    // not overwritten.
     static std::once_flag started;
     std::call_once(started, [] { start_cluster({}); });
     const std::vector<Device>* defaults = resolve({});
@@ -317,7 +318,7 @@ std::vector<Device> local_devices() {
 }
 int64_t local_device_count() { return static_cast<int64_t>(local_devices().size()); }
 int64_t process_index() {
-  devices();  // which may find the cluster
+  devices();  // this may start the cluster
   const cluster::Processes* processes = cluster::Processes::current();
   return processes ? processes->index() : 0;
 }
@@ -330,7 +331,8 @@ int64_t process_count() {
 const Device& default_device() {
   const std::vector<Device>& all = devices();
   const cluster::Processes* processes = cluster::Processes::current();
-  // A program that does not know of processes sees one first device.
+  // If processes share their devices, the program is written as if there were one process, so all
+  // have the same default.
   if (!processes || cluster::Processes::options().share_devices) return all.front();
   for (const Device& device : all)
     if (device.process_index == processes->index()) return device;

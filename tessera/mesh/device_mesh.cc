@@ -12,7 +12,7 @@
 namespace tessera {
 namespace {
 
-// Orders that make a ring of the devices of small topologies; each step is one hop.
+// Orders of the devices of small topologies in which each device is one hop from the next: rings.
 constexpr std::array<int64_t, 8> kTrayRing = {0, 1, 2, 3,
                                               6, 7, 4, 5};  // v2, v3: cores of 2x2 chips
 constexpr std::array<int64_t, 4> kRing2x2 = {0, 1, 3, 2};
@@ -30,7 +30,7 @@ std::vector<Device> permuted(const std::vector<Device>& devices,
   return result;
 }
 
-// Sorts by (z, y, x): the ring orders index devices whose x changes fastest.
+// Sorts by (z, y, x), so that x changes fastest, as in the ring orders.
 std::vector<Device> sorted_x_minor(std::vector<Device> devices) {
   std::stable_sort(devices.begin(), devices.end(), [](const Device& a, const Device& b) {
     return std::lexicographical_compare(a.coords.rbegin(), a.coords.rend(), b.coords.rbegin(),
@@ -48,7 +48,7 @@ std::vector<Device> arrange_v2_v3(const Shape& shape, const std::vector<Device>&
   return result;
 }
 
-// Returns one more than the largest coordinates.
+// Returns one more than the largest coordinate, for each of x, y and z.
 std::array<int64_t, 3> coordinate_bounds(const std::vector<Device>& devices) {
   std::array<int64_t, 3> bounds{};
   for (const Device& device : devices)
@@ -56,7 +56,8 @@ std::array<int64_t, 3> coordinate_bounds(const std::vector<Device>& devices) {
   return bounds;
 }
 
-// Returns nullopt if the topology has no ring of its own, so that the torus rules apply.
+// Returns the devices in the order of a ring, or nullopt if the topology has no ring of its own;
+// then it is treated as a torus.
 std::optional<std::vector<Device>> arrange_v5e_v6e(const Shape& shape,
                                                    const std::vector<Device>& devices) {
   using Bounds = std::array<int64_t, 3>;
@@ -65,7 +66,7 @@ std::optional<std::vector<Device>> arrange_v5e_v6e(const Shape& shape,
     return permuted(sorted_x_minor(devices), kRing2x2);
   if (devices.size() == 8)
     return permuted(sorted_x_minor(devices), bounds == Bounds{2, 2, 2} ? kZigzag2x2x2 : kRing4x2);
-  // The ring of 4x4 pays only if one logical axis goes all around it.
+  // The ring of 4x4 is worth it only if one logical axis goes all around it.
   bool one_axis = std::find(shape.begin(), shape.end(), 16) != shape.end();
   if (bounds == Bounds{4, 4, 1} && devices.size() == 16 && one_axis)
     return permuted(sorted_x_minor(devices), kRing4x4);
@@ -189,8 +190,8 @@ DeviceMesh create_hybrid_device_mesh(const Shape& ici_shape, const Shape& dcn_sh
         ici_shape,
         {.devices = members, .allow_split_physical_axes = options.allow_split_physical_axes}));
 
-  // Position p of the result is in granule p / ici (row-major in dcn_shape), at position p % ici
-  // inside it.
+  // In each dimension, coordinate c of the result is in granule c / ici (granules are row-major in
+  // dcn_shape), at coordinate c % ici inside it.
   DeviceMesh result;
   for (int64_t d = 0; d < ici_shape.rank(); ++d)
     result.shape.push_back(ici_shape[d] * dcn_shape[d]);

@@ -1,6 +1,6 @@
-// Device meshes: which device is at which position of a logical grid. The physical network decides:
-// the last logical axis, which carries the most traffic, gets the devices with the best
-// connections. A device mesh stands between the list of devices and Mesh, which adds names of axes.
+// Device meshes: which device is at which position of a logical grid. The physical network
+// determines this: the last logical axis, which carries the most traffic, gets the devices with the
+// best connections. Mesh adds names of axes to a device mesh.
 #pragma once
 
 #include <iosfwd>
@@ -22,7 +22,8 @@ struct DeviceMesh {
 struct DeviceMeshOptions {
   // The devices to arrange; empty means all devices().
   std::vector<Device> devices;
-  // Whether several logical axes may share one physical axis of a torus, and so its bandwidth.
+  // Whether several logical axes may share one physical axis of a torus, and so share its
+  // bandwidth.
   bool allow_split_physical_axes = false;
 };
 

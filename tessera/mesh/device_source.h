@@ -1,6 +1,5 @@
-// Devices that need more than a specification: those of a plugin. engine/, which loads plugins,
-// stands above mesh/ and registers itself here. initialize() in mesh/device.h calls these
-// functions.
+// Devices that need more than a specification: those of a plugin. engine/ loads plugins; because it
+// depends on mesh/, it registers itself here. initialize() in mesh/device.h calls these functions.
 #pragma once
 
 #include <map>
@@ -13,15 +12,15 @@ namespace tessera::internal {
 
 using ClientOptions = std::map<std::string, std::string>;
 
-// Returns all devices of the plugin at `path`, with ids 0, 1, ..., of a client with these options;
-// the client is the same for the same path and options. The source is installed once.
+// Returns all devices of the plugin at `path`, with ids 0, 1, ..., as a client with these options
+// has them. Equal paths and options share one client. The source is installed once.
 using DeviceSource = std::vector<Device> (*)(const std::string& path, const ClientOptions& options);
 void set_device_source(DeviceSource source);
 
-// What initialize() should make, with what the environment adds.
+// The devices that initialize() should make, including what the environment says.
 struct DeviceRequest {
   std::string spec;    // a specification, or pjrt:PATH
-  std::string plugin;  // the path of the plugin that owns the devices; empty: they are emulated
+  std::string plugin;  // the path of the plugin that owns the devices; empty if they are emulated
   ClientOptions options;
 
   friend auto operator<=>(const DeviceRequest&, const DeviceRequest&) = default;
@@ -31,12 +30,12 @@ struct DeviceRequest {
 //   any other specification  emulated devices; if TESSERA_ENGINE is pjrt:PATH, devices of that
 //                            plugin
 // Options that the call does not set are those of TESSERA_CLIENT_OPTIONS: NAME=VALUE, separated by
-// commas. Throws UserError if one of these is malformed, and if several processes ask for a plugin.
+// commas. Throws UserError if one of these is malformed, and if several processes request a plugin.
 DeviceRequest device_request(const std::string& spec, const ClientOptions& options);
 
 // Returns the devices of the request. If a specification is combined with a plugin, the devices
-// have the kind, coordinates and slices of the specification and are computed by the first devices
-// of the plugin. Throws UserError if the plugin has fewer.
+// have the kind, coordinates and slices of the specification, and the first devices of the plugin
+// compute for them. Throws UserError if the plugin has fewer.
 std::vector<Device> find_devices(const DeviceRequest& request);
 
 }  // namespace tessera::internal

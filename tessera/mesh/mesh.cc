@@ -28,8 +28,8 @@ std::string quoted(const std::vector<std::string>& names) {
   return text + (names.size() == 1 ? ",)" : ")");
 }
 
-// Returns the number of positions. Throws UserError for sizes below 1 and for more positions than
-// can be listed.
+// Returns the number of positions. Throws UserError for sizes below 1, and if there are too many
+// positions to list.
 int64_t count_positions(const Shape& sizes) {
   int64_t total = 1;
   for (int64_t size : sizes) {

@@ -1,6 +1,6 @@
 // Mesh: devices arranged in a grid whose axes have names. Shardings name these axes; collectives
 // run along them. A mesh is immutable and cheap to copy. An abstract mesh has axes but no devices:
-// programs can be partitioned for it, not run on it.
+// programs can be partitioned for it, but not run on it.
 #pragma once
 
 #include <cstdint>

@@ -11,8 +11,8 @@
 namespace tessera {
 namespace {
 
-// The position of one axis or sub-axis in its mesh: (coordinate / minor) % size is the position
-// along it.
+// An axis or sub-axis of the mesh: if c is the coordinate along the whole mesh axis, (c / minor) %
+// size is the position along it.
 struct AxisPosition {
   int64_t mesh_axis, minor, size;
 };
@@ -72,7 +72,8 @@ void check_axes(const Mesh& mesh, const PartitionSpec& spec) {
   for (const AxisRef& axis : spec.replicated()) use(axis);
 }
 
-// Joins parts of one axis that follow each other; a part that covers its axis becomes the axis.
+// Returns the axes with adjacent parts of one axis joined; a part that covers its axis becomes the
+// axis.
 std::vector<AxisRef> join_parts(const Mesh& mesh, const std::vector<AxisRef>& axes) {
   std::vector<AxisRef> result;
   for (AxisRef axis : axes) {
@@ -108,9 +109,9 @@ struct NamedSharding::State {
   Mesh mesh;
   PartitionSpec spec;
   PartitionSpec joined;  // spec with adjacent parts joined
-  // `joined` without axes of size 1 and without None at the end, which equality compares.
+  // `joined` without axes of size 1 and without None at the end. Equality compares this.
   PartitionSpec canonical;
-  std::vector<std::vector<AxisPosition>> positions;  // of joined, a list for each dimension
+  std::vector<std::vector<AxisPosition>> positions;  // one list for each dimension of `joined`
   Dims num_shards;
   size_t hash = 0;
 };

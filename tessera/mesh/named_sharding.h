@@ -43,7 +43,7 @@ IndexRange shard_range(int64_t extent, int64_t shards, int64_t i);
 // A NamedSharding is immutable and cheap to copy.
 class NamedSharding {
  public:
-  // The sharding with an empty spec on the empty mesh.
+  // Makes the sharding with an empty spec on the empty mesh.
   NamedSharding();
   // Throws UserError if the spec names an axis that the mesh does not have, names an axis (or
   // overlapping parts of one) twice, or names a part that does not divide its axis.
@@ -71,8 +71,8 @@ class NamedSharding {
   // Returns what each device holds, without padding, in the order of mesh().device_ids().
   std::vector<DeviceIndex> devices_indices_map(const Shape& global) const;
 
-  // Returns whether both put the same part of every array of rank `rank` on the same device,
-  // whatever the names of the axes.
+  // Returns whether both put the same parts of every array of rank `rank` on the same devices. The
+  // names of the axes do not matter.
   bool is_equivalent_to(const NamedSharding& other, int64_t rank) const;
   // Returns whether the meshes are equal and, for arrays of every rank, the distribution and the
   // freedom of propagation are the same: P("x") == P("x", None), and axes of size 1 do not count.

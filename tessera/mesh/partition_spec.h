@@ -15,7 +15,7 @@ namespace tessera {
 // A mesh axis, or a part of one. An axis of size n = pre * size * post, seen as the major-to-minor
 // factors (pre, size, post), has the sub-axis `pre_size = pre, size = size`, written "x":(pre)size
 // as in Shardy: of an axis of size 8, "x":(1)2 is the major half-split, "x":(2)4 the four positions
-// in each half. size 0 is the whole axis.
+// in each half. A `size` of 0 means the whole axis.
 struct AxisRef {
   std::string name;
   int64_t pre_size = 1;

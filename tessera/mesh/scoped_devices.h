@@ -1,5 +1,5 @@
-// ScopedDevices: other devices for the calling thread, for example to plan a program for hardware
-// that the process does not run on.
+// ScopedDevices: sets other devices for the calling thread, for example to plan a program for
+// hardware on which the process does not run.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace tessera {
 
-// While it lives, devices() of this thread are those of `spec` (parse_devices), whatever
+// As long as it exists, devices() of this thread are those of `spec` (parse_devices), whatever
 // initialize() sets; other threads do not see them. Throws UserError for a malformed specification.
 class ScopedDevices {
  public:

@@ -8,7 +8,8 @@
 namespace tessera {
 namespace {
 
-// Returns a single device as a mesh without axes, so that one implementation serves both kinds.
+// Returns the sharding as a NamedSharding, in which a single device is a mesh without axes, so that
+// one implementation serves both kinds.
 NamedSharding as_named(const Sharding& sharding) {
   if (sharding.is_named()) return sharding.named();
   return NamedSharding(Mesh(DeviceMesh{{}, {sharding.single().device()}}, {}), PartitionSpec());

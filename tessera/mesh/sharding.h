@@ -46,12 +46,13 @@ class Sharding {
   std::vector<int64_t> device_ids() const;
   int64_t num_devices() const;
 
-  // See NamedSharding.
+  // These are as in NamedSharding.
   int64_t num_shards(int64_t d) const;
   bool is_fully_replicated() const;
   Shape shard_shape(const Shape& global) const;
   std::vector<DeviceIndex> devices_indices_map(const Shape& global) const;
-  // The two kinds may be equivalent: a mesh of one device is that device.
+  // Returns whether both put the same parts on the same devices. The kinds may differ: a mesh of
+  // one device is equivalent to that device.
   bool is_equivalent_to(const Sharding& other, int64_t rank) const;
 
   friend bool operator==(const Sharding& a, const Sharding& b);

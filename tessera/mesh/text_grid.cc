@@ -17,12 +17,11 @@ int64_t label_width(const GridCell& cell) {
   return width;
 }
 
-// Returns how many columns stay empty left of a line in a column of `width`. A box centres its text
-// in its own width first, with the odd space right; then it is centred in the column, again with
-// the odd space right.
+// Returns how many columns stay empty left of a line in a column of `width`. Text is centred in its
+// box, and the box in its column; an odd space is on the right both times.
 int64_t left_space(const GridCell& cell, int64_t line, int64_t width) {
   int64_t own = std::max<int64_t>(cell.width - line - 2, 0);
-  if (own > width - line) return (width - line) / 2;  // the column was shrunk
+  if (own > width - line) return (width - line) / 2;  // the column has been shrunk
   return own / 2 + (width - own - line) / 2;
 }
 

@@ -9,13 +9,13 @@ namespace tessera {
 
 struct GridCell {
   std::vector<std::string> lines;  // ASCII, centred in the box
-  // The width of the box, its borders included; it grows if the lines need more.
+  // The width of the box, its borders included; the box grows if its lines need more.
   int64_t width = 0;
   int64_t height = 0;
 };
 using GridRow = std::vector<GridCell>;
 
-// Returns the widths of the columns without borders, at the cells' own widths.
+// Returns the widths that the columns need without shrinking, borders not included.
 std::vector<int64_t> natural_widths(const std::vector<GridRow>& rows);
 // Returns the length of the longest line in each column.
 std::vector<int64_t> label_widths(const std::vector<GridRow>& rows);

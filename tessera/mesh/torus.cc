@@ -16,8 +16,8 @@ constexpr std::string_view kTorusOp = "create_device_mesh";
 // the size of p, the product over p the size of l.
 using Assignment = std::vector<Dims>;
 
-// Advances from the first `count` of `n` things through the combinations in lexicographic order:
-// (0,1) (0,2) (1,2).
+// Steps `chosen` to the next combination of numbers below n in lexicographic order: (0,1) (0,2)
+// (1,2). Returns false after the last one.
 bool next_combination(std::vector<int64_t>& chosen, int64_t n) {
   int64_t count = static_cast<int64_t>(chosen.size());
   for (int64_t i = count - 1; i >= 0; --i) {
@@ -29,8 +29,8 @@ bool next_combination(std::vector<int64_t>& chosen, int64_t n) {
   return false;
 }
 
-// Returns the free physical axes for a logical axis of `size`; a 0 in `free` marks one that is
-// taken.
+// Returns the free physical axes that together make a logical axis of `size`, or nullopt. A 0 in
+// `free` marks an axis that is taken.
 std::optional<std::vector<int64_t>> whole_axes_for(int64_t size, const Dims& free) {
   for (int64_t count = free.rank(); count >= 1; --count) {
     std::vector<int64_t> chosen(count);
@@ -44,8 +44,8 @@ std::optional<std::vector<int64_t>> whole_axes_for(int64_t size, const Dims& fre
   return std::nullopt;
 }
 
-// Returns nullopt, and the logical axis that failed, if a logical axis is no product of free
-// physical axes.
+// Assigns whole physical axes to logical ones. Returns nullopt, and the logical axis that failed,
+// if a logical axis is not a product of free physical axes.
 std::optional<Assignment> assign_whole(const Shape& physical, const Shape& logical,
                                        int64_t& failed) {
   Assignment result(physical.size(), Dims(logical.size(), 1));
@@ -66,8 +66,8 @@ std::optional<Assignment> assign_whole(const Shape& physical, const Shape& logic
 }
 
 // Returns how good it is to give a logical axis the part candidate[p] of each physical axis p;
-// larger is better. Whole axes have the bandwidth of their wrap-around links; the last criteria
-// only break ties.
+// larger is better. Whole axes count first, because they have the bandwidth of their wrap-around
+// links; the other criteria break ties.
 auto preference(const Dims& candidate, const Shape& physical, const Dims& used) {
   int64_t whole_product = 1, whole_axes = 0, shared_product = 1;
   for (int64_t p = 0; p < physical.rank(); ++p) {
@@ -81,7 +81,7 @@ auto preference(const Dims& candidate, const Shape& physical, const Dims& used) 
 }
 
 // Calls `visit` with every list of divisors of `free`, one for each physical axis, whose product is
-// `size`; larger divisors come first.
+// `size`; lists of larger divisors come first.
 template <class Visit>
 void for_each_factoring(int64_t size, const Dims& free, Dims& parts, const Visit& visit) {
   int64_t p = parts.rank();
@@ -105,8 +105,8 @@ Assignment assign_splitting(const Shape& physical, const Shape& logical) {
     for (int64_t p = 0; p < physical.rank(); ++p) free[p] = physical[p] / used[p];
     std::optional<Dims> best;
     Dims parts;
-    // Candidates come in decreasing lexicographic order, so the first of equal ones is the largest
-    // tuple.
+    // Candidates come in decreasing lexicographic order, so of candidates with equal preference the
+    // largest is found first.
     for_each_factoring(logical[l], free, parts, [&](const Dims& candidate) {
       if (!best || preference(candidate, physical, used) > preference(*best, physical, used))
         best = candidate;
@@ -175,8 +175,8 @@ DeviceMesh physical_mesh(const std::vector<Device>& devices) {
                 "devices of the box",
                 count, extents[0], extents[1], extents[2]);
   Dims strides = row_major_strides(extents);
-  // There are at least as many devices as positions, so every position is taken unless one is taken
-  // twice.
+  // There are at least as many devices as positions, so if no position is taken twice, all are
+  // taken.
   std::vector<std::optional<Device>> places(volume);
   for (const Device& device : devices) {
     int64_t place = 0;

@@ -8,7 +8,7 @@
 namespace tessera {
 
 // Returns TPU devices, one a chip, arranged by their coordinates as [x, y, z]. Throws UserError if
-// they do not fill a cuboid; it need not begin at (0, 0, 0).
+// they do not fill a cuboid, which need not begin at (0, 0, 0).
 DeviceMesh physical_mesh(const std::vector<Device>& devices);
 
 // Returns the devices of `physical`, row-major in the logical `shape`, which has as many positions.

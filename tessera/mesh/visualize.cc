@@ -11,7 +11,7 @@
 namespace tessera {
 namespace {
 
-// One shard, with the ids of the devices that hold it, ascending.
+// One shard, and the ids of the devices that hold it, in ascending order.
 struct Shard {
   ShardIndex index;
   std::vector<int64_t> ids;
@@ -48,8 +48,8 @@ std::string id_list(const std::vector<int64_t>& ids) {
   return fmt::format("{}", fmt::join(ids, ","));
 }
 
-// Returns runs of three and more ids with one step as ranges: 0,1,2,3,8,16,24,32 becomes
-// 0-3,8-32:8.
+// Returns the ids as text, in which three or more ids with equal steps become a range:
+// 0,1,2,3,8,16,24,32 becomes 0-3,8-32:8.
 std::string id_ranges(const std::vector<int64_t>& ids) {
   std::string text;
   for (size_t begin = 0; begin < ids.size();) {
@@ -73,7 +73,7 @@ std::string id_ranges(const std::vector<int64_t>& ids) {
 }
 
 using IdText = std::string (*)(const std::vector<int64_t>& ids);
-constexpr int64_t kUnlimited = int64_t{1} << 40;  // columns
+constexpr int64_t kUnlimited = int64_t{1} << 40;  // in columns
 
 std::string index_text(const ShardIndex& index) {
   return fmt::format("[{}]", fmt::join(index, ", "));
@@ -183,7 +183,7 @@ std::vector<GridRow> listing_rows(const std::string& platform, const std::vector
     devices.lines.resize(lines);
     indices.lines.resize(lines);
   }
-  // The lines get the same length, so that they are flush left instead of centred.
+  // The lines get the same length, so that they are aligned at the left and not centred.
   for (GridCell* cell : {&devices, &indices}) {
     size_t longest = 0;
     for (const std::string& line : cell->lines) longest = std::max(longest, line.size());
@@ -209,7 +209,7 @@ std::string listing(const Shape& global, const Sharding& sharding,
 
 std::string sharding_table(const Shape& global, const Sharding& sharding,
                            const VisualizeOptions& options) {
-  // A larger drawing is longer than anyone reads, and would soon exceed memory.
+  // The largest scale. A larger drawing would be too long to read, and would soon exceed memory.
   constexpr double kMaxScale = 100;
   if (!(options.scale > 0 && options.scale <= kMaxScale))
     value_error("visualize_array_sharding", "expected a scale above 0 and up to {}, got {}",

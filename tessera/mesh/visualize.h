@@ -1,4 +1,4 @@
-// A drawing of which device holds which part of an array. visualize_array_sharding prints it.
+// Draws which device holds which part of an array. visualize_array_sharding prints the drawing.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 namespace tessera {
 
 struct VisualizeOptions {
-  // Scales the height of the drawing; its width follows the array's aspect ratio.
+  // Scales the height of the drawing; its width follows from the array's aspect ratio.
   double scale = 1;
-  int64_t min_width = 9;   // of a cell, in columns
-  int64_t max_width = 80;  // of a cell and of the whole drawing, in columns
+  int64_t min_width = 9;   // the least width of a cell, in columns
+  int64_t max_width = 80;  // the limit of a cell and of the drawing, in columns
 };
 
 // Returns the drawing. Arrays of rank 1 and 2 are drawn to scale, as JAX does: each shard is a box

@@ -1,5 +1,5 @@
-// Whether the function that is traced is that of one example, whose gradients are clipped. Layers
-// that compute statistics over a batch throw there, since there is no batch.
+// ExampleScope: marks that the traced function is the loss of one example, whose gradient is
+// clipped. Layers that compute statistics over a batch throw there, because there is no batch.
 #pragma once
 
 namespace tessera::tracing {

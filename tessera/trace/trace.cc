@@ -8,11 +8,11 @@
 namespace tessera::tracing {
 namespace {
 
-// The limit of nested functions: each takes some of the stack, here and in every pass.
+// The limit of nested functions, because each takes some of the stack, here and in every pass.
 constexpr int kMaxDepth = 256;
 thread_local int depth = 0;
 
-// Returns the user's function that traces functions of this name.
+// Returns the user-level function that traces functions of this name.
 std::string_view caller_of(std::string_view name) {
   if (name == "example") return "vmap";
   if (name == "body") return "scan";
@@ -95,7 +95,8 @@ ValueId FunctionTrace::value_of(std::string_view op, const Array& array) {
       if (tracer->trace == state_) return tracer->id;
       if (!tracer->trace->usable())
         throw_unusable(op, *tracer, "an array of this trace or of an enclosing one");
-      // A tangent is often multiplied by a constant of the outer trace.
+      // Tangents are often multiplied by constants of the outer trace, which are copied instead of
+      // captured.
       if (records_ == Records::kDependent && tracer->known)
         return constant(constant_params(*tracer->known, tracer->type.weak));
       return capture(array);
@@ -129,8 +130,8 @@ ValueId FunctionTrace::constant(OpParams params) {
 ValueId FunctionTrace::capture(const Array& array) {
   const auto [it, is_new] = captured_.emplace(array.data().get(), -1);
   if (is_new) {
-    // The caller finds the sharding of a captured array in captures(). In a region it would be
-    // meaningless.
+    // The input has no sharding: in a region a sharding would be meaningless, and callers find it
+    // in captures().
     it->second = function_.add_value(traced_type(array));
     captured_ids_.push_back(it->second);
     captures_.push_back(array);

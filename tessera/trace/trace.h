@@ -1,5 +1,5 @@
-// Tracing: the one interpreter of user code. A C++ callable is called once with tracers; every op
-// it binds is appended to a Function.
+// Tracing turns user code into a Function: a C++ callable is called once with tracers, and every op
+// that it binds is appended to the Function.
 //
 //    FunctionTrace trace("main");
 //    Array x = trace.add_input(type);
@@ -30,8 +30,8 @@ namespace tessera::tracing {
 class FunctionTrace final : public Trace {
  public:
   // kAll: records every op. kDependent: records only ops that read a value of this trace; all
-  // others go to the outer trace, or run at once. So a program of tangents is separated from the
-  // values at which it is linear.
+  // others go to the outer trace, or run at once. This separates the linear program of tangents
+  // from the values.
   enum class Records : uint8_t { kAll, kDependent };
   explicit FunctionTrace(std::string name = "main", Records records = Records::kAll);
   ~FunctionTrace() override;
@@ -39,8 +39,7 @@ class FunctionTrace final : public Trace {
   FunctionTrace& operator=(const FunctionTrace&) = delete;
 
   Array add_input(Type type);
-  // Returns the results. Their types are infer's; those of an ordinary op vary over the manual axes
-  // that any of its operands varies over.
+  // Appends an op and returns its results, with the types that infer_types() returns.
   std::vector<Array> record(const OpDef& def, OpParams params,
                             std::span<const Array> operands) override;
   // Ends the trace and returns its Function; its tracers can no longer be used. Outputs may be
@@ -54,10 +53,10 @@ class FunctionTrace final : public Trace {
     return fn();
   }
   bool owns(const Array& array) const;
-  // Gives the ops that are recorded from here on this reason (Op::reason).
+  // Sets the reason (Op::reason) of the ops that are recorded from now on.
   void set_reason(int32_t reason) { reason_ = reason; }
 
-  // Returns the outer arrays that were used: the inputs after the declared ones.
+  // Returns the captured outer arrays. They are the inputs after the declared ones.
   const std::vector<Array>& captures() const { return captures_; }
 
  private:
@@ -69,10 +68,10 @@ class FunctionTrace final : public Trace {
    private:
     FunctionTrace& trace_;
   };
-  // Returns the value of `array` in the Function: a value of it, a constant made of a small host
-  // array, or a captured input.
+  // Returns the value of `array` in the Function: one of its values, a constant with the content of
+  // a small host array, or a captured input.
   ValueId value_of(std::string_view op, const Array& array);
-  ValueId constant(OpParams params);  // the params are ConstantParams; equal ones are one value
+  ValueId constant(OpParams params);  // takes ConstantParams; equal constants are one value
   Array tracer(ValueId id) const;
   ValueId capture(const Array& array);
   void end();
@@ -85,30 +84,29 @@ class FunctionTrace final : public Trace {
   std::vector<Array> captures_;
   std::vector<ValueId> captured_ids_;
   std::unordered_map<const ArrayData*, ValueId> captured_;  // captures_ keeps the keys alive
-  std::unordered_multimap<size_t, ValueId> constants_;      // by hash of the params
+  std::unordered_multimap<size_t, ValueId> constants_;      // keys are hashes of the params
   std::unordered_map<ValueId, OpParams> constants_by_id_;
 };
 
-// Host arrays of at most so many elements become constants of the Function that uses them; larger
+// Host arrays of at most this many elements become constants of the Function that uses them; larger
 // ones are captured.
 inline constexpr int64_t kMaxConstantElements = 64;
 
-// Returns the type of an array without its sharding, since the sharding is found again in the
-// trace.
+// Returns the type of an array without its sharding: propagation decides on shardings again.
 Type traced_type(const Array& x);
 std::vector<Type> traced_types(std::span<const Array> arrays);
 
 struct TracedFunction {
   Function function;
-  std::vector<Array> captures;  // the arrays that its last inputs stand for
+  std::vector<Array> captures;  // arrays that the last inputs stand for
 };
-// Returns the Function of `body`, which it calls once with tracers of these types.
+// Returns the Function of `body`, which is called once with tracers of these types.
 TracedFunction trace_function(const FlatFn& body, std::span<const Type> inputs,
                               std::string name = "main");
 
 // Binds the ops of `function` to `args` one by one, in the current trace or at once, and returns
-// the results. Types are inferred again, so shardings that propagation chose are not kept. Throws
-// UserError if the args do not have the types of the inputs.
+// the results. Types are inferred again, so the results do not have the shardings that propagation
+// chose. Throws UserError if the args do not have the types of the inputs.
 std::vector<Array> inline_function(const Function& function, std::span<const Array> args);
 
 }  // namespace tessera::tracing

@@ -7,9 +7,10 @@
 
 namespace tessera::transforms {
 
-// Returns the results of `function` on operands that are mapped at `dims` (-1: the same for every
-// example), and the mapped dimensions of the results. Call it under a BatchAxis::Scope; it binds
-// ops in the current trace. Throws UserError for an op without a batching rule.
+// Returns the results of `function` on operands that are mapped at dimensions `dims` (-1 for an
+// operand that is the same for every example), and the mapped dimensions of the results. Call it
+// under a BatchAxis::Scope; it binds ops in the current trace. Throws UserError for an op without a
+// batching rule.
 BatchResult batch_function(const Function& function, std::span<const Array> operands,
                            std::span<const int> dims);
 

@@ -8,9 +8,9 @@
 
 namespace tessera::transforms {
 
-// If a use varies over more manual axes than the value, the value is cast to these, and the
-// transpose of the cast is a sum over the devices along them. Cotangents of uses with the same cast
-// are added before that sum, so that there is one; others are added only after their own sums.
+// Adds up the cotangents of a value's uses. If a use varies over more manual axes than the value,
+// the value was cast for it, and the transpose of that cast is a sum over the devices along these
+// axes. Cotangents with the same axes are added before that sum, so that there is one sum for them.
 class Cotangent {
  public:
   bool defined() const { return !by_variance_.empty(); }

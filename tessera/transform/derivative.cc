@@ -16,7 +16,7 @@ namespace {
        why ? why : "; apply stop_gradient to its operand if it shall count as constant");
 }
 
-// The values of a function during the walk: primal and tangent of each.
+// The primals and tangents of a function's values while its ops are walked.
 struct DualValues {
   std::vector<Array> primals, tangents;
 
@@ -160,7 +160,7 @@ std::vector<Array> transpose_function(const Function& f, const std::vector<bool>
     is_linear[f.inputs[i]] = linear[i];
     if (!linear[i]) values[f.inputs[i]] = operands[i];
   }
-  // Ops that do not depend on a linear input are bound as they are.
+  // Ops that do not depend on a linear input are bound unchanged.
   for (const Op& op : f.ops) {
     const bool depends = std::any_of(op.operands.begin(), op.operands.end(),
                                      [&](ValueId v) { return is_linear[v]; });

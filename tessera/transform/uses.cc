@@ -45,7 +45,7 @@ class UseTranspose {
   }
 
  private:
-  // Ops that are not linear are bound as they are.
+  // Binds an op that is not linear, unchanged.
   void forward(const Op& op) {
     bool linear = false, shared = true;
     for (ValueId v : op.operands) {
@@ -80,7 +80,7 @@ class UseTranspose {
     }
   }
 
-  // Transposes an op to those operands that are linear and belong to the example.
+  // Transposes an op with respect to its operands that are linear and differ between examples.
   void transpose(const Op& op, std::span<const Array> cts) {
     std::vector<bool> mask;
     bool any = false;
@@ -101,7 +101,8 @@ class UseTranspose {
         cotangents_[op.operands[k]].add(back[k]);
   }
 
-  // Adds the uses in the regions of an op, with what leads to them.
+  // Adds the uses inside the regions of an op, each preceded by the ops that compute the shared
+  // values it reads.
   void open(const Op& op, const UsesFn& uses, std::span<const Array> cts) {
     std::vector<Sharing> sharing;
     for (ValueId v : op.operands) sharing.push_back(sharing_[v]);
@@ -122,8 +123,8 @@ class UseTranspose {
     }
   }
 
-  // Adds the op itself as a use, with zero for the operands that are linear and belong to the
-  // example.
+  // Adds the op itself as a use, with zeros for operands that are linear and differ between
+  // examples.
   void add_op_use(const Op& op, std::vector<Array> cts) {
     std::vector<ValueId> read;
     for (ValueId v : op.operands)
@@ -158,7 +159,8 @@ class UseTranspose {
         std::move(given));
   }
 
-  // Adds a use of shared linear values as a use of one of the inputs that these follow from.
+  // Adds a use that reads the shared linear values `read`, as a use of the inputs from which these
+  // are computed.
   void add_use(const std::vector<ValueId>& read, const FlatFn& body,
                std::vector<Array> cotangents) {
     const std::vector<char> needed = leading_to(read);
@@ -186,7 +188,7 @@ class UseTranspose {
     uses_.uses.push_back(std::move(use));
   }
 
-  // Returns which values the shared linear values `read` follow from.
+  // Returns which values the shared linear values `read` depend on.
   std::vector<char> leading_to(const std::vector<ValueId>& read) const {
     std::vector<char> needed(f_.types.size());
     for (ValueId v : read) needed[v] = true;
@@ -210,7 +212,7 @@ class UseTranspose {
 
   const Function& f_;
   std::vector<Sharing> sharing_;
-  std::vector<Array> values_;  // of the values that are not linear
+  std::vector<Array> values_;  // those of values that are not linear
   std::vector<Cotangent> cotangents_;
   Uses uses_;
 };

@@ -1,7 +1,6 @@
-// Transposes a linear function back to its uses. A use is an operation that reads what all examples
-// share (a parameter's tangent, or what follows from such alone) and whose result differs between
-// examples. The transposition goes as far as the uses and not through them. See
-// ops/core/use_rule.h.
+// Transposes a linear function back to its uses. A use is an op that reads a linear value which all
+// examples share (a parameter's tangent, or a value computed from such tangents alone) and whose
+// result differs between examples. The transposition stops at the uses. See ops/core/use_rule.h.
 //
 //   linear program of tanh(x W + b):      W', b' shared; x, s = 1 - tanh^2 of the example
 //     t0 = x . W'         use: operands {x}, cotangents {c1 * s}
@@ -10,20 +9,19 @@
 //
 // Before: a linear function of one example.
 // After:  each use is a small function by itself, linear in the function's shared linear inputs;
-// the
-//         sum over uses of their transposes is what transpose_function returns.
+//         the sum over uses of their transposes is what transpose_function returns.
 #pragma once
 
 #include "tessera/ops/core/use_rule.h"
 
 namespace tessera::transforms {
 
-// Returns the uses. `sharing` describes every input; operands that are linear are not read.
-// Undefined cotangents are zero.
+// Returns the uses. `sharing` describes every input. Operands that are linear are not read, and
+// undefined cotangents are zero.
 Uses transpose_to_uses(const Function& function, const std::vector<Sharing>& sharing,
                        std::span<const Array> operands, std::span<const Array> cotangents);
 
-// Returns a use that passes its input on: `cotangent` is that of the input, of each example.
+// Returns a use that returns its input: `cotangent` is the input's cotangent for each example.
 Use identity_use(size_t input, const Array& cotangent);
 
 // Returns for each value of the function whether it differs between examples.

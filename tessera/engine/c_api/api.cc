@@ -27,7 +27,7 @@ void check(const PJRT_Api* api, PJRT_Error* error) {
   auto code = TESSERA_PJRT_ARGS(Error_GetCode);
   code.error = error;
   code.code = PJRT_Error_Code_UNKNOWN;
-  // An error of this function is ignored.
+  // If this function fails, too, its error is ignored.
   if (PJRT_Error* none = api->PJRT_Error_GetCode(&code)) {
     auto destroy = TESSERA_PJRT_ARGS(Error_Destroy);
     destroy.error = none;

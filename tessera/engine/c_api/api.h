@@ -1,5 +1,5 @@
-// The C API of a plugin in C++: functions by name, errors as exceptions, handles that are
-// destroyed.
+// The C API of a plugin for C++: functions are called by name, errors are exceptions, and handles
+// are destroyed.
 #pragma once
 
 #include <memory>
@@ -10,14 +10,14 @@
 
 namespace tessera::engine {
 
-// The arguments of PJRT_##name, whose fields the caller sets.
+// Makes the arguments of PJRT_##name; the caller sets the other fields.
 #define TESSERA_PJRT_ARGS(name) \
   PJRT_##name##_Args { .struct_size = PJRT_##name##_Args_STRUCT_SIZE }
 
 // Throws Failure if there is an error.
 void check(const PJRT_Api* api, PJRT_Error* error);
 
-// A handle that the plugin made and destroys.
+// Owns a handle that the plugin has made, and lets the plugin destroy it.
 template <class Handle, class Args, auto function, auto field>
 struct Destroy {
   const PJRT_Api* api = nullptr;
@@ -25,7 +25,7 @@ struct Destroy {
     Args args{};
     args.struct_size = sizeof(Args);
     args.*field = handle;
-    // Errors of a destructor are ignored, since nobody could act on them.
+    // Errors of a destructor are ignored, because no caller could handle them.
     if (PJRT_Error* error = (api->*function)(&args)) {
       PJRT_Error_Destroy_Args gone{.struct_size = PJRT_Error_Destroy_Args_STRUCT_SIZE,
                                    .error = error};
@@ -50,7 +50,7 @@ using LoadedExecutableHandle = Owned<PJRT_LoadedExecutable, PJRT_LoadedExecutabl
 // Waits for the event. Throws Failure if its operation failed.
 void await(const PJRT_Api* api, PJRT_Event* event);
 
-// Returns PJRT_Buffer_Type_INVALID if the C API has no such type.
+// Returns the C API's type for a dtype, or PJRT_Buffer_Type_INVALID if it has none.
 PJRT_Buffer_Type buffer_type(DType dtype);
 
 // Returns the functions of the plugin at `path`. Throws the UserError [initialize] of

@@ -143,7 +143,7 @@ class CApiClient final : public Client {
 
  private:
   const PJRT_Api* api_;
-  PJRT_Client* client_;  // for the life of the process, as devices() are
+  PJRT_Client* client_;  // exists as long as the process, like devices()
   std::string platform_, platform_version_;
   std::vector<PJRT_Device*> handles_;
   std::vector<ClientDevice> devices_;
@@ -180,7 +180,7 @@ void CApiBuffer::copy_to_host(std::byte* to, int64_t bytes) const {
   auto dims = TESSERA_PJRT_ARGS(Buffer_Dimensions);
   dims.buffer = get();
   check(api_, api_->PJRT_Buffer_Dimensions(&dims));
-  // Devices may store another dimension than the last one contiguously; here arrays are row-major.
+  // Devices may store another dimension contiguously than the last one. The copy is row-major.
   std::vector<int64_t> minor_to_major;
   for (size_t d = dims.num_dims; d-- > 0;) minor_to_major.push_back(static_cast<int64_t>(d));
   PJRT_Buffer_MemoryLayout layout{};

@@ -9,8 +9,8 @@
 namespace tessera::engine {
 namespace {
 
-// The last function of the table that this folder calls; a plugin whose table ends before it is too
-// old.
+// The size of the table up to the last function that this folder calls. A plugin with a smaller
+// table is too old.
 constexpr size_t kNeeded = PJRT_STRUCT_SIZE(PJRT_Api, PJRT_Buffer_ToHostBuffer);
 
 const PJRT_Api* open(const std::string& path) {

@@ -31,7 +31,7 @@ const Mesh& bound_mesh(std::string_view op, const AxisArg& axis) {
   return env.mesh_of(axis.axes());
 }
 
-// Returns x, varying over the axes as a collective expects.
+// Returns x with a type that varies over the axes, as collectives require.
 Array varying(const Array& x, const AxisArg& axis, const Mesh& mesh) {
   std::vector<std::string> missing;
   const AxisNames& have = x.type().varying;
@@ -63,7 +63,8 @@ Array without_dim(const Array& x, int64_t at) {
   return reshape(x, shape);
 }
 
-// An exchange that is not tiled splits a dimension into single rows.
+// Throws UserError unless dimension `dim` is as long as the axis: an all_to_all that is not tiled
+// splits it into single rows.
 void check_as_long_as_axis(std::string_view op, const Array& x, int64_t dim, int64_t n,
                            const AxisArg& axis) {
   if (x.shape()[dim] != n)
@@ -164,8 +165,8 @@ Array all_to_all(const Array& x, const AxisArg& axis, int64_t split_axis, int64_
                     {varying(y, axis, mesh)});
   };
   if (options.tiled) return exchange(x);
-  // The split dimension disappears, and concat_axis counts the dimensions without it: a new one is
-  // made there for the result.
+  // The split dimension disappears, and concat_axis counts the other dimensions. The result gets a
+  // new dimension there.
   check_as_long_as_axis("all_to_all", x, split, ranks(mesh, axis, options.groups), axis);
   if (split == concat) return exchange(x);
   Array y;

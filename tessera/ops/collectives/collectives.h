@@ -1,9 +1,10 @@
 // Collectives: communication along named mesh axes, with jax.lax's names and meanings. They are
 // called inside shard_map, where the axes are bound; the partitioner binds the same ops.
 //
-// Types say over which manual axes values vary. Every collective takes a value that varies over its
-// axes (a replicated one is cast first, so psum of a constant 1 is the axis size); a reduction's
-// result no longer varies over them, all others' results do.
+// A type lists the manual axes over which its value varies. Every collective takes a value that
+// varies over its axes (a replicated value is cast first, so psum of a constant 1 is the axis
+// size). The result of a reduction no longer varies over them; the results of all other collectives
+// do.
 #pragma once
 
 #include <optional>
@@ -16,7 +17,7 @@
 
 namespace tessera::ops {
 
-// The fields that all have:
+// The fields that all params have:
 //   mesh    the mesh whose axes are named
 //   axes    whole axes ("x") or parts ("x:(1)2", see AxisRef), major first: the order of ranks
 //   groups  a partition of the ranks; a collective runs in each group separately, in the order
@@ -25,7 +26,7 @@ struct AllReduceParams {
   Mesh mesh;
   std::vector<std::string> axes;
   std::vector<Dims> groups;
-  ReduceKind kind = ReduceKind::kSum;  // a kind with one operand
+  ReduceKind kind = ReduceKind::kSum;  // a reduction of one operand
 };
 // Concatenates the operands of all ranks along dim.
 struct AllGatherParams {
@@ -33,11 +34,11 @@ struct AllGatherParams {
   std::vector<std::string> axes;
   std::vector<Dims> groups;
   int64_t dim = 0;
-  // The result's type says that it is the same on all ranks, which it is; JAX's all_gather says
-  // that it varies.
+  // Whether the type says that the result is the same on all ranks, which it is. JAX's all_gather
+  // has a result that varies.
   bool invariant = false;
 };
-// Reduces, and splits the result along dim; each rank keeps its part.
+// Reduces the operands of all ranks, and splits the result along dim: rank i keeps part i.
 struct ReduceScatterParams {
   Mesh mesh;
   std::vector<std::string> axes;
@@ -53,7 +54,7 @@ struct AllToAllParams {
   std::vector<Dims> groups;
   int64_t split_dim = 0, concat_dim = 0;
 };
-// Rank `source` of each pair (source, target) sends its operand to `target`; ranks that are no
+// Rank `source` of each pair (source, target) sends its operand to `target`; ranks that are not a
 // target get zeros.
 struct CollectivePermuteParams {
   Mesh mesh;
@@ -68,19 +69,19 @@ struct CollectiveBroadcastParams {
   int64_t root = 0;
 };
 // The operands are data, output, input_offsets, send_sizes, output_offsets, recv_sizes. Rank i
-// sends rows input_offsets[j] ... + send_sizes[j] of data to rank j, which writes them to its
-// output from row output_offsets[j] (of i) on.
+// sends send_sizes[j] rows of data, from row input_offsets[j] on, to rank j, which writes them to
+// its output from row output_offsets[j] (of rank i) on.
 struct RaggedAllToAllParams {
   Mesh mesh;
   std::vector<std::string> axes;
   std::vector<Dims> groups;
 };
-// Returns the device's rank along the axes, int32.
+// The result is the device's rank along the axes, an int32 scalar.
 struct AxisIndexParams {
   Mesh mesh;
   std::vector<std::string> axes;
 };
-// Returns the operand, whose type varies over the axes too.
+// The result is the operand, with a type that varies over the axes as well.
 struct PcastParams {
   Mesh mesh;
   std::vector<std::string> axes;
@@ -113,19 +114,20 @@ class AxisArg {
   std::vector<std::string> axes_;
 };
 
-// JAX's axis_index_groups: ranks, each in exactly one group.
+// JAX's axis_index_groups. Each rank is in exactly one group.
 using AxisGroups = std::vector<std::vector<int>>;
 
 struct AllGatherOptions {
-  // Where the result is concatenated (tiled), or the position of the new dimension (not tiled).
+  // The dimension along which operands are concatenated (tiled), or the position of the new one
+  // (not tiled).
   int64_t axis = 0;
-  bool tiled = false;  // false: a new dimension of the size of the mesh axis
+  bool tiled = false;  // if false, there is a new dimension as long as the axis
   AxisGroups groups = {};
-  bool invariant = false;  // whether the result's type is the same on all devices
+  bool invariant = false;  // the result's type does not vary over the axis
 };
 struct PsumScatterOptions {
   int64_t scatter_dimension = 0;
-  bool tiled = false;  // false: that dimension is as long as the mesh axis, and is removed
+  bool tiled = false;  // if false, that dimension is as long as the axis, and is removed
   AxisGroups groups = {};
 };
 struct AllToAllOptions {
@@ -138,9 +140,9 @@ struct AllToAllOptions {
 
 namespace tessera::lax {
 
-// Reductions of every element, over all devices along `axis`. Each throws UserError unless a
-// surrounding shard_map binds the axis. psum of bool counts (int32); pmean of integers is float.
-// With groups the result still varies.
+// Each of these returns x reduced element by element over all devices along `axis`. They throw
+// UserError unless a surrounding shard_map binds the axis. psum of bool counts (int32); pmean of
+// integers is float. If there are groups, the result still varies over the axis.
 Array psum(const Array& x, const AxisArg& axis, const AxisGroups& groups = {});
 Array pmean(const Array& x, const AxisArg& axis, const AxisGroups& groups = {});
 Array pmax(const Array& x, const AxisArg& axis, const AxisGroups& groups = {});
@@ -148,10 +150,11 @@ Array pmin(const Array& x, const AxisArg& axis, const AxisGroups& groups = {});
 
 Array all_gather(const Array& x, const AxisArg& axis, const AllGatherOptions& options = {});
 Array psum_scatter(const Array& x, const AxisArg& axis, const PsumScatterOptions& options = {});
-// permutation: (source, target) ranks; each source and each target occurs once.
+// Sends x from rank to rank as the pairs (source, target) of `permutation` say; each source and
+// each target occurs once. Ranks that are not a target get zeros.
 Array ppermute(const Array& x, const AxisArg& axis,
                const std::vector<std::pair<int, int>>& permutation);
-// Rank i receives the x of rank permutation[i].
+// Returns on rank i the x of rank permutation[i].
 Array pshuffle(const Array& x, const AxisArg& axis, const std::vector<int>& permutation);
 Array all_to_all(const Array& x, const AxisArg& axis, int64_t split_axis, int64_t concat_axis,
                  const AllToAllOptions& options = {});
@@ -164,7 +167,7 @@ Array ragged_all_to_all(const Array& operand, const Array& output, const Array& 
                         const AxisGroups& groups = {});
 Array axis_index(const AxisArg& axis);
 int64_t axis_size(const AxisArg& axis);
-// Returns x with a type that varies over the axes (axes over which it varies already are ignored).
+// Returns x with a type that varies over the axes. Axes over which it varies already are ignored.
 // `to` must be "varying".
 Array pcast(const Array& x, const AxisArg& axis, std::string_view to);
 Array pcast_varying(const Array& x, const AxisArg& axis);

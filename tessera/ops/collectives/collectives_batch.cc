@@ -1,4 +1,4 @@
-// Collectives over an axis that vmap maps.
+// Batching rules of collectives over an axis that vmap maps.
 #include <algorithm>
 
 #include "tessera/ir/axis_env.h"
@@ -36,8 +36,7 @@ void expect_alone(const char* op, const P& p) {
   }
 }
 
-// Returns x with the mapped dimension first; an array that is the same for all examples is
-// repeated.
+// Returns x with the mapped dimension first. An x that is not mapped is repeated for each example.
 Array mapped_first(const Array& x, int dim) {
   return lax::with_batch_first(x, dim, BatchAxis::current().size);
 }
@@ -66,7 +65,7 @@ Array merged(const Array& x, int64_t at) {
   shape.erase(shape.begin() + at + 1);
   return lax::reshape(x, shape);
 }
-// Returns x with dimension `at` split into `count` parts one after the other.
+// Returns x with dimension `at` split into two, of which the first has size `count`.
 Array split(const Array& x, int64_t at, int64_t count) {
   Shape shape = x.shape();
   shape[at] /= count;
@@ -137,7 +136,7 @@ BatchResult batched_over_axis(const Array& x, int dim, const PcastParams& p) {
   return {{bind_op1(pcast_op, PcastParams{AxisEnv::current().mesh_of(rest), rest}, {x})}, {dim}};
 }
 
-// The axes are major first: the ranks along them are the digits of the rank.
+// The rank is a number whose digits are the ranks along the axes, the first axis most significant.
 BatchResult batch_axis_index(std::span<const Array>, std::span<const int>,
                              const AxisIndexParams& p) {
   if (!over_batch_axis(p.axes)) return {{bind_op1(axis_index_op, p, {})}, {-1}};

@@ -14,8 +14,8 @@ namespace {
 
 using DeviceLiterals = std::vector<Literal>;
 
-// The row-major elements of [outer, dim, inner] as `count` runs of bytes, for splitting and
-// concatenating along dim.
+// A row-major array of shape [outer, dim, inner], seen as `count` = outer runs of bytes. Splitting
+// and concatenating along dim move whole runs.
 struct Runs {
   int64_t count, bytes;
 };
@@ -25,7 +25,7 @@ Runs runs(const Literal& x, int64_t dim) {
   return r;
 }
 
-// Returns `parts`, of one shape, concatenated along dim.
+// Returns `parts`, which have one shape, concatenated along dim.
 Literal concatenate(const std::vector<const Literal*>& parts, int64_t dim) {
   Shape shape = parts[0]->shape();
   const int64_t n = static_cast<int64_t>(parts.size());
@@ -58,7 +58,8 @@ std::vector<const Literal*> pick(const DeviceLiterals& x, const std::vector<int6
   return out;
 }
 
-// Nothing is added to the devices' values: a sum of negative zeros is a negative zero.
+// Returns the value with which a reduction starts. For sums of floats it is -0, because +0 would
+// turn a sum of negative zeros into +0.
 Literal neutral_element(ReduceKind kind, DType dtype) {
   if (kind != ReduceKind::kSum || !is_inexact(dtype)) return reduce_identity(kind, dtype);
   return convert_literal(

@@ -1,5 +1,6 @@
-// Along the axes that are automatic inside a partial manual computation, a collective over the
-// manual ones is pointwise, except in the dimensions that it splits or concatenates.
+// Factors of the collectives. Inside a shard_map that is manual over some axes, a collective over
+// these is pointwise along the others (the automatic axes), except in dimensions that it splits or
+// concatenates.
 #include <algorithm>
 
 #include "tessera/ops/collectives/collectives_rules.h"

@@ -9,7 +9,7 @@
 namespace tessera::ops {
 namespace {
 
-// A whole or partial axis: (coordinate / minor) % size is the position along it.
+// A mesh axis or a part of one: (coordinate / minor) % size is the position along it.
 struct AxisPart {
   int64_t mesh_axis, minor, size;
 };
@@ -65,8 +65,8 @@ std::vector<std::vector<int64_t>> device_groups(const Mesh& mesh,
                                                 const std::vector<Dims>& groups) {
   const std::vector<AxisPart> parts = axis_parts(mesh, axes);
   const int64_t ranks = axes_size(mesh, axes);
-  // Devices that differ only in their rank have the same coordinates once the axes' parts are
-  // removed.
+  // Devices that differ in nothing except their rank have the same coordinates once the axes' parts
+  // are removed.
   std::map<std::vector<int64_t>, size_t> index;
   std::vector<std::vector<int64_t>> lines;
   for (int64_t device = 0; device < mesh.size(); ++device) {
@@ -94,7 +94,7 @@ std::vector<std::vector<int64_t>> device_groups(const Mesh& mesh,
 
 namespace {
 
-// Calls use(the params as their own struct).
+// Returns use(params), where params has its own struct's type.
 template <class Use>
 auto visit_collective(const Op& op, Use&& use) {
   const auto* lowering = std::get_if<CollectiveLowering>(&op.def->lower);

@@ -1,4 +1,5 @@
-// The groups of devices of a collective, what it moves, and one view of all collectives' params.
+// The groups of devices of a collective, the bytes that it sends, and one struct for the params of
+// all collectives.
 #pragma once
 
 #include <vector>
@@ -14,8 +15,8 @@ AxisRef parse_axis_ref(std::string_view text);
 
 // Returns the product of the axes' sizes: the number of ranks.
 int64_t axes_size(const Mesh& mesh, const std::vector<std::string>& axes);
-// Returns the number of ranks in a group: all if `groups` is empty, otherwise that of the largest
-// (groups of an all_reduce and of a broadcast may differ in size).
+// Returns the number of ranks in a group: all if `groups` is empty, otherwise those of the largest
+// group (groups of an all_reduce and of a broadcast may differ in size).
 int64_t group_size(const Mesh& mesh, const std::vector<std::string>& axes,
                    const std::vector<Dims>& groups);
 // Returns all groups of devices (positions in the mesh) of a collective, each in the order of
@@ -33,18 +34,18 @@ struct CollectiveInfo {
   std::vector<std::string> axes;
   std::vector<Dims> groups;
   ReduceKind reduce = ReduceKind::kSum;
-  int64_t dim = 0;         // gathered, scattered or split
-  int64_t concat_dim = 0;  // all_to_all
+  int64_t dim = 0;         // the dimension that is gathered, scattered or split
+  int64_t concat_dim = 0;  // for all_to_all only
   std::vector<Dims> pairs;
   int64_t root = 0;
 };
 // Returns the params of an op that has a CollectiveLowering.
 CollectiveInfo collective_info(const Op& op);
-// Returns its params over these axes of this mesh.
+// Returns the params of the collective `op` with these axes of this mesh in place of its own.
 OpParams with_axes(const Op& op, const Mesh& mesh, const std::vector<std::string>& axes);
 
-// Returns the bytes that one device sends in a ring (2 (n - 1) / n of the operand for an all_reduce
-// over n ranks), rounded up.
+// Returns the bytes that one device sends in a ring algorithm, rounded up: 2 (n - 1) / n of the
+// operand for an all_reduce over n ranks.
 int64_t collective_bytes_per_device(const CollectiveInfo& info, const Type& operand);
 
 }  // namespace tessera::ops

@@ -15,14 +15,14 @@ AxisNames sorted(std::vector<std::string> axes) {
   return axes;
 }
 
-// Parts of one axis overlap if the ranges of factors overlap that they represent.
+// Returns whether two parts of one axis overlap: the ranges of factors that they stand for do.
 bool overlap(const AxisRef& a, const AxisRef& b) {
   if (a.name != b.name) return false;
   if (a.is_whole() || b.is_whole()) return true;
   return std::max(a.pre_size, b.pre_size) < std::min(a.pre_size * a.size, b.pre_size * b.size);
 }
 
-// Throws UserError unless these are axes of the mesh, or parts of them, that do not overlap.
+// Throws UserError unless `axes` are axes of the mesh, or parts of axes, that do not overlap.
 void check_axes(std::string_view op, const Mesh& mesh, const std::vector<std::string>& axes) {
   std::vector<AxisRef> seen;
   for (const std::string& axis : axes) {
@@ -41,8 +41,8 @@ void check_axes(std::string_view op, const Mesh& mesh, const std::vector<std::st
   }
 }
 
-// Throws UserError unless each rank is in exactly one group; with `equal` also unless the groups
-// have one size.
+// Throws UserError unless each rank is in exactly one group and, if `equal`, all groups have one
+// size.
 void check_groups(std::string_view op, const Mesh& mesh, const std::vector<std::string>& axes,
                   const std::vector<Dims>& groups, bool equal) {
   if (groups.empty()) return;
@@ -104,8 +104,9 @@ void check_reduction(std::string_view op, ReduceKind kind, const Type& x) {
   }
 }
 
-// Checks collectives of several arrays at once: StableHLO has such all_reduces, all_gathers and
-// all_to_alls; Tessera has the others too, since small collectives are combined.
+// Throws UserError unless there is at least one array and all have one dtype. StableHLO has
+// all_reduces, all_gathers and all_to_alls of several arrays; Tessera also has the other
+// collectives of several, because small ones are combined.
 void expect_arrays(std::string_view op, std::span<const Type> x) {
   if (x.empty()) type_error(op, "expected an operand or more, got none");
   for (const Type& type : x)
@@ -213,7 +214,7 @@ std::vector<Type> infer_broadcast(std::span<const Type> x, const CollectiveBroad
   expect_operands(kOp, x, 1);
   check_axes(kOp, p.mesh, p.axes);
   check_groups(kOp, p.mesh, p.axes, p.groups, false);
-  int64_t n = axes_size(p.mesh, p.axes);  // or of the smallest group
+  int64_t n = axes_size(p.mesh, p.axes);  // ranks, or those of the smallest group
   for (const Dims& group : p.groups) n = std::min(n, group.rank());
   if (p.root < 0 || p.root >= n)
     value_error(kOp, "expected a source rank in [0, {}), got {}", n, p.root);
@@ -247,8 +248,8 @@ std::vector<Type> infer_axis_index(std::span<const Type> x, const AxisIndexParam
   return {Type{.dtype = int32, .shape = {}, .varying = sorted(p.axes)}};
 }
 
-// Axes over which a value varies already are not cast again: a cotangent is only summed over the
-// axes that are added.
+// Returns the params without the axes over which the operand varies already: then a cotangent is
+// summed only over the axes that the cast adds.
 PcastParams retype_pcast(std::span<const Type> x, const PcastParams& p) {
   PcastParams q = p;
   if (x.size() == 1)

@@ -53,7 +53,7 @@ Array transposed(const Array& ct, const AllGatherParams& p) {
     return bind_op1(reduce_scatter_op,
                     ReduceScatterParams{p.mesh, p.axes, p.groups, ReduceKind::kSum, p.dim},
                     {varying(ct, p.mesh, p.axes)});
-  // Every device has the whole cotangent and takes its part.
+  // Every device has the whole cotangent, and takes its own part.
   const int64_t size = ct.shape()[p.dim] / axes_size(p.mesh, p.axes);
   const Array start = lax::mul(bind_op1(axis_index_op, AxisIndexParams{p.mesh, p.axes}, {}),
                                Array(Literal::scalar(static_cast<int32_t>(size))));

@@ -1,5 +1,6 @@
-// Naive evaluation, derivatives, transposes, batching, factors and samples of the collectives. All but max and min
-// are linear. Their transposes follow from the typing by variance:
+// Naive evaluation, derivatives, transposes, batching, factors and samples of the collectives. All
+// reductions except max and min are linear. Their transposes follow from the axes over which types
+// vary:
 //   psum (varying -> invariant)  <->  pcast (invariant -> varying)
 //   all_gather                   <->  psum_scatter
 //   all_to_all(split, concat)    <->  all_to_all(concat, split)
@@ -20,23 +21,24 @@ inline const OpDef& op_of(const CollectivePermuteParams&) { return collective_pe
 inline const OpDef& op_of(const CollectiveBroadcastParams&) { return collective_broadcast_op; }
 inline const OpDef& op_of(const PcastParams&) { return pcast_op; }
 
-// x typed as varying over the axes too: as a collective takes it, and as a cotangent of what varies
-// is, which may come in as the same everywhere.
+// Returns x with a type that varies over the axes too. Collectives need it of their operands, and
+// transposes of cotangents: the cotangent of a varying value may come in without variance.
 Array varying(const Array& x, const Mesh& mesh, const std::vector<std::string>& axes);
 
-// Several are sent at once by partitioned programs only (spmd/combine_collectives.h), which nothing
-// transforms.
+// Checks that a transform sees a collective of one array. Collectives of several arrays exist only
+// in partitioned programs (spmd/combine_collectives.h), which are not transformed.
 inline void expect_one_array(size_t count) {
   TESSERA_CHECK(count == 1, "a transform of a collective of {} arrays", count);
 }
 
-// UserError for a reduction that is not a sum.
+// Throws UserError for a reduction that is not a sum.
 void expect_linear(const AllReduceParams& p);
 void expect_linear(const ReduceScatterParams& p);
 template <class P>
 void expect_linear(const P&) {}
 
-// The tangent of what is largest or smallest: the mean of those of the devices that have it.
+// Returns the tangent of a maximum or minimum: the mean of the tangents of the devices that have
+// that value.
 JvpResult jvp_extremum(const Array& x, const Array& t, const AllReduceParams& p);
 
 template <class P>
@@ -52,7 +54,7 @@ JvpResult jvp_collective(std::span<const Array> x, std::span<const Array> t, con
   return out;
 }
 
-// The cotangent of the operand, given that of the result.
+// Returns the cotangent of the operand for the cotangent `ct` of the result.
 Array transposed(const Array& ct, const AllReduceParams& p);
 Array transposed(const Array& ct, const AllGatherParams& p);
 Array transposed(const Array& ct, const ReduceScatterParams& p);
@@ -69,7 +71,7 @@ std::vector<Array> transpose_collective(std::span<const Array> ct, std::span<con
   return {transposed(ct[0], p)};
 }
 
-// On all devices at once: of each operand, what every device has.
+// The values on all devices at once: entry [k][d] is operand (or result) k on device d.
 using Evaluated = std::vector<std::vector<Literal>>;
 Evaluated evaluate_all_reduce(const Evaluated& x, const AllReduceParams& p, const Mesh& mesh);
 Evaluated evaluate_all_gather(const Evaluated& x, const AllGatherParams& p, const Mesh& mesh);
@@ -83,8 +85,8 @@ Evaluated evaluate_ragged(const Evaluated& x, const RaggedAllToAllParams& p, con
 Evaluated evaluate_axis_index(const Evaluated& x, const AxisIndexParams& p, const Mesh& mesh);
 Evaluated evaluate_pcast(const Evaluated& x, const PcastParams& p, const Mesh& mesh);
 
-// Under vmap with axis_name, a collective over that axis is a computation along the mapped
-// dimension. Where `p` names other axes too, only sums and casts are over both.
+// Under vmap with axis_name, a collective over that axis becomes a computation along the mapped
+// dimension. If `p` names other axes too, only sums and casts are supported.
 bool over_batch_axis(const std::vector<std::string>& axes);
 BatchResult batched_over_axis(const Array& x, int dim, const AllReduceParams& p);
 BatchResult batched_over_axis(const Array& x, int dim, const AllGatherParams& p);
@@ -96,7 +98,8 @@ BatchResult batched_over_axis(const Array& x, int dim, const PcastParams& p);
 BatchResult batch_axis_index(std::span<const Array> x, std::span<const int> dims,
                              const AxisIndexParams& p);
 
-// With the mapped dimension first all others move up by one.
+// Returns x with the mapped dimension first, so that the numbers of the other dimensions grow by
+// one.
 Array front(const Array& x, int dim);
 template <class P>
 BatchResult batch_collective(std::span<const Array> x, std::span<const int> dims, const P& p) {
@@ -113,7 +116,7 @@ BatchResult batch_collective(std::span<const Array> x, std::span<const int> dims
   }
 }
 
-// Pointwise, but that the dimensions `changed` are needed whole.
+// Returns the factors of a pointwise op, except that the dimensions `changed` are needed whole.
 Factors changed_dims_factors(const Type& operand, const Type& result,
                              std::initializer_list<int64_t> changed);
 Factors ragged_factors(std::span<const Type> operands, std::span<const Type> results,

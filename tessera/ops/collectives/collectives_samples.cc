@@ -1,5 +1,5 @@
 // Samples of the collectives, on a mesh of ('x': 2, 'y': 4): over one axis, over both, in groups,
-// and of tensors without dimensions or elements.
+// and of arrays without dimensions or elements.
 #include "tessera/ops/collectives/collectives_rules.h"
 
 namespace tessera::ops {
@@ -9,7 +9,7 @@ const Mesh& mesh() {
   static const Mesh& mesh = *new Mesh(Mesh::abstract({2, 4}, {"x", "y"}));
   return mesh;
 }
-// Returns two groups of two of y's ranks.
+// Returns two groups, each of two ranks of y.
 const std::vector<Dims>& pairs_of_y() {
   static const auto& groups = *new std::vector<Dims>{{0, 2}, {3, 1}};
   return groups;
@@ -106,7 +106,8 @@ std::vector<Sample> broadcast_samples() {
   };
 }
 
-// Rank i sends one row to each rank, of its rows 0, 2, 2, 4 (two have none), to row 2 j.
+// Each rank sends 2, 0, 2 and 1 of its rows to ranks 0, 1, 2 and 3: those from rows 0, 2, 2 and 4
+// on. Rank j receives them from row 2 j on.
 std::vector<Sample> ragged_samples() {
   std::vector<Type> operands = varying(float32, {6, 2});
   operands.push_back(varying(float32, {8, 2})[0]);

@@ -1,4 +1,4 @@
-// The params of calls of host functions (host_callback.h), for rewrites that make such calls.
+// The params of calls of host functions (host_callback.h), for passes that make such calls.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace tessera::ops {
 
-// Returns the params of a pure_callback_op or an io_callback_op that calls the function of this
-// number, with results of these types.
+// Returns the params of a pure_callback_op or an io_callback_op that calls host function number
+// `function` and has results of these types.
 ir::OpParams callback_params(int64_t function, const std::vector<ir::Type>& results);
 
 }  // namespace tessera::ops

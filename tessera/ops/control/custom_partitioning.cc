@@ -18,7 +18,7 @@ struct CustomPartitioners {
 };
 
 CustomPartitioners& custom_partitioners() {
-  // exists longer than threads that still compile programs
+  // It is never destroyed: threads may compile programs while the process exits.
   static CustomPartitioners& all = *new CustomPartitioners;
   return all;
 }
@@ -60,7 +60,7 @@ void check_rule(std::string_view op, const CustomPartitioningParams& p,
                 kRemedy);
 }
 
-// Without a rule, each dimension has a factor of its own.
+// If there is no rule, each dimension has a factor of its own.
 Factors custom_factors(std::string_view op, std::span<const Type> operands,
                        std::span<const Type> results, const CustomPartitioningParams& p) {
   Factors out;
@@ -87,7 +87,8 @@ Factors custom_factors(std::string_view op, std::span<const Type> operands,
   return out;
 }
 
-// Only the passes of a program ask partitioners.
+// A program that is run op by op has no pass that would ask the partitioner, so this throws
+// UserError.
 HostCall not_expanded(const OpParams& params, std::span<const Type>, std::span<const Type>) {
   value_error(
       kCustom,

@@ -63,7 +63,8 @@ void encode_into(const FfiAttributes& attributes, std::vector<std::string>& out)
   }
 }
 
-// Reads up to the end, or, inside of a dictionary, to after the word that closes it.
+// Reads attributes up to the end or, inside of a dictionary, up to and including the word that
+// closes it.
 FfiAttributes decode_from(const std::vector<std::string>& words, size_t& at, int depth) {
   constexpr int kDeepest = 100;
   if (depth > kDeepest) bad_words(kOpen);

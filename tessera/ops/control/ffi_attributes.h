@@ -1,4 +1,5 @@
-// Attributes of a call of a native function (ffi_call.h): what its code reads beside its arrays.
+// Attributes of a call of a native function (ffi_call.h): what its code reads in addition to its
+// arrays.
 #pragma once
 
 #include <map>
@@ -13,11 +14,11 @@
 namespace tessera::lax {
 
 struct FfiAttribute;
-// They are sorted by name, as handlers expect them.
+// The attributes are sorted by name, as handlers expect them.
 using FfiAttributes = std::map<std::string, FfiAttribute>;
 
-// A scalar (a Literal of rank 0), an array (a Literal of any other rank, which a handler sees flat),
-// a string or a dictionary.
+// A scalar (a Literal of rank 0), an array (a Literal of any other rank, which handlers see as
+// flat), a string or a dictionary.
 struct FfiAttribute {
   std::variant<Literal, std::string, std::shared_ptr<const FfiAttributes>> value;
 
@@ -39,10 +40,10 @@ struct FfiAttribute {
 
 namespace tessera::ops {
 
-// Converts attributes to a list of words and back, which are fields of params: a dot and
-// the name, the kind, the value. The kind is a dtype, a dtype with [], "string", or "{", after which
-// "}" ends the dictionary; numbers are their bytes in hexadecimal. For example {axis = 1 : i32} is
-// .axis, i32, 01000000.
+// Converts attributes to a list of words and back, which can be fields of params. An attribute is
+// three words: a dot and the name, the kind, the value. The kind is a dtype, a dtype with [],
+// "string", or "{", after which "}" ends the dictionary; numbers are their bytes in hexadecimal.
+// For example {axis = 1 : i32} is .axis, i32, 01000000.
 std::vector<std::string> encode(const lax::FfiAttributes& attributes);
 lax::FfiAttributes decode(const std::vector<std::string>& words);
 

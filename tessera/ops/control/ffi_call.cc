@@ -26,7 +26,7 @@ struct FfiTargets {
 };
 
 FfiTargets& ffi_targets() {
-  // exists longer than threads that still compile programs
+  // It is never destroyed: threads may compile programs while the process exits.
   static FfiTargets& all = *new FfiTargets;
   return all;
 }
@@ -48,7 +48,7 @@ size_t bytes_of(const Type& type) {
   return static_cast<size_t>(type.shape.elements() * itemsize(type.dtype));
 }
 
-// --- What a call's params say ---
+// --- What the params mean ---
 
 std::vector<Type> result_types(const FfiCallParams& p) {
   std::vector<Type> out;
@@ -57,7 +57,8 @@ std::vector<Type> result_types(const FfiCallParams& p) {
   return out;
 }
 
-// Returns the type of which an array in memory is the transposed one.
+// Returns the type that the target sees of an array that is stored with its dimensions in this
+// order.
 Type in_order(Type type, const Dims& order) {
   const Shape stored = type.shape;
   for (size_t i = 0; i < order.size(); ++i) type.shape[order[i]] = stored[static_cast<int64_t>(i)];
@@ -79,7 +80,7 @@ bool is_order(const Dims& order, int64_t rank) {
   return true;
 }
 
-// Returns the types with which the target is called each time, before their dimensions are ordered.
+// Returns one call of the target, with types as they are in memory (before in_order).
 FfiCallSite stored_site(std::span<const Type> operands, std::span<const Type> results,
                         const FfiCallParams& p) {
   FfiCallSite out{.attributes = decode(p.attributes)};
@@ -165,7 +166,8 @@ std::vector<Type> infer_ffi(std::string_view op, std::span<const Type> operands,
   return out;
 }
 
-// Returns the code of one call, or of one for each member of the leading dimension.
+// Returns the code of one call, or that of p.trips calls with one member of the leading dimension
+// each.
 HostCall stepped(HostCall call, const FfiCallSite& site, const FfiCallParams& p) {
   if (p.trips == 0) return call;
   std::vector<size_t> in_steps, out_steps;
@@ -264,7 +266,7 @@ Dims with_leading_dim(const Dims& order) {
   return out;
 }
 
-// Merges or splits the two leading dimensions of a call for each member of a batch of batches.
+// merged() and split() merge and split the two leading dimensions of a batch of batches.
 Array merged(const Array& x) {
   const Shape& s = x.type().shape;
   std::vector<int64_t> shape{s[0] * s[1]};
@@ -278,7 +280,7 @@ Array split(const Array& x, int64_t first) {
   return lax::reshape(x, Shape(shape));
 }
 
-// Calls for each member of a batch of calls that are already a batch: one batch of all of them.
+// Maps a call that is a batch of calls already: all calls become one batch.
 std::vector<Array> batch_of_batches(const OpDef& op, std::vector<Array> x,
                                     std::span<const int> dims, int64_t n, FfiCallParams p) {
   const int64_t inner = p.trips;
@@ -310,7 +312,7 @@ BatchResult ffi_batch(const OpDef& op, std::span<const Array> operands, std::spa
                 "expected a call of '{}' outside of vmap, got one inside; say in FfiOptions::vmap "
                 "how it is called on a batch",
                 p.target);
-  // A rule runs if at least one operand is mapped.
+  // At least one operand is mapped if a batching rule runs.
   const auto mapped = std::find_if(dims.begin(), dims.end(), [](int d) { return d >= 0; });
   const int64_t n = operands[static_cast<size_t>(mapped - dims.begin())].shape()[*mapped];
   std::vector<Array> x;
@@ -337,7 +339,8 @@ BatchResult ffi_batch(const OpDef& op, std::span<const Array> operands, std::spa
 
 // --- Definitions ---
 
-// A target for the property tests, which accepts any operands: 0, 1, 2, ... in the first result.
+// A target for the property tests. It accepts any operands, and fills the first result with 0, 1,
+// 2, ...
 class CountUp : public FfiTarget {
  public:
   HostCall instantiate(const FfiCallSite& site) const override {
@@ -419,7 +422,7 @@ std::vector<Array> ffi_call(const std::string& target, const std::vector<ir::Typ
                             const std::vector<Array>& args, const FfiOptions& options) {
   SourceScope source(kCall);
   find_target(target);
-  const bool none = results.empty();  // then it is a token
+  const bool none = results.empty();  // then the op's result is a token
   FfiCallParams p{.target = target,
                   .attributes = encode(options.attributes),
                   .vmap = options.vmap,

@@ -1,10 +1,10 @@
-// Calls of native functions by name: kernels of users, which take and fill dense arrays.
+// Calls of native functions by name: kernels that users wrote, which read and fill dense arrays.
 //
 // A program holds the name of the target and its attributes, not the function; the registry below
 // maps the name to a target of this process when the program is compiled. The folder ffi registers
 // handlers of XLA's FFI as targets. A target is called with whole arrays, once for all devices of a
-// program; in a shard_map it is called once for each part that differs. It is called from threads
-// of the runtime.
+// program; inside a shard_map it is called once for each part that differs. It is called from
+// threads of the runtime.
 #pragma once
 
 #include <array>
@@ -20,27 +20,29 @@
 
 namespace tessera::ops {
 
-// The same call without and with effects; the latter stays though its results are unused.
+// The call without and with effects; the call with effects stays in the program even if no result
+// is used.
 extern const OpDef& ffi_call_op;
 extern const OpDef& ffi_effect_op;
 
-// Returns whether the op is one of the two.
+// Returns whether the op is one of these two.
 bool is_ffi_call(const ir::Op& op);
 
 }  // namespace tessera::ops
 
 namespace tessera::lax {
 
-// How a call behaves under vmap: kNone is an error; kSequential calls the target once for each
-// member of the batch; kExpandDims and kBroadcastAll call it once, with a leading dimension on all
-// arrays, which for operands that are not mapped has the extent 1, or that of the batch.
+// How vmap maps a call. kNone: it throws UserError. kSequential: the target is called once for each
+// member of the batch. kExpandDims and kBroadcastAll: it is called once, and all arrays have a
+// leading dimension; for operands that are not mapped, its size is 1 (kExpandDims) or that of the
+// batch.
 enum class FfiVmap : uint8_t { kNone, kSequential, kExpandDims, kBroadcastAll };
 constexpr auto enum_names(FfiVmap) {
   return std::array<std::string_view, 4>{"none", "sequential", "expand_dims", "broadcast_all"};
 }
 
-// That operand's content is in the memory of that result when the target is called, and the target
-// gets this memory for both.
+// When the target is called, the memory of this result holds the content of this operand, and the
+// target gets that memory for both.
 struct FfiAlias {
   int64_t operand = 0, result = 0;
 };
@@ -52,8 +54,8 @@ struct FfiOptions {
   std::vector<FfiAlias> aliases = {};
 };
 
-// Returns what the target of that name computes from `args`: arrays of the types `results` (dtype
-// and shape). The call has no derivative (custom_jvp defines one). Throws UserError if this process
+// Returns what the target of that name computes from `args`: arrays of the dtypes and shapes
+// `results`. The call has no derivative (custom_jvp defines one). Throws UserError if this process
 // has no target of that name, or for aliases of operands and results of different types.
 std::vector<Array> ffi_call(const std::string& target, const std::vector<ir::Type>& results,
                             const std::vector<Array>& args, const FfiOptions& options = {});
@@ -62,7 +64,7 @@ std::vector<Array> ffi_call(const std::string& target, const std::vector<ir::Typ
 
 namespace tessera::ops {
 
-// One call in a program, as its target sees it.
+// A call in a program, as its target sees it.
 struct FfiCallSite {
   std::vector<Type> operands, results;
   lax::FfiAttributes attributes;
@@ -72,36 +74,38 @@ struct FfiCallSite {
 class FfiTarget {
  public:
   virtual ~FfiTarget() = default;
-  // Returns the code of a call, which keeps the state of that call, if the target has any. Several
+  // Returns the code of a call. If the target has state, the code keeps that of this call. Several
   // threads may run it at once. Throws UserError if the target does not accept the call.
   virtual ir::HostCall instantiate(const FfiCallSite& site) const = 0;
 };
 
-// Makes the target known under that name from now on, in place of another one of the name. Programs
-// that were compiled before keep theirs. Any thread may call these.
+// Registers the target under that name, in place of any earlier one. Programs that were compiled
+// before keep the earlier one. These functions may be called from any thread.
 void set_ffi_target(const std::string& name, std::shared_ptr<const FfiTarget> target);
 bool has_ffi_target(const std::string& name);
 
-// Params of a call of `target` with results of these types; and what they say.
+// The params of a call of `target`.
 struct FfiCallParams {
   std::string target;
-  std::vector<std::string> dtypes = {};  // of the results
+  std::vector<std::string> dtypes = {};  // dtypes of the results
   std::vector<Dims> shapes = {};
-  std::vector<std::string> attributes = {};  // as encode() returns them
-  std::vector<Dims> aliases = {};            // {operand, result}
+  std::vector<std::string> attributes = {};  // the words that encode() returns
+  std::vector<Dims> aliases = {};            // pairs {operand, result}
   // The order of dimensions in memory, from major to minor, of each operand, then of each result,
-  // where an array is stored transposed: the program's type is that of the memory, and the target
-  // sees the type whose dimension order[i] is dimension i there. Empty: all are in row-major order.
+  // for arrays that are stored transposed. The program's type has the dimensions in the order of
+  // memory; dimension i of it is dimension order[i] of the type that the target sees. If it is
+  // empty, all arrays are in row-major order.
   std::vector<Dims> orders = {};
   lax::FfiVmap vmap = lax::FfiVmap::kNone;
-  // Not 0: so many calls, for each of which operands with a 1 in `stepped` and all results have one
-  // member of their leading dimension.
+  // If it is not 0, the op makes this many calls. Each of them gets one member of the leading
+  // dimension of every result, and of every operand whose entry in `stepped` is 1.
   int64_t trips = 0;
   Dims stepped = {};
-  // Whether the only result is one that the target does not have: an op has a result.
+  // Whether the target has no results. Then the op's only result is a token, because an op must
+  // have one.
   bool without_results = false;
-  // Whether the first operand is a bool[]: where it is false, the target is not called, and results
-  // are zeros. The partitioner makes it (spmd/divergence.h).
+  // Whether the first operand is a bool[] that guards the call: if it is false, the target is not
+  // called, and results are zeros. The partitioner adds it (spmd/divergence.h).
   bool guarded = false;
 };
 

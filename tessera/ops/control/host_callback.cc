@@ -21,13 +21,14 @@ namespace {
 using lax::BatchedHostFunction, lax::HostBatch, lax::HostCallOptions, lax::HostFunction,
     lax::VmapMethod;
 
-// A function with its types for one example, if vmap may call it.
+// A function and its options; if vmap may call it, also its types for one example.
 struct HostEntry {
   BatchedHostFunction function;
   HostCallOptions options = {};
   std::vector<Type> arguments = {}, results = {};
 
-  // Returns what vmap put in front of arguments and results, which have these shapes now.
+  // Returns the extents that vmap put in front of arguments and results, whose shapes are now `in`
+  // and `out`.
   HostBatch batch(std::span<const Shape> in, const Shape& out) const {
     if (options.vmap_method == VmapMethod::kNone) return unmapped();
     const auto front = [](const Shape& shape, const Type& own) {
@@ -73,12 +74,13 @@ struct HostEntry {
 struct HostFunctions {
   ForkSafeMutex mutex;
   std::map<int64_t, std::shared_ptr<const HostEntry>> functions;
-  // Numbers do not begin at 1: what another process traced shall not name a function of this one.
+  // Numbers start at a random one: a program that another process traced must not name a function
+  // of this process.
   int64_t next = static_cast<int64_t>(std::random_device()()) << 24;
 };
 
 HostFunctions& host_functions() {
-  // exists longer than threads that still run programs
+  // It is never destroyed: threads may run programs while the process exits.
   static HostFunctions& all = *new HostFunctions;
   return all;
 }
@@ -97,7 +99,7 @@ std::shared_ptr<const HostEntry> find_function(std::string_view op, int64_t numb
 
 struct CallbackParams {
   int64_t function = 0;
-  std::vector<std::string> dtypes;  // of the results
+  std::vector<std::string> dtypes;  // dtypes of the results
   std::vector<Dims> shapes;
 };
 
@@ -133,7 +135,7 @@ std::vector<Literal> evaluate_callback(std::string_view op, std::span<const Lite
   for (Literal& x : out) to.push_back(x.mutable_raw());
   const std::span<const void* const> arguments(in);
   const auto entry = find_function(op, p.function);
-  const size_t first = op == kIf ? 1 : 0;  // behind the condition
+  const size_t first = op == kIf ? 1 : 0;  // after the condition
   std::vector<Shape> shapes;
   for (const Literal& x : operands.subspan(first)) shapes.push_back(x.shape());
   const HostBatch batch = entry->batch(shapes, p.shapes[0]);
@@ -142,7 +144,7 @@ std::vector<Literal> evaluate_callback(std::string_view op, std::span<const Lite
   return out;
 }
 
-// The function belongs to the code that calls it.
+// Returns the code of a call, which shares ownership of the function.
 template <const std::string_view& op>
 HostCall callback_call(const OpParams& params, std::span<const Type> operands,
                        std::span<const Type> results) {
@@ -182,7 +184,7 @@ constexpr const char* kNoJvp =
 constexpr const char* kNoTranspose = "a function of the host is not known to be linear";
 constexpr const char* kNoBatch = "the partitioner makes this op, after vmap";
 
-// Returns x with a dimension of this extent in front, along which it is repeated.
+// Returns x repeated along a new leading dimension of this extent.
 Array repeated_in_front(const Array& x, int64_t extent) {
   Shape shape{extent};
   Dims kept;
@@ -193,7 +195,7 @@ Array repeated_in_front(const Array& x, int64_t extent) {
   return lax::broadcast_in_dim(x, shape, kept);
 }
 
-// All operands and results get the mapped dimension in front.
+// Maps a callback: all operands and results get the mapped dimension in front.
 BatchResult batch_callback(std::string_view op, const OpDef& def, std::span<const Array> x,
                            std::span<const int> dims, CallbackParams p) {
   const HostCallOptions options = find_function(op, p.function)->options;
@@ -205,7 +207,7 @@ BatchResult batch_callback(std::string_view op, const OpDef& def, std::span<cons
     value_error(op,
                 "expected a function that says how vmap calls it, got one of whole arrays; give "
                 "pure_callback a vmap_method, or call it outside vmap, on the batch");
-  int64_t size = 0;  // of the mapped dimension, which at least one operand has
+  int64_t size = 0;  // size of the mapped dimension; at least one operand has it
   for (size_t i = 0; i < x.size(); ++i)
     if (dims[i] >= 0) size = x[i].shape()[dims[i]];
   const int64_t unmapped = options.vmap_method == VmapMethod::kExpandDims ? 1 : size;
@@ -321,7 +323,7 @@ int64_t add_host_function(BatchedHostFunction function, std::vector<Type> argume
 }
 
 void remove_host_function(int64_t number) {
-  std::shared_ptr<const HostEntry> last;  // is destroyed outside the lock
+  std::shared_ptr<const HostEntry> last;  // destroyed after the lock is released
   HostFunctions& all = host_functions();
   const std::lock_guard lock(all.mutex);
   const auto at = all.functions.find(number);
@@ -341,7 +343,7 @@ std::vector<Array> io_callback(int64_t function, const std::vector<ir::Type>& re
                                const std::vector<Array>& args) {
   SourceScope source(kIo);
   find_function(kIo, function);
-  // An op has a result; if none is asked for, it is a token.
+  // An op has a result; if the function has none, it is a token.
   const bool none = results.empty();
   const std::vector<Type> types = none ? std::vector{ir::token_type()} : results;
   std::vector<Array> out = bind_op(io_callback_op, callback_params(function, types), args);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kPartitioner = "partitioned_callback";
 
-// Returns the sharding without the axes of dimensions that they do not divide.
+// Returns the sharding without axes that do not divide the dimension that they shard.
 NamedSharding divided_evenly(const NamedSharding& sharding, const Shape& shape) {
   std::vector<DimSpec> dims;
   for (int64_t d = 0; d < shape.rank(); ++d)

@@ -1,4 +1,4 @@
-// The factors of calls that need whole arrays: callbacks of the host, native functions of users.
+// The factors of calls that need whole arrays: host callbacks and native functions.
 #pragma once
 
 #include <span>

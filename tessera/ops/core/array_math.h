@@ -1,6 +1,6 @@
-// Arithmetic operators for the rules of ops/ and transform/: strict lax ops (no promotion), where
-// C++ numbers take the dtype and shape of the other operand. For `using namespace array_math` in a
-// source file; users get the promoting operators of numpy/.
+// Arithmetic operators for the rules of ops/ and transform/: strict lax ops (no promotion), in
+// which C++ numbers take the dtype and shape of the other operand. A source file says `using
+// namespace array_math`; users get the promoting operators of numpy/.
 #pragma once
 
 #include <type_traits>

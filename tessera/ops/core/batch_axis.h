@@ -1,4 +1,4 @@
-// The axis that vmap maps over, for the batching rules of ops that can name it (collectives).
+// The axis that vmap maps over. Batching rules of ops that can name it (collectives) read it here.
 #pragma once
 
 #include <string>
@@ -23,26 +23,26 @@ struct BatchAxis {
   std::string name;                         // may be empty
   std::vector<std::string> spmd_axes = {};  // mesh axes over which the mapped dimension is sharded
   Indivisible indivisible = Indivisible::kError;
-  // What is computed from one example has the same bits in every batch: products over the axis are
+  // Whether a result for one example has the same bits in every batch: products over the axis are
   // summed with DotSum::kInvariant.
   bool invariant = false;
-  // The axis enumerates examples: the cotangents of what they share are summed over it with
-  // DotSum::kExamples.
+  // Whether the axis enumerates examples: cotangents of values that all examples share are summed
+  // over it with DotSum::kExamples.
   bool sums_examples = false;
 
-  // Returns the innermost mapped axis of this thread; a rule only runs under one.
+  // Returns the innermost mapped axis of this thread. Batching rules run only while there is one.
   static const BatchAxis& current();
-  // Returns the same, or null if a rule is called by itself.
+  // Returns the innermost mapped axis of this thread, or null if there is none.
   static const BatchAxis* current_if_any();
   class Scope;
 };
 
-// Returns whether the op, its regions, or the function have a collective over the current axis: it
-// moves data between examples, even if its operand is not mapped.
+// Returns whether the op, its regions, or the function contain a collective over the current axis.
+// Such a collective moves data between examples, even if its operand is not mapped.
 bool names_batch_axis(const Op& op);
 bool names_batch_axis(const Function& function);
 
-// While one exists, `axis` is the current one.
+// Makes `axis` the current one as long as the scope exists.
 class BatchAxis::Scope {
  public:
   explicit Scope(BatchAxis axis);

@@ -67,7 +67,8 @@ Array join_bits(const Array& x, DType dtype) {
   return bitcast(out, dtype);
 }
 
-// Return the parts of complex numbers as a last dimension, and the numbers of such parts.
+// parts_of() returns the real and imaginary parts of complex numbers along a new last dimension.
+// of_parts() is its inverse.
 Array parts_of(const Array& z) {
   Shape shape = z.shape();
   shape.push_back(1);

@@ -5,8 +5,9 @@
 
 namespace tessera::ops {
 
-// Returns StableHLO's bitcast_convert: bools have one bit, the first one lowest; a complex number
-// is its parts, the real one lowest. lax::bitcast_convert_type, as JAX's, accepts neither.
+// Returns StableHLO's bitcast_convert of x. A bool has one bit, and the first of several bools is
+// the lowest bit; a complex number is two floats, the real part lowest. lax::bitcast_convert_type,
+// like JAX's, takes no bools and no complex numbers.
 Array bitcast_elements(const Array& x, DType dtype);
 
 }  // namespace tessera::ops

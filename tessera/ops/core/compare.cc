@@ -70,8 +70,8 @@ bool holds(Comparison direction, T x, T y) {
   return false;
 }
 
-// Returns an integer in the order of the floats: widening to double keeps order and sign, also of
-// NaNs.
+// Returns integers that have the total order of the floats: widening to double keeps the order and
+// the sign, even of NaNs.
 int64_t total_order_key(double x) {
   const int64_t bits = std::bit_cast<int64_t>(x);
   return bits < 0 ? bits ^ std::numeric_limits<int64_t>::max() : bits;
@@ -152,7 +152,7 @@ const OpDef& compare_op = define<CompareParams>({
     .lower = Pointwise{emit_compare},
     .jvp = {[](std::span<const Array> x, std::span<const Array>, const CompareParams& p) {
       return JvpResult{{lax::compare(x[0], x[1], p.direction, p.type)},
-                       {Array()}};  // piecewise constant
+                       {Array()}};  // a comparison is piecewise constant
     }},
     .transpose = absent("the op is not linear"),
     .batch = {[](std::span<const Array> x, std::span<const int> dims, const CompareParams& p) {

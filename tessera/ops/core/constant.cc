@@ -35,9 +35,9 @@ Factors free_factors(std::span<const Type>, std::span<const Type> results) {
   return pointwise_factors({}, results);
 }
 
-// Returns a device's part of a literal: it is sliced at run time at the shard's offset. A shard
-// that extends beyond the end (of an uneven dimension) has zeros there, so that the slice is not
-// moved.
+// Returns the shard of a literal: it is sliced at run time, at the shard's offset. If a dimension
+// is not divisible, the last shard extends beyond its end, and dynamic_slice would move the slice
+// back; therefore the literal is padded with zeros first.
 std::vector<Array> localize_constant(std::span<const Array>, const ConstantParams& p,
                                      const LocalContext& context) {
   const Shape& local = context.local_result(0).shape;
@@ -68,7 +68,7 @@ std::vector<Array> localize_constant(std::span<const Array>, const ConstantParam
                              starts, local)};
 }
 
-// Only for splats: fusion gives a dense literal a buffer of its own.
+// Emits a splat. A dense literal is never emitted: fusion gives it a buffer of its own.
 Expr emit_constant(ExprBuilder& b, std::span<const Expr>, const OpParams& params,
                    std::span<const Type>, const Type&) {
   const ConstantParams& p = params.as<ConstantParams>();
@@ -139,7 +139,7 @@ std::vector<Sample> iota_samples() {
   return out;
 }
 
-// There are no operands, so nothing is mapped and nothing has a tangent.
+// Constants have no operands, so no operand is mapped or has a tangent.
 template <class P>
 JvpResult no_tangent(const OpDef& def, const P& p) {
   return {{bind_op1(def, p, {})}, {Array()}};

@@ -38,7 +38,8 @@ To convert_value(From x) {
     return x != From(0);
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
     if (std::isnan(x)) return 0;
-    // 2^bits is exact in From even if the largest integer is not.
+    // 2^digits, one more than the largest integer of To. It is exact in From even if that integer
+    // is not.
     const From limit = std::ldexp(From(1), std::numeric_limits<To>::digits);
     if (x >= limit) return std::numeric_limits<To>::max();
     if (x <= (std::is_signed_v<To> ? -limit : From(0))) return std::numeric_limits<To>::min();
@@ -55,7 +56,7 @@ std::vector<Type> infer_convert(std::span<const Type> operands, const ConvertPar
   return out;
 }
 
-// Converts from or to a narrow dtype through the wide ones.
+// Converts from or to a narrow dtype through the wide one (base/narrow.h).
 Expr emit_narrow_convert(ExprBuilder& b, Expr x, DType to) {
   const DType from = b.dtype_of(x);
   auto convert = [&](Expr e, DType dtype) {
@@ -90,7 +91,7 @@ Expr emit_convert(ExprBuilder& b, std::span<const Expr> args, const OpParams&,
   return convert(z.re.e, to);
 }
 
-// A cotangent is converted to the operand's dtype; a dtype without fractions has no tangents.
+// A cotangent is converted to the operand's dtype. Dtypes without fractions have no tangents.
 JvpResult convert_jvp(std::span<const Array> x, std::span<const Array> t, const ConvertParams& p) {
   const Array y = bind_op1(convert_op, p, {x[0]});
   if (!t[0].defined() || !is_inexact(p.dtype) || !is_inexact(x[0].dtype())) return {{y}, {Array()}};
@@ -127,10 +128,10 @@ std::vector<Sample> convert_samples() {
   return out;
 }
 
-// Returns whether both have one width in memory; narrow dtypes are as wide as bytes there.
+// Returns whether both dtypes have the same width in memory. Narrow dtypes take one byte there.
 bool same_width(DType a, DType b) { return itemsize(a) == itemsize(b); }
 
-// Returns numbers as narrow integers: truncated, and clamped to their range.
+// Returns numbers as narrow integers, truncated and clamped to their range.
 Literal clamped(const Literal& x, DType dtype) {
   Literal out(dtype, x.shape());
   const int bits = bit_width(dtype) - (is_signed(dtype) ? 1 : 0);
@@ -260,7 +261,7 @@ Array convert_element_type(const Array& x, DType dtype, bool weak_type) {
 }
 
 Array bitcast_convert_type(const Array& x, DType dtype) {
-  // Bits have no derivative, even those of the same dtype.
+  // The bits have no derivative, even if the dtype stays the same.
   if (x.dtype() == dtype && !is_inexact(dtype)) return x;
   if (bit_width(x.dtype()) == bit_width(dtype) || is_complex(x.dtype()) || is_complex(dtype) ||
       x.dtype() == bool_ || dtype == bool_)

@@ -10,7 +10,7 @@ namespace {
 
 using Special = NarrowFloat::Special;
 
-// An integer node, modulo its width.
+// A node of an unsigned integer; arithmetic is modulo 2^width.
 struct Int {
   ExprBuilder* b;
   Expr e;
@@ -44,7 +44,7 @@ Int select(Expr p, uint64_t c, Int y) { return select(p, y.number(c), y); }
 
 uint64_t ones(int bits) { return bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1; }
 
-// IEEE's formats in which numbers are computed.
+// IEEE's formats in which narrow numbers are computed.
 struct WideFloat {
   DType dtype, bits;
   int width, fraction_bits, bias;
@@ -83,14 +83,16 @@ Expr widened_float(const NarrowFloat& f, Int code) {
   return bits.bits_as(float32);
 }
 
-// Half a power and more is rounded up.
+// Returns the code of a format that has only exponents (float8_e8m0fnu): the nearest power of two.
+// 1.5 times a power and more is rounded up.
 Int exponent_of(const WideFloat& w, Int bits) {
   const Int up = shr(bits + (uint64_t{1} << (w.fraction_bits - 1)), w.fraction_bits) -
                  static_cast<uint64_t>(w.bias - kFloat32.bias);
-  const uint64_t least = w.width == 32 ? 0x00400000 : w.power_of_two(-127);  // 2^-127
+  const uint64_t least = w.width == 32 ? 0x00400000 : w.power_of_two(-127);  // the bits of 2^-127
   const Int small = select(is_more(bits, least), 1, bits.number(0));
   const Int power = min(select(is_less(bits, w.power_of_two(-126)), small, up), 0xff);
-  // This covers zero, and negative numbers: their sign makes them the largest.
+  // Zero, infinities, NaN and negative numbers become NaN: the sign bit makes negative ones compare
+  // as larger than infinity.
   return select(equals(bits, 0), 0xff, select(is_more(bits, w.infinity() - 1), 0xff, power));
 }
 
@@ -104,7 +106,8 @@ Int narrowed_float(const NarrowFloat& f, Expr number, ExprBuilder& b) {
   const Int odd = shr(magnitude, dropped) & 1;
   const Int rounded = shr(magnitude + (ones(dropped - 1)) + odd, dropped);
   const Int normal = rounded - (static_cast<uint64_t>(w.bias - f.bias) << f.fraction_bits);
-  // Smaller ones are rounded by an addition, to a number whose last bit is the format's.
+  // Smaller numbers are rounded by adding a number so large that the last bit of the sum is the
+  // format's.
   const int smallest = 1 - f.bias - f.fraction_bits;
   const double large = std::ldexp(1.0, smallest + w.fraction_bits);
   const Expr absolute = magnitude.bits_as(w.dtype);

@@ -14,12 +14,12 @@ using namespace lax;
 
 using Arrays = std::span<const Array>;
 using TransposeRule = decltype(OpSpec<NoParams>::transpose);
-// Maps tangent t of one operand to a tangent of the result.
+// Returns the tangent of the result z that belongs to the tangent t of one operand.
 using UnaryTangent = Array (*)(const Array& t, const Array& x, const Array& z);
 using BinaryTangent = Array (*)(const Array& t, const Array& x, const Array& y, const Array& z);
 enum class Linearity : uint8_t { none, all, each, first };
 
-const Array zero;  // a symbolic one
+const Array zero;  // a symbolic zero
 
 JvpResult unary_jvp(Array (*function)(const Array&), UnaryTangent tangent, Arrays x, Arrays t) {
   const Array z = function(x[0]);
@@ -35,13 +35,13 @@ JvpResult binary_jvp(Array (*function)(const Array&, const Array&), BinaryTangen
   return {{z}, {left + right}};
 }
 
-// Returns the rule of an op with this linearity.
+// Returns `rule`, or a rule that throws if the op is not linear.
 TransposeRule transpose_rule(Linearity linearity, TransposeRule rule) {
   return linearity == Linearity::none ? TransposeRule(absent("the op is not linear")) : rule;
 }
 
-// A linear map of one element is its own transpose, so its tangent is used, with the cotangent as
-// t.
+// A linear map of one element is its own transpose, so its tangent function is applied to the
+// cotangent.
 std::vector<Array> unary_transpose(UnaryTangent tangent, Arrays ct, Arrays x) {
   return {tangent(ct[0], x[0], zero)};
 }
@@ -77,8 +77,8 @@ Array sign_tangent(const Array& t, const Array& x, const Array& z) {
   return select(x == 0, full_like(x, 0), across / radius);
 }
 
-// Returns 1 where x is the greater, 0 where y is, and half at a tie. It does not compare with the
-// extremum: operands may be computed again with other roundings, and the extremum then equals
+// Returns 1 where x is greater, 0 where y is, and 0.5 where they are equal. It does not compare
+// with the maximum: operands may be computed again with other roundings, so that the maximum equals
 // neither.
 Array share_of_greater(const Array& x, const Array& y) {
   const Array one = full_like(x, 1), nothing = full_like(x, 0);

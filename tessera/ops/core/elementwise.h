@@ -1,6 +1,6 @@
 // Elementwise functions with jax.lax's names and rules: operands have one dtype and one shape,
 // without promotion or broadcasting (numpy/ has both). Each binds the op of its row in
-// elementwise.def. A dtype or shape that does not fit is a UserError.
+// elementwise.def. They throw UserError for a dtype or shape that does not fit.
 #pragma once
 
 #include "tessera/ir/array.h"
@@ -32,10 +32,10 @@ namespace tessera::lax {
 enum class RoundingMethod : uint8_t { kAwayFromZero, kToNearestEven };
 Array round(const Array& x, RoundingMethod method = RoundingMethod::kAwayFromZero);
 
-// Returns the next number of the dtype after x in the direction of y.
+// Returns the number of the dtype that follows x in the direction of y.
 Array nextafter(const Array& x, const Array& y);
 
-// These are compositions of the above.
+// The following functions are compositions of the ones above.
 Array exp2(const Array& x);
 Array square(const Array& x);
 Array reciprocal(const Array& x);

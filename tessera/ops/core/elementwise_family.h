@@ -1,5 +1,5 @@
-// What all elementwise ops share. A row of elementwise.def (or a file of its own, if an op has
-// params) defines what is particular to an op; the functions here make the rest of its definition.
+// What all elementwise ops share. A row of elementwise.def (or a file, if an op has params) holds
+// what differs between ops; the functions here make the rest of each definition.
 #pragma once
 
 #include <cstring>
@@ -25,17 +25,19 @@ DType result_dtype(ResultIs result, DType operand);
 std::vector<Type> infer(std::string_view op, Kinds kinds, ResultIs result, size_t count,
                         std::span<const Type> operands);
 
-// Moves mapped dimensions to one position, broadcasts the operands that have none, and binds the op
-// once. Bit k of `may_be_scalar` means that operand k may be a scalar whatever the others' shape is
-// (select's predicate, clamp's bounds), so that it is not broadcast if it is not mapped.
+// Applies a pointwise op to a batch: moves mapped dimensions to one position, broadcasts the
+// operands that have none, and binds the op once. Bit k of `may_be_scalar` means that operand k may
+// be a scalar next to larger operands (select's predicate, clamp's bounds); it is then not
+// broadcast if it is not mapped.
 BatchResult batch_pointwise(const OpDef& def, OpParams params, std::span<const Array> operands,
                             std::span<const int> dims, unsigned may_be_scalar = 0);
 
-// Returns the operands of the property tests: every kind's dtypes, ranks 0 to 3, an empty array.
+// Returns the operands of the property tests: all dtypes of the kinds, ranks 0 to 3, and an empty
+// array.
 std::vector<Sample> samples(Kinds kinds, size_t count, double low, double high);
 
-// Evaluation: `f` maps double for real dtypes, complex<double> for complex ones, the integer itself
-// or bool.
+// Evaluation. `f` takes and returns double for real dtypes, complex<double> for complex ones, and
+// the element itself for integers and bool.
 template <class T>
 using Buffer = std::unique_ptr<T[]>;
 Buffer<double> widen_real(const Literal& x);
@@ -85,8 +87,9 @@ Literal map_literals(DType out, F f, const Literal& x, const L&... xs) {
   return {};
 }
 
-// Code generation: `op` for real numbers and integers; its logical twin for bool; `of_complex` (a
-// function of emit::Complex) for complex numbers, or `op` itself if it is arithmetic.
+// Code generation. emit_op emits `op` for real numbers and integers. For bool it emits logical
+// operations in place of arithmetic. For complex numbers it emits `of_complex`, a function of
+// emit::Complex, or `op` itself if that is `native`.
 constexpr ScalarOp of_bool(ScalarOp op) {
   switch (op) {
     case ScalarOp::kAdd:

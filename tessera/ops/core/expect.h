@@ -1,6 +1,6 @@
-// States what the index of a branch almost always is (LLVM's llvm.expect). The op is the identity
-// on a scalar; a branch whose index it is has one expected branch. The others do not count in
-// costs, and are compiled and given memory when they are first taken.
+// expect: the identity on an integer scalar that almost always has one value (LLVM's llvm.expect).
+// A conditional whose index is its result has one expected branch. The other branches do not count
+// in costs, and are compiled and given memory when they are first taken.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,8 @@ struct ExpectParams {
 };
 extern const OpDef& expect_op;
 
-// Returns the expected branch of a branch op of `f`; nothing for other ops.
+// Returns the position of the expected branch if `op` is a conditional of `f` that has one;
+// otherwise nullopt.
 std::optional<size_t> expected_branch(const Function& f, const Op& op);
 
 }  // namespace tessera::ops

@@ -1,6 +1,6 @@
-// One step of a known fold, for every dtype that the fold accepts: that of scalar_fold.h, and for
-// complex numbers the extremum by real, then imaginary part. For the host calls of scatter and the
-// windows.
+// One step of a known fold, for every dtype that the fold accepts: like scalar_fold.h, and for
+// complex numbers the minimum and maximum by the real, then by the imaginary part. Host calls of
+// scatter and of the windows use it.
 #pragma once
 
 #include "tessera/ops/core/scalar_fold.h"

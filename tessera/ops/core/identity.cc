@@ -61,8 +61,8 @@ JvpResult jvp_stop(std::span<const Array> x, std::span<const Array>, const StopG
   return {{bind_op1(stop_gradient_op, p, {x[0]})}, {Array()}};
 }
 
-// A linear function has one where it is run for all examples: in the branch that an example does
-// not take.
+// A linear function contains a stop_gradient if it is computed for all examples although some take
+// the other branch: those get zero.
 std::vector<Array> transpose_stop(std::span<const Array>, std::span<const Array>,
                                   const std::vector<bool>&, const StopGradientParams&) {
   return {Array()};
@@ -203,7 +203,7 @@ std::optional<size_t> expected_branch(const Function& f, const Op& op) {
     return other.def == &expect_op && other.results[0] == op.operands[0];
   });
   if (index == f.ops.end()) return std::nullopt;
-  // An index out of range is the last branch.
+  // An index out of range selects the last branch.
   const size_t branch = static_cast<size_t>(index->params.as<ExpectParams>().value);
   return std::min(branch, flow.regions.size() - 1);
 }

@@ -1,4 +1,4 @@
-// Ops that return their operand and concern one stage only.
+// Ops that return their operand and matter to one stage only.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace tessera::ops {
 
-// A constant for differentiation: neither tangents nor cotangents pass.
+// stop_gradient: differentiation treats the result as a constant, without tangents and cotangents.
 struct StopGradientParams {};
 extern const OpDef& stop_gradient_op;
 
@@ -17,8 +17,8 @@ struct CheckpointNameParams {
 };
 extern const OpDef& checkpoint_name_op;
 
-// What computes the result is never merged with an equal computation of the operand, so that what
-// depends on the barrier is computed anew.
+// optimization_barrier: values that are computed from the result are never merged with equal ones
+// that are computed from the operand, so they are computed anew.
 struct OptimizationBarrierParams {};
 extern const OpDef& optimization_barrier_op;
 
@@ -26,7 +26,7 @@ extern const OpDef& optimization_barrier_op;
 
 namespace tessera::lax {
 
-// Returns x as a constant for differentiation.
+// Returns x, which differentiation treats as a constant.
 Array stop_gradient(const Array& x);
 // Returns x, which checkpoint policies identify by `name`.
 Array checkpoint_name(const Array& x, const std::string& name);

@@ -16,7 +16,8 @@ namespace {
 
 using namespace array_math;
 
-// Returns x plus a multiple of 2 * half, in [-half, half]; x itself, unrounded, if it is inside.
+// Returns x plus the multiple of 2 * half that moves it into [-half, half]. If x is inside already,
+// it is returned without rounding.
 Array wrapped(const Array& x, double half) {
   const Array bound = full_like(x, half);
   const Array turn = rem(x + bound, full_like(x, 2 * half));
@@ -24,7 +25,8 @@ Array wrapped(const Array& x, double half) {
   return select(abs(x) <= bound, x, shifted);
 }
 
-// The parts are scaled separately: a product with a complex number would be NaN for infinite ones.
+// Returns z * by. The parts are scaled separately, because the product of an infinite z and a
+// complex number would be NaN.
 Array scaled(const Array& z, double by) {
   return by == 1 ? z : complex(real(z) * by, imag(z) * by);
 }
@@ -36,8 +38,8 @@ Array log_add_complex(const Array& a, const Array& b, double base) {
   const Array largest = max(a, b);
   const Array minus_inf = full_like(real(largest), -std::numeric_limits<double>::infinity());
   const Array something = bitwise_not(real(largest) == minus_inf);
-  // One of the differences is 0. Both are added instead of taking that of the smaller number: an
-  // operand that is NaN may be neither the smaller nor the larger one.
+  // One of the two differences is 0. They are added, instead of choosing that of the smaller
+  // operand, because a NaN is neither the smaller nor the larger operand.
   const Array distance = select(something, (a - largest) + (b - largest), full_like(a, 0));
   const Array sum = largest + scaled(log1p(exp(scaled(distance, log_base))), 1 / log_base);
   const double half = std::numbers::pi / log_base;

@@ -1,4 +1,4 @@
-// chlo.next_after: a step on the bits of a float.
+// chlo.next_after, computed on the bits of a float.
 #include <bit>
 
 #include "tessera/ops/core/elementwise.h"
@@ -45,8 +45,8 @@ std::vector<Literal> evaluate_next(std::span<const Literal> operands, const NoPa
   return {out};
 }
 
-// Two-byte floats are computed in float32, whose next number is another one: so the step is on the
-// bits.
+// Kernels compute two-byte floats in float32, where the next number is a different one. So the step
+// is taken on the two-byte number's own bits.
 Expr emit_next(ExprBuilder& b, std::span<const Expr> args, const OpParams&, std::span<const Type>,
                const Type& result) {
   const DType dtype = result.dtype, bits_type = integer_of(dtype);

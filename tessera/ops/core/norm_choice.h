@@ -1,6 +1,6 @@
-// A mark on the squared norms of per-example gradients that names their parameter and how they were
-// computed. It is the identity; explain() prints it (per_example/per_example_norms.h makes the
-// choice).
+// norm_choice: an identity op on the squared norms of per-example gradients. It names the parameter
+// and the method by which its norms are computed, and explain() prints it
+// (per_example/per_example_norms.h chooses the method).
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@
 namespace tessera::ops {
 
 struct NormChoiceParams {
-  std::string parameter;  // its path in the arguments
+  std::string parameter;  // the parameter's path in the arguments
   std::string method;
-  double flops = 0, bytes = 0;  // of all examples, in addition to the plain step
+  double flops = 0, bytes = 0;  // cost for all examples, in addition to the plain step
 };
 extern const OpDef& norm_choice_op;
-// Returns the params of such a mark; null for other ops.
+// Returns the params of a norm_choice; null for other ops.
 const NormChoiceParams* norm_choice_of(const Op& op);
 
 }  // namespace tessera::ops

@@ -5,7 +5,7 @@
 namespace tessera::ops {
 namespace {
 
-// Returns an array of `shape` whose elements are the scalar's value.
+// Returns a literal of `shape` whose elements all are the scalar.
 Literal splat(const Literal& scalar, const Shape& shape) {
   Literal out(scalar.dtype(), shape);
   const int64_t item = itemsize(scalar.dtype());

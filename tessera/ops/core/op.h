@@ -1,6 +1,6 @@
-// Definitions of ops, for those who write one. A file of ops/ makes one OpDef an op with
-// define<Params>({...}): rules are plain functions over the op's own Params struct; define() erases
-// the struct and registers the op.
+// How ops are defined. A file of ops/ makes an OpDef for each op with define<Params>({...}): rules
+// are plain functions over the op's own Params struct; define() erases the struct and registers the
+// op.
 //
 //   struct TransposeParams { Dims permutation; };
 //   const OpDef& transpose_op = define<TransposeParams>({
@@ -26,22 +26,22 @@ const OpDef& define(const OpSpec<P>& spec) {
   return register_op(std::bit_cast<OpSpec<OpParams>>(spec), P{});
 }
 
-// The type rule of an op with regions: the type of the same op whose regions are retyped for these
-// operands.
+// The type rule of an op with regions: retypes the regions for these operands, and infers the
+// results from them.
 template <auto retype, auto infer, class P>
 std::vector<Type> infer_retyped(std::span<const Type> operands, const P& params) {
   return infer(operands, retype(operands, params));
 }
 
-// Helpers that infer rules share. `op` is the name in messages.
+// Checks that infer rules share. They throw UserError, whose message begins with `op`.
 void expect_operands(std::string_view op, std::span<const Type> operands, size_t count);
 void expect_same_dtype(std::string_view op, std::span<const Type> operands);
 void expect_same_shape(std::string_view op, std::span<const Type> operands);
 // Returns the manual axes that the result of an ordinary op varies over: the union of its
 // operands'.
 AxisNames varying_union(std::span<const Type> operands);
-// Evaluates a function op by op. The inputs of a pointwise function of scalars (a reduce body) may
-// also be arrays of one shape; it is then evaluated element by element.
+// Returns the function's results, evaluated op by op. The inputs of a pointwise function of scalars
+// (a reduce body) may also be arrays of one shape; it is then evaluated element by element.
 std::vector<Literal> evaluate_function(const Function& function, std::span<const Literal> inputs);
 
 }  // namespace tessera::ops

@@ -34,10 +34,10 @@ DType bits_of(DType dtype) {
   return itemsize(dtype) == 2 ? uint16 : itemsize(dtype) == 4 ? uint32 : uint64;
 }
 
-// Masks and bounds of a rounding, for the bits of positive numbers.
+// Masks and bounds by which the bits of positive numbers are rounded.
 struct Rounding {
   bool mantissa = false, exponent = false;  // which parts get shorter
-  int64_t drop = 0;                         // so many bits of the mantissa are dropped
+  int64_t drop = 0;                         // how many bits of the mantissa are dropped
   uint64_t sign = 0, infinity = 0;
   uint64_t most = 0, least = 0;  // exponents above `most` become infinite, those up to `least` zero
 };

@@ -24,7 +24,8 @@ Real min(Real x, Real y) { return x.apply(ScalarOp::kMin, y); }
 Real atan2(Real y, Real x) { return y.apply(ScalarOp::kAtan2, x); }
 Bool is_finite(Real x) { return {x.b, x.b->apply(ScalarOp::kIsFinite, bool_, {x.e})}; }
 
-// Returns `magnitude` with the sign of `x`, also of -0: 1/x distinguishes the zeros.
+// Returns `magnitude` with the sign of `x`. For zeros it is the sign of 1/x, so that -0 is
+// negative.
 Real copysign(Real magnitude, Real x) {
   const Real m = abs(magnitude);
   return select((x < 0.0) | (1.0 / x < 0.0), -m, m);
@@ -33,8 +34,8 @@ Real copysign(Real magnitude, Real x) {
 Real infinity_like(Real x) { return x.number(std::numeric_limits<double>::infinity()); }
 Bool is_infinite(Real x) { return abs(x) == infinity_like(x); }
 Bool is_number(Real x) { return x == x; }
-// Returns 1 for infinities and 0 otherwise, with the sign: a direction, with which C99's Annex G
-// computes.
+// Returns 1 for infinities and 0 otherwise, with the sign of x: C99's Annex G computes with such
+// directions.
 Real boxed(Real x) { return copysign(select(is_infinite(x), x.number(1), x.number(0)), x); }
 Real nan_like(Real x) { return x.number(std::numeric_limits<double>::quiet_NaN()); }
 
@@ -49,7 +50,7 @@ Complex times_minus_i(Complex z) { return {z.im, -z.re}; }
 Real fma(Real x, Real y, Real z) {
   return {x.b, x.b->apply(ScalarOp::kFma, x.b->dtype_of(x.e), {x.e, y.e, z.e})};
 }
-// x + y^2 with what rounding lost of the square and (Knuth, TAOCP vol. 2, 4.2.2) of the sum.
+// x + y^2, and what rounding lost in the square and in the sum (Knuth, TAOCP vol. 2, 4.2.2).
 struct Sum {
   Real value, error;
 };
@@ -58,9 +59,9 @@ Sum plus_square(Real x, Real y) {
   const Real value = x + square, second = value - x;
   return {value, ((x - (value - second)) + (square - second)) + fma(y, y, -square)};
 }
-// Returns 2 x + x^2 + y^2, which is |1 + x + iy|^2 - 1, with most of its digits also where the terms
-// cancel: near the unit circle around -1. Each product is an fma, as code generation makes one of a
-// product and a sum.
+// Returns 2 x + x^2 + y^2, which is |1 + x + iy|^2 - 1, with most of its digits even if the terms
+// cancel (near the unit circle around -1). Code generation makes an fma of each product and the sum
+// that follows.
 Real square_norm_minus_one(Real x, Real y) {
   const Sum first = plus_square(x + x, x), all = plus_square(first.value, y);
   return all.value + (first.error + all.error);
@@ -75,7 +76,7 @@ Complex in_float64(Complex (*f)(Complex), Complex z) {
   return convert(f(convert(z, float64)), float32);
 }
 
-// The imaginary part of x * y.
+// Returns the imaginary part of x * y.
 Real imag_of_product(Complex x, Complex y) { return x.re * y.im + x.im * y.re; }
 
 }  // namespace
@@ -96,8 +97,8 @@ Real abs(Complex z) {
   const Real x = abs(z.re), y = abs(z.im);
   const Real big = max(x, y), small = min(x, y);
   const Real ratio = small / big;
-  // 0/0 and inf/inf are the exceptions: there the larger part is the result. A NaN together with an
-  // infinity is an infinity.
+  // The formula fails for 0/0 and inf/inf; then the result is the larger part. If one part is
+  // infinite, so is the result, even if the other is NaN.
   const Real plain = big * sqrt(1.0 + ratio * ratio);
   const Real infinity = x.number(std::numeric_limits<double>::infinity());
   return select((x == infinity) | (y == infinity), infinity, select(big == 0.0, big, plain));
@@ -112,8 +113,8 @@ Complex div(Complex x, Complex y) {
   const Complex by_im = {x.re * ratio + x.im, x.im * ratio - x.re};
   const Complex top = select(re_larger, by_re, by_im);
   const Complex quotient = {top.re / scale, top.im / scale};
-  // A division by zero divides each part of the dividend by a signed zero; a finite number divided
-  // by infinity is zero.
+  // If y is zero, each part of x is divided by a signed zero. If y is infinite and x finite, the
+  // result is zero; if x is infinite and y finite, it is infinite.
   const Bool by_zero = (y.re == 0.0) & (y.im == 0.0);
   const Real zero = copysign(y.re.number(0), y.re);
   const Complex over_zero = {x.re / zero, x.im / zero};
@@ -143,7 +144,7 @@ Complex min(Complex x, Complex y) {
 
 Complex pow(Complex x, Complex y) {
   const Complex power = exp(y * log(x));
-  // 0**0 is 1; 0**y is 0 where the real part of y is positive.
+  // 0**0 is 1, and 0**y is 0 if the real part of y is positive.
   const Bool base_zero = (x.re == 0.0) & (x.im == 0.0);
   const Bool exponent_zero = (y.re == 0.0) & (y.im == 0.0);
   const Real zero = x.re.number(0);
@@ -152,7 +153,7 @@ Complex pow(Complex x, Complex y) {
 }
 
 Complex atan2(Complex y, Complex x) {
-  // -i log((x + iy) / sqrt(x^2 + y^2)).
+  // The result is -i log((x + iy) / sqrt(x^2 + y^2)).
   const Complex xx = x * x, yy = y * y, iy = times_i(y);
   const Complex norm = sqrt({xx.re + yy.re, xx.im + yy.im});
   return times_minus_i(log(div({x.re + iy.re, x.im + iy.im}, norm)));
@@ -165,7 +166,7 @@ Complex sign(Complex z) {
 }
 
 Complex sqrt(Complex z) {
-  // w = sqrt((|x| + |z|) / 2), scaled by powers of 4 where the sum would overflow or lose bits.
+  // w = sqrt((|x| + |z|) / 2), with z scaled by powers of 4 if the sum would overflow or lose bits.
   const Real x = abs(z.re), y = abs(z.im);
   const Real largest = max(x, y);
   const Bool huge = largest > 1e18, tiny = largest < 1e-18;
@@ -180,7 +181,8 @@ Complex sqrt(Complex z) {
   const Real zero = x.number(0), infinity = infinity_like(x);
   const Complex plain = {re, copysign(im, z.im)};
   const Complex of_zero = {zero, z.im};
-  // With a NaN, the part is infinite that is infinite for every number.
+  // If the other part is NaN, a part is infinite only if it would be for every number in place of
+  // the NaN.
   const Real small = select(is_number(y), zero, y);
   const Complex of_infinity = {
       select(right | (y == infinity), infinity, small),
@@ -203,18 +205,20 @@ Complex cbrt(Complex z) {
 
 namespace {
 
-// `small`: z's parts were float32, so that exp overflows only where the result does.
+// Returns e^z. `small` means that the parts of z were float32: then exp(z.re) cannot overflow in
+// float64 unless the result does in float32.
 Complex exp_of_parts(Complex z, bool small) {
   const Real whole = exp(z.re);
   const Real c = cos(z.im), s = sin(z.im);
   Complex plain = {whole * c, whole * s};
   if (!small) {
-    // exp(x/2)^2: a product that overflows only where the result does.
+    // e^x is computed as exp(x/2)^2, and multiplied such that it overflows only if the result does.
     const Real half = exp(0.5 * z.re);
     const Bool large = z.re > 80.0;
     plain = {select(large, half * c * half, plain.re), select(large, half * s * half, plain.im)};
   }
-  // Zero and infinity have no direction: they stay as they are.
+  // If e^x is zero or infinite and the angle is not finite, the result has no direction: it is
+  // zero, or an infinity with a NaN.
   const Bool directed = is_finite(z.im);
   const Complex of_limits = {whole,
                              select(z.re < 0.0, copysign(z.re.number(0), z.im), nan_like(z.im))};
@@ -226,8 +230,8 @@ struct Hyperbolic {
   Real sinh, cosh;
 };
 Hyperbolic hyperbolic(Real x) { return {sinh(x), cosh(x)}; }
-// The same of numbers that were float32, as exactly as float32 needs: from one exponential, but for
-// arguments so small that it would cancel.
+// Returns both for a number that was float32, as exactly as float32 needs. They are computed from
+// one exponential, except sinh of arguments so small that the difference would cancel.
 Hyperbolic hyperbolic_of_float32(Real x) {
   const Real a = abs(x), up = exp(a), down = x.number(1) / up;
   const Real s = select(a < 0x1p-20, a, 0.5 * (up - down));
@@ -250,7 +254,8 @@ Complex expm1(Complex z) {
 Complex log(Complex z) {
   const Real x = abs(z.re), y = abs(z.im);
   const Real big = max(x, y), small = min(x, y);
-  // Near the unit circle the norm is 1 and what log(b) would cancel.
+  // If z is near the unit circle, log(big) and the other term would cancel; log1p(|z|^2 - 1) is
+  // exact.
   const Real near = 0.5 * log1p(square_norm_minus_one(big - 1.0, small));
   const Real ratio = select(small == big, x.number(1), small / big);
   const Real far = log(big) + 0.5 * log1p(ratio * ratio);
@@ -271,19 +276,19 @@ Complex log1p(Complex z) {
 
 Complex logistic(Complex z) {
   if (is_float32(z)) return in_float64(logistic, z);
-  // 1 / (1 + e^-z) on the right, e^z / (1 + e^z) on the left: neither overflows.
+  // 1 / (1 + e^-z) on the right half plane, e^z / (1 + e^z) on the left one: neither overflows.
   const Real one = z.re.number(1), zero = z.re.number(0);
   const Bool left = z.re < 0.0;
   const Complex w = select(left, z, -z), e = exp(w);
-  // Near the poles +-i pi, +-3i pi, ... 1 + e^x cos y would cancel. It is the sum of two positive
-  // terms: 1 + cos y = (sin y)^2 / (1 - cos y), and (e^x - 1) cos y.
+  // Near the poles +-i pi, +-3i pi, ... the terms of 1 + e^x cos y would cancel. It is computed as
+  // the sum of 1 + cos y = (sin y)^2 / (1 - cos y) and (e^x - 1) cos y.
   const Real c = cos(w.im), s = sin(w.im);
   const Real one_plus = select(c < 0.0, s * s / (1.0 - c) + expm1(w.re) * c, 1.0 + e.re);
   return div(select(left, e, {one, zero}), {one_plus, e.im});
 }
 
-// If the imaginary part is 0 it stays 0, and if it has no direction the parts stay that do not
-// depend on it (C99, Annex G).
+// An imaginary part of 0 stays 0. If the imaginary part is not finite, results are NaN except for
+// the parts that do not depend on it (C99, Annex G).
 namespace {
 
 Complex sinh_of(Complex z, Hyperbolic of_re) {
@@ -319,7 +324,7 @@ Complex cosh(Complex z) {
 
 namespace {
 
-// Kahan, "Branch cuts for complex elementary functions" (1987): t = tan y, s = sinh x.
+// Kahan, "Branch cuts for complex elementary functions" (1987), with t = tan y and s = sinh x.
 Complex tanh_by_tangent(Complex z, Real t) {
   const Bool large = abs(z.re) > 20.0;
   const Real one = z.re.number(1), x = select(large, one, z.re);
@@ -327,7 +332,7 @@ Complex tanh_by_tangent(Complex z, Real t) {
   const Real bottom = 1.0 + beta * (s * s);
   const Real rho = sqrt(1.0 + s * s);
   const Complex plain = {beta * rho * s / bottom, t / bottom};
-  // Beyond 20 the real part is 1 and the imaginary 4 sin y cos y exp(-2|x|).
+  // If |x| > 20, the real part is +-1 and the imaginary part 4 sin y cos y exp(-2|x|).
   const Real small = 4.0 * (sin(z.im) * cos(z.im)) * exp(-2.0 * abs(z.re));
   const Real limit =
       select(is_infinite(z.re) & !is_finite(z.im), copysign(z.re.number(0), z.im), small);
@@ -340,7 +345,7 @@ Complex tanh_by_tangent(Complex z, Real t) {
 }  // namespace
 
 Complex tanh(Complex z) {
-  // The tangent of float64 is a call of C's for each number; for complex64 a quotient is enough.
+  // tan() of float64 calls C's function for each number; for complex64 a quotient is enough.
   constexpr auto by_quotient = [](Complex w) { return tanh_by_tangent(w, sin(w.im) / cos(w.im)); };
   return is_float32(z) ? in_float64(by_quotient, z) : tanh_by_tangent(z, tan(z.im));
 }
@@ -352,11 +357,12 @@ Complex tan(Complex z) { return times_minus_i(tanh(times_i(z))); }
 namespace {
 
 Bool has_infinity(Complex z) { return is_infinite(z.re) | is_infinite(z.im); }
-// Returns the angle of an infinite number, seen from the second part: NaN if one part is no number.
+// Returns atan2(y, x) of numbers of which at least one is infinite; NaN if one is NaN.
 Real angle_at_infinity(Real y, Real x) {
   return select(is_number(x) & is_number(y), atan2(boxed(y), boxed(x)), nan_like(x));
 }
-// Returns acos's angle for numbers that are not finite: it is known even for +-0 + i NaN.
+// Returns the real part of acos(z), which is `finite` if z is finite. For z = +-0 + i NaN it is pi
+// / 2.
 Real acos_angle(Complex z, Real finite) {
   const Real right_angle = z.re.number(std::numbers::pi / 2);
   return select(has_infinity(z), angle_at_infinity(abs(z.im), z.re),
@@ -389,7 +395,7 @@ Complex acos(Complex z) {
 
 Complex acosh(Complex z) {
   const Complex minus = sqrt({z.re - 1.0, z.im}), plus = sqrt({z.re + 1.0, z.im});
-  const Real product = minus.re * plus.re + minus.im * plus.im;  // of conj(minus) and plus
+  const Real product = minus.re * plus.re + minus.im * plus.im;  // real part of conj(minus) * plus
   const Real angle = 2.0 * atan2(minus.im, plus.re);
   const Bool finite = is_finite(z.re) & is_finite(z.im);
   return {select(has_infinity(z), infinity_like(z.re), asinh(product)),

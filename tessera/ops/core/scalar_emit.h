@@ -1,6 +1,6 @@
 // Formulas over the scalar language: Real and Complex wrap nodes of an ExprBuilder, so that an
-// emitter reads like mathematics. Complex elementary functions are written here once, in real
-// parts; code generation only has arithmetic, selection and parts of complex numbers.
+// emitter reads like mathematics. Complex elementary functions are written here once, by real
+// parts; of complex numbers, code generation knows only arithmetic, selection and parts.
 #pragma once
 
 #include "tessera/ir/scalar_op.h"
@@ -67,7 +67,7 @@ inline Complex select(Bool p, Complex x, Complex y) {
 // Returns |z| without intermediate overflow or underflow.
 Real abs(Complex z);
 Complex div(Complex x, Complex y);
-Complex max(Complex x, Complex y);  // lexicographic
+Complex max(Complex x, Complex y);  // by the real parts, then by the imaginary ones
 Complex min(Complex x, Complex y);
 Complex pow(Complex x, Complex y);
 Complex atan2(Complex y, Complex x);

@@ -1,6 +1,6 @@
-// One step of a known fold on elements of any dtype, for the host calls of scatter and the windows:
-// integers wrap, NaN stays and -0 is less than 0, bool is logic, the small floats are computed in
-// float32.
+// One step of a known fold on elements of any dtype, for the host calls of scatter and of the
+// windows. Integers wrap, a NaN makes the result NaN, -0 is less than 0, bools are combined by
+// logical operations, and floats below 32 bits are computed in float32.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ T fold_scalar(T a, T b) {
       return is_sum ? a + b : a * b;
     }
   } else if constexpr (is_complex_type<T>) {
-    return a;  // type rules refuse it
+    return a;  // type rules exclude this case
   } else if constexpr (kind == ReduceKind::kAnd || kind == ReduceKind::kOr) {
     if constexpr (std::is_integral_v<T>)
       return static_cast<T>(kind == ReduceKind::kAnd ? a & b : a | b);

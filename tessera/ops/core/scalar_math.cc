@@ -12,8 +12,8 @@ Complex atan2(Complex y, Complex x) {
 double erf_inv(double x) {
   if (!(std::abs(x) < 1)) return std::abs(x) == 1 ? std::copysign(HUGE_VAL, x) : NAN;
   if (x == 0) return x;
-  // Winitzki's approximation (to 2e-3), then Newton steps; beyond 0.5 on erfc, which keeps the
-  // digits that 1 - erf loses.
+  // Winitzki's approximation (to 2e-3), then Newton's steps. Beyond 0.5 the steps use erfc, because
+  // 1 - erf would lose digits.
   const double l = std::log1p(-x * x), a = 0.147, t = 2 / (std::numbers::pi * a) + l / 2;
   double y = std::sqrt(std::sqrt(t * t - l / a) - t);
   const double p = std::abs(x);
@@ -32,11 +32,11 @@ double lgamma(double x) {
 
 namespace {
 
-// It is computed in long double, because the parts cancel near the roots on either side.
+// Computed in long double, because near each root the terms cancel.
 long double digamma_of(long double x) {
   if (x < 0) {
-    // This is the reflection; the angle is that of the distance to the nearest integer, which is
-    // exact.
+    // The reflection formula. The angle is computed from the distance to the nearest integer, which
+    // is exact.
     const long double angle = std::numbers::pi_v<long double> * (x - std::round(x));
     return digamma_of(1 - x) - std::numbers::pi_v<long double> / std::tan(angle);
   }
@@ -67,7 +67,7 @@ long double digamma_of(long double x) {
 
 double digamma(double x) {
   if (std::isinf(x)) return x > 0 ? x : NAN;
-  if (x <= 0 && x == std::floor(x)) return NAN;  // a pole
+  if (x <= 0 && x == std::floor(x)) return NAN;  // x is a pole
   return static_cast<double>(digamma_of(x));
 }
 

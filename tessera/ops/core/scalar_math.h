@@ -1,6 +1,6 @@
-// What an elementwise op does to one element, as plainly as possible: the oracle with which
-// compiled code is compared. Real numbers are computed in double and rounded by the caller, complex
-// ones in complex<double>, integers in their own width (they wrap), bool as a logical value.
+// The elementwise ops on one element, as plainly as possible: the oracle with which compiled code
+// is compared. Real numbers are computed in double and rounded by the caller, complex ones in
+// complex<double>, integers in their own width (they wrap), bools by logic.
 #pragma once
 
 #include <bit>
@@ -39,7 +39,7 @@ T multiply(T x, T y) {
     return x && y;
   else if constexpr (Integer<T>)
     return static_cast<T>(static_cast<uint64_t>(x) * static_cast<uint64_t>(y));
-  else if constexpr (std::same_as<T, Complex>)  // without the recovery of infinities of C99
+  else if constexpr (std::same_as<T, Complex>)  // without C99's recovery of infinities
     return {x.real() * y.real() - x.imag() * y.imag(), x.real() * y.imag() + x.imag() * y.real()};
   else
     return x * y;
@@ -51,8 +51,8 @@ T negate(T x) {
   else
     return -x;
 }
-// Division by zero: all bits are set (-1, or the largest unsigned). The smallest number divided by
-// -1: itself.
+// Integers divided by zero have all bits set (-1, or the largest unsigned number). The smallest
+// integer divided by -1 is itself.
 template <class T>
 T divide(T x, T y) {
   if constexpr (Integer<T>) {
@@ -70,7 +70,8 @@ T divide(T x, T y) {
     return x / y;
   }
 }
-// The sign is the dividend's. A remainder by zero is the dividend.
+// Returns the remainder of truncated division: it has the dividend's sign. For integers, the
+// remainder by zero is the dividend.
 template <class T>
 T remainder(T x, T y) {
   if constexpr (Integer<T>) {
@@ -105,7 +106,7 @@ T power(T x, T y) {
 }
 
 // If either is NaN, so is the result. Complex numbers are ordered by their real parts, then by
-// their imaginary ones.
+// their imaginary parts.
 template <class T>
 T maximum(T x, T y) {
   if constexpr (std::same_as<T, Complex>) {
@@ -202,7 +203,7 @@ inline Complex log1p(Complex z) {
   return {0.5 * std::log1p(z.real() * (2 + z.real()) + z.imag() * z.imag()),
           std::atan2(z.imag(), 1 + z.real())};
 }
-// Neither form overflows on its side of zero.
+// Each formula is used on the side of zero on which it cannot overflow.
 template <class T>
 T logistic(T x) {
   if (std::real(x) >= 0) return reciprocal(1.0 + std::exp(-x));

@@ -39,7 +39,8 @@ std::vector<Type> infer_select(std::span<const Type> operands, const NoParams&) 
 }
 
 std::vector<Literal> evaluate_select(std::span<const Literal> x, const NoParams&) {
-  // A scalar body of a reduction may be evaluated with a larger predicate than choices.
+  // If this is evaluated in a reduction's body of scalars, the predicate may be an array and the
+  // choices scalars.
   const Shape& shape = x[1].shape().empty() ? x[0].shape() : x[1].shape();
   Literal out(x[1].dtype(), shape);
   const int64_t item = itemsize(out.dtype());
@@ -129,14 +130,14 @@ Expr emit_clamp(ExprBuilder& b, std::span<const Expr> args, const OpParams&, std
   return b.apply(op(ScalarOp::kMin), d, {raised, args[2]});
 }
 
-// Returns an array like `like` whose elements are `x`, of rank 0.
+// Returns x broadcast to the shape of `like` if it is a scalar.
 Array spread(const Array& x, const Array& like) {
   return x.ndim() == like.ndim() ? x : lax::broadcast_in_dim(x, like.shape(), {});
 }
 
-// Inside the bounds the operand's tangent is the result's, outside the bound's is; at a bound it is
-// 0, as in JAX. Complex numbers have no order by which to decide: for them it is the tangent of the
-// operand that the result equals.
+// The tangent of the result is that of the operand inside the bounds, and that of the bound
+// outside; at a bound it is 0, as in JAX. For complex numbers it is the tangent of the operand that
+// the result equals, because inside and outside are not defined.
 JvpResult clamp_jvp(std::span<const Array> x, std::span<const Array> t, const NoParams&) {
   const Array low = spread(x[0], x[1]), high = spread(x[2], x[1]);
   const Array z = lax::clamp(x[0], x[1], x[2]);
@@ -241,8 +242,7 @@ Array select_n(const Array& which, const std::vector<Array>& cases) {
   }
   if (cases.size() == 1) return cases[0];
   if (which.dtype() == bool_) return select(which, cases[1], cases[0]);
-  // The cases are halved: there are as many selects one inside the other as the number of cases has
-  // binary digits.
+  // The cases are halved: n cases are ceil(log2 n) nested selects.
   const std::function<Array(size_t, size_t)> among = [&](size_t first, size_t last) -> Array {
     if (last - first == 1) return cases[first];
     const size_t middle = (first + last) / 2;

@@ -1,5 +1,5 @@
-// sharding_group: says that a value is a member of a group, all of which propagation shards alike
-// (sharding/sharding_groups.h). Programs from outside have it (sdy.sharding_group).
+// sharding_group: marks its operand as a member of a group of values, to which propagation gives
+// one sharding (sharding/sharding_groups.h). It is sdy.sharding_group of programs that are read.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace tessera::ops {
 
-// Its result is its operand, and is often not read: what the op says concerns the operand.
+// The op's result is its operand, and is often not read: the group is that of the operand.
 struct ShardingGroupParams {
-  int64_t group = 0;  // the number of the group
+  int64_t group = 0;  // the number of the group, sdy's group_id
 };
 extern const OpDef& sharding_group_op;
 

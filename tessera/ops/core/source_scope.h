@@ -1,6 +1,6 @@
 // SourceScope: names what the library is doing while it binds ops, for messages and explain().
-// Operators of Array cannot know their caller, so functions that are made of other ops name
-// themselves: `SourceScope scope("psum");`.
+// Operators of Array cannot know their caller, so functions that bind several ops name themselves:
+// `SourceScope scope("psum");`.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace tessera::ops {
 
-// While one exists, ops of this thread have this source, unless it is empty; scopes nest as
-// "softmax/max".
+// As long as a scope exists, it is the source of this thread's ops, unless it is empty. The names
+// of nested scopes are joined: "softmax/max".
 class SourceScope {
  public:
   explicit SourceScope(std::string_view what);
@@ -17,7 +17,7 @@ class SourceScope {
   SourceScope(const SourceScope&) = delete;
   SourceScope& operator=(const SourceScope&) = delete;
 
-  // Returns the source of an op that is bound now; empty outside every scope.
+  // Returns the source of an op that is bound now; empty if there is no scope.
   static const std::string& current();
 
  private:

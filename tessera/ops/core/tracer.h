@@ -1,5 +1,5 @@
-// Tracer: a value of a Function under construction. trace/ makes them; rules of ops may ask whether
-// one is a known constant.
+// Tracer: a value of a Function under construction. trace/ makes tracers; rules of ops may ask
+// whether a tracer is a known constant.
 #pragma once
 
 #include <atomic>
@@ -13,8 +13,8 @@
 
 namespace tessera::ops {
 
-// What the tracers of a trace share. It outlives the trace, so that a leaked tracer is detected. It
-// may be read in another thread, in which a tracer is used by mistake.
+// What the tracers of a trace share. It outlives the trace, so that leaked tracers are detected.
+// Another thread reads it if a tracer is used there by mistake.
 struct TraceState {
   std::atomic<bool> live = true;
   const std::thread::id thread = std::this_thread::get_id();
@@ -40,13 +40,13 @@ class Tracer final : public ArrayData {
   const std::optional<Literal> known;  // the value, if it is the result of a constant op
 };
 
-// Throws the UserError that says why this thread cannot use the tracer: its trace has ended, or is
-// running in another thread. `expected` is the object of "expected ..." in the former case.
+// Throws the UserError for a tracer that this thread cannot use, because its trace has ended or is
+// running in another thread. If it has ended, `expected` follows "expected" in the message.
 [[noreturn]] void throw_unusable(std::string_view op, const Tracer& tracer,
                                  std::string_view expected = "concrete arrays");
 
-// Returns the value of a host array or of a traced constant; null for all others. It exists as long
-// as the array.
+// Returns the value of a host array or of a traced constant; null for all others. The pointer is
+// valid as long as the array exists.
 const Literal* known_value(const Array& array);
 
 }  // namespace tessera::ops

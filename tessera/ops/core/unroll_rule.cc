@@ -6,7 +6,7 @@ namespace tessera::ops {
 namespace {
 
 std::map<const OpDef*, UnrollRule>& unroll_rules() {
-  // Never destroyed: threads may compile while the process exits.
+  // It is never destroyed: threads may compile while the process exits.
   static auto& all = *new std::map<const OpDef*, UnrollRule>;
   return all;
 }

@@ -1,6 +1,6 @@
-// Unroll rules: of ops over windows, how a program with small windows computes them by elementwise
-// ops on slices, one slice for each place in a window. The pass unroll_windows
-// (fusion/unroll_windows.h) asks for them.
+// Unroll rules: how an op over small windows is computed by elementwise ops on slices, with one
+// slice for each position in a window. The pass unroll_windows (fusion/unroll_windows.h) applies
+// them.
 #pragma once
 
 #include <span>
@@ -9,13 +9,14 @@
 
 namespace tessera::ops {
 
-// Returns what computes the op's one result from its operands; null if the op stays as it is.
+// Returns the function that computes the op's one result from its operands; null if the op stays as
+// it is.
 using UnrollRule = FlatFn (*)(const OpParams& params, std::span<const Type> operands,
                               const Type& result);
 
-// Once, beside the op's definition.
+// Registers the rule of an op. It is called once, next to the op's definition.
 bool register_unroll_rule(const OpDef& def, UnrollRule rule);
-// Null where the op has none.
+// Returns the op's rule, or null if it has none.
 UnrollRule find_unroll_rule(const OpDef& def);
 
 }  // namespace tessera::ops

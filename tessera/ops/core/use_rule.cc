@@ -6,7 +6,7 @@ namespace tessera::ops {
 namespace {
 
 std::map<const OpDef*, UseRule>& rules() {
-  // Never destroyed: threads may trace while the process exits.
+  // It is never destroyed: threads may trace while the process exits.
   static auto& all = *new std::map<const OpDef*, UseRule>;
   return all;
 }

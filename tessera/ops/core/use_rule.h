@@ -1,4 +1,4 @@
-// Uses, and the rules by which ops have them: what per-example gradients need of an op in addition
+// Uses, and the rules that find them: what per-example gradients need to know of an op in addition
 // to its derivatives. A use is an op of a linear program that reads a value which all examples of a
 // batch share (a parameter's tangent) and whose result differs between examples. The backward pass
 // stops at each use and keeps two things per example: the other operands of the use, and the
@@ -8,8 +8,8 @@
 //   shared W [p, q], examples x [t, p]:   y = x W   is a use: operands {x}, cotangents {ct_y},
 //   and W's gradient of one example is    x' ct_y
 //
-// Rules are registered with the ops' definitions, like halo rules. An op without a rule is a use as
-// a whole.
+// Rules are registered with the ops' definitions, like halo rules. If an op has no rule, the whole
+// op is one use.
 #pragma once
 
 #include <functional>
@@ -37,14 +37,14 @@ struct Use {
 };
 struct Uses {
   std::vector<Use> uses;
-  // The cotangents of the program's inputs that are kExampleLinear; undefined for the others and
-  // where zero.
+  // The cotangents of the program's inputs that are kExampleLinear. Entries of other inputs, and of
+  // those whose cotangent is zero, are undefined.
   std::vector<Array> cotangents;
 };
 
-// The cotangent of a linear operand as a sum of outer products: one matrix of rows and columns for
-// each index of its `batch` dimensions, the sum over T of x[d, t, :] y[d, t, :]'. The operand's
-// dimensions are `batch`, `rows` and `columns`, each once, in the order in which x and y have them.
+// The cotangent of a linear operand as a sum of outer products. For each index d of its `batch`
+// dimensions it is a matrix, the sum over t of the outer product of x[d, t, :] and y[d, t, :]. The
+// dimensions of the operand are `batch`, `rows` and `columns`, each once, in the order of x and y.
 //
 //   operand W [p, q] of x [t, p] W:   x {1, t, p}, y {1, t, q} = ct; rows {0}, columns {1}
 struct OuterProduct {
@@ -54,12 +54,13 @@ struct OuterProduct {
   Dims batch, rows, columns;
 };
 
-// Returns the uses inside a linear op with regions, by the op's operands: what the trips of a loop
-// read is one use over all trips.
+// Returns the uses inside a linear op with regions, whose operands are the op's operands. Values
+// that the trips of a loop read are one use over all trips.
 using UsesFn =
     std::function<Uses(std::span<const Array> cotangents, std::span<const Array> operands,
                        const std::vector<Sharing>&, const OpParams&)>;
-// Returns the cotangent of a product's linear operand as outer products, if it is one.
+// Returns the cotangent of the one linear operand as outer products; nullopt if the op's form does
+// not allow it.
 using OuterProductFn = std::function<std::optional<OuterProduct>(
     const Array& cotangent, std::span<const Array> operands, const std::vector<bool>& linear,
     const OpParams&)>;
@@ -70,10 +71,11 @@ struct UseRule {
   OuterProductFn outer_product;
 };
 
-// Returns whether the op had no rule before. It is called once, in the file of the op's definition
-// and after it: `def` is initialized there, and may not be while other files are initialized.
+// Registers the rule of an op, and returns whether it had none before. It is called once, in the
+// file of the op's definition and after it: while other files are initialized, `def` may not be
+// yet.
 bool register_use_rule(const OpDef& def, UseRule rule);
-// The same with a function over the op's own params.
+// These do the same with a function over the op's own params.
 template <class P>
 bool register_uses(const OpDef& def, Uses (*uses)(std::span<const Array>, std::span<const Array>,
                                                   const std::vector<Sharing>&, const P&)) {

@@ -8,7 +8,7 @@
 namespace tessera::ops::factor {
 namespace {
 
-// The columns of a task: enough for products at full speed, few enough to occupy all threads.
+// How many columns a task has: enough for products at full speed, few enough to occupy all threads.
 constexpr int64_t kColumnsOfTask = 128;
 
 template <class T>
@@ -48,7 +48,8 @@ void BlockReflectors<T>::take_block(int64_t first, const T* panel, int64_t lda, 
   }
 }
 
-// Computes T's column i from the inner products of the vectors: -tau T V^H v above the diagonal.
+// Computes column i of T, which is -tau T V^H v above the diagonal, from the inner products of
+// vectors.
 template <class T>
 void BlockReflectors<T>::take(const T* a, int64_t lda, const T* taus) {
   const int64_t blocks = (count_ + kBlock - 1) / kBlock;
@@ -88,7 +89,7 @@ void BlockReflectors<T>::apply_block(int64_t first, bool adjoint, T* c, int64_t 
 template <class T>
 void BlockReflectors<T>::apply(T* c, int64_t ldc, int64_t columns, bool of_identity) const {
   parallel_for_ranges(columns, kColumnsOfTask, [&](int64_t begin, int64_t end) {
-    // Later reflectors do not change the first columns of the identity.
+    // A reflector i >= end leaves the first `end` columns of the identity unchanged.
     const int64_t count = of_identity ? std::min(count_, end) : count_;
     for (int64_t first = (count - 1) / kBlock * kBlock; first >= 0; first -= kBlock)
       apply_block(first, false, c + begin * ldc + first, ldc, end - begin);

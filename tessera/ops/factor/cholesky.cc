@@ -84,7 +84,8 @@ std::vector<Literal> evaluate_cholesky(std::span<const Literal> operands, const 
   return {out};
 }
 
-// Row-major LAPACK sees the transpose, whose upper factor is the lower factor's transpose.
+// LAPACK sees a row-major matrix as its transpose, whose upper factor is the transpose of the lower
+// factor.
 HostCall cholesky_call(const OpParams& params, std::span<const Type> operands,
                        std::span<const Type> results) {
   const bool lower = params.as<CholeskyParams>().lower;
@@ -123,8 +124,8 @@ JvpResult jvp_cholesky(std::span<const Array> x, std::span<const Array> t,
   return {{factor}, {p.lower ? dl : adjoint(dl)}};
 }
 
-// Returns positive definite matrices, which are products of a random matrix and its adjoint, and
-// one that is not.
+// Samples are positive definite matrices (the product of a random matrix and its adjoint), and one
+// matrix that is not.
 std::vector<Sample> cholesky_samples() {
   std::vector<Sample> out;
   for (DType dtype : {float32, float64, complex64, complex128})

@@ -80,9 +80,9 @@ struct Tangents {
   Array w, v;
 };
 
-// Perturbation theory for distinct eigenvalues, with the norm and phase of LAPACK's eigenvectors,
-// as in jax.lax.linalg.eig: the component of each along itself keeps its norm 1 and its largest
-// element real.
+// The derivative for distinct eigenvalues, by perturbation theory, with the norm and phase of
+// LAPACK's eigenvectors as in jax.lax.linalg.eig: a change keeps the norm of each eigenvector 1 and
+// its largest element real.
 Tangents vector_tangents(const Array& w, const Array& v, const Array& da) {
   const Shape& shape = v.shape();
   const int64_t n = shape.back(), rows = v.ndim() - 2;

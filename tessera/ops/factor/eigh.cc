@@ -73,8 +73,9 @@ double eigh_flops(std::span<const Type> operands, std::span<const Type>, const E
   return operations_of(operands[0]) * static_cast<double>(members_of(operands[0]));
 }
 
-// Perturbation theory for distinct eigenvalues (https://people.maths.ox.ac.uk/gilesm/files/NA-08-01.pdf,
-// 3.1): dw = diag(v^H da v), dv = v (f * v^H da v) with f[i, j] = 1 / (w[j] - w[i]) off the diagonal.
+// The derivative for distinct eigenvalues, by perturbation theory
+// (https://people.maths.ox.ac.uk/gilesm/files/NA-08-01.pdf, 3.1): dw = diag(v^H da v) and dv = v (f
+// * v^H da v), where f[i, j] = 1 / (w[j] - w[i]) off the diagonal.
 JvpResult jvp_eigh(std::span<const Array> x, std::span<const Array> t, const EighParams& p) {
   std::vector<Array> out = bind_op(eigh_op, p, std::vector{x[0]});
   if (!t[0].defined()) return {out, std::vector<Array>(3)};
@@ -88,7 +89,7 @@ JvpResult jvp_eigh(std::span<const Array> x, std::span<const Array> t, const Eig
   return {out, {matmul(v, f * inner), real_part(diagonal_of(inner)), Array()}};
 }
 
-// The phase of complex eigenvectors is LAPACK's choice, which the rule does not follow:
+// LAPACK chooses the phase of complex eigenvectors, and the derivative does not follow its choice:
 // tests/ops/factor_test.cc compares what does not depend on it.
 std::vector<Sample> eigh_samples() {
   std::vector<Sample> out;

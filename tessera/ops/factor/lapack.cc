@@ -8,8 +8,8 @@
 
 #include "tessera/base/workspace.h"
 
-// The distribution's declarations of LAPACK, with the complex types of C++. Lengths of strings are
-// further arguments at the end, as gfortran passes them.
+// LAPACK's declarations as installed, with C++'s complex types. The lengths of strings are
+// additional arguments at the end, as in gfortran.
 #define lapack_complex_float std::complex<float>
 #define lapack_complex_double std::complex<double>
 #include <lapack.h>
@@ -21,8 +21,8 @@ using Complex64 = std::complex<float>;
 using Complex128 = std::complex<double>;
 static_assert(std::is_same_v<lapack_int, int>);
 
-// The routine of each dtype under one name; those of Hermitian matrices have the name of those of
-// symmetric ones.
+// LAPACK's routines for one dtype, under names without the dtype. Routines for Hermitian matrices
+// have the names of those for symmetric ones.
 template <class T>
 struct Routines;
 #define TESSERA_ROUTINES(P, T, ORTHOGONAL, SYMMETRIC)   \
@@ -52,7 +52,7 @@ TESSERA_ROUTINES(d, double, or, sy)
 TESSERA_ROUTINES(c, Complex64, un, he)
 TESSERA_ROUTINES(z, Complex128, un, he)
 
-// For real matrices only.
+// Routines that exist for real matrices only.
 template <class R>
 struct RealRoutines;
 #define TESSERA_REAL_ROUTINES(P, R)           \
@@ -77,10 +77,10 @@ CBLAS_TRANSPOSE blas_transposition(char op) {
   return op == 'N' ? CblasNoTrans : op == 'T' ? CblasTrans : CblasConjTrans;
 }
 
-// Returns a leading dimension.
+// Returns the leading dimension of a matrix with this many rows; LAPACK requires at least 1.
 int ld(int rows) { return std::max(rows, 1); }
 
-// Calls a routine twice: for the size of its workspace, then with it.
+// Calls a routine twice: once for the size of its workspace, then with the workspace.
 template <class T, class F>
 int with_work(F&& routine) {
   int info = 0;
@@ -100,8 +100,8 @@ int64_t gesdd_reals(char mode, int m, int n) {
   return small * std::max(5 * small + 7, 2 * large + 2 * small + 1);
 }
 
-// Unpacks real eigenvectors in LAPACK's form: for a pair of conjugate eigenvalues it has the real
-// and the imaginary part of the first one's vector.
+// Unpacks real eigenvectors in LAPACK's form: for a pair of conjugate eigenvalues, two columns hold
+// the real and the imaginary part of the first eigenvalue's vector.
 template <class R>
 void unpack_vectors(int n, const R* imag, const R* packed, std::complex<R>* out) {
   for (int j = 0; j < n; ++j) {
@@ -144,7 +144,7 @@ int geqrf(int m, int n, T* a, T* taus) {
 
 template <class T>
 int geqp3(int m, int n, T* a, int* pivots, T* taus) {
-  if (m == 0 || n == 0) {  // the workspace that it asks for is not the one that it then expects
+  if (m == 0 || n == 0) {  // the size that geqp3 asks for is not the one that it expects then
     std::vector<int> order;
     for (const bool fixed : {true, false})
       for (int c = 0; c < n; ++c)
@@ -173,7 +173,7 @@ int orgqr(int m, int n, int k, T* a, const T* taus) {
 template <class T>
 int ormqr(bool left, bool adjoint, int m, int n, int k, T* a, const T* taus, T* c) {
   if (m == 0 || n == 0 || k == 0)
-    return 0;  // the workspace that it asks for is not the one that it then expects
+    return 0;  // the size that ormqr asks for is not the one that it expects then
   const int lda = ld(left ? m : n), ldc = ld(m);
   const char side = left ? 'L' : 'R', op = !adjoint ? 'N' : is_complex<T> ? 'C' : 'T';
   return with_work<T>([&](T* work, int count, int* info) {

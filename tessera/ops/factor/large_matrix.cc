@@ -17,14 +17,14 @@ constexpr int64_t kLarge = 192;
 
 int as_int(int64_t n) { return static_cast<int>(n); }
 
-// Returns whether LAPACK computes without scaling: whether the largest absolute value of an element
-// is in a range.
+// Returns whether the largest absolute value of an element is in [low, high]; then LAPACK computes
+// without scaling.
 template <class T>
 bool is_within(const T* a, int64_t count, Real<T> low, Real<T> high) {
   Real<T> largest = 0;
   for (int64_t i = 0; i < count; ++i) {
     const Real<T> size = std::max(std::abs(std::real(a[i])), std::abs(std::imag(a[i])));
-    if (!(size <= high)) return false;  // not a number, too
+    if (!(size <= high)) return false;  // also if `size` is NaN
     largest = std::max(largest, size);
   }
   return largest >= low;
@@ -34,7 +34,7 @@ bool is_within(const T* a, int64_t count, Real<T> low, Real<T> high) {
 
 bool is_large(int64_t m, int64_t n) { return std::min(m, n) >= kLarge; }
 
-// Panels are factored by recursion; the columns after a panel are tasks.
+// Panels are factored by recursion; the columns after a panel are updated by tasks.
 template <class T>
 void large_qr(int64_t m, int64_t n, T* a, int64_t columns, T* q) {
   constexpr int64_t kBlock = BlockReflectors<T>::kBlock;
@@ -85,7 +85,8 @@ bool large_svd(int64_t m, int64_t n, T* a, Real<T>* s, T* u, T* v, int* info) {
   if (*info != 0) return true;
   BlockReflectors<T> of_u(m, n), of_v(n - 1, n - 1);
   of_u.take(a, m, left_taus.data());
-  // The reflectors from the right are in rows, conjugated, beyond the first superdiagonal.
+  // The vectors of the reflectors from the right are rows of a, conjugated, beyond the first
+  // superdiagonal.
   for (int64_t j = 1; j < n; ++j)
     for (int64_t i = 0; i < j; ++i) {
       T x = a[j * m + i];

@@ -33,15 +33,15 @@ std::vector<Type> infer_lu(std::span<const Type> operands, const NoParams&) {
           result_type(operands, int32, batch_with(x, {}))};
 }
 
-// Computes the order of rows after `count` exchanges.
+// Computes the order of rows after the first `count` exchanges.
 void permute(int64_t count, const int32_t* pivots, int64_t m, int32_t* permutation) {
   std::iota(permutation, permutation + m, 0);
   for (int64_t i = 0; i < count; ++i) std::swap(permutation[i], permutation[pivots[i]]);
 }
 
-// It proceeds column by column: the row with the largest element on or below the diagonal (for
-// complex ones by the sum of the parts' magnitudes, as in BLAS) is exchanged with the diagonal's,
-// and subtracted from those below.
+// Factors the matrix column by column: the row with the largest element on or below the diagonal
+// (by |real| + |imag| for complex ones, as in BLAS) is exchanged with the row of the diagonal;
+// multiples of it are subtracted from the rows below.
 template <class T>
 void naive_lu(int64_t m, int64_t n, T* a, int32_t* pivots, int32_t* info) {
   auto magnitude = [](T x) { return std::abs(std::real(x)) + std::abs(std::imag(x)); };
@@ -103,7 +103,7 @@ double lu_flops(std::span<const Type> operands, std::span<const Type>, const NoP
   return static_cast<double>(x.elements() * std::min(rows_of(x), cols_of(x)));
 }
 
-// Returns the rows of x, of [..., m, n], in the order of `permutation`, of [..., m].
+// Returns the rows of x [..., m, n] in the order of `permutation` [..., m].
 Array permuted_rows(const Array& x, const Array& permutation) {
   if (x.size() == 0) return x;
   return lax::take_along(x, as_columns(permutation, x.shape()), x.ndim() - 2);
@@ -202,7 +202,7 @@ Array lu_solve(const Array& lu, const Array& permutation, const Array& b, int tr
                         .transpose_a = true,
                         .conjugate_a = conjugate,
                         .unit_diagonal = true});
-  // This is the inverse permutation: the new position of each row.
+  // Sorting the permutation gives its inverse: the new position of each row.
   const Array places = iota(int32, permutation.shape(), permutation.ndim() - 1);
   return permuted_rows(x, sort(std::vector{permutation, places}, -1)[1]);
 }

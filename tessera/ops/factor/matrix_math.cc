@@ -21,7 +21,7 @@ using namespace array_math;
 
 namespace {
 
-// Returns where j - i >= k, for every member.
+// Returns a mask of `shape` [..., m, n] that is true where j - i >= k.
 Array on_or_above(const Shape& shape, int64_t k) {
   const int64_t rank = shape.rank();
   const Shape matrix{shape[rank - 2], shape[rank - 1]};

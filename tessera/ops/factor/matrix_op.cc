@@ -76,9 +76,10 @@ int64_t members_of(const Type& matrix) {
 
 namespace {
 
-// With fewer operations a task, or another thread for a matrix, costs more than it saves. OpenBLAS's
-// threads wait for each other dozens of times a matrix by turning in a loop: on cores that others use,
-// every wait takes milliseconds. One thread has done such a matrix within some milliseconds.
+// With fewer operations, a task costs more than it saves, or several threads for one matrix do.
+// OpenBLAS's threads wait for each other dozens of times a matrix by spinning; on cores that other
+// programs use, every wait takes milliseconds. One thread computes a matrix of this size within
+// milliseconds.
 constexpr double kTaskOperations = 1e5, kThreadedOperations = 1e8;
 
 std::vector<int64_t> member_bytes(std::span<const Type> types, int64_t members) {
@@ -91,8 +92,9 @@ std::vector<int64_t> member_bytes(std::span<const Type> types, int64_t members) 
 }  // namespace
 
 BlasThreads blas_threads_for(double operations) {
-  // Several threads sum in another order than one, and in a cluster the number of devices of a
-  // process decides whether a matrix has all threads to itself.
+  // Several threads sum in another order than one thread does. In a cluster, the number of devices
+  // of a process decides whether one matrix gets all threads, so a reproducible run uses one
+  // thread.
   const bool threaded = operations > kThreadedOperations && !in_parallel_task() &&
                         !cluster::Processes::reproducible();
   return BlasThreads(threaded ? num_threads() : 1);
@@ -143,7 +145,8 @@ std::vector<Literal> evaluate_by_call(const HostCall& call, std::span<const Type
   return out;
 }
 
-// It copies tile by tile: rows of a matrix whose length is a power of two share lines of the cache.
+// Copies tile by tile, because rows whose length is a power of two compete for the same lines of
+// the cache.
 template <class T>
 void transpose_matrix(const T* in, int64_t rows, int64_t cols, T* out) {
   constexpr int64_t kTile = 64 / sizeof(T), kRowsOfTask = 256;

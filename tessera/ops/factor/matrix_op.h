@@ -1,9 +1,9 @@
 // What the ops of this folder have in common: batches of matrices of shape [..., m, n] of float32,
 // float64, complex64 or complex128, each member computed by a routine of LAPACK (lapack.h).
 //
-// Dimensions before the last two are batches: they may be sharded, mapped and computed in parallel;
-// a matrix is whole on every device. LAPACK's matrices are column-major and ours row-major, so
-// members are transposed before and after a routine.
+// Dimensions before the last two are batches: they may be sharded and mapped, and are computed in
+// parallel. A matrix itself is never divided among devices. LAPACK's matrices are column-major and
+// ours row-major, so members are transposed before and after a routine.
 #pragma once
 
 #include <algorithm>
@@ -23,28 +23,29 @@ namespace tessera::ops::factor {
 // Throws UserError unless the operand's dtype and rank are those of matrices.
 void expect_matrix(std::string_view op, const Type& x);
 void expect_square(std::string_view op, const Type& x);
-// Throws UserError unless the operand's shape is the batch dimensions of `like`, whose last `rank`
-// dimensions are no batch dimensions, followed by `dims`.
+// Throws UserError unless the operand's shape is the batch dimensions of `like` followed by `dims`.
+// The batch dimensions of `like` are all except its last `rank`.
 void expect_shape(std::string_view op, const Type& like, const Type& x, const Dims& dims);
 
 inline int64_t rows_of(const Type& x) { return x.shape[x.rank() - 2]; }
 inline int64_t cols_of(const Type& x) { return x.shape[x.rank() - 1]; }
 // Returns x.shape without its last two dimensions, followed by `dims`.
 Shape batch_with(const Type& x, const Dims& dims);
-// Returns the type of a result, which varies over what any operand varies over.
+// Returns the type of a result: it varies over the axes over which any operand varies.
 Type result_type(std::span<const Type> operands, DType dtype, Shape shape);
 
 // --- Rules ---
 
 // Returns one factor for each of the first `batch` dimensions of all operands and results; every
-// other dimension must be whole.
+// other dimension needs replication.
 Factors matrix_factors(std::span<const Type> operands, std::span<const Type> results,
                        int64_t batch);
 template <class P>
 Factors whole_matrices(std::span<const Type> operands, std::span<const Type> results, const P&) {
   return matrix_factors(operands, results, operands[0].rank() - 2);
 }
-// Returns all operands, mapped at their first dimension.
+// Returns all operands with their mapped dimension first. Operands that are not mapped are
+// repeated.
 std::vector<Array> mapped_in_front(std::span<const Array> x, std::span<const int> dims);
 template <class P>
 BatchResult batch_matrices(const OpDef& op, const P& p, std::span<const Array> x,
@@ -56,19 +57,20 @@ BatchResult batch_matrices(const OpDef& op, const P& p, std::span<const Array> x
 
 // --- Compiled ---
 
-// Computes one member: pointers to that member of each operand and result.
+// Computes one member of the batch. `in` and `out` point to that member of each operand and result.
 using Member = std::function<void(const void* const* in, void* const* out)>;
-// Returns the call over all members; `operations` are those of one. Members run in parallel, one
-// large member with OpenBLAS's threads unless it has its own tasks.
+// Returns the call that computes all members of the batch; one member takes `operations`
+// operations. Members run in parallel. If there is one large member, it gets OpenBLAS's threads, or
+// divides itself into tasks.
 enum class LargeMember : uint8_t { kBlasThreads, kOwnTasks };
 HostCall over_batch(std::span<const Type> operands, std::span<const Type> results, int64_t members,
                     double operations, Member member,
                     LargeMember large = LargeMember::kBlasThreads);
-// Sets OpenBLAS's threads for so many operations: all of them outside of tasks, if that is worth
-// while.
+// Sets the number of threads of OpenBLAS for this many operations: all threads if these are worth
+// it and the caller is not in a task, otherwise one.
 BlasThreads blas_threads_for(double operations);
-// Evaluates by such a call, if LAPACK's choice of signs and phases is a part of the op's meaning.
-// Tests multiply the factors.
+// Evaluates an op by its compiled call. Naive evaluation would choose other signs and phases than
+// LAPACK, which are part of the op's meaning. Tests multiply the factors.
 std::vector<Literal> evaluate_by_call(const HostCall& call, std::span<const Type> results,
                                       std::span<const Literal> operands);
 std::vector<Type> types_of(std::span<const Literal> operands);
@@ -94,7 +96,7 @@ decltype(auto) visit_matrix_dtype(DType dtype, F&& f) {
   }
 }
 
-// Computes out[j, i] = in[i, j] for a row-major matrix of that many rows and columns.
+// Computes out[j, i] = in[i, j] for a row-major matrix.
 template <class T>
 void transpose_matrix(const T* in, int64_t rows, int64_t cols, T* out);
 

@@ -11,13 +11,14 @@
 namespace tessera::ops::factor {
 namespace {
 
-// The rows of u, upper triangular with two diagonals above its own.
+// A row of u, which is upper triangular with two diagonals above the main one.
 template <class T>
 struct Row {
   T diagonal, next, second;
 };
 
-// Divides a row of the solution by its pivot.
+// Divides a row of the solution by its pivot. A pivot for which the quotient overflows is moved
+// away from 0 first.
 template <class T>
 void divide(int64_t n, lapack::Real<T> step, T pivot, T* row) {
   using R = lapack::Real<T>;

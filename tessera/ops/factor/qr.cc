@@ -38,7 +38,7 @@ double operations_of(const Type& x) {
   return 4 * static_cast<double>(m * n) * static_cast<double>(std::min(m, n));
 }
 
-// Factors one matrix: r from the reflectors of geqrf or geqp3, then q from them.
+// Factors one matrix: geqrf or geqp3 compute r and reflectors, from which q is computed.
 template <class T>
 void factorize(const QrParams& p, int64_t m, int64_t n, const T* x, T* q, T* r, int32_t* pivots) {
   const int64_t small = std::min(m, n), k = p.full_matrices ? m : small;
@@ -86,7 +86,8 @@ double qr_flops(std::span<const Type> operands, std::span<const Type>, const QrP
   return operations_of(operands[0]) * static_cast<double>(members_of(operands[0]));
 }
 
-// Returns the tangent of the columns of q beyond n, by arXiv:2409.13374, eq. 32 and 33, as in JAX.
+// Returns the tangent of the columns of q beyond n, as in JAX (arXiv:2409.13374, equations 32 and
+// 33).
 Array full_tangent(const Array& q, const Array& dq, int64_t m, int64_t n) {
   const Array thin = block_of(q, 0, m, 0, n), top = block_of(q, 0, n, 0, n),
               bottom = block_of(q, n, m, 0, n), rest = block_of(q, 0, m, n, m),

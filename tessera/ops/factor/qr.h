@@ -1,7 +1,8 @@
-// qr: a = q r with orthonormal columns q and upper triangular r, of m by n matrices.
+// qr: the factorisation a = q r of m by n matrices, where q has orthonormal columns and r is upper
+// triangular.
 //
 // q is [..., m, k] and r [..., k, n] with k = min(m, n), or m with `full_matrices`. With `pivoting`
-// the columns of a are taken in the order of a third result, n int32: a[:, p] = q r.
+// there is a third result p, n int32, the order in which the columns of a are taken: a[:, p] = q r.
 #pragma once
 
 #include "tessera/ir/array.h"

@@ -13,8 +13,9 @@ using namespace array_math;
 
 namespace {
 
-// For m by n matrices with m >= n: https://j-towns.github.io/papers/qr-derivative.pdf, with the
-// phase of each column such that r's diagonal stays real.
+// Returns the tangents for m by n matrices with m >= n
+// (https://j-towns.github.io/papers/qr-derivative.pdf). The phase of each column changes such that
+// r's diagonal stays real.
 QrTangents tall_tangents(const Array& q, const Array& r, const Array& dx) {
   const Array right = lax::linalg::triangular_solve(r, dx);
   const Array inner = matmul(adjoint(q), right);
@@ -32,7 +33,7 @@ QrTangents tall_tangents(const Array& q, const Array& r, const Array& dx) {
 QrTangents qr_tangents(const Array& q, const Array& r, const Array& x, const Array& dx) {
   const int64_t m = rows_of(x.type()), n = cols_of(x.type());
   if (m >= n) return tall_tangents(q, r, dx);
-  // x = [x1 x2], r = [r1 r2] with square x1 = q r1, r2 = q^H x2.
+  // With x = [x1 x2], r = [r1 r2] and square x1: x1 = q r1 and r2 = q^H x2.
   QrTangents d = tall_tangents(q, block_of(r, 0, m, 0, m), block_of(dx, 0, m, 0, m));
   const Array dr2 =
       matmul(adjoint(d.q), block_of(x, 0, m, m, n)) + matmul(adjoint(q), block_of(dx, 0, m, m, n));

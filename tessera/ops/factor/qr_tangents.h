@@ -1,4 +1,4 @@
-// Derivatives of thin QR, for qr itself and for the reflectors of which it is made.
+// Derivatives of thin QR, for qr and for the reflectors from which it is computed.
 #pragma once
 
 #include "tessera/ir/array.h"
@@ -8,8 +8,8 @@ namespace tessera::ops::factor {
 struct QrTangents {
   Array q, r;
 };
-// Returns the tangents of x = q r in the direction dx: q is [..., m, k], r [..., k, n], k = min(m,
-// n).
+// Returns the tangents of q [..., m, k] and r [..., k, n], where x = q r and k = min(m, n), for the
+// tangent dx of x.
 QrTangents qr_tangents(const Array& q, const Array& r, const Array& x, const Array& dx);
 
 }  // namespace tessera::ops::factor

@@ -19,7 +19,8 @@ using lax::linalg::triangular_solve;
 
 namespace {
 
-// Returns the vectors, [..., m, count]: ones on the diagonal, zeros above it.
+// Returns the reflectors' vectors [..., m, count]: they have ones on the diagonal and zeros above
+// it.
 Array vectors_of(const Array& packed, int64_t count) {
   const int64_t m = rows_of(packed.type());
   const Array columns = lower_triangle(block_of(packed, 0, m, 0, count), -1);
@@ -69,8 +70,8 @@ ReflectorTangents reflector_tangents(const Array& packed, const Array& taus, con
   return {dr + dv, -diagonal_of(du)};
 }
 
-// The product is E - V T V1^H with T = (1 + D N)^-1 D for D = diag(taus) and the strictly upper
-// part N of V^H V.
+// The product is E - V T V1^H with T = (1 + D N)^-1 D, where D = diag(taus) and N is the strictly
+// upper part of V^H V.
 Array product_tangent(const Array& packed, const Array& taus, const Array& dpacked,
                       const Array& dtaus) {
   const int64_t m = rows_of(packed.type()), n = cols_of(packed.type()),

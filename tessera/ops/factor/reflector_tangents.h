@@ -1,5 +1,5 @@
-// Derivatives of Householder reflectors as LAPACK keeps them (reflectors.h), so that programs which
-// are made of geqrf and householder_product have those of QR.
+// Derivatives of Householder reflectors as LAPACK keeps them (reflectors.h). With these, programs
+// of geqrf and householder_product have the same derivatives as programs of qr.
 #pragma once
 
 #include "tessera/ir/array.h"
@@ -9,8 +9,7 @@ namespace tessera::ops::factor {
 struct ReflectorTangents {
   Array packed, taus;
 };
-// Returns the tangents of the reflectors of x, `packed` below r with their taus, in the direction
-// dx.
+// Returns the tangents of geqrf(x) = (packed, taus) for the tangent dx of x.
 ReflectorTangents reflector_tangents(const Array& packed, const Array& taus, const Array& x,
                                      const Array& dx);
 

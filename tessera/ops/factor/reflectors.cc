@@ -152,7 +152,7 @@ HostCall ormqr_call(const OpParams& params, std::span<const Type> operands,
   });
 }
 
-// Applies the reflectors one after the other, from the definition.
+// Applies the reflectors one after the other, by their definition.
 template <class T>
 void naive_reflect(const OrmqrParams& p, int64_t m, int64_t n, int64_t k, int64_t rows,
                    int64_t cols, const T* a, const T* taus, T* c) {
@@ -192,7 +192,7 @@ std::vector<Literal> evaluate_ormqr(std::span<const Literal> operands, const Orm
   return {out};
 }
 
-// The product of reflectors is the result of applying them to the identity.
+// The product of reflectors is computed by applying them to the identity.
 std::vector<Literal> evaluate_product(std::span<const Literal> operands, const NoParams&) {
   const Literal& x = operands[0];
   Literal identity(x.dtype(), x.shape());
@@ -245,7 +245,7 @@ JvpResult jvp_geqrf(std::span<const Array> x, std::span<const Array> t, const No
   return {out, {d.packed, d.taus}};
 }
 
-// The tangents of the columns are in the order that was chosen.
+// The derivative of geqp3 is that of geqrf of the columns in the order that was chosen.
 JvpResult jvp_geqp3(std::span<const Array> x, std::span<const Array> t, const NoParams& p) {
   const std::vector<Array> out = bind_op(geqp3_op, p, x);
   if (!t[0].defined() || x[0].size() == 0) return {out, std::vector<Array>(3)};

@@ -1,8 +1,10 @@
-// schur: a = q t q^H with unitary q and t upper triangular (of real matrices with blocks of two
-// where eigenvalues are complex); hessenberg: a = q h q^H with h zero below its first subdiagonal.
+// schur: a = q t q^H with unitary q and t upper triangular (for real matrices, with 2 by 2 blocks
+// on its diagonal for pairs of complex eigenvalues); hessenberg: a = q h q^H with h zero below its
+// first subdiagonal.
 //
-// schur returns t, with `vectors` q, then the complex eigenvalues, [..., n], and LAPACK's info.
-// hessenberg returns h with reflectors below it, their n - 1 taus (reflectors.h) and info.
+// The results of schur are t, q if `vectors`, the complex eigenvalues [..., n] and LAPACK's info.
+// Those of hessenberg are one matrix with h and the reflectors below it, their n - 1 taus
+// (reflectors.h) and info.
 #pragma once
 
 #include "tessera/ir/array.h"
@@ -23,7 +25,8 @@ struct Schur {
   Array t;
   Array q = {};  // defined with vectors
 };
-// Results are NaN where it does not converge.
+// Returns the Schur factors of x [..., n, n]. They are NaN for matrices for which the iteration
+// does not converge.
 Schur schur(const Array& x, bool vectors = true);
 
 struct Hessenberg {

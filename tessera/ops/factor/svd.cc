@@ -74,7 +74,7 @@ int decompose(const SvdParams& p, int64_t m, int64_t n, const T* x, lapack::Real
                           : routine(mode, static_cast<int>(m), static_cast<int>(n), a.data(), s,
                                     left.data(), right.data());
   if (!p.compute_uv) return info;
-  if (k == 0) {  // any orthonormal vectors
+  if (k == 0) {  // there are no singular values: any orthonormal vectors do
     for (int64_t i = 0; i < m * uk; ++i)
       u[i] = i / std::max<int64_t>(1, uk) == i % std::max<int64_t>(1, uk) ? T{1} : T{};
     for (int64_t i = 0; i < vk * n; ++i)
@@ -107,8 +107,9 @@ double svd_flops(std::span<const Type> operands, std::span<const Type>, const Sv
   return operations_of(operands[0], p) * static_cast<double>(members_of(operands[0]));
 }
 
-// Giles, https://people.maths.ox.ac.uk/gilesm/files/NA-08-01.pdf, 3.2, for distinct singular values,
-// with the phases of u and v that jax.lax.linalg.svd has.
+// The derivative for distinct singular values (Giles,
+// https://people.maths.ox.ac.uk/gilesm/files/NA-08-01.pdf, 3.2), with u and v in the phases of
+// jax.lax.linalg.svd.
 JvpResult jvp_svd(std::span<const Array> x, std::span<const Array> t, const SvdParams& p) {
   const int64_t m = rows_of(x[0].type()), n = cols_of(x[0].type());
   std::vector<Array> out = bind_op(svd_op, p, std::vector{x[0]});

@@ -1,8 +1,8 @@
-// svd: singular values and vectors, a = u diag(s) vh, of m by n matrices.
+// svd: the singular value decomposition a = u diag(s) vh of m by n matrices.
 //
-// Results: s, real and descending, [..., k] with k = min(m, n); with `compute_uv` u, [..., m, k],
-// and vh, [..., k, n], or [..., m, m] and [..., n, n] with `full_matrices`; LAPACK's info for each
-// matrix, int32: 0 unless it did not converge.
+// The results are s, real and descending, [..., k] with k = min(m, n); with `compute_uv` also u,
+// [..., m, k], and vh, [..., k, n] (with `full_matrices` [..., m, m] and [..., n, n]); and LAPACK's
+// info for each matrix, int32: 0 unless the iteration did not converge.
 #pragma once
 
 #include <array>
@@ -20,7 +20,8 @@ inline std::array<std::string_view, 2> enum_names(SvdAlgorithm) {
 struct Svd {
   Array u, s, vh;
 };
-// Results are NaN where it does not converge.
+// Returns the decomposition of x [..., m, n]. It is NaN for matrices for which the iteration does
+// not converge.
 Svd svd(const Array& x, bool full_matrices = true,
         SvdAlgorithm algorithm = SvdAlgorithm::kDivideAndConquer);
 Array svdvals(const Array& x);

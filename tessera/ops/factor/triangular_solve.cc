@@ -37,8 +37,8 @@ std::vector<Type> infer_solve(std::span<const Type> operands, const TriangularSo
 
 // --- Evaluation: substitution ---
 
-// Returns the matrix of the equations, which is op(a) or, from the right, its transpose; it is zero
-// outside of the triangle.
+// Returns the matrix of the equations, which is op(a), or its transpose if a is on the right. It is
+// zero outside of the triangle that is read.
 template <class T>
 std::vector<T> whole_matrix(int64_t m, const T* a, const TriangularSolveParams& p) {
   std::vector<T> out(static_cast<size_t>(m * m));
@@ -54,7 +54,7 @@ std::vector<T> whole_matrix(int64_t m, const T* a, const TriangularSolveParams& 
   return out;
 }
 
-// Solves for one right-hand side, in place, `step` elements apart.
+// Replaces one right-hand side, whose elements are `step` apart, by its solution.
 template <class T>
 void substitute(int64_t m, const std::vector<T>& a, bool lower, T* x, int64_t step) {
   for (int64_t k = 0; k < m; ++k) {
@@ -88,8 +88,8 @@ std::vector<Literal> evaluate_solve(std::span<const Literal> operands,
 
 // --- Compiled ---
 
-// Row-major LAPACK sees transposes: op(a) x = b is x^T op(a)^T = b^T, and the stored matrix is a^T,
-// with the other triangle.
+// LAPACK sees row-major matrices as their transposes: it solves x^T op(a)^T = b^T, in which the
+// stored matrix is a^T, with the other triangle.
 HostCall solve_call(const OpParams& params, std::span<const Type> operands,
                     std::span<const Type> results) {
   const auto p = params.as<TriangularSolveParams>();
@@ -122,7 +122,7 @@ Factors solve_factors(std::span<const Type> operands, std::span<const Type> resu
   const int columns = out.operands[1][free][0];
   out.factors[columns].kind = FactorKind::kPass;
   out.results[0] = out.operands[1];
-  out.factors.resize(out.factors.size() - 2);  // without those of the result only
+  out.factors.resize(out.factors.size() - 2);  // the result alone has none
   return out;
 }
 
@@ -131,7 +131,7 @@ double solve_flops(std::span<const Type> operands, std::span<const Type> results
   return static_cast<double>(results[0].elements() * rows_of(operands[0]));
 }
 
-// Returns op(a) for a tangent, within the triangle that is read.
+// Returns op(a) for the tangent t of a, restricted to the triangle that is read.
 Array tangent_matrix(const Array& t, const TriangularSolveParams& p) {
   const int64_t k = p.unit_diagonal ? 1 : 0;
   const Array kept = p.lower ? lower_triangle(t, -k) : upper_triangle(t, k);
@@ -188,12 +188,12 @@ std::vector<Array> transpose_solve(std::span<const Array> ct, std::span<const Ar
   return {Array(), bind_op1(triangular_solve_op, q, {a, ct[0]})};
 }
 
-// If all examples have one matrix, their right-hand sides are solved together.
+// If one matrix is shared by all examples, their right-hand sides are solved together.
 BatchResult batch_solve(std::span<const Array> x, std::span<const int> dims,
                         const TriangularSolveParams& p) {
   if (dims[0] >= 0) return batch_matrices(triangular_solve_op, p, x, dims);
   const int64_t rank = x[0].ndim(), at = p.left_side ? rank - 1 : rank - 2;
-  const Array b = lax::move_dim(x[1], dims[1], at);  // next to the free dimension, before it
+  const Array b = lax::move_dim(x[1], dims[1], at);  // just before the free dimension
   Shape merged = b.shape();
   merged[at] *= merged[at + 1];
   merged.erase(merged.begin() + at + 1);

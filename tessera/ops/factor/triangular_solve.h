@@ -1,8 +1,8 @@
-// triangular_solve: equations with triangular matrices, StableHLO's.
+// triangular_solve: StableHLO's op that solves equations with triangular matrices.
 //
-// It solves op(a) x = b, or x op(a) = b if `left_side` is false, for a of [..., m, m] of which one
-// triangle is read, without its diagonal if that counts as ones. Batch dimensions are equal. A
-// singular matrix leads to infinities and NaN.
+// It solves op(a) x = b, or x op(a) = b if `left_side` is false, for a [..., m, m]. One triangle of
+// a is read, without its diagonal if `unit_diagonal`, which then counts as ones. The batch
+// dimensions of a and b are equal. A singular matrix leads to infinities and NaN.
 #pragma once
 
 #include <array>
@@ -24,7 +24,8 @@ struct TriangularSolveOptions {
   bool conjugate_a = false;
   bool unit_diagonal = false;
 };
-// b is [..., m, n] with `left_side`, else [..., n, m]; or has one dimension less: vectors.
+// Returns the solution x, which has b's shape. b is [..., m, n] with `left_side`, else [..., n, m];
+// or it has one dimension less, and holds vectors.
 Array triangular_solve(const Array& a, const Array& b, const TriangularSolveOptions& options = {});
 
 }  // namespace tessera::lax::linalg

@@ -120,7 +120,7 @@ Factors solve_factors(std::span<const Type> operands, std::span<const Type> resu
   Factors out = matrix_factors(operands, results, batch);
   out.factors[out.operands[3][batch + 1][0]].kind = FactorKind::kPass;
   out.results[0] = out.operands[3];
-  out.factors.resize(out.factors.size() - 2);  // without those of the result only
+  out.factors.resize(out.factors.size() - 2);  // the result alone has none
   return out;
 }
 
@@ -152,7 +152,8 @@ JvpResult jvp_solve(std::span<const Array> x, std::span<const Array> t,
   return {out, {tangent, Array()}};
 }
 
-// The lower and upper diagonals of the transposed matrix are each other's, shifted by one.
+// The lower diagonal of the transposed matrix is the upper one of the matrix, shifted by one, and
+// vice versa.
 std::vector<Array> transpose_solve(std::span<const Array> ct, std::span<const Array> x,
                                    const std::vector<bool>& linear,
                                    const TridiagonalSolveParams& p) {
@@ -171,12 +172,12 @@ std::vector<Array> transpose_solve(std::span<const Array> ct, std::span<const Ar
   return {Array(), Array(), Array(), out};
 }
 
-// If all examples have one matrix, their right-hand sides are solved together.
+// If one matrix is shared by all examples, their right-hand sides are solved together.
 BatchResult batch_solve(std::span<const Array> x, std::span<const int> dims,
                         const TridiagonalSolveParams& p) {
   if (dims[0] >= 0 || dims[1] >= 0 || dims[2] >= 0)
     return batch_matrices(tridiagonal_solve_op, p, x, dims);
-  const int64_t at = x[1].ndim();  // next to the columns, before them
+  const int64_t at = x[1].ndim();  // just before the columns
   const Array b = lax::move_dim(x[3], dims[3], at);
   Shape merged = b.shape();
   merged[at] *= merged[at + 1];

@@ -34,7 +34,7 @@ TransformSpec spec_of(const FftAlongParams& p, const Shape& shape) {
 
 // --- Types ---
 
-// Points of the half spectrum of n real ones.
+// Returns the number of points of the half spectrum of n real points.
 int64_t half_of(int64_t n) { return n == 0 ? 0 : n / 2 + 1; }
 
 void check_dtype(FftType type, const Type& x) {
@@ -124,8 +124,8 @@ ComplexArray complex_array(const Literal& x) {
   return {x.shape(), {wide.data<Complex>(), wide.data<Complex>() + wide.elements()}};
 }
 
-// Lines of the result are sums over lines of the operand; `weight(k, j)` multiplies point j in
-// point k.
+// Returns sums over lines of x: point k of a line of the result is the sum of weight(k, j) times
+// point j.
 template <class F>
 ComplexArray along(const ComplexArray& x, int64_t dimension, int64_t points, F&& weight) {
   ComplexArray out{x.shape, {}};
@@ -140,7 +140,7 @@ ComplexArray along(const ComplexArray& x, int64_t dimension, int64_t points, F&&
   return out;
 }
 
-// exp(-2 pi i k j / n), or the conjugate over n.
+// Returns the weight (k, j) -> exp(-2 pi i k j / n); for the inverse its conjugate, divided by n.
 auto fourier_weight(int64_t n, bool inverse) {
   return [=](int64_t k, int64_t j) {
     const double turn = 2 * M_PI * static_cast<double>(k * j % n) / static_cast<double>(n);
@@ -148,8 +148,8 @@ auto fourier_weight(int64_t n, bool inverse) {
   };
 }
 
-// The whole spectrum of a line from its half: what is missing are the conjugates, and what is its
-// own conjugate is real.
+// Returns the whole spectrum of real lines from its half: the missing points are conjugates, and a
+// point that is its own conjugate counts as real.
 ComplexArray whole_spectrum(const ComplexArray& half, int64_t n) {
   const int64_t points = half.shape.back();
   ComplexArray out{half.shape, {}};
@@ -194,8 +194,8 @@ HostCall fft_call(const OpParams& params, std::span<const Type> operands, std::s
 
 // --- Rules ---
 
-// Whole lines: a cut of any other dimension moves nothing. The spectrum of real lines is cut as
-// they are.
+// Transformed dimensions need replication; all others may be sharded. A half spectrum has the
+// factors of its real lines.
 template <class P>
 Factors fft_factors(std::span<const Type> operands, std::span<const Type> results, const P& p) {
   const TransformSpec spec = spec_of(p, operands[0].shape);
@@ -221,8 +221,8 @@ double fft_flops(std::span<const Type> operands, std::span<const Type> results, 
   return (is_real(p.type) ? 2.5 : 5) * elements * levels;
 }
 
-// 1 for the points of a half spectrum that are their own conjugates, 2 for those that stand for
-// two.
+// Returns 1 for points of a half spectrum that are their own conjugates, and 2 for points that
+// stand for two of the whole spectrum.
 Array multiplicities(const Array& half, int64_t n) {
   const int64_t even = n % 2 == 0, points = half.shape().back();
   const DType dtype = half.dtype();
@@ -237,8 +237,8 @@ double points_of(const FftParams& p) {
   return out;
 }
 
-// The complex ones are symmetric matrices. Of a real spectrum, the points that are not there count
-// too.
+// Complex transforms are symmetric matrices, so they are their own transposes. For real ones, the
+// points that the half spectrum leaves out count too.
 std::vector<Array> transpose_fft(std::span<const Array> ct, std::span<const Array> x,
                                  const std::vector<bool>&, const FftParams& p) {
   const Array& t = ct[0];

@@ -1,5 +1,4 @@
-// The properties of a Fourier transform along one dimension, of either op (fft.h), that passes
-// need.
+// What passes need to know of a Fourier transform along one dimension, by either op of fft.h.
 #pragma once
 
 #include <optional>
@@ -13,7 +12,7 @@ struct FftLine {
   FftType type;
   int64_t dim;
 };
-// Returns nothing for other ops, and for transforms over several dimensions.
+// Returns nullopt for other ops, and for transforms over several dimensions.
 std::optional<FftLine> as_fft_line(const Op& op, const Function& f);
 
 }  // namespace tessera::ops

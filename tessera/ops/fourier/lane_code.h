@@ -1,6 +1,6 @@
-// LaneRoutines for one instruction set. Included by lanes_*.cc after they have chosen it, in a
-// namespace of their own; nothing of the standard library is used here, so that no function that
-// other files share is compiled for a processor that they may not run on.
+// LaneRoutines for one instruction set. The files lanes_*.cc choose the instruction set and include
+// this file, each in a namespace of its own. It uses nothing of the standard library: a function
+// shared with other files would be compiled for a processor on which those files may not run.
 //
 // Passes: T. G. Stockham, "High-speed convolution and correlation" (1966), as in C. Van Loan,
 // "Computational Frameworks for the Fast Fourier Transform" (1992), 1.7. Odd radices: R. C.
@@ -75,7 +75,7 @@ struct LaneCode {
       x[k + 4] = sub(e[k], o[k]);
     }
   }
-  // x_j and x_{R-j} by their sum and difference: half the products.
+  // Uses the sums and differences of x_j and x_{R-j}, which halves the number of products.
   template <int R>
   static TESSERA_INLINE void odd_butterfly(Point* x, const T* roots) {
     constexpr int H = R / 2;
@@ -196,7 +196,7 @@ struct LaneCode {
   static TESSERA_INLINE V reversed(V a, Indices<I...>) {
     return __builtin_shufflevector(a, a, (W - 1 - I)...);
   }
-  // W complex numbers that stand one after the other.
+  // Loads W consecutive complex numbers.
   static TESSERA_INLINE Point load_complex(const T* p) {
     return split(load_vector(p), load_vector(p + W), All{});
   }
@@ -213,7 +213,8 @@ struct LaneCode {
     b = __builtin_shufflevector(a, b, (I & D ? W + I : I + D)...);
     a = low;
   }
-  // The blocks of a W x W matrix off the diagonal change places, at every size of block.
+  // Transposes a W x W matrix: exchanges the two blocks off the diagonal, for every block size from
+  // W down to 2.
   template <int D = W / 2>
   static TESSERA_INLINE void transpose(V* rows) {
     if constexpr (D > 0) {
@@ -226,7 +227,8 @@ struct LaneCode {
 
   static TESSERA_INLINE int smaller(int a, int b) { return a < b ? a : b; }
 
-  // Blocks of W / 2 points of W lines, as long as there are whole ones; the points done.
+  // Loads blocks of W / 2 points of W lines, as long as there are whole blocks. Returns how many
+  // points it has loaded.
   static int64_t load_lines(T* to, const LaneView<const T>& from) {
     Point* out = points(to);
     int64_t i = 0;
@@ -261,7 +263,7 @@ struct LaneCode {
     return i;
   }
 
-  // Points from `begin` on, one by one, of up to W lanes.
+  // Loads the points from `begin` on, one by one, of up to W lanes.
   static void load_points(T* to, const LaneView<const T>& from, int64_t begin) {
     for (int64_t i = begin; i < from.points; ++i) {
       T* re = to + i * 2 * W;
@@ -285,7 +287,7 @@ struct LaneCode {
     }
   }
 
-  // The view of the lanes of one buffer.
+  // Returns the view of the lanes in buffer g.
   template <class View>
   static TESSERA_INLINE View group(View view, int g) {
     view.data += 2 * g * W * view.lane_stride;
@@ -378,8 +380,9 @@ struct LaneCode {
   }
 
   // --- Real lines by complex ones of half the length ---
-  // W. H. Press et al., "Numerical Recipes", 12.3. With E and O the transforms of the even and odd
-  // elements, z = E + iO; at k and at h - k, where both are conjugates.
+  // W. H. Press et al., "Numerical Recipes", 12.3. E and O are the transforms of the even and odd
+  // elements, and z = E + iO. E and O at h - k are the conjugates of those at k, so z at k and at h
+  // - k yields both.
 
   template <class P, class W1>
   static TESSERA_INLINE void unpack_pair(P a, P b, W1 w, P& low, P& high) {
@@ -390,7 +393,7 @@ struct LaneCode {
     low = {even.re + turned.re, even.im + turned.im};
     high = {even.re - turned.re, turned.im - even.im};
   }
-  // Swapped.
+  // The inverse of unpack_pair, except that results are doubled and have their parts exchanged.
   template <class P, class W1>
   static TESSERA_INLINE void pack_pair(P a, P b, W1 w, P& low, P& high) {
     const P even = {a.re + b.re, a.im - b.im};
@@ -422,7 +425,8 @@ struct LaneCode {
   static TESSERA_INLINE Point reversed(Point p) {
     return {reversed(p.re, All{}), reversed(p.im, All{})};
   }
-  // Blocks of W from both ends, as long as they do not meet; then one by one.
+  // Calls pair for blocks of W points from both ends, as long as the blocks do not meet, then for
+  // single points.
   template <class Pair>
   static TESSERA_INLINE void both_ends(T* to, const T* from, const T* table, int64_t h,
                                        int64_t begin, int64_t end, Pair pair) {

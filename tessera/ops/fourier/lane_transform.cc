@@ -10,7 +10,8 @@
 namespace tessera::ops::fourier {
 namespace {
 
-// Large radices first: few passes over the buffer, and the twiddles of the first are most.
+// Large radices come first: they make few passes over the buffer, and the first pass has the most
+// twiddles.
 std::vector<int> radices_of(int64_t n) {
   std::vector<int> out;
   for (int radix : {13, 11, 7, 5, 3})
@@ -100,7 +101,7 @@ T* LaneTransform<T>::run(T* a, T* b) const {
   return out;
 }
 
-// Half of what a core's second level of cache has today.
+// Half of the second-level cache of a core of today.
 constexpr int64_t kPanelBytes = int64_t{1} << 20;
 
 template <class T>

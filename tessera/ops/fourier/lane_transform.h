@@ -1,4 +1,4 @@
-// LaneTransform: the transform of one length on lanes (lanes.h), prepared.
+// LaneTransform: the prepared transform of one length in lanes (lanes.h).
 //
 // Lengths without a prime factor above 13 are transformed pass by pass. Others are a convolution
 // with a chirp, of a length that has none (L. I. Bluestein, "A linear filtering approach to the
@@ -14,16 +14,17 @@
 
 namespace tessera::ops::fourier {
 
-// Return whether all prime factors are at most kMaxRadix, and the least such length from n on.
+// is_smooth() returns whether all prime factors of n are at most kMaxRadix; smooth_from() returns
+// the least smooth number >= n.
 bool is_smooth(int64_t n);
 int64_t smooth_from(int64_t n);
 
-// The chirp exp(-pi i k^2 / n), k < n, and the transform of its conjugate for a convolution of
-// length m, over m.
+// Bluestein's tables: the chirp exp(-pi i k^2 / n) for k < n (`factors`), and the transform of its
+// conjugate for a convolution of length m, divided by m (`spectrum`).
 template <class T>
 struct Chirp {
   Chirp(int64_t n, int64_t m);
-  Table<T> factors, spectrum;  // complex
+  Table<T> factors, spectrum;  // complex numbers
 };
 
 template <class T>
@@ -33,7 +34,7 @@ class LaneTransform {
   int64_t size() const { return n_; }
   // Returns the number of points that each of the two buffers must hold.
   int64_t buffer_points() const { return work_ ? work_->n_ : n_; }
-  // Returns the transform of a, which is in a or b.
+  // Transforms the points of a, and returns the buffer with the result, which is a or b.
   T* run(T* a, T* b) const;
 
  private:
@@ -42,12 +43,12 @@ class LaneTransform {
   int64_t n_;
   std::vector<Pass<T>> passes_;
   std::vector<Table<T>> tables_;
-  std::unique_ptr<const LaneTransform> work_;  // Bluestein's convolution
+  std::unique_ptr<const LaneTransform> work_;  // transform for Bluestein's convolution
   std::unique_ptr<const Chirp<T>> chirp_;
 };
 
-// Buffers for several groups of lanes at once, so that reads and writes across lines are longer;
-// and one more, which transforms need.
+// Buffers for several groups of lanes, so that reads and writes across lines are longer, and one
+// spare buffer, which transforms need.
 template <class T>
 class LanePanel {
  public:

@@ -1,4 +1,4 @@
-// LaneRoutines for any processor: the compiler makes do with the vectors that it has.
+// LaneRoutines for any processor: the compiler uses the vectors that the baseline has.
 #include "tessera/ops/fourier/lanes_targets.h"
 
 namespace tessera::ops::fourier {

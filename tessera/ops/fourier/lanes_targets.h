@@ -1,5 +1,5 @@
-// The LaneRoutines that there are; lanes.cc chooses. Source files that define them include nothing
-// else.
+// Declares the LaneRoutines of each instruction set, among which lanes.cc chooses. The source files
+// that define them include nothing else.
 #pragma once
 
 #include "tessera/ops/fourier/lanes.h"

@@ -9,7 +9,7 @@
 namespace tessera::ops::fourier {
 namespace {
 
-// The largest divisor up to the root.
+// Returns the largest divisor of n that is at most its square root.
 int64_t rows_of(int64_t n) {
   auto d = static_cast<int64_t>(std::sqrt(static_cast<double>(n)));
   while (n % d) --d;
@@ -61,7 +61,7 @@ void LineTransform<T>::run(const T* in, T* out, bool inverse, T scale) const {
   run_rows(temp.data(), out, inverse, scale);
 }
 
-// `temp`: a buffer of `rows` points for each group of columns.
+// Transforms the columns. `temp` has a buffer of `rows` points for each group of columns.
 template <class T>
 void LineTransform<T>::run_columns(const T* in, T* temp, bool inverse) const {
   const LaneRoutines<T>& lanes = lane_routines<T>();

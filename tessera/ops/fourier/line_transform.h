@@ -1,10 +1,10 @@
-// LineTransform: the transform of one line of consecutive complex numbers, prepared. It uses lanes
+// LineTransform: the prepared transform of one line of consecutive complex numbers. It uses lanes
 // within the line, and all threads.
 //
-// A line of n = rows * columns points is a matrix: its columns are transformed, multiplied by
-// twiddles, and its rows transformed, both several at a time in lanes, so that memory is passed
-// over twice (D. H. Bailey, "FFTs in external or hierarchical memory", 1990). Lengths with a prime
-// factor above 13 are convolutions (lane_transform.h) of a length that is such a matrix.
+// A line of n = rows * columns points is a matrix: its columns are transformed and multiplied by
+// twiddles, then its rows are transformed, several at a time in lanes. So memory is read and
+// written twice (D. H. Bailey, "FFTs in external or hierarchical memory", 1990). Lengths with a
+// prime factor above 13 are convolutions (lane_transform.h) of a length that is such a matrix.
 #pragma once
 
 #include <memory>
@@ -18,8 +18,8 @@ class LineTransform {
  public:
   explicit LineTransform(int64_t n);
   int64_t size() const { return n_; }
-  // `in` and `out` are n complex numbers each, and may be the same memory. `inverse` uses the
-  // conjugate roots. The result is multiplied by `scale`.
+  // Writes the transform of `in` to `out`; both are n complex numbers, and may be the same memory.
+  // `inverse` uses the conjugate roots. The result is multiplied by `scale`.
   void run(const T* in, T* out, bool inverse, T scale) const;
 
  private:

@@ -10,7 +10,7 @@ namespace {
 
 // Two buffers of this many points stay in the second level of a core's cache.
 constexpr int64_t kMaxLanePoints = 4096;
-// Below, a line is not worth a matrix of its own.
+// Lines with fewer points are always computed in lanes: they are not worth a matrix of their own.
 constexpr int64_t kMinLinePoints = 32;
 
 template <class T>
@@ -19,7 +19,8 @@ bool use_lanes(int64_t lines, int64_t n) {
   return (is_smooth(n) ? n : 4 * n) <= kMaxLanePoints && 2 * lines >= lane_routines<T>().width;
 }
 
-// Every line by itself: each on one thread, or one after the other on all.
+// Calls fn for every line: if there are as many lines as threads, each line on one thread,
+// otherwise line by line, each on all threads.
 template <class F>
 void for_lines(int64_t lines, F&& fn) {
   if (lines >= num_threads() && lines > 1) return parallel_for(lines, fn);
@@ -45,7 +46,7 @@ void ComplexPass<T>::run(const T* in, T* out, int64_t outer, bool inverse, T sca
 template <class T>
 void ComplexPass<T>::run_lanes(const T* in, T* out, int64_t outer, bool inverse, T scale) const {
   const LaneRoutines<T>& lanes = lane_routines<T>();
-  // Lanes are neighbours in memory, or whole lines.
+  // If inner is 1, the lanes are whole lines; otherwise they are neighbours in memory.
   const int64_t across = inner_ == 1 ? outer : inner_, planes = inner_ == 1 ? 1 : outer;
   const int64_t lane_stride = inner_ == 1 ? n_ : 1;
   const auto plane = [&](int64_t begin) {
@@ -200,7 +201,8 @@ void RealPass<T>::inverse_even_line(const T* in, T* out, T scale) const {
   parallel_for_ranges(half_ / 2 + 1, kTaskPoints, [&](int64_t begin, int64_t end) {
     lanes.pack_line(packed.data(), in, twiddles_.data(), half_, begin, end);
   });
-  // Swapped already: the forward transform, swapped back.
+  // The inverse is a forward transform with parts exchanged before and after. pack_line has
+  // exchanged them already.
   line_->run(packed.data(), out, false, scale);
   for (int64_t i = 0; i < half_; ++i) std::swap(out[2 * i], out[2 * i + 1]);
 }

@@ -1,5 +1,5 @@
-// ComplexPass and RealPass: the transforms along one dimension of an array, prepared. They use
-// lanes if there are enough lines to fill them, otherwise transform line by line.
+// ComplexPass and RealPass: the prepared transforms along one dimension of an array. They use lanes
+// if there are enough lines to fill these; otherwise they transform line by line.
 #pragma once
 
 #include <memory>
@@ -8,12 +8,13 @@
 
 namespace tessera::ops::fourier {
 
-// For arrays (outer, n, inner).
+// Complex transforms along the middle dimension of arrays (outer, n, inner).
 template <class T>
 class ComplexPass {
  public:
   ComplexPass(int64_t outer, int64_t n, int64_t inner);
-  // `outer` is at most that of the constructor. `in` and `out` may be the same memory.
+  // Writes the transform of `in` to `out`, which may be the same memory. `outer` is at most that of
+  // the constructor.
   void run(const T* in, T* out, int64_t outer, bool inverse, T scale) const;
 
  private:
@@ -21,12 +22,12 @@ class ComplexPass {
   void run_lines(const T* in, T* out, int64_t outer, bool inverse, T scale) const;
 
   int64_t n_, inner_;
-  std::unique_ptr<const LaneTransform<T>> lanes_;  // either
+  std::unique_ptr<const LaneTransform<T>> lanes_;  // one of these
   std::unique_ptr<const LineTransform<T>> line_;
 };
 
-// For lines of n real numbers, and of n / 2 + 1 complex ones: the spectrum's first half. An even n
-// is a complex transform of half the length.
+// Transforms between lines of n real numbers and lines of n / 2 + 1 complex ones, the first half of
+// the spectrum. If n is even, a complex transform of half the length does the work.
 template <class T>
 class RealPass {
  public:
@@ -42,10 +43,10 @@ class RealPass {
   void for_groups(int64_t size, F&& fn) const;
 
   int64_t lines_, n_, half_;
-  Table<T> twiddles_;                              // exp(-2 pi i k / n), k <= n / 4; even n
-  std::unique_ptr<const LaneTransform<T>> lanes_;  // of n / 2; one of these
-  std::unique_ptr<const LineTransform<T>> line_;   // of n / 2
-  std::unique_ptr<const ComplexPass<T>> odd_;      // of n
+  Table<T> twiddles_;                              // if n is even: exp(-2 pi i k / n), k <= n / 4
+  std::unique_ptr<const LaneTransform<T>> lanes_;  // of n / 2 points; one of these
+  std::unique_ptr<const LineTransform<T>> line_;   // of n / 2 points
+  std::unique_ptr<const ComplexPass<T>> odd_;      // of n points, if n is odd
 };
 
 }  // namespace tessera::ops::fourier

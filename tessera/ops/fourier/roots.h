@@ -7,8 +7,8 @@
 
 namespace tessera::ops::fourier {
 
-// Returns exp(-2 pi i k / n) for any k: the product of two entries of tables of about sqrt(n)
-// entries, in long double.
+// Returns exp(-2 pi i k / n) for any k: the product of an entry of each of two tables, which have
+// about sqrt(n) entries, in long double.
 class Roots {
  public:
   explicit Roots(int64_t n);

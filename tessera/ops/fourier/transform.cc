@@ -7,8 +7,8 @@
 namespace tessera::ops::fourier {
 namespace {
 
-// Dimension by dimension. The real one is the last: first of a forward, last of an inverse
-// transform.
+// Transforms one dimension after the other. The real transform is along the last dimension: it is
+// the first step of a forward transform and the last step of an inverse one.
 template <class T>
 class ArrayTransform final : public Transform {
  public:
@@ -68,8 +68,8 @@ class ArrayTransform final : public Transform {
     int64_t outer;
   };
   FftType type_;
-  int64_t elements_;  // complex
-  double size_ = 1;   // of one transform
+  int64_t elements_;  // number of complex elements
+  double size_ = 1;   // points of one transform
   std::vector<Step> passes_;
   std::unique_ptr<RealPass<T>> real_;
 };
@@ -92,7 +92,7 @@ constexpr size_t kKeptTransforms = 32;
 
 std::shared_ptr<const Transform> find_transform(const TransformSpec& spec, DType real,
                                                 const Shape& shape) {
-  // Never destroyed: programs may run while the process ends.
+  // It is never destroyed: programs may run while the process ends.
   static auto& kept = *new BoundedCache<TransformKey, std::shared_ptr<const Transform>>(
       kKeptTransforms, ForkParticipant::Level::kLeaves);
   TransformKey key{spec, real, shape};

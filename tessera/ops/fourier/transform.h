@@ -1,5 +1,5 @@
-// Transform: a discrete Fourier transform of arrays of one shape over some neighbouring dimensions,
-// prepared: the computation of stablehlo.fft.
+// Transform: a discrete Fourier transform over some adjacent dimensions, prepared for arrays of one
+// shape. It computes stablehlo.fft.
 #pragma once
 
 #include <memory>
@@ -15,16 +15,16 @@ class Transform {
   virtual void run(const void* in, void* out) const = 0;
 };
 
-// A transform over the dimensions first, first + 1, ..., of these lengths; if real arrays take
-// part, the last of all dimensions is one of them.
+// A transform over the dimensions first, first + 1, ..., of these lengths; for kRfft and kIrfft
+// these include the last dimension.
 struct TransformSpec {
   FftType type;
   int64_t first;
   Dims lengths;
   bool operator==(const TransformSpec&) const = default;
 };
-// Returns the transform. `shape` is the operand's; `real` is float32 or float64, the dtype of real
-// parts. Recent transforms are kept.
+// Returns the transform. `shape` is the operand's; `real` is the dtype of real parts, float32 or
+// float64. Recent transforms are cached.
 std::shared_ptr<const Transform> find_transform(const TransformSpec& spec, DType real,
                                                 const Shape& shape);
 

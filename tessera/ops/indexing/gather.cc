@@ -52,7 +52,8 @@ constexpr IndexedWindowsNames kNames = {.op = "gather",
                                         .map_range = "C19",
                                         .vector_range = "C2"};
 
-// Returns batch dimensions in the order of the indices, and window dimensions at offset_dims.
+// Returns the shape of the result: batch dimensions in the order of the indices, and window
+// dimensions at offset_dims.
 Shape gathered_shape(const GatherParams& p, const Shape& indices) {
   Shape shape, batch;
   for (int64_t d = 0; d < indices.rank(); ++d)
@@ -87,7 +88,7 @@ std::vector<Type> infer_gather(std::span<const Type> operands, const GatherParam
       shape_error("gather", "expected a slice size of at most 1 in {} dimension {} ({}), got {}",
                   collapsed ? "collapsed" : "batching", d, collapsed ? "C9" : "C12",
                   p.slice_sizes[d]);
-    // The dimension is missing in the result, which would have elements although windows have none.
+    // The result lacks this dimension, so it would have elements although its windows have none.
     if ((collapsed || contains(p.operand_batching_dims, d)) && p.slice_sizes[d] == 0 &&
         shape.elements() > 0)
       shape_error("gather",
@@ -117,8 +118,8 @@ std::vector<Literal> evaluate_gather(std::span<const Literal> x, const GatherPar
   return {out};
 }
 
-// If an indexed dimension is sharded, each device takes the rows that it has, and neutral elements
-// of the sum for the others.
+// If an indexed dimension is sharded, each device gathers the rows that it has, and for all others
+// elements that are neutral to a sum.
 Factors gather_factors(std::span<const Type> operands, std::span<const Type>,
                        const GatherParams& p) {
   const IndexedWindows windows = gather_windows(p, operands[0].shape, operands[1].shape);
@@ -161,8 +162,8 @@ JvpResult jvp_gather(std::span<const Array> x, std::span<const Array> t, const G
           {t[0].defined() ? bind_op1(gather_op, p, {t[0], x[1]}) : Array()}};
 }
 
-// Returns whether every row of the operand contributes at most one element of one dimension: then
-// its cotangent is an elementwise selection, which kernels fuse.
+// Returns whether gather chooses at most one element along one dimension of every row of the
+// operand. Then the operand's cotangent is an elementwise selection, which kernels fuse.
 bool is_choice(const IndexedWindows& windows) {
   int components = 0;
   for (size_t d = 0; d < windows.dims.size(); ++d) {
@@ -180,11 +181,11 @@ bool is_choice(const IndexedWindows& windows) {
 }
 
 Array choice_transpose(const IndexedWindows& windows, const Array& ct, const Array& indices) {
-  // The dtype can hold every index.
+  // Indices are compared in a dtype that can hold every index of the dimension.
   const Array starts = itemsize(indices.dtype()) < itemsize(int32)
                            ? lax::convert_element_type(indices, int32)
                            : indices;
-  // The dimensions of ct, and of the starts, that the operand has too; the others are 1.
+  // The dimensions of ct and of the starts that are also the operand's. All others have extent 1.
   int64_t chosen = 0;
   Dims kept, ct_to, start_kept, start_to;
   for (int64_t d = 0; d < windows.operand.rank(); ++d) {
@@ -220,8 +221,8 @@ std::vector<Array> transpose_gather(std::span<const Array> cts, std::span<const 
   TESSERA_CHECK(linear[0] && !linear[1], "gather is linear in its operand");
   if (!cts[0].defined()) return {Array(), Array()};
   const IndexedWindows windows = gather_windows(p, x[0].shape(), x[1].shape());
-  // A window that is outside contributes nothing to the cotangent, as scatter drops it; kClip has
-  // moved its starts inside before.
+  // Scatter drops a window that is outside, so such a window contributes nothing to the cotangent.
+  // (kClip has moved all starts inside before.)
   if (is_choice(windows) && windows.operand.elements() > 0)
     return {choice_transpose(windows, cts[0], x[1]), Array()};
   ScatterParams q{p.offset_dims,           p.collapsed_slice_dims,
@@ -233,8 +234,8 @@ std::vector<Array> transpose_gather(std::span<const Array> cts, std::span<const 
   return {bind_op1(scatter_op, q, {zeros, x[1], cts[0]}), Array()};
 }
 
-// Returns the product for whole rows along one dimension: a row's index represents the row of the
-// identity. One that is outside contributes nothing.
+// Returns the outer product if gather takes whole rows along one dimension: the index of a row
+// stands for a row of the identity matrix. A row that is outside contributes nothing.
 std::optional<OuterProduct> gather_outer_product(const Array& ct, std::span<const Array> x,
                                                  const std::vector<bool>&, const GatherParams& p) {
   const IndexedWindows windows = gather_windows(p, x[0].shape(), x[1].shape());
@@ -263,7 +264,7 @@ std::optional<OuterProduct> gather_outer_product(const Array& ct, std::span<cons
   return out;
 }
 
-// Returns result dimensions where those from `at` on are shifted by one.
+// Returns the dimensions `dims` after a new one is inserted at `at`.
 Dims shifted(Dims dims, int64_t at) {
   for (int64_t& d : dims) d += d >= at;
   return dims;
@@ -273,13 +274,14 @@ BatchResult batch_gather(std::span<const Array> x, std::span<const int> dims,
                          const GatherParams& p) {
   GatherParams q = p;
   if (dims[1] < 0) {
-    // Every window has one more whole dimension.
+    // The indices are not mapped: every window gets the operand's mapped dimension whole.
     const int64_t at = dims[0];
     q.collapsed_slice_dims = shifted(p.collapsed_slice_dims, at);
     q.operand_batching_dims = shifted(p.operand_batching_dims, at);
     q.start_index_map = shifted(p.start_index_map, at);
     q.slice_sizes.insert(q.slice_sizes.begin() + at, x[0].shape()[at]);
-    // It is before the window dimension of the first later operand dimension that has one.
+    // In the result, this dimension is before the window dimension of the next operand dimension
+    // that has one.
     int64_t windows_before = 0;
     for (int64_t d = 0; d < at; ++d)
       windows_before +=
@@ -292,7 +294,7 @@ BatchResult batch_gather(std::span<const Array> x, std::span<const int> dims,
     q.offset_dims.insert(q.offset_dims.begin() + windows_before, place);
     return {{bind_op1(gather_op, q, {x[0], x[1]})}, {static_cast<int>(place)}};
   }
-  // The mapped dimension of the indices is moved to the front, there and in the result.
+  // The mapped dimension of the indices becomes their first dimension, and that of the result.
   const Array indices = lax::move_to_front(x[1], dims[1]);
   q.offset_dims = shifted(p.offset_dims, 0);
   q.start_indices_batching_dims = shifted(p.start_indices_batching_dims, 0);
@@ -329,17 +331,18 @@ std::vector<Sample> gather_samples() {
   };
   const Literal four = ints({4, 1}, {3, 0, 9, -2});
   return {
-      // Rows, of which two have starts outside.
+      // Rows. Two of the starts are outside.
       sample({numbers(float32, {6, 8}), four}, {{1}, {0}, {}, {}, {0}, 1, {1, 8}}),
       sample({numbers(bfloat16, {6, 8}), convert_literal(four, uint8)},
              {{1}, {0}, {}, {}, {0}, 1, {1, 8}}),
       sample({numbers(complex64, {8, 6}), four}, {{0}, {1}, {}, {}, {1}, 1, {8, 1}}),
-      // Parts of rows with kept dimensions; index vectors of two entries, swapped, not last.
+      // Parts of rows whose dimensions are kept. Index vectors of two swapped entries are not the
+      // last dimension.
       sample({numbers(float32, {6, 8}), ints({2, 4}, {1, 7, 5, 0, 2, 0, 9, -1})},
              {{0, 2}, {}, {}, {}, {1, 0}, 0, {2, 3}}),
       sample({numbers(int32, {4, 6, 2}), ints({2, 3, 2}, {0, 1, 3, 5, 1, 1, 2, 0, 0, 0, 9, 9})},
              {{2}, {0, 1}, {}, {}, {0, 1}, 2, {1, 1, 2}}),
-      // Scalars as indices: no vector dimension.
+      // Scalars as indices, without a vector dimension.
       sample({numbers(float32, {10}), ints({4}, {9, 1, 1, 4})}, {{}, {0}, {}, {}, {0}, 1, {1}}),
       sample({numbers(float64, {10}), ints({}, {7})}, {{0}, {}, {}, {}, {0}, 0, {3}}),
       // take_along_axis with one element for each row, and with several.
@@ -349,7 +352,7 @@ std::vector<Sample> gather_samples() {
              {{}, {1}, {0}, {1}, {1}, 2, {1, 1}}),
       sample({numbers(float32, {2, 5, 4, 3}), ints({4, 2}, {4, 0, 2, 1, 1, 3, 0, 0})},
              {{1}, {1}, {0, 2}, {1, 0}, {1}, 2, {1, 1, 1, 3}}),
-      // No elements.
+      // A gather without elements.
       sample({numbers(float32, {6, 0}), four}, {{1}, {0}, {}, {}, {0}, 1, {1, 0}}),
       sample({numbers(float32, {6, 4}), Literal(int32, {0, 1})},
              {{1}, {0}, {}, {}, {0}, 1, {1, 4}}),
@@ -393,7 +396,7 @@ using namespace ops;
 
 namespace {
 
-// Returns a constant vector of index starts, repeated for all index vectors.
+// Returns the constant vector `starts`, repeated for every index vector.
 Array spread_starts(const IndexedWindows& windows, const Dims& starts, DType dtype) {
   const int64_t largest = visit_dtype(dtype, []<class T>(TypeTag<T>) -> int64_t {
     if constexpr (std::is_integral_v<T>)

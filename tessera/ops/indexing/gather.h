@@ -1,5 +1,5 @@
 // gather: windows of an array at positions that are known at run time, with StableHLO's dimension
-// numbers and semantics: a start whose window would be outside is moved inside.
+// numbers and semantics: if a window would reach outside of the array, its start is moved inside.
 #pragma once
 
 #include <optional>
@@ -31,11 +31,11 @@ IndexedWindows gather_windows(const GatherParams& params, const Shape& operand,
 
 namespace tessera {
 
-// What is done with a window that is not inside.
+// How gather and scatter treat a window that is not inside the array.
 enum class IndexMode : uint8_t {
-  kFill,             // gather: filled with a value; scatter: dropped
-  kClip,             // moved inside
-  kPromiseInBounds,  // there is none; otherwise it is moved inside, and its gradient dropped
+  kFill,             // gather fills it with a value, scatter drops it
+  kClip,             // it is moved inside
+  kPromiseInBounds,  // there is none; if there is, it is moved inside without a gradient
   kWrap,             // for numpy's functions only: indices count modulo the extent
 };
 
@@ -43,22 +43,22 @@ enum class IndexMode : uint8_t {
 
 namespace tessera::lax {
 
-// The last dimension of `indices` is that of the index vectors, as in jax.lax. `fill` is a number
-// of any dtype; if none is given, it is NaN for floats, the smallest integer, the largest unsigned,
-// or true.
+// Returns windows of x of the shape `slice_sizes`, at the starts that `indices` holds. Index
+// vectors are along the last dimension of `indices`, as in jax.lax. `fill` is the value of kFill.
+// By default it is NaN for floats, the smallest signed integer, the largest unsigned one, or true.
 Array gather(const Array& x, const Array& indices, const IndexDims& dims, const Shape& slice_sizes,
              IndexMode mode = IndexMode::kFill, std::optional<double> fill = std::nullopt,
              bool indices_are_sorted = false);
 
-// Returns the elements along `dim` that `indices` names: x and indices have one shape except for
-// that dimension.
+// Returns the elements of x at `indices` along `dim`. The shapes of x and indices differ in that
+// dimension alone.
 Array take_along(const Array& x, const Array& indices, int64_t dim,
                  IndexMode mode = IndexMode::kPromiseInBounds,
                  std::optional<double> fill = std::nullopt);
 
-// Returns which windows are inside, bool: the shape of the indices without their vectors.
+// Returns which windows are inside x: bool, of the shape of the indices without the index vectors.
 Array windows_inside(const ops::IndexedWindows& windows, const Array& indices);
-// Returns the starts, moved so that each window is inside.
+// Returns the starts, moved such that each window is inside x.
 Array clamped_starts(const ops::IndexedWindows& windows, const Array& indices);
 
 }  // namespace tessera::lax

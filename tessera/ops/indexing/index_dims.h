@@ -5,13 +5,14 @@
 
 namespace tessera {
 
-// StableHLO's dimension numbers under gather's names; for scatter they mean the same.
+// StableHLO's dimension numbers under their names in gather. They have the same meaning for
+// scatter.
 struct IndexDims {
-  Dims offset_dims;           // of windows: the window dimensions (scatter: update_window_dims)
-  Dims collapsed_slice_dims;  // of the operand: extent 1 in a window, missing in windows
-  // of the operand: the dimension in which each entry of an index vector is a start
+  Dims offset_dims;           // dimensions of windows (update_window_dims of scatter)
+  Dims collapsed_slice_dims;  // operand dimensions that windows lack (extent 1)
+  // Entry i of an index vector is the start in operand dimension start_index_map[i].
   Dims start_index_map;
-  Dims operand_batching_dims = {};  // of the operand: paired with those of the indices
+  Dims operand_batching_dims = {};  // operand dimensions paired with those of indices
   Dims start_indices_batching_dims = {};
 };
 

@@ -29,7 +29,8 @@ bool in_range(const Dims& dims, int64_t rank) {
 }
 bool is_sorted(const Dims& dims) { return std::is_sorted(dims.begin(), dims.end()); }
 
-// An unsigned start beyond int64 is outside of every array.
+// Returns the start as int64. An unsigned start beyond int64 becomes the largest int64, which is
+// outside of every array too.
 template <class T>
 int64_t start_value(T value) {
   if constexpr (std::is_unsigned_v<T> && sizeof(T) == 8) {
@@ -99,8 +100,8 @@ void IndexedWindows::bases(DType dtype, const void* data, bool clamp, int64_t be
     int64_t component, largest, stride;
   };
   boost::container::small_vector<Term, 4> terms;
-  // The stride in the operand of each dimension in index_dims that is paired with one of its
-  // dimensions.
+  // For each dimension in index_dims: the stride of the operand dimension that it is paired with,
+  // or 0.
   Dims walked(index_dims.size(), 0);
   for (size_t d = 0; d < dims.size(); ++d) {
     if (dims[d].component >= 0)
@@ -108,7 +109,8 @@ void IndexedWindows::bases(DType dtype, const void* data, bool clamp, int64_t be
           {dims[d].component * component_stride, operand[d] - dims[d].size, operand_strides[d]});
     if (dims[d].batch >= 0) walked[position(batch_dims, dims[d].batch)] = operand_strides[d];
   }
-  // Windows of batching dimensions of extent 0 do not exist, so every base is inside.
+  // If a batching dimension has extent 0 there are no windows, so the index along it is always
+  // inside.
   visit_dtype(dtype, [&]<class T>(TypeTag<T>) {
     if constexpr (std::is_integral_v<T>) {
       const T* starts = static_cast<const T*>(data);

@@ -18,7 +18,7 @@ std::vector<Array> shard_offsets(const IndexedWindows& windows, int k, const Sha
   for (int64_t d = 0; d < windows.operand.rank(); ++d) {
     if (!windows.is_indexed(d)) continue;
     const Array offset = context.operand_offset(k, static_cast<int>(d));
-    // A dimension of one element may be sharded too, so the extents do not decide.
+    // The extents alone do not show whether a dimension is sharded: one of extent 1 may be.
     if (local[d] == windows.operand[d] && known_value(offset)) continue;
     const auto component = static_cast<size_t>(windows.dims[static_cast<size_t>(d)].component);
     out.resize(std::max(out.size(), component + 1));

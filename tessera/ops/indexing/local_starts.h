@@ -9,13 +9,14 @@
 namespace tessera::ops {
 
 // Returns, for each entry of an index vector, the first row of this device's shard if operand `k`
-// is sharded along the indexed dimension of that entry, else an undefined array; nothing if none is
-// sharded. `windows` are the global ones, `local` is the shape of the shard.
+// is sharded along the indexed dimension of that entry, and otherwise an undefined array. Returns
+// no entries if no indexed dimension is sharded. `windows` has global shapes; `local` is the shape
+// of the shard.
 std::vector<Array> shard_offsets(const IndexedWindows& windows, int k, const Shape& local,
                                  const LocalContext& context);
 
-// Returns the starts less these offsets, of a signed dtype: starts in other devices' rows are not
-// inside.
+// Returns the starts minus these offsets, in a signed dtype, so that starts in other devices' rows
+// are outside of the shard.
 Array local_starts(const IndexedWindows& windows, const std::vector<Array>& offsets,
                    const Array& starts);
 

@@ -59,7 +59,7 @@ Shape window_sizes(const ScatterParams& p, int64_t rank, const Shape& updates) {
   return sizes;
 }
 
-// Returns the number of arrays.
+// Checks that the operands are arrays, indices and updates that fit. Returns the number of arrays.
 size_t check_arrays(std::span<const Type> operands) {
   const size_t n = scatter_arrays(operands.size());
   if (n == 0 || operands.size() != 2 * n + 1)
@@ -157,8 +157,8 @@ std::optional<ReduceKind> combiner_of(const ScatterParams& p, DType dtype) {
   return std::nullopt;
 }
 
-// Updates may be cut among devices where the order in which they are folded does not matter: each
-// has a partial result. Of an indexed dimension that is cut each device updates the rows that it
+// If the order in which updates are folded does not matter, they may be sharded: then each device
+// has a partial result. If an indexed dimension is sharded, each device updates the rows that it
 // has.
 Factors scatter_factors(std::span<const Type> operands, std::span<const Type>,
                         const ScatterParams& p) {
@@ -178,7 +178,8 @@ Factors scatter_factors(std::span<const Type> operands, std::span<const Type>,
   return out;
 }
 
-// Where the updates are cut, the array itself counts once: on the device of the first of them.
+// If the updates are sharded, only one device may count the array itself: the one with the first
+// updates. The others start with the identity.
 std::vector<Array> localize_scatter(std::span<const Array> x, const ScatterParams& p,
                                     const LocalContext& context) {
   std::vector<Array> operands(x.begin(), x.end());
@@ -195,7 +196,7 @@ std::vector<Array> localize_scatter(std::span<const Array> x, const ScatterParam
                                  : convert_literal(Literal::scalar(1.0f), x[0].dtype());
     Array first;
     for (int64_t b : windows.free_batch_dims()) {
-      // A dimension of one element may be cut too, so the extents do not tell.
+      // The extents alone do not show whether a dimension is sharded: one of extent 1 may be.
       const Array offset = context.operand_offset(2, static_cast<int>(b));
       if (known_value(offset)) continue;
       const Array here = lax::eq(offset, Array(Literal(offset.dtype(), {})));
@@ -224,7 +225,7 @@ Array bind_scatter(const ScatterParams& p, ScatterKind kind, const Array& x, con
   return bind_op1(scatter_op, q, {x, indices, updates});
 }
 
-// The elements that the updates meet.
+// Returns the elements of x that the updates are folded into.
 Array gather_windows_of(const ScatterParams& p, const Array& x, const Array& indices,
                         const Shape& updates) {
   return bind_op1(
@@ -237,7 +238,8 @@ Array gather_windows_of(const ScatterParams& p, const Array& x, const Array& ind
 
 Array plus(const Array& a, const Array& b) { return !a.defined() ? b : !b.defined() ? a : a + b; }
 
-// Zero where the updates are, the tangent elsewhere; and the tangent of the update that stays.
+// Returns the tangent of a set: x's tangent where there is no update, elsewhere that of the last
+// update.
 Array set_tangent(std::span<const Array> x, std::span<const Array> t, const ScatterParams& p) {
   Array tangent;
   if (t[0].defined()) {
@@ -248,7 +250,8 @@ Array set_tangent(std::span<const Array> x, std::span<const Array> t, const Scat
   if (!t[2].defined()) return tangent;
   Array update = t[2];
   if (!p.unique_indices) {
-    // Every update has a number; those that are found where they were set stay.
+    // The numbers of the updates are set too. An update whose number is found at its position
+    // stays.
     const DType dtype = x[2].size() < (int64_t{1} << 31) ? int32 : int64;
     const Array number = lax::reshape(lax::iota(dtype, {x[2].size()}), x[2].shape());
     const Array winners =
@@ -274,7 +277,8 @@ Array product_tangent(std::span<const Array> x, std::span<const Array> t, const 
                                            lax::full(x[0].shape(), 0, t[2].dtype()), x[1], t[2]));
 }
 
-// The tangents of what equals the extremum, in equal parts; nothing equals NaN.
+// Returns the mean of the tangents of the elements and updates that equal the extremum. If it is
+// NaN, none equals it, and the tangent is 0.
 Array extremum_tangent(std::span<const Array> x, std::span<const Array> t, const Array& result,
                        const ScatterParams& p) {
   auto mask = [](const Array& a, const Array& b) {
@@ -332,7 +336,7 @@ std::vector<Array> transpose_scatter(std::span<const Array> cts, std::span<const
   if (!cts[0].defined()) return out;
   if (linear[0]) out[0] = cts[0];
   if (linear[2]) {
-    // What was dropped has no cotangent.
+    // An update that was dropped has cotangent zero.
     const IndexedWindows windows = scatter_windows(p, cts[0].shape(), x[1].shape(), x[2].shape());
     const Array taken = gather_windows_of(p, cts[0], x[1], windows.windows);
     const Array inside = lax::broadcast_in_dim(lax::windows_inside(windows, x[1]), taken.shape(),
@@ -363,7 +367,7 @@ BatchResult batch_scatter(std::span<const Array> x, std::span<const int> dims,
     operands.push_back(k == n ? x[n] : lax::with_batch_first(x[k], dims[k], size));
   const std::vector<int> first(n, 0);
   if (dims[n] < 0) {
-    // One more whole dimension of every window.
+    // The indices are not mapped: every window has the mapped dimension whole.
     q.update_window_dims.insert(q.update_window_dims.begin(), 0);
     return {bind_op(scatter_op, q, std::span<const Array>(operands)), first};
   }
@@ -376,7 +380,8 @@ BatchResult batch_scatter(std::span<const Array> x, std::span<const int> dims,
   return {bind_op(scatter_op, q, std::span<const Array>(operands)), first};
 }
 
-// The sum of the first array's element and the second's update, and the maximum of the others.
+// Returns a body whose results are the sum of the first array's element and the second array's
+// update, and the maximum of the other two.
 FunctionRef crossed_body() {
   Function body;
   const Type first{int32, {}}, second{int16, {}};
@@ -413,7 +418,7 @@ std::vector<Sample> scatter_samples() {
   const Literal four = ints({4, 1}, {3, 0, 9, 3});
   for (ScatterKind kind : {ScatterKind::kSet, ScatterKind::kAdd, ScatterKind::kMul,
                            ScatterKind::kMin, ScatterKind::kMax}) {
-    // A product has a derivative by its updates only where these meet no element twice.
+    // A product has a derivative by its updates only if no element is updated twice.
     const bool unique = kind == ScatterKind::kMul;
     add(float32, {6, 8}, unique ? ints({4, 1}, {3, 0, 9, 1}) : four, {4, 8},
         {{1}, {0}, {}, {}, {0}, 1, kind, nullptr, false, unique});
@@ -421,14 +426,14 @@ std::vector<Sample> scatter_samples() {
     add(bool_, {8}, four, {4}, {{}, {0}, {}, {}, {0}, 1, kind});
     add(complex64, {6, 2}, unique ? ints({2, 1}, {3, 0}) : ints({2, 1}, {3, 3}), {2, 2},
         {{1}, {0}, {}, {}, {0}, 1, kind, nullptr, false, unique});
-    // One element of each row.
+    // One element of each row is updated.
     add(float32, {4, 6}, ints({4, 1, 1}, {5, 0, 2, 7}), {4, 1},
         {{}, {1}, {0}, {0}, {1}, 2, kind, nullptr, false, unique});
   }
   const ScatterKind kAdd = ScatterKind::kAdd;
   add(bfloat16, {6, 8}, four, {4, 8}, {{1}, {0}, {}, {}, {0}, 1, kAdd});
   add(float64, {8, 6}, four, {8, 4}, {{0}, {1}, {}, {}, {1}, 1, kAdd});
-  // Overlapping windows, swapped starts, vectors along the first dimension.
+  // Windows overlap, starts are swapped, and index vectors are along the first dimension.
   add(float32, {6, 8}, ints({2, 4}, {1, 5, 5, 0, 2, 0, 3, -1}), {2, 4, 3},
       {{0, 2}, {}, {}, {}, {1, 0}, 0, kAdd});
   add(float32, {2, 5, 4, 3}, ints({4, 2}, {4, 0, 2, 1, 1, 3, 0, 0}), {4, 3, 2},
@@ -436,7 +441,7 @@ std::vector<Sample> scatter_samples() {
   add(float32, {10}, ints({4}, {9, 1, 1, 4}), {4}, {{}, {0}, {}, {}, {0}, 1, kAdd});
   add(float32, {10}, ints({}, {7}), {3}, {{0}, {}, {}, {}, {0}, 0, kAdd});
   add(float32, {6, 4}, Literal(int32, {0, 1}), {0, 4}, {{1}, {0}, {}, {}, {0}, 1, kAdd});
-  // Two arrays, of which each gets the other's update.
+  // Two arrays, each of which gets the other array's updates.
   const ScatterParams swapped{{1}, {0}, {}, {}, {0}, 1, ScatterKind::kCustom, crossed_body()};
   out.push_back(
       {.operands =

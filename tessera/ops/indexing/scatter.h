@@ -1,8 +1,8 @@
 // scatter: an array with updates folded into windows at positions that are known at run time, with
 // StableHLO's dimension numbers. A window that is not inside is dropped whole, as in XLA. Updates
-// are folded in row-major order of the windows, so if several set one element, the last one is
-// kept. Several arrays of one shape may be updated at the same positions by one body, which reads an
-// element and an update of each.
+// are folded in row-major order of the windows, so if several set one element, the last one counts.
+// One body may update several arrays of one shape at the same positions; it reads an element and an
+// update of each array.
 #pragma once
 
 #include "tessera/ops/indexing/gather.h"
@@ -32,13 +32,14 @@ struct ScatterParams {
 };
 // The operands are the arrays, the start indices, and the updates of each array.
 extern const OpDef& scatter_op;
-// Returns the number of arrays of a scatter that has so many operands. The start indices are the
-// operand of this number, and the updates follow.
+// Returns the number of arrays of a scatter with this many operands. It is also the position of the
+// start indices among the operands; the updates follow.
 inline size_t scatter_arrays(size_t operands) { return operands / 2; }
 
 IndexedWindows scatter_windows(const ScatterParams& params, const Shape& operand,
                                const Shape& indices, const Shape& updates);
-// Return the body of a known kind on scalars of `dtype`, and the kind of a body.
+// scatter_body() returns the body of a kind except kCustom, on scalars of `dtype`.
+// classify_scatter_body() returns the kind of a body.
 FunctionRef scatter_body(ScatterKind kind, DType dtype);
 ScatterKind classify_scatter_body(const Function& body);
 
@@ -51,10 +52,12 @@ struct ScatterOptions {
   bool indices_are_sorted = false;
   bool unique_indices = false;
 };
-// The last dimension of `indices` is that of the index vectors, as in jax.lax.
+// Returns x with `updates` folded into windows that start at `indices`. Index vectors are along the
+// last dimension of `indices`, as in jax.lax.
 Array scatter(const Array& x, const Array& indices, const Array& updates, const IndexDims& dims,
               ScatterKind kind, const ScatterOptions& options = {});
-// `body` is (old, update) -> new on scalars. It is interpreted element by element.
+// Does the same with `body`, (old, update) -> new on scalars, which is interpreted element by
+// element.
 Array scatter(const Array& x, const Array& indices, const Array& updates, const IndexDims& dims,
               ir::FunctionRef body, const ScatterOptions& options = {});
 

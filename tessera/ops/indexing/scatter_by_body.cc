@@ -54,8 +54,9 @@ void ScatterByBody::run(std::span<const void* const> in, std::span<void* const> 
   }
 }
 
-// Windows are folded in order. Example, windows of one element at 3 5 3 3: the body is evaluated on
-// 3 5, then on 3, then on 3.
+// Folds windows in order, several at once if they have no element in common. For example, if
+// windows of one element begin at 3, 5, 3 and 3, the body is evaluated on 3 and 5, then on 3, then
+// on 3.
 void ScatterByBody::fold(std::span<const int64_t> at, std::span<const int64_t> from,
                          std::span<const void* const> in, std::span<void* const> out) const {
   const auto most = static_cast<size_t>(std::max<int64_t>(1, kTogether / window_));
@@ -79,7 +80,8 @@ void ScatterByBody::fold_together(std::span<const int64_t> at, std::span<const i
                                   std::span<void* const> out) const {
   const size_t n = dtypes_.size();
   const Shape shape{static_cast<int64_t>(at.size()) * window_};
-  // Calls f(element of the array or the updates, element of the literal, bytes) for each run.
+  // Calls f(byte in the array or in the updates, byte in the literal, number of bytes) for each
+  // run.
   const auto for_each_run = [&](std::span<const int64_t> starts, const std::vector<int64_t>& runs,
                                 int64_t item, auto&& f) {
     int64_t to = 0;

@@ -14,25 +14,26 @@ namespace tessera::ops {
 namespace {
 
 constexpr int64_t kBlock = 2048;              // windows that are looked up together
-constexpr int64_t kSerialElements = 1 << 14;  // fewer are not worth a task
-constexpr int64_t kColumns = 64;              // of a task
-// Ranges of the operand: how large they are, how many there are, and how many windows are sorted
-// before their updates are folded in.
+constexpr int64_t kSerialElements = 1 << 14;  // with fewer elements, tasks are not worth it
+constexpr int64_t kColumns = 64;              // the least number of columns of a task
+// Ranges of the operand: their size, the most of them, and how many windows are sorted before their
+// updates are folded.
 constexpr int64_t kRangeBytes = 1 << 20, kMaxRanges = 256, kSortedWindows = 1 << 20;
 
-// Where the windows of a block begin: those that are inside, in order.
+// The starts of the windows of a block that are inside, in order: in the operand and in the
+// updates.
 struct Block {
   int64_t count = 0;
   int64_t at[kBlock], from[kBlock];
 };
 
-// How the work is divided among threads.
+// How the work is divided among threads. Each thread has:
 enum class Split : uint8_t {
   kNone,
   kColumns,  // elements [begin, end) of every run
   kRuns,     // some runs of every window
-  kGroups,   // windows that are walked together with a dimension of the operand
-  kRanges,   // windows that begin in a range of the operand: these are found first
+  kGroups,   // some groups of windows (WindowAddresses::group)
+  kRanges,   // the windows that begin in a range of the operand, which are sorted first
 };
 
 class Scatter {
@@ -49,7 +50,7 @@ class Scatter {
 
   Split split() const;
   void find(const void* indices, int64_t begin, int64_t end, Block& block) const;
-  // Windows [begin, end), runs [first_run, last_run), and of each the elements [first, last).
+  // Elements [first, last) of the runs [first_run, last_run) of the windows [begin, end).
   struct Part {
     int64_t begin, end, first_run, last_run, first, last;
   };
@@ -71,15 +72,15 @@ class Scatter {
   int64_t item_, index_item_, operand_elements_, window_;
   WindowAddresses addresses_;
   IndexedWindows::Runs runs_;
-  bool disjoint_;  // windows that begin at different places have no element in common
-  bool columns_;   // elements of different columns of runs are different
+  bool disjoint_;  // windows with different starts have no element in common
+  bool columns_;   // different columns of runs have no element in common
   bool single_;    // a window is one element
-  bool in_order_;  // and they follow each other in the updates
-  // Such windows, each placed by one index: what that is multiplied by.
+  bool in_order_;  // single_, and window i is element i of the updates
+  // If in_order_ and one index places a window: the number by which the index is multiplied.
   std::optional<int64_t> column_;
 };
 
-// The number of elements, at the end of the operand's dimensions, that every window has whole.
+// Returns the number of elements in the last dimensions of the operand that every window has whole.
 int64_t whole_columns(const IndexedWindows& windows) {
   int64_t columns = 1;
   for (size_t d = windows.dims.size(); d-- > 0;) {
@@ -90,7 +91,7 @@ int64_t whole_columns(const IndexedWindows& windows) {
   return columns;
 }
 
-// The same windows in runs of `run` elements.
+// Returns the same windows, divided into runs of `run` elements.
 IndexedWindows::Runs shorter_runs(const IndexedWindows::Runs& runs, int64_t run) {
   IndexedWindows::Runs out{.run = run};
   for (size_t k = 0; k < runs.in_operand.size(); ++k)
@@ -133,8 +134,8 @@ Split Scatter::split() const {
     if (count / addresses_.group() >= 2 * threads) return Split::kGroups;
   }
   if (!disjoint_) return Split::kNone;
-  // Nanoseconds a window: what sorting takes, what its elements take in the caches, and what they
-  // take more where the operand is larger than these.
+  // Nanoseconds per window: for sorting; for its elements, if they are in the caches; and in
+  // addition if the operand is larger than the caches.
   const double sorting = 2.5, elements = 0.5 + 0.15 * static_cast<double>(window_);
   const int64_t bytes = operand_elements_ * item_;
   const double misses = bytes < (1 << 20) ? 0 : bytes < (1 << 23) ? 1 : 8;
@@ -145,7 +146,7 @@ Split Scatter::split() const {
 
 void Scatter::run(const void* indices, const void* updates, void* out) const {
   const int64_t threads = num_threads(), count = addresses_.count();
-  // Tasks of `grain` windows, runs or columns each.
+  // Runs tasks of `grain` windows, runs or columns.
   const auto in_parts = [&](int64_t Part::*first, int64_t Part::*last, int64_t n, int64_t grain) {
     parallel_for_ranges(n, grain, [&](int64_t begin, int64_t end) {
       Part part = all();
@@ -170,8 +171,8 @@ void Scatter::run(const void* indices, const void* updates, void* out) const {
   }
 }
 
-// The windows that are inside, in order; `from` is not needed where single elements follow each
-// other in the updates and all are inside.
+// Finds the windows that are inside, in order. block.from is not written if all are inside and
+// in_order_ holds.
 void Scatter::find(const void* indices, int64_t begin, int64_t end, Block& block) const {
   block.count = addresses_.find(indices, begin, end, block.at);
   const bool whole = block.count == end - begin;
@@ -224,23 +225,24 @@ void Scatter::fold_block(const Block& block, const void* updates, void* out,
     for (int64_t r = part.first_run; r < part.last_run; ++r) fold_run(r, 0, block.count);
     return;
   }
-  // A run of one window may have elements of another run of the window after it.
+  // The windows are folded one by one, because a run of one window may overlap another run of a
+  // later window.
   for (int64_t i = 0; i < block.count; ++i)
     for (int64_t r = part.first_run; r < part.last_run; ++r) fold_run(r, i, 1);
 }
 
-// Windows sorted by the range of the operand that they begin in, a block at a time. Example, ranges
-// of four elements, blocks of three windows:
+// Windows, sorted by the range of the operand in which they begin, one block at a time. For
+// example, with ranges of four elements and blocks of three windows:
 //   at       5 1 6 | 2 0 7
 //   sorted   1 5 6 | 2 0 7    ends 1 3 | 2 3
 // Range 0 gets 1, 2, 0, range 1 gets 5, 6, 7.
 struct Scatter::Sorted {
   int64_t begin, count, blocks, ranges;
-  int shift;           // range of an element
-  int64_t from_bytes;  // of an entry of `from`
+  int shift;           // element >> shift is its range
+  int64_t from_bytes;  // bytes of an entry of `from`
   Workspace<int64_t> at;
-  Workspace<std::byte> from;  // where the updates are; themselves where a window is one element
-  Workspace<int32_t> ends;    // of the ranges of each block
+  Workspace<std::byte> from;  // starts of the updates; if a window is one element, the updates
+  Workspace<int32_t> ends;    // the end of each range in each block
 
   Sorted(int64_t first, int64_t windows, int64_t number, int range_shift, int64_t entry)
       : begin(first),

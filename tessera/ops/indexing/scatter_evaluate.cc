@@ -24,8 +24,8 @@ int64_t linear_of(const Dims& position, const Shape& shape) {
   return out;
 }
 
-// Entry `component` of the index vector of the window at `position` in the updates, as a double:
-// one of 2^53 and more is outside of every array, and stays so.
+// Returns entry `component` of the index vector of the window at `position` in the updates. In a
+// double, a start of 2^53 or more may be rounded, but stays outside of every array.
 double start_of(const IndexedWindows& windows, const Literal& indices, const Dims& position,
                 int component) {
   Dims at(windows.indices.size(), 0);
@@ -42,8 +42,8 @@ double start_of(const IndexedWindows& windows, const Literal& indices, const Dim
   });
 }
 
-// Where in the operand the element at `position` in the updates goes; -1 if its window is not
-// inside.
+// Returns the offset in the operand of the element at `position` in the updates; -1 if its window
+// is not inside.
 int64_t target_of(const IndexedWindows& windows, const Literal& indices, const Dims& position) {
   Dims target(windows.operand.size(), 0);
   for (size_t d = 0; d < windows.dims.size(); ++d) {

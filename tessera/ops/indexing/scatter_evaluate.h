@@ -1,4 +1,4 @@
-// The naive evaluation of a scatter, which its library call is tested against.
+// The naive evaluation of a scatter, against which its library call is tested.
 #pragma once
 
 #include "tessera/ops/indexing/scatter.h"

@@ -79,7 +79,8 @@ void fold_rows(void* array, const int64_t* at, const void* updates, const int64_
                int64_t run) {
   fold_each_row<F, T>(array, at, updates, from, n, run);
 }
-// Twice as many elements an instruction. There is no fused multiply-add: the bits are the same.
+// AVX2 folds twice as many elements per instruction. It has no fused multiply-add, so the bits are
+// the same.
 template <class F, class T>
 TESSERA_AVX2 void fold_rows_avx2(void* array, const int64_t* at, const void* updates,
                                  const int64_t* from, int64_t n, int64_t run) {
@@ -95,7 +96,8 @@ ScatterFolds folds_of() {
 template <ReduceKind kind>
 ScatterFolds folds_of(DType dtype) {
   return visit_dtype(dtype, []<class T>(TypeTag<T>) {
-    // Sums and products of integers of either sign have the same bits.
+    // Sums and products of signed integers have the bits of those of unsigned ones, which may wrap
+    // in C++.
     constexpr bool wraps = kind == ReduceKind::kSum || kind == ReduceKind::kProduct;
     if constexpr (wraps && std::is_integral_v<T> && !std::is_same_v<T, bool>) {
       return folds_of<Fold<kind>, std::make_unsigned_t<T>>();

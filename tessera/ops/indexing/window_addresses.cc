@@ -11,10 +11,11 @@ namespace tessera::ops {
 namespace {
 
 struct Places {
-  int64_t first, step;  // of windows whose starts are 0
+  int64_t first, step;  // offset of the first window, and step to the next, if starts are 0
 };
 
-// An unsigned start beyond int64 becomes a negative one: it is outside, too.
+// Writes to `at` the offsets of windows that are placed by these starts, and -1 for starts that are
+// not in [0, limit). An unsigned start beyond int64 becomes negative, so it counts as outside.
 template <class T>
 [[gnu::always_inline]] inline void place_starts(const T* starts, int64_t stride, int64_t limit,
                                                 int64_t scale, Places places, int64_t n,
@@ -36,8 +37,8 @@ template <class T>
   }
 }
 
-// Whether all starts are in [0, largest], in one pass without branches: the first bit of start |
-// (largest - start) is set for all others. `largest` has no such bit.
+// Returns whether all starts are in [0, largest], in one pass without branches: for any other
+// start, the first bit of start | (largest - start) is set. The first bit of `largest` is 0.
 template <class T>
 bool are_inside(const T* starts, T largest, int64_t n) {
   T bits = 0;

@@ -21,7 +21,7 @@ Arrays every_other(const Arrays& x, int64_t axis, int64_t start, int64_t limit, 
   return out;
 }
 
-// Returns even[0], odd[0], even[1], odd[1], ...
+// Returns first, odd[0], even[0], odd[1], even[1], ... along the axis.
 Array interleave(const Array& first, const Array& even, const Array& odd, int64_t axis, int64_t n) {
   const Array nothing = full({}, 0, odd.dtype(), odd.weak_type());
   auto spread = [&](const Array& a, int64_t start) {
@@ -42,7 +42,7 @@ Arrays scan(const FoldArrays& fold, const Arrays& x, int64_t axis) {
   if (n < 2) return x;
   const Arrays pairs = fold(every_other(x, axis, 0, n - 1, 2), every_other(x, axis, 1, n, 2));
   const Arrays odd = scan(fold, pairs, axis);
-  // These are all but the first, which is x's.
+  // The folds at positions 2, 4, ...; the fold at position 0 is x's first element.
   const int64_t evens = ceil_div(n, 2) - 1;
   const Arrays even =
       evens == 0 ? every_other(x, axis, 0, 0, 1)

@@ -1,5 +1,5 @@
-// associative_scan: the folds of all elements up to each one along an axis, in linear work and log
-// n levels, in JAX's order, so that its derivatives too are JAX's.
+// associative_scan: inclusive prefix folds along an axis, by a linear number of folds in log n
+// levels. The order of folds is JAX's, and so are the derivatives.
 #pragma once
 
 #include <functional>
@@ -9,12 +9,12 @@
 
 namespace tessera::lax {
 
-// Combines arrays of earlier and of later elements, elementwise.
+// Combines arrays `a` of earlier elements with arrays `b` of later ones, elementwise.
 using FoldArrays =
     std::function<std::vector<Array>(const std::vector<Array>& a, const std::vector<Array>& b)>;
 
-// `x` is at least one array, all of one shape. With `reverse` the folds are of the elements from
-// each one on, later ones first.
+// Returns at each position the fold of all elements up to it. With `reverse` it is the fold of all
+// elements from it on, beginning with the last one. `x` is one or several arrays of one shape.
 std::vector<Array> associative_scan(const FoldArrays& fold, std::vector<Array> x, int64_t axis,
                                     bool reverse = false);
 

@@ -5,10 +5,10 @@
 
 namespace tessera::ops {
 
-// Returns a value with x + it = x for every x, bit for bit: zeros, negative ones if the dtype has
-// them.
+// Returns an array y with x + y = x for every x, bit for bit: zeros, which are negative if the
+// dtype has negative zeros.
 Array neutral_to_sum(DType dtype, const Shape& shape);
-// Returns whether there is such a value: one-byte floats may lack a negative zero.
+// Returns whether there is such an array. One-byte floats may lack a negative zero.
 bool has_neutral_to_sum(DType dtype);
 
 }  // namespace tessera::ops

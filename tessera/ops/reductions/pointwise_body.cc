@@ -13,7 +13,7 @@ std::vector<Array> pick(const std::vector<Array>& values, std::span<const ValueI
   return out;
 }
 
-// Binds an op of a body. An op without operands, a constant, is the same for every element.
+// Binds an op of a body. An op without operands is a constant, which is the same for every element.
 std::vector<Array> bind_elements(const Op& op, std::span<const Array> operands,
                                  const Shape& shape) {
   std::vector<Array> results = bind_op(*op.def, op.params, operands);

@@ -1,11 +1,11 @@
-// prefix_fold: the folds of all elements up to each one, along one dimension, in linear time and on
-// all threads.
+// prefix_fold: inclusive prefix folds along one dimension (the fold of all elements up to each
+// one), in linear time and on all threads.
 //
 // The order of folding depends on the shape alone, so results do not depend on the number of
-// threads. Few and long lines are divided into blocks: a thread folds its block, adds that to the
-// fold of all blocks before, passes it on, and then computes its block, which is still in its
-// cache, a second time. Lines of floating-point products are not divided: the product of a block
-// may overflow where no product of a prefix does.
+// threads. If there are few and long lines, they are divided into blocks: a thread folds its block,
+// combines it with the fold of all earlier blocks, which it passes on, and then computes its block,
+// which is still in its cache, a second time. Lines of floating-point products are not divided,
+// because the product of a block may overflow although no product of a prefix does.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 
 namespace tessera::ops {
 
-// The type of a running sum or product.
+// The type in which a running sum or product is kept: double for floats of up to 32 bits.
 template <class T>
 using Running = std::conditional_t<is_half_type<T> || std::is_same_v<T, float>, double, T>;
 
@@ -28,7 +28,8 @@ using Running = std::conditional_t<is_half_type<T> || std::is_same_v<T, float>, 
 template <class T, class Step>
 class PrefixFold {
  public:
-  // Folds along dimension d of `shape`; with `reverse` the elements from each one on.
+  // Prepares the prefix folds along dimension d of `shape`; with `reverse`, each is the fold of all
+  // elements from a position on. Lines may be divided into blocks if `divisible`.
   PrefixFold(const Shape& shape, int d, bool reverse, bool divisible, const T* x, T init, T* out)
       : x_(x),
         out_(out),
@@ -61,18 +62,19 @@ class PrefixFold {
  private:
   using R = Running<T>;
   static constexpr int64_t kMaxWidth = 256;  // elements of a row that are folded at once
-  // The number of elements of a block. Its parts are folded at once, because each addition waits
-  // for the one before it; beginning 4160 bytes apart keeps them out of each other's cache lines.
+  // The number of elements of a block. Its four parts are folded together, because each addition
+  // waits for the one before it. Parts are 4160 elements long, since parts a power of two apart
+  // would compete for the same cache lines.
   static constexpr int64_t kChains = 4, kPart = 4160, kBlock = kChains * kPart;
   static constexpr int64_t kManyLines = 64;  // enough to occupy the machine without dividing lines
 
-  // The fold of all blocks of a line that are finished.
+  // The fold of all blocks of a line that are finished, and their number.
   struct Handed {
     std::atomic<int64_t> blocks{0};
     std::unique_ptr<R[]> fold;
   };
 
-  // Returns where a line's elements begin, and how many of a row's it has.
+  // Return the offset of a line's first element, and how many elements of each row the line has.
   int64_t line_start(int64_t l) const {
     return l / strips_ * rows_ * columns_ + l % strips_ * width_;
   }
@@ -80,7 +82,7 @@ class PrefixFold {
   int64_t row(int64_t k) const { return reverse_ ? rows_ - 1 - k : k; }
   int64_t direction() const { return reverse_ ? -1 : 1; }
 
-  // Folds rows [k, end) of a strip into acc, which is updated.
+  // Folds rows [k, end) of a line into acc. If kStore, it also stores acc after each row.
   template <bool kStore>
   void fold_rows(int64_t start, int64_t width, int64_t k, int64_t end, R* acc) const {
     for (; k < end; ++k) {
@@ -92,7 +94,8 @@ class PrefixFold {
       }
     }
   }
-  // Folds `kCount` parts of `length` elements that begin `apart` elements apart.
+  // Folds `kCount` parts of `length` elements, whose starts are `apart` elements from each other,
+  // into acc.
   template <bool kStore, int kCount>
   void fold_parts(int64_t start, int64_t apart, int64_t length, R* acc) const {
     const int64_t by = direction();
@@ -133,8 +136,8 @@ class PrefixFold {
       h.fold = std::make_unique<R[]>(static_cast<size_t>(width_));
       std::fill(h.fold.get(), h.fold.get() + width_, init_);
     }
-    // Blocks are taken in order, whatever the order of tasks: a thread that waits for a block waits
-    // for a thread that has begun it.
+    // Threads take blocks in order, whatever the order of tasks, so a thread only waits for a block
+    // that another thread has begun.
     std::atomic<int64_t> next{0};
     parallel_for(lines_ * blocks, [&](int64_t) {
       const int64_t ticket = next.fetch_add(1);
@@ -166,7 +169,8 @@ class PrefixFold {
     fold_parts<true, kChains>(start, apart, kPart, acc);
   }
 
-  // Adds to acc, the fold of all blocks before block b, and publishes the fold up to its end.
+  // Waits for the blocks before block b, sets acc to their fold, and publishes the fold that
+  // includes block b, whose own fold is `sum`.
   void take_over(int64_t b, Handed& handed, int64_t width, R* acc, const R* sum) const {
     for (int spins = 0; handed.blocks.load(std::memory_order_acquire) != b;)
       if (++spins > kSpins) std::this_thread::yield();

@@ -78,8 +78,8 @@ void check_body(const Function& body, std::span<const Type> x) {
                  op.def->dialect, op.def->name);
 }
 
-// Appends the ops of `from`, with calls replaced by their bodies and without reshapes of scalars;
-// returns its outputs.
+// Appends the ops of `from`, replacing calls by their bodies and leaving out reshapes of scalars.
+// Returns the outputs.
 ValueIds append_scalar_ops(const Function& from, const ValueIds& inputs, Function& out) {
   return append_ops(from, inputs, [&](const Op& op, ValueIds operands) {
     if (const FunctionRef callee = callee_of(op)) return append_scalar_ops(*callee, operands, out);
@@ -186,9 +186,9 @@ Factors reduce_factors(std::span<const Type> operands, std::span<const Type>,
   return out;
 }
 
-// On shards the partial results are combined across devices, so an initial value that is not the
+// Partial results of shards are combined across devices, so an initial value that is not the
 // identity may count on one device only: the first along every sharded dimension. (For min, max,
-// and, or it may count many times.)
+// and, or it may count several times.)
 std::vector<Array> localize_reduce(std::span<const Array> x, const ReduceParams& p,
                                    const LocalContext& context) {
   std::vector<Array> operands(x.begin(), x.end());
@@ -271,7 +271,7 @@ std::vector<Sample> reduce_samples() {
   return out;
 }
 
-// A Function on scalars, written op by op.
+// Builds a Function on scalars, one op at a time.
 class BodyBuilder {
  public:
   ValueId input(DType dtype) { return body_.add_input({dtype, {}}); }
@@ -303,8 +303,9 @@ FunctionRef two_operand_body(const OpDef& op, DType dtype) {
   return b.finish({b.op(op, {acc, x})});
 }
 
-// Returns the pair with the better value; NaN is better than all; of equal values (two NaN are) the
-// one with the smaller index. It commutes, which a fold in any order needs.
+// Returns the function of two (value, index) pairs that returns the one with the better value. NaN
+// is better than any number. Of equal values, as two NaN are here, the smaller index wins. The
+// function commutes, because folds combine pairs in any order.
 FunctionRef arg_body(ReduceKind kind, DType dtype, DType index) {
   BodyBuilder b;
   const ValueId a = b.input(dtype), ia = b.input(index), x = b.input(dtype), ix = b.input(index);
@@ -322,7 +323,7 @@ FunctionRef arg_body(ReduceKind kind, DType dtype, DType index) {
   return b.finish({b.op(select_op, {keep, a, x}), b.op(select_op, {keep, ia, ix})});
 }
 
-// Returns the same as JAX writes it.
+// Returns the function that JAX writes for the same fold.
 FunctionRef jax_arg_body(ReduceKind kind, DType dtype, DType index) {
   BodyBuilder b;
   const ValueId a = b.input(dtype), ia = b.input(index), x = b.input(dtype), ix = b.input(index);
@@ -334,7 +335,8 @@ FunctionRef jax_arg_body(ReduceKind kind, DType dtype, DType index) {
   return b.finish({b.op(select_op, {better, a, x}), b.op(select_op, {keep, ia, ix})});
 }
 
-// Returns the fold of `op` on two scalars; for bool, arithmetic is logic.
+// Returns the kind of the fold whose body is this op on two scalars, or kCustom. For bool,
+// arithmetic is logic.
 ReduceKind kind_of(const OpDef& op, DType dtype) {
   const bool logic = dtype == bool_, ordered = !is_complex(dtype), bits = !is_inexact(dtype);
   if (&op == &add_op) return logic ? ReduceKind::kOr : ReduceKind::kSum;

@@ -10,7 +10,7 @@
 namespace tessera::ops {
 namespace {
 
-// Returns a value that has the order of T.
+// Returns x as a number that C++ can compare.
 template <class T>
 auto ordered(T x) {
   if constexpr (is_half_type<T>) {
@@ -29,8 +29,8 @@ bool is_nan(T x) {
   }
 }
 
-// Returns whether x replaces acc in a maximum (of -0 and 0 the latter is larger), or in a minimum
-// with `smallest`; NaN always does.
+// Returns whether x replaces acc in a maximum, or in a minimum if `smallest`. -0 is smaller than 0.
+// The first NaN replaces every number, and is not replaced.
 template <class T>
 bool replaces(T x, T acc, bool smallest) {
   if (is_nan(acc)) return false;

@@ -1,5 +1,5 @@
-// The parts of reduce that have files of their own: naive evaluation (which the reducing
-// collectives share), and the rules.
+// The parts of reduce in other files: its naive evaluation, which reducing collectives share, and
+// its rules.
 #pragma once
 
 #include "tessera/ir/op_def.h"
@@ -7,24 +7,25 @@
 
 namespace tessera::ops {
 
-// Returns whether the result is an index as well as a value.
+// Returns whether a fold has an index as its second result.
 inline bool is_arg(ReduceKind kind) {
   return kind == ReduceKind::kArgMin || kind == ReduceKind::kArgMax;
 }
 
-// The elements of a fold: element `kept[i] + reduced[j]` is the j-th that is folded into result i,
-// both row-major.
+// The elements that a fold reads: the element at kept[i] + reduced[j] is the j-th that is folded
+// into result i. Both lists are in row-major order.
 struct FoldIndex {
-  Shape shape;  // of the result
+  Shape shape;  // shape of the result
   Dims kept, reduced;
 };
 FoldIndex fold_index(const Shape& shape, const Dims& dims);
 
 // Returns the sum, product, min, max, and, or of `dims`, starting with the scalar `init`.
 Literal fold(ReduceKind kind, const Literal& x, const Literal& init, const Dims& dims);
-// x: values, indices, and the initial scalars of both.
+// Returns the values and indices of argmin or argmax. x holds values, indices, and the initial
+// scalars of both.
 std::vector<Literal> fold_arg(ReduceKind kind, std::span<const Literal> x, const Dims& dims);
-// x: n operands, n initial scalars.
+// Returns the results of a fold with this body. x holds n operands, then n initial scalars.
 std::vector<Literal> fold_custom(const Function& body, std::span<const Literal> x,
                                  const Dims& dims);
 

@@ -22,14 +22,14 @@ Dims kept_dims(int64_t rank, const Dims& reduced) {
   return out;
 }
 
-// Returns a result, repeated along the reduced dimensions.
+// Returns a result of the reduction, repeated along the reduced dimensions.
 Array spread(const Array& result, const Shape& shape, const Dims& reduced) {
   return lax::broadcast_in_dim(result, shape, kept_dims(shape.rank(), reduced));
 }
 
 Array sum(const Array& x, const Dims& dims) { return lax::reduce_sum(x, dims); }
 
-// Returns whether the initial value changes nothing.
+// Returns whether the initial value is known to be the identity.
 bool starts_from_identity(ReduceKind kind, const Array& init) {
   const Literal* known = known_value(init);
   return known && *known == reduce_identity(kind, init.dtype());
@@ -37,11 +37,12 @@ bool starts_from_identity(ReduceKind kind, const Array& init) {
 
 Array plus(const Array& a, const Array& b) { return !a.defined() ? b : !b.defined() ? a : a + b; }
 
-// Returns the tangents of the elements that are the extremum, equal ones in equal parts; the
-// initial value is one of them.
+// Returns the mean of the tangents of all elements that equal the extremum, and of the initial
+// value if it does.
 Array extremum_tangent(std::span<const Array> x, std::span<const Array> t, const Array& result,
                        const ReduceParams& p) {
-  // Without elements it is the initial value, although a division of 0 by 0 would be NaN.
+  // If there are no elements, the result is the initial value; the formula below would divide 0 by
+  // 0.
   if (x[0].size() == 0)
     return t[1].defined() ? lax::broadcast_in_dim(t[1], result.shape(), {}) : Array();
   auto mask = [](const Array& a, const Array& b) {
@@ -59,8 +60,8 @@ Array extremum_tangent(std::span<const Array> x, std::span<const Array> t, const
   return tangent.defined() ? tangent / count : tangent;
 }
 
-// d(prod x) by halving: (a b)' = a' b + a b', which is linear in the tangents and right where
-// elements are 0.
+// Returns the tangent of prod x, by multiplying halves: (a b)' = a' b + a b'. It is linear in the
+// tangents, and also right if elements are 0.
 Array product_tangent(Array x, Array t, const Dims& dims) {
   Dims order = dims;
   for (int64_t d : kept_dims(x.ndim(), dims)) order.push_back(d);
@@ -79,7 +80,7 @@ Array product_tangent(Array x, Array t, const Dims& dims) {
     Array tangent = part(t, 0, half) * b + a * part(t, half, 2 * half);
     Array product = a * b;
     if (n % 2 != 0) {
-      // An odd number leaves one element, which is multiplied into the first pair.
+      // If n is odd, one element is left, which is multiplied into the first pair.
       const Array c = part(x, n - 1, n), tc = part(t, n - 1, n);
       const Array first = part(product, 0, 1), tfirst = part(tangent, 0, 1);
       const Array with = tfirst * c + first * tc;
@@ -130,7 +131,7 @@ JvpResult jvp_reduce(std::span<const Array> x, std::span<const Array> t, const R
     case ReduceKind::kArgMin:
     case ReduceKind::kArgMax: {
       Array is_it = lax::eq(x[1], spread(out.primals[1], x[1].shape(), p.dims));
-      // If the initial value wins, its index may also be an element's.
+      // If the initial value wins, its index may equal that of an element.
       const std::vector<Type> types{x[0].type(), x[1].type()};
       const Literal* start = known_value(x[2]);
       if (!start || !(*start == reduce_identities(p.kind, types)[0]))
@@ -176,7 +177,8 @@ BatchResult batch_reduce(std::span<const Array> x, std::span<const int> dims,
     operands.insert(operands.end(), x.begin() + n, x.end());
     return {bind_op(reduce_op, q, operands), std::vector<int>(n, 0)};
   }
-  // If initial values are mapped, fold from the identity, then fold these in.
+  // If initial values are mapped, the elements are folded from the identity, then the initial
+  // values are folded in.
   if (p.kind == ReduceKind::kCustom)
     type_error("reduce",
                "expected initial values that are not mapped for a fold with a body of its own; "

@@ -66,13 +66,13 @@ std::vector<Type> infer_reduce_window(std::span<const Type> operands, const Redu
   return out;
 }
 
-// Dimensions whose elements stand for themselves pass through.
-// Rows from the first to the last that a window takes.
+// Returns how many rows there are from the first to the last one that a window reads.
 int64_t window_rows(const ReduceWindowParams& p, int64_t d) {
   return (p.size[d] - 1) * p.window_dilation[d] + 1;
 }
-// Not of cumulative folds, whose windows are as long as the array; of a fold of any kind nobody
-// knows what changes nothing.
+// Returns whether windows reach only rows of neighbouring shards, so that the dimension may be
+// sharded. Windows of cumulative folds are as long as the array, and for a fold of any other kind
+// no value of padding is known that leaves results unchanged.
 bool is_local(const ReduceWindowParams& p, int64_t extent, int64_t results, int64_t d) {
   return p.kind <= ReduceKind::kOr && windows_are_local(window_rows(p, d), results) &&
          window_rows(p, d) < extent;
@@ -93,7 +93,7 @@ Factors reduce_window_factors(std::span<const Type> operands, std::span<const Ty
       result.push_back(x.back());
       continue;
     }
-    // A dimension of one length before and after (a cumulative fold) lies in one way.
+    // If the dimension keeps its length (a cumulative fold), operand and result have one factor.
     x.push_back({out.add(from, FactorKind::kNeedReplication)});
     result.push_back(from == to ? x.back() : DimFactors{out.add(to, FactorKind::kNeedReplication)});
   }
@@ -247,7 +247,7 @@ Windows Windows::of_size(const Dims& size) {
 
 namespace {
 
-// Of `extent` elements that lie `dilation` apart.
+// Returns the extent of `extent` elements with `dilation` - 1 positions between neighbours.
 int64_t dilated_extent(std::string_view op, int64_t extent, int64_t dilation) {
   return extent == 0 ? 0 : checked_product(op, extent - 1, dilation) + 1;
 }
@@ -332,7 +332,7 @@ std::vector<Array> reduce_window(std::span<const Array> operands, std::span<cons
 
 std::vector<Array> reduce_window(std::span<const Array> operands, std::span<const Array> inits,
                                  FunctionRef body, const Windows& windows) {
-  // Unlike reduce, it has kinds for the extrema of complex numbers.
+  // reduce_window, unlike reduce, has the kinds kMin and kMax for complex numbers.
   const bool complex = !operands.empty() && is_complex(operands[0].dtype());
   const ReduceKind kind = complex ? written_kind(*body) : classify_reduce_body(*body);
   return bind_windows(
@@ -360,11 +360,11 @@ Array cummin(const Array& x, int64_t axis, bool reverse) {
 
 namespace {
 
-// log(exp(a) + exp(b)).
+// Returns log(exp(a) + exp(b)).
 Array log_add(const Array& a, const Array& b) {
   using namespace array_math;
   if (is_complex(a.dtype())) return log_add_complex(a, b, std::numbers::e);
-  // Where both are -inf their difference is no number.
+  // Where both are -inf, their difference would be NaN.
   const Array largest = max(a, b), smallest = min(a, b);
   const Array finite = gt(smallest, full_like(smallest, -std::numeric_limits<double>::infinity()));
   const Array distance = select(finite, smallest - largest, full_like(a, 0));

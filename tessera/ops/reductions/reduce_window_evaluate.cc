@@ -14,7 +14,8 @@
 namespace tessera::ops {
 namespace {
 
-// Values and their positions; better values are first, then smaller positions.
+// Computes the best value of each window and its position. Of equal values, the smaller position
+// wins.
 template <class T, class I>
 void fold_places(const WindowPlaces& p, bool largest, const T* x, const I* ix, T init, I init_place,
                  T* out, I* out_place, int64_t begin, int64_t end) {
@@ -40,7 +41,7 @@ void fold_places(const WindowPlaces& p, bool largest, const T* x, const I* ix, T
   }
 }
 
-// Applies a custom body to all windows at once: to their k-th elements, for each k.
+// Applies a custom body to all windows at once: for each k, to the k-th elements of all of them.
 std::vector<Literal> fold_custom(const WindowPlaces& p, const Function& body,
                                  std::span<const Literal> x) {
   const size_t n = x.size() / 2;
@@ -87,8 +88,7 @@ std::vector<Literal> fold_custom(const WindowPlaces& p, const Function& body,
   return acc;
 }
 
-// One step of fold_prefixes: at each index, it applies the body to the element and the one `by`
-// before it.
+// One step of fold_prefixes: applies the body to each element and the one `by` positions before it.
 std::vector<Literal> fold_pairs(const Function& body, const std::vector<Literal>& x, int d,
                                 int64_t by, bool reverse) {
   const int64_t n = x[0].shape()[d], stride = row_major_strides(x[0].shape())[d];
@@ -120,7 +120,8 @@ std::vector<Literal> fold_pairs(const Function& body, const std::vector<Literal>
   return out;
 }
 
-// Folds all elements up to each one with a custom body: in log n steps of doubling width.
+// Computes prefix folds with a custom body, in log n steps; each step doubles the length of the
+// folds.
 std::vector<Literal> fold_prefixes(const Function& body, std::span<const Literal> x, int d,
                                    bool reverse) {
   const size_t n = x.size() / 2;
@@ -146,7 +147,8 @@ std::vector<Literal> run_custom(const ReduceWindowParams& p, const WindowPlaces&
   return fold_custom(places, *p.body, x);
 }
 
-// `plainly`: without threads and rows; only cumulative windows are not folded one by one.
+// Evaluates all folds. If `plainly`, it uses no threads and no rows; cumulative windows still take
+// linear time.
 void run(const ReduceWindowParams& p, const WindowPlaces& places, DType dtype, DType index,
          std::span<const void* const> in, std::span<void* const> out, bool plainly) {
   if (is_arg(p.kind)) {

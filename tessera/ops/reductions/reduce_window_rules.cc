@@ -22,8 +22,8 @@ namespace {
 
 using namespace array_math;
 
-// Returns whether a is after b in the order whose extremum is taken: complex numbers have this
-// order, but no comparisons.
+// Returns whether a is strictly better than b: larger for a maximum, smaller for a minimum. Complex
+// numbers have an order of max and min, but no comparison ops.
 Array better(ReduceKind kind, const Array& a, const Array& b) {
   const bool max = kind == ReduceKind::kMax;
   if (!is_complex(a.dtype())) return max ? lax::gt(a, b) : lax::lt(a, b);
@@ -31,7 +31,8 @@ Array better(ReduceKind kind, const Array& a, const Array& b) {
   return lax::bitwise_and(lax::eq(a, extremum), lax::ne(a, b));
 }
 
-// Returns the tangent of a running product or extremum, through JAX's folds of pairs.
+// Returns the tangent of a running product or extremum by folding pairs of value and tangent, as in
+// JAX.
 Array running_tangent(const Array& x, const Array& t, ReduceKind kind, int dim, bool reverse) {
   using Arrays = std::vector<Array>;
   const auto fold = [kind](const Arrays& a, const Arrays& b) -> Arrays {
@@ -43,7 +44,7 @@ Array running_tangent(const Array& x, const Array& t, ReduceKind kind, int dim, 
   return lax::associative_scan(fold, {x, t}, dim, reverse)[1];
 }
 
-// The same through a fold of its own, `body` of two scalars, that begins with `init`.
+// Does the same for a fold by `body`, a function of two scalars, that begins with `init`.
 Array running_tangent(const Array& x, const Array& t, const Array& init, const Function& body,
                       int dim, bool reverse) {
   using Arrays = std::vector<Array>;
@@ -56,11 +57,11 @@ Array running_tangent(const Array& x, const Array& t, const Array& init, const F
   return fold({start, lax::full_like(t, 0)}, lax::associative_scan(fold, {x, t}, dim, reverse))[1];
 }
 
-// So many positions of a window are handled one by one; more by a gather.
+// Windows of at most this many elements are handled position by position; larger ones by a gather.
 constexpr int64_t kFewPlaces = 16;
 
-// Returns, for each position in the window, the elements that all windows have there: strided
-// slices, which fuse with the ops around them. `fill` is the value of padding and dilation.
+// Returns, for each position in the window, the elements of all windows there: a strided slice,
+// which fuses with the ops around it. `fill` is the value of padding and between dilated elements.
 std::vector<Array> by_places(const Array& x, const Windows& w, double fill) {
   const int64_t rank = x.ndim();
   const Shape results = window_shape("reduce_window", x.shape(), w);
@@ -82,7 +83,8 @@ std::vector<Array> by_places(const Array& x, const Windows& w, double fill) {
   return out;
 }
 
-// Returns the tangent at the first position of each window that has `folded`, its extremum.
+// Returns for each window the tangent at the first position whose element equals the window's
+// extremum, `folded`.
 Array tangent_at_extremum(const Array& x, const Array& t, const Array& folded, ReduceKind kind,
                           const Windows& w) {
   const double nothing = kind == ReduceKind::kMax ? -std::numeric_limits<double>::infinity()
@@ -90,7 +92,7 @@ Array tangent_at_extremum(const Array& x, const Array& t, const Array& folded, R
   const std::vector<Array> values = by_places(x, w, nothing), tangents = by_places(t, w, 0);
   Array place = lax::full(folded.shape(), -1, int32);
   for (size_t k = values.size(); k-- > 0;) {
-    // If a window has a NaN, that is its extremum.
+    // If a window has a NaN, its extremum is NaN, which equals nothing.
     const Array here = lax::bitwise_or(lax::eq(values[k], folded), lax::ne(values[k], values[k]));
     place = lax::select(here, lax::full_like(place, static_cast<double>(k)), place);
   }
@@ -103,8 +105,8 @@ Array tangent_at_extremum(const Array& x, const Array& t, const Array& folded, R
   return out;
 }
 
-// Returns the tangent where a window's extremum is better than the initial value, and half of it
-// where they are equal.
+// Returns the tangent where a window's extremum is better than the initial value, half of it where
+// they are equal, and 0 elsewhere.
 Array where_better(const Array& t, const Array& folded, const Array& init, ReduceKind kind) {
   const Array start = lax::broadcast_in_dim(init, folded.shape(), {});
   const Array even = lax::eq(folded, start);
@@ -135,7 +137,8 @@ JvpResult jvp_reduce_window(std::span<const Array> x, std::span<const Array> t,
       return out;
     case ReduceKind::kProduct:
       if (p.size.elements() == 1) {
-        // The product of one element is a running one along an extent of 1.
+        // The product of a window of one element is the initial value times that element, so it is
+        // linear.
         out.tangents[0] = lax::reduce_window_of(ReduceKind::kSum, t[0], windows) *
                           lax::broadcast_in_dim(x[1], out.primals[0].shape(), {});
         return out;
@@ -175,8 +178,8 @@ JvpResult jvp_reduce_window(std::span<const Array> x, std::span<const Array> t,
       "got another; write it as a loop");
 }
 
-// Each element's cotangent is the sum over the windows that have it: windows over the cotangent,
-// with strides and dilation exchanged.
+// Each element's cotangent is the sum of the cotangents of all windows that contain it. That is a
+// window sum over the cotangent, with strides and dilation exchanged.
 std::vector<Array> transpose_reduce_window(std::span<const Array> cts, std::span<const Array> x,
                                            const std::vector<bool>& linear,
                                            const ReduceWindowParams& p) {
@@ -210,7 +213,8 @@ using namespace ops;
 
 namespace {
 
-// The windowed dimensions merged into the first of them: `order` brings them together.
+// Merges the windowed dimensions into the first of them. `order` is the permutation that brings
+// them together, `back` its inverse.
 struct Merged {
   Dims order, back;
   int64_t at = 0, count = 0;

@@ -138,7 +138,8 @@ double select_and_scatter_flops(std::span<const Type> operands, std::span<const 
   return static_cast<double>(operands[1].elements()) * static_cast<double>(p.size.elements());
 }
 
-// What is selected does not change under small steps: linear in the source and the initial value.
+// A small step does not change which elements are selected, so the op is linear in the source and
+// in the initial value.
 JvpResult jvp_select_and_scatter(std::span<const Array> x, std::span<const Array> t,
                                  const SelectAndScatterParams& p) {
   JvpResult out{.primals = bind_op(select_and_scatter_op, p, x)};

@@ -1,6 +1,6 @@
 // select_and_scatter: selects one element of every window of an array, and folds the window's value
-// of `source` into that position; all other elements have the initial value. It is the derivative
-// of max-pooling.
+// of `source` into that position; all other elements have the initial value. It is the transpose of
+// max pooling's derivative.
 #pragma once
 
 #include "tessera/ops/reductions/reduce_window.h"
@@ -16,13 +16,13 @@ namespace tessera::ops {
 struct SelectAndScatterParams {
   Dims size, strides, low, high;
   SelectKind kind = SelectKind::kGe;
-  FunctionRef select = {};   // kCustom only: (a, b) -> bool: whether a is kept
-  FunctionRef scatter = {};  // (old, value) -> new; null: their sum
+  FunctionRef select = {};   // kCustom only: (a, b) -> bool, whether a is kept
+  FunctionRef scatter = {};  // (old, value) -> new; null stands for their sum
   Windows windows() const;
 };
-// The operands are the array, the source (of the windows' shape) and the initial scalar.
+// The operands are the array, the source (with one element for each window) and the initial scalar.
 extern const OpDef& select_and_scatter_op;
-// Returns null for other ops.
+// Returns the params of a select_and_scatter, or null for other ops.
 const SelectAndScatterParams* as_select_and_scatter(const Op& op);
 FunctionRef select_body(SelectKind kind, DType dtype);
 
@@ -30,7 +30,8 @@ FunctionRef select_body(SelectKind kind, DType dtype);
 
 namespace tessera::lax {
 
-// Sums into the largest (kGe) or smallest (kLe) element, the first of equal ones.
+// Returns an array of x's shape in which each element of source is added at the largest (kGe) or
+// smallest (kLe) element of its window, the first of equal ones.
 Array select_and_scatter_add(const Array& source, const Array& x, SelectKind kind,
                              const Dims& window, const Dims& strides, const Dims& low,
                              const Dims& high);

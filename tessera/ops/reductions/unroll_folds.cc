@@ -19,10 +19,10 @@
 namespace tessera::ops {
 namespace {
 
-constexpr int64_t kMostPlaces = 12;      // of windows that are folded in one go
-constexpr int64_t kMostAlong = 16;       // of a dimension whose windows are folded place by place
-constexpr int64_t kMostSlidStride = 2;   // windows that slide are made for every position
-constexpr int64_t kMostRemainders = 16;  // of all dimensions together
+constexpr int64_t kMostPlaces = 12;      // elements of windows that are folded in one go
+constexpr int64_t kMostAlong = 16;       // extent of windows that are folded element by element
+constexpr int64_t kMostSlidStride = 2;   // stride of longer windows, computed for all positions
+constexpr int64_t kMostRemainders = 16;  // product over all dimensions
 
 Array folded(ReduceKind kind, const Array& a, const Array& b) {
   switch (kind) {
@@ -80,7 +80,7 @@ class WindowFolder {
     return folded(kind_, lax::broadcast_in_dim(init, x.shape(), {}), x);
   }
 
-  // The windows' extents in dimension d, elements elsewhere.
+  // Returns windows with the extents of windows_ in dimension d, and of one element in all others.
   Windows only(int64_t d) const {
     Windows w = Windows::of_size(Dims(windows_.size.size(), 1));
     w.size[d] = windows_.size[d];
@@ -112,7 +112,7 @@ class WindowFolder {
     const Array all = lax::pad(x, identity(x), w.low, w.high);
     const int64_t by = w.window_dilation[d], size = w.size[d];
     const int64_t positions = all.shape()[d] - (size - 1) * by;
-    // power[i]: the fold of `length` elements from i on.
+    // power[i] is the fold of `length` elements from element i on.
     Array power = all, out;
     int64_t done = 0;
     for (int64_t length = 1; length <= size; length *= 2) {
@@ -129,7 +129,8 @@ class WindowFolder {
     return lax::slice_in_dim(out, 0, positions, w.strides[d], d);
   }
 
-  // Window q * by + r has element q + first + m at its place k + m * by, for all m.
+  // With dilation `by`: the windows q * by + r for all q have, for m < count, element q + first + m
+  // at position k + m * by. All other positions of these windows are empty.
   struct Remainder {
     int64_t first, count;
     friend bool operator==(const Remainder&, const Remainder&) = default;

@@ -16,23 +16,25 @@ constexpr int64_t kBlock = 16;
 
 class PrefixUnroller {
  public:
-  // `reversed`: elements come from the last one on, so that the body has them in the other order.
+  // If `reversed`, elements come from the last one on, and the body gets its two arguments in the
+  // other order.
   PrefixUnroller(const Function& body, int64_t d, bool reversed)
       : body_(body), d_(d), reversed_(reversed) {}
 
-  // From `init`, an array of extent 1 along the dimension; undefined: from the first element.
+  // Returns the prefix folds of x. They begin with `init`, an array of extent 1 along the
+  // dimension; if it is undefined, with the first element.
   Array run(const Array& x, const Array& init) const {
     const int64_t n = x.shape()[d_];
     if (n <= kBlock) return after(init, inside(x));
     const int64_t blocks = ceil_div(n, kBlock);
     Dims low(x.shape().size(), 0), high = low;
-    high[d_] = blocks * kBlock - n;  // behind the last element, where no prefix reads it
+    high[d_] = blocks * kBlock - n;  // after the last element, where no prefix reads it
     Shape shape = x.shape();
     shape[d_] = blocks;
     shape.insert(shape.begin() + d_ + 1, kBlock);
     const Array zero(Literal(x.dtype(), {}));
     const Array padded = high[d_] > 0 ? lax::pad(x, zero, low, high) : x;
-    // Blocks along d, their elements along d + 1.
+    // The blocks are along dimension d, and the elements of each block along d + 1.
     const PrefixUnroller within(body_, d_ + 1, reversed_);
     const Array folds = within.inside(lax::reshape(padded, shape));
     const Array wholes =
@@ -52,7 +54,7 @@ class PrefixUnroller {
     return apply_body(body_, reversed_ ? std::vector<Array>{b, a} : std::vector<Array>{a, b})[0];
   }
 
-  // The folds of few elements from the first one on.
+  // Returns the prefix folds of few elements, one after the other.
   Array inside(const Array& x) const {
     std::vector<Array> folds;
     for (int64_t k = 0; k < x.shape()[d_]; ++k) {
@@ -62,7 +64,8 @@ class PrefixUnroller {
     return folds.size() == 1 ? folds[0] : lax::concatenate(folds, d_);
   }
 
-  // `before`, of extent 1 along the dimension, folded with each element of x.
+  // Returns `before`, of extent 1 along the dimension, folded with each element of x; x if it is
+  // undefined.
   Array after(const Array& before, const Array& x) const {
     if (!before.defined()) return x;
     return fold(lax::broadcast_in_dim(before, x.shape(), iota_dims(x.ndim())), x);

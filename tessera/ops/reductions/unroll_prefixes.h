@@ -1,23 +1,25 @@
-// Folds of all elements up to each one, by a body of its own, as elementwise ops: what reduce_window
-// does with windows as long as the dimension (cumlogsumexp, as JAX writes it).
+// Prefix folds by a custom body, as elementwise ops. They are reduce_windows whose windows are as
+// long as the dimension (cumlogsumexp, as JAX writes it).
 //
-// The dimension is divided into blocks. The elements of all blocks are folded side by side, then the
-// folds of whole blocks in the same way, and what is before a block is folded with the elements in it:
+// The dimension is divided into blocks. Prefix folds are computed inside of all blocks at once,
+// then in the same way for the folds of whole blocks. Finally the fold of all earlier blocks is
+// combined with the folds in each block:
 //
 //   x          a b c d | e f g h           blocks of 4
 //   inside     a ab abc abcd | e ef efg efgh
 //   before     init | init abcd
 //   result     fold(before, inside)
 //
-// That are some two folds an element.
+// This takes about two folds per element.
 #pragma once
 
 #include "tessera/ops/reductions/reduce_window.h"
 
 namespace tessera::ops {
 
-// Returns the folds of `x` along dimension d, beginning with `init`, in the order of the elements, or
-// from the last one with `reverse`. The body is of two scalars, pointwise and associative.
+// Returns the prefix folds of `x` along dimension d, beginning with `init`, in the order of the
+// elements, or from the last one on with `reverse`. The body is a pointwise, associative function
+// of two scalars.
 Array unrolled_prefixes(const FunctionRef& body, const Array& x, const Array& init, int64_t d,
                         bool reverse);
 

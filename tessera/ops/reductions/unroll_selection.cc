@@ -31,7 +31,7 @@ class Selection {
   Selection(const SelectAndScatterParams& p, const Array& x, const Array& source)
       : p_(p), x_(x), source_(source), place_(places()) {}
 
-  // The sums, plus `init` everywhere.
+  // Returns the sums, which begin with `init`.
   Array run(const Array& init) const {
     Array sums = by_remainder(0, Dims(p_.size.size(), 0), init);
     const Shape& shape = x_.shape();
@@ -45,7 +45,8 @@ class Selection {
     return out;
   }
 
-  // The number of the place that each window selects, row-major; -1 where it has only padding.
+  // Returns the number of the position that each window selects, in row-major order; -1 if the
+  // window has only padding.
   Array places() const {
     const bool padded =
         std::any_of(p_.low.begin(), p_.low.end(), [](int64_t n) { return n != 0; }) ||
@@ -78,7 +79,8 @@ class Selection {
     return place;
   }
 
-  // The sums of all positions q * stride + remainder, interleaved from dimension d on.
+  // Returns the sums for all positions q * stride + remainder, where dimensions from d on run
+  // through all remainders, whose sums are interleaved.
   Array by_remainder(int64_t d, Dims remainder, const Array& init) const {
     if (d == p_.size.rank()) return sums_at(remainder, init);
     if (p_.strides[d] == 1) return by_remainder(d + 1, remainder, init);
@@ -91,10 +93,11 @@ class Selection {
     return lax::reshape(lax::concatenate(parts, d + 1), shape);
   }
 
-  // Rows of a remainder: enough for every element of x.
+  // Returns how many rows q a remainder has, so that all elements of x are covered.
   int64_t rows(int64_t d) const { return ceil_div(x_.shape()[d] + p_.low[d], p_.strides[d]); }
 
-  // At row q, the sum of what windows q - m have at places remainder + m * stride.
+  // Returns at row q the sum, over m, of what windows q - m contribute at position remainder + m *
+  // stride.
   Array sums_at(const Dims& remainder, const Array& init) const {
     const int64_t rank = p_.size.rank();
     Dims count, zeros(p_.size.size(), 0);
@@ -108,7 +111,7 @@ class Selection {
     each_place(count, [&](const Dims& reversed) {
       int64_t k = 0;
       Dims low, high;
-      // The first window first, as the definition adds them.
+      // The first window comes first, in the order in which the definition adds them.
       for (int64_t d = 0; d < rank; ++d) {
         const int64_t m = count[d] - 1 - reversed[d];
         k += (remainder[d] + m * p_.strides[d]) * number[d];

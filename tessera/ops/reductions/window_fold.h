@@ -1,5 +1,5 @@
 // Folds of two scalars over windows, on the host. Each kind is instantiated for every dtype, which
-// takes the compiler long: window_fold_*.cc have two kinds each.
+// compiles slowly, so each of window_fold_*.cc has two kinds.
 #pragma once
 
 #include "tessera/ops/reductions/window_places.h"
@@ -10,9 +10,9 @@ struct WindowFold {
   const WindowPlaces& places;
   DType dtype;
   const void* x;
-  const void* init;  // one element
+  const void* init;  // the address of one element
   void* out;
-  // Folds one element after the other, in one thread, as the op is defined.
+  // Whether elements are folded one after the other, in one thread, as the op is defined.
   bool plainly = false;
 };
 

@@ -11,8 +11,9 @@
 
 namespace tessera::ops {
 
-// For complex numbers too the result is NaN if an operand is, as a whole: an elementwise comparison
-// would take the right one of two that do not compare, and then a fold would depend on its order.
+// Returns the fold of two elements. The minimum or maximum of complex numbers is NaN in both parts
+// if an operand has a NaN. (The elementwise op would return its second operand, so that a fold
+// would depend on its order.)
 template <ReduceKind kind, class T>
 T folded(T a, T b) {
   if constexpr (is_complex_type<T> && (kind == ReduceKind::kMin || kind == ReduceKind::kMax)) {
@@ -29,7 +30,8 @@ struct Folded {
   Running<T> operator()(Running<T> a, Running<T> b) const { return folded<kind, Running<T>>(a, b); }
 };
 
-// Computes the results [begin, end) of all but the trailing trivial dimensions; those are a row.
+// Computes the results [begin, end) of all dimensions except the trailing trivial ones, which are
+// rows of `row` elements.
 template <ReduceKind kind, class T>
 void fold_rows(const WindowPlaces& p, int64_t dims, int64_t row, const T* x, T init, T* out,
                int64_t begin, int64_t end) {
@@ -43,7 +45,7 @@ void fold_rows(const WindowPlaces& p, int64_t dims, int64_t row, const T* x, T i
   }
 }
 
-// Folds all elements up to each one, one after the other.
+// Computes prefix folds, one element after the other.
 template <ReduceKind kind, class T>
 void fold_in_order(const Shape& shape, int d, bool reverse, const T* x, T init, T* out) {
   const int64_t n = shape[d], stride = row_major_strides(shape)[d];

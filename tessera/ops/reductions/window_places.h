@@ -1,4 +1,4 @@
-// Which elements of an operand the windows of a reduce_window have.
+// The positions of the elements that the windows of a reduce_window read.
 #pragma once
 
 #include <algorithm>
@@ -19,15 +19,15 @@ struct WindowPlaces {
         in_strides(row_major_strides(shape)),
         out_strides(row_major_strides(out)) {}
   const Dims& size() const { return windows.size; }
-  // Along dimension d, place k of window o; -1: padding.
+  // Returns the index along dimension d of element k of window o, or -1 if that is padding.
   int64_t source(int64_t d, int64_t o, int64_t k) const {
     const int64_t at = o * windows.strides[d] + k * windows.window_dilation[d] - windows.low[d];
     const int64_t by = windows.base_dilation[d];
     if (at < 0 || at % by != 0 || at / by >= in[d]) return -1;
     return at / by;
   }
-  // Calls visit(offset) for every element of the window at `at` (indices of the first `dims`
-  // dimensions), row-major.
+  // Calls visit(offset) for every element of the window at `at`, in row-major order. `at` are
+  // indices in the first `dims` dimensions.
   template <class F>
   void each(const Dims& at, int64_t dims, F&& visit) const {
     walk(at, 0, dims, 0, visit);
@@ -50,7 +50,7 @@ struct WindowPlaces {
   }
 };
 
-// Returns the indices of element i, row-major, in the first `dims` dimensions of the shape.
+// Returns the indices of row-major element i of the first `dims` dimensions of the shape.
 inline Dims indices_of(int64_t i, const Shape& shape, int64_t dims) {
   Dims at(static_cast<size_t>(dims), 0);
   for (int64_t d = dims; d-- > 0;) {

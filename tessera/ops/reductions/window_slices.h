@@ -1,11 +1,12 @@
-// WindowSlices: what windows over an array read, as one slice for each place in a window.
+// WindowSlices: the elements that windows over an array read, as one slice for each position in a
+// window.
 #pragma once
 
 #include "tessera/ops/reductions/reduce_window.h"
 
 namespace tessera::ops {
 
-// Calls visit(place) for each place in windows of this size, row-major.
+// Calls visit(place) for each position in a window of this size, in row-major order.
 template <class Visit>
 void each_place(const Dims& size, const Visit& visit) {
   Dims place(size.size(), 0);
@@ -17,15 +18,15 @@ void each_place(const Dims& size, const Visit& visit) {
 
 class WindowSlices {
  public:
-  // `fill`, a scalar, is what windows read in the padding and between dilated elements.
+  // Windows read `fill`, a scalar, in the padding and between dilated elements.
   WindowSlices(const Array& x, const Array& fill, const Windows& windows);
-  // Returns the element that each window has at `place`.
+  // Returns the elements that all windows have at position `place`.
   Array at(const Dims& place) const;
   const Shape& shape() const { return shape_; }
 
  private:
   Windows windows_;
-  Shape shape_;  // one entry a window
+  Shape shape_;  // one element for each window
   Array padded_;
 };
 

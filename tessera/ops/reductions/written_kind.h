@@ -6,10 +6,10 @@
 
 namespace tessera::ops {
 
-// Returns whether the body is one op of its two inputs, in order, without params.
+// Returns whether the body is a single op without params on its two inputs, in order.
 bool is_one_op(const Function& body);
-// Returns the kind of the body, kCustom if it has none. Unlike classify_reduce_body(), minimum and
-// maximum of bools and of complex numbers are kMin and kMax.
+// Returns the kind of the body's op, or kCustom if it has none. Unlike in classify_reduce_body(),
+// the minimum and maximum of bools and of complex numbers have the kinds kMin and kMax.
 ReduceKind written_kind(const Function& body);
 
 }  // namespace tessera::ops

@@ -11,11 +11,11 @@ namespace {
 
 using namespace array_math;
 
-// The Chebyshev series of |x| <= 8 and of |x| > 8, the second divided by sqrt(|x|).
+// Returns the Chebyshev series for |x| <= 8 or that for |x| > 8, which is divided by sqrt(|x|).
 Array scaled(const Array& size, std::span<const double> small_series,
              std::span<const double> large_series) {
   const Array is_small = size <= 8;
-  // Each series where it holds, and elsewhere at a number that it can be taken at.
+  // Both series are computed for every element. Where one does not hold, it is computed at 8.
   const Array some = lax::full_like(size, 8);
   const Array small = lax::select(is_small, size, some), large = lax::select(is_small, some, size);
   const Array near = chebyshev(small_series, small * 0.25 - 1);
@@ -34,7 +34,7 @@ Array bessel_i0e(const Array& x) {
 Array bessel_i1e(const Array& x) {
   if (is_half(x.dtype()))
     return lax::convert_element_type(bessel_i1e(lax::convert_element_type(x, float32)), x.dtype());
-  // The first series is of I1(x) / x.
+  // The small series is that of I1(x) / x.
   const Array size = lax::abs(x);
   const Array factor = lax::select(size <= 8, x, lax::sign(x));
   return factor * scaled(size, kI1Small, kI1Large);

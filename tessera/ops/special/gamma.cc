@@ -16,8 +16,8 @@ using namespace array_math;
 
 constexpr int kShift = 10;  // where Stirling's formula begins
 
-// gamma(y) of y >= 0: the recurrence (DLMF 5.5.1) to beyond 10, and there Stirling's formula. The
-// power is taken in two halves, which overflow only where the result does.
+// Returns gamma(y) for y >= 0: the recurrence (DLMF 5.5.1) leads to at least 10, where Stirling's
+// formula is used. The power is the product of two halves, which overflow only if the result does.
 Array gamma_of_positive(const Array& y) {
   const Array one = lax::full_like(y, 1);
   Array product = one, w = y;
@@ -54,7 +54,7 @@ Array sin_pi(const Array& x) {
 
 Array gamma(const Array& x) {
   const Array size = gamma_of_positive(lax::abs(x));
-  // Reflection (DLMF 5.5.3), by -x, which is exact.
+  // The reflection formula (DLMF 5.5.3) at -x, because negation is exact.
   const Array reflected = -std::numbers::pi / (x * sin_pi(x)) / size;
   const Array pole = lax::eq(lax::floor(x), x);
   const Array left =

@@ -1,4 +1,4 @@
-// Sums of series whose coefficients are known, at every element of an array.
+// Sums of series with known coefficients, at every element of an array.
 #pragma once
 
 #include <span>

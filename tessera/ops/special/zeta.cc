@@ -15,7 +15,7 @@ namespace {
 
 using namespace array_math;
 
-// How many terms are summed before the Euler-Maclaurin formula takes the rest.
+// How many terms are summed; the Euler-Maclaurin formula replaces all later ones.
 constexpr int kDirect = 11;
 // B_2j / (2j)!.
 constexpr std::array kBernoulli = {
@@ -35,13 +35,13 @@ constexpr std::array kBernoulli = {
 
 Array is_integer(const Array& x) { return lax::eq(lax::floor(x), x); }
 
-// zeta(s, q) of s > 1 and q > 0 (DLMF 25.11.28, with the integral left out). A sum ends where its
-// terms no longer decrease.
+// Returns zeta(s, q) for s > 1 and q > 0 (DLMF 25.11.28, with the integral left out). The sum of
+// corrections ends before the first one that is not smaller than the one before it.
 Array euler_maclaurin(const Array& s, const Array& q) {
   Array sum = lax::pow(q, -s);
   for (int k = 1; k < kDirect; ++k) sum = sum + lax::pow(q + k, -s);
   const Array w = q + kDirect, last = lax::pow(w, -s);
-  // Where s is larger, `last` is 0 beside the first term.
+  // For s > 1e6, `last` is 0 compared with the first term, so the order does not matter.
   const Array order = lax::min(s, lax::full_like(s, 1e6)), inverse = 1 / w;
   sum = sum + last * w / (order - 1) + 0.5 * last;
   Array term = last * order * inverse * kBernoulli[0];
@@ -70,8 +70,8 @@ Array zeta(const Array& s, const Array& q) {
   const Array nan = lax::full_like(s, std::numeric_limits<double>::quiet_NaN());
   const Array inf = lax::full_like(s, std::numeric_limits<double>::infinity());
   const Array usable_s = lax::select(s > 1, s, one + one);
-  // The terms with q + k < 0 are those of another zeta function but for their sign: with
-  // q = r - m, 0 < r < 1, they are (1 - r + j)^-s for j = 0, ..., m - 1.
+  // Up to their sign, the terms with q + k < 0 are terms of another zeta function: with q = r - m,
+  // 0 < r < 1, they are (1 - r + j)^-s for j = 0, ..., m - 1.
   const Array negative = q < 0, whole = is_integer(q);
   const Array pole = lax::bitwise_and(q <= 0, whole);
   const Array usable_q = lax::select(pole, one, q);

@@ -56,7 +56,7 @@ std::vector<Literal> evaluate_broadcast(std::span<const Literal> x, const Broadc
   return {out};
 }
 
-// New and expanded dimensions belong only to the result.
+// Dimensions that are new or expanded have factors that only the result has.
 Factors broadcast_factors(std::span<const Type> operands, std::span<const Type> results,
                           const BroadcastParams& p) {
   Factors out;
@@ -80,7 +80,7 @@ IndexMapping map_broadcast(const OpParams& params, std::span<const Type> operand
   return {.pieces = {piece}};
 }
 
-// The transpose sums over the copies.
+// The cotangent of the operand is the sum over all copies.
 std::vector<Array> broadcast_transpose(std::span<const Array> ct, std::span<const Array> x,
                                        const std::vector<bool>&, const BroadcastParams& p) {
   const Type& type = x[0].type();
@@ -94,7 +94,7 @@ std::vector<Array> broadcast_transpose(std::span<const Array> ct, std::span<cons
     }
   }
   Array out = summed.empty() ? ct[0] : lax::reduce_sum(ct[0], summed);
-  // `out` has the operand's remaining dimensions in the result's order.
+  // `out` has the dimensions of the operand that are left, in the result's order.
   Dims permutation(order.size());
   const std::vector<int64_t> sorted = [&] {
     std::vector<int64_t> s(order.begin(), order.end());

@@ -1,4 +1,4 @@
-// broadcast_in_dim: an array repeated along new and along size-1 dimensions.
+// broadcast_in_dim: repeats an array along new dimensions and along dimensions of size 1.
 #pragma once
 
 #include "tessera/ir/array.h"
@@ -16,8 +16,7 @@ extern const OpDef& broadcast_in_dim_op;
 namespace tessera::lax {
 
 Array broadcast_in_dim(const Array& x, const Shape& shape, const Dims& broadcast_dimensions);
-// For batching rules: returns x with its mapped dimension first, or repeated along a new first one
-// if `dim` is -1.
+// Returns x with its mapped dimension first, or repeated along a new first one if `dim` is -1.
 Array with_batch_first(const Array& x, int dim, int64_t size);
 
 }  // namespace tessera::lax

@@ -44,7 +44,8 @@ std::vector<Literal> evaluate_concatenate(std::span<const Literal> x, const Conc
   shape[p.dimension] = 0;
   for (const Literal& l : x) shape[p.dimension] += l.shape()[p.dimension];
   Literal out(x[0].dtype(), shape);
-  // Rows of everything from the dimension on, one of each operand in turn.
+  // The result consists of rows, which hold everything from the dimension on: each is a row of
+  // every operand in turn.
   int64_t rows = 1;
   for (int64_t d = 0; d < p.dimension; ++d) rows *= shape[d];
   std::byte* to = out.mutable_raw();

@@ -1,4 +1,4 @@
-// concatenate: arrays one after the other along a dimension.
+// concatenate: joins arrays along a dimension.
 #pragma once
 
 #include <span>
@@ -16,8 +16,8 @@ extern const OpDef& concatenate_op;
 
 namespace tessera::lax {
 
-// Operands have one dtype, and one shape except for `dimension`. A single operand is returned as it
-// is.
+// Returns the operands one after the other along `dimension`. They have one dtype, and shapes that
+// differ in `dimension` alone. A single operand is returned as it is.
 Array concatenate(std::span<const Array> operands, int64_t dimension);
 
 }  // namespace tessera::lax

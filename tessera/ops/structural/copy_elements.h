@@ -1,4 +1,4 @@
-// For evaluate functions: a literal whose elements are copied from another one.
+// Builds literals by copying elements of another literal, for evaluate functions.
 #pragma once
 
 #include <cstring>
@@ -7,8 +7,8 @@
 
 namespace tessera::ops {
 
-// source_index(d, i) is the index along d of x of the element at index i along dimension d of the
-// result.
+// Returns a literal of `shape`. An element's index along dimension d of x is source_index(d, i),
+// where i is its index along dimension d of the result.
 inline Literal copy_elements(const Literal& x, const Shape& shape, auto source_index) {
   Literal out(x.dtype(), shape);
   const Dims from = row_major_strides(x.shape()), strides = row_major_strides(shape);

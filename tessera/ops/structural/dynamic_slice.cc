@@ -19,7 +19,8 @@
 namespace tessera::ops {
 namespace {
 
-// Starts are integer scalars of one dtype; `first` is the operand where they begin.
+// Throws UserError unless the operands from `first` on are integer scalars of one dtype, one for
+// each dimension.
 void expect_starts(std::string_view op, std::span<const Type> operands, size_t first, int64_t rank,
                    std::string_view count_rule, std::string_view type_rule) {
   if (static_cast<int64_t>(operands.size() - first) != rank)
@@ -75,7 +76,7 @@ std::vector<Literal> evaluate_dynamic_slice(std::span<const Literal> x,
   return {copy_elements(x[0], p.sizes, [&](int64_t d, int64_t i) { return start[d] + i; })};
 }
 
-// Whole dimensions pass through; a part of one may come from any shard.
+// Whole dimensions pass through. If only a part of a dimension is read, any shard may hold it.
 Factors dynamic_slice_factors(std::span<const Type> operands, std::span<const Type> results,
                               const DynamicSliceParams&) {
   Factors out;
@@ -116,7 +117,7 @@ std::vector<Array> dynamic_slice_transpose(std::span<const Array> ct, std::span<
   return out;
 }
 
-// Returns the starts with one of 0 for a mapped dimension at `dim`.
+// Returns the starts with an additional start of 0, for the mapped dimension at `dim`.
 std::vector<Array> batched_starts(std::span<const Array> starts, int dim) {
   std::vector<Array> out(starts.begin(), starts.end());
   out.insert(out.begin() + dim, lax::full({}, 0, starts.empty() ? int32 : starts[0].dtype()));
@@ -127,7 +128,7 @@ bool any_mapped(std::span<const int> dims) {
   return std::any_of(dims.begin(), dims.end(), [](int d) { return d >= 0; });
 }
 
-// Returns an index vector for each example, [size, rank], for starts that differ between the
+// Returns the starts as one index vector for each example, [size, rank], if they differ between the
 // examples.
 Array start_vectors(std::span<const Array> starts, int64_t size) {
   std::vector<Array> columns;
@@ -138,8 +139,8 @@ Array start_vectors(std::span<const Array> starts, int64_t size) {
   return lax::concatenate(columns, 1);
 }
 
-// Returns the dimensions of windows of all of `rank` dimensions, which follow the examples in the
-// operand too, or are all of the operand's.
+// Returns the dimension numbers for windows over all `rank` dimensions. If the operand is mapped,
+// its first dimension is that of the examples.
 IndexDims windows_of_examples(int64_t rank, bool operand_mapped) {
   IndexDims out;
   for (int64_t d = 0; d < rank; ++d) {
@@ -153,7 +154,8 @@ IndexDims windows_of_examples(int64_t rank, bool operand_mapped) {
   return out;
 }
 
-// With a start for each example it is a gather, whose windows are moved inside too.
+// If each example has starts of its own, this is a gather, which moves windows inside in the same
+// way.
 BatchResult dynamic_slice_batch(std::span<const Array> x, std::span<const int> dims,
                                 const DynamicSliceParams& p) {
   const std::span<const Array> starts = x.subspan(1);
@@ -239,8 +241,8 @@ std::vector<Literal> evaluate_update(std::span<const Literal> x, const NoParams&
   return {out};
 }
 
-// The operand passes through; if the update is only a part of a dimension, each shard gets all of
-// it.
+// The operand passes through. If the update covers only a part of a dimension, each shard gets the
+// whole update.
 Factors update_factors(std::span<const Type> operands, std::span<const Type> results,
                        const NoParams&) {
   Factors out = pointwise_factors({}, results);
@@ -260,7 +262,7 @@ IndexMapping map_update(const OpParams&, std::span<const Type> operands, std::sp
   for (int64_t d = 0; d < operands[0].rank(); ++d) {
     const int64_t max = operands[0].shape[d] - operands[1].shape[d];
     const auto dim = static_cast<int>(d);
-    // Inside the shifted bounds it is update[i - start].
+    // Inside the bounds, shifted by the start, element i of the result is update[i - start].
     update.terms.push_back(
         {.result_dim = dim, .dynamic = dim + 2, .dynamic_max = max, .dynamic_stride = -1});
     update.start.push_back(0);
@@ -272,15 +274,16 @@ IndexMapping map_update(const OpParams&, std::span<const Type> operands, std::sp
   return {.pieces = {update, rest}, .updates = true};
 }
 
-// One dimension of a shard that holds a part of a dimension that is updated in part.
+// A sharded dimension of which the update covers only a part.
 struct SplitUpdate {
   int dim;
-  Array start;  // of the update, relative to the shard; int64, perhaps outside
+  Array start;  // int64, relative to the shard; the update may be outside
 };
 
-// Returns the shard with a box replaced that is inside of it and as large as the update: the one
-// nearest to the update's position. In it, what the update overlaps is new, the rest is unchanged.
-// Example: for a shard of 4 and an update [a, b] at -1, the box at 0 is [b, x1].
+// Returns the shard after the update. It replaces a box inside of the shard that is as large as the
+// update and as near to the update's position as possible. In the box, elements that the update
+// covers are new; the others keep their values. For example, for a shard of 4 and an update [a, b]
+// at -1, the box at 0 is [b, x1].
 Array update_in_shard(const Array& x, const Array& update, std::vector<Array> starts,
                       const std::vector<SplitUpdate>& splits) {
   const auto number = [](int64_t value) { return lax::constant(Literal::scalar(value)); };
@@ -291,7 +294,7 @@ Array update_in_shard(const Array& x, const Array& update, std::vector<Array> st
   for (const SplitUpdate& split : splits) {
     const int64_t size = sizes[split.dim];
     starts[split.dim] = lax::clamp(number(0), split.start, number(x.shape()[split.dim] - size));
-    // Element i of the box is element i + shift of the update, if there is one.
+    // Element i of the box is element i + shift of the update, if the update has one.
     const Array shift =
         lax::clamp(number(-size), lax::sub(starts[split.dim], split.start), number(size));
     Array inside;
@@ -317,10 +320,9 @@ Array update_in_shard(const Array& x, const Array& update, std::vector<Array> st
   return lax::dynamic_update_slice(x, lax::select(taken, window, old), starts);
 }
 
-// For an update that is larger than the shard: there is room for all of it on either side, so that
-// an update that misses the shard is outside of it. Example: a shard of 4 at offset 4 and an update
-// of 5 at 3 are _____...._____ with the update at 3 - 4 + 5 = 4, of which the .... in the middle is
-// kept.
+// Returns the shard after an update that is larger than the shard. The shard is padded on both
+// sides by the size of the update, updated, and cut out again. For example, a shard of 4 at offset
+// 4 is padded to _____...._____ for an update of 5; an update at 3 is written at 3 - 4 + 5 = 4.
 Array update_in_room(const Array& x, const Array& update, std::vector<Array> starts,
                      const std::vector<SplitUpdate>& splits) {
   Dims room(x.shape().size(), 0), limit = x.shape();
@@ -382,7 +384,7 @@ std::vector<Array> update_transpose(std::span<const Array> ct, std::span<const A
   return out;
 }
 
-// With a start for each example it is a scatter, whose windows are moved inside too.
+// If each example has starts of its own, this is a scatter, with windows that were moved inside.
 BatchResult update_batch(std::span<const Array> x, std::span<const int> dims, const NoParams&) {
   const std::span<const Array> starts = x.subspan(2);
   int64_t size = 0;
@@ -463,7 +465,7 @@ namespace tessera::lax {
 
 using namespace ops;
 
-// Returns starts that are zero in every dimension but one.
+// Returns starts that are zero in every dimension except `dim`.
 static std::vector<Array> starts_in_dim(const Array& x, const Array& start, int64_t dim) {
   std::vector<Array> starts(x.shape().size(), full({}, 0, start.dtype()));
   starts[dim] = start;

@@ -116,8 +116,8 @@ JvpResult pad_jvp(std::span<const Array> x, std::span<const Array> t, const PadP
                     t[1].defined() ? t[1] : zero_scalar(x[1]), p.low, p.high, p.interior)}};
 }
 
-// The operand's cotangent is that at its elements (zero for removed ones); the value's is the sum
-// of all the rest.
+// The operand's cotangent is the cotangent at the positions of its elements, and zero for removed
+// ones. The padding value's is the sum of the cotangent everywhere else.
 std::vector<Array> pad_transpose(std::span<const Array> ct, std::span<const Array> x,
                                  const std::vector<bool>& linear, const PadParams& p) {
   Dims low, high, strides;
@@ -146,7 +146,8 @@ BatchResult pad_batch(std::span<const Array> x, std::span<const int> dims, const
     const PadParams q = with_dim(dims[0]);
     return {{lax::pad(x[0], x[1], q.low, q.high, q.interior)}, {dims[0]}};
   }
-  // With one value for each example: pad with anything and select by a mask of the padding.
+  // If each example has its own padding value, pad with zeros, and select that value where a mask
+  // shows padding.
   const int64_t size = x[1].shape(0);
   const PadParams q = with_dim(0);
   const Array front = lax::with_batch_first(x[0], dims[0], size);

@@ -14,7 +14,8 @@ extern const OpDef& pad_op;
 
 namespace tessera::lax {
 
-// `value` is a scalar of x's dtype. `interior` copies of it are inserted between neighbours.
+// Returns x with `low` and `high` copies of `value`, a scalar of x's dtype, before and after its
+// elements in each dimension, and `interior` copies between neighbours.
 Array pad(const Array& x, const Array& value, const Dims& low, const Dims& high,
           const Dims& interior = {});
 

@@ -12,9 +12,9 @@ namespace tessera::ops {
 
 inline constexpr int kDigitBits = 8;
 inline constexpr int64_t kDigits = int64_t{1} << kDigitBits;
-// Fewer items are sorted by insertion.
+// This many items or fewer are sorted by insertion.
 inline constexpr int64_t kFewItems = 32;
-// A part of this size is worth a thread of its own.
+// The number of items for which one more thread is worth it.
 inline constexpr int64_t kItemsPerThread = int64_t{1} << 15;
 
 template <class Item, class KeyFn>
@@ -28,8 +28,8 @@ void insertion_sort(Item* items, int64_t n, KeyFn key) {
 }
 
 // Moves the items into `to` by the digit of their keys at `shift`; returns false, and moves
-// nothing, if all have the same digit. The items are counted and moved in parts, each by one
-// thread; a digit's items of an earlier part come first, so that the result does not depend on the
+// nothing, if all have the same digit. Threads count and move the items in parts. Among items with
+// one digit, those of earlier parts come first, so the result does not depend on the number of
 // parts.
 template <class Item, class KeyFn>
 bool sort_by_digit(const Item* from, Item* to, int64_t n, int shift, KeyFn key, int64_t parts,

@@ -22,7 +22,7 @@ std::vector<Type> infer_reshape(std::span<const Type> operands, const ReshapePar
   return {Type{.dtype = x.dtype, .shape = p.shape, .weak = x.weak, .varying = x.varying}};
 }
 
-// Removes factors from a shape, major first.
+// Takes factors out of a shape, one after the other, beginning with the major dimension.
 class FactorWalk {
  public:
   FactorWalk(const Shape& shape, TensorFactors& out) : shape_(shape), out_(out) {
@@ -30,8 +30,8 @@ class FactorWalk {
     skip();
   }
   bool done() const { return dim_ == shape_.rank(); }
-  int64_t rest() const { return rest_; }        // of the current dimension, > 1
-  int64_t product() const { return product_; }  // of the removed factors
+  int64_t rest() const { return rest_; }        // what is left of the current dimension; > 1
+  int64_t product() const { return product_; }  // of the factors taken
   void take(int factor, int64_t size) {
     out_[dim_].push_back(factor);
     product_ *= size;
@@ -52,15 +52,15 @@ class FactorWalk {
   int64_t dim_ = 0, rest_ = 1, product_ = 1;
 };
 
-// (6, 4) -> (2, 12): both start with gcd(6, 2) = 2, which is shared; 6 has 3 left, shared with 12;
-// then 4 is shared with the 4 left of 12. (2, 3) -> (3, 2): nothing is shared until both products
-// are 6, so each has private factors, which cannot be sharded.
+// For (6, 4) -> (2, 12), both begin with gcd(6, 2) = 2, a factor that they share. Of 6 and 12 they
+// share 3, and then the 4 that is left of 12. For (2, 3) -> (3, 2), nothing is shared until both
+// products are 6, so all factors are those of one side, which cannot be sharded.
 Factors reshape_factors(std::span<const Type> operands, std::span<const Type> results,
                         const ReshapeParams&) {
   Factors out;
   out.operands.resize(1);
   out.results.resize(1);
-  if (operands[0].elements() == 0) {  // running products say nothing
+  if (operands[0].elements() == 0) {  // the products of factors are 0
     for (auto [type, factors] :
          {std::pair{&operands[0], &out.operands[0]}, {&results[0], &out.results[0]}})
       for (int64_t extent : type->shape)
@@ -79,8 +79,8 @@ Factors reshape_factors(std::span<const Type> operands, std::span<const Type> re
     }
     FactorWalk& behind = from.product() <= to.product() ? from : to;
     const FactorWalk& ahead = &behind == &from ? to : from;
-    // This factor makes the products equal, if it divides; otherwise it is all that is left of the
-    // dimension.
+    // If it divides, the factor is chosen that makes the products equal; otherwise it is all that
+    // is left of the dimension.
     const int64_t ratio = ahead.product() / behind.product();
     const bool fits =
         ratio > 1 && ahead.product() % behind.product() == 0 && behind.rest() % ratio == 0;
@@ -255,7 +255,7 @@ std::vector<Sample> reverse_samples() {
           sample(float32, {}, {}),         sample(float32, {0, 2}, {0})};
 }
 
-// The rule of a linear map, which is applied to the tangent as to the primal.
+// The jvp rule of a linear map, which is applied to the tangent in the same way as to the primal.
 template <class P, Array (*apply)(const Array&, const P&)>
 JvpResult linear_jvp(std::span<const Array> x, std::span<const Array> t, const P& p) {
   return {{apply(x[0], p)}, {t[0].defined() ? apply(t[0], p) : Array()}};

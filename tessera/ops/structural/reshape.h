@@ -1,4 +1,4 @@
-// Ops that rename elements: reshape, transpose, reverse.
+// Ops that give elements new indices: reshape, transpose, reverse.
 #pragma once
 
 #include "tessera/ir/array.h"
@@ -22,16 +22,17 @@ extern const OpDef& reverse_op;
 
 namespace tessera::lax {
 
-// Returns the same elements in row-major order; x itself if the shape is x's.
+// Returns the elements of x in row-major order with another shape; x itself if the shape is x's.
 Array reshape(const Array& x, const Shape& shape);
-// Returns x itself if the permutation is the identity.
+// Returns x with its dimensions permuted; x itself if the permutation is the identity.
 Array transpose(const Array& x, const Dims& permutation);
 Array rev(const Array& x, const Dims& dimensions);
 
-// Returns a transpose that moves dimension `from` to `to` and keeps the order of the others.
+// Returns x with dimension `from` moved to position `to`. The others keep their order.
 Array move_dim(const Array& x, int64_t from, int64_t to);
 inline Array move_to_front(const Array& x, int64_t dim) { return move_dim(x, dim, 0); }
-// Return x with dimensions of extent 1 inserted at these positions of the result, or removed.
+// expand_dims() returns x with dimensions of extent 1 inserted at these positions of the result;
+// squeeze() returns it with such dimensions removed.
 Array expand_dims(const Array& x, const Dims& dimensions);
 Array squeeze(const Array& x, const Dims& dimensions);
 

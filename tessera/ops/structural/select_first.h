@@ -1,4 +1,4 @@
-// Selection: the first of many items in an order, without sorting the others.
+// Selects the first items of many in an order, without sorting the others.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace tessera::ops {
 
-// A key and the position of its element; among equal keys the earlier position is first.
+// A key and the position of its element; of equal keys, the one with the smaller position is first.
 template <class Key>
 struct Candidate {
   Key key;
@@ -17,7 +17,7 @@ struct Candidate {
   }
 };
 
-// Keeps the first `count` of its candidates, whose positions ascend.
+// Keeps the first `count` of the candidates that were added, whose positions ascend.
 template <class Key>
 class FirstCandidates {
  public:
@@ -27,8 +27,7 @@ class FirstCandidates {
   }
   // Returns whether a later candidate with this key may be among the first.
   bool wants(Key key) const { return !full_ || key < last_; }
-  // Returns whether there are `count` candidates: then no key is wanted unless it is before the
-  // last.
+  // Returns whether there are `count` candidates. From then on only keys before last() are wanted.
   bool is_full() const { return full_; }
   Key last() const { return last_; }
 
@@ -37,7 +36,7 @@ class FirstCandidates {
     kept_.push_back({key, place});
     if (kept_.size() == room_) drop_rest();
   }
-  // Returns the first ones so far, in no order.
+  // Returns the first `count` of the candidates so far, in no particular order.
   const std::vector<Candidate<Key>>& first() {
     if (kept_.size() > count_) drop_rest();
     return kept_;

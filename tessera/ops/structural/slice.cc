@@ -10,8 +10,9 @@
 namespace tessera::ops {
 namespace {
 
-// Returns the factors of an op that changes some dimensions: the others pass through; a changed one
-// is one permutation factor of both sides, of the larger extent.
+// Returns the factors of an op that changes the extents of some dimensions. Unchanged dimensions
+// pass through. A changed one has one factor of kind kPermutation on both sides, of the larger
+// extent.
 Factors window_factors(const Type& operand, const Type& result) {
   Factors out;
   out.operands = out.results = {TensorFactors{}};
@@ -51,7 +52,7 @@ std::vector<Literal> evaluate_slice(std::span<const Literal> x, const SliceParam
                         [&](int64_t d, int64_t i) { return p.start[d] + i * p.strides[d]; })};
 }
 
-// Whole dimensions may be sharded: there the local slice is whole too.
+// Dimensions that the slice takes whole may be sharded: the local slice takes them whole too.
 std::vector<Array> localize_slice(std::span<const Array> x, const SliceParams& p,
                                   const LocalContext& context) {
   const Shape& global = context.global_operand(0).shape;
@@ -75,7 +76,7 @@ IndexMapping map_slice(const OpParams& params, std::span<const Type> operands,
   return {.pieces = {piece}};
 }
 
-// The cotangent is zero for elements that are not in the slice.
+// Elements that are not in the slice have cotangent zero.
 std::vector<Array> slice_transpose(std::span<const Array> ct, std::span<const Array> x,
                                    const std::vector<bool>&, const SliceParams& p) {
   Dims high, interior;

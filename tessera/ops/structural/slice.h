@@ -16,7 +16,7 @@ struct DynamicSliceParams {
   Shape sizes;
 };
 extern const OpDef& slice_op;
-// Returns null for other ops.
+// Returns the params of a slice, or null for other ops.
 const SliceParams* as_slice(const Op& op);
 extern const OpDef& dynamic_slice_op;
 extern const OpDef& dynamic_update_slice_op;
@@ -25,14 +25,15 @@ extern const OpDef& dynamic_update_slice_op;
 
 namespace tessera::lax {
 
-// Returns the elements start, start + stride, ... below limit, in each dimension; x itself if that
-// is all of it.
+// Returns the elements start, start + stride, ... below limit, in each dimension; x itself if these
+// are all elements.
 Array slice(const Array& x, const Dims& start, const Dims& limit, const Dims& strides = {});
-// Returns the same for one dimension.
+// Returns the elements start, start + stride, ... below limit in one dimension, and all of the
+// others.
 Array slice_in_dim(const Array& x, int64_t start, int64_t limit, int64_t stride = 1,
                    int64_t dim = 0);
-// Returns the part of this size at `starts` (integer scalars of one dtype, one for each dimension),
-// moved inside the bounds where it would leave them.
+// Returns the part of x of shape `sizes` at `starts` (integer scalars of one dtype, one for each
+// dimension). Starts are moved such that the part is inside of x.
 Array dynamic_slice(const Array& x, std::span<const Array> starts, const Shape& sizes);
 Array dynamic_slice_in_dim(const Array& x, const Array& start, int64_t size, int64_t dim = 0);
 // Returns x with `update` written at `starts`, which are moved in the same way.

@@ -66,7 +66,7 @@ int64_t dimension_of(const SortParams& p, int64_t rank) {
   return p.dimension < 0 ? p.dimension + rank : p.dimension;
 }
 
-// Returns whether a is before b, by the comparator on scalars.
+// The comparator on scalars: (a, b) -> whether element a is before element b.
 class Comparator {
  public:
   Comparator(const Function& f, std::span<const DType> dtypes, std::span<const std::byte* const> x)
@@ -140,7 +140,7 @@ HostCall sort_call(const OpParams& params, std::span<const Type> operands, std::
   const std::optional<SortOrder> order =
       p.comparator ? order_of(*p.comparator)
                    : default_order(p.num_keys, p.descending, p.total_order, dtypes);
-  // Among NaNs the comparator may be no order: then it is called.
+  // If keys contain NaNs, the comparator may be no order; then it is called.
   const FunctionRef comparator = p.comparator;
   return [=](std::span<const void* const> in, std::span<void* const> out) {
     std::vector<const std::byte*> from;
@@ -170,7 +170,7 @@ double sort_flops(std::span<const Type> operands, std::span<const Type>, const S
   return static_cast<double>(operands[0].elements()) * std::log2(n);
 }
 
-// The tangents are permuted with their elements.
+// The tangents are permuted like the elements.
 JvpResult jvp_sort(std::span<const Array> x, std::span<const Array> t, const SortParams& p) {
   const int64_t d = dimension_of(p, x[0].ndim());
   if (x[0].size() == 0) return {bind_op(sort_op, p, x), {t.begin(), t.end()}};
@@ -290,7 +290,7 @@ class ComparatorBuilder {
   ValueId number(DType dtype, double value) {
     return op(constant_op, ConstantParams{convert_literal(Literal::scalar(value), dtype), {}}, {});
   }
-  // One zero and one NaN.
+  // Returns x with one zero and one NaN in place of all zeros and NaNs.
   ValueId canonical(ValueId x) {
     const DType dtype = f_.type(x).dtype;
     if (!is_floating(dtype) || total_order_) return x;

@@ -1,4 +1,5 @@
-// Unsigned numbers (keys) that have the order of an array's elements, and the elements of keys.
+// Unsigned numbers (keys) that have the order of an array's elements, and the inverse map from keys
+// to elements.
 #pragma once
 
 #include <bit>
@@ -44,8 +45,8 @@ bool is_nan_bits(KeyOf<T> bits) {
   return static_cast<KeyOf<T>>(bits & ~kSignBit<T>) > infinity_bits<T>();
 }
 
-// The keys of elements of type T, in the order of the elements: a < b if and only if key(a) <
-// key(b). NaNs of NanOrder::kUnordered have the keys of kLargest.
+// Maps elements of type T to keys with their order: a is before b if and only if key(a) < key(b).
+// For NanOrder::kUnordered, NaNs get the keys of kLargest.
 template <class T>
 class KeyMaker {
  public:
@@ -79,11 +80,11 @@ class KeyMaker {
       return static_cast<T>(key);
     }
   }
-  // Return the keys of all zeros and of all NaNs, where these are equal.
+  // Return the key of all zeros, and of all NaNs, if these count as equal.
   Key zero() const { return static_cast<Key>(kSignBit<T> ^ flip_); }
   Key nan() const { return static_cast<Key>(~Key{0} ^ flip_); }
-  // Returns whether other elements have this element's key, but other bits: true for -0 and all
-  // NaNs.
+  // Returns whether element(key) may have other bits than this element: true for -0 and for all
+  // NaNs if these count as equal.
   bool loses_bits(T value) const {
     if constexpr (has_float_key<T>) {
       const Key bits = std::bit_cast<Key>(value);

@@ -12,12 +12,13 @@
 namespace tessera::ops {
 namespace {
 
-// Lines that together have about so many elements are one task.
+// About how many elements the lines of one task have together.
 constexpr int64_t kTaskElements = 4096;
 
-// The number of keys that are made together, then compared with the last one that is kept.
+// How many keys are made at a time, before they are compared with the last one that is kept.
 constexpr int64_t kBlock = 64;
-// If there are so many elements or fewer, all are sorted instead of one being selected.
+// Elements are selected if there are at least this many for each one that is wanted; otherwise all
+// are sorted.
 constexpr int64_t kSelectOneOf = 4;
 
 // Calls fn(begin, end) for ranges of the elements of a line, in parallel if it is long.
@@ -26,20 +27,21 @@ void over_line(int64_t n, F fn) {
   parallel_for_ranges(n, in_parallel_task() ? n : kItemsPerThread, fn);
 }
 
-// A word, and the index in the line of the element whose keys it holds.
+// A word of an element's keys, and the index of that element in the line.
 struct Placed {
   uint64_t word;
   uint64_t place;
 };
 
-// Memory that the sort of one line leaves to the next.
+// Memory that is used again from line to line.
 struct Workspace {
   std::vector<uint64_t> order, spare;
   std::vector<Placed> placed, placed_spare;
   std::vector<std::vector<uint64_t>> words;
 };
 
-// Calls fn(KeyMaker<T>, part of an element) for the type T of the key's part.
+// Calls fn(TypeTag<T>, KeyMaker, part): T is the type of the elements, and part(x) is the part of
+// an element that is the key.
 template <class F>
 void visit_key(const SortKey& key, DType dtype, F fn) {
   visit_dtype(dtype, [&]<class T>(TypeTag<T>) {
@@ -99,7 +101,8 @@ class LineSorter {
     visit_key(key, dtypes_[key.operand], [&]<class T>(TypeTag<T>, auto maker, auto part) {
       using Key = typename decltype(maker)::Key;
       const T* values = reinterpret_cast<const T*>(x_[key.operand]) + begin;
-      // Each part of a long line has its first elements; the first of these are the line's.
+      // In each part of a long line the first `count` elements are found; the first of these are
+      // those of the line.
       const int64_t n = lines_.size,
                     parts = in_parallel_task()
                                 ? 1
@@ -143,7 +146,7 @@ class LineSorter {
     }
   }
 
-  // Sorts the only operand, which is its own key.
+  // Sorts the only operand, which is its own only key.
   void sort_values(int64_t begin) const {
     visit_dtype(dtypes_[0], [&]<class T>(TypeTag<T>) {
       if constexpr (!is_complex_type<T>) {
@@ -175,7 +178,8 @@ class LineSorter {
     });
   }
 
-  // The elements whose keys do not tell their bits, in their order.
+  // Collects the elements whose bits do not follow from their keys (zeros and NaNs), in their
+  // order.
   template <class T>
   void set_apart(const KeyMaker<T>& maker, const T* from, std::vector<T>& zeros,
                  std::vector<T>& nans) const {
@@ -195,7 +199,7 @@ class LineSorter {
     for (const T& element : elements) to[i++ * lines_.stride] = element;
   }
 
-  // w.order: the places of the line's elements, in the order of the keys.
+  // Computes w.order: the indices of the line's elements, in the order of the keys.
   void find_order(int64_t begin, Workspace& w) const {
     make_words(begin, w);
     const int64_t n = lines_.size;
@@ -289,7 +293,8 @@ bool has_nan(const SortKey& key, DType dtype, int64_t elements, const std::byte*
   return found;
 }
 
-// Few long lines are one task, in which each of them is sorted in parallel.
+// Returns how many lines one task sorts. If lines are few and long, they are one task, in which
+// each line is sorted in parallel.
 int64_t lines_per_task(const Lines& lines) {
   if (lines.count < num_threads() && lines.size >= 2 * kItemsPerThread)
     return std::max<int64_t>(1, lines.count);
@@ -314,7 +319,7 @@ bool sort_by_keys(const SortOrder& order, std::span<const DType> dtypes, const L
 
 namespace {
 
-// The first elements of a line of `from`, whose places are known, as a line of `to`.
+// Copies the elements of a line of x at the indices `order` to the same line of `out`.
 void copy_first(DType dtype, const Lines& lines, int64_t line, const std::vector<uint64_t>& order,
                 const std::byte* x, std::byte* out) {
   const auto count = static_cast<int64_t>(order.size());

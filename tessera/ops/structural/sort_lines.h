@@ -1,5 +1,5 @@
-// Sorts lines of arrays by keys: by the digits of unsigned numbers that have the order of the
-// elements.
+// Sorts lines of arrays by keys: unsigned numbers that have the order of the elements, whose digits
+// are sorted.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,8 @@
 
 namespace tessera::ops {
 
-// The lines along one dimension of an array: `count` of `size` elements, `stride` apart.
+// The lines along one dimension of an array: `count` lines of `size` elements, which are `stride`
+// apart.
 struct Lines {
   int64_t size, stride, count;
   Lines(const Shape& shape, int64_t dimension)
@@ -19,26 +20,26 @@ struct Lines {
     count = size == 0 ? 0 : shape.elements() / size;
   }
   int64_t begin(int64_t line) const { return begin_of(line, size); }
-  // Returns where that line begins in an array whose lines have `length` elements.
+  // Returns the offset of a line's first element in an array whose lines have `length` elements.
   int64_t begin_of(int64_t line, int64_t length) const {
     return line / stride * stride * length + line % stride;
   }
 };
 
 // Sorts the lines of all operands `x` into `out`, stably; returns whether it did. It does not if a
-// key that NaNs are not ordered by (NanOrder::kUnordered) has a NaN, and `out` is then unspecified.
+// key with NanOrder::kUnordered has a NaN; then `out` is unspecified.
 //
 // The keys of an element are packed into words of 64 bits, most significant first. Words of up to
 // 32 bits are sorted together with the index of their element in one number; if there is one
-// operand of at most 64 bits that is its own only key, its keys are sorted without indices and its
-// elements are made from them again. Long lines are sorted in parallel, and so are many short ones;
-// the results are the same.
+// operand of at most 64 bits that is its own only key, its keys are sorted without indices, and
+// converted back to elements. Long lines are sorted in parallel, and so are many short ones; the
+// results are the same.
 bool sort_by_keys(const SortOrder& order, std::span<const DType> dtypes, const Lines& lines,
                   std::span<const std::byte* const> x, std::span<std::byte* const> out);
 
 // Writes the first `count` elements of each sorted line, and, if `index` is an integer dtype, their
-// indices in the line as the last of `out`. A few elements by one key are selected: a line is read
-// once, and an element that is not before the last of the best so far is dropped at once.
+// indices in the line to the last array of `out`. Few elements with one key are selected: a line is
+// read once, and an element that is not before the last of the first `count` so far is dropped.
 void first_by_keys(const SortOrder& order, std::span<const DType> dtypes, const Lines& lines,
                    int64_t count, std::optional<DType> index, std::span<const std::byte* const> x,
                    std::span<std::byte* const> out);

@@ -14,18 +14,18 @@
 namespace tessera::ops {
 namespace {
 
-// What is known of a value of the comparator.
+// What is known of a value that the comparator computes.
 struct Term {
   enum class Kind : uint8_t {
     kUnknown,
     kKey,     // `key` of one of the two elements
     kNumber,  // the constant `number`
-    kIsZero,  // whether `key` of that element is a zero
-    kIsNan,   // whether it is a NaN
+    kIsZero,  // whether `key` of one of the two elements is a zero
+    kIsNan,   // whether `key` of one of the two elements is a NaN
     kBefore,  // whether all keys of `equal` are equal and a is before b by `order`, if there is one
   };
   Kind kind = Kind::kUnknown;
-  bool second = false;  // of element b
+  bool second = false;  // whether it is of element b
   SortKey key = {};
   double number = 0;
   std::vector<SortKey> equal = {};
@@ -36,12 +36,14 @@ struct Term {
   bool is_order() const { return is_kind(Kind::kBefore) && equal.empty() && !order.empty(); }
 };
 
-// Whether these are of the same number, before anything was made equal.
+// Returns whether both are of the same part of the same element, whether or not zeros or NaNs were
+// made equal.
 bool same_source(const Term& x, const Term& y) {
   return x.second == y.second && x.key.operand == y.key.operand && x.key.part == y.key.part;
 }
 
-// Keys whose equality says the same, whichever comes first.
+// Returns whether the keys are the same, apart from their order and directions: then being equal in
+// all of them means the same.
 bool same_keys(std::vector<SortKey> x, std::vector<SortKey> y) {
   for (SortKey& key : x) key.descending = false;
   for (SortKey& key : y) key.descending = false;
@@ -120,7 +122,7 @@ class OrderReader {
     return compared(x.key, ieee, p.direction, x.second);
   }
 
-  // The comparison of a key of one element with that of the other.
+  // Returns the meaning of a comparison of a key of one element with the same key of the other.
   static Term compared(SortKey key, bool ieee, Comparison direction, bool swapped) {
     if (ieee) {
       key.equal_zeros = true;
@@ -173,7 +175,8 @@ class OrderReader {
     return out;
   }
 
-  // before(x) or (equal(x) and before(y)), where both may hold only among equal keys.
+  // Reads before(x) or (equal(x) and before(y)); both may be restricted to elements with equal
+  // keys.
   static Term read_or(const Term& first, const Term& later) {
     if (!first.is_kind(Term::Kind::kBefore) || !later.is_kind(Term::Kind::kBefore)) return {};
     if (first.order.empty() || later.order.empty()) return {};

@@ -2,9 +2,8 @@
 // such an order.
 //
 // A key is a part of one operand. Elements are ordered by the first key in which they differ, so
-// such an order is a strict weak order (except among NaNs, see NanOrder), and elements can be
-// sorted by unsigned numbers that are made from their keys (sort_lines.h) instead of by calls of
-// the comparator.
+// the order is a strict weak order (except among NaNs, see NanOrder). Elements are then sorted by
+// unsigned numbers that are made from their keys (sort_lines.h), without calls of the comparator.
 #pragma once
 
 #include <optional>
@@ -21,27 +20,27 @@ enum class KeyPart : uint8_t { kWhole, kReal, kImaginary };
 enum class NanOrder : uint8_t {
   kByBits,     // -NaN before everything, NaN after everything, each by its bits
   kLargest,    // all NaNs are equal and after everything
-  kUnordered,  // the comparison is IEEE's: with a NaN it is no order
+  kUnordered,  // IEEE's comparison, which is no order if there is a NaN
 };
 
 struct SortKey {
   int operand = 0;
   KeyPart part = KeyPart::kWhole;
   bool descending = false;
-  // Of floating-point keys; keys of other dtypes have the default values.
+  // These are for floating-point keys; keys of other dtypes have the default values.
   bool equal_zeros = false;
   NanOrder nans = NanOrder::kByBits;
   friend bool operator==(const SortKey&, const SortKey&) = default;
 };
 
-// The most significant key first; never empty.
+// Keys, the most significant first. There is at least one.
 using SortOrder = std::vector<SortKey>;
 
 // Returns the order by the first `num_keys` operands (sort.h).
 SortOrder default_order(int64_t num_keys, bool descending, bool total_order,
                         std::span<const DType> dtypes);
 
-// Returns the order of a comparator (a0, b0, a1, b1, ...) -> bool, or nothing if it is not
+// Returns the order of a comparator (a0, b0, a1, b1, ...) -> bool, or nullopt if it is not
 // recognised as a SortOrder. Recognition does not depend on how the operations are numbered or
 // shared: it finds compares of the same part of both elements, with selects that make the zeros or
 // the NaNs equal, joined by `lt(x) or (eq(x) and later)` or `select(eq(x), later, lt(x))`.

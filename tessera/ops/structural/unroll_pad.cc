@@ -9,9 +9,10 @@
 namespace tessera::ops {
 namespace {
 
-constexpr int64_t kMostColumnElements = 8;  // of a row of columns
+constexpr int64_t kMostColumnElements = 8;  // the most elements of a row of columns
 
-// Whether dimension d is divided into columns: their rows are short.
+// Returns whether padding of dimension d is computed by columns, which is so if their rows are
+// short.
 bool has_columns(const PadParams& p, const Shape& shape, int64_t d) {
   if (p.interior[d] == 0) return false;
   int64_t row = p.interior[d] + 1;
@@ -19,7 +20,7 @@ bool has_columns(const PadParams& p, const Shape& shape, int64_t d) {
   return row <= kMostColumnElements;
 }
 
-// Pads dimension d alone.
+// Returns x padded in dimension d alone.
 Array padded_by_columns(const Array& x, const Array& fill, const PadParams& p, int64_t d,
                         int64_t extent) {
   const int64_t apart = p.interior[d] + 1, rows = ceil_div(extent, apart);
@@ -37,7 +38,7 @@ Array padded_by_columns(const Array& x, const Array& fill, const PadParams& p, i
 }
 
 Array padded(const Array& x, const Array& fill, const PadParams& p, const Shape& result) {
-  // From the last dimension on: what is behind a dimension has its length already.
+  // From the last dimension to the first, so that the dimensions after d have their final extents.
   Array out = x;
   for (int64_t d = x.ndim(); d-- > 0;) {
     Shape shape = x.shape();

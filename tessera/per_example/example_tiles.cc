@@ -63,9 +63,9 @@ ExampleBatch filled_up(const ExampleBatch& batch, int64_t size) {
   return batch.with_mapped(mapped);
 }
 
-// A batch in tiles. The input with the largest gradient determines the number of examples in a tile,
-// because the gradients of one input exist at a time. If no tile divides the batch, the batch is
-// padded with examples of zeros.
+// A batch in tiles. The input with the largest gradient determines the number of examples in a
+// tile, because the gradients of one input exist at a time. If no tile divides the batch, the batch
+// is padded with examples of zeros.
 class Tiling {
  public:
   Tiling(const ExampleBatch& given, const std::vector<size_t>& inputs)

@@ -1,4 +1,4 @@
-// A digest of what a traced function computes, for run_identity.h.
+// A digest of what a traced function computes. run_identity.cc uses it.
 //
 // Before: a function of the IR and the arrays that it captured.
 // After:  64 hexadecimal digits. Equal ones mean that the functions have the same ops with the same

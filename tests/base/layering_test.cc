@@ -79,7 +79,7 @@ TEST(Layering, TheTableOfFoldersIsInOrder) {
   for (const auto& [folder, deps] : sources().deps) EXPECT_TRUE(above.contains(folder)) << folder;
 }
 
-// Files that documents name are there, from the root or from a folder on.
+// Files that documents name exist, with paths relative to the root or to a folder.
 TEST(Layering, DocumentsNameFilesThatExist) {
   static const std::regex mention(R"(`((?:\w+/)*\w+\.(?:h|cc|def))`)");
   const auto exists = [](const std::string& path) {

@@ -110,7 +110,8 @@ TEST_F(Alternatives, OfLargeWeightsActivationsMove) {
   expect_equal_to_one_device(w, x, sharded, cut);
 }
 
-// Cut along features, activations lie as the weights do: these spread with them.
+// The activations are sharded along features as the weights are, so the weights' shardings
+// propagate with theirs.
 TEST_F(Alternatives, WeightsSpreadWithFeaturesThatAreCutAlike) {
   const Layers w = layers(16, 16), sharded = put(w, P(None, "x"));
   const Array x = cos(iota({512, 16})), cut = device_put(x, on8(P(None, "x")));

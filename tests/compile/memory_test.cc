@@ -139,7 +139,7 @@ Cost expect_known_memory(const Lowered& lowered) {
 
 TEST_F(Memory, IsKnownWithoutCode) {
   const auto f32 = [](const Shape& shape) { return abstract_array(shape, float32); };
-  // Kernels and products, one of which packs its operand, and a long contraction in parts.
+  // Kernels, products one of which packs its operand, and a long contraction in parts.
   const Cost products = expect_known_memory(
       jit([](const Array& x, const Array& y) {
         return std::pair(softmax(matmul(tanh(x), y), -1) + 1,

@@ -170,7 +170,7 @@ TEST_F(CheckpointTest, RestoresToMeshesOfOtherSizes) {
 
 TEST_F(CheckpointTest, EachShardIsWrittenOnce) {
   const Mesh grid(create_device_mesh({2, 4}), {"x", "y"});
-  const Array x = device_put(arange(64.0f), NamedSharding(grid, P("y")));  // two copies of each shard
+  const Array x = device_put(arange(64.0f), NamedSharding(grid, P("y")));  // two copies of each
   const Array r = device_put(arange(8.0f), NamedSharding(grid, P()));
   save_checkpoint(folder_, 1, std::vector{x, r});
   EXPECT_EQ(read_safetensors(file(1)).size(), 5u);

@@ -59,8 +59,8 @@ void add_sums(Reads& to, const Reads& from) {
   to.statistic = to.statistic || from.statistic;
 }
 
-// Returns what a value reads that may have either: the branches of a conditional, or the first and
-// the later iterations of a loop.
+// Merges the two states that a value may have: those of the branches of a conditional, or of the
+// first and the later iterations of a loop.
 Reads merge_reads(const Reads& a, const Reads& b) {
   Reads out = a.is_example() ? a : b;
   out.any = a.any || b.any;
@@ -237,7 +237,7 @@ class Walk {
     return out;
   }
 
-  // Changes `base` to what the result of a reduction over the examples reads.
+  // Changes `base` to the state of the result of a reduction over the examples.
   void reduce(const Op& op, const Factors& factors, Reads& base) const {
     if (!options_.follow_sums) {
       base.lost = base.dim == kNowhere;

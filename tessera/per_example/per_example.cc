@@ -230,7 +230,7 @@ Array ExampleBatch::gradients(size_t input) const {
   return lax::with_batch_first(out.results[0], out.dims[0], size_);
 }
 
-// Returns the sum over the examples of what this use adds to the gradient of each of its inputs.
+// Returns, for each input of this use, its terms of the input's gradient, summed over the examples.
 // `read` are the use's operands; `scaled` are its cotangents times the weights.
 std::vector<Array> ExampleBatch::sums_of_use(const BatchUse& use, const Function& apply,
                                              const std::vector<Array>& read,

@@ -102,7 +102,7 @@ TEST(WeightsKernel, OfAConstantRunsWithTheProgram) {
 }
 
 TEST(WeightsKernel, IsNoOtherKernel) {
-  {  // Its result is read twice.
+  {  // the result of the kernel is read twice
     Convolution c;
     c.b.kernel({c.w, c.t}, {}, add_one);
     c.b.add(c.step(c.t, c.b.output(float32, kImage, {})));
@@ -110,21 +110,21 @@ TEST(WeightsKernel, IsNoOtherKernel) {
     EXPECT_FALSE(c.found()[1]);
     EXPECT_FALSE(c.found()[2]);
   }
-  {  // Its result is a result of the program.
+  {  // the result of the kernel is a result of the program
     Convolution c;
     const int out = c.b.output(float32, kKernel, {});
     c.b.kernel({c.w, out}, {}, add_one);
     c.b.add(c.step(out, c.b.output(float32, kImage, {})));
     EXPECT_FALSE(c.found()[1]);
   }
-  {  // It reads two arrays.
+  {  // the kernel reads two arrays
     Convolution c;
     const int other = c.b.input(float32, kKernel, {});
     c.b.kernel({c.w, other, c.t}, {}, sum);
     c.b.add(c.step(c.t, c.b.output(float32, kImage, {})));
     EXPECT_FALSE(c.found()[1]);
   }
-  {  // It reads what another step computes.
+  {  // the kernel reads the result of another step
     Convolution c;
     const int between = c.b.slot(float32, kKernel, {});
     c.b.kernel({c.w, between}, {}, add_one);
@@ -132,7 +132,7 @@ TEST(WeightsKernel, IsNoOtherKernel) {
     c.b.add(c.step(c.t, c.b.output(float32, kImage, {})));
     EXPECT_FALSE(c.found()[2]);
   }
-  {  // It makes the image.
+  {  // the kernel makes the image
     Convolution c;
     const int image = c.b.slot(float32, kImage, {});
     c.b.kernel({c.x, image}, {}, add_one);

@@ -233,7 +233,8 @@ TEST(Windows, StartsThatARunDecides) {
       }
 }
 
-// For half of the rows no more than these rows are sent, in messages with what one device lacks.
+// If half of the rows are read, devices send no more than these rows, each in messages to the
+// device that lacks them.
 TEST(Windows, PartsMoveOnce) {
   const Partitioned half = run(64, [](const Arrays& x) { return Arrays{rows(x[0], 0, 32)}; });
   EXPECT_LE(bytes_sent(half), 2 * 4 * kWide * 4);

@@ -74,7 +74,7 @@ struct DpsgdTrainingAccountant {
   DpEvent event(int64_t num_updates, const DpParams& params) const;
   double compute_epsilon(int64_t num_updates, const DpParams& params) const;
 };
-// DP-SGD where one user has several examples (Charles et al. 2024). Only PLD supports it.
+// DP-SGD for users with several examples each (Charles et al. 2024). Only PLD supports it.
 struct DpsgdTrainingUserLevelAccountant {
   DpAccountantConfig config = PldAccountantConfig{};
   DpEvent event(int64_t num_updates, const DpParams& params) const;

@@ -109,7 +109,8 @@ class CanaryScoreAuditor {
   // the rates. Each canary must have been drawn and trained on independently of the others.
   double epsilon_clopper_pearson(const ClopperPearsonOptions& options = {}) const;
   // Returns the bound from one run with many canaries, each held in with probability 1/2 (Steinke,
-  // Nasr and Jagielski, arXiv 2305.08846), where the attack guesses only which are held in.
+  // Nasr and Jagielski, arXiv 2305.08846), in which the attack only guesses which canaries are held
+  // in.
   double epsilon_one_run(const OneRunOptions& options = {}) const;
   // Returns the same for a Gaussian mechanism, which its (epsilon, delta) determines completely
   // (Mahloujifar, Melis and Chaudhuri, arXiv 2410.22235).

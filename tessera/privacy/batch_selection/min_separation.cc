@@ -25,8 +25,8 @@ class States {
     if (sampled || waited_ > waited) later_.push_back(step + min_sep_);
   }
 
-  // Returns the state before `step` if only one is possible, where all states up to `step` count as
-  // equal. Otherwise returns nullopt.
+  // Returns the state before `step` if only one is possible, and otherwise nullopt. All states up
+  // to `step` count as equal.
   std::optional<int64_t> only(int64_t step) const {
     std::optional<int64_t> out;
     const auto take = [&](int64_t state) {

@@ -109,9 +109,9 @@ class GreedyOrder {
   }
 
  private:
-  // Takes what it can of the `eligible` examples, in their order. Returns those that may be taken
-  // later under the same caps. (Counts only increase, so an example that met a cap cannot be taken
-  // until the cap grows.)
+  // Takes as many of the `eligible` examples as it can, in their order. Returns those that may be
+  // taken later under the same caps. (Counts only increase, so an example that met a cap cannot be
+  // taken until the cap grows.)
   std::vector<int64_t> pass(const std::vector<int64_t>& eligible) {
     std::vector<int64_t> later;
     for (const int64_t example : eligible) {

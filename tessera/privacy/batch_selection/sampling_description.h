@@ -1,5 +1,5 @@
 // The description of a sampler for accounting: the law of its batches, in numbers. Every sampler of
-// strategies.h returns its own, so what is sampled is what is accounted for.
+// strategies.h returns its own, so the accounting is for the batches that are sampled.
 #pragma once
 
 #include <cstdint>

@@ -36,7 +36,7 @@ struct ClipRequest {
 
 struct ClippedSum {
   ErasedResult results;     // results of the call for each example, [batch, ...]
-  std::vector<Array> sums;  // the sums of what is clipped
+  std::vector<Array> sums;  // of the clipped gradients or values
   Array norms;              // [batch]: the norm of each example before clipping
 };
 // Returns the sums of the gradients by the parameters, in order. The call's first result is the

@@ -1,9 +1,9 @@
 // The discrete Gaussian: P(X = x) proportional to exp(-x^2 / (2 s^2)) over the integers (Canonne,
 // Kamath, Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020), and the
 // privatizer that adds it on a grid. Floating-point noise takes values from a set that depends on
-// what it is added to, which in principle reveals more than the analysis of the Gaussian mechanism
-// allows (Mironov, CCS 2012), and float32 normals end at 5.4 standard deviations. Integers on a
-// grid have neither defect.
+// the sum to which it is added. This in principle reveals more than the analysis of the Gaussian
+// mechanism allows (Mironov, CCS 2012), and float32 normals end at 5.4 standard deviations.
+// Integers on a grid have neither defect.
 //
 // The sampler: the paper's is exact rejection with rational arithmetic, a loop of random length for
 // each element, with numbers that exceed a machine word. On arrays such a loop would run as often

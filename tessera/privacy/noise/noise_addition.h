@@ -21,9 +21,9 @@
 // leaf that does not vary gets the same noise on all devices. If types do not have the axes over
 // which values vary (check_vma = false), an update is a UserError.
 //
-// Precision. Noise is drawn, scaled and added in float64, even where x64 is off; noising matrices
-// that keep buffers multiply it in the leaf's dtype, but at least float32. The result has `dtype`
-// if given, otherwise the leaf's dtype, but at least float32. It is rounded last, which is
+// Precision. Noise is drawn, scaled and added in float64, even if x64 is off; noising matrices that
+// keep buffers multiply it in the leaf's dtype, but at least float32. The result has `dtype` if
+// given, otherwise the leaf's dtype, but at least float32. It is rounded last, which is
 // post-processing. (Noise of bfloat16 would have only 128 values between powers of two.)
 //
 // With RandomSource::kSystem the key in the state is not used, and a program asks the host for the

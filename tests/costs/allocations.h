@@ -1,4 +1,4 @@
-// Allocations of the C++ heap on the calling thread: They measure the work of a compiler, and are
+// Allocations of the C++ heap on the calling thread: they measure the work of a compiler, and are
 // the same on every machine and under every load.
 #pragma once
 

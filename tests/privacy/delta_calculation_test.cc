@@ -99,7 +99,8 @@ TEST(DeltaCalculation, UpperBoundsHoldWithTheirConfidence) {
   EXPECT_EQ(delta_upper_bound(0.5, 10, 1), 0.5);
 }
 
-// jax_privacy's example: three noise multipliers of the Gaussian mechanism for epsilon 4, delta 1e-3.
+// jax_privacy's example: three noise multipliers of the Gaussian mechanism, for epsilon 4 and delta
+// 1e-3.
 TEST(DeltaCalculation, TheLastMechanismThatPassesIsFound) {
   std::mt19937_64 random(1);
   std::vector<VerificationSamples> mechanisms;

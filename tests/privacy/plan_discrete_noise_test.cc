@@ -1,4 +1,5 @@
-// Plans of the discrete Gaussian mechanism with strategies, schedules and parts (plan_mechanism.cc).
+// Plans with the discrete Gaussian mechanism and strategies, schedules or parts
+// (plan_mechanism.cc).
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// What a user is told.
+// Helpers for tests of error messages.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -10,7 +10,7 @@
 
 namespace tessera::test {
 
-// The message of the UserError that f throws, or nothing.
+// Returns the message of the UserError that f throws; empty if it throws none.
 template <class F>
 std::string error_of(const F& f) {
   try {
@@ -21,7 +21,7 @@ std::string error_of(const F& f) {
   return "";
 }
 
-// f throws a UserError whose message has `text`.
+// Expects that f throws a UserError with `text` in its message.
 template <class F>
 void expect_error(const F& f, const char* text) {
   try {

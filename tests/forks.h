@@ -1,4 +1,4 @@
-// Children of a process whose other threads are at work.
+// Helpers for tests of children that are forked while other threads work.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 
 namespace tessera::test {
 
-// Whether the body returns true in a child; false if that hangs for 20 seconds.
+// Returns whether the body returns true in a child; false if the child hangs for 20 seconds.
 template <class F>
 bool in_child(F&& body) {
   const pid_t pid = ::fork();

@@ -1,4 +1,5 @@
-// Programs of the tests of passes, as text: what goes in is parsed, what comes out is printed.
+// Helpers for the tests of passes, whose programs are text: inputs are parsed, and results are
+// printed.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,8 +14,8 @@ namespace tessera::test {
 
 using namespace compile;
 
-// The text of a function that holds, less the frame of its module: lines from `func.func` to its
-// last brace, two columns to the left.
+// Returns the text of a verified function without the frame of its module: lines from `func.func`
+// to its last brace, moved two columns to the left.
 inline std::string text_of(const Function& f) {
   verify(f);
   const std::string module = to_mlir(f);
@@ -30,7 +31,7 @@ inline std::string text_of(const Function& f) {
   return out;
 }
 
-// Applies the pass to the program of `before`.
+// Applies the pass to the program of `before` and returns the text of the result.
 template <class Pass>
 std::string after(Pass pass, std::string_view before) {
   return text_of(pass(parse_mlir(before)));

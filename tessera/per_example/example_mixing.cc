@@ -26,22 +26,22 @@ using namespace ir;
 
 namespace {
 
-// The dimension of a value that has no dimension of examples.
+// The value of Reads::dim if a value has no dimension of examples.
 constexpr int kNowhere = -1;
-// The dimension of a row of a loop over examples, which is one example: kRow - (number of enclosing
-// loops).
+// The values of Reads::dim at and below this one: the value is a row of a loop over examples, and
+// so reads one example. A loop inside n others has kRow - n.
 constexpr int kRow = -2;
 
-// What a value reads of the examples.
+// How a value depends on the examples.
 struct Reads {
   bool any = false;
   // The dimension of examples: the element at index i of it belongs to example (i / inner) % size.
   int dim = kNowhere;
   int64_t inner = 1;
   bool lost = false;      // one or some examples were selected: nothing is known about which
-  bool position = false;  // the numbers of the examples, which depend on no data
-  // Whether sums are a part of it: over examples alone, over other dimensions too, and functions of
-  // the latter that are not linear.
+  bool position = false;  // it holds numbers of examples (from an iota), which depend on no data
+  // Whether the value contains sums: over the examples alone, over other dimensions too, and
+  // functions of the latter that are not linear.
   bool sum = false, wide_sum = false, statistic = false;
 
   bool has_dim() const { return dim >= 0; }
@@ -59,8 +59,8 @@ void add_sums(Reads& to, const Reads& from) {
   to.statistic = to.statistic || from.statistic;
 }
 
-// Returns the reads of both: of the branches of a conditional, or of a loop's first and later
-// trips.
+// Merges the two states that a value may have: those of the branches of a conditional, or of the
+// first and the later iterations of a loop.
 Reads merge_reads(const Reads& a, const Reads& b) {
   Reads out = a.is_example() ? a : b;
   out.any = a.any || b.any;
@@ -75,7 +75,7 @@ Reads merge_reads(const Reads& a, const Reads& b) {
 
 using States = std::vector<Reads>;
 
-// Thrown up to find_mixing, which returns it.
+// The exception that ends a walk at the first op that mixes examples. find_mixing() catches it.
 struct Found {
   Mixing mixing;
 };
@@ -87,7 +87,7 @@ std::string name_of(const Op& op) {
   return std::string(op.def->name);
 }
 
-// Returns whether the op moves numbers of examples without changing them.
+// Returns whether the op moves the numbers that an iota made without changing them.
 bool moves_positions(const Op& op) {
   for (const OpDef* def : {&ops::reshape_op, &ops::transpose_op, &ops::broadcast_in_dim_op,
                            &ops::convert_op, &ops::concatenate_op, &ops::select_op, &ops::clamp_op})
@@ -140,7 +140,8 @@ class Walk {
     return finished(op, in, moved(op, in));
   }
 
-  // Values that are computed from numbers of examples have no dimension of examples.
+  // Returns the results of an op on numbers of examples. If it computes new values from them, these
+  // have no dimension of examples.
   States positions(const Op& op, const States& in) const {
     if (!moves_positions(op)) return States(op.results.size());
     try {
@@ -163,7 +164,7 @@ class Walk {
     return out;
   }
 
-  // Returns where the examples are in the results, before sums are considered.
+  // Returns which dimension of each result is that of the examples, without the flags of sums.
   States moved(const Op& op, const States& in) const {
     if (op.def == &ops::reshape_op) return {reshaped(op, in[0])};
     if (op.def == &ops::slice_op) return {sliced(op, in[0])};
@@ -179,8 +180,8 @@ class Walk {
 
   static States lost(const Op& op) { return States(op.results.size(), lost_example()); }
 
-  // Uses the op's factors: the examples are in those dimensions of the results that have the factor
-  // of their dimension.
+  // Does the same from the op's factors: the examples are in the dimensions of the results that
+  // have the same factor as the operands' dimensions of examples.
   States by_factors(const Op& op, const States& in) const {
     const std::vector<Type> operands = f_->types_of(op.operands),
                             results = f_->types_of(op.results);
@@ -236,7 +237,7 @@ class Walk {
     return out;
   }
 
-  // Changes `base` to the result of a reduction over the examples.
+  // Changes `base` to the state of the result of a reduction over the examples.
   void reduce(const Op& op, const Factors& factors, Reads& base) const {
     if (!options_.follow_sums) {
       base.lost = base.dim == kNowhere;
@@ -251,7 +252,8 @@ class Walk {
     (!is_sum ? base.statistic : alone ? base.sum : base.wide_sum) = true;
   }
 
-  // Adds the sums that the operands contain: only in a linear op do these stay sums.
+  // Adds the flags of the sums that the operands contain to the results. Sums stay sums only in
+  // linear ops.
   States finished(const Op& op, const States& in, States out) const {
     Reads sums;
     bool examples = false, is_lost = false;
@@ -298,7 +300,8 @@ class Walk {
     return x;
   }
 
-  // Accepts slices with whole groups of examples, one position of each, or one example; no others.
+  // Accepts three kinds of slices: of whole groups of all examples, of one position inside each
+  // example's group, and of one example.
   Reads sliced(const Op& op, const Reads& x) const {
     if (!x.has_dim()) return without_sums(x);
     const ops::SliceParams& p = *ops::as_slice(op);
@@ -333,7 +336,8 @@ class Walk {
     return lost_example();
   }
 
-  // Accepts parts that all have the examples at the same positions: the examples several times.
+  // Accepts parts that all have the examples in the same dimension with the same `inner`: the
+  // result then has the examples several times.
   Reads concatenated(const Op& op, const States& in) const {
     const auto dim = static_cast<int>(op.params.as<ops::ConcatenateParams>().dimension);
     std::optional<Reads> first;
@@ -362,8 +366,8 @@ class Walk {
     return x.any ? without_sums(x) : lost_example();
   }
 
-  // Examples that are selected by indices of their own keep their positions; other indices change
-  // their order.
+  // If each example has indices of its own, the results are those of this example. Other indices
+  // would change the order of the examples.
   States gathered(const Op& op, const States& in) const {
     const Reads &x = in[0], &indices = in[1];
     const ops::IndexedWindows windows = ops::gather_windows(
@@ -400,7 +404,8 @@ class Walk {
     return by_factors(op, in);
   }
 
-  // In a loop over examples a trip is one example, and its carry is a sum over those before.
+  // In a loop over examples one iteration reads one example, and the carry is a sum over the
+  // examples before it.
   States loop(const Op& op, const ControlFlow& flow, const States& in) const {
     const int row = kRow - loops_;
     States entering = in;
@@ -445,8 +450,8 @@ class Walk {
   States branch(const Op& op, const ControlFlow& flow, const States& in) const {
     const Reads& index = in[0];
     const States entering(in.begin() + 1, in.end());
-    // A predicate is a scalar, so a branch on an example's data uses one that combines all
-    // elements.
+    // A predicate is a scalar: if it reads an example's data, it combines all elements of the
+    // example. So a sum over examples and other dimensions is accepted here.
     if (index.sum) found(op, "is not linear and follows a sum over the dimension of examples");
     States out;
     for (const FunctionRef& region : flow.regions) {
@@ -462,7 +467,8 @@ class Walk {
     return out;
   }
 
-  // Devices do to their parts what is done to the whole, if these have all examples.
+  // Each device does to its part what the body does to the whole, provided that the part has all
+  // examples.
   States on_devices(const Op& op, const States& in) const {
     const auto& p = op.params.as<ops::ManualComputationParams>();
     const auto carried = [](Reads x, const Type& from, const Type& to) {

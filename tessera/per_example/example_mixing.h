@@ -1,18 +1,18 @@
 // Finds ops that mix the examples of a batch in a function of several examples. In private training
 // each example is computed by itself, so a loss that mixes examples would become another one.
 //
-// The dimension of examples is followed through the program by the factors of its ops (ir/factors.h).
-// Each value is one of these:
+// The dimension of examples is followed through the program by the factors of its ops
+// (ir/factors.h). Each value is one of these:
 //
-//   example   has the dimension; an element reads the example that it stands at
-//   sum       is a sum over examples of what reads one example each, without the dimension
+//   example   has the dimension; an element reads the example of its index
+//   sum       is a sum over examples of such elements, without the dimension
 //   both      the sum of these two
 //   lost      reads examples, but it is no longer known which (one of them was picked)
 //
-// A program mixes examples if an op runs along their dimension (sort, cumulative sums, reverse), pairs
-// them (z z^T), combines `example` with `sum` except by addition, or computes a function that is not
-// linear of a sum over the examples alone. A sum over examples and other dimensions at once may be
-// divided and the like: so losses average over tokens.
+// A program mixes examples if an op runs along their dimension (sort, cumulative sums, reverse),
+// pairs them (z z^T), combines `example` with `sum` except by addition, or computes a nonlinear
+// function of a sum over the examples alone. A nonlinear function of a sum over examples and other
+// dimensions together is allowed, because losses that average over tokens divide by such sums.
 #pragma once
 
 #include <optional>
@@ -30,12 +30,12 @@ struct Mixing {
 };
 
 struct MixingOptions {
-  // Which inputs have the examples in dimension 0.
+  // For each input, whether its dimension 0 is that of the examples.
   std::vector<bool> of_examples;
   // The number of examples: a prime that divides no other dimension.
   int64_t size = 0;
-  // Whether sums over examples count. Those of gradients do not, since they read every example by
-  // design.
+  // Whether sums over examples are followed. The caller sets false if the function sums gradients,
+  // because these sums read every example by design.
   bool follow_sums = true;
 };
 

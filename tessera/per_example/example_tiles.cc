@@ -29,9 +29,9 @@ int64_t device_parts(int64_t size) {
   return std::max<int64_t>(1, std::gcd(size, static_cast<int64_t>(devices().size())));
 }
 
-// Returns the number of examples in a tile: a divisor of `size`, with some of every device. Returns
-// 0 if the only such tile has one example of every device though more would fit, since that is
-// another program.
+// Returns the number of examples in a tile: a divisor of `size` that is a multiple of the number of
+// devices that share the batch. Returns 0 if only tiles of one example of each device divide the
+// batch, although more would fit: one example of each device has another program.
 int64_t tile_size(int64_t size, int64_t bytes) {
   const int64_t parts = device_parts(size), each = size / parts,
                 most = kTileBytes / std::max<int64_t>(1, bytes) / parts;
@@ -49,9 +49,6 @@ Array tile_of(const Array& x, int64_t tile, const Array& at) {
   return lax::squeeze(lax::dynamic_slice_in_dim(lax::reshape(x, shape), at, 1, 1), {1});
 }
 
-// A batch in tiles. The largest gradients of the inputs determine the number of examples in a tile;
-// those of one input exist at a time. If no tile divides the batch, it is padded with examples of
-// zeros.
 // Returns x, [size, ...], with rows of zeros after it.
 Array filled_up(const Array& x, int64_t size) {
   if (x.shape()[0] == size) return x;
@@ -66,6 +63,9 @@ ExampleBatch filled_up(const ExampleBatch& batch, int64_t size) {
   return batch.with_mapped(mapped);
 }
 
+// A batch in tiles. The input with the largest gradient determines the number of examples in a
+// tile, because the gradients of one input exist at a time. If no tile divides the batch, the batch
+// is padded with examples of zeros.
 class Tiling {
  public:
   Tiling(const ExampleBatch& given, const std::vector<size_t>& inputs)
@@ -96,8 +96,8 @@ class Tiling {
 
 using TileFn = std::function<std::vector<Array>(const ExampleBatch& tile, const Array& weights)>;
 
-// Applies fn to each tile and returns the results: added up if `sums` has their types, otherwise
-// stacked, [tiles, ...].
+// Applies fn to each tile and returns the results of all. If `sums` is not empty, it has the types
+// of the results, which are added up over the tiles. Otherwise they are stacked, [tiles, ...].
 std::vector<Array> over_tiles(const ExampleBatch& batch, const Array& weights, int64_t tile,
                               const std::vector<Type>& sums, const TileFn& fn) {
   const std::vector<Array> mapped = batch.mapped();
@@ -117,8 +117,8 @@ std::vector<Array> over_tiles(const ExampleBatch& batch, const Array& weights, i
 
 Array in_sum_dtype(const Array& x) { return lax::convert_element_type(x, sum_dtype(x.dtype())); }
 
-// Returns the sums of contributions, a part for each device: [parts, ...], or the sum if there is
-// one part.
+// Returns the sum of the contributions of each device's examples: [parts, ...], or [...] if there
+// is one part.
 Array parts_sum(const Array& taken, int64_t parts) {
   if (parts == 1) return lax::reduce_sum(taken, {0});
   Shape shape = taken.shape();
@@ -182,8 +182,8 @@ Array tiled_sum(const ExampleBatch& batch, size_t input, const Array& weights,
   const Tiling tiling(batch, {input});
   const int64_t parts = device_parts(tiling.batch().size());
   const TileFn part = [&](const ExampleBatch& some, const Array& w) {
-    // The barrier keeps the order of sums inside an example: parts of it on several devices are
-    // added up before it is summed with other examples, as they were for its norm.
+    // The barrier keeps the order of sums inside an example: if several devices have parts of it,
+    // these are added up before examples are summed, as they were for the example's norm.
     const Array gradients = lax::optimization_barrier(some.gradients(input));
     return std::vector<Array>{parts_sum(contribution(gradients, w), parts)};
   };
@@ -192,7 +192,7 @@ Array tiled_sum(const ExampleBatch& batch, size_t input, const Array& weights,
     return parts > 1 ? lax::reduce_sum(out, {0}) : out;
   }
   const Type& type = batch.program().inputs[input];
-  // The dtype of a contribution does not depend on the tile.
+  // The contribution of one scalar gradient shows the dtype of the sum.
   const Array one = lax::full(Shape(), 0, accumulation_dtype(type.dtype));
   Type sum{.dtype = contribution(lax::reshape(one, {1}), lax::full({1}, 0, float64)).dtype(),
            .shape = type.shape};

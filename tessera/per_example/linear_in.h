@@ -1,4 +1,4 @@
-// Whether an op is linear in some of its operands, by its derivative.
+// Finds out from an op's derivative whether the op is linear in some of its operands.
 #pragma once
 
 #include <span>
@@ -9,8 +9,8 @@
 namespace tessera::per_example {
 
 // Returns whether the op, for operands of these types, is an affine function of the marked operands
-// together: its tangents then do not read them. Integers have no tangents; ops that move, add or
-// convert them are linear.
+// together. The test is whether its tangents do not read these operands. Integers have no tangents:
+// ops that move, add or convert them count as linear.
 bool is_linear_in(const ir::Op& op, std::span<const ir::Type> operands,
                   const std::vector<bool>& marked);
 

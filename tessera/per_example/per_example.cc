@@ -25,10 +25,10 @@ Array wide(const Array& x) {
   return is_half(x.dtype()) ? lax::convert_element_type(x, accumulation_dtype(x.dtype())) : x;
 }
 
-// The loss's results and the residuals of its tangent program, as one function.
+// A function that returns the loss's results and then the residuals of its tangent program.
 struct Forward {
   Function function;
-  LinearizedFunction at;  // its arrays can no longer be used
+  LinearizedFunction at;  // the linearized loss; its arrays can no longer be used
 };
 Forward forward_of(const Function& loss, const std::vector<bool>& wrt) {
   Forward out;
@@ -45,7 +45,7 @@ Forward forward_of(const Function& loss, const std::vector<bool>& wrt) {
   return out;
 }
 
-// Returns the uses of the tangent program at `results`, which are those of the forward function.
+// Returns the uses of the tangent program. `results` are the results of the forward function.
 std::vector<Use> uses_at(const Forward& forward, const std::vector<bool>& wrt,
                          const std::vector<bool>& differs, const std::vector<Array>& results) {
   const LinearizedFunction& at = forward.at;
@@ -93,7 +93,8 @@ ExampleProgram example_program(const Function& loss, const std::vector<bool>& wr
           kept.inputs = use.inputs;
           kept.num_operands = use.operands.size();
           kept.num_cotangents = use.cotangents.size();
-          // From here on values are float32, so that norms are those of what is summed.
+          // From here on values are float32 or wider, so that norms are computed of the same values
+          // that are summed.
           if (has_halves(use.apply)) use.apply = widened(use.apply);
           for (std::vector<Array>* arrays : {&use.operands, &use.cotangents})
             for (Array& x : *arrays) results.push_back(x = wide(x));
@@ -110,7 +111,8 @@ ExampleProgram example_program(const Function& loss, const std::vector<bool>& wr
       loss.input_types(), "example");
   TESSERA_CHECK(traced.captures.empty(), "{}: a closed function captured", loss.name);
   out.function = remove_dead_ops(traced.function);
-  // An example's values must not depend on what kernels fuse, which depends on the batch's size.
+  // The values of an example must not depend on which ops become one kernel, because that depends
+  // on the size of the batch.
   if (has_halves(out.function)) out.function = round_halves(out.function);
   return out;
 }
@@ -228,8 +230,8 @@ Array ExampleBatch::gradients(size_t input) const {
   return lax::with_batch_first(out.results[0], out.dims[0], size_);
 }
 
-// Returns the sums of one use over the examples, by its inputs: `scaled` are its cotangents times
-// the weights.
+// Returns, for each input of this use, its terms of the input's gradient, summed over the examples.
+// `read` are the use's operands; `scaled` are its cotangents times the weights.
 std::vector<Array> ExampleBatch::sums_of_use(const BatchUse& use, const Function& apply,
                                              const std::vector<Array>& read,
                                              const std::vector<Array>& scaled) const {

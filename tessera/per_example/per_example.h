@@ -1,7 +1,8 @@
-// Per-example gradients by uses. A loss of one example becomes one program that also returns, for
-// each use of a parameter, what the use reads and the cotangent of its result. Batched, that is the
-// forward and backward pass of ordinary training. From these values, and from weights that follow
-// from the norms, the weighted sums of gradients are computed by the same products as in training.
+// Per-example gradients, computed from the uses of parameters. The loss of one example becomes a
+// program that also returns, for each use of a parameter, what the use reads and the cotangent of
+// its result. Run over a batch, this program is the forward and backward pass of ordinary training.
+// From these values, and from weights that follow from the norms, the weighted sums of gradients
+// are computed by the same products as in training.
 //
 //   example_program   loss of one example -> its program with uses
 //   ExampleBatch      that program over a batch; gradients, norms (per_example_norms.h), sums
@@ -20,23 +21,24 @@ namespace tessera::per_example {
 inline DType sum_dtype(DType dtype) { return is_complex(dtype) ? complex128 : float64; }
 
 struct ExampleUse {
-  std::vector<size_t> inputs;  // the differentiated inputs of the loss, numbered among these
+  std::vector<size_t> inputs;  // numbers of the inputs it reads, among the differentiated ones
   Function apply;              // (those..., operands...) -> results, in float32 or wider
   size_t num_operands = 0, num_cotangents = 0;
   std::optional<UseProduct> product;  // its arrays are the results after the cotangents
 };
 
 struct ExampleProgram {
-  // The loss's inputs -> its results, then for every use: operands, cotangents, x and y.
+  // Takes the loss's inputs. Returns the loss's results, and then for every use its operands, its
+  // cotangents, and x and y if it is a product.
   Function function;
   size_t num_results = 0;
-  std::vector<Type> inputs;  // of the differentiated inputs
+  std::vector<Type> inputs;  // types of the differentiated inputs
   std::vector<ExampleUse> uses;
 };
 
-// Returns the program. `loss`: its first result is the real scalar that is differentiated by the
-// inputs marked `wrt`; `differs`: the inputs that differ between examples. Throws UserError for an
-// op without a derivative.
+// Returns the program with uses of a loss. The first result of `loss` is the real scalar that is
+// differentiated. `wrt` marks the inputs by which it is differentiated, and `differs` the inputs
+// that differ between examples. Throws UserError if an op has no derivative.
 ExampleProgram example_program(const Function& loss, const std::vector<bool>& wrt,
                                const std::vector<bool>& differs);
 
@@ -51,8 +53,9 @@ struct BatchUse {
 
 class ExampleBatch {
  public:
-  // Runs the program: `operands` of its inputs, mapped at `dims` (-1: the same for all), under a
-  // BatchAxis::Scope. `program` must outlive this object.
+  // Runs the program on a batch, under a BatchAxis::Scope. dims[i] is the dimension of examples of
+  // operands[i], or -1 if the operand is the same for all examples. `program` must outlive this
+  // object.
   ExampleBatch(const ExampleProgram& program, std::span<const Array> operands,
                std::span<const int> dims);
 
@@ -61,11 +64,11 @@ class ExampleBatch {
   // Returns the loss's results, each [batch, ...].
   const std::vector<Array>& results() const { return results_; }
   const std::vector<BatchUse>& uses() const { return uses_; }
-  // mapped returns the values of all uses that differ between examples, each [batch, ...];
-  // with_mapped the uses with the values of another batch instead.
+  // mapped() returns those values of all uses that differ between examples, each [batch, ...].
+  // with_mapped() returns a batch with other such values, without x, y and the loss's results.
   std::vector<Array> mapped() const;
   ExampleBatch with_mapped(std::span<const Array> mapped) const;
-  // Returns the same batch with only the uses of these inputs, without the loss's results.
+  // Returns this batch with the uses of these inputs alone, and without the loss's results.
   ExampleBatch only(const std::vector<size_t>& inputs) const;
   // Returns the uses of a differentiated input.
   std::vector<const BatchUse*> uses_of(size_t input) const;
@@ -74,12 +77,13 @@ class ExampleBatch {
   // wider. They are zero if there is no use.
   Array gradients(size_t input) const;
   // Returns the sum over examples of weights[b] times the gradient of example b, for each
-  // differentiated input: one product for each use, as for the gradient of the sum of losses.
-  // weights: [batch], finite; if a gradient is not finite, its sum is not either.
+  // differentiated input. It computes one product for each use, as the gradient of the sum of
+  // losses would. `weights` are [batch] and finite. If the gradient of an example is not finite,
+  // the sum is not finite either.
   //
-  // Products with values that examples share are summed by DotSum::kExamples and have float32
-  // results; everything else, and with `in_double` products too, is computed in float64, and so are
-  // the sums.
+  // Products with values that all examples share are summed by DotSum::kExamples and have float32
+  // results. Everything else is computed in float64 (with `in_double` these products too), and so
+  // are the sums over uses.
   std::vector<Array> weighted_sums(const Array& weights, bool in_double) const;
 
  private:

@@ -18,21 +18,24 @@
 namespace tessera::per_example {
 namespace {
 
-// A gradient of one example may be kept up to this size though it is larger than its factors. The
-// choice of a method reads the shapes of one example alone: methods differ in their rounding, so if
-// the batch's size decided, one example would change how the others are clipped.
+// The gradients of all examples may be kept if each has at most this many elements, although they
+// are larger than what they are made of. The choice of a method reads the shapes of one example
+// alone. If it read the size of the batch, adding an example could change the method, and with it
+// how the rounding of the others' norms clips them.
 constexpr int64_t kKeepElements = 1024;
-// The part of the guarantee that rounding may take: norms are right up to half of it.
+// The part of the guarantee that rounding may take: the relative error of a norm is at most half of
+// it.
 constexpr double kTolerance = 1e-5;
 
-// Returns the error of a float32 dot of n terms, in units of the last place of the sum of their
-// absolute values. If all terms are alike every addition rounds in the same direction, n / 8 in
-// all; kernels add up blocks of 256. The largest measured: 2.2, 8.1, 32, 43, 47 for n = 16, 64,
-// 256, 1024, 4096.
+// Returns a bound of the error of a float32 dot of n terms, in units of the last place of the sum
+// of their absolute values. If all terms are equal, every addition rounds in the same direction,
+// which makes an error of n / 8; it stops growing because kernels add up blocks of 256 terms. The
+// largest errors measured are 2.2, 8.1, 32, 43, 47 for n = 16, 64, 256, 1024, 4096.
 double dot_ulps(int64_t n) { return 1 + static_cast<double>(std::min<int64_t>(n, 384)) / 8; }
 
-// The terms of one part of the parameter: those of its uses, one after the other. There is at most
-// one list of vectors and one of looked-up rows.
+// The terms of one part of a parameter, those of all its uses one after the other. x and y are
+// undefined if no use is a product of vectors; index and index_y are undefined if no use looks up
+// rows.
 struct Terms {
   Array x, y;            // [batch, D, T, P], [batch, D, T, Q]
   Array index, index_y;  // [batch, D, T], [batch, D, T, Q]
@@ -47,7 +50,8 @@ bool same_space(const UseProduct& a, const UseProduct& b) {
   return a.views == b.views && a.shape == b.shape && a.product.batch == b.product.batch;
 }
 
-// Adds a use of the same part; returns false if its rows and columns are not those of the others.
+// Adds the terms of a use of the same part. Returns false if its rows and columns are other
+// dimensions than those of the uses before it.
 bool add_terms(Terms& terms, const BatchUse& use) {
   const UseProduct& product = *use.use->product;
   if (!terms.like) terms.like = &product;
@@ -69,9 +73,10 @@ bool add_terms(Terms& terms, const BatchUse& use) {
   return true;
 }
 
-// Returns the uses as terms by parts that have no element in common; nullopt if they are not so.
+// Returns the terms of each part of a parameter, where no two parts have an element in common.
+// Returns nullopt if uses overlap in another way, or if a use is not a product.
 std::optional<std::vector<Terms>> terms_of(std::vector<const BatchUse*> uses) {
-  // Looked-up rows decide which dimension is that of the rows.
+  // Uses that look up rows come first, because they decide which dimension has the rows.
   std::stable_partition(uses.begin(), uses.end(), [](const BatchUse* u) {
     return u->use->product && u->use->product->product.x_is_index;
   });
@@ -96,7 +101,7 @@ Array sum_examples(const Array& x) {
   for (int64_t d = 1; d < x.ndim(); ++d) dims.push_back(d);
   return dims.empty() ? x : lax::reduce_sum(x, dims);
 }
-// Returns |x|^2 of the last dimension.
+// Returns the squared norms of x along its last dimension.
 Array squares(const Array& x) { return lax::reduce_sum(lax::mul(x, x), {x.ndim() - 1}); }
 // Returns x x', [batch, D, T, T], for x of [batch, D, T, K].
 Array gram(const Array& x) { return invariant_dot(x, x, {3}, {3}, {0, 1}, {0, 1}); }
@@ -105,7 +110,8 @@ double epsilon(DType dtype) {
   return dtype == float64 ? std::numeric_limits<double>::epsilon()
                           : std::numeric_limits<float>::epsilon();
 }
-// Returns what is lost in a sum of n squares that are all below the smallest normal number.
+// Returns the most that a sum of n squares loses to underflow: each is below the smallest normal
+// number.
 double lost(int64_t n, DType dtype) {
   return static_cast<double>(n) * (dtype == float64 ? std::numeric_limits<double>::min()
                                                     : std::numeric_limits<float>::min());
@@ -113,28 +119,28 @@ double lost(int64_t n, DType dtype) {
 Array plus(const Array& x, double y) { return lax::add(x, lax::full_like(x, y)); }
 Array times(const Array& x, double y) { return lax::mul(x, lax::full_like(x, y)); }
 
-// Returns an upper bound of |x|^2 of the last dimension.
+// Returns an upper bound of the squared norms of x along its last dimension.
 Array squares_above(const Array& x) { return plus(squares(x), lost(x.shape().back(), x.dtype())); }
 
 Array in_float64(const Array& x) { return lax::convert_element_type(x, float64); }
 
-// Computed in float64: squares of float32 neither overflow nor vanish in it. Those of float64 may
-// vanish, so what is lost is added.
+// Returns the squared norms for T = 1. They are computed in float64, in which squares of float32
+// neither overflow nor vanish. Squares of float64 may vanish, so the most that they lose is added.
 Array by_vectors(const Terms& t) {
   return sum_examples(lax::mul(squares_above(in_float64(t.x)), squares_above(in_float64(t.y))));
 }
 
-// Returns the factor of a bound for the error of <x x', y y'>, by the squared sum over t of |x_t|
-// |y_t|: errors of the dots x x' (`rows` terms) and y y', and the amount d by which the product x'
-// y over t in the weighted sum may be longer than its gradient: 2 d |g| <= kTolerance |g|^2 + d^2 /
-// kTolerance.
+// Returns the factor of the bound for the rounding error of <x x', y y'>, in units of epsilon times
+// the square of the sum over t of |x_t| |y_t|. It counts the errors of the dot products in x x'
+// (`rows` terms each) and in y y' (`columns` terms), and the amount d by which the sum over t in
+// the weighted sum may be longer than the gradient: 2 d |g| <= kTolerance |g|^2 + d^2 / kTolerance.
 double gram_ulps(int64_t terms, int64_t rows, int64_t columns, double epsilon) {
   const double sum = dot_ulps(terms) + 1;
   return dot_ulps(rows) + dot_ulps(columns) + 1 + sum * sum * epsilon / kTolerance;
 }
 
-// Sums <x x', y y'> with all cross terms (of vectors, of looked-up rows, and of both), and a bound
-// of what the sums may be too small by.
+// Computes <x x', y y'> with all cross terms (between vectors, between looked-up rows, and between
+// a vector and a row), and a bound of how much too small rounding may make it.
 class Gram {
  public:
   explicit Gram(const Terms& t) : t_(t), dtype_((t.x.defined() ? t.x : t.index_y).dtype()) {
@@ -159,7 +165,7 @@ class Gram {
     const Array sum = sum_examples(products);
     sum_ = sum_.defined() ? lax::add(sum_, sum) : sum;
   }
-  // Adds [batch, D, T], the lengths of terms.
+  // Adds the lengths of terms, [batch, D, T], to those that the bound reads.
   void add_lengths(const Array& lengths) {
     num_terms_ += lengths.shape()[2];
     const Array sum = in_float64(lax::reduce_sum(lengths, {2}));
@@ -170,7 +176,8 @@ class Gram {
     add(lax::mul(in_float64(gram(t_.x)), in_float64(gram(t_.y))));
     const Array x = lax::sqrt(squares_above(t_.x)), y = lax::sqrt(squares_above(t_.y));
     add_lengths(lax::mul(x, y));
-    // Squares of small numbers are 0, however large their factors are.
+    // A product x x' of small numbers may be 0 although its factor y y' is large, so the bound has
+    // the largest possible loss times the other factor.
     const auto of_other = [&](const Array& lengths, int64_t n) {
       return times(squares(in_float64(lax::reduce_sum(lengths, {2}))), lost(n, dtype_));
     };
@@ -187,7 +194,8 @@ class Gram {
     add_lengths(lax::sqrt(squares_above(t_.index_y)));
   }
 
-  // Adds <e_i y_i', x_t y_t'> = x_t[i] <y_i, y_t>, twice.
+  // Adds the cross terms of rows and vectors, <e_i y_i', x_t y_t'> = x_t[i] <y_i, y_t>. Each counts
+  // twice.
   void add_both() {
     const Array products = invariant_dot(t_.index_y, t_.y, {3}, {3}, {0, 1}, {0, 1});
     const Array columns = lax::transpose(t_.x, {0, 1, 3, 2});  // [batch, D, P, T]
@@ -209,12 +217,12 @@ class Gram {
   Array sum_, lengths_, underflow_;  // [batch], [batch, D], [batch]; float64
 };
 
-// The terms of a parameter that only products read, and the order in which the dimensions of the
-// products [..., D, P, Q] are those of the parameter.
+// The terms of a parameter that is read by products of vectors alone, and how the products [..., D,
+// P, Q] become the parameter.
 struct PlainTerms {
   Terms terms;
-  Shape shape;  // of the products, split into the parameter's dimensions
-  Dims order;   // the permutation of these
+  Shape shape;  // of the products, with P and Q split into the parameter's dimensions
+  Dims order;   // the permutation of these dimensions to the parameter's
 };
 std::optional<PlainTerms> plain_terms(const std::vector<const BatchUse*>& uses, const Type& type) {
   if (is_complex(type.dtype)) return std::nullopt;
@@ -234,7 +242,8 @@ std::optional<PlainTerms> plain_terms(const std::vector<const BatchUse*>& uses, 
   return out;
 }
 
-// Returns x' y of every example.
+// Returns the gradient x' y of every example; nullopt if something else than products of vectors
+// reads the parameter.
 std::optional<Array> gradients_by_products(const std::vector<const BatchUse*>& uses,
                                            const Type& type) {
   const std::optional<PlainTerms> plain = plain_terms(uses, type);

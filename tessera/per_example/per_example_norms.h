@@ -1,4 +1,4 @@
-// Squared norms of per-example gradients: the methods, and which one is cheapest.
+// Squared norms of per-example gradients: the methods, their costs, and the choice among them.
 //
 // The gradient of one example is the sum of its uses, each a matrix of P rows and Q columns made of
 // T terms: g = x' y, x [T, P], y [T, Q]. With several uses (tied weights, steps of a loop) T counts
@@ -7,7 +7,7 @@
 //   method       cost beyond the plain step's     what is computed
 //   kVectors     2 (P + Q)                        T = 1: |x|^2 |y|^2
 //   kGram        2 T^2 (P + Q + 1)                two T x T matrices; <x x', y y'>
-//   kLookup      2 T^2 Q                          rows are looked up: x x' says which are equal
+//   kLookup      2 T^2 Q                          rows are looked up: x x' marks equal indices
 //   kTiles       2 T P Q, in tiles of examples    the gradients of a tile, squared and dropped
 //   kKeep        2 P Q                            the gradients of all, which are then summed with
 //                                                 weights instead of computed once more
@@ -29,24 +29,25 @@ inline constexpr std::array<std::string_view, 5> enum_names(NormWay) {
 
 struct NormPlan {
   NormWay method = NormWay::kTiles;
-  double flops = 0, bytes = 0;  // of one example, beyond the plain step
+  double flops = 0, bytes = 0;  // of one example, in addition to those of the plain step
 };
 
-// Returns the methods that this input's uses allow, the cheapest first; kTiles and kKeep are always
-// among them.
+// Returns the methods that this input's uses allow. The first is the one to take: kKeep if the
+// gradient is small and kVectors is not possible; otherwise the method of fewer flops, of the
+// products' method (if uses allow it) and kTiles. kTiles and kKeep are always in the list.
 std::vector<NormPlan> norm_plans(const ExampleBatch& batch, size_t input);
 
-// The squared norms, [batch] of float64, and for kKeep the gradients, [batch, ...]. If rounding may
-// make a sum too small, the bound of the rounding is added to it, so that no example counts as
-// shorter than it is.
+// The squared norms, [batch] of float64, and if the method is kKeep the gradients, [batch, ...]. If
+// rounding may make a sum too small, the bound of the rounding is added to it, so that no example
+// counts as shorter than it is.
 struct SquaredNorms {
   Array norms, gradients;
 };
 SquaredNorms squared_norms(const ExampleBatch& batch, size_t input, NormWay method);
 
-// Returns the sum over examples of round(weights[b] times the gradient of b), in float64, for an
-// input that only products read; nullopt for other inputs. The examples marked in `out` ([batch] of
-// bool; may be undefined) are left out.
+// Returns the sum over examples b of round(weights[b] times the gradient of b), in float64. Returns
+// nullopt if something else than products of vectors reads the input. Examples that are marked in
+// `out` ([batch] of bool; may be undefined) are left out.
 std::optional<Array> grid_sum(const ExampleBatch& batch, size_t input, const Array& weights,
                               const Array& out);
 

@@ -1,6 +1,6 @@
-// Rounds the float16 and bfloat16 values of a function wherever they are computed. Kernels keep
-// more digits than these dtypes have between the operations that they fuse, and what is fused
-// depends on sizes; with explicit roundings, results do not depend on it.
+// Rounds the float16 and bfloat16 values of a function wherever they are computed. Between
+// operations that are fused, kernels keep more digits than these dtypes have, and which operations
+// are fused depends on sizes. With explicit roundings, results do not depend on fusion.
 //
 //   y: bf16 = mul(a, b)        y': bf16 = mul(a, b)
 //                              y: bf16 = reduce_precision(y', e8m7)

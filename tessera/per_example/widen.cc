@@ -9,7 +9,7 @@
 namespace tessera::per_example {
 namespace {
 
-// Returns the dtype that replaces another one.
+// A function that returns the dtype with which a given one is replaced.
 using Widen = DType (*)(DType);
 
 DType double_dtype(DType dtype) {

@@ -1,12 +1,12 @@
-// A function in wider dtypes: float32 replaces float16 and bfloat16. A linear function stays the
-// same map, without its roundings.
+// Functions in wider dtypes. widened() replaces float16 and bfloat16 by float32: a linear function
+// stays the same map, except for its roundings.
 #pragma once
 
 #include "tessera/ir/function.h"
 
 namespace tessera::per_example {
 
-// Returns whether any value of the function, or of its regions, has such a dtype.
+// Returns whether any value of the function, or of its regions, is float16 or bfloat16.
 bool has_halves(const Function& function);
 Function widened(const Function& function);
 

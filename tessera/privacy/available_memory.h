@@ -1,4 +1,4 @@
-// How much memory this process may still use. trainer_step.cc chooses microbatches by it.
+// The memory that this process may still use. trainer_step.cc chooses microbatches by it.
 #pragma once
 
 #include <cstdint>
@@ -6,9 +6,9 @@
 
 namespace tessera::privacy::internal {
 
-// Returns bytes: what /proc/meminfo calls available, or the rest of the limit of the process's
-// control group (version 2) if that is less. Throws RuntimeError if /proc/meminfo does not contain
-// it.
+// Returns a number of bytes: that which /proc/meminfo calls available, or the rest of the limit of
+// the process's control group (version 2) if this is less. Throws RuntimeError if /proc/meminfo
+// does not contain it.
 int64_t available_memory();
 
 // Returns the same from these files, for tests: `group` is the folder of the control group.

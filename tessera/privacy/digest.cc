@@ -24,7 +24,7 @@ void expect_sodium() {
 }  // namespace
 
 struct Digest::State {
-  crypto_generichash_state hash;  // the type declares its alignment
+  crypto_generichash_state hash;  // aligned as its type declares
 };
 
 Digest::Digest() : state_(std::make_unique<State>()) {

@@ -24,11 +24,11 @@ class Digest {
   void add(std::string_view part);
   void add(std::span<const std::byte> part);
   void add(int64_t number);
-  // Adds the dtype, the shape and the elements. For an array that is not completely in this process
-  // (is_fully_addressable), the elements are left out. Throws UserError for an array without data.
+  // Adds the dtype, the shape and the elements. The elements are left out if this process does not
+  // have all of them (is_fully_addressable). Throws UserError if the array has no data.
   void add(const Array& array);
 
-  // Returns 64 hexadecimal digits. The digest is finished then: add() must not be called any more.
+  // Returns 64 hexadecimal digits. This finishes the digest: add() must not be called any more.
   std::string hex();
 
  private:

@@ -31,7 +31,7 @@ std::optional<std::string> NpyExamples::contents_digest() const {
   internal::Digest digest;
   digest.add(fmt::format("{}{}", rows_->dtype(), rows_->shape()));
   for (int64_t i = 0; i < count; ++i) {
-    // The first and the last row are included.
+    // Rows are spread evenly from the first to the last one.
     const int64_t row = count == 1 ? 0 : i * (n - 1) / (count - 1);
     const Literal read = rows_->read(std::span(&row, 1));
     digest.add(std::span(read.raw(), static_cast<size_t>(read.bytes())));

@@ -1,5 +1,5 @@
-// Data that need not be in memory: sources return examples by their indices. Trainer::step and fit
-// (trainer.h) accept a source in place of a tree of all the data.
+// Sources of data that need not be in memory: they return examples by their indices. Trainer::step
+// and fit (trainer.h) accept a source in place of a tree of all the data.
 //
 //   const privacy::NpyExamples images("images.npy"), labels("labels.npy");
 //   trainer.step(state, images, labels);  // reads the rows of one batch
@@ -8,9 +8,9 @@
 //   num_examples() -> int64_t
 //   examples(std::span<const int64_t> indices) -> a tree of Arrays, [indices.size(), ...] each
 //   contents_digest() -> std::optional<std::string>
-// examples() is called once a step, with an index for each row of the padded batch: increasing ones,
-// then 0 for padding, whose rows are cleared before anything reads them. Its batches are as secret as
-// the state: who sees which examples are read knows the samples.
+// examples() is called once a step, with an index for each row of the padded batch: increasing
+// indices, then 0 for padding, whose rows are cleared before anything reads them. Which examples
+// are read is as secret as the state, because it reveals the samples.
 #pragma once
 
 #include <concepts>
@@ -38,8 +38,8 @@ concept ExampleSource = requires(const S& source, std::span<const int64_t> indic
   { source.contents_digest() } -> std::convertible_to<std::optional<std::string>>;
 };
 
-// The rows of an npy file, which may be larger than memory (io/npy_rows.h). Without x64, 64-bit
-// numbers are converted to 32 bits. Throws the UserErrors of NpyRows.
+// A source of the rows of an npy file, which may be larger than memory (io/npy_rows.h). Without
+// x64, 64-bit numbers are converted to 32 bits. It throws the UserErrors of NpyRows.
 class NpyExamples {
  public:
   explicit NpyExamples(const FilePath& path);

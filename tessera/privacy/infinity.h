@@ -1,4 +1,4 @@
-// Infinity as losses, orders and bounds of privacy use it.
+// The infinity of losses, orders and bounds.
 #pragma once
 
 #include <limits>

@@ -1,5 +1,5 @@
-// Which two datasets differential privacy compares. The unit of privacy is one example, or one user
-// if examples are grouped by users. The names are dp-accounting's.
+// Neighbouring relations: which two datasets differential privacy compares. The unit of privacy is
+// one example, or one user if examples are grouped by users. The names are dp-accounting's.
 #pragma once
 
 #include <cstdint>

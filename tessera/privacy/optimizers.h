@@ -12,14 +12,14 @@
 //     ...
 //   }
 //
-// An AugmentedTransformation is used where a transformation of optim/ is, except that its update
-// takes gradients that pre_clipping_transform() of the same state has transformed, and that have
-// been clipped, summed and noised since. The update undoes the transform first. The sensitivity of
-// the sum is that of the clipping, whatever the transform is; the transform may depend on the data
-// only through sums that were noised, which holds if the state has seen no other gradients.
+// An AugmentedTransformation is used like a transformation of optim/, except that its update takes
+// gradients that were transformed by pre_clipping_transform() of the same state, and then clipped,
+// summed and noised. The update undoes the transform first. The sensitivity of the sum is that of
+// the clipping, whatever the transform is; the transform may depend on the data only through sums
+// that were noised, which holds if the state has seen no other gradients.
 //
-// It is not a Transformation, so that optim::chain cannot hide its transform: what is to be chained
-// goes into the optimizer that scale_then_privatize is given.
+// It is not a Transformation, because optim::chain would hide its transform. Chain other
+// transformations into the optimizer that is given to scale_then_privatize.
 #pragma once
 
 #include <string>
@@ -53,7 +53,8 @@ struct AugmentedTransformation {
   }
 
   // Returns (updates, the next state) for transformed, clipped and noised gradients, as
-  // optim::Transformation::update does; optimizers that do not read the parameters need none.
+  // optim::Transformation::update does; optimizers that do not read the parameters need no third
+  // argument.
   template <class P, class State, class... Params>
   std::pair<P, State> update(const P& gradients, const State& state,
                              const Params&... params) const {
@@ -70,18 +71,18 @@ struct AugmentedTransformation {
 
 struct ScaleThenPrivatizeOptions {
   // eps is added to the root of the second moments, and eps_root to the second moments under the
-  // root. Large ones scale all coordinates nearly alike; those of the optimizer itself add much
-  // noise to coordinates whose gradients are small. UserError unless both are at least 0 and
-  // finite, and one of them is above 0, as second moments begin at 0.
+  // root. Large values scale all coordinates nearly equally; values as small as the optimizer's own
+  // add much noise to coordinates with small gradients. Throws UserError unless both are at least 0
+  // and finite, and one of them is above 0 (second moments begin at 0).
   double eps = 1e-8;
   double eps_root = 0;
 };
 
 namespace internal {
 
-// Returns u / d, or d u if `inverse`, of each leaf u, where d = sqrt(second moment + eps_root) +
-// eps, in float32 or wider. Leaves whose path has no second moment are returned as they are.
-// UserError if a second moment is at none of the paths, or of another shape than its leaf.
+// Returns u / d, or d u if `inverse`, for each leaf u, where d = sqrt(second moment + eps_root) +
+// eps, in float32 or wider. Leaves whose path has no second moment are returned as they are. Throws
+// UserError if no leaf has the path of a second moment, or if its shape is not that of its leaf.
 std::vector<Array> scaled_by_moments(const std::vector<Array>& leaves,
                                      const std::vector<std::string>& paths,
                                      const optim::LeafList& second_moments,
@@ -205,19 +206,19 @@ struct NotTransforming : Base {
 
 }  // namespace internal
 
-// Returns the optimizer that clips and noises gradients in the geometry of its own second moments
-// v, those of the steps before: the gradient g of each example becomes g / (sqrt(v + eps_root) +
-// eps), and what is clipped, summed and noised is multiplied by the same before `base` sees it.
+// Returns an optimizer with which gradients are clipped and noised in the geometry of its second
+// moments v of earlier steps: the gradient g of each example becomes g / (sqrt(v + eps_root) +
+// eps), and the noised sum is multiplied by the same before `base` sees it.
 //
-// `second_moments` is a function of the state of `base` that returns them: a tree of Arrays at the
-// paths of the gradients they scale. Absent, they are the first in the state that Adam, RMSProp or
-// Adagrad keeps; where masked() keeps those of some leaves, the other leaves are not scaled. It is
-// a compile-time error if there are none.
+// `second_moments` is a function that returns v from the state of `base`: a tree of Arrays at the
+// paths of the gradients that they scale. If absent, v is the first that Adam, RMSProp or Adagrad
+// keeps in the state. If masked() keeps v for some leaves, the other leaves are not scaled. It is a
+// compile-time error if there is no v.
 //
-// Results are float32 or wider, whatever the gradients are: the reciprocal of eps overflows
-// float16. UserError (kValue): options outside their range; second moments of a leaf that the
-// gradients lack; those of a centred RMSProp, which are not those of what it divides by. UserError
-// (kShape): second moments of another shape than the leaf.
+// Results are float32 or wider, whatever the gradients are, because the reciprocal of eps overflows
+// float16. Throws UserError (kValue) if options are outside their range, if v has a leaf that the
+// gradients lack, and for a centred RMSProp, which does not divide by the root of v. Throws
+// UserError (kShape) if v has another shape than its leaf.
 template <class Base, class SecondMoments = internal::FindSecondMoments>
 auto scale_then_privatize(optim::Transformation<Base> base,
                           const ScaleThenPrivatizeOptions& options = {},
@@ -232,8 +233,8 @@ auto scale_then_privatize(optim::Transformation<Base> base,
       {{std::move(base.rule), options, std::move(second_moments)}}};
 }
 
-// Returns the optimizer with the transform that changes nothing, or an augmented one as it is, for
-// code that takes both.
+// Returns the optimizer with a transform that changes nothing; an augmented optimizer is returned
+// unchanged. It is for code that takes both.
 template <class Base>
 AugmentedTransformation<internal::NotTransforming<Base>> as_augmented(
     optim::Transformation<Base> optimizer) {

@@ -32,7 +32,8 @@ void expect_positive(const char* what, double value) {
     value_error(kPlanOp, "expected a finite {} above 0, got {}", what, value);
 }
 
-// If parts have norms of their own, l2_clip_norm may be 0 if no leaf is left for it.
+// Throws UserError for invalid clip norms. With subtree_norms, l2_clip_norm may be 0, for the case
+// that the paths name all leaves.
 void expect_clip_norms(const PlanOptions& o) {
   if (o.subtree_norms.empty() || o.l2_clip_norm != 0)
     expect_positive("l2_clip_norm", o.l2_clip_norm);
@@ -52,7 +53,7 @@ int64_t bands_of(const NoiseStrategy& strategy) {
   return banded->strategy.empty() ? banded->bands : static_cast<int64_t>(banded->strategy.size());
 }
 
-// Returns the probability within a group, in the group's steps.
+// Returns the probability with which a step samples each example of the group whose turn it is.
 double sampling_prob(const PlanOptions& o, int64_t groups, bool equal) {
   if (o.sampling_prob) return *o.sampling_prob;
   expect_positive("expected_batch_size", *o.expected_batch_size);
@@ -132,7 +133,7 @@ mf::buffered_toeplitz::BufferedToeplitz buffered_strategy(const BufferedNoise& n
       {.n = d.iterations, .min_sep = p.min_sep, .max_participations = p.max_participations});
 }
 
-// Returns all numbers of a description, exactly.
+// Returns a text that contains all numbers of a description exactly.
 std::string exact_text(const SamplingDescription& d) {
   std::string out =
       fmt::format("{} {} {} {:a} {} {} {} {} {} {} {} {} {} {:x}", name(d.method), d.num_examples,
@@ -150,7 +151,7 @@ Plan::Plan(PlanOptions options)
     : options_(std::move(options)),
       noising_matrix_(mf::identity()),
       accountant_(create_accountant(accountant_config())) {
-  // Without noise no random numbers are drawn.
+  // Without noise nothing is drawn: such a plan has Gaussian, which needs no grid.
   if (!options_.mechanism)
     options_.mechanism =
         options_.noise_multiplier == 0.0 ? Mechanism(Gaussian{}) : DiscreteGaussian{};
@@ -332,16 +333,16 @@ accounting::DpAccountantConfig Plan::accountant_config() const {
     case Accountant::kRdp:
       return accounting::RdpAccountantConfig{.neighboring_relation = options_.relation};
     case Accountant::kPld:
-    case Accountant::kMonteCarlo:  // of other_releases
+    case Accountant::kMonteCarlo:  // the accountant of other_releases
       break;
   }
   return accounting::PldAccountantConfig{.neighboring_relation = options_.relation};
 }
 
-// If amplified, a cycle samples an example at most once, and bands of different cycles do not
-// overlap (Choquette-Choo et al., arXiv 2306.08153, Theorem 4). Otherwise the whole run is one
-// Gaussian mechanism (Denisov et al., arXiv 2202.08312), and so are its first steps, as the
-// strategy is lower-triangular.
+// If amplified, this is the sensitivity to one participation: a cycle samples an example at most
+// once, and bands of different cycles do not overlap (Choquette-Choo et al., arXiv 2306.08153,
+// Theorem 4). Otherwise the whole run is one Gaussian mechanism (Denisov et al., arXiv 2202.08312),
+// and so are its first steps, because the strategy is lower-triangular.
 double Plan::strategy_sensitivity(int64_t steps) const {
   if (options_.amplified && dense_)
     return mf::sensitivity::single_participation_sensitivity(*dense_);
@@ -364,8 +365,8 @@ double Plan::strategy_sensitivity(int64_t steps) const {
       mf::toeplitz::minsep_sensitivity_squared_upper_bound(toeplitz_, participation, steps));
 }
 
-// Returns the event of the number of a user's examples in a batch, as a mixture of Gaussians
-// (Charles et al., arXiv 2407.07737).
+// Returns the event of a step for a user of several examples: a mixture of Gaussians over how many
+// of these are in the batch (Charles et al., arXiv 2407.07737).
 accounting::DpEvent user_event(double noise_multiplier, double sampling_prob, int64_t examples) {
   accounting::MixtureOfGaussiansDpEvent event{noise_multiplier, {}, {}};
   const boost::math::binomial_distribution<double> sampled(static_cast<double>(examples),

@@ -14,7 +14,8 @@ namespace {
 
 constexpr const char* kPlanClippingOp = "privacy::make_plan";
 
-// A batch of more examples is summed in float64, so this number only affects speed.
+// Returns ClipOptions::float32_examples for the plan's batches. A batch of more examples is summed
+// in float64, so the number affects only the speed.
 int64_t float32_examples(const batch_selection::SamplingDescription& sampling) {
   const double most = std::min(internal::likely_batch(sampling), 1e9);
   return std::clamp(static_cast<int64_t>(most), int64_t{1}, kFloat32Examples);
@@ -67,8 +68,8 @@ ClipOptions Plan::clip_options(int64_t step) const {
   ClipOptions out = clip_options();
   const double factor = clip_norm_factor(step);
   if (out.grid_scale) {
-    // Noise that is f times as large is the same number of steps of a grid that is f times as
-    // coarse.
+    // If the noise of a step is f times as large, its grid is f times as coarse, and the noise has
+    // the same number of steps.
     const auto scalar = [](double value) { return full(Shape{}, value, float32); };
     double least = 1 / noise_factor(0), most = least;
     for (const auto& [at, noise] : options_.noise_schedule.changes())

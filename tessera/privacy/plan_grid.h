@@ -1,5 +1,5 @@
-// The grid of whole numbers for a plan with DiscreteGaussian noise whose options name none. For the
-// source files of plans.
+// Chooses the grid for a plan with DiscreteGaussian noise whose options name none. Only source
+// files of plans include this header.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace tessera::privacy::internal {
 
-// For messages: the mechanism that a plan gets if its options name none, and the one to name
+// Texts for messages: the mechanism that a plan has if its options name none, and the one to name
 // instead.
 inline constexpr const char* kDefaultMechanism =
     "DiscreteGaussian, which a plan has that names no mechanism";
@@ -19,9 +19,9 @@ inline constexpr const char* kNameGaussian =
 // Poisson sample above the mean, four more for padding, and sixteen.
 double likely_batch(const batch_selection::SamplingDescription& sampling);
 
-// What must fit on the grid.
+// The quantities that must fit on the grid.
 struct GridNeeds {
-  double stddev = 0;   // of the integers that are drawn, in clip norms
+  double stddev = 0;   // the largest standard deviation of drawn integers, in clip norms
   double largest = 0;  // the largest magnitude that the noise of a step can have, in clip norms
   double batch = 0;    // the number of examples that a step may have
   double finest = 1;   // how much finer a step's grid may be than the plan's (noise_schedule)

@@ -1,5 +1,5 @@
-// What follows from a plan's mechanism and source of random numbers: the noise that is added to the
-// clipped sums, and the Gaussian mechanism as which it is accounted for.
+// Members of Plan that depend on its mechanism and source of random numbers: they return the noise
+// that is added to the clipped sums, and the Gaussian mechanism for which it is accounted.
 #include <algorithm>
 #include <cmath>
 
@@ -20,9 +20,10 @@ const DiscreteGaussian* grid_of(const Mechanism& mechanism) {
   return std::get_if<DiscreteGaussian>(&mechanism);
 }
 
-// Whole numbers stay whole only under a strategy of whole numbers. The coefficients of a banded one
-// are rounded to such numbers. Other strategies have infinitely many coefficients, and their
-// buffers, which replace the noise of earlier steps, are real numbers.
+// Throws UserError for a strategy that DiscreteGaussian does not support. Whole numbers stay whole
+// only if the coefficients of the strategy are whole. Those of a banded strategy are rounded to
+// whole numbers. Other strategies have infinitely many coefficients, and their buffers, which
+// replace the noise of earlier steps, are real numbers.
 void refuse_strategy(const char* strategy) {
   value_error(kPlanMechanismOp,
               "expected IndependentNoise or BandedNoise, not {}, for {}, whose noise is whole "

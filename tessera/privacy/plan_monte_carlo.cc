@@ -13,16 +13,16 @@ using batch_selection::SamplingMethod;
 
 constexpr const char* kPlanMonteCarloOp = "privacy::make_plan";
 constexpr double kFailure = 0.01;       // of delta: the probability that one result is wrong
-constexpr int64_t kSearch = kMaxTries;  // the attempt that searches the noise, and proves nothing
+constexpr int64_t kSearch = kMaxTries;  // the attempt that searches for noise, and proves nothing
 
 struct Experiment {
   SelectionLaw law;
   double noise;
 };
 
-// Returns the experiment for the run's first steps. With independent noise the rounds of balls in
-// bins add up to one round with less noise; for a random allocation the whole run reveals no less
-// than a part of it.
+// Returns the experiment for the first steps of the run. With independent noise, the rounds of
+// balls in bins are equivalent to one round with less noise. For a random allocation it is the
+// whole run, which reveals no less than a part of it.
 Experiment experiment(const SampledRun& run, int64_t steps, double noise) {
   const SamplingDescription& d = run.sampling;
   if (d.method == SamplingMethod::kBMinSep)
@@ -70,7 +70,7 @@ accounting::MonteCarloEpsilon sampled_epsilon(const SampledRun& run, int64_t ste
        .samples = run.samples,
        .failure_probability = failure,
        .seed = run.seed * 0x9e3779b97f4a7c15 +
-               static_cast<uint64_t>(attempt)},  // differs from other seeds'
+               static_cast<uint64_t>(attempt)},  // other seeds give other numbers
       run.other.get());
 }
 

@@ -1,4 +1,5 @@
-// Epsilons of plans whose sampler has no closed form, by samples of the privacy loss. For plan.cc.
+// Epsilons of plans whose sampler has no closed form, by samples of the privacy loss. Only plan.cc
+// uses it.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +18,20 @@ struct SampledRun {
   double delta;
   int64_t samples;
   uint64_t seed;
-  std::shared_ptr<accounting::internal::DeltaTable> other = nullptr;  // of other releases
+  std::shared_ptr<accounting::internal::DeltaTable> other = nullptr;  // those of other releases
 };
 
-// Returns an epsilon of the first `steps` steps, for noise of this deviation with a clip norm of 1.
-// It holds at `delta`, which includes the probability that the samples mislead: each of kMaxTries
-// answers fails with probability delta / 100, and they prove a delta of 1 - kMaxTries / 100 of it.
-// `attempt` is one of these, with samples of its own. Throws UserError unless there are enough
-// samples for delta.
+// sampled_epsilon() returns an epsilon of the first `steps` steps, for noise of this standard
+// deviation with a clip norm of 1. It is valid at the run's delta, which includes the probability
+// that the samples mislead: each of kMaxTries attempts fails with probability delta / 100, and
+// proves a delta of (1 - kMaxTries / 100) delta. `attempt` is the number of the attempt, which has
+// samples of its own. Throws UserError unless there are enough samples for delta.
 constexpr int64_t kMaxTries = 8;
 accounting::MonteCarloEpsilon sampled_epsilon(const SampledRun& run, int64_t steps, double noise,
                                               int64_t attempt);
 
-// A deviation of the noise, found by samples of its own, and the epsilon that other samples prove
-// for it, which is not above the target.
+// A standard deviation of the noise, found by one set of samples, and the epsilon that other
+// samples prove for it, which is not above the target.
 struct SampledNoise {
   double noise;
   accounting::MonteCarloEpsilon proven;

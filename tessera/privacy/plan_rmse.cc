@@ -37,8 +37,8 @@ double expected_participations(const Plan& plan) {
   return examples / static_cast<double>(d.num_examples);
 }
 
-// Returns the sum over rows of the squares of the running sums down the columns j = 0, 1, ... of
-// `element`.
+// Returns the sum of the squares of the running sums down the columns of the lower-triangular n x n
+// matrix with these elements.
 double squared_sums(int64_t n, const std::function<double(int64_t i, int64_t j)>& element) {
   double total = 0;
   for (int64_t j = 0; j < n; ++j) {
@@ -51,7 +51,8 @@ double squared_sums(int64_t n, const std::function<double(int64_t i, int64_t j)>
   return total;
 }
 
-// Each column of a Toeplitz matrix is the beginning of the first one.
+// Returns the same for the Toeplitz matrix with this first column: each of its columns is the
+// beginning of the first one.
 double squared_toeplitz_sums(const Column& column) {
   double total = 0, running = 0, to_here = 0;
   for (const double element : column) {
@@ -62,7 +63,8 @@ double squared_toeplitz_sums(const Column& column) {
   return total;
 }
 
-// Returns the squared error of prefix sums of the noise at a stddev of 1.
+// Returns the sum over all steps of the expected squared error of prefix sums of the noise, at a
+// stddev of 1.
 double squared_error(const Plan& plan) {
   const int64_t n = plan.steps();
   const std::vector<double> factors = factors_of(plan);
@@ -82,7 +84,7 @@ double squared_error(const Plan& plan) {
 }  // namespace
 
 double rmse(const Plan& plan) {
-  if (plan.noise_multiplier() == 0) return 0;  // even where nothing is clipped
+  if (plan.noise_multiplier() == 0) return 0;  // also if nothing is clipped
   const double stddev = plan.stddev() / plan.clipped_norm();
   const double mean = squared_error(plan) / static_cast<double>(plan.steps());
   return stddev * std::sqrt(mean) / expected_participations(plan);

@@ -89,11 +89,11 @@ double squared_sensitivity(const Schedule<double>& noise,
     return static_cast<double>(most) / std::pow(noise.changes()[0].second, 2);
   std::vector<double> weights;
   for (int64_t t = 0; t < steps; ++t) weights.push_back(std::pow(factor_at(noise, t), -2));
-  if (most < all) {  // no less than the sum over any `most` steps, whatever their distances are
+  if (most < all) {  // a bound: the sum over the `most` largest weights, at any distances
     std::sort(weights.begin(), weights.end(), std::greater<>());
     return std::accumulate(weights.begin(), weights.begin() + most, 0.0);
   }
-  std::vector<double> best(weights.size() + 1);  // of the steps before each one
+  std::vector<double> best(weights.size() + 1);  // best[t]: the largest sum over steps before t
   for (size_t t = 0; t < weights.size(); ++t) {
     const auto separation = static_cast<size_t>(participation.min_sep);
     const double before = t + 1 >= separation ? best[t + 1 - separation] : 0;

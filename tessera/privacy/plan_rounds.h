@@ -1,4 +1,4 @@
-// The steps of a plan and the schedules over them. For plan.cc.
+// The steps of a plan and the schedules over them. Only source files of plans use it.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +15,19 @@ namespace tessera::privacy::internal {
 void expect_factors(const char* what, const accounting::Schedule<double>& schedule);
 double factor_at(const accounting::Schedule<double>& schedule, int64_t step);
 
-// Several rounds of a cycle, in each of which an example can be in one step, with the least noise
-// and the largest probability of the round's steps.
+// `count` equal rounds. A round is one cycle of the sampler: an example can be in one of its steps.
+// The noise is the least, and the probability the largest, of the steps of the round.
 struct Round {
   int64_t count;
   double noise_factor;
   double sampling_prob;
 };
-// Returns the rounds of the first `steps` steps. Adjacent equal ones are merged.
+// Returns the rounds of the first `steps` steps. Adjacent equal rounds are merged.
 std::vector<Round> rounds(const accounting::Schedule<double>& noise,
                           const batch_selection::SamplingDescription& sampling, int64_t steps);
 
 // Returns the squared sensitivity of independent noise with these factors: the largest sum of 1 /
-// factor^2 over the steps that an example can have.
+// factor^2 over the steps in which an example can be, or a bound of it.
 double squared_sensitivity(const accounting::Schedule<double>& noise,
                            const matrix_factorization::Participation& participation, int64_t steps);
 

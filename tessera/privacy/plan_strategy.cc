@@ -35,7 +35,7 @@ mf::Matrix inverse_of_lower(const mf::Matrix& c) {
   mf::Matrix out = mf::Matrix::zeros(c.rows, c.cols);
   const mf::RowMajor inverse =
       mf::as_eigen(c).triangularView<Eigen::Lower>().solve(mf::RowMajor::Identity(c.rows, c.cols));
-  // Above the diagonal the solution has zeros of either sign.
+  // Only the lower triangle is copied: above the diagonal the solution has zeros of either sign.
   mf::as_eigen(out).triangularView<Eigen::Lower>() = inverse;
   return out;
 }

@@ -76,8 +76,7 @@ void add_function(Digest& digest, const Function& function) {
     add_numbers(digest, op.results);
     const std::vector<Attribute> fields = op.params.fields();
     digest.add(static_cast<int64_t>(fields.size()));
-    // The function that the number refers to is not known, and each process numbers them
-    // differently.
+    // The function that a number refers to is not known here, and each process has other numbers.
     if (!ops::calls_host(op) || ops::is_ffi_call(op))
       for (const Attribute& field : fields) add_attribute(digest, field);
   }

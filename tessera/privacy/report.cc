@@ -15,7 +15,7 @@ namespace tessera::privacy::internal {
 namespace {
 
 constexpr double kWidth = 760, kHeight = 220, kLeft = 70, kTop = 14, kBottom = 26;
-constexpr int64_t kEpsilons = 64;  // the most that are computed
+constexpr int64_t kEpsilons = 64;  // the largest number of epsilons that are computed
 
 struct Point {
   double x, y;
@@ -23,7 +23,7 @@ struct Point {
 struct Curve {
   const char* label;
   const char* color;
-  std::vector<Point> points;  // points that are not finite are gaps
+  std::vector<Point> points;  // points that are not finite make gaps
 };
 
 struct Range {

@@ -176,22 +176,23 @@ std::optional<std::string> RunIdentity::contents(const std::vector<Array>& data,
 
 namespace {
 
-// The beginnings of each key and program. Never destroyed: threads may ask while the process ends.
+// The beginnings of runs of each key and program. They are never destroyed, because threads may ask
+// for them while the process ends.
 struct Beginnings {
   ForkSafeMutex mutex;
   struct Run {
     std::string sources, digest;
   };
   std::map<std::string, Run> runs;
-  std::map<std::string, KeyReuse> reuse;  // of the reproducible keys
+  std::map<std::string, KeyReuse> reuse;  // how each reproducible key was used
 };
 Beginnings& beginnings() {
   static Beginnings& instance = *new Beginnings;
   return instance;
 }
 
-// Returns the digest of the data and of the parameters. Parameters of which this process does not
-// have every shard are not compared.
+// Returns the digest of the data and of the parameters. Parameters are left out if this process
+// does not have every shard of them.
 std::string digest_of(const RunBeginning& run) {
   Digest digest;
   digest.add(*run.contents);

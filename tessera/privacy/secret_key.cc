@@ -21,7 +21,7 @@ static_assert(SecretKey::kBytes == crypto_stream_chacha20_KEYBYTES);
 static_assert(sizeof(uint64_t) == crypto_stream_chacha20_NONCEBYTES);
 
 void expect_sodium() {
-  static const bool ready = sodium_init() >= 0;  // chooses the implementation for this processor
+  static const bool ready = sodium_init() >= 0;  // selects the implementation for this processor
   if (!ready) throw RuntimeError(fmt::format("[{}] libsodium cannot be initialised", kSecretKeyOp));
 }
 
@@ -45,7 +45,7 @@ SecretKey::SecretKey() {
     throw RuntimeError(fmt::format("[{}] the operating system gives no memory for a key: {}",
                                    kSecretKeyOp, std::strerror(errno)));
   bytes_ = std::shared_ptr<std::byte>(memory, sodium_free);  // sodium_free overwrites it
-  // sodium_malloc has tried to lock the memory, but does not report whether it succeeded.
+  // sodium_malloc tries to lock the memory, but does not report whether it succeeded.
   if (sodium_mlock(memory, kBytes) != 0)
     warn(
         fmt::format("{}: the memory of a key cannot be locked ({}), so that the system may write "
@@ -79,7 +79,7 @@ void SecretKey::fill(uint64_t nonce, uint64_t block, std::span<std::byte> out) c
     crypto_stream_chacha20(bytes, out.size(), nonce_bytes.data(), key);
     return;
   }
-  // Only the function that encrypts can begin at a later block; encrypting zeros writes the stream.
+  // Only the encrypting function can begin at a later block. The encryption of zeros is the stream.
   std::memset(bytes, 0, out.size());
   crypto_stream_chacha20_xor_ic(bytes, bytes, out.size(), nonce_bytes.data(), block, key);
 }

@@ -17,7 +17,8 @@ namespace {
 
 constexpr const char* kSystemBatchesOp = "privacy::Trainer";
 
-// Streams of the key with other nonces are for batches (counter_stream.h).
+// The nonce of the stream that names the key. Streams with other nonces draw batches
+// (counter_stream.h).
 constexpr uint64_t kNameNonce = 2;
 
 uint64_t name_of(const SecretKey& key) {

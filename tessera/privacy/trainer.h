@@ -2,7 +2,7 @@
 //
 //   const privacy::Trainer trainer(plan, loss, optim::adam(1e-3));  // loss(params, x, y)
 //   auto state = trainer.init(params);
-//   trainer.restore("runs/digits", state);                          // where there is a checkpoint
+//   trainer.restore("runs/digits", state);                          // if there is a checkpoint
 //   while (trainer.steps_done(state) < plan.steps()) {
 //     privacy::StepReport report = trainer.step(state, images, labels);  // all of the data
 //     std::cout << trainer.progress(report) << "\n";                     // ..., epsilon 1.21 of 3
@@ -10,26 +10,26 @@
 //   Model model = trainer.release(state);
 //
 // A step selects a batch, computes the clipped sum of its gradients, adds the noise, and moves the
-// parameters by the optimizer's update, in this order; so gradients are scaled (normalize_by)
-// before they are privatised, and after that only by a schedule's factors. A step is a function of
-// the state and the data: batches depend on the state's key and step count, noise on its key, which
-// advances.
+// parameters by the optimizer's update, in this order. So gradients are scaled (normalize_by)
+// before they are privatised, and afterwards only by a schedule's factors. A step is a function of
+// the state and the data: batches depend on the state's key and step count, and noise on a key that
+// each step replaces.
 //
-// State. It is a tree of Arrays: parameters, step count (which is the budget spent), keys, the
+// The state is a tree of Arrays: parameters, step count (which is the budget spent), keys, the
 // states of noise and optimizer, the history that report_html() draws, and digests of the plan, the
 // optimizer, the loss and the data (run_identity.h). A state that is restored from a checkpoint
-// continues to the same bits. Under another plan, optimizer or loss, or on other data, whose
-// gradients would differ while the noise would not, it is an error. A step uses up the part of the
-// state that makes the noise: an old copy of a state that has advanced cannot be used again. A
-// state is as secret as the data; release() returns the parameters alone.
+// continues with the same results, bit for bit. Continuing under another plan, optimizer or loss,
+// or on other data, is an error, because the gradients would differ and the noise would not. A step
+// uses up the part of the state that makes the noise: an old copy of a state that has advanced
+// cannot be used again. A state is as secret as the data; release() returns the parameters alone.
 //
-// Keys. Runs do not share noise: init() folds in fresh entropy, which is then kept in the state.
-// With RandomSource::kSystem there are no keys in the state: keys that exist in memory alone draw
-// noise and batches. If the sampler has a schedule (system_batches.h), such a run continues only in
-// the trainer that has begun it.
+// Runs do not share noise: init() folds fresh entropy into the keys of the state. With
+// RandomSource::kSystem there are no keys in the state: noise and batches are drawn with keys that
+// exist only in memory. If the sampler has a schedule (system_batches.h), such a run continues only
+// in the trainer that has begun it.
 //
-// In nnx modules only the parameters are trained; streams of random keys advance with each step.
-// Other state stays.
+// In nnx modules only the parameters are trained. Streams of random keys advance with each step,
+// and other state does not change.
 #pragma once
 
 #include <functional>
@@ -49,21 +49,22 @@
 
 namespace tessera::privacy {
 
-// What Trainer::fit does besides the steps.
+// The options of Trainer::fit.
 template <class State>
 struct FitOptions {
-  // Stops when so many steps of the plan are done; absent: after all of them. A choice that depends
-  // on the data (a loss that is good enough) is not covered by the guarantee.
+  // The number of the plan's steps after which fit() stops; if absent, all of them. A choice that
+  // depends on the data (a loss that is good enough) is not covered by the guarantee.
   std::optional<int64_t> until = std::nullopt;
-  // Called after each step. Its arguments are for people who may see the data.
+  // A function that is called after each step. Its arguments reveal the data.
   std::function<void(const StepReport&, const State&)> callback = {};
-  // Called with Trainer::progress of each progress_every-th step, and of the last.
+  // A function that is called with Trainer::progress() after each progress_every-th step and the
+  // last.
   std::function<void(const std::string&)> progress = {};
   int64_t progress_every = 10;
-  // Calls Trainer::precompile first.
+  // Whether Trainer::precompile is called first.
   bool precompile = false;
-  // A folder: training continues from its latest state, and each save_every-th step and the last
-  // one is saved there.
+  // A folder of checkpoints: training continues from the latest state in it, and the states after
+  // each save_every-th step and the last one are saved in it.
   std::optional<FilePath> checkpoints = std::nullopt;
   int64_t save_every = 100;
   SaveOptions save = {.keep = 2};
@@ -112,9 +113,10 @@ const Rows& rows_of(const Gathered<Rows>& data) {
 }  // namespace internal
 
 // A trainer of loss(params, data...) by an optimizer of optim/ or one that transforms gradients
-// (optimizers.h: scale_then_privatize). `transform`: (gradients of one example, in the parameters'
-// tree) -> the tree that is clipped in their place; whatever it is, the guarantee is that of the
-// clipping. Transformed gradients are computed one by one: give a microbatch_size.
+// (optimizers.h: scale_then_privatize). `transform` maps the gradients of one example, in the
+// parameters' tree, to the tree that is clipped in their place. The guarantee is that of the
+// clipping, whatever the transform is. Transformed gradients are computed for each example: set a
+// microbatch_size.
 //
 // The constructor throws UserError (kValue) for: an option outside its range; more than one of
 // microbatch_size, memory_budget_bytes and automatic_microbatch_size; a microbatch_size that does
@@ -149,27 +151,27 @@ class Trainer {
 
   const Plan& plan() const { return plan_; }
 
-  // Returns the state before the first step. Its keys are made of the operating system's entropy,
-  // so that nobody can know the noise and no two runs share any.
+  // Returns the state before the first step. Its keys are made from the operating system's entropy,
+  // so that nobody can know the noise and no two runs share noise.
   template <class Params>
   State<Params> init(const Params& params) const {
     State<Params> out = begun(params, identity_->run_key());
     out.books.selection_key = batches_->begin(out.books.selection_key);
     return out;
   }
-  // Returns the same, made of the key and the entropy that this trainer has drawn: in one trainer
-  // equal keys mean equal runs, elsewhere they mean other ones.
+  // Returns the same, with keys made from `key` and from entropy that this trainer has drawn. With
+  // one trainer equal keys make equal runs; with another trainer they make other runs.
   template <class Params>
   State<Params> init(const Params& params, const random::Key& key) const {
     plan_.expect_keyed("privacy::Trainer::init");
     return begun(params, identity_->run_key(key));
   }
   // Returns the same state each time, without any entropy: init(params,
-  // reproducible(random::key(0))). Two such runs with one key, plan and optimizer have the same
-  // batches, and the same noise if they also have the same loss: then the first step of one on
-  // other data or from other parameters is an error, unless the key is reproducible(key,
-  // KeyReuse::kAllowed). Throws UserError (kValue), like init(params, key), for a plan with
-  // RandomSource::kSystem, which takes no keys, and for an array of keys.
+  // reproducible(random::key(0))). Two such runs with the same key, plan and optimizer have the
+  // same batches. If they also have the same loss, they have the same noise: then the first step of
+  // one on other data or from other parameters is an error, unless the key is reproducible(key,
+  // KeyReuse::kAllowed). Throws UserError (kValue), like init(params, key), if the plan has
+  // RandomSource::kSystem, which takes no keys, and if the key is an array of keys.
   template <class Params>
   State<Params> init(const Params& params, const Reproducible& key) const {
     plan_.expect_keyed("privacy::Trainer::init");
@@ -178,13 +180,13 @@ class Trainer {
     return out;
   }
 
-  // Does the next step and returns its report. `data` is what the loss takes after params: trees of
-  // all the data, with leaves whose first dimension is the plan's num_examples, or sources of as
-  // many examples (example_source.h). The state advances. Throws UserError (kValue), with the state
-  // unchanged, for: data with another number of examples, a state of another plan, optimizer or
-  // loss, of other data, or one that is used up, a reproducible key of another run, a loss that
-  // mixes examples or captures all the data, a step beyond the plan, a memory budget that no
-  // microbatch satisfies.
+  // Does the next step and returns its report. `data` are the arguments of the loss after params:
+  // trees of all the data, with leaves whose first dimension is the plan's num_examples, or sources
+  // of as many examples (example_source.h). The state is replaced by the next one. Throws UserError
+  // (kValue), with the state unchanged, for: data with another number of examples; a state of
+  // another plan, optimizer, loss or data, or one that was already used; a reproducible key that
+  // another run has used; a loss that mixes examples or captures all the data; a step beyond the
+  // plan; and a memory budget that no microbatch satisfies.
   template <class Params, class... Data>
   StepReport step(State<Params>& state, const Data&... data) const {
     internal::expect_same_run(plan_, identity_->fingerprint(), state.books.fingerprint);
@@ -204,8 +206,8 @@ class Trainer {
   //               images, labels);
   //
   // Throws UserError, with the state of the last step that was done, for the errors of step(),
-  // save() and restore(), and for options outside their range; it passes on what the callbacks
-  // throw.
+  // save() and restore(), and for options outside their range. Exceptions of the callbacks are
+  // passed on.
   template <class Params, class... Data>
   double fit(State<Params>& state, const std::type_identity_t<FitOptions<State<Params>>>& options,
              const Data&... data) const {
@@ -237,8 +239,8 @@ class Trainer {
   std::vector<BatchSize> precompile(const State<Params>& state, const Data&... data) const {
     const std::vector<BatchSize> sizes = batch_sizes();
     for (const BatchSize& each : sizes) {
-      // The first step starts from parameters where the user put them, the next ones from where a
-      // step leaves them.
+      // The first step reads parameters with the shardings that the user chose, and later steps
+      // with those of a step's results. So there are two programs.
       State<Params> spare = begun(state.params, identity_->run_key());
       for (int time = 0; time < 2; ++time)
         run(spare, 0, {}, each.size, {}, examples_of(data, {}, each.size)...);
@@ -246,9 +248,9 @@ class Trainer {
     return sizes;
   }
 
-  // Returns the state for continuing under another loss or on other data, which step() refuses.
-  // Fresh entropy is folded into the key of its noise, so that it shares no noise with the
-  // continuation of the state before.
+  // Returns a state that can continue under another loss or on other data, which step() otherwise
+  // refuses. Fresh entropy is folded into the key of its noise, so that it shares no noise with a
+  // continuation of `state` itself.
   template <class Params>
   State<Params> rebound(State<Params> state, GivesUp what) const {
     internal::expect_same_run(plan_, identity_->fingerprint(), state.books.fingerprint);
@@ -258,8 +260,8 @@ class Trainer {
     return state;
   }
 
-  // Returns the parameters, for which the guarantee holds; streams of random keys in a module are
-  // cleared, as they are not parameters.
+  // Returns the parameters, for which the guarantee holds. Streams of random keys in a module are
+  // cleared, because they are not parameters.
   template <class Params>
   Params release(const State<Params>& state) const {
     Params out = state.params;
@@ -281,13 +283,13 @@ class Trainer {
   int64_t steps_done(const State<Params>& state) const {
     return state.books.step.template item<int64_t>();
   }
-  // Returns what the state's steps spent.
+  // Returns the epsilon that the state's steps spent.
   template <class Params>
   double epsilon(const State<Params>& state) const {
     return plan_.epsilon(steps_done(state));
   }
 
-  // Returns one line with the report and the epsilon that its step and those before it spent.
+  // Returns one line with the report, and the epsilon that all steps up to it spent.
   std::string progress(const StepReport& report) const {
     return internal::progress_line(plan_, report);
   }
@@ -298,10 +300,10 @@ class Trainer {
             const SaveOptions& options = {}) const {
     save_checkpoint(path, steps_done(state), state, options);
   }
-  // Loads the latest state in `path` and returns true; if there is none, the state stays and the
-  // result is false. Throws UserError, with the state unchanged: the errors of restore_checkpoint,
-  // a state of another plan or optimizer, and a run with RandomSource::kSystem that is not finished
-  // and whose schedule's key only another trainer has.
+  // Loads the latest state in `path` and returns true; if there is none, the state does not change
+  // and the result is false. Throws UserError, with the state unchanged: the errors of
+  // restore_checkpoint; if the state belongs to another plan or optimizer; and if a run with
+  // RandomSource::kSystem is not finished and only another trainer has the key of its schedule.
   template <class Params>
   bool restore(const FilePath& path, State<Params>& state) const {
     if (!latest_step(path)) return false;
@@ -312,9 +314,9 @@ class Trainer {
     return true;
   }
 
-  // Writes a page with curves of loss, norms against the clip norm, and epsilon over the steps so
-  // far. Like StepReport it is for people who may see the data. Throws UserError kIo if the file
-  // cannot be written.
+  // Writes a page with curves of the loss, the norms and the clip norm, and epsilon over the steps
+  // so far. Like StepReport it reveals the data. Throws UserError kIo if the file cannot be
+  // written.
   template <class Params>
   void report_html(const FilePath& path, const State<Params>& state) const {
     internal::write_report(path, plan_, state.books.history, steps_done(state),
@@ -339,7 +341,7 @@ class Trainer {
              .history = internal::empty_history()}};
   }
 
-  // Returns the data for the program: all of them, or what a source returns for the batch.
+  // Returns the data for the program: all data of a tree, or the rows of the batch from a source.
   template <class Data>
   auto examples_of(const Data& data, const batch_selection::Batch& examples, int64_t size) const {
     if constexpr (ExampleSource<Data>) {
@@ -396,7 +398,8 @@ class Trainer {
     return traced(internal::rows_of(data)...);
   }
 
-  // Runs a step with these examples. `contents`: the data's digest; nullopt keeps the state's.
+  // Runs a step with these examples. `contents` is the digest of the data; if nullopt, the state
+  // keeps its own.
   template <class Params, class... Data>
   StepReport run(State<Params>& state, int64_t step, const batch_selection::Batch& examples,
                  int64_t size, const std::optional<std::string>& contents,

@@ -1,5 +1,5 @@
-// The program of a step of privacy::Trainer: from the state and the indices of a batch to the next
-// state and a row of the history. trainer.h jits it.
+// The program of a step of privacy::Trainer: it computes the next state and a row of the history
+// from the state and the indices of a batch. trainer.h jits it.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@
 
 namespace tessera::privacy {
 
-// The state of a run besides its parameters.
+// The state of a run, except its parameters.
 template <class OptimizerState>
 struct TrainingBookkeeping {
   Array step;  // int32: the number of steps that are done
@@ -25,15 +25,15 @@ struct TrainingBookkeeping {
   NoiseState<optim::LeafList> noise;
   OptimizerState optimizer;
   Array fingerprint, program, contents;  // uint32 [8]: run_identity.h
-  // float32: an adaptive clip norm over the plan's; otherwise 1
+  // float32: an adaptive clip norm divided by the plan's; otherwise 1
   Array clip_factor;
-  // int32: the number of examples so far whose loss or gradient was NaN or infinite
+  // int32: the number of examples so far with a loss or gradient that was NaN or infinite
   Array non_finite;
   Array history;  // float32 [512, 8]
 };
-// A state is as secret as the data: with the keys anybody can subtract the noise and knows the
-// batches, and the history is about the examples themselves. Trainer::release returns what may be
-// published.
+// A state is as secret as the data: with the keys anybody can subtract the noise and reproduce the
+// batches, and the history describes the examples themselves. Trainer::release returns the part
+// that may be published.
 template <class Params, class OptimizerState>
 struct TrainingState {
   Params params;
@@ -42,7 +42,7 @@ struct TrainingState {
 
 namespace internal {
 
-// It is static, so each value has a program of its own.
+// The size of microbatches. It is static, so each value has a program of its own.
 struct Microbatch {
   int64_t size;  // 0: the whole batch
 };
@@ -59,14 +59,14 @@ void for_each_stream(T& node, const F& visit) {
   }
 }
 
-// The rows that a source returned for a batch, in place of a tree of all the data.
+// The rows that a source returned for a batch. They take the place of a tree of all the data.
 template <class Rows>
 struct Gathered {
   Rows rows;
 };
 
-// Returns the examples of a batch, [size, ...], with 0 in rows of padding before anything reads
-// them: the example that the indices of padding name has no influence.
+// Returns the examples of a batch, [size, ...], with rows of padding set to 0 before anything reads
+// them. So the example that the indices of padding refer to has no influence.
 template <class Data>
 Data take_batch(const Data& data, const StepBatch& batch) {
   return tree::map(
@@ -82,7 +82,7 @@ Rows take_batch(const Gathered<Rows>& data, const StepBatch& batch) {
       data.rows);
 }
 
-// The transform of a trainer without one.
+// The transform type of a trainer that has no transform.
 struct Untransformed {};
 
 // An optimizer that defines how gradients are transformed before they are clipped (optimizers.h).
@@ -95,15 +95,15 @@ concept TransformsGradients = requires {
 struct StepConstants {
   ClipOptions clip;
   int64_t history_stride = 1;
-  bool scheduled = false;                // the factors of StepFactors are not all 1
-  bool clip_norm_varies = false;         // by a schedule, or adaptively
-  std::optional<AdaptiveClip> adaptive;  // of the factor of the clip norm
+  bool scheduled = false;                // whether factors of StepFactors differ from 1
+  bool clip_norm_varies = false;         // whether a schedule or adaptive clipping changes it
+  std::optional<AdaptiveClip> adaptive;  // updates clip_factor
   double count_scale = 0;                // Plan::count_scale()
 };
 StepConstants step_constants(const Plan& plan, const TrainerOptions& options);
 
-// Returns what noise is added to: the parameters' list, and after them the count of an adaptive
-// clip norm.
+// Returns the list to which noise is added: that of the parameters, followed by the count if the
+// clip norm is adaptive.
 optim::LeafList noised_list(optim::LeafList parameters, bool adaptive, const Array& count);
 // Returns the state of the plan's noise before the first step.
 NoiseState<optim::LeafList> initial_noise(const Plan& plan, const random::Key& key,
@@ -160,7 +160,7 @@ struct TrainStep {
   }
   static const optim::LeafList& list_of(const optim::LeafList& gradients) { return gradients; }
 
-  // Returns the clipped sum: of the parameters' gradients, or of the list of transformed ones.
+  // Returns the clipped sum of the parameters' gradients, or of the transformed gradients.
   template <class Params, class State, class... Rows>
   auto clipped(const ClipOptions& options, const Params& params, const State& state,
                const Padding& padding, const Rows&... rows) const {
@@ -184,15 +184,16 @@ struct TrainStep {
     }
   }
 
-  // Returns the sum with its noise. Before the noise only the factors are applied that also scale
-  // the noise: a sum with a clip norm of its own is divided by its ratio to the plan's, and
-  // multiplied after.
+  // Returns the sum with its noise. The sum is scaled by `before`, noise is added, and the result
+  // is scaled by `after`. If the clip norm of the step varies, the sum is also divided by
+  // clip_factor before the noise and multiplied by it afterwards, so that the noise is proportional
+  // to the clip norm.
   template <class Bookkeeping>
   optim::LeafList privatized(const optim::LeafList& sum, const Array& count,
                              const Array& clip_factor, Bookkeeping& books,
                              const StepFactors& factors) const {
-    // Whole steps of a grid (DiscreteGaussian) get noise without scaling: the factors are in the
-    // grid.
+    // Sums of whole steps of a grid (DiscreteGaussian) are not scaled before the noise: the step's
+    // grid contains the factor.
     bool whole = false;
     for (const Array& g : sum.leaves) whole = whole || !is_inexact(g.dtype());
     const bool by_clip_norm = constants.clip_norm_varies && !constants.clip.rescale_to_unit_norm;
@@ -209,7 +210,7 @@ struct TrainStep {
                                       count * constants.count_scale * factors.before),
                           books.noise);
     if (adaptive) {
-      // In units of the plan's expected batch size, which is the divisor.
+      // The count is scaled to the plan's expected batch size, which is its divisor.
       const Array noisy_count =
           noisy.leaves.back() * factors.batch_factor / (factors.before * constants.count_scale);
       books.clip_factor = constants.adaptive->update(books.clip_factor, noisy_count);
@@ -219,7 +220,8 @@ struct TrainStep {
     return scaled(noisy, after);
   }
 
-  // Returns the parameters after an update. The optimizer gets gradients of the parameters' dtypes.
+  // Returns the parameters after an update. Gradients are converted to the parameters' dtypes for
+  // the optimizer.
   template <class Params, class Bookkeeping>
   Params update_params(const Params& params, optim::LeafList gradients, Bookkeeping& books) const {
     const optim::LeafList current = nnx::internal::parameter_list(params);
@@ -229,7 +231,7 @@ struct TrainStep {
     std::tie(updates, books.optimizer) = optimizer.update(gradients, books.optimizer, current);
     Params out =
         nnx::internal::with_parameters(params, optim::apply_updates(current, updates).leaves);
-    // Every stream gets a key that none of its own draws has.
+    // Each stream gets a new key, which differs from the keys of all of its draws.
     for_each_stream(out, [](nnx::RngStream& stream) {
       stream.key = random::fold_in(stream.key, uint32_t{0xffffffff});
     });

@@ -59,8 +59,8 @@ std::pair<double, double> expected_sizes(const Plan& plan) {
   return {least, most};
 }
 
-// Samples of one size need one program. With a memory budget the result is a power of two, which
-// has many divisors.
+// Returns the multiple to which batches are padded. Batches of a fixed size need only one program.
+// With a memory budget the result is a power of two, which has many divisors.
 int64_t multiple_of(const Plan& plan, const TrainerOptions& o) {
   if (o.padding_multiple) return *o.padding_multiple;
   const double mean = expected_sizes(plan).second;
@@ -96,8 +96,8 @@ StepBatches::StepBatches(const Plan& plan, const TrainerOptions& options)
                 plan.sampling().num_examples);
   multiple_ = multiple_of(plan, options_);
   const auto mean = static_cast<int64_t>(expected_sizes(plan).first);
-  // An example that is alone on its device is computed by another program, whose rounding differs
-  // (docs/privacy_proof.md): where batch sizes differ, each device gets two.
+  // The program of a single example on a device has other rounding errors (docs/privacy_proof.md).
+  // So each device gets at least two examples unless the batch size is fixed.
   const int64_t two_each = rounded_up(2 * device_count(), multiple_);
   least_ = std::max({multiple_, mean / multiple_ * multiple_,
                      plan.sampling().method == batch_selection::SamplingMethod::kFixedBatchSize
@@ -154,8 +154,8 @@ std::vector<int64_t> StepBatches::source_indices(const batch_selection::Batch& e
   return out;
 }
 
-// Unless batches have one size, each example is in a batch independently of the others, so that the
-// size is binomial. Truncated batches have at most the largest size.
+// Unless the batch size is fixed, each example is in a batch independently of the others, so the
+// size is binomial. All sizes above truncated_batch_size are counted as that.
 std::vector<BatchSize> StepBatches::sizes(const Plan& plan) const {
   const batch_selection::SamplingDescription& d = plan.sampling();
   if (d.method == batch_selection::SamplingMethod::kFixedBatchSize)
@@ -357,13 +357,14 @@ StepConstants step_constants(const Plan& plan, const TrainerOptions& options) {
                     .scheduled = is_scheduled(plan),
                     .clip_norm_varies = plan.has_clip_norm_schedule() || adaptive,
                     .count_scale = plan.count_scale()};
-  if (out.clip.grid_scale) out.clip = plan.clip_options(0);  // with the bounds of its grids
+  if (out.clip.grid_scale) out.clip = plan.clip_options(0);  // has the bounds of all steps' grids
   if (adaptive) out.adaptive = clip_factor_of(*adaptive, plan.expected_batch_size());
   out.clip.keep_batch_dim = options.keep_batch_dim;
   out.clip.spmd_axis_name = options.spmd_axis_name;
   out.clip.indivisible = options.indivisible;
   out.clip.shared_captures =
-      // a padded batch may be as long as a captured array by chance; run_identity.h checks captures
+      // A padded batch may be as long as a captured array by chance. run_identity.h checks
+      // captures.
       true;
   return out;
 }

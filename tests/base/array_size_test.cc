@@ -24,7 +24,7 @@ TEST(ArraySize, RefusesBytesThatDoNotFit) {
   const char* expected = "[op] expected an array of at most 2^60 bytes, got float32 of shape ";
   expect_error([] { checked_bytes("op", float32, {kMaxArrayBytes / 4 + 1}); }, expected);
   expect_error([] { checked_bytes("op", float32, {kHuge}); }, expected);
-  // A product that wraps to 0, and a shape that has none but strides.
+  // A product of extents that wraps to 0, and a shape without elements whose strides overflow.
   expect_error(
       [] {
         checked_bytes("op", float32, {int64_t{1} << 40, int64_t{1} << 40});

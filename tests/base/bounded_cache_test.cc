@@ -50,10 +50,10 @@ TEST(BoundedCache, TheEntriesUsedLastStay) {
   Cache cache(3, kLevel);
   for (const char* key : {"a", "b", "c"}) insert(cache, key, 0);
   EXPECT_TRUE(has(cache, "a"));
-  insert(cache, "d", 0);  // "b" was used before all others
+  insert(cache, "d", 0);  // "b" was used the longest time ago
   EXPECT_FALSE(has(cache, "b"));
   for (const char* key : {"a", "c", "d"}) EXPECT_TRUE(has(cache, key)) << key;
-  insert(cache, "a", 0);  // uses what is there
+  insert(cache, "a", 0);  // uses the value that is there
   insert(cache, "e", 0);
   EXPECT_FALSE(has(cache, "c"));
   EXPECT_TRUE(has(cache, "a"));
@@ -82,7 +82,7 @@ TEST(BoundedCache, StaysWithinItsBytesButForTheLast) {
   insert(cache, "a", 0, 4);
   insert(cache, "b", 0, 6);
   EXPECT_EQ(cache.bytes(), 10);
-  insert(cache, "c", 0, 3);  // "a" makes room
+  insert(cache, "c", 0, 3);  // "a" is removed to make room
   EXPECT_FALSE(has(cache, "a"));
   EXPECT_EQ(cache.bytes(), 9);
   insert(cache, "d", 0, 50);
@@ -122,7 +122,7 @@ TEST(BoundedCache, GivesAwayAllThatItHas) {
   EXPECT_TRUE(a.expired());
 }
 
-// A value that asks the cache when it is destroyed, which its lock must be free for.
+// A value that calls the cache when it is destroyed. The cache's lock must be free then.
 struct AsksAtItsEnd {
   BoundedCache<int, std::shared_ptr<AsksAtItsEnd>>* cache;
   size_t* size;
@@ -137,7 +137,7 @@ TEST(BoundedCache, DestroysWhatLeavesOutsideOfItsLock) {
   insert(1);
   insert(2);
   EXPECT_EQ(size, 1u);
-  insert(2);  // there is one already
+  insert(2);  // there is already a value for 2
   EXPECT_EQ(size, 1u);
   cache.clear();
   EXPECT_EQ(size, 0u);
@@ -162,7 +162,8 @@ TEST(BoundedCache, ManyThreads) {
   EXPECT_LE(cache.size(), 50u);
 }
 
-// The fork waits for the thread that is in the cache: else the child would find it locked for ever.
+// The fork waits for a thread that holds the cache's lock. Otherwise the lock would stay held in
+// the child for ever.
 TEST(BoundedCache, AChildFindsItWhole) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "the thread sanitizer allows no threads in a child of a fork";

@@ -10,7 +10,7 @@
 #include "tessera/base/error.h"
 #include "tessera/base/reclaim.h"
 
-// Sanitizers abort where the system's allocator would return null.
+// Without this, sanitizers abort where the system's allocator returns null.
 extern "C" const char* __tsan_default_options() { return "allocator_may_return_null=1"; }
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
 
@@ -100,7 +100,7 @@ TEST(Buffer, NoMemoryIsARuntimeError) {
   }
 }
 
-// One thread allocates, others release: blocks must find their way back without growing.
+// One thread allocates, others release: blocks must be reused, so that memory does not grow.
 TEST(Buffer, ThreadsExchangeBlocks) {
   const int64_t live = memory_stats().live_bytes;
   for (int round = 0; round < 20; ++round) {
@@ -120,7 +120,7 @@ TEST(Buffer, ThreadsExchangeBlocks) {
   EXPECT_LT(memory_stats().cached_bytes, 64 << 20);
 }
 
-// What others keep is given back for a limit, and before the system has no more memory.
+// Reclaimers are asked for memory when the limit changes, and when the system has no more memory.
 TEST(Buffer, ReclaimersGiveBack) {
   static std::vector<int64_t> asked;
   add_reclaimer([](int64_t keep) { asked.push_back(keep); });

@@ -90,7 +90,7 @@ TEST(DType, Prints) {
 // ---- Half precision against plain arithmetic on the fields
 // ---------------------------------------------------------
 
-// Value of sign, exponent, fraction fields as IEEE 754 defines it.
+// Returns the value of the fields sign, exponent and fraction, as IEEE 754 defines it.
 double decode(uint32_t bits, int exponent_bits, int fraction_bits) {
   const int bias = (1 << (exponent_bits - 1)) - 1;
   const int exponent = static_cast<int>(bits >> fraction_bits) & ((1 << exponent_bits) - 1);
@@ -123,8 +123,8 @@ void check_every_pattern(int exponent_bits, int fraction_bits) {
 TEST(Float16, EveryPatternWidensAndReturns) { check_every_pattern<Float16>(5, 10); }
 TEST(Bfloat16, EveryPatternWidensAndReturns) { check_every_pattern<Bfloat16>(8, 7); }
 
-// Between each pair of neighbours: the midpoint goes to the even one, and a float on either side of
-// it to that side.
+// Between each pair of neighbours, the midpoint rounds to the even one, and a float on either side
+// of the midpoint rounds to that side.
 template <class Half>
 void check_rounding(uint32_t infinity) {
   for (uint32_t bits = 0; bits + 1 < infinity; ++bits) {
@@ -155,7 +155,7 @@ TEST(Bfloat16, Overflow) {
   EXPECT_EQ(Bfloat16(std::numeric_limits<float>::max()).bits, 0x7f80);
   EXPECT_EQ(Bfloat16(std::bit_cast<float>(0x7f7f7fffu)).bits, 0x7f7f);
   EXPECT_EQ(Bfloat16(std::bit_cast<float>(0x7f800001u)).bits,
-            0x7fc0);  // a NaN whose payload is in the lost bits
+            0x7fc0);  // a NaN with its payload in the lost bits
 }
 
 #if defined(__aarch64__)
@@ -164,7 +164,7 @@ using CompilersHalf = __fp16;
 using CompilersHalf = _Float16;
 #endif
 #if defined(__aarch64__) || defined(__FLT16_MANT_DIG__)
-// The compiler's own binary16, over random floats of every exponent.
+// Compares with the compiler's own binary16, on random floats of every exponent.
 TEST(Float16, EqualsTheCompilers) {
   std::mt19937 random(7);
   for (int i = 0; i < 200000; ++i) {

@@ -44,7 +44,7 @@ TEST(Error, CheckNamesPlaceConditionAndDetail) {
   }
 }
 
-// The three kinds of error are told apart by what catches them.
+// Each of the three kinds of errors is caught by its own type alone.
 TEST(Error, KindsAreUnrelated) {
   static_assert(!std::is_base_of_v<RuntimeError, UserError>);
   static_assert(!std::is_base_of_v<UserError, RuntimeError>);

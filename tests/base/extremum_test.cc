@@ -26,7 +26,7 @@ class Extremum : public ::testing::Test {};
 using Floats = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(Extremum, Floats);
 
-// The smaller by the order in which -0 is before 0.
+// Returns the smaller one in the order in which -0 is before 0.
 template <class T>
 T smaller(T a, T b) {
   if (a == b) return std::signbit(a) ? a : b;

@@ -11,7 +11,7 @@
 namespace tessera::field_name_test {
 namespace {
 
-// As an Array: not of literal type.
+// Like Array, this is not a literal type.
 class Leaf {
  public:
   Leaf() : value_(std::make_shared<int>(1)) {}

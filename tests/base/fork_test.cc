@@ -13,7 +13,7 @@ namespace {
 
 using test::in_child;
 
-// Two numbers that are equal whenever the mutex is free; threads that nest two of them.
+// Each mutex guards two numbers that are equal whenever it is free. Threads nest the two mutexes.
 TEST(Fork, ChildrenFindWhatMutexesGuardWhole) {
   ForkSafeMutex outer(ForkParticipant::Level::kCalls), inner(ForkParticipant::Level::kKernels);
   int64_t a = 0, b = 0, c = 0, d = 0;

@@ -35,7 +35,8 @@ TEST(FormatArray, EqualsJaxDigitForDigit) {
   EXPECT_GE(cases, 300);
 }
 
-// What Python's f"{jax_array}" gives for rank 0: the digits of the number widened to a Python one.
+// An array of rank 0 prints as in Python's f"{jax_array}": with the digits of the number after it
+// is widened to a Python number.
 TEST(FormatArray, RankZeroPrintsAsItsItem) {
   EXPECT_EQ(to_string(Literal::scalar(4.004354476928711f)), "4.004354476928711");
   EXPECT_EQ(to_string(Literal::scalar(1.0f)), "1.0");

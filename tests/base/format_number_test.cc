@@ -41,7 +41,7 @@ TEST(FormatNumber, EveryBinary16ReadsBackAndNoShorterTextDoes) {
     ASSERT_EQ(Float16(static_cast<float>(read(scientific_text(decimal)))), value) << bits;
     ASSERT_EQ(Float16(static_cast<float>(read(positional_text(decimal)))), value) << bits;
     if (decimal.digits.size() == 1) continue;
-    // One digit fewer, rounded down or up, is another number.
+    // With one digit fewer, rounded down or up, the text is another number.
     Decimal shorter = decimal;
     shorter.digits.pop_back();
     ASSERT_NE(Float16(static_cast<float>(read(scientific_text(shorter)))), value) << bits;

@@ -1,4 +1,4 @@
-// The golden data itself: every topic loads, and every array it refers to is there.
+// The golden data themselves: every topic loads, and every array that it refers to exists.
 #include "tests/golden/golden.h"
 
 #include <gtest/gtest.h>
@@ -23,12 +23,13 @@ TEST(Golden, EveryReferenceIsStored) {
     if (entry.path().extension() != ".json") continue;
     SCOPED_TRACE(entry.path().string());
     const golden::Topic topic(entry.path().stem().string());
-    // Made by JAX, but for what another library is the oracle of, and the texts of bytecode.
+    // Topics are made by JAX, except those for which another library is the oracle, and texts of
+    // bytecode.
     if (topic.json().contains("programs") && !topic.json().contains("jax")) continue;
     if (topic.json().contains("opacus")) {
       EXPECT_EQ(topic["opacus"], "1.6.0");
     } else {
-      // The newer one for functions that the older one has not, or has wrong.
+      // The newer version is for functions that the older one lacks or computes wrongly.
       EXPECT_TRUE(topic["jax"] == "0.10.2" || topic["jax"] == "0.12.0.1") << topic["jax"];
     }
     arrays += count_arrays(topic, topic.json());

@@ -1,4 +1,4 @@
-// The rules of docs/architecture.md and CONTRIBUTING.md that can be read off the sources.
+// Tests the rules of docs/architecture.md and CONTRIBUTING.md that can be checked in the sources.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,9 +28,9 @@ const SourceTree& sources() {
 
 constexpr int kTooLong = 600;
 
-// Rules of ops with regions look at what is in the regions, as ops do with their own. Peephole rules
-// are about ops by their nature, and so are loops as others write them, and what a
-// loss does with its examples, which privacy checks: this is where a stage may ask which op it has.
+// Returns whether a file may ask which op it has. Rules of ops with regions look at the ops in the
+// regions. Peephole rules, the recognition of loops that other libraries write, and the check of
+// how a loss uses its examples depend on single ops by their nature.
 bool may_ask(const std::string& path) {
   return path.starts_with("tessera/control/") || path.starts_with("tessera/fusion/simplify") ||
          path.starts_with("tessera/interchange/programs/") ||
@@ -80,7 +80,7 @@ TEST(Layering, StagesDoNotAskWhichOpTheyHave) {
   EXPECT_THAT(found, IsEmpty());
 }
 
-// The table of docs/architecture.md names every folder, after those that it includes.
+// The table of docs/architecture.md has every folder, below the folders that it includes.
 TEST(Layering, TheTableOfFoldersIsInOrder) {
   std::istringstream lines(file_text(root() / "docs/architecture.md"));
   static const std::regex row(R"(\| (`\w+`(?:, `\w+`)*) \|.*)"), name(R"(`(\w+)`)");
@@ -100,7 +100,7 @@ TEST(Layering, TheTableOfFoldersIsInOrder) {
   for (const auto& [folder, deps] : sources().deps) EXPECT_TRUE(above.contains(folder)) << folder;
 }
 
-// Files that documents name are there, from the root or from a folder on.
+// Files that documents name exist, with paths relative to the root or to a folder.
 TEST(Layering, DocumentsNameFilesThatExist) {
   static const std::regex mention(R"(`((?:\w+/)*\w+\.(?:h|cc|def))`)");
   const auto exists = [](const std::string& path) {

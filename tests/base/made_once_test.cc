@@ -29,7 +29,7 @@ TEST(MadeOnce, MakesEachValueOnce) {
   EXPECT_EQ(calls, 2);
 }
 
-// Both while the first one is being made.
+// While one value is being made, another key does not wait, and the same key does.
 TEST(MadeOnce, WaitsForItsOwnKeyAlone) {
   Values values;
   std::promise<void> begun, go_on;

@@ -1,10 +1,9 @@
-// What the sources say of themselves: which folders there are, what each file includes, how long it
-// is and where it asks which op it has. layering_test.cc holds the rules that this is compared
-// with.
+// Facts about the sources: which folders there are, what each file includes, how long it is, and
+// where it asks which op it has. layering_test.cc compares them with the rules.
 //
 // A tree is a folder with `CMakeLists.txt`, whose lines `tessera_folder(name DEPS ...)` name the
-// folders, and the sources below `tessera/`. A file belongs to the folder below `tessera/` however
-// deep it lies; files of `tessera/` itself belong to none.
+// folders, and the sources below `tessera/`. A file belongs to a folder below `tessera/`, however
+// deep in it the file is; files directly in `tessera/` belong to no folder.
 #pragma once
 
 #include <algorithm>
@@ -23,13 +22,13 @@ namespace tessera::test {
 struct SourceFile {
   std::string folder;
   int lines = 0;
-  std::vector<std::string> includes;         // of our own: "tessera/base/error.h"
+  std::vector<std::string> includes;         // only of this project: "tessera/base/error.h"
   std::vector<std::string> system_includes;  // of others: "algorithm", "fmt/format.h"
   std::vector<int> asks_for_an_op;           // lines with `.def == &some_op` or the like
 };
 
 struct SourceTree {
-  std::map<std::string, std::vector<std::string>> deps;  // of a folder: the folders it names
+  std::map<std::string, std::vector<std::string>> deps;  // the folders that each folder names
   std::map<std::string, SourceFile> files;               // by path: "tessera/ops/core/add.cc"
 };
 
@@ -46,7 +45,7 @@ inline std::map<std::string, std::vector<std::string>> folder_deps(const std::st
     std::vector<std::string>& deps = out[(*it)[1]];
     for (std::string word; words >> word && word != "PRIVATE_DEPS";) deps.push_back(word);
   }
-  for (auto& [name, deps] : out)  // packages are not folders
+  for (auto& [name, deps] : out)  // drops packages, which are not folders
     std::erase_if(deps, [&](const std::string& dep) { return !out.contains(dep); });
   return out;
 }
@@ -80,7 +79,7 @@ inline SourceTree read_tree(const std::filesystem::path& root) {
   return out;
 }
 
-// The folder and all that it may include.
+// Returns the folder and all folders that it may include.
 inline std::set<std::string> folders_below(const SourceTree& tree, const std::string& folder) {
   std::set<std::string> out{folder};
   std::vector<std::string> todo{folder};
@@ -122,7 +121,8 @@ inline std::vector<std::string> refused_includes(const SourceTree& tree, const s
   return out;
 }
 
-// "a.h includes b.h" where a's folder does not name b's, nor one that does.
+// Returns "a.h includes b.h" for each include of a folder that a's folder does not name, directly
+// or indirectly.
 inline std::vector<std::string> wrong_includes(const SourceTree& tree) {
   std::vector<std::string> out;
   for (const auto& [path, file] : tree.files) {
@@ -135,7 +135,7 @@ inline std::vector<std::string> wrong_includes(const SourceTree& tree) {
   return out;
 }
 
-// "a.h -> b.h -> a.h", once for each include that closes a circle.
+// Returns "a.h -> b.h -> a.h" for each include that closes a circle.
 inline std::vector<std::string> include_circles(const SourceTree& tree) {
   std::vector<std::string> out, path;
   std::set<std::string> done;
@@ -157,7 +157,7 @@ inline std::vector<std::string> include_circles(const SourceTree& tree) {
   return out;
 }
 
-// Files of so many lines or more.
+// Returns the files of `lines` lines or more.
 inline std::set<std::string> long_files(const SourceTree& tree, int lines) {
   std::set<std::string> out;
   for (const auto& [path, file] : tree.files)
@@ -165,7 +165,7 @@ inline std::set<std::string> long_files(const SourceTree& tree, int lines) {
   return out;
 }
 
-// Files outside of `folder` that compare a definition with an op's.
+// Returns the files outside of `folder` that compare an op's definition with a particular one.
 inline std::set<std::string> files_that_ask(const SourceTree& tree, const std::string& folder) {
   std::set<std::string> out;
   for (const auto& [path, file] : tree.files)

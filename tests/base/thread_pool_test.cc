@@ -171,7 +171,7 @@ TEST(ThreadPool, NumberOfThreadsOfTheProcess) {
   }
 }
 
-// There is no room for a stack of that size.
+// Threads do not start, because there is no room for a stack of that size.
 TEST(ThreadPoolDeathTest, GoesOnWithTheThreadsThatStart) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
@@ -225,7 +225,7 @@ TEST(ThreadPool, AChildHasWorkersOfItsOwn) {
   EXPECT_TRUE(works());
 }
 
-// In processes of their own: the variable is read once.
+// Each case needs a process of its own, because the variable is read once.
 TEST(ThreadPoolDeathTest, NumberOfThreadsFromTheEnvironment) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   auto start = [](const char* value) {

@@ -1,6 +1,6 @@
-// Checkpoints of several processes: each writes its own shards, one commits; what fails in one
-// fails in all. The tests of CheckpointChain are run by tests/cluster/checkpoints, which starts
-// other numbers of processes on one folder.
+// Checkpoints of several processes: each writes its own shards, one commits; an error in one
+// process is an error in all. The tests of CheckpointChain are run by tests/cluster/checkpoints,
+// which starts other numbers of processes on one folder.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>
@@ -39,7 +39,8 @@ class CheckpointTree : public ClusterTest {
  protected:
   const int64_t count_ = process_count(), me_ = process_index();
 
-  // Every byte depends on the step. Each dtype cut in some way, evenly or not; where: another way.
+  // Returns a tree in which every byte depends on the step, and each dtype is sharded in some way,
+  // evenly or not. With `elsewhere` it is sharded in other ways.
   static Tree tree_of(int64_t step, bool elsewhere = false) {
     const Mesh line = mesh({8}), grid = mesh({2, 4}),
                mixed = mesh({4, 2}, {5, 0, 3, 6, 1, 2, 7, 4}), some = mesh({3}, {7, 5, 4});
@@ -63,7 +64,7 @@ class CheckpointTree : public ClusterTest {
     out.on_device = device_put(Array(bits(float32, {5, 2}, seed)), devices()[elsewhere ? 6 : 1]);
     return out;
   }
-  // All bit patterns but those that a dtype does not have.
+  // Returns random bits, except bit patterns that a dtype does not have.
   static Literal bits(DType dtype, const Shape& shape, uint64_t seed) {
     if (dtype == bool_) return numbers(dtype, shape, seed);
     Literal out(dtype, shape);
@@ -92,7 +93,7 @@ class Checkpoint : public CheckpointTree {
   void SetUp() override {
     CheckpointTree::SetUp();
     const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    // One name in all processes.
+    // All processes use the name that process 0 makes.
     const std::string name = cluster::joint_step([] { return std::string("a folder's name"); },
                                                  [] { return std::to_string(::getpid()); })[0];
     folder_ = fs::temp_directory_path() / fmt::format("tessera-{}-{}", test->name(), name);
@@ -122,7 +123,7 @@ TEST_F(Checkpoint, SavedAndRestored) {
   EXPECT_EQ(latest_step(folder_), 4);
   expect_same(restore_checkpoint(folder_, tree_of(0)), tree_of(4));
   expect_same(restore_checkpoint(folder_, tree_of(0, true), 3), tree_of(3, true));
-  // One file of each process, that has what no process before it has.
+  // Each process writes one file, with the shards that no earlier process has.
   int64_t files = 0;
   for (const auto& entry : fs::directory_iterator(folder_ / "step_00000003"))
     files += entry.path().extension() == ".safetensors";
@@ -159,18 +160,18 @@ TEST_F(Checkpoint, ErrorsAreInAllProcesses) {
   };
   const std::string where = count_ == 1 ? "" : fmt::format(" (in process {})", count_ - 1);
   const bool last = me_ == count_ - 1;
-  // In one process: a leaf without data.
+  // In the last process a leaf has no data.
   const std::vector<Array> tree{x, last ? abstract_array({2}, float32) : floats({2})};
   EXPECT_THAT(save(1, tree), AllOf(HasSubstr("expected leaf '[1]' to have data, got the abstract "),
                                    HasSubstr(last ? "" : where)));
   EXPECT_THAT(save(-1, x), HasSubstr("[save_checkpoint] expected a step of 0 or more"));
-  // A file that process 0 cannot make.
+  // Process 0 cannot create a folder below a file.
   std::ofstream(folder_ / "file") << "x";
   sync_global_devices("written");
   EXPECT_THAT(error_of([&] { save_checkpoint(folder_ / "file", 1, x); }), HasSubstr("/file"));
   EXPECT_THAT(names(), ElementsAre("file"));
   sync_global_devices("looked");
-  // And on: the step is not there yet.
+  // Saving works afterwards; the step does not exist yet.
   EXPECT_EQ(save(1, std::vector<Array>{x, floats({2})}), "");
   EXPECT_THAT(save(1, x), HasSubstr("expected a step that"));
   EXPECT_THAT(names(), ElementsAre("file", "step_00000001"));
@@ -183,7 +184,7 @@ TEST_F(Checkpoint, ErrorsAreInAllProcesses) {
   EXPECT_THAT(error_of([&] { restore_checkpoint(folder_, other); }),
               AllOf(HasSubstr("expected leaf '[1]' of shape (3,), got (2,)"),
                     HasSubstr(last ? "" : where)));
-  // A file that only the last process reads is damaged.
+  // Now a file is damaged that only the last process reads.
   sync_global_devices("before damage");
   const fs::path file =
       folder_ / "step_00000001" /
@@ -233,7 +234,7 @@ TEST_F(Checkpoint, AnotherSaveIsWriting) {
   }
 }
 
-// ---- Several runs on one folder: tests/cluster/checkpoints.
+// ---- Several runs on one folder, started by tests/cluster/checkpoints.
 
 class CheckpointChain : public CheckpointTree {
  protected:
@@ -244,7 +245,8 @@ class CheckpointChain : public CheckpointTree {
   const char* folder_ = std::getenv("TESSERA_TEST_CHECKPOINTS");
 };
 
-// All that others have written, bit for bit, placed as it was or in another way; then one step more.
+// Restores all that earlier runs have written, bit for bit, with the same shardings or others. Then
+// it saves one more step.
 TEST_F(CheckpointChain, RestoresAllAndSaves) {
   const std::vector<int64_t> steps = all_steps(folder_);
   for (int64_t step : steps) {
@@ -257,8 +259,8 @@ TEST_F(CheckpointChain, RestoresAllAndSaves) {
   EXPECT_EQ(latest_step(folder_), next);
 }
 
-// Saves until its last process is killed: within a save, TESSERA_TEST_KILL_AFTER microseconds after
-// it has begun.
+// Saves until the last process kills itself: during a save, TESSERA_TEST_KILL_AFTER microseconds
+// after its beginning.
 TEST_F(CheckpointChain, DISABLED_SavesUntilKilled) {
   const char* after = std::getenv("TESSERA_TEST_KILL_AFTER");
   ASSERT_TRUE(after);

@@ -1,5 +1,5 @@
-// Every collective over every subset of the axes of every mesh, also where a process does not hold
-// a box of it: the bits are those of one process.
+// Tests every collective over every subset of the axes of several meshes, also if the devices of a
+// process are no box of the mesh. The results must have the bits of a run with one process.
 #include "tessera/ir/format.h"
 #include "tests/cluster/recorded.h"
 
@@ -12,8 +12,8 @@ struct Named {
   Collective f;
 };
 
-// Devices 0 to 7 in orders by which two processes of four devices, or four of two, hold boxes of
-// every mesh, of some, and of none.
+// Orders of the devices 0 to 7. With two processes of four devices, or four of two, the devices of
+// a process are a box of every mesh, of some meshes, and of none.
 const std::vector<std::vector<int64_t>>& orders() {
   static const auto& list = *new std::vector<std::vector<int64_t>>{
       {0, 1, 2, 3, 4, 5, 6, 7}, {0, 4, 1, 5, 2, 6, 3, 7}, {5, 0, 3, 6, 1, 2, 7, 4}};
@@ -24,7 +24,7 @@ const std::vector<Shape>& sizes() {
   return list;
 }
 
-// Every list of axes: subsets, and some in another order.
+// Returns lists of axes: all subsets, and those of several axes also in reverse order.
 std::vector<std::vector<std::string>> axis_lists(const Mesh& mesh) {
   std::vector<std::vector<std::string>> out;
   for (int64_t bits = 1; bits < int64_t{1} << mesh.rank(); ++bits) {
@@ -45,7 +45,7 @@ AxisGroups pairs_of(int size) {
   return out;
 }
 
-// Of x (8, 8) on each device.
+// Returns reductions of x, (8, 8) on each device.
 std::vector<Named> reductions(const std::vector<std::string>& axes, int size) {
   const AxisArg a(axes);
   std::vector<Named> out{
@@ -112,8 +112,8 @@ std::vector<Named> moves(const std::vector<std::string>& axes, int size) {
 
 class Collectives : public ClusterTest {
  protected:
-  // One program of all of them. x is sharded along dim 0 over all axes; results as each device has
-  // them, one after the other.
+  // Runs all collectives of the list in one program. x is sharded along dimension 0 over all axes.
+  // Results are those of each device, one after the other.
   void check(const std::string& name, const Mesh& mesh, const std::vector<Named>& list, DType dtype,
              const Shape& local = {8, 8}) {
     const PartitionSpec cut = P(joint(mesh.axis_names()));
@@ -200,7 +200,7 @@ TEST_F(Collectives, OfArraysWithoutElementsAndOfNumbers) {
   check("scalar", m, scalars, float32);
 }
 
-// Messages of more than the least that are sent from and to where they lie, and sums in parts.
+// Messages so large that they are sent without a copy, and sums that are computed in parts.
 TEST_F(Collectives, OfLargeArrays) {
   for (size_t order : {size_t{0}, size_t{2}}) {
     const Mesh m = mesh({2, 4}, orders()[order]);
@@ -238,7 +238,7 @@ TEST_F(Collectives, OfLargeArrays) {
   }
 }
 
-// Results that are typed as the same on all devices stand once in each process.
+// Results with a type that is the same on all devices are stored once in each process.
 TEST_F(Collectives, ResultsThatAreTheSameEverywhere) {
   for (const std::vector<int64_t>& order : orders()) {
     const Mesh m = mesh({2, 4}, order);
@@ -260,7 +260,8 @@ TEST_F(Collectives, RaggedAllToAll) {
     const std::string which = fmt::format("{}", fmt::join(order, ""));
     for (DType index : {int32, int64}) {
       const Mesh m = mesh({2, 4}, order);
-      // Device (x, y) sends y rows to each, the j-th from row j on, which lie from row 3 y on.
+      // Device (x, y) sends 1 + y rows to each device j along "y", from its row j on. They arrive
+      // from row 1 + 3 y on.
       const auto f = jit(shard_map(
           [&](const Array& v) {
             const Array y = astype(axis_index("y"), index), ones = astype(arange(4), index) * 0;
@@ -276,7 +277,7 @@ TEST_F(Collectives, RaggedAllToAll) {
   }
 }
 
-// Rows that do not vary along the other axis, of sizes that do.
+// The rows do not vary along the other axis, and their sizes do.
 TEST_F(Collectives, RaggedAllToAllOfReplicatedRows) {
   for (const std::vector<int64_t>& order : orders()) {
     const Mesh m = mesh({4, 2}, order);

@@ -15,7 +15,7 @@ class Control : public ClusterTest, public testing::WithParamInterface<int> {
   Array array(const Shape& shape, uint64_t seed, PartitionSpec spec) const {
     return placed(float32, shape, seed, on(std::move(spec)));
   }
-  // Over all axes, on rows.
+  // Returns options that shard rows over all axes.
   ShardMapOptions rows(int arguments = 1) const {
     const PartitionSpec cut = P(joint("x", "y"));
     return {.mesh = m(),
@@ -51,7 +51,7 @@ TEST_P(Control, CollectivesInLoops) {
                          v);
                    },
                    rows()))(x));
-  // Until the sum over all devices is large: the condition crosses too.
+  // It runs until the sum over all devices is large: the condition needs a collective, too.
   same("while", jit(shard_map(
                     [&](const Array& v) {
                       return while_loop(
@@ -62,7 +62,7 @@ TEST_P(Control, CollectivesInLoops) {
                           v);
                     },
                     rows()))(x));
-  // Each device as often as it likes.
+  // Each device makes its own number of iterations.
   same("divergent", jit(shard_map(
                         [&](const Array& v) {
                           return while_loop([](const Array& c) { return sum(abs(c)) < 50.f; },
@@ -148,7 +148,8 @@ TEST_P(Control, Transforms) {
                      rows()))(x));
 }
 
-// A thread whose programs no other process takes part in, while this one is in those that all run.
+// A thread runs programs of this process alone, while the main thread runs programs of all
+// processes.
 TEST_P(Control, ThreadsThatComputeAlone) {
   const Array mine = device_put(arange(1000.f), local_devices()[0]),
               x = array({64, 512}, 1, P("x", "y"));
@@ -167,7 +168,7 @@ TEST_P(Control, ThreadsThatComputeAlone) {
   same("together", y);
 }
 
-// Axes of which some are automatic.
+// A shard_map that leaves one axis automatic.
 TEST_P(Control, PartlyManual) {
   const auto f = jit(
       shard_map([](const Array& v, const Array& w) { return psum(matmul(v, w), "x"); },

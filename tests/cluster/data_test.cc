@@ -1,5 +1,6 @@
-// Host data between processes: gathered, broadcast, compared; arrays made of what each has; names
-// of barriers. Errors of one process are errors of all, which go on afterwards.
+// Host data between processes: they are gathered, broadcast and compared, and arrays are made from
+// the data of each process. Names of barriers are tested too. An error of one process is an error
+// of all, and all can go on afterwards.
 #include <unistd.h>
 
 #include <sstream>
@@ -22,7 +23,7 @@ Array floats(const Shape& shape) { return ones(shape, float32); }
 class Data : public ClusterTest {
  protected:
   const int64_t count_ = process_count(), me_ = process_index();
-  // Values that only this process has.
+  // Returns values that differ from process to process.
   Array mine(const Shape& shape, int64_t process) const {
     return Array(numbers(float32, shape, 100 + static_cast<uint64_t>(process)));
   }
@@ -78,12 +79,12 @@ TEST_F(Data, GatherOfArraysOverProcesses) {
     EXPECT_EQ(whole.to_host(), data);
     EXPECT_TRUE(is_fully_addressable(whole));
   }
-  // The result of a program.
+  // A result of a program is gathered, too.
   const Array doubled = jit([](const Array& x) { return x + x; })(arrays[0]);
   EXPECT_EQ(process_allgather(doubled, true).to_host(), (Array(data) + Array(data)).to_host());
 }
 
-// As each sees its own part of one batch: several things at once.
+// Each process has an array on its own devices: several arrays under one name.
 TEST_F(Data, ArraysOnAMeshOfOneProcess) {
   const NamedSharding own(Mesh(local_devices(), {"x"}), P("x"));
   const Array x = device_put(mine({9, 2}), own);
@@ -135,7 +136,7 @@ TEST_F(Data, GatherErrorsAreInAllProcesses) {
     EXPECT_THAT(error_of([&] { process_allgather(more); }),
                 HasSubstr("got nothing more in process 0 and leaf '[1]' float32[5]"));
   }
-  // Without data in one process.
+  // In the last process the array has no data.
   const Array x = me_ == count_ - 1 ? abstract_array({2}, float32) : floats({2});
   EXPECT_THAT(error_of([&] { process_allgather(x); }), HasSubstr("abstract"));
   jit([&](const Array& traced) {
@@ -144,7 +145,7 @@ TEST_F(Data, GatherErrorsAreInAllProcesses) {
                           "float32[2]; call it outside of jit"));
     return traced;
   })(floats({2}));
-  // And on.
+  // Afterwards it works.
   EXPECT_EQ(process_allgather(floats({2})).shape(), (Shape{count_, 2}));
 }
 
@@ -198,7 +199,7 @@ TEST_F(Data, Equal) {
               HasSubstr("expected the array to be in each process as a whole"));
 }
 
-// A part that takes longer than a round, and one that fails.
+// A joint step in which one process takes longer than a round, and one in which processes fail.
 TEST_F(Data, JointSteps) {
   const auto what = [] { return std::string("a joint step"); };
   const std::vector<std::string> told = cluster::joint_step(what, [&] {
@@ -209,7 +210,7 @@ TEST_F(Data, JointSteps) {
   for (int64_t p = 0; p < count_; ++p)
     EXPECT_EQ(told[static_cast<size_t>(p)], fmt::format("of {}", p));
   if (count_ == 1) return;
-  // The first that fails speaks for all.
+  // All processes get the error of the first one that fails.
   const auto fails = [&](int64_t from) {
     return [this, what, from] {
       cluster::joint_step(what, [&]() -> std::string {
@@ -236,9 +237,9 @@ TEST_F(Data, JointSteps) {
   }
 }
 
-// ---- Arrays of what each process has.
+// ---- Arrays that are made from the data of each process.
 
-// The rows of `rows` in all that this process holds, as it would read them.
+// Returns the rows of `all` that this process holds, as it would read them.
 Literal rows_here(const Literal& all, const Sharding& sharding) {
   Shape shape = all.shape();
   shape[0] = 0;
@@ -261,7 +262,7 @@ TEST_F(Data, BatchesOfWhatEachProcessReads) {
     const Literal batch = numbers(float32, {24, 8}, 3), local = rows_here(batch, sharding);
     const std::string name = fmt::format("{}", sharding);
     const Array expected = device_put(Array(batch), sharding);
-    // Columns are whole here: the length of the batch is given.
+    // The local data have all columns, so the global shape is given.
     const Array x = make_array_from_process_local_data(sharding, Array(local), Shape{24, 8});
     EXPECT_EQ(x.sharding(), Sharding(sharding));
     const std::vector<Shard> a = addressable_shards(x), b = addressable_shards(expected);
@@ -271,7 +272,7 @@ TEST_F(Data, BatchesOfWhatEachProcessReads) {
 }
 
 TEST_F(Data, TheGlobalShapeFollows) {
-  // By rows: each has its own; by columns along "x", which cuts processes too.
+  // Each process has its own rows, or its own columns, because "x" is over all processes.
   const Array x = make_array_from_process_local_data(line(P("x")), mine({16, 3}));
   EXPECT_EQ(x.shape(), (Shape{16 * count_, 3}));
   const Literal all = process_allgather(x, true).to_host();
@@ -280,11 +281,11 @@ TEST_F(Data, TheGlobalShapeFollows) {
   EXPECT_EQ(make_array_from_process_local_data(line(P(None, "x")), mine({3, 16})).shape(),
             (Shape{3, 16 * count_}));
   EXPECT_EQ(make_array_from_process_local_data(line(P()), floats({5, 3})).shape(), (Shape{5, 3}));
-  // Rows of the mesh are processes, or halves of them; columns are within each.
+  // With two processes each has one row of the mesh; with four each has half a row.
   const NamedSharding grid(mesh({2, 4}), P("x", "y"));
   EXPECT_EQ(make_array_from_process_local_data(grid, mine({4, 8})).shape(),
             count_ == 4 ? (Shape{8, 16}) : (Shape{4 * std::min<int64_t>(count_, 2), 8}));
-  // A tree.
+  // A tree of arrays.
   struct Batch {
     Array images, labels;
   };
@@ -292,12 +293,12 @@ TEST_F(Data, TheGlobalShapeFollows) {
       make_array_from_process_local_data(line(P("x")), Batch{mine({8, 2, 2}), mine({8})});
   EXPECT_EQ(batch.images.shape(), (Shape{8 * count_, 2, 2}));
   EXPECT_EQ(batch.labels.shape(), (Shape{8 * count_}));
-  // On one device everybody has its own.
+  // On one device each process passes its own array.
   EXPECT_EQ(
       make_array_from_process_local_data(Sharding(SingleDeviceSharding(devices()[3])), mine({5}))
           .shape(),
       (Shape{5}));
-  // All of it in each process, though it is cut.
+  // Each process passes all of the data, though the array is sharded.
   const Literal batch8 = numbers(float32, {8, 2}, 5);
   const Array same_everywhere =
       make_array_from_process_local_data(line(P("x")), Array(batch8), Shape{8, 2});
@@ -332,7 +333,7 @@ TEST_F(Data, ErrorsOfLocalData) {
               HasSubstr("expected a global shape of 2 dimensions, as the data (8, 2), got (24,)"));
   EXPECT_THAT(error_of(make(line(P("x")), placed(float32, {8}, 1, line(P("x"))))),
               HasSubstr("expected data of this process, got float32[8] over several processes"));
-  // Three devices: the first two are of one process, the last of another one.
+  // Of the three devices, two belong to process 0 and one to process 1.
   const int64_t each = 8 / count_;
   const Mesh three = mesh({3}, {0, 1, each});
   const std::string error = error_of(make(NamedSharding(three, P("x")), floats({2, 2})));
@@ -365,7 +366,7 @@ TEST_F(Data, RowsOfThisProcess) {
   }
 }
 
-// Nothing is made, asked for or kept of what other processes hold.
+// The shards of other processes are not made, asked for or kept.
 TEST_F(Data, OnlyShardsOfThisProcessAreMade) {
   const auto place = line(P("x"));
   std::vector<int64_t> asked;

@@ -1,5 +1,5 @@
-// Processes that do not do the same, or die: what tests/cluster/faults starts.
-// usage: cluster_faulty WAY. Errors end the process, as they do a user's program.
+// The program that tests/cluster/faults starts: processes that do different things, or die. Usage:
+// cluster_faulty WAY. Errors end the process, as they end a user's program.
 #include <tessera/tessera.h>
 
 #include <csignal>
@@ -30,7 +30,7 @@ Array product(const Array& x) {
 }
 void start(const ClusterOptions& options = {}) {
   initialize({.devices = "cpu:4", .cluster = Cluster::mpi(options)});
-  total(rows(16));  // once together
+  total(rows(16));  // all processes work together once
 }
 bool second() { return process_index() == 1; }
 
@@ -60,7 +60,7 @@ const std::map<std::string, void (*)()>& ways() {
          std::byte bytes[8] = {};
          cluster::broadcast(bytes, [] { return std::string(second() ? "key 2" : "key 1"); });
        }},
-      // Of a put only where the bytes go is compared.
+      // Processes compare only the target of a put, not its source.
       {"puts",
        [] {
          start();
@@ -69,7 +69,7 @@ const std::map<std::string, void (*)()>& ways() {
       {"members",
        [] {
          start();
-         // Process 0 alone with process 1; the others with all.
+         // Process 0 starts a program of two devices, and the others one of all devices.
          const Mesh two({devices()[0], devices()[4]}, {"x"});
          if (process_index() == 0)
            total(device_put(arange(16.), NamedSharding(two, P("x"))));
@@ -93,7 +93,7 @@ const std::map<std::string, void (*)()>& ways() {
          if (second()) std::exit(3);
          total(rows(16));
        }},
-      {"exits_elsewhere",  // from a thread, while this one is in a collective
+      {"exits_elsewhere",  // from another thread, during a collective
        [] {
          start();
          std::thread([] {
@@ -109,7 +109,7 @@ const std::map<std::string, void (*)()>& ways() {
          if (second()) throw std::runtime_error("the first of its kind");
          total(rows(16));
        }},
-      {"throws_inside",  // of what others wait for in the same program
+      {"throws_inside",  // in a host function, while the others wait for it
        [] {
          start();
          const int64_t callback = lax::add_host_function([](auto in, auto out) {
@@ -123,7 +123,7 @@ const std::map<std::string, void (*)()>& ways() {
          try {
            f(rows(16));
          } catch (const std::exception& error) {
-           // The others need not wait for the end of this process.
+           // The other processes must get the error before this process ends.
            std::fprintf(stderr, "process %d: %s\n", static_cast<int>(process_index()),
                         error.what());
            if (second()) std::this_thread::sleep_for(std::chrono::seconds(10));
@@ -153,7 +153,7 @@ const std::map<std::string, void (*)()>& ways() {
          if (second()) std::this_thread::sleep_for(std::chrono::seconds(20));
          total(rows(16));
        }},
-      {"goes_on",  // after an error: every further call is refused
+      {"goes_on",  // after an error every further call is refused
        [] {
          start();
          try {
@@ -162,7 +162,7 @@ const std::map<std::string, void (*)()>& ways() {
          }
          total(rows(16));
        }},
-      {"threads",  // one beside, of whose programs no other process knows, has no part in errors
+      {"threads",  // a thread with programs of this process alone is not affected by errors
        [] {
          start();
          std::thread([x = device_put(arange(64.), local_devices()[0])] {
@@ -201,7 +201,7 @@ const std::map<std::string, void (*)()>& ways() {
          start();
          rows(16).to_host();
        }},
-      // What the environment says, by whatever comes first.
+      // The options come from the environment, at the first call of the library.
       {"environment",
        [] {
          const Mesh mesh(devices(), {"x"});

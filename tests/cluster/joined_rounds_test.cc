@@ -11,7 +11,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-// What one process gives the other: that many bytes of one value, in so many rounds.
+// The bytes that one process sends, and those that it receives from the other one.
 struct Side {
   Bytes mine, theirs;
 };
@@ -24,7 +24,7 @@ Rounds rounds_of(Side& side, int other, int count) {
   };
 }
 
-// Delivers what both sides of a round send, and counts the messages.
+// Delivers the messages of both sides of a round, and returns the number of messages of one side.
 int deliver(const Round& a, const Round& b) {
   EXPECT_EQ(a.out.size(), b.in.size());
   EXPECT_EQ(b.out.size(), a.in.size());

@@ -1,4 +1,4 @@
-// Eight devices, shared by however many processes were started.
+// Runs the tests on eight devices, which all started processes share.
 #include <cstdlib>
 #include <iostream>
 
@@ -7,7 +7,7 @@
 namespace tessera {
 namespace {
 
-// Of the processes whose results nobody counts: what failed, with the process.
+// Prints the failures of a process other than 0, whose results are not counted.
 class FailurePrinter : public testing::EmptyTestEventListener {
   void OnTestStart(const testing::TestInfo& test) override {
     name_ = std::string(test.test_suite_name()) + '.' + test.name();
@@ -18,14 +18,15 @@ class FailurePrinter : public testing::EmptyTestEventListener {
                 << (result.file_name() ? result.file_name() : "") << ':' << result.line_number()
                 << ": " << result.message() << std::endl;
   }
-  // GoogleTest may not be asked for it while a result is added.
+  // The name is kept because GoogleTest must not be asked for it while a result is added.
   std::string name_;
 };
 
 int run() {
   initialize({.devices = "cpu:8",
               .cluster = Cluster::mpi({.share_devices = true, .watchdog_seconds = 100})});
-  // Set by tests/cluster/run: processes that do not find each other would all pass, alone.
+  // tests/cluster/run sets this. Otherwise processes that do not find each other would all pass,
+  // each by itself.
   const char* expected = std::getenv("TESSERA_CLUSTER_COUNT");
   if (!expected || std::to_string(process_count()) != expected) {
     std::cerr << "expected " << (expected ? expected : "TESSERA_CLUSTER_COUNT")

@@ -1,12 +1,13 @@
-// Programs that the partitioner shards, over several processes: whatever collectives it chooses,
-// the bits are those of one process.
+// Programs that the partitioner shards over several processes. Whatever collectives it chooses, the
+// results must have the bits of a run with one process.
 #include "tessera/ir/format.h"
 #include "tests/cluster/recorded.h"
 
 namespace tessera::programs_test {
 namespace {
 
-// Where devices of one process are a box of the mesh, and where they are none.
+// The parameter selects a mesh in which the devices of a process are a box, or one in which they
+// are not.
 class Programs : public ClusterTest, public testing::WithParamInterface<int> {
  protected:
   Mesh m() const { return GetParam() == 0 ? mesh({2, 4}) : mesh({2, 4}, {5, 0, 3, 6, 1, 2, 7, 4}); }
@@ -43,7 +44,7 @@ TEST_P(Programs, Products) {
     return einsum("bij,bjk->bik", {u, v});
   });
   same("batched", batched(array({8, 24, 32}, 1, P("x", None, "y")), array({8, 32, 16}, 2, P("x"))));
-  // A long sum, which is cut in parts; many rows of one matrix.
+  // A long sum that is computed in parts, and a matrix of many rows.
   const auto dot = jit([](const Array& u, const Array& v) { return matmul(u, v); });
   same("long", dot(array({3, 262144}, 1, P(None, "y")), array({262144, 2}, 2, P("y"))));
   same("tall", dot(array({4096, 64}, 1, P(joint("x", "y"))), array({64, 48}, 2, P())));
@@ -127,8 +128,9 @@ TEST_P(Programs, GathersAndScatters) {
        })(x, i));
 }
 
-// Their gradients' sums are one collective, whose small arrays are one message and whose large one
-// goes by itself; in loops too, and of parts that are gathered.
+// The sums of all gradients are one collective. Its small arrays are sent as one message, and the
+// large one separately. The same happens in loops, and for weights that are stored in parts and
+// gathered.
 TEST_P(Programs, StepsOfManySmallWeights) {
   const auto loss = [](const std::vector<Array>& w, const Array& rows) {
     Array h = matmul(rows, w[0]);
@@ -157,8 +159,8 @@ TEST_P(Programs, StepsOfManySmallWeights) {
   }
 }
 
-// Libraries with threads of their own: a matrix a device, on all of them and on two, of which each
-// process has one.
+// Libraries with threads of their own compute one matrix for each device: on all devices, and on
+// two devices of different processes.
 TEST_P(Programs, Factorizations) {
   for (const std::vector<int64_t>& order : {std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7}, {3, 4}}) {
     const auto n = static_cast<int64_t>(order.size());

@@ -1,5 +1,5 @@
-// Generated programs (tests/generate), their gradients too: on meshes of which several processes
-// have the devices.
+// Generated programs (tests/generate) and their gradients, on meshes with devices of several
+// processes.
 #include <cstdlib>
 
 #include "tests/cluster/recorded.h"
@@ -10,7 +10,8 @@ namespace tessera::generate::random_test {
 namespace {
 
 constexpr uint32_t kParts = 4;
-// TESSERA_CLUSTER_SEEDS: by hand, more of them, in records of their own (docs/testing.md).
+// Returns the number of seeds. TESSERA_CLUSTER_SEEDS sets a larger one by hand, with its own
+// records (docs/testing.md).
 uint32_t seeds() {
   const char* given = std::getenv("TESSERA_CLUSTER_SEEDS");
   return given ? static_cast<uint32_t>(std::atoi(given)) : 160;
@@ -42,7 +43,7 @@ TEST_P(Random, ProgramsAndTheirGradients) {
         return loss_of(run(c, joined(x, rest, inexact)));
       }))(apart.inexact, apart.rest);
     } catch (const UserError&) {
-      continue;  // it has no derivative, in any process
+      continue;  // the program has no derivative, in any process
     }
     for (size_t k = 0; k < gradients.size(); ++k)
       same(fmt::format("{} gradient {}", seed, k), gradients[k]);

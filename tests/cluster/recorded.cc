@@ -15,9 +15,9 @@ using namespace ops;
 
 namespace {
 
-// Up to this many bytes are written down as they are, so that a difference can be read.
+// Up to this many bytes of an array are recorded as they are, so that people can read a difference.
 constexpr int64_t kShown = 64;
-// After some errors processes no longer work together.
+// Set when processes can no longer work together after an error.
 bool gave_up = false;
 
 std::string text_of(const Literal& x) {
@@ -90,7 +90,8 @@ void ClusterTest::TearDown() {
     ASSERT_TRUE(out.flush()) << "cannot write " << file();
     return;
   }
-  // What belongs to devices here and was not looked at. An array on one device is in every process.
+  // Counts records for devices of this process that no test has compared. (An array on one device
+  // is in every process.)
   size_t missing = 0;
   std::string first;
   for (const auto& [key, value] : recorded_) {

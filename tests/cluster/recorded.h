@@ -1,6 +1,6 @@
-// What one process computes is recorded, device by device, and compared bit for bit with what each
-// of several processes finds on its own devices. ctest runs the tests with one process first
-// (cluster_1, CMakeLists.txt), then with two and four, which read what that one wrote.
+// The results of a run with one process are recorded, device by device. In runs with several
+// processes, each process compares the results on its own devices with the records, bit for bit.
+// ctest runs the tests with one process first (cluster_1, CMakeLists.txt), then with two and four.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -17,21 +17,21 @@ namespace tessera {
 class ClusterTest : public testing::Test {
  protected:
   void SetUp() override;
-  // Every process hears of failures in the others; process 0, whose results are counted, fails with
-  // them.
+  // Sends the failures of every process to the others. Process 0, whose results are counted, fails
+  // if another process fails.
   void TearDown() override;
 
-  // What each device holds of x, under this name: once a test. One process writes it down, several
-  // look at those of their devices.
+  // Records the shards of x under this name (one process), or compares those of this process's
+  // devices with the records (several processes). A test may use a name only once.
   void same(const std::string& name, const Array& x);
 
-  // Pseudo-random numbers in (-1, 1) of many magnitudes, so that the order of a sum is seen; whole
-  // ones below 100 for integers.
+  // Returns pseudo-random numbers in (-1, 1) of many magnitudes, so that the order of a sum
+  // matters. For integer dtypes they are whole numbers below 100.
   static Literal numbers(DType dtype, const Shape& shape, uint64_t seed);
   static Array placed(DType dtype, const Shape& shape, uint64_t seed, const NamedSharding& where) {
     return device_put(Array(numbers(dtype, shape, seed)), where);
   }
-  // Devices in the given order of their ids.
+  // Returns a mesh of the devices with these ids, in this order.
   static Mesh mesh(const Shape& sizes, const std::vector<int64_t>& order = {});
 
  private:

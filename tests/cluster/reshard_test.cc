@@ -1,5 +1,5 @@
-// Arrays moved between shardings whose parts lie in several processes; arrays on some of the
-// devices, where processes take no part; donation.
+// Arrays are moved between shardings over several processes. Also tested: arrays on some of the
+// devices, so that processes do not take part, and donation.
 #include "tessera/ir/format.h"
 #include "tests/cluster/recorded.h"
 
@@ -13,7 +13,8 @@ const std::vector<int64_t>& mixed() {
 
 class Reshard : public ClusterTest {
  protected:
-  // Of arrays of rank two on (2, 4), on a part of the devices, and on one.
+  // Returns shardings of an array of this rank: over a (2, 4) mesh, over a part of the devices, and
+  // on one device.
   std::vector<Sharding> shardings(int64_t rank) const {
     std::vector<PartitionSpec> specs{P()};
     for (const DimSpec& d : {DimSpec("x"), DimSpec("y"), joint("x", "y"), joint("y", "x")}) {
@@ -25,7 +26,7 @@ class Reshard : public ClusterTest {
     for (const PartitionSpec& spec : specs) out.emplace_back(NamedSharding(mesh({2, 4}), spec));
     out.emplace_back(NamedSharding(mesh({2, 4}, mixed()), rank > 1 ? P("y", "x") : P("y")));
     out.emplace_back(NamedSharding(mesh({8}, mixed()), P("x")));
-    // In two processes one of them has none of these; in four one or two have them.
+    // Of two processes, one has none of these devices; of four processes, one or two have them.
     out.emplace_back(NamedSharding(mesh({2}, {1, 0}), P("x")));
     out.emplace_back(NamedSharding(mesh({3}, {7, 5, 4}), P("x")));
     out.emplace_back(NamedSharding(mesh({1}, {6}), P()));
@@ -60,7 +61,8 @@ TEST_F(Reshard, Numbers) {
       same(fmt::format("{} {}", a, b), device_put(device_put(Array(1.5f + a), list[a]), list[b]));
 }
 
-// Of programs: a process whose devices are not among theirs has arrays without parts.
+// Programs on some of the devices. A process without any of these devices has arrays without
+// shards.
 TEST_F(Reshard, ProgramsOnSomeOfTheDevices) {
   for (const std::vector<int64_t>& order :
        {std::vector<int64_t>{0, 1}, {1, 6}, {7, 5, 4, 6}, {2, 4, 3}}) {
@@ -73,7 +75,7 @@ TEST_F(Reshard, ProgramsOnSomeOfTheDevices) {
     const auto [a, b, c] = f(x);
     same(which + "sum", a), same(which + "cumsum", b), same(which + "product", c);
     same(which + "all", device_put(b, NamedSharding(mesh({2, 4}, mixed()), P("y", "x"))));
-    // Eagerly, and of what another program made.
+    // An eager computation on the results of another program.
     same(which + "eager", exp(b) + sum(x));
   }
 }

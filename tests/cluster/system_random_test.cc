@@ -1,5 +1,5 @@
-// Noise and batches of RandomSource::kSystem: nobody can repeat them, and all processes have the
-// same.
+// Noise and batches of RandomSource::kSystem: nobody can repeat them, and they are the same in all
+// processes.
 #include <cstring>
 #include <set>
 
@@ -50,14 +50,14 @@ TEST_F(SystemRandom, BatchesAreTheSameInAllProcesses) {
   EXPECT_EQ(seen.size(), 2u);
 }
 
-// Of arrays of which each process has a copy, the host's and those of devices, and of parts.
+// The arrays are on the host, replicated over the devices of all processes, and sharded over them.
 TEST_F(SystemRandom, NoiseIsTheSameInAllProcesses) {
   const auto check = [&](const auto& noise) {
     const std::vector<Array> given{zeros({50}, float32), whole(zeros({50}, float32)),
                                    cut(zeros({64}, float32))};
     const auto state = noise.init(given);
     std::set<float> seen;
-    for (int time = 0; time < 2; ++time) {  // of one state: other noise
+    for (int time = 0; time < 2; ++time) {  // the same state gets other noise
       const std::vector<Array> noisy = noise.update(given, state).first;
       for (const Array& x : noisy) {
         const std::vector<float> z = values(x);
@@ -65,7 +65,7 @@ TEST_F(SystemRandom, NoiseIsTheSameInAllProcesses) {
         seen.insert(z.begin(), z.end());
       }
     }
-    EXPECT_GE(seen.size(), 323u);  // of 328: some of float32 are equal
+    EXPECT_GE(seen.size(), 323u);  // of 328 numbers, some of which are equal in float32
   };
   check(gaussian_privatizer({.stddev = 2, .random_source = RandomSource::kSystem}));
   check(matrix_factorization_privatizer(matrix_factorization::prefix_sum(),
@@ -73,7 +73,7 @@ TEST_F(SystemRandom, NoiseIsTheSameInAllProcesses) {
   check(discrete_gaussian_privatizer({.stddev = 2, .random_source = RandomSource::kSystem}));
 }
 
-// A program that a user jits has no key of its own for each run.
+// A program that the user jits does not get a new key for each run.
 TEST_F(SystemRandom, AUsersProgramOfSeveralProcessesIsRefused) {
   const auto refused = [&](const auto& noise) {
     const Array x = whole(zeros({50}, float32));
@@ -105,11 +105,11 @@ PlanOptions options_of(double probability) {
           .normalize_by = 1};
 }
 
-// The parameters' gradient is the example.
+// The gradient with respect to the parameters is the example.
 constexpr auto kLoss = [](const Array& p, const Array& x) { return sum(p * x); };
 
-// Examples are sharded over the devices of all processes, parameters are whole: each process sees
-// the same batches, and the same parameters after each step.
+// Examples are sharded over the devices of all processes, and parameters are replicated. All
+// processes must have the same batches, and the same parameters after each step.
 TEST_F(SystemRandom, TrainersAreTheSameInAllProcesses) {
   const Array data = cut(random::normal(random::key(1), {kExamples, 100}, float32));
   for (const NoiseStrategy& strategy :
@@ -136,7 +136,8 @@ TEST_F(SystemRandom, TrainersAreTheSameInAllProcesses) {
   }
 }
 
-// Empty batches: parameters are noise alone, of its variance, and no two steps share any.
+// Batches are empty, so parameters are noise alone. It must have the right variance, and be
+// independent from step to step.
 TEST_F(SystemRandom, ATrainersNoiseIsIndependent) {
   const Array data = cut(zeros({kExamples, 4000}, float32));
   const Plan plan = make_plan(options_of(0));

@@ -1,4 +1,5 @@
-// Addresses of kernels against the interpreter: guards, dynamic loads, layouts, index dtypes, streaming stores.
+// Compares kernels with the interpreter: guards, dynamic loads, layouts, index dtypes and streaming
+// stores.
 #include <gtest/gtest.h>
 
 #include "kernel_builder.h"
@@ -10,8 +11,8 @@ namespace {
 using enum ScalarOp;
 constexpr auto kInner = Kernel::Vectorize::kInner;
 
-// Element i of x, doubled, where i is in [5, 90) and the mask's byte is set; zero elsewhere. Memory
-// outside is not touched.
+// y[i] is twice x[i - 5] if i is in [5, 90) and the mask's byte is set, and 0 otherwise. Memory
+// outside of x is not touched.
 TEST(Guards, LoadsAndStores) {
   for (DType f : {float32, int8, uint16, float64, complex64, bool_, bfloat16}) {
     KernelMaker m;
@@ -35,7 +36,7 @@ TEST(Guards, LoadsAndStores) {
   }
 }
 
-// A guard that is the same for all lanes: rows beyond the end of a padded array.
+// A guard that is the same for all lanes: it excludes rows beyond the end of a padded array.
 TEST(Guards, UniformGuard) {
   KernelMaker m;
   const int64_t rows = 6, n = 40;
@@ -50,7 +51,7 @@ TEST(Guards, UniformGuard) {
   check(m.k, 0, 5);
 }
 
-// dynamic_slice (one start for all) and gather (an index a lane).
+// Loads of dynamic_slice (one start for all lanes) and of gather (an index for each lane).
 TEST(DynamicLoads, SliceAndGather) {
   for (DType f : {float32, int16, float64, complex128, bool_}) {
     for (DType index : {int32, int64}) {
@@ -82,7 +83,8 @@ TEST(DynamicLoads, SliceAndGather) {
   }
 }
 
-// Broadcasts, a strided and a reversed operand, transposes: rank 3, split at odd places.
+// Broadcasts, a strided and a reversed operand, and transposes, of rank 3. The range of elements is
+// divided at unaligned positions.
 TEST(Addresses, ManyLayouts) {
   for (DType f : {float32, int8, float16, float64, complex64, bool_, uint64}) {
     for (auto [a, b, c] :
@@ -125,7 +127,7 @@ TEST(Addresses, IndicesOfEveryIntegerType) {
   }
 }
 
-// One element: no vectors at all.
+// A kernel of one element has no vectors.
 TEST(Addresses, Scalars) {
   for (auto vectorize : {Kernel::Vectorize::kParallel, kInner}) {
     KernelMaker m;
@@ -138,7 +140,7 @@ TEST(Addresses, Scalars) {
   }
 }
 
-// Streaming stores give the same, aligned or not, with partial rows.
+// Streaming stores write the same values, for aligned and unaligned rows.
 TEST(Addresses, StreamingStores) {
   for (DType f : {float32, bfloat16, complex64}) {
     for (int64_t columns : {64, 61}) {

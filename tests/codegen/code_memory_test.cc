@@ -44,7 +44,7 @@ TEST(CodeMemory, FreedBlocksAreUsedAgainAndSlabsGivenBack) {
     }
     EXPECT_EQ(memory.used_bytes(), 3000u * 4096);
     EXPECT_EQ(memory.slabs(), 3u);
-    // In no order of theirs.
+    // Frees the blocks in another order than they were allocated.
     for (size_t i = 0; i < blocks.size(); ++i) memory.free(blocks[i * 7 % blocks.size()]);
     EXPECT_EQ(memory.used_bytes(), 0u);
     EXPECT_EQ(memory.slabs(), 1u);

@@ -138,8 +138,8 @@ TEST_F(DiskCacheTest, CorruptEntryIsReplaced) {
   EXPECT_EQ(compiler.statistics().from_disk, 1);
 }
 
-// A checksum that fits around bytes that are no object code: the linker refuses, the kernel is
-// compiled.
+// An entry with a correct checksum, but without object code: the linker refuses it, and the kernel
+// is compiled.
 TEST_F(DiskCacheTest, ForeignObjectIsReplaced) {
   fs::path path;
   {
@@ -176,7 +176,7 @@ TEST_F(DiskCacheTest, UnwritableFolderWarnsOnceAndGoesOn) {
   EXPECT_NE(warnings[0].find("TESSERA_CACHE_DIR"), std::string::npos) << warnings[0];
 }
 
-// What a test warns about while it runs.
+// Collects the warnings during a test.
 class Warnings {
  public:
   Warnings()
@@ -192,7 +192,7 @@ class Warnings {
   WarningHandler before_;
 };
 
-// What another user could have planted there would be executed.
+// Otherwise code that another user puts there would be executed.
 TEST_F(DiskCacheTest, FolderThatOthersMayWriteIsRefused) {
   DiskCache(folder_.string()).store("key", "object");
   for (const fs::perms others : {fs::perms::group_write, fs::perms::others_write}) {
@@ -291,7 +291,7 @@ TEST_F(DiskCacheTest, WhatWasUsedLastStaysWithinTheBound) {
     cache.store(std::to_string(i), object);
     cache.flush();
     age(i, 1000 - i);
-    EXPECT_TRUE(cache.load("0")) << i;  // which makes it young again
+    EXPECT_TRUE(cache.load("0")) << i;  // a load makes the entry new again
   }
   int64_t bytes = 0;
   for (const fs::path& path : files())
@@ -333,7 +333,7 @@ TEST_F(DiskCacheTest, BoundFromTheEnvironment) {
   EXPECT_EQ(default_cache_bytes(), int64_t{1} << 30);
 }
 
-// The parent writes what is pending, and the child what it compiles itself.
+// The parent writes the pending entries, and the child those that it compiles itself.
 TEST_F(DiskCacheTest, GoesOnInAChild) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "the thread sanitizer allows no threads in a child of a fork";

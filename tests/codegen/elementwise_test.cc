@@ -1,4 +1,4 @@
-// Elementwise kernels of every dtype against the interpreter, on both vector widths.
+// Compares elementwise kernels of every dtype with the interpreter, on both vector widths.
 #include <gtest/gtest.h>
 
 #include "kernel_builder.h"

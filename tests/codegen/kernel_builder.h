@@ -1,5 +1,5 @@
-// Kernels by hand for the tests of code generation, and their oracle: a naive interpreter of the
-// loop nest.
+// Builds kernels for the tests of code generation, and runs their oracle, a naive interpreter of
+// the loop nest.
 #pragma once
 
 #include <cmath>
@@ -94,7 +94,7 @@ struct KernelMaker {
 // double.
 void interpret(const Kernel& kernel, const std::vector<void*>& buffers, int64_t begin, int64_t end);
 
-// Compilers that do not touch the disk: for AVX2 and, where the host has it, AVX-512.
+// Returns compilers that do not touch the disk: for AVX2 and, if the host has it, AVX-512.
 std::vector<KernelCompiler*> compilers();
 
 // Compiles for every target, runs [0, n) in `pieces` ranges, and compares all output buffers with
@@ -103,7 +103,8 @@ std::vector<KernelCompiler*> compilers();
 void check(const Kernel& kernel, double tolerance = 0, int pieces = 1,
            const std::function<void(Buffers&)>& fill = {});
 
-// The relative difference that sums of a few dozen values may have; 0 where the dtype is exact.
+// Returns the relative difference that sums of a few dozen values may have; 0 if the dtype is
+// exact.
 inline double tolerance_of(DType d) {
   switch (real_dtype(d)) {
     case DType::kFloat16:

@@ -24,7 +24,7 @@ struct Num {
 
 bool is_real(DType d) { return is_inexact(d); }
 
-// To the precision in which a dtype is computed.
+// Rounds to the precision in which the dtype is computed.
 Num rounded(Num n) {
   auto round = [&](Real v) -> Real {
     return real_dtype(n.dtype) == float64 ? static_cast<double>(v) : static_cast<float>(v);
@@ -68,8 +68,8 @@ Num read(DType dtype, const void* bytes) {
   return n;
 }
 
-// The nearest float16 or bfloat16 (ties to even), found among the neighbours of a first guess:
-// rounding through float would round twice.
+// Returns the nearest float16 or bfloat16 (ties to even). It is found among the neighbours of a
+// first guess, because rounding through float would round twice.
 template <class Half>
 Half nearest_half(Real x) {
   const Half guess(static_cast<float>(x));
@@ -160,7 +160,7 @@ Num convert(Num n, DType to) {
   return rounded(r);
 }
 
-// float16 and bfloat16 are float32 in registers.
+// Returns the dtype in registers: float16 and bfloat16 are held as float32.
 DType held_as(DType dtype) { return is_half(dtype) ? float32 : dtype; }
 
 Num apply(ScalarOp op, DType result, std::span<const Num> args) {
@@ -241,7 +241,7 @@ class Interpreter {
     if (r.kind < ReduceKind::kArgMin) {
       const Num args[] = {acc[0], x[0]};
       Num out = acc[0];
-      // Sums are exact to long double: the kernel's order is its own.
+      // Sums are computed in long double, because the kernel may add in another order.
       if (is_floating(out.dtype) && r.kind == ReduceKind::kSum) {
         out.re = acc[0].re + x[0].re;
       } else if (is_floating(out.dtype) && r.kind == ReduceKind::kProduct) {
@@ -401,8 +401,7 @@ void check(const Kernel& kernel, double tolerance, int pieces,
   }
 }
 
-// The interpreter itself, on a case small enough to know by heart: row sums of [[1, 2, 3], [4, 5,
-// 6]].
+// Tests the interpreter itself on a small case: row sums of [[1, 2, 3], [4, 5, 6]].
 TEST(Interpreter, SumsRows) {
   KernelMaker m;
   const int in = m.buffer(int32, 6), out = m.buffer(int32, 2, BufferKind::kOutput);

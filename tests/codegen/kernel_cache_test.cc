@@ -7,7 +7,7 @@ namespace {
 
 void nothing(void* const*, int64_t, int64_t) {}
 
-// Code whose end `freed` counts.
+// Returns code that increments *freed when it is destroyed.
 KernelCode code(int* freed) {
   return {nothing, std::shared_ptr<const void>(freed, [](int* count) { ++*count; }), 100};
 }

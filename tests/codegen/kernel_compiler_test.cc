@@ -1,4 +1,4 @@
-// What the compiler of kernels refuses, and which kernels share their code.
+// Tests which kernels the compiler refuses, and which kernels share their code.
 #include <gtest/gtest.h>
 
 #include "kernel_builder.h"

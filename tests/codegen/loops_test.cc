@@ -1,4 +1,5 @@
-// Loop nests of all three shapes against the interpreter: reductions, scratch, odd sizes.
+// Compares loop nests of all three forms with the interpreter: reductions, scratch buffers, odd
+// sizes.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -88,7 +89,7 @@ TEST(Loops, NanWinsMinAndMax) {
 }
 
 TEST(Loops, SumsOfHalvesAreKeptInFloat32) {
-  // 4096 ones: a sum kept in bfloat16 would stop at 256.
+  // Each sum is of 4096 ones: if it were kept in bfloat16, it would stop at 256.
   for (DType dtype : {float16, bfloat16}) {
     const auto fill = [dtype](Buffers& b) {
       for (int i = 0; i < 4096; ++i) {
@@ -103,8 +104,8 @@ TEST(Loops, SumsOfHalvesAreKeptInFloat32) {
   }
 }
 
-// Heavy elementwise bodies of one long chain go several vectors at a time: every size around a block
-// of them, in one dimension and in two, cut into pieces.
+// Bodies that are one long chain of operations compute several vectors at a time. This tests sizes
+// around such a block, in one and two dimensions, divided into pieces.
 TEST(Loops, LongChains) {
   for (const DType f : {float32, float64})
     for (const Dims& parallel : {Dims{1}, Dims{3}, Dims{7}, Dims{8}, Dims{15}, Dims{16}, Dims{17},
@@ -116,7 +117,7 @@ TEST(Loops, LongChains) {
       const int in = m.buffer(f, n), out = m.buffer(f, n, BufferKind::kOutput);
       m.k.parallel = parallel;
       m.loop({});
-      // Of two dimensions memory has the other order, so that they are not one loop.
+      // Two dimensions have the other order in memory, so that they do not become one loop.
       const Dims strides = parallel.size() == 1 ? Dims{1} : Dims{1, parallel[0]};
       int x = m.load(in, {0, strides, {}});
       const int half = m.number(f, .5), one = m.number(f, 1);
@@ -168,7 +169,7 @@ TEST(Loops, Softmax) {
   }
 }
 
-// While a row is computed the next one comes from memory; a row that is read once needs no help.
+// While a row is computed, the next one is prefetched. Rows that are read once need no prefetch.
 TEST(Loops, RowsAreFetchedAhead) {
   const auto fetches = [](int loops, int64_t n) {
     KernelMaker m;
@@ -189,7 +190,7 @@ TEST(Loops, RowsAreFetchedAhead) {
   EXPECT_FALSE(fetches(1, 1000));
 }
 
-// Sums over two extents at once, contiguous and not; lanes along the last.
+// Sums over two extents at once, contiguous and not, with lanes along the last extent.
 TEST(Loops, NestedExtents) {
   for (auto vectorize : {Kernel::Vectorize::kParallel, kInner}) {
     KernelMaker m;
@@ -207,7 +208,8 @@ TEST(Loops, NestedExtents) {
   }
 }
 
-// A sum of products is fused; its operands come from a row and from a broadcast column.
+// A sum of products in one kernel. One operand is a row for each result; the other one is the same
+// for all.
 TEST(Loops, DotOfRows) {
   KernelMaker m;
   const int64_t rows = 9, n = 133;
@@ -240,14 +242,15 @@ Expr emit_equal(ExprBuilder& b, std::span<const Expr> args, const OpParams&, std
   return b.apply(kEq, bool_, args);
 }
 const OpDef& op_of(std::string_view name, decltype(Pointwise::emit) emit) {
-  static std::deque<OpDef> ops;  // operations refer to theirs
+  static std::deque<OpDef> ops;  // operations refer to their definitions
   OpDef& def = ops.emplace_back();
   def.name = name;
   def.lower = Pointwise{emit};
   return def;
 }
 
-// (value, index, x, i) -> the larger value; the smaller index where equal.
+// (value, index, x, i) -> the larger value and its index; the smaller index if the values are
+// equal.
 FunctionRef argmax_body() {
   static const OpDef &less = op_of("less", emit_less), &select = op_of("select", emit_select),
                      &minimum = op_of("minimum", emit_minimum), &equal = op_of("equal", emit_equal);
@@ -301,7 +304,7 @@ TEST(Loops, ArgmaxOfRowsAndColumns) {
   }
 }
 
-// A custom reduction need not start from its identity: the initial value counts once.
+// A custom reduction need not start from its identity. The initial value must count exactly once.
 TEST(Loops, CustomReductionCountsItsStartOnce) {
   static const OpDef& add = op_of(
       "add", [](ExprBuilder& b, std::span<const Expr> args, const OpParams&, std::span<const Type>,
@@ -319,7 +322,7 @@ TEST(Loops, CustomReductionCountsItsStartOnce) {
   }
 }
 
-// A body of type (acc..., x...) -> acc..., of one op a result.
+// Returns a body of type (acc..., x...) -> acc..., with one op for each result.
 FunctionRef body_of(const std::vector<std::pair<DType, decltype(Pointwise::emit)>>& results) {
   auto body = std::make_shared<Function>();
   const size_t n = results.size();
@@ -336,7 +339,7 @@ Expr emit_bounded_sum(ExprBuilder& b, std::span<const Expr> x, const OpParams&,
                       std::span<const Type>, const Type& r) {
   return b.apply(kMin, r.dtype, {b.apply(kAdd, r.dtype, x), b.number(r.dtype, 5)});
 }
-// a b / 1, by complex division.
+// Emits a b / 1, by complex division.
 Expr emit_quotient(ExprBuilder& b, std::span<const Expr> x, const OpParams&, std::span<const Type>,
                    const Type& r) {
   const Expr one = b.apply(kComplex, r.dtype,
@@ -348,14 +351,14 @@ Expr emit_sum(ExprBuilder& b, std::span<const Expr> x, const OpParams&, std::spa
   return b.apply(kAdd, r.dtype, x);
 }
 
-// Folding the lanes of a vector, constants are as wide as what is left of it.
+// When the lanes of a vector are folded, constants must be as wide as the lanes that are left.
 TEST(Loops, BodiesWithConstants) {
   for (int64_t n : {1, 5, 16, 40, 257}) {
     for (DType dtype : {float32, float64, int32, int8, bfloat16}) {
       Kernel kernel = row_reduce(dtype, ReduceKind::kSum, 3, n, 0);
       kernel.loops[0].reductions[0].kind = ReduceKind::kCustom;
       kernel.loops[0].reductions[0].body = body_of({{dtype, emit_bounded_sum}});
-      // Of at most two elements each sum is exact, and all orders give one result.
+      // At most two elements are not 0, so each sum is exact, and every order has the same result.
       check(kernel, tolerance_of(dtype), 1, [&](Buffers& b) {
         std::memset(b.raw(0), 0, static_cast<size_t>(3 * n * itemsize(dtype)));
         visit_dtype(dtype, [&]<class T>(TypeTag<T>) {
@@ -403,7 +406,7 @@ TEST(Loops, ComplexAndRealResultsOfOneReduction) {
   }
 }
 
-// Of -0 and 0 the latter is larger, wherever they stand.
+// 0 is larger than -0, in every position.
 TEST(Loops, ZerosHaveAnOrder) {
   for (DType dtype : {float16, bfloat16, float32, float64}) {
     visit_dtype(dtype, [&]<class T>(TypeTag<T>) {
@@ -416,7 +419,7 @@ TEST(Loops, ZerosHaveAnOrder) {
                  {row_reduce(dtype, kind, n, n, init), column_reduce(dtype, kind, n, n, init)}) {
               for (KernelCompiler* compiler : compilers()) {
                 Buffers b(kernel);
-                // One element of each row and column is the larger, or the smaller.
+                // One element of each row and column is the larger one (or the smaller one).
                 const T common = T(is_max ? -0.f : 0.f), odd = T(is_max ? 0.f : -0.f);
                 for (int64_t i = 0; i < n * n; ++i)
                   b.data<T>(0)[i] = i % (n + 1) == 0 ? odd : common;
@@ -433,7 +436,7 @@ TEST(Loops, ZerosHaveAnOrder) {
   }
 }
 
-// Nothing is stored by a loop without elements, whatever its addresses are.
+// A loop without elements stores nothing, whatever its addresses are.
 TEST(Loops, EmptyExtents) {
   for (auto vectorize : {Kernel::Vectorize::kParallel, kInner}) {
     for (const Dims& extents : {Dims{0}, {3, 0}, {0, 3}}) {

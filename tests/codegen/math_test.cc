@@ -1,9 +1,9 @@
 // Accuracy of the elementary functions against libm in long double.
 //
-// By default some hundred thousand arguments a function, from every binade. TESSERA_FULL_SWEEP="sin
-// exp ..." runs those over all 2^32 float32 arguments and prints the largest error found.
-// TESSERA_PRINT_ULP=1 prints the largest error of every sweep: scripts/ulps makes the table of
-// docs/performance.md of it.
+// By default each function is tested at some hundred thousand arguments, from every binade.
+// TESSERA_FULL_SWEEP="sin exp ..." tests those functions at all 2^32 float32 arguments and prints
+// the largest error. TESSERA_PRINT_ULP=1 prints the largest error of every sweep, from which
+// scripts/ulps makes the table of docs/performance.md.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -45,8 +45,9 @@ Real digamma(Real x) {
                    t * (1.L / 252 -
                         t * (1.L / 240 - t * (1.L / 132 - t * (691.L / 32760 - t / 12))))));
 }
-// What JAX computes: Giles's polynomials in w = -log(1 - x^2), the square rounded to float32. Its
-// distance from the true inverse (up to some 64 ulp near 1) is part of the definition.
+// Returns what JAX computes for erf_inv: Giles's polynomials in w = -log(1 - x^2), with the square
+// rounded to float32. Its distance from the true inverse (up to about 64 ulp near 1) is part of the
+// definition.
 Real giles(Real x) {
   const Real u = 1 - static_cast<float>(x * x);
   if (!(u > 0))
@@ -64,7 +65,7 @@ Real giles(Real x) {
   for (float c : central ? kCentral : kTail) p = p * t + c;
   return p * x;
 }
-// Newton on erf, from a rough guess.
+// Returns the true inverse of erf, by Newton's method from a rough guess.
 Real erf_inv(Real x) {
   const Real a = std::fabs(x);
   if (!(a <= 1)) return NAN;
@@ -125,11 +126,11 @@ Kernel unary(ScalarOp op, DType dtype, int64_t n) {
   return m.k;
 }
 
-// Distance from `want` in units of the last place of T there.
+// Returns the distance of `got` from `want`, in units of the last place of T at `want`.
 template <class T>
 double ulp_error(T got, Real want) {
   if (std::isnan(want) || std::isnan(got)) return std::isnan(want) && std::isnan(got) ? 0 : 1e30;
-  // What rounds to infinity may be infinity, and the largest number is one unit from it.
+  // A result that rounds to infinity may be infinity, which is one unit from the largest number.
   const Real limit = std::numeric_limits<T>::max();
   if (std::isinf(got) || std::fabs(want) > limit) {
     if (got == want) return 0;
@@ -214,8 +215,8 @@ void sweep(const Function& f, double limit, std::string_view name = {},
     size_t at = 0;
     for (size_t i = 0; i < x.size(); ++i) {
       double error = ulp_error(y[i], want[i]);
-      // Near the zeros of these no fixed number of digits is left: there the error counts
-      // against 1.
+      // Near the zeros of these functions no fixed number of digits is left, so the error is
+      // measured relative to 1.
       if (sizeof(T) == 8 && f.f64_floor && std::fabs(want[i]) < 1) {
         error = static_cast<double>(std::fabs(y[i] - want[i])) / std::numeric_limits<T>::epsilon();
       }
@@ -236,7 +237,7 @@ TEST(ErfInv, Float32IsTheInverseButForGiles) {
 }
 TEST(ErfInv, Float64) { sweep<double>({ScalarOp::kErfInv, erf_inv, 0, 0}, 4); }
 
-// 2^x as a power of the constant 2.
+// Returns a kernel of 2^x as a power of the constant 2.
 Kernel power_of_two(ScalarOp op, DType dtype, int64_t n) {
   KernelMaker m;
   const int x = m.buffer(dtype, n), y = m.buffer(dtype, n, BufferKind::kOutput);
@@ -274,7 +275,7 @@ Kernel binary(ScalarOp op, DType dtype, int64_t n) {
   return m.k;
 }
 
-// Pairs whose quotient, or power, is neither 0 nor infinite most of the time.
+// Compares with `reference` at pairs for which the quotient, or the power, is rarely 0 or infinite.
 template <class T>
 void sweep_pairs(ScalarOp op, Real (*reference)(Real, Real), double limit) {
   constexpr int64_t kCount = 400000;
@@ -314,7 +315,8 @@ void sweep_pairs(ScalarOp op, Real (*reference)(Real, Real), double limit) {
 Real power(Real x, Real y) { return std::pow(x, y); }
 Real angle(Real y, Real x) { return std::atan2(y, x); }
 
-// Compares powers of float64 with long double; the results are as far apart as `limit` units at most.
+// Compares powers of float64 with long double; the results may differ by at most `limit` units in
+// the last place.
 void check_powers(std::vector<double> x, std::vector<double> y, double limit) {
   const int64_t n = static_cast<int64_t>(x.size());
   for (KernelCompiler* compiler : compilers()) {
@@ -329,7 +331,7 @@ void check_powers(std::vector<double> x, std::vector<double> y, double limit) {
 
 TEST(Pairs, PowFloat32) { sweep_pairs<float>(ScalarOp::kPow, power, 2); }
 TEST(Pairs, PowFloat64) { sweep_pairs<double>(ScalarOp::kPow, power, 1); }
-// Powers that are numbers of float64 are exact.
+// Powers that float64 can represent must be exact.
 TEST(Pairs, PowFloat64OfIntegers) {
   std::vector<double> x, y;
   for (int base = -1000; base <= 1000; ++base) {

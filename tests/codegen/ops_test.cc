@@ -1,4 +1,4 @@
-// Every scalar operation on every dtype it exists for, at the values where it goes wrong.
+// Tests every scalar operation on every dtype that it supports, at edge values.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -132,7 +132,7 @@ std::vector<T> edge_values() {
   }
 }
 
-// All pairs of edge values in two inputs of op's result type.
+// Compares an operation with the interpreter at all edge values, or all pairs of them.
 void check_op(ScalarOp op, DType operand, DType result, int arity, double tolerance = 0) {
   visit_dtype(operand, [&]<class T>(TypeTag<T>) {
     const std::vector<T> v = edge_values<T>();
@@ -172,7 +172,7 @@ TEST(Ops, IntegerUnary) {
   }
 }
 
-// Division and shifts by constants take other ways.
+// Division and shifts by constants have code of their own.
 TEST(Ops, ConstantDivisorsAndShifts) {
   for (DType d : kIntegers) {
     for (ScalarOp op : {kDiv, kRem, kShl, kShrLogical, kShrArithmetic}) {
@@ -203,7 +203,7 @@ TEST(Ops, Comparisons) {
   for (DType d : kFloats) check_op(kIsFinite, d, bool_, 1);
 }
 
-// No row of scalar_ops.def says of a kind of dtype that it has no code for.
+// Every row of scalar_ops.def has code for each kind of dtype that it declares.
 TEST(Ops, EveryRowHasCodeForItsKinds) {
   constexpr ScalarOp kAll[] = {
 #define SCALAR_OP(op, ...) op,
@@ -349,7 +349,8 @@ TEST(Ops, Complex) {
     check_op(kNeg, d, d, 1);
     check_op(kReal, d, real_dtype(d), 1);
     check_op(kImag, d, real_dtype(d), 1);
-    // Division: finite values against the interpreter, then the special ones of C's Annex G.
+    // Division of finite values is compared with the interpreter; the special values are those of
+    // C's Annex G.
     KernelMaker m;
     const int64_t n = 400;
     const int x = m.buffer(d, n), y = m.buffer(d, n), z = m.buffer(d, n, BufferKind::kOutput);
@@ -378,7 +379,8 @@ TEST(Ops, Complex) {
   }
 }
 
-// Two-argument functions, exactly where IEEE 754 says what they give, and within 2 ulp elsewhere.
+// Tests functions of two arguments: exactly if IEEE 754 defines the result, and within 2 ulp
+// otherwise.
 template <class T>
 void check_two_arguments(ScalarOp op, T (*reference)(T, T)) {
   std::vector<T> v = edge_values<T>();
@@ -455,8 +457,9 @@ TEST(Ops, FmaRoundsOnce) {
   }
 }
 
-// Rows divided by one number each are multiplied by its reciprocal where that is exact: random
-// mantissas, exponents at the ends of the ranges, zeros, denormals, infinities and NaN.
+// Rows that are divided by one number each are multiplied by its reciprocal if that is exact. This
+// tests random mantissas, exponents at the ends of the ranges, zeros, denormals, infinities and
+// NaN.
 template <class T>
 void check_rows_divided(DType dtype) {
   using Bits = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;

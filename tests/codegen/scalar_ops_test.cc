@@ -1,5 +1,5 @@
-// Kernels of many elementary functions: their code grows in proportion, and the results have the
-// bits of one function after the other.
+// Kernels of many elementary functions: their code grows in proportion to the number of functions,
+// and the results have the bits of the functions computed one after the other.
 #include "tessera/codegen/scalar_ops.h"
 
 #include <gtest/gtest.h>
@@ -13,9 +13,9 @@
 namespace tessera::codegen::test::scalar_ops_test {
 namespace {
 
-constexpr int64_t kElements = 37;  // full vectors and a part of one
+constexpr int64_t kElements = 37;  // some full vectors and a part of one
 
-// y = f(f(...x)): `count` times; pow has x as its second operand.
+// Returns a kernel of y = f(f(...x)), with `count` calls of f. The second operand of pow is x.
 Kernel in_a_row(ScalarOp op, DType dtype, int count, Dims parallel = {kElements}) {
   KernelMaker m;
   const int64_t n = parallel[0];
@@ -39,7 +39,8 @@ TEST(LongFunctions, CodeOfManyGrowsByCalls) {
       const auto lines = [&](int count) {
         return lines_of(compiler->llvm_ir(in_a_row(op, float32, count)));
       };
-      // At most four vectors at a time, with and without masks: at most eight calls for each.
+      // Each function is called for at most four vectors at a time, with and without masks, so at
+      // most eight times.
       EXPECT_LE(lines(200) - lines(100), 8 * 100) << scalar_op_name(op);
     }
   }

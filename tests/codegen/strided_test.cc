@@ -1,5 +1,5 @@
-// Kernels whose lanes are a few elements apart, as short rows have them: values against the
-// interpreter, for every distance, in whole vectors and in the last ones.
+// Kernels with lanes that are a few elements apart, as in arrays of short rows. Their values are
+// compared with the interpreter for every distance, in whole vectors and in the last ones.
 #include <gtest/gtest.h>
 
 #include "kernel_builder.h"
@@ -9,7 +9,7 @@ namespace {
 
 using enum ScalarOp;
 
-// out[r, c] = x[r, columns - 1 - c] for rows of so many columns, one store a column.
+// out[r, c] = x[r, columns - 1 - c], with one store for each column.
 Kernel turned(DType f, int64_t rows, int64_t columns, bool streaming = false) {
   KernelMaker m;
   const int x = m.buffer(f, rows * columns), y = m.buffer(f, rows * columns, BufferKind::kOutput);
@@ -21,7 +21,8 @@ Kernel turned(DType f, int64_t rows, int64_t columns, bool streaming = false) {
   return m.k;
 }
 
-// The rest: a column that is not stored, columns in another order, and a load that is no row's.
+// Other cases: a column that is not stored, columns in another order, and a load that does not
+// belong to a row.
 Kernel uneven(DType f, int64_t rows) {
   KernelMaker m;
   const int x = m.buffer(f, rows * 3 + 1), y = m.buffer(f, rows * 3, BufferKind::kOutput);
@@ -33,7 +34,7 @@ Kernel uneven(DType f, int64_t rows) {
   return m.k;
 }
 
-// A heavy body, whose vectors are masked even where they are whole.
+// A body of many operations. Its vectors are masked even if they are whole.
 Kernel heavy(int64_t rows, int64_t columns) {
   KernelMaker m;
   const int x = m.buffer(float32, rows * columns),

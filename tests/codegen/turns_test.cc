@@ -1,5 +1,5 @@
-// Kernels that choose among operands by position: their values against the interpreter, and that
-// they touch no memory but their operands', watched access by access.
+// Kernels that choose among operands by position. Their values are compared with the interpreter.
+// Every access is watched, to test that they touch only the memory of their operands.
 #include <gtest/gtest.h>
 
 #include "kernel_builder.h"
@@ -29,7 +29,7 @@ Kernel concatenate(DType f, int64_t rows, int64_t left, int64_t right, bool stre
 }
 
 // out[i] = (i < left ? a[i] : b[i - left]) * (i < left ? a[i] : 0): the code of a kernel with one
-// parallel dim does not know how long it is.
+// parallel dimension does not depend on its length.
 Kernel concatenate_flat(int64_t left, int64_t right) {
   KernelMaker m;
   const int a = m.buffer(float32, left), b = m.buffer(float32, right),
@@ -43,8 +43,8 @@ Kernel concatenate_flat(int64_t left, int64_t right) {
   return m.k;
 }
 
-// out[r, c] = the reflection of x about column `edge`, behind it x itself; then a load of every
-// second element where that is inside.
+// out[r, c] is the reflection of x before column `edge`, and x itself from there on. A load of
+// every second element is added if that element exists.
 Kernel reflect(DType f, int64_t rows, int64_t edge, int64_t columns) {
   KernelMaker m;
   const int64_t n = edge + columns;
@@ -64,7 +64,8 @@ Kernel reflect(DType f, int64_t rows, int64_t edge, int64_t columns) {
   return m.k;
 }
 
-// out = x, with `update` from (start0, start1) on, which are read when the kernel runs.
+// out = x, with `update` written from (start0, start1) on. The kernel reads these indices when it
+// runs.
 Kernel update_slice(int64_t rows, int64_t columns, int64_t height, int64_t width) {
   KernelMaker m;
   const int x = m.buffer(float32, rows * columns), update = m.buffer(float32, height * width),
@@ -88,7 +89,7 @@ Kernel update_slice(int64_t rows, int64_t columns, int64_t height, int64_t width
   return m.k;
 }
 
-// out[r] = the sum of row r of x between two columns of zeros.
+// out[r] = the sum of row r of x, padded by `pad` zeros on both sides.
 Kernel padded_sum(int64_t rows, int64_t columns, int64_t pad) {
   KernelMaker m;
   const int x = m.buffer(float32, rows * columns), y = m.buffer(float32, rows, BufferKind::kOutput);
@@ -141,7 +142,7 @@ TEST(Turns, ValuesOfPaddedSums) {
   check(padded_sum(3, 5, 400), 1e-5, 1);
 }
 
-// A vector that an operand's end divides may reach over it, by less than its length.
+// A vector at the end of an operand may reach beyond the end, by less than its length.
 TEST(Turns, NoAddressIsOutsideOfTheOperands) {
   std::vector<Target> targets{narrow_target()};
   if (host_target().avx512) targets.push_back(host_target());
@@ -155,7 +156,7 @@ TEST(Turns, NoAddressIsOutsideOfTheOperands) {
     const int64_t vector = target.vector_bytes;
     EXPECT_LT(farthest(concatenate(float32, 3, 1000, 2000)), vector);
     EXPECT_LT(farthest(concatenate(float32, 3, 9, 40)),
-              vector);  // rows too short to divide
+              vector);  // the rows are too short to be divided
     EXPECT_LT(farthest(concatenate(float64, 3, 1000, 1)), vector);
     EXPECT_LT(farthest(concatenate(complex64, 3, 1000, 2000)), 2 * vector);
     EXPECT_LT(farthest(concatenate_flat(2000, 3000)), vector);

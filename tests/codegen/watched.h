@@ -1,5 +1,5 @@
-// Watched: the memory that the machine code of a kernel touches, access by access. A masked access
-// counts with all its lanes: the processor looks up the page of a lane that is not wanted too.
+// Watched records the memory that the machine code of a kernel touches, access by access. A masked
+// access counts with all its lanes, because the processor also looks up the pages of masked lanes.
 #pragma once
 
 #include <llvm/ExecutionEngine/Orc/ExecutionUtils.h>
@@ -18,7 +18,7 @@
 
 namespace tessera::codegen::test {
 
-// Every contiguous access of a kernel while it runs, whether or not its lanes are masked off.
+// Runs kernels and records all contiguous accesses, whether or not lanes are masked off.
 class Watched {
  public:
   explicit Watched(const Target& target) : target_(target) {
@@ -30,9 +30,9 @@ class Watched {
     int64_t begin, end;  // bytes from the arena's start
   };
 
-  // Runs the kernel on operands that stand far apart in one block of zeros. Returns how far from an
-  // operand the farthest access begins or ends, in bytes; -1: it accesses none. `starts`: the
-  // elements of buffer 2.
+  // Runs the kernel on operands that are far apart in one block of zeros. Returns by how many bytes
+  // the farthest access begins before or ends after an operand; -1 if there is no access. `starts`
+  // are the elements of buffer 2.
   int64_t farthest(const Kernel& kernel, std::vector<int32_t> starts = {}) {
     int64_t room = 1 << 20;
     for (const KernelBuffer& buffer : kernel.buffers)
@@ -63,7 +63,7 @@ class Watched {
  private:
   static void record(const void* address, int64_t bytes) {
     const int64_t at = static_cast<const std::byte*>(address) - arena_;
-    // The table of pointers and the stack are elsewhere.
+    // Accesses of the table of pointers and of the stack are outside of the arena.
     if (at >= 0 && at < arena_bytes_) spans_.push_back({at, at + bytes});
   }
 
@@ -87,7 +87,7 @@ class Watched {
     fn(pointers.data(), 0, kernel.parallel_elements());
   }
 
-  // A call of `record` before every load and store.
+  // Inserts a call of `record` before every load and store.
   static void watch(llvm::Module& module) {
     struct Access {
       llvm::Instruction* at;

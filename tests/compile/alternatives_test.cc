@@ -1,4 +1,5 @@
-// Weights that are stored as the batch is sharded: which of both decides how a step is computed.
+// Training steps with weights that are sharded over the axis of the batch: tests whether weights or
+// activations are moved.
 #include "tessera/compile/alternatives.h"
 
 #include <unistd.h>
@@ -58,7 +59,7 @@ void expect_equal_to_one_device(const Layers& w, const Array& x, const Layers& s
   EXPECT_EQ(got.hidden.sharding(), sharded.hidden.sharding());
 }
 
-// Activations are larger than weights: these are gathered, and their gradients scattered.
+// Activations are larger than weights, so weights are gathered, and their gradients are scattered.
 TEST_F(Alternatives, AFullySharedStepGathersWeights) {
   const Layers w = layers(32, 64);
   const Array x = cos(iota({512, 32}));
@@ -73,7 +74,8 @@ TEST_F(Alternatives, AFullySharedStepGathersWeights) {
   }
 }
 
-// Propagated together, the table's cut decides how everything lies that was looked up in it.
+// If the table's sharding were propagated together with the others, it would decide the shardings
+// of all values that are looked up in it.
 TEST_F(Alternatives, ATableThatIsCutDoesNotDecideHowActivationsLie) {
   const auto step = [](const Layers& w, const Array& tokens) {
     const auto loss = [&](const Layers& v) {
@@ -97,7 +99,7 @@ TEST_F(Alternatives, ATableThatIsCutDoesNotDecideHowActivationsLie) {
   EXPECT_TRUE(allclose(got.out, expected.out, {.rtol = 1e-5, .atol = 1e-6}).item<bool>());
 }
 
-// Weights are larger than activations: these move to where the weights are.
+// Weights are larger than activations, so activations are moved to the devices of the weights.
 TEST_F(Alternatives, OfLargeWeightsActivationsMove) {
   const Layers w = layers(32, 512);
   const Array x = cos(iota({8, 32}));
@@ -108,7 +110,8 @@ TEST_F(Alternatives, OfLargeWeightsActivationsMove) {
   expect_equal_to_one_device(w, x, sharded, cut);
 }
 
-// Cut along features, activations lie as the weights do: these spread with them.
+// The activations are sharded along features as the weights are, so the weights' shardings
+// propagate with theirs.
 TEST_F(Alternatives, WeightsSpreadWithFeaturesThatAreCutAlike) {
   const Layers w = layers(16, 16), sharded = put(w, P(None, "x"));
   const Array x = cos(iota({512, 16})), cut = device_put(x, on8(P(None, "x")));
@@ -117,14 +120,15 @@ TEST_F(Alternatives, WeightsSpreadWithFeaturesThatAreCutAlike) {
   expect_equal_to_one_device(w, x, sharded, cut);
 }
 
-// How many programs each pass left.
+// Returns the number of programs that each pass left.
 std::map<std::string, int> alternatives_after(const Lowered& lowered) {
   std::map<std::string, int> out;
   for (const PassTime& pass : lowered.pass_times()) out[std::string(pass.name)] = pass.alternatives;
   return out;
 }
 
-// A step whose weights are larger than its activations: the order decides which of them move.
+// Returns a lowered step with weights larger than its activations. The order of propagation decides
+// which of them are moved.
 Lowered lowered_step(const PartitionSpec& weights) {
   return jit(step).lower(put(layers(32, 512), weights),
                          device_put(cos(iota({8, 32})), on8(P("x"))));
@@ -148,7 +152,7 @@ TEST_F(Alternatives, WithoutAChoiceThereIsOne) {
     EXPECT_LE(count, 1) << pass;
 }
 
-// The state is sharded over the axis of the rest, but both orders lead to the same shardings.
+// The state is sharded over the axis of the batch, but both orders lead to the same shardings.
 TEST_F(Alternatives, EqualShardingsAreOne) {
   const auto decay = [](const Array& w, const Array& x) {
     return std::make_pair(w * 0.5f, sum(x));
@@ -157,7 +161,7 @@ TEST_F(Alternatives, EqualShardingsAreOne) {
   EXPECT_EQ(alternatives_after(jit(decay).lower(w, x)).at("propagate"), 1);
 }
 
-// What is kept is one alternative's, from propagation to the collectives.
+// All kept stages are those of one alternative, from propagation to the collectives.
 TEST_F(Alternatives, TheStagesOfTheKeptOneBelongTogether) {
   const Lowered lowered = lowered_step(P(None, "x"));
   const compile::Stages& stages = lowered.stages();

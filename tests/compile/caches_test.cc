@@ -1,4 +1,4 @@
-// What the caches of compilation keep, and that they give it back.
+// Tests what the caches of compilation keep, and that it is freed.
 #include "tessera/compile/caches.h"
 
 #include <atomic>
@@ -20,7 +20,7 @@ int64_t mappings() {
 }
 int64_t code_bytes() { return compile_stats().machine_code_bytes; }
 
-// A program and a kernel of its own for each `c`.
+// Runs a program that has a kernel of its own for each `c`.
 float run_new_program(float c) {
   return jit([c](const Array& x) { return x * c + 0.5f; })(Array(2.f)).item<float>();
 }
@@ -72,8 +72,8 @@ TEST_F(Caches, ProgramsThatRunAreNotFreed) {
   EXPECT_EQ(wrong, 0);
 }
 
-// Each program is one kernel of its own: machine code does not grow with those that were
-// forgotten, and takes no mappings of its own.
+// Each program is one kernel of its own: machine code does not grow with programs that were
+// dropped, and each does not need a mapping of its own.
 TEST_F(Caches, MachineCodeIsAsLargeAsTheProgramsThatLive) {
   clear_caches();
   run_new_program(0.25f);

@@ -1,4 +1,4 @@
-// Composites: what tells two calls apart.
+// Composites, and the differences by which two calls are distinguished.
 #include "tessera/compile/composite.h"
 
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ Array run(const Settings& settings, const Array& x) {
 float of_two(const Settings& settings) { return run(settings, Array(2.f)).item<float>(); }
 
 TEST(Composite, EveryFieldOfItsParamsTellsCallsApart) {
-  for (int i = 0; i < 2; ++i) {  // compiled, then found
+  for (int i = 0; i < 2; ++i) {  // compiled, then found in the cache
     EXPECT_EQ(of_two({}), 2);
     EXPECT_EQ(of_two({.name = "negative"}), -2);
     EXPECT_EQ(of_two({.factor = 3}), 6);

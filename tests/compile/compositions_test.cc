@@ -1,6 +1,7 @@
-// Every composition of jit, grad, vmap, scan, checkpoint and shard_map, two and three deep. Of an
-// elementwise function each is the function itself, but for grad, which is its derivative: the
-// expected values are those of the derivative whose order is the number of grads.
+// Every composition of jit, grad, vmap, scan, checkpoint and shard_map, two and three deep. Applied
+// to an elementwise function, each transform returns the function itself, except grad, which
+// returns its derivative. So the expected values are those of the derivative whose order is the
+// number of grads.
 #include <cmath>
 #include <functional>
 
@@ -36,7 +37,7 @@ const Known kFunctions[] = {
 enum Transform { kJit, kGrad, kVmap, kScan, kCheckpoint, kShardMap, kCount };
 constexpr const char* kNames[] = {"jit", "grad", "vmap", "scan", "checkpoint", "shard_map"};
 
-// `mesh_axis`: over which a shard_map here is manual.
+// Applies a transform. A shard_map is manual over `mesh_axis`.
 F apply(Transform transform, const F& f, const char* mesh_axis) {
   switch (transform) {
     case kJit:
@@ -70,7 +71,7 @@ F apply(Transform transform, const F& f, const char* mesh_axis) {
 
 class Compositions : public DevicesTest {
  protected:
-  // outer first
+  // `transforms` begins with the outermost one.
   static void check(const Known& known, const std::vector<Transform>& transforms) {
     std::string name = known.name;
     F f = known.f;

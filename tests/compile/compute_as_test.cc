@@ -23,14 +23,14 @@ struct Layer {
 };
 using Model = std::map<std::string, Layer>;
 
-// Widths and a batch for which rounding shows any other order of summation.
+// With these widths and this batch, any other order of summation changes the rounding.
 Array loss_of(const Model& model, const Array& x, const Array& y) {
   const Array h = tanh(matmul(x, model.at("in").w) + model.at("in").b);
   const Array z = matmul(h, model.at("out").w) + model.at("out").b;
   return -mean(sum(y * log_softmax(z, -1), {.axis = -1}));
 }
 
-// Ten steps on `n` devices: every parameter's bytes.
+// Returns all parameters after ten steps on `n` devices.
 template <class Step>
 std::vector<float> train(const Step& step, int64_t n) {
   const Mesh mesh = line(n);
@@ -60,13 +60,13 @@ TEST_F(ComputeAs, GivesTheSameBitsOnEveryNumberOfDevices) {
   const auto step = jit(descend, {.compute_as = {{"x", 8}}});
   const std::vector<float> one = train(step, 1);
   for (int64_t n : {2, 4, 8}) EXPECT_EQ(train(step, n), one) << n << " devices";
-  // Without it they are close.
+  // Without compute_as the results are only close.
   const std::vector<float> plain = train(jit(descend), 1);
   for (size_t i = 0; i < one.size(); ++i) EXPECT_NEAR(plain[i], one[i], 1e-5);
 }
 
-// Sharded results, constraints, loops, two axes of which one is refined, extents that 8 does not
-// divide.
+// Sharded results, constraints, loops, two axes one of which is refined, and extents that 8 does
+// not divide.
 TEST_F(ComputeAs, FollowsShardingsAndLoops) {
   const auto run = [&](int64_t n) {
     std::vector<Device> some(devices().begin(), devices().begin() + 2 * n);
@@ -98,7 +98,7 @@ TEST_F(ComputeAs, FollowsShardingsAndLoops) {
   EXPECT_EQ(run(4), one);
 }
 
-// What is reported is the program that runs.
+// The reported program is the one that runs.
 TEST_F(ComputeAs, IsPricedAsItRuns) {
   const Array x = device_put(ones({64, 4}), NamedSharding(line(1), P("x")));
   const auto f = [](const Array& a) { return sum(a); };

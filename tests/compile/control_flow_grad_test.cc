@@ -105,7 +105,8 @@ TEST_F(ControlFlowGrad, ForiLoopWithFixedBounds) {
   EXPECT_NEAR(grad(grad(f))(2.f).item<float>(), 160, 1e-3);
 }
 
-// However often it runs: what each element depends on is known on the way.
+// The number of iterations is not known, but each element depends only on itself, so there is a
+// reverse derivative.
 TEST_F(ControlFlowGrad, WhileOfElements) {
   const auto f = [](const Array& x) {
     return while_loop([](const Array& c) { return any(c < 100); },

@@ -1,5 +1,5 @@
-// Loops and branches on eight devices: sharded carries, collectives inside of bodies, shard_map. A
-// program on one device is what each is compared with.
+// Loops and branches on eight devices: sharded carries, collectives inside of bodies, shard_map.
+// Each is compared with the program on one device.
 #include <algorithm>
 #include <cmath>
 
@@ -48,7 +48,8 @@ TEST_F(ShardedControlFlow, CarriesKeepTheirSharding) {
 }
 
 TEST_F(ShardedControlFlow, CollectivesOfABodyCountEveryTrip) {
-  // Each trip multiplies by a matrix whose rows are sharded: an all_reduce a trip.
+  // Each trip multiplies by a matrix whose rows are sharded: there is an all_reduce in each
+  // iteration.
   const auto f = jit([](const Array& h, const Array& ws) {
     return scan([](const Array& h, const Array& w) { return std::pair(tanh(matmul(h, w)), None); },
                 h, ws)
@@ -73,7 +74,7 @@ TEST_F(ShardedControlFlow, TheScannedDimensionIsGathered) {
 }
 
 TEST_F(ShardedControlFlow, UnevenShards) {
-  // Ten rows on eight devices; sums must not see the padding.
+  // Ten rows on eight devices: sums must not include the padding.
   const auto f = jit([](const Array& x, const Array& steps) {
     return scan(
         [](const Array& c, const Array& s) {
@@ -121,8 +122,8 @@ TEST_F(ShardedControlFlow, BranchesOnShards) {
                  f(i, x, y), 1e-4F);
 }
 
-// The block of a manual computation is put in a new order of devices, after which it lies along one
-// axis only: what is summed along it is the same on all devices.
+// The shards of a manual computation are moved to a new order of devices, after which the array
+// varies along one axis only. A sum along this axis is the same on all devices.
 TEST_F(ShardedControlFlow, AnIndexComputedFromReorderedShards) {
   const Mesh mesh(
       create_device_mesh({2, 2}, {.devices = {devices().begin(), devices().begin() + 4}}),
@@ -159,8 +160,8 @@ TEST_F(ShardedControlFlow, NestedLoops) {
 
 // --- Inside shard_map ---
 
-// Device i applies layer i; activations travel by ppermute. JAX makes its users cast the zeros that
-// the loop starts with; here that follows from the body.
+// Device i applies layer i, and activations are sent by ppermute. In JAX users must cast the zeros
+// with which the loop starts; here the cast follows from the body.
 TEST_F(ShardedControlFlow, PipelineInsideShardMap) {
   const int stages = 8;
   const Array layers = sin(iota({stages, 3, 3})), inputs = cos(iota({5, 2, 3}));
@@ -231,7 +232,7 @@ TEST_F(ShardedControlFlow, DevicesTakeDifferentBranches) {
 }
 
 TEST_F(ShardedControlFlow, ReplicatedBranchesInsideShardMap) {
-  // The predicate is the same everywhere: one branch runs, its collective included.
+  // The predicate is the same on all devices, so one branch runs, with its collective.
   const auto f = jit(shard_map(
       [](const Array& pred, const Array& x) {
         return cond(

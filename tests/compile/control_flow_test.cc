@@ -1,5 +1,5 @@
-// scan, while_loop, fori_loop, cond, switch_, map, associative_scan: values, trees, carry types,
-// and what is refused. Expected values follow from JAX's definitions.
+// scan, while_loop, fori_loop, cond, switch_, map, associative_scan: values, trees, carry types and
+// errors. Expected values follow from JAX's definitions.
 #include "tessera/compile/control_flow.h"
 
 #include <numeric>
@@ -23,7 +23,7 @@ class ControlFlow : public DevicesTest {};
 
 Array element(const Array& x, int64_t i) { return squeeze(slice_in_dim(x, i, i + 1), 0); }
 
-// What a test does it does twice: at once, and inside jit.
+// Runs f twice, eagerly and inside jit.
 template <class F, class Check>
 void eagerly_and_jitted(const F& f, const Check& check) {
   check(f());
@@ -183,7 +183,7 @@ TEST_F(ControlFlow, Cond) {
     EXPECT_THAT(values(a), ElementsAre(-1, -2, -3));
     EXPECT_EQ(b.item<float>(), 4.f);
   }
-  // Only the chosen branch runs: the other one would not end.
+  // Only the chosen branch runs: the other one would never end.
   const auto forever = [](const Array& x) {
     return while_loop([](const Array& c) { return c == c; }, [](const Array& c) { return c; }, x);
   };
@@ -245,7 +245,7 @@ TEST_F(ControlFlow, WeakCarriesTakeTheBodysType) {
       while_loop([](const Array& c) { return c < 10; }, [](const Array& c) { return c + 1.5; }, 0);
   EXPECT_EQ(x.dtype(), float32);
   EXPECT_EQ(x.item<float>(), 10.5f);
-  // Branches: a number yields to an array.
+  // The result of branches has the dtype of the array, not of the number.
   const Array y = cond(
       true, [](const Array&) { return Array(0); }, [](const Array& x) { return x; },
       element(arange(2.0), 0));

@@ -29,7 +29,7 @@ TEST_F(CustomDerivatives, StopGradient) {
 }
 
 TEST_F(CustomDerivatives, CustomJvp) {
-  // Three times the true derivative, to tell it apart.
+  // The rule returns three times the true derivative, so that it can be recognised.
   const auto f =
       custom_jvp([](const Array& x) { return sin(x); },
                  [](const std::tuple<Array>& x, const std::tuple<Array>& t) {
@@ -54,7 +54,7 @@ TEST_F(CustomDerivatives, CustomJvp) {
               HasSubstr("[custom_jvp] expected tangent 0 of the rule of type float32[]"));
 }
 
-// Values and tangents of one loop in the rule come apart for the reverse derivative.
+// For the reverse derivative, the values and the tangents of one loop in the rule are separated.
 TEST_F(CustomDerivatives, CustomJvpWhoseRuleLoops) {
   const auto loop = [](const Array& x) {
     return fori_loop(
@@ -80,7 +80,7 @@ TEST_F(CustomDerivatives, CustomJvpWhoseRuleLoops) {
 
 TEST_F(CustomDerivatives, CustomVjp) {
   const Array limit = Array(0.5f);
-  // A clipped cotangent, with a captured limit.
+  // The rule clips the cotangent, with a captured limit.
   const auto f =
       custom_vjp([](const Array& x, const Array& y) { return x * y; },
                  [](const Array& x, const Array& y) { return std::pair(x * y, std::pair(x, y)); },
@@ -146,7 +146,7 @@ TEST_F(CustomDerivatives, CheckpointHasTheSameGradient) {
             dots);
   has_gradient(
       checkpoint(layer, checkpoint_policies::save_anything_except_these_names({"product"})));
-  // Under vmap, twice, and pushed forward.
+  // The derivative under vmap, the second derivative, and the forward derivative.
   const auto scalar = [&](const Array& v) { return sum(checkpoint(layer)(w, v)); };
   const auto bare = [&](const Array& v) { return sum(layer(w, v)); };
   EXPECT_THAT(values(vmap(grad(scalar))(stack({x, x * 2}))),
@@ -181,7 +181,7 @@ TEST_F(CustomDerivatives, JacobiansByArgumentsAndTrees) {
   const auto f = [](const Layer& p, const Array& x) { return matmul(p.w, x) * 2 + p.b; };
   const Layer p{array({{1.f, 2.f, 3.f}, {4.f, 5.f, 6.f}}), ones({2})};
   const Array x = arange(3.f) + 1;
-  // dy_i / dw_jk = 2 x_k where i = j.
+  // dy_i / dw_jk is 2 x_k if i = j, and 0 otherwise.
   const std::vector<float> by_w{2, 4, 6, 0, 0, 0, 0, 0, 0, 2, 4, 6}, by_b{1, 0, 0, 1};
   const auto check = [&](const auto& jacobian) {
     const auto [by_p, by_x] = jacobian(p, x);
@@ -217,7 +217,7 @@ TEST_F(CustomDerivatives, JacobiansOfTrees) {
   })(Layer{Array(2.f), Array(5.f)});
   EXPECT_EQ(by_name.at("product").w.item<float>(), 5);
   EXPECT_EQ(by_name.at("sum").w.item<float>(), 1);
-  // A struct of results by a struct of arguments: one of the latter for each leaf of the former.
+  // The derivative of a struct by a struct: one struct of arguments for each leaf of the result.
   const std::vector<Layer> rows = jacrev([](const Layer& p) {
     return Layer{p.w * p.b, p.b * 3};
   })(Layer{Array(2.f), Array(5.f)});

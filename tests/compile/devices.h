@@ -1,4 +1,4 @@
-// The tests of compile/ run on eight CPU devices.
+// The fixture of the tests of compile/, which run on eight CPU devices.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ inline Array iota(Shape shape) {
   return reshape(arange(static_cast<double>(shape.elements())), shape);
 }
 
-// The message of the UserError that `body` throws; the library works afterwards.
+// Returns the message of the UserError that `body` throws. The library must work afterwards.
 template <class Body>
 std::string error_of(Body&& body) {
   try {

@@ -1,4 +1,5 @@
-// Programs that were read, whose loops and branches devices take differently (spmd/divergence.h).
+// Imported programs in which devices take different branches and numbers of iterations
+// (spmd/divergence.h).
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -14,7 +15,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A device's part of int32[8] over "x" of 8 devices becomes what `body` makes of %x : tensor<i32>.
+// Returns a program in which each of 8 devices replaces its element of an int32[8] by the %y that
+// `body` computes from %x : tensor<i32>.
 std::string on_each_device(const std::string& body) {
   return fmt::format(R"(module @m {{
   sdy.mesh @mesh = <["x"=8]>
@@ -36,7 +38,8 @@ std::string on_each_device(const std::string& body) {
                      body);
 }
 
-// How often x is tripled and one added until it is 100 or more. `inside`: more of the body, on %w.
+// Returns a program that counts how often x becomes 3 x + 1 until it is at least 100. `inside` is
+// added to the body of the loop, where the new x is %w.
 std::string counting_loop(const std::string& inside = "") {
   return on_each_device(fmt::format(R"(
       %r:2 = stablehlo.while(%n = %zero, %v = %x) : tensor<i32>, tensor<i32> cond {{
@@ -126,7 +129,7 @@ TEST_F(Divergence, DevicesTakeTheirOwnWays) {
         %a = stablehlo.negate %x : tensor<i32>
         stablehlo.return %a : tensor<i32>
       }) : (tensor<i32>) -> tensor<i32>)");
-  std::vector<int32_t> want;  // 2 is out of range: the last way
+  std::vector<int32_t> want;  // 2 is out of range: the last branch is taken
   for (int32_t x : kStarts) want.push_back(x % 3 == 0 ? x + 100 : -x);
   EXPECT_EQ(run(ways, kStarts), want);
   EXPECT_TRUE(lowered(ways).collectives().empty());

@@ -1,4 +1,4 @@
-// Donated arguments: whose memory becomes a result's, and who gets the error.
+// Donated arguments: which results reuse their memory, and who gets the error.
 #include <thread>
 
 #include "tessera/runtime/device_array.h"
@@ -22,15 +22,15 @@ auto add_one() {
   return jit([](const Array& x) { return x + 1; }, {.donate_argnums = {0}});
 }
 
-// Straight from device_put, however the spec is written. (An array that lies as the host's does
-// shares its memory as long as that lives.)
+// The result reuses the memory of an array from device_put, however its spec is written. (An array
+// with the layout of the host's array shares its memory as long as that exists.)
 TEST_F(Donation, MemoryOfAShardedArrayBecomesTheResult) {
   const auto f = add_one();
   const Array host = iota({16, 8});
   for (const NamedSharding& sharding :
        {on8(P("x")), on8(P("x", None)), on8(P(None, "x")), on8(P()), on24(P("y", "x")),
         on24(P(std::vector<std::string>{"x", "y"}))}) {
-    for (int round = 0; round < 2; ++round) {  // traced, then found
+    for (int round = 0; round < 2; ++round) {  // traced, then found in the cache
       const Array x = device_put(iota({16, 8}), sharding);
       const std::byte* memory = memory_of(x);
       const Array y = f(x);
@@ -42,7 +42,7 @@ TEST_F(Donation, MemoryOfAShardedArrayBecomesTheResult) {
   }
 }
 
-// The program wants it elsewhere: the copy is the program's, the original is gone.
+// The program needs another sharding: it uses up its copy, and the original is deleted too.
 TEST_F(Donation, ArraysThatAreMovedAreDeletedToo) {
   const auto f = jit([](const Array& x) { return x + 1; },
                      {.in_shardings = {on8(P(None, "x"))}, .donate_argnums = {0}});
@@ -64,7 +64,7 @@ TEST_F(Donation, OthersKeepTheMemoryTheyShare) {
   EXPECT_EQ(values(view), before);
 }
 
-// Nothing is given up where one of several donations is refused.
+// If one of several donations is refused, no array is deleted.
 TEST_F(Donation, AllOrNothing) {
   const auto f =
       jit([](const Array& x, const Array& y) { return x + y; }, {.donate_argnums = {0, 1}});
@@ -76,8 +76,8 @@ TEST_F(Donation, AllOrNothing) {
   EXPECT_TRUE(is_deleted(x));
 }
 
-// Of threads that donate one array exactly one has it, and those that only read it meanwhile see
-// its values or the error.
+// If several threads donate one array, exactly one succeeds. Threads that read it meanwhile get its
+// values or the error.
 TEST_F(Donation, OneOfSeveralThreadsWins) {
   const auto f = jit([](const Array& x) { return x * 2 + 1; }, {.donate_argnums = {0}});
   const auto read = jit([](const Array& x) { return x - 1; });

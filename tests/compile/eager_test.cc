@@ -1,4 +1,4 @@
-// Eager ops: the same path as jit, for arrays anywhere.
+// Eager ops: they are compiled as in jit, for arrays with any placement.
 #include "tests/compile/devices.h"
 
 namespace tessera::eager_test {

@@ -1,4 +1,4 @@
-// Compiled programs beside the naive evaluation of what was traced.
+// Compares compiled programs with the naive evaluation of the traced function.
 #pragma once
 
 #include <cmath>
@@ -14,7 +14,7 @@ using namespace tracing;
 
 using ArraysFn = std::function<std::vector<Array>(const std::vector<Array>&)>;
 
-// Numbers of both signs and a few equal ones, the same for a seed.
+// Returns numbers of both signs, a few of them equal. They are a function of the seed.
 inline Literal test_values(DType dtype, const Shape& shape, int64_t seed) {
   Literal out(float64, shape);
   const int64_t least = is_unsigned(dtype) ? 0 : 3;
@@ -23,7 +23,8 @@ inline Literal test_values(DType dtype, const Shape& shape, int64_t seed) {
   return convert_literal(out, dtype);
 }
 
-// Where the two differ by more than `tolerance`, relative from 1 on; empty if nowhere.
+// Returns a text about the first difference above `tolerance` (relative for numbers above 1); empty
+// if there is none.
 inline std::string difference(const Literal& got, const Literal& want, double tolerance) {
   if (got.dtype() != want.dtype() || got.shape() != want.shape())
     return fmt::format("{}{} for {}{}", got.dtype(), got.shape(), want.dtype(), want.shape());
@@ -44,7 +45,8 @@ inline double float_tolerance(DType dtype) {
   return dtype == bfloat16 ? 3e-2 : dtype == float16 ? 4e-3 : is_inexact(dtype) ? 3e-5 : 0;
 }
 
-// f under jit, the arrays as they lie, against its evaluation. What is wrong, or empty.
+// Compares f under jit, on these arrays with their shardings, with its evaluation. Returns a text
+// about the difference, or an empty one.
 inline std::string check_evaluated(const ArraysFn& f, const std::vector<Array>& arrays) {
   try {
     const auto jitted = jit(f);

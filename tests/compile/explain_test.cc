@@ -1,5 +1,4 @@
-// Lowered: the stages' text, collectives, cost, and what explain() says of the tutorial's
-// functions.
+// Lowered: the texts of the stages, collectives, costs, and explain() for the tutorial's functions.
 #include "tests/compile/devices.h"
 
 namespace tessera::explain_test {
@@ -54,7 +53,7 @@ TEST_F(Explain, AConstraintThatGathersIsAWarning) {
   EXPECT_THAT(text, AllOf(HasSubstr("warning: [sharding_constraint]"),
                           HasSubstr("gathers float32[64,512] whole on every device"),
                           HasSubstr("constrain to a spec that keeps the mesh axes")));
-  // Compiling warns once; the result is right.
+  // Compiling warns once, and the result is correct.
   EXPECT_EQ(values(f(x))[5], 12);
 }
 
@@ -78,7 +77,8 @@ TEST_F(Explain, EqualCollectivesAreOne) {
   EXPECT_EQ(lowered.collectives().size(), 1u);
 }
 
-// Loss and logits call the forward function each; so does checkpoint, which shall compute it again.
+// The loss and the logits each call the forward function, which must run once. checkpoint calls it
+// too, and must compute it again.
 TEST_F(Explain, AStepThatReturnsItsLogitsRunsForwardOnce) {
   const Array x = device_put(ones({16, 8}), on8(P("x"))), w = device_put(ones({8, 4}), on8(P()));
   const auto dots = [&](const auto& forward) {

@@ -1,4 +1,4 @@
-// grad, value_and_grad, vjp, jvp, linearize: values, trees, nesting, and what is refused.
+// grad, value_and_grad, vjp, jvp, linearize: values, trees, nesting and errors.
 #include "tessera/compile/grad.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Indexing by integers, slices and arrays; values as jax.numpy gives them.
+// Indexing by integers, slices and arrays; values are those of jax.numpy.
 #include "tessera/numpy/indexing.h"
 
 #include <cmath>
@@ -34,7 +34,7 @@ TEST_F(Indexing, IntegersAndSlices) {
   EXPECT_EQ(index(x, {Slice(2, 1)}).shape(), (Shape{0, 3}));
 }
 
-// Arrays that a slice parts stand first.
+// If a slice separates index arrays, their dimensions come first.
 TEST_F(Indexing, PartedArraysStandFirst) {
   const Array x = iota({2, 3, 4});
   const Array i = array<int32_t>({1, 0});
@@ -43,8 +43,8 @@ TEST_F(Indexing, PartedArraysStandFirst) {
   EXPECT_THAT(values(index(x, {Slice(std::nullopt, std::nullopt, 2), i, i})), ElementsAre(5, 0));
 }
 
-// What JAX gives: an array of indices drops the gradient of what is outside, whatever came from
-// there; a clipped index and a slice have been moved inside before.
+// Gradients are those of JAX: an array of indices drops the gradients of indices outside of the
+// array, whatever value these have. Clipped indices and slices were moved inside before.
 TEST_F(Indexing, GradientsOfPlacesOutside) {
   const Array x = iota({5}) + 1, w = iota({8}) + 1;
   const Array i = array<int32_t>({0, 7, -1, -9, 2, 5, -6, 2});
@@ -64,12 +64,12 @@ TEST_F(Indexing, GradientsOfPlacesOutside) {
               ElementsAre(7, 4, 15, 0, 10));
   EXPECT_THAT(by([&](const Array& y) { return take_along_axis(y, i, 0); }),
               ElementsAre(1, 0, 13, 0, 3));
-  // Of gradients.
+  // The gradient of a gradient.
   const auto inner = [&](const Array& y) {
     return sum(grad([&](const Array& z) { return sum(index(z, i) * index(z, i) * w); })(y));
   };
   EXPECT_THAT(values(grad(inner)(x)), ElementsAre(2, 0, 26, 0, 6));
-  // One number, traced, is a slice, mapped too.
+  // A single traced index is a slice, also under vmap.
   const auto one = [](const Array& y, const Array& at) { return index(y, at); };
   EXPECT_THAT(values(jit(grad(one))(x, Array(9))), ElementsAre(0, 0, 0, 0, 1));
   EXPECT_THAT(values(sum(vmap(grad(one), {.in_axes = {None, 0}})(x, i), {.axis = 0})),
@@ -89,7 +89,7 @@ TEST_F(Indexing, GradientsOfWindowsOutside) {
   };
   EXPECT_THAT(slice(4), ElementsAre(0, 0, 1, 2, 3));
   EXPECT_THAT(slice(-9), ElementsAre(1, 2, 3, 0, 0));
-  // Indices of a dtype that does not hold all places.
+  // Indices of a dtype that cannot represent all positions.
   const Array narrow = array<uint8_t>({3, 200});
   const auto some = [&](const Array& y) {
     return sum(
@@ -123,7 +123,7 @@ TEST_F(Indexing, Take) {
   EXPECT_THAT(values(take_along_axis(x, array<int32_t>({{2}, {0}}), 1)), ElementsAre(2, 3));
 }
 
-// What training runs: an embedding and a cross entropy, and their gradients.
+// The indexing of training: an embedding and a cross entropy, and their gradients.
 TEST_F(Indexing, GradientsOfEmbeddingAndCrossEntropy) {
   const Array table = iota({4, 2}), tokens = array<int32_t>({{3, 1}, {3, 0}});
   const auto f = [&](const Array& t) { return sum(index(t, tokens) * 2); };
@@ -133,7 +133,8 @@ TEST_F(Indexing, GradientsOfEmbeddingAndCrossEntropy) {
   EXPECT_THAT(values(jit(grad(g))(table)), ElementsAre(0, 1, 1, 0, 0, 1, 0, 1));
 }
 
-// Tokens over eight devices: nothing is gathered, the table's gradient is reduced once.
+// Tokens are sharded over eight devices. Nothing is gathered, and the table's gradient is reduced
+// once.
 TEST_F(Indexing, ShardedTokensGatherNothing) {
   const Array table = iota({4, 2});
   const Array tokens = device_put(astype(arange(16) % 4, int32), on8(P("x")));

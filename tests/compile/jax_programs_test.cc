@@ -1,4 +1,5 @@
-// What JAX writes: Shardy's unreduced axes, tokens, donated arguments, products of different floats.
+// Programs in forms that JAX writes: with Shardy's unreduced axes, tokens, donated arguments, and
+// products of different floating-point dtypes.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -44,7 +45,7 @@ TEST(Unreduced, ManualComputationsTakeAndGiveParts) {
                     both = R"(@mesh, [{}], unreduced={"x", "y"})", whole = "@mesh, [{}]";
   const Array x = arange(8, float32), one = full({}, 1.0F);
   const Array twice = x * 2.0;
-  // Devices hold the same: of a value that is one, 4 or 8 parts of a sum.
+  // All devices hold the same value, which counts as one, 4 or 8 parts of a sum.
   EXPECT_TRUE(array_equal(run(interchange::parse_module(doubled(parts, parts)), {x, one})[0], twice)
                   .item<bool>());
   EXPECT_TRUE(array_equal(run(interchange::parse_module(doubled(both, both)), {x, one})[0], twice)
@@ -90,7 +91,7 @@ func.func public @main(%arg0: !stablehlo.token, %arg1: tensor<f32>) -> (!stableh
   EXPECT_EQ(out[1].item<float>(), 4);
 }
 
-// JAX writes products of different floats.
+// JAX writes products of different floating-point dtypes.
 TEST(MixedProducts, AreOfTheWiderDtype) {
   const interchange::ParsedModule module = interchange::parse_module(R"(
 func.func public @main(%arg0: tensor<2xf32>, %arg1: tensor<2xbf16>) -> tensor<f32> {

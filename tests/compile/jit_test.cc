@@ -1,4 +1,4 @@
-// jit: what is traced and compiled when, what its arguments may be, and what is refused.
+// jit: when functions are traced and compiled, which arguments they may have, and errors.
 #include "tessera/compile/jit.h"
 
 #include <atomic>
@@ -41,7 +41,7 @@ TEST_F(Jit, CompilesOncePerType) {
   EXPECT_EQ(traced, 3);
 }
 
-// The tutorial's loop: jit inside of it.
+// A loop as in the tutorial, with jit inside.
 TEST_F(Jit, EqualProgramsAreCompiledOnceThoughJittedAnew) {
   const Array x = iota({11});
   const auto once = [&] { return jit([](const Array& v) { return cos(v) * 1.5 - 0.125; })(x); };
@@ -156,13 +156,13 @@ TEST_F(Jit, StructsAndTheirStaticFields) {
   const Array x = iota({1, 2});  // [0, 1] @ [[0, 1], [2, 3]] = [2, 3]
   EXPECT_THAT(values(f(m, x)), ElementsAre(3, 4));
   EXPECT_EQ(traced, 1);
-  m.layers[0].kernel = iota({2, 2}) + 1;  // data: no new trace
+  m.layers[0].kernel = iota({2, 2}) + 1;  // other data need no new trace
   EXPECT_THAT(values(f(m, x)), ElementsAre(4, 5));
   EXPECT_EQ(traced, 1);
-  m.layers[0].use_bias = false;  // static: a new one
+  m.layers[0].use_bias = false;  // another static value is a new trace
   EXPECT_THAT(values(f(m, x)), ElementsAre(3, 4));
   EXPECT_EQ(traced, 2);
-  m.scale = Array(2.f);  // presence is structure
+  m.scale = Array(2.f);  // whether an optional is present is structure
   EXPECT_THAT(values(f(m, x)), ElementsAre(6, 8));
   m.extra["z"] = Array(1.f);
   EXPECT_THAT(values(f(m, x)), ElementsAre(7, 9));
@@ -208,7 +208,7 @@ TEST_F(Jit, EmptyTreesAndConstantResults) {
               ElementsAre(0, 1, 2));
 }
 
-// Each result has memory of its own size, whatever the order in which they are computed.
+// Each result has memory of its own size, in whatever order results are computed.
 TEST_F(Jit, ResultsInAnotherOrderThanComputed) {
   const auto f = jit([](const Array& x) {
     const Array small = sum(x, {.axis = 0});
@@ -344,7 +344,7 @@ TEST_F(Jit, ALeakedTracerIsAnError) {
   EXPECT_THAT(error_of([&] { jit([&](const Array& x) { return x + leaked; })(Array(1.f)); }),
               HasSubstr("leaked"));
   EXPECT_THAT(error_of([&] { leaked.to_host(); }), HasSubstr("traced"));
-  // Returned, it is the transformation that says so.
+  // If the function returns it, the error is that of the transformation.
   const auto give = [&](const Array&) { return leaked; };
   EXPECT_THAT(error_of([&] { jit(give)(Array(1.f)); }),
               HasSubstr("[jit] expected an array of this trace"));
@@ -373,7 +373,7 @@ TEST_F(Jit, ErrorsNameThePlaceOfTheCallOfJit) {
   EXPECT_THAT(text, StartsWith("[matmul] expected"));
   EXPECT_THAT(text, EndsWith(place(line)));
   EXPECT_EQ(error_of([&] { wrong.lower(x); }), text);
-  // An error of a program that runs, whose innermost jitted function is named.
+  // An error while a program runs names its innermost jitted function.
   const auto call = [&](const Array& v) { return wrong(v); };
   const auto calls = jit([&](const Array& v) { return pure_callback(call, v, v); });
   EXPECT_EQ(error_of([&] { calls(x); }), text);
@@ -381,7 +381,7 @@ TEST_F(Jit, ErrorsNameThePlaceOfTheCallOfJit) {
   line = __LINE__ + 1;
   const auto fails = jit([&](const Array& v) { return pure_callback(fail, v, v); });
   EXPECT_THAT(error_of([&] { fails(x); }), AllOf(HasSubstr("no file"), EndsWith(place(line))));
-  // A function that is called while another one is traced is part of that one.
+  // A jitted function that is called while another one is traced is a part of the other one.
   line = __LINE__ + 1;
   const auto outer = jit([&](const Array& v) { return wrong(v) + v; });
   EXPECT_THAT(error_of([&] { outer(x); }), EndsWith(place(line)));

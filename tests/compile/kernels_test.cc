@@ -1,6 +1,6 @@
-// Compiled programs against their naive evaluation, class by class: extents of 0 and 1 in every
-// dimension (functions, and every op of the registry; on one device and sharded over several), what
-// a product takes in, bodies of reductions, branches under vmap.
+// Compares compiled programs with their naive evaluation: extents of 0 and 1 in every dimension (of
+// functions and of every op of the registry, on one device and sharded over several), ops that are
+// fused into products, bodies of reductions, and branches under vmap.
 #include <algorithm>
 
 #include "tessera/numpy/lax.h"
@@ -17,7 +17,7 @@ class Extents : public DevicesTest {};
 struct Named {
   const char* name;
   ArraysFn f;
-  std::vector<int> ranks;  // of the operands, whose dimensions of one number have one extent
+  std::vector<int> ranks;  // of the operands; dimension d has the same extent in all
 };
 
 std::vector<Named> functions() {
@@ -119,8 +119,7 @@ std::vector<Named> functions() {
   return out;
 }
 
-// All shapes of extents 0, 1 and 3 that have a 0 or a 1, one for each operand: dimension d has the
-// same extent in all.
+// Returns all lists of `rank` extents of 0, 1 and 3 that contain a 0 or a 1.
 std::vector<Dims> extents_of(int rank) {
   std::vector<Dims> out;
   for (int code = 0; code < std::pow(3, rank); ++code) {
@@ -136,7 +135,8 @@ Shape leading(const Dims& extents, int rank) {
   return Shape(extents.begin(), extents.begin() + rank);
 }
 
-// As numpy refuses a maximum of nothing: what an error says is no subject here.
+// Returns whether the function refuses these arrays, as numpy refuses a maximum of no elements.
+// Messages are not tested here.
 bool refused(const ArraysFn& f, const std::vector<Array>& arrays) {
   try {
     jit(f).lower(arrays);
@@ -162,7 +162,8 @@ TEST_F(Extents, FunctionsOnOneDevice) {
   EXPECT_GT(tested, 600);
 }
 
-// One dimension of an extent of 0 or 1, sharded over two devices and the next one over four.
+// One dimension has an extent of 0 or 1. It is sharded over two devices, and the next one over
+// four.
 TEST_F(Extents, FunctionsCutOverDevices) {
   int tested = 0;
   for (const Named& named : functions()) {
@@ -187,7 +188,7 @@ TEST_F(Extents, FunctionsCutOverDevices) {
   EXPECT_GT(tested, 150);
 }
 
-// The dimensions that correspond by factor `f`, all with another extent.
+// Returns the operands with another extent in all dimensions that have factor `f`.
 std::vector<Type> with_extent(std::vector<Type> operands, const Factors& factors, int f,
                               int64_t extent) {
   for (size_t k = 0; k < operands.size(); ++k)
@@ -196,15 +197,15 @@ std::vector<Type> with_extent(std::vector<Type> operands, const Factors& factors
   return operands;
 }
 
-// Calls visit(op, params, operands, a dimension that has the extent) for samples of every op with
-// 0 and 1 put where dimensions correspond, as far as its type rule allows.
+// Calls visit(op, params, operands) for samples of every op, with an extent of 0 or 1 in all
+// dimensions of one factor, if the type rule of the op allows it. Returns the number of calls.
 int for_each_extent(auto visit) {
   int count = 0;
   for (const OpDef* def : all_ops()) {
     if (!def->samples || !def->evaluate || !def->factors ||
         std::holds_alternative<CollectiveLowering>(def->lower) || !is_computed(def->lower))
       continue;
-    // Elementwise ops are one op to everything but the code of an element.
+    // Elementwise ops differ only in the code of an element, so one sample of each is enough.
     const size_t most = std::holds_alternative<Pointwise>(def->lower) ? 1 : 3;
     size_t taken = 0;
     for (const Sample& sample : def->samples()) {
@@ -244,7 +245,7 @@ TEST_F(Extents, EveryOp) {
     std::vector<Array> arrays;
     for (const Type& t : types)
       arrays.push_back(Array(test_values(t.dtype, t.shape, static_cast<int64_t>(arrays.size()))));
-    // Its result also as an operand of a kernel and under a sum.
+    // The result is also an operand of a kernel, and is summed.
     const ArraysFn f = [&](const std::vector<Array>& a) {
       std::vector<Array> out = bind_op(def, params, a);
       if (is_floating(out[0].dtype())) {
@@ -279,7 +280,8 @@ TEST_F(Extents, EveryOpCutOverDevices) {
   });
 }
 
-// --- What a product takes in: a bias along the last dimension of its result, an activation ---
+// --- Ops that are fused into a product: a bias along the last dimension of its result, an
+// activation ---
 
 struct Product {
   const char* subscripts;
@@ -306,8 +308,8 @@ const std::vector<Product> kProducts = {{"bij,bij->bi", {3, 2, 3}, {3, 2, 3}, {3
                                         {"bij,bij->bi", {3, 2, 0}, {3, 2, 0}, {3, 2}},
                                         {"ij,kj->ik", {300, 70}, {90, 70}, {300, 90}}};
 
-// Everything that may follow: a bias along each dimension or all of them, an activation, another
-// product added to it, a reader of the product itself.
+// Returns everything that may follow a product: a bias along each dimension or along all, an
+// activation, another product that is added, and a second use of the product itself.
 std::vector<Array> followed(const char* subscripts, const std::vector<Array>& a) {
   const Array product = einsum(subscripts, {a[0], a[1]});
   std::vector<Array> out = {product + a[2],        relu(product + a[2]),
@@ -322,7 +324,8 @@ std::vector<Array> followed(const char* subscripts, const std::vector<Array>& a)
 
 class Epilogues : public DevicesTest, public testing::WithParamInterface<size_t> {
  protected:
-  // The operands, a bias along the last dimension, one along each other and one of all elements.
+  // Returns the operands, a bias along the last dimension, one along each other dimension, and one
+  // along all dimensions.
   static std::vector<Array> arrays(const Product& p, DType dtype) {
     std::vector<Array> out = {Array(test_values(dtype, p.lhs, 1)),
                               Array(test_values(dtype, p.rhs, 2)),
@@ -372,7 +375,7 @@ TEST_F(Reducers, BodiesOfEveryKind) {
         std::vector<Array> out = lax::reduce(
             std::vector{abs(a[0])}, std::vector{zero},
             [](V v) { return std::vector{lax::min(v[0] + v[1], Array(5.f))}; }, dims);
-        // Of a complex and of a real operand together, in either order.
+        // Reductions of a complex and a real operand together, in either order.
         const Array z = lax::complex(a[0], a[0] + 1);
         for (const auto& order : {std::vector{z, a[0]}, std::vector{a[0], z}}) {
           std::vector<Array> inits;
@@ -385,7 +388,7 @@ TEST_F(Reducers, BodiesOfEveryKind) {
                    dims))
             out.push_back(x);
         }
-        // A product that is also divided, of numbers of absolute value 1.
+        // A product with a division, of numbers of absolute value 1.
         const Array turns = lax::complex(cos(a[0]), sin(a[0]));
         out.push_back(lax::reduce(
             std::vector{turns}, std::vector{lax::complex(one, zero)},

@@ -1,5 +1,5 @@
-// Ops that become library calls or indexed loads: compiled, on one device and sharded, they compute
-// what their naive evaluation does.
+// Ops that become library calls or indexed loads: compiled, on one device and sharded, they have
+// the results of their naive evaluation.
 #include <cmath>
 
 #include "tessera/ir/format.h"
@@ -74,7 +74,7 @@ TEST_F(LibraryOps, CompiledIsEvaluated) {
   EXPECT_GT(tested, 30);
 }
 
-// Each dimension of each operand over two or four devices.
+// Each dimension of each operand is sharded over two or four devices.
 TEST_F(LibraryOps, ShardedIsEvaluated) {
   int tested = 0;
   for_each_sample([&](const OpDef& def, const OpParams& params, const std::vector<Literal>& x) {

@@ -45,7 +45,7 @@ TEST_F(LoadProgram, TakesArraysThatAreWhereItsInputsMustBe) {
   const Array x = device_put(iota({8}), on8(P("x")));
   const auto program = loaded(lowered(x, x));
   EXPECT_TRUE(program->takes(*x.data(), 0));
-  // The same parts on the same devices, by a mesh of its own.
+  // The same shards on the same devices, with another mesh.
   EXPECT_TRUE(program->takes(
       *device_put(iota({8}), NamedSharding(make_mesh({8}, {"other"}), P("other"))).data(), 0));
   EXPECT_FALSE(program->takes(*device_put(iota({8}), on8(P())).data(), 0));
@@ -53,8 +53,8 @@ TEST_F(LoadProgram, TakesArraysThatAreWhereItsInputsMustBe) {
   EXPECT_FALSE(program->takes(*Array(1.0F).data(), 0)) << "on no device yet";
 }
 
-// An input that was copied is deleted with the array that it was copied from; if a second donation
-// fails, neither is.
+// A copied input is deleted together with the array from which it was copied. If a second donation
+// fails, neither is deleted.
 TEST_F(LoadProgram, DonatesWhatInputsWereCopiedFrom) {
   const Array x = device_put(iota({8}), on8(P("x"))), copy = device_put(iota({8}), on8(P("x"))),
               y = device_put(iota({8}), on8(P("x"))), gone = device_put(iota({8}), on8(P("x")));
@@ -76,7 +76,7 @@ TEST_F(LoadProgram, DonatesWhatInputsWereCopiedFrom) {
   EXPECT_TRUE(data(y)->is_deleted());
 }
 
-// A donation that is not committed is taken back.
+// A donation that is not committed is undone.
 TEST_F(LoadProgram, DonationsAreTakenBack) {
   const Array x = device_put(iota({8}), on8(P("x")));
   {

@@ -1,4 +1,5 @@
-// The programs of the tutorial on 512 virtual devices: only more tasks for the machine's cores.
+// The programs of the tutorial on 512 virtual devices, which are only more tasks for the machine's
+// cores.
 #include "tessera/ir/lowering.h"
 #include "tests/compile/devices.h"
 

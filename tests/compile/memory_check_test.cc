@@ -1,4 +1,5 @@
-// Programs that the machine has no memory for, and allocations that fail while a program starts.
+// Programs for which the machine does not have enough memory, and allocations that fail while a
+// program starts.
 #include "tessera/compile/memory_check.h"
 
 #include <sys/resource.h>
@@ -16,7 +17,7 @@ using testing::HasSubstr;
 
 class MemoryCheck : public DevicesTest {};
 
-// Of arguments of 1 MiB a product of 4 MiB is made, and of that a sum.
+// Returns a program that makes a product of 4 MiB from an argument of 4 KiB, and then its sum.
 Lowered product_of(const Array& x) {
   return jit([](const Array& a) { return sum(sin(outer(a, a)), {.axis = 0}); }).lower(x);
 }
@@ -49,7 +50,7 @@ TEST_F(MemoryCheck, AllDevicesShareTheMemory) {
   EXPECT_THAT(error, HasSubstr("on 8 devices"));
 }
 
-// 2^50 bytes are more than any machine has that runs the tests.
+// No machine that runs the tests has 2^50 bytes.
 TEST_F(MemoryCheck, JitRefusesBeforeItRuns) {
   const auto f = jit([](const Array& x) { return x + iota({1 << 24, 1 << 24}); });
   const Array x = ones({});
@@ -70,7 +71,7 @@ constexpr bool kMayRefuse = false;
 constexpr bool kMayRefuse = true;
 #endif
 
-// The address space of the process may not grow while it lives.
+// While one exists, the address space of the process may not grow.
 class NoMoreMemory {
  public:
   NoMoreMemory() : cached_(buffer_cache_limit()) {
@@ -90,7 +91,7 @@ class NoMoreMemory {
   rlimit before_{};
 };
 
-// The first result has the argument's memory, the second one gets none.
+// The first result reuses the argument's memory; there is no memory for the second one.
 TEST_F(MemoryCheck, AnAllocationThatFailsLeavesDonatedArraysAsTheyWere) {
   if (!kMayRefuse) GTEST_SKIP() << "a sanitizer ends the process instead";
   const auto f = jit(
@@ -99,7 +100,7 @@ TEST_F(MemoryCheck, AnAllocationThatFailsLeavesDonatedArraysAsTheyWere) {
       },
       {.donate_argnums = {0}});
   const auto make = [] { return device_put(iota({1 << 20}), devices()[0]); };
-  f(make());  // compiled
+  f(make());  // this compiles the program
   const Array x = make();
   {
     const NoMoreMemory limited;

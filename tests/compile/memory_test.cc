@@ -1,4 +1,4 @@
-// What a training step keeps between its forward and its backward pass.
+// Tests the memory that a training step keeps between its forward and its backward pass.
 #include "tessera/codegen/compiler.h"
 #include "tessera/runtime/conv_library.h"
 #include "tessera/runtime/executable.h"
@@ -9,7 +9,8 @@ namespace {
 
 class Memory : public DevicesTest {};
 
-// Temporaries of the gradient of sum(after(before(x))), in arrays of x's size.
+// Returns the size of the temporaries of a gradient of matmul, `between` and matmul, in arrays of
+// x's size.
 template <class Between>
 double kept(const Between& between) {
   constexpr int64_t kRows = 512, kCols = 256;
@@ -23,14 +24,14 @@ double kept(const Between& between) {
   return static_cast<double>(cost.arena_bytes) / (kRows * kCols * 4);
 }
 
-// Elementwise functions keep their operand, not what their derivative is made of.
+// Elementwise functions keep their operand, not the values from which their derivative is computed.
 TEST_F(Memory, ElementwiseFunctionsAreComputedAgain) {
   const double plain = kept([](const Array& h) { return h + 1; });
   EXPECT_LT(kept([](const Array& h) { return gelu(h); }), plain + 1.3);
   EXPECT_LT(kept([](const Array& h) { return tanh(h) * 2; }), plain + 1.3);
 }
 
-// Sums of rows are kept as rows, not spread out.
+// Sums of rows are kept as they are, not broadcast.
 TEST_F(Memory, ReductionsAreKeptSmall) {
   const double plain = kept([](const Array& h) { return h + 1; });
   EXPECT_LT(kept([](const Array& h) { return softmax(h, -1); }), plain + 2.3);
@@ -44,7 +45,7 @@ TEST_F(Memory, ReductionsAreKeptSmall) {
 
 // --- Moving rows along a sharded dimension ---
 
-// Temporaries, in arrays of x's size; and the bytes that all devices send, likewise.
+// The sizes of the temporaries and of the data that all devices send, both in arrays of x's size.
 struct Moved {
   double arena, sent;
 };
@@ -98,7 +99,7 @@ TEST_F(Memory, ConcatenationsAndPads) {
   const Moved twice = moved([](const Array& x) {
     return concatenate(std::vector<Array>{x, x * 2}, 0);
   });
-  // A device puts its shards of both one behind the other, and sends of that.
+  // A device stores its shards of both operands one after the other, and sends from there.
   EXPECT_LT(twice.arena, 2.1);
   EXPECT_LE(twice.sent, 2.01);
   const Moved padded = moved([](const Array& x) { return pad(x, {{3, 5}, {0, 0}}); });
@@ -106,9 +107,9 @@ TEST_F(Memory, ConcatenationsAndPads) {
   EXPECT_LT(padded.sent, 0.1);
 }
 
-// --- Asking for the memory of a program ---
+// --- The memory of a program, before its code exists ---
 
-// What this process has made for programs to run.
+// The numbers of things that this process has made to run programs.
 struct Made {
   int64_t executables = runtime::Executable::num_made();
   int64_t libraries = runtime::ConvLibrary::num_made();
@@ -123,7 +124,8 @@ std::ostream& operator<<(std::ostream& out, const Made& made) {
              << made.kernels << " kernels";
 }
 
-// Its memory is known before any code of it is made, and is the memory that it then takes.
+// Expects that the memory of a program is known before code is made for it, and equals the memory
+// of the compiled program.
 Cost expect_known_memory(const Lowered& lowered) {
   const Made before;
   const Cost cost = lowered.cost();
@@ -137,7 +139,7 @@ Cost expect_known_memory(const Lowered& lowered) {
 
 TEST_F(Memory, IsKnownWithoutCode) {
   const auto f32 = [](const Shape& shape) { return abstract_array(shape, float32); };
-  // Kernels and products, one of which packs its operand, and a long contraction in parts.
+  // Kernels, products one of which packs its operand, and a long contraction in parts.
   const Cost products = expect_known_memory(
       jit([](const Array& x, const Array& y) {
         return std::pair(softmax(matmul(tanh(x), y), -1) + 1,
@@ -156,7 +158,7 @@ TEST_F(Memory, IsKnownWithoutCode) {
 
 TEST_F(Memory, OfLoopsAndBranchesIsKnownWithoutCode) {
   const Array x = abstract_array({64, 64}, float32), xs = abstract_array({5, 64, 64}, float32);
-  // One with products is interpreted, one of small kernels becomes a function.
+  // A loop with products is interpreted; a loop of small kernels becomes a function.
   EXPECT_GT(expect_known_memory(jit([](const Array& c, const Array& rows) {
                                   return scan(
                                       [](const Array& a, const Array& row) {

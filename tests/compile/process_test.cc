@@ -31,14 +31,14 @@ void compile_forever(int thread) {
   for (int i = 0;; ++i) compute(static_cast<float>(thread * 100000 + i));
 }
 
-// What runs in a child: its exit status, or -1 if it hangs or dies of a signal.
+// Runs the body in a child. Returns its exit status, or -1 if it hangs or dies of a signal.
 template <class F>
 int in_child(F&& body) {
   const pid_t pid = ::fork();
   if (pid == 0) {
     ::alarm(60);
 #ifdef __SANITIZE_ADDRESS__
-    // What threads held that are not in the child looks lost to the leak checker.
+    // The leak checker would report the memory of threads that do not exist in the child.
     ::on_exit([](int status, void*) { std::_Exit(status); }, nullptr);
 #endif
     body();
@@ -61,7 +61,8 @@ TEST_F(Process, ExitsWhileOtherThreadsCompile) {
       testing::ExitedWithCode(3), "");
 }
 
-// What was compiled before runs; nothing new is compiled, as LLVM is on its way out.
+// A program that was compiled before still runs. Nothing new can be compiled, because LLVM is being
+// destroyed.
 struct ComputesWhenDestroyed {
   ~ComputesWhenDestroyed() {
     if (known) std::fprintf(stderr, "again %g, ", static_cast<double>((*known)(3.f).item<float>()));
@@ -122,7 +123,7 @@ TEST_F(Process, ChildrenCompileAndRunThoughThreadsWereCompiling) {
       testing::ExitedWithCode(3), "5 children");
 }
 
-// There is no room for a stack of that size.
+// Threads do not start, because there is no room for a stack of that size.
 TEST_F(Process, WorksWithoutThreads) {
   EXPECT_EXIT(
       {

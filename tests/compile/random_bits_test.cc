@@ -1,4 +1,5 @@
-// stablehlo.rng_bit_generator and reduce_precision against JAX's numbers (golden/make_random_bits.py).
+// Compares stablehlo.rng_bit_generator and reduce_precision with JAX's numbers
+// (golden/make_random_bits.py).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -97,7 +98,7 @@ TEST(ReducePrecision, RoundsAsJax) {
   }
 }
 
-// JAX calls it linear to derivatives: the tangent is rounded too.
+// As in JAX, its derivative is the op itself: the tangent is rounded too.
 TEST(ReducePrecision, RoundsItsDerivative) {
   const auto f = [](const Array& x) { return sum(lax::reduce_precision(x, 5, 2) * 1.3); };
   EXPECT_EQ(grad(f)(full({1}, 3.0F)).to_host().data<float>()[0], 1.25F);

@@ -1,6 +1,6 @@
-// A value that two kernels compute has the same bits in both, and those with which it is stored:
-// derivatives of extrema look for the elements that equal the extremum, and a row in which none
-// does has lost its gradient.
+// A value that two kernels compute must have the same bits in both, and the same bits as when it is
+// stored. Derivatives of extrema look for the elements that equal the extremum; if no element of a
+// row does, its gradient is lost.
 #include "tests/compile/evaluated.h"
 
 namespace tessera::recomputed_values_test {
@@ -10,7 +10,7 @@ using Rows = std::function<Array(const Array&, const Array&, const Array&)>;
 
 struct Named {
   const char* name;
-  Rows f;  // (a, b, c) -> a scalar in which each row has one extremum over what c is added to
+  Rows f;  // (a, b, c) -> a scalar; each row has one extremum of a sum with c
 };
 
 const std::vector<Named>& functions() {
@@ -67,7 +67,7 @@ TEST_F(RecomputedValues, EveryRowFindsItsExtremum) {
         };
         const Array gradient = astype(jit(grad(loss))(c, a, b), float64);
         const Literal rows = sum(gradient, {.axis = 1}).to_host();
-        // Ties share, in parts that a narrow dtype rounds.
+        // Equal extrema share the gradient, in parts that a narrow dtype rounds.
         for (int64_t i = 0; i < shape[0]; ++i) EXPECT_NEAR(rows.data<double>()[i], 1, 2e-2) << i;
       }
 }

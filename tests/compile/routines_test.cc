@@ -1,4 +1,5 @@
-// Loops that run as one function: the same bits as when they are interpreted trip by trip.
+// Loops that run as one function have the same bits as loops that are interpreted, iteration by
+// iteration.
 #include <cstring>
 
 #include "tessera/codegen/compiler.h"
@@ -27,13 +28,14 @@ std::vector<Literal> literals(const T& tree) {
 
 enum class Expected { kRoutine, kInterpreted };
 
-// `f` compiled both ways. Whether its loops were code as a whole shows in the number of functions.
+// Compares the results of `f`, compiled in both forms. The number of machine code functions shows
+// whether its loops were compiled as a whole.
 template <class F, class... Args>
 void expect_same_bits(Expected expected, const F& f, const Args&... args) {
   const int64_t start = code_units();
   const auto whole = literals(jit(f)(args...));
   const int64_t one = code_units() - start;
-  // Another output makes another program, of which the loop is the same.
+  // With another output it is another program, which has the same loop.
   const auto with_more = [&](const Args&... x) { return std::pair(f(x...), Array(1.f) + 1); };
   const InterpretLoops interpret;
   const int64_t before = code_units();
@@ -50,7 +52,7 @@ void expect_same_bits(Expected expected, const F& f, const Args&... args) {
   }
 }
 
-// (a, b) -> (b, a + sin(b)): carries change places.
+// (a, b) -> (b, a + sin(b)): the carries are swapped.
 std::pair<Array, Array> swapped(const Array& a, const Array& b) { return {b, a + sin(b)}; }
 
 TEST_F(Routines, CarriesOfEverySizeAndNumberOfTrips) {
@@ -133,8 +135,8 @@ TEST_F(Routines, LanesThatStopByThemselves) {
       linspace(0.5, 40, 21));
 }
 
-// Flags make vectors of more lanes than the padding of a small carry has room for: what lies behind
-// it, the routine's own variables, stays as it is.
+// Vectors of flags have more lanes than the padding of a small carry has room for. The routine's
+// own variables after the carry must not change.
 TEST_F(Routines, StoresEndWithinThePaddingOfACarry) {
   const random::Key keys = random::split(random::key(3), 4);
   expect_same_bits(
@@ -217,7 +219,7 @@ TEST_F(Routines, ProductsWithVectors) {
 }
 
 TEST_F(Routines, WhatIsNoCodeIsInterpreted) {
-  // A library call in the body.
+  // The body has a library call.
   expect_same_bits(
       Expected::kInterpreted,
       [](const Array& x) {
@@ -225,7 +227,7 @@ TEST_F(Routines, WhatIsNoCodeIsInterpreted) {
             0, 3, [](const Array&, const Array& m) { return matmul(m, m) * 0.5; }, x);
       },
       iota({12, 12}));
-  // A value on each of several devices.
+  // The value has several instances.
   expect_same_bits(
       Expected::kInterpreted,
       [](const Array& x) {

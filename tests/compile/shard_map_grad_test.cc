@@ -1,4 +1,5 @@
-// Derivatives of and inside shard_map: the transposes of collectives by the typing of variance.
+// Derivatives of and inside shard_map. The transposes of collectives follow from the axes over
+// which types vary.
 #include "tessera/compile/grad.h"
 #include "tessera/ir/lowering.h"
 #include "tests/compile/devices.h"
@@ -31,7 +32,8 @@ TEST_F(ShardMapGrad, OfElementwise) {
               Pointwise(FloatNear(1e-4), values(want(iota({16})))));
 }
 
-// A replicated operand gets the sum of what the devices give; a sum over devices spreads.
+// The cotangent of a replicated operand is the sum over devices; that of a psum is broadcast to all
+// devices.
 TEST_F(ShardMapGrad, ReplicatedOperandsAndPsum) {
   const auto f = shard_map(
       [](const Array& w, const Array& x) { return psum(sum(matmul(x, w) * matmul(x, w)), "x"); },
@@ -46,7 +48,8 @@ TEST_F(ShardMapGrad, ReplicatedOperandsAndPsum) {
   EXPECT_THAT(values(gx), Pointwise(FloatNear(1e-3), values(px)));
 }
 
-// The largest has a derivative by where it stands: of the devices that share it, each a part.
+// The gradient of an extremum goes to the device that has it. If several devices have it, each gets
+// a part.
 TEST_F(ShardMapGrad, Extrema) {
   const auto check = [](const auto& body, const auto& plain, const Array& x) {
     const auto f = shard_map(body, {.mesh = mesh8(), .in_specs = {P("x")}, .out_specs = {P("x")}});
@@ -77,7 +80,7 @@ TEST_F(ShardMapGrad, Collectives) {
     const auto want = [&](const Array& v) { return sum(plain(v) * sin(plain(v))); };
     EXPECT_THAT(values(f(x)), Pointwise(FloatNear(1e-5), values(plain(x))));
     EXPECT_THAT(values(jit(grad(loss))(x)), Pointwise(FloatNear(1e-4), values(grad(want)(x))));
-    // Twice: the derivative is a function like any other.
+    // The second derivative works too.
     const auto hvp = [&](const auto& g) {
       return grad([g](const Array& v) { return sum(g(v) * cos(v)); });
     };
@@ -111,7 +114,8 @@ TEST_F(ShardMapGrad, Collectives) {
         });
 }
 
-// Inside: the gradient of a device's own loss is the device's own; of a common loss it is common.
+// Inside shard_map, the gradient of a loss that varies varies too; that of a loss which is the same
+// on all devices is the same.
 TEST_F(ShardMapGrad, InsideVariesAsTheLossDoes) {
   const Array w = iota({2}), x = iota({8, 2});
   const auto own = shard_map(
@@ -199,12 +203,12 @@ void expect_both(const BothWays& got, float want) {
   EXPECT_FLOAT_EQ(got.outside, want);
 }
 
-// A value used by what varies and by what does not: the cotangent of the cast is summed over
-// devices before it meets the other. The figures are JAX's.
+// A value has a use that varies and one that does not. The cotangent of the varying use is summed
+// over devices before the other one is added. The numbers are JAX's.
 TEST_F(ShardMapGrad, CastAndUncastUsesOfOneValue) {
   const Mesh two = mesh_of({2}, {"a"});
   const Array w(0.7f), x = array({.3f, -.5f});
-  const auto at = [](const Array& x) { return sum(x); };  // a shard's only element
+  const auto at = [](const Array& x) { return sum(x); };  // the only element of a shard
   for (bool check_vma : {true, false}) {
     SCOPED_TRACE(check_vma);
     const auto check = [&](const auto& body, float want) {
@@ -262,7 +266,7 @@ TEST_F(ShardMapGrad, MeanOfOwnGradientsIsTheGradientOfTheMean) {
   EXPECT_THAT(values(gradient_of_mean(w, x)), Pointwise(FloatNear(1e-5), values(plain(w, x))));
 }
 
-// Each device's condition is its own where its copy of the weights is.
+// If each device has its own copy of the weights, it also has its own condition.
 TEST_F(ShardMapGrad, BranchOnACopyOfTheWeights) {
   const Array w(0.5f), x = iota({8});
   const auto own = shard_map(
@@ -279,8 +283,8 @@ TEST_F(ShardMapGrad, BranchOnACopyOfTheWeights) {
   EXPECT_THAT(values(own(w, x)), Pointwise(FloatEq(), values(x)));
 }
 
-// A loop of layers whose parts are summed over one axis, inside a loop whose carry varies over
-// another.
+// A loop of layers with a sum over one axis, inside a loop with a carry that varies over another
+// axis.
 class ShardMapLoopGrad : public ShardMapGrad {
  protected:
   static Array layers(const Array& w, const Array& h) {
@@ -291,7 +295,7 @@ class ShardMapLoopGrad : public ShardMapGrad {
                h, w)
         .first;
   }
-  // Every layer twice, on one device.
+  // Returns the same computation without loops and on one device.
   static Array plain(const Array& w, const Array& h) {
     Array out = h;
     for (int trip = 0; trip < 3; ++trip)

@@ -1,4 +1,4 @@
-// shard_map: eagerly, in jit, nested and in part; what is refused.
+// shard_map: eager, in jit, nested and partly manual; and its errors.
 #include "tessera/compile/shard_map.h"
 
 #include <fstream>
@@ -65,7 +65,7 @@ TEST_F(ShardMap, PartialManual) {
               w = device_put(ones({8, 2}), on24(P("y")));
   const Array y = f(x, w);
   EXPECT_EQ(y.shape(), Shape({2, 2}));
-  EXPECT_EQ(values(y)[0], 28 + 156);  // rows 0 and 2
+  EXPECT_EQ(values(y)[0], 28 + 156);  // the sum of rows 0 and 2
 }
 
 TEST_F(ShardMap, Nested) {
@@ -83,7 +83,8 @@ TEST_F(ShardMap, Nested) {
   EXPECT_THAT(values(y), Each(15.f));  // (1 + 4) + 2 (1 + 4)
 }
 
-// What is bound inside names the user's mesh; a sharding elsewhere cuts one of its axes in two.
+// Axes inside shard_map are those of the user's mesh, although a sharding elsewhere divides one of
+// them in two.
 TEST_F(ShardMap, AxisIndexBesideAnAxisThatIsCutFiner) {
   const Mesh grid(create_device_mesh({2, 2, 2}), {"a", "b", "c"});
   const auto f = [&](const Array& x) {
@@ -190,7 +191,8 @@ int64_t resident_kib() {
   return 0;
 }
 
-// In JAX a rendezvous of threads, which many outstanding ones exhaust; here a step of the schedule.
+// In JAX a psum is a rendezvous of threads, and many outstanding ones exhaust the threads. Here it
+// is a step of the schedule.
 TEST_F(ShardMap, ManyPsumsInBoundedMemory) {
   const auto f = jit(shard_map([](const Array& x) { return psum(x, "x") * 0.125; },
                                {.mesh = mesh8(), .in_specs = {P("x")}, .out_specs = {P()}}));

@@ -1,6 +1,6 @@
-// The whole pipeline against JAX: every program of golden/sharding.json, compiled and run on eight
-// devices. tests/spmd/partition_golden_test.cc lists where shardings and collectives differ from
-// JAX's, and why.
+// Compares the whole pipeline with JAX: every program of golden/sharding.json is compiled and run
+// on eight devices. tests/spmd/partition_golden_test.cc lists where shardings and collectives
+// differ from JAX's, and why.
 #include <algorithm>
 #include <cmath>
 
@@ -20,7 +20,7 @@ const golden::Topic& topic() {
   return t;
 }
 
-// Where the library's shardings are finer than JAX's.
+// Returns whether the library's shardings are finer than JAX's for this program.
 bool finer_than_jax(const std::string& program) {
   return program == "add_conflict" || program == "reshape_split" ||
          program == "reshape_split_vector" || program == "reshape_regroup";

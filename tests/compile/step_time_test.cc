@@ -65,7 +65,7 @@ TEST_F(StepTimes, AProductOfFewRowsTakesItsOperandsToo) {
               1e-5 + 1e-6 + flop / 1e9 + elements / 1e9, 1e-9);
 }
 
-// Rows of all devices are those of one product.
+// The rows of all devices are computed by one product.
 TEST_F(StepTimes, ShardsOfRowsAreOneProduct) {
   const Mesh mesh(devices(), {"x"});
   const Array x = device_put(ones({64, 1024}), NamedSharding(mesh, P("x"))),

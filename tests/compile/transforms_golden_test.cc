@@ -1,4 +1,4 @@
-// Derivatives and batching against JAX: the functions of tests/golden/make_transforms.py.
+// Compares derivatives and batching with JAX, for the functions of tests/golden/make_transforms.py.
 #include <cmath>
 #include <functional>
 #include <map>

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kSize = 4096, kTrips = 300;
 
-// What explain() says of a loop of kTrips whose body changes (trip, a, b).
+// Returns the notes of explain() about a loop of kTrips iterations with body(trip, a, b).
 template <class F>
 std::vector<Note> notes(F body) {
   auto loop = jit([=](const Array& x, const Array& y) {
@@ -96,7 +96,7 @@ TEST(UpdateCopies, CostsCountWhatIsMoved) {
   EXPECT_EQ(bytes(1 << 20), bytes(1 << 12));
 }
 
-// A shard of the rows writes a row of its own, or none.
+// Each device updates the row if it is one of its own, and none otherwise.
 TEST(UpdateCopies, NoneOfShardsWhoseRowsAreUpdated) {
   initialize({.devices = "cpu:8"});
   const NamedSharding rows(make_mesh({8}, {"x"}), P("x"));

@@ -1,4 +1,4 @@
-// Collectives over the axis of a vmap, in every kind of region, against JAX: the functions of
+// Compares collectives over the axis of a vmap, in every kind of region, with JAX: the functions of
 // tests/golden/make_vmap.py.
 #include <cmath>
 #include <functional>
@@ -133,7 +133,7 @@ const std::map<std::string, Wrapper>& wrappers() {
        [](const Call& c, const Array& v) {
          return branched([&](const Array& a) { return with_vjp(c, a); }, v);
        }},
-      // Within another vmap, of the axis outside or of its own.
+      // In another vmap, over the outer axis or over its own axis.
       {"outer",
        [](const Call& c, const Array& v) {
          return under_vmap([&](const Array& y) { return scanned(c, v * y); });
@@ -146,7 +146,8 @@ const std::map<std::string, Wrapper>& wrappers() {
   return all;
 }
 
-// What is given to the collective: x, or u, which is the same for every example.
+// Returns the function of a case. Its collective is applied to x if `mapped`, otherwise to u, which
+// is the same for every example.
 Example example_of(const golden::Json& c, bool mapped) {
   const std::string wrapper = c["wrapper"];
   const Collective collective = collectives().at(c["collective"]);
@@ -169,7 +170,8 @@ class VmapGolden : public DevicesTest {
   void TearDown() override { enable_x64(false); }
 };
 
-// By the naive evaluator: what is tested is how functions are mapped, not how they are compiled.
+// Evaluates f by the naive evaluator, because this tests how functions are mapped, not how they are
+// compiled.
 Literal evaluated(const std::function<Array(const Array&, const Array&)>& f, const Literal& x,
                   const Literal& u) {
   const std::vector<Type> types{traced_type(Array(x)), traced_type(Array(u))};
@@ -192,7 +194,7 @@ void expect_close(const char* what, const Literal& got, const Literal& want) {
 const VmapOptions kOverExamples{.in_axes = {0, None}, .axis_name = "i"};
 using Pair = std::function<Array(const Array&, const Array&)>;
 
-// The gradient of the weighted sum over all examples, by x (argnum 0) or u.
+// Returns the gradient of the weighted sum over all examples, by x (argnum 0) or u.
 template <size_t argnum>
 Pair outside(const Example& f) {
   return [=](const Array& x, const Array& u) {
@@ -202,7 +204,7 @@ Pair outside(const Example& f) {
     return grad<argnum>(loss)(x, u);
   };
 }
-// Each example's own.
+// Returns the gradient of each example by itself.
 Pair inside(const Example& f) {
   const auto gradient = [=](const Array& x, const Array& u) {
     const auto loss = [&](const Array& a, const Array& b) {
@@ -234,7 +236,7 @@ TEST_F(VmapGolden, EveryCollectiveInEveryRegion) {
   EXPECT_EQ(tested, 166u);
 }
 
-// What is the same for every example counts as one copy of it each.
+// A value that is the same for every example counts as a copy for each.
 TEST_F(VmapGolden, ValuesThatAreNotMapped) {
   const golden::Topic topic("vmap");
   const Literal u = Literal::from<double>(std::vector<double>{0.7, -1.2, 0.4}, {3});
@@ -245,7 +247,7 @@ TEST_F(VmapGolden, ValuesThatAreNotMapped) {
     try {
       expect_close("values", evaluated(vmap(same, kOverExamples), copies, u),
                    evaluated(vmap(each, kOverExamples), copies, u));
-      // The rule of these custom_vjp is no derivative, so that its sum over copies is another.
+      // The rules of these custom_vjp are not derivatives, so the sums over copies differ.
       const std::string wrapper = c["wrapper"];
       if (c["outside"].is_null() || wrapper.ends_with("custom_vjp")) continue;
       const Pair summed = [&](const Array& a, const Array& b) {

@@ -71,7 +71,7 @@ TEST_F(Vmap, NamedAxis) {
   EXPECT_THAT(values(swapped(iota({2, 4}))), ElementsAre(0, 1, 4, 5, 2, 3, 6, 7));
 }
 
-// Over a name and a mesh axis at once, in shard_map.
+// A collective over a name and a mesh axis at once, in shard_map.
 TEST_F(Vmap, InShardMap) {
   const auto f = shard_map(
       [](const Array& x) {
@@ -81,7 +81,7 @@ TEST_F(Vmap, InShardMap) {
   EXPECT_THAT(values(f(iota({16}) - 7)), Pointwise(FloatNear(1e-6), values(iota({16}) - 15)));
 }
 
-// A shard_map inside knows the name, alone and together with its own axes.
+// A shard_map inside a vmap can use the vmap's name, alone and together with its own axes.
 TEST_F(Vmap, NamedAxisInsideShardMap) {
   const auto inner = shard_map(
       [](const Array& v) {
@@ -92,7 +92,7 @@ TEST_F(Vmap, NamedAxisInsideShardMap) {
   EXPECT_THAT(values(f(iota({3, 2}))), ElementsAre(-15, -14, -13, -12, -11, -10));
 }
 
-// What a region computes that no example changes stays the same for all.
+// A result of a region that does not depend on the example stays unmapped.
 TEST_F(Vmap, ResultsOfRegionsThatAreTheSameForAll) {
   const auto total = [](const Array& x) { return psum(x, "i"); };
   const auto none = VmapOptions{.out_axes = None, .axis_name = "i"};
@@ -115,7 +115,7 @@ TEST_F(Vmap, ResultsOfRegionsThatAreTheSameForAll) {
   EXPECT_EQ(vmap(looped, none)(x).item<float>(), 6);
 }
 
-// The branch that an example does not take adds nothing to its gradient, not even 0 * inf.
+// A branch that an example does not take adds nothing to its gradient, not even 0 * inf.
 TEST_F(Vmap, GradientsOfBranchesThatAreNotTaken) {
   const auto root = [](const Array& v) {
     return cond(
@@ -203,7 +203,7 @@ TEST_F(Vmap, ConstraintsInside) {
   EXPECT_EQ(spmd.sharding().named(), on24(P("x", "y")));
 }
 
-// The gradients of all examples, 8 MiB by the second weights, never exist.
+// The gradients of all examples (8 MiB for the second weights) are never stored.
 TEST_F(Vmap, MeansOfGradientsAreOneProduct) {
   const auto loss = [](const std::pair<Array, Array>& w, const Array& x) {
     return sum(square(matmul(tanh(matmul(x, w.first)), w.second)));

@@ -1,6 +1,6 @@
-// What cannot work, one mistake a function: run.sh compiles this file and expects one error for
-// each line marked `// error: TEXT`, of that text, and no other. Where compilers differ, the text of
-// one is marked `// g++: TEXT`, that of the other `// clang: TEXT`.
+// Mistakes, one in each function. run.sh compiles this file and expects one error with the text
+// TEXT for each line marked `// error: TEXT`, and no other error. If compilers differ, the text of
+// one is marked `// g++: TEXT`, and that of the other `// clang: TEXT`.
 #include <tessera/compile/composite.h>
 #include <tessera/tessera.h>
 
@@ -50,7 +50,7 @@ Array capturing_composite(const Array& x, double factor) {
   return composite("scaled", {}, {x}, body);  // error: the body of a composite captures nothing
 }
 
-// The mistakes of newcomers, whose messages docs/debugging.md lists.
+// Common mistakes of newcomers. docs/debugging.md lists their messages.
 
 Array brackets(const Array& x) {
   return x[0];  // error: an Array has no operator[]: write index(x, {i, Slice(1, 5)})

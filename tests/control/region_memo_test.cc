@@ -1,5 +1,5 @@
-// Transforms of nested loops, and how often they walk the bodies: by an op that counts the calls of
-// its rules, one in every body.
+// Tests how often transforms of nested loops walk the bodies. Every body has an op that counts the
+// calls of its rules.
 #include "tessera/control/region_memo.h"
 
 #include <gmock/gmock.h>
@@ -67,7 +67,7 @@ const OpDef& hard_op = define<VisitedParams>(
     {.name = "hard", .dialect = "test", .infer = same_types, .jvp = absent("it is not smooth")});
 
 using Visit = std::function<Array(const Array&)>;
-// A nest of loops, so deep, at x; `visit` is applied in every body.
+// A function that returns the value at x of `depth` nested loops; `visit` is applied in every body.
 using Nest = Array(int depth, const Array& x, const Visit& visit);
 
 // The carry has a tangent from the start.
@@ -78,7 +78,8 @@ Array scans(int depth, const Array& x, const Visit& visit) {
   })[0];
 }
 
-// The carry has a tangent (or is mapped) only after a trip: every loop looks at its body twice.
+// The carry has a tangent (or is mapped) only after an iteration, so every loop processes its body
+// twice.
 Array sums(int depth, const Array& x, const Visit& visit) {
   if (depth == 0) return visit(lax::sin(x));
   return testing_control::scan(2, {x}, {lax::full({}, 0, float64)}, {}, [&](const Arrays& in) {
@@ -95,7 +96,7 @@ Array branches(int depth, const Array& x, const Visit& visit) {
   return testing_control::branch(lax::full({}, 0, int32), {x}, {one, other})[0];
 }
 
-// A while loop of two trips; only its second carry is what is differentiated.
+// A while loop of two iterations. Only its second carry is differentiated.
 Array whiles(int depth, const Array& x, const Visit& visit) {
   if (depth == 0) return visit(lax::sin(x));
   return testing_control::while_loop(
@@ -158,8 +159,8 @@ Function vmap_of(const Function& f) {
       .function;
 }
 
-// How often `rule` of the op that counts is called by a transform of each nest up to the maximal
-// depth: by how much more for each level.
+// Returns, for each level of nesting, how many more calls of the op's `rule` a transform makes with
+// this level.
 std::vector<int> calls_per_level(Nest* nest, Function (*transform)(const Function&),
                                  const int& rule, const Type& type = kScalar) {
   std::vector<int> out;
@@ -190,7 +191,7 @@ TEST(RegionMemo, ReverseDerivativesOfNestedLoopsAreLinearInTheirDepth) {
   EXPECT_THAT(calls_per_level(branches, grad_of, transposes), Each(1));
 }
 
-// Its transpose computes a checkpoint again, but does not linearize it again.
+// The transpose of a checkpoint computes it again, but does not linearize it again.
 TEST(RegionMemo, DerivativesOfNestedCheckpointsAreLinearInTheirDepth) {
   EXPECT_THAT(calls_per_level(checkpoints, jvp_of, derivatives), Each(1));
   EXPECT_THAT(calls_per_level(checkpoints, grad_of, derivatives), Each(1));
@@ -204,8 +205,8 @@ TEST(RegionMemo, BatchingOfNestedLoopsIsLinearInTheirDepth) {
   EXPECT_THAT(calls_per_level(whiles, vmap_of, batchings), Each(1));
 }
 
-// Where a carry starts the same on all devices and differs between them after a trip, a loop is traced
-// for both.
+// If a carry is the same on all devices at first and varies after an iteration, a loop is traced
+// for both cases.
 TEST(RegionMemo, TransformsOfNestedLoopsOverManualAxesAreLinearInTheirDepth) {
   const AxisEnv::Scope scope(Mesh::abstract({2}, {"x"}), {"x"}, true);
   const Type varying = kScalar.with_varying({"x"});
@@ -215,7 +216,7 @@ TEST(RegionMemo, TransformsOfNestedLoopsOverManualAxesAreLinearInTheirDepth) {
   EXPECT_THAT(calls_per_level(sums, vmap_of, batchings, varying), Each(3));
 }
 
-// What is kept is dropped with the outermost loop, and where a rule throws.
+// Kept results are dropped at the end of the outermost loop, and if a rule throws.
 TEST(RegionMemo, NothingIsKeptAfterwards) {
   const auto refuses = [](const Array& x) { return bind_op1(hard_op, VisitedParams{}, {x}); };
   const Function f = traced(scans, 3, visited), refusing = traced(scans, 3, refuses);
@@ -287,7 +288,7 @@ TEST(RegionMemo, DerivativesFourDeepAreThoseOfTheUnrolledLoops) {
   }
 }
 
-// The forward derivative of a scan asks for no reverse one of its body.
+// The forward derivative of a scan does not need the reverse derivative of its body.
 TEST(RegionMemo, ForwardDerivativeOfAScanOverAWhileLoop) {
   const auto body = [](const Arrays& in) { return Arrays{whiles(2, in[0], unchanged)}; };
   const Function f =

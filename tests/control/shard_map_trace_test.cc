@@ -106,7 +106,8 @@ TEST(ShardMapTrace, PartialManualLeavesTheOthersGlobal) {
     }
 }
 
-// Manual y inside manual x: the inner specs cut what the outer left.
+// y is manual inside a region where x is manual: the inner specs divide the shards of the outer
+// region.
 TEST(ShardMapTrace, Nested) {
   const Function f = trace_mapped(
       [](const Arrays& outer) {
@@ -237,7 +238,7 @@ TEST(ShardingConstraint, TypesAndErrors) {
   FunctionTrace trace;
   const Array x = trace.add_input({float32, {8, 6}});
   EXPECT_EQ(lax::sharding_constraint(x, NamedSharding(mesh(), P("x", "y"))).type(),
-            x.type());  // need not divide
+            x.type());  // the extents need not be divisible
   expect_error("[sharding_constraint] expected a spec of at most 2 entries",
                [&] { lax::sharding_constraint(x, NamedSharding(mesh(), P(None, None, "x"))); });
   expect_error("expected axes that are not manual here, got 'x'", [&] {
@@ -247,7 +248,7 @@ TEST(ShardingConstraint, TypesAndErrors) {
         },
         options({P("x")}, {P("x")}), {{float32, {8}}});
   });
-  // An axis left automatic may be constrained inside.
+  // A constraint inside may use an axis that is automatic.
   const Function f = trace_mapped(
       [](const Arrays& v) {
         return Arrays{lax::sharding_constraint(v[0], NamedSharding(mesh(), P("y")))};

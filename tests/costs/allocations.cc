@@ -5,7 +5,8 @@
 
 namespace tessera::costs {
 namespace {
-// Without a destructor or a lock: counted from the first allocation of a thread to its last.
+// The counts have no destructor and no lock, so that all allocations of a thread are counted, from
+// the first to the last.
 constinit thread_local Allocations of_thread;
 }  // namespace
 
@@ -38,7 +39,7 @@ void* counted(std::size_t size, std::align_val_t alignment) {
 }  // namespace tessera::costs
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-// The other forms of the standard library's call these.
+// The standard library's other forms of operator new call these.
 void* operator new(std::size_t size) { return tessera::costs::counted(size); }
 void* operator new[](std::size_t size) { return tessera::costs::counted(size); }
 void* operator new(std::size_t size, std::align_val_t alignment) {

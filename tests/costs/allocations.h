@@ -1,5 +1,5 @@
-// Allocations of the C++ heap on the calling thread: a measure of the work of a compiler that is the
-// same on every machine and at every load.
+// Allocations of the C++ heap on the calling thread: they measure the work of a compiler, and are
+// the same on every machine and under every load.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@ struct Allocations {
   int64_t count = 0, bytes = 0;
 };
 
-// Returns those of this thread so far; nothing under sanitizers, which have an allocator of their
-// own.
+// Returns the allocations of this thread so far; zeros under sanitizers, which have an allocator of
+// their own.
 Allocations allocations();
-// Whether they are counted.
+// Returns whether allocations are counted.
 bool counts_allocations();
 
 }  // namespace tessera::costs

@@ -1,16 +1,16 @@
-// Comparisons of elements that a sort makes by evaluating its comparator op by op, hundreds of times
-// slower than by keys.
+// Counts the comparisons that a sort makes by evaluating its comparator op by op, which is hundreds
+// of times slower than comparing keys.
 #pragma once
 
 #include "tessera/ir/function.h"
 
 namespace tessera::costs {
 
-// Whether the function sorts by a comparator of its own, in whichever region.
+// Returns whether the function, or one of its regions, sorts by a comparator that has no keys.
 bool sorts_by_comparator(const ir::Function& function);
 
-// Returns how many such comparisons one run on one device makes, on zeros; 0 for a function
-// that does not sort by a comparator, which is not run.
+// Returns the number of such comparisons in one run on one device, on zeros. A function that does
+// not sort by a comparator is not run; its number is 0.
 int64_t interpreted_comparisons_of(const ir::Function& function);
 
 }  // namespace tessera::costs

@@ -27,7 +27,7 @@ Function ops_in_a_row(int64_t size) {
       {floats({64})});
 }
 
-// A step of momentum of so many arrays.
+// Returns a step of momentum for `size` arrays.
 Function leaves(int64_t size) {
   return traced(
       [&](const Arrays& x) {
@@ -96,7 +96,7 @@ Family family(const char* name, Function (*program)(int64_t), int64_t size, bool
   out.program = program;
   out.text_grows = true;
   if (deep) {
-    // Values are handed through every loop, and dimensions added to all.
+    // Values pass through every loop, and every vmap adds a dimension to all.
     out.text = [](int64_t depth) { return static_cast<double>(depth * depth); };
     out.depth = [](int64_t depth) { return static_cast<double>(depth); };
   }

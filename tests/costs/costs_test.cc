@@ -1,6 +1,6 @@
-// The costs of generated programs: nothing grows by more than what the programs ask for, no load is
-// outside of its operand, no order of floats is interpreted. TESSERA_COST_SEEDS=3000 looks at as many
-// seeds.
+// Tests the costs of generated programs: no cost grows faster than the work of the program, no load
+// is outside of its operand, and no order of floats is interpreted. TESSERA_COST_SEEDS=3000 tests
+// that many seeds.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -73,8 +73,8 @@ TEST_P(Seeds, CostWhatTheyAskFor) {
   }
 }
 
-// Loops that are known to cost more (docs/testing.md): a branch copies what it hands on, and the
-// gradient of a read of an array adds a whole array a trip.
+// Returns whether a loop is known to cost more (docs/testing.md): a branch copies the arrays that
+// it passes on, and the gradient of a read of an array adds a whole array in each iteration.
 bool is_known_to_copy(const std::vector<LoopOp>& ops, bool gradient) {
   return std::any_of(ops.begin(), ops.end(), [&](const LoopOp& op) {
     return gradient || op.kind == LoopOp::Kind::kBranch || is_known_to_copy(op.body, gradient);
@@ -123,7 +123,7 @@ TEST_F(Costs, CompilingTakesWhatTheTextIs) {
     EXPECT_TRUE(findings(family).value().empty()) << text_of(*findings(family));
 }
 
-// --- What the checks find ---
+// --- Costs that the checks must find ---
 
 Family family_of(const FlatFn& body, const std::function<std::vector<Type>(int64_t)>& types) {
   Family out;
@@ -139,8 +139,8 @@ std::vector<std::string> metrics_of(const std::vector<Finding>& all) {
   return out;
 }
 
-// A trip that reads what its update replaces has to copy, which the work says; measured by the work
-// of the loop without that read it is a square.
+// An iteration that reads the array after its update has to copy it. The work of the program
+// includes the copy. Compared with the work of the loop without that read, the cost is quadratic.
 TEST_F(Costs, CopiesOfACarryAreFound) {
   const auto loop = [](const Arrays& x, int64_t trips, bool keeps) {
     return scan(
@@ -162,7 +162,7 @@ TEST_F(Costs, CopiesOfACarryAreFound) {
   Family family{.name = "by hand", .program = program(false), .asks = {}, .size = 1024};
   EXPECT_THAT(findings(family).value(), testing::IsEmpty());
   family.program = program(true);
-  EXPECT_THAT(findings(family).value(), testing::IsEmpty());  // the work says so
+  EXPECT_THAT(findings(family).value(), testing::IsEmpty());  // the work includes the copies
   family.asks = program(false);
   const std::vector<Finding> all = findings(family).value();
   EXPECT_THAT(metrics_of(all), testing::Contains("bytes"));
@@ -174,7 +174,7 @@ TEST_F(Costs, ProgramsThatGrowThemselvesAreFound) {
   family.name = "by hand";
   family.text_grows = true;
   family.size = 8;
-  // So many sines, each of a sum of all before it.
+  // `size` sines, each of the sum of all values before it.
   family.program = [](int64_t size) {
     return trace_function(
                [&](const Arrays& x) {
@@ -192,7 +192,7 @@ TEST_F(Costs, ProgramsThatGrowThemselvesAreFound) {
   EXPECT_THAT(metrics_of(findings(family).value()), testing::Contains("ops after trace"));
 }
 
-// An order that no keys stand for: by the square.
+// An order that keys cannot represent: by the squares.
 TEST_F(Costs, InterpretedComparatorsAreFound) {
   const auto sorted = [](const FlatFn& before) {
     return [=](const Arrays& x) {
@@ -213,7 +213,7 @@ TEST_F(Costs, InterpretedComparatorsAreFound) {
   EXPECT_THAT(findings(family_of(as_jax, types)).value(), testing::IsEmpty());
 }
 
-// What choices by position load is inside of their operands.
+// Kernels that choose among operands by position load only inside of their operands.
 TEST_F(Costs, KernelsThatChooseByPositionAreWatched) {
   const Function f = trace_function(
                          [](const Arrays& x) {
@@ -225,7 +225,7 @@ TEST_F(Costs, KernelsThatChooseByPositionAreWatched) {
   EXPECT_EQ(farthest_outside(counts.schedule).bytes, 0);
 }
 
-// Carries of these loops become sharded, so that the axes of each are searched for.
+// Carries of these loops vary over axes, which have to be found for each.
 TEST_F(Costs, AxesOfCarriesAreNotSearchedAnewForEachLoopAround) {
   if (!counts_allocations()) GTEST_SKIP() << "allocations are not counted here";
   const Family family = families_of(generate::make_case(113))[1];
@@ -237,14 +237,15 @@ TEST_F(Costs, AxesOfCarriesAreNotSearchedAnewForEachLoopAround) {
   };
   const double shallow = allocations(12);
   ASSERT_GT(shallow, 0);
-  // Each level is twice as large at twice the depth, but for what grows with both.
+  // At twice the depth there are twice as many levels, each twice as large. The rest is allowed for
+  // costs that grow with both.
   EXPECT_LT(allocations(24), 5 * shallow);
 }
 
 TEST_F(Costs, CountsAreTheSameEveryTime) {
   const Family family = families_of(generate::make_case(3)).back();
   const auto program = [&] { return family.program(family.size); };
-  counts_of(program);  // what is remembered from program to program
+  counts_of(program);  // fills caches that are kept from program to program
   const Counts once = counts_of(program), again = counts_of(program);
   EXPECT_EQ(once.run.bytes(), again.run.bytes());
   for (size_t p = 0; p < once.passes.size(); ++p) {

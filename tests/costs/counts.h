@@ -1,5 +1,5 @@
-// What a program costs to compile and to run, counted: no clock takes part, so that the same program
-// has the same counts everywhere.
+// Counts the costs of compiling and running a program. No clock is used, so the same program has
+// the same counts everywhere.
 #pragma once
 
 #include <functional>
@@ -12,13 +12,13 @@
 
 namespace tessera::costs {
 
-// What a pass left, and what it took.
+// The size of the program after a pass, and the cost of the pass.
 struct PassCount {
   std::string name;
   double ops = 0;          // in all regions; after fuse: slots, steps, and nodes of kernels
-  double allocations = 0;  // while it ran
+  double allocations = 0;  // during the pass
   double allocated_bytes = 0;
-  double seconds = 0;  // for people: no check looks at it
+  double seconds = 0;  // only for people: no check reads it
 };
 
 struct Counts {
@@ -28,8 +28,8 @@ struct Counts {
   runtime::RunCost run;
 };
 
-// Compiles the function that `trace` returns for one device, or the mesh that it names, without making
-// machine code.
+// Compiles the function that `trace` returns, for one device or the mesh that it names, without
+// making machine code. Returns the counts.
 Counts counts_of(const std::function<ir::Function()>& trace);
 
 }  // namespace tessera::costs

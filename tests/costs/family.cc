@@ -19,9 +19,9 @@ using namespace runtime;
 
 namespace {
 
-// Growth by more than this is not that of a plan that changes once.
+// The excess above which growth is not explained by a plan that changes once.
 constexpr double kSure = 0.5;
-// Costs that grow in lumps are looked at up to 32n.
+// The number of sizes, up to 32n, for costs that grow in lumps.
 constexpr size_t kSizesOfLumps = 6;
 
 // A program of one size, measured.
@@ -36,20 +36,20 @@ Measured measure(const Family& family, int64_t size) {
                .depth = family.depth(size),
                .counts = counts_of([&] { return family.program(size); })};
   out.work = naive_operations(family.asks ? family.asks(size) : out.counts.traced);
-  // A gradient is as large as what it is taken by, however little of that the program reads.
+  // A gradient is as large as the differentiated arrays, even if the program reads little of them.
   if (family.asks)
     for (ValueId v : out.counts.traced.outputs)
       out.work += static_cast<double>(out.counts.traced.type(v).elements());
   return out;
 }
 
-// A number of a program, and what it may grow with.
+// A measured number of a program, and the number in proportion to which it may grow.
 struct Metric {
   std::string name;
   std::function<double(const Measured&)> value, base;
-  // Of a run: the part of a step; may be null.
+  // For a cost of a run, returns the part of a step; may be null.
   double (*of_step)(const StepCost&) = nullptr;
-  bool lumps = false;  // it grows in lumps
+  bool lumps = false;  // whether it grows in lumps
 };
 
 std::vector<Metric> metrics_of(const Family& family, const Counts& counts) {
@@ -60,7 +60,7 @@ std::vector<Metric> metrics_of(const Family& family, const Counts& counts) {
       {"evaluations", [](const Measured& m) { return m.counts.run.evaluations(); }, work,
        [](const StepCost& s) { return s.evaluations; }},
       {"steps run", [](const Measured& m) { return m.counts.run.runs(); }, work,
-       [](const StepCost& s) { return s.runs; }, true},  // a kernel has so many operands
+       [](const StepCost& s) { return s.runs; }, true},  // a kernel has few operands
       {"interpreted steps", [](const Measured& m) { return m.counts.run.interpreted(); }, work,
        [](const StepCost& s) { return s.interpreted; }},
       {"arena", [](const Measured& m) { return static_cast<double>(m.counts.run.arena_bytes); },
@@ -68,7 +68,8 @@ std::vector<Metric> metrics_of(const Family& family, const Counts& counts) {
       {"allocations of a run",
        [](const Measured& m) { return static_cast<double>(m.counts.run.allocations); }, work},
   };
-  // A pass may leave and take what it was given, so that the one that adds is named.
+  // A pass may cost and leave as much as it was given, so that the finding names the pass that adds
+  // more.
   const auto before = [](const Measured& m, size_t p) {
     return p == 0 ? m.text : m.counts.passes[p - 1].ops;
   };
@@ -83,7 +84,7 @@ std::vector<Metric> metrics_of(const Family& family, const Counts& counts) {
     out.push_back({"allocations of " + pass,
                    [p](const Measured& m) { return m.counts.passes[p].allocations; }, both, nullptr,
                    true});
-    // Tables of tiles and windows grow with the arrays.
+    // Tables of tiles and windows grow with the arrays, so the work is added.
     out.push_back(
         {"bytes allocated by " + pass,
          [p](const Measured& m) { return m.counts.passes[p].allocated_bytes; },
@@ -98,7 +99,8 @@ Series series(const std::vector<Measured>& all, size_t first,
   return {value(all[first]), value(all[first + 1]), value(all[first + 2])};
 }
 
-// The step of the largest program whose cost is farthest above what the work allows it.
+// Returns the step of the largest program whose cost is farthest above the cost that the work
+// allows.
 std::string worst_step(const Metric& metric, const std::vector<Measured>& all) {
   if (!metric.of_step) return "";
   const Measured &small = all[all.size() - 2], &large = all.back();
@@ -107,7 +109,7 @@ std::string worst_step(const Metric& metric, const std::vector<Measured>& all) {
   std::string name;
   double most = -1;
   for (size_t k = 0; k < b.size(); ++k) {
-    // Where the plans have other steps, the costliest.
+    // If the plans have different steps, the most expensive one is returned.
     const double before = a.size() == b.size() ? metric.of_step(a[k]) * allowed : 0;
     const double beyond = metric.of_step(b[k]) - before;
     if (beyond > most) most = beyond, name = b[k].name;
@@ -115,7 +117,7 @@ std::string worst_step(const Metric& metric, const std::vector<Measured>& all) {
   return name;
 }
 
-// What may not be at any size.
+// Adds the findings that are errors at any size.
 void add_found_at_once(const Family& family, const Counts& counts, std::vector<Finding>& out) {
   const Outside outside = farthest_outside(counts.schedule);
   const auto add = [&](const char* metric, double cost, const std::string& step) {

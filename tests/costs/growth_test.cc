@@ -1,4 +1,4 @@
-// The checker on costs made by hand.
+// Tests the measures of growth on artificial costs.
 #include "growth.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ TEST(Growth, WorkThatGrowsFasterAllowsAsMuch) {
 TEST(Growth, SquaresAreFound) {
   const Law linear = [](double n) { return n; };
   EXPECT_NEAR(excess([](double n) { return n * n; }, linear), 1, 1e-9);
-  // A copy of the carry a trip beside much that is linear.
+  // A copy of the carry in each iteration, in addition to large linear costs.
   EXPECT_GT(excess([](double n) { return 1000 * n + 8 * n * n; }, linear), kMostExcess);
   EXPECT_GT(excess([](double n) { return 1e9 + n * n; }, linear), kMostExcess);
   EXPECT_GT(excess([](double n) { return std::pow(n, 1.06); }, linear), kMostExcess);
@@ -51,7 +51,7 @@ TEST(Growth, WorkThatDoesNotGrowAllowsNoGrowth) {
 }
 
 TEST(Growth, CostsThatBeginLaterAreFound) {
-  // Nothing is added by the first step, more than the average by the second.
+  // The first step adds nothing, and the second one more than the average.
   EXPECT_GT(excess_exponent({100, 100, 1000}, {100, 200, 400}), kMostExcess);
   EXPECT_EQ(excess_exponent({100, 100, 150}, {100, 200, 400}), 0);
 }

@@ -221,7 +221,7 @@ void append(std::string& out, const std::vector<LoopOp>& ops, int indent) {
   }
 }
 
-// Tries to drop each op, or what is in it.
+// Tries to drop each op, or an op in its body. Returns whether one was dropped.
 bool drop_one(LoopProgram& program, std::vector<LoopOp>& ops,
               const std::function<bool(const LoopProgram&)>& differs) {
   for (size_t k = 0; k < ops.size(); ++k) {

@@ -1,6 +1,6 @@
-// Families of loops that change arrays a little every trip: elements, rows and slices of arrays whose
-// length is the size, in loops, branches and inner loops. What a trip asks for does not depend on how
-// long the arrays are.
+// Families of loops that change a small part of an array in each iteration: elements, rows and
+// slices of arrays whose length is the size, in loops, branches and inner loops. The work of an
+// iteration does not depend on the length of the arrays.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@
 
 namespace tessera::costs {
 
-// One op of a trip, on arrays a and b of n elements, m of n / 8 rows of 8, and a number s.
+// One op of an iteration, on arrays a and b of n elements (x is one of them), an array m of n / 8
+// rows of 8, and a number s.
 struct LoopOp {
   enum class Kind : uint8_t {
     kReadElement,   // s = s / 2 + x[i]
@@ -23,11 +24,11 @@ struct LoopOp {
     kWriteSlice,    // x[i : i + 8] = m[j]
     kScatter,       // x[i, i + 3, i + 6, i + 9] += s
     kLoop,          // body three times
-    kBranch,        // body where s > 0
+    kBranch,        // body if s > 0
   };
   Kind kind = Kind::kReadElement;
-  bool second = false;   // b instead of a
-  int at = 0, from = 0;  // i and j: the trip times 1 + at % 3, moved by at
+  bool second = false;   // x is b instead of a
+  int at = 0, from = 0;  // i and j: the iteration times 1 + at % 3, plus an offset
   std::vector<LoopOp> body;
 };
 
@@ -37,7 +38,7 @@ struct LoopProgram {
     kStack,
     kFori,
     kWhile
-  };  // kStack: a scan that puts s together
+  };  // kStack: a scan that stacks s
   Loop loop = Loop::kScan;
   bool gradient = false;
   std::vector<LoopOp> body;
@@ -47,12 +48,12 @@ LoopProgram make_loop(uint32_t seed);
 std::string to_string(const LoopProgram& program);
 
 enum class Grows : uint8_t {
-  kTrips,           // the arrays are as long as ever
-  kTripsAndLength,  // so that a copy of an array a trip is a square
+  kTrips,           // the arrays have a fixed length
+  kTripsAndLength,  // a copy of an array in each iteration is quadratic
 };
 Family family_of(const LoopProgram& program, Grows grows);
 
-// The program with fewer ops, so long as `differs` holds.
+// Returns the program with as few ops as possible for which `differs` holds.
 LoopProgram reduced(LoopProgram program, const std::function<bool(const LoopProgram&)>& differs);
 
 }  // namespace tessera::costs

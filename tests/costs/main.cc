@@ -33,7 +33,7 @@ constexpr double kSecondsToReduce = 60;
 struct Options {
   std::string what;
   uint32_t from = 0, count = 100;
-  std::vector<std::string> counts;  // what follows --counts
+  std::vector<std::string> counts;  // the words after --counts
 };
 
 Options parse(int argc, char** argv) {
@@ -55,7 +55,7 @@ Options parse(int argc, char** argv) {
 
 class Runner {
  public:
-  // `text` of what is found.
+  // Prints the findings of a family, and `text` of the first one.
   void check(const Family& family, const std::function<std::string(const Finding&)>& text) {
     ++families_;
     const auto all = findings(family);
@@ -135,7 +135,7 @@ int print_counts(const Options& options) {
   return 0;
 }
 
-// A table: an eighth, a quarter, a half of each program and all of it.
+// Prints a table with an eighth, a quarter and a half of each program, and all of it.
 int print_compiling() {
   for (const Family& family : families_of_compiling()) {
     std::printf("%s\n", family.name.c_str());
@@ -167,7 +167,7 @@ int run_main(int argc, char** argv) {
     setenv("TESSERA_CACHE_DIR", "off", 1);
     initialize({.devices = "cpu:8"});
     enable_x64(true);
-    set_warning_handler([](const std::string&) {});  // small programs gather a lot
+    set_warning_handler([](const std::string&) {});  // small programs gather much
     if (!options.counts.empty()) return print_counts(options);
     if (options.what == "compiling") return print_compiling();
     Runner runner;

@@ -37,8 +37,8 @@ bool mentions(const std::string& text, char name) {
 
 using Rule = std::function<void(Call& call, int64_t rows, int64_t columns)>;
 
-// Ops of operands or attributes of their own; all others take arrays like x, axis 0 and small
-// numbers.
+// Rules of ops that need particular operands or attributes. All others take arrays like x, axis 0
+// and small numbers.
 const std::map<std::string, Rule>& rules() {
   const auto operand = [](size_t k, DType dtype, std::function<Shape(int64_t, int64_t)> shape) {
     return [=](Call& c, int64_t rows, int64_t columns) {

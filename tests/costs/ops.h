@@ -1,6 +1,6 @@
-// Families of programs of one op: the functions that tests/generate draws from, on arrays of two
-// dimensions of which one is the size; and every op of the registry, on its own samples, under vmap
-// over so many examples.
+// Families of programs of one op: the functions of tests/generate, on arrays of two dimensions one
+// of which is the size; and every op of the registry, on its own samples, under vmap over `size`
+// examples.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace tessera::costs {
 
-// One op on rows x 8 and on 8 x columns, and its gradient where it has one. Ops that need the devices
-// of a mesh are not among them.
+// Returns the families of one op on rows x 8 and on 8 x columns, and of its gradient if it has one.
+// Ops that need the devices of a mesh are left out.
 std::vector<Family> families_of_functions();
 
-// What families_of_functions leaves out: functions whose operands are of no use for it.
+// Returns the functions that families_of_functions leaves out because it has no suitable operands.
 std::vector<std::string> functions_without_family();
 
 std::vector<Family> families_of_samples();

@@ -12,7 +12,7 @@ using namespace codegen;
 
 namespace {
 
-// Arrays of zeros of every operand are made.
+// The limit of all operands' elements, because arrays of zeros are made for all.
 constexpr int64_t kMostElements = 1 << 20;
 
 bool may_reach_outside(const Kernel& kernel) {
@@ -26,7 +26,8 @@ bool may_reach_outside(const Kernel& kernel) {
 
 int64_t outside_of(const Kernel& kernel) {
   const Target target = host_target();
-  // A vector that an operand's end divides, twice as long for complex numbers; a short row behind it.
+  // A vector may reach over the end of an operand; it is twice as long for complex numbers, and a
+  // short row may follow it.
   const int64_t near = 4 * target.vector_bytes;
   const int64_t farthest = test::Watched(target).farthest(kernel);
   return farthest < near ? 0 : farthest;

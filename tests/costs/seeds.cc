@@ -31,7 +31,8 @@ const char* name_of(Axis axis) {
 
 namespace {
 
-// So many times the trips of every loop, where nothing else depends on them.
+// Multiplies the iterations of every loop by `times`, if nothing else depends on them. Returns
+// whether there was such a loop.
 bool scale_trips(Program& program, int64_t times) {
   bool scaled = false;
   for_each_node(program, [&](Node& node) {
@@ -47,7 +48,7 @@ bool scale_trips(Program& program, int64_t times) {
   return scaled;
 }
 
-// A number that every float of `arrays` has part in.
+// Returns a number that depends on every float of `arrays`.
 Array mixed(const Arrays& arrays) {
   const Array loss = loss_of(arrays);
   return loss.defined() ? astype(tanh(loss), float32) : full({}, 0.5, float32);
@@ -59,8 +60,8 @@ Arrays shifted(const Arrays& args, const Array& by) {
   return out;
 }
 
-// f within `depth` loops, branches and calls. (Within vmaps and checkpoints what an op costs grows with
-// the depth itself: by dimensions, and by what is computed again.)
+// Returns f within `depth` loops, branches and calls. (vmaps and checkpoints are left out, because
+// within them the cost of an op grows with the depth: by dimensions, and by repeated computation.)
 Arrays nested(const FlatFn& f, const Arrays& args, int64_t depth) {
   if (depth == 0) return {mixed(f(args))};
   const auto inner = [&f, depth](const Arrays& x) { return nested(f, x, depth - 1); };
@@ -83,7 +84,7 @@ Arrays mapped(const FlatFn& f, const Arrays& args) {
   return vmap([&](const Arrays& x) { return f(x); })(args);
 }
 
-// The program at a size.
+// Returns the results of the program at a size.
 Arrays call(const Case& c, Axis axis, const Arrays& args, int64_t size) {
   const FlatFn f = [&c](const Arrays& x) { return run(c, x); };
   const size_t inputs = c.main.inputs.size();
@@ -153,7 +154,7 @@ Function traced(const Case& c, Axis axis, bool gradient, int64_t size) {
   }
 }
 
-// The smallest size: thresholds of fusion and alignment are below it.
+// Returns the smallest size, which is above the thresholds of fusion and alignment.
 int64_t smallest(Axis axis) {
   switch (axis) {
     case Axis::kRows:
@@ -182,7 +183,7 @@ Family family_of(const Case& c, Axis axis, bool gradient) {
   out.program = [=](int64_t size) { return traced(c, axis, gradient, size); };
   if (gradient) out.asks = [=](int64_t size) { return traced(c, axis, false, size); };
   out.text_grows = text_grows(axis);
-  // What a gradient keeps of the innermost body is a result of every loop around it.
+  // The residuals of the innermost body are results of every loop around it.
   if (gradient && axis == Axis::kDepth)
     out.text = [](int64_t size) { return static_cast<double>(size * size); };
   if (axis == Axis::kDepth) out.depth = [](int64_t size) { return static_cast<double>(size); };
@@ -191,7 +192,8 @@ Family family_of(const Case& c, Axis axis, bool gradient) {
 }
 
 std::vector<Family> families_of(const Case& c) {
-  // Neighbouring seeds take other axes; every seed is made longer one way and larger another way.
+  // Neighbouring seeds have different axes. The program of each seed is made larger along one axis,
+  // and longer along another one.
   const bool gradient = c.seed % 2 == 1;
   const Axis larger = c.seed % 3 == 0 ? Axis::kTrips : Axis::kRows;
   static constexpr Axis kLonger[] = {Axis::kDepth, Axis::kOps, Axis::kLeaves, Axis::kShapes};

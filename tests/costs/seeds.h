@@ -9,22 +9,22 @@
 namespace tessera::costs {
 
 enum class Axis : uint8_t {
-  kRows,    // under vmap, over so many examples
-  kTrips,   // its loops run so many times as long
-  kDepth,   // within so many loops, branches and transforms within each other
-  kOps,     // so many times one after the other, each on what the last one changed
-  kLeaves,  // so many times on arguments of their own
-  kShapes,  // once of each of so many sizes
+  kRows,    // under vmap, over `size` examples
+  kTrips,   // each loop makes `size` times as many iterations
+  kDepth,   // within `size` nested loops, branches and calls
+  kOps,     // `size` times in a row, each on changed results of the last
+  kLeaves,  // `size` times, each on its own arguments
+  kShapes,  // once for each of `size` shapes
 };
 inline constexpr Axis kAxes[] = {Axis::kRows, Axis::kTrips,  Axis::kDepth,
                                  Axis::kOps,  Axis::kLeaves, Axis::kShapes};
 const char* name_of(Axis axis);
 
-// The program, or the gradient of a scalar of it, whose work is then that of the program itself: a
-// gradient is worth a constant number of values.
+// Returns the family of the program, or of the gradient of a scalar of it. The work of a gradient
+// is that of the program itself, because a gradient may cost a constant multiple of it.
 Family family_of(const generate::Case& c, Axis axis, bool gradient);
 
-// Two or three families of a seed's program, as its number says.
+// Returns two families of a seed's program. The seed determines their axes.
 std::vector<Family> families_of(const generate::Case& c);
 
 }  // namespace tessera::costs

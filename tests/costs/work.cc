@@ -15,7 +15,7 @@ using namespace ir;
 
 namespace {
 
-// What an op does with its operands, as its cost sees it.
+// How an op accesses its operands, as far as its cost depends on it.
 enum class Access : uint8_t {
   kAll,     // reads all of them
   kResult,  // reads as many elements as it returns
@@ -51,7 +51,7 @@ double elements(const Function& f, std::span<const ValueId> values) {
 
 class Work {
  public:
-  // `owned`: inputs that may be changed where nothing reads them afterwards.
+  // `owned` marks inputs that may be changed if nothing reads them afterwards.
   Work(const Function& f, const std::vector<bool>& owned)
       : f_(f), owned_(f.types.size(), true), last_(f.types.size(), -1) {
     for (size_t k = 0; k < f.inputs.size(); ++k) owned_[id(f.inputs[k])] = owned[k];
@@ -75,7 +75,7 @@ class Work {
 
  private:
   static size_t id(ValueId v) { return static_cast<size_t>(v); }
-  // Whether the value may be changed by op `i`, its only use there.
+  // Returns whether op `i`, which reads the value once, may change it in place.
   bool may_change(ValueId v, int i) const {
     const ValueId root = root_[id(v)];
     const Op& op = f_.ops[static_cast<size_t>(i)];
@@ -125,7 +125,8 @@ class Work {
     }
     if (!flow.is_loop()) return most;
     sum *= static_cast<double>(flow.trip_count.value_or(1));
-    // A carry begins as a copy of what may not be changed; rows are put together.
+    // If a carry's initial value may not be changed, it is copied. Rows of stacked results are
+    // copied together.
     for (size_t k = 0; k < op.results.size(); ++k)
       if (flow.is_stacked(k) || !may_change(op.operands[flow.num_consts + k], i))
         sum += 2 * elements(f_.type(op.results[k]));
@@ -134,8 +135,8 @@ class Work {
 
   const Function& f_;
   std::vector<bool> owned_;
-  std::vector<int> last_;      // of roots: the last op that reads it
-  std::vector<ValueId> root_;  // the value that this one is another name of
+  std::vector<int> last_;      // for roots: the last op that reads one
+  std::vector<ValueId> root_;  // the value of which this one is another name
   std::vector<ValueId> returned_;
 };
 

@@ -1,16 +1,17 @@
-// The work that a program asks for: what an evaluation op by op has to do, if it copies nothing that
-// it may change. Costs of the compiled program may grow as this does.
+// The work of a program: the operations of an evaluation op by op that copies nothing which it may
+// change in place. Costs of the compiled program may grow in proportion to it.
 #pragma once
 
 #include "tessera/ir/function.h"
 
 namespace tessera::costs {
 
-// Returns the operations of a naive evaluation, in elements: an op reads its operands and writes its
-// results once, or does its arithmetic where that is more (OpDef::flops). Slices and gathers read
-// what they return. Updates write what they change, and copy an operand that is read again or that
-// the program does not own. Loops do so every trip; one whose trips nobody knows counts as one trip.
-// Of a branch the way with most work counts.
+// Returns the operations of a naive evaluation, in elements: an op reads its operands and writes
+// its results once, or does its arithmetic if that is more (OpDef::flops). Slices and gathers read
+// as many elements as they return. Updates write the elements that they change, and copy an operand
+// that is read again or that the program does not own. The work of a loop's body is multiplied by
+// its number of iterations, or by one if that is not known. Of a conditional, the branch with the
+// most work counts.
 double naive_operations(const ir::Function& function);
 
 // Returns the size of the program's text: its ops, in its loops, branches and calls too, with their

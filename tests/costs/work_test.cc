@@ -1,4 +1,4 @@
-// The work of programs, by hand.
+// Compares the work of programs with numbers computed by hand.
 #include "work.h"
 
 #include <gtest/gtest.h>
@@ -51,16 +51,16 @@ Arrays loop(const Arrays& x, bool keeps) {
       .first;
 }
 
-// A trip that updates its carry, and one that reads it afterwards.
+// An iteration that updates its carry, and one that also reads the carry afterwards.
 TEST(Work, UpdatesWriteWhatTheyChange) {
   const auto of = [](int64_t n, bool keeps) {
     return work_of({{n}, {}}, [&](const Arrays& x) { return loop(x, keeps); });
   };
-  // Once into the loop, and the result.
+  // The array is copied into the loop once, and the result is read.
   EXPECT_NEAR(of(2000, false) - of(1000, false), 3 * 1000, 1);
-  // The sum and the copy, ten times.
+  // Ten iterations each make the sum and the copy.
   EXPECT_GT(of(2000, true) - of(1000, true), 20 * 1000);
-  // An argument is not the program's.
+  // An argument may not be changed in place.
   const auto argument = [](int64_t n) {
     return work_of({{n}, {1}}, [](const Arrays& x) {
       return Arrays{

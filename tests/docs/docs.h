@@ -1,5 +1,5 @@
-// What the examples of the pages find: the library, its optional headers, functions of the host that programs call, eight
-// devices, and an empty folder to work in.
+// The environment of the examples of the pages: the library, its optional headers, host functions
+// that programs call, eight devices, and an empty folder to work in.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Arrays in the memories of a plugin's devices: to them, between them, from them.
+// Arrays in the memories of a plugin's devices: transfers to, between and from them.
 #include "tessera/engine/client_array.h"
 
 #include <fmt/ostream.h>

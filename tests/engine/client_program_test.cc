@@ -80,7 +80,7 @@ std::map<std::string, int> collectives_of(const CompiledRef& compiled) {
 
 class ClientPrograms : public PluginTest {
  protected:
-  // The plugin runs the collectives that explain() names, and no others.
+  // Expects that the plugin runs the collectives that explain() names, and no others. Returns them.
   template <class F, class... Args>
   static std::map<std::string, int> expect_planned_collectives(const F& f, const Args&... args) {
     const Lowered lowered = f.lower(args...);
@@ -144,7 +144,7 @@ TEST_F(ClientPrograms, AskWhereTheyAre) {
   const auto f =
       shard_map(where, {.mesh = mesh, .in_specs = {P("x", "y")}, .out_specs = {P("x", "y")}});
   EXPECT_EQ(values(jit(f)(x)), (std::vector<float>{5, 6, 7, 8, 15, 16, 17, 18}));
-  // Partitions are counted by device, a mesh as it likes.
+  // Partitions are numbered by device; a mesh may have another order.
   const Mesh turned(std::vector<Device>(devices().rbegin(), devices().rend()), {"x"});
   const auto g = shard_map([](const Array& a) { return a + axis_index("x"); },
                            {.mesh = turned, .in_specs = {P("x")}, .out_specs = {P("x")}});
@@ -196,7 +196,7 @@ TEST_F(ClientPrograms, DonateWhatIsMovedOrFitsNoResult) {
   EXPECT_TRUE(is_deleted(x));
 }
 
-// Between engines an array is copied; it is the one that the caller has that is deleted.
+// An array is copied between engines, and the caller's array is deleted.
 TEST_F(ClientPrograms, DonateToProgramsOfAnotherEngine) {
   const NamedSharding emulated(Mesh(parse_devices("cpu:8"), {"x"}), P("x"));
   const auto on_emulated = jit([](const Array& x) { return x + 1; },

@@ -1,4 +1,4 @@
-// Devices of plugins: what initialize() makes of them, and what it is told where it cannot.
+// Devices of plugins: initialize() with them, and its errors.
 #include "tessera/engine/clients.h"
 
 #include <sys/wait.h>
@@ -58,7 +58,7 @@ TEST_F(Clients, TakeTheirOptionsFromTheEnvironment) {
   EXPECT_EQ(device_count(), 3);
 }
 
-// Programs that ask for emulated devices run on a plugin's unchanged.
+// Programs that ask for emulated devices run unchanged on a plugin's devices.
 TEST_F(Clients, StandForEmulatedDevices) {
   const Environment engine("TESSERA_ENGINE", "pjrt:" + plugin()),
       options("TESSERA_CLIENT_OPTIONS", "cpu_device_count=8");

@@ -1,5 +1,5 @@
-// The tests of engine/ run on eight devices of XLA's plugin for CPUs, which scripts/pjrt-setup fetches;
-// where it is not, they are skipped.
+// The tests of engine/ run on eight devices of XLA's plugin for CPUs, which scripts/pjrt-setup
+// fetches. If it is not there, they are skipped.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@
 
 namespace tessera::test {
 
-// TESSERA_TEST_PLUGIN_PATH is where scripts/pjrt-setup puts it.
+// Returns the path of the plugin. TESSERA_TEST_PLUGIN_PATH is where scripts/pjrt-setup puts it.
 inline std::string plugin() {
   const char* other = std::getenv("TESSERA_TEST_PLUGIN");
   return other ? other : TESSERA_TEST_PLUGIN_PATH;

@@ -92,7 +92,7 @@ class Evaluator {
     return run_each(op, operands);
   }
 
-  // Devices walk through loops and branches together, for a region may hold collectives.
+  // All devices run loops and branches together, because a region may contain collectives.
   std::vector<DeviceLiterals> run_control_flow(const Op& op,
                                                const std::vector<DeviceLiterals>& operands) {
     const ControlFlow flow = control_flow_of(op);
@@ -105,7 +105,7 @@ class Evaluator {
     return run(*flow.regions[static_cast<size_t>(chosen)], {operands.begin() + 1, operands.end()});
   }
 
-  // What decides where a program goes on is the same on every device.
+  // Returns the value of a condition or index, which must be the same on every device.
   static const Literal& agreed(const Op& op, const DeviceLiterals& value) {
     for (const Literal& x : value)
       if (!(x == value[0]))
@@ -119,7 +119,7 @@ class Evaluator {
                                        const std::vector<DeviceLiterals>& operands) {
     const Function& body = flow.body();
     const size_t fixed = flow.num_consts + flow.num_carry;
-    // What a trip is given: constants, carry, rows.
+    // An iteration gets the constants, the carry and the rows of this iteration.
     std::vector<DeviceLiterals> state(operands.begin(), operands.begin() + fixed);
     std::vector<DeviceLiterals> stacked;
     for (size_t r = flow.num_carry; r < body.outputs.size(); ++r) {
@@ -149,7 +149,7 @@ class Evaluator {
     }
   }
 
-  // Row `at` of every device's array; devices that share an array share its rows.
+  // Returns row `at` of every device's array. Devices that share an array share its rows.
   DeviceLiterals rows(const DeviceLiterals& x, int64_t at) const {
     DeviceLiterals out;
     for (int64_t d = 0; d < devices_; ++d) {
@@ -168,7 +168,7 @@ class Evaluator {
     return out;
   }
 
-  // Once for all devices that hold the very same operands.
+  // Evaluates the op once for all devices that share the same operands.
   std::vector<DeviceLiterals> run_each(const Op& op, const std::vector<DeviceLiterals>& operands) {
     std::vector<DeviceLiterals> results(op.results.size(), DeviceLiterals(devices_));
     std::vector<Literal> mine(operands.size());
@@ -198,7 +198,7 @@ class Evaluator {
   std::vector<DeviceLiterals> run_manual(const ManualComputationParams& p,
                                          std::vector<DeviceLiterals> operands) {
     if (mesh_.rank() == 0 && p.mesh.rank() > 0) {
-      // Outside any mesh: every device of this one sees the global operands, and all come to the
+      // Outside of any mesh, every device of this mesh gets the global operands, and all have the
       // same global results.
       for (DeviceLiterals& x : operands) x.resize(p.mesh.size(), x[0]);
       std::vector<DeviceLiterals> results = Evaluator(p.mesh).run_manual(p, std::move(operands));
@@ -213,7 +213,8 @@ class Evaluator {
     return results;
   }
 
-  // Each device's part of its operand; devices with the same part of the same operand share it.
+  // Returns each device's part of its operand. Devices with the same part of the same operand share
+  // it.
   DeviceLiterals shards(const DeviceLiterals& x, const PartitionSpec& spec) {
     const NamedSharding sharding(mesh_, spec);
     if (sharding.is_fully_replicated()) return x;
@@ -236,8 +237,9 @@ class Evaluator {
     return out;
   }
 
-  // The inverse, for each coordinate along the axes that are not manual here. Along a manual axis
-  // that the spec does not name the devices agree, or the first counts (check_vma = false).
+  // Returns the inverse of shards(), for each coordinate along the axes that are not manual here.
+  // Along a manual axis that the spec does not name, the devices agree, or the first one is taken
+  // (check_vma = false).
   DeviceLiterals joined(const DeviceLiterals& x, const PartitionSpec& spec,
                         const std::vector<std::string>& manual) {
     const NamedSharding sharding(mesh_, spec);

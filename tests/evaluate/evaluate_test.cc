@@ -71,8 +71,8 @@ TEST(Evaluate, CallsInsideManualComputations) {
   EXPECT_EQ(evaluate(f, std::vector{vector({1, 2, 3, 6})})[0], vector({2, 4}));
 }
 
-// Every op of the registry alone, those with regions too; collectives need devices, and the borders
-// of a manual computation stand in no function that is evaluated.
+// Tests every op of the registry, also those with regions, except collectives, which need devices,
+// and the borders of manual computations, which no evaluated function contains.
 TEST(Evaluate, EveryOpGivesTheTypesItInfers) {
   int tested = 0;
   std::mt19937 rng(9);
@@ -131,7 +131,7 @@ TEST(Call, Errors) {
           .function);
   EXPECT_THROW(call_op.infer(std::vector<Type>{{float32, {3}}}, CallParams{callee}), UserError);
   EXPECT_THROW(call_op.infer(std::vector<Type>{}, CallParams{callee}), UserError);
-  // A callee traced outside has results that vary as its operands do.
+  // The results of a callee that was traced outside vary as its operands do.
   const Type varying{float32, {2}, false, {"x"}};
   EXPECT_EQ(call_op.infer(std::vector{varying}, CallParams{callee})[0].varying, AxisNames{"x"});
 }

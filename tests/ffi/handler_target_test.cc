@@ -1,5 +1,4 @@
-// Handlers of XLA's FFI as targets of lax::ffi_call. They are written with the headers that users
-// have.
+// Handlers of XLA's FFI as targets of lax::ffi_call. They include the headers that users have.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -132,7 +131,7 @@ TEST(Handlers, UnderVmap) {
   };
   EXPECT_EQ(values(batch(lax::FfiVmap::kSequential)), values(rows + 1.0));
   EXPECT_EQ(values(batch(lax::FfiVmap::kBroadcastAll)), values(rows + 1.0));
-  // The handler sees (3, 4) and (1, 4), and accepts only equal sizes.
+  // The handler gets (3, 4) and (1, 4), and accepts only equal sizes.
   EXPECT_THROW(batch(lax::FfiVmap::kExpandDims), ffi::HandlerError);
 }
 

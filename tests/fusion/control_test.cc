@@ -1,5 +1,5 @@
-// Fusion of loops and branches: what becomes constant, what varies between devices, what is
-// dropped. Every schedule is run by the interpreter and compared with the evaluator.
+// Fusion of loops and branches: values that become constant, vary between devices or are dropped.
+// Every schedule is run by the interpreter and compared with the evaluator.
 #include <gmock/gmock.h>
 
 #include "fusion_testing.h"
@@ -31,7 +31,7 @@ const BranchStep& branch_of(const Schedule& s) {
   __builtin_unreachable();
 }
 
-// Of a schedule that is gone there is no step.
+// A reference to a step of a temporary schedule would dangle.
 const LoopStep& loop_of(Schedule&&) = delete;
 const BranchStep& branch_of(Schedule&&) = delete;
 
@@ -60,7 +60,7 @@ TEST(FuseControl, ScanIsOneLoopOverSlices) {
 }
 
 TEST(FuseControl, CarriesThatNobodyNeedsAreDropped) {
-  // Carry 1 only feeds itself; carry 2 is invariant; of the stacked results only the second is
+  // Carry 1 is only read by itself, carry 2 does not change, and only the second stacked result is
   // used.
   const Function f = trace({f32({3}), f32({3}), f32({3})}, [](const Arrays& x) {
     const Arrays out = control::scan(4, {}, {x[0], x[1], x[2]}, {}, [](const Arrays& b) {
@@ -129,7 +129,8 @@ TEST(FuseControl, NestedLoops) {
 
 const Mesh line = Mesh::abstract({4}, {"x"});
 
-// Input k varies over axes[k].
+// Fuses f, where input k varies over axes[k], and compares the schedule with the evaluation on all
+// devices.
 Schedule check_on(const Function& f, const std::vector<AxisList>& axes) {
   const Schedule schedule = fuse(simplified(f), line, {.input_axes = axes});
   std::vector<std::vector<Literal>> instances;
@@ -155,7 +156,8 @@ Schedule check_on(const Function& f, const std::vector<AxisList>& axes) {
 }
 
 TEST(FuseControl, ACarryVariesOnceATripMakesItVary) {
-  // Carry 0 varies after the first trip through carry 1; carry 2 stays the same everywhere.
+  // Carry 0 varies after the first iteration because it reads carry 1. Carry 2 is the same on all
+  // devices.
   const AxisEnv::Scope scope(line, {"x"}, false);
   const Function f = trace({f32({3}), f32({3}), f32({3}), f32({3})}, [](const Arrays& x) {
     return control::scan(3, {x[3]}, {x[0], x[1], x[2]}, {}, [](const Arrays& b) {

@@ -19,8 +19,8 @@ Array expected(const Array& index, int64_t way) {
   return bind_op1(expect_op, ExpectParams{way}, {index});
 }
 
-// Applies the pass, compares what the function computes before and after for these indices, and
-// fuses it.
+// Applies the pass, compares the results before and after for these indices, and checks the fused
+// schedule. Returns the function after the pass.
 Function taken(const Function& f, const std::vector<Literal>& indices) {
   const Function out = take_expected_branches(f);
   ir::verify(out);
@@ -61,8 +61,8 @@ TEST(ExpectedBranches, LargeResultsAreCorrectedOneByOne) {
   const Function out = taken(f, kBools);
   const std::vector<const Op*> branches = branches_of(out);
   ASSERT_EQ(branches.size(), 3U) << interchange::to_mlir(out);
-  // The index, the input of the unlikely branch, the expected result; the two small results are
-  // together.
+  // The operands of a large result's branch are the index, the input of the unlikely branch and the
+  // expected result. The two small results share a branch.
   EXPECT_EQ(branches[0]->operands.size(), 3U);
   EXPECT_EQ(branches[1]->operands.size(), 3U);
   EXPECT_EQ(branches[2]->results.size(), 2U);

@@ -1,5 +1,5 @@
-// Kernels of a few elements in loops that are one function of machine code: each element by itself,
-// with the bits of the kernels as steps.
+// Kernels of a few elements in loops that are one function of machine code: each element is
+// computed by itself, with the bits of separate kernels.
 #include "tessera/codegen/few_elements.h"
 
 #include "fusion_testing.h"
@@ -32,7 +32,7 @@ std::vector<Literal> run(const Function& f, const std::vector<Literal>& inputs, 
   return results;
 }
 
-// Random matrices of a size that a random body multiplies, transposes, scales and adds up.
+// Makes loops on small matrices, which a random body multiplies, transposes, scales and adds up.
 class SmallMatrices {
  public:
   SmallMatrices(uint32_t seed, DType dtype) : engine_(seed), dtype_(dtype), n_(2 + pick(4)) {}

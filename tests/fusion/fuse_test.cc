@@ -136,7 +136,7 @@ TEST(Fuse, ProductsJoinTheSumThatAloneReadsThem) {
     return Arrays{lax::reshape(p, {24}) - lax::reshape(c, {24})};
   };
   EXPECT_TRUE(has(text(moved), "fma"));
-  // Another kernel may need the sum again, beside the product.
+  // The product is also needed by itself, so the sum may be computed again in another kernel.
   const auto shared = [](const Array& p, const Array& c) { return Arrays{p + c, lax::sin(p)}; };
   EXPECT_FALSE(has(text(shared), "fma"));
   const auto stored = [](const Array& p, const Array& c) { return Arrays{p + c, p}; };
@@ -155,7 +155,7 @@ TEST(Fuse, StoredHalvesAreReadAsStored) {
     const Array e = lax::exp(x[0]);
     return Arrays{e, lax::sin(e), lax::cos(lax::tanh(x[0]))};
   })));
-  // cos reads the tanh as it is, sin the exponential as it is stored.
+  // cos reads the tanh before it is rounded; sin reads the exponential as it is stored.
   EXPECT_TRUE(has(text, "%1: bfloat16 = tanh %0\n  %2: bfloat16 = cos %1\n")) << text;
   EXPECT_TRUE(has(text, "%5: bfloat16 = convert %4\n  %6: bfloat16 = sin %5\n")) << text;
 }
@@ -196,7 +196,7 @@ TEST(Fuse, EmptyArrays) {
 }
 
 TEST(Fuse, NarrowAndLongColumns) {
-  // Rows side by side fill the vectors, blocks the cores.
+  // Rows next to each other fill the vectors, and blocks of rows are divided over the cores.
   const Schedule s = check(trace(
       {f32({100000, 3})}, [](const Arrays& x) { return Arrays{lax::reduce_sum(x[0], {0})}; }));
   EXPECT_EQ(outline(s),
@@ -232,7 +232,7 @@ TEST(Fuse, BlocksOfOddLengthsArePadded) {
 TEST(Fuse, SoftmaxOfFewLongRowsIsParallel) {
   const Schedule s =
       check(trace({f32({2, 80000})}, [](const Arrays& x) { return Arrays{softmax(x[0])}; }));
-  // No kernel of any size runs on two rows only.
+  // No kernel has loops as long as a whole row, because two rows would use only two cores.
   for (const Step& step : s.steps) {
     const Kernel& k = std::get<KernelStep>(step).kernel;
     for (const KernelLoop& loop : k.loops) EXPECT_LE(loop.extents.elements(), 16384 * 2);
@@ -244,7 +244,7 @@ TEST(Fuse, ExpensiveValuesOfTwoKernelsAreStored) {
     const Array e = lax::pow(x[0] * x[0] + 1, x[0]);
     return Arrays{lax::transpose(e, {1, 0}) + 1, lax::reduce_sum(e, {0})};
   }));
-  EXPECT_EQ(s.steps.size(), 2u);  // the column sum stores what it folds
+  EXPECT_EQ(s.steps.size(), 2u);  // the column sum stores the values that it adds up
 }
 
 TEST(Fuse, ExpensiveVectorsAreNotRecomputedPerElement) {
@@ -350,7 +350,7 @@ TEST(Fuse, OpsWithoutAPlaceAreErrors) {
   }
 }
 
-// Every layer adds about the same: what is inlined is not inlined again and again.
+// Every layer adds about the same number of nodes: inlined values are not inlined repeatedly.
 TEST(Fuse, SchedulesGrowAsTheirPrograms) {
   struct Size {
     size_t ops = 0, steps = 0, nodes = 0;

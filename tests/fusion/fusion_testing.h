@@ -1,4 +1,4 @@
-// What the tests of fusion share: functions by tracing, random inputs, and the comparison of a
+// Helpers for the tests of fusion: traced functions, random inputs, and the comparison of a
 // schedule with the naive evaluator.
 #pragma once
 
@@ -41,7 +41,7 @@ inline Type array_type(DType dtype, const Shape& shape) {
 }
 inline Type f32(const Shape& shape) { return array_type(float32, shape); }
 
-// The function that `body`, a callable Arrays -> Arrays, records on inputs of these types.
+// Returns the function that `body`, a callable Arrays -> Arrays, records on inputs of these types.
 template <class F>
 Function trace(const std::vector<Type>& types, F body) {
   FunctionTrace recorder("main");
@@ -74,8 +74,8 @@ inline Literal random_literal(const Type& type, uint32_t seed, double low = -2, 
   return out;
 }
 
-// Equal, or for inexact dtypes within a few roundings of the dtype (sums are added up in another
-// order).
+// Expects equal values, or for inexact dtypes values within a few roundings of the dtype (sums are
+// added up in another order).
 inline void expect_close(const Literal& got, const Literal& want, const std::string& what) {
   ASSERT_EQ(got.dtype(), want.dtype()) << what;
   ASSERT_EQ(got.shape(), want.shape()) << what;
@@ -103,12 +103,13 @@ inline std::vector<Literal> random_inputs(const Function& f, uint32_t seed = 1) 
   return out;
 }
 
-// The passes before fuse() (compile/pipeline.cc).
+// Applies the passes before fuse() (compile/pipeline.cc).
 inline Function simplified(const Function& f) {
   return simplify(unroll_windows(take_expected_branches(prune_control(f))));
 }
 
-// Fuses f for one device, runs the schedule, and compares with the evaluator; the schedule.
+// Fuses f for one device, runs the schedule, and compares the results with the evaluator. Returns
+// the schedule.
 inline Schedule check(const Function& f, std::vector<Literal> inputs = {}) {
   if (inputs.empty()) inputs = random_inputs(f);
   Schedule schedule = fuse(simplified(f), Mesh());
@@ -122,7 +123,7 @@ inline Schedule check(const Function& f, std::vector<Literal> inputs = {}) {
   return schedule;
 }
 
-// One line a step: what a test asserts of a schedule.
+// Returns a text with one line for each step, which tests compare.
 inline std::string outline(const Schedule& schedule) {
   std::string out;
   auto it = std::back_inserter(out);

@@ -1,6 +1,6 @@
-// A plain interpreter of kernels and schedules, written from the rules of kernel.h and schedule.h
-// alone: the oracle that says what fusion's result means. Every node is evaluated at every index;
-// nothing is vectorised, hoisted or shared.
+// A plain interpreter of kernels and schedules, written only from the rules of kernel.h and
+// schedule.h. It is the oracle of what a fused schedule means. Every node is evaluated at every
+// index; nothing is vectorised, hoisted or shared.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +20,8 @@ using namespace runtime;
 
 class KernelInterpreter {
  public:
-  // `buffers` as the machine code gets them; scratch entries are ignored. Runs the whole parallel
-  // range.
+  // Runs the whole parallel range of a kernel. `buffers` are those that the machine code gets;
+  // scratch entries are ignored.
   static void run(const Kernel& kernel, std::vector<std::byte*> buffers) {
     std::vector<std::vector<std::byte>> scratch;
     for (size_t b = 0; b < buffers.size(); ++b) {
@@ -83,7 +83,7 @@ class KernelInterpreter {
     const KernelNode& n = k_.nodes.at(id);
     Scalar out{.dtype = n.dtype};
     auto address = [&] {
-      // A node of another loop may be used where it does not depend on that loop's indices.
+      // A node of another loop may be used if it does not depend on that loop's indices.
       Affine a = n.address;
       if (n.loop != loop_) {
         for (int64_t c : a.inner)
@@ -234,7 +234,7 @@ class ScheduleInterpreter {
  public:
   explicit ScheduleInterpreter(const Schedule& schedule) : s_(schedule), mesh_(schedule.mesh) {}
 
-  // inputs[i][instance of the slot]; results likewise.
+  // Runs the schedule on inputs[i][instance of the slot]. Results are indexed in the same way.
   std::vector<std::vector<Literal>> run(const std::vector<std::vector<Literal>>& inputs) {
     verify(s_);
     for (const Slot& slot : s_.slots) {
@@ -304,7 +304,7 @@ class ScheduleInterpreter {
     }
     for (auto& [out, sum] : sums) {
       if (step.bias >= 0) {
-        // Bias instances follow those of out.
+        // The instances of the bias are those of the result.
         const Literal bias = slots_[step.bias][instance_map(mesh_, s_.slots[step.out].axes,
                                                             s_.slots[step.bias].axes)[out]];
         sum = add_bias(sum, bias, add);
@@ -387,7 +387,7 @@ class ScheduleInterpreter {
     store_on_devices(step.out, result);
   }
 
-  // All devices that share an instance must agree on it.
+  // Stores the values of all devices. Devices that share an instance must have equal values.
   void store_on_devices(int slot, const std::vector<Literal>& values) {
     AxisList all;
     for (int a = 0; a < static_cast<int>(mesh_.rank()); ++a) all.push_back(a);
@@ -427,7 +427,7 @@ class ScheduleInterpreter {
   }
 
   void run_step(const CallStep&) { TESSERA_CHECK(false, "fusion makes no calls"); }
-  // The instances of a slot as those of a nested slot.
+  // Returns the instances of a slot as those of a slot of a nested schedule.
   std::vector<Literal> passed(int slot, const Slot& inside) const {
     std::vector<Literal> out;
     for (int32_t i : instance_map(mesh_, inside.axes, s_.slots[slot].axes))
@@ -443,7 +443,7 @@ class ScheduleInterpreter {
     }
     return out;
   }
-  // Results of a nested schedule as this one's slot.
+  // Stores a result of a nested schedule in a slot of this one: all of it, or as row `row`.
   void store(int slot, const Slot& inside, const std::vector<Literal>& values, int64_t row = -1) {
     const std::vector<int32_t> map = instance_map(mesh_, inside.axes, s_.slots[slot].axes);
     for (size_t i = 0; i < values.size(); ++i) {

@@ -15,7 +15,7 @@ using Map = std::vector<int32_t>;
 
 Mesh mesh22() { return Mesh::abstract({2, 2}, {"x", "y"}); }
 
-// Process 0 runs the first row, process 1 the second.
+// Process 0 has the first row of the mesh, process 1 the second one.
 std::shared_ptr<const Locality> rows(int process) {
   return std::make_shared<Locality>(mesh22(), std::vector<int>{0, 0, 1, 1}, process);
 }
@@ -26,19 +26,19 @@ TEST(Locality, InstancesThatAProcessHolds) {
   EXPECT_THAT(rows(1)->instances({0}), ElementsAre(1));
   EXPECT_THAT(rows(1)->instances({1}), ElementsAre(0, 1));
   EXPECT_THAT(rows(1)->instances({0, 1}), ElementsAre(2, 3));
-  EXPECT_THAT(rows(1)->instances({1, 0}), ElementsAre(1, 3));  // y major
+  EXPECT_THAT(rows(1)->instances({1, 0}), ElementsAre(1, 3));  // y is the major axis
 }
 
 TEST(Locality, LocalInstancesOfOneSlotAsThoseOfAnother) {
-  // (1, 0) and (1, 1) are instances 1 and 3 by y, x: places 0 and 1.
+  // (1, 0) and (1, 1) are instances 1 and 3 over {y, x}, and local instances 0 and 1.
   EXPECT_EQ(rows(1)->map({0, 1}, {1, 0}), (Map{0, 1}));
   EXPECT_EQ(rows(1)->map({0, 1}, {0}), (Map{0, 0}));
-  EXPECT_EQ(rows(1)->map({0}, {0, 1}), (Map{0}));  // the first device that holds it
+  EXPECT_EQ(rows(1)->map({0}, {0, 1}), (Map{0}));  // from the first device that holds it
   EXPECT_EQ(rows(1)->map({1}, {}), (Map{0, 0}));
 }
 
 TEST(Locality, ProcessesThatHoldNoBox) {
-  const Locality diagonal(mesh22(), {1, 0, 0, 1}, 1);  // (0, 0) and (1, 1)
+  const Locality diagonal(mesh22(), {1, 0, 0, 1}, 1);  // process 1 has (0, 0) and (1, 1)
   EXPECT_THAT(diagonal.instances({0, 1}), ElementsAre(0, 3));
   EXPECT_THAT(diagonal.instances({0}), ElementsAre(0, 1));
   EXPECT_EQ(diagonal.map({0, 1}, {1}), (Map{0, 1}));

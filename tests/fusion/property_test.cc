@@ -1,4 +1,5 @@
-// Fused programs against the naive evaluator: every op of the registry alone, and random programs.
+// Compares fused programs with the naive evaluator: every op of the registry by itself, and random
+// programs.
 #include "random_program.h"
 
 namespace tessera::fusion_testing::property_test {

@@ -39,7 +39,7 @@ class RandomProgram {
     for (int d = pick(4); d > 0; --d) out.push_back(random_extent());
     return out;
   }
-  // Later values are likelier, so that chains grow.
+  // Returns a random value. Later values are more likely, so that chains grow.
   const Array& any() {
     const int n = static_cast<int>(values_.size());
     return values_[pick(2) ? n - 1 - pick(std::min(n, 4)) : pick(n)];
@@ -60,7 +60,7 @@ class RandomProgram {
     if (out.empty() && rank > 0) out.push_back(pick(static_cast<int>(rank)));
     return out;
   }
-  // Values stay within about [-2, 2], so that errors do not grow.
+  // Adds a random op. Values stay within about [-2, 2], so that errors do not grow.
   Array step() {
     const Array x = any();
     switch (pick(17)) {

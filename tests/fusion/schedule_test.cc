@@ -20,7 +20,7 @@ Mesh test_mesh() {
   return Mesh(DeviceMesh{{2, 4}, devices}, {"x", "y"});
 }
 
-// %2 = dot(%0, %1) summed over y, %3 = all_gather(%2) over x.
+// Returns the schedule %2 = dot(%0, %1) summed over y, %3 = all_gather(%2) over x.
 Schedule example() {
   Schedule s;
   s.mesh = test_mesh();
@@ -74,7 +74,7 @@ TEST(Schedule, PrintsNestedSchedules) {
                                       "      return %0\n"));
 }
 
-// %2 = %0 convolved with %1, over x.
+// Returns the schedule %2 = %0 convolved with %1, over x.
 Schedule convolution() {
   Schedule s;
   s.mesh = test_mesh();
@@ -121,11 +121,11 @@ TEST(Schedule, InstanceMaps) {
 
 TEST(Schedule, SlotsOfSteps) {
   const StepSlots slots = step_slots(example().steps[0]);
-  EXPECT_THAT(slots.reads, ElementsAre(0, 1));  // no bias
+  EXPECT_THAT(slots.reads, ElementsAre(0, 1));  // there is no bias
   EXPECT_THAT(slots.writes, ElementsAre(2));
 }
 
-// Each rule that verify() holds a schedule to, broken once.
+// Each rule that verify() checks is broken once.
 TEST(Schedule, BrokenRules) {
   const std::vector<std::pair<std::string, std::function<void(Schedule&)>>> breaks = {
       {"7 instances", [](Schedule& s) { s.slots[0].instances = 7; }},

@@ -1,4 +1,5 @@
-// Walks see each step of a schedule and of those nested in it, once, and cost what a run costs.
+// Walks visit each step of a schedule and of its nested schedules once, and their costs are those
+// of a run.
 #include "tessera/fusion/schedule_walk.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +20,7 @@ std::shared_ptr<const Schedule> holding(std::vector<Step> steps) {
   return std::make_shared<const Schedule>(std::move(s));
 }
 
-// Steps of a kind are told from each other by the slot that they write.
+// Steps of a kind are distinguished by the slot that they write.
 Step view(int out) { return ViewStep{.in = 0, .out = out}; }
 Step dot(int out) {
   DotStep step;
@@ -27,8 +28,8 @@ Step dot(int out) {
   return step;
 }
 
-// view 1, 5 trips of (condition: view 2; body: view 3, a branch of view 4 | view 5, dot 6 | dot 7),
-// of which branch 1 is expected, and view 8.
+// Returns view 1, 5 iterations of (condition: view 2; body: view 3 and the branches view 4 | view
+// 5, dot 6 | dot 7, of which branch 1 is expected), and view 8.
 Schedule nested() {
   const BranchStep branch{
       .branches = {holding({view(4)}), holding({view(5), dot(6)}), holding({dot(7)})},
@@ -38,7 +39,7 @@ Schedule nested() {
   return *holding({view(1), loop, view(8)});
 }
 
-// The slots that views and products write, in the order of the walk.
+// Returns the slots that views and products write, in the order of the walk.
 std::vector<int> visited(const Schedule& s, Branches which) {
   std::vector<int> out;
   for_each_step(
@@ -104,7 +105,7 @@ TEST(ScheduleWalk, EveryScheduleIsVisited) {
   EXPECT_EQ(of_loop, 5);
 }
 
-// What a step costs that holds no schedules: a view 1, a product 10.
+// The cost of a step without nested schedules: 1 for a view, 10 for a product.
 struct Costs {
   int operator()(const ViewStep&, const Schedule&) const { return 1; }
   int operator()(const DotStep&, const Schedule&) const { return 10; }

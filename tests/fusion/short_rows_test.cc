@@ -26,7 +26,7 @@ TEST(ShortRows, AColumnIsAVector) {
   EXPECT_EQ(kernel.parallel, Dims({100}));
   ASSERT_EQ(kernel.loops[0].stores.size(), 3u);
   for (int64_t c = 0; c < 3; ++c) EXPECT_EQ(kernel.loops[0].stores[c].address.offset, c);
-  // Which column it is, is known: nothing is selected, and each element is loaded once.
+  // The column of each store is known, so there is no select, and each element is loaded once.
   int loads = 0;
   for (const KernelNode& node : kernel.nodes) {
     loads += node.kind == NodeKind::kLoad;
@@ -58,15 +58,15 @@ Dims parallel_of(const std::vector<Type>& types, const std::function<Arrays(cons
 TEST(ShortRows, KernelsThatStayAsTheyAre) {
   const auto flipped = [](const Arrays& x) { return Arrays{lax::rev(x[0], {1})}; };
   EXPECT_EQ(parallel_of({f32({100, 3})}, flipped), Dims({100}));
-  EXPECT_EQ(parallel_of({f32({63, 3})}, flipped), Dims({63, 3}));      // few rows
-  EXPECT_EQ(parallel_of({f32({100, 10})}, flipped), Dims({100, 10}));  // long rows
-  // Nothing that whole rows could not do.
+  EXPECT_EQ(parallel_of({f32({63, 3})}, flipped), Dims({63, 3}));      // too few rows
+  EXPECT_EQ(parallel_of({f32({100, 10})}, flipped), Dims({100, 10}));  // rows are too long
+  // The kernel has nothing that would be slow with whole rows.
   EXPECT_EQ(parallel_of({f32({100, 3}), f32({3})},
                         [](const Arrays& x) {
                           return Arrays{x[0] * lax::broadcast_in_dim(x[1], {100, 3}, {1})};
                         }),
             Dims({100, 3}));
-  // Rows that are far apart.
+  // The rows are far apart in memory.
   EXPECT_EQ(
       parallel_of({f32({2000, 3})},
                   [](const Arrays& x) {

@@ -29,7 +29,8 @@ Literal starts_of(const Shape& shape, const std::vector<int64_t>& values) {
   return out;
 }
 
-// What both compute is compared for starts inside and outside, the ends of the dtype among them.
+// Expects that the scatter becomes slices. Compares the results of both for starts inside and
+// outside of the array, and at the ends of the dtype.
 template <class T>
 void expect_slices(DType dtype, const Shape& x, const Shape& indices, const Shape& updates,
                    const ScatterParams& p) {
@@ -54,7 +55,8 @@ TEST(SimplifyScatters, OneWindowIsAnUpdateOfASlice) {
                            ScatterKind::kMin, ScatterKind::kMax})
     for (DType dtype : {bool_, int8, uint32, bfloat16, float32, float64}) {
       SCOPED_TRACE(fmt::format("{} {}", static_cast<int>(kind), dtype));
-      // An element, a row, a part of a matrix with swapped starts, one window of a list.
+      // Updates of an element, of a row, of a part of a matrix with swapped starts, and of one
+      // window of a list.
       expect_slices<int32_t>(dtype, {6}, {1}, {}, {{}, {0}, {}, {}, {0}, 0, kind});
       expect_slices<uint8_t>(dtype, {6, 4}, {1}, {4}, {{0}, {0}, {}, {}, {0}, 0, kind});
       expect_slices<int8_t>(dtype, {300}, {}, {3}, {{0}, {}, {}, {}, {0}, 0, kind});
@@ -74,7 +76,7 @@ TEST(SimplifyScatters, SeveralWindowsStayAScatter) {
   const ScatterParams p{{}, {0}, {}, {}, {0}, 1, ScatterKind::kAdd};
   const Function f = scatter_function({f32({6}), array_type(int32, {2, 1}), f32({2})}, p);
   EXPECT_TRUE(has(simplify(f), ops::scatter_op));
-  // And so does one whose update is a computation of its own.
+  // A scatter with a body of its own stays a scatter, too.
   ScatterParams own = p;
   own.kind = ScatterKind::kCustom;
   own.body = ops::scatter_body(ScatterKind::kAdd, float32);

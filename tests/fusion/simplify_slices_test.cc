@@ -1,4 +1,5 @@
-// Slices of concatenations and of slices: what is left of them, and that every bit stays.
+// Slices of concatenations and of slices: tests which ops are left, and that no bit of the results
+// changes.
 #include "tessera/fusion/simplify_slices.h"
 
 #include "fusion_testing.h"
@@ -14,7 +15,7 @@ namespace {
 
 using namespace array_math;
 
-// The ops that are left.
+// Returns the ops after simplification, and compares the results.
 template <class F>
 std::vector<Op> left(const std::vector<Type>& types, F body) {
   const Function f = trace(types, body), simple = simplify(f);
@@ -29,7 +30,7 @@ size_t count(const std::vector<Op>& ops, const OpDef& def) {
 
 const std::vector<Type> kTypes = {f32({3, 5}), f32({4, 5}), f32({0, 5})};
 
-// Rows begin:end:stride of three rows and four.
+// Returns the ops of rows begin:end:stride of a concatenation of three rows and four.
 std::vector<Op> rows(int64_t begin, int64_t end, int64_t stride = 1) {
   return left(kTypes, [=](const Arrays& x) {
     return Arrays{
@@ -81,7 +82,7 @@ TEST(SimplifySlices, ASliceOfASliceIsOne) {
   EXPECT_EQ(p.strides, Dims{10});
 }
 
-// As JAX writes the gradient of an unrolled loop.
+// JAX writes the gradient of an unrolled loop in this form.
 TEST(SimplifySlices, WhatAnUnrolledLoopKeepsIsNotPutTogether) {
   const std::vector<Op> ops = left({f32({100}), f32({0, 100})}, [](const Arrays& x) {
     std::vector<Array> kept = {x[1]};

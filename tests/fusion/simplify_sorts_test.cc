@@ -9,8 +9,8 @@ using namespace fusion;
 
 namespace {
 
-// The params of the first_sorted op that simplify makes of the function, if it makes one; what both
-// compute is compared.
+// Returns the params of the first_sorted op that simplify makes of the function, if it makes one.
+// Compares the results of both.
 template <class F>
 std::optional<FirstSortedParams> simplified(const std::vector<Type>& types, F body) {
   const Function f = trace(types, body), simple = simplify(f);

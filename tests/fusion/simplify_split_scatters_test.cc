@@ -13,7 +13,7 @@ namespace {
 
 using ops::ScatterParams;
 
-// A body of float32 scalars: `outputs` makes the results of the inputs.
+// Returns a body of float32 scalars: `outputs` returns its results for its inputs.
 using Inputs = std::vector<ValueId>;
 using Outputs = std::function<std::vector<ValueId>(Function& body, const Inputs& in)>;
 FunctionRef body_of(size_t arrays, const Outputs& outputs) {
@@ -28,7 +28,7 @@ ValueId bound(Function& body, const OpDef& op, ValueId x, ValueId y) {
   return body.add_op(op, op.params, {x, y}, std::vector{array_type(float32, {})})[0];
 }
 
-// Scatters of five updates of arrays of eight elements.
+// Returns a function that scatters five updates into arrays of eight elements.
 Function scatter_function(size_t arrays, const FunctionRef& body, int64_t updates = 5) {
   const ScatterParams p{{}, {0}, {}, {}, {0}, 1, ScatterKind::kCustom, body};
   std::vector<Type> types(arrays, f32({8}));
@@ -39,7 +39,7 @@ Function scatter_function(size_t arrays, const FunctionRef& body, int64_t update
   });
 }
 
-// The kinds of the scatters that are left.
+// Returns the kinds of the scatters that are left.
 std::vector<ScatterKind> kinds(const Function& f) {
   std::vector<ScatterKind> out;
   for (const Op& op : f.ops)
@@ -67,7 +67,7 @@ TEST(SplitScatters, ArraysThatAreNotMixedGetTheirOwn) {
   expect_same_results(f, simple);
 }
 
-// The first and the third are mixed, in an intermediate value.
+// An intermediate value mixes the first and the third array.
 TEST(SplitScatters, ArraysThatAreMixedStayTogether) {
   const Function f =
       scatter_function(3, body_of(3, [](Function& body, const Inputs& in) {

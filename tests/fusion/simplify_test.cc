@@ -11,7 +11,7 @@ namespace {
 
 using namespace array_math;
 
-// The number of ops left; results are compared with the evaluator.
+// Returns the number of ops that are left. Results are compared by the evaluator.
 template <class F>
 size_t ops_left(const std::vector<Type>& types, F body) {
   const Function f = trace(types, body), simple = simplify(f);
@@ -53,7 +53,7 @@ TEST(Simplify, AProductWithoutASumIsElementwise) {
     const Function f = trace(types, body), simple = simplify(f);
     for (uint32_t seed : {1, 2}) {
       std::vector<Literal> inputs = random_inputs(f, seed);
-      // A product of -0, and the sum of it and 0, differ.
+      // A product that is -0 differs from its sum with 0.
       if (types[0].dtype == float32) inputs[0].mutable_data<float>()[0] = -0.0F;
       EXPECT_EQ(evaluate(simple, inputs), evaluate(f, inputs));
     }
@@ -78,8 +78,8 @@ TEST(Simplify, AProductWithoutASumIsElementwise) {
   EXPECT_EQ(dots({f32({3, 2}), f32({2, 4})}, product({1}, {0})), 1);
 }
 
-// A mapped cond keeps derivatives out of the branch that is not taken; its values it has for
-// nothing.
+// A cond under vmap has such ops, which keep derivatives out of the branch that is not taken. They
+// cost nothing if only values are computed.
 TEST(Simplify, WhatOnlyDerivativesSeeIsGone) {
   EXPECT_EQ(ops_left({f32({4})},
                      [](const Arrays& x) {

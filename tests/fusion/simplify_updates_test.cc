@@ -1,4 +1,5 @@
-// Sums and choices that become updates: what is left of them, and that every bit of the result stays.
+// Sums and choices that become updates: tests which ops are left, and that no bit of the results
+// changes.
 #include "tessera/fusion/simplify_updates.h"
 
 #include "fusion_testing.h"
@@ -19,13 +20,14 @@ using namespace array_math;
 
 Array number(int32_t value) { return Array(Literal::scalar(value)); }
 
-// The largest result of an op of this kind in the simplified function, in elements; -1: none.
+// Returns the number of elements of the largest result of such an op in the simplified function; -1
+// if there is no such op. Compares the results.
 template <class F>
 int64_t largest(const OpDef& def, const std::vector<Type>& types, F body) {
   const Function f = trace(types, body), simple = simplify(f);
   for (uint32_t seed : {1, 2, 3}) {
     std::vector<Literal> inputs = random_inputs(f, seed);
-    // Some are -0.
+    // Some elements are -0.
     for (Literal& input : inputs)
       if (input.dtype() == float32 && input.elements() > 3) input.mutable_data<float>()[2] = -0.0F;
     const std::vector<Literal> want = evaluate(f, inputs), got = evaluate(simple, inputs);
@@ -53,7 +55,8 @@ TEST(SimplifyUpdates, ASumWithABoxOfZeros) {
                             lax::pad(x[1], lax::full({}, 0, float32), {7, 0}, {31, 0}, {0, 0})};
             }),
             6);
-  // x may have a -0 where the other is 0; the box is of -0; it is no box.
+  // These sums stay: x may have a -0 where the other operand is 0; the padding is -0; the padding
+  // is not around one box.
   EXPECT_EQ(sum([](const Arrays& x) { return Arrays{x[0] + in_zeros(x[1], x[2])}; }), 120);
   EXPECT_EQ(
       sum([](const Arrays& x) { return Arrays{lax::exp(x[0]) + in_zeros(x[1], x[2], -0.0)}; }),
@@ -104,7 +107,7 @@ TEST(SimplifyUpdates, AChoiceOfAnUpdate) {
         return Arrays{lax::select(lax::broadcast_in_dim(scalar, {40, 3}, {}), x[0], update(x))};
       }),
       6);
-  // Another array, and a predicate that differs between elements.
+  // A choice with another array, and one with a predicate that differs between elements.
   EXPECT_EQ(chosen([&](const Arrays& x) {
               return Arrays{
                   lax::select(lax::gt(x[3], lax::full_like(x[3], 0)), update(x), lax::exp(x[0]))};
@@ -136,7 +139,7 @@ TEST(SimplifyUpdates, AChoiceOfAScatter) {
                 }),
         5);
   }
-  // Along a dimension that windows are spread over, each element has a predicate of its own.
+  // If windows are spread over a dimension, each element along it has a predicate of its own.
   EXPECT_EQ(
       largest(select_op, {f32({30}), array_type(int32, {5}), f32({5})},
               [&](const Arrays& x) {

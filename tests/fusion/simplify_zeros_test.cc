@@ -1,4 +1,5 @@
-// Which values have no -0: every "yes" is tried on inputs that are -0 and 0.
+// Tests which values are known to have no -0. Every such claim is tried on inputs that are -0 and
+// 0.
 #include "tessera/fusion/simplify_zeros.h"
 
 #include <cmath>
@@ -19,7 +20,8 @@ namespace control = testing_control;
 
 bool says_none(const Function& f) { return Scope(f).has_no_negative_zero(f.outputs[0]); }
 
-// What is said of the first result of the function; where that is "none", results agree.
+// Returns whether the first result is claimed to have no -0. If so, evaluates the function to test
+// it.
 template <class F>
 bool none(const std::vector<Type>& types, F body) {
   const Function f = trace(types, body);
@@ -88,7 +90,7 @@ TEST(NegativeZero, OfUpdates) {
   }
 }
 
-// A carry has none if it starts without one and every trip, given one without, returns one without.
+// A carry has no -0 if it starts without one and every iteration keeps this property.
 TEST(NegativeZero, OfLoops) {
   const Type x4 = f32({4});
   const auto loop = [&](auto start, auto trip) {
@@ -103,7 +105,7 @@ TEST(NegativeZero, OfLoops) {
   EXPECT_FALSE(loop(from_input, sums));
   EXPECT_FALSE(loop(from_zero, [](const Arrays& c) { return Arrays{c[0] * c[2], c[1]}; }));
   EXPECT_FALSE(loop(from_zero, [](const Arrays& c) { return Arrays{c[1], c[0]}; }));
-  // Two carries that need each other, and one that spoils it.
+  // Two carries whose proofs need each other; and two of which one may become -0.
   EXPECT_TRUE(none({x4}, [](const Arrays& x) {
     return Arrays{control::scan(3, {x[0]}, {zeros({4}), zeros({4}, 2)}, {}, [](const Arrays& c) {
       return Arrays{c[2] + c[0], c[1] + c[0]};
@@ -114,7 +116,8 @@ TEST(NegativeZero, OfLoops) {
       return Arrays{c[2], c[1] * c[0]};
     })[0]};
   }));
-  // The refuted term of a sum leaves nothing behind: what it took for certain is the second's proof.
+  // The proof of the first term fails. Assumptions that it made must be dropped, because they would
+  // prove the second term.
   EXPECT_FALSE(none({x4}, [](const Arrays& x) {
     return Arrays{control::scan(3, {x[0]}, {zeros({4}), zeros({4})}, {}, [](const Arrays& c) {
       const Array spoilt = lax::max(c[2], c[0]);
@@ -124,7 +127,7 @@ TEST(NegativeZero, OfLoops) {
 }
 
 TEST(NegativeZero, InRegions) {
-  // Asked inside of the body, of its carry.
+  // The question is about the carry, inside of the body.
   const Function f = trace({f32({4})}, [](const Arrays& x) {
     return Arrays{control::scan(3, {}, {zeros({4}), x[0]}, {}, [](const Arrays& c) {
       return Arrays{c[0] + c[1], c[1]};

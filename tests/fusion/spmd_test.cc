@@ -1,5 +1,5 @@
-// Fusion of partitioned functions: physical variance, collectives, dots with their sums over
-// devices.
+// Fusion of partitioned functions: the axes over which slots vary, collectives, and products with
+// their sums over devices.
 #include "fusion_testing.h"
 #include "tessera/ir/axis_env.h"
 #include "tessera/ops/collectives/collectives.h"
@@ -17,7 +17,7 @@ Type varying(Type type, AxisNames axes) {
   return type;
 }
 
-// A function of local values under manual axes of `mesh`.
+// Returns a function of local values under manual axes of `mesh`.
 template <class F>
 Function trace_on(const Mesh& mesh, const std::vector<Type>& types, F body) {
   AxisNames names = mesh.axis_names();
@@ -26,8 +26,8 @@ Function trace_on(const Mesh& mesh, const std::vector<Type>& types, F body) {
   return trace(types, body);
 }
 
-// Fuses f for `mesh`, input k varying over axes[k], and compares with the evaluator on every
-// device.
+// Fuses f for `mesh`, where input k varies over axes[k], and compares the results with the
+// evaluator on every device.
 Schedule check_on(const Mesh& mesh, const Function& f, const std::vector<AxisList>& axes) {
   const Schedule schedule = fuse(simplified(f), mesh, {.input_axes = axes});
   AxisList all;
@@ -62,7 +62,7 @@ TEST(FuseSpmd, ElementwiseRunsOncePerShard) {
       line, {varying(f32({6000}), {"x"}), f32({6000})},
       [](const Arrays& x) { return Arrays{lax::exp(lax::pcast_varying(x[1], "x")) * x[0]}; });
   const Schedule s = check_on(line, f, {{0}, {}});
-  // The exponential of the replicated operand is computed once, not once a device.
+  // The exponential of the replicated operand is computed once, not once for each device.
   EXPECT_EQ(outline(s),
             "kernel (6000,) lanes; loop () store\nkernel (6000,) lanes; loop () store\n");
   EXPECT_EQ(std::get<KernelStep>(s.steps[0]).axes, AxisList{});
@@ -115,7 +115,7 @@ TEST(FuseSpmd, PermutedShardsAreStoredOnceForDevicesThatHoldTheSame) {
   EXPECT_EQ(axes({"x", "y"}, {{0, 0}, {1, 1}, {2, 2}, {3, 3}}), (AxisList{1}));
   EXPECT_EQ(axes({"x", "y"}, {{0, 0}, {1, 2}, {2, 1}, {3, 3}}), (AxisList{0}));
   EXPECT_EQ(axes({"x", "y"}, {{0, 0}, {3, 2}, {2, 1}, {1, 3}}), (AxisList{0}));
-  // Rank 3 receives zeros, or another shard than rank 2.
+  // Rank 3 receives zeros, or not the same shard as rank 2.
   EXPECT_EQ(axes({"x", "y"}, {{0, 0}, {1, 2}, {2, 1}}), (AxisList{0, 1}));
   EXPECT_EQ(axes({"x", "y"}, {{0, 0}, {1, 1}, {2, 3}, {3, 2}}), (AxisList{0, 1}));
 }
@@ -142,7 +142,7 @@ TEST(FuseSpmd, ContractedDotSumsInstances) {
 }
 
 TEST(FuseSpmd, ReplicatedProductIsNotSummed) {
-  // psum of the same product on four devices is four times it.
+  // The psum of the same product on four devices is four times the product.
   const Function f = trace_on(line, {f32({6, 50}), f32({50, 7})}, [](const Arrays& x) {
     return Arrays{lax::psum(lax::dot(x[0], x[1]), "x")};
   });

@@ -71,7 +71,7 @@ TEST(UnrollConvolution, AKernelAsLargeAsTheSignalIsASumForEachResult) {
   expect_filter({both(float64, {1, 1, 200}, {1, 1, 196}), {1}, {{2, 1}}});
   expect_filter({both(float64, {1, 1, 20, 19}, {1, 1, 18, 17}), {1, 2}, {{0, 0}, {0, 0}}});
   expect_filter({both(float64, {1, 1, 403}, {1, 1, 200}), {1}, {{0, 0}}, {.rhs_dilation = {2}}});
-  // The size of the batch does not decide how an element of it is computed.
+  // How an element is computed does not depend on the size of the batch.
   expect_filter({both(float64, {3, 1, 200}, {1, 1, 196}), {1}, {{2, 1}}});
   expect_filter({both(float64, {40, 1, 20, 19}, {1, 1, 18, 17}), {1, 2}, {{0, 0}, {0, 0}}});
   for (const char* out : {"NHWC", "HWNC"}) {

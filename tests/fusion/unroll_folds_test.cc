@@ -46,11 +46,11 @@ TEST(UnrollFolds, PaddingAndDilation) {
   w.high = {2, 1};
   expect_fold({kMax, f32({9, 5}), w});
   expect_fold({kSum, f32({9, 5}), w});
-  w.low = {-1, 0};  // rows that are cut off
+  w.low = {-1, 0};  // a row is cut off
   expect_fold({kMax, f32({9, 5}), w});
 }
 
-// The sum of 16-bit numbers is rounded once.
+// A sum of 16-bit numbers must be rounded only once.
 TEST(UnrollFolds, HalvesAreSummedInFloat32) {
   expect_fold({kSum, array_type(bfloat16, {64}), of({9}, {1})}, Keeps::kValues);
 }
@@ -100,7 +100,7 @@ TEST(UnrollFolds, LeftToTheLibrary) {
   Windows cumulative = Windows::of_size({9});
   cumulative.low = {8};
   kept({kSum, f32({9}), cumulative});
-  kept({kSum, f32({200}), of({50}, {50})});  // hardly overlap
+  kept({kSum, f32({200}), of({50}, {50})});  // windows that hardly overlap
   kept({kMax, array_type(complex64, {9}), of({3}, {1})});
   Windows w = Windows::of_size({3});
   w.base_dilation = {2};

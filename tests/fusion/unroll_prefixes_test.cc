@@ -9,7 +9,7 @@ using namespace array_math;
 
 namespace {
 
-// The last positive number: associative, and not commutative.
+// Returns the last positive number. This function is associative, but not commutative.
 Arrays last_positive(const Arrays& x) { return {lax::select(x[1] > 0, x[1], x[0])}; }
 Arrays log_sum(const Arrays& x) {
   const Array largest = lax::max(x[0], x[1]);

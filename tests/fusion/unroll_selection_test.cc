@@ -34,7 +34,7 @@ void expect_selection(const Selection& s) {
 TEST(UnrollSelection, WindowsSideBySide) {
   expect_selection({float32, {2, 8, 6, 3}, {1, 2, 2, 1}, {1, 2, 2, 1}, {0, 0, 0, 0}, {0, 0, 0, 0}});
   expect_selection({float64, {9}, {3}, {3}, {0}, {0}, SelectKind::kLe});
-  expect_selection({int32, {11}, {2}, {3}, {0}, {0}});  // elements between the windows
+  expect_selection({int32, {11}, {2}, {3}, {0}, {0}});  // there are elements between the windows
 }
 
 TEST(UnrollSelection, WindowsThatOverlap) {
@@ -44,14 +44,14 @@ TEST(UnrollSelection, WindowsThatOverlap) {
   expect_selection({bfloat16, {8}, {2}, {1}, {0}, {0}});
 }
 
-// Small integers have equal elements in most windows: the first one counts.
+// Most windows of small integers have equal elements: the first one must be selected.
 TEST(UnrollSelection, PaddingIsNeverSelected) {
   for (int64_t low : {0, 1, 2})
     for (int64_t high : {0, 1, 3})
       for (DType dtype : {DType(float32), DType(int32)}) {
         expect_selection({dtype, {8, 5}, {3, 2}, {1, 2}, {low, 0}, {high, low}});
         expect_selection({dtype, {7}, {3}, {2}, {low}, {high}, SelectKind::kLe});
-        expect_selection({dtype, {7}, {2}, {2}, {low + 2}, {high}});  // windows of padding alone
+        expect_selection({dtype, {7}, {2}, {2}, {low + 2}, {high}});  // windows of only padding
       }
 }
 

@@ -1,5 +1,5 @@
-// What the tests of unrolled windows share: a function, what unroll_windows makes of it, and their
-// values by the naive evaluator.
+// A helper for the tests of unrolled windows: it compares a function and the result of
+// unroll_windows, with the naive evaluator.
 #pragma once
 
 #include "fusion_testing.h"
@@ -14,8 +14,8 @@ inline bool has_op(const Function& f, std::string_view name) {
                      [&](const Op& op) { return op.def->name == name; });
 }
 
-// Expects the pass to take the op of this name away, and to keep the bits of the values, or their
-// values but for a few roundings.
+// Expects that the pass removes the op of this name, and that it keeps the bits of the results, or
+// their values except for a few roundings.
 enum class Keeps : uint8_t { kBits, kValues };
 template <class F>
 void expect_unrolled(std::string_view name, const std::vector<Type>& types, F body,

@@ -1,5 +1,6 @@
-// Updates in place: which steps they become, that what they write does not grow with the array, and
-// random loops against the naive evaluator, run as steps and as machine code.
+// Updates in place: tests which steps they become, and that the bytes that they write do not grow
+// with the array. Random loops, run as steps and as machine code, are compared with the naive
+// evaluator.
 #include "tessera/fusion/updates.h"
 
 #include <set>
@@ -39,7 +40,8 @@ int count_updates(const Schedule& s) {
   return count;
 }
 
-// The bytes that the steps of one run write: of a branch those of the dearest.
+// Returns the number of bytes that the steps of one run write. Of branches, the one that writes
+// most counts.
 int64_t bytes_written(const Schedule& s, const runtime::MemoryPlan& plan) {
   int64_t bytes = 0;
   const auto size = [&](int slot) { return s.slots[slot].bytes(); };
@@ -51,7 +53,7 @@ int64_t bytes_written(const Schedule& s, const runtime::MemoryPlan& plan) {
       bytes += size(u->update) + (storage(u->in) == storage(u->out) ? 0 : size(u->out));
       continue;
     }
-    std::set<int> there;  // results that nobody writes here
+    std::set<int> there;  // results that this step does not write
     for (const auto& [in, out] : in_place_slots(step, plan.steps[i].in_place))
       if (storage(in) == storage(out)) there.insert(out);
     if (const auto* branch = std::get_if<BranchStep>(&step)) {
@@ -66,7 +68,8 @@ int64_t bytes_written(const Schedule& s, const runtime::MemoryPlan& plan) {
   return bytes;
 }
 
-// Of a trip of the only loop of f, with what the loop copies for the next one.
+// Returns the number of bytes that an iteration of the only loop of f writes, with copies for the
+// next iteration.
 int64_t bytes_of_trip(const Function& f) {
   const Schedule s = fuse(simplified(f), Mesh());
   int64_t bytes = -1;
@@ -87,7 +90,7 @@ int64_t bytes_of_trip(const Function& f) {
   return bytes;
 }
 
-// Loops over x: f32[n] that change an element or a row a trip.
+// Loops over x: f32[n] that change an element or a row in each iteration.
 using Loop = std::function<Arrays(int64_t n, const Arrays& x)>;
 Function function_of(const Loop& loop, int64_t n) {
   return trace({f32({n})}, [&](const Arrays& x) { return loop(n, x); });
@@ -288,7 +291,7 @@ TEST(Updates, AValueThatIsReadAfterwardsIsKept) {
     });
   });
   expect_as_evaluated(g);
-  // Carries that change places.
+  // Carries that are swapped.
   const Function h = trace({f32({500}), f32({500})}, [](const Arrays& x) {
     return count_to(7, {x[0], x[1]}, [](const Arrays& c) {
       return Arrays{c[0] + 1, with_element(c[2], element(c[1], c[0]), c[0]),
@@ -299,12 +302,12 @@ TEST(Updates, AValueThatIsReadAfterwardsIsKept) {
 }
 
 TEST(Updates, WhatIsNotStoredStaysInItsKernel) {
-  // Only the sum is needed: nothing is written.
+  // Only the sum is needed, so the updated array is not written.
   const Function f = trace({f32({1000}), f32({})}, [](const Arrays& x) {
     return Arrays{lax::reduce_sum(with_element(x[0], x[1], number(7)), {0})};
   });
   EXPECT_EQ(count_updates(fuse(simplified(f), Mesh())), 0);
-  // Of a small array, and of a large part of one.
+  // An update of a small array, and one of a large part of an array.
   const Function g = trace({f32({8}), f32({}), f32({1000}), f32({600})}, [](const Arrays& x) {
     return Arrays{with_element(x[0], x[1], number(7)),
                   lax::dynamic_update_slice(x[2], x[3], std::vector<Array>{number(3)})};
@@ -330,7 +333,7 @@ TEST(Updates, OfADonatedArgumentTheMemoryIsTheResults) {
     for (const Literal& input : inputs)
       arrays.push_back(runtime::device_array(input, one_device()));
     const Literal want = evaluate(f, inputs)[0];
-    inputs.clear();  // the arrays share their memory
+    inputs.clear();  // the arrays share the memory of these literals
     const void* memory = arrays[0]->buffer().data();
     const std::vector<uint8_t> donate = {1, 0, 0};
     const auto out = program.run(arrays, donate);
@@ -367,9 +370,9 @@ TEST(Updates, StartsOfAnyIntegerDtypeAreMovedInside) {
   }
 }
 
-// Random bodies of loops over a few arrays of two shapes: elements and rows that are read of any
-// version of an array, updates of any version, inner loops and branches, and carries that end as any
-// version of any array of their shape.
+// Makes random bodies of loops over a few arrays of two shapes. They read elements and rows of any
+// version of an array, update any version, and have inner loops and branches. A carry ends as any
+// version of any array of its shape.
 class RandomLoop {
  public:
   explicit RandomLoop(uint32_t seed) : engine_(seed) {}
@@ -385,7 +388,7 @@ class RandomLoop {
 
  private:
   struct Versions {
-    std::vector<Arrays> arrays;  // of each carry, from the first to the last
+    std::vector<Arrays> arrays;  // the versions of each carry, from first to last
     Arrays numbers;              // f32 scalars
     Array trip;                  // s32
   };
@@ -411,7 +414,7 @@ class RandomLoop {
     }
   }
 
-  // x: arrays of shapes (n), (n), (n / 8, 8), and a scalar.
+  // Returns the results of a loop over x: arrays of shapes (n), (n), (n / 8, 8), and a scalar.
   Arrays loop(const Arrays& x, int depth) {
     const int64_t trips = pick(6);
     const Arrays carry = control::joined({number(0)}, x);
@@ -471,7 +474,7 @@ class RandomLoop {
         return;
       }
       case 6: {
-        // Three rows of two columns, from other places of the same array.
+        // Three rows of two columns, from other positions of the same array.
         const Array& from = version(v, 2);
         const Array part = lax::dynamic_slice(from, std::vector<Array>{index(v), index(v)}, {3, 2});
         v.arrays[2].push_back(lax::dynamic_update_slice(version(v, 2), part + 0.5F,
@@ -496,7 +499,7 @@ class RandomLoop {
         return;
       }
       case 10: {
-        // What derivatives of slices and vmap make of updates.
+        // The form of updates in derivatives of slices and under vmap.
         const Array zeros = lax::full({length_}, 0, float32);
         const Array sum = version(v, array) + with_element(zeros, some_number(v), index(v));
         const Array choice = lax::lt(index(v), number(pick(40)));

@@ -1,5 +1,6 @@
-// Fuzzes the reader of bytecode, and of what jax.export serialises: any bytes give a valid program,
-// which is written and read to itself, or a UserError of kind kParse. scripts/fuzz runs it.
+// Fuzzes the reader of bytecode, and of what jax.export serialises: any bytes must yield a valid
+// program, which is written and read back unchanged, or a UserError of kind kParse. scripts/fuzz
+// runs it.
 //
 // folders: base cluster mesh ir ops trace transform control interchange
 //
@@ -25,7 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string written;
   try {
     written = tessera::interchange::to_bytecode(program);
-  } catch (const tessera::UserError& error) {  // an op that VHLO does not have
+  } catch (const tessera::UserError& error) {  // VHLO does not have the op
     TESSERA_CHECK(error.kind() == tessera::ErrorKind::kValue, "{}", error.what());
     return 0;
   }

@@ -1,4 +1,5 @@
-// Fuzzes the npz reader: any bytes give arrays or a UserError of kind kIo. scripts/fuzz runs it.
+// Fuzzes the npz reader: any bytes must yield arrays or a UserError of kind kIo. scripts/fuzz runs
+// it.
 //
 // folders: base io
 //
@@ -26,8 +27,8 @@ void only_io_errors(F&& f) {
 
 }  // namespace
 
-// The whole input as an archive, and as the bytes of one member: a mutated archive rarely keeps its
-// checksums.
+// Reads the input as an archive, and as the bytes of one member, because checksums are wrong in
+// most mutated archives.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::span<const std::byte> bytes = std::as_bytes(std::span(data, size));
   only_io_errors([&] { tessera::read_npz(bytes, "fuzz"); });

@@ -1,5 +1,5 @@
-// Fuzzes the parser: any text gives a valid program that prints and parses to itself, or a
-// UserError of kind kParse. scripts/fuzz runs it.
+// Fuzzes the parser: any text must yield a valid program that prints and parses back unchanged, or
+// a UserError of kind kParse. scripts/fuzz runs it.
 //
 // folders: base cluster mesh ir ops trace transform control interchange
 //

@@ -1,5 +1,5 @@
-// Fuzzes everything behind the parser: what parses, and is small, is propagated, partitioned,
-// fused, explained, compiled and run on eight devices. Each step ends, or is a UserError.
+// Fuzzes everything after the parser: small programs that parse are propagated, partitioned, fused,
+// explained, compiled and run on eight devices. Each step must end, possibly with a UserError.
 // scripts/fuzz runs it.
 //
 // folders: base mesh ir ops trace transform sharding spmd fusion codegen runtime compile
@@ -10,8 +10,9 @@
 //
 // seeds: tests/fuzz/parse tests/golden/stablehlo
 //
-// Random bytes hardly ever parse, so texts are changed as texts are: an extent, a dtype, an op or
-// an attribute everywhere in it, or once. Besides the seeds, every sample of every op is a text.
+// Random bytes hardly ever parse, so texts are changed by tokens: an extent, a dtype, an op or an
+// attribute is replaced everywhere, or once. In addition to the seeds, every sample of every op is
+// a text.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -71,7 +72,7 @@ ValueId number(Function& f, int64_t value) {
   return add(f, constant_op, ConstantParams{Literal::scalar(static_cast<int32_t>(value)), {}}, {});
 }
 
-// A while loop counts its trips, and ends after kMaxTrips.
+// Returns f with while loops that count their iterations and end after kMaxTrips.
 Function bounded(const Function& f) {
   Function out;
   out.name = f.name;
@@ -104,7 +105,7 @@ Function bounded(const Function& f) {
   return out;
 }
 
-// ---- What is done with a program
+// ---- The steps of a program
 
 Literal argument(const Type& type, size_t seed) {
   Literal out(type.dtype, type.shape);
@@ -163,7 +164,7 @@ const std::vector<std::string>& samples() {
           const std::vector<Type> types = infer_types(*def, sample.operands, sample.params);
           for (ValueId v : f.add_op(*def, sample.params, operands, types)) f.outputs.push_back(v);
           out.push_back(to_mlir(f));
-        } catch (const UserError&) {  // of an op that only stands inside others
+        } catch (const UserError&) {  // for an op that exists only inside others
         }
     }
     return out;
@@ -177,7 +178,7 @@ struct Span {
 bool is_word(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '%';
 }
-// Numbers of their own, those between the x of a shape, and words.
+// Returns the tokens of a text: numbers, also those between the x of a shape, and words.
 std::vector<Span> tokens(const std::string& text) {
   std::vector<Span> out;
   for (size_t i = 0; i < text.size();) {
@@ -186,7 +187,7 @@ std::vector<Span> tokens(const std::string& text) {
       while (end < text.size() && std::isdigit(static_cast<unsigned char>(text[end]))) ++end;
     } else if (is_word(text[i])) {
       while (end < text.size() && is_word(text[end])) ++end;
-      // The dtype of a shape: xf32 behind an extent.
+      // The dtype of a shape follows an x, as in 3xf32.
       if (text[i] == 'x' && i > 0 && std::isdigit(static_cast<unsigned char>(text[i - 1]))) {
         ++i;
         if (i < text.size() && std::isdigit(static_cast<unsigned char>(text[i]))) continue;
@@ -215,7 +216,7 @@ std::string replacement(const std::string& token, const std::string& other, std:
   return other;
 }
 
-// One token by another, once or wherever it stands.
+// Replaces one token by another, once or everywhere.
 void replace_token(std::string& text, std::mt19937& random) {
   const std::vector<Span> all = tokens(text);
   if (all.empty()) return;
@@ -234,7 +235,7 @@ void replace_token(std::string& text, std::mt19937& random) {
   text = out + text.substr(at);
 }
 
-// A line goes, comes twice, or changes its place.
+// Removes a line, repeats it, or moves it.
 void move_line(std::string& text, std::mt19937& random) {
   std::vector<std::string> lines;
   for (size_t at = 0; at < text.size();) {

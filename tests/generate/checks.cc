@@ -50,7 +50,8 @@ double tolerance(DType dtype) {
   }
 }
 
-// nullopt where equal up to `relative`; NaNs are equal.
+// Returns a text about a difference; nullopt if all are equal up to `relative`, where NaNs are
+// equal.
 std::optional<std::string> compare(const Literals& got, const Literals& want, double relative) {
   if (got.size() != want.size())
     return fmt::format("{} results, expected {}", got.size(), want.size());
@@ -123,7 +124,7 @@ class Checker {
     __builtin_unreachable();
   }
 
-  // What the program is worth, on the host in float64; nullopt where a kink is near.
+  // Returns the results of the oracle, on the host in float64; nullopt if a kink is near.
   std::optional<Literals> expected(uint32_t stream = 0) {
     Oracle oracle(wide_);
     const Literals args = stream == 0 ? args_ : make_arguments(case_, stream);
@@ -138,11 +139,11 @@ class Checker {
       out.push_back({.dtype = var.type.dtype, .shape = var.type.shape});
     return out;
   }
-  // Under the naive evaluator.
+  // Evaluates f by the naive evaluator.
   static Literals naively(const FlatFn& f, const Case& c, const Literals& args) {
     return evaluated(trace_function(f, input_types(c)), converted_to(c, args));
   }
-  // What the program captured (large constants) is passed after its arguments.
+  // Evaluates a traced program. Its captures (large constants) are passed after its arguments.
   static Literals evaluated(const TracedFunction& traced, Literals args) {
     for (const Array& x : traced.captures) args.push_back(x.to_host());
     return evaluate(traced.function, args);
@@ -163,15 +164,16 @@ class Checker {
     const DType dtype = coarsest(c);
     const auto difference = compare(got, *want, tolerance(dtype));
     if (!difference || dtype == float64) return verdict(difference);
-    // A rounded number may fall on the other side of a jump: then the same dtypes decide, unless
-    // they are too coarse for this program.
+    // A rounded number may be on the other side of a jump. So the result is compared with the naive
+    // evaluation in the same dtypes, unless these are too coarse for this program.
     const Literals rounded = naively([&](const Arrays& x) { return run(c, x); }, c, args_);
     if (!compare(got, rounded, tolerance(dtype))) return {};
     if (compare(rounded, *want, tolerance(dtype)) || jumps(*want, dtype)) return nothing();
     return verdict(difference);
   }
 
-  // Whether arguments that differ by roundings give something else: an order of near ties, a step.
+  // Returns whether arguments that differ by roundings have other results: because near ties change
+  // their order, or at a step.
   bool jumps(const Literals& want, DType dtype) const {
     std::mt19937 engine(case_.seed);
     std::uniform_real_distribution<double> part(-8, 8);
@@ -199,7 +201,7 @@ class Checker {
     return out;
   }
 
-  // A program that names no mesh, on meshes of several sizes.
+  // Runs a program that names no mesh on meshes of several sizes.
   Outcome devices_check() {
     if (!case_.axis_sizes.empty()) return nothing();
     static const std::vector<Shape> meshes = {{1}, {2}, {3}, {4}, {8}, {2, 2}, {2, 4}, {2, 2, 2}};
@@ -255,7 +257,7 @@ class Checker {
     return out;
   }
 
-  // Directions of inexact arguments; zeros of the others' dtypes.
+  // Returns random directions for the derivatives. Only those of inexact arguments are used.
   Literals directions(uint32_t stream) const {
     Case c = wide_;
     c.seed ^= 0x5bd1e995u;
@@ -275,7 +277,7 @@ class Checker {
     }
     return total;
   }
-  // The derivative of the loss along v, by differences of the oracle.
+  // Returns the derivative of the loss along v, by differences of the oracle; nullopt near a kink.
   std::optional<double> difference_quotient(const Literals& v, uint32_t stream = 0) {
     Oracle oracle(wide_);
     const Literals args = converted_to(wide_, stream == 0 ? args_ : make_arguments(case_, stream));
@@ -292,7 +294,7 @@ class Checker {
     return d[0];
   }
 
-  // Gradients of the loss by all inexact arguments.
+  // Returns the gradients of the loss by all inexact arguments.
   static Arrays gradients(const Case& c, const Arrays& args, bool with_checkpoint) {
     const std::vector<bool> inexact = inexact_inputs(c);
     const auto loss = [&](const Arrays& x, const Arrays& rest) {
@@ -322,7 +324,7 @@ class Checker {
         fmt::format("the derivative along a direction is {}, by differences {}", g, *want));
   }
 
-  // Compiled in the dtypes that the program has.
+  // Checks the compiled gradient in the dtypes of the program.
   Outcome gradient_in_its_dtypes() {
     const DType dtype = coarsest(case_);
     if (dtype == float64 || !differentiable(case_)) return nothing();
@@ -334,8 +336,8 @@ class Checker {
     double scale = 1, ignored = 0;
     const double g = along(got, v, &scale), close = 3 * tolerance(dtype) * scale;
     if (std::abs(g - *want) <= close) return {};
-    // Rounded elements may change places, so that another one is the largest: then the naive
-    // evaluation decides, and in 16 bits only what is not finite is a difference.
+    // After rounding another element may be the largest. So the naive evaluation decides, and in 16
+    // bits only a result that is not finite counts as a difference.
     const double rounded = along(naively(f, case_, args_), v, &ignored);
     if (std::abs(g - rounded) <= close) return {};
     const bool coarse = itemsize(dtype) < 4 || std::abs(rounded - *want) > close;
@@ -377,7 +379,7 @@ class Checker {
     return verdict(fmt::format("the tangent is {}, by differences {}", t, want[0]));
   }
 
-  // The gradient's derivative along v: forward over reverse, reverse over reverse, and by
+  // Checks the gradient's derivative along v: forward over reverse, reverse over reverse, and by
   // differences of the gradient.
   Outcome second() {
     if (!differentiable(wide_)) return nothing();
@@ -418,7 +420,8 @@ class Checker {
     if (std::abs(x[0] - x[1]) > 1e-6 * scale)
       return verdict(
           fmt::format("reverse over reverse gives {}, forward over reverse {}", x[0], x[1]));
-    // Differences hold constant what stop_gradient does not.
+    // Differences of the gradient are not comparable if there is a stop_gradient or an inner
+    // gradient.
     bool constants = false;
     for_each_node(wide_.main, [&](const Node& node) {
       constants = constants || (node.op && node.op->name == "stop_gradient") ||
@@ -525,7 +528,7 @@ std::vector<std::string> checks_of(const Case& c) {
     out.push_back(chance(55) ? "grad_naive" : on_mesh && chance(60) ? "grad_sharded" : "grad");
   static const char* others[] = {"eager", "text", "checkpoint", "jvp",
                                  "hvp",   "vmap", "vmap_grad",  "grad_dtypes"};
-  // No other check differentiates in 16 bits.
+  // grad_dtypes is the only check that differentiates in 16 bits.
   out.push_back(itemsize(coarsest(c)) == 2 ? "grad_dtypes" : others[engine() % std::size(others)]);
   return out;
 }

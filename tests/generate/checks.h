@@ -1,4 +1,4 @@
-// What is compared: each check computes a program in two ways.
+// The comparisons: each check computes a program in two ways.
 #pragma once
 
 #include <optional>
@@ -9,17 +9,17 @@ namespace tessera::generate {
 
 struct Difference {
   std::string check;
-  bool is_error = false;  // an exception, not another value
+  bool is_error = false;  // an exception, not a different value
   std::string text;
 };
-enum class Verdict : uint8_t { kSame, kDifferent, kNothing };  // kNothing: not applicable
+enum class Verdict : uint8_t { kSame, kDifferent, kNothing };  // kNothing: the check does not apply
 struct Outcome {
   Verdict verdict = Verdict::kSame;
   Difference difference;
 };
 
 const std::vector<std::string>& all_checks();
-// Those that a case of this seed goes through.
+// Returns the checks for this case. Its seed determines them.
 std::vector<std::string> checks_of(const Case& c);
 Outcome run_check(const std::string& check, const Case& c);
 

@@ -1,5 +1,5 @@
-// Programs that the generator found and reduced, each with the cause that was mended: what one
-// device, or the arithmetic by hand, gives.
+// Programs that the generator found and reduced, each with the cause of the error, which was fixed.
+// The expected values are those of one device, or computed by hand.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -25,8 +25,8 @@ std::vector<double> elements(const Array& x) {
 }
 using Numbers = std::vector<double>;
 
-// A block of a manual axis is padded for the automatic axis that cuts it unevenly: the whole was
-// laid out as one list of shards, with the padding at its end.
+// A block of a manual axis is padded if an automatic axis divides it unevenly. The whole array was
+// treated as one list of shards with the padding at its end.
 TEST_F(Found, ManualBlocksThatAnAutomaticAxisCutsUnevenly) {
   const Mesh mesh = two_by_two();
   const auto f = jit([&](const Array& x) {
@@ -52,7 +52,7 @@ TEST_F(Found, AutomaticAxesThatCutAManualBlockUnevenly) {
   EXPECT_EQ(elements(f(cut)), elements(x + 1));
 }
 
-// The rule carried its values beside the tangents, so that they were recorded in the linear
+// The rule carried its values together with the tangents, so they were recorded in the linear
 // program.
 TEST_F(Found, RulesOfCustomJvpWithALoop) {
   const auto f = [](const Array& x) {
@@ -67,7 +67,7 @@ TEST_F(Found, RulesOfCustomJvpWithALoop) {
               std::cos(c) * std::cos(b) * std::cos(a) * std::cos(0.3), 1e-12);
 }
 
-// Inside a loop the axis of the vmap was looked for in the mesh.
+// Inside a loop the axis of the vmap was looked up in the mesh.
 TEST_F(Found, AxisOfAVmapInsideALoop) {
   const auto f = [](const Array& x) {
     return fori_loop(
@@ -83,7 +83,7 @@ TEST_F(Found, AxisOfAVmapInsideALoop) {
   EXPECT_EQ(elements(grad(total)(x)), (Numbers{7, 7, 7}));
 }
 
-// The product of all others of one element is empty.
+// For a single element, the product of all other elements is empty.
 TEST_F(Found, RunningProductsAlongAnExtentOfOne) {
   const auto loss = [](const Array& x) {
     return sum(cumprod(x, {.axis = 1}) * array({{2.}, {3.}}));
@@ -91,7 +91,7 @@ TEST_F(Found, RunningProductsAlongAnExtentOfOne) {
   EXPECT_EQ(elements(grad(loss)(array({{5.}, {7.}}))), (Numbers{2, 3}));
 }
 
-// Values that are used both ways, as they are and varying: each use is summed by itself.
+// Values with a varying and an unvarying use: the cotangents of each use must be summed separately.
 TEST_F(Found, ParametersThatAreUsedBothWays) {
   const Mesh mesh = make_mesh({4}, {"a"});
   const Array w = Array(0.7), x = array({0.3, -0.5, 0.1, -0.1});
@@ -104,8 +104,8 @@ TEST_F(Found, ParametersThatAreUsedBothWays) {
   EXPECT_NEAR(jit(grad(loss))(w).item<double>(), 0.7 - 0.2, 1e-12);
 }
 
-// all_to_all casts its operand where the body's types say so; where the loop casts its constants
-// already, the cast adds nothing, and its cotangent was summed a second time.
+// all_to_all casts its operand to a varying one. If the loop has already cast its constants, this
+// cast does nothing, but its cotangent was summed a second time.
 TEST_F(Found, CastsOfWhatVariesAlready) {
   const Mesh mesh = make_mesh({4}, {"a"});
   const Array w = reshape(arange(16.), {4, 4});
@@ -122,12 +122,12 @@ TEST_F(Found, CastsOfWhatVariesAlready) {
         shard_map(body, {.mesh = mesh, .in_specs = {P()}, .out_specs = {P(None, None, "a")}});
     return sum(f(Array(0.)) * w);
   };
-  // Device d gets row d of each device: column d of the result.
+  // Device d gets row d of each device, which is column d of the result.
   EXPECT_EQ(elements(grad(loss)(array({{1.}, {2.}, {3.}, {4.}}))), (Numbers{24, 28, 32, 36}));
 }
 
-// The second kernel computed the operands again with another rounding, so that none of them was
-// equal to the maximum of the first.
+// The second kernel computed the operands again with other roundings, so that none was equal to the
+// maximum that the first one had found.
 TEST_F(Found, ExtremaOfWhatIsComputedAgain) {
   const auto loss = [](const Array& x) {
     const Array y = rsqrt(square(x) + 0.7), h = hypot(y, square(y) + 0.3);
@@ -152,7 +152,8 @@ TEST_F(Found, ExtremaScatteredIntoNothing) {
   EXPECT_EQ(gv.item<double>(), 0);
 }
 
-// The share of an element was one of as many as there are: 0 / 0 of none (JAX says NaN).
+// The share of an element was 1 divided by the number of elements that equal the extremum, which is
+// 0 / 0 without elements (JAX returns NaN).
 TEST_F(Found, TangentsOfExtremaOfNothing) {
   const auto f = [](const Array& x) { return max(x, {.axis = 1, .initial = -0.5}); };
   const Array x = zeros({2, 0});

@@ -1,4 +1,4 @@
-// Fixed seeds through every comparison, and the generator's own parts.
+// Runs fixed seeds through every comparison, and tests the generator's own parts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -74,7 +74,7 @@ TEST_F(Generate, EveryKindOfNodeIsDrawn) {
   EXPECT_GT(ops.size(), all_op_specs().size() * 8 / 10);
 }
 
-// A case of one op, by hand.
+// Returns a case of one op.
 Case of_one(const char* name, ValueType input, Attributes p = {}) {
   Case c;
   c.main.inputs = {{0, std::move(input)}};
@@ -101,7 +101,8 @@ TEST_F(Generate, OracleDifferentiates) {
   EXPECT_NEAR(d[0], std::cos(0.3), 1e-10);
 }
 
-// f at 0, with steps of 1e-3: kinks between the points, at the middle and beyond them.
+// Derivatives of f at 0, with steps of 1e-3: kinks are between the points, at the middle and beyond
+// them.
 TEST_F(Generate, DifferencesTellKinks) {
   const auto is_steady = [](const std::function<double(double)>& f) {
     bool steady = true;
@@ -152,7 +153,7 @@ TEST_F(Generate, TypingRefusesWhatIsNoProgram) {
 }
 
 TEST_F(Generate, ReducesToTheCause) {
-  // Programs that hold a tanh: the smallest is one tanh.
+  // Reduces programs that contain a tanh: the smallest one is a single tanh.
   const auto has_tanh = [](const Case& c) {
     bool found = false;
     for_each_node(c.main,

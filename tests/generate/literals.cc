@@ -12,7 +12,7 @@ using namespace ops;
 
 namespace {
 
-// Element-by-element access that any dtype allows.
+// These functions access single elements, for any dtype.
 Dims index_of(int64_t flat, const Shape& shape) {
   Dims out(shape.rank(), 0);
   for (int64_t d = shape.rank() - 1; d >= 0; --d) {
@@ -159,7 +159,8 @@ double derivative(const std::array<double, 5>& f, double h, bool* steady) {
   const double near = (f[3] - f[1]) / (2 * h), far = (f[4] - f[0]) / (4 * h),
                scale = 1 + std::abs(near);
   const auto bend = [&](size_t k) { return f[2 + k] + f[2 - k] - 2 * f[2]; };
-  // Twice the step bends a smooth function four times as far, a kink twice.
+  // With twice the step, the second difference of a smooth function is four times as large, that of
+  // a kink twice.
   const double kink = (bend(2) - 4 * bend(1)) / (2 * h);
   if (!(std::abs(near - far) <= 1e-3 * scale && std::abs(kink) <= 2e-6 * scale)) *steady = false;
   return (4 * near - far) / 3;

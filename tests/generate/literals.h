@@ -1,4 +1,4 @@
-// Arithmetic on whole arrays of the host, one element after the other: what the oracle is made of.
+// Arithmetic on whole arrays of the host, one element after the other. The oracle uses it.
 #pragma once
 
 #include <array>
@@ -8,29 +8,32 @@
 
 namespace tessera::generate {
 
-// The block of `shape` that starts at `start`.
+// Returns the block of `shape` that starts at `start`; put_block writes one.
 Literal block(const Literal& x, const Dims& start, const Shape& shape);
 void put_block(const Literal& part, Literal& to, const Dims& start);
-// Slice `at` of dimension `dim`, which is gone.
+// Returns slice `at` of dimension `dim`, without this dimension.
 Literal row(const Literal& x, int64_t dim, int64_t at);
-// Parts of one shape along a new first dimension; of no parts, by dtype and shape.
+// Returns the parts, which have this dtype and shape, along a new first dimension. There may be no
+// parts.
 Literal stacked(const Literals& parts, DType dtype, Shape shape);
-// At least one part.
+// Returns the parts one after the other along `dim`. There must be at least one.
 Literal concatenated(const Literals& parts, int64_t dim);
-// Sum (kPsum and the like), kPmean, kPmax or kPmin, element by element.
+// Returns the sum (for kPsum and similar ones), the mean, the maximum or the minimum of the parts,
+// element by element.
 Literal reduced(const Literals& parts, Collective kind);
-// With `change` added to element k; float64 only, others are x.
+// Returns x with `change` added to element k. Dtypes other than float64 are returned unchanged.
 Literal with_element(const Literal& x, int64_t k, double change);
 
-// a + t * b of arrays of float64 or complex128; others are a.
+// Returns a + t * b for float64 or complex128, and a for other dtypes.
 Literal moved(const Literal& a, double t, const Literal& b);
-// Elements as complex numbers, whatever the dtype.
+// Returns the elements as complex numbers, for any dtype.
 std::vector<std::complex<double>> numbers(const Literal& x);
 
-// The derivative at 0 of a function that is `f` at -2h, -h, 0, h and 2h, by differences of the
-// fourth order. `steady` becomes false where it has a kink there or is too steep for them.
+// Returns the derivative at 0 of a function with the values `f` at -2h, -h, 0, h and 2h, by
+// differences of the fourth order. Sets `steady` to false if the function has a kink there or is
+// too steep.
 double derivative(const std::array<double, 5>& f, double h, bool* steady);
-// Of a function whose results are vectors.
+// Returns the same for a function with vectors as results.
 std::vector<double> derivative(const std::function<std::vector<double>(double)>& f, bool* steady,
                                double h = 1e-3);
 

@@ -1,10 +1,11 @@
-// Runs generated programs and prints what differs, reduced, as C++ source: scripts/generate.
+// Runs generated programs. Prints programs with a difference, reduced, as C++ source.
+// scripts/generate runs it.
 //
 //   tessera_generate [N] [--from SEED] [--jobs N] [--check NAME] [--seconds N]   N programs
 //   tessera_generate --print SEED                                  a seed's program
-//   tessera_generate --reduce SEED --check NAME [--seconds N]      a difference, made smaller
+//   tessera_generate --reduce SEED --check NAME [--seconds N]      a difference, reduced
 //
-// Programs run in processes of their own, so that one that dies is a difference like any other.
+// Programs run in other processes, so that a crash is a difference like any other.
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -99,7 +100,7 @@ void work(int fd, uint32_t from, uint32_t to, const std::string& only) {
     try {
       const Case c = make_case(seed);
       bool manual_grad = false;
-      int checks = 0, said = 0;  // those that could compare
+      int checks = 0, said = 0;  // the checks, and those that compared something
       for (const std::string& check : chosen(c, only)) {
         const Outcome outcome = run_check(check, c);
         ++checks;
@@ -124,7 +125,7 @@ struct Worker {
   pid_t pid = 0;
   int fd = -1;
   uint32_t seed = 0, to = 0;
-  std::string rest;  // of a line
+  std::string rest;  // the rest of a line
 };
 
 class Supervisor {
@@ -263,7 +264,8 @@ class Supervisor {
 
 // --- Reduction: every candidate in a process of its own. ---
 
-// 0: the same, 1: another value, 2: an error, others: the signal that ended it.
+// Runs a check in another process. Returns 0 for the same, 1 for another value, 2 for an error,
+// otherwise the signal that ended the process.
 int in_a_process(const std::string& check, const Case& c, std::string* text) {
   int fds[2];
   if (pipe(fds) != 0) return 0;
@@ -290,7 +292,7 @@ int in_a_process(const std::string& check, const Case& c, std::string* text) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 100 + WTERMSIG(status);
 }
 
-// What an error says, without its numbers.
+// Returns the text of an error without its numbers.
 std::string kind_of(const std::string& text) {
   std::string out;
   for (char c : text.substr(0, 40))
@@ -323,10 +325,10 @@ int reduce_and_print(const Options& options) {
 int run_main(int argc, char** argv) {
   try {
     const Options options = parse(argc, argv);
-    setenv("TESSERA_CACHE_DIR", "off", 1);  // nobody compiles these kernels again
+    setenv("TESSERA_CACHE_DIR", "off", 1);  // nothing compiles these kernels again
     initialize({.devices = "cpu:8"});
     enable_x64(true);
-    set_warning_handler([](const std::string&) {});  // small programs gather a lot
+    set_warning_handler([](const std::string&) {});  // small programs gather much
     if (options.print) {
       const Case c = make_case(*options.print);
       std::string checks;

@@ -59,7 +59,7 @@ int Maker::scalar_int(int64_t below) {
   const auto found =
       find([](const ValueType& t) { return t.dtype == int32 && t.shape.rank() == 0; });
   if (found) return must("int_mod", {*found}, {.i = below}, static_cast<double>(below));
-  // Data decide, so that it may differ between devices and examples.
+  // The number is computed from data, so that it may differ between devices and examples.
   const auto x = find_float();
   if (x && !smooth_) {
     const int total = must("sum_all", {*x}, {}, 8);
@@ -220,7 +220,7 @@ Case Maker::make() {
     }
   }
   if (!done) shard_map();
-  // Results: the last value, and others.
+  // The results are the last value and some others.
   std::vector<int>& outputs = c_.main.outputs;
   outputs.push_back(known_.back().id);
   for (size_t k = known_.size(); k-- > c_.main.inputs.size() && outputs.size() < 3;) {

@@ -1,4 +1,4 @@
-// A random program from a seed. The same seed gives the same program on every machine.
+// Makes a random program from a seed. The same seed makes the same program on every machine.
 #pragma once
 
 #include "program.h"

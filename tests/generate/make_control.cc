@@ -11,7 +11,7 @@ using namespace fusion;
 namespace {
 
 bool is_anything(const ValueType&) { return true; }
-// What derivatives are taken by and carries are made of: a 16-bit difference quotient says nothing.
+// Returns whether carries may have this type, and derivatives may be by values of it.
 bool is_plain_float(const ValueType& t) { return is_floating(t.dtype); }
 
 }  // namespace
@@ -119,7 +119,7 @@ void Maker::wrap(NodeKind kind) {
   const std::vector<int> in =
       operands(3, custom ? Predicate(is_plain_float) : Predicate(is_anything));
   if (in.empty()) return;
-  // The operands' own values only, for what it captures has no derivative.
+  // The body reads only its operands, because captured values have no derivative.
   const size_t visible = visible_from_;
   const bool forward = forward_only_;
   if (custom) visible_from_ = known_.size();
@@ -160,7 +160,7 @@ void Maker::scan() {
     for (size_t k = 0; k < carries.size(); ++k) {
       const int last = find_float().value_or(ids[k]);
       out.push_back(value_of(inputs[k].first, last, 4));
-      // Most carries depend on what they were.
+      // Most carries depend on their previous values.
       if (chance(70)) {
         const auto mixed = op("add", {out.back(), ids[k]}, {}, 8);
         if (mixed && type(*mixed).dtype == inputs[k].first.dtype) out.back() = tamed(*mixed);
@@ -200,7 +200,7 @@ void Maker::fori() {
   emit(std::move(node), b.bounds);
 }
 
-// Without a reverse derivative: what goes in is a constant to differentiation.
+// A while loop has no reverse derivative, so its operands are constants for differentiation.
 void Maker::while_loop() {
   std::vector<int> carries = operands(2, is_plain_float);
   if (carries.empty()) return;
@@ -353,7 +353,7 @@ bool Maker::shard_map() {
 }
 
 void Maker::gradient() {
-  // Differences of differences, on every lane, are slow.
+  // Nested differences on every lane are slow.
   if (smooth_ || (gradients_ > 0 && (!axes_.empty() || gradients_ > 1))) return;
   const std::vector<int> in = operands(2, [&](const ValueType& t) {
     return is_floating(t.dtype) && itemsize(t.dtype) >= 4 && t.shape.elements() <= 6;

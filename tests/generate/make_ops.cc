@@ -1,4 +1,4 @@
-// Which op comes next, of what.
+// Draws the next op and its operands.
 #include <algorithm>
 #include <cmath>
 
@@ -12,7 +12,7 @@ namespace {
 
 struct Unary {
   const char* name;
-  double bound;  // of the result; negative: so many times the operand's
+  double bound;  // of the result; if negative, a multiple of the operand's
   bool jumps = false;
 };
 // clang-format off
@@ -310,8 +310,8 @@ void Maker::place() {
       rows[0] = type(at).shape[0];
       const auto z = find_broadcastable({type(x).dtype, rows, {}});
       if (!z) return;
-      // Of several set() for one element any may stay, and products have a derivative only where
-      // no element is named twice: by one index alone.
+      // If several set() write one element, any of them may be last, and products have a derivative
+      // only if no element is written twice. So these ops get a single index.
       if (rows[0] == 1) {
         op(chance(60) ? "at_set" : "at_mul", {x, at, *z}, {}, (b + 1) * (bound(*z) + 1));
       } else {

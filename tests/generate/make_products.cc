@@ -139,7 +139,8 @@ void Maker::product() {
   }
 }
 
-// Labels of x from the left, those of y chosen so that extents agree.
+// Draws an einsum: the dimensions of x get labels from the left, and labels of y are chosen so that
+// extents agree.
 void Maker::random_einsum() {
   const auto a = find_float(1), b = find_float(1);
   if (!a || !b) return;

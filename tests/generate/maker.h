@@ -1,5 +1,5 @@
-// The state of make.h: what is visible where the next node is drawn. make_ops.cc draws ops,
-// make_control.cc loops, branches and transforms.
+// The generator of make.h, with the values that the next node may read. make_ops.cc draws ops;
+// make_control.cc draws loops, branches and transforms.
 #pragma once
 
 #include <functional>
@@ -18,10 +18,10 @@ class Maker {
   Case make();
 
  private:
-  static constexpr int64_t kMostElements = 96;  // of a value
+  static constexpr int64_t kMostElements = 96;  // the largest number of elements of a value
 
-  // A value that may be read. `bound`: its elements are at most so large, so that programs stay
-  // tame.
+  // A value that may be read. The magnitudes of its elements are at most `bound`, so that numbers
+  // do not grow without limit.
   struct Known {
     int id;
     double bound;
@@ -38,12 +38,12 @@ class Maker {
   const ValueType& type(int id) const { return types_[id]; }
   double bound(int id) const;
 
-  // A visible value, later ones likelier; nullopt without one.
+  // Returns a random visible value that fits; later ones are more likely. nullopt if there is none.
   std::optional<int> find(const Predicate& fits);
   std::optional<int> find_float(int64_t least_rank = 0);
-  std::optional<int> find_shape(const ValueType& like);  // a float of its shape
+  std::optional<int> find_shape(const ValueType& like);  // returns a float of its shape
   std::optional<int> find_broadcastable(const ValueType& to);
-  // A float of rank 1 or more, and one of its dimensions.
+  // A float of rank 1 or more, and a dimension of it.
   struct AlongDim {
     int x;
     Shape shape;
@@ -51,18 +51,18 @@ class Maker {
     double b;            // the bound of x
   };
   std::optional<AlongDim> find_along_dim();
-  int any_float();                // makes one where there is none
-  int scalar_int(int64_t below);  // in [0, below)
-  int indices(int64_t below);     // a vector of integers in [0, below)
+  int any_float();                // makes one if there is none
+  int scalar_int(int64_t below);  // returns an int32 in [0, below)
+  int indices(int64_t below);     // returns a vector of integers in [0, below)
   int scalar_bool();
   int integers(int64_t rank);
   int zeros_like_float(const Shape& shape);
 
-  // Appends a node; its first result, or nullopt where it has no type.
+  // Appends a node. Returns its first result, or nullopt if it cannot be typed.
   std::optional<int> emit(Node node, std::vector<double> bounds);
   std::optional<int> op(const char* name, std::vector<int> operands, Attributes p, double bound);
   int must(const char* name, std::vector<int> operands, Attributes p, double bound);
-  // The value itself, or squashed where it may be large.
+  // Returns the value, or a bounded function of it if it may be larger than `most`.
   int tamed(int id, double most = 4);
 
   int64_t extent() { return extents_[pick(static_cast<int64_t>(extents_.size()))]; }
@@ -104,13 +104,14 @@ class Maker {
   void tangent();
   struct Body {
     Program program;
-    std::vector<double> bounds;  // of its outputs
+    std::vector<double> bounds;  // bounds of its outputs
   };
-  // A body with these inputs; `finish` names its outputs once steps are drawn.
+  // Draws a body with these inputs. `finish` returns its outputs after the steps are drawn.
   Body body(const std::vector<std::pair<ValueType, double>>& inputs, int steps,
             const std::function<std::vector<int>(const std::vector<int>& inputs)>& finish);
   std::vector<int> some_outputs(int most, const Predicate& fits);
-  // A float of this type within `bound`, made of what this body has, best of `from`.
+  // Returns a float of this type with magnitudes of at most `most`, made from values of this body,
+  // preferably from `from`.
   int value_of(const ValueType& t, int from, double most);
   std::vector<int> operands(int most, const Predicate& fits);
   std::vector<std::pair<ValueType, double>> typed(const std::vector<int>& ids);
@@ -121,15 +122,15 @@ class Maker {
   Types types_;
   std::vector<Axis> axes_;
   std::vector<Known> known_;
-  size_t visible_from_ = 0;         // of known_
-  size_t floats_visible_from_ = 0;  // where floats of outside are hidden
-  size_t named_from_ = 0;           // of axes_: whose names collectives may use
+  size_t visible_from_ = 0;         // the first visible element of known_
+  size_t floats_visible_from_ = 0;  // the same for floats, which may be hidden in a body
+  size_t named_from_ = 0;           // the first of axes_ whose names collectives may use
   std::vector<Program*> scopes_;
   std::vector<int64_t> extents_;
   DType real_ = float32;
   int depth_ = 0;
-  bool smooth_ = false;        // no functions that jump: a coarse dtype would round across
-  bool forward_only_ = false;  // inside a jvp: nothing without a forward derivative
+  bool smooth_ = false;        // no functions that jump: coarse dtypes may round across it
+  bool forward_only_ = false;  // inside a jvp: only ops with a forward derivative
   int vmaps_ = 0, gradients_ = 0;
 };
 

@@ -16,7 +16,7 @@ struct Operands {
   Array x, y, z;
 };
 
-// The commas of an expression are part of it.
+// These macros are variadic, because an expression may contain commas.
 #define OP_WITH(collective, name, ...)                                                    \
   OpSpec {                                                                                \
     name, #__VA_ARGS__,                                                                   \

@@ -1,5 +1,6 @@
-// The functions of tessera.h that programs are made of. An op is one expression, which is called
-// and printed: x, y, z are its operands, `list` all of them, p.<field> its attributes.
+// The functions of tessera.h of which programs are made. An op is one expression, which is called
+// and printed. x, y and z are its operands, `list` is all of them, and p.<field> are its
+// attributes.
 #pragma once
 
 #include "program.h"
@@ -8,7 +9,8 @@ namespace tessera::generate {
 
 using namespace ops;
 
-// How an op joins the lanes of a manual axis or of a vmap's; all others work lane by lane.
+// How an op combines the lanes of a manual axis or of a vmap's axis. All other ops work lane by
+// lane.
 enum class Collective : uint8_t {
   kNone,
   kPsum,
@@ -32,7 +34,7 @@ struct OpSpec {
   Collective collective = Collective::kNone;
 };
 
-// By name; every op is named in make.cc.
+// Returns the op of a name; make.cc uses every op.
 const OpSpec& op_named(const std::string& name);
 const std::vector<OpSpec>& all_op_specs();
 

@@ -16,11 +16,12 @@ constexpr int64_t kMostTrips = 64;
 
 bool truth(const Literal& x) { return *x.data<bool>(); }
 
-// What one lane, of rank `rank`, gets of the values of its group (in the order of ranks).
+// Returns the result of the lane with rank `rank` from the values of its group (in the order of
+// ranks).
 Literal collective_result(const Node& node, const Literal& own, Literals group, int64_t rank,
                           int64_t size) {
   const int64_t i = node.p.i, j = node.p.j;
-  // The lane's part of dimension i.
+  // Returns the lane's part along dimension i.
   const auto part = [&](const Literal& whole) {
     Shape shape = whole.shape();
     shape[i] /= size;
@@ -79,8 +80,8 @@ int64_t Oracle::lanes() const {
   return n;
 }
 
-// Axes are appended as the minor ones, so a value of fewer lanes is that of their common major
-// part.
+// Returns the value in a lane. Axes are appended as minor ones, so a value with fewer lanes has one
+// for each group of consecutive lanes.
 const Literal& Oracle::at(int id, int64_t lane) const {
   const Literals& value = values_[id];
   TESSERA_CHECK(!value.empty() || lanes() == 0, "value {} is not there", id);
@@ -131,7 +132,7 @@ std::vector<Literals> Oracle::run_body(const Program& body, const std::vector<Li
 void Oracle::run_node(const Node& node) {
   std::vector<Literals> out = results_of(node);
   for (size_t k = 0; k < out.size(); ++k) {
-    // What a value's type says is the same along an axis must be.
+    // If a value's type does not vary along an axis, its lanes along this axis must be equal.
     const ValueType& type = node.results[k].type;
     int64_t stride = 1;
     for (size_t a = axes_.size(); a-- > 0;) {
@@ -379,7 +380,8 @@ std::vector<Literals> Oracle::run_shard_map(const Node& node) {
     sizes.push_back(mesh.axis_size(name));
     local *= sizes.back();
   }
-  // Where the device with these coordinates along the manual axes finds its part of an array.
+  // Returns the start of a device's part of an array. The device is given by its coordinates along
+  // the manual axes.
   const auto start_of = [&](int64_t device, const PartitionSpec& spec, const Shape& part) {
     std::vector<int64_t> coordinates(sizes.size());
     for (size_t a = sizes.size(); a-- > 0;) {
@@ -423,8 +425,9 @@ std::vector<Literals> Oracle::run_shard_map(const Node& node) {
   return out;
 }
 
-// On device v of the axes V that an argument or the loss varies over: the derivative, by the copies
-// of the argument with these coordinates, of the sum of the losses that differ.
+// Returns the gradients. On each device it is the derivative of the sum of all distinct losses, by
+// those copies of an argument that have the device's coordinates along the axes over which the
+// gradient varies.
 std::vector<Literals> Oracle::run_grad(const Node& node) {
   const std::vector<Literals> in = operands(node);
   const Program& body = node.bodies[0];
@@ -442,7 +445,8 @@ std::vector<Literals> Oracle::run_grad(const Node& node) {
     return captured;
   };
   const std::set<std::string> loss_varies = loss_type().varying;
-  // A lane's number among those that differ along the axes for which `keep` holds.
+  // Returns the lane with the same coordinates along the axes for which `keep` holds, and 0 along
+  // the others.
   const auto project = [&](int64_t lane, const auto& keep) {
     int64_t out = 0, stride = 1;
     for (size_t a = axes_.size(); a-- > 0;) {
@@ -469,7 +473,7 @@ std::vector<Literals> Oracle::run_grad(const Node& node) {
     const int64_t elements = n == 0 ? 0 : in[k][0].elements();
     for (int64_t group : groups)
       for (int64_t e = 0; e < elements; ++e) {
-        // Examples of a vmap are independent: one difference for all of them.
+        // Examples of a vmap are independent, so one difference is enough for all of them.
         const auto totals = [&](double h) {
           std::vector<Literals> args = in;
           for (int64_t lane = 0; lane < n; ++lane)
@@ -492,7 +496,7 @@ std::vector<Literals> Oracle::run_grad(const Node& node) {
       }
     out.push_back(std::move(result));
   }
-  // The values of the body are those of the unmoved arguments again.
+  // The body runs again with the unchanged arguments, so that its values are stored.
   keep_constants_ = true;
   next_constant_ = first_constant;
   run_body(body, in);

@@ -1,8 +1,8 @@
-// The oracle: a program on the host, one value a lane. A lane is a device of the shard_maps around
-// a body, or an example of the vmaps around it; lanes go through loops and branches together, and
-// collectives are plain loops over them. Ops are those of the naive evaluator. Nothing of
-// transforms, sharding, partition, fusion, code generation or runtime takes part, and derivatives
-// are differences.
+// The oracle runs a program on the host, with one value for each lane. A lane is a device of the
+// shard_maps around a body, or an example of the vmaps around it. Lanes run loops and branches
+// together, and collectives are plain loops over them. Ops are those of the naive evaluator, and
+// derivatives are differences. No transforms, sharding, partition, fusion, code generation or
+// runtime are used.
 #pragma once
 
 #include <unordered_map>
@@ -17,14 +17,15 @@ class Oracle {
  public:
   explicit Oracle(const Case& c) : case_(c), values_(c.next_id) {}
 
-  // Results for these arguments. A later run with `keep_constants` takes for every stop_gradient
-  // the value that it had in the first one.
+  // Returns the results for these arguments. In a later run with `keep_constants`, every
+  // stop_gradient has the value that it had in the first run.
   Literals run(const Literals& args, bool keep_constants = false);
-  // Whether a difference quotient inside disagreed with one of another step: a kink was near.
+  // Returns whether a kink was near, because a difference quotient inside disagreed with one of
+  // another step.
   bool unsteady() const { return unsteady_; }
 
  private:
-  // One literal a lane of the innermost axes that the value depends on.
+  // The literals of a value, one for each lane.
   struct Value {
     Literals lanes;
     int64_t count = 1;  // lanes.size(), unless all are one
@@ -51,7 +52,7 @@ class Oracle {
   std::vector<Axis> axes_;
   std::vector<Literals> values_;
   std::unordered_map<const Node*, Function> functions_;
-  std::vector<Literals> constants_;  // of stop_gradients, in the order of execution
+  std::vector<Literals> constants_;  // values of stop_gradients, in the order of execution
   size_t next_constant_ = 0;
   bool keep_constants_ = false, unsteady_ = false;
 };

@@ -73,7 +73,7 @@ std::string list(const std::vector<int>& ids, size_t from = 0, size_t to = 1000)
   return "Arrays{" + out + "}";
 }
 
-// The expression with operands and attributes in place of their names.
+// Returns the expression with operands and attributes in place of their names.
 std::string expression(const Node& node) {
   const std::string& text = node.op->text;
   std::string out;
@@ -116,7 +116,7 @@ class Printer {
   void line(int indent, const std::string& text) {
     out += std::string(static_cast<size_t>(indent), ' ') + text + "\n";
   }
-  // Statements of a body whose inputs are the elements of `lists`, one after the other.
+  // Writes the statements of a body. Its inputs are the elements of `lists`, one after the other.
   void body(const Program& program, int indent,
             const std::vector<std::pair<std::string, size_t>>& lists) {
     size_t next = 0;

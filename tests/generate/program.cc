@@ -13,7 +13,7 @@ using namespace runtime;
 
 namespace {
 
-const char* const kUndefined = "(undefined)";  // varies over it what no node has made
+const char* const kUndefined = "(undefined)";  // stands in `varying` if no node has made the value
 
 std::set<std::string> united(std::set<std::string> a, const std::set<std::string>& b) {
   a.insert(b.begin(), b.end());
@@ -228,7 +228,8 @@ struct Typer {
     set_results(node, {in.begin() + 1, in.end()});
   }
 
-  // Operands: limit, carries. The body gets the count and the limit first.
+  // Types a while loop. Its operands are the limit and the carries. The body gets the count and the
+  // limit first.
   void type_while(Node& node) {
     std::vector<ValueType> in = operands(node);
     expect(!in.empty() && in[0].dtype == int32 && in[0].shape.rank() == 0, "limit");
@@ -447,7 +448,7 @@ Literals make_arguments(const Case& c, uint32_t stream) {
           const float re = static_cast<float>(2 * uniform() - 1);
           data[k] = T(static_cast<R>(re), static_cast<R>(static_cast<float>(2 * uniform() - 1)));
         } else {
-          // Exact in float32, so that a widened program gets the very same numbers.
+          // Numbers are exact in float32, so that a widened program gets the same numbers.
           data[k] = static_cast<T>(static_cast<float>(2 * uniform() - 1));
         }
       }

@@ -11,11 +11,11 @@ using namespace runtime;
 
 namespace {
 
-// An edit changes a case, or says that it does not apply. Whether what comes out is a program,
-// typing tells.
+// An edit changes a case, or returns false if it does not apply. Typing the case shows whether it
+// is still a valid program.
 using Edit = std::function<bool(Case&)>;
 
-// The `index`-th node in the order of for_each_node, and the body that it stands in.
+// The position of a node: its body, and its index in the body.
 struct Place {
   Program* body = nullptr;
   size_t at = 0;
@@ -74,7 +74,7 @@ class Editor {
         c.main.outputs = {c.main.outputs[k]};
         return true;
       });
-    // A value inside the program instead of what is made of it.
+    // Returns an intermediate value in place of the results that are computed from it.
     for (const Node& node : case_.main.nodes)
       for (const Var& var : node.results)
         edits_.push_back([id = var.id](Case& c) {
@@ -145,7 +145,7 @@ class Editor {
       });
   }
 
-  // An operand is captured instead of passed.
+  // Adds edits by which an operand is captured instead of passed.
   void drop_operands(const Node& node, int index) {
     const bool by_position = node.kind == NodeKind::kScan || node.kind == NodeKind::kFori ||
                              node.kind == NodeKind::kWhile;
@@ -176,7 +176,7 @@ class Editor {
   }
   static bool drop_carry(Case& c, int index, size_t k) {
     Node& n = place_of(c, index).node();
-    // Where the carries are among the operands, the body's inputs, its outputs.
+    // The positions of the carries among the operands, the body's inputs and its outputs.
     const size_t first = n.kind == NodeKind::kWhile ? 1 : 0, inner = n.kind == NodeKind::kFori ? 1
                                                                      : n.kind == NodeKind::kWhile
                                                                          ? 2
@@ -186,7 +186,7 @@ class Editor {
     Program& body = n.bodies[0];
     const bool is_slice = n.kind == NodeKind::kScan && static_cast<int64_t>(k) >= n.p.i;
     if (is_slice) {
-      // A slice becomes a carry's twin, if there is one of its type; typing tells.
+      // A slice is replaced by the first input of the body. Typing shows whether this is valid.
       replace_uses(body, body.inputs[k].id, body.inputs[0].id);
     } else {
       replace_uses(body, body.inputs[carry + inner].id, static_cast<int>(operand));
@@ -304,7 +304,7 @@ class Editor {
             });
             return true;
           });
-    // A dimension of an input that is gone.
+    // Removes a dimension of an input.
     for (size_t k = 0; k < case_.main.inputs.size(); ++k)
       for (int64_t d = 0; d < case_.main.inputs[k].type.shape.rank(); ++d) {
         edits_.push_back([k, d](Case& c) {
@@ -393,7 +393,7 @@ class Editor {
   std::vector<Edit> edits_;
 };
 
-// How much of a program there is: fewer is smaller.
+// Returns the size of a program; reduction makes it smaller.
 int64_t weight(const Case& c) {
   int64_t total = 50 * static_cast<int64_t>(c.axis_sizes.size()) + c.axis_sizes.elements();
   for (const Var& var : c.main.inputs)
@@ -434,7 +434,7 @@ Case reduce(Case c, const std::function<bool(const Case&)>& differs, double seco
         type_case(candidate);
         if (weight(candidate) >= weight(c) || !differs(candidate)) continue;
       } catch (const std::exception&) {
-        continue;  // no program
+        continue;  // not a valid program
       }
       c = std::move(candidate);
       smaller = true;

@@ -1,4 +1,4 @@
-// A smaller program of which the same still holds: what a difference is reported as.
+// Finds a smaller program with the same difference, which is then reported.
 #pragma once
 
 #include <functional>
@@ -7,7 +7,8 @@
 
 namespace tessera::generate {
 
-// Tries ever smaller programs, greedily, while `differs` holds of them and `seconds` are left.
+// Returns a smaller case for which `differs` still holds, found by greedy edits until `seconds`
+// have passed.
 Case reduce(Case c, const std::function<bool(const Case&)>& differs, double seconds = 60);
 
 }  // namespace tessera::generate

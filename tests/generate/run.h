@@ -1,5 +1,4 @@
-// Calls a program through the public functions of tessera.h: at once, or under whatever trace is
-// current.
+// Runs a program through the public functions of tessera.h: eagerly, or under the current trace.
 #pragma once
 
 #include "ops.h"
@@ -8,12 +7,13 @@ namespace tessera::generate {
 
 Arrays run(const Case& c, const Arrays& args);
 
-// A real scalar of all float and complex values of `results`.
+// Returns a real scalar that depends on all float and complex values of `results`.
 Array loss_of(const Arrays& results);
-// The same of literals, in double.
+// Returns the same for literals, in double.
 double loss_of(const Literals& results);
 
-// Arguments apart: those to differentiate by, and the others; and together again.
+// split() separates the arguments to differentiate by from the others; joined() combines them
+// again.
 struct Split {
   Arrays inexact, rest;
 };

@@ -1,12 +1,12 @@
-// Reads the golden data of this folder: Topic("random") is random.json and, where it has arrays,
+// Reads the golden data of this folder: Topic("random") is random.json and, if it has arrays,
 // random.npz.
 //
 //   const golden::Topic topic("printing");
 //   for (const golden::Json& c : topic["cases"])
 //     EXPECT_EQ(print(topic.array(c["value"])), c["str"]) << c["name"];
 //
-// It needs base/ alone, so that the tests of every folder can use it. It reads what golden.py
-// writes (stored members, no zip64), and aborts on anything else: the files are ours.
+// It needs only base/, so that the tests of every folder can use it. It reads files that golden.py
+// writes (stored members, no zip64), and aborts on other files.
 #pragma once
 
 #include <cstring>
@@ -27,14 +27,14 @@ namespace tessera::golden {
 
 using Json = nlohmann::json;
 
-// A list of extents, or of dimensions.
+// Returns a list of extents, or of dimensions.
 inline Shape dims(const Json& list) {
   Shape out;
   for (int64_t d : list) out.push_back(d);
   return out;
 }
 
-// The bytes of a file below tests/golden/, e.g. "stablehlo/softmax.mlir".
+// Returns the bytes of a file below tests/golden/, for example "stablehlo/softmax.mlir".
 inline std::string read_file(std::string_view path) {
   const std::filesystem::path full = std::filesystem::path(TESSERA_GOLDEN_DIR) / path;
   std::ifstream in(full, std::ios::binary);
@@ -64,7 +64,7 @@ class Topic {
   const Json& json() const { return json_; }
   const Json& operator[](const char* key) const { return json_.at(key); }
 
-  // The array that {"key", "dtype", "shape"} refers to.
+  // Returns the array that {"key", "dtype", "shape"} refers to.
   Literal array(const Json& reference) const {
     const std::string key = reference.at("key");
     const auto member = members_.find(key + ".npy");
@@ -72,7 +72,7 @@ class Topic {
     const std::string_view npy = member->second;
     Literal out(dtype_from_name(reference.at("dtype").get<std::string>()),
                 dims(reference.at("shape")));
-    // npy 1.0: magic, version, the length of the text, the text.
+    // An npy 1.0 file has a magic number, a version, the length of the text, and the text.
     const size_t header = 10 + read<uint16_t>(npy, 8);
     TESSERA_CHECK(npy.size() == header + static_cast<size_t>(out.bytes()), "{} holds {} bytes", key,
                   npy.size() - header);
@@ -95,8 +95,8 @@ class Topic {
     return value;
   }
 
-  // The central directory stands at the end of a zip file; its record, without a comment, takes the
-  // last 22 bytes.
+  // The central directory is at the end of a zip file. Its record (without a comment) is the last
+  // 22 bytes.
   void read_members(std::string file) {
     file_ = std::move(file);
     const std::string_view zip = file_;
@@ -119,7 +119,7 @@ class Topic {
 
   Json json_;
   std::string file_;
-  std::map<std::string_view, std::string_view, std::less<>> members_;  // into file_
+  std::map<std::string_view, std::string_view, std::less<>> members_;  // views of file_
 };
 
 }  // namespace tessera::golden

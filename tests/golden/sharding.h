@@ -1,4 +1,4 @@
-// Meshes and specs as the golden data writes them.
+// Reads meshes and specs of the golden data.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@
 
 namespace tessera::golden {
 
-// {"shape": [2, 4], "names": ["x", "y"]}, without devices.
+// Returns the mesh of {"shape": [2, 4], "names": ["x", "y"]}, without devices.
 inline Mesh abstract_mesh(const Json& json) {
   return Mesh::abstract(dims(json.at("shape")), json.at("names").get<std::vector<std::string>>());
 }
 
-// [["x"], [], ["y", "z"]]: the axes of each dimension.
+// Returns the spec of [["x"], [], ["y", "z"]]: the axes of each dimension.
 inline PartitionSpec spec(const Json& json) {
   std::vector<DimSpec> out;
   for (const Json& axes : json) {

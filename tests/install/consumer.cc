@@ -1,5 +1,6 @@
-// What an installed Tessera must give a project of its own: headers, libraries, the ops and
-// transforms, which register themselves, and the compiler; and room for the project's own names.
+// Tests an installed Tessera in another project: its headers, its libraries, the ops and
+// transforms, which register themselves, and the compiler. The project must be free to use its own
+// names.
 #include <tessera/tessera.h>
 
 #include <iostream>

@@ -1,4 +1,4 @@
-// Collectives that start and finish apart, as custom calls.
+// Collectives that start and finish in separate custom calls.
 #include "tests/interchange/foreign_text.h"
 
 namespace tessera::interchange::async_collectives_test {
@@ -9,7 +9,7 @@ using foreign_text::parsed;
 using testing::ElementsAre;
 using testing::ElementsAreArray;
 
-// Returns a program in which each of two devices gives its part of 8 elements to a collective, whose
+// Returns a program in which each of two devices passes its part of 8 elements to a collective. The
 // result has `out` elements.
 std::string program(const std::string& name, const std::string& attributes, int out) {
   const std::string result = fmt::format("tensor<{}xf32>", out),

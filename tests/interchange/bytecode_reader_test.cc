@@ -36,7 +36,7 @@ class BytecodeReader : public testing::Test {
     return packed_.substr(place["begin"],
                           place["end"].get<size_t>() - place["begin"].get<size_t>());
   }
-  // The file of that kind of that program.
+  // Returns the name of the file of this kind for this program.
   std::string file(const std::string& program, const std::string& kind) const {
     for (const golden::Json& p : topic_["programs"])
       for (const golden::Json& f : p["files"])
@@ -85,7 +85,7 @@ TEST(BytecodeForms, GiveWhatTheTextGives) {
       EXPECT_EQ(to_mlir(module.main), to_mlir(text.main));
       EXPECT_EQ(module.input_shardings, text.input_shardings);
       EXPECT_EQ(module.input_names.size(), text.input_names.size());
-      for (size_t at = 4; at < bytes.size(); at += 3) {  // damaged: another program, or an error
+      for (size_t at = 4; at < bytes.size(); at += 3) {  // damaged: a program or an error
         std::string damaged = bytes;
         damaged[at] = static_cast<char>(damaged[at] ^ 0x22);
         try {
@@ -100,7 +100,7 @@ TEST(BytecodeForms, GiveWhatTheTextGives) {
   EXPECT_EQ(count, 11);
 }
 
-// What jaxlib 0.12.0.1 writes: later versions of ops, and groups as axes of a mesh.
+// Bytecode of jaxlib 0.12.0.1: it has later versions of ops, and groups as axes of a mesh.
 TEST(Vhlo122, GivesWhatTheTextGives) {
   const golden::Topic topic("vhlo_1_22");
   EXPECT_EQ(topic["jaxlib"], "0.12.0.1");
@@ -119,7 +119,7 @@ TEST(Vhlo122, GivesWhatTheTextGives) {
                                             "custom_call", "reduce", "reduce_to_root"));
 }
 
-// Sizes of segments stand among the properties as numbers: 1, 1 of operands and 1, 1 of results.
+// Sizes of segments are numbers among the properties: 1, 1 for operands and 1, 1 for results.
 TEST(BytecodeForms, WrongSizesOfSegmentsAreErrors) {
   const golden::Topic topic("bytecode_forms");
   for (const golden::Json& p : topic["programs"]) {

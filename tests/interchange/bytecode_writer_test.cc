@@ -18,7 +18,7 @@ std::vector<std::string> golden_texts() {
   std::vector<std::string> names;
   const std::filesystem::path root = std::filesystem::path(TESSERA_GOLDEN_DIR) / "stablehlo";
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root))
-    // Those of symbolic shapes are read by refine_shapes_test.cc.
+    // refine_shapes_test.cc reads programs with symbolic shapes.
     if (entry.path().extension() == ".mlir" && entry.path().parent_path().filename() != "symbolic")
       names.push_back(std::filesystem::relative(entry.path(), root));
   return names;
@@ -78,7 +78,7 @@ TEST(BytecodeWriter, SaysWhatAVersionLacks) {
       HasSubstr("expected attributes of gather that VHLO 1.0.0 has, got 'operand_batching_dims'"));
 }
 
-// Custom calls, whose functions and meshes VHLO knows by strings.
+// They are custom calls; their functions and meshes are strings in VHLO.
 TEST(BytecodeWriter, OpsThatOnlyTesseraHasAreReadBack) {
   const Function f = parse_mlir(R"(
     sdy.mesh @mesh = <["x"=4]> {tessera.abstract}

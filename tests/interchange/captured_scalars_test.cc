@@ -9,7 +9,7 @@ using foreign_text::parsed;
 using foreign_text::values;
 using testing::ElementsAre;
 
-// Around an op with a region that uses %s, a scalar that is no constant: 3.
+// Returns a program with this op, whose region uses %s: a scalar 3 that is not a constant.
 std::string around(const std::string& op, const std::string& type) {
   return fmt::format(R"(
     func.func @main() -> {1} {{
@@ -25,7 +25,7 @@ std::string around(const std::string& op, const std::string& type) {
     }})",
                      op, type);
 }
-// The same where %s is an argument.
+// Returns the same with %s as an argument.
 std::string around_argument(const std::string& op, const std::string& type,
                             const std::string& scalar = "tensor<f32>") {
   return fmt::format(R"(
@@ -48,7 +48,7 @@ const std::string kMap = R"(%0 = "stablehlo.map"(%x) <{dimensions = array<i64: 0
         %1 = stablehlo.subtract %s, %a : tensor<f32>
         stablehlo.return %1 : tensor<f32>
       }) : (tensor<4xf32>) -> tensor<4xf32>)";
-// By the distance from the scalar.
+// Sorts by the distance from the scalar.
 const std::string kSort = R"(%0 = "stablehlo.sort"(%x) <{dimension = 0 : i64, is_stable = true}> ({
       ^bb0(%a: tensor<f32>, %b: tensor<f32>):
         %1 = stablehlo.subtract %a, %s : tensor<f32>

@@ -23,7 +23,7 @@ Literal ones(const Shape& shape) {
   return out;
 }
 
-// A window that is moved inside is where its derivative goes.
+// The derivative of a window that is moved inside goes to the elements that were read.
 TEST(ClampGathers, ValuesStayAndDerivativesReachWhatWasRead) {
   const Function before = parse_mlir(kTake), after = clamp_gathers(before);
   verify(after);

@@ -1,4 +1,4 @@
-// Loops and branches in damaged text: an error that says where and what.
+// Loops and branches in damaged text: errors with their position and cause.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 using tessera::test::error_of;
 using ::testing::HasSubstr;
 
-// The error of a function of %a, %i, %p and %v with this body.
+// Returns the error of a function of %a, %i, %p and %v with this body.
 std::string failure(std::string_view body) {
   return error_of([&] {
     verify(parse_mlir(
@@ -35,7 +35,7 @@ void fails(std::string_view body, std::string_view what) {
 constexpr std::string_view kCond = " cond {\n  stablehlo.return %p : tensor<i1>\n}";
 constexpr std::string_view kBody = " do {\n  stablehlo.return %x : tensor<f32>\n}";
 
-// %0 = stablehlo.while(carries) with these regions.
+// Returns %0 = stablehlo.while(carries) with these regions.
 std::string loop(std::string_view carries, std::string_view cond, std::string_view body) {
   return fmt::format("%0 = stablehlo.while({}){}{}", carries, cond, body);
 }
@@ -83,7 +83,7 @@ TEST(ControlFlowErrors, WhileOfOtherNumbersOfCarries) {
         "[while] expected the body to return 1 value, one a carry, got 0");
   fails(loop(one, typed, body("%x, %x : tensor<f32>, tensor<f32>")),
         "[while] expected the body to return 1 value, one a carry, got 2");
-  // Also where the body uses %v of outside.
+  // The same if the body uses the outer value %v.
   fails(loop(one, typed, body("%x, %v : tensor<f32>, tensor<4xf32>")),
         "[while] expected the body to return 1 value, one a carry, got 2");
   fails(loop("%x = %a, %y = %a", fmt::format(" : tensor<f32>, tensor<f32>{}", kCond),
@@ -158,7 +158,7 @@ TEST(ControlFlowErrors, WhileOfOtherTypes) {
       "expected attributes that stablehlo.while has, got 'frob'");
 }
 
-// %0 = "stablehlo.case"(operands) ({regions}) : types
+// Returns %0 = "stablehlo.case"(operands) ({regions}) : types.
 std::string branches(std::string_view op, std::string_view operands,
                      std::vector<std::string_view> returned, std::string_view types) {
   std::string regions;
@@ -173,7 +173,7 @@ TEST(ControlFlowErrors, CaseOfOtherOperandsAndRegions) {
   fails(branches("case", "", {a, a}, "() -> tensor<f32>"),
         "[case] expected one operand, which says what branch to take, got 0; branches use values "
         "around them by name");
-  // Where the first value that a branch uses would do as an index.
+  // The first value that the branch uses has the type of an index.
   fails(branches("case", "", {"%i : tensor<i32>"}, "() -> tensor<i32>"),
         "[case] expected one operand, which says what branch to take, got 0");
   fails(branches("case", "%i, %a", {a, a}, "(tensor<i32>, tensor<f32>) -> tensor<f32>"),

@@ -27,7 +27,7 @@ std::string function_text(std::string_view arguments, std::string_view body,
   return fmt::format("func.func public @main({}) -> ({}) {{\n{}\n}}\n", arguments, results, body);
 }
 
-// The text of f, after it has been read back and printed again.
+// Returns the text of f, and expects that it is the same after it is read and printed again.
 std::string round_trip(const Function& f) {
   verify(f);
   const std::string text = to_mlir(f);
@@ -128,7 +128,7 @@ TEST(ControlFlowFormat, WhileOfNothing) {
                         "    }\n"));
 }
 
-// What a region uses of outside is carried along, once, and has no name among the results.
+// An outer value that a region uses becomes one carry, and has no name among the results.
 TEST(ControlFlowFormat, WhileCarriesWhatItsRegionsUse) {
   const std::string body = R"(
     %0:2 = stablehlo.while(%y = %x, %z = %x) : tensor<f32>, tensor<f32> cond {
@@ -161,7 +161,8 @@ TEST(ControlFlowFormat, WhileCarriesWhatItsRegionsUse) {
   EXPECT_EQ(evaluate(f, scalars(11, 10, 4))[0], Literal::scalar(11.f));
 }
 
-// What MLIR has no place for: weak carries, the axes they vary over, shardings of some results.
+// Properties that MLIR cannot represent: weak carries, the axes over which they vary, shardings of
+// some results.
 TEST(ControlFlowFormat, TypesOfCarriesAndResults) {
   const Mesh mesh = Mesh::abstract({2}, {"x"});
   Function f;
@@ -190,7 +191,7 @@ TEST(ControlFlowFormat, TypesOfCarriesAndResults) {
                               "tessera.unsharded = array<i64: 0>} cond {"));
   EXPECT_THAT(text, HasSubstr("}) {sdy.sharding = #sdy.sharding_per_value<[<@mesh, []>, <@mesh, "
                               "[{\"x\"}]>]>, tessera.unsharded = array<i64: 0>} : (tensor<i32>)"));
-  // A result that is less weak than its op says.
+  // A result that is not weak, although its op infers a weak one.
   f.types[chosen[0]].weak = false;
   EXPECT_THAT(round_trip(f), HasSubstr("tessera.weak = [false, false]"));
 }
@@ -240,7 +241,7 @@ TEST(ControlFlowFormat, CaseOfOneBranchAndOfNoResults) {
                         "    }) : (tensor<i32>) -> ()\n"));
 }
 
-// Text has the branch for true first, the op the branch for false.
+// In text the branch for true comes first, in the op the branch for false.
 TEST(ControlFlowFormat, If) {
   const Function f =
       parse_mlir(function_text("%p: tensor<i1>, %x: tensor<f32>, %y: tensor<f32>", R"(
@@ -266,9 +267,9 @@ TEST(ControlFlowFormat, If) {
         Literal::scalar(p ? 2.f : 5.f));
 }
 
-// Branches of operands that text does not tell apart: one that is a constant, one that no branch
-// uses, one that is given twice, and not in the order of use. What is read back computes the same,
-// and is text's to keep.
+// Operands of branches that text does not preserve: a constant, one that no branch uses, one that
+// is passed twice, and an order other than that of use. The program that is read back computes the
+// same, and then its text stays the same.
 TEST(ControlFlowFormat, OperandsOfBranchesAreWhatTheyUse) {
   Function branch;
   branch.name = "body";
@@ -322,7 +323,8 @@ TEST(ControlFlowFormat, LoopsAndBranchesInEachOther) {
   EXPECT_THAT(text, HasSubstr("        %5 = \"stablehlo.case\"("));
 }
 
-// (c, s, x) -> (c s + x, s), by name: a custom call has no regions.
+// Returns (c, s, x) -> (c s + x, s). It is referred to by name, because a custom call has no
+// regions.
 Function scan_body(bool weak = false) {
   Type carry = kScalar;
   carry.weak = weak;
@@ -379,7 +381,7 @@ TEST(ControlFlowFormat, ScanInGenericForm) {
   round_trip(generic);
 }
 
-// A scan of nothing: no trips, no carries, no slices.
+// A scan without iterations, carries and slices.
 TEST(ControlFlowFormat, ScanOfNothing) {
   Function body, f;
   body.name = "step";

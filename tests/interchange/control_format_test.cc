@@ -13,8 +13,8 @@ using foreign_text::expect_error;
 using testing::HasSubstr;
 using testing::Not;
 
-// A computation that is manual over x, on two operands with the first of these shardings and with
-// results of the second ones.
+// Returns a computation that is manual over x, with operands of the shardings `in` and results of
+// the shardings `out`.
 std::string program(const std::string& in, const std::string& out) {
   return fmt::format(R"(
     module {{
@@ -40,7 +40,7 @@ TEST(ControlFormat, ShardingsOverManualAxesAreAsTheyWere) {
   EXPECT_THAT(text, AllOf(Not(HasSubstr("sharding_constraint")), Not(HasSubstr("func.call"))));
 }
 
-// As JAX writes a shard_map over some axes of a mesh whose other axes are explicit.
+// JAX writes a shard_map over some axes of a mesh in this form if the other axes are explicit.
 TEST(ControlFormat, FreeAxesConstrainTheValuesOfTheRegion) {
   for (const std::string dim : {R"({"x", "y"}, {"z"})", R"({"x"}, {"y", "z"})", R"({"x", "y"}, {})",
                                 R"({"x", ?}, {"y", ?})"}) {

@@ -23,7 +23,7 @@ int64_t count(const Function& f, const OpDef& def) {
   return out;
 }
 
-// Values that are all different, small enough to be exact in sums.
+// Returns arguments with different values, small enough for exact sums.
 std::vector<Literal> arguments(const Function& f) {
   std::vector<Literal> out;
   for (const Type& type : f.input_types()) {
@@ -36,7 +36,7 @@ std::vector<Literal> arguments(const Function& f) {
   return out;
 }
 
-// The program after the pass, which gives the same bits.
+// Returns the program after the pass. It must have the same results, bit for bit.
 Function counted(const std::string& text) {
   const Function before = parse_mlir(text);
   const Function after = count_loops(before);
@@ -48,7 +48,7 @@ Function counted(const std::string& text) {
   return after;
 }
 
-// The loop is a scan of so many trips, its carried row a sine in each.
+// Expects that the loop becomes a scan of `trips` iterations.
 void expect_trips(const std::string& text, int64_t trips) {
   const Function f = counted(text);
   EXPECT_EQ(count(f, while_op), 0) << text;
@@ -86,7 +86,7 @@ std::string text_of(const Counting& c) {
                      c.dtype, c.start, c.bound, c.compare, c.test, c.type, c.step, c.add);
 }
 
-// JAX's scan, as the header shows it.
+// JAX's scan, in the form that the header shows.
 TEST(CountLoops, OfRowsReadAndWritten) {
   const Function f = counted(R"(
 func.func @main(%arg0: tensor<3xf32>, %arg1: tensor<5x3xf32>) -> (tensor<3xf32>, tensor<5x3xf32>) {
@@ -151,7 +151,7 @@ TEST(CountLoops, TripsByConditionAndStep) {
   expect_trips(text_of({.dtype = "i8", .start = "120", .bound = "127"}), 7);
 }
 
-// Loops that end by wrapping around, or never; conditions that say something else.
+// Loops that end by wrapping around, or never, and other conditions.
 TEST(CountLoops, WhatIsNotProvableStays) {
   expect_uncounted(text_of({.dtype = "ui8", .step = "50", .bound = "255", .type = "UNSIGNED"}));
   expect_uncounted(text_of({.dtype = "i8", .compare = "LE", .bound = "127"}));
@@ -166,7 +166,7 @@ TEST(CountLoops, WhatIsNotProvableStays) {
   expect_uncounted(text_of({.add = "stablehlo.subtract %step, %i"}));
 }
 
-// A bound and a step that are carried along, and one that the program is given.
+// The bound and the step are carried unchanged, or the bound is an argument.
 TEST(CountLoops, OfCarriedBounds) {
   const std::string text =
       R"(func.func @main(%x: tensor<3xf32>, %given: tensor<i32>) -> tensor<3xf32> {{
@@ -189,8 +189,8 @@ TEST(CountLoops, OfCarriedBounds) {
   expect_uncounted(fmt::format(fmt::runtime(text), "%six", "%next"));
 }
 
-// A loop of 4 trips over x, [8, 2]: reads the rows at `start`, of which there are `block`, and writes
-// their sines over y, [8, 2], at `to`.
+// Returns a loop of 4 iterations over x, [8, 2]. It reads `block` rows at `start`, and writes their
+// sines over y, [8, 2], at `to`.
 std::string rows_text(const std::string& start, const std::string& to, int block = 1,
                       const std::string& more = "") {
   return fmt::format(
@@ -243,7 +243,7 @@ Shape2 scan_of(const std::string& text) {
   return {};
 }
 
-// The counter stays carried; what is read and written by rows does not.
+// The counter is still carried; arrays that are read and written by rows are not.
 TEST(CountLoops, RowsInAnyDirection) {
   const Shape2 both{0, 1, 1, 1, false}, backwards{0, 1, 1, 1, true};
   EXPECT_EQ(scan_of(rows_text("%i", "%i")), both);
@@ -268,7 +268,8 @@ TEST(CountLoops, OtherAccessesStay) {
   EXPECT_EQ(scan_of(rows_text("%i", "%i", 8)), (Shape2{1, 2, 0, 0, false})) << "always the same";
 }
 
-// What else reads the arrays: a constant stays beside its rows, a written one is carried.
+// Something else reads the arrays too: a constant stays in addition to its rows, and a written
+// array is carried.
 TEST(CountLoops, ArraysThatAreReadOtherwiseToo) {
   const std::string whole = "%sum = stablehlo.add %a, %a : tensor<8x2xf32>\n";
   std::string text = rows_text("%i", "%i", 1, whole);
@@ -307,7 +308,7 @@ TEST(CountLoops, Inside) {
   text.replace(text.find(sine), sine.size(),
                inner + "\n%s = stablehlo.cosine %q#1 : tensor<3xf32>");
   EXPECT_EQ(count(counted(text), scan_op), 2);
-  // The outer one is not counted, the inner one is.
+  // The outer loop is not counted; the inner one is.
   text.replace(text.find("dense<1> : tensor<i32>\n      %next"), 8, "dense<0>");
   const Function f = count_loops(parse_mlir(text));
   EXPECT_EQ(count(f, while_op), 1);
@@ -334,7 +335,7 @@ TEST(CountLoops, Inside) {
   EXPECT_THAT(to_mlir(manual), ::testing::HasSubstr("tessera.scan"));
 }
 
-// Programs of one device run as they were written.
+// Loops of programs for one device are not changed.
 TEST(CountLoops, WhereAProgramIsCut) {
   const auto module_on = [](int devices) {
     ParsedModule module;

@@ -1,5 +1,5 @@
-// Forms of StableHLO text that Tessera says with other ops: tuples, shapes that constants give,
-// element-wise maps, collectives that are custom calls.
+// Forms of StableHLO text that Tessera represents by other ops: tuples, shapes given by constants,
+// element-wise maps, and collectives that are custom calls.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -84,7 +84,7 @@ TEST(DynamicShapes, ThatConstantsGiveAreStatic) {
       return %0 : tensor<2x3xi32>
     })"),
               ElementsAre(1, 1, 1, 2, 2, 2));
-  // What is computed from constants is one, too.
+  // A shape may also be computed from constants.
   EXPECT_THAT(values<int32_t>(R"(
     func.func @main() -> tensor<5xi32> {
       %x = stablehlo.constant dense<[1, 2]> : tensor<2xi32>
@@ -221,7 +221,7 @@ TEST(Products, OfBoolsSayWhetherAnyPairIsTrue) {
   EXPECT_THAT(values<int32_t>(text, 1), ElementsAre(1, 0, 2, 1));
 }
 
-// StableHLO's dot_general.mlir; tf32 says how little is enough.
+// From StableHLO's dot_general.mlir. The algorithm tf32 is a lower limit of the precision.
 TEST(Products, OfAnAlgorithmAreOfTheOperandsDtype) {
   constexpr const char* kFields =
       "lhs_precision_type = tf32, rhs_precision_type = tf32, accumulation_type = f32, "
@@ -242,7 +242,7 @@ TEST(Products, OfAnAlgorithmAreOfTheOperandsDtype) {
   EXPECT_THAT(values<float>(text, 1), ElementsAre(16777215, 0, 1, 1));
 }
 
-// StableHLO's convert.mlir, and XLA.
+// As in StableHLO's convert.mlir and in XLA.
 TEST(Conversions, OfComplexNumbersAreOfTheirRealParts) {
   EXPECT_THAT(values<bool>(R"(
     func.func @main() -> tensor<3xi1> {
@@ -439,7 +439,8 @@ TEST(Collectives, OfSeveralOperandsAreOneEach) {
               ElementsAre(11, 11));
 }
 
-// JAX's call, in which each of two devices sends one of its two elements to each.
+// Returns a call as JAX writes it, in which each of two devices sends one of its two elements to
+// each device.
 std::string ragged_call(const std::string& config) {
   std::string shardings;
   for (int k = 0; k < 6; ++k) shardings += std::string(k ? ", " : "") + R"(<@mesh, [{"x"}]>)";

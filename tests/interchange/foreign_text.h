@@ -1,4 +1,4 @@
-// Programs of others, as text: what they compute, and what is wrong with them.
+// Helpers for tests of programs that other libraries write: their results and their errors.
 #pragma once
 
 #include <gmock/gmock.h>

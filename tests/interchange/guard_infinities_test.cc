@@ -43,7 +43,7 @@ func.func public @main(%arg0: tensor<3xi1>, %arg1: tensor<3xf32>, %arg2: tensor<
   EXPECT_EQ(evaluate(before, inputs), evaluate(after, inputs));
 }
 
-// A product that others read, and one with a number.
+// A product that is also read by other ops, and one with a number.
 TEST(GuardInfinities, WhatStays) {
   const Function f = parse_mlir(R"(
 func.func @main(%p: tensor<i1>, %x: tensor<f32>, %y: tensor<f32>) -> (tensor<f32>, tensor<f32>, tensor<f32>) {

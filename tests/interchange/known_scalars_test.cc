@@ -32,7 +32,7 @@ func.func @main(%i: tensor<i32>, %u: tensor<i32>, %x: tensor<f32>) -> (tensor<i3
   EXPECT_EQ(once.number(f.outputs[0]), 3);
 }
 
-// As the dtype's arithmetic does.
+// Lanes wrap around as the arithmetic of the dtype does.
 TEST(KnownScalars, LanesWrapAround) {
   EXPECT_EQ(numbers_of(counted_lanes(int8, 126, 1, 4)),
             (std::vector<int64_t>{126, 127, -128, -127}));

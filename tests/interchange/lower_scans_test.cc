@@ -39,7 +39,7 @@ func.func private @step(%h: tensor<3xf32>, %x: tensor<3xf32>, %w: tensor<3xf32>)
       reverse);
 }
 
-// Forward and back: the same bits, and rows again where there were rows.
+// After lowering and counting again, the results have the same bits, and rows are rows again.
 TEST(LowerScans, IsTheInverseOfCountLoops) {
   for (bool reverse : {false, true}) {
     const Function before = parse_mlir(scan_text(reverse)), low = lower_scans(before),
@@ -64,7 +64,7 @@ TEST(LowerScans, IsTheInverseOfCountLoops) {
   }
 }
 
-// Text that any consumer of StableHLO reads.
+// The result is text that any consumer of StableHLO can read.
 TEST(LowerScans, WritesOutWhatStandsForAFunction) {
   Function inner = parse_mlir(R"(func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
     %0 = stablehlo.sine %x : tensor<3xf32>

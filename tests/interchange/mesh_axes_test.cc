@@ -1,4 +1,4 @@
-// Collectives whose groups are written as axes of a mesh: #stablehlo.replica_group_mesh_axes.
+// Collectives with groups that are written as axes of a mesh: #stablehlo.replica_group_mesh_axes.
 #include <gmock/gmock.h>
 
 #include "tessera/interchange/text/parser.h"
@@ -17,7 +17,7 @@ constexpr const char* kSquare =
     "mesh = #stablehlo.mesh<axes = [#stablehlo.mesh_axis<name = \"x\", size = 2>, "
     "#stablehlo.mesh_axis<name = \"y\", size = 2>]>";
 
-// An all_reduce over these groups, after these symbols.
+// Returns a program with an all_reduce over these groups, after these symbols.
 std::string program(const std::string& groups, const std::string& symbols = "") {
   return fmt::format(R"(
     module {{
@@ -80,7 +80,7 @@ TEST(MeshAxes, OfPartsOfAnAxis) {
               HasSubstr("dense<[[0, 4], [1, 5], [2, 6], [3, 7]]>"));
 }
 
-// Groups along another mesh over the devices of the computation are groups of its ranks.
+// Groups along another mesh over the devices of the computation become groups of its ranks.
 TEST(MeshAxes, OfAnotherMeshThanTheComputations) {
   const std::string text = R"(
     module {

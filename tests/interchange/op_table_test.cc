@@ -1,4 +1,4 @@
-// The table of ops: that its rows are those of ops that there are.
+// Tests that every row of the table of ops belongs to an existing op.
 #include "tessera/interchange/op_table.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ TEST(OpTable, FormatsAreOfOpsThatThereAre) {
     EXPECT_TRUE(!has_format(row) || row.build || op_of(row)) << row.name;
 }
 
-// What else VHLO and StableHLO have is nothing that a program of Tessera's says.
+// The other ops of VHLO and StableHLO do not occur in Tessera's programs.
 TEST(OpTable, HasEveryOpOfStableHlo) {
   for (const OpDef* def : all_ops()) {
     if (def->dialect != "stablehlo") continue;

@@ -21,7 +21,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A function of `arguments` whose body is `body`.
+// Returns the text of a function with these arguments and this body.
 std::string function_text(std::string_view arguments, std::string_view body,
                           std::string_view results) {
   return fmt::format("func.func public @main({}) -> ({}) {{\n{}\n}}\n", arguments, results, body);
@@ -31,7 +31,7 @@ Function parse_body(std::string_view arguments, std::string_view body, std::stri
   return parse_mlir(function_text(arguments, body, results));
 }
 
-// The constant that `text` stands for, its bytes as values of T.
+// Returns the elements of the constant `text`, as values of T.
 template <class T>
 std::vector<T> constant_values(std::string_view text, std::string_view type) {
   const Function f = parse_body(
@@ -164,7 +164,8 @@ TEST(Parser, OpsOfOtherDialectsAreSaidWithOurs) {
   for (int i = 0; i < 4; ++i) EXPECT_FLOAT_EQ(out.data<float>()[i], std::sin(x[i] * x[i]) + x[i]);
 }
 
-// JAX names functions that it approximates otherwise. Here the approximation is another function.
+// JAX writes functions as composites with an approximation. Here the approximation is another
+// function, so that a use of it would show.
 TEST(Parser, CompositesOfKnownFunctionsAreTheseFunctions) {
   const auto value = [](const std::string& name, const std::string& more = "") {
     const Function f = parse_mlir(fmt::format(R"(module {{
@@ -208,7 +209,7 @@ TEST(Parser, AliasesLocationsAndComments) {
   EXPECT_EQ(m.main.ops[0].source, "jit(f)/transpose");
 }
 
-// What goes wrong after parsing can say where the op stands.
+// Errors after parsing can name the position of the op.
 TEST(Parser, OpsWithoutALocationHaveTheirLine) {
   const ParsedModule m = parse_module(R"(
 func.func @g(%x: tensor<2xf32>) -> tensor<2xf32> {
@@ -392,7 +393,7 @@ TEST(Parser, DeepNestingIsAnError) {
               HasSubstr("at most 100 levels of nesting"));
 }
 
-// f0 calls f1 `calls` times, f1 f2, ...; main is f0.
+// Returns a program in which f0 calls f1 `calls` times, f1 calls f2, and so on. main is f0.
 std::string chain(int functions, int calls) {
   std::string text;
   for (int f = 0; f < functions; ++f) {
@@ -411,13 +412,13 @@ std::string chain(int functions, int calls) {
   return text;
 }
 
-// However long a chain of calls is, a call is no nesting of the text.
+// Calls do not count as nesting of the text, however long a chain of calls is.
 TEST(Parser, CallsThatCall) {
   const Function f = parse_mlir(chain(200, 1));
   EXPECT_TRUE(parse_mlir(to_mlir(f)) == f);
   EXPECT_THAT(parse_failure(chain(300, 1)),
               testing::AllOf(HasSubstr("model.mlir:"), HasSubstr("at most 250 levels of calls")));
-  // The one that is called may stand before or after.
+  // The called function may come before or after its caller.
   for (const char* text :
        {"func.func @main() { call @f() : () -> () return } func.func private @f() { return }",
         "func.func private @f() { return } func.func @main() { call @f() : () -> () return }"})
@@ -429,7 +430,7 @@ TEST(Parser, CallsThatCall) {
       testing::AllOf(HasSubstr("model.mlir:2:"), HasSubstr("do not call themselves, got @g")));
 }
 
-// Calls are written out, so that thirty functions may stand for 2^30 ops.
+// Calls are inlined, so thirty functions may become 2^30 ops.
 TEST(Parser, CallsThatStandForTooManyOps) {
   EXPECT_EQ(parse_mlir(chain(15, 2)).ops.size(), 2u);
   EXPECT_THAT(
@@ -446,7 +447,7 @@ std::string sum_with(std::string_view reducer, std::string_view before = "") {
       before, reducer);
 }
 
-// As JAX writes a reducer that is a jitted function.
+// JAX writes a reducer in this form if it is a jitted function.
 TEST(Parser, ReducersThatCall) {
   const std::string callee =
       "func.func private @f(%p: tensor<f32>, %q: tensor<f32>) -> tensor<f32> { %1 = call @g(%p, "
@@ -492,7 +493,7 @@ TEST(Parser, ReducersThatUseConstantsOfOutside) {
               HasSubstr("expected a value of this region, got %k of the outer scope"));
 }
 
-// What the type rules of ops inside custom assembly refuse has a line, too.
+// Errors of type rules of ops inside custom assembly also have a line.
 TEST(Parser, ErrorsOfAssemblyHaveALine) {
   EXPECT_THAT(
       parse_failure("func.func @main(%a: tensor<4xf32>, %z: tensor<f32>) -> tensor<f32> {\n"

@@ -13,7 +13,7 @@ using namespace interchange;
 
 namespace {
 
-// What a device with axis_index and fft_along computes, and the same without them.
+// Returns the text of a partitioned program after axis_index and fft_along are replaced.
 std::string plain_text(std::string_view before) {
   return to_mlir(plain_partition(parse_mlir(before)), {.plain = PlainModule{4, {}}});
 }
@@ -59,7 +59,7 @@ TEST(PlainPartition, ATransformAlongADimensionIsOneOfTheLast) {
 )");
 }
 
-// Text cannot say it (the reader takes such ops apart), so the op is made here.
+// The op is constructed here, because the reader splits such ops.
 TEST(PlainPartition, CollectivesOfSeveralArraysAreOneOfEach) {
   initialize({.devices = "cpu:4"});
   const Mesh mesh = make_mesh({2, 2}, {"x", "y"});

@@ -166,8 +166,8 @@ TEST(Printer, CalledFunctionsStandOnceAndHaveDifferentNames) {
   EXPECT_THAT(text, Not(HasSubstr("@main_2")));
 }
 
-// An open dimension of a sharding is a question mark too; extents are written, and so functions are
-// read before they are called, wherever their names stand.
+// An open dimension of a sharding is also written as a question mark. All extents are written here,
+// so functions are read before they are called, wherever their names occur.
 TEST(Printer, LoopsBesideShardingsOfOpenDimensions) {
   Function body;
   const ValueId carry = body.add_input({float32, {}});
@@ -183,7 +183,7 @@ TEST(Printer, LoopsBesideShardingsOfOpenDimensions) {
   EXPECT_THAT(text, HasSubstr("@tessera.scan(%arg1)"));
 }
 
-// x * 2 by each device along x, summed over it, in all forms that collectives have.
+// Each device computes x * 2, which is summed over x, in all forms of collectives.
 TEST(Printer, CollectivesInAManualComputation) {
   Function body;
   const ValueId x = body.add_input({.dtype = float32, .shape = {4, 8}, .varying = {"x"}});

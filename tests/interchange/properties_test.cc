@@ -55,7 +55,7 @@ TEST(Properties, FindsTheOpOfAVersion) {
   EXPECT_FALSE(find_vhlo("collective_reduce", {1, 18, 0}));
   EXPECT_TRUE(find_vhlo("collective_reduce", {1, 19, 0}));
   EXPECT_FALSE(find_vhlo("no_such_op", {1, 17, 0}));
-  EXPECT_FALSE(find_vhlo("mulhi", {1, 17, 0}));  // CHLO's
+  EXPECT_FALSE(find_vhlo("mulhi", {1, 17, 0}));  // it belongs to CHLO
 }
 
 TEST(Properties, NamesWithoutVersions) {

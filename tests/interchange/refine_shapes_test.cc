@@ -1,4 +1,4 @@
-// Programs that leave extents open, read for arguments of known shapes.
+// Programs with unknown extents, which are read for arguments of known shapes.
 #include "tessera/interchange/refine_shapes.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,8 @@ namespace {
 
 using testing::HasSubstr;
 
-// Argument i is of the i-th shape; those after the last are not known.
+// Returns options in which argument i has the i-th shape; the shapes of further arguments are not
+// known.
 ReadOptions of_shapes(std::vector<Shape> shapes) {
   return {.argument_shape = [shapes](size_t i, const std::string&,
                                      const Type&) -> std::optional<Shape> {
@@ -41,7 +42,7 @@ std::vector<Shape> shapes_of(const golden::Json& references) {
   return out;
 }
 
-// What they compute is compared in tests/tools.
+// tests/tools compares their results.
 TEST(RefineShapes, TextAndBytecodeGiveTheShapesOfJax) {
   const golden::Topic topic("symbolic");
   int count = 0;
@@ -91,7 +92,8 @@ TEST(RefineShapes, FunctionsAreReadForTheShapesOfEachCall) {
   EXPECT_EQ(f.type(f.outputs[0]).shape, Shape({44}));
 }
 
-// Those of ops that only Tessera has stand in a record, and take no operands' shapes.
+// A custom call that only Tessera has names its functions in a record, and they do not get shapes
+// from its operands.
 TEST(RefineShapes, FunctionsOfLoops) {
   const Function f = read_module(R"(
   func.func @main(%a: tensor<?xf32>, %c: tensor<f32>) -> (tensor<?xf32>, tensor<f32>) {
@@ -128,14 +130,14 @@ TEST(RefineShapes, ShapesThatDoNotFit) {
 }
 
 TEST(RefineShapes, Errors) {
-  // Of a result that says nothing of its own.
+  // The error is about the shape of a result that does not follow from anything.
   EXPECT_THAT(error_of(R"(func.func @main(%a: tensor<?xf32>) -> tensor<?xf32> {
     %0 = stablehlo.reshape %a : (tensor<?xf32>) -> tensor<?xf32>
     return %0 : tensor<?xf32>
   })",
                        {{4}}),
               HasSubstr("expected the shape of the result, which nothing else here gives"));
-  // Of a shape that depends on what an argument holds.
+  // The shape depends on the contents of an argument.
   const std::string_view runtime =
       R"(func.func @main(%a: tensor<?xf32>, %n: tensor<1xi32>) -> tensor<?xf32> {
     %0 = stablehlo.dynamic_reshape %a, %n : (tensor<?xf32>, tensor<1xi32>) -> tensor<?xf32>
@@ -144,7 +146,7 @@ TEST(RefineShapes, Errors) {
   EXPECT_THAT(error_of(runtime, {{4}, {1}}),
               HasSubstr("expected constants to give the shape of the result, tensor<?xf32>, got "
                         "values that vary; export the program with concrete shapes"));
-  // A result that is not what is written.
+  // The result has another shape than the one that is written.
   EXPECT_THAT(error_of(R"(func.func @main(%a: tensor<?xf32>) -> tensor<5xf32> {
     return %a : tensor<?xf32>
   })",
@@ -162,7 +164,7 @@ TEST(RefineShapes, Errors) {
   })",
                        {{4}}),
               HasSubstr("@f"));
-  // A condition on what an argument holds.
+  // A condition on the contents of an argument.
   EXPECT_THAT(error_of(R"(func.func @main(%a: tensor<?xf32>, %p: tensor<i1>) -> tensor<?xf32> {
     stablehlo.custom_call @shape_assertion(%p) {error_message = "no"} : (tensor<i1>) -> ()
     return %a : tensor<?xf32>
@@ -171,7 +173,7 @@ TEST(RefineShapes, Errors) {
               HasSubstr("expected a condition on shapes that are known, and a message"));
 }
 
-// Another program or an error, whatever the bytes and the shapes.
+// Any bytes and shapes must yield a program or an error.
 TEST(RefineShapes, DamagedPrograms) {
   const golden::Topic topic("symbolic");
   for (const golden::Json& p : topic["programs"]) {

@@ -1,6 +1,7 @@
-// collective_broadcast and collective_reduce as others write them: with groups that leave devices
-// out, of several operands, with roots that are computed. Expected is what StableHLO's interpreter
-// tests and the examples of its specification say, and what its formulas say of other groups.
+// collective_broadcast and collective_reduce in forms that other libraries write: with groups that
+// leave devices out, with several operands, and with computed roots. The expected values are those
+// of StableHLO's interpreter tests and of the examples in its specification; for other groups they
+// follow from its formulas.
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
 
@@ -40,7 +41,8 @@ std::string attributes(const Groups& groups, const std::string& more = "") {
       dense(groups), more);
 }
 
-// Each device of a mesh ('x', 'y') has a row of %x and the whole of %roots, and gives a row: of `op`.
+// Returns a program in which each device of a mesh ('x', 'y') has a row of %x and all of %roots.
+// Its result is the row that `op` returns.
 std::string program(int64_t x, int64_t y, const std::string& op, const std::string& type = "i64",
                     const std::string& result = "") {
   const std::string from = type, to = result.empty() ? type : result;
@@ -96,7 +98,8 @@ std::vector<int64_t> numbers(int64_t devices) {
   for (int64_t i = 0; i < 2 * devices; ++i) out.push_back(i + 1);
   return out;
 }
-// A device of a group has what the root of the group has, any other zeros.
+// Returns the expected values: a device of a group has the row of the group's root, and any other
+// device has zeros.
 std::vector<int64_t> broadcast_of(int64_t devices, const Groups& groups, size_t root = 0) {
   std::vector<int64_t> out(static_cast<size_t>(2 * devices), 0);
   for (const auto& group : groups)
@@ -154,7 +157,7 @@ TEST(CollectiveBroadcast, FromRootsThatAreAnOperand) {
               ElementsAre(true, false, true, false));
 }
 
-// Each operand has its root.
+// Each operand has a root of its own.
 TEST(CollectiveBroadcast, OfSeveralOperands) {
   const Function f = parsed(fmt::format(R"(
     sdy.mesh @mesh = <["x"=2]>
@@ -188,7 +191,7 @@ TEST(CollectiveReduce, TheRootAloneHasTheResult) {
               ElementsAre(0, 0, 21, 32, 0, 0, 0, 0));
 }
 
-// The region may be of a wider dtype, which is the result's.
+// The region may have a wider dtype, which is also that of the result.
 TEST(CollectiveReduce, OfPromotedOperands) {
   const Function f =
       parsed(program(2, 1, reduce({{0, 1}}, "add", false, "f32", "f64"), "f32", "f64"));

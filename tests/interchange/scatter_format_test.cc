@@ -15,7 +15,8 @@ using namespace interchange;
 
 namespace {
 
-// `body`: of the arrays %x, f32, and %y, i32, of three elements.
+// Returns the text of a scatter with this body, into the arrays %x, f32, and %y, i32, of three
+// elements.
 std::string scatter_text(std::string_view operands, std::string_view body) {
   return fmt::format(
       R"(func.func @main(%x: tensor<3xf32>, %y: tensor<3xi32>, %u: tensor<4xf32>,

@@ -26,14 +26,14 @@ std::vector<std::string> all_files() {
   std::vector<std::string> names;
   const std::filesystem::path root = std::filesystem::path(TESSERA_GOLDEN_DIR) / "stablehlo";
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root))
-    // Those of symbolic shapes are read by refine_shapes_test.cc.
+    // refine_shapes_test.cc reads programs with symbolic shapes.
     if (entry.path().extension() == ".mlir" && entry.path().parent_path().filename() != "symbolic")
       names.push_back(std::filesystem::relative(entry.path(), root));
   std::sort(names.begin(), names.end());
   return names;
 }
 
-// Programs with an op that Tessera does not have, and the op.
+// Returns the programs with an op that Tessera does not have, and the op.
 const std::map<std::string, std::string>& unsupported() {
   static const std::map<std::string, std::string> files;
   return files;
@@ -69,7 +69,7 @@ TEST(StableHlo, EveryFileRoundTrips) {
   }
 }
 
-// |got - want| <= tolerance * (1 + |want|); NaN equals NaN.
+// Expects |got - want| <= tolerance * (1 + |want|); NaN equals NaN.
 void expect_close(const Literal& got, const Literal& want, double tolerance) {
   ASSERT_EQ(got.dtype(), want.dtype());
   ASSERT_EQ(got.shape(), want.shape());
@@ -118,7 +118,7 @@ TEST(StableHlo, LoopsAndBranchesComputeWhatJaxComputes) {
   EXPECT_GE(count, 20);
 }
 
-// What JAX calls LAPACK for on its CPU platform.
+// Functions for which JAX calls LAPACK on its CPU platform.
 TEST(StableHlo, LinearAlgebraComputesWhatJaxComputes) {
   const golden::Topic topic("linalg_calls");
   int count = 0;

@@ -1,4 +1,4 @@
-// Processes that are killed while they save: the last good step stays.
+// Processes are killed while they save. The last complete step must stay.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/wait.h>
@@ -25,7 +25,7 @@ struct Tree {
   Array w;
   std::vector<Array> rest;
 };
-// Every byte of it depends on the step.
+// Returns a tree in which every byte depends on the step.
 Tree tree_of(int64_t step) {
   const auto value = [&](int64_t elements, int64_t salt) {
     Literal out(int32, {elements});
@@ -45,7 +45,7 @@ class CheckpointKillTest : public test::FolderTest {
   void TearDown() override { initialize({.devices = "cpu:1"}); }
 };
 
-// The child: saves step after step until it is killed, and writes a byte for each that is done.
+// The child saves step after step until it is killed, and writes a byte after each.
 TEST(CheckpointKillTestChild, DISABLED_Saves) {
   initialize({.devices = "cpu:8"});
   const char* folder = std::getenv(kFolder);
@@ -56,7 +56,8 @@ TEST(CheckpointKillTestChild, DISABLED_Saves) {
   }
 }
 
-// Starts the child anew (a forked one would have none of the threads), its output in `out`.
+// Starts a new child (a forked one would have no threads). `out` becomes the file of its output.
+// Returns its process id.
 pid_t start_child(const fs::path& folder, int& out) {
   int ends[2];
   EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
@@ -78,7 +79,8 @@ pid_t start_child(const fs::path& folder, int& out) {
   return pid;
 }
 
-// Steps that the child has finished, until `enough` or its end.
+// Returns the number of steps that the child has finished, when there are `enough` or the child has
+// ended.
 int64_t count_steps(int out, int64_t enough) {
   int64_t steps = 0;
   for (char byte = 0; steps < enough && ::read(out, &byte, 1) == 1;) steps += byte == '!';
@@ -93,7 +95,8 @@ TEST_F(CheckpointKillTest, SavesThatAreKilled) {
     SCOPED_TRACE(round);
     int out = -1;
     const pid_t child = start_child(folder_, out);
-    // Also within the first save, which removes what the last child left.
+    // Some children are killed during their first save, which removes the files that the last child
+    // left.
     const int64_t first = round % 4 == 0 ? 1 : 2;
     int64_t done = count_steps(out, first);
     ASSERT_EQ(done, first) << "the child ended";
@@ -106,7 +109,7 @@ TEST_F(CheckpointKillTest, SavesThatAreKilled) {
     ::close(out);
     finished += done;
 
-    // It may have died between the rename and the byte.
+    // The child may have died between the rename and the byte.
     const std::vector<int64_t> steps = all_steps(folder_);
     ASSERT_FALSE(steps.empty());
     EXPECT_GE(steps.back(), finished);
@@ -122,7 +125,7 @@ TEST_F(CheckpointKillTest, SavesThatAreKilled) {
     for (const auto& entry : fs::directory_iterator(folder_))
       left_behind += entry.path().filename().string().starts_with(".tmp-");
   }
-  // What they left is gone after one save more, and some did leave something.
+  // Some children left files; these are removed by one more save.
   EXPECT_GT(left_behind, 0);
   save_checkpoint(folder_, finished + 1, tree_of(finished + 1), {.keep = 1});
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1);

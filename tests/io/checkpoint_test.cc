@@ -46,7 +46,7 @@ class CheckpointTest : public test::FolderTest {
   void SetUp() override { initialize({.devices = "cpu:8"}); }
   void TearDown() override { initialize({.devices = "cpu:1"}); }
 
-  // Names in the folder of checkpoints.
+  // Returns the names in the folder of checkpoints.
   std::vector<std::string> names() const {
     std::vector<std::string> out;
     for (const auto& entry : fs::directory_iterator(folder_))
@@ -61,7 +61,7 @@ class CheckpointTest : public test::FolderTest {
 
 struct Params {
   Array w, b;
-  int64_t steps = 3;  // static
+  int64_t steps = 3;  // a static field
 };
 Params params(float start) {
   return {reshape(arange(start, start + 12), {3, 4}), arange(start, start + 4)};
@@ -88,7 +88,7 @@ TEST_F(CheckpointTest, EveryDTypeBitForBit) {
   save_checkpoint(folder_, 0, tree);
   for (const auto& [name, array] : restore_checkpoint(folder_, like))
     EXPECT_EQ(array.to_host(), tree.at(name).to_host()) << name;
-  // An index of dtypes, files that every reader of the format has known.
+  // The index has the dtypes; the data files can be read by every reader of the format.
   const auto index = nlohmann::json::parse(bytes_of(file(0, "index.json")));
   std::map<std::string, std::string> dtypes;
   for (const auto& leaf : index["leaves"]) dtypes[leaf["path"]] = leaf["dtype"];
@@ -132,7 +132,7 @@ TEST_F(CheckpointTest, LeavesAreAsThoseOfLike) {
 
 TEST_F(CheckpointTest, AnyMeshToAnyMesh) {
   const Mesh grid(create_device_mesh({2, 4}), {"x", "y"}), line(create_device_mesh({8}), {"z"});
-  const Literal data = pattern(float32, {10, 12});  // 10 does not divide by 4 or 8
+  const Literal data = pattern(float32, {10, 12});  // neither 4 nor 8 divides 10
   std::vector<Sharding> places{NamedSharding(grid, P("x", "y")),
                                NamedSharding(grid, P("y", "x")),
                                NamedSharding(grid, P(joint("x", "y"))),
@@ -210,7 +210,7 @@ TEST_F(CheckpointTest, TrainingResumesBitForBit) {
   const auto whole = run(start, tx.init(start), 0, 20, 11);
   const int64_t last = *latest_step(folder_);
   ASSERT_EQ(last, 11);
-  // Into fresh arrays that lie as those of a running loop do.
+  // Restores into new arrays with the shardings of a running loop.
   const auto like = run(start, tx.init(start), 0, 1, -1);
   auto [params, state] = restore_checkpoint(folder_, like);
   const auto resumed = run(params, state, 11, 20, -1);
@@ -221,7 +221,7 @@ TEST_F(CheckpointTest, TrainingResumesBitForBit) {
   EXPECT_NE(got[0].to_host(), params.w.to_host());
 }
 
-// Modules and optimizers are trees too; what a module has not (a bias) is no bytes.
+// Modules and optimizers are trees too. A missing part of a module (a bias) takes no bytes.
 TEST_F(CheckpointTest, Modules) {
   struct Model {
     nnx::Linear in, out;
@@ -255,12 +255,12 @@ TEST_F(CheckpointTest, StepsAndKeep) {
   EXPECT_EQ(latest_step(folder_), 30);
   EXPECT_EQ(restore_checkpoint(folder_, params(0), 5).b.to_host(), params(5).b.to_host());
   EXPECT_EQ(restore_checkpoint(folder_, params(0)).b.to_host(), params(30).b.to_host());
-  // Lower steps go; the higher one, of a run that was taken back, stays.
+  // Lower steps are removed. The higher step, of a run that was reset to an earlier step, stays.
   save_checkpoint(folder_, 8, params(8), {.keep = 2});
   EXPECT_THAT(all_steps(folder_), ElementsAre(7, 8, 30));
   save_checkpoint(folder_, 123456789, params(9), {.keep = 1});
   EXPECT_THAT(names(), ElementsAre("step_123456789"));
-  // Other names are none of its business.
+  // Other names are ignored.
   fs::create_directories(path("step_1"));
   fs::create_directories(path("step_-0000001"));
   write_bytes(path("step_00000044"), "a file");
@@ -279,7 +279,7 @@ TEST_F(CheckpointTest, LeftoversAreIgnoredAndRemoved) {
   EXPECT_THAT(names(), ElementsAre("step_00000001", "step_00000002"));
 }
 
-// Of all that begins with .tmp- only what a save itself has left is removed.
+// Of the files that begin with .tmp-, only those of earlier saves are removed.
 TEST_F(CheckpointTest, OtherTemporaryFilesStay) {
   write_bytes(path(".tmp-notes"), "mine");
   write_bytes(path(".tmp-step_00000003"), "mine");
@@ -297,7 +297,7 @@ TEST_F(CheckpointTest, OtherTemporaryFilesStay) {
   before.push_back("step_00000002");
   EXPECT_EQ(names(), before);
   EXPECT_EQ(bytes_of(path("elsewhere/index.json")), "mine");
-  // What is in the way is named, and stays.
+  // The error names the file that is in the way. The file stays.
   for (int64_t step : {3, 4, 5, 6})
     EXPECT_THAT(error_of(ErrorKind::kIo, [&] { save_checkpoint(folder_, step, params(1)); }),
                 AllOf(HasSubstr(fmt::format(".tmp-step_{:08}", step)), HasSubstr("rename it")));
@@ -390,7 +390,7 @@ TEST_F(CheckpointTest, FoldersThatCannotBeWritten) {
   fs::permissions(folder_, fs::perms::owner_all);
 }
 
-// A file that may not grow further stands for a full disk, at every size.
+// A limit of the file size simulates a full disk, at every size.
 TEST_F(CheckpointTest, FullDisk) {
   save_checkpoint(folder_, 1, params(1));
   rlimit old{};
@@ -457,7 +457,8 @@ TEST_F(CheckpointTest, NoCheckpointThere) {
   EXPECT_THAT(error_of(ErrorKind::kIo, [&] { all_steps(path("file")); }), HasSubstr("folder"));
 }
 
-// Every byte of every file is under a checksum: whichever is cut off or changed, an error says so.
+// Every byte of every file is covered by a checksum: if any is cut off or changed, there is an
+// error.
 TEST_F(CheckpointTest, DamagedFiles) {
   const Mesh mesh(create_device_mesh({8}), {"x"});
   Params tree = params(1);
@@ -486,7 +487,7 @@ TEST_F(CheckpointTest, DamagedFiles) {
     EXPECT_THAT(error(), HasSubstr(index ? "index.json" : "No such file"));
     write_bytes(file(1, name), good);
   }
-  // The last float is that of the last shard of .1.
+  // The last float belongs to the last shard of .1.
   std::string bad = bytes_of(file(1));
   bad.back() = static_cast<char>(bad.back() ^ 1);
   write_bytes(file(1), bad);
@@ -497,7 +498,7 @@ TEST_F(CheckpointTest, DamagedFiles) {
   EXPECT_THAT(error(), HasSubstr("version 2"));
 }
 
-// An index that somebody else has made, checksums and all.
+// An index with correct checksums that another program has made.
 TEST_F(CheckpointTest, IndicesThatLie) {
   initialize({.devices = "cpu:4"});
   const Mesh mesh(create_device_mesh({4}), {"x"});

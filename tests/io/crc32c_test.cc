@@ -8,7 +8,7 @@
 namespace tessera::internal::crc32c_test {
 namespace {
 
-// RFC 3720, B.4, and the check value of the catalogues.
+// The values of RFC 3720, B.4, and the check value of catalogues of checksums.
 TEST(Crc32c, KnownValues) {
   EXPECT_EQ(crc32c("", 0), 0u);
   EXPECT_EQ(crc32c("123456789", 9), 0xe3069283u);

@@ -1,4 +1,4 @@
-// What the tests of files share: a folder of their own, bytes, errors.
+// Helpers for the tests of files: a folder for each test, bytes of files, errors.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@
 
 namespace tessera::test {
 
-// A folder of its own for each test, removed afterwards.
+// Makes a folder for each test, and removes it afterwards.
 class FolderTest : public ::testing::Test {
  protected:
   FolderTest() {
@@ -38,7 +38,7 @@ inline void write_bytes(const std::filesystem::path& path, const std::string& by
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
-// The text of the UserError of kind `kind` that `f` throws.
+// Returns the text of the UserError of kind `kind` that `f` throws.
 template <class F>
 std::string error_of(ErrorKind kind, F&& f) {
   try {

@@ -1,4 +1,4 @@
-// Rows of npy files: those of the whole array, and what is refused.
+// Rows of npy files: they equal those of the whole array; and errors.
 #include "tessera/io/npy_rows.h"
 
 #include "../errors.h"

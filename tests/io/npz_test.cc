@@ -34,7 +34,7 @@ class NpzTest : public test::FolderTest {
   int64_t files() const { return std::distance(fs::directory_iterator(folder_), {}); }
 };
 
-// The text of the kIo error that `f` throws.
+// Returns the text of the kIo error that `f` throws.
 template <class F>
 std::string io_error_of(F&& f) {
   return test::error_of(ErrorKind::kIo, f);
@@ -53,8 +53,8 @@ std::string npy(const std::string& descr, const std::string& order, const std::s
 struct Entry {
   std::string name, bytes;
 };
-// A zip file built by hand, so that it can be wrong: `sizes` replaces the size that each member is
-// said to have; `shared` lets all entries point to the bytes of the first.
+// Returns a zip file that may be wrong: `sizes` replaces the recorded size of each member, and with
+// `shared` all entries refer to the bytes of the first one.
 std::string zip(const std::vector<Entry>& entries, const std::vector<uint32_t>& sizes = {},
                 bool shared = false) {
   std::string out, directory;
@@ -112,7 +112,7 @@ std::map<std::string, Literal> one_of_each() {
   return out;
 }
 
-// ---- What is written is read
+// ---- Reading written files
 // ----------------------------------------------------------------------------------------
 
 TEST_F(NpzTest, EveryDTypeAndShapeReturns) {
@@ -203,7 +203,8 @@ TEST_F(NpzTest, ReadsNumpySavezCompressed) {
   EXPECT_EQ(read_bytes(bytes),
             (std::map<std::string, Literal>{{"w", Literal::from<float>(expected, {4})}}));
 
-  // A member that is said to unpack to more than deflate can: refused before memory is taken.
+  // The recorded size of this member is larger than deflate can produce: it is refused before
+  // memory is allocated.
   const uint32_t size = 0xf0000000;
   const size_t directory = bytes.find("PK\1\2");
   std::memcpy(bytes.data() + directory + 24, &size, sizeof size);
@@ -218,12 +219,12 @@ TEST_F(NpzTest, FortranOrderAndBigEndian) {
   EXPECT_EQ(read_npy(write("f.npy", npy("'>i2'", "True", "(2, 3)", payload))),
             Literal::from<int16_t>(expected, {2, 3}));
 
-  // Each half of a complex number is turned around by itself.
+  // The bytes of each half of a complex number are reversed separately.
   const std::string complex("\x3f\x80\0\0\x40\0\0\0", 8);
   EXPECT_EQ(read_npy(write("c.npy", npy("'>c8'", "False", "()", complex))),
             Literal::scalar(std::complex<float>(1, 2)));
 
-  // Element (i, j, k) of a Fortran-ordered (2, 3, 4) array stands at i + 2 j + 6 k.
+  // Element (i, j, k) of a Fortran-ordered (2, 3, 4) array is at i + 2 j + 6 k.
   std::string cube(24, '\0');
   std::iota(cube.begin(), cube.end(), '\0');
   const Literal read = read_npy(write("3.npy", npy("'|i1'", "True", "(2, 3, 4)", cube)));
@@ -319,7 +320,7 @@ TEST_F(NpzTest, SizesThatDoNotMatchTakeNoMemory) {
 TEST_F(NpzTest, DamagedArchives) {
   const std::string good = npy("'<f4'", "False", "(1,)", "1234");
   EXPECT_EQ(read_bytes(zip({{"w.npy", good}})).size(),
-            1u);  // what follows is damaged by its damage alone
+            1u);  // only the damage itself causes the following errors
   const auto error = [&](const std::string& bytes) {
     return io_error_of([&] { read_bytes(bytes); });
   };
@@ -339,8 +340,8 @@ TEST_F(NpzTest, DamagedArchives) {
   EXPECT_THAT(error(flipped), AllOf(HasSubstr("array 'w'"), HasSubstr("CRC error")));
 }
 
-// Members that all claim the same packed bytes: each is within what deflate can do, together they
-// are not.
+// All members refer to the same packed bytes. Each size is possible for deflate, but not all
+// together.
 TEST_F(NpzTest, OverlappingMembers) {
   const std::string good = npy("'<f4'", "False", "(1,)", "1234");
   std::vector<Entry> entries;
@@ -350,7 +351,8 @@ TEST_F(NpzTest, OverlappingMembers) {
               AllOf(HasSubstr("longer than its"), HasSubstr("memory.npz")));
 }
 
-// Every prefix and every changed byte of a good file: the same arrays, or a UserError.
+// Every prefix of a good file, and every change of a byte, must yield the same arrays or a
+// UserError.
 TEST_F(NpzTest, NoDamageCrashes) {
   write_npz(path("a.npz"), {{"w", counting(float32, {3})}, {"v", counting(int8, {2, 2})}});
   const std::string good = bytes_of(path("a.npz"));
@@ -360,7 +362,7 @@ TEST_F(NpzTest, NoDamageCrashes) {
   const auto attempt = [&](const std::string& bytes) {
     try {
       const auto arrays = read_bytes(bytes);
-      // A name is covered by no checksum; everything else is.
+      // Everything except names is covered by a checksum.
       ASSERT_EQ(arrays.size(), expected.size()) << "changed byte " << damaged;
       for (const Literal& value : {expected.at("w"), expected.at("v")})
         ASSERT_TRUE(std::any_of(arrays.begin(), arrays.end(),
@@ -380,7 +382,7 @@ TEST_F(NpzTest, NoDamageCrashes) {
       attempt(bytes);
     }
   EXPECT_GT(refused, 2000);
-  EXPECT_GT(unharmed, 0);  // dates and the like
+  EXPECT_GT(unharmed, 0);  // changes of dates and similar fields
 }
 
 // ---- The surroundings
@@ -421,10 +423,10 @@ TEST_F(NpzTest, PlacesThatCannotBeWritten) {
                 AllOf(HasSubstr("[save_npz]"), HasSubstr(place.string())));
     EXPECT_THAT(io_error_of([&] { write_npz(place, {}); }), HasSubstr("[save_npz]"));
   }
-  EXPECT_EQ(files(), 1);  // the folder alone: no temporary file is left
+  EXPECT_EQ(files(), 1);  // only the folder: no temporary file is left
 }
 
-// libzip counts in 32 bits what it unpacks, so an array of 4 GiB must not be asked for at once.
+// libzip counts unpacked bytes in 32 bits, so an array of 4 GiB must be read in parts.
 TEST_F(NpzTest, LargeArraysAreReadInParts) {
   constexpr size_t kBytes = (size_t{1} << 24) + 3;
   const std::string file = npy("'|u1'", "False", fmt::format("({},)", kBytes), "");

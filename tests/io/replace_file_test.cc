@@ -74,7 +74,7 @@ TEST_F(ReplaceFileTest, LinksStayAndWhatTheyNameIsWritten) {
   fs::create_symlink(path("relative"), path("absolute"));
   for (const auto& [name, write] : kWriters) {
     fs::remove(path("folder/file"));
-    write(path("absolute"));  // to nothing
+    write(path("absolute"));  // the link has no target yet
     const std::string bytes = bytes_of(path("folder/file"));
     EXPECT_FALSE(bytes.empty()) << name;
     write_bytes(path("folder/file"), "old");
@@ -98,13 +98,13 @@ TEST_F(ReplaceFileTest, PipesAndDevicesAreWrittenTo) {
     EXPECT_EQ(through, bytes_of(path("file"))) << name;
     EXPECT_TRUE(S_ISFIFO(mode(path("pipe")))) << name;
   }
-  // A device of this test's own, as root would else lose the machine's.
+  // The test makes a device of its own; otherwise root could remove the machine's.
   if (::mknod(path("null").c_str(), S_IFCHR | 0600, makedev(1, 3)) != 0)
     GTEST_SKIP() << "only root makes devices";
   for (const auto& [name, write] : kWriters) {
     try {
       write(path("null"));
-    } catch (const UserError& error) {  // of a file system without devices
+    } catch (const UserError& error) {  // the file system does not allow devices
       EXPECT_THAT(error.what(), HasSubstr("Permission denied")) << name;
     }
     EXPECT_TRUE(S_ISCHR(mode(path("null")))) << name;
@@ -140,13 +140,13 @@ TEST_F(ReplaceFileTest, Folders) {
         << name;
 }
 
-// A rename asks for the folder's permissions only.
+// A rename needs only the permissions of the folder.
 TEST_F(ReplaceFileTest, FilesThatMayNotBeWritten) {
   write_bytes(path("file"), "old");
   ASSERT_EQ(::chmod(path("file").c_str(), 0400), 0);
   const bool root = ::geteuid() == 0;
   constexpr uid_t kNobody = 65534;
-  if (root) {  // who may write to every file
+  if (root) {  // root may write every file
     for (const fs::path& p : {folder_, path("file")})
       ASSERT_EQ(::chown(p.c_str(), kNobody, static_cast<gid_t>(-1)), 0);
     ASSERT_EQ(::seteuid(kNobody), 0);

@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 
 class SafetensorsTest : public test::FolderTest {};
 
-// 0 to 5 as make_safetensors.py has them.
+// Returns 0 to 5, as in make_safetensors.py.
 Literal six(DType dtype) {
   Literal out(dtype, {2, 3});
   visit_dtype(dtype, [&]<class T>(TypeTag<T>) {
@@ -135,7 +135,7 @@ TEST_F(SafetensorsTest, OtherErrors) {
               HasSubstr("No such file"));
 }
 
-// A header that no reader takes is refused before there is a file.
+// A header that no reader accepts is refused before a file is made.
 TEST_F(SafetensorsTest, HeadersHaveALimit) {
   std::vector<internal::SafetensorsEntry> entries;
   for (int i = 0; i < 100; ++i) entries.push_back({fmt::format("w{}", i), float32, {2}});
@@ -148,7 +148,7 @@ TEST_F(SafetensorsTest, HeadersHaveALimit) {
       AllOf(HasSubstr(fmt::format("{} bytes of 100 arrays", length)), HasSubstr("several files")));
 }
 
-// What a checkpoint splits its files by is never less than what the header takes.
+// The estimate by which a checkpoint splits its files is never below the size of the header.
 TEST_F(SafetensorsTest, EntriesTakeAtMostTheBytesThatAreSaid) {
   const Shape long_shape{int64_t{1} << 40, int64_t{1} << 20, 1, 1, 1};
   for (const std::string& name :

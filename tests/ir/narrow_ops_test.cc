@@ -1,4 +1,4 @@
-// Programs with narrow dtypes, as they are read.
+// Imported programs with narrow dtypes.
 #include "tessera/ir/narrow_ops.h"
 
 #include <gmock/gmock.h>
@@ -116,7 +116,7 @@ TEST(NarrowOps, FoldsAreNamedOnesOfWideDtypes) {
 }
 
 TEST(NarrowOps, RegionsThatRoundTwiceDoSo) {
-  // (a + b) * 0.5 of float8_e5m2: each step is rounded.
+  // (a + b) * 0.5 in float8_e5m2: each step is rounded.
   const Function f = parse_main(R"(
     %x = stablehlo.constant dense<[9.0, 1.0]> : tensor<2xf8E5M2>
     %z = stablehlo.constant dense<0.0> : tensor<f8E5M2>
@@ -128,7 +128,7 @@ TEST(NarrowOps, RegionsThatRoundTwiceDoSo) {
     }) : (tensor<2xf8E5M2>, tensor<f8E5M2>) -> tensor<f8E5M2>
     return %0 : tensor<f8E5M2>)",
                                 "tensor<f8E5M2>");
-  // 8 (9 rounded), squared 64, + 1 is 64 again, squared 4096.
+  // 9 is rounded to 8, squared is 64, plus 1 is 64 after rounding, squared is 4096.
   EXPECT_EQ(codes_of(evaluate(f, {})[0]), (std::vector<int>{narrow_bits(float8_e5m2, 4096)}));
 }
 

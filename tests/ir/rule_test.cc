@@ -28,7 +28,7 @@ struct Rules {
 
 int64_t scale(int64_t x, const ScaledParams& p) { return x * p.factor; }
 
-// As define() makes them.
+// Returns the rules in the form that define() makes.
 Rules<OpParams> erased(const Rules<ScaledParams>& rules) {
   return std::bit_cast<Rules<OpParams>>(rules);
 }

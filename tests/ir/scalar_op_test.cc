@@ -1,4 +1,4 @@
-// The table of scalar operations: what its columns say, and what the check of operands lets in.
+// Tests the columns of the table of scalar operations, and which operands the check accepts.
 #include "tessera/ir/scalar_op.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ TEST(ScalarOp, NamesAreDifferent) {
   for (ScalarOp op : kAll) EXPECT_TRUE(names.insert(scalar_op_name(op)).second);
 }
 
-// An operation without a cost would be free to repeat.
+// Fusion would repeat an operation without a cost any number of times.
 TEST(ScalarOp, EveryRowHasCosts) {
   for (ScalarOp op : kAll) {
     const ScalarOpInfo& info = scalar_op_info(op);

@@ -96,7 +96,7 @@ TEST(Tree, DepthHasALimit) {
   EXPECT_EQ(tree::num_leaves(nested(1000)), 1000u);
 }
 
-// Two that are equal have their leaves in one order, whatever they went through.
+// Equal maps have their leaves in the same order, whatever their history is.
 TEST(Tree, UnorderedMapsGoByTheirKeys) {
   using Map = std::unordered_map<std::string, Array>;
   Map one, two;

@@ -19,7 +19,7 @@ static ffi::Error Add(F32 a, F32 b, ffi::ResultBuffer<ffi::F32> out) {
 }
 XLA_FFI_DEFINE_HANDLER_SYMBOL(add, Add, ffi::Ffi::Bind().Arg<F32>().Arg<F32>().Ret<F32>());
 
-// The sum of all attributes, in every element.
+// Returns the sum of all attributes, in every element.
 static ffi::Error SumAttributes(ffi::ResultBuffer<ffi::F64> out, int32_t i32, int64_t i64,
                                 uint8_t u8, float f32, double f64, bool flag, std::string_view text,
                                 ffi::Span<const int32_t> array, ffi::Dictionary dictionary) {
@@ -44,7 +44,7 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(sum_attributes, SumAttributes,
                                   .Attr<ffi::Span<const int32_t>>("array")
                                   .Attr<ffi::Dictionary>("dictionary"));
 
-// Doubles its operand in place: both are the same memory.
+// Doubles its operand in place. Operand and result have the same memory.
 static ffi::Error DoubleInPlace(F32 x, ffi::ResultBuffer<ffi::F32> out) {
   if (x.untyped_data() != out->untyped_data()) return ffi::Error::Internal("not aliased");
   for (size_t i = 0; i < out->element_count(); ++i) out->typed_data()[i] *= 2;
@@ -56,7 +56,7 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(double_in_place, DoubleInPlace,
 static ffi::Error Nothing(F32, ffi::ResultBuffer<ffi::F32>) { return ffi::Error::Success(); }
 XLA_FFI_DEFINE_HANDLER_SYMBOL(nothing, Nothing, ffi::Ffi::Bind().Arg<F32>().Ret<F32>());
 
-// A counter in the state of one call of a program.
+// A counter in the state of one call in a program.
 struct Counter {
   static ffi::TypeId id;
   int32_t calls = 0;
@@ -92,7 +92,7 @@ static ffi::Future AddOneLater(ffi::ThreadPool pool, F32 x, ffi::ResultBuffer<ff
 XLA_FFI_DEFINE_HANDLER_SYMBOL(add_one_later, AddOneLater,
                               ffi::Ffi::Bind().Ctx<ffi::ThreadPool>().Arg<F32>().Ret<F32>());
 
-// A handler of a version of the interface that no host has.
+// A handler for a version of the interface that no host supports.
 extern "C" XLA_FFI_Error* of_the_future(XLA_FFI_CallFrame* frame) {
   auto* extension = reinterpret_cast<XLA_FFI_Metadata_Extension*>(frame->extension_start);
   extension->metadata->api_version.major_version = 9;

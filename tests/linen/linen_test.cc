@@ -1,4 +1,4 @@
-// Modules of flax.linen: golden/make_modules.py.
+// Compares modules with flax.linen (golden/make_modules.py).
 #include "../nn/cases.h"
 #include "tessera/compile/grad.h"
 #include "tessera/compile/shard_map.h"
@@ -26,8 +26,8 @@ using ::testing::HasSubstr;
 const golden::Json& find(const std::string& name) {
   return test::find_module({"linen", "conv_transposes"}, name);
 }
-// To 1e-6, but for rows whose mean is far larger than their deviation: there E[x^2] - E[x]^2, which
-// flax computes too, loses digits.
+// The tolerance is 1e-6, except for rows with a mean far above their deviation: there E[x^2] -
+// E[x]^2, which flax computes too, loses digits.
 void expect_result(const Array& got, const golden::Json& expected) {
   test::expect_result(got, expected, 4e-6);
 }
@@ -56,7 +56,7 @@ void check(const char* name, const M& model, const X& x) {
   }
 }
 Array input(const char* name) { return array_of(find(name)["inputs"][0]); }
-// FIPS 180-4's examples, by their first words.
+// The examples of FIPS 180-4, by their first words.
 TEST(Scope, HashesAsSha1) {
   EXPECT_EQ(linen::internal::sha1_word(""), 0xda39a3eeu);
   EXPECT_EQ(linen::internal::sha1_word("abc"), 0xa9993e36u);
@@ -117,7 +117,7 @@ TEST(Linen, SequentialIsFlaxs) {
                                 linen::Sequential(linen::Dense(5), linen::BatchNorm()),
                                 linen::Dropout(0.3));
   check("sequential", model, input("sequential"));
-  // Shapes are enough to make parameters.
+  // Parameters can be made from shapes alone.
   const auto variables = model.init(random::key(3), abstract_array({3, 4}, float32));
   expect_parameters(variables.params, find("sequential")["params"]);
 }
@@ -166,7 +166,7 @@ TEST(Linen, TrainsByItsParameters) {
   EXPECT_LT(mean(square(model.apply(variables, x) - y)).item<double>(), 0.2 * first);
 }
 
-// The batch's statistics in a shard_map are those of the whole batch, where they are asked for.
+// In a shard_map, the statistics are those of the whole batch if the module has an axis_name.
 TEST(Linen, BatchNormOverDevices) {
   initialize({.devices = "cpu:8"});
   const Mesh mesh(create_device_mesh({8}), {"data"});

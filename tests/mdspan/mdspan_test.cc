@@ -25,8 +25,8 @@ using ::testing::ElementsAre;
 constexpr size_t kDynamic = std::numeric_limits<size_t>::max();
 enum class Layout { kRight, kLeft };
 
-// The part of std::mdspan's interface that the library asks for, where the standard library has
-// none: extents of which some are fixed, and strides that may be given.
+// The part of std::mdspan's interface that the library needs, for standard libraries without
+// mdspan: extents, some of which are fixed, and optional strides.
 template <class T, class Index, Layout layout, size_t... fixed>
 class TestMdspan {
  public:

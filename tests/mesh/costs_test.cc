@@ -37,7 +37,7 @@ MachineCosts some_costs() {
   return out;
 }
 
-// A file that TESSERA_COSTS names, and the warnings of a test.
+// Makes a file that TESSERA_COSTS names, and collects the warnings of a test.
 class Costs : public testing::Test {
  protected:
   void SetUp() override {
@@ -81,7 +81,7 @@ TEST_F(Costs, TheFileIsReadAtFirstUse) {
   EXPECT_EQ(costs.source, file_.string());
   EXPECT_EQ(costs.host, some_costs().host);
   EXPECT_THAT(warnings_, IsEmpty());
-  // What was given stays; others come with the next initialize().
+  // The costs stay the same; a changed file is read by the next initialize().
   MachineCosts other = some_costs();
   other.cores = 7;
   EXPECT_EQ(with_file(to_json(other)).cores, 7);
@@ -104,7 +104,7 @@ TEST_F(Costs, AFileThatIsNamedAndNotThereIsAWarning) {
   EXPECT_FALSE(machine_costs().measured());
   EXPECT_THAT(warnings_, HasSubstr("which TESSERA_COSTS names"));
   warnings_.clear();
-  setenv("TESSERA_COSTS", "", 1);  // none
+  setenv("TESSERA_COSTS", "", 1);  // no file
   initialize();
   EXPECT_FALSE(machine_costs().measured());
   EXPECT_THAT(warnings_, IsEmpty());
@@ -142,7 +142,7 @@ TEST_F(Costs, WhereTheFileIs) {
 TEST_F(Costs, ALinkIsSharedAmongProcesses) {
   const MachineCosts costs = some_costs();
   EXPECT_EQ(host_link(costs, 2).bandwidth, 4e9);
-  EXPECT_EQ(host_link(costs, 3).bandwidth, 2e9 * 4 / 3);  // the next that was measured
+  EXPECT_EQ(host_link(costs, 3).bandwidth, 2e9 * 4 / 3);  // the next larger measurement
   EXPECT_EQ(host_link(costs, 8).bandwidth, 1e9);
   EXPECT_EQ(host_link(costs, 8).latency, 3e-5);
   EXPECT_GT(host_link(MachineCosts(), 2).bandwidth, network_link(MachineCosts(), 2).bandwidth);
@@ -154,8 +154,8 @@ TEST_F(Costs, SpeedsByThreadsAndSize) {
   EXPECT_EQ(speed_at(table, 1, 2, 2, 1), 18);
   EXPECT_EQ(speed_at(table, 1e9, 2, 2, 1), 1800);
   EXPECT_NEAR(speed_at(table, 1000, 1, 2, 1), 100, 1e-9);
-  // Two processes with a thread each have a core each, which is a tenth slower while both are at
-  // work; four of them half of one.
+  // Two processes with one thread each have a core each, which is a tenth slower while both work.
+  // Four processes share the two cores.
   EXPECT_EQ(speed_at(table, 1, 1, 2, 2), 9);
   EXPECT_EQ(speed_at(table, 1, 1, 2, 4), 4.5);
 }

@@ -86,7 +86,7 @@ TEST(CreateDeviceMesh, OfJax) {
 }
 
 TEST(CreateDeviceMesh, SplitsAxesWithLargePrimeFactors) {
-  // 14 and 10 are no products of whole axes of 7x10x2; each device must still appear once.
+  // 14 and 10 are not products of whole axes of 7x10x2. Each device must still occur once.
   DeviceMesh mesh = create_device_mesh(
       {14, 10}, {.devices = parse_devices("tpu_v4:7x10x2"), .allow_split_physical_axes = true});
   std::vector<int64_t> ids;
@@ -139,7 +139,7 @@ TEST(CreateHybridDeviceMesh, OfJax) {
   for (const golden::Json& c : topic["hybrid"]) {
     std::string spec = c.at("devices");
     const Shape ici = golden::dims(c.at("ici")), dcn = golden::dims(c.at("dcn"));
-    // An emulated slice is one process, so both ways of grouping agree.
+    // An emulated slice is one process, so grouping by process and by slice is the same.
     for (bool process : {false, true}) {
       HybridDeviceMeshOptions options{parse_devices(spec), c.at("split"), process};
       if (c.at("ids").is_null()) {

@@ -74,7 +74,7 @@ TEST(NamedSharding, EquivalenceIsJaxs) {
       int64_t rank = a.spec().rank();
       if (b.spec().rank() != rank) continue;
       EXPECT_EQ(a.is_equivalent_to(b, rank), a_class == b_class) << a << " and " << b;
-      // On one mesh equality is equivalence.
+      // On one mesh, equal and equivalent shardings are the same.
       if (a.mesh() == b.mesh()) {
         EXPECT_EQ(a == b, a_class == b_class) << a << " and " << b;
         if (a == b) {
@@ -104,7 +104,7 @@ TEST(NamedSharding, HasAxesAndShardsOfEachDimension) {
   EXPECT_FALSE(sharding.is_open(0));
   EXPECT_TRUE(sharding.is_open(2));
   EXPECT_FALSE(sharding.is_open(7));
-  // Device 5 is at x = 1, y = 1: with y major it holds part 1 * 2 + 1.
+  // Device 5 is at x = 1, y = 1. With y as the major axis it has part 1 * 2 + 1.
   EXPECT_EQ(sharding.shard_coordinates(5, 3), (Dims{3, 0, 0}));
 }
 
@@ -138,7 +138,7 @@ TEST(NamedSharding, ScalarsOnAMesh) {
 }
 
 TEST(NamedSharding, SubAxesCutAsTheirAxisDoesInSteps) {
-  // x of size 8 = major 2 times minor 4.
+  // The axis x of size 8 is divided into a major part of 2 and a minor part of 4.
   NamedSharding major(line, P(AxisRef{"x", 1, 2})), minor(line, P(AxisRef{"x", 2, 4}));
   EXPECT_EQ(major.num_shards(0), 2);
   EXPECT_EQ(minor.num_shards(0), 4);
@@ -148,7 +148,7 @@ TEST(NamedSharding, SubAxesCutAsTheirAxisDoesInSteps) {
   NamedSharding middle(line, P(AxisRef{"x", 2, 2}));
   EXPECT_EQ(middle.shard_coordinates(3, 1), Dims{1});
   EXPECT_EQ(middle.shard_coordinates(4, 1), Dims{0});
-  // A mesh with those factors as axes places the same.
+  // A mesh with these factors as axes has the same placement.
   Mesh factored = mesh_of({2, 2, 2}, {"a", "b", "c"});
   EXPECT_TRUE(middle.is_equivalent_to(NamedSharding(factored, P("b")), 1));
   EXPECT_TRUE(NamedSharding(line, P(AxisRef{"x", 2, 4}, AxisRef{"x", 1, 2}))
@@ -175,7 +175,7 @@ TEST(NamedSharding, EqualityIgnoresWhatDoesNotMatter) {
   std::vector<DimSpec> dims = {"x"};
   EXPECT_EQ(NamedSharding(mesh_of({2, 2, 2}, {"x", "y", "z"}), P(dims, {{"z"}, {"y"}})),
             NamedSharding(mesh_of({2, 2, 2}, {"x", "y", "z"}), P(dims, {{"y"}, {"z"}})));
-  // What propagation may do is part of it.
+  // Whether propagation may change a dimension is a part of the sharding.
   EXPECT_NE(NamedSharding(grid, P("x")), NamedSharding(grid, P("x", UNCONSTRAINED)));
   EXPECT_NE(NamedSharding(grid, P("x")), NamedSharding(grid, P(dims, {{"y"}})));
   EXPECT_TRUE(

@@ -43,7 +43,7 @@ TEST(PhysicalMesh, Errors) {
 
 TEST(AssignToTorus, PrefersMoreAxesForTheLastLogicalAxis) {
   DeviceMesh physical = physical_mesh(parse_devices("tpu_v4:2x2x4"));
-  // The last axis of size 4 takes x and y, so along it z stands still.
+  // The last axis of size 4 uses x and y, so z does not change along it.
   std::vector<Device> devices = assign_to_torus(physical, {4, 4}, false);
   for (int64_t i = 0; i < 16; ++i) EXPECT_EQ(devices[i].coords[2], i / 4);
 }

@@ -22,7 +22,7 @@ NamedSharding on_line(int64_t n, const P& spec) {
   return NamedSharding(Mesh(parse_devices(fmt::format("cpu:{}", n)), {"x"}), spec);
 }
 
-// In columns: a box-drawing character is three bytes.
+// Returns the width in columns. A box-drawing character has three bytes.
 size_t widest_line(const std::string& text) {
   std::istringstream in(text);
   size_t widest = 0;
@@ -100,7 +100,7 @@ TEST(ShardingTable, OfJax) {
 }
 
 TEST(ShardingTable, CellsShrinkToTheirLabels) {
-  // At its natural width this would take 113 columns.
+  // At its natural width this table would have 113 columns.
   EXPECT_EQ(sharding_table({4, 64}, on_line(8, P(None, "x")), {.scale = 0.3}),
             "┌────────┬────────┬────────┬────────┬────────┬────────┬────────┬────────┐\n"
             "│ CPU 0  │ CPU 1  │ CPU 2  │ CPU 3  │ CPU 4  │ CPU 5  │ CPU 6  │ CPU 7  │\n"

@@ -1,4 +1,4 @@
-// Cases of golden/make_modules.py, and how close modules have to be to flax's.
+// Cases of golden/make_modules.py, and the tolerances for the comparison with flax.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@ inline const golden::Topic& modules() {
   static const golden::Topic out("modules");
   return out;
 }
-// The case of a name in one of these sections.
+// Returns the case of this name in one of these sections.
 inline const golden::Json& find_module(std::initializer_list<const char*> sections,
                                        const std::string& name) {
   for (const char* section : sections)
@@ -25,11 +25,11 @@ inline const golden::Json& find_module(std::initializer_list<const char*> sectio
 }
 inline Array array_of(const golden::Json& reference) { return Array(modules().array(reference)); }
 
-// To 4 units in the last place.
+// Expects equality to 4 units in the last place.
 inline void expect_parameter(const Array& got, const golden::Json& expected) {
   expect_close(got.to_host(), modules().array(expected), 4 * 0x1p-23, 0);
 }
-// The leaves, but for the empty ones of parameters that are not there.
+// Compares the leaves, except the empty ones of missing parameters.
 template <class Params>
 void expect_parameters(const Params& params, const golden::Json& expected) {
   size_t i = 0;

@@ -1,4 +1,4 @@
-// jax.nn.initializers' numbers: golden/make_modules.py.
+// Compares numbers with jax.nn.initializers (golden/make_modules.py).
 #include "tessera/nn/initializers.h"
 
 #include <map>
@@ -49,7 +49,8 @@ TEST(Initializers, AreJaxs) {
     const DType dtype = dtype_from_name(c["dtype"].get<std::string>());
     const tessera::test::X64 x64(dtype == float64);
     const Array got = by_name(name)(random::key(c["seed"].get<int>()), shape, dtype);
-    // 4 units in the last place: 3 of the normal numbers, 1 of the product. Uniform ones are equal.
+    // The tolerance is 4 units in the last place: 3 for the normal numbers, 1 for the product.
+    // Uniform numbers are equal.
     const bool exact = name.find("uniform") != std::string::npos || name == "constant";
     // Half-precision normals are compared on the scale of their distribution, as in random_test.cc.
     if (name.find("orthogonal") != std::string::npos) {

@@ -1,4 +1,4 @@
-// flax.linen's pooling: golden/make_modules.py.
+// Compares pooling with flax.linen (golden/make_modules.py).
 #include "tessera/nn/pooling.h"
 
 #include <map>

@@ -1,4 +1,4 @@
-// flax.nnx's MultiHeadAttention: golden/make_modules.py.
+// Compares MultiHeadAttention with flax.nnx (golden/make_modules.py).
 #include "../nn/cases.h"
 #include "tessera/compile/jit.h"
 #include "tessera/nnx/multi_head_attention.h"
@@ -25,7 +25,7 @@ std::vector<Array> inputs_of(const golden::Json& c) {
   for (const golden::Json& x : c["inputs"]) out.push_back(array_of(x));
   return out;
 }
-// The module without its stream and cache.
+// Returns the parameters of the module, without its stream and cache.
 std::vector<Array> parameters_of(const MultiHeadAttention& m) {
   return nnx::internal::parameters(m);
 }

@@ -1,4 +1,4 @@
-// GroupNorm of nnx and linen against flax: golden/make_group_norm.py.
+// Compares GroupNorm of nnx and linen with flax (golden/make_group_norm.py).
 #include "../errors.h"
 #include "../golden/golden.h"
 #include "../numpy/run.h"
@@ -43,7 +43,7 @@ TEST(GroupNorm, IsFlaxs) {
                  tolerance, tolerance);
     const auto options = options_of<nnx::GroupNormOptions>(name);
     const nnx::GroupNorm nnx(x.shape(-1), nnx::Rngs(7), options);
-    // flax.nnx itself takes other axes than the default ones wrongly: linen's are its values.
+    // flax.nnx is wrong for axes other than the default ones, so linen's values are expected.
     expect_close(nnx(x).to_host(), topic.array(c.contains("out") ? c["out"] : c["linen"]),
                  tolerance, tolerance);
     if (!c.contains("grad")) continue;

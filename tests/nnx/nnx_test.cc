@@ -1,4 +1,4 @@
-// Modules, streams and the optimizer of flax.nnx: golden/make_modules.py.
+// Compares modules, streams and the optimizer with flax.nnx (golden/make_modules.py).
 #include <cmath>
 
 #include "../nn/cases.h"
@@ -127,7 +127,7 @@ TEST(Conv, IsFlaxs) {
   }
 }
 
-// Its derivatives, by finite differences.
+// Compares derivatives with finite differences.
 TEST(Conv, HasDerivatives) {
   const nnx::Conv conv(2, 4, {3, 2}, nnx::Rngs(0),
                        {.strides = {2, 1}, .kernel_dilation = {1, 2}, .feature_group_count = 2});
@@ -171,7 +171,7 @@ TEST(Embed, IsFlaxs) {
   expect_result(m.attend(ones({2, 3})), c["attend"][0]);
   expect_result(nnx::Embed(1, 3, nnx::Rngs(7))(tokens), find("embed_one")["out"]);
   EXPECT_THAT(error_of([&] { m(ones(3)); }), HasSubstr("expected integer tokens"));
-  // Each row's gradient is that of the tokens that took it.
+  // The gradient of each row is the sum over the tokens that selected it.
   const auto f = [](const nnx::Embed& m, const Array& tokens) { return sum(m(tokens)); };
   EXPECT_EQ(to_vector<float>(grad(f)(m, array({{1, 1}, {-1, 0}})).embedding),
             (std::vector<float>{1, 1, 1, 2, 2, 2, 0, 0, 0, 0, 0, 0, 1, 1, 1}));
@@ -276,7 +276,7 @@ TEST(State, TrainingCarriesItAlong) {
   EXPECT_EQ(model.dropout.rngs.count.item<int>(), 60);
   EXPECT_EQ(to_vector<uint32_t>(model.dropout.rngs.key.data), key);
   EXPECT_NE(model.norm.mean.value.to_host(), zeros(8).to_host());
-  // In evaluation nothing changes, and the answer is good.
+  // In evaluation mode the state does not change, and the predictions are good.
   nnx::eval(model);
   EXPECT_LT(mean(square(model(x) - y)).item<double>(), 0.2 * first);
   EXPECT_EQ(model.dropout.rngs.count.item<int>(), 60);
@@ -294,7 +294,7 @@ TEST(State, GradientsAreOfParametersAlone) {
   EXPECT_NE(to_vector<float>(grads.norm.scale), std::vector<float>(8));
   EXPECT_EQ(to_vector<float>(grads.norm.mean.value), std::vector<float>(8));
   EXPECT_EQ(moved.dropout.rngs.count.item<int>(), 1);
-  // The optimizer sees 6 parameters, and no state.
+  // The optimizer gets 6 parameters and no state.
   const nnx::Optimizer optimizer(model, optim::adam(0.1));
   EXPECT_EQ(std::get<0>(optimizer.opt_state).mu.paths,
             (std::vector<std::string>{".first.kernel", ".first.bias", ".norm.scale", ".norm.bias",

@@ -1,5 +1,4 @@
-// What goes wrong in data-parallel training, and what the library says: docs/optimizers.md and
-// docs/modules.md.
+// Mistakes in data-parallel training, and their errors: docs/optimizers.md and docs/modules.md.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -25,7 +24,8 @@ class Pitfalls : public ::testing::Test {
  protected:
   static void SetUpTestSuite() { initialize({.devices = "cpu:8"}); }
 
-  // The bias after a step in which `reduce` makes the update's gradients of a device's own.
+  // Returns the bias after a step. `reduce` computes the gradients of the update from those of a
+  // device.
   template <class Reduce>
   std::vector<float> bias_after_step(const Reduce& reduce) {
     nnx::Linear model(4, 2, nnx::Rngs(0));

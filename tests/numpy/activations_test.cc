@@ -1,4 +1,4 @@
-// Activations against JAX: golden/make_calls_lax.py.
+// Compares activations with JAX (golden/make_calls_lax.py).
 #include "tessera/numpy/activations.h"
 
 #include "../errors.h"
@@ -33,7 +33,7 @@ TEST(Activations, ErrorsSayWhatIsExpected) {
   expect_error([&] { log1mexp(astype(arange(3), complex64)); }, "[log1mexp] expected real numbers");
 }
 
-// Where both terms are equal, the larger one changes.
+// At 0 both terms are equal, and which one is larger changes.
 TEST(Activations, SoftplusHasItsSecondDerivativeAtZero) {
   const auto f = [](const Array& x) { return softplus(x); };
   const auto second = [&](float x) { return to_vector<float>(grad(grad(f))(Array(x)))[0]; };

@@ -1,4 +1,4 @@
-// dot_product_attention as jax.nn's: golden/make_modules.py.
+// Compares dot_product_attention with jax.nn (golden/make_modules.py).
 #include "tessera/numpy/attention.h"
 
 #include "../golden/golden.h"
@@ -46,7 +46,7 @@ TEST(Attention, HalvesComeBackAsHalves) {
   EXPECT_EQ(dot_product_attention(x, x, x).dtype(), bfloat16);
 }
 
-// The derivative by the query, by finite differences.
+// Compares the derivative by the query with finite differences.
 TEST(Attention, HasADerivative) {
   const golden::Topic topic("modules");
   const std::vector<Literal> in = topic.arrays(topic["attention"][2]["inputs"]);

@@ -21,7 +21,7 @@ using test::expect_error;
 using ::testing::ElementsAre;
 using ::testing::UnorderedElementsAre;
 
-// Doubles in plain C++, and counts its calls.
+// A function in plain C++ that doubles, and counts its calls.
 struct Doubler {
   Array operator()(const Array& x) const {
     ++*calls;
@@ -32,7 +32,7 @@ struct Doubler {
   std::shared_ptr<std::atomic<int>> calls = std::make_shared<std::atomic<int>>(0);
 };
 
-// What std::cout gets while one exists.
+// Captures the output to std::cout while one exists.
 class Captured {
  public:
   Captured() : before_(std::cout.rdbuf(text_.rdbuf())) {}
@@ -131,7 +131,7 @@ TEST(Callbacks, IoInLoopsAndUnderVmap) {
   EXPECT_THAT(seen, ElementsAre(0, 1, 2));
 }
 
-// The shapes with which vmap calls a function of two arguments, of which `a` is mapped.
+// Tests the shapes with which vmap calls a function of two arguments, if only `a` is mapped.
 TEST(Callbacks, VmapPutsADimensionOfOneBeforeUnmappedArguments) {
   std::vector<std::vector<Shape>> seen;
   const auto add = [&](const Array& a, const Array& b) {
@@ -176,7 +176,7 @@ TEST(Callbacks, VmapMethodsInScanAndShardMap) {
       ++calls;
       return a + b;
     };
-    // Sums of rows times 1, 2, 3, by one callback a trip.
+    // Sums of rows times 1, 2, 3, with one callback in each iteration.
     const auto total = [&](const Array& row) {
       const auto step = [&](const Array& sum, const Array& factor) {
         return std::pair(pure_callback(add, abstract_array({}, float32), {.vmap_method = method},
@@ -189,12 +189,12 @@ TEST(Callbacks, VmapMethodsInScanAndShardMap) {
         jit(shard_map(vmap(total), {.mesh = mesh, .in_specs = {P("x")}, .out_specs = {P("x")}}));
     EXPECT_THAT(to_vector<float>(f(reshape(arange(8, float32), {4, 2}))),
                 ElementsAre(6, 30, 54, 78));
-    // Two devices, three trips, and two examples a device.
+    // There are two devices, three iterations, and two examples on each device.
     EXPECT_EQ(calls, method == VmapMethod::kSequential ? 12 : 6);
   }
 }
 
-// The first call waits for a kernel that also computes what comes after the second.
+// The first call waits for a kernel, which also computes values for ops after the second call.
 TEST(Callbacks, EffectsAreInTheOrderOfTheProgram) {
   std::vector<std::string> seen;
   const auto record = [&](const char* name) {
@@ -237,7 +237,7 @@ TEST(Callbacks, EffectsOfADeviceAreInOrderInAShardMap) {
   const ScopedDevices devices("cpu:4");
   const Mesh mesh = make_mesh({4}, {"x"});
   std::mutex mutex;
-  std::map<int, std::vector<int>> seen;  // by device
+  std::map<int, std::vector<int>> seen;  // the values that each device has seen
   const auto record = [&](const Array& device, const Array& v) {
     const std::lock_guard lock(mutex);
     seen[device.item<int>()].push_back(v.item<int>());
@@ -265,8 +265,8 @@ TEST(Callbacks, AnOrderedCallIsRefusedUnderVmap) {
                "[io_callback] expected an ordered call outside vmap");
 }
 
-// A function that changes what is outside must not be called for examples that do not come to it,
-// nor again by a derivative; one for debugging may.
+// A function with effects must not be called for examples that do not reach it, nor a second time
+// by a derivative. A function for debugging may.
 TEST(Callbacks, IoIsRefusedWhereItWouldBeCalledTooOften) {
   int calls = 0;
   const auto count = [&](const Array&) { ++calls; };

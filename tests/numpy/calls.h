@@ -36,7 +36,7 @@ inline void expect_arrays(const std::vector<Literal>& got, const std::vector<Lit
   }
 }
 
-// The gradients of golden.py's loss by all inexact inputs.
+// Returns the gradients of golden.py's loss by all inexact inputs.
 inline Arrays call_gradients(const ArraysFn& f, const Arrays& inputs) {
   Arrays inexact;
   for (const Array& x : inputs)
@@ -80,7 +80,7 @@ inline void check_call(const golden::Topic& topic, const golden::Json& c, const 
   }
 }
 
-// Every call of the section is in the table, and the other way round.
+// Compares every call of the section. Expects that the table has exactly these calls.
 inline void check_calls(const char* topic_name, const char* section, const CallTable& table) {
   const golden::Topic topic(topic_name);
   std::set<std::string> seen;
@@ -102,7 +102,7 @@ inline void check_calls(const char* topic_name, const char* section, const CallT
       return {__VA_ARGS__};                           \
     }                                                 \
   }
-// Of an expression that is a vector, or has pieces.
+// An entry with statements that return a vector of results.
 #define TESSERA_CALL_MANY(name, ...)                  \
   {                                                   \
     name, [](const test::Arrays& a) -> test::Arrays { \

@@ -1,5 +1,5 @@
-// Derivatives of functions of complex numbers along random directions, against finite differences
-// in complex128; values are in reference_test.cc and reference_options_test.cc.
+// Compares derivatives of functions of complex numbers along random directions with finite
+// differences in complex128. reference_test.cc and reference_options_test.cc compare values.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -69,7 +69,7 @@ TEST(Complex, Derivatives) {
     expect_derivative(
         "cumlogsumexp", [&](const Array& z) { return cumlogsumexp(z, options); }, x);
   }
-  // Elements that are met twice, and one that is better than what meets it.
+  // Some elements are updated twice, and one is better than its update.
   const Array places = array({1, 4, 1, 0, 2});
   expect_derivative(
       "at max", [&](const Array& z) { return at(y)[places].max(z); }, x);
@@ -77,7 +77,8 @@ TEST(Complex, Derivatives) {
       "at min", [&](const Array& z) { return at(z)[places].min(y); }, x);
 }
 
-// As NumPy and JAX have it: 1j is true. lax::convert_element_type looks at the real part, as JAX's.
+// As in NumPy and JAX, 1j is true. lax::convert_element_type reads only the real part, as JAX's
+// does.
 TEST(Complex, TruthIsOfBothParts) {
   const Array z = complexes({{-1, 0}, {0, 1}, {1, 0}, {0, 0}, {0, NAN}});
   const Literal both = Literal::from<bool>(
@@ -91,7 +92,7 @@ TEST(Complex, TruthIsOfBothParts) {
   EXPECT_EQ(lax::convert_element_type(z, bool_).to_host(), real);
 }
 
-// What is done about infinities that are not numbers in JAX's formula.
+// Infinities for which JAX's formula yields NaN.
 TEST(Complex, LogaddexpOfNothing) {
   const X64 x64(true);
   const double inf = std::numeric_limits<double>::infinity();
@@ -108,7 +109,7 @@ TEST(Complex, LogaddexpOfNothing) {
   }
 }
 
-// Equal real parts: the imaginary ones decide.
+// If real parts are equal, the imaginary parts decide.
 TEST(Complex, RunningExtremaOfEqualOnesShareTheDerivative) {
   const X64 x64(true);
   const Array x = complexes({{1, 1}, {1, 2}, {1, 2}}), t = complexes({{1, 0}, {2, 0}, {4, 0}});
@@ -138,11 +139,11 @@ bool same_part(double a, double b, double tolerance) {
   return a == b || std::abs(a - b) <= tolerance * std::max(std::abs(a), std::abs(b));
 }
 
-// Annex G of C99, as the naive evaluator has it, in kernels too: signs of zeros and which part is
-// NaN. JAX has the same but for two things, in which it is at odds with itself: it gives NaN for
-// both parts where one is known, for an infinity beside a NaN too (its atan of 1 + i NaN has a real
-// part, its log of inf + i NaN none), and the sign of a zero may get lost on the way, so that
-// sqrt(-1 - 0i) is i, like sqrt(-1 + 0i), where atanh keeps the sides of its cut apart.
+// Kernels follow Annex G of C99, as the naive evaluator does: for signs of zeros, and for which
+// part is NaN. JAX has the same values with two exceptions, in which it is not consistent. It
+// returns NaN for both parts if only one is unknown, also for an infinity next to a NaN (its atan
+// of 1 + i NaN has a real part, its log of inf + i NaN none). And the sign of a zero may get lost,
+// so that sqrt(-1 - 0i) is i, like sqrt(-1 + 0i), while atanh distinguishes the sides of its cut.
 TEST(Complex, FunctionsOfZerosInfinitiesAndNan) {
   const X64 x64(true);
   const golden::Topic topic("complex_grid");
@@ -173,7 +174,7 @@ TEST(Complex, FunctionsOfZerosInfinitiesAndNan) {
         SCOPED_TRACE(fmt::format("{} of {} + {}i: {} + {}i, evaluated {} + {}i, JAX {} + {}i",
                                  ops[k]->name, at.real(), at.imag(), x.real(), x.imag(), y.real(),
                                  y.imag(), j.real(), j.imag()));
-        // Of a NaN, Annex G leaves the sign of a zero open.
+        // For a NaN, Annex G does not define the sign of a zero.
         if (std::isnan(at.real()) || std::isnan(at.imag())) {
           EXPECT_TRUE(same_part(std::abs(x.real()), std::abs(y.real()), tolerance));
           EXPECT_TRUE(same_part(std::abs(x.imag()), std::abs(y.imag()), tolerance));
@@ -192,7 +193,7 @@ TEST(Complex, FunctionsOfZerosInfinitiesAndNan) {
   }
 }
 
-// Bits have no derivative, those of the same dtype neither.
+// Bits have no derivative, even if the dtype does not change.
 TEST(Bits, HaveNoDerivative) {
   const auto f = [](const Array& x) { return lax::bitcast_convert_type(x, float32) * x; };
   EXPECT_EQ(to_vector<float>(jvp(f, std::tuple(array({3.f})), std::tuple(array({1.f}))).second),

@@ -1,4 +1,4 @@
-// Convolution, correlation and covariance against jax.numpy: golden/make_calls_numpy.py.
+// Compares convolution, correlation and covariance with jax.numpy (golden/make_calls_numpy.py).
 #include "tessera/numpy/convolve.h"
 
 #include "../errors.h"

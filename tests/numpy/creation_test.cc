@@ -73,7 +73,7 @@ TEST(CreationTest, IntegersThatDoNotFitAreWarnedOf) {
       "change: "
       "call enable_x64(true) at the start of the program to keep them, or pass values that fit"};
   const int64_t large = int64_t{1} << 31;
-  std::vector<int64_t> late(1'000'000);  // more than one task checks
+  std::vector<int64_t> late(1'000'000);  // more than one task checks the numbers
   late.back() = large;
   const std::vector<int64_t> above{0, large}, below{-large - 1}, edges{-large, large - 1};
   for (const auto& values : {above, below, late}) {
@@ -96,7 +96,7 @@ TEST(CreationTest, IntegersThatDoNotFitAreWarnedOf) {
               ::testing::IsEmpty());
 }
 
-// The default handler prints a text once a process, on standard error.
+// The default handler prints a text once in each process, on standard error.
 TEST(CreationTest, AWarningOfLostDigitsIsPrintedOnce) {
   from_host(std::vector<double>{1});
   ::testing::internal::CaptureStderr();
@@ -186,7 +186,7 @@ TEST(CreationTest, ShapesOfVectors) {
   EXPECT_EQ(reshape(arange(6), std::vector<int>{3, -1}).shape(), Shape({3, 2}));
 }
 
-// Of several C++ types: the dtype that they have in common.
+// Numbers of several C++ types get their common dtype.
 TEST(CreationTest, MixedNumbers) {
   EXPECT_EQ(repr(array({1, 2.5})), "Array([1. , 2.5], dtype=float32)");
   EXPECT_EQ(repr(array({{1, 2.5}, {3, 4}})),

@@ -1,5 +1,5 @@
-// custom_linear_solve, custom_root and linear_transpose: values, derivatives of both modes by what
-// the functions capture, and errors.
+// custom_linear_solve, custom_root and linear_transpose: values, derivatives of both modes by
+// captured arrays, and errors.
 #include "tessera/numpy/custom_solve.h"
 
 #include <cmath>
@@ -24,7 +24,7 @@ using test::expect_close;
 using test::expect_error;
 
 const auto dense = [](const auto& product, const Array& b) {
-  // The matrix column by column.
+  // Computes the matrix column by column.
   const Array a =
       vmap([&](const Array& e) { return product(e); })(eye(b.size(), None, 0, b.dtype()));
   return linalg::solve(transpose(a), b);

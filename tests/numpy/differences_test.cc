@@ -1,4 +1,5 @@
-// Differences of neighbours, integrals and interpolation against jax.numpy: golden/make_calls_numpy.py.
+// Compares differences of neighbours, integrals and interpolation with jax.numpy
+// (golden/make_calls_numpy.py).
 #include "tessera/numpy/differences.h"
 
 #include "../errors.h"

@@ -1,5 +1,5 @@
-// Tensors of other libraries, made by hand here. What a deleter frees is freed at once, so that the
-// address sanitizer finds a use after it.
+// Tensors of other libraries, which are made here. Deleters free memory at once, so that the
+// address sanitizer finds later uses.
 #include "tessera/numpy/dlpack.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ namespace {
 using test::expect_error;
 using ::testing::ElementsAre;
 
-// A tensor f32[2, 3] of 0, 1, ... by a library that counts how often it is deleted.
+// A tensor f32[2, 3] of 0, 1, ... that counts how often it is deleted.
 template <class Managed>
 struct Producer {
   Producer() {
@@ -128,7 +128,7 @@ TEST(Dlpack, ExportsAreReadOnlyViewsThatKeepTheMemory) {
   x.reset();
   EXPECT_THAT(std::span(static_cast<const float*>(tensor->dl_tensor.data), 6),
               ElementsAre(1, 2, 3, 4, 5, 6));
-  // And back.
+  // The array is exported again.
   const void* data = tensor->dl_tensor.data;
   const Array again = from_dlpack(std::move(tensor));
   EXPECT_EQ(tensor, nullptr);

@@ -1,4 +1,5 @@
-// Arrays with elements put in, left out or added against jax.numpy: golden/make_calls_numpy.py.
+// Compares functions that insert, delete or append elements with jax.numpy
+// (golden/make_calls_numpy.py).
 #include "tessera/numpy/edits.h"
 
 #include "../errors.h"

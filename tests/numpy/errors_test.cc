@@ -1,5 +1,5 @@
-// One test an error that a caller of the numpy layer can cause: its kind, and the text that names
-// the op, what came and the remedy.
+// One test for each error that a caller of the numpy layer can cause: its kind, and a text with the
+// op, the wrong value and the remedy.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -396,7 +396,7 @@ const std::vector<Mistake>& mistakes() {
   return all;
 }
 
-// Arrays of more bytes than a number counts, or than there are.
+// Arrays of more bytes than an integer can count, or than the machine has.
 TEST(Sizes, ThatOverflowAreUserErrors) {
   const int64_t n = int64_t{1} << 40, huge = int64_t{1} << 62;
   const Array two = ones({2}), none = zeros({0});
@@ -497,7 +497,7 @@ TEST(Sizes, BeyondMemoryAreErrors) {
     try {
       call();
       ADD_FAILURE() << "no error";
-    } catch (const std::exception& e) {  // the check of a program, or an allocation
+    } catch (const std::exception& e) {  // from the check of a program, or from an allocation
       EXPECT_THAT(e.what(), ::testing::HasSubstr("memory"));
     }
   }

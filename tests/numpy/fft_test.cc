@@ -1,5 +1,5 @@
-// jax.numpy.fft's functions against JAX (golden/make_fft.py), on one device and cut over eight; long
-// and prime lengths against a direct sum, derivatives, vmap, what errors say.
+// Compares functions of jax.numpy.fft with JAX (golden/make_fft.py), on one device and sharded over
+// eight, and long and prime lengths with a direct sum. Also tests derivatives, vmap and errors.
 #include "tessera/numpy/fft.h"
 
 #include <gmock/gmock.h>
@@ -49,7 +49,7 @@ const golden::Topic& topic() {
   return topic;
 }
 
-// make_fft.py's operand.
+// Returns make_fft.py's operand.
 Literal operand(DType dtype, const Shape& shape) {
   Literal out(is_integer(dtype) ? int64 : complex128, shape);
   for (int64_t i = 0; i < out.elements(); ++i) {
@@ -66,7 +66,7 @@ Literal operand(DType dtype, const Shape& shape) {
   return ops::convert_literal(out, dtype);
 }
 
-// Real parts, then imaginary ones.
+// Returns the real parts, then the imaginary ones.
 Numbers numbers(const Literal& x) {
   const Literal wide = ops::convert_literal(x, complex128);
   Numbers out;
@@ -119,7 +119,7 @@ Array call(const std::string& name, const Array& x, const Json& options) {
   return two.at(name)(x, o);
 }
 
-// The sum of |y|^2 cos(0, 1, 2, ...).
+// Returns the sum of |y|^2 cos(0, 1, 2, ...).
 Array loss_of(const Array& y) {
   const Array power =
       is_complex(y.dtype()) ? square(lax::real(y)) + square(lax::imag(y)) : square(y);
@@ -185,7 +185,7 @@ Literal noise(DType dtype, const Shape& shape, unsigned seed = 7) {
   return ops::convert_literal(out, dtype);
 }
 
-// The relative distance in the Euclidean norm from some points of the direct sum.
+// Returns the relative distance, in the Euclidean norm, from the direct sum at some points.
 double error_of_points(const Literal& x, const Literal& out) {
   const Literal in = ops::convert_literal(x, complex128),
                 got = ops::convert_literal(out, complex128);
@@ -220,7 +220,7 @@ void expect_near(const Array& a, const Array& b, double tolerance = 1e-3) {
   EXPECT_LT(max(absolute(a - b)).item<float>(), tolerance);
 }
 
-// Lanes that are full, half full, and lines one by one; columns; real lines.
+// Batches that fill all lanes, half of them, or only one; columns; and real lines.
 TEST(Fft, BatchesAreTheirLines) {
   for (const int64_t count : {1, 2, 5, 16, 33})
     for (const int64_t n : {1, 2, 30, 34, 64, 101, 1000}) {
@@ -296,7 +296,7 @@ class SplitFft : public ::testing::Test {
     dims[static_cast<size_t>(dim)] = "x";
     return NamedSharding(Mesh(devices(), {"x"}), PartitionSpec(dims));
   }
-  // f of an array that is cut along `dim`, evenly or not.
+  // Compares f of an array that is sharded along `dim`, evenly or not.
   template <class F>
   static auto of_cut(F f, int64_t rank, int64_t dim) {
     return jit([=, sharding = cut(rank, dim)](const Array& x) {
@@ -332,7 +332,8 @@ TEST_F(SplitFft, IsJaxs) {
   EXPECT_GE(tested, 40u);
 }
 
-// One line over all devices: three exchanges, in the derivative and under vmap too.
+// One line is sharded over all devices: there are three exchanges, also in the derivative and under
+// vmap.
 TEST_F(SplitFft, LongLinesAreNotGathered) {
   const auto square_sum = [](const Array& z) {
     return sum(is_complex(z.dtype()) ? square(lax::real(z)) + lax::real(z) * lax::imag(z)

@@ -1,4 +1,5 @@
-// Mantissas, exponents, divisors and packed bits against jax.numpy: golden/make_calls_numpy.py.
+// Compares mantissas, exponents, divisors and packed bits with jax.numpy
+// (golden/make_calls_numpy.py).
 #include "tessera/numpy/float_parts.h"
 
 #include "../errors.h"

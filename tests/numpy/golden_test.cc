@@ -1,5 +1,5 @@
-// Every function of the numpy layer against jax.numpy: golden/make_numpy.py makes the calls under
-// the same names.
+// Compares every function of the numpy layer with jax.numpy. golden/make_numpy.py makes the calls
+// under the same names.
 #include "../golden/golden.h"
 
 #include <gtest/gtest.h>
@@ -312,7 +312,8 @@ const std::map<std::string, ArraysFn>& calls() {
   return table;
 }
 
-// The largest finite size in x, at least 1: sums round relative to it.
+// Returns the largest finite magnitude in x, at least 1: rounding errors of sums are relative to
+// it.
 double largest(const Literal& x) {
   double out = 1;
   for (float v : to_vector<float>(

@@ -1,4 +1,4 @@
-// Histograms against jax.numpy: golden/make_calls_numpy.py.
+// Compares histograms with jax.numpy (golden/make_calls_numpy.py).
 #include "tessera/numpy/histograms.h"
 
 #include "../errors.h"

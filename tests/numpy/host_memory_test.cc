@@ -1,5 +1,5 @@
-// Memory of the caller in arrays, and arrays as memory of the caller. Memory that was released is
-// freed at once, so that the address sanitizer finds a use after it.
+// Memory of the caller in arrays, and arrays as memory of the caller. Released memory is freed at
+// once, so that the address sanitizer finds later uses.
 #include "tessera/numpy/host_memory.h"
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ using test::expect_error;
 using ::testing::Each;
 using ::testing::ElementsAre;
 
-// Memory of 0, 1, 2, ... that is freed when it is released.
+// Memory with 0, 1, 2, ... that is freed when it is released.
 struct Lent {
   explicit Lent(size_t count) : data(new float[count]), count(count) {
     std::iota(data, data + count, 0.f);
@@ -235,7 +235,7 @@ TEST(HostMemory, ViewsOfSeveralDevices) {
   const ScopedDevices devices("cpu:4");
   const Mesh mesh = make_mesh({2, 2}, {"x", "y"});
   const Array host = from_host(counted(96), {8, 12});
-  // The parts one after the other are the array.
+  // The shards, one after the other, are the array.
   const Array rows = device_put(host, NamedSharding(mesh, P("x")));
   const HostView<float> whole = view<float>(rows);
   EXPECT_EQ(std::vector<float>(whole.begin(), whole.end()), counted(96));
@@ -247,7 +247,7 @@ TEST(HostMemory, ViewsOfSeveralDevices) {
     seen.push_back(shard[0]);
   }
   EXPECT_THAT(seen, ElementsAre(0, 0, 48, 48));
-  // These are not.
+  // These shards, one after the other, are not the array.
   const Array tiles = device_put(host, NamedSharding(mesh, P("x", "y")));
   expect_error([&] { view<float>(tiles); }, "view its addressable_shards one by one");
   EXPECT_EQ(to_vector<float>(tiles), counted(96));
@@ -291,7 +291,7 @@ TEST(HostMemory, ToHostAndFromHostShareMemory) {
   const Array x = from_host(literal);
   EXPECT_EQ(view<float>(x).data(), literal.data<float>());
   EXPECT_EQ(to_host(x).raw(), literal.raw());
-  // Nobody writes what others read.
+  // A write does not change memory that others read.
   Literal mine = to_host(x);
   mine.mutable_data<float>()[0] = 7;
   EXPECT_EQ(literal.data<float>()[0], 0);
@@ -310,7 +310,7 @@ TEST(HostMemory, MemoryOfALiteralThatHasEndedIsDonated) {
 }
 
 TEST(HostMemory, LargeArraysAreCopiedWhole) {
-  // More than one task of a copy, and a part of one.
+  // The copy has several whole tasks and a part of one.
   const std::vector<float> values = counted((int64_t{20} << 20) / 4 + 3);
   const Array x = from_host(values);
   EXPECT_EQ(to_vector<float>(x), values);

@@ -1,4 +1,4 @@
-// Images against JAX: golden/make_calls_lax.py.
+// Compares functions of images with JAX (golden/make_calls_lax.py).
 #include "tessera/numpy/image.h"
 
 #include "../errors.h"

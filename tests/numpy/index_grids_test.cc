@@ -1,4 +1,4 @@
-// Arrays of indices against jax.numpy: golden/make_calls_numpy.py.
+// Compares arrays of indices with jax.numpy (golden/make_calls_numpy.py).
 #include "tessera/numpy/index_grids.h"
 
 #include "../errors.h"

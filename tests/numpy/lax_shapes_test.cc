@@ -1,4 +1,4 @@
-// Functions of jax.lax against JAX: golden/make_calls_lax.py.
+// Compares functions of jax.lax with JAX (golden/make_calls_lax.py).
 #include "tessera/numpy/lax_shapes.h"
 
 #include "../errors.h"

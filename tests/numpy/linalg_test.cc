@@ -1,5 +1,5 @@
-// jax.numpy.linalg's functions against JAX (golden/make_linalg.py): values, eagerly and traced, and
-// gradients; what errors say.
+// Compares functions of jax.numpy.linalg with JAX (golden/make_linalg.py): values, eagerly and
+// traced, and gradients. Also tests errors.
 #include "tessera/numpy/linalg.h"
 
 #include <gmock/gmock.h>
@@ -37,7 +37,7 @@ using ::testing::HasSubstr;
 
 using Function = std::function<Arrays(const Arrays&)>;
 
-// The order that a case's name ends with.
+// Returns the order at the end of a case's name.
 std::optional<linalg::Order> order_of(const std::string& name) {
   const std::string text = name.substr(name.rfind('_') + 1);
   if (text == "None") return std::nullopt;
@@ -148,7 +148,7 @@ double tolerance_of(const Literal& x) {
   return itemsize(real_dtype(x.dtype())) == 4 && is_inexact(x.dtype()) ? 1e-4 : 1e-9;
 }
 
-// The sum of real(out * weight) over all results, as make_linalg.py has it.
+// Returns the sum of real(out * weight) over all results, as in make_linalg.py.
 Array loss(const Arrays& results) {
   Array total(0.0);
   for (const Array& out : results) {
@@ -237,13 +237,14 @@ TEST(Linalg, Errors) {
               HasSubstr("expected float32, float64, complex64 or complex128"));
 }
 
-// LAPACK's iterations may never end on these.
+// LAPACK's iterations may never end for these.
 TEST(Linalg, FactorisationsOfWhatIsNotFiniteAreNotANumber) {
   const auto is_nan = [](const Array& x) { return all(x != x).item<bool>(); };
   for (const DType dtype : {float32, float64, complex64, complex128})
     for (const double value : {HUGE_VAL, -HUGE_VAL, std::nan("")}) {
       SCOPED_TRACE(fmt::format("{} {}", dtype, value));
-      // Alone beside numbers, and below the diagonal, where half of the routines do not look.
+      // The value is the only one that is not finite: on the diagonal, or below it, where half of
+      // the routines do not read.
       for (const auto& [row, column] : {std::pair(0, 0), std::pair(3, 1)}) {
         Literal numbers(float64, {4, 4});
         for (int64_t i = 0; i < 4; ++i) numbers.mutable_data<double>()[5 * i] = 1;

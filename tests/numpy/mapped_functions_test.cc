@@ -1,4 +1,4 @@
-// Functions of functions against jax.numpy: golden/make_calls_numpy.py.
+// Compares functions of functions with jax.numpy (golden/make_calls_numpy.py).
 #include "tessera/numpy/mapped_functions.h"
 
 #include "../errors.h"

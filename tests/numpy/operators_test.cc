@@ -79,7 +79,7 @@ TEST(OperatorsTest, CompoundAssignmentRebinds) {
 }
 
 TEST(OperatorsTest, EagerCallsAreOneProgramWhateverTheNumber) {
-  // The number is an argument, not a part of the program: nothing is compiled anew.
+  // The number is an argument, not a part of the program, so nothing is compiled again.
   const Array x = array({1., 2.});
   for (int i = 0; i < 100; ++i) EXPECT_EQ(floats(x + i), (std::vector<float>{1.0f + i, 2.0f + i}));
 }
@@ -107,7 +107,7 @@ TEST(OperatorsTest, X64DoesNotMixPrograms) {
   EXPECT_EQ(count_nonzero(x).dtype(), int32);
 }
 
-// JAX on a CPU flushes these to zero.
+// JAX flushes denormals to zero on a CPU.
 TEST(OperatorsTest, DenormalsAreKept) {
   const float tiny = 1e-40F, least = 0x1p-149F;
   const std::vector<float> x(19, tiny);
@@ -132,7 +132,7 @@ TEST(OperatorsTest, DenormalsAreKept) {
   };
   expect(f(from_host(x)));
   expect(jit(f)(from_host(x)));
-  // A divisor whose reciprocal is one.
+  // The reciprocal of this divisor is denormal.
   const auto quotient = [](const Array& a, const Array& b) { return a / b; };
   EXPECT_EQ(
       to_vector<float>(jit(quotient)(from_host(std::vector<float>(19, 3e37F)), array(9e37F)))[3],
@@ -140,8 +140,8 @@ TEST(OperatorsTest, DenormalsAreKept) {
   EXPECT_EQ(to_vector<float>(array({least}) * 1)[0], least);
 }
 
-// A long random expression, heavy enough that parts of it are worth storing: each number of a
-// vector is what it is alone, to the last bit.
+// A long random expression that is so expensive that parts of it are stored. Each element of a
+// vector must have the bits that it has by itself.
 TEST(OperatorsTest, OneElementIsRoundedAsManyAre) {
   for (unsigned seed = 0; seed < 8; ++seed) {
     const auto f = [seed](const Array& x) {

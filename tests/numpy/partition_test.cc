@@ -1,4 +1,4 @@
-// Arrays sorted in part against jax.numpy: golden/make_calls_numpy.py.
+// Compares partially sorted arrays with jax.numpy (golden/make_calls_numpy.py).
 #include "tessera/numpy/partition.h"
 
 #include "../errors.h"

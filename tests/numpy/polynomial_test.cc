@@ -1,4 +1,4 @@
-// Polynomials against jax.numpy: golden/make_calls_numpy.py.
+// Compares polynomials with jax.numpy (golden/make_calls_numpy.py).
 #include "tessera/numpy/polynomial.h"
 
 #include "../errors.h"

@@ -14,7 +14,7 @@ namespace {
 using test::error_of;
 using ::testing::HasSubstr;
 
-// One process alone, as JAX is there; several: tests/cluster/data_test.cc.
+// A single process behaves as in JAX. tests/cluster/data_test.cc tests several processes.
 class ProcessesTest : public ::testing::Test {
  protected:
   void SetUp() override { initialize({.devices = "cpu:8"}); }
@@ -26,7 +26,7 @@ TEST_F(ProcessesTest, GatherOfOneProcess) {
   const Array stacked = process_allgather(x);
   EXPECT_EQ(stacked.to_host(), x.to_host().reshaped({1, 2, 3}));
   EXPECT_EQ(process_allgather(x, true).to_host(), x.to_host());
-  // np.expand_dims of a scalar, or the scalar.
+  // The result is np.expand_dims of a scalar, or the scalar.
   EXPECT_EQ(process_allgather(3.5f).shape(), (Shape{1}));
   EXPECT_EQ(process_allgather(3.5f, true).shape(), Shape{});
   EXPECT_FALSE(process_allgather(3.5f).weak_type());
@@ -90,7 +90,7 @@ TEST_F(ProcessesTest, LocalDataOfOneProcessIsAllOfIt) {
       }),
       HasSubstr("[make_array_from_process_local_data] expected a global shape equal to that "
                 "of the data, (16, 2), all of which one process has, got (32, 2)"));
-  // An emulated slice is no process.
+  // An emulated slice is not a process.
   initialize({.devices = "tpu_v4:2x2x1*2"});
   const NamedSharding slices(Mesh(devices(), {"x"}), P("x"));
   EXPECT_EQ(process_local_rows(slices, 24), (std::vector<IndexRange>{{0, 24}}));

@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 
 using tessera::test::X64;
 
-// "int32", "float32*" (weak), "int*" (a weak scalar of the default dtype).
+// Parses "int32", "float32*" (weak), "int*" (a weak scalar of the default dtype).
 ResultType parse_type(const std::string& name) {
   if (name == "int*") return {default_int(), true};
   if (name == "float*") return {default_float(), true};
@@ -58,7 +58,7 @@ TEST_P(PromotionTest, AllPairs) {
           << types[i] << " and " << types[j];
 }
 
-// The functions of golden/make_promotion.py that exist.
+// Returns the functions of golden/make_promotion.py that exist here.
 const std::map<std::string, Array (*)(const Array&)>& functions() {
   static const std::map<std::string, Array (*)(const Array&)> all = {
       {"sin", sin},

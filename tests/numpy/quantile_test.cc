@@ -1,4 +1,4 @@
-// Quantiles: values as jax.numpy gives them.
+// Compares quantiles with values of jax.numpy.
 #include "tessera/numpy/quantile.h"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
-// Compares functions with golden/reference.json, which has what JAX gives for functions of the same
-// names: values with dtype and weakness, gradients; and each function with itself under vmap and
-// on sharded inputs.
+// Compares functions with golden/reference.json, which has JAX's results for functions of the same
+// names: values, dtypes, weak types and gradients. Also compares each function with itself under
+// vmap and on sharded inputs.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ inline const golden::Topic& reference() {
   return topic;
 }
 
-// Reads the results that `values` holds the bytes of, one after the other.
+// Reads results from the bytes in `values`, one after the other.
 class ResultReader {
  public:
   explicit ResultReader(const golden::Json& values) : bytes_(reference().array(values)) {}
@@ -105,7 +105,8 @@ inline std::vector<Result> traced_results(const ArraysFn& f, const std::vector<L
   return out;
 }
 
-// The largest finite size in x, at least 1: sums round relative to it.
+// Returns the largest finite magnitude in x, at least 1: rounding errors of sums are relative to
+// it.
 inline double largest(const Literal& x) {
   double out = 1;
   visit_dtype(x.dtype(), [&]<class T>(TypeTag<T>) {
@@ -140,7 +141,7 @@ inline void expect_results(const std::vector<Result>& got, const std::vector<Res
   }
 }
 
-// Its gradients by all float32 inputs, as golden/make_reference.py defines the loss.
+// Returns the gradients by all float32 inputs of the loss that golden/make_reference.py defines.
 inline std::vector<Result> gradients_of(const ArraysFn& f, const std::vector<Literal>& inputs) {
   Arrays by;
   for (const Literal& x : inputs)
@@ -164,13 +165,13 @@ inline std::vector<Result> gradients_of(const ArraysFn& f, const std::vector<Lit
   return out;
 }
 
-// Three examples of x: itself, and its elements in two other orders.
+// Returns three examples of x: itself, and its elements in two other orders.
 inline Array examples(const Array& x) {
   const auto turned = [&](int64_t k) { return reshape(roll(ravel(x), k), x.shape()); };
   return stack({x, turned(1), turned(5)});
 }
 
-// vmap over examples of the inputs that `mapped` names is f of each example.
+// Expects that vmap over examples of the inputs in `mapped` equals f of each example.
 inline void expect_vmap(const ArraysFn& f, const Arrays& inputs, const std::set<size_t>& mapped) {
   Arrays batches;
   for (size_t i : mapped) batches.push_back(examples(inputs[i]));
@@ -196,7 +197,7 @@ inline void expect_vmap(const ArraysFn& f, const Arrays& inputs, const std::set<
   }
 }
 
-// All inputs mapped, and each alone.
+// The same with all inputs mapped, and with each one alone.
 inline void expect_vmap(const ArraysFn& f, const Arrays& inputs) {
   std::set<size_t> all;
   for (size_t i = 0; i < inputs.size(); ++i) all.insert(i);
@@ -204,7 +205,8 @@ inline void expect_vmap(const ArraysFn& f, const Arrays& inputs) {
   for (size_t i = 0; i < inputs.size() && inputs.size() > 1; ++i) expect_vmap(f, inputs, {i});
 }
 
-// jit on inputs that are cut along each dimension is f on whole ones. 8 devices, axes x and y.
+// Expects that jit on inputs sharded along each dimension equals f on whole inputs, for a mesh of 8
+// devices with axes x and y.
 inline void expect_sharded(const ArraysFn& f, const Arrays& inputs, const Mesh& mesh) {
   Arrays sharded;
   for (const Array& x : inputs) {
@@ -223,7 +225,7 @@ inline void expect_sharded(const ArraysFn& f, const Arrays& inputs, const Mesh& 
   }
 }
 
-// Runs a check and tells of a UserError as a failure of it.
+// Runs a check. A UserError is a failure of the check.
 template <class Check>
 void guarded(const Check& check) {
   try {

@@ -1,5 +1,5 @@
-// Functions with their options, against JAX: golden/make_reference.py calls them under the same
-// names.
+// Compares functions, with their options, with JAX. golden/make_reference.py calls them under the
+// same names.
 #include <set>
 
 #include "reference.h"
@@ -214,9 +214,9 @@ TEST_P(ReferenceOptions, Values) {
 INSTANTIATE_TEST_SUITE_P(Numpy, ReferenceOptions, ::testing::Bool(),
                          [](const auto& info) { return info.param ? "Eager" : "Traced"; });
 
-// Out of bounds JAX calls results undefined or implementation-defined, and its derivatives are not
-// those of its values: an index reads the last element, a selector the last case, and neither has a
-// derivative. Here the element and the case that are read have it.
+// For indices out of bounds, JAX's results are undefined or implementation-defined, and its
+// derivatives do not match its values: an index reads the last element, and a selector the last
+// case, but these get no derivative. Here the element and the case that are read get it.
 const std::set<std::string> kOtherDerivatives{"at_get", "select_n_int", "select_n_one"};
 
 TEST(ReferenceOptionsOf, Gradients) {

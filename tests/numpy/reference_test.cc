@@ -1,5 +1,5 @@
-// Every function of the reference list over dtypes, against JAX: golden/make_reference.py calls
-// them under the same names. Their options are in reference_options_test.cc.
+// Compares every function of the reference list, over dtypes, with JAX. golden/make_reference.py
+// calls them under the same names. reference_options_test.cc tests their options.
 #include "reference.h"
 
 #include <set>
@@ -15,7 +15,7 @@ namespace {
 
 using namespace tessera::test;
 
-// A function of one array, or two, under its own name.
+// Entries for a function of one array, or of two, under its own name.
 #define UNARY(f) CALL(#f, f(a[0]))
 #define BINARY(f) CALL(#f, f(a[0], a[1]))
 
@@ -293,8 +293,7 @@ std::vector<Literal> vectors(const golden::Json& names) {
   return out;
 }
 
-// Where the library does not do as JAX does: by function and the dtype of the last input, or those
-// of both.
+// The differences from JAX, by function and the dtype of the last input, or the dtypes of both.
 using Exceptions = std::set<std::pair<std::string, std::string>>;
 bool listed(const Exceptions& list, const std::string& name, const golden::Json& inputs) {
   std::string dtypes, last;
@@ -304,34 +303,35 @@ bool listed(const Exceptions& list, const std::string& name, const golden::Json&
   }
   return list.contains({name, last}) || list.contains({name, dtypes});
 }
-// It takes more dtypes: cbrt as StableHLO's, kron as numpy's; complex numbers have the order of
-// sort, which the others need (standardize for its maximum with 0); a sum of bool is whether any is
-// true, as in at().add, and a class that is bool is 0 or 1.
+// Tessera accepts more dtypes: cbrt those of StableHLO, kron those of numpy. Complex numbers are
+// ordered as in sort, which the other functions need (standardize for its maximum with 0). A sum of
+// bool is true if any is true, as in at().add, and a class that is bool is 0 or 1.
 const Exceptions kTakesMore{{"cbrt", "complex64"},        {"kron", "bool"},
                             {"one_hot", "bool"},          {"top_k", "complex64"},
                             {"standardize", "complex64"}, {"reduce_window", "bool"}};
-// It refuses them with an error, where JAX gives what nobody can mean: bins of complex numbers in
-// complex counts; probabilities converted to integers, so that attention has weights 0 and 1;
-// complex ones; and elements 0 and 1 for a mask, which is not a list of places.
+// Tessera refuses dtypes for which JAX's results make no sense: bins of complex numbers in complex
+// counts; probabilities converted to integers, so that attention has weights 0 and 1; complex
+// probabilities; and elements 0 and 1 for a mask, which is not a list of indices.
 const Exceptions kRefuses{{"histogram", "complex64"},
                           {"dot_product_attention", "bool"},
                           {"dot_product_attention", "int32"},
                           {"dot_product_attention", "uint8"},
                           {"dot_product_attention", "complex64"},
                           {"take", "bool"}};
-// Other values: JAX looks for integers to make x % 0 into 0 before it promotes bool, so that
-// fmod(true, false) is 1 and remainder(true, false) 0; both are 0 here. The angle of (-0, x < 0) is
-// on the branch cut: -pi as of real numbers, pi in JAX, whose sum of squares loses the zero's sign.
+// Other values. JAX replaces x % 0 by 0 for integers before it promotes bool, so fmod(true, false)
+// is 1 and remainder(true, false) is 0; here both are 0. The angle of (-0, x < 0) is on the branch
+// cut: it is -pi here, as for real numbers, and pi in JAX, because its sum of squares loses the
+// zero's sign.
 const Exceptions kDiffers{{"fmod", "bool"}, {"arctan2", "float32 complex64"}};
-// NaN on one side alone, at some elements; the others are compared. 0 to a power that is not real
-// is NaN in JAX, here 0 if its real part is positive. -inf adds nothing to a complex number in
-// logaddexp, but makes it NaN in JAX's logaddexp2, where its power of 2 is already.
+// Some elements are NaN on one side only; the others are compared. 0 to a power that is not real is
+// NaN in JAX, and here 0 if the power's real part is positive. In logaddexp, -inf adds nothing to a
+// complex number, but JAX's logaddexp2 returns NaN, because the power of 2 is already NaN.
 const Exceptions kNanOnOneSide{{"power", "float32 complex64"},
                                {"float_power", "float32 complex64"},
                                {"logaddexp2", "float32 complex64"}};
-// As these, of derivatives at a point: x**0 is 1 for every x, so its derivative is 0 at 0 too, as
-// in JAX where the exponent is an integer; a float one makes it 0 * inf there. Below 1 arccosh has
-// neither value nor derivative; JAX's rsqrt(x * x - 1) has one below -1.
+// The same for derivatives at a point. x**0 is 1 for every x, so its derivative is 0 also at 0, as
+// in JAX if the exponent is an integer; for a float exponent JAX computes 0 * inf. Below 1 arccosh
+// has neither a value nor a derivative; JAX's rsqrt(x * x - 1) has a derivative below -1.
 const Exceptions kDerivativeNanOnOneSide{
     {"power", "ties"}, {"float_power", "ties"}, {"arccosh", "generic"}, {"arccosh", "ties"}};
 
@@ -344,7 +344,7 @@ bool is_nan(T x) {
   }
 }
 
-// Makes elements equal of which one, or a part of it, is NaN.
+// Sets elements to the expected ones if one of the two, or a part of it, is NaN.
 void take_numbers(std::vector<Result>& got, const std::vector<Result>& expected) {
   for (size_t k = 0; k < got.size() && k < expected.size(); ++k) {
     if (got[k].value.dtype() != expected[k].value.dtype() ||
@@ -359,7 +359,7 @@ void take_numbers(std::vector<Result>& got, const std::vector<Result>& expected)
   }
 }
 
-// Both ways of running: traced and evaluated naively, and eagerly, compiled.
+// Functions run in both modes: traced and evaluated naively, and eagerly (compiled).
 class ReferenceValues : public ::testing::TestWithParam<bool> {};
 
 TEST_P(ReferenceValues, OverDtypes) {
@@ -408,7 +408,7 @@ TEST(Reference, Gradients) {
   }
 }
 
-// Vectors without special values, of floats where a function takes them.
+// Returns vectors without special values, of floats if the function accepts them.
 Arrays plain_inputs(const golden::Json& f) {
   const size_t count = f["cases"][0]["inputs"].size();
   const char* names[] = {"float32", "float32 second"};
@@ -442,8 +442,8 @@ TEST(Reference, ShardedInputsGiveTheSame) {
   initialize({.devices = "cpu:1"});
 }
 
-// The lines create to nn of the list of functions that users expect, but linalg and the
-// initialisers (tests/nn). A name that no call of the tables begins with is missing.
+// The lines create to nn of the list of functions that users expect, except linalg and the
+// initialisers (tests/nn). A function is missing if no call in the tables begins with its name.
 TEST(Reference, NothingIsMissing) {
   std::istringstream list(R"(
       array zeros ones full empty zeros_like ones_like full_like empty_like arange linspace logspace

@@ -1,4 +1,4 @@
-// Runs functions of the numpy layer both ways: traced and evaluated naively (the oracle of the
+// Runs functions of the numpy layer in both modes: traced and evaluated naively (the oracle of the
 // ops), and eagerly (compiled).
 #pragma once
 
@@ -44,7 +44,7 @@ inline std::vector<Literal> run_eagerly(const ArraysFn& f, const std::vector<Lit
   return out;
 }
 
-// Of any real dtype.
+// Reads an element of any real dtype.
 template <class T>
 double as_double(T x) {
   if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>) {
@@ -54,7 +54,8 @@ double as_double(T x) {
   }
 }
 
-// Exact for bool and integers; NaN equals NaN. Floats within `rtol` and `atol`.
+// Expects equal values: exactly for bool and integers, and within `rtol` and `atol` for floats. NaN
+// equals NaN.
 inline void expect_close(const Literal& got, const Literal& expected, double rtol = 2e-6,
                          double atol = 2e-6) {
   ASSERT_EQ(got.dtype(), expected.dtype());

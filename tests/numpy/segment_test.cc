@@ -1,4 +1,5 @@
-// Folds of segments, lexsort and what skips NaNs, against JAX: golden/make_segment.py.
+// Folds of segments, lexsort and the functions that skip NaNs, compared with JAX:
+// golden/make_segment.py.
 #include "tessera/numpy/segment.h"
 
 #include <gmock/gmock.h>
@@ -39,7 +40,7 @@ const golden::Topic& topic() {
   return topic;
 }
 
-// f of the first input, evaluated naively; compiled too where `compiled`.
+// Compares f(x), evaluated naively, with `want`; compiled too if `compiled`.
 void expect_value(const Function& f, const Literal& x, const Json& want, bool compiled) {
   const auto run = [&](const Arrays& a) { return Arrays{f(a[0])}; };
   expect_close(run_traced(run, {x})[0], topic().array(want));

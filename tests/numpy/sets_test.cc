@@ -1,4 +1,4 @@
-// Vectors as sets against jax.numpy: golden/make_calls_numpy.py.
+// Functions of sets, compared with jax.numpy: golden/make_calls_numpy.py.
 #include "tessera/numpy/sets.h"
 
 #include "../errors.h"

@@ -33,7 +33,8 @@ TEST(Sorting, SortAndArgsort) {
   EXPECT_THROW(top_k(x, 4), UserError);
 }
 
-// As JAX: sort() and argsort() know one NaN and one zero, top_k's order is total.
+// As in JAX, sort() and argsort() treat all NaNs as equal and both zeros as equal; the order of
+// top_k is total.
 TEST(Sorting, NanOfEitherSignAndZeros) {
   const float nan = std::numeric_limits<float>::quiet_NaN(), inf = INFINITY;
   const std::vector<float> odd{1, nan, -nan, 0, -0.0F, 0, inf, -inf, -nan, nan, -1, -0.0F};

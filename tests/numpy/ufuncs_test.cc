@@ -1,4 +1,4 @@
-// Other names and small functions against jax.numpy: golden/make_calls_numpy.py.
+// Other names and small functions, compared with jax.numpy: golden/make_calls_numpy.py.
 #include "tessera/numpy/ufuncs.h"
 
 #include "../errors.h"

@@ -1,6 +1,6 @@
-// Users open both namespaces: what tessera.h and the headers of scipy say must mean the same beside
-// all of the standard library. Names that JAX and the standard library give to different things
-// (array, any, map, ...) need theirs, as docs/arrays.md says.
+// Users open both namespaces: what tessera.h and the headers of scipy declare must be usable next
+// to the whole standard library. Names that JAX and the standard library use for different things
+// (array, any, map, ...) must be qualified, as docs/arrays.md says.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <tessera/tessera.h>
@@ -27,7 +27,7 @@
 using namespace std;
 using namespace tessera;
 
-// Names of the compiler that a user's program may give to its own things.
+// Names inside the compiler that a user's program may use for its own types.
 struct Function {
   int id = 1;
 };

@@ -1,5 +1,6 @@
-// One scalar operation on one element: the interpreter that the tests of ops, fusion and codegen
-// share. The value of an elementwise op is its row's (ops/core/elementwise.def), so a new one has it.
+// Evaluates one scalar operation on one element: the interpreter that the tests of ops, fusion and
+// codegen share. The value of an elementwise op comes from its row of ops/core/elementwise.def, so
+// a new op has one, too.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +39,7 @@ T scalar_as(const Scalar& x) {
 
 namespace interpreter {
 
-// The type arithmetic of T is done in.
+// The type in which arithmetic of T is done.
 template <class T>
 auto widen(T x) {
   if constexpr (is_half_type<T> || std::is_floating_point_v<T>) {
@@ -50,15 +51,15 @@ auto widen(T x) {
   }
 }
 
-// The kinds whose rows of elementwise.def have a value in W. Signed and unsigned integers alike:
-// the absolute value is no op of unsigned ones, but a scalar operation.
+// The kinds of elementwise.def whose values are computed in W. Signed and unsigned integers are
+// treated the same: the absolute value is no op of unsigned integers, but it is a scalar operation.
 template <class W>
 constexpr dtype_kinds::Kinds kinds_of = std::is_same_v<W, bool>              ? dtype_kinds::kBools
                                         : std::is_integral_v<W>              ? dtype_kinds::kInt
                                         : std::is_same_v<W, scalar::Complex> ? dtype_kinds::kComplex
                                                                              : dtype_kinds::kFloat;
 
-// The value of an elementwise op's row.
+// Returns the value of an elementwise op by its row.
 template <class W>
 W row_value(ScalarOp op, const W& first, const W& second) {
   using namespace dtype_kinds;
@@ -109,7 +110,7 @@ bool compare(ScalarOp op, W a, W b) {
   return false;
 }
 
-// The next number of T after x towards y, by its bits.
+// Returns the next number of T after x towards y, by its bits.
 template <class T>
 T next_after(T x, T y) {
   using Bits = std::conditional_t<sizeof(T) == 2, uint16_t,
@@ -138,7 +139,7 @@ inline Scalar convert(const Scalar& x, DType to) {
   return result;
 }
 
-// x * y + z, rounded once; a half by way of double.
+// Returns x * y + z, rounded once; half types are computed in double.
 template <class T>
 T multiply_add(T x, T y, T z) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -151,7 +152,7 @@ T multiply_add(T x, T y, T z) {
   }
 }
 
-// By signature; `T` is the dtype of the (last) operand.
+// Applies an operation by its signature; `T` is the dtype of the (last) operand.
 template <class T>
 Scalar apply_to(ScalarOp op, DType result, std::span<const Scalar> args) {
   using W = decltype(widen(T{}));
@@ -190,7 +191,7 @@ Scalar apply_to(ScalarOp op, DType result, std::span<const Scalar> args) {
 }  // namespace interpreter
 
 inline Scalar apply_scalar(ScalarOp op, DType result, std::span<const Scalar> args) {
-  // An element of a narrow dtype is its bits: it is selected, or taken as what else they are.
+  // An element of a narrow dtype is handled as its bits: it is only selected or reinterpreted.
   const DType dtype = is_narrow(args.back().dtype) ? uint8 : args.back().dtype;
   return visit_dtype(
       dtype, [&]<class T>(TypeTag<T>) { return interpreter::apply_to<T>(op, result, args); });

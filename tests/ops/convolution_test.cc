@@ -1,4 +1,4 @@
-// Every constraint of convolutions, violated; paddings by name.
+// Errors for every constraint of convolutions; paddings by name.
 #include "tessera/ops/linear/convolution.h"
 
 #include "tests/ops/host_executor.h"
@@ -13,7 +13,7 @@ class Convolution : public HostTest {
  protected:
   static Array zeros(DType dtype, const Shape& shape) { return Array(Literal(dtype, shape)); }
   static Type type(DType dtype, const Shape& shape) { return {.dtype = dtype, .shape = shape}; }
-  // Two-dimensional, batch and features first.
+  // Two spatial dimensions; the batch is the first dimension and the features are the second.
   static ConvolutionParams plain() {
     const Dims nchw{0, 1, 2, 3};
     return {{1, 1}, {0, 0}, {0, 0}, {1, 1}, {1, 1}, {0, 0}, nchw, nchw, nchw};

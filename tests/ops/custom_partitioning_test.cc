@@ -20,7 +20,7 @@ CustomPartition nothing(const std::string&, const Mesh&, std::span<const Type>,
   return {};
 }
 
-// The only custom_partitioning of the program in which a call has this rule.
+// Returns the custom_partitioning op that a custom_call with this rule becomes.
 Op call_with(const std::string& rule, std::string_view signature) {
   set_custom_partitioner("test.nothing", nothing);
   const std::string attribute = rule.empty() ? "" : ", sdy.sharding_rule = " + rule;

@@ -1,4 +1,4 @@
-// The naive evaluation of elementwise ops against real JAX and exact values
+// Compares the naive evaluation of elementwise ops with JAX and with exact values
 // (tests/golden/make_elementwise.py).
 #include "tessera/ops/core/elementwise.h"
 #include "tests/golden/golden.h"
@@ -22,12 +22,12 @@ const OpDef* elementwise_op(const std::string& name) {
   return op ? op : find_op("chlo", name);
 }
 
-// Distance in units of the last place of `dtype` at the exact value; subnormal results have the
-// smallest unit.
+// Returns the error in units of the last place of `dtype` at the exact value; subnormal results
+// have the smallest unit.
 double ulps(double value, double exact, DType dtype) {
   if (value == exact || (std::isnan(value) && std::isnan(exact))) return 0;
   if (!std::isfinite(value) || !std::isfinite(exact)) {
-    // Rounded to infinity beyond the largest number.
+    // A number beyond the largest one is rounded to infinity.
     const double rounded =
         dtype == float32 ? static_cast<double>(static_cast<float>(exact)) : exact;
     return value == rounded ? 0 : INFINITY;
@@ -46,15 +46,14 @@ double largest_ulps(const Literal& value, const Literal& exact) {
   return worst;
 }
 
-// JAX on a CPU flushes these to zero, on either side of a function.
+// Returns whether x is subnormal. JAX on a CPU flushes such inputs and results to zero.
 bool is_subnormal(double x, DType dtype) {
   const bool narrow_exponent = dtype == float16;
   const double least = dtype == float64 ? 0x1p-1022 : narrow_exponent ? 0x1p-14 : 0x1p-126;
   return is_floating(dtype) && x != 0 && std::abs(x) < least;
 }
 
-// Equal at every element where neither the inputs nor the value are subnormal; how many others
-// there are.
+// Expects equal values at every element where neither the inputs nor the value are subnormal.
 void expect_equal_to_jax(const Literal& value, const Literal& jax,
                          const std::vector<Literal>& inputs) {
   ASSERT_EQ(value.dtype(), jax.dtype());
@@ -85,7 +84,8 @@ TEST(ElementwiseGolden, UnaryFunctionsAreExactButForRounding) {
       const std::vector<Literal> operands{x};
       const Literal value = op->evaluate(operands, NoParams{})[0];
       const double worst = largest_ulps(value, topic().array(entry["reference"]));
-      // Computed in double: float32 is off by the rounding alone, float64 by what the C library is.
+      // Results are computed in double: float32 results have only the rounding error, float64
+      // results that of the C library.
       EXPECT_LE(worst, dtype == "float32" ? 0.51 : 8);
       ++tested;
     }
@@ -218,8 +218,8 @@ TEST(ElementwiseGolden, ComplexFunctions) {
         for (int64_t i = 0; i < value.elements(); ++i) {
           const auto a = value.data<std::complex<double>>()[i],
                      b = exact.data<std::complex<double>>()[i];
-          // What overflows the dtype, and what is infinite or NaN in part, has no exact value to be
-          // near to.
+          // A result that overflows, or has an infinite part or a NaN, is not compared with the
+          // exact value.
           if (!std::isfinite(a.real()) || !std::isfinite(a.imag()) || !std::isfinite(b.real()) ||
               !std::isfinite(b.imag()))
             continue;
@@ -232,7 +232,7 @@ TEST(ElementwiseGolden, ComplexFunctions) {
   EXPECT_EQ(tested, 2 * 22);
 }
 
-// The same two-byte arithmetic as JAX: in float32, then rounded.
+// Arithmetic of two-byte floats is JAX's: in float32, then rounded.
 TEST(ElementwiseGolden, TwoByteFloatsAreRoundedOnce) {
   const std::vector<Literal> half{convert_literal(literal<float>({2}, {1.0f, 2048.0f}), float16),
                                   convert_literal(literal<float>({2}, {0x1p-11f, 1.0f}), float16)};

@@ -1,5 +1,6 @@
-// The factorisations of ops/factor: factors make the matrix again, whatever signs and phases LAPACK
-// chose; what derivatives say of complex vectors, which are only known up to a phase; errors; text.
+// The factorisations of ops/factor: products of factors give the matrix again, whatever signs and
+// phases LAPACK chose; derivatives of complex vectors, which are only determined up to a phase;
+// errors; text.
 #include <cmath>
 
 #include "tessera/interchange/text/parser.h"
@@ -38,7 +39,7 @@ class FactorizationTest : public HostTest {
   std::mt19937 rng_{11};
 };
 
-// The largest difference of two arrays, relative to the dtype's epsilon.
+// Returns the largest difference of two arrays, relative to the dtype's epsilon.
 double difference(const Array& a, const Array& b) {
   const DType dtype = a.dtype();
   const Literal x = convert_literal(a.to_host(), complex128),
@@ -87,7 +88,7 @@ TEST_F(FactorizationTest, Lu) {
       Array unit = lower_triangle(block_of(f.lu, 0, m, 0, k), -1);
       // The unit diagonal of a matrix of m rows and k columns.
       unit = unit + block_of(identity_like(a, std::max(m, k)), 0, m, 0, k);
-      // The rows of a in the permutation's order, by a matrix of zeros and ones.
+      // A matrix of zeros and ones permutes the rows of a.
       Shape square = shape;
       square.back() = m;
       const Array order = in_dtype_of(
@@ -175,7 +176,7 @@ TEST_F(FactorizationTest, Tridiagonal) {
   for (DType dtype : dtypes) {
     const Array x = random(dtype, {2, 4, 4});
     const lax::linalg::Tridiagonal t = lax::linalg::tridiagonal(x);
-    // Similar matrices have one trace.
+    // Similar matrices have the same trace.
     expect_same(lax::reduce_sum(t.d, {-1}),
                 lax::reduce_sum(real_part(diagonal_of(hermitian_of(x, true))), {-1}), 100);
     const Array dl = random(dtype, {2, 4}), d = random(dtype, {2, 4}) + 6,
@@ -196,11 +197,11 @@ TEST_F(FactorizationTest, Tridiagonal) {
       lax::linalg::tridiagonal_solve(zero, zero, zero, one, true).to_host().data<float>()[0]));
 }
 
-// Of complex vectors, what does not depend on their phases: the product that they make.
+// The phases of complex vectors are free, so this tests a product that does not depend on them.
 TEST_F(FactorizationTest, DerivativesOfComplexVectorsUpToTheirPhases) {
   const double h = 1e-6;
   const Array x = random(complex128, {4, 3}), t = random(complex128, {4, 3});
-  auto low_rank = [](const lax::linalg::Svd& f) {  // of the largest singular value
+  auto low_rank = [](const lax::linalg::Svd& f) {  // the product for the largest singular value
     const int64_t m = f.u.shape()[0], n = f.vh.shape()[1];
     return matmul(block_of(f.u, 0, m, 0, 1), block_of(f.vh, 0, 1, 0, n));
   };

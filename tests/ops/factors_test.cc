@@ -1,13 +1,13 @@
-// What every op says of its dimensions, read as einsums: propagation and partition know nothing
-// else of it.
+// The factors of every op, written like einsums: propagation and partition know nothing else of an
+// op.
 //
 // ([i, k], [k, j])->([i, j]) {i=8, j=4, k=16} reduction={k}
 //
-// are operands, results, the extent of each factor, and those that are no plain pass-through:
-// `reduction` leaves partial results that `combiner` (sum, where none is named) completes,
-// `need_replication` must be whole on every device, `permutation` needs rows of other devices. A
-// dimension that is empty between its commas has nothing to do with the others; [ij] is one
-// dimension of two factors, major first.
+// shows operands, results, the extent of each factor, and the factors that do not simply pass
+// through: `reduction` factors leave partial results that `combiner` (a sum if none is named)
+// completes, `need_replication` factors must be whole on every device, `permutation` factors need
+// rows of other devices. A dimension that is empty between its commas is independent of the others;
+// [ij] is one dimension of two factors, major first.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-// The distinct texts of an op's samples, in their order.
+// Returns the distinct texts of an op's samples, in their order.
 Lines factors_of(const OpDef& def) {
   Lines out;
   for (const Sample& sample : def.samples()) {
@@ -37,7 +37,7 @@ Lines factors_of(const OpDef& def) {
 }
 
 struct Rule {
-  std::vector<std::string> ops;  // that have the same
+  std::vector<std::string> ops;  // all have the same factors
   Lines factors;
 };
 
@@ -100,7 +100,7 @@ const std::vector<Rule>& rules() {
         "([i, j], [i, j])->([i, j]) {i=2, j=3}",
         "([i, j, k], [i, j, k])->([i, j, k]) {i=2, j=1, k=37}",
         "([i, j], [i, j])->([i, j]) {i=0, j=3}"}},
-      // A predicate or bound that is one number has no factors.
+      // A predicate or bound that is a scalar has no factors.
       {{"stablehlo.select"},
        {"([], [], [])->([]) {}", "([i, j], [i, j], [i, j])->([i, j]) {i=3, j=5}",
         "([], [i, j], [i, j])->([i, j]) {i=3, j=5}",
@@ -115,13 +115,14 @@ const std::vector<Rule>& rules() {
         "([], [i, j], [])->([i, j]) {i=2, j=3}",
         "([i, j, k], [i, j, k], [i, j, k])->([i, j, k]) {i=2, j=1, k=37}",
         "([i, j], [i, j], [i, j])->([i, j]) {i=0, j=3}", "([], [i, j], [])->([i, j]) {i=0, j=3}"}},
-      // A device makes its own part.
+      // Each device makes its own part.
       {{"stablehlo.constant"},
        {"()->([i, j]) {i=3, j=5}", "()->([]) {}", "()->([i, j]) {i=2, j=3}",
         "()->([i, j]) {i=0, j=4}"}},
       {{"stablehlo.iota"},
        {"()->([i, j]) {i=3, j=300}", "()->([i, j, k]) {i=2, j=3, k=4}", "()->([i]) {i=0}"}},
-      // Dimensions that the operand lacks, or has one element of, are of the result alone.
+      // Dimensions that the operand does not have, or in which it has one element, have factors of
+      // the result alone.
       {{"stablehlo.broadcast_in_dim"},
        {"([])->([i, j]) {i=3, j=4}", "([j])->([i, j]) {i=3, j=4}", "([i])->([i, j]) {i=3, j=4}",
         "([i, ])->([i, j]) {i=3, j=4}", "([k, i])->([i, j, k]) {i=4, j=2, k=3}",
@@ -132,8 +133,8 @@ const std::vector<Rule>& rules() {
         "([i, k, j])->([i, j, k]) {i=2, j=4, k=3}", "([])->([]) {}",
         "([k, i, j])->([i, j, k]) {i=0, j=2, k=4}", "([j, i])->([i, j]) {i=3, j=2}",
         "([l, j, k, i])->([i, j, k, l]) {i=2, j=2, k=3, l=2}"}},
-      // Runs of dimensions whose extents multiply to the same are told apart; what is left over of
-      // a dimension that does not split into whole factors is not cut.
+      // Runs of dimensions with equal products of extents are independent; the rest of a dimension
+      // that does not split into whole factors is not cut.
       {{"stablehlo.reshape"},
        {"([ij, k])->([i, jk]) {i=2, j=3, k=4}",
         "([i, k])->([j, l]) {i=2, j=3, k=3, l=2} need_replication={i, j, k, l}",
@@ -150,8 +151,8 @@ const std::vector<Rule>& rules() {
         "([i, j, k], [i, j, k], [i, j, k])->([i, j, k]) {i=2, j=4, k=2} need_replication={j}",
         "([i])->([i]) {i=4} need_replication={i}",
         "([i, j], [i, j])->([i, j]) {i=2, j=2} need_replication={i}"}},
-      // A dimension that is cut out, padded or turned around has one factor, of the longer extent;
-      // one that is whole passes.
+      // A dimension that is sliced, padded or reversed has one factor, of the longer extent; a
+      // dimension that is kept whole passes.
       {{"stablehlo.slice"},
        {"([i])->([i]) {i=10} permutation={i}", "([i, j])->([i, j]) {i=4, j=6} permutation={j}",
         "([i, j])->([i, j]) {i=4, j=6} permutation={i, j}",
@@ -167,21 +168,21 @@ const std::vector<Rule>& rules() {
         "([i, j])->([i, j]) {i=3, j=5} permutation={i, j}",
         "([i, j, k])->([i, j, k]) {i=2, j=3, k=4} permutation={i, k}", "([])->([]) {}",
         "([i, j])->([i, j]) {i=0, j=2} permutation={i}"}},
-      // Where the start is computed, the window's extent has nothing to do with the operand's.
+      // If the start is computed, operand and window have different factors.
       {{"stablehlo.dynamic_slice"},
        {"([i], [])->([j]) {i=10, j=4} need_replication={i, j}",
         "([i, j], [], [])->([i, k]) {i=4, j=6, k=3} need_replication={j, k}",
         "([i, k], [], [])->([j, l]) {i=4, j=1, k=6, l=0} need_replication={i, j, k, l}",
         "([])->([]) {}"}},
-      // A device looks for the update's rows in its own part.
+      // Each device looks for the update's rows in its own part.
       {{"stablehlo.dynamic_update_slice"},
        {"([i], [j], [])->([i]) {i=10, j=3} need_replication={j}",
         "([i, j], [i, k], [], [])->([i, j]) {i=4, j=6, k=2} need_replication={k}",
         "([i, j], [k, l], [], [])->([i, j]) {i=4, j=6, k=1, l=0} need_replication={k, l}",
         "([], [])->([]) {}"}},
-      // (operand, indices) -> result. A device takes what it has of an indexed dimension; those of an
-      // index, and those that windows have a part of, are whole; windows that span a dimension and
-      // batching dimensions pass.
+      // (operand, indices) -> result. Each device reads its own part of an indexed dimension.
+      // Dimensions of index vectors, and dimensions that windows have only a part of, are whole;
+      // dimensions that windows span and batching dimensions pass.
       {{"stablehlo.gather"},
        {"([k, l], [i, j])->([i, l]) {i=4, j=1, k=6, l=8} reduction={k} need_replication={j}",
         "([k, l], [i, j])->([k, i]) {i=4, j=1, k=8, l=6} reduction={l} need_replication={j}",
@@ -196,9 +197,9 @@ const std::vector<Rule>& rules() {
         "([j, k, i, l], [i, j])->([i, l, j]) {i=4, j=2, k=5, l=3} reduction={k}",
         "([k, l], [i, j])->([i, l]) {i=4, j=1, k=6, l=0} reduction={k} need_replication={j}",
         "([k, l], [i, j])->([i, l]) {i=0, j=1, k=6, l=4} reduction={k} need_replication={j}"}},
-      // (operand, indices, updates) -> operand. A device updates what it has of an indexed dimension.
-      // Updates that are added up may lie on several
-      // devices, those that replace may not: the last one wins.
+      // (operand, indices, updates) -> operand. Each device updates its own part of an indexed
+      // dimension. Updates that are added up may be on several devices, but updates that replace
+      // may not, because the last one wins.
       {{"stablehlo.scatter"},
        {"([k, l], [i, j], [i, l])->([k, l]) {i=4, j=1, k=6, l=8} need_replication={i, j}",
         "([k], [i, j], [i])->([k]) {i=4, j=1, k=8} need_replication={i, j}",
@@ -280,8 +281,9 @@ const std::vector<Rule>& rules() {
         "([i, k], [k, j])->([i, j]) {i=8, j=8, k=8} reduction={k}",
         "([i, k], [k, j])->([i, j]) {i=8, j=8, k=16} reduction={k}",
         "([i, k], [k, j])->([i, j]) {i=4, j=4, k=8} reduction={k}"}},
-      // A spatial dimension of input and result is one factor, of which neighbours send rows; of long
-      // windows that of input and kernel. [kj] are groups and the features of one.
+      // A spatial dimension of input and result is one factor, for which neighbours send rows; if
+      // windows are long, input and kernel share the factor. [kj] are the groups and the features
+      // of a group.
       {{"stablehlo.convolution"},
        {"([i, j, l, n], [k, j, m, o])->([i, k, l, n]) {i=2, j=4, k=4, l=6, m=3, n=5, o=2} "
         "reduction={j} need_replication={m, o} permutation={l, n}",
@@ -306,7 +308,7 @@ const std::vector<Rule>& rules() {
         "need_replication={m} permutation={l}",
         "([i, j, l], [k, j, m])->([i, k, l]) {i=0, j=2, k=4, l=6, m=3} reduction={j} "
         "need_replication={m} permutation={l}"}},
-      // Windows reach beyond a shard's rows; a dimension whose window is one element passes.
+      // Windows reach beyond a device's rows; a dimension with windows of one element passes.
       {{"stablehlo.reduce_window"},
        {"([i, j, k, l], [])->([i, j, k, l]) {i=2, j=8, k=6, l=4} permutation={j, k}",
         "([i, j, k, l], [])->([i, j, k, l]) {i=2, j=4, k=8, l=6} permutation={k, l}",
@@ -324,7 +326,8 @@ const std::vector<Rule>& rules() {
         "([i, j], [i, k], [])->([i, j]) {i=2, j=9, k=5} need_replication={j, k}",
         "([i], [j], [])->([i]) {i=8, j=7} need_replication={i, j}",
         "([i], [j], [])->([i]) {i=8, j=4} need_replication={i, j}"}},
-      // Lines are whole; the spectrum of real ones is shorter, and cut as they are.
+      // Transformed dimensions are whole. The spectrum of a real line is shorter, but cut in the
+      // same way.
       {{"stablehlo.fft"},
        {"([i, j])->([i, j]) {i=4, j=12} need_replication={j}",
         "([i, j, k])->([i, j, k]) {i=8, j=4, k=6} need_replication={j, k}",
@@ -356,7 +359,8 @@ const std::vector<Rule>& rules() {
         "([i, j])->([i, j]) {i=40, j=3} need_replication={i}",
         "([i])->([i]) {i=6} need_replication={i}",
         "([i, j])->([i, j]) {i=0, j=6} need_replication={i}"}},
-      // Batches of matrices: the matrices are whole, right-hand sides of equations are independent.
+      // Batches are independent, matrices are whole, and right-hand sides of equations are
+      // independent.
       {{"stablehlo.cholesky"},
        {"([i, j])->([k, l]) {i=4, j=4, k=4, l=4} need_replication={i, j, k, l}",
         "([i, j, k])->([i, l, m]) {i=2, j=3, k=3, l=3, m=3} need_replication={j, k, l, m}",
@@ -526,7 +530,7 @@ const std::vector<Rule>& rules() {
         "([i], [i])->([i], [i]) {i=10} need_replication={i}",
         "([i, j], [i, j])->([i, j], [i, j]) {i=2, j=5} need_replication={j}",
         "([i])->([i]) {i=7} need_replication={i}"}},
-      // Collectives, along axes that are not manual: dimensions that are cut or joined are whole.
+      // Collectives along axes that are not manual: dimensions that are split or joined are whole.
       {{"stablehlo.all_reduce"},
        {"([i, j])->([i, j]) {i=4, j=3}", "([])->([]) {}", "([i])->([i]) {i=4}",
         "([i])->([i]) {i=2}", "([i, j])->([i, j]) {i=2, j=3}", "([i])->([i]) {i=5}",
@@ -560,8 +564,8 @@ const std::vector<Rule>& rules() {
       {{"tessera.ragged_all_to_all"},
        {"([i, j], [k, l], [m], [n], [o], [p])->([q, r]) {i=6, j=2, k=8, l=2, m=4, n=4, o=4, p=4, "
         "q=8, r=2} need_replication={i, j, k, l, m, n, o, p, q, r}"}},
-      // The borders of a manual computation: the major factor of a dimension is the manual axes'
-      // and stands outside alone.
+      // The borders of a manual computation: the major factor of a dimension is that of the manual
+      // axes, and only the type outside has it.
       {{"tessera.full_to_shard"},
        {"([ij, k])->([j, k]) {i=2, j=4, k=4}", "([i, jk])->([i, k]) {i=3, j=8, k=2}",
         "([])->([]) {}", "([ij, k])->([j, k]) {i=2, j=0, k=4}"}},

@@ -1,4 +1,4 @@
-// Every constraint of fft and fft_along, violated; the text of fft as JAX writes it.
+// Errors for every constraint of fft and fft_along; the text of fft as JAX writes it.
 #include "tessera/ops/fourier/fft.h"
 
 #include "tessera/interchange/text/parser.h"

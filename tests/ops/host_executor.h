@@ -1,5 +1,5 @@
-// Runs what is bound at once, op by op, with the naive evaluator: lax functions and the rules of
-// ops (jvp, transpose, batch, localize) can be tested on host arrays without a trace or a compiler.
+// Evaluates each op when it is bound, with the naive evaluator: lax functions and the rules of ops
+// (jvp, transpose, batch, localize) can be tested on host arrays without a trace or a compiler.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ namespace tessera {
 
 using namespace ops;
 
-// How a literal stands in a failure.
+// Prints a literal in the message of a failure.
 inline void PrintTo(const Literal& literal, std::ostream* out) { *out << repr(literal); }
 
 }  // namespace tessera
@@ -30,7 +30,7 @@ inline Array host_array(const Literal& literal, bool weak = false) {
       literal, Type{.dtype = literal.dtype(), .shape = literal.shape(), .weak = weak}));
 }
 
-// Every result must have the type that infer states.
+// Evaluates an op. Every result must have the type that infer gives.
 inline std::vector<Array> execute_on_host(const OpDef& def, const OpParams& params,
                                           std::span<const Array> operands) {
   std::vector<Type> types;
@@ -57,8 +57,8 @@ class HostTest : public ::testing::Test {
   static void SetUpTestSuite() { set_eager_executor(execute_on_host); }
 };
 
-// Random values of a type: floats in [low, high], small integers (of both signs where there are),
-// any bool.
+// Returns random values of a type: floats in [low, high], small integers (of both signs if the
+// dtype is signed), any bool.
 inline Literal random_literal(const Type& type, std::mt19937& rng, double low = -2,
                               double high = 2) {
   std::uniform_real_distribution<double> real(low, high);
@@ -89,7 +89,7 @@ Literal literal(const Shape& shape, std::initializer_list<T> values) {
   return Literal::from<T>(std::span<const T>(values.begin(), values.size()), shape);
 }
 
-// Error of `a` against `b`, relative to the larger of 1e-300 and |b|; NaNs agree with NaNs,
+// Returns the error of `a`, relative to the larger of 1e-300 and |b|. NaNs agree with NaNs, and
 // infinities with themselves.
 inline double relative_error(std::complex<double> a, std::complex<double> b) {
   auto same = [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); };
@@ -97,7 +97,7 @@ inline double relative_error(std::complex<double> a, std::complex<double> b) {
   const double error = std::abs(a - b) / std::max(std::abs(b), 1e-300);
   return std::isnan(error) ? INFINITY : error;
 }
-// The largest such error over all elements.
+// Returns the largest such error over all elements.
 inline double largest_error(const Literal& a, const Literal& b) {
   if (a.shape() != b.shape()) return INFINITY;
   const Literal x = convert_literal(a, complex128), y = convert_literal(b, complex128);
@@ -107,7 +107,7 @@ inline double largest_error(const Literal& a, const Literal& b) {
                                            y.data<std::complex<double>>()[i]));
   return worst;
 }
-// Spacing of numbers of a dtype around 1; 0 for those that are exact.
+// Returns the spacing of numbers of a dtype around 1; 0 for exact dtypes.
 inline double epsilon(DType dtype) {
   switch (real_dtype(dtype)) {
     case DType::kFloat16:
@@ -125,7 +125,7 @@ inline double epsilon(DType dtype) {
 
 }  // namespace tessera::testing_ops
 
-// The statement throws a UserError that says `text`.
+// Expects that the statement throws a UserError whose message contains `text`.
 #define EXPECT_USER_ERROR(statement, text) \
   EXPECT_THAT([&] { statement; },          \
               ::testing::ThrowsMessage<::tessera::UserError>(::testing::HasSubstr(text)))

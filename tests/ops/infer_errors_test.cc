@@ -1,4 +1,4 @@
-// Every constraint an elementwise op or an op on shapes checks, violated.
+// Errors for every constraint of elementwise ops and ops on shapes.
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/indexing/gather.h"
@@ -24,7 +24,8 @@ class InferErrors : public HostTest {
               b3 = zeros(bool_, {3});
 };
 
-// A dimension that the result lacks would give elements of windows that have none.
+// With a collapsed dimension of size 0 the result would have elements although its windows are
+// empty.
 TEST_F(InferErrors, GatherOfEmptyWindows) {
   const GatherParams p{.offset_dims = {1},
                        .collapsed_slice_dims = {0},

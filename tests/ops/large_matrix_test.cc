@@ -1,5 +1,5 @@
-// Factorisations of large matrices against LAPACK's own drivers: the same factors, with the same
-// signs and phases.
+// Compares factorisations of large matrices with LAPACK's own drivers: the factors are the same,
+// with the same signs and phases.
 #include "tessera/ops/factor/large_matrix.h"
 
 #include <cblas.h>
@@ -20,7 +20,7 @@ namespace {
 using lapack::Real;
 
 template <class T>
-using Matrix = std::vector<T>;  // column after column
+using Matrix = std::vector<T>;  // in column-major order
 
 template <class T>
 Matrix<T> random(int64_t m, int64_t n) {
@@ -58,7 +58,8 @@ void expect_near(const Matrix<T>& a, const Matrix<T>& b) {
   EXPECT_LT(worst, tolerance<T>());
 }
 
-// Orthonormal columns that are those of b, which close values turn a little into each other.
+// Compares orthonormal columns with those of b. Close singular values may rotate their columns into
+// each other a little.
 template <class T>
 void expect_same_columns(const Matrix<T>& a, const Matrix<T>& b, int64_t m, int64_t n) {
   for (int64_t j = 0; j < n; ++j) {
@@ -136,7 +137,7 @@ TYPED_TEST(LargeMatrix, SvdIsThatOfGesdd) {
   }
 }
 
-// What LAPACK would scale, or cannot compute, is left to its drivers.
+// Matrices that LAPACK would scale, or cannot factorise, are left to its drivers.
 TYPED_TEST(LargeMatrix, LeavesWhatIsOutOfRange) {
   using T = TypeParam;
   const int64_t n = 200;
@@ -152,8 +153,8 @@ TYPED_TEST(LargeMatrix, LeavesWhatIsOutOfRange) {
   EXPECT_FALSE(large_eigh<T>(8, small.data(), values.data(), z.data(), &info));
 }
 
-// One thread takes a factor of two at most on a quiet machine; threads that wait for each other on
-// one that others use take a hundred times as long.
+// On a quiet machine one thread takes at most twice as long as two. On a busy machine, threads that
+// wait for each other take a hundred times as long.
 TEST(BlasThreadsFor, OneThreadFactorizesMatricesOfSomeHundredRows) {
   const int before = num_threads();
   set_num_threads(2);

@@ -1,4 +1,4 @@
-// Ops on narrow dtypes against real JAX's (tests/golden/make_narrow.py), by naive evaluation.
+// Compares ops on narrow dtypes, evaluated naively, with JAX's (tests/golden/make_narrow.py).
 #include "tessera/base/narrow.h"
 
 #include "tessera/ops/core/compare.h"
@@ -25,7 +25,7 @@ Literal codes(DType dtype, const std::vector<uint8_t>& bits, const Shape& shape)
   return out;
 }
 
-// Every NaN is one, as in the data.
+// Returns the bits of each element. All NaNs become the same one, as in the data.
 std::vector<int> codes_of(const Literal& literal) {
   std::vector<int> out;
   for (int64_t i = 0; i < literal.elements(); ++i) {
@@ -115,7 +115,8 @@ TEST_F(NarrowArithmetic, ConversionsAreThoseOfJax) {
 }
 
 TEST_F(NarrowArithmetic, SumsAreRoundedOnce) {
-  // 16 + 24 * 0.125 is 19; step by step in float8_e5m2, whose next number is 20, it would stay 16.
+  // 16 + 24 * 0.125 is 19. If each step were rounded to float8_e5m2, whose next number is 20, it
+  // would stay 16.
   std::vector<uint8_t> bits(25, narrow_bits(float8_e5m2, 0.125));
   bits[0] = narrow_bits(float8_e5m2, 16);
   const Array sum = lax::reduce_sum(host_array(codes(float8_e5m2, bits, {25})), {0});

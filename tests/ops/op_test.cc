@@ -52,7 +52,7 @@ TEST(OpHelpers, VaryingUnion) {
   EXPECT_EQ(varying_union({}), AxisNames{});
 }
 
-// (x + 1) on scalars, given vectors: the constant stands at every place.
+// Evaluates (x + 1), a function of scalars, on vectors: the constant is added to every element.
 TEST(OpHelpers, EvaluatesScalarFunctionsOnVectors) {
   Function f;
   const std::vector<Type> scalar{{float32, {}}};

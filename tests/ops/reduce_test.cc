@@ -27,7 +27,7 @@ std::vector<Type> types_of(std::span<const Literal> x) {
   for (const Literal& l : x) out.push_back(type_of(l));
   return out;
 }
-// Infers, then evaluates.
+// Infers the types of the results, evaluates, and compares them.
 std::vector<Literal> run(const ReduceParams& p, const std::vector<Literal>& x) {
   const std::vector<Type> types = reduce_op.infer(types_of(x), p);
   std::vector<Literal> out = reduce_op.evaluate(x, p);
@@ -52,7 +52,7 @@ Literal list(std::initializer_list<T> values) {
                           {static_cast<int64_t>(values.size())});
 }
 
-// x + y - x y on scalars, and other bodies of ops that no kind names.
+// Returns the body x + y - x y, or the exclusive or: no ReduceKind names either.
 FunctionRef region_body(DType dtype, bool probabilistic) {
   auto f = std::make_shared<Function>();
   const ValueId a = f->add_input({dtype, {}}), b = f->add_input({dtype, {}});
@@ -66,7 +66,7 @@ FunctionRef region_body(DType dtype, bool probabilistic) {
   f->outputs = {f->add_op(sub_op, sub_op.params, {sum, product}, type)[0]};
   return f;
 }
-// (a0 + b0, max(a1, b1))
+// Returns the body (a0 + b0, max(a1, b1)).
 FunctionRef two_body() {
   auto f = std::make_shared<Function>();
   const Type x{float32, {}}, i{int32, {}};
@@ -138,7 +138,7 @@ TEST(Reduce, Golden) {
   EXPECT_GE(count, 30);
 }
 
-// The bodies that compiled code folds with say the same as the evaluation by kind.
+// The bodies for compiled code give the same results as the evaluation by kind.
 TEST(Reduce, BodiesAgreeWithKinds) {
   const float nan = std::numeric_limits<float>::quiet_NaN(),
               inf = std::numeric_limits<float>::infinity();

@@ -1,4 +1,4 @@
-// Every constraint of reduce_window and of what is made of it, violated.
+// Errors for every constraint of reduce_window and of the functions made of it.
 #include "tessera/ops/reductions/reduce_window.h"
 
 #include "tessera/base/thread_pool.h"
@@ -94,7 +94,7 @@ TEST_F(ReduceWindow, RefusesInitialValuesOfTheirOwnUnderVmap) {
                     "expected initial values that are the same for every example of vmap");
 }
 
-// Cumulative along `dim`, as the library call and as the evaluator have it.
+// The results of a cumulative fold along `dim` by the library call and by the evaluator.
 struct Folds {
   Literal called, evaluated;
 };
@@ -116,8 +116,8 @@ Folds cumulate(ReduceKind kind, const Literal& x, int64_t dim, bool reverse,
   return {out, evaluate_reduce_window(operands, params)[0]};
 }
 
-// Every way the work is cut: lines side by side, strips of columns, blocks of few long lines, with
-// parts of lines and of blocks left over.
+// Shapes and dimensions for every way in which the work is cut: lines next to each other, strips of
+// columns, blocks of a few long lines, with remainders of lines and of blocks.
 const std::vector<std::pair<Shape, int64_t>>& cuts() {
   static const auto& all = *new std::vector<std::pair<Shape, int64_t>>{
       {{5}, 0},        {{16640}, 0},    {{70001}, 0},  {{3, 40000}, 1},  {{70, 601}, 1},
@@ -138,7 +138,7 @@ TEST_F(ReduceWindow, CumulativeFoldsOfWholeNumbersAreExact) {
         }
 }
 
-// With the windows one longer they are no cumulative ones, and are folded one by one.
+// Windows that are one longer are not cumulative, so they are folded one by one.
 TEST_F(ReduceWindow, CumulativeFoldsAreThoseOfTheirWindows) {
   std::mt19937 rng(2);
   for (ReduceKind kind : {ReduceKind::kSum, ReduceKind::kProduct, ReduceKind::kMax}) {
@@ -174,7 +174,7 @@ TEST_F(ReduceWindow, CumulativeFoldsDoNotDependOnTheThreads) {
   set_num_threads(before);
 }
 
-// A running product is 0 from its first 0 on, whatever comes after it.
+// A running product is 0 from its first 0 on, whatever follows.
 TEST_F(ReduceWindow, CumulativeProductsDoNotOverflowInBetween) {
   Literal x(float32, {100000});
   for (int64_t i = 0; i < x.elements(); ++i) x.mutable_data<float>()[i] = i == 0 ? 0.f : 10.f;
@@ -207,7 +207,8 @@ TEST_F(ReduceWindow, LongMovingSumsNeedNoTable) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(out.data<int32_t>()[i], 1 << 19);
 }
 
-// JAX: each half of a tie has half of what comes from there, in the tree of its associative_scan.
+// As in JAX, the tangent at a tie is the mean of both tangents, in the order of its
+// associative_scan.
 TEST_F(ReduceWindow, TangentsOfRunningExtremaAtTies) {
   const auto tangents = [](bool reverse) {
     const Literal ones = Literal::from<float>(std::vector<float>{1, 1, 1, 1, 1}, {5});
@@ -228,7 +229,7 @@ TEST_F(ReduceWindow, TangentsOfRunningExtremaAtTies) {
   EXPECT_THAT(tangents(true), testing::ElementsAre(1389.25f, 2777.5f, 2800, 5500, 10000));
 }
 
-// A function of two scalars, op by op.
+// Returns a function of two scalars; `result` adds its ops.
 FunctionRef body_of(DType dtype, const std::function<ValueId(Function&)>& result) {
   auto body = std::make_shared<Function>();
   body->name = "body";
@@ -241,8 +242,8 @@ ValueId append(Function& f, const OpDef& def, OpParams params, ValueIds operands
   return f.add_op(def, std::move(params), std::move(operands), types)[0];
 }
 
-// The body of a fold is differentiated element by element: a constant of it, a choice, and a part
-// without a tangent.
+// The body of a fold is differentiated element by element. These bodies have a constant, a choice,
+// and a part without a tangent.
 TEST_F(ReduceWindow, TangentsOfRunningFoldsByABody) {
   Windows w = Windows::of_size({1, 4});
   w.low = {0, 3};
@@ -259,7 +260,7 @@ TEST_F(ReduceWindow, TangentsOfRunningFoldsByABody) {
                             .to_host();
     return std::vector<float>(out.data<float>(), out.data<float>() + 8);
   };
-  // a * b, twice halved and doubled, if a and b are numbers, else a.
+  // a * b, doubled and halved, if b is not NaN, else a.
   const FunctionRef product = body_of(float32, [](Function& f) {
     const ValueId a = f.inputs[0], b = f.inputs[1];
     const ValueId two = append(f, constant_op, ConstantParams{Literal::scalar(2.0f), {}}, {});

@@ -1,4 +1,4 @@
-// Walks the registry: what every op promises the stages of the compiler, on the op's own samples.
+// Tests what every op in the registry promises the stages of the compiler, on the op's own samples.
 #include <algorithm>
 #include <map>
 
@@ -45,7 +45,7 @@ void for_each_typed_sample(auto visit) {
   }
 }
 
-// Why an op has no samples.
+// The reasons why some ops have no samples.
 const std::map<std::string_view, std::string_view>& without_samples() {
   static const auto& reasons = *new std::map<std::string_view, std::string_view>{
       {"custom_linear", "made by the derivative of custom_vjp_call, to be transposed"},
@@ -86,8 +86,8 @@ TEST(Registry, InferredTypesAreEvaluatedTypes) {
   });
 }
 
-// The first device that holds what device `d` holds of a type: it differs along axes that the type
-// does not vary over.
+// Returns the first device with the same value of this type as device `d`: devices that differ only
+// along axes over which the type does not vary have the same value.
 int64_t first_alike(const Type& type, const Mesh& mesh, int64_t d) {
   const Dims at = mesh.coordinates(d);
   int64_t first = 0;
@@ -98,7 +98,7 @@ int64_t first_alike(const Type& type, const Mesh& mesh, int64_t d) {
   return first;
 }
 
-// The values of an operand on the devices of a mesh.
+// Returns the values of an operand on the devices of a mesh.
 std::vector<Literal> on_devices(const Sample& sample, size_t operand, const Mesh& mesh,
                                 std::mt19937& rng) {
   const Type& type = sample.operands[operand];
@@ -112,10 +112,10 @@ std::vector<Literal> on_devices(const Sample& sample, size_t operand, const Mesh
   return out;
 }
 
-// What a collective gives on every device is of the type it infers, and alike along the axes that
-// this does not vary over.
+// The result of a collective on every device has the inferred type, and results are equal along
+// axes over which this type does not vary.
 TEST(Registry, CollectivesGiveTheTypesTheyInfer) {
-  const Mesh mesh = Mesh::abstract({2, 4}, {"x", "y"});  // of all samples
+  const Mesh mesh = Mesh::abstract({2, 4}, {"x", "y"});  // the mesh of all samples
   std::mt19937 rng(8);
   int tested = 0;
   for_each_typed_sample([&](const OpDef& def, const Sample& sample) {
@@ -173,7 +173,8 @@ TEST(Registry, EmittedExpressionsAgreeWithEvaluate) {
     const Literal value = interpreter.value(
         pointwise->emit(interpreter, args, sample.params, sample.operands, result));
     ASSERT_EQ(value.dtype(), expected.dtype());
-    // One operation is the same operation; complex functions are many, with cancellations inside.
+    // A real operation is the same one in both; a complex function is a formula of many operations,
+    // with cancellations.
     const bool formula = !operands.empty() && is_complex(operands[0].dtype());
     EXPECT_LE(largest_error(value, expected), formula ? 60 * epsilon(expected.dtype()) : 0);
   });
@@ -267,7 +268,7 @@ TEST(Registry, FactorsMultiplyToExtents) {
       std::vector<bool> own(f.factors.size());
       for (size_t d = 0; d < dims.size(); ++d) {
         int64_t product = 1;
-        bool window = false;  // one factor of both sides though their extents differ
+        bool window = false;  // both sides share a factor though their extents differ
         for (int id : dims[d]) {
           ASSERT_GE(id, 0);
           ASSERT_LT(id, static_cast<int>(f.factors.size()));
@@ -294,7 +295,7 @@ TEST(Registry, FactorsMultiplyToExtents) {
   });
 }
 
-// The half `part` (0 or 1) of a tensor along a factor that stands first in its dimension.
+// Returns the half `part` (0 or 1) of a tensor along a factor that is the first of its dimension.
 Literal half(const Literal& x, const TensorFactors& dims, int factor, int part) {
   for (size_t d = 0; d < dims.size(); ++d) {
     if (dims[d].empty() || dims[d][0] != factor) continue;
@@ -306,7 +307,7 @@ Literal half(const Literal& x, const TensorFactors& dims, int factor, int part) 
   return x;
 }
 
-// Every device needs to know only its own shard: f(half of the operands) is half of f(operands).
+// A device needs to know only its own shard: f(half of the operands) is half of f(operands).
 class FactorTest : public HostTest {};
 
 struct HalfContext final : LocalContext {
@@ -345,7 +346,7 @@ TEST_F(FactorTest, ShardsAlongPassFactorsAreIndependent) {
       if (f.factors[factor].kind != FactorKind::kPass || f.factors[factor].size < 2 ||
           f.factors[factor].size % 2)
         continue;
-      // A factor inside a dimension can be cut only once those before it are.
+      // A factor that is not the first of a dimension can be cut only after those before it.
       bool first = true;
       auto look = [&](const std::vector<TensorFactors>& tensors) {
         for (const TensorFactors& dims : tensors)
@@ -382,7 +383,8 @@ TEST_F(FactorTest, ShardsAlongPassFactorsAreIndependent) {
   EXPECT_GT(tested, 300);
 }
 
-// The last shard of an uneven dimension reaches beyond the end; its part stays where it belongs.
+// The last shard of an uneven dimension reaches beyond the end; its elements are at their
+// positions, and zeros follow.
 TEST_F(FactorTest, UnevenShardsOfALiteral) {
   const OpParams params = ConstantParams{literal<float>({5}, {1, 2, 3, 4, 5}), {5}};
   const std::vector<Type> results = constant_op.infer({}, params), none;

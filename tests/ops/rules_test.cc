@@ -1,5 +1,5 @@
-// The rules of ops in the array language, on every op's samples: jvp against finite differences,
-// transpose against the inner product, batch against a loop.
+// Tests the rules of ops on every op's samples: jvp against finite differences, transpose against
+// the inner product, batch against a loop.
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/factor/eig.h"
@@ -25,7 +25,7 @@ bool is_array_op(const OpDef& def) {
          is_computed(def.lower);
 }
 
-// Whether chosen numbers are no ties and no NaNs: then a function may have a slope there.
+// Returns whether the values have no ties and no NaNs, so that a function may have a slope there.
 bool is_smooth(const Literal& x) {
   const Literal wide = convert_literal(x, complex128);
   const std::vector<std::complex<double>> values(
@@ -35,9 +35,9 @@ bool is_smooth(const Literal& x) {
   });
 }
 
-// Eigenvectors and singular vectors of complex matrices have phases that LAPACK chooses, those of
-// `eig` signs, which rules do not follow, as in JAX (tests/ops/factor_test.cc); singular vectors
-// beyond the rank have no derivative.
+// Returns whether the factors are not unique, so that rules need not follow LAPACK's choice, as in
+// JAX (tests/ops/factor_test.cc): phases of complex eigenvectors and singular vectors, and the
+// signs of those of `eig`. Singular vectors beyond the rank have no derivative.
 bool has_free_vectors(const OpDef& def, const Sample& sample) {
   if (&def == &eig_op) return true;
   if (&def != &eigh_op && &def != &svd_op) return false;
@@ -47,8 +47,8 @@ bool has_free_vectors(const OpDef& def, const Sample& sample) {
   return is_complex(sample.operands[0].dtype) || beyond;
 }
 
-// The op's samples over floats, in float64 and complex128, where finite differences have digits to
-// spare.
+// Returns the op's samples with floats in float64 and complex128, which give finite differences
+// enough digits.
 std::vector<Sample> wide_samples(const OpDef& def) {
   std::vector<Sample> out;
   for (Sample sample : def.samples()) {
@@ -58,7 +58,8 @@ std::vector<Sample> wide_samples(const OpDef& def) {
       if (t.dtype == complex64) t.dtype = complex128;
       wide = wide && (!is_inexact(t.dtype) || itemsize(real_dtype(t.dtype)) == 8);
     }
-    // Chosen floats may be ties and NaNs, where there is no slope; chosen integers are starts.
+    // Chosen floats may have ties and NaNs, where there is no slope. Chosen integers stay: they are
+    // starts.
     for (Literal& x : sample.literals) {
       std::mt19937 rng(6);
       if (!is_inexact(x.dtype())) continue;
@@ -70,7 +71,7 @@ std::vector<Sample> wide_samples(const OpDef& def) {
       for (const Type& t : def.infer(sample.operands, sample.params))
         wide = wide && (!is_inexact(t.dtype) || itemsize(real_dtype(t.dtype)) == 8);
     } catch (const UserError&) {
-      continue;  // params that fix the dtype
+      continue;  // its params fix the dtype
     }
     if (wide && !sample.operands.empty()) out.push_back(sample);
   }
@@ -81,7 +82,7 @@ std::vector<Array> arrays(const std::vector<Literal>& literals) {
   return {literals.begin(), literals.end()};
 }
 
-// x + h t, or x where there is no tangent.
+// Returns x + h t, or x for an operand without a tangent.
 std::vector<Literal> moved(const std::vector<Literal>& x, const std::vector<Array>& t, double h) {
   std::vector<Literal> out = x;
   for (size_t k = 0; k < x.size(); ++k) {
@@ -105,7 +106,7 @@ TEST_F(RulesTest, JvpsAreFiniteDifferences) {
   int tested = 0;
   for (const OpDef* def : all_ops()) {
     if (!def->jvp || !is_array_op(*def)) continue;
-    if (def->name == "reduce_precision") continue;  // a staircase; its tangent is JAX's
+    if (def->name == "reduce_precision") continue;  // a step function; its tangent is JAX's
     std::mt19937 rng(3);
     for (const Sample& sample : wide_samples(*def)) {
       if (has_free_vectors(*def, sample)) continue;
@@ -118,7 +119,7 @@ TEST_F(RulesTest, JvpsAreFiniteDifferences) {
       JvpResult result;
       try {
         result = def->jvp(arrays(x), t, sample.params);
-      } catch (const UserError& e) {  // reduce's initial values, which are scalars, may take none
+      } catch (const UserError& e) {  // initial values of reduce, scalars, may need none
         EXPECT_THAT(e.what(), ::testing::HasSubstr("without a tangent"));
         for (size_t k = 0; k < x.size(); ++k)
           if (x[k].shape().empty()) t[k] = Array();
@@ -153,8 +154,8 @@ TEST_F(RulesTest, JvpsAreFiniteDifferences) {
   EXPECT_GT(tested, 150);
 }
 
-// Re(sum(a * b)): the pairing of tangents and cotangents, complex ones as linear maps of complex
-// numbers.
+// Returns Re(sum(a * b)), the pairing of tangents and cotangents; complex ones are linear maps of
+// complex numbers.
 double paired(const Array& a, const Array& b) {
   const Literal x = convert_literal(a.to_host(), complex128),
                 y = convert_literal(b.to_host(), complex128);
@@ -165,8 +166,8 @@ double paired(const Array& a, const Array& b) {
   return sum;
 }
 
-// A gather reads what is outside at the nearest place, and drops its cotangent as JAX does: no
-// adjoint.
+// Returns whether a gather reads outside of its operand. It reads the nearest element there and
+// drops the cotangent, as in JAX, so that its transpose is not the adjoint.
 bool reads_outside(const OpDef& def, const OpParams& params, std::span<const Literal> x) {
   if (&def != &gather_op) return false;
   const IndexedWindows windows =
@@ -180,7 +181,7 @@ TEST_F(RulesTest, TransposesKeepInnerProducts) {
   int tested = 0;
   for (const OpDef* def : all_ops()) {
     if (!def->transpose || !def->jvp || !is_array_op(*def)) continue;
-    if (def->name == "reduce_precision") continue;  // JAX calls it linear; roundings are not
+    if (def->name == "reduce_precision") continue;  // JAX calls it linear, but rounding is not
     std::mt19937 rng(4);
     for (const Sample& sample : wide_samples(*def)) {
       const std::vector<Literal> x = sample_operands(sample, rng);
@@ -197,14 +198,14 @@ TEST_F(RulesTest, TransposesKeepInnerProducts) {
         JvpResult forward;
         try {
           forward = def->jvp(operands, t, sample.params);
-        } catch (const UserError& e) {  // an operand that takes no tangent (reduce's initial value)
+        } catch (const UserError& e) {  // no tangent for it (reduce's initial value)
           EXPECT_THAT(e.what(), ::testing::HasSubstr("without a tangent"));
           continue;
         }
         const Array& out = forward.tangents[0];
         if (!out.defined()) continue;
         const Array ct(random_literal(out.type(), rng, -1, 1));
-        // No rule needs the value of what it is linear in.
+        // No transpose rule needs the value of an operand in which its op is linear.
         operands[k] = abstract_array(x[k].shape(), x[k].dtype());
         std::vector<Array> back;
         try {
@@ -241,7 +242,8 @@ TEST_F(RulesTest, BatchesAreLoops) {
     for (const Sample& sample : def->samples()) {
       if (sample.operands.empty()) continue;
       const std::vector<Literal> one = sample_operands(sample, rng);
-      // Each operand alone, at its first and last place; then all of them, at places of their own.
+      // Each operand is batched by itself, along its first and its last dimension; then all of
+      // them, along different dimensions.
       std::vector<std::vector<int>> choices;
       for (size_t k = 0; k < one.size(); ++k) {
         for (int64_t at : {int64_t{0}, one[k].shape().rank()}) {
@@ -288,7 +290,7 @@ TEST_F(RulesTest, BatchesAreLoops) {
   EXPECT_GT(tested, 1000);
 }
 
-// Values that samples do not reach.
+// Derivatives at values that samples do not have.
 TEST_F(RulesTest, DerivativesAtTheEdges) {
   auto tangent = [](const OpDef& def, double x, double y, double tx, double ty) {
     const std::vector<Array> operands{Array(Literal::scalar(x)), Array(Literal::scalar(y))};

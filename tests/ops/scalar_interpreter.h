@@ -1,6 +1,6 @@
 // Interprets what emitters write, on whole host arrays: every node holds its value for all elements
-// of the result at once. The other reader of the scalar language beside code generation; agrees
-// with it because both agree with evaluate.
+// of the result at once. Code generation also reads the scalar language; the two agree because both
+// agree with evaluate.
 #pragma once
 
 #include "tests/ops/apply_scalar.h"
@@ -13,7 +13,7 @@ class ScalarInterpreter final : public ExprBuilder {
  public:
   explicit ScalarInterpreter(Shape shape) : shape_(std::move(shape)) {}
 
-  // An operand: of the result's shape, or a scalar that is read everywhere.
+  // Adds an operand: an array of the result's shape, or a scalar that is read for every element.
   Expr operand(const Literal& x) { return add(x.shape() == shape_ ? x : spread(x)); }
   const Literal& value(Expr e) const { return nodes_[e.id]; }
 

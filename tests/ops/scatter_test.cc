@@ -1,5 +1,5 @@
-// The library call of a scatter against the naive evaluation, bit for bit, with one thread and with
-// several; which memory it touches.
+// Compares the library call of a scatter with the naive evaluation, bit for bit, with one thread
+// and with several; tests which memory it touches.
 #include "tessera/ops/indexing/scatter.h"
 
 #include <sys/mman.h>
@@ -94,7 +94,8 @@ void expect_as_evaluated(const Program& p) {
 
 int pick(std::mt19937& rng, int n) { return static_cast<int>(rng() % static_cast<uint32_t>(n)); }
 
-// Starts of which few are outside, and one in a while is the largest or smallest number there is.
+// Returns random starts. In half of the arrays some are outside, and a few are the largest or
+// smallest number of the dtype.
 Literal random_indices(DType dtype, const Shape& shape, int64_t largest, std::mt19937& rng) {
   Literal out(dtype, shape);
   visit_dtype(dtype, [&]<class T>(TypeTag<T>) {
@@ -114,9 +115,9 @@ Literal random_indices(DType dtype, const Shape& shape, int64_t largest, std::mt
   return out;
 }
 
-// Dimensions of the operand of every kind, in any order, with windows anywhere in the updates and
-// the index vectors anywhere in the indices. `scale`: of extents; of kLarge there are enough updates
-// for several threads.
+// Returns a random scatter: dimensions of the operand of every kind in any order, windows anywhere
+// in the updates, and index vectors anywhere in the indices. Extents grow with `scale`; with kLarge
+// there are enough updates for several threads.
 constexpr int kLarge = 8;
 Program random_program(ScatterKind kind, DType dtype, DType index_dtype, int scale,
                        std::mt19937& rng) {
@@ -171,7 +172,7 @@ Program random_program(ScatterKind kind, DType dtype, DType index_dtype, int sca
     indices.insert(indices.begin() + p.index_vector_dim, static_cast<int64_t>(mapped.size()));
   for (int64_t d : batching)
     p.scatter_indices_batching_dims.push_back(!scalars && d >= p.index_vector_dim ? d + 1 : d);
-  // Windows and batch dimensions, interleaved.
+  // Windows and batch dimensions alternate at random.
   Shape updates;
   size_t next_batch = 0, next_window = 0;
   while (next_batch < batch.size() || next_window < window.size()) {
@@ -204,7 +205,7 @@ TEST_F(Scatter, EveryKindOfEveryDTypeIsAsEvaluated) {
     }
 }
 
-// Large enough for threads to share the work, in each of the ways that they do.
+// Scatters large enough that threads share the work, in each of the ways in which they do.
 TEST_F(Scatter, LargeOnesAreAsEvaluated) {
   std::mt19937 rng(2);
   for (int i = 0; i < 20; ++i)
@@ -235,7 +236,7 @@ TEST_F(Scatter, ScalarsAreAsEvaluated) {
               expect_as_evaluated(scalars(kind, dtype, elements, 20001, outside, rng)));
 }
 
-// Beyond the caches, where windows are sorted by their places even by one thread.
+// Operands larger than the caches: even one thread sorts the windows by their positions.
 TEST_F(Scatter, LargeOperandsAreAsEvaluated) {
   std::mt19937 rng(7);
   const int64_t elements = 1200000;
@@ -271,7 +272,7 @@ TEST_F(Scatter, WindowsAreAsEvaluated) {
   check({90, 40}, {600, 2}, {600, 3, 20}, {{1, 2}, {}, {}, {}, {0, 1}, 1}, 20);
 }
 
-// All updates of one element, and of the elements of one small range.
+// All updates are of one element or of the elements of one small range.
 TEST_F(Scatter, ManyUpdatesOfOneElementAreInOrder) {
   std::mt19937 rng(5);
   Program p = scalars(ScatterKind::kAdd, float32, 400000, 50000, false, rng);
@@ -370,7 +371,7 @@ TEST_F(Scatter, ArraysThatDoNotFitAreRefused) {
                     "expected an update computation for 2 arrays, got add");
 }
 
-// An operand of a gigabyte of which only the pages are there that have elements to be changed.
+// The operand has a gigabyte, of which only the pages with elements that change can be accessed.
 TEST_F(Scatter, InPlaceItTouchesTheElementsThatItChanges) {
   const int64_t page = sysconf(_SC_PAGESIZE), elements = int64_t{1} << 28;
   void* memory = mmap(nullptr, static_cast<size_t>(elements) * 4, PROT_NONE,

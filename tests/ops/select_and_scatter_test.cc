@@ -1,4 +1,4 @@
-// Every constraint of select_and_scatter, violated.
+// Errors for every constraint of select_and_scatter.
 #include "tessera/ops/reductions/select_and_scatter.h"
 
 #include "tests/ops/host_executor.h"

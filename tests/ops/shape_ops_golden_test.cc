@@ -1,4 +1,4 @@
-// Ops on shapes against real JAX (tests/golden/make_ops.py).
+// Compares ops on shapes with JAX (tests/golden/make_ops.py).
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/select.h"
 #include "tessera/ops/structural/broadcast.h"
@@ -15,7 +15,7 @@ using namespace ops;
 
 namespace {
 
-// The program's result, by the lax function of its op; undefined for the ops of other files.
+// Returns the program's result by the lax function of its op; undefined for ops of other files.
 Array run(const std::string& op, const golden::Json& a, const std::vector<Array>& x) {
   if (op == "pad")
     return lax::pad(x[0], x[1], golden::dims(a["edge_padding_low"]),

@@ -1,4 +1,4 @@
-// Sorts by keys against std::stable_sort with the comparator interpreted.
+// Compares sorts by keys with std::stable_sort, for which the comparator is interpreted.
 #include "tessera/ops/structural/sort_lines.h"
 
 #include <cstring>
@@ -15,7 +15,8 @@ using namespace ops;
 
 namespace {
 
-// Few different values, all special ones, with the signs and payloads of NaNs, and random bits.
+// Returns elements with many equal values, all special values, NaNs of both signs with several
+// payloads, and random bits.
 Literal random_elements(DType dtype, const Shape& shape, std::mt19937& rng) {
   Literal out(dtype, shape);
   visit_dtype(dtype, [&]<class T>(TypeTag<T>) {
@@ -84,7 +85,7 @@ std::vector<Literal> sorted_by_keys(const SortOrder& order, const std::vector<Li
   return out;
 }
 
-// The usual order of these operands, against the evaluation, which calls the comparator.
+// Compares sorts in the default order with the evaluation, which calls the comparator.
 void check(const std::vector<DType>& dtypes, const Shape& shape, int64_t dimension, int64_t keys,
            std::mt19937& rng) {
   std::vector<Literal> x;
@@ -131,7 +132,7 @@ TEST(SortLines, EveryDimension) {
   }
 }
 
-// In parts, by several threads.
+// Several threads sort parts of a long line.
 TEST(SortLines, LongLines) {
   std::mt19937 rng(4);
   const int64_t n = 3 * kItemsPerThread + 17;
@@ -144,7 +145,7 @@ TEST(SortLines, LongLines) {
   std::stable_sort(want.begin(), want.end(), before);
   EXPECT_EQ(sorted_by_keys(default_order(1, false, false, std::vector{float32}), {x}, 0)[0],
             Literal::from<float>(want, {n}));
-  // By z, then y, then x from the largest, with the place.
+  // Sorts by z, then y, then x from the largest, with the positions.
   Literal place(int32, {n});
   std::iota(place.mutable_data<int32_t>(), place.mutable_data<int32_t>() + n, 0);
   std::vector<int32_t> places(place.data<int32_t>(), place.data<int32_t>() + n);
@@ -165,7 +166,7 @@ TEST(SortLines, LongLines) {
   set_num_threads(threads);
 }
 
-// The first of a sort with the places of all elements.
+// Compares the first elements and their positions with those of a full sort.
 void check_first(DType dtype, const Shape& shape, int64_t dimension, int64_t count,
                  std::mt19937& rng) {
   const Literal x = random_elements(dtype, shape, rng);
@@ -214,7 +215,7 @@ TEST(FirstByKeys, OfLongLinesInParts) {
   std::mt19937 rng(6);
   const int threads = num_threads();
   set_num_threads(3);
-  for (DType dtype : {float32, int8}) {  // many equal ones, across the parts
+  for (DType dtype : {float32, int8}) {  // many equal elements across the parts
     check_first(dtype, {4 * kItemsPerThread + 5}, 0, 10, rng);
     check_first(dtype, {4 * kItemsPerThread + 5}, 0, 1000, rng);
   }

@@ -1,4 +1,4 @@
-// Which comparators are seen to be orders by keys, and what orders.
+// Which comparators are recognised as orders by keys, and which orders they are.
 #include "tessera/ops/structural/sort_order.h"
 
 #include <cmath>
@@ -16,7 +16,7 @@ using namespace ops;
 
 namespace {
 
-// A comparator of two scalars an operand, value by value.
+// Builds a comparator of two scalars for each operand, value by value.
 class ComparatorOf {
  public:
   explicit ComparatorOf(std::vector<DType> dtypes) {
@@ -64,7 +64,7 @@ TEST(SortOrderOf, TheUsualComparators) {
   }
 }
 
-// As MLIR leaves JAX's comparator: each constant once, and before all else.
+// MLIR gives JAX's comparator this form: each constant occurs once, before all other ops.
 TEST(SortOrderOf, ConstantsThatAreShared) {
   for (bool nan_first : {false, true}) {
     ComparatorOf c({float32});
@@ -123,7 +123,7 @@ TEST(SortOrderOf, WhatIsNone) {
   EXPECT_EQ(c.order(c.compare(Comparison::kLt, c.a(1), c.number(0, float32))), std::nullopt);
   EXPECT_EQ(c.order(c.compare(Comparison::kLt, c.a(1), c.a(1))), std::nullopt);
   EXPECT_EQ(c.order(c.compare(Comparison::kEq, c.a(2), c.b(2))), std::nullopt);
-  // Numbers in the place of zeros and NaNs that order them otherwise.
+  // Keys that replace zeros or NaNs by numbers that change the order.
   const ValueId is_zero = c.compare(Comparison::kEq, c.a(1), c.number(0, float32)),
                 is_nan = c.compare(Comparison::kNe, c.a(1), c.a(1));
   for (const ValueId key : {c.choose(is_zero, c.number(1, float32), c.a(1)),

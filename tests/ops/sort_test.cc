@@ -1,4 +1,4 @@
-// Every constraint of sort, first_sorted and top_k, violated; which comparators are called.
+// Errors for every constraint of sort, first_sorted and top_k; which comparators are called.
 #include "tessera/ops/structural/sort.h"
 
 #include "tessera/ops/core/array_math.h"
@@ -42,7 +42,7 @@ TEST_F(Sort, RefusesParamsThatDoNotFit) {
                     "expected a comparator of two scalars an operand to bool (C5), got another");
 }
 
-// A lowered sort calls its comparator only where that is no order by keys.
+// A lowered sort calls its comparator only if it is not an order by keys.
 TEST_F(Sort, KnownOrdersAreNotInterpreted) {
   const Literal x = Literal::from<float>(std::vector<float>{2, 1, 3, -1}, {4}),
                 ascending = Literal::from<float>(std::vector<float>{-1, 1, 2, 3}, {4});
@@ -62,7 +62,7 @@ TEST_F(Sort, KnownOrdersAreNotInterpreted) {
   EXPECT_EQ(sorted(sort_comparator(1, false, false, {&dtype, 1})), ascending);
   EXPECT_EQ(sorted(sort_comparator(1, false, true, {&dtype, 1})), ascending);
   EXPECT_EQ(interpreted_comparisons(), before);
-  // By the negative: b < a of -a and -b.
+  // a < b, written as -a > -b.
   Function f;
   const ValueId a = f.add_input({float32, {}}), b = f.add_input({float32, {}});
   const Type scalar{.dtype = float32, .shape = {}}, truth{.dtype = bool_, .shape = {}};

@@ -1,4 +1,4 @@
-// The transforms that are kept.
+// The transforms that are kept for later calls.
 #include "tessera/ops/fourier/transform.h"
 
 #include <gtest/gtest.h>

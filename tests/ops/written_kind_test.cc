@@ -1,4 +1,4 @@
-// Kinds of bodies by the op they are written with.
+// The kinds of fold bodies, by the op that they consist of.
 #include "tessera/ops/reductions/written_kind.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ using namespace ops;
 
 namespace {
 
-// op(x, y), or op(y, x), of two scalars.
+// Returns the function op(x, y), or op(y, x), of two scalars.
 Function body_of(const OpDef& op, DType dtype, bool swapped = false) {
   Function f;
   const ValueId x = f.add_input({.dtype = dtype, .shape = {}}),
@@ -31,7 +31,7 @@ TEST(WrittenKind, IsTheOpsName) {
   EXPECT_EQ(written_kind(Function()), ReduceKind::kCustom);
 }
 
-// Of bools and complex numbers the fold has another name for the same op, or none.
+// For bools and complex numbers, classify_reduce_body has another name for the same op, or none.
 TEST(WrittenKind, KeepsExtremaOfBoolsAndComplexNumbers) {
   for (const DType dtype : {bool_, complex64}) {
     EXPECT_EQ(written_kind(body_of(min_op, dtype)), ReduceKind::kMin);

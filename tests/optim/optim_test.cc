@@ -1,4 +1,4 @@
-// Ten steps of every transformation as optax takes them: golden/make_optim.py.
+// Compares ten steps of every transformation with optax's: golden/make_optim.py.
 #include "tessera/optim/optim.h"
 
 #include "../errors.h"
@@ -50,7 +50,7 @@ const Data& data() {
   return out;
 }
 
-// Ten steps, one program called ten times; the first three also without jit.
+// Checks ten calls of one program; the first three steps are also taken without jit.
 template <class Rule>
 void check(const char* name, const optim::Transformation<Rule>& tx) {
   SCOPED_TRACE(name);
@@ -158,7 +158,7 @@ TEST(Optim, SchedulesAreOptaxs) {
   check_schedule("piecewise", optim::piecewise_constant_schedule(0.5, {{4, 0.5}, {9, 0.1}}));
 }
 
-// An Array as the learning rate is data: the transformation passes through jit with it.
+// A learning rate that is an Array is data: the transformation passes through jit with it.
 TEST(Optim, LearningRateArrayIsALeaf) {
   int traced = 0;
   auto step = jit([&](const auto& tx, const Params& params, const Params& grads) {
@@ -173,7 +173,7 @@ TEST(Optim, LearningRateArrayIsALeaf) {
     expect_close(out.a.to_host(), (params.a - lr * grads.a).to_host());
   }
   EXPECT_EQ(traced, 1);
-  // Numbers are part of the program: another one is another program, not the old number.
+  // Numbers are part of the program, so another number is not ignored but makes another program.
   for (double lr : {0.5, 0.25, 0.5}) {
     const Params out = step(optim::sgd(lr), params, grads);
     expect_close(out.a.to_host(), (params.a - lr * grads.a).to_host());
@@ -196,7 +196,7 @@ TEST(Optim, GlobalNormIsOfAllLeaves) {
       optim::global_norm(Params{array({3.0}), array({0.0, 4.0}), array(12.0)}).item<float>(), 13);
 }
 
-// Halves keep their dtype through an update.
+// bfloat16 leaves keep their dtype through an update.
 TEST(Optim, DTypesStay) {
   const auto tx = optim::adamw(0.1);
   const Array x = array({1.0, 2.0}, bfloat16);
@@ -256,7 +256,7 @@ TEST(Optim, StateOfAnotherTreeIsAnError) {
               AllOf(HasSubstr("the parameters"), HasSubstr("[bias]")));
   EXPECT_THAT(error_of([&] { optim::apply_updates(params, other); }),
               AllOf(HasSubstr("the updates"), HasSubstr("[kernel]")));
-  // With the mask the paths are still those of the whole tree.
+  // With a mask, paths are still those of the whole tree.
   const auto some = optim::masked(optim::adam(0.1), Matrices{});
   EXPECT_THAT(error_of([&] { some.update(params, some.init(other), params); }),
               HasSubstr("[kernel]"));

@@ -1,4 +1,4 @@
-// Losses as users write them are in tests/privacy/one_example_test.cc.
+// Losses in the form that users write are in tests/privacy/one_example_test.cc.
 #include "tessera/per_example/example_mixing.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ using namespace ir;
 
 constexpr int64_t kSize = 53;
 
-// What is found in fn(x), x of [53, 4, 6]; "" if nothing is.
+// Returns what find_mixing finds in fn(x), x of [53, 4, 6]; "" if it finds nothing.
 std::string found(const std::function<Array(const Array&)>& fn, bool follow_sums = true) {
   const Function f =
       tracing::trace_function([&](const std::vector<Array>& x) { return std::vector{fn(x[0])}; },
@@ -29,7 +29,7 @@ std::string found(const std::function<Array(const Array&)>& fn, bool follow_sums
   return mixing ? mixing->what : "";
 }
 
-// The dimension of examples is found again after dimensions were put together and apart.
+// The dimension of examples is found again after reshapes that join and split dimensions.
 TEST(ExampleMixing, ReshapesKeepTheExamplesApart) {
   const auto flipped = [](const Shape& shape, int64_t dim) {
     return found([&](const Array& x) { return lax::rev(lax::reshape(x, shape), {dim}); });
@@ -52,7 +52,7 @@ TEST(ExampleMixing, SlicesTakeAPlaceOfEachOrOneExample) {
       return lax::slice_in_dim(lax::reshape(x, {kSize * 4, 6}), start, limit, step, 0);
     });
   };
-  EXPECT_EQ(sliced(1, kSize * 4, 4), "");  // token 1 of each
+  EXPECT_EQ(sliced(1, kSize * 4, 4), "");  // token 1 of each example
   EXPECT_EQ(sliced(0, 4, 1), "");          // the first example
   EXPECT_EQ(sliced(0, kSize * 2, 1), "slice takes some of the examples");
   EXPECT_EQ(sliced(0, kSize * 4, 8), "slice takes some of the examples");

@@ -13,7 +13,7 @@ namespace {
 
 using namespace ir;
 
-// Of the last op of fn, in the marked inputs, which are its operands.
+// Returns whether the last op of fn is linear in the marked inputs, which are its operands.
 bool is_linear(const ops::FlatFn& fn, const std::vector<Type>& types,
                const std::vector<bool>& marked) {
   const Function f = tracing::trace_function(fn, types).function;

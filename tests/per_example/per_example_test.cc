@@ -35,7 +35,7 @@ Literal numbers(const Shape& shape, double seed) {
   return out;
 }
 
-// A loss of one example (params..., example...) with the numbers it is tested at.
+// A loss of one example (params..., example...) and the numbers it is tested with.
 struct Model {
   FlatFn loss;
   std::vector<Shape> params, example;
@@ -71,7 +71,7 @@ struct Model {
     }
     return types;
   }
-  // What `body` makes of a batch.
+  // Evaluates `body` on a batch.
   Literals run(const std::function<Arrays(const ExampleBatch&)>& body) const {
     const ExampleProgram p = program();
     const Function f = trace_function(
@@ -86,7 +86,7 @@ struct Model {
       inputs.push_back(numbers(t.shape, static_cast<double>(inputs.size())));
     return evaluate(f, inputs);
   }
-  // The gradient of each example by a parameter, by the transforms alone.
+  // Returns the gradient of each example by a parameter, computed by the transforms alone.
   std::vector<Literal> gradients(size_t param) const {
     const Function f = function();
     const Function one =
@@ -127,7 +127,8 @@ double square_of(const Literal& x) {
   return sum;
 }
 
-// Gradients, norms by every way there is, and weighted sums, against gradients one by one.
+// Compares gradients, norms by every method, and weighted sums with gradients that are computed one
+// by one.
 void expect_gradients(const Model& model, const std::vector<NormWay>& cheapest) {
   const double weights[kBatch] = {.5, 1, 0, 2};
   for (size_t param = 0; param < model.params.size(); ++param) {

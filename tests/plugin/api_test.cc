@@ -1,4 +1,5 @@
-// The functions of the C API that JAX reaches through other programs only, and what damaged bytes do.
+// Functions of the C API that JAX calls only for other programs than those of its tests, and
+// damaged bytes.
 #include <gmock/gmock.h>
 
 #include <array>
@@ -137,7 +138,7 @@ TEST_F(Plugin, TheHostHearsWhenItsMemoryIsNoLongerUsed) {
   EXPECT_TRUE(is_ready(a.done_with_host_buffer));
   destroy(a.done_with_host_buffer);
 
-  // Copied: memory that may change once the call is over, and what no kernel could load.
+  // Memory is copied if it may change after the call, or if kernels could not load it.
   for (const bool aligned : {true, false}) {
     const int64_t fewer = 16;
     a = host_args(client, memory, data.data() + (aligned ? 0 : 1), fewer);
@@ -153,7 +154,7 @@ TEST_F(Plugin, TheHostHearsWhenItsMemoryIsNoLongerUsed) {
   }
 }
 
-// --- What is not there, and what is damaged ---
+// --- Missing functions, and damaged bytes ---
 
 TEST_F(Plugin, FunctionsThatAreMissingSayTheirNames) {
   auto a = args<PJRT_Client_DmaMap_Args>();

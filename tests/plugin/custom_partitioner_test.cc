@@ -1,4 +1,4 @@
-// PJRT's extension for custom partitioners: what callbacks get, and what is made of their answers.
+// PJRT's extension for custom partitioners: what callbacks get, and how their answers are used.
 #include <gmock/gmock.h>
 
 #include "tests/plugin/plugin_test.h"
@@ -19,12 +19,12 @@ const PJRT_Custom_Partitioner_Extension* extension() {
 // OpSharding in XLA's wire format: two tiles of the first of two dimensions, on devices 0 and 1.
 const std::string kRows("\x08\x03\x1a\x02\x02\x01\x22\x02\x00\x01", 10);
 const std::string kWhole("\x08\x00", 2);
-// The same as kRows, with devices as an iota.
+// The same tiles as kRows, with the devices as an iota.
 const std::string kIotaRows("\x08\x03\x1a\x02\x02\x01\x4a\x01\x02\x52\x01\x00", 12);
-// Three tiles, which two devices do not hold; and a tile on a device that is not there.
+// Three tiles, although there are two devices; and a tile on a device that does not exist.
 const std::string kThree("\x08\x03\x1a\x02\x03\x01\x22\x03\x00\x01\x02", 11);
 const std::string kElsewhere("\x08\x03\x1a\x02\x02\x01\x22\x02\x00\x07", 10);
-// XLA's types of shardings that are no tiles.
+// A type of XLA's shardings that has no tiles.
 const std::string kManual("\x08\x04", 2);
 
 constexpr const char* kSine =
@@ -74,7 +74,7 @@ class CustomPartitioner : public Plugin {
     expect_ok(extension()->register_custom_partitioner(&a));
   }
   void TearDown() override {
-    // The registry keeps no partitioner of a test that has ended.
+    // After a test the registry refers to `last`, not to the partitioner of the test.
     static Partitioner& last = *new Partitioner;
     set(last);
   }

@@ -1,4 +1,4 @@
-// What a compiled program says of itself: shardings, layouts, text.
+// The properties that a compiled program reports: shardings, layouts, text.
 #include <gmock/gmock.h>
 
 #include <array>
@@ -16,7 +16,7 @@ using testing::HasSubstr;
 class Executables : public Plugin {
  protected:
   void SetUp() override {
-    // Two devices: the argument in halves of its first dimension, the result on both of them.
+    // Two devices: each has half of the argument's first dimension, and the whole result.
     std::string code =
         "module @halves { sdy.mesh @m = <[\"x\"=2]>  func.func public @main("
         "%a: tensor<4x3xf32> {sdy.sharding = #sdy.sharding<@m, [{\"x\"}, {}]>}, "
@@ -73,7 +73,7 @@ class Executables : public Plugin {
     expect_ok(layouts().PJRT_Layouts_MemoryLayout_Destroy(&a));
     return out;
   }
-  // The program as jaxlib reads it: its size, then the text.
+  // Returns the program as jaxlib reads it: its size, then the text.
   std::string program() const {
     PJRT_Program p{};
     p.struct_size = PJRT_Program_STRUCT_SIZE;
@@ -149,7 +149,8 @@ TEST_F(Executables, ArraysAreRowMajor) {
   destroy(put.done_with_host_buffer);
 }
 
-// The first text is that of a device, as any later one; also to threads that ask at once.
+// The text is always that of the program for a device, the first time and also if several threads
+// ask at once.
 TEST_F(Executables, TheTextDoesNotDependOnWhoHasAsked) {
   std::vector<std::string> texts(4);
   std::vector<std::thread> threads;

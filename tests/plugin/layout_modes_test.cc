@@ -1,4 +1,4 @@
-// Arguments and results whose dimensions have another order in memory than that of rows.
+// Arguments and results that are not stored in row-major order.
 #include <gmock/gmock.h>
 
 #include <array>
@@ -11,7 +11,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// A program of one argument and one result, with these attributes.
+// Returns a program of one argument and one result with these attributes.
 std::string program(const std::string& argument, const std::string& result,
                     const std::string& body = "return %a : tensor<2x3xf32>",
                     const std::string& type = "tensor<2x3xf32>") {
@@ -44,7 +44,7 @@ class LayoutModes : public Plugin {
     out.tiled.minor_to_major_size = order.size();
     return out;
   }
-  // Puts the rows 0 1 2 and 3 4 5 on the device in that order of dimensions.
+  // Puts the rows 0 1 2 and 3 4 5 on the device in this order of dimensions.
   static Error put(PJRT_Buffer_MemoryLayout* device_layout, PJRT_Buffer** buffer) {
     static constexpr std::array<float, 6> kData{0, 1, 2, 3, 4, 5};
     static constexpr std::array<int64_t, 2> kDims{2, 3};
@@ -88,7 +88,7 @@ class LayoutModes : public Plugin {
     const auto& tiled = a.layout.tiled;
     return {tiled.minor_to_major, tiled.minor_to_major + tiled.minor_to_major_size};
   }
-  // The bytes on the device, whatever they mean.
+  // Returns the elements in the order in which the device stores them.
   static std::vector<float> raw(PJRT_Buffer* buffer) {
     std::vector<float> out(6);
     auto a = args<PJRT_Buffer_CopyRawToHost_Args>();
@@ -198,7 +198,7 @@ TEST_F(LayoutModes, LayoutsOfTransfersThatAreNoOrderAreRefused) {
   EXPECT_THAT(put(&bad, &buffer).message,
               HasSubstr("[transfer] expected a layout that is an order of dimensions on the "
                         "device, got strides or tiles"));
-  // Pieces of an array have their places in rows.
+  // An array that is sent in pieces must be in row-major order on the device.
   const std::array<int64_t, 2> dims{2, 3};
   PJRT_ShapeSpec spec{};
   spec.struct_size = PJRT_ShapeSpec_STRUCT_SIZE;

@@ -1,5 +1,5 @@
-// What the tests of the plugin share: the library's table of functions, as JAX gets it, and a client of
-// two devices.
+// Helpers for the tests of the plugin: the library's table of functions, as JAX gets it, and a
+// client of two devices.
 #pragma once
 
 #include <dlfcn.h>
@@ -109,7 +109,7 @@ class Plugin : public testing::Test {
     return out;
   }
 
-  // Compiles; the error. The executable is destroyed.
+  // Compiles a program, destroys the executable, and returns the error.
   static Error compile(const std::string& program, const std::string& options) {
     std::string code = program;
     PJRT_Program p{};

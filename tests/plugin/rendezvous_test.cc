@@ -1,5 +1,5 @@
-// Clients of several processes that cannot find each other: tests/jax/test_processes.py has those
-// that do.
+// Clients of several processes that cannot find each other. tests/jax/test_processes.py tests those
+// that can.
 #include <gmock/gmock.h>
 
 #include <array>
@@ -23,7 +23,7 @@ PJRT_NamedValue integer(const char* name, int64_t value) {
   return out;
 }
 
-// A store in which the other process has left these values, by the ends of their keys.
+// A store with the values that the other process has left, by the ends of their keys.
 using Store = std::map<std::string, std::string>;
 
 PJRT_Error* put(PJRT_KeyValuePutCallback_Args*) { return nullptr; }

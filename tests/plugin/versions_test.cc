@@ -1,5 +1,5 @@
-// What versions of the C API differ in: callers whose structs end earlier or later, and the functions and
-// tables that newer ones call.
+// Differences between versions of the C API: callers whose structs end earlier or later, and the
+// functions and tables that newer callers use.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Arguments that end after `size` bytes, with memory behind that nobody may touch.
+// Arguments that end after `size` bytes. The memory behind them must not be touched.
 template <class Args>
 struct Cut {
   explicit Cut(size_t size) : size(size) {

@@ -1,5 +1,4 @@
-// An adaptive clip norm: the paper's split of the noise, the count, and that the norm finds its
-// quantile.
+// An adaptive clip norm: the noise is split as in the paper, and the norm finds its quantile.
 #include "tessera/privacy/adaptive_clip_norm.h"
 
 #include <algorithm>
@@ -29,11 +28,11 @@ TEST(AdaptiveClipNormTest, SplitsTheNoiseAsThePaper) {
     const double gradients = plan.stddev() / plan.clipped_norm();
     EXPECT_NEAR(count_stddev, 3, 1e-12);
     EXPECT_NEAR(1 / (z * z), 1 / (gradients * gradients) + 1 / (4 * 3. * 3.), 1e-12);
-    // An example's vector is as long as the sensitivity says.
+    // The sensitivity is the length of an example's vector.
     EXPECT_NEAR(std::hypot(plan.clipped_norm(), plan.count_scale() / 2), plan.sensitivity(), 1e-12);
     EXPECT_EQ(plan.noise_multiplier(), z);
   }
-  // The guarantee is that of the noise multiplier.
+  // The guarantee is that of a plan with this noise multiplier and a fixed clip norm.
   PlanOptions plain = adaptive_options();
   plain.adaptive_clip_norm.reset();
   EXPECT_EQ(make_plan(adaptive_options()).epsilon(), make_plan(plain).epsilon());
@@ -45,7 +44,7 @@ TEST(AdaptiveClipNormTest, TheDefaultCountIsATwentieth) {
   options.adaptive_clip_norm = AdaptiveClipNorm{};  // batches of 32
   const Plan plan = make_plan(options);
   EXPECT_NEAR(plan.stddev() / plan.count_scale(), 1.6, 1e-12);
-  options.noise_multiplier = 10;  // 1.6 would be below 5
+  options.noise_multiplier = 10;  // it must not be below 10 / 2
   const Plan noisy = make_plan(options);
   EXPECT_NEAR(noisy.stddev() / noisy.count_scale(), 10, 1e-12);
 }
@@ -61,8 +60,8 @@ TEST(AdaptiveClipNormTest, TheFactorStaysInRange) {
   EXPECT_FLOAT_EQ(next(1, -1e9f), 1e6f);
 }
 
-// From a hundred times too large and too small a clip norm to the median of the norms. The losses
-// are linear, so that an example has the same gradient in each step.
+// A clip norm that is a hundred times too large or too small becomes the median of the norms. The
+// losses are linear, so that an example has the same gradient in each step.
 TEST(AdaptiveClipNormTest, FindsTheQuantile) {
   constexpr int64_t n = 400;
   const auto linear = [](const Array& w, const Array& x) { return sum(w * x); };
@@ -115,7 +114,7 @@ TEST(AdaptiveClipNormTest, NoiseFollowsTheClipNorm) {
     smallest = std::min(smallest, report.clip_norm);
     last = now;
   }
-  EXPECT_LT(smallest, .25);  // gradients of 0 are all within the clip norm, which falls from 0.5
+  EXPECT_LT(smallest, .25);  // gradients are 0, so the clip norm falls from 0.5
   EXPECT_NEAR(std::sqrt(squares / static_cast<double>(count)), plan.stddev() / .5, .2);
 }
 

@@ -32,7 +32,7 @@ TEST(AdaptiveClip, CountsThoseThatAreNotClipped) {
   EXPECT_EQ(AdaptiveClip(kOptions).centered_count(norms, Array(2.f), padding).item<double>(), 0.5);
 }
 
-// Half of what an example can be, whatever the others are: also where all are on one side.
+// An example changes the count by half, whatever the others are, even if all are on one side.
 TEST(AdaptiveClip, AnExampleMovesTheCountByAHalf) {
   for (const float others : {0.f, 5.f, kNan})
     for (const float one : {0.f, 1.f, 5.f, kInf, kNan}) {
@@ -69,7 +69,7 @@ TEST(AdaptiveClip, TheNormStaysBetweenItsEnds) {
   EXPECT_EQ(clip.update(clip.init(), Array(-1e6f)).item<double>(), 3);
 }
 
-// In a program, with noise, the norm finds the quantile: of norms |N(0, 1)| the median is .6745.
+// In a program with noise the norm finds the quantile: the median of norms |N(0, 1)| is .6745.
 TEST(AdaptiveClip, TheNormFindsItsQuantile) {
   const AdaptiveClip clip({.initial_norm = 50, .count_stddev = 20, .expected_batch_size = 512});
   const auto step = jit([clip](const Array& norm, const Array& key_data) {
@@ -94,7 +94,7 @@ TEST(AdaptiveClip, NoiseOfBothIsThatOfOneMechanism) {
     const double of_sum = AdaptiveClip(kOptions).gradient_noise_multiplier(z);
     EXPECT_GT(of_sum, z);
     EXPECT_NEAR(joint_noise_multiplier(of_sum, 10), z, 1e-14);
-    // The Gaussian mechanism on (sum / of_sum, count / count_stddev), which moves by this norm.
+    // One example moves the vector (sum / of_sum, count / count_stddev) by this norm.
     EXPECT_NEAR(std::hypot(1 / of_sum, 0.5 / 10), 1 / z, 1e-12);
   }
   EXPECT_EQ(sum_noise_multiplier(0, 10), 0);
@@ -102,8 +102,8 @@ TEST(AdaptiveClip, NoiseOfBothIsThatOfOneMechanism) {
   EXPECT_NEAR(sum_noise_multiplier(2, 1e9), 2, 1e-15);
 }
 
-// A clip norm that moves is an Array; under rescale_to_unit_norm the sensitivity is 1 and what
-// rounding adds, whatever the norm.
+// A clip norm that changes is an Array. With rescale_to_unit_norm the sensitivity is 1 plus the
+// rounding, whatever the norm.
 TEST(AdaptiveClip, ClipsAStep) {
   const auto loss = [](const Array& w, const Array& x) { return sum(w * x); };
   const AdaptiveClip clip(kOptions);

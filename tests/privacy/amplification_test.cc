@@ -11,7 +11,8 @@ struct Amplification : ::testing::Test {
   const golden::Json& data = golden_of("amplification");
   const std::vector<double> multipliers = numbers(data["noise_multipliers"]);
 
-  // What dp_accounting's RDP accountant calibrates, for the parts of each number of bands.
+  // Returns options with the noise multipliers that dp_accounting's RDP accountant calibrates for
+  // the parts of each number of bands.
   AmplificationOptions options() const {
     return {.n = data["n"],
             .dataset_size = data["dataset_size"],
@@ -49,7 +50,8 @@ TEST_F(Amplification, TakesCandidatesInTheirOrder) {
   EXPECT_EQ(all[1].coefs.size(), 2);
 }
 
-// 103 examples in 4 parts: the smallest has 25; 10 iterations: the first part is sampled 3 times.
+// 103 examples in 4 parts: the smallest part has 25. In 10 iterations the first part is sampled 3
+// times.
 TEST_F(Amplification, RoundsToTheSafeSide) {
   AmplificationOptions uneven{.n = 10, .dataset_size = 103, .expected_batch_size = 5, .bands = {4}};
   uneven.noise_multiplier = [](double probability, int64_t count) {

@@ -21,12 +21,12 @@ int64_t runs(int64_t otherwise) {
   return text ? std::max<int64_t>(std::atoll(text), 1) : otherwise;
 }
 
-// A mechanism: the score of a canary that is held in or out, and the mechanism's epsilon at kDelta.
+// A mechanism: the score of a canary that is held in or out, and the mechanism's epsilon.
 struct Mechanism {
   const char* name;
   double (*score)(Random&, bool held_in);
   double epsilon;
-  double delta;  // that a bound is asked for
+  double delta;  // the delta of the bounds
 };
 
 // mu-GDP, as tight as it can be: the score is the canary's own release.
@@ -39,17 +39,17 @@ double laplace(Random& random, bool held_in) {
   const double size = std::exponential_distribution<double>(1)(random);
   return (std::bernoulli_distribution(0.5)(random) ? size : -size) + (held_in ? 1 : 0);
 }
-// As laplace, but a score below 0 is said to be 0: many ties.
+// Like laplace, but scores below 0 become 0: many ties.
 double truncated_laplace(Random& random, bool held_in) {
   return std::max(0.0, std::floor(2 * laplace(random, held_in)) / 2);
 }
-// Randomized response of epsilon 1.
+// Randomized response with epsilon 1.
 double response(Random& random, bool held_in) {
   const bool truth = std::bernoulli_distribution(std::exp(1.0) / (1 + std::exp(1.0)))(random);
   return truth == held_in ? 1 : 0;
 }
 
-// Every canary is held in with probability 1/2.
+// Returns the auditor of a run, in which every canary is held in with probability 1/2.
 CanaryScoreAuditor audited(const Mechanism& mechanism, int64_t canaries, uint64_t run) {
   std::seed_seq seed{uint64_t{20260727}, run};
   Random random(seed);
@@ -64,8 +64,8 @@ CanaryScoreAuditor audited(const Mechanism& mechanism, int64_t canaries, uint64_
   return {std::move(in), std::move(out)};
 }
 
-// The most violations of so many runs that are expected of a valid bound: more have a probability
-// below 1 in 1,000.
+// Returns the most violations that are expected in so many runs of a valid bound: more have a
+// probability below 1 in 1,000.
 int64_t most_violations(int64_t count) {
   const double log_odds = std::log(kSignificance) - std::log1p(-kSignificance);
   int64_t most = 0;
@@ -75,7 +75,7 @@ int64_t most_violations(int64_t count) {
 
 struct Share {
   int64_t violations = 0, runs = 0;
-  double mean = 0;  // of the bound
+  double mean = 0;  // the mean bound
 };
 
 template <class Bound>
@@ -107,7 +107,8 @@ Mechanism gaussian_of(int tenths) {
   if (tenths == 0) return {"no signal", gaussian<0>, 0, 1e-9};
   return {"a Gaussian of mu = 1", gaussian<10>, internal::epsilon_of(1, kDelta), kDelta};
 }
-// Of pure mechanisms epsilon is the same at every delta below; so is the bound for a delta near 0.
+// A mechanism of pure differential privacy has the same epsilon at smaller deltas, so its bounds
+// are asked for at a delta near 0.
 const Mechanism kLaplace{"Laplace noise", laplace, 1, 1e-9};
 const Mechanism kTies{"Laplace noise with ties", truncated_laplace, 1, 1e-9};
 const Mechanism kResponse{"randomized response", response, 1, 1e-9};
@@ -132,7 +133,7 @@ ThresholdStrategy strategy_of(size_t which, const Mechanism& mechanism, uint64_t
       return MultiSplit{.num_samples = 5, .seed = run};
   }
 }
-// A split costs more, and several of them more still.
+// A split needs more time, and several splits even more.
 int64_t runs_of(size_t strategy) { return runs(strategy < 2 ? kRuns : strategy == 2 ? 500 : 150); }
 constexpr const char* kStrategies[] = {"Bonferroni", "Explicit", "Split", "MultiSplit"};
 
@@ -185,8 +186,9 @@ TEST(AuditCoverage, Gdp) {
                       });
 }
 
-// Of many canaries without a signal the best of all thresholds is far above a share of the
-// significance for each on the hull of the curve: that is wrong in 7 % of the runs.
+// Many canaries without a signal. The best of all thresholds is far above a share of the
+// significance for each threshold on the hull of the curve: such a bound would be wrong in 7 % of
+// the runs.
 TEST(AuditCoverage, OneRunOfManyCanaries) {
   const Mechanism none{"no signal", gaussian<0>, 0, 1e-9};
   expect_coverage("Bonferroni", none, 5000, runs(300),
@@ -195,8 +197,8 @@ TEST(AuditCoverage, OneRunOfManyCanaries) {
                   });
 }
 
-// What the tests above measure can exceed what they allow: bounds that are asked at a significance
-// that is too large, and one at a threshold that was chosen by the scores that it is for.
+// The tests above find invalid bounds: bounds at a significance that is too large, and a bound at a
+// threshold that was chosen by the same scores.
 TEST(AuditCoverage, FindsWhatIsNoBound) {
   const auto count = [](const Mechanism& mechanism, double significance,
                         const ThresholdStrategy& strategy) {
@@ -222,8 +224,8 @@ TEST(AuditCoverage, FindsWhatIsNoBound) {
   EXPECT_GT(simulate(none, 400, kRuns, chosen).violations, most_violations(kRuns));
 }
 
-// The upper bound of the accuracy is below the accuracy of the best threshold, Phi(mu / 2), as
-// rarely.
+// The upper bound of the accuracy is below the accuracy of the best threshold, Phi(mu / 2), in as
+// few runs.
 TEST(AuditCoverage, MaxAccuracy) {
   const double truth = internal::normal_cdf(0.5);
   const Share share =

@@ -64,7 +64,6 @@ TEST(AuditReport, IsReadAsItWasWritten) {
   EXPECT_EQ(to_string(read), to_string(report));
 }
 
-// Of a curve that is drawn at 101 places between the corners, and of every score.
 TEST(AuditReport, PagesShowRatesAndScores) {
   const std::string page = audit_page(separated());
   EXPECT_THAT(page, HasSubstr("<td>accounted epsilon</td><td>1 at delta 1e-05</td>"));

@@ -1,4 +1,4 @@
-// What memory is left, by the files of the system.
+// The memory that is left, by the files of the system.
 #include "tessera/privacy/available_memory.h"
 
 #include "../io/files.h"

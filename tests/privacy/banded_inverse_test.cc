@@ -58,7 +58,7 @@ TEST(BandedInverse, BothBoundsAreBounds) {
   }
 }
 
-// As far as the largest error, which has kinks, lets a search come.
+// The largest error has kinks, which limit how close a search comes to the optimum.
 TEST(BandedInverse, OptimaAreJaxPrivacysOrBetter) {
   for (const golden::Json& c : head_of("optima")) {
     const int64_t n = c["n"];
@@ -90,7 +90,7 @@ TEST(BandedInverse, SensitivityIsThatOfTheInverse) {
   }
 }
 
-// One band is the identity: k participations of sqrt(n (n + 1) / 2) noise.
+// One band is the identity: for k participations the loss is k (n + 1) / 2.
 TEST(BandedInverse, OptimizationMakesItBetterThanTheSquareRootAndThanABandedStrategy) {
   expect_relative(optimize({.n = 400, .bands = 1, .participation = kTenEpochs}), {1});
   double previous = loss({1}, kTenEpochs, 400);
@@ -107,7 +107,7 @@ TEST(BandedInverse, OptimizationMakesItBetterThanTheSquareRootAndThanABandedStra
   }
 }
 
-// With one participation and all bands the class is that of all Toeplitz matrices.
+// With one participation and all bands, the strategies are all Toeplitz matrices.
 TEST(BandedInverse, AllBandsReachTheOptimalToeplitzStrategy) {
   const Participation once{1, 1};
   const toeplitz::Coefs best =

@@ -14,7 +14,7 @@ struct Banded : ::testing::Test {
   const ColumnNormalizedBanded strategy = ColumnNormalizedBanded::from_optimal_toeplitz(8, 3);
   const Matrix workload = matrix_of(data["workload"]);
 
-  // Entries of all sizes, and signs.
+  // Returns a strategy with entries of different sizes and signs.
   static ColumnNormalizedBanded uneven(int64_t n, int64_t bands) {
     ColumnNormalizedBanded out{Matrix::zeros(n, bands)};
     for (int64_t j = 0; j < n; ++j)
@@ -64,7 +64,7 @@ TEST_F(Banded, OptimaAgreeWithJaxPrivacy) {
     expect_relative(sensitivity::single_participation_sensitivity(best.materialize()), 1, 1e-14);
     const double loss = reduction_of(c["reduction"])(per_query_error(best)).value;
     EXPECT_LT(loss, c["loss"].get<double>() * (1 + 1e-6));
-    // The largest of all errors has kinks, where searches end at points of their own.
+    // The largest error has kinks, where searches end at different points.
     if (c["reduction"] == "mean") expect_relative(loss, c["loss"], 1e-6);
   }
 }

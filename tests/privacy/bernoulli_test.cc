@@ -17,7 +17,7 @@ TEST(Bernoulli, CertaintiesAreCertain) {
   EXPECT_EQ(successes(std::nextafter(1.0, 0.0), 0, 1000000).size(), 1000000u);
 }
 
-// A comparison with every bit of p: of U in binary. Those that tie in the first 16 bits are the ones
+// Compares U in binary with every bit of p. Numbers that tie with p in the first 16 bits are those
 // that a coarser comparison gets wrong.
 TEST(Bernoulli, SucceedsWhereAUniformNumberOfManyBitsIsBelow) {
   const CounterStream stream(5, 6);
@@ -46,7 +46,7 @@ TEST(Bernoulli, ATrialDoesNotDependOnTheRangeAskedFor) {
   }
 }
 
-// The variance of the number of ties that succeed is a binomial's: p = 2^-16 (1 + 1/2).
+// p = 2^-16 (1 + 1/2): all numbers whose first 16 bits are 0 succeed, and half of those that tie.
 TEST(Bernoulli, TinyProbabilitiesHaveTheRightFrequency) {
   const double p = 0x1.8p-16, n = 2e7;
   const auto count = static_cast<double>(successes(p, 0, static_cast<int64_t>(n)).size());

@@ -9,17 +9,17 @@ TEST(Binomial, BoundsOfClopperAndPearson) {
   EXPECT_EQ(clopper_pearson_upper(7, 7, 0.05), 1);
   EXPECT_EQ(clopper_pearson_upper(0, 0, 0.05), 1);
   EXPECT_EQ(clopper_pearson_lower(0, 7, 0.05), 0);
-  // No success of n: (1 - p)^n = significance.
+  // For no success of n, (1 - p)^n = significance.
   EXPECT_NEAR(clopper_pearson_upper(0, 20, 0.05), 1 - std::pow(0.05, 1 / 20.0), 1e-15);
   EXPECT_NEAR(clopper_pearson_lower(20, 20, 0.05), std::pow(0.05, 1 / 20.0), 1e-15);
   for (int64_t k = 0; k <= 50; ++k)
     EXPECT_NEAR(clopper_pearson_lower(k, 50, 0.01), 1 - clopper_pearson_upper(50 - k, 50, 0.01),
                 1e-14);
-  // So small that 1 - significance is 1: still a bound.
+  // A significance so small that 1 - significance rounds to 1 still gives a bound.
   EXPECT_LT(clopper_pearson_upper(3, 1000, 1e-30), 0.2);
 }
 
-// P(low <= X < high), term by term.
+// Returns P(low <= X < high), added up term by term.
 double sum_between(int64_t low, int64_t high, int64_t n, double log_odds) {
   const double p = 1 / (1 + std::exp(-log_odds)), q = 1 / (1 + std::exp(log_odds));
   double sum = 0;
@@ -53,7 +53,8 @@ TEST(Binomial, LargestMeansOfProbabilities) {
   EXPECT_EQ(largest_mean_below(0, 30, 1.0), 0);
 }
 
-// The probabilities next to k are far below the smallest double, those that make the mean are not.
+// The probabilities next to k are far below the smallest double, but those that determine the mean
+// are not.
 TEST(Binomial, LargestMeansReachTheMode) {
   const int64_t n = 100000, k = 60000;
   const double all = 1.0 / static_cast<double>(k - n / 2);

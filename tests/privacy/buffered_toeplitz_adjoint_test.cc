@@ -8,8 +8,7 @@ namespace {
 
 using BltFunction = std::function<BltValue(const BufferedToeplitz&)>;
 
-// Differences by -log(1 - decay), which are fine near 1 as well: in steps that 1 - decay has digits
-// for, and of which the error is the square.
+// Compares the gradient with differences by -log(1 - decay), in which decays near 1 are far apart.
 void expect_gradient(const BltFunction& f, const BufferedToeplitz& at) {
   const size_t m = at.buf_decay.size();
   std::vector<double> moved;
@@ -35,7 +34,8 @@ TEST(BltAdjoint, OfSensitivities) {
           {{decay, .2}, {.1, .3}});
 }
 
-// As the inverse of a strategy is, and with decays so near to 1 that closed forms do not hold.
+// The scales are negative, as in the inverse of a strategy. Some decays are so near to 1 that
+// closed forms lose their digits.
 TEST(BltAdjoint, OfErrors) {
   for (const BufferedToeplitz& inverse :
        {BufferedToeplitz{{.9, .2}, {-.05, -.3}}, BufferedToeplitz{{.999, .2}, {-.0005, -.3}},

@@ -29,7 +29,7 @@ TEST(PenalizedLoss, AgreesWithJaxPrivacy) {
                                    numbers(c["inverse_output_scale"])};
     expect_relative(kMinSep.loss(blt), c["minsep_loss"], 1e-9);
     std::vector<double> actual = values_of(kClosedForm.compute_penalties(blt, inverse));
-    // jax_privacy has no entry for the gap of one buffer.
+    // If there is one buffer, jax_privacy has no entry for the gap.
     if (c["penalties"].size() < actual.size()) actual.erase(actual.begin() + 6);
     ASSERT_EQ(actual.size(), c["penalties"].size());
     for (size_t i = 0; i < actual.size(); ++i) {
@@ -49,7 +49,7 @@ TEST(PenalizedLoss, HasTheGradientsOfDifferences) {
   for (LossFn loss_fn : {kClosedForm, kMinSep, kMean})
     for (Parameterization p : {Parameterization::kBufDecayPair, Parameterization::kStrategyBlt})
       for (bool off : {false, true}) {
-        loss_fn.penalty_strength = .1;  // for barriers to count
+        loss_fn.penalty_strength = .1;  // so that barriers count
         loss_fn.penalty_multipliers = {1, 2, 3, 4, 5, 6, 7, 8, 9};
         if (off) loss_fn.penalty_multipliers = {0, 0, 0, 0, 0, 0, 0, 0, 0};
         const auto value = [&](const std::vector<double>& params) {

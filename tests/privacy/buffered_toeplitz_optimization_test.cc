@@ -38,7 +38,7 @@ TEST(BltOptimization, ComesCloseToTheOptimalToeplitzStrategy) {
   }
 }
 
-// The optimal Toeplitz loss grows as (1 + (log(n) + 0.577 + log(4)) / pi)^2 to within a few percent.
+// The optimal Toeplitz loss grows as (1 + (log(n) + 0.577 + log(4)) / pi)^2, within a few percent.
 TEST(BltOptimization, WorksForTenMillionIterations) {
   const BufferedToeplitz best = optimize({.n = 10000000});
   EXPECT_GE(best.num_buffers(), 5);
@@ -85,7 +85,8 @@ TEST(BltOptimization, RefusesLossesThatAreNone) {
   expect_error([&] { optimize_loss(wrong); }, "for one participation and the largest error");
   wrong = {.n = 50, .penalty_strength = -1};
   expect_error([&] { optimize_loss(wrong); }, "penalty_strength of at least 0, got -1");
-  // Coefficients 1, 3, ... increase: several participations are then not the sum of columns.
+  // Coefficients 1, 3, ... increase, so the sensitivity of several participations is not that of
+  // the sum of columns.
   const LossFn three = LossFn::build_min_sep({.n = 50, .participation = {5, 3}});
   expect_error([&] { three.loss(BufferedToeplitz{{.9}, {3}}); }, "do not increase, got 3 after 1");
 }

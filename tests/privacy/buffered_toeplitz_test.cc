@@ -38,7 +38,7 @@ TEST(BufferedToeplitz, AgreesWithJaxPrivacy) {
       expect_relative(sensitivity_squared(blt, std::stod(n)), value);
     for (const auto& [n, value] : c["max_error"].items())
       expect_relative(max_error(inverse, std::stoll(n)), value, 1e-8);
-    // A decay of 1 has no limit.
+    // With a decay of 1 there is no limit.
     if (!c["limit_max_loss"].is_null())
       expect_relative(limit_max_loss(blt), c["limit_max_loss"], 1e-8);
   }
@@ -81,7 +81,8 @@ TEST(GeometricSum, HasAllDigitsForAnyRatio) {
   }
 }
 
-// The closed forms and the definitions, from one iteration to many and with decays up to 1.
+// Compares the closed forms with the definitions, from one iteration to many and with decays up to
+// 1.
 TEST(ClosedForms, AreSensitivityAndErrorOfTheCoefficients) {
   for (double decay : {.3, .9, .999, 1 - 1e-6, 1 - 1e-12, 1.0})
     for (int64_t n : {1, 2, 3, 50, 2000}) {

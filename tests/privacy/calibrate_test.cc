@@ -35,7 +35,7 @@ TEST(Calibrate, TrainingsAreJaxPrivacys) {
   EXPECT_EQ(calibrate_num_updates(cyclic, options), expected["num_updates_cycle_7"]);
 }
 
-// Whatever is calibrated keeps to the target; the next integer, or less noise, does not.
+// Every calibrated value keeps to the target; the next integer, or less noise, does not.
 TEST(Calibrate, NothingPassesTheTarget) {
   const CalibrateOptions options{.target_epsilon = 2, .accountant = kRdp};
   DpParams params = kParams;
@@ -59,7 +59,7 @@ TEST(Calibrate, IntegersAreFound) {
   EXPECT_EQ(calibrate_dp_mechanism_discrete(
                 PldAccountantConfig{}, updates,
                 {.target_epsilon = 2, .target_delta = 1e-6, .lower = 1, .guess = 128}),
-            155);  // jax_privacy.experimental.accounting
+            155);  // the value of jax_privacy.experimental.accounting
 }
 
 TEST(Calibrate, ImpossibleTargetsAreRefused) {

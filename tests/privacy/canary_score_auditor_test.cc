@@ -71,12 +71,12 @@ TEST(CanaryScoreAuditor, TakesInfiniteScores) {
   EXPECT_EQ(auditor.tpr_at_given_fpr(1), 1);
 }
 
-// Scores of a Gaussian mechanism with mu = 1.
+// Returns scores of a Gaussian mechanism with mu = 1.
 CanaryScoreAuditor gaussian(size_t size) {
   const batch_selection::internal::CounterStream stream(1, 2);
   std::vector<double> in, out;
   for (size_t i = 0; i < 2 * size; ++i) {
-    double sum = -6;  // of 12 uniforms: normal, nearly
+    double sum = -6;  // the sum of 12 uniform numbers is nearly normal
     for (size_t j = 0; j < 12; ++j)
       sum += static_cast<double>(stream.word(12 * i + j) >> 11) * 0x1p-53;
     (i < size ? in : out).push_back(i < size ? sum + 1 : sum);
@@ -84,7 +84,7 @@ CanaryScoreAuditor gaussian(size_t size) {
   return {in, out};
 }
 
-// Bounds of thresholds that were chosen in any way stay below the truth: epsilon(mu = 1, 1e-2).
+// Bounds stay below the true epsilon(mu = 1, delta = 1e-2), however the threshold is chosen.
 TEST(CanaryScoreAuditor, StrategiesBoundTheSameEpsilon) {
   const CanaryScoreAuditor auditor = gaussian(1500);
   const double delta = 1e-2, truth = 2.2;

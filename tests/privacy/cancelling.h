@@ -1,5 +1,5 @@
 // Examples whose tokens cancel, which are the hard ones for norms: |sum of x_t g_t'| is much
-// smaller than the sum of |x_t| |g_t|, and so may be smaller than what rounding leaves of it.
+// smaller than the sum of |x_t| |g_t|, and may be smaller than its rounding error.
 #pragma once
 
 #include <cmath>
@@ -11,7 +11,7 @@
 
 namespace tessera::privacy::helpers {
 
-// The gradient by w [p, q] of an example is x' g: x [tokens, p], g [tokens, q].
+// A loss whose gradient by w [p, q] for each example is x' g, with x [tokens, p] and g [tokens, q].
 inline Array bilinear(const Array& w, const Array& x, const Array& g) {
   return sum(astype(matmul(x, w) * g, float32));
 }
@@ -30,7 +30,7 @@ inline double norm(const std::vector<float>& v) {
   return std::sqrt(squares);
 }
 
-// fill(t, x_t, g_t) for every token.
+// Returns the tokens that fill(t, x_t, g_t) writes.
 template <class F>
 Tokens tokens_of(std::string name, int64_t tokens, int64_t p, int64_t q, const F& fill) {
   Tokens out{std::move(name), tokens, p, q, {}, {}};
@@ -43,7 +43,7 @@ Tokens tokens_of(std::string name, int64_t tokens, int64_t p, int64_t q, const F
   return out;
 }
 
-// Examples whose tokens cancel, but for a share `rest`.
+// Returns examples whose tokens cancel, except for a share `rest`.
 inline std::vector<Tokens> cancelling(int64_t tokens, int64_t p, int64_t q, float rest,
                                       uint64_t seed) {
   std::mt19937 random(seed);
@@ -70,7 +70,7 @@ inline std::vector<Tokens> cancelling(int64_t tokens, int64_t p, int64_t q, floa
                   for (size_t j = 0; j < g.size(); ++j)
                     g[j] = sign(t) * b[j] + rest * normal(random);
                 }),
-      // All terms of a dot alike round the same way.
+      // All terms of a dot product round in the same direction.
       tokens_of("constants", tokens, p, q,
                 [&](int64_t t, Row& x, Row& g) {
                   std::fill(x.begin(), x.end(), c);

@@ -119,7 +119,7 @@ Model model(DType dtype = float32) {
   return {{{draw(0, {6, 8}), draw(1, {8})}, {draw(2, {8, 8}), draw(3, {8})}}, draw(4, {8, 3})};
 }
 Array tokens(int64_t examples) { return random::normal(random::key(5), {examples, 4, 6}); }
-// The head is used twice: with cross terms.
+// The head is used several times, so there are cross terms.
 Array loss(const Model& m, const Array& x) {
   Array h = astype(x, m.head.dtype());
   for (const Layer& layer : m.layers) h = tanh(matmul(h, layer.w) + layer.b);
@@ -127,14 +127,14 @@ Array loss(const Model& m, const Array& x) {
       square(astype(matmul(matmul(matmul(h, m.head), transpose(m.head)), m.head), float32)));
 }
 
-// Gradients of each example one by one; `norms` of layers[0], layers[1].b and the rest.
+// The clip norms of layers[0], of layers[1].b and of the rest.
 struct Norms {
   double first = 0.02, bias = 0.01, rest = 0.05;
   ClipOptions options() const {
     return {.l2_clip_norm = rest, .subtree_norms = {{"layers[0]", first}, {".layers[1].b", bias}}};
   }
 };
-// What of an example's gradient is clipped together.
+// The parts of a gradient that are clipped by themselves.
 using Parts = std::array<std::vector<Array>, 3>;
 Parts parts_of(const Model& g) {
   return {{{g.layers[0].w, g.layers[0].b}, {g.layers[1].b}, {g.layers[1].w, g.head}}};
@@ -238,7 +238,8 @@ TEST(ClipGroups, PaddingAndNotFiniteExamples) {
     }
 }
 
-// The elements that are not finite are of one part: the others count as they are, or not at all.
+// Only one part has elements that are not finite. The other parts count unchanged, or the example
+// does not count.
 TEST(ClipGroups, OfAnExampleWithOnePartThatIsNotFinite) {
   using Pair = std::pair<Array, Array>;
   const auto linear = [](const Pair& p, const Array& x, const Array& y) {
@@ -269,7 +270,7 @@ TEST(ClipGroups, OfSeveralArguments) {
   EXPECT_NEAR(optim::global_norm(db).item<float>(), 2, 1e-6);
 }
 
-// One use of two parameters in two groups: (w + a b)' x.
+// One product uses two parameters of two groups: (w + a b)' x.
 TEST(ClipGroups, OfPartsThatOneProductReads) {
   struct Lora {
     Array w, a, b;

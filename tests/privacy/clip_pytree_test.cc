@@ -67,7 +67,7 @@ TEST(ClipPytree, TakesAnArrayAsClipNorm) {
   const Array x = array({3.0f, 4.0f});
   EXPECT_THAT(elements(clipped(x, Array(2.5f))), ElementsAre(1.5, 2));
   EXPECT_THAT(elements(clipped(x, Array(10.0f))), ElementsAre(3, 4));
-  // What no number may be clips to nothing.
+  // A clip norm that is not allowed clips to zero.
   EXPECT_THAT(elements(clipped(x, Array(-1.0f))), ElementsAre(0, 0));
   EXPECT_THAT(elements(clipped(x, Array(kNan))), ElementsAre(0, 0));
 }
@@ -93,12 +93,13 @@ TEST(ClipPytree, OrTheWholeTreeDoes) {
 TEST(ClipPytree, OrTheyStay) {
   const Array clipped = clip_pytree(array({3.0f, kNan}), 2.5, false, NanSafe::kNo).first;
   EXPECT_TRUE(std::isnan(elements(clipped)[1]));
-  // An infinite element is NaN then, as infinity times 0 is.
+  // An infinite element becomes NaN, because infinity times 0 is NaN.
   EXPECT_TRUE(
       std::isnan(elements(clip_pytree(array({3.0f, kInf}), 2.5, false, NanSafe::kNo).first)[1]));
 }
 
-// Squares are float64: those of large elements do not overflow, those of small ones do not vanish.
+// Squares are float64: squares of large elements do not overflow, and those of small elements do
+// not vanish.
 TEST(ClipPytree, NormsOfLargeAndOfSmallElements) {
   const auto [large, norm] = clip_pytree(array({3e30f, 4e30f}), 1);
   EXPECT_THAT(elements(large), ElementsAre(::testing::FloatEq(.6f), ::testing::FloatEq(.8f)));
@@ -109,7 +110,7 @@ TEST(ClipPytree, NormsOfLargeAndOfSmallElements) {
 }
 
 TEST(ClipPytree, KeepsDtypesAndNormsInFloat32) {
-  // 4096 elements of 1: bfloat16 or float16 would not count beyond 256 or 2048.
+  // The sum of 4096 ones: bfloat16 and float16 cannot count beyond 256 and 2048.
   for (DType dtype : {float16, bfloat16}) {
     const auto [clipped, norm] = clip_pytree(ones({4096}, dtype), 32);
     EXPECT_EQ(clipped.dtype(), dtype);

@@ -21,7 +21,7 @@ Array linear(const Parts& w, const Array& x, const Array& y) { return sum(w.a * 
 
 Parts one() { return {ones({2}), ones({1})}; }
 
-// Norms of 3 and 4 are 5 together: steps of 5 / 1000, of which the parts have 600 and 800.
+// The clip norms 3 and 4 are 5 together: steps of 5 / 1000, of which the parts have 600 and 800.
 TEST(ClipToGrid, PartsHaveTheirSharesOfOneGrid) {
   const auto clipped = clipped_grad(linear, {.l2_clip_norm = 4,
                                              .subtree_norms = {{"a", 3.0}},
@@ -46,7 +46,7 @@ TEST(ClipToGrid, FactorsMoveTheNormsAndTheGrid) {
   // 150 (1 - 1e-5) - sqrt(2) / 2 = 149.29: (89.58, 119.43); and 200 - 1/2.
   EXPECT_THAT(to_vector<int>(out.a), ElementsAre(90 + 30, 119 + 40));
   EXPECT_THAT(to_vector<int>(out.b), ElementsAre(199 + 100));
-  // The factors are read, so that one program does for all steps.
+  // The factors are data, so that one program is enough for all steps.
   int traces = 0;
   const auto step = jit([&](const Array& clip, const Array& scale) {
     ++traces;
@@ -60,7 +60,7 @@ TEST(ClipToGrid, FactorsMoveTheNormsAndTheGrid) {
   EXPECT_EQ(traces, 1);
 }
 
-// An example's steps are no longer than its share, with whatever factors.
+// With any factors, the steps of an example are no longer than its share.
 TEST(ClipToGrid, NothingIsLongerThanItsShare) {
   for (int64_t seed = 0; seed < 50; ++seed) {
     const auto keys = random::split<3>(random::key(seed));
@@ -95,7 +95,7 @@ TEST(ClipToGrid, Refuses) {
   error({.subtree_norms = {{"a", Array(1.f)}}, .grid_scale = 500},
         "expected a finite l2_clip_norm");
   error({.l2_clip_norm = 0, .subtree_norms = {{"a", 1.0}}, .grid_scale = 500},
-        "expected a finite l2_clip_norm above 0");  // b has it
+        "expected a finite l2_clip_norm above 0");  // for b
   const auto factors = [](double least, double most) {
     return GridFactors{Array(1.f), Array(1.f), least, most};
   };

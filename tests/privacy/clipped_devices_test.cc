@@ -1,4 +1,5 @@
-// Clipped gradients on eight devices: the same values under any sharding, and what is communicated.
+// Clipped gradients on eight devices: the same values under any sharding, and what devices
+// communicate.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -54,7 +55,8 @@ TEST_F(ClippedDevices, AnyShardingGivesTheSame) {
     }
 }
 
-// Batch over data, weights over model: the plain step's collectives, and B numbers a parameter.
+// The batch is sharded over data and the weights over model: there are the collectives of the plain
+// step, and B numbers for each parameter.
 TEST_F(ClippedDevices, CommunicatesWhatTrainingDoes) {
   const auto plain =
       jit(grad([](const Mlp& p, const Array& x, const Array& y) { return 64 * loss(p, x, y); }));
@@ -67,8 +69,8 @@ TEST_F(ClippedDevices, CommunicatesWhatTrainingDoes) {
   expect_within(budget, lowered.collectives());
 }
 
-// Sequences: the norms are of products of all pairs of tokens, which no device sends: only a length
-// for each token, which the bound of their rounding is made of.
+// The norms of sequences need products of all pairs of tokens, which no device sends. Devices send
+// at most a length for each token, for the bound of the rounding.
 TEST_F(ClippedDevices, SequencesCommunicateLengthsOfTokensAtMost) {
   constexpr int64_t kTokens = 48;
   const Array tokens = placed(noise(5, {64, kTokens, 16}), P("data")),
@@ -80,7 +82,8 @@ TEST_F(ClippedDevices, SequencesCommunicateLengthsOfTokensAtMost) {
   const Lowered lowered = jit(clipped_grad(loss, of)).lower(placed_p, tokens, targets);
   EXPECT_THAT(lowered.explain(), ::testing::HasSubstr("gram"));
   const int64_t examples = 64 / 4;
-  // Two lists of lengths, there and back, for each of three parameters; numbers of an example.
+  // Two lists of lengths are sent, in two directions, for each of three parameters; `numbers` are
+  // for each example.
   const int64_t lengths = 3 * 2 * 2 * examples * kTokens * 4, numbers = 3 * 2 * 64 * 8;
   const CommBudget budget{
       .bytes_per_device =
@@ -136,7 +139,7 @@ TEST_F(ClippedDevices, AShardMapInsideTheLoss) {
             1e-5);
 }
 
-// Constraints inside the loss: the sharp edge.
+// Constraints inside the loss may not be able to shard the dimension of one example.
 TEST_F(ClippedDevices, ConstraintsInsideTheLossCutTheExamples) {
   const auto constrained = [&](const Mlp& p, const Array& x, const Array& y) {
     const NamedSharding rows(mesh, P("data", None));

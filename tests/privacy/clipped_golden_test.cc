@@ -1,4 +1,4 @@
-// Clipped gradients of models of many kinds, every way in turn, against jax_privacy's
+// Clipped gradients of models of many kinds, by every method in turn, against jax_privacy's
 // (tests/golden/make_clipping.py has the same models).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -82,7 +82,7 @@ Array remat(const Arrays& p, const Arrays& batch) {
   return mean(square(block(p[1], block(p[0], batch[0]))));
 }
 
-// A rule of its own, not the derivative.
+// The rule of this function is not its derivative.
 Array custom_rule(const Arrays& p, const Arrays& batch) {
   const auto doubled = tessera::custom_vjp(
       [](const Array& w, const Array& x) { return matmul(x, w); },

@@ -32,7 +32,7 @@ Array table(int64_t rows, int64_t columns, const T& element, DType dtype = float
   return astype(reshape(array(out), {rows, columns}), dtype);
 }
 
-// shared/reference/privacy.md, "Values".
+// The model of shared/reference/privacy.md, "Values".
 struct Mlp {
   Array w1, b1, w2, b2;
 };
@@ -157,11 +157,11 @@ TEST(ClippedFun, OfATreeAndWhatIsBeside) {
       },
       {.l2_clip_norm = 5.0});
   const auto [sums, aux] = f(array({{3.0f, 0.0f}, {0.0f, 1.0f}, {-2.0f, 5.0f}}));
-  // Norms sqrt(5) * (3, 1, 3): the first and last are scaled by sqrt(5) / 3.
+  // The norms are sqrt(5) * (3, 1, 3), so the first and last are scaled by sqrt(5) / 3.
   const float s = std::sqrt(5.0f) / 3;
   EXPECT_FLOAT_EQ(std::get<0>(sums).item<float>(), 3 * s + 1 + 3 * s);
   EXPECT_FLOAT_EQ(std::get<1>(sums).item<float>(), 2 * (3 * s + 1 + 3 * s));
-  // As [1, 2] of each example, without that 1.
+  // The function returns [1, 2] for each example; the dimension of 1 is removed.
   EXPECT_EQ(aux.first.shape(), (Shape{3, 2}));
   EXPECT_THAT(to_vector<float>(aux.second), ElementsAre(9, 1, 29));
 }
@@ -227,7 +227,7 @@ TEST(ClippedGrad, BySeveralArguments) {
   EXPECT_LT(helpers::difference(by_p.w, w), 1e-5);
   EXPECT_LT(helpers::difference(by_q2, q), 1e-5);
   EXPECT_LT(helpers::difference(by_p2.w, w), 1e-5);
-  // By the second alone: norms of its own.
+  // The gradient by the second parameter alone has norms of its own.
   const auto alone = clipped_value_and_grad<1>(two_loss, options)(d.p, d.q, d.x, d.y);
   EXPECT_EQ(alone.grads.shape(), (Shape{4, 2}));
   EXPECT_LT(max(alone.grad_norms).item<float>(),
@@ -260,7 +260,7 @@ TEST(ClippedGrad, SeesExamplesWithAndWithoutTheBatchDimension) {
   const Array w = noise(0, {4, 3}), x = noise(1, {6, 4});
   const Array with = clipped_grad(loss, {})(w, x),
               without = clipped_grad(loss, {.keep_batch_dim = false})(w, x);
-  // With several, once, it is looked for what mixes them (one_example.h).
+  // The loss is also traced once with all examples, to find ops that mix them (one_example.h).
   EXPECT_THAT(seen, ElementsAre(Shape{1, 4}, Shape{53, 4}, Shape{4}));
   EXPECT_LT(helpers::difference(without, with), 1e-6);
 }
@@ -369,7 +369,7 @@ TEST(ClippedGrad, PaddingContributesNothingWhateverItsData) {
 TEST(ClippedGrad, MicrobatchesOfPaddingAloneGiveZeros) {
   const TwoData d;
   const ClipOptions options{.l2_clip_norm = 3.0, .batch_argnums = {2, 3}, .microbatch_size = 2};
-  // Microbatch i has the examples i and i + 4: 3 is all padding.
+  // Microbatch i has the examples i and i + 4: microbatch 3 has only padding.
   const Array padding = array({false, false, false, true, false, false, true, true});
   const auto out = clipped_value_and_grad(two_loss, options)(d.p, d.q, d.x, d.y, Padding{padding});
   const std::vector<float> values = to_vector<float>(out.values),
@@ -391,7 +391,7 @@ TEST(ClippedGrad, MicrobatchesOfPaddingAloneGiveZeros) {
 
 // ---- Examples that are not finite. ----
 
-// Gradients x and x^2.
+// Its gradients are x and x^2.
 Array linear_loss(const Two& p, const Array& x) { return sum(p.w * x) + sum(p.v * x * x); }
 struct NotFinite {
   Two p{ones({3}), ones({3})};
@@ -401,7 +401,7 @@ struct NotFinite {
                    {0.0f, 0.0f, 0.0f}});
 };
 
-// From jax_privacy 2.0.0, nan_safe = True.
+// Values of jax_privacy 2.0.0 with nan_safe = True.
 TEST(ClippedGrad, ElementsThatAreNotFiniteCountAsZero) {
   const NotFinite d;
   for (NormWay method : {NormWay::kTiles, NormWay::kKeep}) {
@@ -449,7 +449,7 @@ TEST(ClippedGrad, OrTheyMakeTheSumSo) {
   EXPECT_TRUE(std::isnan(to_vector<float>(sum.w)[0]));
 }
 
-// The squares of such a gradient are no float32.
+// The squares of such gradients are out of the range of float32.
 TEST(ClippedGrad, LargeAndSmallGradientsAreClippedRight) {
   const Array x = array({{3e25f, 4e25f}, {3e-25f, 4e-25f}});
   const auto loss = [](const Array& w, const Array& x) { return sum(w * x); };
@@ -463,7 +463,7 @@ TEST(ClippedGrad, LargeAndSmallGradientsAreClippedRight) {
   }
 }
 
-// A matrix: every way, non-finite inputs at some tokens.
+// The parameter is a matrix: every method is tested with inputs that are not finite at some tokens.
 TEST(ClippedGrad, NotFiniteUnderEveryWay) {
   const auto loss = [](const Array& w, const Array& x) { return sum(sin(matmul(x, w))); };
   const Array w = noise(0, {4, 3}), x = noise(1, {5, 6, 4});
@@ -487,7 +487,7 @@ TEST(ClippedGrad, NotFiniteUnderEveryWay) {
 
 // ---- Keys. ----
 
-// From jax_privacy 2.0.0, to the bit but for the last one of sums.
+// Values of jax_privacy 2.0.0, equal to the bit except for the last bit of sums.
 TEST(ClippedGrad, ExamplesHaveTheirKeys) {
   const auto loss = [](const Array& w, const Array& x, const random::Key& key) {
     return mean(sum(w * random::normal(key, {3}) * x));

@@ -19,18 +19,18 @@ using ::testing::ElementsAre;
 Array linear(const Array& w, const Array& x) { return sum(w * x); }
 
 TEST(ClippedGrid, SumsAreWholeStepsOfTheClipNorm) {
-  // Gradients (3, 4), clipped from 5 to 2, and (.5, 0), in steps of 2 / 1000.
+  // The gradients (3, 4), clipped from 5 to 2, and (.5, 0), in steps of 2 / 1000.
   const Array x = array({{3.0f, 4.0f}, {.5f, 0.0f}});
   const auto clipped = clipped_grad(linear, {.l2_clip_norm = 2, .grid_scale = 1000});
   const Array out = clipped(ones({2}), x);
   EXPECT_EQ(out.dtype(), int32);
-  // Clipped to 1000 (1 - 1e-5) - sqrt(2) / 2 steps: (599.6, 799.4) and (250, 0).
+  // They become, clipped to 1000 (1 - 1e-5) - sqrt(2) / 2 steps, (599.6, 799.4) and (250, 0).
   EXPECT_THAT(to_vector<int>(out), ElementsAre(850, 799));
   EXPECT_EQ(clipped.sensitivity(NeighboringRelation::kAddOrRemoveOne), 1000);
   EXPECT_EQ(clipped.sensitivity(NeighboringRelation::kReplaceOne), 2000);
 }
 
-// The steps of one example.
+// Returns the steps of one example.
 std::vector<double> steps_of(const Params& sums) {
   std::vector<double> out;
   for (const Array& leaf : sums)
@@ -106,7 +106,7 @@ TEST(ClippedGrid, RefusesWhatTheGridCannotHold) {
       "expected real numbers to round to a grid, got complex64");
 }
 
-// A coarse grid takes some of the clip norm, which is said.
+// If rounding to a coarse grid takes much of the clip norm, there is a warning.
 TEST(ClippedGrid, WarnsOfRoundingThatTakesMuch) {
   std::vector<std::string> warnings;
   const WarningHandler before =
@@ -124,7 +124,7 @@ TEST(ClippedGrid, WarnsOfRoundingThatTakesMuch) {
                                    "grid takes 1.2 % of their clip norm"));
 }
 
-// Values of any function, and gradients that are transformed first.
+// The values of clipped_fun, and gradients that are transformed before they are clipped.
 TEST(ClippedGrid, ValuesAreWholeStepsToo) {
   const Array x = array({{3.0f, 4.0f}, {.5f, 0.0f}, {NAN, 1.0f}});
   const auto clipped = clipped_fun([](const Array& v) { return sum(v, {.axis = 0}); },

@@ -1,4 +1,4 @@
-// Clipped gradients of models of many kinds, every method of computing norms in turn, against the
+// Compares clipped gradients of models of many kinds, by every method of computing norms, with the
 // gradients of each example, materialised, clipped and summed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

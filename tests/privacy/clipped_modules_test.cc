@@ -72,7 +72,7 @@ TEST(ClippedModules, EachExampleHasItsDropoutMask) {
 }
 
 TEST(ClippedModules, ADropoutOfTheModuleMovesOn) {
-  // The loss gives the module back, by example.
+  // The loss returns the module's count for each example.
   const auto loss = [](Block m, const Array& x) {
     Array value = mean(square(m(x)));
     return std::pair(value, m.dropout.rngs.count);
@@ -88,7 +88,8 @@ TEST(ClippedModules, BatchNormInTrainingIsRefused) {
   const std::pair m(nnx::Linear(4, 3, nnx::Rngs(0)), nnx::BatchNorm(3, nnx::Rngs(0)));
   expect_error([&] { clipped_grad(loss, {})(m, noise(1, {6, 4})); }, "[nnx::BatchNorm] expected");
   expect_error([&] { clipped_grad(loss, {})(m, noise(1, {6, 4})); }, "GroupNorm");
-  // With its running averages it is a layer like others, and users are batches.
+  // A layer that uses its running averages is allowed, and so are examples that are batches
+  // themselves.
   auto evaluated = m;
   evaluated.second.set_training(false);
   EXPECT_GT(optim::global_norm(clipped_grad(loss, {})(evaluated, noise(1, {6, 4})).first.kernel)
@@ -150,7 +151,7 @@ TEST(ClippedTransforms, UnderScanOverSteps) {
 
 TEST(ClippedTransforms, OfALossThatHasATransformInside) {
   const auto loss = [](const Array& w, const Array& x) {
-    // A penalty on the gradient by the input: second derivatives.
+    // A penalty on the gradient by the input has second derivatives.
     const Array by_input = grad<1>(loss_of)(w, x);
     return loss_of(w, x) + sum(square(by_input));
   };
@@ -198,7 +199,7 @@ TEST(ClippedDtypes, WhatSensitivityDoesNotCountIsRefused) {
 }
 
 TEST(ClippedDtypes, OfMixedPrecision) {
-  // Parameters in float32, activations in bfloat16: conversions keep the form.
+  // Parameters are float32 and activations bfloat16: conversions keep the form of products.
   const auto loss = [](const Array& w, const Array& x) {
     return astype(mean(square(tanh(matmul(astype(x, bfloat16), astype(w, bfloat16))))), float32);
   };
@@ -289,7 +290,7 @@ TEST(ClippedSizes, NoParametersOrNothingThatDependsOnThem) {
   EXPECT_THAT(to_vector<float>(constant.grads), ElementsAre(0, 0, 0));
 }
 
-// A loss that sees nothing of its example.
+// The loss does not depend on its example.
 TEST(ClippedSizes, NothingThatDependsOnTheExample) {
   for (NormWay method : {NormWay::kFactors, NormWay::kTiles, NormWay::kKeep}) {
     const auto loss = [](const Array& w, const Array&) { return .5f * sum(square(w)); };
@@ -361,7 +362,7 @@ TEST(ClippedErrors, EveryArgumentIsDeclared) {
       "neither batch_argnums nor shared_argnums");
   expect_error([&] { clipped_grad(loss, {.batch_argnums = {1}, .shared_argnums = {1}})(w, x, y); },
                "expected shared_argnums of arguments that are not of the batch, got 1");
-  // As declared, and of another length.
+  // The shared argument is declared, or it has another length than the batch.
   EXPECT_EQ(clipped_grad(loss, {.batch_argnums = {1}, .shared_argnums = {2}})(w, x, y).shape(),
             w.shape());
   EXPECT_EQ(clipped_grad(loss, {.shared_argnums = {2}})(w, x, y).shape(), w.shape());
@@ -387,7 +388,7 @@ TEST(ClippedErrors, OfTheLoss) {
                      {})(w, x);
       },
       "expected a loss that is a real floating-point number, got complex64[]");
-  // An op without a reverse derivative, as grad.
+  // An op without a reverse derivative is an error, as in grad.
   const auto loop = [](const Array& w, const Array& x) {
     return sum(while_loop([](const Array& h) { return sum(h) < 100.0f; },
                           [&](const Array& h) { return h + sum(square(w)); }, x));

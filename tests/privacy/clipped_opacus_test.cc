@@ -1,5 +1,5 @@
-// Clipped gradients against Opacus's, in float64 and float32 (tests/golden/make_opacus.py has the
-// same models, parameters and data).
+// Compares clipped gradients with Opacus's, in float64 and float32 (tests/golden/make_opacus.py has
+// the same models, parameters and data).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ Array tokens(int seed, const Shape& shape, int64_t below) {
 Array cross_entropy(const Array& logits, const Array& labels) {
   return -mean(take_along_axis(log_softmax(logits), expand_dims(labels, {-1}), -1));
 }
-// torch's Linear: weights of [out, in].
+// A Linear layer of torch: its weights are [out, in].
 Array linear(const Array& x, const Array& w, const Array& b) { return matmul(x, transpose(w)) + b; }
 
 Array mlp(const Arrays& p, const Arrays& batch) {

@@ -1,5 +1,5 @@
-// Random losses, every method of computing norms forced in turn, against materialised gradients.
-// More of them: TESSERA_CLIPPED_SEEDS=first:end.
+// Compares clipped gradients of random losses, by every method of computing norms, with
+// materialised gradients. TESSERA_CLIPPED_SEEDS=first:end runs other seeds.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

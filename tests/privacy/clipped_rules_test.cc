@@ -1,5 +1,5 @@
 // Clipped gradients of functions with a custom_vjp: a rule that ends in products gives their
-// factors, and any other whole gradients.
+// factors, and any other rule gives whole gradients.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ Array noise(uint64_t seed, const Shape& shape, float scale = 1) {
   return scale * random::normal(random::key(seed), shape);
 }
 
-// x w, of which `gradient` (x, ct) -> w's cotangent is the rule.
+// Returns the function x w with the rule `gradient`: (x, ct) -> w's cotangent.
 template <class F>
 auto product(const F& gradient) {
   return custom_vjp(
@@ -125,7 +125,7 @@ TEST(ClippedRules, OfOneTokenAreLengths) {
   expect_method("vectors", explained(loss_of(product(summed)), weights(), noise(3, {4, 1, 7})));
 }
 
-// Examples of users: products over examples and tokens, summed over both.
+// The examples are users: products are summed over the examples and the tokens of a user.
 TEST(ClippedRules, SumsOverBatchesOfTheProduct) {
   const auto custom = product(summed);
   const auto loss = loss_of(custom);
@@ -144,7 +144,7 @@ TEST(ClippedRules, SumsOverBatchesOfTheProduct) {
   }
 }
 
-// With the parameter's other uses: cross terms.
+// The parameter has other uses, too, so there are cross terms.
 TEST(ClippedRules, TiedToAnOrdinaryUse) {
   const auto custom = product(summed);
   const auto loss = [=](const Arrays& p, const Array& x) {
@@ -156,8 +156,8 @@ TEST(ClippedRules, TiedToAnOrdinaryUse) {
   expect_clipped_like_materialised(loss, w, 4, x);
 }
 
-// The rows or columns of a product, added up: x (1 v'), x (v 1'). These may cancel, which the bound
-// of a norm from factors would not see.
+// The rows or columns of a product are added up: x (1 v'), x (v 1'). They may cancel, and the bound
+// of a norm from factors would not notice that.
 TEST(ClippedRules, SumsOverAProductsRowsOrColumns) {
   const Array x = noise(2, {4, 6, 5});
   for (int64_t axis : {0, 1}) {
@@ -263,7 +263,7 @@ TEST(ClippedRules, InAScanAndACheckpoint) {
   expect_clipped_like_materialised(remat, one, 4, x);
 }
 
-// The guarantee: tokens that cancel, in one product and over several.
+// The guarantee holds for tokens that cancel, in one product and over several.
 TEST(ClippedRules, CancellingTokens) {
   const auto custom = product(summed);
   const auto loss = [=](const Array& w, const Array& x, const Array& g) {

@@ -1,6 +1,6 @@
 // The guarantee of clipping: one example moves the sum by at most C (1 + 1e-5), whatever its data,
-// in every way and dtype. Examples whose tokens cancel are the hard ones: |sum of x_t g_t'| is much
-// smaller than L, the sum of |x_t| |g_t|, and so may be smaller than what rounding leaves of it.
+// by every method and in every dtype. Examples whose tokens cancel are the hard ones: |sum of x_t
+// g_t'| is much smaller than L, the sum of |x_t| |g_t|, and may be smaller than its rounding error.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -51,7 +51,8 @@ TEST(ClippedSensitivity, CancellingTokensInHalves) {
               << e.name << " rest " << rest << " way " << int(method);
 }
 
-// Squares of small numbers are 0, of large ones infinite; their product is neither.
+// Squares of small numbers become 0 and squares of large ones infinite, but their product is
+// neither.
 TEST(ClippedSensitivity, SmallInputsAndLargeCotangents) {
   for (float x : {1e-19f, 1e-20f, 1e-22f, 1e-24f})
     for (int64_t tokens : {1, 2, 8})
@@ -65,7 +66,7 @@ TEST(ClippedSensitivity, SmallInputsAndLargeCotangents) {
       }
 }
 
-// Looked-up rows: a token that occurs again and again, with cotangents that cancel.
+// Rows of a table: one token is looked up again and again, with cotangents that cancel.
 TEST(ClippedSensitivity, CancellingLookups) {
   const auto loss = [](const Array& w, const Array& tokens, const Array& g) {
     return sum(take(w, tokens, {.axis = 0}) * g);
@@ -82,10 +83,12 @@ TEST(ClippedSensitivity, CancellingLookups) {
       }
 }
 
-// One example more may not change how the sum of all the others is rounded by more than is counted.
+// One more example may change the rounding of the sum of all the others, but not by more than is
+// accounted for.
 TEST(ClippedSensitivity, OneOfManyExamples) {
   const auto loss = [](const Array& w, const Array& x) { return sum(w * x); };
-  // In float32 a sum of 2^18 examples would grow by 49 or 50 units of 2^-6, and 50 are too many.
+  // In float32 one more example would change the sum of 2^18 examples by 49 or 50 units of 2^-6,
+  // and 50 are too many.
   const auto clipped = clipped_grad(loss, {.l2_clip_norm = .77});
   const Array w = zeros({1});
   for (const int64_t size : {64, 1024, 1 << 14, 1 << 18}) {
@@ -102,7 +105,7 @@ TEST(ClippedSensitivity, OneOfManyExamples) {
   }
 }
 
-// The raise is for cancellation: it is small where nothing cancels.
+// Norms are raised for cancellation, and hardly where nothing cancels.
 TEST(ClippedSensitivity, NormsAreHardlyRaised) {
   std::mt19937 random(0);
   std::normal_distribution<float> normal;

@@ -1,5 +1,5 @@
-// Clipped gradients inside a shard_map: of the device's own examples where the loss is the device's
-// own, of examples that devices share where it is reduced over them.
+// Clipped gradients inside a shard_map: each device clips its own examples if the loss is its own,
+// and shared examples if the loss is reduced over devices.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,12 +33,13 @@ class ClippedShardMap : public ::testing::Test {
   const Array x = noise(0, {8, 3, 4});  // examples, tokens, features
 };
 
-// Two layers: of w.first and w.second.
+// A loss of two layers, w.first and w.second.
 Array two_layers(const Pair& w, const Array& x) {
   return mean(square(matmul(tanh(matmul(x, w.first)), w.second)));
 }
 
-// An axis that no argument varies over: each device has a loss of its own by what it captures.
+// No argument varies over this axis, but each device has a loss of its own because of a captured
+// array.
 TEST_F(ClippedShardMap, CapturedArraysThatVary) {
   const Pair w(noise(1, {4, 5}), noise(2, {5, 5}));
   const Array factors = array({1.f, 2.f, .5f, .1f});
@@ -81,7 +82,7 @@ TEST_F(ClippedShardMap, CapturedArraysThatVary) {
     }
 }
 
-// Tokens are sharded over an axis, and the loss is added up over it: an example is on several
+// Tokens are sharded over an axis, and the loss is averaged over it: an example is on several
 // devices.
 TEST_F(ClippedShardMap, ExamplesThatDevicesShare) {
   const Pair w(noise(1, {4, 5}), noise(2, {5, 5}));
@@ -100,7 +101,8 @@ TEST_F(ClippedShardMap, ExamplesThatDevicesShare) {
     }
 }
 
-// A collective over examples that devices have of their own, or that are not said to be shared.
+// Collectives over examples that are each device's own, or that are not declared as shared, are
+// refused.
 TEST_F(ClippedShardMap, CollectivesOverExamplesAreRefused) {
   const Pair w(noise(1, {4, 5}), noise(2, {5, 5}));
   const auto run = [&](const auto& loss, const ClipOptions& of, bool check_vma = true) {
@@ -122,13 +124,14 @@ TEST_F(ClippedShardMap, CollectivesOverExamplesAreRefused) {
       "over \"data\", along which the batch is cut";
   tessera::test::expect_error([&] { run(mean_loss, options({})); }, message);
   tessera::test::expect_error([&] { run(mean_loss, options({}), false); }, message);
-  // In what it calls too, and of a part of what it computes.
+  // This holds for the functions that the loss calls, and for parts of what it computes.
   const auto inside = [](const Pair& w, const Array& x) {
     const auto normalized = jit([](const Array& x) { return x - pmean(x, "data"); });
     return two_layers(w, normalized(x));
   };
   tessera::test::expect_error([&] { run(inside, options({})); }, message);
-  // What all devices have in common, and what is returned beside the loss, may be added up.
+  // Values that all devices have in common, and values that are returned next to the loss, may be
+  // added up.
   const auto beside = [](const Pair& w, const Array& x) {
     return std::pair(two_layers(w, x), pmean(mean(x), "data"));
   };
@@ -139,8 +142,8 @@ TEST_F(ClippedShardMap, CollectivesOverExamplesAreRefused) {
       {.mesh = mesh, .in_specs = {P(), P("data")}, .out_specs = {P("data")}}))(w, x);
 }
 
-// Hidden units are sharded over an axis, and a bias is not: the norm is of all parts, and the bias
-// once.
+// Hidden units are sharded over an axis, and a bias is not: the norm is that of all parts, and
+// counts the bias once.
 struct Cut {
   Array w, u, bias;
 };
@@ -152,7 +155,7 @@ class WeightsThatDevicesShare : public ClippedShardMap {
   static Array part(const Cut& p, const Array& x) {
     return mean(square(psum(matmul(tanh(matmul(x, p.w)), p.u), "model") + p.bias));
   }
-  // (sums, norms) on the devices.
+  // Returns (sums, norms) of the devices.
   auto on_devices(const ClipOptions& options, const Array& x, const Array& padding) const {
     const auto step = [&](const Cut& p, const Array& x, const Array& padding) {
       const auto out = clipped_value_and_grad(part, options)(p, x, Padding{padding});
@@ -213,7 +216,7 @@ TEST_F(WeightsThatDevicesShare, UnderATransform) {
   EXPECT_LT(helpers::difference(norms, expected.grad_norms), 1e-5);
 }
 
-// Not finite examples take the slow path on every device that has a part of them.
+// Examples that are not finite take the slow path on every device that has a part of them.
 TEST_F(WeightsThatDevicesShare, NotFiniteExamples) {
   const Array bad = at(x)[{3, 1, 0}].set(std::numeric_limits<float>::infinity());
   for (NanSafe nan_safe : {NanSafe::kElement, NanSafe::kExample}) {

@@ -20,10 +20,10 @@ constexpr double kClip = 1e-3;
 // How the tokens' x and g are cut: the weights' gradient, x' g, has rows of x and columns of g.
 struct Cut {
   std::string name;
-  std::vector<int64_t> shape;  // of the mesh
+  std::vector<int64_t> shape;  // the shape of the mesh
   PartitionSpec x, g;
   bool manual = false;
-  bool parts = false;  // the shard_map cuts the weights' rows, and adds up the loss
+  bool parts = false;  // the shard_map cuts the weights' rows and adds up the loss
 };
 std::vector<Cut> cuts() {
   const PartitionSpec batch("data"), both("data", None, "model"), tokens(None, "data", "model");
@@ -41,8 +41,8 @@ class ShardedSensitivity : public ::testing::TestWithParam<NormWay> {
  protected:
   static void SetUpTestSuite() { initialize({.devices = "cpu:8"}); }
 
-  // The sum over a batch with and without the example at `at`, whose data are e's: others are
-  // noise. By how much they differ.
+  // Returns by how much the sum over a batch changes if the example at `at`, with the data of e, is
+  // left out. The other examples are noise.
   template <class Step>
   static double moved(const Step& step, const Cut& cut, const Mesh& mesh, const Tokens& e,
                       int64_t at, DType dtype) {
@@ -97,7 +97,7 @@ TEST_P(ShardedSensitivity, CancellingTokens) {
   }
 }
 
-// Parts with norms of their own, sharded over the model axis.
+// Parts of the gradient, with norms of their own, that are sharded over the model axis.
 TEST_P(ShardedSensitivity, OfParts) {
   const auto loss = [](const std::pair<Array, Array>& w, const Array& x, const Array& g) {
     return bilinear(w.first, x, g) + bilinear(w.second, x, 2 * g);

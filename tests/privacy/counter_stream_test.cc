@@ -38,7 +38,8 @@ TEST(CounterStream, ChildrenDifferFromEachOtherAndFromTheirParent) {
   EXPECT_EQ(seen.size(), 300u);
 }
 
-// Word i is bytes 8 i, ..., 8 i + 7 of ChaCha20's stream, at any counter and in any number.
+// Word i is bytes 8 i, ..., 8 i + 7 of ChaCha20's stream, wherever words start and however many are
+// asked for.
 TEST(CounterStream, OfASecretKeyGivesTheWordsOfItsStream) {
   const auto key = privacy::internal::SecretKey::of_system();
   const CounterStream stream(key);
@@ -74,7 +75,7 @@ TEST(CounterStream, OfASecretKeyHasChildren) {
   EXPECT_EQ(seen.size(), 597u);  // i = 0 twice
 }
 
-// The bits of words, and those of the first words of children, by place.
+// Counts the ones at each position, in words and in the first words of children.
 TEST(CounterStream, OfASecretKeyIsUniform) {
   const CounterStream stream(privacy::internal::SecretKey::of_system());
   constexpr uint64_t kDraws = 20000;
@@ -104,7 +105,7 @@ TEST(CounterStream, KeysThatAreNoSingleKeyAreErrors) {
 }
 
 TEST(BufferedWords, BelowHasNoBias) {
-  // 3 * 2^62: a quarter of all words is drawn again, where the plain product would give every third
+  // 3 * 2^62: a quarter of all words is drawn again. The plain product would give every third
   // number twice as often.
   const uint64_t n = uint64_t{3} << 62;
   BufferedWords words(CounterStream(3, 4));

@@ -16,7 +16,8 @@ TEST(DeltaCalculation, IsTheMeanOfWhatExceedsEpsilon) {
   EXPECT_DOUBLE_EQ(delta_from_epsilon_and_samples(0.5, losses, counts), (2 * one + two) / 4);
 }
 
-// Those of a composition with what a PLD knows. (An accountant's delta is of the worse direction.)
+// Deltas of a composition with a mechanism that a PLD knows. (An accountant's delta is that of the
+// worse direction.)
 TEST(DeltaCalculation, CompositionsAreJaxPrivacys) {
   const golden::Topic topic("privacy_head");
   const golden::Json& composed = topic["composed"];
@@ -36,13 +37,14 @@ TEST(DeltaCalculation, CompositionsAreJaxPrivacys) {
   }
 }
 
-// Losses of one Gaussian mechanism beside another one are those of both.
+// Loss samples of one Gaussian mechanism, composed with another Gaussian mechanism, give the delta
+// of both.
 TEST(DeltaCalculation, CompositionsWithNothingAndWithGaussiansAreKnown) {
   const std::vector<double> losses{0.2, 1, -0.5, 3};
   EXPECT_NEAR(delta_from_epsilon_and_samples(0.5, losses, PldAccountant()),
               delta_from_epsilon_and_samples(0.5, losses), 1e-12);
   std::mt19937_64 random(5);
-  std::normal_distribution<double> loss(0.5, 1);  // of a noise multiplier of 1
+  std::normal_distribution<double> loss(0.5, 1);  // for a noise multiplier of 1
   std::vector<double> drawn(20'000);
   for (double& v : drawn) v = loss(random);
   const double both = PldAccountant().compose(GaussianDpEvent{1}, 2).get_delta(1);
@@ -67,7 +69,7 @@ TEST(DeltaCalculation, CalibrationCountsWhatElseIsReleased) {
   EXPECT_LT(beside.index, alone);
 }
 
-// The oracle's minimum is that of one local search: ours is no larger.
+// jax_privacy's minimum is that of one local search; this one is not larger.
 TEST(DeltaCalculation, OverallDeltasAreJaxPrivacys) {
   const golden::Topic topic("accounting");
   for (const golden::Json& c : topic["overall_delta"]) {
@@ -87,7 +89,7 @@ TEST(DeltaCalculation, BaseAndOverallAreInverse) {
   EXPECT_GT(get_overall_delta(samples - 1, 5e-5), 1e-4);
 }
 
-// A coin that shows heads with probability 0.011 shows at most 0.01 of 100,000 with probability 1e-3.
+// A coin with probability 0.011 shows at most 1,000 heads in 100,000 throws with probability 1e-3.
 TEST(DeltaCalculation, UpperBoundsHoldWithTheirConfidence) {
   const double bound = delta_upper_bound(0.01, 100000, 1e-3);
   EXPECT_GT(bound, 0.0110);
@@ -97,7 +99,8 @@ TEST(DeltaCalculation, UpperBoundsHoldWithTheirConfidence) {
   EXPECT_EQ(delta_upper_bound(0.5, 10, 1), 0.5);
 }
 
-// jax_privacy's example: three noise multipliers of the Gaussian mechanism for epsilon 4, delta 1e-3.
+// jax_privacy's example: three noise multipliers of the Gaussian mechanism, for epsilon 4 and delta
+// 1e-3.
 TEST(DeltaCalculation, TheLastMechanismThatPassesIsFound) {
   std::mt19937_64 random(1);
   std::vector<VerificationSamples> mechanisms;

@@ -38,7 +38,7 @@ TEST_F(Dense, OptimaAgreeWithJaxPrivacy) {
   }
 }
 
-// Of an even better class than the optimal Toeplitz strategies.
+// This class of strategies is larger than that of Toeplitz strategies.
 TEST_F(Dense, OptimizesOtherReductions) {
   const Matrix best = optimize({.n = 16, .reduction = last_error});
   const double error = last_error(per_query_error({.strategy_matrix = best})).value;

@@ -1,4 +1,4 @@
-// Digests: the standard's values, and no two lists of parts alike.
+// Digests: they have the standard's values, and different lists of parts have different digests.
 #include "tessera/privacy/digest.h"
 
 #include <gtest/gtest.h>
@@ -39,16 +39,16 @@ TEST(DigestTest, PartsDoNotRunTogether) {
 TEST(DigestTest, OfArraysDtypeShapeAndEveryElement) {
   const Array x = arange(6);
   EXPECT_EQ(of(x), of(arange(6)));
-  EXPECT_EQ(of(x), of(x + 0));  // on a device as on the host
+  EXPECT_EQ(of(x), of(x + 0));  // the same on a device and on the host
   const std::set<std::string> digests{
       of(x),         of(reshape(x, {2, 3})),       of(astype(x, float32)), of(astype(x, uint32)),
       of(arange(7)), of(array({0, 1, 2, 3, 4, 6}))};
   EXPECT_EQ(digests.size(), 6);
 }
 
-// More than is brought to the host at once: in parts, whose digest is that of the whole.
+// An array that is larger than the parts that are copied to the host has the digest of the whole.
 TEST(DigestTest, OfLargeArraysInParts) {
-  const int64_t rows = 5, columns = int64_t{4} << 20;  // 16 MiB a row, parts of four rows
+  const int64_t rows = 5, columns = int64_t{4} << 20;  // 16 MiB in each row; parts have four rows
   std::vector<float> values(static_cast<size_t>(rows * columns), 1);
   const Array whole = from_host(values, {rows, columns});
   const std::string before = of(whole);

@@ -33,7 +33,7 @@ int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 
 using Row = std::vector<int64_t>;
 
-// The lattice noise z of a privatizer's next update of one leaf, as its key says.
+// Returns the lattice noise z of a privatizer's next update of one leaf, computed from the key.
 Row lattice_noise(const random::Key& key, double grid_steps, int64_t elements) {
   const random::Key leaf = random::split(random::split<2>(key)[1], 1)[0];
   const auto [coarse, fine] = random::split<2>(leaf);
@@ -58,8 +58,8 @@ TEST(DiscreteBanded, CoefficientsAreWholeNumbersOfThe256thOfTheFirst) {
       "[op] expected coefficients of at most 2^14 times the first one");
 }
 
-// What is released, step after step, against the definition of why it is private: a function of
-// y = M g + z alone, computed here in int64 from sums and draws.
+// Releases are private because they are functions of y = M g + z alone. Each release is compared
+// with this function, computed here in int64 from sums and draws.
 TEST(DiscreteBanded, WhatIsReleasedIsAFunctionOfTheNoisyLatticeSums) {
   for (const Coefs& strategy : {Coefs{1, .5, .3}, Coefs{2, -.7, .25, .1}, Coefs{.8}}) {
     const Plan plan = plan_of(strategy);
@@ -89,7 +89,7 @@ TEST(DiscreteBanded, WhatIsReleasedIsAFunctionOfTheNoisyLatticeSums) {
           if (j > 0) rest += m[j] * released[past][i];
         }
         released.back().push_back(floor_div(y - rest + 128, 256));
-        // Below 2^23 steps float32 tells one from the next.
+        // Below 2^23 steps, float32 distinguishes consecutive numbers of steps.
         ASSERT_LT(std::abs(released.back()[i]), 1 << 23);
         ASSERT_EQ(std::llround(got[i] / granularity), released.back()[i])
             << "step " << t << " element " << i;
@@ -100,7 +100,7 @@ TEST(DiscreteBanded, WhatIsReleasedIsAFunctionOfTheNoisyLatticeSums) {
   }
 }
 
-// Of steps i and j the noise has the covariance of C^-1 Z, which float noise has.
+// The noise of steps i and j has the covariance of C^-1 Z, as float noise has.
 TEST(DiscreteBanded, IsCorrelatedAsTheStrategySays) {
   const Coefs strategy{1, .5, .375};
   const Plan plan = plan_of(strategy);
@@ -168,7 +168,7 @@ TEST(DiscreteBanded, IsTheSameInProgramsAndOnDevices) {
   const Mesh mesh{create_device_mesh({2, 4}), {"x", "y"}};
   const Array cut =
       device_put(from_host(to_vector<int32_t>(sum), {16, 8}), NamedSharding(mesh, P("x", "y")));
-  // Whether draws need their second words.
+  // The only collective finds whether draws need their second words.
   for (const auto& collective : step.lower(cut, privatizer.init(cut)).collectives()) {
     EXPECT_EQ(collective.name, "all_reduce");
     EXPECT_LE(collective.bytes_per_device, 16);

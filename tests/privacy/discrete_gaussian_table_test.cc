@@ -11,8 +11,8 @@ namespace {
 using Wide = boost::multiprecision::cpp_bin_float_50;  // 168 bits
 using Integer = boost::multiprecision::uint256_t;
 
-// How many of the 2^127 pairs of words, without their sign, give each magnitude, by the definition of the
-// method.
+// Returns how many of the 2^127 pairs of words, without their sign, give each magnitude, by the
+// definition of the method.
 std::vector<Integer> counts(const AliasTable& table) {
   const size_t cells = size_t{1} << table.index_bits;
   EXPECT_EQ(table.words.size(), 2 * cells);
@@ -28,12 +28,13 @@ std::vector<Integer> counts(const AliasTable& table) {
   return out;
 }
 
-// The total variation to the discrete Gaussian, whose probabilities are summed directly in 50 digits.
+// Compares with the discrete Gaussian in total variation; its probabilities are summed directly in
+// 50 digits.
 TEST(AliasTable, IsTheDiscreteGaussian) {
   for (const double s : {1.0, 1.7, 18.2, 150.0, 600.0, 1202.0}) {
     const AliasTable table = alias_table(s, index_bits(s));
     const std::vector<Integer> drawn = counts(table);
-    // Of both signs together. From 20 s on nothing is left at this precision.
+    // The weights of both signs together. Beyond 20 s nothing is left at this precision.
     std::vector<Wide> weights;
     Wide total = 0;
     const auto end = std::max(static_cast<size_t>(20 * s), drawn.size());
@@ -53,7 +54,7 @@ TEST(AliasTable, IsTheDiscreteGaussian) {
   }
 }
 
-// A table of more cells than it needs has the same probabilities.
+// A table with more cells than it needs has the same probabilities.
 TEST(AliasTable, MayHaveMoreCells) {
   const std::vector<Integer> drawn = counts(alias_table(18.2, index_bits(18.2)));
   std::vector<Integer> more = counts(alias_table(18.2, index_bits(18.2) + 2));
@@ -62,7 +63,7 @@ TEST(AliasTable, MayHaveMoreCells) {
   EXPECT_EQ(more, drawn);
 }
 
-// What the header claims of them, at the ends of every kind of level.
+// The header's claims about levels hold at the ends of each kind of level.
 TEST(Levels, AddUpToTheVariance) {
   for (const double s :
        {1.0, 1200.0, 1200.1, 2000.0, 65536.0, 524288.0, 575999.0, 576001.0, 16777216.0}) {

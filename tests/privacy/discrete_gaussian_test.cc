@@ -23,8 +23,8 @@ namespace {
 using namespace privacy;
 using tessera::test::expect_error;
 
-// Chi squared of the counts of single integers and of both tails, where 10 or more are expected;
-// by Wilson and Hilferty as a normal number.
+// Returns chi squared of the counts of single integers and of both tails, where 10 or more are
+// expected, as a normal number (by Wilson and Hilferty).
 double chi_squared_z(const std::vector<int32_t>& draws, double stddev) {
   const int64_t reach = static_cast<int64_t>(std::ceil(9 * stddev));
   std::vector<double> probability(static_cast<size_t>(2 * reach + 1)), count(probability.size());
@@ -47,7 +47,7 @@ double chi_squared_z(const std::vector<int32_t>& draws, double stddev) {
   return (std::cbrt(statistic / freedom) - (1 - scale)) / std::sqrt(scale);
 }
 
-// One table and two, small and large.
+// The draws use one table or two, small and large ones.
 TEST(DiscreteGaussian, HasItsProbabilities) {
   uint32_t seed = 0;
   for (const double stddev : {1.0, 3.7, 150.0, 1000.0, 1500.0}) {
@@ -57,10 +57,8 @@ TEST(DiscreteGaussian, HasItsProbabilities) {
   }
 }
 
-// Moments and Kolmogorov-Smirnov of ten million draws of a fine grid, where the distribution function
-// is that of the normal distribution at half integers up to 1e-6.
-// Draws whose first words do not decide are made again. That is one in 2^49, so here a first look
-// leaves out all but 6 bits, and decides only 63 of 64.
+// If the first words do not decide, draws are repeated with second words. This happens once in 2^49
+// draws, so here the first look ignores all but 6 bits, and decides only 63 of 64 draws.
 TEST(DiscreteGaussian, IsTheSameIfSecondWordsAreNeeded) {
   const std::vector keys{random::key(1), random::key(2), random::key(3)};
   const std::vector<Shape> shapes{{100}, {7, 9}, {0}};
@@ -113,7 +111,7 @@ TEST(DiscreteGaussian, ResultsAreOnTheGrid) {
   const auto [noisy, next] = noise.update(g, noise.init(g));
   const double step = 0.5 / 64;
   for (const float x : to_vector<float>(noisy)) EXPECT_EQ(x / step, std::round(x / step));
-  // The gradient on the grid, and draws of the leaf's key.
+  // The expected sum is the gradient on the grid plus draws of the leaf's key.
   const auto [after, sub] = random::split<2>(random::key(0));
   const Array drawn = discrete_gaussian(random::split(sub, 1)[0], 64, {1000});
   const Array expected = (round(g / step) + astype(drawn, float32)) * step;
@@ -127,7 +125,7 @@ TEST(DiscreteGaussian, ExtremesStayOnTheGrid) {
   const auto noise =
       discrete_gaussian_privatizer({.stddev = 1, .key = random::key(0), .steps_per_stddev = 1});
   const std::vector<float> x = to_vector<float>(noise.update(g, noise.init(g)).first);
-  for (const size_t i : {0, 2}) EXPECT_EQ(x[i], most);  // to which single steps are lost
+  for (const size_t i : {0, 2}) EXPECT_EQ(x[i], most);  // single steps are lost in it
   for (const size_t i : {1, 3}) EXPECT_EQ(x[i], -most);
   EXPECT_TRUE(std::isnan(x[4]));
   EXPECT_EQ(x[5], std::round(x[5]));
@@ -155,7 +153,8 @@ TEST(DiscreteGaussian, DTypesAndArraysOfStddev) {
   EXPECT_EQ(traces, 1);
 }
 
-// Leaves of whole steps: draws of the leaf's key are added, modulo 2^32, and the result is a float.
+// For leaves of whole steps the draws of the leaf's key are added modulo 2^32, and the result is a
+// float.
 TEST(DiscreteGaussian, AddsToWholeSteps) {
   const Array steps = array({0, 7, -70'000, 1 << 30, std::numeric_limits<int32_t>::max()});
   const auto noise = discrete_gaussian_privatizer(
@@ -180,8 +179,9 @@ TEST(DiscreteGaussian, AddsToWholeSteps) {
   EXPECT_EQ(wide.update(steps, wide.init(steps)).first.dtype(), bfloat16);
 }
 
-// What Mironov's attack asks of a release: whether each of two sums could have become it at all. Of
-// float noise often only one of them could; of integers always both, so that the attack guesses.
+// Mironov's attack asks whether each of two sums could have become the release at all. With float
+// noise often only one of them could. With integers both always could, so that the attack can only
+// guess.
 TEST(DiscreteGaussian, EveryReleaseMayBeOfEitherSum) {
   const double stddev = 1.0 / 64, steps = 4096, step = stddev / steps;
   int certain = 0;
@@ -197,7 +197,7 @@ TEST(DiscreteGaussian, EveryReleaseMayBeOfEitherSum) {
       for (size_t i = 0; i < release.size(); ++i) {
         const double noise_steps =
             release[i] / step - static_cast<double>(to_vector<int32_t>(sum)[i]);
-        // Any integer within reach has a probability above 0.
+        // Every integer within reach has a probability above 0.
         possible[&sum == &a] = possible[&sum == &a] && noise_steps == std::round(noise_steps) &&
                                std::abs(noise_steps) < 12 * steps;
       }
@@ -207,16 +207,17 @@ TEST(DiscreteGaussian, EveryReleaseMayBeOfEitherSum) {
   EXPECT_EQ(certain, 0);
 }
 
-// The claim that the accounting rests on, integrated: a Gaussian of standard deviation sqrt(s^2 - 4) that
-// is rounded at random with width 2 has the probabilities of the discrete Gaussian of parameter s.
+// The claim that the accounting uses, integrated numerically: a Gaussian of standard deviation
+// sqrt(s^2 - 4) that is rounded at random with width 2 has the probabilities of the discrete
+// Gaussian of parameter s.
 TEST(DiscreteGaussian, IsARoundedGaussian) {
   const long double s = 8, t = accounted_stddev(8), r = 2;
   EXPECT_DOUBLE_EQ(static_cast<double>(t), std::sqrt(60.0));
   long double total = 0;
   for (int k = -200; k <= 200; ++k) total += std::exp(-k * k / (2 * s * s));
   for (int k = 0; k <= 40; k += 5) {
-    // The integral over y of N(0, t^2) times the probability of rounding y to k, by the trapezoidal
-    // rule, which for functions as smooth as these is exact to the last digit.
+    // Integrates over y the density of N(0, t^2) times the probability of rounding y to k, by the
+    // trapezoidal rule, which is exact to the last digit for functions as smooth as these.
     long double sum = 0;
     for (int i = -64 * 100; i <= 64 * 100; ++i) {
       const long double y = i / 64.0L;
@@ -253,7 +254,7 @@ TEST_F(ShardedDiscreteGaussian, IsTheSameAndCommunicatesOneNumber) {
       jit([&](const Array& g, const DiscreteNoiseState& s) { return noise.update(g, s); });
   for (const PartitionSpec& spec : {P("x", "y"), P(None, joint("x", "y"))}) {
     const Array cut = device_put(g, NamedSharding(mesh, spec));
-    // Whether a draw needs its second word.
+    // The only collective finds whether a draw needs its second word.
     const auto collectives = step.lower(cut, noise.init(cut)).collectives();
     ASSERT_EQ(collectives.size(), 1u);
     EXPECT_EQ(collectives[0].name, "all_reduce");
@@ -276,7 +277,7 @@ TEST(DiscreteGaussian, SensitivityCountsTheRounding) {
   EXPECT_NEAR(rounded_sensitivity(1, 0.01, 10000), 2, 1e-6);
   EXPECT_GT(rounded_sensitivity(1, 0.01, 10000), 2);
   EXPECT_GE(rounded_sensitivity(1, 0, 10), 1);
-  // The worst case: all elements just beside a tie.
+  // The worst case: all elements are just next to a tie.
   EXPECT_GE(rounded_sensitivity(0, 1, 4), 2);
   expect_error([] { rounded_sensitivity(-1, 1, 1); },
                "expected a finite sensitivity and granularity");

@@ -21,9 +21,9 @@ DpEvent subset(int64_t of, int64_t size, double sigma) {
   return SampledWithoutReplacementDpEvent{of, size, GaussianDpEvent{sigma}};
 }
 
-// What an attacker can have: the batch has the replaced example with probability q, which moves a
-// sum of zeros by 1 or by -1. Losses of q N(1, s^2) + (1 - q) N(0, s^2) against q N(-1, s^2) + (1 -
-// q) N(0, s^2).
+// An attack: with probability q the batch has the replaced example, which moves a sum of zeros by 1
+// or by -1. Its losses are those of q N(1, s^2) + (1 - q) N(0, s^2) against q N(-1, s^2) + (1 - q)
+// N(0, s^2).
 struct Attack {
   double q, sigma;
 
@@ -38,19 +38,19 @@ struct Attack {
   }
   double loss(double x) const { return log_density(x, 1) - log_density(x, -1); }
 
-  // The outcome of a loss, which increases with x.
+  // Returns the outcome with this loss, which increases with x.
   double outcome(double of_loss) const {
     return internal::find_root([&](double x) { return loss(x) - of_loss; }, -1e3, 1e3, 1e-13);
   }
-  // P(x > outcome) - exp(epsilon) Q(x > outcome).
+  // Returns P(x > outcome) - exp(epsilon) Q(x > outcome).
   double delta(double epsilon) const {
     const double x = outcome(epsilon);
     return 1 - mass_below(x, 1) - std::exp(epsilon) * (1 - mass_below(x, -1));
   }
 };
 
-// The delta of `count` attacks from below: losses are rounded down to a grid, and convolved one by
-// one.
+// Returns a lower bound of the delta of `count` attacks: losses are rounded down to a grid and
+// convolved one by one.
 double delta_from_below(const Attack& attack, int count, double epsilon) {
   constexpr double kInterval = 0.005;
   constexpr int64_t kEnd = 1600;  // losses up to 8
@@ -79,8 +79,8 @@ double delta_from_below(const Attack& attack, int count, double epsilon) {
   return delta;
 }
 
-// Lebeda, Regehr, Kamath and Steinke (2024): a Poisson sample of doubled norm, each direction
-// composed by itself, says less than the attack has.
+// Lebeda, Regehr, Kamath and Steinke (2024): a Poisson sample of doubled norm, with each direction
+// composed by itself, has a smaller delta than the attack attains.
 TEST(EventLoss, ComposedSubsetsAreNotBelowAnAttack) {
   const double attained = delta_from_below({.q = 0.9, .sigma = 2}, 5, 0.01);
   EXPECT_NEAR(attained, 0.6787, 5e-3);
@@ -91,7 +91,7 @@ TEST(EventLoss, ComposedSubsetsAreNotBelowAnAttack) {
     const double delta = PldAccountant(relation).compose(subset(1000, 900, 2), 5).get_delta(0.01);
     EXPECT_GE(delta, 0.6787);
     EXPECT_GE(delta, attained);
-    EXPECT_LE(delta, get_delta_gaussian(1 / std::sqrt(5.0), 0.01));  // of all of the data
+    EXPECT_LE(delta, get_delta_gaussian(1 / std::sqrt(5.0), 0.01));  // the delta without sampling
   }
 }
 
@@ -108,7 +108,7 @@ TEST(EventLoss, ComposedSubsetsOfOtherSizes) {
       }
 }
 
-// Both branches of the profile are those of Zhu, Dong and Wang (2022, proposition 30), by the
+// Both branches of the profile equal those of Zhu, Dong and Wang (2022, proposition 30), by the
 // closed form of the Gaussian mechanism.
 TEST(EventLoss, ProfilesOfSubsetsAreTheClosedForm) {
   const double q = 0.2, sigma = 1.5;
@@ -125,7 +125,8 @@ TEST(EventLoss, ProfilesOfSubsetsAreTheClosedForm) {
   }
 }
 
-// Divergences of the attack, by a sum over outcomes, are at most what RDP without replacement says.
+// Divergences of the attack, computed as sums over outcomes, are at most those of RDP for sampling
+// without replacement.
 TEST(EventLoss, DivergencesOfSubsetsAreNotBelowAnAttack) {
   for (const double q : {0.01, 0.2, 0.9})
     for (const double sigma : {1.0, 2.0, 6.0}) {
@@ -156,12 +157,12 @@ TEST(EventLoss, SubsetsOfAllAndOfNothing) {
                    get_epsilon_gaussian(1, 1e-5));
   EXPECT_DOUBLE_EQ(PldAccountant(special).compose(subset(10, 10, 2)).get_epsilon(1e-5),
                    get_epsilon_gaussian(2, 1e-5));
-  // With an example added, ten of eleven: the new one takes the place of another.
+  // With an example added, ten of eleven are sampled: the new one replaces another.
   EXPECT_NEAR(PldAccountant().compose(subset(10, 10, 2)).get_epsilon(1e-5),
               get_epsilon_gaussian(1, 1e-5), 1e-6);
   EXPECT_EQ(PldAccountant(replace).compose(subset(10, 0, 2)).get_epsilon(0), 0);
   EXPECT_TRUE(std::isinf(PldAccountant(replace).compose(subset(10, 1, 0)).get_epsilon(0.5)));
-  // Several mechanisms on one subset are one of less noise.
+  // Several mechanisms on one subset are like one with less noise.
   const DpEvent four =
       SampledWithoutReplacementDpEvent{100, 10, SelfComposedDpEvent{GaussianDpEvent{4}, 4}};
   EXPECT_DOUBLE_EQ(PldAccountant(replace).compose(four).get_epsilon(1e-5),

@@ -18,7 +18,7 @@ TEST(Events, AreThoseOfTheRuns) {
             "SelfComposed(TruncatedSubsampledGaussian(8, 0.5, 6, 1), 10)");
 }
 
-// A group is sampled from once in num_bands steps.
+// Each group is sampled from once in num_bands steps.
 TEST(Events, BandsShareTheSteps) {
   EXPECT_EQ(amplified_bandmf_event(1, 11, {.num_bands = 4, .sampling_prob = 0.5}),
             dpsgd_event(1, 3, {.sampling_prob = 0.5}));

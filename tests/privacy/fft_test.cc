@@ -1,4 +1,4 @@
-// Transforms of real sequences, against the sum that defines them.
+// Compares transforms of real sequences with the sum that defines them.
 #include "tessera/privacy/accounting/fft.h"
 
 #include <cmath>
@@ -14,7 +14,7 @@ std::vector<double> some_values(size_t n) {
   return out;
 }
 
-// sum_i values_i exp(-2 pi i k / n).
+// Returns sum_i values_i exp(-2 pi i k / n).
 Complex coefficient(const std::vector<double>& values, size_t k) {
   Complex sum = 0;
   for (size_t i = 0; i < values.size(); ++i)
@@ -23,7 +23,7 @@ Complex coefficient(const std::vector<double>& values, size_t k) {
   return sum;
 }
 
-// Short ones, long ones, and one whose half has a large prime factor.
+// Short sizes, long ones, and one whose half has a large prime factor.
 constexpr size_t kSizes[] = {2, 4, 6, 30, 64, 450, 2048, 3750, 2 * 211};
 
 TEST(RealFft, GivesTheFirstHalfOfTheCoefficients) {

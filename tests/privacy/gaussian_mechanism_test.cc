@@ -29,7 +29,7 @@ TEST(GaussianMechanism, IsDpAccountings) {
   }
 }
 
-// Where exponents are of the order of 1e12, delta still answers to epsilon.
+// Even if exponents are of the order of 1e12, delta is accurate for epsilon.
 TEST(GaussianMechanism, TinyNoiseKeepsItsDigits) {
   const double epsilon = get_epsilon_gaussian(1e-6, 1e-5);
   EXPECT_NEAR(epsilon, 0.5e12 + 4.26489e6, 10);

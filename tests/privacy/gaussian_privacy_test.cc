@@ -30,7 +30,8 @@ TEST(GaussianPrivacy, InversesAgree) {
   EXPECT_EQ(epsilon_of(0.1, 0.5), 0);
 }
 
-// dp_accounting's, on both sides of where the normal distribution's tail is a series.
+// The values are dp_accounting's, on both sides of the point where the normal distribution's tail
+// becomes a series.
 TEST(GaussianPrivacy, TailsAreNotLost) {
   const std::pair<double, double> cases[] = {
       {28.0, -385.7118410278374}, {29.4, -425.2890977535461}, {29.6, -431.10261459018176},

@@ -34,7 +34,7 @@ class LeafKeysInShardMap : public ::testing::Test {
   static void SetUpTestSuite() { initialize({.devices = "cpu:8"}); }
   static void TearDownTestSuite() { initialize({.devices = "cpu:1"}); }
 
-  // On each device of 2 x 4 the key of a leaf that is sharded by `spec`, as rows.
+  // Returns, as rows, the key of a leaf that is sharded by `spec`, on each device of 2 x 4.
   std::vector<std::vector<uint32_t>> keys(const PartitionSpec& spec, bool check_vma = true) {
     const Mesh mesh(create_device_mesh({2, 4}), {"x", "y"});
     const auto f = shard_map(
@@ -82,7 +82,7 @@ TEST(LeafKeys, EntropyIsFresh) {
             checked_key("op", std::nullopt).data.to_host());
 }
 
-// Both words of a key are drawn: of 32 keys no two share one, except once in four million runs.
+// Both words of a key are random: no two of 32 keys share a word, except once in four million runs.
 TEST(LeafKeys, EntropyHas64Bits) {
   std::set<uint32_t> words[2];
   for (int i = 0; i < 32; ++i) {

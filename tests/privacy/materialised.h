@@ -1,4 +1,5 @@
-// The oracle of clipping: gradients of every example one by one, clipped and summed.
+// The oracle of clipping computes the gradients of every example one by one, clips them and adds
+// them up.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,8 +18,8 @@ inline double as_number(const Array& x) {
   return std::isnan(out) ? std::numeric_limits<double>::infinity() : out;
 }
 
-// Largest difference of two trees' leaves, in units of the largest element of `expected`; infinite
-// where something is no number.
+// Returns the largest difference of two trees' leaves, in units of the largest element of
+// `expected`; infinite if there is a NaN.
 template <class P>
 double difference(const P& got, const P& expected) {
   const std::vector<Array> a = tree::leaves(got), b = tree::leaves(expected);
@@ -51,7 +52,8 @@ Materialised<P> materialised(const Loss& loss, const P& params, int64_t size, do
   return out;
 }
 
-// Of every method that works for these parameters; some clipped and some not.
+// Compares every method that works for these parameters, with a clip norm that clips some examples
+// and not others.
 template <class Loss, class P, class... Batch>
 void expect_clipped_like_materialised(const Loss& loss, const P& params, int64_t size,
                                       const Batch&... batch) {

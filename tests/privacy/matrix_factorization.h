@@ -1,6 +1,6 @@
-// What the tests of matrix factorizations share: jax_privacy's values
-// (golden/make_matrix_factorization.py) as vectors and matrices, relative closeness, and gradients
-// by differences.
+// Helpers for the tests of matrix factorizations: jax_privacy's values
+// (golden/make_matrix_factorization.py) as vectors and matrices, comparisons relative to the
+// largest value, and numerical gradients.
 #pragma once
 
 #include <algorithm>
@@ -50,7 +50,7 @@ inline void expect_relative(double actual, double expected, double tolerance = 1
   EXPECT_NEAR(actual, expected, tolerance * std::max(1e-300, std::abs(expected)));
 }
 
-// Relative to the largest entry.
+// The tolerance is relative to the largest entry.
 inline void expect_relative(const std::vector<double>& actual, const std::vector<double>& expected,
                             double tolerance = 1e-9) {
   ASSERT_EQ(actual.size(), expected.size());
@@ -60,7 +60,7 @@ inline void expect_relative(const std::vector<double>& actual, const std::vector
     EXPECT_NEAR(actual[i], expected[i], tolerance * largest) << "at " << i;
 }
 
-// Central differences.
+// Returns the gradient by central differences.
 inline std::vector<double> differences(const std::function<double(const std::vector<double>&)>& f,
                                        std::vector<double> x, double step = 1e-6) {
   std::vector<double> out(x.size());
@@ -75,7 +75,8 @@ inline std::vector<double> differences(const std::function<double(const std::vec
   return out;
 }
 
-// The sensitivity, by all sets of iterations with all signs.
+// Returns the sensitivity by its definition: the maximum over all sets of iterations with all
+// signs.
 inline double by_definition(const Matrix& C, const Participation& participation) {
   const int64_t min_sep = participation.min_sep;
   const int64_t most = participation.max_participations.value_or(C.cols);

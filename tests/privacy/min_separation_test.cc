@@ -7,8 +7,8 @@ MinSeparationProcess process(const MinSeparation& law) {
   return {law, CounterStream(1, 2).child(0), CounterStream(1, 2).child(1)};
 }
 
-// Any step at once is the step as those before it make it: fast coupling, slow coupling (p near 1:
-// many turns), none (the first steps), p = 0 and p = 1.
+// A step that is computed directly equals the step that follows from all steps before it: for fast
+// coupling, slow coupling (p near 1: many turns), none (the first steps), p = 0 and p = 1.
 TEST(MinSeparation, AStepDoesNotNeedThoseBefore) {
   for (const double p : {0.0, 0.01, 0.2, 0.5, 0.9, 1.0}) {
     for (const int64_t b : {1, 2, 5, 40}) {
@@ -41,15 +41,15 @@ TEST(MinSeparation, ExamplesAreApart) {
   EXPECT_EQ(last.size(), 300u);
 }
 
-// From the first step on an example is sampled with probability p / (1 + (b - 1) p), and its next
-// turn comes b - 1 steps and a geometric wait later.
+// From the first step on, an example is sampled with probability p / (1 + (b - 1) p), and again
+// after b - 1 steps and a geometric wait.
 TEST(MinSeparation, WarmStartsAreStationary) {
   constexpr int64_t kExamples = 200000, kSep = 4;
   constexpr double kP = 0.3;
   MinSeparationProcess p = process(
       {.num_examples = kExamples, .sampling_prob = kP, .min_sep = kSep, .warm_start = true});
   const double rate = kP / (1 + (kSep - 1) * kP);
-  std::set<int64_t> first;  // those of step 0 that were not sampled again
+  std::set<int64_t> first;  // sampled at step 0 and not since then
   std::map<int64_t, double> gaps;
   for (int64_t step = 0; step < 12; ++step) {
     const std::vector<int64_t> batch = p.sampled(step);

@@ -17,7 +17,8 @@ MonteCarloEpsilonOptions options(std::optional<uint64_t> seed) {
           .seed = seed};
 }
 
-// Both directions have their own failure: the share of runs below the truth is at most twice it.
+// Each direction has its own failure probability, so the share of runs below the truth is at most
+// twice that.
 TEST(MonteCarloEpsilon, IsBelowTheTruthAsRarelyAsItSays) {
   const double exact = get_epsilon_gaussian(1, 0.01);
   constexpr int kRuns = 200;
@@ -42,7 +43,7 @@ TEST(MonteCarloEpsilon, SaysWithWhatItWasMade) {
   EXPECT_NE(monte_carlo_epsilon(BallsInBinsLaw{3, 2}, options({})).seed, drawn.seed);
 }
 
-// One ball in one bin is a Gaussian mechanism: beside another one they are two.
+// One ball in one bin is a Gaussian mechanism. With another release of this kind there are two.
 TEST(MonteCarloEpsilon, CountsWhatElseIsReleased) {
   MonteCarloEpsilonOptions o = options(3);
   o.noise_multiplier = 1, o.delta = .01, o.samples = 50'000;

@@ -31,8 +31,9 @@ TEST(MonteCarlo, LossesOfGivenOutputsAreJaxPrivacys) {
   }
 }
 
-// The likelihood ratio of the run with the example has the mean 1 under the run without it, and its inverse
-// the other way: the sampler and the loss are of the same two laws. Mean of exp(-loss) over `samples`.
+// Expects that the mean of exp(-loss) over samples is 1. The likelihood ratio of the run with the
+// example has the mean 1 under the run without it, and its inverse has the mean 1 under the run
+// with it, if the sampler and the loss are of the same two laws.
 void expect_ratio_of_mean_one(const SelectionLaw& law, const std::vector<double>& c_col) {
   constexpr int64_t kSamples = 30000;
   for (const bool positive : {true, false}) {
@@ -82,8 +83,8 @@ TEST(MonteCarlo, SamplersAndLossesAgree) {
   expect_ratio_of_mean_one(RandomAllocationLaw{4, 4}, one);
 }
 
-// b-min-sep with a separation of 1 is Poisson sampling, and one ball in one bin the Gaussian mechanism: of
-// which the distribution is known.
+// b-min-sep with a separation of 1 is Poisson sampling, and one ball in one bin is the Gaussian
+// mechanism. The distributions of both are known.
 TEST(MonteCarlo, KnownLawsAreFound) {
   constexpr int64_t kSamples = 50000;
   const auto expect_delta = [](const SelectionLaw& law, const DpEvent& event, int64_t count,
@@ -108,8 +109,9 @@ TEST(MonteCarlo, RandomAllocationOfOneIsOneBall) {
               compute_privacy_loss(BallsInBinsLaw{4, 4}, sample, 1.5, one), 1e-12);
 }
 
-// Of probability 1 it is a ball in one of the bins; of a cycle as long as the run and one step it is one
-// Poisson sample of a probability that much smaller.
+// With probability 1, cyclic Poisson sampling is a ball in one of the bins. With one step and a
+// cycle as long as the run, it is one Poisson sample of a probability that is smaller by the length
+// of the cycle.
 TEST(MonteCarlo, CyclicPoissonHasKnownEnds) {
   const MonteCarloSample sample{{0.3, -1, 2, 0.7, 0.1}, {}};
   const std::vector<double> two{0.8, 0.6};
@@ -126,7 +128,7 @@ TEST(MonteCarlo, SeedsDecide) {
   EXPECT_EQ(privacy_loss_samples(law, 10, options), privacy_loss_samples(law, 10, options));
   EXPECT_NE(privacy_loss_samples(law, 10, options),
             privacy_loss_samples(law, 10, {.noise_multiplier = 1, .seed = 4}));
-  const MonteCarloOptions drawn{.noise_multiplier = 1};  // each time another seed
+  const MonteCarloOptions drawn{.noise_multiplier = 1};  // a new seed each time
   EXPECT_NE(privacy_loss_samples(law, 10, drawn), privacy_loss_samples(law, 10, drawn));
   const std::vector<MonteCarloSample> samples = generate_samples(law, 10, options);
   const std::vector<double> one{1};

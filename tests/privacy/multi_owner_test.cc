@@ -34,7 +34,7 @@ Owners random_owners(int64_t examples, int64_t users, int64_t most, uint32_t see
   return out;
 }
 
-// How often each user takes part, after a check that steps of one user are min_sep apart.
+// Returns how often each user takes part. Checks that steps of one user are min_sep apart.
 std::vector<int64_t> participations(const MultiOwnerGraph& graph,
                                     const MultiOwnerMinSepSampling& sampler, int64_t min_sep) {
   std::vector<int64_t> counts(static_cast<size_t>(graph.num_users()), 0),
@@ -122,8 +122,8 @@ TEST(GreedyContributionBound, IsMaximalWithoutACommonOwner) {
     }
 }
 
-// Each example shares a user with the next: every second one is taken, however long the path.
-// (jax_privacy stops after max_degree rounds.)
+// Each example shares a user with the next one: every second example is taken, however long the
+// path. (jax_privacy stops after max_degree rounds.)
 TEST(GreedyContributionBound, FollowsLongPaths) {
   Owners path;
   for (int64_t e = 0; e < 100; ++e) path.push_back({e, e + 1});
@@ -168,7 +168,7 @@ TEST(MultiOwnerMinSep, UsersAreApartAndCountedForAnyGraph) {
     }
 }
 
-// All of one owner, ten examples: a pass takes each once, and as often as there are passes.
+// Ten examples with an owner each: each pass takes every example once.
 TEST(MultiOwnerMinSep, ExamplesAreUsedAgainWhenCapsGrow) {
   Owners owners;
   for (int64_t e = 0; e < 10; ++e) owners.push_back({e});
@@ -184,7 +184,7 @@ TEST(MultiOwnerMinSep, ExamplesAreUsedAgainWhenCapsGrow) {
   }
 }
 
-// Those that were used less come first.
+// Examples that were used less come first.
 TEST(MultiOwnerMinSep, UsesAreEven) {
   const MultiOwnerGraph graph = MultiOwnerGraph::from_owners_per_example(Owners(6, {0}));
   for (const int64_t iterations : {4, 6, 12}) {
@@ -194,7 +194,8 @@ TEST(MultiOwnerMinSep, UsesAreEven) {
   }
 }
 
-// User 0 owns two examples and user 1 one, which is used as often as a user or half as often.
+// User 0 owns two examples and user 1 owns one. Examples are used as often as users or half as
+// often.
 TEST(MultiOwnerMinSep, TheRatioBoundsHowOftenExamplesAreUsed) {
   const MultiOwnerGraph graph = MultiOwnerGraph::from_owners_per_example(Owners{{0}, {0}, {1}});
   const auto uses = [&](double ratio) {
@@ -231,7 +232,7 @@ TEST(MultiOwnerMinSep, BatchesAreThoseOfTheOrder) {
   expect_error([&] { sampler.batch(random::key(0), 3); }, "got 3");
 }
 
-// What a plan makes of it: a user moves the noise's strategy user_maxpart times, min_sep apart.
+// A plan accounts for users: a user takes part user_maxpart times, in steps that are min_sep apart.
 TEST(MultiOwnerMinSep, APlanAccountsForUsers) {
   const MultiOwnerGraph graph =
       MultiOwnerGraph::from_owners_per_example(random_owners(90, 200, 3, 3));

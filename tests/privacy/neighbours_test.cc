@@ -1,8 +1,8 @@
-// Neighbours: two batches that differ in one example. The others' norms must have the same bits in
-// both, and the sums of clipped gradients may differ by what sensitivity() says, whatever the
-// example is: NaN, infinite, huge, denormal, cancelling; in whatever place, with padding or
-// without, in microbatches, with every method of computing norms. More of them:
-// TESSERA_NEIGHBOURS=first:end.
+// Neighbours are two batches that differ in one example. The norms of the other examples must have
+// the same bits in both, and the sums of clipped gradients may differ by at most sensitivity(),
+// whatever the example is: NaN, infinite, huge, denormal, cancelling; at any index, with padding or
+// without, in microbatches, with every method of computing norms. TESSERA_NEIGHBOURS=first:end
+// tests more of them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ struct Batch {
   Array x, tokens;
 };
 
-// What the one example is.
+// The kinds of the one example.
 enum class Kind : uint8_t { kUsual, kNan, kInfinite, kHuge, kDenormal, kZero, kCancelling };
 constexpr const char* kKinds[] = {"usual",    "NaN", "infinite",  "huge",
                                   "denormal", "0",   "cancelling"};
@@ -82,7 +82,7 @@ class Pair {
     const double moved = distance(with.grads, without.grads);
     const double allowed = sensitivity(options_, NeighboringRelation::kAddOrRemoveOne);
     EXPECT_LE(moved, allowed) << "the sum";
-    // Another example in its place.
+    // Another example replaces it.
     batch_.x = where(expand_dims(row_is_example(), {1, 2}), flip(batch_.x, 0), batch_.x);
     const auto replaced = run(all(), none());
     EXPECT_LE(distance(with.grads, replaced.grads),
@@ -140,13 +140,14 @@ class Pair {
     options_.nan_safe = below(4) == 0 ? NanSafe::kElement : NanSafe::kExample;
     options_.rescale_to_unit_norm = below(6) == 0;
     padded_ = below(2) == 0;
-    // The size is the same with the example as padding: then it may be cut.
+    // With the example as padding the batch has the same size, so it may be split into
+    // microbatches.
     if (padded_ && below(2) == 0)
       for (const int64_t m : {1, 2, 3, 16, 33})
         if (size_ % m == 0) options_.microbatch_size = m;
   }
 
-  // A norm that clips about half of the examples.
+  // Chooses a norm that clips about half of the examples.
   void choose_norm() {
     std::vector<float> norms;
     for (float n : to_vector<float>(run(all(), none()).grad_norms))
@@ -208,8 +209,9 @@ TEST(Neighbours, DifferByAtMostTheSensitivityAndLeaveTheOthersAlone) {
   }
 }
 
-// Two examples on each of four devices, and the same batch with as much padding: four a device. (An
-// example that is alone on its device is computed by another program: docs/privacy_proof.md.)
+// Compares two examples on each of four devices with a batch that has as much padding again: four
+// examples on each device. (An example that is alone on its device is computed by another program:
+// docs/privacy_proof.md.)
 TEST(Neighbours, NormsOnDevicesAreTheSameBitsInLongerBatches) {
   const ScopedDevices four("cpu:4");
   const NamedSharding rows(make_mesh({4}, {"data"}), P("data"));

@@ -1,4 +1,5 @@
-// Privatizers against jax_privacy's (golden/make_noise.py), and what no golden data can tell.
+// Compares privatizers with jax_privacy's (golden/make_noise.py), and tests what no golden data can
+// show.
 #include "tessera/privacy/noise/noise_addition.h"
 
 #include <unistd.h>
@@ -43,7 +44,7 @@ Tree gradients() {
   return {{"a", Array(x[0])}, {"b", Array(x[1])}};
 }
 
-// The update of reference/privacy.md: stddev 2, seed 0.
+// The update in reference/privacy.md: stddev 2, seed 0.
 TEST(NoiseAddition, IsTheReferences) {
   const Tree zero{{"a", zeros({2})}, {"b", zeros({2, 2})}};
   const auto noise = gaussian_privatizer({.stddev = 2, .key = random::key(0)});
@@ -90,7 +91,7 @@ TEST(NoiseAddition, UpdatesAreThoseOfJaxPrivacy) {
   }
 }
 
-// Step by step and leaf by leaf all noise differs; equal steps of equal keys do not.
+// The noise of all steps and leaves differs, but the same step of the same key has the same noise.
 TEST(NoiseAddition, NothingSharesNoise) {
   const std::vector<Array> zero{zeros({4}), zeros({4}), zeros({4})};
   const auto noise = gaussian_privatizer({.stddev = 1, .key = random::key(5)});
@@ -111,11 +112,11 @@ TEST(NoiseAddition, DTypesAreWide) {
   const auto noise = gaussian_privatizer(options);
   const Array wide = noise.update(g, noise.init(g)).first;
   EXPECT_EQ(wide.dtype(), float32);
-  // Not of bfloat16's values.
+  // The values are not those of bfloat16.
   EXPECT_NE(astype(astype(wide, bfloat16), float32).to_host(), wide.to_host());
   const auto narrow = gaussian_privatizer({.stddev = 1, .key = random::key(0), .dtype = bfloat16});
   EXPECT_EQ(narrow.update(g, narrow.init(g)).first.to_host(), astype(wide, bfloat16).to_host());
-  // The buffers are float32 all the same.
+  // The buffers are float32 nevertheless.
   const auto correlated = matrix_factorization_privatizer(
       matrix_factorization::prefix_sum(), {.stddev = 1, .key = random::key(0), .dtype = bfloat16});
   const auto [out, state] = correlated.update(g, correlated.init(g));
@@ -135,7 +136,7 @@ TEST(NoiseAddition, Float64WhereItIs) {
   enable_x64(false);
 }
 
-// An Array is data: other values run in the same program, and give what numbers give.
+// An Array is data: other values run in the same program, and have the same results as numbers.
 TEST(NoiseAddition, StddevMayBeAnArray) {
   const Array g = zeros({16});
   int traces = 0;
@@ -172,7 +173,7 @@ TEST(NoiseAddition, PassesThroughScanAndDonation) {
   }
 }
 
-// A run that is resumed goes on with the noise it would have had.
+// A run that is resumed continues with the noise that it would have had.
 TEST(NoiseAddition, PassesThroughCheckpoints) {
   const std::filesystem::path path =
       std::filesystem::temp_directory_path() / ("noise_" + std::to_string(::getpid()));
@@ -197,7 +198,8 @@ TEST(NoiseAddition, StandsInAChain) {
     EXPECT_EQ(x.to_host(), (-0.5 * noisy.at(name)).to_host());
 }
 
-// A factorisation that is too short: an error, or in a program that runs, nothing of the gradients.
+// If a factorisation is too short there is an error, or in a running program a result that does not
+// depend on the gradients.
 TEST(NoiseAddition, PastTheLastRow) {
   const Array g = ones(3);
   for (const char* name : {"dense", "banded_inverse", "column_normalized"}) {
@@ -243,8 +245,8 @@ class ShardedNoise : public ::testing::Test {
   const Mesh mesh{create_device_mesh({2, 4}), {"x", "y"}};
 };
 
-// The same bits however the gradients are sharded, each device making its own, in every kind of
-// step.
+// The noise has the same bits however the gradients are sharded. Each device makes its own part, in
+// every kind of step.
 TEST_F(ShardedNoise, IsMadeWhereItIsAdded) {
   const Tree whole{{"a", random::normal(random::key(1), {10})},
                    {"b", random::normal(random::key(2), {16, 7})}};
@@ -283,7 +285,7 @@ TEST_F(ShardedNoise, IsMadeWhereItIsAdded) {
   }
 }
 
-// Inside shard_map: parts of a leaf do not share noise, copies of one do.
+// In a shard_map, parts of a leaf do not share noise, but copies of one do.
 TEST_F(ShardedNoise, InShardMap) {
   const auto noise = gaussian_privatizer({.stddev = 1, .key = random::key(0)});
   const auto step = jit(shard_map(
@@ -299,8 +301,9 @@ TEST_F(ShardedNoise, InShardMap) {
   EXPECT_EQ(copy.to_host(), noise.update(g, noise.init(g)).first.second.to_host());
 }
 
-// Moments and Kolmogorov-Smirnov of ten million draws: sqrt(n) times the greatest distance of the
-// distribution functions, here at 65536 edges, is above 1.95 once in a thousand.
+// Tests the moments, and Kolmogorov and Smirnov's statistic, of ten million draws: sqrt(n) times
+// the largest distance of the distribution functions, here at 65536 edges, is above 1.95 once in a
+// thousand runs.
 TEST(NoiseAddition, IsNormal) {
   const int64_t n = 10'000'000;
   const Array g = zeros({n});

@@ -32,8 +32,8 @@ Words words_of(const std::vector<uint32_t>& high, const std::vector<uint32_t>& l
   return {from_host(high), from_host(low)};
 }
 
-// Against Boost's inverse in 64 bits, over all powers of two down to the least p and between them, and
-// beside every point where the logarithm takes another exponent.
+// Compares with Boost's inverse in 64 bits, at and between all powers of two down to the smallest
+// p, and next to every point where the logarithm changes its exponent.
 TEST(NormalDraws, QuantileIsExactInTheTail) {
   std::vector<double> p;
   for (int k = 1; k <= 65; ++k)
@@ -51,7 +51,8 @@ TEST(NormalDraws, QuantileIsExactInTheTail) {
   }
 }
 
-// The first and last words and those in the middle: equal numbers on both sides, which reach as far.
+// The first and last words and those in the middle: numbers on both sides are equal except for
+// their sign, and reach equally far.
 TEST(NormalDraws, BothTailsAreTheSame) {
   // The number high ^ low, low has to be 0, 2^64 - 1, 2^63 - 1 and 2^63; then 1 and 2^64 - 2.
   const Words words =
@@ -67,8 +68,8 @@ TEST(NormalDraws, BothTailsAreTheSame) {
   EXPECT_EQ(z[5], -z[4]);
 }
 
-// Moments, Kolmogorov-Smirnov, and counts beyond thresholds of 40 million draws. Of the tails a
-// Poisson count may be off by four standard deviations.
+// Tests the moments, Kolmogorov and Smirnov's statistic, and counts beyond thresholds of 40 million
+// draws. The Poisson counts of the tails may be off by four standard deviations.
 TEST(NormalDraws, AreNormal) {
   const int64_t n = 10'000'000, parts = 4;
   const double total = static_cast<double>(n * parts), root = std::sqrt(total);
@@ -105,17 +106,17 @@ TEST(NormalDraws, AreNormal) {
     distance = std::max(distance, std::abs(0.5 * std::erfc(-edge / std::numbers::sqrt2) -
                                            static_cast<double>(count) / total));
   }
-  EXPECT_LT(root * distance, 1.95);  // above once in a thousand
+  EXPECT_LT(root * distance, 1.95);  // larger once in a thousand runs
 }
 
-// Beside random::normal of the same key: the same cell of the uniform number.
+// Draws are close to random::normal of the same key: the uniform numbers are in the same cell.
 TEST(NormalDraws, ShareTheFirstBitsOfRandomNormal) {
   const random::Key key = random::key(11);
   const std::vector<double> z = to_vector<double>(drawn(key, {100'000}));
   const std::vector<float> jax = to_vector<float>(random::normal(key, {100'000}));
   for (size_t i = 0; i < z.size(); ++i) {
     const double slope = std::sqrt(2 * std::numbers::pi) * std::exp(z[i] * z[i] / 2);
-    // A cell of 2^-22 of a number in (-1, 1), and half an ulp or two of float32.
+    // The tolerance is a cell of 2^-22 of a number in (-1, 1), and a few ulps of float32.
     EXPECT_NEAR(z[i], jax[i], 1.2 * std::ldexp(slope, -23) + 4e-7 * (1 + std::abs(z[i]))) << i;
   }
 }
@@ -123,7 +124,7 @@ TEST(NormalDraws, ShareTheFirstBitsOfRandomNormal) {
 TEST(NormalDraws, AreFloat64WithoutX64) {
   const Array z = drawn(random::key(0), {4});
   EXPECT_EQ(z.dtype(), float64);
-  // Not rounded to float32 on the way.
+  // The draws are not rounded to float32 in between.
   for (const double x : to_vector<double>(z)) EXPECT_NE(x, static_cast<float>(x));
 }
 

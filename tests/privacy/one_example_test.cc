@@ -1,4 +1,4 @@
-// Functions that mix examples are refused, and those that look as if they did are not.
+// Functions that mix examples are refused, and those that only seem to mix them are not.
 #include "tessera/privacy/clipping/one_example.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ Array noise(uint64_t seed, const Shape& shape) { return random::normal(random::k
 
 const ClipOptions kBatched{.batch_argnums = {1}};
 
-// Losses of w [features, classes] and x [batch, features].
+// For losses of w [features, classes] and x [batch, features].
 Array weights() { return noise(0, {kFeatures, kClasses}); }
 Array rows() { return noise(1, {kBatch, kFeatures}); }
 template <class Loss>
@@ -35,7 +35,7 @@ void expect_mixes(const Loss& loss, const std::string& what) {
   expect_error([&] { clipped(loss); }, text.c_str());
 }
 
-// Losses of w, tokens [batch, tokens, features] and labels [batch, tokens].
+// For losses of w, tokens [batch, tokens, features] and labels [batch, tokens].
 Array tokens() { return noise(2, {kBatch, kTokens, kFeatures}); }
 Array labels() {
   return astype(reshape(arange(kBatch * kTokens), {kBatch, kTokens}), int32) % kClasses;
@@ -136,7 +136,7 @@ TEST(OneExample, OtherFunctionsOfTheSumOverExamplesAreRefused) {
                "sqrt is not linear and follows a sum over the dimension of examples");
   expect_mixes([=](const Array& w, const Array& x) { return max(errors(w, x)); },
                "reduce (max) over the dimension of examples is no sum");
-  // Weights that one example alone divides out.
+  // These weights cancel if there is one example, but not if there are several.
   expect_mixes(
       [=](const Array& w, const Array& x) {
         const Array weights = abs(index_in_dim(x, 0, 1, false));
@@ -184,7 +184,7 @@ TEST(OneExample, AnExampleWithoutTheBatchDimensionHasNothingToMix) {
   clipped_grad(loss, options)(weights(), tokens());
 }
 
-// ---- Losses that do not.
+// ---- Losses that do not mix.
 
 TEST(OneExample, MeansOverTokensAreTaken) {
   const auto losses = [](const Array& w, const Array& x, const Array& y) {
@@ -193,7 +193,7 @@ TEST(OneExample, MeansOverTokensAreTaken) {
   };
   clipped_tokens(
       [=](const Array& w, const Array& x, const Array& y) { return mean(losses(w, x, y)); });
-  // Padded tokens are left out: a ratio of sums over examples and tokens.
+  // Padded tokens are left out, so the loss is a ratio of sums over examples and tokens.
   clipped_tokens([=](const Array& w, const Array& x, const Array& y) {
     const Array mask = astype(y != 0, float32);
     return sum(mask * losses(w, x, y)) / maximum(sum(mask), 1.f);
@@ -202,7 +202,7 @@ TEST(OneExample, MeansOverTokensAreTaken) {
     const Array mask = astype(y != 0, float32);
     return mean(sum(mask * losses(w, x, y), {.axis = 1}) / maximum(sum(mask, {.axis = 1}), 1.f));
   });
-  // Tokens of all examples in one dimension, and back.
+  // Reshapes join the tokens of all examples in one dimension, and split it again.
   clipped_tokens([=](const Array& w, const Array& x, const Array& y) {
     const Array logits = log_softmax(matmul(reshape(x, {-1, kFeatures}), w));
     const Array picked = take_along_axis(logits, reshape(y, {-1, 1}), -1);
@@ -222,7 +222,7 @@ TEST(OneExample, ReductionsAndOrdersWithinAnExampleAreTaken) {
   on([](const Array& h) { return roll(h, 1, 1); });
   on([](const Array& h) { return softmax(h, -1); });
   on([](const Array& h) { return concatenate({h, zeros_like(h)}, 1); });
-  on([](const Array& h) { return concatenate({h, 2.f * h}, 0); });  // two views
+  on([](const Array& h) { return concatenate({h, 2.f * h}, 0); });  // two views of an example
   on([](const Array& h) { return transpose(h); });
   clipped([](const Array& w, const Array& x) { return sqrt(sum(square(matmul(x, w)))); });
   clipped([](const Array& w, const Array& x) {
@@ -238,7 +238,7 @@ TEST(OneExample, OneExampleMayBeTakenOutOfItsBatch) {
   clipped([](const Array& w, const Array& x) {
     return mean(square(cumsum(squeeze(matmul(x, w), {0}), {.axis = 0})));
   });
-  // One after the other.
+  // A loop over the examples, one after the other.
   clipped([](const Array& w, const Array& x) {
     Array total(0.f);
     for (int64_t b = 0; b < x.shape(0); ++b)
@@ -291,12 +291,12 @@ TEST(OneExample, LabelsPickTheirLogits) {
         return -mean(sum(log_softmax(matmul(x, w)) * one_hot(y, kClasses), {.axis = 1}));
       },
       options)(weights(), rows(), y);
-  // Of an embedding.
+  // The loss of an embedding.
   clipped_grad([](const Array& w, const Array& y) { return mean(square(take(w, y, {.axis = 0}))); },
                kBatched)(weights(), y);
 }
 
-// A mask of an element, and one of an example.
+// Masks of elements, and masks of examples.
 TEST(OneExample, RandomNumbersOfEachExampleAreTaken) {
   const ClipOptions options{.batch_argnums = {1}, .prng_argnum = 2};
   clipped_grad(
@@ -325,12 +325,12 @@ TEST(OneExample, RegularizersAndAuxiliaryResultsAreTaken) {
   clipped([](const Array& w, const Array& x) {
     return mean(square(matmul(x, w))) + .1f * sqrt(sum(square(w)));
   });
-  // What is returned beside the loss is by example, whatever it is.
+  // Results that are returned next to the loss are those of each example, whatever they are.
   clipped([](const Array& w, const Array& x) {
     const Array h = matmul(x, w);
     return std::pair(mean(square(h)), sort(h, {.axis = 0}));
   });
-  // A penalty on the gradient by the inputs.
+  // A loss with a penalty on the gradient by the inputs.
   clipped([](const Array& w, const Array& x) {
     const Array g = grad([&](const Array& x) { return sum(tanh(matmul(x, w))); })(x);
     return mean(square(sqrt(sum(square(g), {.axis = 1}) + 1e-6f) - 1.f));
@@ -349,7 +349,7 @@ TEST(OneExample, GradientsInAClippedFunctionAreTaken) {
       weights(), tokens(), labels());
 }
 
-// A loss that is right for one example alone is not a loss of several.
+// A loss that is only right for one example is not taken for a loss of several.
 TEST(OneExample, LossesOfOneExampleAlone) {
   clipped([](const Array& w, const Array& x) {
     const Array h = reshape(matmul(x, w), {kClasses});

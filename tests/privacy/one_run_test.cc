@@ -5,7 +5,8 @@
 namespace tessera::privacy::auditing::internal::one_run_test {
 namespace {
 
-// Of pure differential privacy all n right have probability (e^eps / (1 + e^eps))^n.
+// Under pure differential privacy, all n guesses are right with probability (e^eps / (1 +
+// e^eps))^n.
 TEST(OneRun, PureBoundIsThatOfCoins) {
   const double epsilon = epsilon_one_run({20, 10, 10}, 0, 0.05, 0);
   EXPECT_NEAR(std::pow(1 / (1 + std::exp(-epsilon)), 10), 0.05, 1e-12);
@@ -20,7 +21,8 @@ TEST(OneRun, DeltaWeakensTheBound) {
     EXPECT_LE(next, last);
     last = next;
   }
-  // A delta of 1e-4 for each of 1,000 canaries explains some of the guesses, one of 1e-2 all.
+  // A delta of 1e-4 for each of 1,000 canaries explains some of the guesses, and a delta of 1e-2
+  // all of them.
   EXPECT_LT(epsilon_one_run({1000, 400, 330}, 0, 0.05, 1e-4),
             epsilon_one_run({1000, 400, 330}, 0, 0.05, 0));
   EXPECT_EQ(last, 0);

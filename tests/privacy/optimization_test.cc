@@ -22,7 +22,7 @@ TEST(Optimize, FollowsAValleyToItsEnd) {
   EXPECT_NEAR(x[1], 1, 1e-9);
 }
 
-// Minimum of x - log(x) - log(1.5 - x): beyond the barriers it is NaN.
+// Minimises x - log(x) - log(1.5 - x), which is NaN beyond its barriers.
 TEST(Optimize, StaysWithinBarriers) {
   const Objective objective = [](const std::vector<double>& x, std::vector<double>& gradient) {
     gradient[0] = 1 - 1 / x[0] + 1 / (1.5 - x[0]);

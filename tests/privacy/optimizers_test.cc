@@ -65,7 +65,7 @@ void expect_close(const Array& actual, const golden::Json& expected, const char*
     EXPECT_NEAR(values[i], wanted[i], 2e-6 + 2e-5 * std::abs(wanted[i])) << what << " " << i;
 }
 
-// Four steps, each a call of `step(params, state) -> (clipped mean, params, state)`.
+// Compares four steps, each a call of `step(params, state) -> (clipped mean, params, state)`.
 template <class Optimizer, class Step>
 void expect_steps(const char* name, const Optimizer& optimizer, const Step& step) {
   Linear params = start();
@@ -108,7 +108,7 @@ TEST(Optimizers, MomentsMayBeGiven) {
   expect_golden("sgd_of_given_moments", scale_then_privatize(optim::sgd(0.5), {}, moments));
 }
 
-// The optimizer and its state pass through jit as others do; a transform holds traced Arrays there.
+// The optimizer and its state pass through jit like others; the transform then holds traced Arrays.
 TEST(Optimizers, AStepIsOneProgram) {
   const auto step = jit([](const auto& optimizer, const Linear& params, const auto& state) {
     return kStep(optimizer, params, state);
@@ -129,7 +129,8 @@ TEST(Optimizers, UpdateUndoesTheTransform) {
   EXPECT_LT(max(abs(plain.bias - undone.bias)).item<float>(), 1e-7f);
 }
 
-// Without moments of their own (masked), and those of modules' state (no parameters), leaves stay.
+// Leaves without moments stay unscaled: masked ones, and those of modules' state, which are no
+// parameters.
 TEST(Optimizers, LeavesWithoutMomentsStay) {
   const auto weights = [](const Array& leaf) { return leaf.ndim() == 2; };
   const auto optimizer =
@@ -140,7 +141,8 @@ TEST(Optimizers, LeavesWithoutMomentsStay) {
   EXPECT_EQ(floats(scaled.w), std::vector<float>(6, 0.02f));
 }
 
-// The state of Trainer and of nnx::Optimizer names its leaves, whatever tree gradients are.
+// Trainer and nnx::Optimizer name the leaves of their state, so moments are found for gradients of
+// any tree.
 TEST(Optimizers, MomentsOfALeafListAreFoundByPath) {
   const auto optimizer = scale_then_privatize(optim::adam(1e-2), {.eps = 0.25});
   const Linear gradient{array({.3f, -2.f}), full({3, 2}, 0.01f)};

@@ -25,7 +25,7 @@ TEST(Padding, PadsToAMultiple) {
   EXPECT_THAT(pad_to_multiple_of({}, 4), IsEmpty());
 }
 
-// jax_privacy's, at its head.
+// Examples of jax_privacy, at the head of its repository.
 TEST(Padding, OfMultiplesAndMicrobatchesIsJaxPrivacys) {
   const golden::Topic topic("privacy_head");
   for (const golden::Json& c : topic["padding"]) {
@@ -44,7 +44,8 @@ TEST(Padding, EarlyStoppingOrderUndoesTheStrideOfMicrobatches) {
   EXPECT_EQ(compute_early_stopping_order(10, std::nullopt), range(10));
 }
 
-// All but the second are jax_privacy's, which counts sizes but not the batches that have them.
+// All examples except the second are jax_privacy's, which counts sizes, and not how many batches
+// have them.
 TEST(Padding, OptimalSizesHaveTheLeastPadding) {
   using Sizes = std::vector<int64_t>;
   EXPECT_THAT(optimal_physical_batch_sizes(Sizes{1, 2, 3, 10, 11, 12, 50}, 3),

@@ -51,7 +51,7 @@ TEST(EqualSplitPartition, DropsWhatIsLeftOver) {
   EXPECT_EQ(seen.size(), 9u);
 }
 
-// Every example is left out as often as any other, and with any other example in a group.
+// Every example is left out equally often, and is equally often in a group with each other example.
 TEST(EqualSplitPartition, IsUniform) {
   constexpr int kKeys = 20000;
   std::array<int, 5> left_out{};

@@ -1,4 +1,5 @@
-// Plans of the discrete Gaussian mechanism with strategies, schedules and parts (plan_mechanism.cc).
+// Plans with the discrete Gaussian mechanism and strategies, schedules or parts
+// (plan_mechanism.cc).
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -26,7 +27,8 @@ PlanOptions banded(const Coefs& strategy, const Mechanism& mechanism) {
           .strategy = BandedNoise{.strategy = strategy}};
 }
 
-// The Gaussian mechanism of the rounded strategy, with s^2 - 4 on the lattice that is 2^8 times as fine.
+// The plan accounts for the Gaussian mechanism with the rounded strategy, with variance s^2 - 4 on
+// the lattice, which is 2^8 times as fine as the grid.
 TEST(PlanDiscreteNoise, BandedDiscreteNoiseCountsTheRoundedStrategy) {
   const Coefs strategy{.9, .437, .3};
   for (const bool amplified : {true, false}) {
@@ -42,7 +44,7 @@ TEST(PlanDiscreteNoise, BandedDiscreteNoiseCountsTheRoundedStrategy) {
     const double steps = .8 * of_strategy * 16 * 256 / .9;
     options.noise_multiplier = .8 * std::sqrt(steps * steps - 4) / steps;
     EXPECT_NEAR(plan.epsilon(), make_plan(options).epsilon(), 1e-12 * plan.epsilon());
-    // Rounding to 1 / 256 hardly moves the error.
+    // Rounding to multiples of 1 / 256 hardly changes the error.
     options.mechanism = Gaussian{};
     options.noise_multiplier = .8;
     options.strategy = BandedNoise{.strategy = strategy};
@@ -52,7 +54,8 @@ TEST(PlanDiscreteNoise, BandedDiscreteNoiseCountsTheRoundedStrategy) {
   }
 }
 
-// No example that takes part at most once a cycle moves the lattice sums by more than is accounted for.
+// No example that takes part at most once in a cycle moves the lattice sums by more than the plan
+// accounts for.
 TEST(PlanDiscreteNoise, NoParticipationMovesTheLatticeSumsFurther) {
   PlanOptions options = banded({1, .6, .3, .1}, DiscreteGaussian{.grid_scale = 1024});
   options.steps = 12;
@@ -119,7 +122,8 @@ TEST(PlanDiscreteNoise, OneGridServesAllPartsOfAGradient) {
   EXPECT_DOUBLE_EQ(make_plan(options).epsilon(), plan.epsilon());
 }
 
-// Each step has a grid of its own, and the guarantee is that of the Gaussian plan with the schedules.
+// Each step has its own grid, and the guarantee is that of the Gaussian plan with the same
+// schedules.
 TEST(PlanDiscreteNoise, SchedulesChangeTheGrid) {
   PlanOptions options = banded({}, DiscreteGaussian{.grid_scale = 1000});
   options.strategy = IndependentNoise{};

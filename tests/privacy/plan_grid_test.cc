@@ -9,17 +9,17 @@ namespace {
 
 TEST(PlanGrid, IsTheFinestThatFits) {
   EXPECT_EQ(chosen_grid_scale({.stddev = 1, .largest = 16, .batch = 464}), 1 << 19);
-  // 2^30 steps of sums: 2,048 examples of 2^19 steps fit, and one more does not.
+  // Sums have at most 2^30 steps: 2,048 examples of 2^19 steps fit, and one more does not.
   EXPECT_EQ(chosen_grid_scale({.stddev = 1, .largest = 16, .batch = 2048}), 1 << 19);
   EXPECT_EQ(chosen_grid_scale({.stddev = 1, .largest = 16, .batch = 2049}), 1 << 18);
-  // 2^30 steps of noise, and 2^24 of its standard deviation.
+  // Noise has at most 2^30 steps, and its standard deviation at most 2^24.
   EXPECT_EQ(chosen_grid_scale({.stddev = 1, .largest = 2049, .batch = 1}), 1 << 18);
   EXPECT_EQ(chosen_grid_scale({.stddev = 33, .largest = 528, .batch = 1}), 1 << 18);
-  // A step's grid may be finer.
+  // The grid of a step may be finer.
   EXPECT_EQ(chosen_grid_scale({.stddev = 1, .largest = 16, .batch = 1, .finest = 4}), 1 << 19);
   EXPECT_EQ(chosen_grid_scale({.stddev = 1, .largest = 16, .batch = 1, .finest = 5}), 1 << 18);
   EXPECT_EQ(chosen_grid_scale({.stddev = 1, .largest = 16, .batch = 1024, .finest = 3}), 1 << 18);
-  // Nothing fits.
+  // No grid fits.
   EXPECT_EQ(chosen_grid_scale({.stddev = 1e9, .largest = 16e9, .batch = 1}), 16);
 }
 

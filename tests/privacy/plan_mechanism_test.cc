@@ -1,4 +1,4 @@
-// The mechanisms of plans, and where their random numbers come from (plan_mechanism.cc).
+// The mechanisms of plans, and the sources of their random numbers (plan_mechanism.cc).
 #include <cmath>
 
 #include "plan_options.h"
@@ -10,8 +10,8 @@ namespace {
 
 using namespace plan_options;
 
-// The same sampler and clip norm as the Gaussian plan; noise in whole steps, and of 65536 steps the
-// accounting differs by 4 / 65536^2.
+// The sampler and the clip norm are those of the Gaussian plan. Noise is in whole steps; with 65536
+// steps the accounting differs by 4 / 65536^2.
 TEST(PlanMechanism, DiscreteGaussian) {
   PlanOptions options{.num_examples = 1000,
                       .steps = 100,
@@ -31,23 +31,23 @@ TEST(PlanMechanism, DiscreteGaussian) {
   EXPECT_GE(plan.epsilon(), gaussian.epsilon());
   EXPECT_NEAR(plan.epsilon(), gaussian.epsilon(), 1e-6 * gaussian.epsilon());
   EXPECT_NE(plan.fingerprint(), gaussian.fingerprint());
-  // Sums of whole steps: granularity 2 / 50 / 65536, noise of 1.5 * 65536 steps.
+  // Sums are whole steps: the granularity is 2 / 50 / 65536, and the noise has 1.5 * 65536 steps.
   const auto noise = plan.privatizer(random::key(1));
   const Array sum = zeros({100'000}, int32);
   const std::vector<float> noisy = to_vector<float>(noise.update(sum, noise.init(sum)).first);
   const double granularity = 2.0 / 50 / 65536;
   double squares = 0;
   for (const double x : noisy) {
-    EXPECT_NEAR(x / granularity, std::round(x / granularity), 0.05);  // float32 has 24 bits of 20
+    EXPECT_NEAR(x / granularity, std::round(x / granularity), 0.05);  // float32: 24 bits, steps: 20
     squares += x * x;
   }
   EXPECT_NEAR(std::sqrt(squares / 1e5) / plan.stddev(), 1, 0.01);
-  const Array more = sum + 65536;  // one clip norm
+  const Array more = sum + 65536;  // by one clip norm
   const auto moved = to_vector<float>(noise.update(more, noise.init(more)).first);
   EXPECT_NEAR(moved[0] - noisy[0], 2.0 / 50, 1e-6);
 }
 
-// On a coarse grid the smoothing shows: s = 8 steps count as sqrt(60).
+// On a coarse grid the smoothing counts: s = 8 steps count as sqrt(60).
 TEST(PlanMechanism, DiscreteGaussianOfACoarseGrid) {
   PlanOptions options{.num_examples = 1000,
                       .steps = 100,
@@ -59,7 +59,8 @@ TEST(PlanMechanism, DiscreteGaussianOfACoarseGrid) {
   options.mechanism = Gaussian{};
   options.noise_multiplier = std::sqrt(60.0) / 16;
   EXPECT_NEAR(plan.epsilon(), make_plan(options).epsilon(), 1e-9);
-  // Not amplified, an example that takes part 100 times: the noise is of ten times as many steps.
+  // Without amplification an example takes part 100 times, so the noise has ten times as many
+  // steps.
   options.amplified = false;
   options.noise_multiplier = 1;
   options.mechanism = DiscreteGaussian{.grid_scale = 16};
@@ -70,7 +71,7 @@ TEST(PlanMechanism, DiscreteGaussianOfACoarseGrid) {
   EXPECT_NEAR(whole.epsilon(), make_plan(options).epsilon(), 1e-9);
 }
 
-// What is calibrated reaches the epsilon, by every accountant.
+// Calibrated noise reaches the epsilon, with every accountant.
 TEST(PlanMechanism, DiscreteGaussianCalibrates) {
   PlanOptions options{.num_examples = 1000,
                       .steps = 100,
@@ -87,7 +88,7 @@ TEST(PlanMechanism, DiscreteGaussianCalibrates) {
       .num_examples = 100, .iterations = 20, .cycle_length = 10});
   sampled.accountant = Accountant::kMonteCarlo;
   sampled.delta = 1e-3;
-  sampled.monte_carlo_seed = 1;  // the same samples for both
+  sampled.monte_carlo_seed = 1;  // both have the same samples
   const Plan float_noise = make_plan(sampled);
   sampled.mechanism = DiscreteGaussian{.grid_scale = 32};
   EXPECT_GE(make_plan(sampled).epsilon(), float_noise.epsilon());
@@ -128,7 +129,7 @@ TEST(PlanMechanism, DiscreteGaussianRefuses) {
       "expected noise of at most 2^24 steps of the grid");
 }
 
-// A plan that names no mechanism has integers on the finest grid that fits.
+// A plan that names no mechanism uses integers on the finest grid that fits.
 TEST(PlanMechanism, ChoosesAGrid) {
   const PlanOptions small{.num_examples = 10'000,
                           .steps = 100,
@@ -146,18 +147,19 @@ TEST(PlanMechanism, ChoosesAGrid) {
   EXPECT_EQ(make_plan(small).clip_options().grid_scale, 1 << 19);
   EXPECT_NE(to_string(make_plan(small)).find("in whole numbers of 1/524288 of the clip norm"),
             std::string::npos);
-  // 1,000,000 examples, twelve times the root of that, and sixteen: 2^30 has 1061 times as many.
+  // 1,000,000 examples, plus twelve times the root of that, plus sixteen: 2^30 is 1061 times as
+  // much.
   EXPECT_EQ(scale_of([](PlanOptions& o) {
               o.num_examples = 10'000'000;
               o.delta = 1e-8;
               o.expected_batch_size = 1'000'000;
             }),
             1024);
-  // Noise of 100 clip norms: 2^24 has 167,772 times as many.
+  // The noise is 100 clip norms: 2^24 is 167,772 times as much.
   EXPECT_EQ(scale_of([](PlanOptions& o) { o.noise_multiplier = 100; }), 1 << 17);
-  // A grid that a schedule makes eight times as fine is at most 2^21.
+  // If a schedule makes the grid eight times as fine, it is at most 2^21.
   EXPECT_EQ(scale_of([](PlanOptions& o) { o.noise_schedule = {{0, 1}, {50, .125}}; }), 1 << 18);
-  // The grid depends on what the noise of an epsilon is.
+  // The grid depends on the noise that an epsilon needs.
   PlanOptions options = small;
   options.noise_multiplier.reset();
   options.epsilon = .01;
@@ -171,7 +173,7 @@ TEST(PlanMechanism, ChoosesAGrid) {
   EXPECT_EQ(scale_of([](PlanOptions& o) { o.strategy = BandedNoise{.bands = 4}; }), 1 << 19);
 }
 
-// Where the default is not defined, somebody has to say that float noise will do.
+// Where the default is not defined, users have to choose float noise explicitly.
 TEST(PlanMechanism, RefusesWhatTheDefaultIsNotFor) {
   const auto refused = [](const std::function<void(PlanOptions&)>& change, const char* text) {
     expect_refused(
@@ -197,7 +199,7 @@ TEST(PlanMechanism, RefusesWhatTheDefaultIsNotFor) {
           "expected no adaptive_clip_norm for DiscreteGaussian, which a plan has that names no");
   const auto of_noise = [](double multiplier) {
     return [=](PlanOptions& o) {
-      o.accountant = Accountant::kRdp;  // which knows epsilons of any size
+      o.accountant = Accountant::kRdp;  // it has epsilons of any size
       o.noise_multiplier = multiplier;
     };
   };
@@ -205,7 +207,7 @@ TEST(PlanMechanism, RefusesWhatTheDefaultIsNotFor) {
   refused(of_noise(1e-5), "take a larger grid_scale, more noise, or .mechanism = Gaussian{}");
 }
 
-// Without noise there is no mechanism to choose.
+// Without noise no mechanism is chosen.
 TEST(PlanMechanism, OfNoNoise) {
   PlanOptions options = dpsgd();
   options.mechanism.reset();

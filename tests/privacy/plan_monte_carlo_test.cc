@@ -1,4 +1,4 @@
-// What plans say of epsilons that samples prove, and of deltas that promise little.
+// Epsilons of plans that samples prove, and the warnings for deltas that promise little.
 #include "tessera/privacy/plan_monte_carlo.h"
 
 #include <cmath>
@@ -13,7 +13,7 @@ namespace {
 
 using namespace plan_options;
 
-// A sampler without noise of samples is dominated by one with: what the whole bins show.
+// Returns options with balls in bins of cycles of 4 steps.
 PlanOptions in_bins(int64_t iterations) {
   return {.sampler =
               batch_selection::BallsInBinsSampling{
@@ -37,9 +37,9 @@ TEST(PlanMonteCarlo, SamplesSayHowSureTheyAre) {
   EXPECT_DOUBLE_EQ(proven.confidence, 1 - 2 * .01 * plan.delta());
   EXPECT_EQ(proven.samples, 20'000);
   EXPECT_EQ(plan.monte_carlo_epsilon(3).epsilon, plan.epsilon(3));
-  EXPECT_EQ(make_plan(options).noise_multiplier(), plan.noise_multiplier());  // by the seed
+  EXPECT_EQ(make_plan(options).noise_multiplier(), plan.noise_multiplier());  // because of the seed
 
-  // Without a seed every plan draws its own.
+  // Without a seed every plan draws its own seed.
   options = in_bins(4);
   options.monte_carlo_seed.reset();
   EXPECT_NE(make_plan(options).epsilon(), make_plan(options).epsilon());
@@ -70,7 +70,7 @@ TEST(PlanMonteCarlo, LargeDeltasAreWarnedOf) {
 }
 
 TEST(PlanMonteCarlo, SamplesProveEpsilons) {
-  // One bin is one Gaussian mechanism, whose delta is known.
+  // One bin is one Gaussian mechanism, whose epsilon is known.
   PlanOptions one = in_bins(1);
   one.sampler =
       batch_selection::BallsInBinsSampling{.num_examples = 64, .iterations = 1, .cycle_length = 1};
@@ -78,7 +78,8 @@ TEST(PlanMonteCarlo, SamplesProveEpsilons) {
   EXPECT_GT(make_plan(one).epsilon(), exact);
   EXPECT_LT(make_plan(one).epsilon(), 1.15 * exact);
 
-  // Amplified: less than without, and the same law as an allocation to one of four steps.
+  // With amplification epsilon is smaller, and the law is that of an allocation to one of four
+  // steps.
   const Plan bins = make_plan(in_bins(4));
   EXPECT_LT(bins.epsilon(), .8 * exact);
   PlanOptions allocated = in_bins(4);
@@ -93,7 +94,7 @@ TEST(PlanMonteCarlo, SamplesProveEpsilons) {
                              .get_epsilon(.01);
   EXPECT_GT(make_plan(apart).epsilon(), poisson);
   EXPECT_LT(make_plan(apart).epsilon(), 1.2 * poisson);
-  // 16 rounds of noise 4 are one of 1, up to those of the last round.
+  // 16 rounds with noise 4 are like one round with noise 1, up to the steps of the last round.
   PlanOptions rounds = in_bins(62);
   rounds.noise_multiplier = 4;
   EXPECT_EQ(make_plan(rounds).epsilon(), bins.epsilon());
@@ -104,7 +105,7 @@ TEST(PlanMonteCarlo, SamplesProveEpsilons) {
   EXPECT_LT(make_plan(rounds).epsilon(), 2 * bins.epsilon());
 }
 
-// A PLD counts as if everybody knew an example's group; samples do not.
+// A PLD accounts as if everybody knew the group of an example; samples do not.
 TEST(PlanMonteCarlo, SamplesOfIndependentGroupsSayLessThanTheGroupKnown) {
   PlanOptions options = in_bins(8);
   const batch_selection::CyclicPoissonSampling cyclic{
@@ -128,7 +129,7 @@ TEST(PlanMonteCarlo, SamplesOfIndependentGroupsSayLessThanTheGroupKnown) {
   expect_error([&] { make_plan(options); }, "Poisson samples of independent groups");
 }
 
-// Samples of one Gaussian mechanism beside another one: two, of which epsilon is known.
+// Samples of one Gaussian mechanism, and another one released with it: the epsilon of two is known.
 TEST(PlanMonteCarlo, OtherReleasesCountWithSamples) {
   PlanOptions one = in_bins(1);
   one.sampler =
@@ -139,7 +140,7 @@ TEST(PlanMonteCarlo, OtherReleasesCountWithSamples) {
   EXPECT_GT(plan.epsilon(), exact);
   EXPECT_LT(plan.epsilon(), 1.15 * exact);
   EXPECT_NEAR(plan.epsilon(0), accounting::get_epsilon_gaussian(1, .01), 1e-9);
-  // Little beside it changes little; it counts in the noise that is found.
+  // A small other release changes little. It counts when noise is calibrated.
   PlanOptions bins = in_bins(4);
   const double alone = make_plan(bins).epsilon();
   bins.other_releases = accounting::GaussianDpEvent{100};

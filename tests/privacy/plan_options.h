@@ -1,4 +1,4 @@
-// Options of plans that the tests of plans share. Their mechanism is Gaussian.
+// Options of plans for the tests of plans. Their mechanism is Gaussian.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ using tessera::test::expect_error;
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// Returns what a plan's sensitivity is multiplied by for the rounding of its sums.
+// Returns the factor by which a plan's sensitivity is larger because its sums are rounded.
 inline double rounded(const Plan& plan) {
   return rounding_factor(plan.clip_options().float32_examples);
 }
@@ -28,7 +28,7 @@ inline PlanOptions dpsgd() {
           .mechanism = Gaussian{}};
 }
 
-// jax_privacy's BandMFExecutionPlanConfig.
+// Returns jax_privacy's BandMFExecutionPlanConfig.
 inline PlanOptions banded() {
   return {.num_examples = 1000,
           .steps = 100,
@@ -46,7 +46,7 @@ inline PlanOptions of_sampler(const batch_selection::BatchSelectionStrategy& sam
   return {.sampler = sampler, .noise_multiplier = 2, .delta = 1e-5, .mechanism = Gaussian{}};
 }
 
-// make_plan refuses dpsgd() with this change, by a message that has `text`.
+// Expects that make_plan refuses dpsgd() with this change, with a message that contains `text`.
 inline void expect_refused(const std::function<void(PlanOptions&)>& change, const char* text) {
   PlanOptions options = dpsgd();
   change(options);

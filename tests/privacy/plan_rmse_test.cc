@@ -19,7 +19,7 @@ PlanOptions options(int64_t steps) {
           .mechanism = Gaussian{}};
 }
 
-// jax_privacy's, times the norm of the strategy, which it leaves out.
+// The error is jax_privacy's times the norm of the strategy, which jax_privacy leaves out.
 TEST(PlanRmse, IsJaxPrivacysTimesTheNorm) {
   const golden::Topic topic("privacy_head");
   for (const golden::Json& c : topic["rmse"]) {
@@ -38,8 +38,9 @@ TEST(PlanRmse, IsJaxPrivacysTimesTheNorm) {
   }
 }
 
-// Neither the scale of the strategy nor the clip norm matters, and dense noise of the same strategy
-// is the same; without amplification the sensitivity is that of all participations.
+// The error depends neither on the scale of the strategy nor on the clip norm, and dense noise of
+// the same strategy has the same error. Without amplification the sensitivity is that of all
+// participations.
 TEST(PlanRmse, IsOfTheMechanism) {
   PlanOptions o = options(12);
   o.strategy = BandedNoise{.strategy = {1, .5, .25}};
@@ -61,17 +62,18 @@ TEST(PlanRmse, IsOfTheMechanism) {
   EXPECT_NEAR(rmse(make_plan(dense)), every_third, 1e-9);
 }
 
-// Of independent noise sigma_t: the sum to step i has the variance of all before it.
+// Independent noise has the deviations sigma_t: the sum up to step i has the variance of all steps
+// up to it.
 TEST(PlanRmse, HasTheSchedules) {
   PlanOptions o = options(4);
   o.noise_schedule = {{0, 1}, {2, 3}};
   o.batch_size_schedule = {{0, 1}, {1, 2}};
-  const double a = 1, b = 1 / 4.0, c = 9 / 4.0;  // squares of noise over batch size
+  const double a = 1, b = 1 / 4.0, c = 9 / 4.0;  // squared noise over batch size
   const double mean = (a + (a + b) + (a + b + c) + (a + b + 2 * c)) / 4;
   EXPECT_NEAR(rmse(make_plan(o)), 2 * std::sqrt(mean) / (7 * .05), 1e-9);
 }
 
-// Noise follows the clip norm as it follows a schedule of its own.
+// Noise follows the clip norm in the same way as a schedule of its own.
 TEST(PlanRmse, HasTheScheduleOfClipNorms) {
   PlanOptions clipped = options(40), noised = options(40);
   clipped.clip_norm_schedule = {{0, 1}, {10, .25}};

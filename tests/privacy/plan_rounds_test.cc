@@ -11,7 +11,7 @@ namespace {
 
 using namespace plan_options;
 
-// Training's accountant has the same schedules.
+// The accountant of training has the same schedules.
 TEST(PlanRounds, SchedulesOfNoiseAndBatchSize) {
   PlanOptions options = dpsgd();
   options.noise_schedule = {{0, 1}, {400, 1.5}, {700, 1.2}};
@@ -47,15 +47,15 @@ TEST(PlanRounds, CalibratedNoiseScalesTheSchedule) {
   EXPECT_LE(plan.epsilon(), 2);
   EXPECT_GT(plan.epsilon(), 1.9999);
   EXPECT_LT(plan.epsilon(500), plan.epsilon() / 2);
-  options.noise_schedule = 2;  // all of it: half the multiplier, the same noise
+  options.noise_schedule = 2;  // in all steps: half the multiplier, the same noise
   const Plan twice = make_plan(options);
   options.noise_schedule = 1;
   EXPECT_NEAR(twice.stddev(0), make_plan(options).stddev(), 1e-8);
 }
 
-// Groups of a cycle are in other steps of a round: the worst of them counts.
+// The groups of a cycle are in different steps of a round, and the worst group counts.
 TEST(PlanRounds, SchedulesOfCycles) {
-  PlanOptions options = banded();  // rounds of 4 of 100 steps
+  PlanOptions options = banded();  // 100 steps in rounds of 4
   options.epsilon.reset();
   options.noise_multiplier = 2;
   options.noise_schedule = {{0, 1.5}, {42, 1}};

@@ -1,4 +1,4 @@
-// The samplers of plans: what is accounted for, and which ones are refused.
+// The samplers of plans: how they are accounted for, and which ones are refused.
 #include "plan_options.h"
 #include "tessera/privacy/batch_selection/user_selection.h"
 
@@ -7,7 +7,7 @@ namespace {
 
 using namespace plan_options;
 
-// Accounting's tests have the values.
+// The tests of accounting have the values.
 TEST(PlanSampling, TruncatedBatchesAreAccountedForAsSuch) {
   const Plan plan = make_plan({.num_examples = 40,
                                .steps = 100,
@@ -34,8 +34,8 @@ TEST(PlanSampling, ExpectedBatchSizesOfGroups) {
   EXPECT_NEAR(plan.sampling().sampling_prob, .4, 1e-12);
 }
 
-// One Gaussian mechanism of as many participations as an example can have: epsilon of 3.7306316348
-// is 1 at delta 1e-5 (analytic Gaussian).
+// The plan is one Gaussian mechanism with as many participations as an example can have. With noise
+// of 3.7306316348, epsilon is 1 at delta 1e-5 (analytic Gaussian).
 TEST(PlanSampling, WithoutAmplificationParticipationsCount) {
   PlanOptions options = of_sampler(batch_selection::BallsInBinsSampling{
       .num_examples = 64, .iterations = 12, .cycle_length = 3});
@@ -66,7 +66,7 @@ TEST(PlanSampling, UsersOfSeveralExamples) {
   sampled.examples_per_user = 3;
   plan.check_sampler(sampled);
 
-  // Without amplification they move the sums of all their steps by three times as much.
+  // Without amplification examples move the sums of all their steps, which is three times as much.
   options.amplified = false;
   options.steps = 1;
   options.noise_multiplier = 3 * 3.7306316348159374;
@@ -81,7 +81,7 @@ TEST(PlanSampling, UsersOfSeveralExamples) {
   expect_error([&] { make_plan(options); }, "examples_per_user of at least 1, got 0");
 }
 
-// Users are the examples of a plan where a row of the data is a user.
+// Users are the examples of a plan if a row of the data is a user.
 TEST(PlanSampling, SelectedUsersAreExamples) {
   const batch_selection::UserSelectionStrategy users{
       .base_strategy =
@@ -93,7 +93,7 @@ TEST(PlanSampling, SelectedUsersAreExamples) {
   EXPECT_EQ(plan.expected_batch_size(), 100);
 }
 
-// A sampler without an accountant, or with another one.
+// Samplers without an accountant, or with an accountant for others.
 TEST(PlanSampling, SamplersWithoutAnAccountant) {
   const batch_selection::BallsInBinsSampling bins{
       .num_examples = 64, .iterations = 12, .cycle_length = 3};

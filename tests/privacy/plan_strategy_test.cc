@@ -13,7 +13,7 @@ namespace {
 namespace mf = matrix_factorization;
 using namespace plan_options;
 
-// Ten epochs of six steps.
+// Returns a plan of ten epochs of six steps each.
 PlanOptions in_epochs() {
   return {.sampler =
               batch_selection::CyclicPoissonSampling{
@@ -38,7 +38,7 @@ TEST(PlanStrategy, BandedInverseNoiseIsThatOfItsCoefficients) {
   EXPECT_EQ(rows, (std::vector<double>{1, 0, 0, 0, -.6, 1, 0, 0, -.1, -.6, 1, 0, 0, -.1, -.6, 1}));
   EXPECT_NEAR(rmse(plan) * 5, mf::toeplitz::rmse({.noising_coef = noising, .n = 60}, kEpochs),
               1e-9);
-  // It is the dense mechanism of the same strategy.
+  // The plan is that of dense noise with the same strategy.
   PlanOptions dense = in_epochs();
   dense.strategy = DenseNoise{
       mf::toeplitz::materialize_lower_triangular(mf::toeplitz::inverse_coef(noising, 60))};
@@ -54,7 +54,7 @@ TEST(PlanStrategy, BandedInverseNoiseIsOptimizedForTheSampler) {
   EXPECT_LT(rmse(best), rmse(make_plan(options)));
   options.strategy = BandedNoise{.bands = 3};
   EXPECT_LT(rmse(best), rmse(make_plan(options)));
-  // Of another workload another one.
+  // Another workload has another optimum.
   const mf::toeplitz::Coefs momentum = mf::toeplitz::sgd_workload_coefs(60, {.momentum = .9});
   options.strategy = BandedInverseNoise{.bands = 3, .workload = momentum};
   const Plan of_momentum = make_plan(options);
@@ -62,7 +62,7 @@ TEST(PlanStrategy, BandedInverseNoiseIsOptimizedForTheSampler) {
   EXPECT_NE(of_momentum.fingerprint(), best.fingerprint());
 }
 
-// Two buffers for three bands; the step after the first mixes its noise in.
+// The buffers keep the noise of the steps before: the second step mixes it in.
 TEST(PlanStrategy, ItsPrivatizerKeepsTheNoiseOfStepsBefore) {
   PlanOptions options = in_epochs();
   options.strategy = BandedInverseNoise{.noising = {1, -1}};
@@ -75,7 +75,7 @@ TEST(PlanStrategy, ItsPrivatizerKeepsTheNoiseOfStepsBefore) {
     std::tie(noise, state) = privatizer.update(zero, state);
     total = total + noise;
   }
-  // Sums telescope: of three steps the noise of one draw is left.
+  // The noise of the steps cancels: their sum has the noise of one draw.
   const double stddev = make_plan(options).stddev();
   EXPECT_NEAR(std::sqrt(mean(square(total)).item<double>()), stddev, .1 * stddev);
 }
@@ -148,7 +148,7 @@ TEST(PlanStrategy, BufferedNoiseIsForTheSamplersSeparations) {
   options.strategy = BufferedNoise{};
   const Plan plan = make_plan(options);
   const std::vector<double> noise = plan.noising_matrix().row_norms_squared(40);
-  EXPECT_GT(noise[39], 1);  // correlated: more noise in a gradient, less in their sum
+  EXPECT_GT(noise[39], 1);  // correlated: more noise in a gradient, less in sums
   double last = 0;
   for (int64_t steps : {1, 11, 40}) {
     EXPECT_GT(plan.epsilon(steps), last);
@@ -161,10 +161,10 @@ TEST(PlanStrategy, DenseNoiseIsOfTheInverse) {
       batch_selection::BallsInBinsSampling{.num_examples = 64, .iterations = 2, .cycle_length = 2});
   options.amplified = false;
   options.normalize_by = 1;
-  options.strategy = DenseNoise{{3, 3, {2, 0, 0, 1, 4, 0, 9, 9, 9}}};  // a row more than steps
+  options.strategy = DenseNoise{{3, 3, {2, 0, 0, 1, 4, 0, 9, 9, 9}}};  // one row too many
   const Plan plan = make_plan(options);
   EXPECT_EQ(plan.noising_matrix().materialize(2), (std::vector<double>{.5, 0, -.125, .25}));
-  EXPECT_DOUBLE_EQ(plan.sensitivity(), 4 * rounded(plan));  // the norm of the second column
+  EXPECT_DOUBLE_EQ(plan.sensitivity(), 4 * rounded(plan));  // that of the second column
 }
 
 TEST(PlanStrategy, FactorisationsThatDoNotFit) {

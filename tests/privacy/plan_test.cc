@@ -1,4 +1,4 @@
-// Plans against jax_privacy's execution plans, and what they refuse.
+// Compares plans with jax_privacy's execution plans; what plans refuse.
 #include "tessera/privacy/plan.h"
 
 #include <cmath>
@@ -12,7 +12,8 @@ namespace {
 
 using namespace plan_options;
 
-// dp_accounting's values, of docs' table and of jax_privacy's BandMFExecutionPlanConfig.
+// The values are dp_accounting's, for the table in docs and for jax_privacy's
+// BandMFExecutionPlanConfig.
 TEST(PlanTest, EpsilonAndNoiseFollowFromEachOther) {
   EXPECT_NEAR(make_plan(dpsgd()).epsilon(), 1.8282436455855091, 1e-6);
   PlanOptions options = dpsgd();
@@ -38,8 +39,8 @@ TEST(PlanTest, NoiseIsInUnitsOfTheSensitivity) {
   EXPECT_EQ(make_plan(options).expected_batch_size(), 100);
 }
 
-// Accountants know that an example that is replaced moves the sum by twice its norm; jax_privacy's
-// plan counts that twice, in the noise too.
+// Accountants know that replacing an example moves the sum by twice its norm. jax_privacy's plan
+// counts that again in the noise.
 TEST(PlanTest, ReplacedExamplesCountTwiceOnce) {
   PlanOptions options = dpsgd();
   options.relation = NeighboringRelation::kReplaceOne;

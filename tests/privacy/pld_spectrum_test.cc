@@ -1,4 +1,4 @@
-// Sums on a ring by few coefficients, by all of them, and by adding up.
+// Sums on a ring, by few coefficients, by all coefficients, and by adding up.
 #include "tessera/privacy/accounting/pld_spectrum.h"
 
 #include <cmath>
@@ -6,7 +6,8 @@
 namespace tessera::privacy::accounting::internal::pld_spectrum_test {
 namespace {
 
-// A discretised normal around `mean`, of so many points on either side.
+// Returns a discretised normal distribution around `mean`, `count` times, with 200 points on either
+// side.
 RingPart bell(double mean, double deviation, int64_t count) {
   RingPart out{{}, -200, count};
   double sum = 0;
@@ -60,10 +61,10 @@ TEST(PldSpectrum, AFewCoefficientsOfSmoothSums) {
 TEST(PldSpectrum, AllCoefficientsOfOthers) {
   expect_tails({bell(3.3, 40, 1)}, -300, 700, 2.5);
   expect_tails({bell(3.3, 40, 5)}, -900, 2000, 0);        // no geometric series converges
-  expect_tails({{{0.5, 0, 0.5}, -1, 30}}, -40, 90, 1.5);  // of points apart
+  expect_tails({{{0.5, 0, 0.5}, -1, 30}}, -40, 90, 1.5);  // its points are apart
 }
 
-// The window is shorter than the sum, whose ends fold in.
+// The window is shorter than the sum, whose ends wrap around.
 TEST(PldSpectrum, RingsClose) {
   expect_tails({bell(3.3, 40, 12)}, -300, 700, 2.5);
   expect_tails({bell(0.7, 30, 10)}, 50, 1000, 1);

@@ -33,8 +33,9 @@ TEST(Pld, EpsilonsAreThoseOfTheReference) {
   EXPECT_NEAR(PldAccountant().compose(truncated, 1000).get_epsilon(1e-5), 1.830465655671319, 1e-8);
 }
 
-// dp_accounting's FFT leaves errors of some 1e-15 in delta: they agree to what that makes of epsilon. Of
-// Gaussians on all the data ours is exact, its is above.
+// dp_accounting's FFT has errors of about 1e-15 in delta, and epsilons agree within what that
+// changes. For Gaussians on all the data Tessera's epsilon is exact, and dp_accounting's is above
+// it.
 TEST(Pld, EpsilonsAreDpAccountings) {
   const golden::Topic topic("accounting");
   for (const golden::Json& c : topic["pld_epsilon"]) {
@@ -69,14 +70,14 @@ TEST(Pld, OtherMechanismsAreDpAccountings) {
     PldAccountant accountant(relation(c["relation"]));
     accountant.compose(event_of(c["name"], c["args"]), c["steps"]);
     const double epsilon = c["epsilon"], delta = c["delta_at"];
-    // Its discrete Laplace rounds every loss up by less than the interval of 1e-4.
+    // dp_accounting's discrete Laplace rounds every loss up by less than the interval of 1e-4.
     EXPECT_NEAR(accountant.get_epsilon(c["delta"]), epsilon, 1e-6 * epsilon);
     EXPECT_NEAR(accountant.get_delta(c["at"]), delta, 1e-5 * delta);
   }
 }
 
-// What the oracle cannot say: Gaussians on the grid against the exact formula, where delta is far below
-// what an FFT of probabilities alone could hold.
+// What dp_accounting cannot show: compares Gaussians on the grid with the exact formula, at deltas
+// far below what an FFT of probabilities alone could resolve.
 TEST(Pld, TailsKeepTheirRelativeAccuracy) {
   const PrivacyLossDistribution many =
       from_gaussian_mechanism(20, {.sampling_prob = 1}).self_compose(400);
@@ -89,7 +90,8 @@ TEST(Pld, TailsKeepTheirRelativeAccuracy) {
   }
 }
 
-// As small as a double: Gaussians on the grid, and a Poisson sample whose delta is a closed form.
+// Deltas near the smallest double: Gaussians on the grid, and a Poisson sample whose delta has a
+// closed form.
 TEST(Pld, SmallestDeltasKeepTheirDigits) {
   const PrivacyLossDistribution many =
       from_gaussian_mechanism(20, {.log_truncation_mass = -700}).self_compose(400);
@@ -98,14 +100,14 @@ TEST(Pld, SmallestDeltasKeepTheirDigits) {
     EXPECT_NEAR(many.get_epsilon_for_delta(delta), exact, 1e-5 * exact) << delta;
     EXPECT_GE(many.get_epsilon_for_delta(delta), exact * (1 - 1e-9)) << delta;
     const double epsilon =
-        PldAccountant().compose(sampled(0.01, 1)).get_epsilon(delta);  // of one sample
+        PldAccountant().compose(sampled(0.01, 1)).get_epsilon(delta);  // one sample
     const double inner = std::log1p(std::expm1(epsilon) / 0.01);
     EXPECT_NEAR(std::log(0.01 * get_delta_gaussian(1, inner)), std::log(delta), 1e-3) << delta;
     EXPECT_NEAR(PldAccountant().compose(sampled(0.01, 1)).get_delta(epsilon), delta, 1e-6 * delta);
   }
 }
 
-// Of 1,000 samples: finite, ascending as delta falls, and not above what RDP says.
+// For 1,000 samples epsilons are finite, ascend as delta falls, and are not above those of RDP.
 TEST(Pld, SmallDeltasOfManySamples) {
   PldAccountant pld;
   RdpAccountant rdp;
@@ -120,7 +122,7 @@ TEST(Pld, SmallDeltasOfManySamples) {
   }
 }
 
-// Nothing is infinite that is not: a delta that the losses' cut would decide is refused.
+// No epsilon is infinite by mistake: a delta that depends on losses that were cut off is refused.
 TEST(Pld, DeltasBelowWhatWasCutOffAreRefused) {
   EXPECT_THROW(PldAccountant().compose(sampled(0.1, 1), 10).get_epsilon(1e-300), UserError);
   EXPECT_LT(PldAccountant().compose(GaussianDpEvent{1}, 10).get_epsilon(1e-300), kInf);
@@ -148,7 +150,7 @@ TEST(Pld, NeverBelowTheExactDelta) {
   }
 }
 
-// Excesses are polynomials between a few points: no step of these is seen.
+// The grids interpolate between a few points with polynomials: their steps must not be visible.
 TEST(Pld, GridsAreThoseOfEveryPoint) {
   const std::vector<internal::PrivacyLoss> losses{
       internal::gaussian_loss(1.3), internal::subsampled(internal::gaussian_loss(0.7), 0.02),
@@ -167,7 +169,7 @@ TEST(Pld, GridsAreThoseOfEveryPoint) {
       double above_fast = 0, above_slow = 0;
       for (size_t i = a.size(); i-- > 0;) {
         above_fast += a[i], above_slow += b[i];
-        ASSERT_NEAR(a[i], b[i], 3e-7 * largest) << i;  // rounding of differences, of both
+        ASSERT_NEAR(a[i], b[i], 3e-7 * largest) << i;  // both have rounded differences
         ASSERT_NEAR(above_fast, above_slow, 1e-9 * above_slow + 1e-30) << i;
       }
     }
@@ -182,7 +184,7 @@ TEST(Pld, CopiesOfAnAccountantShareGrids) {
               PldAccountant().compose(sampled(0.01, 1), steps).get_epsilon(1e-5));
   }
   EXPECT_EQ(nothing.get_epsilon(0), 0);
-  for (int i = 0; i < 20; ++i) {  // more than are kept
+  for (int i = 0; i < 20; ++i) {  // more than are cached
     PldAccountant copy = nothing;
     const DpEvent event = sampled(0.1, 3 + 0.1 * i);
     EXPECT_EQ(copy.compose(event, 10).get_epsilon(1e-5),
@@ -190,7 +192,7 @@ TEST(Pld, CopiesOfAnAccountantShareGrids) {
   }
 }
 
-// A smaller interval is closer, from above.
+// A smaller interval gives a smaller bound, which is still above.
 TEST(Pld, IntervalsBoundFromAbove) {
   double last = 0;
   for (const double interval : {1e-4, 1e-3, 1e-2, 0.1}) {
@@ -202,7 +204,7 @@ TEST(Pld, IntervalsBoundFromAbove) {
   }
 }
 
-// Losses with atoms at their largest, few of them, at deltas large and tiny: what a tilt cannot bring together.
+// A few losses with an atom at their maximum, at large and tiny deltas: a tilt cannot compose them.
 TEST(Pld, AtomsComposeWithFewOthers) {
   PldAccountant large;
   large.compose(sampled(9.48868e-4, 2.85617), 5).compose(LaplaceDpEvent{2.85617}, 2);
@@ -210,7 +212,7 @@ TEST(Pld, AtomsComposeWithFewOthers) {
   EXPECT_EQ(large.get_epsilon(0.17644), 0);
   PldAccountant tiny;
   tiny.compose(sampled(4.25317e-4, 1.69571), 4).compose(LaplaceDpEvent{1.69571}, 2);
-  EXPECT_NEAR(tiny.get_epsilon(1.9997e-14), 1.19734429, 1e-7);  // by convolving directly
+  EXPECT_NEAR(tiny.get_epsilon(1.9997e-14), 1.19734429, 1e-7);  // computed by direct convolution
 }
 
 TEST(Pld, DistributionsCompose) {
@@ -228,7 +230,8 @@ TEST(Pld, DistributionsCompose) {
   EXPECT_DOUBLE_EQ(PrivacyLossDistribution().get_delta_for_epsilon(-1), 1 - std::exp(-1));
 }
 
-// Pure epsilon-DP: the bound holds at delta = 0, and composition cannot pass the sum.
+// The mechanism has pure epsilon-DP: the bound holds at delta = 0, and a composition is not above
+// the sum.
 TEST(Pld, LaplaceIsPure) {
   const PrivacyLossDistribution one = from_laplace_mechanism(2);
   EXPECT_NEAR(one.get_epsilon_for_delta(0), 0.5, 1e-4);
@@ -267,7 +270,7 @@ TEST(Pld, LargeLossesCoarsenTheGrid) {
   EXPECT_THROW(from_gaussian_mechanism(0.001), UserError);
 }
 
-// On the whole of the data a truncated sample of everything is the Gaussian mechanism.
+// A truncated sample of all of the data is the Gaussian mechanism.
 TEST(Pld, SamplesOfAllAreExact) {
   EXPECT_EQ(PldAccountant().compose(sampled(1, 1)).get_epsilon(1e-5),
             get_epsilon_gaussian(1, 1e-5));

@@ -1,4 +1,4 @@
-// What of a function counts in its digest, and what does not.
+// Tests which parts of a function change its digest, and which do not.
 #include "tessera/privacy/program_digest.h"
 
 #include <gtest/gtest.h>
@@ -68,7 +68,7 @@ TEST(ProgramDigestTest, BodiesOfLoopsAndRulesOfDerivativesCount) {
   };
   EXPECT_EQ(loop(2), loop(2));
   EXPECT_NE(loop(2), loop(3));
-  // The same values with another derivative: another gradient.
+  // The values are the same and the derivative is another one: another gradient.
   const auto rule = [](float factor) {
     return digest([=](const Array& x) {
       return custom_vjp([](const Array& y) { return sum(y); },

@@ -1,5 +1,6 @@
-// Random losses of one example, for property tests: some steps from [tokens, features] to the same,
-// each with parameters of its own or of a step before (so that weights are tied in many ways).
+// Random losses of one example, for property tests: some steps from [tokens, features] to the same
+// shape, each with its own parameters or those of an earlier step (so that weights are tied in many
+// ways).
 #pragma once
 
 #include <functional>
@@ -40,7 +41,7 @@ class RandomLoss {
   int64_t features() const { return features_; }
   int64_t vocabulary() const { return vocabulary_; }
   const std::vector<Shape>& parameter_shapes() const { return shapes_; }
-  // The steps, in words.
+  // A description of the steps.
   const std::string& text() const { return text_; }
 
   Array operator()(const Params& p, const Array& x, const Array& tokens) const {
@@ -59,7 +60,7 @@ class RandomLoss {
     return of[static_cast<size_t>(below(static_cast<int64_t>(of.size())))];
   }
 
-  // A parameter of this shape: often one that is there.
+  // Returns a parameter of this shape: a new one or, often, an earlier one.
   size_t parameter(const Shape& shape) {
     for (size_t i = 0; i < shapes_.size(); ++i)
       if (shapes_[i] == shape && below(2) == 0) return i;
@@ -67,7 +68,7 @@ class RandomLoss {
     return shapes_.size() - 1;
   }
 
-  // A matrix [rows, columns] made of a parameter in one of many ways.
+  // Returns a matrix [rows, columns] that is made of a parameter in one of many ways.
   std::function<Array(const Params&)> matrix(int64_t rows, int64_t columns) {
     switch (below(12)) {
       case 0: {

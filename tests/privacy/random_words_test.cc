@@ -28,7 +28,7 @@ TEST(RandomWords, OfKeysAreTheirs) {
   EXPECT_EQ(low.to_host(), expected.low.to_host());
 }
 
-// Two calls in one program, and two runs of the program: no word is there twice.
+// No word occurs twice in two calls in one program, nor in two runs of the program.
 TEST(RandomWords, OfTheSystemAreNewInEachRun) {
   const auto draw = jit([](const Array& x) {
     const random::Key key{x};
@@ -40,11 +40,11 @@ TEST(RandomWords, OfTheSystemAreNewInEachRun) {
   for (int run = 0; run < 2; ++run)
     for (const Array& words : draw(random::key(0).data))
       for (const uint32_t word : to_vector<uint32_t>(words)) seen.insert(word);
-  EXPECT_GE(seen.size(), 799u);  // of 800 two are equal once in 13,000 runs
+  EXPECT_GE(seen.size(), 799u);  // two of 800 are equal once in 13,000 runs
 }
 
-// Of each privatizer: no two elements, leaves or updates share noise, and a state that is used again
-// gives other noise.
+// For each privatizer: no two elements, leaves or updates share noise, and a state that is used
+// again gives other noise.
 TEST(RandomWords, PrivatizersDrawFromTheSystem) {
   const std::vector<Array> zero{zeros({50}), zeros({50})};
   const auto check = [&](const auto& noise) {
@@ -65,7 +65,7 @@ TEST(RandomWords, PrivatizersDrawFromTheSystem) {
   check(discrete_gaussian_privatizer({.stddev = 2, .random_source = RandomSource::kSystem}));
 }
 
-// The distribution, by its first two moments.
+// Tests the first two moments of the distribution.
 TEST(RandomWords, NoiseOfTheSystemHasItsVariance) {
   const Array zero = zeros({1'000'000});
   const auto noise = gaussian_privatizer({.stddev = 3, .random_source = RandomSource::kSystem});
@@ -103,7 +103,7 @@ class ShardedWords : public ::testing::Test {
   const Mesh mesh{create_device_mesh({2, 4}), {"x", "y"}};
 };
 
-// Whole arrays that devices have in parts, and parts inside shard_map: no element shares noise, and
+// Arrays of which devices have parts, and parts inside a shard_map: no elements share noise, and
 // copies of a leaf are equal.
 TEST_F(ShardedWords, OfTheSystem) {
   const auto noise = gaussian_privatizer({.stddev = 1, .random_source = RandomSource::kSystem});

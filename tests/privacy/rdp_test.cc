@@ -30,7 +30,8 @@ TEST(Rdp, WithoutReplacementIsThatOfTheReference) {
                   1e-9);
 }
 
-// The oracle's own values near 0 are sums near 1 less 1: exact to 1e-15 of the sum.
+// dp_accounting's values near 0 are differences of sums near 1, so they are exact to 1e-15 of the
+// sums.
 TEST(Rdp, DivergencesAreDpAccountings) {
   const golden::Topic topic("accounting");
   for (const golden::Json& c : topic["rdp"]) {
@@ -69,7 +70,8 @@ TEST(Rdp, EpsilonsAreDpAccountings) {
   }
 }
 
-// The excess over 1 of a moment of a tiny sampling probability is far below the rounding of 1.
+// For a tiny sampling probability the excess of a moment over 1 is far below the rounding error of
+// 1.
 TEST(Rdp, TinySamplingKeepsItsDivergence) {
   const std::vector<double> orders{2, 3, 1.5};
   const std::vector<double> rdp = rdp_poisson_subsampled_gaussian(1e-12, 1, orders);
@@ -99,7 +101,7 @@ TEST(Rdp, CompositionAddsUp) {
     EXPECT_NEAR(a.rdp()[i], b.rdp()[i], 1e-12 * a.rdp()[i]);
 }
 
-// Four Gaussians on one sample are one of half the noise multiplier.
+// Four Gaussians on one sample are one Gaussian with half the noise multiplier.
 TEST(Rdp, GaussiansOnOneSampleAreOne) {
   RdpAccountant a, b;
   a.compose(PoissonSampledDpEvent{0.1, SelfComposedDpEvent{GaussianDpEvent{4}, 4}});
@@ -107,7 +109,7 @@ TEST(Rdp, GaussiansOnOneSampleAreOne) {
   EXPECT_DOUBLE_EQ(a.get_epsilon(1e-5), b.get_epsilon(1e-5));
 }
 
-// Replacing moves the sum by twice the norm of an example, sampled or not.
+// Replacing an example moves the sum by twice its norm, with or without sampling.
 TEST(Rdp, ReplacingDoublesTheSensitivity) {
   RdpAccountant replaced(NeighboringRelation::kReplaceOne), added;
   replaced.compose(GaussianDpEvent{4});

@@ -1,7 +1,7 @@
-// What an adversary learns from the last bits of a release, of which he knows that it is one of two
-// sums plus noise (Mironov, "On significance of the least significant bits for differential privacy",
-// CCS 2012). In floating point not every number is the sum of a given number and another: a release
-// that only one of the two sums can have become tells which one it was, however large the noise.
+// What an adversary learns from the last bits of a release that is one of two known sums plus noise
+// (Mironov, "On significance of the least significant bits for differential privacy", CCS 2012). In
+// floating point not every number is the sum of a given number and another. If only one of the two
+// sums can have become the release, it was that one, however large the noise.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,9 +20,9 @@ namespace tessera::privacy::release_bits_test {
 namespace {
 
 constexpr int kReleases = 400, kElements = 400;
-constexpr double kGranularity = 0x1p-16;  // of the sums, so that whole steps have the same ones
+constexpr double kGranularity = 0x1p-16;  // of the sums, and the step of the plan below
 
-// Whether some number of type T is the noise that makes `release` of `sum`.
+// Returns whether some number of type T is noise that turns `sum` into `release`.
 template <class T>
 bool reachable(T sum, T release) {
   constexpr T kInfinity = std::numeric_limits<T>::infinity();
@@ -40,8 +40,9 @@ int unreachable_elements(const std::vector<double>& sum, const std::vector<T>& r
   return out;
 }
 
-// In how many releases the adversary names the right one of two sums that are a standard deviation of
-// the noise apart: the one that fewer elements exclude, or by a coin.
+// Returns in how many releases the adversary names the right one of two sums that are a standard
+// deviation of the noise apart: the sum that fewer elements exclude, or by a coin if both are
+// equal.
 template <class T>
 int count_distinguished(
     const std::function<std::vector<T>(const std::vector<double>&, const random::Key&)>& release) {
@@ -64,14 +65,15 @@ int count_distinguished(
   return right;
 }
 
-// A coin is right in 200 of 400, give or take 10; beyond four times as much it is not one.
+// A coin is right in 200 of 400 releases, give or take 10. A count that is off by more than four
+// times as much is not a coin's.
 testing::Matcher<int> like_a_coin() {
   return testing::AllOf(testing::Ge(kReleases / 2 - 40), testing::Le(kReleases / 2 + 40));
 }
 
 Array float_sum(const std::vector<double>& sum) { return astype(from_host(sum), float32); }
 
-// The adversary is one: of noise that is made and added in float32 he is hardly ever wrong.
+// The adversary works: for noise that is made and added in float32 he is hardly ever wrong.
 TEST(ReleaseBits, TellApartWhatIsAddedInFloat32) {
   EXPECT_GE(count_distinguished<float>([](const std::vector<double>& sum, const random::Key& key) {
               return to_vector<float>(float_sum(sum) + random::normal(key, {kElements}));
@@ -89,7 +91,7 @@ TEST(ReleaseBits, SayNothingOfGaussianNoise) {
       like_a_coin());
 }
 
-// A float64 result has the bits of the noise, as it is not rounded after it.
+// A float64 result keeps the bits of the noise, because it is not rounded after the addition.
 TEST(ReleaseBits, TellApartGaussianNoiseInFloat64) {
   EXPECT_GE(count_distinguished<double>([](const std::vector<double>& sum, const random::Key& key) {
               const auto noise = gaussian_privatizer({.stddev = 1, .key = key});
@@ -99,7 +101,8 @@ TEST(ReleaseBits, TellApartGaussianNoiseInFloat64) {
             kReleases - 10);
 }
 
-// By a plan: a clip norm of 65536 steps, noise of as many, and updates that are not divided.
+// The release of a plan: a clip norm of 65536 steps, noise of as many steps, and updates that are
+// not divided.
 TEST(ReleaseBits, SayNothingOfDiscreteNoise) {
   const Plan plan = make_plan({.num_examples = 256,
                                .steps = 20,

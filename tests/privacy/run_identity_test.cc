@@ -1,4 +1,4 @@
-// Runs share no noise, and a state goes on in its own run alone.
+// Runs share no noise, and a state can only be used in its own run.
 #include "tessera/privacy/run_identity.h"
 
 #include <algorithm>
@@ -22,8 +22,8 @@ constexpr auto negative = [](const Weights& p, const Array& x, const Array& y) {
   return -loss(p, x, y);
 };
 
-// The first step's noise, in units of its standard deviation: of an empty batch the update is noise
-// alone.
+// Returns the noise of the first step, in units of its standard deviation: with an empty batch the
+// update is only noise.
 template <class Loss, class... Key>
 std::vector<float> first_noise(const Trainer<Loss, decltype(optim::sgd(1.0))>& trainer,
                                const Key&... key) {
@@ -39,7 +39,7 @@ Plan plan_of_noise() {
   options.normalize_by = 1;
   return make_plan(options);
 }
-// Up to its sign.
+// Expects that a and b have no element in common, not even with the opposite sign.
 void expect_nothing_shared(const std::vector<float>& a, const std::vector<float>& b) {
   for (size_t i = 0; i < a.size(); ++i) {
     EXPECT_GT(std::abs(a[i] - b[i]), 1e-6);
@@ -79,7 +79,7 @@ TEST(RunIdentityTest, ReproducibleRunsAreTheSameUntilTheLossIsAnother) {
   expect_nothing_shared(first_noise(a, key), first_noise(planned, key));
 }
 
-// Seeds whose low 32 bits are the same are other seeds: 2^32 of them could be tried in hours.
+// Seeds with the same low 32 bits are different seeds: an attacker could try 2^32 seeds in hours.
 TEST(RunIdentityTest, SeedsHave64Bits) {
   const Trainer trainer(plan_of_noise(), loss, optim::sgd(1.0));
   const auto noise_of = [&](int64_t seed) {
@@ -127,7 +127,7 @@ TEST(RunIdentityTest, AnotherLossIsRefusedUntilTold) {
   EXPECT_NE(noise, internal::digest_of_words(state.books.noise.key.data));
   EXPECT_EQ(other.step(bound, xs(), ys()).step, 2);
   EXPECT_EQ(other.step(bound, xs(), ys()).step, 3);
-  // Its data are the same still.
+  // The data are still the same.
   expect_error([&] { other.step(bound, xs() + 1, ys()); }, "expected the data that this state");
 }
 
@@ -135,7 +135,7 @@ TEST(RunIdentityTest, OtherDataAreRefusedUntilTold) {
   const Trainer trainer(plan_of(), loss, optim::sgd(.5));
   auto state = trainer.init(weights());
   trainer.step(state, xs(), ys());
-  trainer.step(state, xs(), ys());  // others of the same contents
+  trainer.step(state, xs(), ys());  // other arrays with the same contents
   std::vector<float> x = to_vector<float>(xs());
   x.back() += 1;  // one element of one example
   const Array changed = from_host(x, {kExamples, 3});
@@ -162,7 +162,7 @@ TEST(RunIdentityTest, AnotherPlanCannotBeTold) {
                "expected a state of this plan and optimizer");
 }
 
-// Before the first step too: what makes its noise is used up.
+// This holds before the first step too: the entropy of the noise is used up.
 TEST(RunIdentityTest, ACopyFromBeforeTheFirstStepIsUsedOnce) {
   const Trainer trainer(plan_of(), loss, optim::sgd(.5));
   auto state = trainer.init(weights());
@@ -217,7 +217,7 @@ TEST_F(RunIdentityFolderTest, WhatIsReleasedIsTheParametersAlone) {
 
 class SharedNoise : public ::testing::Test {
  protected:
-  // Two steps of a run; the state after them.
+  // Runs two steps and returns the state after them.
   static auto run(const Reproducible& key, const Array& x, const Weights& params = weights()) {
     const Trainer trainer(plan_of(), loss, optim::sgd(.5));
     auto state = trainer.init(params, key);
@@ -233,7 +233,7 @@ class SharedNoise : public ::testing::Test {
 TEST_F(SharedNoise, OneKeyOnTwoSetsOfDataIsRefused) {
   run(reproducible(random::key(70)), xs());
   run(reproducible(random::key(70)), xs());      // the same run again
-  run(reproducible(random::key(71)), xs() + 1);  // of another key
+  run(reproducible(random::key(71)), xs() + 1);  // with another key
   const Trainer trainer(plan_of(), loss, optim::sgd(.5));
   auto state = trainer.init(weights(), reproducible(random::key(70)));
   expect_error([&] { trainer.step(state, xs() + 1, ys()); },
@@ -250,7 +250,7 @@ TEST_F(SharedNoise, OneKeyFromTwoSetsOfParametersIsRefused) {
                "expected one run of a reproducible key, got a second one");
 }
 
-// Of a key that is folded into the trainer's own entropy, equal runs are what was asked for.
+// If a key is combined with the trainer's own entropy, equal runs are intended.
 TEST_F(SharedNoise, OneKeyOfOneTrainerIsWarnedOf) {
   std::vector<std::string> warnings;
   const WarningHandler before =
@@ -273,11 +273,11 @@ TEST_F(SharedNoise, IsAllowedIfTold) {
   run(reproducible(random::key(73), KeyReuse::kAllowed), xs());
   run(reproducible(random::key(73), KeyReuse::kAllowed), xs() + 1);
   run(reproducible(random::key(73), KeyReuse::kAllowed), xs(), moved_weights());
-  // By each run that has it.
+  // Each run that has the key is reported.
   expect_error([&] { run(reproducible(random::key(73)), xs() + 2); }, "expected one run");
 }
 
-// An array as long as all the data is the data, or was made of them.
+// A captured array as long as all the data is the data, or was made of the data.
 TEST(RunIdentityTest, CapturesAsLongAsTheDataAreRefusedUnlessTold) {
   const Array captured = ones({kExamples, 3});
   const auto with = [captured](const Weights& p, const Array& x, const Array& y) {
@@ -293,7 +293,7 @@ TEST(RunIdentityTest, CapturesAsLongAsTheDataAreRefusedUnlessTold) {
   EXPECT_EQ(told.step(other, xs(), ys()).step, 1);
 }
 
-// The state stays as it was.
+// The state does not change.
 TEST(RunIdentityTest, LossesThatMixExamplesAreRefused) {
   const auto normalized = [](const Weights& p, const Array& x, const Array& y) {
     return loss(p, x - mean(x, {.axis = 0, .keepdims = true}), y);
@@ -315,7 +315,7 @@ TEST(RunIdentityTest, DigestsAndWords) {
       to_vector<uint32_t>(internal::fold_in_digest(key, internal::digest_words(digest)).data));
 }
 
-// Noise of the system is of no key, and no two runs share any.
+// Noise of the system has no key, and no two runs share any.
 TEST(RunIdentityTest, PlansWithoutKeysTakeNone) {
   PlanOptions options = options_of(0);
   options.normalize_by = 1;

@@ -92,8 +92,8 @@ TEST(SamplingDescription, ExpectsBatchesOfTheRightSize) {
                    10);
 }
 
-// jax_privacy's execution plans: EQUAL_SPLIT and truncation are not for add-or-remove, INDEPENDENT
-// and truncation for nothing. Without a cycle there is no partition.
+// As in jax_privacy's execution plans, EQUAL_SPLIT and truncation are not for add-or-remove;
+// INDEPENDENT and truncation together are for no relation. Without a cycle there is no partition.
 TEST(SamplingDescription, FitsNeighboringRelations) {
   for (const NeighboringRelation r : {kAddOrRemoveOne, kReplaceOne, kReplaceSpecial}) {
     const bool replaced = r != kAddOrRemoveOne;

@@ -36,8 +36,8 @@ std::vector<Batch> all_of(const BatchSelectionStrategy& sampler, const SamplingK
   return out;
 }
 
-// A key has one sequence of batches, of which each is there without those before; another key has
-// another one.
+// A key has one sequence of batches, and each batch can be drawn without those before it. Another
+// key has another sequence.
 TEST(SamplingKey, OfTheSystemDrawsAnyStepAtOnce) {
   for (const BatchSelectionStrategy& sampler : samplers()) {
     SCOPED_TRACE(sampler.index());
@@ -59,8 +59,8 @@ struct Counts {
   std::vector<int64_t> of_example;
 };
 
-// With a key of its own for each `run`: how often examples, and neighbours together, are in a
-// batch.
+// Returns how often examples, and pairs of neighbours, are in a batch, with a new key for each
+// `run`.
 Counts counts_of(const BatchSelectionStrategy& sampler, int runs, int64_t examples) {
   Counts out{.of_example = std::vector<int64_t>(static_cast<size_t>(examples))};
   for (int run = 0; run < runs; ++run)
@@ -76,7 +76,7 @@ Counts counts_of(const BatchSelectionStrategy& sampler, int runs, int64_t exampl
   return out;
 }
 
-// Counts within 5.5 deviations of binomials.
+// Expects a count within 5.5 standard deviations of a binomial's mean.
 void expect_count(int64_t count, double trials, double p) {
   EXPECT_NEAR(static_cast<double>(count), trials * p, 5.5 * std::sqrt(trials * p * (1 - p)));
 }
@@ -90,17 +90,17 @@ TEST(SamplingKey, PoissonBatchesHaveTheirLaw) {
   const auto batches = static_cast<double>(counts.batches);
   expect_count(counts.examples, batches * kExamples, kP);
   for (const int64_t count : counts.of_example) expect_count(count, batches, kP);
-  // Neighbours are together with probability p^2; pairs that share an example add to the variance.
+  // Neighbours are together with probability p^2. Pairs that share an example add to the variance.
   const double pairs = batches * (kExamples - 1), p2 = kP * kP;
   EXPECT_NEAR(static_cast<double>(counts.pairs), pairs * p2,
               5.5 * std::sqrt(pairs * (p2 * (1 - p2) + 2 * (p2 * kP - p2 * p2))));
-  // The variance of the size.
+  // The variance of the batch size.
   const double mean = static_cast<double>(counts.examples) / batches;
   EXPECT_NEAR(static_cast<double>(counts.size_squares) / batches - mean * mean,
               kExamples * kP * (1 - kP), 5.5 * kExamples * kP * (1 - kP) * std::sqrt(2 / batches));
 }
 
-// Every pair of examples is as likely.
+// Every pair of examples is equally likely.
 TEST(SamplingKey, FixedBatchesAreUniform) {
   const FixedBatchSampling sampler{.num_examples = 6, .batch_size = 2, .iterations = kSteps};
   std::map<Batch, int64_t> seen;
@@ -124,12 +124,12 @@ TEST(SamplingKey, ASeparationIsKept) {
       last[static_cast<size_t>(i)] = step;
     }
   const Counts counts = counts_of(sampler, 100, kExamples);
-  // Steps of a run are not independent of each other: a separation makes the sum vary less.
+  // Steps of a run are not independent: because of the separation the sum varies less.
   expect_count(counts.examples, static_cast<double>(counts.batches * kExamples),
                kP / (1 + (kSep - 1) * kP));
 }
 
-// Bins of independent examples; each in exactly so many steps.
+// Examples choose their bins independently, and each is in a fixed number of steps.
 TEST(SamplingKey, SchedulesAreThose) {
   const std::vector<Batch> bins =
       all_of(BallsInBinsSampling{.num_examples = 300, .iterations = kSteps, .cycle_length = 7},

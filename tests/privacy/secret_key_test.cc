@@ -31,7 +31,7 @@ std::string hex(std::span<const std::byte> bytes) {
   return out;
 }
 
-// RFC 8439, appendix A.1, test vectors 1 and 2, whose nonce is 0 too.
+// RFC 8439, appendix A.1, test vectors 1 and 2, which also have a nonce of 0.
 TEST(SecretKey, StreamsAreThoseOfChaCha20) {
   EXPECT_EQ(hex(stream(key_of_zeros(), 0, 0, 16)), "76b8e0ada0f13d90405d6ae55386bd28");
   EXPECT_EQ(hex(stream(key_of_zeros(), 0, 1, 16)), "9f07e7be5551387a98ba977c732d080d");
@@ -47,7 +47,7 @@ TEST(SecretKey, ABlockDoesNotNeedThoseBefore) {
           << block << " " << size;
     }
   }
-  // Numbers of blocks have 64 bits.
+  // The number of a block has 64 bits.
   const uint64_t far = uint64_t{1} << 32;
   EXPECT_NE(stream(key, 7, far, 64), stream(key, 7, 0, 64));
   const std::vector<std::byte> over = stream(key, 7, far - 1, 128);
@@ -63,12 +63,13 @@ TEST(SecretKey, KeysAndNoncesShareNothing) {
   EXPECT_NE(stream(a, 0, 0, 64), stream(a, uint64_t{1} << 63, 0, 64));
   const SecretKey copy = a;
   EXPECT_EQ(stream(a, 5, 3, 64), stream(copy, 5, 3, 64));
-  // A process that is alone has a key of its own.
+  // A process without a cluster has its own key.
   EXPECT_NE(hex(SecretKey::of_cluster("a key").bytes()),
             hex(SecretKey::of_cluster("a key").bytes()));
 }
 
-// Keys of the system and streams: bits, and counts of bytes, within five and six deviations.
+// Keys of the system and their streams: counts of bits and bytes are within five and six standard
+// deviations.
 TEST(SecretKey, BytesAreUniform) {
   std::vector<std::byte> keys;
   for (int i = 0; i < 1 << 13; ++i) {
@@ -89,7 +90,7 @@ TEST(SecretKey, BytesAreUniform) {
   }
 }
 
-// What the kernel says of the mapping that an address is in: the line of /proc/self/smaps that begins so.
+// Returns the line of /proc/self/smaps that begins with `begin`, for the mapping with this address.
 std::string mapping_line(const void* address, const std::string& begin) {
   std::ifstream maps("/proc/self/smaps");
   const auto wanted = reinterpret_cast<uintptr_t>(address);
@@ -103,14 +104,15 @@ std::string mapping_line(const void* address, const std::string& begin) {
   return "";
 }
 
-// The address and thread sanitizers replace mlock by a function that does nothing.
+// The address and thread sanitizers replace mlock with a function that does nothing.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kLocks = false;
 #else
 constexpr bool kLocks = true;
 #endif
 
-// The flags "lo" (locked) and "dd" (not dumped), while the key or a copy lives; then the memory is gone.
+// The mapping has the flags "lo" (locked) and "dd" (not dumped) as long as the key or a copy
+// exists; then the memory is gone.
 TEST(SecretKey, MemoryIsLockedAndEndsWithTheLastCopy) {
   rlimit limit{};
   ASSERT_EQ(::getrlimit(RLIMIT_MEMLOCK, &limit), 0);
@@ -126,12 +128,12 @@ TEST(SecretKey, MemoryIsLockedAndEndsWithTheLastCopy) {
   EXPECT_EQ(mapping_line(address, "VmFlags:"), "");
 }
 
-// Where no memory may be locked, keys work and one warning says it.
+// If no memory may be locked, keys work nevertheless, and there is one warning.
 TEST(SecretKey, GoesOnWithoutLockedMemory) {
   if (!kLocks) GTEST_SKIP() << "the sanitizers let mlock succeed always";
   const auto child = [] {
     const rlimit none{0, 0};
-    // A user who may lock everything has no limit.
+    // The limit does not apply to a user who may lock everything.
     if (::setrlimit(RLIMIT_MEMLOCK, &none) != 0 || ::seteuid(65534) != 0) std::_Exit(77);
     const SecretKey a = SecretKey::of_system(), b = SecretKey::of_system();
     std::_Exit(hex(a.bytes()) != hex(b.bytes()) && stream(a, 0, 0, 64) == stream(a, 0, 0, 64) ? 0

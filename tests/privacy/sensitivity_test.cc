@@ -46,7 +46,7 @@ TEST_F(Sensitivity, BandedIsExactAndTheBoundIsOne) {
 }
 
 TEST_F(Sensitivity, FixedEpochsAreABoundOfTheirParticipations) {
-  // One of three rounds, twice: columns i and i + 6.
+  // An example is in one of three rounds, twice: columns i and i + 6.
   const Matrix X = gram(C);
   double most = 0;
   for (int64_t i = 0; i < 6; ++i)

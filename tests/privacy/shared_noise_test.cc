@@ -6,7 +6,7 @@
 namespace tessera::privacy::internal::shared_noise_test {
 namespace {
 
-// Several processes: tests/cluster/system_random_test.cc.
+// tests/cluster/system_random_test.cc tests several processes.
 TEST(SharedNoiseKeys, AProcessThatIsAloneNeedsNone) {
   const SharedNoise outer("op", RandomSource::kSystem), inner("op", RandomSource::kSystem);
   const Array x = zeros({3});

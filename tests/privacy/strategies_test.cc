@@ -9,7 +9,8 @@ namespace {
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-// Means over steps and keys of the batch's size, its square, and of examples 0 and 1 being in it.
+// Means over steps and keys: of the batch's size, of its square, and of how often examples 0 and 1
+// are in it.
 struct Law {
   double mean = 0, square = 0, first = 0, both = 0;
   double batches = 0;
@@ -28,7 +29,7 @@ struct Law {
   double variance() const { return average(square) - average(mean) * average(mean); }
 };
 
-// Of `steps` steps of each of `keys` keys: of all, or of the one step.
+// Returns the means over `steps` steps for each of `keys` keys: over all steps, or over one.
 template <class Sampler>
 Law law_of(const Sampler& sampler, int keys, std::optional<int64_t> step = std::nullopt) {
   Law out;
@@ -42,7 +43,7 @@ Law law_of(const Sampler& sampler, int keys, std::optional<int64_t> step = std::
   return out;
 }
 
-// A frequency of independent draws; 5 deviations.
+// Compares the frequency of independent draws, within 5 standard deviations.
 void expect_frequency(const Law& law, double total, double p) {
   EXPECT_NEAR(law.average(total), p, 5 * std::sqrt(p * (1 - p) / law.batches));
 }
@@ -62,7 +63,7 @@ void expect_any_step_at_once(const Sampler& sampler) {
   }
   EXPECT_EQ(step, sampler.iterations);
   EXPECT_NE(sampler.batch(key, 0), sampler.batch(random::key(4), 0));
-  // A range from the middle, and the variant.
+  // A range of batches that starts in the middle, and the functions of the variant.
   const BatchSelectionStrategy strategy = sampler;
   Batches range = batches(strategy, key, 5);
   EXPECT_EQ(*range.begin(), sampler.batch(key, 5));
@@ -98,7 +99,7 @@ TEST(Strategies, AnyStepComesAtOnce) {
       RandomAllocationSampling{.num_examples = 500, .iterations = 20, .steps_per_example = 2});
 }
 
-// The same on every machine: integers alone are between a key and a batch.
+// Batches are the same on every machine: only integers are computed between a key and a batch.
 TEST(Strategies, BatchesAreFixed) {
   const random::Key key = random::key(0);
   EXPECT_THAT(
@@ -128,7 +129,7 @@ TEST(CyclicPoisson, IsPoissonSampling) {
   expect_frequency(law, law.both, 0.09);
 }
 
-// Sizes fit the binomial law: 9 classes, chi-square above 38 once in 10^5.
+// Sizes have the binomial law: for 9 classes chi-square is above 38 once in 10^5.
 TEST(CyclicPoisson, SizesAreBinomial) {
   const CyclicPoissonSampling sampler{.num_examples = 8, .sampling_prob = 0.4, .iterations = 20000};
   std::array<double, 9> counts{};
@@ -142,7 +143,7 @@ TEST(CyclicPoisson, SizesAreBinomial) {
   EXPECT_LT(statistic, 38);
 }
 
-// The reference's values: mean 98.18011955548816, variance 49.687829178777974.
+// The reference has the mean 98.18011955548816 and the variance 49.687829178777974.
 TEST(CyclicPoisson, TruncationKeepsAUniformPart) {
   const CyclicPoissonSampling sampler{
       .num_examples = 1000, .sampling_prob = 0.1, .iterations = 500, .truncated_batch_size = 105};
@@ -173,7 +174,7 @@ TEST(CyclicPoisson, IndependentGroupsVaryInSize) {
                                       .iterations = 4,
                                       .cycle_length = 2,
                                       .partition = PartitionType::kIndependent};
-  const Law law = law_of(sampler, 4000, 1);  // Binomial(100, 1/4)
+  const Law law = law_of(sampler, 4000, 1);  // of Binomial(100, 1/4)
   EXPECT_NEAR(law.average(law.mean), 25, 5 * std::sqrt(18.75 / law.batches));
   EXPECT_NEAR(law.variance(), 18.75, 5 * 18.75 * std::sqrt(2 / law.batches));
   expect_frequency(law, law.both, 1.0 / 16);

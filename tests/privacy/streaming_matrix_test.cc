@@ -32,7 +32,7 @@ TEST(StreamingMatrix, KeysTellMatricesApart) {
   for (const auto& [name, matrix] : streaming_matrices())
     EXPECT_TRUE(seen.emplace(matrix.tree_static_key(), name).second) << name;
   EXPECT_EQ(diagonal({1, 2}).tree_static_key(), diagonal({1, 2}).tree_static_key());
-  // Beyond the length that stands in the key as it is.
+  // The list is longer than what a key holds unhashed.
   std::vector<double> many(1000, 1.0), other = many;
   other[500] = std::nextafter(1.0, 2.0);
   EXPECT_EQ(diagonal(many).tree_static_key(), diagonal(many).tree_static_key());

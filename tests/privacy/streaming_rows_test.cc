@@ -1,4 +1,4 @@
-// Written-out streaming matrices against jax_privacy's in float64: golden/make_noise.py.
+// Compares the rows of streaming matrices with jax_privacy's in float64: golden/make_noise.py.
 #include <cmath>
 
 #include "../errors.h"

@@ -1,4 +1,4 @@
-// Rows of streaming matrices one at a time: in programs, on meshes, and past the last one.
+// Streaming matrices, one row at a time: in programs, on meshes, and past the last row.
 #include <cmath>
 
 #include "../errors.h"
@@ -22,7 +22,7 @@ using tessera::test::expect_close;
 using tessera::test::expect_error;
 using tessera::test::streaming_matrices;
 
-// Rows 0 ... n - 1 of A x by `next`, stacked.
+// Returns rows 0 ... n - 1 of A x by `next`, stacked.
 template <class Next>
 Array products(const StreamingMatrix& a, const Array& x, int64_t n, const Next& next) {
   StreamingState<Array> state = a.init_multiply(index_in_dim(x, 0, 0, false));
@@ -52,7 +52,7 @@ Array by_rows(const StreamingMatrix& a, const Array& x) {
   return from_host(out, x.shape());
 }
 
-// Rings that turn more than once, in both kinds of program.
+// Ring buffers wrap around more than once, in both kinds of program.
 TEST(StreamingSteps, RowsAreThoseOfTheMatrix) {
   auto matrices = streaming_matrices();
   for (const char* ends : {"column_normalized", "banded_inverse"}) matrices.erase(ends);
@@ -91,7 +91,7 @@ TEST(StreamingSteps, LeavesOfATreeAreOnTheirOwn) {
   EXPECT_EQ(second.at("b").item<float>(), 4.5f);
 }
 
-// Sums in bfloat16 would stay at 256.
+// In bfloat16 the sums would stay at 256.
 TEST(StreamingSteps, NothingIsBelowFloat32) {
   const StreamingMatrix a = prefix_sum();
   const Array one = ones(Shape{1}, bfloat16);
@@ -127,7 +127,7 @@ TEST(StreamingSteps, AnotherStateIsAnError) {
                "expected real leaves, got complex64");
 }
 
-// The same bits however the leaf is sharded, and nothing is communicated.
+// The result has the same bits however the leaf is sharded, and nothing is communicated.
 TEST(StreamingSteps, ShardedAsTheLeaf) {
   initialize({.devices = "cpu:8"});
   const Mesh mesh(create_device_mesh({2, 4}), {"x", "y"});

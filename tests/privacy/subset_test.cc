@@ -5,7 +5,7 @@ namespace {
 
 constexpr int kDraws = 24000;
 
-// Pearson's statistic against equal frequencies lies this far from its mean only once in 10^6.
+// Expects equal frequencies: Pearson's statistic is this far from its mean only once in 10^6.
 void expect_uniform(const std::map<std::vector<int64_t>, int>& counts, size_t outcomes) {
   ASSERT_EQ(counts.size(), outcomes);
   const double expected = static_cast<double>(kDraws) / static_cast<double>(outcomes);

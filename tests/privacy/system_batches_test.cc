@@ -30,8 +30,8 @@ std::vector<BatchSelectionStrategy> schedules() {
       batch_selection::RandomAllocationSampling{.num_examples = kExamples, .iterations = kSteps}};
 }
 
-// A key for each step: nothing is kept, a step that is drawn again is another one, and whoever goes
-// on elsewhere draws on.
+// Each step draws its own key and nothing is kept: a step that is drawn again has another batch,
+// and any SystemBatches can continue a run.
 TEST(SystemBatches, IndependentStepsDrawKeysOfTheirOwn) {
   for (const BatchSelectionStrategy& sampler :
        {poisson(), BatchSelectionStrategy(batch_selection::FixedBatchSampling{
@@ -63,12 +63,12 @@ TEST(SystemBatches, AScheduleIsOneForTheWholeRun) {
     std::vector<Batch> all, of_other;
     for (int64_t step = 0; step < kSteps; ++step) {
       all.push_back(batches.examples(run, step));
-      of_other.push_back(batches.examples(other, step));  // in turns
+      of_other.push_back(batches.examples(other, step));  // alternating with the other run
     }
     EXPECT_NE(all, of_other);
     for (const int64_t step : {31, 2, 3})
       EXPECT_EQ(batches.examples(run, step), all[static_cast<size_t>(step)]);
-    // The name is no key.
+    // The run's name is not the key of its batches.
     EXPECT_NE(batch_selection::batches(sampler, run).at(3), all[3]);
   }
 }

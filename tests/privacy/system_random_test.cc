@@ -8,7 +8,8 @@
 namespace tessera::privacy::internal::system_random_test {
 namespace {
 
-// Bits and pairs of neighbouring bytes of a megabyte: counts within five standard deviations.
+// Counts of bits, and of pairs of neighbouring bytes, in a megabyte are within five standard
+// deviations.
 TEST(SystemRandom, BytesAreUniform) {
   std::vector<std::byte> bytes(1 << 20);
   fill_from_system(bytes);
@@ -31,7 +32,7 @@ TEST(SystemRandom, CallsAndSizesShareNothing) {
   fill_from_system(none);
   std::byte one[3] = {};
   for (int t = 0; t < 64 && one[2] == std::byte{}; ++t) fill_from_system(one);
-  EXPECT_NE(one[2], std::byte{});  // the last byte too
+  EXPECT_NE(one[2], std::byte{});  // the last byte is filled too
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ TEST_F(Toeplitz, AgreesWithJaxPrivacy) {
       (strategy ? mechanism.strategy_coef : mechanism.noising_coef) = coef;
       std::vector<double> errors = per_query_error(mechanism);
       EXPECT_EQ(errors.size(), 7);
-      // jax_privacy ends where the noising coefficients do, and leaves the larger errors out.
+      // jax_privacy stops at the last noising coefficient and leaves the larger errors out.
       errors.resize(data[key.c_str()].size());
       expect_relative(errors, numbers(data[key.c_str()]), 1e-13);
     }
@@ -145,7 +145,8 @@ TEST(ToeplitzErrors, OfParticipationsAndMechanisms) {
   expect_error([] { per_query_error({.strategy_coef = {1}, .noising_coef = {1}}); }, "got both");
 }
 
-// jax_privacy's, at its head, of strategies of any coefficients.
+// The values are jax_privacy's, at the head of its repository, for strategies with any
+// coefficients.
 TEST(ToeplitzBound, IsJaxPrivacys) {
   static const golden::Topic topic("privacy_head");
   for (const golden::Json& c : topic["sensitivities"])
@@ -154,7 +155,8 @@ TEST(ToeplitzBound, IsJaxPrivacys) {
         c["squared"]);
 }
 
-// jax_privacy takes the noise multiplier for the stddev, though it multiplies it by the norm.
+// jax_privacy takes the noise multiplier as the standard deviation, although it multiplies it by
+// the norm.
 TEST(ToeplitzRmse, IsJaxPrivacysTimesTheNorm) {
   static const golden::Topic topic("privacy_head");
   for (const golden::Json& c : topic["rmse"]) {
@@ -179,7 +181,7 @@ TEST(ToeplitzRmse, DoesNotChangeWithScaleOrSide) {
 TEST(ToeplitzWorkload, IsThatOfSgd) {
   EXPECT_EQ(sgd_workload_coefs(4), Coefs(4, 1.0));
   expect_relative(sgd_workload_coefs(4, {.momentum = .5}), {1, 1.5, 1.75, 1.875}, 1e-15);
-  // One step after the other: m = momentum m + g, p = decay p + m, of a gradient at the first step.
+  // Computes step after step m = momentum m + g, p = decay p + m, for a gradient at the first step.
   double m = 1, p = 0;
   const Coefs coefs = sgd_workload_coefs(10, {.momentum = .9, .decay = .99});
   for (size_t k = 0; k < coefs.size(); ++k, m *= .9) {

@@ -1,6 +1,7 @@
-// An audit of the whole trainer: what a run of privacy::Trainer tells of 1,000 canaries, of which half, drawn
-// at random, were trained on, is no more than its plan claims (Steinke, Nasr and Jagielski, arXiv
-// 2305.08846). Without the noise, or without the clipping, it is more: the audit can fail.
+// Audits the whole trainer. A run of privacy::Trainer has 1,000 canaries, of which it trains on a
+// random half. It must not reveal more about them than its plan claims (Steinke, Nasr and
+// Jagielski, arXiv 2305.08846). Without the noise or the clipping it reveals more, so the audit can
+// fail.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,8 +23,9 @@ namespace {
 
 constexpr int64_t kCanaries = 1000, kFeatures = 4096;
 
-// The gradient of an example is its features: a canary's is a direction that it has nearly alone, which is
-// the most that a linear model, or the last layer of any, can tell of an example.
+// The gradient of an example is its features. A canary's gradient is a direction that it shares
+// with hardly any other example. This is the most that a linear model, or the last layer of any
+// model, can reveal about an example.
 constexpr auto loss = [](const Array& w, const Array& x) {
   return -mean(sum(x * w, {.axis = -1}));
 };
@@ -32,7 +34,7 @@ struct Audit {
   double one_run, one_run_fdp, auroc;
 };
 
-// Of a run by this plan's noise and clip norm, of canaries this long.
+// Audits a run with this plan's noise and clip norm, for canaries of this length.
 Audit audit(const PlanOptions& options, double length) {
   const random::Key key = random::key(11);
   const Array directions =
@@ -42,7 +44,7 @@ Audit audit(const PlanOptions& options, double length) {
   std::vector<float> member(coins.size());
   std::transform(coins.begin(), coins.end(), member.begin(),
                  [](float u) { return u < 0.5f ? 1.f : 0.f; });
-  // One that was left out is an example of zeros: under kReplaceSpecial the neighbour.
+  // A canary that was left out is an example of zeros, the neighbour under kReplaceSpecial.
   const Array x = directions * reshape(from_host(member, {kCanaries}), {kCanaries, 1});
 
   const Trainer trainer(make_plan(options), loss, optim::sgd(1));
@@ -75,12 +77,12 @@ TEST(TrainerAudit, CanariesTellNoMoreThanThePlanClaims) {
   const Audit run = audit(plan_options(), 1);
   EXPECT_LT(run.one_run, claimed);
   EXPECT_LT(run.one_run_fdp, claimed);
-  EXPECT_GT(run.auroc, .55);  // the attack sees something of them
+  EXPECT_GT(run.auroc, .55);  // the attack is better than chance
   std::cout << "one run " << run.one_run << ", f-DP " << run.one_run_fdp << ", AUROC " << run.auroc
             << "\n";
 }
 
-// The same audit of trainers that are not private as claimed.
+// The same audit, for trainers that are less private than claimed.
 TEST(TrainerAudit, WhatIsNotPrivateIsFound) {
   const double claimed = make_plan(plan_options()).epsilon();
   PlanOptions silent = plan_options();
@@ -90,7 +92,8 @@ TEST(TrainerAudit, WhatIsNotPrivateIsFound) {
   EXPECT_GT(without_noise.one_run, claimed);
   EXPECT_GT(without_noise.one_run_fdp, claimed);
 
-  // As if examples ten times too long had not been clipped: a clip norm that holds them, and its noise for 1.
+  // Simulates a trainer that does not clip examples that are ten times too long: the clip norm is
+  // above their length, and the noise is that for a norm of 1.
   PlanOptions unclipped = plan_options();
   unclipped.epsilon.reset();
   unclipped.l2_clip_norm = 20;

@@ -1,5 +1,5 @@
-// Training as a whole: fit, programs made beforehand, data by index, transforms, clip norms that
-// change, and a plan without privacy.
+// Training as a whole: fit, programs that are compiled beforehand, data by index, transforms, clip
+// norms that change, and a plan without privacy.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -54,7 +54,7 @@ TEST_F(TrainerFitTest, FitGoesOnWithItsCheckpoints) {
   trainer.fit(whole, {}, xs(), ys());
   auto first = trainer.init(weights(), kSeed());
   trainer.fit(first, {.until = 7, .checkpoints = folder_, .save_every = 3}, xs(), ys());
-  EXPECT_EQ(all_steps(folder_), (std::vector<int64_t>{6, 7}));  // two are kept
+  EXPECT_EQ(all_steps(folder_), (std::vector<int64_t>{6, 7}));  // two checkpoints are kept
   auto second = trainer.init(weights(), kSeed());
   EXPECT_EQ(trainer.fit(second, {.checkpoints = folder_}, xs(), ys()), trainer.plan().epsilon());
   EXPECT_EQ(bits_of(second), bits_of(whole));
@@ -93,7 +93,8 @@ TEST_F(TrainerFitTest, PrecompiledStepsAreNotTracedAgain) {
   EXPECT_EQ(traced, made);
 }
 
-// What is compiled does not depend on the samples, and covers them.
+// The sizes that are compiled do not depend on the samples, and include all sizes that the samples
+// have.
 TEST(TrainerSizesTest, SizesHaveTheProbabilitiesOfTheSampler) {
   const auto sizes_of = [](const PlanOptions& options) {
     const Plan plan = make_plan(options);
@@ -155,7 +156,7 @@ TEST_F(TrainerFitTest, ExamplesOfFilesAreThoseOfArrays) {
     trainer.fit(files, {}, x, y);
     EXPECT_EQ(parameters(files.params), parameters(arrays.params));
   }
-  // One of both is as good, and a function that gives a tree.
+  // Arrays and files can be mixed, and a function may return a tree.
   const Trainer trainer(plan_of(), loss, optim::sgd(.5));
   auto mixed = trainer.init(weights(), kSeed()), arrays = trainer.init(weights(), kSeed());
   trainer.fit(mixed, {.precompile = true}, x, ys());
@@ -197,14 +198,14 @@ TEST_F(TrainerFitTest, SourcesThatAreRefused) {
   expect_error([&] { trainer.step(state, few, ys()); }, "to give a row for each of");
   EXPECT_EQ(trainer.steps_done(state), 0);
   trainer.step(state, NpyExamples(path("x.npy")), ys());
-  trainer.step(state, NpyExamples(path("x.npy")), ys());  // opened again
+  trainer.step(state, NpyExamples(path("x.npy")), ys());  // the file is opened again
   expect_error([&] { trainer.step(state, NpyExamples(path("other.npy")), ys()); },
                "expected the data that this state has begun with");
 }
 
 // ---- Transforms before clipping
 
-// A transform that scales by a constant is a loss that does, under the same clip norm.
+// A transform that scales by a constant is the same as a loss that does, with the same clip norm.
 TEST(TrainerTransformTest, GradientsAreTransformedBeforeTheyAreClipped) {
   const auto tripled = [](const Weights& g) {
     return tree::map([](const Array& x) { return 3 * x; }, g);
@@ -218,13 +219,13 @@ TEST(TrainerTransformTest, GradientsAreTransformedBeforeTheyAreClipped) {
                             tripled);
   const Trainer scaled(make_plan(quiet), larger, optim::sgd(.5));
   auto a = transformed.init(weights(), kSeed()), b = scaled.init(weights(), kSeed());
-  // Batches are of the key and the plan, which are the same.
+  // Batches depend on the key and the plan, which are the same.
   for (int i = 0; i < 4; ++i) transformed.step(a, xs(), ys()), scaled.step(b, xs(), ys());
   expect_close(parameters(a.params), parameters(b.params), 1e-5);
 }
 
 TEST(TrainerTransformTest, ScaleThenPrivatizeUndoesItsScale) {
-  // Without clipping and noise the transform cancels: Adam.
+  // Without clipping and noise the transform cancels, which leaves Adam.
   PlanOptions open = options_of();
   open.noise_multiplier = 0;
   open.l2_clip_norm = 1e12;
@@ -234,7 +235,7 @@ TEST(TrainerTransformTest, ScaleThenPrivatizeUndoesItsScale) {
   auto a = scaled.init(weights()), b = plain.init(weights());
   for (int i = 0; i < 4; ++i) scaled.step(a, xs(), ys()), plain.step(b, xs(), ys());
   expect_close(parameters(a.params), parameters(b.params), 1e-3);
-  // With a clip norm the scale counts.
+  // With a clip norm the scale matters.
   PlanOptions quiet = options_of(1);
   quiet.noise_multiplier = 0;
   const Trainer c(make_plan(quiet), loss, scale_then_privatize(optim::adam(.1), {.eps = 1e-2}));
@@ -255,7 +256,7 @@ TEST(TrainerTransformTest, WhatATransformReadsIsAPartOfTheRun) {
   auto state = two.init(weights());
   two.step(state, xs(), ys());
   expect_error([&] { three.step(state, xs(), ys()); }, "expected the loss and the types of data");
-  // So is what a schedule computes.
+  // The values that a schedule computes count as well.
   const Trainer slow(plan_of(), loss, optim::sgd([](const Array&) { return Array(.1f); }));
   const Trainer fast(plan_of(), loss, optim::sgd([](const Array&) { return Array(.2f); }));
   auto other = slow.init(weights());
@@ -376,7 +377,7 @@ TEST(TrainerClipNormTest, WithoutPrivacyIsPlainTrainingOnTheSameBatches) {
   const Weights expected =
       tree::map([](const Array& p, const Array& d) { return p - .5f * d; }, weights(), g);
   expect_close(parameters(state.params), parameters(expected), 1e-5);
-  // No state of it goes on as a private one.
+  // A state of this plan cannot be used with a private plan.
   const Trainer hidden(make_plan(options), loss, optim::sgd(.5));
   expect_error([&] { hidden.step(state, xs(), ys()); }, "expected a state of this plan");
 }

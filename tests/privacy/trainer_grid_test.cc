@@ -44,7 +44,7 @@ TEST_F(TrainerGridFolderTest, AResumedRunHasTheSameBits) {
   for (const float x : parameters(resumed.params)) EXPECT_TRUE(std::isfinite(x));
 }
 
-// The parameters after each step of gradients that are 0: sums of noise.
+// Returns the parameters after each step. Gradients are 0, so they are sums of noise.
 std::vector<std::vector<float>> walk(const PlanOptions& options) {
   const auto flat = [](const Weights& p, const Array& x, const Array& y) {
     return 0 * loss(p, x, y);
@@ -75,7 +75,8 @@ TEST(TrainerGridTest, NoiseFollowsTheSchedules) {
   EXPECT_NEAR(std::sqrt(squares[1]) / plan.stddev(), 3 * .125, .03);
 }
 
-// Banded noise cancels over the steps: what is left of it is a part of what independent noise adds up to.
+// Banded noise partly cancels over the steps: a fraction remains of what independent noise adds up
+// to.
 TEST(TrainerGridTest, BandedNoiseCancels) {
   PlanOptions options = on_grid(.25);
   options.steps = 200;
@@ -91,7 +92,7 @@ TEST(TrainerGridTest, BandedNoiseCancels) {
   EXPECT_LT(reached(BandedNoise{.bands = 4}), .8 * reached(IndependentNoise{}));
 }
 
-// With next to no noise the steps are those of the mechanism Gaussian.
+// With almost no noise the steps are those of the mechanism Gaussian.
 TEST(TrainerGridTest, StepsAreThoseOfFloatSums) {
   PlanOptions options = options_of(1);
   options.steps = 4;
@@ -114,7 +115,7 @@ TEST(TrainerGridTest, StepsAreThoseOfFloatSums) {
   EXPECT_NE(parameters(x.params), parameters(weights()));
 }
 
-// Without a mechanism, on a grid that the plan chooses, the steps and what is released are those of the one
+// If no mechanism is named, the plan chooses a grid. The steps and the releases are those of a plan
 // that names this grid.
 TEST(TrainerGridTest, TheDefaultMechanismIsDiscrete) {
   PlanOptions options = options_of(.5);
@@ -132,7 +133,7 @@ TEST(TrainerGridTest, TheDefaultMechanismIsDiscrete) {
   EXPECT_EQ(released(unnamed), released(make_plan(options)));
 }
 
-// Gradients that are transformed are rounded to the grid after it, with the noise of each step.
+// Gradients are transformed and then rounded to the grid, with the noise of each step.
 TEST(TrainerGridTest, TransformedGradientsAreOnTheGrid) {
   PlanOptions options = options_of(1);
   options.steps = 4;

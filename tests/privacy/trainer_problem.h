@@ -1,4 +1,4 @@
-// A small problem that the tests of the trainer share.
+// A small problem for the tests of the trainer.
 #pragma once
 
 #include <cmath>
@@ -26,7 +26,7 @@ constexpr auto loss = [](const Weights& p, const Array& x, const Array& y) {
   return mean(square(matmul(x, p.w) + p.b - y));
 };
 
-// A module with parameters and a stream of keys, and its loss.
+// A model with parameters and a stream of keys, and its loss.
 struct Module {
   nnx::Linear linear;
   nnx::Dropout dropout;
@@ -63,7 +63,7 @@ std::vector<float> bits_of(const State& state) {
     const std::vector<float> values = to_vector<float>(astype(leaf, float32));
     out.insert(out.end(), values.begin(), values.end());
   }
-  // The rows of the history that were not written are NaN, which is not equal to itself.
+  // Rows of the history that are not written yet are NaN, which is not equal to itself.
   for (float& x : out)
     if (std::isnan(x)) x = -12345;
   return out;

@@ -1,4 +1,5 @@
-// Training by a plan: equal to its parts by hand, resumable to the bit, and what it refuses.
+// Training by a plan gives the same result as its parts called one by one, and can be resumed with
+// the same bits; what it refuses.
 #include "tessera/privacy/trainer.h"
 
 #include <algorithm>
@@ -62,7 +63,7 @@ TEST(TrainerTest, AStepIsItsPartsByHand) {
   EXPECT_EQ(trainer.epsilon(state), plan.epsilon(1));
 }
 
-// Steps on a grid: the same bits from the same key.
+// On a grid the same key gives the same bits.
 TEST(TrainerTest, NoiseInWholeNumbers) {
   PlanOptions options = options_of();
   options.mechanism = DiscreteGaussian{};
@@ -76,7 +77,7 @@ TEST(TrainerTest, NoiseInWholeNumbers) {
   for (const float x : parameters(state.params)) EXPECT_TRUE(std::isfinite(x));
 }
 
-// No key, no two runs alike.
+// Without a key no two runs are equal.
 TEST(TrainerTest, NoiseOfTheSystem) {
   PlanOptions options = options_of();
   options.random_source = RandomSource::kSystem;
@@ -96,7 +97,7 @@ TEST(TrainerTest, NoiseOfTheSystem) {
 
 class TrainerFolderTest : public tessera::test::FolderTest {};
 
-// Of independent and of correlated noise, whose buffers are state too.
+// With independent noise, and with correlated noise, whose buffers belong to the state.
 TEST_F(TrainerFolderTest, AResumedRunHasTheSameBits) {
   for (const NoiseStrategy& strategy :
        {NoiseStrategy(IndependentNoise{}), NoiseStrategy(BandedNoise{.bands = 3})}) {
@@ -113,7 +114,7 @@ TEST_F(TrainerFolderTest, AResumedRunHasTheSameBits) {
     EXPECT_FALSE(first.restore(folder, state));
     run_to(first, state, 5);
     first.save(folder, state);
-    run_to(first, state, 7);  // lost: what follows knows nothing of it
+    run_to(first, state, 7);  // lost: the next trainer does not have these steps
 
     const auto second = trainer_of();
     auto resumed = second.init(weights(), reproducible(random::key(0)));
@@ -124,7 +125,7 @@ TEST_F(TrainerFolderTest, AResumedRunHasTheSameBits) {
   }
 }
 
-// The sizes of the batches of the steps up to this one.
+// Returns the sizes of the batches of the steps up to this one.
 template <class Trainer, class State>
 std::vector<int64_t> sizes_up_to(const Trainer& trainer, State& state, int64_t steps) {
   std::vector<int64_t> out;
@@ -139,7 +140,8 @@ PlanOptions options_of_system(const NoiseStrategy& strategy) {
   return options;
 }
 
-// Poisson samples: what goes on, here or elsewhere, draws further batches, and no state has a key.
+// Poisson samples: a run that continues, in any trainer, draws new batches, and its state has no
+// key.
 TEST_F(TrainerFolderTest, ARunOfTheSystemGoesOnAnywhere) {
   const auto trainer_of = [&] {
     return Trainer(make_plan(options_of_system(IndependentNoise{})), loss, optim::sgd(.1));
@@ -159,8 +161,8 @@ TEST_F(TrainerFolderTest, ARunOfTheSystemGoesOnAnywhere) {
   EXPECT_EQ(sizes.size(), 3u);
 }
 
-// Groups of a cycle: the same in the trainer that has begun the run; elsewhere, and when it is
-// over, there is no schedule to go on with.
+// Groups of a cycle: the trainer that began the run keeps its groups. In another trainer, and after
+// the run, there are no groups, so the run cannot continue.
 TEST_F(TrainerFolderTest, AScheduleOfTheSystemIsOfItsTrainer) {
   const auto trainer_of = [&] {
     return Trainer(make_plan(options_of_system(BandedNoise{.bands = 3})), loss, optim::sgd(.1));
@@ -185,7 +187,7 @@ TEST_F(TrainerFolderTest, AScheduleOfTheSystemIsOfItsTrainer) {
   ASSERT_TRUE(first.restore(folder_, resumed));
   EXPECT_EQ(sizes_up_to(first, resumed, 11), sizes);
 
-  // The last step: what is finished can be read anywhere, and nothing before it goes on.
+  // After the last step any trainer can restore the run, and no earlier state can continue.
   first.step(resumed, xs(), ys());
   first.save(folder_, resumed);
   EXPECT_TRUE(second.restore(folder_, elsewhere));
@@ -211,7 +213,7 @@ TEST_F(TrainerFolderTest, AnotherPlanOrOptimizerDoesNotGoOn) {
   longer.steps = 13;
   refused(Trainer(make_plan(longer), loss, optim::sgd(.5)));
   refused(Trainer(plan_of(.2), loss, optim::sgd(.5)));
-  refused(Trainer(plan_of(), loss, optim::sgd(.25)));  // whose next gradients would differ
+  refused(Trainer(plan_of(), loss, optim::sgd(.25)));  // its next gradients would differ
 }
 
 TEST(TrainerTest, AStateIsUsedOnce) {
@@ -223,7 +225,7 @@ TEST(TrainerTest, AStateIsUsedOnce) {
   expect_error([&] { trainer.step(copy, xs(), ys()); }, "donated");
 }
 
-// No two plans, and no two steps, share noise. Of an empty batch the gradient is noise alone.
+// No two plans, and no two steps, share noise. With an empty batch the gradient is only noise.
 TEST(TrainerTest, AnEmptyBatchIsAStepOfNoise) {
   std::vector<float> draws;
   for (double multiplier : {1., 2.}) {
@@ -253,7 +255,7 @@ TEST(TrainerTest, AnEmptyBatchIsAStepOfNoise) {
   EXPECT_NEAR(std::sqrt(squares / static_cast<double>(draws.size())), .5, .25);  // the clip norm
 }
 
-// A plan's schedules are what is run: batches, noise and the scale of the update.
+// Training follows the plan's schedules: batches, noise and the scale of the update.
 TEST(TrainerTest, SchedulesAreFollowed) {
   PlanOptions options = options_of(.1);
   options.steps = 400;
@@ -278,7 +280,7 @@ TEST(TrainerTest, SchedulesAreFollowed) {
   }
   EXPECT_NEAR(examples[0], 6.4, .6);
   EXPECT_NEAR(examples[1], 25.6, 1);
-  // 1 / 6.4, and 8 / 25.6; of 1,600 numbers each.
+  // The scales are 1 / 6.4 and 8 / 25.6, each measured on 1,600 numbers.
   EXPECT_NEAR(std::sqrt(squares[0]) * 6.4, plan.stddev(0) * 6.4 * 1e6, .1);
   EXPECT_NEAR(std::sqrt(squares[1]) * 6.4, plan.stddev(200) * 6.4 / 4 * 1e6, .2);
   EXPECT_NEAR(plan.stddev(0), plan.clipped_norm(), 1e-12);
@@ -299,11 +301,11 @@ TEST(TrainerTest, BatchesOfAllSizesTakeFewPrograms) {
   const int of_one = traced;
   for (int step = 1; step < 60; ++step) sizes.insert(trainer.step(state, xs(), ys()).examples);
   EXPECT_GE(sizes.size(), 8);
-  EXPECT_LE(traced, 4 * of_one);  // 16, 24, 32; the first state is not yet where programs put it
+  EXPECT_LE(traced, 4 * of_one);  // 16, 24, 32; the first state is placed otherwise
 }
 
 TEST(TrainerTest, PaddedSizes) {
-  const Plan plan = plan_of(.25);  // 16 on average
+  const Plan plan = plan_of(.25);  // 16 examples on average
   const internal::StepBatches batches(plan, {});
   EXPECT_EQ(batches.padded_size(0), 16);
   EXPECT_EQ(batches.padded_size(16), 16);
@@ -312,16 +314,16 @@ TEST(TrainerTest, PaddedSizes) {
   const internal::StepBatches of_five(plan, {.padding_multiple = 5});
   EXPECT_EQ(of_five.padded_size(1), 15);
   EXPECT_EQ(of_five.padded_size(16), 20);
-  // An example is not alone on its device.
+  // No example is alone on its device.
   const ScopedDevices sixteen("cpu:16");
   EXPECT_EQ(internal::StepBatches(plan, {}).padded_size(0), 32);
-  // Padding in the last microbatches, which are strided: 0 and 2, 1 and 3.
+  // The padding is in the last microbatches, which are strided: 0 and 2, 1 and 3.
   const internal::StepBatch batch = batches.padded({7, 8, 9}, 2, 4);
   EXPECT_EQ(to_vector<int32_t>(batch.indices), (std::vector<int32_t>{7, 9, 8, -1}));
   EXPECT_EQ(to_vector<bool>(batch.padding), (std::vector<bool>{false, false, false, true}));
 }
 
-// Rows of padding are 0, whatever is in the example that their indices point at.
+// Rows of padding are 0, whatever the example has to which their indices point.
 TEST(TrainerTest, PaddingIsClearedInEveryDtype) {
   const Array padding = array({false, true, false});
   for (DType dtype : {bool_, int8, uint8, int32, uint32, float16, bfloat16, float32, complex64})
@@ -338,7 +340,7 @@ TEST(TrainerTest, PaddingIsClearedInEveryDtype) {
             (std::vector<float>{1, 0, 0}));
 }
 
-// Padding reads the last example; whatever that is, if it is not in the batch the step is the same.
+// Padding reads the last example. If that is not in the batch, the step does not depend on it.
 TEST(TrainerTest, ExamplesThatAreNotInTheBatchHaveNoInfluence) {
   const Trainer trainer(plan_of(.3), loss, optim::sgd(.5));
   for (float bad : {NAN, INFINITY, 1e30f}) {
@@ -356,7 +358,7 @@ TEST(TrainerTest, ExamplesThatAreNotInTheBatchHaveNoInfluence) {
   }
 }
 
-// The same sums in another order.
+// Microbatches give the same sums, added up in another order.
 TEST(TrainerTest, MicrobatchesOfAMemoryBudget) {
   const Plan plan = plan_of(.5);
   const auto after = [&](const TrainerOptions& options) {
@@ -414,7 +416,7 @@ TEST(TrainerTest, ModulesTrainTheirParametersAlone) {
   const std::vector<Array> before = tree::leaves(module), after = tree::leaves(state.params);
   for (size_t i = 0; i < before.size(); ++i)
     moved.push_back(before[i].to_host() != after[i].to_host());
-  // Kernel, bias, and the key of the stream, not its count.
+  // The kernel, the bias, and the key of the stream change, but not its count.
   EXPECT_EQ(std::count(moved.begin(), moved.end(), true), 3);
 }
 
@@ -445,7 +447,7 @@ TEST_F(TrainerFolderTest, AReportOfCurves) {
   const Trainer trainer(plan_of(), loss, optim::sgd(.5));
   auto state = trainer.init(weights(), reproducible(random::key(0)));
   const std::string file = path("report.html");
-  trainer.report_html(file, state);  // of no step
+  trainer.report_html(file, state);  // before the first step
   StepReport last;
   for (int i = 0; i < 5; ++i) last = trainer.step(state, xs(), ys());
   trainer.report_html(file, state);

@@ -1,5 +1,5 @@
-// Audits of whole runs: of a trainer that does what it says the bound is below its epsilon, and of
-// one with too little noise above.
+// Audits of whole runs. For a trainer that does what its plan says the bound is below its epsilon,
+// and for a trainer with too little noise it is above.
 #include "tessera/privacy/auditing/training_audit.h"
 
 #include <set>
@@ -49,13 +49,13 @@ TEST(TrainingAudit, DoesNotContradictWhatIsPrivateAsItSays) {
     EXPECT_NEAR(report.accounted_epsilon, 1, 1e-3);
     EXPECT_LT(report.epsilon, report.accounted_epsilon);
     EXPECT_FALSE(report.contradicts());
-    EXPECT_GT(report.auroc, .52);  // the attack sees something
+    EXPECT_GT(report.auroc, .52);  // the attack is better than chance
     EXPECT_EQ(report.in_scores.size() + report.out_scores.size(), static_cast<size_t>(kCanaries));
     EXPECT_EQ(report.delta, 1e-5);
   }
 }
 
-// A plan that adds a twentieth of the noise, and says that it spends the epsilon of all of it.
+// A plan that adds a twentieth of the noise and claims the epsilon of all of it.
 TEST(TrainingAudit, FindsTooLittleNoise) {
   PlanOptions silent = options();
   silent.epsilon.reset();
@@ -65,7 +65,7 @@ TEST(TrainingAudit, FindsTooLittleNoise) {
     EXPECT_GT(report.epsilon, 1);
     EXPECT_GT(report.gaussian_epsilon, 1);
     EXPECT_TRUE(report.contradicts());
-    EXPECT_LT(report.epsilon, make_plan(silent).epsilon());  // what that noise is accounted for
+    EXPECT_LT(report.epsilon, make_plan(silent).epsilon());  // the epsilon of that noise
     EXPECT_THAT(to_string(report), ::testing::HasSubstr("spent more than it is accounted for"));
   }
 }
@@ -78,8 +78,9 @@ TEST(TrainingAudit, RunsOfEntropyDiffer) {
   EXPECT_EQ(audited(few, {.seed = 5}).in_scores, audited(few, {.seed = 5}).in_scores);
 }
 
-// A canary that is left out has no gradient, so the run is the one without it: without noise, and
-// with a canary in turn left out, the parameters are the same bits whatever its features are.
+// A canary that is left out has no gradient, so the run is the one without it. Without noise, and
+// with one canary after the other left out, the parameters have the same bits whatever its features
+// are.
 TEST(TrainingAudit, WhatIsLeftOutMovesNothing) {
   const auto counted_loss = counted(loss);
   const Array x = directions(1, random::key(4));
@@ -94,8 +95,8 @@ TEST(TrainingAudit, WhatIsLeftOutMovesNothing) {
 
 Array function_loss(const Array& w, const Array& x) { return loss(w, x); }
 
-// A loss that is a plain function, and canaries by keys of entropy, which not every 64 bits make: of
-// 8 runs one would fail but once in 256 if they had to.
+// The loss is a plain function, and the keys of canaries come from entropy. Some 64 bits make no
+// valid key: if those were used, one of 8 runs would fail, except once in 256 times.
 TEST(TrainingAudit, TakesFunctionsAndMakesCanariesOfEntropy) {
   PlanOptions plan = options();
   plan.num_examples = kExamples + 32;
@@ -114,7 +115,7 @@ TEST(TrainingAudit, TakesFunctionsAndMakesCanariesOfEntropy) {
   EXPECT_EQ(scores.size(), 8u);
 }
 
-// Labels, made by a function of the user; a loss of classes on parameters that are a pair.
+// A function of the user makes the labels; the loss has classes, and the parameters are a pair.
 TEST(TrainingAudit, MakesCanariesByACallback) {
   using Weights = std::pair<Array, Array>;
   const auto classes = [](const Weights& p, const Array& x, const Array& y) {

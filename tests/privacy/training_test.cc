@@ -40,7 +40,7 @@ DpTrainingAccountant accountant_of(const std::string& kind, bool pld) {
 TEST(Training, EpsilonsAreJaxPrivacys) {
   const golden::Topic topic("accounting");
   for (const golden::Json& c : topic["training"]) {
-    if (c["params"].contains("fixed")) continue;  // below
+    if (c["params"].contains("fixed")) continue;  // see the next test
     const double expected = c["epsilon"];
     EXPECT_NEAR(
         accountant_of(c["kind"], c["pld"]).compute_epsilon(c["updates"], params_of(c["params"])),
@@ -49,8 +49,9 @@ TEST(Training, EpsilonsAreJaxPrivacys) {
   }
 }
 
-// jax_privacy accounts for batches of one size as for Poisson samples of doubled norm, each direction by
-// itself. That is no bound (event_loss_test.cc); what is one is not below it.
+// jax_privacy accounts for batches of a fixed size as for Poisson samples of doubled norm, with
+// each direction by itself. That is not a bound (event_loss_test.cc); Tessera's bound is not below
+// it.
 TEST(Training, BatchesOfOneSizeAreNotBelowJaxPrivacys) {
   const golden::Topic topic("accounting");
   for (const golden::Json& c : topic["training"]) {
@@ -94,7 +95,7 @@ TEST(Training, NothingAndInfinity) {
   EXPECT_EQ(DpsgdTrainingAccountant{}.compute_epsilon(1, bare), 1 / 0.0);
 }
 
-// A change at the last step has not happened yet.
+// A change at the step after the last one has no effect.
 TEST(Training, SchedulesEndWithTheRun) {
   DpParams changed = kParams;
   changed.noise_multipliers = {{0, 1.0}, {50, 0.1}, {200, 7.0}};
@@ -126,7 +127,7 @@ TEST(Training, CachedEpsilonsAreNotBelow) {
   EXPECT_THROW(CachedExperimentAccountant(DpsgdTrainingAccountant{}, 0), UserError);
 }
 
-// Each change of the params below is refused by the accountant.
+// Expects that the accountant refuses each of the changes below.
 void expect_refused(const DpTrainingAccountant& accountant,
                     const std::function<void(DpParams&)>& change) {
   DpParams params = kParams;

@@ -8,7 +8,7 @@ using testing::ElementsAre;
 const CyclicPoissonSampling kEveryone{.num_examples = 3, .iterations = 5};
 const std::vector<int64_t> kIds{7, 7, 7, -2, -2, 40};  // users -2, 7, 40
 
-// jax_privacy's example, whose rows are in the order of its draw.
+// An example of jax_privacy, with the rows in the order of its draw.
 TEST(UserSelection, UsersGiveTheirExamplesInTurn) {
   const UserSelectionStrategy strategy{.base_strategy = kEveryone,
                                        .examples_per_user_per_batch = 2};
@@ -90,7 +90,7 @@ TEST(BoundContributions, NoUserOwnsMoreThanSaid) {
   for (const int64_t i : kept)
     for (const int64_t user : users_of(i)) ++used[user];
   for (const auto& [user, count] : used) EXPECT_LE(count, 5) << user;
-  // Greedily: no other example would fit.
+  // The choice is greedy: no other example would fit.
   for (int64_t i = 0; i < 400; ++i) {
     if (std::binary_search(kept.begin(), kept.end(), i)) continue;
     int64_t most = 0;

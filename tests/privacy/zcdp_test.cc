@@ -28,7 +28,8 @@ TEST(Zcdp, ConversionsAreInverse) {
     }
 }
 
-// By every real order: no worse than by a list of orders, no better than the mechanism.
+// The conversion minimises over all real orders: it is not larger than over a list of orders, and
+// not smaller than the mechanism's epsilon.
 TEST(Zcdp, LiesBetweenTheMechanismAndRdp) {
   const double zcdp = zcdp_to_epsilon(gaussian_zcdp(1), 1e-5);
   EXPECT_LE(zcdp, RdpAccountant().compose(GaussianDpEvent{1}).get_epsilon(1e-5));

@@ -1,5 +1,5 @@
-// Calls of random's functions as golden/make_random.py and make_samplers.py list them, and how
-// close a result has to be.
+// Calls of random's functions from the lists of golden/make_random.py and make_samplers.py, and the
+// tolerances of their results.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ inline random::Key key_of(const Json& words) {
       std::vector<uint32_t>{words[0].get<uint32_t>(), words[1].get<uint32_t>()}, {2})));
 }
 
-// A case's parameters.
+// The parameters of a case.
 struct Call {
   const Json& params;
   const std::map<std::string, Array>& inputs;
@@ -113,7 +113,7 @@ inline Array sample(const std::string& f, const random::Key& key, const Call& c)
   return {};
 }
 
-// Numbers of representable values between a and b.
+// Returns the number of representable values between a and b.
 template <class T>
 int64_t ulps(T a, T b) {
   using Bits = std::conditional_t<sizeof(T) == 8, int64_t,
@@ -127,8 +127,8 @@ int64_t ulps(T a, T b) {
   return std::abs(place(a) - place(b));
 }
 
-// How far a sample may be from JAX's: in ulp, and for logarithms of numbers near 1 in units of the
-// dtype's epsilon. Nothing where it is made of bits alone.
+// How far a sample may be from JAX's: in ulps, and for logarithms of numbers near 1 in units of the
+// dtype's epsilon. Samples that are made only of bits must be equal.
 struct Tolerance {
   int64_t ulps = 0;
   double epsilons = 0, relative = 0;
@@ -139,17 +139,17 @@ inline Tolerance tolerance(const std::string& function, DType dtype, bool compil
       {"normal", {3, 0}},      {"truncated_normal", {16, 4}}, {"gumbel", {8, 4}},
       {"exponential", {4, 4}}, {"laplace", {4, 4}},           {"logistic", {16, 4}},
       {"cauchy", {16, 4}}};
-  // Made of several logarithms and roots, or of a whole matrix.
+  // These are made of several logarithms and roots, or of a whole matrix.
   static const std::set<std::string> composed = {
       "gamma", "loggamma", "beta", "dirichlet", "multivariate_normal", "orthogonal"};
   if (composed.count(function))
     return {0, 64, dtype == float64 ? 1e-10 : dtype == float32 ? 1e-5 : 1e-2};
   const auto at = all.find(function);
   if (at == all.end()) return {};
-  // JAX rounds to these after each op, and so do the samplers where it matters.
+  // JAX rounds to half types after each op. So do the samplers, if it matters.
   if (is_half(dtype)) return {2, 0};
-  // XLA's erf_inv and log1p are not exact: the naive evaluator's libm is, and so are the kernels in
-  // float64.
+  // XLA's erf_inv and log1p are not exact. The naive evaluator's libm is exact, and so are the
+  // kernels in float64.
   if (dtype == float64 || dtype == complex128) return {64, 32};
   if (!compiled) return {16, 8};
   return at->second;

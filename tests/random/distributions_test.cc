@@ -1,4 +1,4 @@
-// Distributions against JAX: golden/make_calls_lax.py.
+// Compares distributions with JAX: golden/make_calls_lax.py.
 #include "tessera/random/distributions.h"
 
 #include "../errors.h"

@@ -53,7 +53,7 @@ TEST(RandomDerivatives, AreJaxs) {
     const std::vector<Array> gradients = grad(loss)(inputs);
     for (size_t i = 0; i < names.size(); ++i) {
       const Literal wanted = topic.array(c["gradients"][names[i]]);
-      // In float32 JAX's own sums are no better.
+      // In float32 JAX's own sums are not more accurate.
       const double tolerance = wanted.dtype() == float64 ? 1e-9 : 2e-3;
       expect_close(gradients[i].to_host(), wanted, tolerance, tolerance);
     }
@@ -67,7 +67,7 @@ TEST(RandomDerivatives, OfGammaInBothModesAndOnceMore) {
   const Array forward = jvp(f, std::tuple(a), std::tuple(ones_like(a))).second;
   const Array reverse = grad([&](const Array& x) { return sum(f(x)); })(a);
   expect_close(forward.to_host(), reverse.to_host(), 1e-6, 1e-6);
-  // A larger step than float32's noise, a smaller one than the curvature.
+  // The step is larger than the noise of float32 and smaller than the curvature.
   const X64 x64(true);
   const Array wide = array({0.3, 1.5, 7.});
   const auto slope = [&](const Array& x) {
@@ -77,7 +77,7 @@ TEST(RandomDerivatives, OfGammaInBothModesAndOnceMore) {
   const Array differences = (slope(wide + h) - slope(wide - h)) / (2 * h);
   expect_close(jvp(slope, std::tuple(wide), std::tuple(ones_like(wide))).second.to_host(),
                differences.to_host(), 1e-3, 1e-4);
-  // Backwards through the sums of the derivative there is no way.
+  // Reverse mode through the sums of the derivative is not supported.
   EXPECT_THROW(grad([&](const Array& x) {
                  return sum(grad([&](const Array& y) { return sum(f(y)); })(x));
                })(wide),

@@ -1,4 +1,4 @@
-// jax.random's streams: golden/make_random.py says what each case is.
+// The streams of jax.random: golden/make_random.py describes the cases.
 #include "tessera/random/random.h"
 
 #include <gmock/gmock.h>
@@ -32,7 +32,7 @@ using tessera::test::X64;
 
 class RandomTest : public ::testing::TestWithParam<bool> {};
 
-// Every case of a topic, traced and evaluated or eagerly.
+// Tests every case of a topic, traced and evaluated or eagerly.
 void expect_cases(const char* name, bool eagerly) {
   const golden::Topic topic(name);
   for (const Json& c : topic["cases"]) {
@@ -65,7 +65,7 @@ void expect_cases(const char* name, bool eagerly) {
 TEST_P(RandomTest, Streams) { expect_cases("random", GetParam()); }
 TEST_P(RandomTest, Samplers) { expect_cases("samplers", GetParam()); }
 
-// One element, or few, are rounded as many are. golden/make_many_keys.py says what a case is.
+// One element and few elements are rounded like many. golden/make_many_keys.py describes the cases.
 TEST(RandomStreams, OfManyKeys) {
   const golden::Topic topic("many_keys");
   for (const Json& c : topic["cases"]) {
@@ -138,7 +138,7 @@ TEST(RandomKeyTest, Seeds) {
       EXPECT_THROW(make(), UserError);
       continue;
     }
-    // Seeds that JAX cuts to 32 bits are left to the next test.
+    // The next test has the seeds that JAX cuts to 32 bits.
     const int64_t seed = std::stoll(text);
     if (!c["x64"].get<bool>() && (seed < -(int64_t{1} << 31) || seed >= int64_t{1} << 32)) continue;
     EXPECT_EQ(to_vector<uint32_t>(random::key_data(make())),
@@ -146,7 +146,7 @@ TEST(RandomKeyTest, Seeds) {
   }
 }
 
-// Without x64 a seed that 32 bits do not hold has the key that JAX gives it with x64.
+// Without x64 a seed beyond 32 bits has the key that JAX gives it with x64.
 TEST(RandomKeyTest, LongSeedsCountWithoutX64) {
   const golden::Topic topic("random");
   int checked = 0;
@@ -212,7 +212,7 @@ TEST(RandomTest, LongStreams) {
   }
 }
 
-// The same numbers however they are sharded: uneven shards, both dimensions, every function of
+// The numbers do not depend on the sharding: uneven shards, both dimensions, every function of
 // bits.
 TEST(RandomTest, ShardedStreamsAreTheSame) {
   initialize({.devices = "cpu:8"});

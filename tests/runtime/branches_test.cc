@@ -42,7 +42,7 @@ TEST(Branches, Branches) {
   }
 }
 
-// One of `count` branches, of which branch k adds 10^k, for an index of every value.
+// Takes one of `count` branches, of which branch k adds 10^k, for many values of the index.
 TEST(Branches, AnIndexOutOfRangeTakesTheLastBranch) {
   constexpr int32_t kMin = std::numeric_limits<int32_t>::min(),
                     kMax = std::numeric_limits<int32_t>::max();
@@ -77,7 +77,7 @@ TEST(Branches, AnIndexOutOfRangeTakesTheLastBranch) {
   }
 }
 
-// (x, y) -> y with `add` added to x, through a large temporary.
+// Returns the schedule (x, y) -> x + `add`, computed through a large temporary.
 std::shared_ptr<const Schedule> detour(int32_t add, std::atomic<int64_t>* runs) {
   ScheduleBuilder b{Mesh()};
   const int x = b.input(int32, {2}, {}), before = b.input(int32, {2}, {}),
@@ -93,7 +93,7 @@ std::shared_ptr<const Schedule> detour(int32_t add, std::atomic<int64_t>* runs) 
   return share(b);
 }
 
-// (x, y) -> y.
+// Returns the schedule (x, y) -> y.
 std::shared_ptr<const Schedule> second_operand() {
   ScheduleBuilder b{Mesh()};
   b.input(int32, {2}, {});
@@ -101,8 +101,8 @@ std::shared_ptr<const Schedule> second_operand() {
   return share(b);
 }
 
-// index, x -> 2 x by a call, or x + 5 where the index is false, which is rare; and as often as the
-// index says in between.
+// (index, x) -> 2 x by a call, or x + 5 if the index is false, which is unlikely. The calls
+// alternate between the two.
 TEST(Branches, RareBranchesHaveMemoryWhenTheyAreTaken) {
   for (bool read_later : {false, true}) {
     std::atomic<int64_t> runs = 0;
@@ -116,7 +116,7 @@ TEST(Branches, RareBranchesHaveMemoryWhenTheyAreTaken) {
     BranchStep branch{.index = index, .in = {x, usual}, .out = {corrected}, .expected = 1};
     branch.branches = {detour(5, &runs), second_operand()};
     b.add(branch);
-    // Where what was corrected is read once more, it may not have been overwritten.
+    // If the value before the correction is read once more, it must not be overwritten.
     const int other = read_later ? usual : corrected;
     b.add(CallStep{
         .name = "join", .in = {corrected, other}, .out = {out}, .fn = [](auto in, auto result) {
@@ -145,7 +145,7 @@ TEST(Branches, RareBranchesHaveMemoryWhenTheyAreTaken) {
   }
 }
 
-// Results that are operands, exchanged, or the same one twice; the operands stay as they are.
+// The results are operands: in order, exchanged, or the same one twice. The operands do not change.
 TEST(Branches, BranchesWithoutSteps) {
   ScheduleBuilder b{Mesh()};
   BranchStep branch;
@@ -174,7 +174,8 @@ TEST(Branches, BranchesWithoutSteps) {
   }
 }
 
-// Two ways to communicate, of an operand that is the same everywhere and one that is not.
+// Two branches that communicate, for an operand that is the same on all devices and one that is
+// not.
 TEST(Branches, BranchesThatCommunicate) {
   const Mesh mesh = test_mesh({4}, {"x"});
   const NamedSharding sharded(mesh, P("x")), all(mesh, P());

@@ -50,8 +50,8 @@ TEST(Call, RunsOnceAnInstance) {
               ElementsAre(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12));
 }
 
-// Operands that vary over less than the call are read by several instances, in the order of the
-// slot; what varies over nothing is computed once, whatever the number of devices.
+// Operands that vary over fewer axes than the call are read by several instances, in the order of
+// the slot. A call that varies over no axis runs once, whatever the number of devices.
 TEST(Call, OperandsOfFewerAxes) {
   const Mesh mesh = test_mesh({2, 3}, {"x", "y"});
   std::atomic<int> both = 0, none = 0;
@@ -81,7 +81,7 @@ TEST(Call, OperandsOfFewerAxes) {
   const auto out =
       program->run({device_array(iota_literal({6}), minor), device_array(iota_literal({3}), by_y),
                     device_array(Literal::from<float>(std::vector{7.f}, {1}), all)});
-  // xy of device (x, y) is 2 y + x.
+  // The element of xy on device (x, y) is 2 y + x.
   EXPECT_THAT(values(out[0]), ElementsAre(7, 109, 211, 8, 110, 212));
   EXPECT_THAT(values(out[1]), ElementsAre(0, 2, 8, 0, 3, 10));
   EXPECT_THAT(values(out[2]), ElementsAre(14));
@@ -106,7 +106,7 @@ TEST(Call, WithoutOperandsAndWithoutResults) {
   EXPECT_EQ(seen, 7);
 }
 
-// Zero, one and many trips of a loop whose body is a call on each device.
+// A loop with zero, one and many iterations whose body is a call on each device.
 TEST(Call, InALoopOverDevices) {
   const Mesh mesh = test_mesh({8}, {"x"});
   const NamedSharding s(mesh, P("x"));
@@ -136,7 +136,7 @@ TEST(Call, InALoopOverDevices) {
   }
 }
 
-// What a call throws reaches the caller, and the program runs again.
+// The caller gets the exception of a call, and the program can run again.
 TEST(Call, Errors) {
   const Mesh mesh = test_mesh({4}, {"x"});
   ScheduleBuilder b{mesh};

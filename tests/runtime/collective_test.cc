@@ -1,4 +1,4 @@
-// Collectives against their definition, on the per-device values.
+// Compares collectives with their definition, on the values of each device.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,11 +13,11 @@ using namespace runtime;
 
 namespace {
 
-using Values = std::vector<std::vector<float>>;  // of each rank, row-major
+using Values = std::vector<std::vector<float>>;  // the values of each rank, row-major
 
-// Runs one collective over the first axis of a mesh whose second axis, of size 2, stands by. The
-// value of device (r, c) is 1000 c + a running number; `expected(values of the ranks at c)` are the
-// results of the ranks.
+// Runs one collective over the first axis of a mesh; the second axis has size 2 and takes no part.
+// The value of device (r, c) is 1000 c + a running number; `expected(values of the ranks at c)`
+// returns the results of the ranks.
 struct Harness {
   int64_t ranks;
   Shape in_shape, out_shape;
@@ -39,7 +39,7 @@ struct Harness {
                   static_cast<float*>(buffers[1]) + begin);
     });
     b.add(c);
-    // Device values as one array: the ranks joined along a new leading dim.
+    // The values of all devices are one array: the ranks are joined along a new leading dimension.
     const int64_t n = in_shape.elements(), m = out_shape.elements();
     const P order = minor_first ? P(joint("y", "x")) : P(joint("x", "y"));
     const NamedSharding in_sharding(mesh, order), out_sharding(mesh, out_varies ? order : P("y"));
@@ -233,7 +233,7 @@ TEST(Collective, Broadcast) {
 }
 
 TEST(Collective, LargeExchangesAreCutIntoPieces) {
-  const int64_t n = 50000;  // floats; a piece is 32768 of them
+  const int64_t n = 50000;  // in floats; a piece has 32768
   Harness{3, {3 * n}, {3 * n}, {.kind = CollectiveKind::kAllToAll}}.check([&](const Values& in) {
     Values out(3);
     for (int64_t to = 0; to < 3; ++to)
@@ -252,7 +252,7 @@ TEST(Collective, LargeExchangesAreCutIntoPieces) {
       });
 }
 
-// Gathers and rings of shards that already lie in order move nothing.
+// Gathers and rings move nothing if shards are already in order in memory.
 TEST(Collective, ViewsShareMemory) {
   const Mesh mesh = test_mesh({8}, {"x"});
   ScheduleBuilder b{mesh};
@@ -270,7 +270,8 @@ TEST(Collective, ViewsShareMemory) {
   EXPECT_EQ(out[0]->buffer(), in->buffer());
   EXPECT_EQ(out[1]->buffer(), in->buffer());
   EXPECT_EQ(out[0]->to_literal(), data);
-  // Fed back in, the permuted array is gathered in its own order, and permuted on.
+  // If the permuted array is an argument again, it is gathered in its own order and permuted
+  // further.
   Literal expected(float32, {32});
   for (int64_t i = 0; i < 32; ++i)
     expected.mutable_data<float>()[(i + 12) % 32] = data.data<float>()[i];

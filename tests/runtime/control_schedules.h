@@ -1,4 +1,4 @@
-// Steps and literals of small integers, of which the tests of loops and branches make schedules.
+// Steps and literals of small integers for schedules in the tests of loops and branches.
 #pragma once
 
 #include <initializer_list>
@@ -42,7 +42,7 @@ inline std::shared_ptr<const Schedule> share(const ScheduleBuilder& b) {
   return std::make_shared<Schedule>(b.schedule);
 }
 
-// (unused..., limit, x) -> x < limit
+// Returns the schedule (unused..., limit, x) -> x < limit.
 inline std::shared_ptr<const Schedule> below_limit(int unused = 0, int64_t* tests = nullptr) {
   ScheduleBuilder b{Mesh()};
   for (int i = 0; i < unused; ++i) b.input(int32, {}, {});

@@ -15,7 +15,8 @@ using namespace control_schedules;
 
 namespace {
 
-// (a, b, c) -> (b, a + b, c): carries that swap places, are computed, and stay.
+// Returns the body (a, b, c) -> (b, a + b, c): one carry is another operand, one is computed, and
+// one stays.
 std::shared_ptr<const Schedule> fibonacci_body(ScheduleBuilder& b) {
   const int x = b.input(int32, {2}, {}), y = b.input(int32, {2}, {}), z = b.input(int32, {1}, {});
   const int sum = b.slot(int32, {2}, {}, Slot::Kind::kOutput);
@@ -80,7 +81,7 @@ TEST(Control, LoopsWithACondition) {
   }
 }
 
-// (c, s, x) -> (c s + x, c s - x): a constant, a carry, and slices read and written.
+// (c, s, x) -> (c s + x, c s - x): a constant, a carry, and slices that are read and written.
 TEST(Control, LoopsOverSlices) {
   ScheduleBuilder body{Mesh()};
   const int c = body.input(int32, {}, {}), s = body.input(int32, {2}, {}),
@@ -157,12 +158,13 @@ TEST(Control, AConditionIsAskedOnceMoreThanItHolds) {
   }
 }
 
-// (a, b) -> (b + 1, a + 1): what a trip computes stays where it is until the next one has read it.
+// (a, b) -> (b + 1, a + 1): the results of an iteration are not moved before the next iteration
+// reads them.
 TEST(Control, CarriesThatSwapPlacesAreNotCopied) {
   struct Call {
     const void *from, *to;
   };
-  std::vector<Call> calls[2];  // of each carry
+  std::vector<Call> calls[2];  // for each carry
   ScheduleBuilder body{Mesh()};
   const int x = body.input(int32, {1}, {}), y = body.input(int32, {1}, {}),
             p = body.output(int32, {1}, {}), q = body.output(int32, {1}, {});
@@ -198,7 +200,7 @@ TEST(Control, CarriesThatSwapPlacesAreNotCopied) {
   }
 }
 
-// (k; a, b, c) -> (b, a, k): slots that change places, also larger than what one thread copies.
+// (k; a, b, c) -> (b, a, k): slots are exchanged, small ones and ones that several threads copy.
 TEST(Control, BodiesWithoutSteps) {
   for (int64_t n : {1, 50000}) {
     ScheduleBuilder body{Mesh()};
@@ -226,7 +228,7 @@ TEST(Control, BodiesWithoutSteps) {
   }
 }
 
-// for outer trips: for inner trips: x = 2 x + k; while x < limit: x = 2 x + k
+// for outer iterations: for inner iterations: x = 2 x + k; while x < limit: x = 2 x + k
 TEST(Control, LoopsInLoops) {
   ScheduleBuilder innermost{Mesh()};
   {
@@ -282,7 +284,7 @@ TEST(Control, LoopsInLoops) {
   }
 }
 
-// A replicated start that varies once the body has added to it; the body communicates.
+// A replicated start value that varies after the body has added to it; the body communicates.
 TEST(Control, LoopsOverDevices) {
   const Mesh mesh = test_mesh({4}, {"x"});
   ScheduleBuilder body{mesh}, b{mesh};
@@ -323,7 +325,7 @@ TEST(Control, LoopsOverDevices) {
   }
 }
 
-// x = x + the sum of x over devices, as often as is said, or while that sum is below a limit.
+// x = x + the sum of x over devices, a given number of times or while that sum is below a limit.
 TEST(Control, LoopsThatSumOverDevices) {
   const Mesh mesh = test_mesh({4}, {"x"});
   const NamedSharding sharded(mesh, P("x")), all(mesh, P());

@@ -1,4 +1,4 @@
-// The compiled convolution against the naive one, in all its forms.
+// Compares the compiled convolution with the naive one, in all its forms.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -25,7 +25,7 @@ struct Case {
 
 const Dims kNhwc{0, 3, 1, 2}, kHwio{3, 2, 0, 1}, kNchw{0, 1, 2, 3};
 
-// One stride, padding and dilation for each of n dimensions.
+// Returns params with the same stride, padding and dilation for each of n dimensions.
 ConvolutionParams square(int64_t n, int64_t stride, int64_t low, int64_t high,
                          int64_t lhs_dilation = 1, int64_t rhs_dilation = 1) {
   const auto all = [&](int64_t v) { return Dims(static_cast<size_t>(n), v); };
@@ -118,9 +118,9 @@ TEST(Convolution, LayoutsOfForwardConvolutions) {
     ConvolutionParams p = square(2, 1, 1, 1);
     p.lhs_spec = p.rhs_spec = p.out_spec = kNchw;
     check({dtype, {3, 16, 9, 8}, {24, 16, 3, 3}, p});
-    p.out_spec = kNhwc;  // in one layout, out another
+    p.out_spec = kNhwc;  // the result has another layout
     check({dtype, {3, 16, 9, 8}, {24, 16, 3, 3}, p});
-    p.out_spec = {3, 0, 2, 1};  // and one that no library knows
+    p.out_spec = {3, 0, 2, 1};  // and a layout that no library has
     check({dtype, {3, 16, 9, 8}, {24, 16, 3, 3}, p});
   }
   check({float32, {2, 8, 8, 3}, {3, 3, 3, 5}, square(2, 1, 1, 1)});
@@ -170,7 +170,7 @@ TEST(Convolution, DilatedInputsAreGradients) {
             c.params.reversal = {1, 1};
             check(c);
           }
-    // Strides besides, groups besides.
+    // Also with strides, and with groups.
     check({dtype, {2, 5, 6, 8}, {3, 3, 8, 16}, square(2, 2, 1, 1, 3)});
     ConvolutionParams p = square(2, 1, 1, 1, 2);
     p.feature_group_count = 4;
@@ -189,8 +189,8 @@ TEST(Convolution, WindowsAreReversed) {
     }
 }
 
-// As the transpose of a convolution writes the gradient by its kernel: batch and features of the
-// image exchanged, the cotangent as the window.
+// The transpose of a convolution writes the gradient by its kernel in this form: batch and features
+// of the image are exchanged, and the cotangent is the window.
 TEST(Convolution, KernelGradients) {
   for (DType dtype : {float32, bfloat16, float16, float64}) {
     for (int64_t stride : {1, 2}) {
@@ -219,7 +219,7 @@ TEST(Convolution, KernelGradients) {
   }
 }
 
-// Large enough to be cut: by images, by rows of one image, by features.
+// Convolutions large enough to be cut: by images, by rows of one image, by features.
 TEST(Convolution, TilesMakeTheWhole) {
   check({float32, {16, 20, 20, 16}, {3, 3, 16, 32}, square(2, 1, 1, 1)});
   check({float32, {1, 66, 64, 16}, {3, 3, 16, 32}, square(2, 1, 1, 1)});
@@ -247,7 +247,7 @@ TEST(Convolution, ResultsOfAnotherDtype) {
     Case c{in, {2, 6, 6, 8}, {3, 3, 8, 16}, square(2, 1, 1, 1)};
     c.params.result = out;
     if (out == float32 && in != float32) {
-      // make_ready takes float32 for "as the operands".
+      // make_ready treats float32 as the dtype of the operands.
       const Literal x = filled(in, c.lhs, 1), w = filled(in, c.rhs, 2);
       const std::vector<Literal> operands{x, w};
       const Literal want = convolution_op.evaluate(operands, c.params)[0];
@@ -269,7 +269,8 @@ TEST(Convolution, EmptyOnes) {
   check({float32, {2, 1, 1, 8}, {3, 3, 8, 16}, square(2, 1, 7, 7)});
 }
 
-// As a step: once a coordinate of its axes, a kernel that varies over fewer read by all.
+// As a step, the convolution runs once for each instance, and all read a kernel that varies over
+// fewer axes.
 TEST(Convolution, AStepRunsOnceAnInstance) {
   const Mesh mesh = test_mesh({4}, {"x"});
   const Case c{float32, {2, 6, 5, 3}, {3, 3, 3, 4}, square(2, 1, 1, 1)};
@@ -291,7 +292,7 @@ TEST(Convolution, AStepRunsOnceAnInstance) {
     ASSERT_NEAR(got.data<float>()[i], want.data<float>()[i], 1e-4) << i;
 }
 
-// The same bits on one thread, on many, and from inside tasks that run at once.
+// The bits are the same on one thread, on many, and inside tasks that run at once.
 TEST(Convolution, ThreadsDoNotMatter) {
   ConvolutionParams gradient = square(2, 1, 1, 1);
   gradient.lhs_spec = gradient.rhs_spec = {3, 0, 1, 2};
@@ -314,7 +315,7 @@ TEST(Convolution, ThreadsDoNotMatter) {
   set_num_threads(before);
 }
 
-// What a network's training needs is the library's work, not the general code's.
+// The library, and not the general code, computes the convolutions that training needs.
 TEST(Convolution, TheLibraryTakesWhatTrainingNeeds) {
   const auto taken = [](const Shape& lhs, const Shape& rhs, const ConvolutionParams& p) {
     const std::vector<Type> types{{.dtype = float32, .shape = lhs},

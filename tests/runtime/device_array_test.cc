@@ -17,12 +17,13 @@ SingleDeviceSharding one_device(int64_t id = 0) {
   return SingleDeviceSharding(test_devices(id + 1).back());
 }
 
-// Every way to shard an array of `rank` dims over distinct axes of the mesh, joint ones included.
+// Returns every way to shard an array of `rank` dimensions over distinct axes of the mesh,
+// including joint axes.
 std::vector<P> all_specs(const std::vector<std::string>& axes, int64_t rank) {
   std::vector<std::vector<std::vector<std::string>>> dims(
       1, std::vector<std::vector<std::string>>(static_cast<size_t>(rank)));
   std::vector<P> out;
-  // Place each axis of each permutation, major first, on any dim or none.
+  // Places each axis of each permutation, major first, on any dimension or on none.
   std::function<void(std::vector<std::vector<std::string>>, std::vector<bool>)> place =
       [&](auto spec, auto used) {
         std::vector<DimSpec> entries;
@@ -96,10 +97,10 @@ TEST(DeviceArray, HostRoundTripUnderEverySharding) {
   }
 }
 
-// All pairs of shardings, even and uneven.
+// Tests all pairs of shardings, even and uneven.
 TEST(DeviceArray, ReshardFromAnyToAny) {
-  // Ordered lists of distinct axes, shared out to the dims: k! * C(k + 2, 2) for each choice of k
-  // axes.
+  // Counts ordered lists of distinct axes that are divided among the dimensions: k! * C(k + 2, 2)
+  // for each choice of k axes.
   ASSERT_EQ(all_specs({"x", "y", "z"}, 3).size(), 1u + 3 * 3 + 3 * 12 + 60);
   for (const auto& [sizes, names] : {std::pair<Shape, std::vector<std::string>>{{8}, {"x"}},
                                      {{2, 4}, {"x", "y"}},
@@ -110,7 +111,8 @@ TEST(DeviceArray, ReshardFromAnyToAny) {
       const Literal whole = numbered(shape);
       std::vector<Sharding> shardings{one_device()};
       const std::vector<P> specs = all_specs(names, shape.rank());
-      // Of the 100-odd specs of rank 3 every third will do: all pairs of them are still a thousand.
+      // Every third of the about 100 specs of rank 3 is enough: there are still a thousand pairs of
+      // them.
       for (size_t i = 0; i<specs.size(); i += specs.size()> 40 ? 3 : 1)
         shardings.push_back(NamedSharding(mesh, specs[i]));
       for (const Sharding& from : shardings) {
@@ -119,7 +121,7 @@ TEST(DeviceArray, ReshardFromAnyToAny) {
           const auto moved = reshard(source, to);
           ASSERT_EQ(moved->to_literal(), whole) << from << " to " << to;
           ASSERT_EQ(moved->sharding(), to);
-          // And on from there: views of views.
+          // The array is resharded again, so there are views of views.
           ASSERT_EQ(reshard(moved, from)->to_literal(), whole)
               << from << " to " << to << " and back";
         }
@@ -144,7 +146,7 @@ TEST(DeviceArray, ReshardThatNeedsNoCopy) {
     expect_shards(*moved, numbered({16, 4}), to);
   }
   EXPECT_EQ(reshard(array, array->sharding()), array);
-  // Columns are not rows.
+  // A sharding of columns is not one of rows.
   EXPECT_FALSE(reshard(array, NamedSharding(grid, P(None, "y")))->buffer() == array->buffer());
 }
 
@@ -174,7 +176,7 @@ TEST(DeviceArray, FromCallback) {
           out.mutable_data<int32_t>()[i] = static_cast<int32_t>(index[0].start * 3 + i + 1);
         return out;
       });
-  EXPECT_EQ(calls, 4);  // once a distinct shard
+  EXPECT_EQ(calls, 4);  // once for each distinct shard
   EXPECT_EQ(array->to_literal(), numbered({10, 3}));
   try {
     device_array_from_callback(int32, {10, 3}, sharding, [&](const ShardIndex&) {
@@ -192,7 +194,7 @@ TEST(DeviceArray, LayoutsAreShared) {
   const Mesh mesh = test_mesh({8}, {"x"});
   const auto a = array_layout(float32, {16}, NamedSharding(mesh, P("x")));
   EXPECT_EQ(a, array_layout(float32, {16}, NamedSharding(test_mesh({8}, {"x"}), P("x"))));
-  // The same placement, but it prints otherwise.
+  // The placement is the same, but it is printed in another way.
   const auto b = array_layout(float32, {16, 1}, NamedSharding(mesh, P("x"))),
              c = array_layout(float32, {16, 1}, NamedSharding(mesh, P("x", None)));
   EXPECT_NE(b, c);

@@ -1,5 +1,5 @@
-// Dots against naive loops. The operands are small integers, so every order of summation gives the
-// same result.
+// Compares dots with naive loops. The operands are small integers, so every order of summation
+// gives the same result.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -113,7 +113,7 @@ Literal naive_dot(const Case& c, const Literal& lhs, const Literal& rhs, DType d
   return narrowed(dtype, result_shape(c), out);
 }
 
-// By value: 0 and -0 are the same sum.
+// Compares values: 0 and -0 are equal.
 ::testing::AssertionResult same_values(const Literal& a, const Literal& b) {
   if (a.dtype() != b.dtype() || a.shape() != b.shape())
     return ::testing::AssertionFailure() << "other type";
@@ -153,7 +153,7 @@ const std::vector<Case> kCases = {
     {{3}, {3}, {}, {}, {0}, {0}},        // scalar product
     {{3}, {4}, {}, {}, {}, {}},          // outer product
     {{}, {4}, {}, {}, {}, {}},           // by a scalar
-    {{5, 7}, {7, 6}, {}, {}, {1}, {0}},  // plain
+    {{5, 7}, {7, 6}, {}, {}, {1}, {0}},  // plain matrices
     {{7, 5}, {7, 6}, {}, {}, {0}, {0}},  // lhs transposed
     {{5, 7}, {6, 7}, {}, {}, {1}, {1}},  // rhs transposed
     {{7, 5}, {6, 7}, {}, {}, {0}, {1}},  // both
@@ -210,21 +210,22 @@ TEST(Dot, OtherResultTypes) {
   }
 }
 
-// The last dimension of the result, along which a bias lies, is one of the rhs, or without such
-// ones of the lhs, or a batch dimension; each may be long, of extent 1 or empty.
+// The last dimension of the result, along which a bias is added, is a dimension of the rhs, or of
+// the lhs if the rhs has no free dimensions, or else a batch dimension. Each may be long, of extent
+// 1 or empty.
 const std::vector<Case> kBiasCases = {
     {{5, 7}, {7, 6}, {}, {}, {1}, {0}},
     {{300, 40}, {40, 200}, {}, {}, {1}, {0}},
     {{5, 7}, {7, 3, 4}, {}, {}, {1}, {0}},
-    {{5, 7}, {7}, {}, {}, {1}, {0}},  // free in the lhs alone
+    {{5, 7}, {7}, {}, {}, {1}, {0}},  // free dimensions only in the lhs
     {{4, 5, 7}, {7}, {}, {}, {2}, {0}},
     {{300, 70}, {70}, {}, {}, {1}, {0}},
-    {{7}, {7, 6}, {}, {}, {0}, {0}},                   // in the rhs alone
-    {{3, 2, 5}, {3, 2, 5}, {0, 1}, {0, 1}, {2}, {2}},  // batch dimensions alone
+    {{7}, {7, 6}, {}, {}, {0}, {0}},                   // only in the rhs
+    {{3, 2, 5}, {3, 2, 5}, {0, 1}, {0, 1}, {2}, {2}},  // only batch dimensions
     {{32, 16, 64}, {32, 16, 64}, {0, 1}, {0, 1}, {2}, {2}},
     {{9, 5}, {9, 5}, {0}, {0}, {1}, {1}},
-    {{3, 4, 5}, {3, 5}, {0}, {0}, {2}, {1}},  // batch, and free in the lhs
-    {{3, 5}, {3, 5, 6}, {0}, {0}, {1}, {1}},  // in the rhs
+    {{3, 4, 5}, {3, 5}, {0}, {0}, {2}, {1}},  // batch dimensions, and free ones in the lhs
+    {{3, 5}, {3, 5, 6}, {0}, {0}, {1}, {1}},  // and free ones in the rhs
     {{3, 4, 5}, {3, 5, 6}, {0}, {0}, {2}, {1}},
     {{3, 4, 5}, {3, 5, 2, 6}, {0}, {0}, {2}, {1}},
     {{4, 5}, {5, 1}, {}, {}, {1}, {0}},  // extents of 1
@@ -238,11 +239,11 @@ const std::vector<Case> kBiasCases = {
     {{0, 5}, {5, 6}, {}, {}, {1}, {0}},  // no result
     {{4, 5}, {5, 0}, {}, {}, {1}, {0}},
     {{3, 0, 5}, {3, 0, 5}, {0, 1}, {0, 1}, {2}, {2}},
-    {{3, 40000}, {40000}, {}, {}, {1}, {0}},  // cut along what is summed
+    {{3, 40000}, {40000}, {}, {}, {1}, {0}},  // cut along the contraction
     {{2, 40000}, {2, 40000}, {0}, {0}, {1}, {1}}};
 
-// What a product with a bias is: in float64, rounded once at the end, as the runtime rounds half
-// precision.
+// Returns a product with a bias: computed in float64 and rounded once at the end, as the runtime
+// rounds half precision.
 Literal biased(const Case& c, const Literal& lhs, const Literal& rhs, const Literal& bias,
                DType dtype, bool relu) {
   auto expected = widened(naive_dot(c, lhs, rhs, float64));
@@ -336,7 +337,7 @@ TEST(Dot, Symmetric) {
   }
 }
 
-// The same shards, in memory in reverse order.
+// Returns an array with the same shards, in reverse order in memory.
 DeviceArrayRef reversed_in_memory(const DeviceArrayRef& in, int64_t n, int64_t bytes) {
   Buffer reversed = Buffer::allocate(n * bytes);
   auto table = std::make_shared<std::vector<int64_t>>();
@@ -348,8 +349,8 @@ DeviceArrayRef reversed_in_memory(const DeviceArrayRef& in, int64_t n, int64_t b
                                        InstanceOffsets{.table = table});
 }
 
-// Rows of lhs over the devices, rhs on all: one product of all rows, or one a device where the rows
-// lie apart.
+// Rows of the lhs are sharded over the devices, which all have the rhs: there is one product of all
+// rows, or one on each device if the rows are apart in memory.
 TEST(Dot, ShardedRows) {
   for (int64_t n : {1, 8, 64}) {
     const Mesh mesh = test_mesh({n}, {"x"});
@@ -375,7 +376,7 @@ TEST(Dot, ShardedRows) {
   }
 }
 
-// The contracting dim over the devices: the products of all are summed into one.
+// The contracting dimension is sharded over the devices: their products are added up into one.
 TEST(Dot, SummedOverDevices) {
   const Mesh mesh = test_mesh({2, 4}, {"x", "y"});
   for (DType dtype : {float32, float64, float16, int32}) {
@@ -400,8 +401,8 @@ TEST(Dot, SummedOverDevices) {
   }
 }
 
-// Instances that lie one after the other along k are one product, others are copied together or
-// summed one by one: in every order of dimensions, in memory in order or not.
+// Instances that follow each other along k are one product. Others are copied together or added up
+// one by one, in every order of dimensions, whether they are in order in memory or not.
 TEST(Dot, SummedOverDevicesInEveryLayout) {
   const Mesh mesh = test_mesh({2, 4}, {"x", "y"});
   for (int64_t m : {1, 6, 520}) {
@@ -445,8 +446,8 @@ TEST(Dot, SummedOverDevicesInEveryLayout) {
   }
 }
 
-// A long contraction is cut along it; the same bits for every number of threads, also where
-// rounding happens.
+// A long contraction is cut into parts. The bits are the same for every number of threads, even if
+// there is rounding.
 TEST(Dot, ThreadsDoNotChangeBits) {
   const int before = num_threads();
   for (const Case& c : {Case{{2, 50000}, {50000, 2}, {}, {}, {1}, {0}},

@@ -25,7 +25,8 @@ struct Matrices {
     for (T& x : a) x = static_cast<T>(normal(random));
     for (T& x : b) x = static_cast<T>(normal(random));
   }
-  // The product of rows [i, i + m) and columns [j, j + n), a row-major or transposed.
+  // Returns the product of rows [i, i + m) and columns [j, j + n); the operands are row-major or
+  // transposed.
   std::vector<T> product(int64_t i, int64_t m, int64_t j, int64_t n, bool ta, bool tb) const {
     std::vector<T> left(static_cast<size_t>(m * k)), right(static_cast<size_t>(n * k)),
         out(static_cast<size_t>(m * n));
@@ -73,7 +74,7 @@ TEST(GemmInvariant, AnElementHasTheSameBitsInEveryProduct) {
 }
 
 TEST(GemmInvariant, BlocksOfTheLibraryAreAlikeOnThisCpu) {
-  // Not so would be right too, and slow.
+  // Otherwise products would also be right, but slow.
   EXPECT_TRUE(blocks_are_alike(float32));
   EXPECT_TRUE(blocks_are_alike(float64));
 }

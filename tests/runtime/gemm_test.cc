@@ -1,4 +1,4 @@
-// gemm() against sums in float64, over element types, layouts, sizes and magnitudes.
+// Compares gemm() with sums in float64, for many element types, layouts, sizes and magnitudes.
 #include "tessera/runtime/gemm.h"
 
 #include <gtest/gtest.h>
@@ -51,10 +51,10 @@ Matrix<T> random_matrix(int64_t rows, int64_t cols, bool by_columns, unsigned se
   return out;
 }
 
-constexpr double kEps = 0x1p-24;  // half of float32's last place
+constexpr double kEps = 0x1p-24;  // half of a unit in float32's last place
 
-// The largest error of c, at some thousand places, in units of kEps times the sum of the products'
-// absolute values.
+// Returns the largest error of some thousand elements of c, in units of kEps times the sum of the
+// products' absolute values.
 template <class T>
 double error_of(Matrix<T>& a, Matrix<T>& b, const std::vector<float>& c, int64_t ldc,
                 double start = 0) {
@@ -93,7 +93,8 @@ struct Size {
 
 template <class T>
 void expect_products(double most) {
-  // Whole blocks, edges on every side, several blocks along each dimension, small ones.
+  // Sizes with whole blocks, edges on every side, several blocks along each dimension, and small
+  // sizes.
   for (const Size& s :
        {Size{64, 96, 128}, Size{77, 131, 203}, Size{545, 70, 300}, Size{40, 1100, 64},
         Size{150, 90, 1601}, Size{9, 12, 17}, Size{1, 200, 90}, Size{200, 1, 90}})
@@ -116,7 +117,7 @@ TEST(Gemm, Float32) { expect_products<float>(8); }
 TEST(Gemm, Float16) { expect_products<Float16>(8); }
 TEST(Gemm, Bfloat16) { expect_products<Bfloat16>(8); }
 
-// Sums of integers that float32 holds exactly.
+// Sums of integers that float32 represents exactly.
 TEST(Gemm, Float32IsExactOnSmallIntegers) {
   Matrix<float> a(96, 160, false), b(160, 128, true);
   for (size_t i = 0; i < a.data.size(); ++i) a.data[i] = static_cast<float>(i * 7919 % 513) - 256;
@@ -124,7 +125,7 @@ TEST(Gemm, Float32IsExactOnSmallIntegers) {
   EXPECT_EQ(error_of(a, b, multiply(a, b, 128), 128), 0);
 }
 
-// Numbers far from 1, and far apart.
+// Numbers far from 1 and of very different magnitudes.
 TEST(Gemm, Float32OfAllMagnitudes) {
   for (auto [x, y] : {std::pair{1e-36f, 1e10f},
                       {1e-37f, 1e36f},
@@ -137,7 +138,7 @@ TEST(Gemm, Float32OfAllMagnitudes) {
          b = random_matrix<float>(128, 96, false, 4, y);
     EXPECT_LT(error_of(a, b, multiply(a, b, 96), 96), 8);
   }
-  // Rows of very different size.
+  // Rows of very different magnitudes.
   auto a = random_matrix<float>(64, 128, false, 5), b = random_matrix<float>(128, 96, false, 6);
   for (int64_t p = 0; p < 128; ++p) {
     a.at(3, p) *= 1e-30f;
@@ -183,12 +184,12 @@ void not_needed(GemmTypes, int64_t, int64_t, int64_t, MatrixRef, MatrixRef, std:
   ADD_FAILURE() << "tiles do for this product";
 }
 
-// The products of halves lose nothing but the rounding of float32 sums.
+// Products of half types are exact, except for the rounding of float32 sums.
 template <class T>
 void expect_as_exact_as_float32() {
   for (int64_t k : {64, 500, 2048}) {
     auto a = random_matrix<T>(128, k, false, 9), b = random_matrix<T>(k, 160, false, 10);
-    for (T& x : a.data) x = T(std::abs(value(x)));  // sums that grow: their rounding adds up
+    for (T& x : a.data) x = T(std::abs(value(x)));  // sums grow, so that their rounding adds up
     std::vector<float> c(128 * 160), one_by_one(128 * 160);
     ASSERT_TRUE(gemm_tiles({dtype_of<T>, float32}, 128, 160, k, a.ref(), b.ref(), c.data(), 160,
                            false, not_needed));
@@ -233,7 +234,7 @@ TEST(GemmTiles, LeavesWhatGainsNothingToTheLibraries) {
   EXPECT_EQ(c[0], 7);
 }
 
-// Of what is packed, the pieces of an element add up to it.
+// The packed pieces of an element add up to the element.
 template <class T>
 void expect_pieces_add_up() {
   constexpr int64_t kRows = 37, kDepth = 45;
@@ -283,7 +284,7 @@ bool fits(float first, float second) {
                      PanelSide::kLeft, 16, 32, out);
 }
 
-// A bfloat16 number is one piece, whatever it is.
+// A bfloat16 number always fits in one piece.
 TEST(TilePanels, SaysWhatDoesNotFit) {
   if (!cpu_has_tiles()) GTEST_SKIP() << "no matrix tiles here";
   constexpr float kInf = std::numeric_limits<float>::infinity(),

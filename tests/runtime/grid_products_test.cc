@@ -11,7 +11,8 @@ namespace {
 
 const std::byte* bytes(const void* p) { return static_cast<const std::byte*>(p); }
 
-// Whole numbers are exact in float32, so that products have one value, half-way ones too.
+// Whole numbers are exact in float32, so products have one value, even if they are half-way between
+// two steps.
 std::vector<float> numbers(int64_t count, float unit, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<float> out(static_cast<size_t>(count));

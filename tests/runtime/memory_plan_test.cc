@@ -11,9 +11,10 @@ using namespace runtime;
 
 namespace {
 
-constexpr int64_t kBytes = 64;  // of an array
+constexpr int64_t kBytes = 64;  // the size of an array
 
-// An input plus one, `steps` times; only two of the temporaries are needed at once.
+// Returns a schedule that adds one to its input `steps` times. Only two of the temporaries are
+// needed at once.
 Schedule chain(int steps) {
   ScheduleBuilder b{Mesh()};
   int last = b.input(int32, {kBytes / 4}, {});
@@ -30,7 +31,7 @@ std::shared_ptr<const Schedule> share(Schedule s) {
   return std::make_shared<const Schedule>(std::move(s));
 }
 
-// The plan's arena, which an executable of the schedule has too.
+// Returns the size of the plan's arena. An executable of the schedule has the same arena.
 int64_t arena_of(const Schedule& s) {
   verify(s);
   const InterpretLoops interpret;
@@ -55,8 +56,8 @@ TEST(MemoryPlan, ConstantsAreNotInIt) {
   EXPECT_EQ(arena_of(b.schedule), 0);
 }
 
-// A trip needs its body's temporaries, the condition's, the condition's result, and a second copy
-// of what is carried.
+// An iteration needs the temporaries of the body and of the condition, the condition's result, and
+// a second copy of the carries.
 TEST(MemoryPlan, OfALoop) {
   for (const bool conditional : {false, true}) {
     ScheduleBuilder c{Mesh()};
@@ -74,7 +75,7 @@ TEST(MemoryPlan, OfALoop) {
   }
 }
 
-// Only one branch runs; an unlikely one gets its memory when it is taken.
+// Only one branch runs. An unlikely branch gets its memory when it is taken.
 TEST(MemoryPlan, OfABranch) {
   for (const bool rare : {false, true}) {
     ScheduleBuilder b{Mesh()};
@@ -88,7 +89,7 @@ TEST(MemoryPlan, OfABranch) {
   }
 }
 
-// Operands that are no matrices as they are get copied; a long contraction is added up in parts.
+// Operands that are no matrices in memory are copied. A long contraction is added up in parts.
 TEST(MemoryPlan, OfAProduct) {
   ScheduleBuilder b{Mesh()};
   const int x = b.input(float32, {4, 8, 4}, {}), y = b.input(float32, {4, 4, 4}, {}),

@@ -15,14 +15,15 @@ CollectiveStep all_reduce(int in, int out) {
   return {.kind = CollectiveKind::kAllReduce, .over = {0}, .in = in, .out = out};
 }
 
-// Which step writes each slot, as they come: slots by number.
+// Returns the slot that each step writes, in the order of the steps.
 std::vector<int> written(const Schedule& s) {
   std::vector<int> out;
   for (const Step& step : s.steps) out.push_back(step_slots(step).writes.at(0));
   return out;
 }
 
-// x -> g -> s -> w for each of several arrays of n elements: a gradient, its sum, what reads that.
+// Returns x -> g -> s -> w for each of several arrays of n elements: a gradient, its sum, and an
+// update that reads the sum.
 Schedule updates(int64_t n, int count) {
   ScheduleBuilder b(Mesh::abstract({2}, {"x"}));
   const KernelFn nothing = [](void* const*, int64_t, int64_t) {};
@@ -41,12 +42,13 @@ Schedule in_two_processes(const Schedule& s) {
 
 TEST(Overlap, WhatReadsATransferWaitsUntilNothingElseIsLeft) {
   const Schedule s = overlap_transfers(in_two_processes(updates(16, 3)));
-  // Slots 4 i + 1: a gradient, + 2: its sum, + 3: the update.
+  // Slot 4 i + 1 is a gradient, 4 i + 2 its sum, and 4 i + 3 the update.
   EXPECT_THAT(written(s), ElementsAre(1, 2, 5, 6, 9, 10, 3, 7, 11));
   verify(s);
 }
 
-// The steps that tell others something together with the next one, by what they write.
+// Returns the slots that are written by collectives whose messages are sent together with those of
+// the next one.
 std::vector<int> sent_with_next(const Schedule& s) {
   std::vector<int> out;
   for (const Step& step : s.steps)
@@ -67,7 +69,7 @@ TEST(Overlap, SmallArraysOfOneCollectiveBeginTogether) {
   verify(s);
 }
 
-// What is sent by the third is computed of the first's result.
+// The operand of the third collective is computed from the first one's result.
 TEST(Overlap, PartsThatWaitForOthersBeginAfterThem) {
   ScheduleBuilder b(Mesh::abstract({2}, {"x"}));
   const KernelFn nothing = [](void* const*, int64_t, int64_t) {};
@@ -120,7 +122,7 @@ TEST(Overlap, WhatATransferReadsIsNotWrittenMeanwhile) {
 }
 
 TEST(Overlap, NoMoreIsOnItsWayThanMayBe) {
-  const int64_t n = kMaxBytesInFlight / 4;  // one at a time
+  const int64_t n = kMaxBytesInFlight / 4;  // one array at a time
   const Schedule s = overlap_transfers(in_two_processes(updates(n, 3)));
   EXPECT_THAT(written(s), ElementsAre(1, 2, 5, 6, 3, 9, 10, 7, 11));
 }

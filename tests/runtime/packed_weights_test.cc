@@ -1,4 +1,4 @@
-// Packed forms of arrays: when they are made, kept and given back, and what programs read of them.
+// Packed forms of arrays: when they are made, kept and freed, and how programs read them.
 #include "tessera/runtime/packed_weights.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ using namespace runtime;
 
 namespace {
 
-// Each byte plus `added`, `size` of them.
+// A form that adds `added` to each of `size` bytes.
 class Added final : public PackedForm {
  public:
   Added(int added, int64_t size) : added_(added), size_(size) {}
@@ -28,7 +28,7 @@ class Added final : public PackedForm {
   mutable bool fails = false;
 
  private:
-  size_t hash() const override { return 7; }  // all of them: equals() decides
+  size_t hash() const override { return 7; }  // equal for all, so that equals() decides
   bool equals(const PackedForm& form) const override {
     const auto* other = dynamic_cast<const Added*>(&form);
     return other && other->added_ == added_ && other->size_ == size_;
@@ -48,7 +48,7 @@ struct Elements {
 int64_t times_packed() { return packing_stats().packed; }
 int64_t kept() { return packing_stats().kept; }
 
-// Restores the limit on what is kept.
+// Restores the limit on the forms that are kept.
 struct Limit {
   int64_t before = buffer_cache_limit();
   ~Limit() { set_buffer_cache_limit(before); }
@@ -75,7 +75,7 @@ TEST(PackedWeights, AnArgumentIsKeptFromItsSecondUse) {
   EXPECT_EQ(weights.bytes(), second.capacity());
   EXPECT_TRUE(weights.get(form, x.data()) == second);
   EXPECT_EQ(times_packed(), packed + 2);
-  // Other elements and other forms are others.
+  // Other elements, and other forms, are packed separately.
   EXPECT_EQ(weights.get(form, x.data() + 64).data()[0], std::byte{6});
   EXPECT_EQ(weights.get(added(2), x.data()).data()[0], std::byte{7});
   EXPECT_EQ(times_packed(), packed + 4);
@@ -93,14 +93,14 @@ TEST(PackedWeights, AConstantIsKeptFromItsFirstUse) {
     for (int i = 0; i < 3; ++i) tessera::runtime::packed(added(1), x.data(), &weights);
     EXPECT_EQ(times_packed(), packed + 1);
     EXPECT_EQ(kept(), before + 1);
-    // An array in the same memory shares the forms, and keeps them.
+    // Another array with the same memory shares the forms, and keeps them.
     const LazyPackedWeights alias(weights.get());
     EXPECT_EQ(alias.bytes(), weights.bytes());
     tessera::runtime::packed(added(1), x.data(), &alias);
     EXPECT_EQ(times_packed(), packed + 1);
   }
   EXPECT_EQ(kept(), before);
-  // Nothing keeps it.
+  // Without an array nothing keeps the form.
   for (int i = 0; i < 2; ++i) tessera::runtime::packed(added(1), x.data(), nullptr);
   EXPECT_EQ(times_packed(), packed + 3);
   EXPECT_EQ(kept(), before);
@@ -125,7 +125,7 @@ TEST(PackedWeights, TheLastUsedStayWithinTheLimit) {
   set_buffer_cache_limit(0);
   PackedWeights a(KeepPacked::kFirstUse), b(KeepPacked::kFirstUse);
   const PackedFormRef one = added(1, size), two = added(2, size), three = added(3, size);
-  // What is larger than the limit is packed for each use.
+  // A form that is larger than the limit is packed for each use.
   a.get(one, x.data());
   EXPECT_EQ(kept(), 0);
   set_buffer_cache_limit(5 * size / 2);
@@ -139,14 +139,14 @@ TEST(PackedWeights, TheLastUsedStayWithinTheLimit) {
   a.get(one, x.data());
   b.get(three, x.data());
   EXPECT_EQ(times_packed(), packed);
-  // The one that made room is packed again, and the one that was used longest ago makes room.
+  // The form that was removed is packed again, and the one that was used longest ago is removed.
   b.get(two, x.data());
   EXPECT_EQ(times_packed(), packed + 1);
   b.get(three, x.data());
   EXPECT_EQ(times_packed(), packed + 1);
   set_buffer_cache_limit(0);
   EXPECT_EQ(kept(), 0);
-  // A form stays as long as somebody reads it.
+  // A form stays as long as a buffer refers to it.
   EXPECT_EQ(first.data()[size - 1], std::byte{6});
 }
 
@@ -196,7 +196,7 @@ TEST(PackedWeights, SeveralThreads) {
   EXPECT_EQ(kept(), before);
 }
 
-// --- What programs read ---
+// --- Forms in programs ---
 
 ConvolutionParams windows() {
   ConvolutionParams p{.strides = {1, 1},
@@ -224,7 +224,7 @@ void add_one(void* const* buffers, int64_t begin, int64_t end) {
     static_cast<float*>(buffers[1])[i] = static_cast<const float*>(buffers[0])[i] + 1;
 }
 
-// (x, w) -> x convolved with w.
+// Returns the program (x, w) -> x convolved with w.
 std::unique_ptr<Program> convolution() {
   ScheduleBuilder b{Mesh()};
   const int x = b.input(float32, kImage, {}), w = b.input(float32, kKernel, {}),
@@ -265,7 +265,7 @@ TEST(PackedWeights, AnArrayInTheSameMemorySharesThem) {
   EXPECT_EQ(times_packed(), packed + 2);
 }
 
-// Nobody writes to borrowed memory before it is released.
+// Borrowed memory is not written to before it is released.
 TEST(PackedWeights, OfBorrowedMemoryEndWithItsArray) {
   const auto program = convolution();
   const DeviceArrayRef x = array_of(kImage, 1), owned = array_of(kKernel, 2);
@@ -294,13 +294,13 @@ TEST(PackedWeights, EndWithTheirArray) {
     EXPECT_EQ(kept(), before + 1);
   }
   EXPECT_EQ(kept(), before);
-  // A step of a training has other weights each time, which nothing keeps.
+  // Each step of a training has new weights, of which no form is kept.
   for (int i = 0; i < 4; ++i) program->run({x, array_of(kKernel, i)});
   EXPECT_EQ(kept(), before);
   EXPECT_EQ(times_packed(), packed + 6);
 }
 
-// The memory of a donated array belongs to the result, which has forms of its own.
+// The memory of a donated array belongs to the result, which has its own forms.
 TEST(PackedWeights, AreNotStaleAfterDonation) {
   const auto program = convolution();
   ScheduleBuilder b{Mesh()};
@@ -346,7 +346,7 @@ TEST(PackedWeights, ConstantsArePackedWithTheProgram) {
   EXPECT_EQ(kept(), before);
 }
 
-// Each trip of a loop reads the weights of one layer: the same ones, or its own of many.
+// Each iteration of a loop reads the weights of a layer: always the same ones, or one of many.
 TEST(PackedWeights, LoopsReadThoseOfTheirArguments) {
   for (const bool slices : {false, true}) {
     ScheduleBuilder body{Mesh()}, b{Mesh()};
@@ -369,7 +369,7 @@ TEST(PackedWeights, LoopsReadThoseOfTheirArguments) {
     const Literal want = program->run({ones, weights})[0]->to_literal();
     for (int i = 0; i < 3; ++i) EXPECT_EQ(program->run({ones, weights})[0]->to_literal(), want);
     EXPECT_EQ(times_packed(), packed + (slices ? 6 : 2));
-    // The trips one by one.
+    // The same iterations, one by one.
     const auto one = convolution();
     DeviceArrayRef step = ones;
     for (int64_t trip = 0; trip < 3; ++trip) {

@@ -37,7 +37,7 @@ TEST(Profile, AddsUpTheStepsOfItsTime) {
 }
 
 TEST(Profile, ALoopHasTheTimeThatIsNotThatOfItsSteps) {
-  // The product of each trip is too large for a loop of machine code.
+  // The product in each iteration is too large for a loop of machine code.
   auto f = jit([](const Array& x) {
     return fori_loop(
         0, 7, [](const Array&, const Array& c) { return tanh(matmul(c, c)); }, x);

@@ -24,7 +24,7 @@ void add(void* const* buffers, int64_t begin, int64_t end) {
   auto* z = static_cast<float*>(buffers[2]);
   for (int64_t i = begin; i < end; ++i) z[i] = x[i] + y[i];
 }
-// Reads the other operand's first element only.
+// Reads only the first element of the other operand.
 void add_scalar(void* const* buffers, int64_t begin, int64_t end) {
   const auto *x = static_cast<const float*>(buffers[0]), *y = static_cast<const float*>(buffers[1]);
   auto* z = static_cast<float*>(buffers[2]);
@@ -96,7 +96,7 @@ TEST(Program, ReplicatedAndConstantOperandsAreReadByAllInstances) {
       EXPECT_EQ(out.data<float>()[i * 8 + j], static_cast<float>(i * 8 + j + j / 2 + 100));
 }
 
-// A chain of temporaries needs two places in the arena, not one each.
+// A chain of temporaries needs two blocks in the arena, not one for each temporary.
 TEST(Program, TemporariesShareMemory) {
   ScheduleBuilder b{Mesh()};
   int x = b.input(float32, {1024}, {});
@@ -131,7 +131,7 @@ TEST(Program, OutputsThatAreInputsConstantsOrTwiceTheSame) {
 TEST(Program, ViewsNeedNoStep) {
   const Mesh mesh = test_mesh({2, 4}, {"x", "y"});
   ScheduleBuilder b{mesh};
-  // A result whose instances the schedule numbers (y, x) while its sharding numbers them (x, y).
+  // The schedule numbers the instances of this result by (y, x), and its sharding by (x, y).
   const int x = b.input(float32, {2, 2}, {0, 1}), t = b.slot(float32, {2, 2}, {0, 1}),
             v = b.output(float32, {4}, {1, 0});
   b.kernel({x, t}, {0, 1}, add_one);
@@ -176,8 +176,8 @@ TEST(Program, DonatedMemoryBecomesTheResult) {
   }
 }
 
-// y = x + 1 then z = x + y: the memory of x is needed until z is done, and z may take its place
-// element by element; y may not.
+// y = x + 1, then z = x + y: the memory of x is needed until z is done. z may be computed in it,
+// element by element, but y may not.
 TEST(Program, DonationWaitsForTheLastUse) {
   ScheduleBuilder b{Mesh()};
   const int x = b.input(float32, {64}, {}), y = b.output(float32, {64}, {}),
@@ -196,8 +196,8 @@ TEST(Program, DonationWaitsForTheLastUse) {
     EXPECT_EQ(values(out[1]->to_literal())[static_cast<size_t>(i)], static_cast<float>(2 * i + 1));
 }
 
-// Every element of y depends on the first of x, so y cannot be computed in x's memory: it is copied
-// there in the end. The memory of an input that is a result itself stays.
+// Every element of y depends on the first element of x, so y cannot be computed in x's memory and
+// is copied there in the end. An input that is a result itself keeps its memory.
 TEST(Program, ResultsThatCannotBeComputedInPlaceAreCopied) {
   for (bool is_a_result : {false, true}) {
     ScheduleBuilder b{Mesh()};
@@ -251,7 +251,7 @@ TEST(Program, InputsMustLieAsStated) {
   const auto program = b.program({{float32, {8}, s}}, {{float32, {8}, s}});
   EXPECT_THROW(program->run({device_array(iota_literal({8}), one_device())}), InternalError);
   EXPECT_THROW(program->run({device_array(iota_literal({10}), s)}), InternalError);
-  // The same placement under other names is as stated.
+  // The same placement with other names is accepted.
   const NamedSharding renamed(test_mesh({2}, {"rows"}), P("rows"));
   EXPECT_EQ(program->run({device_array(iota_literal({8}), renamed)})[0]->to_literal(),
             iota_literal({8}, 1));

@@ -1,4 +1,4 @@
-// What a run costs, of schedules made by hand.
+// The costs of runs of schedules that are built by hand.
 #include "tessera/runtime/run_cost.h"
 
 #include <gtest/gtest.h>
@@ -42,11 +42,11 @@ TEST(RunCost, OfKernels) {
   const RunCost cost = run_cost(b.schedule);
   const StepCost all = total(cost);
   EXPECT_EQ(all.runs, 2);
-  EXPECT_EQ(all.bytes_read, 400 + 4 + 400);  // the scalar once
+  EXPECT_EQ(all.bytes_read, 400 + 4 + 400);  // the scalar is read once
   EXPECT_EQ(all.bytes_written, 800);
   EXPECT_EQ(all.evaluations, 100 + 1 + 100);
   EXPECT_EQ(cost.arena_bytes, 448);
-  EXPECT_EQ(cost.allocations, 2);  // the result and the arena
+  EXPECT_EQ(cost.allocations, 2);  // one for the result, one for the arena
 }
 
 TEST(RunCost, OfEveryDevice) {
@@ -56,7 +56,7 @@ TEST(RunCost, OfEveryDevice) {
   EXPECT_EQ(total(run_cost(b.schedule)).bytes_written, 4 * 40);
 }
 
-// Reads beside a loop's index, and of a place that is computed.
+// Reads that do not depend on one of the indices, and a read at a computed position.
 TEST(RunCost, LoadsCountWhatTheyReach) {
   ScheduleBuilder b{Mesh()};
   const int table = b.input(float32, {1000}, {}), row = b.input(float32, {8}, {}),
@@ -87,11 +87,11 @@ TEST(RunCost, LoadsCountWhatTheyReach) {
   const StepCost all = total(run_cost(b.schedule));
   EXPECT_EQ(all.bytes_read, 4 + 4 + 32);
   EXPECT_EQ(all.bytes_written, 128 * 4);
-  // The first two loads once, the row's load and the sum in the innermost loop.
+  // The first two loads run once, the load of the row and the sum in the innermost loop.
   EXPECT_EQ(all.evaluations, 1 + 1 + 128 + 128);
 }
 
-// A body that updates an element of its carry, and reads it again afterwards or not.
+// Returns a body that updates an element of its carry, and then reads the old carry or not.
 Schedule updating_body(bool reads_again) {
   ScheduleBuilder b{Mesh()};
   const int start = b.input(int32, {}, {}), value = b.input(float32, {1}, {}),
@@ -125,7 +125,7 @@ TEST(RunCost, OfALoopThatUpdatesInPlace) {
     if (as_steps) interpret.emplace();
     const RunCost cost = run_cost(updating_loop(false, 50));
     const StepCost all = total(cost);
-    // The carry is copied to where it ends, once; then an element a trip.
+    // The carry is copied once to its final memory; then each iteration writes an element.
     EXPECT_EQ(all.bytes_written, 4000 + 50 * 4);
     EXPECT_EQ(all.bytes_read, 4000 + 50 * 4);
     EXPECT_EQ(all.runs, 51);
@@ -156,7 +156,7 @@ TEST(RunCost, OfABranchTheCostliestWay) {
   branch.out = {b.output(float32, {100}, {})};
   b.add(branch);
   EXPECT_EQ(total(run_cost(b.schedule)).bytes_written, 3 * 400);
-  // An unlikely branch does not count.
+  // Unlikely branches do not count.
   std::get<BranchStep>(b.schedule.steps[0]).expected = 1;
   EXPECT_EQ(total(run_cost(b.schedule)).bytes_written, 400);
 }

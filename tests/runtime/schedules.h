@@ -1,4 +1,4 @@
-// Hand-built schedules for the tests of this folder: slots, kernels written in C++, and random
+// Schedules that the tests of this folder build by hand: slots, kernels written in C++, and random
 // data.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace tessera {
 
 using namespace runtime;
 
-// `count` emulated devices with ids 0, 1, ...
+// Returns `count` emulated devices with ids 0, 1, ...
 inline std::vector<Device> test_devices(int64_t count) {
   std::vector<Device> out(static_cast<size_t>(count));
   for (size_t i = 0; i < out.size(); ++i) out[i].id = static_cast<int64_t>(i);
@@ -49,7 +49,7 @@ struct ScheduleBuilder {
     schedule.slots.back().literal = std::move(literal);
     return s;
   }
-  // Elementwise over the elements of the last of `slots`: fn(pointers, begin, end).
+  // Adds an elementwise kernel over the elements of the last of `slots`: fn(pointers, begin, end).
   void kernel(std::vector<int> slots, AxisList axes, KernelFn fn) {
     KernelStep step;
     const Slot& out = schedule.slots[static_cast<size_t>(slots.back())];
@@ -89,7 +89,7 @@ struct ScheduleBuilder {
   std::unique_ptr<Program> program(std::vector<ArraySpec> inputs,
                                    std::vector<ArraySpec> outputs) const {
     verify(schedule);
-    const InterpretLoops interpret;  // the kernels are functions of the tests
+    const InterpretLoops interpret;  // kernels are functions of the tests
     return std::make_unique<Program>(schedule, std::move(inputs), std::move(outputs), source());
   }
 
@@ -97,7 +97,7 @@ struct ScheduleBuilder {
   std::vector<KernelFn> functions;
 };
 
-// Integers from -8 to 8 in any dtype (bool: both), so that sums are exact.
+// Returns integers from -8 to 8 in any dtype (bool: both values), so that sums are exact.
 inline Literal random_literal(DType dtype, const Shape& shape, int seed) {
   std::mt19937 rng(static_cast<unsigned>(seed));
   Literal out(dtype, shape);

@@ -11,7 +11,7 @@ using namespace runtime;
 
 namespace {
 
-// Storages of the arena with random sizes and lifetimes; every step has a workspace too.
+// Storages of the arena with random sizes and lifetimes. Every step has a workspace, too.
 struct Arena {
   Arena(int storages, int steps, uint32_t seed) : random(seed) {
     schedule.steps.resize(static_cast<size_t>(steps));
@@ -41,7 +41,7 @@ struct Arena {
             {plan.workspaces[i], workspaces[i], static_cast<int>(i), static_cast<int>(i)});
     return out;
   }
-  // The most bytes that are in use in a step: what no plan goes below.
+  // Returns the most bytes that are in use at a step, a lower bound for every plan.
   int64_t needed() const {
     std::vector<int64_t> change(schedule.steps.size() + 1, 0);
     for (const Block& b : blocks()) {
@@ -59,7 +59,7 @@ struct Arena {
   std::vector<int64_t> workspaces;
 };
 
-// 9,000 blocks are more than are placed by size: the small ones follow by time.
+// 9,000 blocks are more than the planner places by size: it places the small ones by time.
 TEST(StoragePlan, BlocksInUseAtOnceDoNotOverlap) {
   for (const auto& [storages, steps] : {std::pair{40, 12}, {3000, 900}, {9000, 3000}}) {
     SCOPED_TRACE(storages);
@@ -80,7 +80,7 @@ TEST(StoragePlan, BlocksInUseAtOnceDoNotOverlap) {
   }
 }
 
-// A plan with one constant of the literals, filled.
+// Returns the storage of a plan that has one constant, filled with the literals.
 Storage filled_constant(const std::vector<Literal>& literals) {
   StoragePlan plan;
   Storage s;

@@ -1,4 +1,5 @@
-// Kernels that run when weights are packed: which they are, and what programs compute with them.
+// Kernels that run when weights are packed: which kernels these are, and what programs compute with
+// them.
 #include "tessera/runtime/weights_kernel.h"
 
 #include <gtest/gtest.h>
@@ -52,7 +53,7 @@ Literal convolved(const Literal& x, const Literal& w, float added) {
   return convolution_op.evaluate(operands, windows())[0];
 }
 
-// (x, w) -> x convolved with w + 1.
+// The program (x, w) -> x convolved with w + 1.
 struct Convolution {
   ScheduleBuilder b{Mesh()};
   int x = b.input(float32, kImage, {}), w = b.input(float32, kKernel, {}),
@@ -79,7 +80,7 @@ TEST(WeightsKernel, RunsWhenWeightsArePacked) {
   for (int i = 0; i < 4; ++i) EXPECT_EQ(program->run({x, w})[0]->to_literal(), want);
   EXPECT_EQ(calls, before + 2);
   EXPECT_EQ(times_packed(), packed + 2);
-  // Other weights are others.
+  // Other weights are packed separately.
   const DeviceArrayRef other = array_of(kKernel, 3);
   EXPECT_EQ(program->run({x, other})[0]->to_literal(),
             convolved(x->to_literal(), other->to_literal(), 1));
@@ -101,7 +102,7 @@ TEST(WeightsKernel, OfAConstantRunsWithTheProgram) {
 }
 
 TEST(WeightsKernel, IsNoOtherKernel) {
-  {  // Its result is read twice.
+  {  // the result of the kernel is read twice
     Convolution c;
     c.b.kernel({c.w, c.t}, {}, add_one);
     c.b.add(c.step(c.t, c.b.output(float32, kImage, {})));
@@ -109,21 +110,21 @@ TEST(WeightsKernel, IsNoOtherKernel) {
     EXPECT_FALSE(c.found()[1]);
     EXPECT_FALSE(c.found()[2]);
   }
-  {  // Its result is a result of the program.
+  {  // the result of the kernel is a result of the program
     Convolution c;
     const int out = c.b.output(float32, kKernel, {});
     c.b.kernel({c.w, out}, {}, add_one);
     c.b.add(c.step(out, c.b.output(float32, kImage, {})));
     EXPECT_FALSE(c.found()[1]);
   }
-  {  // It reads two arrays.
+  {  // the kernel reads two arrays
     Convolution c;
     const int other = c.b.input(float32, kKernel, {});
     c.b.kernel({c.w, other, c.t}, {}, sum);
     c.b.add(c.step(c.t, c.b.output(float32, kImage, {})));
     EXPECT_FALSE(c.found()[1]);
   }
-  {  // It reads what another step computes.
+  {  // the kernel reads the result of another step
     Convolution c;
     const int between = c.b.slot(float32, kKernel, {});
     c.b.kernel({c.w, between}, {}, add_one);
@@ -131,7 +132,7 @@ TEST(WeightsKernel, IsNoOtherKernel) {
     c.b.add(c.step(c.t, c.b.output(float32, kImage, {})));
     EXPECT_FALSE(c.found()[2]);
   }
-  {  // It makes the image.
+  {  // the kernel makes the image
     Convolution c;
     const int image = c.b.slot(float32, kImage, {});
     c.b.kernel({c.x, image}, {}, add_one);
@@ -142,7 +143,7 @@ TEST(WeightsKernel, IsNoOtherKernel) {
   }
 }
 
-// The convolution reads the argument later than its kernel did: nothing may take the memory between.
+// The convolution reads the argument after the kernel: nothing may use the memory in between.
 TEST(WeightsKernel, ADonatedArgumentIsReadBeforeItsMemoryIsTaken) {
   Convolution c;
   const int v = c.b.input(float32, kKernel, {}), update = c.b.output(float32, kKernel, {});
@@ -162,7 +163,7 @@ TEST(WeightsKernel, ADonatedArgumentIsReadBeforeItsMemoryIsTaken) {
   }
 }
 
-// On several devices each reads its part of the weights, or all the same.
+// On several devices each reads its own part of the weights, or all read the same weights.
 TEST(WeightsKernel, ReadsThePartOfItsDevice) {
   const Mesh mesh = test_mesh({2}, {"x"});
   for (const bool same : {false, true}) {

@@ -1,4 +1,4 @@
-// Cosine transforms against JAX: golden/make_calls_scipy.py.
+// Compares cosine transforms with JAX: golden/make_calls_scipy.py.
 #include "tessera/scipy/fft.h"
 
 #include "../errors.h"

@@ -25,17 +25,17 @@
 
 namespace tessera::test {
 
-// A function of float64 arrays, and how far it may be from the golden data.
+// A function of float64 arrays, and the tolerances of its values and derivatives.
 struct Compared {
   std::function<Arrays(const Arrays&)> f;
   double value = 1e-14;  // relative to the size of the value, and to `scale` where that is larger
-  double slope = 1e-12;  // the same of derivatives
+  double slope = 1e-12;  // the same for derivatives
   double scale = 0;
 };
 using ComparedFunctions = std::map<std::string, Compared>;
 
-// The largest error |got - expected| / max(|expected|, scale),
-// infinite where one is finite and the other not.
+// The largest error |got - expected| / max(|expected|, scale); infinite if one is finite and the
+// other is not.
 struct Worst {
   double error = 0;
   int64_t at = -1;
@@ -87,7 +87,8 @@ inline Arrays as_arrays(const std::vector<Literal>& values) {
   return Arrays(values.begin(), values.end());
 }
 
-// The derivative of result k at every element by argument i: elements do not depend on one another.
+// Returns the derivative of result k at every element by argument i. Elements do not depend on one
+// another.
 inline Array slope_of(const Compared& compared, const Arrays& arguments, size_t i, size_t k) {
   const auto loss = [&](const Array& x) {
     Arrays all = arguments;

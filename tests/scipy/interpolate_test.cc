@@ -1,4 +1,4 @@
-// Interpolation on grids against JAX: golden/make_calls_scipy.py.
+// Compares interpolation on grids with JAX: golden/make_calls_scipy.py.
 #include "tessera/scipy/interpolate.h"
 
 #include "../errors.h"

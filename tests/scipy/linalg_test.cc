@@ -1,4 +1,4 @@
-// Linear algebra against JAX: golden/make_calls_scipy.py.
+// Compares linear algebra with JAX: golden/make_calls_scipy.py.
 #include "tessera/scipy/linalg.h"
 
 #include "../errors.h"

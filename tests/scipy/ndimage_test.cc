@@ -1,4 +1,4 @@
-// Images of any number of dimensions against JAX: golden/make_calls_scipy.py.
+// Compares functions of images of any number of dimensions with JAX: golden/make_calls_scipy.py.
 #include "tessera/scipy/ndimage.h"
 
 #include "../errors.h"

@@ -86,7 +86,7 @@ TEST_P(Minimize, ReportsThatStepsRanOut) {
 }
 
 TEST_P(Minimize, ReportsThatASearchFailed) {
-  // It falls forever.
+  // This function falls without end.
   const OptimizeResults r =
       minimize([](const Array& x) { return -sum(x); }, ones(2), {.method = GetParam(), .maxls = 5});
   EXPECT_FALSE(static_cast<bool>(r.success));

@@ -1,4 +1,4 @@
-// Signals against JAX: golden/make_calls_scipy.py.
+// Compares functions of signals with JAX: golden/make_calls_scipy.py.
 #include "tessera/scipy/signal.h"
 
 #include "../errors.h"

@@ -1,4 +1,4 @@
-// scipy/special.h against exact values and derivatives, and at the ends of domains against JAX.
+// Compares scipy/special.h with exact values and derivatives, and at the ends of domains with JAX.
 #include "tessera/scipy/special.h"
 
 #include <gmock/gmock.h>
@@ -112,7 +112,8 @@ class SpecialTest : public ::testing::Test {
 TEST_F(SpecialTest, ValuesAndDerivatives) { expect_points(topic(), functions()); }
 
 TEST_F(SpecialTest, SecondDerivatives) {
-  // Of erfcx: 2 y + 2 x y'; of xlogy by y: -x / y^2; of gammaln: polygamma(1, x).
+  // The second derivatives are, for erfcx: 2 y + 2 x y'; for xlogy by y: -x / y^2; for gammaln:
+  // polygamma(1, x).
   const auto second = [](const auto& f, double at) {
     return grad([&](const Array& x) { return grad(f)(x); })(Array(at)).template item<double>();
   };
@@ -125,7 +126,7 @@ TEST_F(SpecialTest, SecondDerivatives) {
   EXPECT_NEAR(second([](const Array& v) { return special::xlogy(3.0, v); }, 0.5), -12, 1e-12);
   EXPECT_NEAR(second([](const Array& v) { return special::gammaln(v); }, 2.5),
               special::polygamma(1, 2.5).item<double>(), 1e-13);
-  // The gamma distribution's density by its point is the derivative of its distribution function.
+  // The derivative of the gamma distribution function by its point is the density.
   EXPECT_NEAR(second([](const Array& v) { return special::gammainc(3.0, v); }, 2.0), 0, 1e-14);
 }
 
@@ -176,7 +177,7 @@ TEST(Special, DtypesAndShapes) {
   EXPECT_EQ(special::gammainc(ones({3, 1}), ones({4})).shape(), (Shape{3, 4}));
   EXPECT_EQ(special::bessel_jn(ones({2, 3}), {.v = 2}).shape(), (Shape{3, 2, 3}));
   EXPECT_EQ(special::betainc(ones({0}), 1, 0.5).shape(), (Shape{0}));
-  // In float32 to some units in the last place.
+  // In float32, values are right to a few units in the last place.
   EXPECT_NEAR(special::gamma(4.5f).item<float>(), 11.631728f, 5e-6f);
   EXPECT_NEAR(special::gammainc(2.5f, 3.0f).item<float>(), 0.69378054f, 1e-6f);
   EXPECT_NEAR(special::erfcx(3.0f).item<float>(), 0.17900115f, 5e-8f);

@@ -1,4 +1,4 @@
-// scipy/stats.h against JAX and, where that is inexact, mpmath.
+// Compares scipy/stats.h with JAX or, where JAX is inexact, with mpmath.
 #include "tessera/scipy/stats.h"
 
 #include <gmock/gmock.h>
@@ -57,7 +57,7 @@ const ComparedFunctions& functions() {
   return table;
 }
 
-// The same, where an argument less takes its default.
+// Returns the same functions, but the last argument may be missing and then has its default.
 ComparedFunctions with_defaults() {
   ComparedFunctions out = functions();
   for (auto& [name, compared] : out) {
@@ -117,7 +117,7 @@ Arrays kde_results(const std::string& name, const Arrays& a) {
           kde.integrate_kde(other)};
 }
 
-// What a call of the golden data computes; its name has the options behind points.
+// Returns the results of a call of the golden data. Its name has options after dots.
 Arrays results_of(const std::string& name, const Arrays& a) {
   const size_t dot = name.find('.'), second = name.find('.', dot + 1);
   const std::string module = name.substr(0, dot), rest = name.substr(dot + 1);
@@ -156,7 +156,7 @@ TEST_F(StatsTest, Calls) {
 }
 
 TEST_F(StatsTest, GradientOfALikelihood) {
-  // The mean of the samples is where the likelihood of the location has no slope.
+  // The likelihood of the location has no slope at the mean of the samples.
   const Array x = array({0.5, 1.0, 4.5});
   const auto likelihood = [&](const Array& loc) { return sum(stats::norm::logpdf(x, loc, 2.0)); };
   EXPECT_NEAR(grad(likelihood)(Array(2.0)).item<double>(), 0, 1e-15);

@@ -1,4 +1,4 @@
-// Rotations against JAX: golden/make_calls_spatial.py; random ones, identities, errors.
+// Compares rotations with JAX: golden/make_calls_spatial.py; random rotations, identities, errors.
 #include "tessera/scipy/spatial/transform.h"
 
 #include "../errors.h"

@@ -1,4 +1,4 @@
-// Vector quantization against JAX: golden/make_calls_scipy.py.
+// Compares vector quantization with JAX: golden/make_calls_scipy.py.
 #include "tessera/scipy/cluster/vq.h"
 
 #include "../errors.h"

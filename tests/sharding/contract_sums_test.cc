@@ -25,7 +25,7 @@ int64_t count(const Function& f, const OpDef& def) {
   return std::count_if(f.ops.begin(), f.ops.end(), [&](const Op& op) { return op.def == &def; });
 }
 
-// The function before and after the pass, which compute the same of small integers.
+// The function before and after the pass. Both compute the same for small integers.
 struct Contracted {
   Function before, after;
 };
@@ -79,7 +79,7 @@ TEST(ContractSums, OfSomeBatchDimensionsOfAProductThatContractsToo) {
 }
 
 TEST(ContractSums, OfAProductThatIsReadTransposed) {
-  // The dimensions that are left are in the product's order, or exchanged.
+  // The remaining dimensions are in the product's order, or exchanged.
   for (const Dims& order : {Dims{1, 0, 2}, Dims{1, 2, 0}, Dims{0, 2, 1}, Dims{2, 0, 1}}) {
     const Contracted f = contracted(
         [&](const Arrays& x) {
@@ -128,7 +128,7 @@ TEST(ContractSums, AProductThatIsOnlyReadTransposedIsComputedSo) {
   EXPECT_EQ(count(batched.after, transpose_op), 2) << "it is read twice";
 }
 
-// A private loss relies on it: an example's product may not depend on the other examples.
+// Private losses need this: the product of an example must not depend on the other examples.
 TEST(ContractSums, AProductThatIsOnlyReadTransposedKeepsItsOrderOfSummation) {
   const Contracted f = contracted(
       [](const Arrays& x) {
@@ -148,7 +148,7 @@ TEST(ContractSums, ASumOfOneTermIsThatTerm) {
       {Type{.dtype = float32, .shape = {5, 1, 1}}});
   EXPECT_EQ(count(f.after, reduce_op), 0);
   EXPECT_EQ(count(f.after, reshape_op), 1);
-  // Of none it is 0.
+  // A sum of no elements is 0.
   const Contracted empty =
       contracted([](const Arrays& x) { return Arrays{lax::reduce_sum(x[0], {1})}; },
                  {Type{.dtype = float32, .shape = {5, 0}}});

@@ -15,7 +15,7 @@ namespace {
 
 using test::expect_error;
 
-// What one device computes, as text; the shardings that the partitioner returns.
+// What a partitioner answers: the computation of one device, as text, and the shardings.
 struct Answer {
   std::string body;
   PartitionSpec operand, result;
@@ -37,7 +37,7 @@ void answer(const Answer& with) {
                          });
 }
 
-// The program of one call, of an array sharded by rows, once it is expanded.
+// Returns the program of one call, whose array is sharded by rows, after the expansion.
 Function expanded() {
   const ParsedModule module = parse_module(R"(
 module {

@@ -29,7 +29,8 @@ TEST(FinerMesh, HasTheSizesAsked) {
   EXPECT_EQ(finer_mesh(mesh22(), {}), mesh22());
 }
 
-// Of real devices: of their kind, numbered from 0, however many there are.
+// If devices are real, the finer mesh has devices of their kind, numbered from 0, however many
+// there are.
 TEST(FinerMesh, IsTheSameForEveryNumberOfDevices) {
   std::vector<Device> devices(4);
   for (size_t i = 0; i < 4; ++i) devices[i].id = static_cast<int64_t>(10 + i);

@@ -37,7 +37,7 @@ func.func public @main(%arg0: tensor<4xf32>) -> (tensor<4xf32>) {
 )");
 }
 
-// What one device sees stands between the borders: 8 x 4 over two devices is 4 x 4.
+// The computation of one device is between the borders: an 8 x 4 array over two devices is 4 x 4.
 TEST(FlattenRegions, ManualComputationsBecomeBorders) {
   EXPECT_EQ(after(flatten_regions, R"(
 module {

@@ -106,7 +106,7 @@ TEST(MergeEqualOps, RegionsAreMergedInsideAndAsAWhole) {
   EXPECT_EQ(count(*f.ops[0].params.as<ScanParams>().body, sin_op), 1);
 }
 
-// Large constants are compared by where they lie, not by what they hold.
+// Large constants are compared by their address, not by their contents.
 TEST(MergeEqualOps, LargeConstantsAreEqualToThemselvesOnly) {
   const auto constants = [](int64_t n) {
     const Literal one = Literal(float32, {n}), same = Literal(float32, {n});
@@ -120,7 +120,7 @@ TEST(MergeEqualOps, LargeConstantsAreEqualToThemselvesOnly) {
   EXPECT_EQ(constants((1 << 14) + 1), 2u);
 }
 
-// A weak scalar and a strong one are the same value of two types.
+// A weak scalar and a strong one have the same value, but different types.
 TEST(MergeEqualOps, ResultTypesCount) {
   Function f;
   for (const bool weak : {true, false, true}) {

@@ -1,5 +1,5 @@
-// The passes from a traced function to one in which every value has a sharding, for tests below the
-// pipeline that lists them (compile/pipeline.cc).
+// The passes from a traced function to one in which every value has a sharding, for tests that
+// cannot use the pipeline that lists them (compile/pipeline.cc).
 #pragma once
 
 #include "tessera/sharding/expand_custom_partitions.h"

@@ -31,7 +31,7 @@ TEST_F(ProjectionTest, AxesGoToTheFactorsMajorFirst) {
   EXPECT_THAT(p.atoms(c_), ElementsAre(3));
 }
 
-// Three does not divide a = 2, so the dimension's axes reach no factor at all.
+// Three does not divide a = 2, so the dimension's axes cut no factor at all.
 TEST_F(ProjectionTest, AFactorInsideADimensionTakesOnlyWhatDividesIt) {
   const Projection p = project({{2}, {}});
   EXPECT_THAT(p.atoms(a_), ElementsAre());
@@ -44,8 +44,8 @@ TEST_F(ProjectionTest, AFactorInsideADimensionTakesOnlyWhatDividesIt) {
 TEST_F(ProjectionTest, TheMinorMostTakesTheRestHoweverUneven) {
   const Projection p = project({{0, 1, 3}, {0, 1, 2}});
   EXPECT_THAT(p.atoms(a_), ElementsAre(0));
-  EXPECT_THAT(p.atoms(b_), ElementsAre(1, 3));     // 4 of 6
-  EXPECT_THAT(p.atoms(c_), ElementsAre(0, 1, 2));  // 12 of 5
+  EXPECT_THAT(p.atoms(b_), ElementsAre(1, 3));     // 4 shards of 6 elements
+  EXPECT_THAT(p.atoms(c_), ElementsAre(0, 1, 2));  // 12 shards of 5 elements
 }
 
 TEST_F(ProjectionTest, OnlyTheFactorAtTheEndOfTheCutIsUsable) {

@@ -23,7 +23,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using Arrays = std::vector<Array>;
 
-// "sine [{"x"}, {}]": every value of the function and its regions with what it is cut by.
+// Lists every value of the function and its regions with its sharding: "sine [{"x"}, {}]".
 void list_shardings(const Function& f, const std::string& indent, std::string& out) {
   auto list = [&](std::string_view what, ValueId v) {
     const Type& type = f.types[v];
@@ -39,7 +39,7 @@ void list_shardings(const Function& f, const std::string& indent, std::string& o
   }
 }
 
-// The shardings that propagation finds, given those in the text, on ("x": 2, "y": 4).
+// Returns the shardings that propagation finds from those in the text, on ("x": 2, "y": 4).
 std::string propagated(std::string_view function) {
   const ParsedModule module =
       parse_module(fmt::format("module {{\nsdy.mesh @mesh = <[\"x\"=2, \"y\"=4]>{}}}", function));
@@ -67,7 +67,8 @@ tanh [{"x"}, {"y"}]
 )");
 }
 
-// Held back, a weight's cut spreads when the batch's has: it is then only how the weight is stored.
+// If a weight's sharding is held back, it spreads after that of the batch: then it only determines
+// how the weight is stored.
 TEST(Propagate, WhatIsHeldBackSpreadsLast) {
   const ParsedModule module = parse_module(R"(module {
 sdy.mesh @mesh = <["x"=2, "y"=4]>
@@ -100,7 +101,7 @@ dot_general [{"x"}, {}]
 tanh [{"x"}, {}]
 negate [{}, {"x"}]
 )");
-  // Orders that lead to the same shardings are one.
+  // Orders that lead to the same shardings are merged.
   const ValueIds none, x{module.main.inputs[0]}, w{module.main.inputs[1]};
   const std::vector<Function> all =
       propagate_in_orders(module.main, mesh, request, std::vector{none, x, w, w, none});
@@ -109,8 +110,8 @@ negate [{}, {"x"}]
   EXPECT_TRUE(all[1] == propagate(module.main, mesh, request, w));
 }
 
-// Backward: a result's sharding reaches the argument that says nothing; a reduced dimension's
-// reaches only the other operand.
+// Backward: the sharding of a result reaches an argument without a sharding. That of a reduced
+// dimension only reaches the other operand.
 TEST(Propagate, FromResultsToArguments) {
   EXPECT_EQ(propagated(R"(
 func.func public @main(%arg0: tensor<8x16xf32>, %arg1: tensor<16x32xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {}]>}) -> (tensor<8x32xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) {
@@ -126,8 +127,8 @@ sharding_constraint [{"x"}, {}]
 )");
 }
 
-// The rows of the batched product follow the larger operand; the contraction says nothing of its
-// result.
+// The rows of the batched product follow the larger operand. The contracting dimension does not
+// determine the sharding of the result.
 TEST(Propagate, OfConflictsTheLargestTensorWins) {
   EXPECT_EQ(propagated(R"(
 func.func public @main(%arg0: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {}]>}, %arg1: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) -> (tensor<4x16xf32>, tensor<8x4x16xf32>) {
@@ -144,7 +145,7 @@ dot_general [{"x"}, {}, {}]
 )");
 }
 
-// (x, y) cut 32 rows; as 2 x 16, x takes the rows whole and y the columns in four.
+// (x, y) cut 32 rows. As 2 x 16, x cuts the rows in two, and y the columns in four.
 TEST(Propagate, AReshapeSplitsTheAxesAmongItsFactors) {
   EXPECT_EQ(propagated(R"(
 func.func public @main(%arg0: tensor<32xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x", "y"}]>}) -> (tensor<2x16xf32>, tensor<4x8xf32>) {
@@ -160,7 +161,7 @@ reshape [{"x", "y":(1)2}, {"y":(2)2}]
 )");
 }
 
-// What the user closed or replicated takes nothing; what is open is filled up.
+// Dimensions that the user closed or replicated get no axes; open dimensions get more.
 TEST(Propagate, ConstraintsAreKept) {
   EXPECT_EQ(propagated(R"(
 func.func public @main(%arg0: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}) -> (tensor<8x16xf32>, tensor<8x16xf32>) {
@@ -217,7 +218,7 @@ while [{"x"}, {}]
 )");
 }
 
-// Inside of a manual computation its axes cut nothing, and other axes pass through its borders.
+// Inside a manual computation its axes cut nothing, and other axes pass through its borders.
 TEST(Propagate, ManualAxesStayOutside) {
   EXPECT_EQ(propagated(R"(
 func.func public @main(%arg0: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}) -> (tensor<8x16xf32>) {
@@ -236,7 +237,7 @@ shard_to_full [{"x"}, {"y"}]
 )");
 }
 
-// So do they where values depend on nothing outside, also in a loop.
+// Nor do they cut values that depend on nothing outside, even in a loop.
 TEST(Propagate, ManualAxesStayOutsideOfValuesWithoutInputs) {
   EXPECT_EQ(propagated(R"(
 func.func public @main() -> (tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}) {
@@ -327,7 +328,7 @@ TEST(ProgramMesh, MeshesOfOtherDevicesAreRefused) {
   }
 }
 
-// Both print as Mesh('x': 4): the message says what differs.
+// Both print as Mesh('x': 4), so the message names the difference.
 TEST(ProgramMesh, MeshesThatPrintAlikeAreToldApart) {
   auto mesh_of = [](std::vector<int64_t> ids) {
     std::vector<Device> devices(ids.size());
@@ -354,7 +355,7 @@ TEST(ProgramMesh, MeshesThatPrintAlikeAreToldApart) {
               HasSubstr("of devices 0, 1, 3, 2"));
 }
 
-// The iota is returned as the member that the group shards, not as a copy.
+// The result is the iota that the group shards, not a copy of it.
 TEST(ShardingGroups, MembersAreShardedAlike) {
   EXPECT_EQ(propagated(R"(
 func.func public @main(%arg0: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}, %arg1: tensor<8x16xf32>) -> (tensor<8x16xf32>) {
@@ -375,7 +376,7 @@ sharding_group [{}, {}]
 )");
 }
 
-// %arg0 gets x from one member and y from the other.
+// %arg0 gets x from one group member and y from another.
 TEST(ShardingGroups, GroupsWithACommonMemberAreOne) {
   EXPECT_EQ(propagated(R"(
 func.func public @main(%arg0: tensor<8x16xf32>, %arg1: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {?}]>}, %arg2: tensor<16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}]>}) -> (tensor<8x16xf32>) {
@@ -399,7 +400,8 @@ sharding_group [{"x"}, {"y"}]
 )");
 }
 
-// A member that the user shards otherwise is not one; its own sharding does not reach the others.
+// A member with another sharding from the user is not part of the group. Its own sharding does not
+// reach the others.
 TEST(ShardingGroups, WhatTheUserGaveStays) {
   EXPECT_EQ(propagated(R"(
 func.func public @main(%arg0: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}, %arg1: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>}, %arg2: tensor<8x16xf32>) -> (tensor<8x16xf32>) {

@@ -1,4 +1,4 @@
-// What is left of loops whose carries nobody reads.
+// Tests what remains of loops whose carries are not read.
 #include "tessera/sharding/prune_control.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,8 @@ using namespace array_math;
 namespace loops = testing_control;
 using Arrays = std::vector<Array>;
 
-// Carries a, b and c: a needs b, which needs itself; c is for nobody. Within so many loops.
+// Returns loops within loops, with carries a, b and c: a needs b, which needs itself; nothing needs
+// c.
 Arrays nested(const Arrays& x, int depth) {
   return loops::scan(2, {}, x, {}, [depth](const Arrays& v) {
     if (depth > 1) return nested(v, depth - 1);
@@ -32,7 +33,7 @@ Function with_loops(int depth) {
       .function;
 }
 
-// The carries of each loop, from the outermost on.
+// Returns the number of carries of each loop, from the outermost loop on.
 std::vector<size_t> carries(const Function& f) {
   std::vector<size_t> out;
   for (const Function* at = &f; at;) {
@@ -52,8 +53,8 @@ TEST(PruneControl, KeepsWhatALiveCarryNeeds) {
   EXPECT_EQ(carries(prune_control(with_loops(1))), std::vector<size_t>{2});
 }
 
-// Each loop looks for its carries twice: the innermost of thirty would be pruned a thousand million
-// times.
+// Each loop looks for its carries twice. Without care the innermost of thirty loops would be pruned
+// a thousand million times.
 TEST(PruneControl, LoopsWithinLoopsAreNotPrunedAgainAndAgain) {
   EXPECT_EQ(carries(prune_control(with_loops(30))), std::vector<size_t>(30, 2));
 }

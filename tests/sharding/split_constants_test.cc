@@ -36,7 +36,7 @@ func.func public @main(%arg0: tensor<4xf32>, %arg1: tensor<4xf32>) -> (tensor<4x
 )");
 }
 
-// A table of positions is copied whole; one op that reads it twice has one copy.
+// A whole table of positions is copied for each user; one op that reads it twice has one copy.
 TEST(SplitConstants, WhatIsMadeOfConstants) {
   EXPECT_EQ(after(split_constants, R"(
 func.func public @main(%arg0: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>) {
@@ -115,7 +115,7 @@ func.func public @main(%arg0: tensor<i32>) -> (tensor<i32>) {
 )");
 }
 
-// Sixteen ops are copied; the seventeenth is one value of two users.
+// Expressions of sixteen ops are copied. With a seventeenth op they are one value for two users.
 TEST(SplitConstants, LargeExpressionsAreShared) {
   auto ops_of = [](int length) {
     const Function f =

@@ -63,13 +63,13 @@ TEST(CombineCollectives, OneThatReadsAnotherComesAfterIt) {
       << "the sum of the second argument joins one of them";
 }
 
-// Those of another axis that follow one another on the way do not part those that wait.
+// Collectives over another axis that follow each other in between do not separate those that wait.
 TEST(CombineCollectives, OthersOnTheWay) {
   const Partitioned p = partition_and_check(
       mesh24(), {{{8, 12}, P("x", "y")}, {{8, 12}, P("x")}}, [](const Arrays& x) {
-        const Array a = lax::reduce_sum(x[0], {1});  // y
+        const Array a = lax::reduce_sum(x[0], {1});  // over y
         const Array b = lax::reduce_sum(lax::sin(x[0] * lax::broadcast_in_dim(a, {8, 12}, {0})),
-                                        {1});  // y, after a
+                                        {1});  // over y, after a
         return Arrays{lax::reduce_sum(lax::exp(x[1]), {0}), lax::reduce_sum(b * a, {0}), a};
       });
   std::vector<size_t> parts;
@@ -137,8 +137,8 @@ TEST(CombineCollectives, RowsOfNeighbours) {
   EXPECT_EQ(p.collectives[0].parts.size(), 2u);
 }
 
-// Gradients that are scattered over one axis, then summed over another: neither kind waits for all of
-// the other.
+// Gradients are scattered over one axis, then summed over another axis: neither kind waits until
+// all of the other kind are done.
 TEST(CombineCollectives, OneAfterAnother) {
   const PartitionSpec both(joint("x", "y"));
   const Partitioned p =
@@ -154,14 +154,14 @@ TEST(CombineCollectives, OneAfterAnother) {
   for (const Collective& c : p.collectives) EXPECT_EQ(c.parts.size(), 3u) << c.name;
 }
 
-// Two kinds in turn, each of which reads the other: the last ones of one chain are the first ones of
-// the other, where none would wait for itself.
+// Two kinds of collectives alternate, and each reads the other's result. The last ones of one chain
+// and the first ones of the other are combined, although none would wait for its own kind.
 TEST(CombineCollectives, ChainsOfTwoKinds) {
   const auto chain = [](Array x, int64_t n) {
     for (int k = 0; k < 3; ++k) {
-      const Array rows = lax::reduce_sum(lax::sin(x), {0});  // x
+      const Array rows = lax::reduce_sum(lax::sin(x), {0});  // over x
       x = lax::sin(x * lax::broadcast_in_dim(rows, {8, n}, {1}));
-      const Array columns = lax::reduce_max(x, {1});  // y
+      const Array columns = lax::reduce_max(x, {1});  // over y
       x = lax::sin(x * lax::broadcast_in_dim(columns, {8, n}, {0}));
     }
     return x;
@@ -209,7 +209,7 @@ TEST(CombineCollectives, InTheBodyOfALoop) {
   EXPECT_EQ(p.collectives[0].parts.size(), 2u);
 }
 
-// Ops in their order, by hand: what has effects, and loops, come no later than before.
+// Ops that are ordered by hand: ops with effects, and loops, do not move back.
 TEST(CombineCollectives, EffectsKeepTheirOrder) {
   const auto psum = [](const Array& x) {
     return bind_op1(all_reduce_op, AllReduceParams{mesh24(), {"x"}, {}, ReduceKind::kSum}, {x});

@@ -82,7 +82,8 @@ TEST_F(Cost, AcceleratorsKeepPublishedLinks) {
   EXPECT_THAT(figures_of(Mesh::abstract({4}, {"x"})), HasSubstr("unknown link"));
 }
 
-// One message of more bytes instead of three of fewer, where latency is what counts.
+// If latency dominates, plans have one message of more bytes instead of three messages of fewer
+// bytes.
 TEST_F(Cost, PlansHaveFewerStepsWhereMessagesTakeLong) {
   const auto steps = [&](const MachineCosts* costs) {
     if (costs) measure(*costs);

@@ -1,4 +1,4 @@
-// Convolutions and pooling along a sharded dimension: neighbours send what windows reach.
+// Convolutions and pooling along a sharded dimension: neighbours send the rows that windows reach.
 #include "tessera/spmd/halos.h"
 
 #include <gmock/gmock.h>
@@ -62,7 +62,7 @@ struct Conv {
 TEST(Halos, NeighboursSendWhatWindowsReach) {
   const Partitioned same = Conv().check();
   EXPECT_EQ(communication(same), "collective_permute x; collective_permute x");
-  EXPECT_EQ(bytes_sent(same), 2 * 2 * 16 * 4);  // a row of either neighbour
+  EXPECT_EQ(bytes_sent(same), 2 * 2 * 16 * 4);  // a row from each neighbour
   EXPECT_EQ(same.collectives[0].reason,
             "rows of other shards that the windows of convolution reach");
   EXPECT_EQ(communication(Conv{.low = 2, .high = 0}.check()), "collective_permute x");
@@ -92,7 +92,8 @@ TEST(Halos, ConvolutionsOfEveryKind) {
   EXPECT_GE(halos, 200);
 }
 
-// A gradient by a kernel: windows as long as the array, a result for each tap of the kernel.
+// The gradient by a kernel: windows are as long as the array, and there is a result for each tap of
+// the kernel.
 TEST(Halos, LongWindowsAreCutWithTheArray) {
   const Conv gradient{.rows = 64, .taps = 64};
   const Partitioned p = gradient.check(P("x"), P());
@@ -163,7 +164,7 @@ TEST(Halos, PoolingOfEveryKind) {
     const int64_t window = (windows.size[1] - 1) * windows.window_dilation[1] + 1;
     if (spread + windows.low[1] + windows.high[1] < window) continue;
     const ReduceKind kind = kinds[any(0, 2)];
-    // The initial value need not be what changes nothing.
+    // The initial value need not be the identity.
     const float init = static_cast<float>(any(-1, 1));
     SCOPED_TRACE(fmt::format("{} rows, size {}, stride {}, padding {} {}, dilations {} {}", rows,
                              windows.size[1], windows.strides[1], windows.low[1], windows.high[1],
@@ -177,7 +178,7 @@ TEST(Halos, PoolingOfEveryKind) {
   EXPECT_GE(halos, 100);
 }
 
-// A fold of all rows up to each one is no neighbours' affair.
+// A fold of all rows up to each row is not computed with rows of neighbours.
 TEST(Halos, CumulativeFoldsAreNotAmongThem) {
   const Partitioned p =
       partition_and_check(mesh8(), {{{64, 512}, P("x")}},

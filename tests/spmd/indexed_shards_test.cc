@@ -1,5 +1,5 @@
-// Gather and scatter along indexed dimensions that are cut: each device takes, or updates, what it
-// has.
+// Gather and scatter along indexed dimensions that are cut: each device reads, or updates, the rows
+// that it has.
 #include <gmock/gmock.h>
 
 #include "tessera/ops/core/constant.h"
@@ -27,7 +27,7 @@ const Mesh& mesh42() {
   return mesh;
 }
 
-// Index vectors, some of them outside, some twice.
+// Returns index vectors; some may be outside or occur twice.
 Array indices_of(const std::vector<int64_t>& values, int64_t width, DType dtype) {
   Literal literal(int64, {static_cast<int64_t>(values.size()) / width, width});
   std::copy(values.begin(), values.end(), literal.mutable_data<int64_t>());
@@ -55,7 +55,8 @@ TEST(IndexedShards, RowsOfATable) {
         }
 }
 
-// A vocabulary sharded over devices: what is taken is summed, nothing of the table moves.
+// A vocabulary is sharded over devices: the rows that are read are added up, and the table is not
+// moved.
 TEST(IndexedShards, WhatIsTakenIsSummed) {
   const auto taken = [](const Arrays& x) {
     return Arrays{lax::gather(x[0], x[1], rows(), {1, 64})};
@@ -64,7 +65,7 @@ TEST(IndexedShards, WhatIsTakenIsSummed) {
   const Partitioned p = partition_and_check(mesh8(), {table, few}, taken);
   EXPECT_EQ(communication(p), "all_reduce x");
   EXPECT_EQ(bytes_sent(p), 2 * 3 * 64 * 4 * 7 / 8);
-  // Much that is taken: it is cheaper to cut the table along the other dimension first.
+  // If many rows are read, it is cheaper to shard the table along the other dimension first.
   EXPECT_EQ(communication(partition_and_check(mesh8(), {table, many}, taken, {P("x")})),
             "reduce_scatter x");
   EXPECT_EQ(communication(partition_and_check(mesh8(), {table, many}, taken, {P()})),
@@ -108,7 +109,7 @@ TEST(IndexedShards, UpdatesOfRows) {
       }
 }
 
-// Both the table and the updates are cut.
+// Both the table and the updates are sharded.
 TEST(IndexedShards, UpdatesOfSeveralDevices) {
   for (const ScatterKind kind : {ScatterKind::kAdd, ScatterKind::kMul, ScatterKind::kMax}) {
     const Partitioned p = partition_and_check(
@@ -132,7 +133,8 @@ TEST(IndexedShards, ScattersOfSeveralIndexedDimensions) {
         });
 }
 
-// Two arrays with one body, of which each gets the other's update: each device updates its rows.
+// Two arrays with one body, in which each gets the other's update: each device updates its own
+// rows.
 TEST(IndexedShards, SeveralArraysWithOneBody) {
   Function body;
   const Type scalar{float32, {}};

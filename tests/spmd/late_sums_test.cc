@@ -21,7 +21,7 @@ const Mesh& mesh24() {
   return mesh;
 }
 
-// [B, T, K] -> its products of rows, [B, T, T].
+// Returns the products of the rows of x [B, T, K], as [B, T, T].
 Array gram(const Array& x) { return lax::dot_general(x, x, {{2}, {2}, {0}, {0}}); }
 
 int64_t bytes_sent(const Partitioned& p) {
@@ -30,8 +30,8 @@ int64_t bytes_sent(const Partitioned& p) {
   return out;
 }
 
-// Squared norms of x' y for each example: the products of rows of x are sums over devices, but what
-// they are multiplied by is not.
+// Returns the squared norms of x' y for each example. The products of rows of x are sums over
+// devices, but their factors are not.
 Arrays norms(const Arrays& x) {
   const Array squares = lax::convert_element_type(gram(x[0]), float64) *
                         lax::convert_element_type(gram(x[1]), float64);
@@ -51,7 +51,7 @@ TEST(LateSums, OfBothFactorsOverTheirAxes) {
   EXPECT_LE(bytes_sent(p), 2 * 2 * 4 * 8);
 }
 
-// The product of two sums over the same devices is not the sum of products.
+// The product of two sums over the same devices is not the sum of the products.
 TEST(LateSums, NotWhereBothAreSumsOverTheSameAxis) {
   const Partitioned p = partition_and_check(
       mesh24(), {{{4, 16, 8}, P(None, None, "y")}, {{4, 16, 12}, P(None, None, "y")}}, norms);

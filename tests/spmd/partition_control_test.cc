@@ -1,4 +1,5 @@
-// Loops and branches under partition: shardings of carries, what is communicated in a trip.
+// Loops and branches under partition: the shardings of carries, and the communication of an
+// iteration.
 #include <gmock/gmock.h>
 
 #include "tessera/control/control.h"
@@ -45,7 +46,7 @@ TEST(PartitionControl, CarriesKeepTheirSharding) {
   EXPECT_EQ(p.outputs[1].spec(), P(None, "x", "y"));
 }
 
-// The carry is free at the start: what the body makes of it decides.
+// The carry has no sharding at the start: the body determines it.
 TEST(PartitionControl, TheBodyDecidesOverTheCarry) {
   const Partitioned p =
       partition_and_check(mesh8(), {{{16, 8}}, {{16, 8}, P("x")}}, [](const Arrays& x) {
@@ -57,8 +58,8 @@ TEST(PartitionControl, TheBodyDecidesOverTheCarry) {
   EXPECT_EQ(p.outputs[0].spec(), P("x"));
 }
 
-// The carry starts the same on every device and varies after a trip, in every loop: the innermost of
-// twenty would be partitioned a million times.
+// In every loop the carry is the same on every device at the start, and varies after an iteration.
+// Without care the innermost of twenty loops would be partitioned a million times.
 Arrays nested(const Array& x, const Array& carry, int depth) {
   return loops::scan(1, {x}, {carry}, {}, [depth](const Arrays& b) {
     return depth > 1 ? nested(b[0], b[1] * 0.5F, depth - 1) : Arrays{b[0] + b[1]};
@@ -148,7 +149,7 @@ TEST(PartitionControl, NestedLoopsMultiplyTheirTrips) {
   EXPECT_EQ(p.collectives[0].times, 15);
 }
 
-// Both ways end in a sum over devices, one of them turned around after it.
+// Both branches end in a sum over devices, one of them transposed after it.
 TEST(PartitionControl, SumsOverDevicesLeaveBranches) {
   const auto ways = [](bool alike) {
     return partition_and_check(

@@ -1,4 +1,4 @@
-// Propagation and partition against JAX: every program of golden/sharding.json.
+// Compares propagation and partition with JAX, for every program of golden/sharding.json.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,8 @@ const golden::Topic& topic() {
   return t;
 }
 
-// A text of the program: the case's own, or, where the program itself names no mesh, any.
+// Returns a text of the program: that of the case or, if the program itself names no mesh, that of
+// any case.
 std::string text_of(const golden::Json& c) {
   if (!c["text"].is_null()) return golden::read_file("stablehlo/" + c["text"].get<std::string>());
   const std::string program = c["program"];
@@ -44,7 +45,7 @@ std::string case_name(const golden::Json& c) {
                      c["in"].dump());
 }
 
-// Where the library's result is another than JAX's, and why it is none the worse.
+// Programs for which Tessera's sharding differs from JAX's, and why it is not worse.
 const std::map<std::string, std::string>& better_placed() {
   static const std::map<std::string, std::string>& why = *new std::map<std::string, std::string>{
       {"add_conflict",
@@ -55,7 +56,7 @@ const std::map<std::string, std::string>& better_placed() {
   };
   return why;
 }
-// Where more collectives move fewer bytes, or the same.
+// Programs with more collectives that move fewer bytes, or as many.
 const std::map<std::string, std::string>& more_collectives() {
   static const std::map<std::string, std::string>& why = *new std::map<std::string, std::string>{
       {"matmul",
@@ -77,7 +78,8 @@ golden::Json spec_json(const NamedSharding& sharding, int64_t rank) {
   return out;
 }
 
-// What JAX infers: an axis that would not divide what is left of its dimension ends the list.
+// Returns the number of shards of a sharding that JAX infers: its list of axes ends before an axis
+// that does not divide the rest of the dimension.
 int64_t shards_of(const golden::Json& spec, const Mesh& mesh) {
   int64_t n = 1;
   for (const golden::Json& dim : spec)
@@ -156,7 +158,7 @@ TEST(PartitionGolden, AgreesWithJax) {
   EXPECT_GE(programs.size(), 72);
   EXPECT_GE(run, 388);
   EXPECT_GE(same, 378);
-  // No entry of the lists is stale.
+  // Every entry of the lists is needed.
   for (const auto& [program, why] : better_placed())
     EXPECT_TRUE(differ.contains(program)) << program;
   for (const auto& [program, why] : more_collectives())

@@ -1,5 +1,5 @@
-// Every op of the registry, cut along every factor: the partitioned program computes what the whole
-// one does.
+// Every op of the registry is cut along every factor: the partitioned program computes the same as
+// the whole one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,8 +23,8 @@ std::string label(const OpDef& def, const Sample& sample) {
   return text;
 }
 
-// Whether samples of the op are programs of one device that can be cut; constraints and manual
-// computations are so on meshes of their own.
+// Returns whether samples of the op are programs for one device that can be sharded. Samples of
+// constraints and manual computations have meshes of their own.
 bool is_ordinary(const OpDef& def) {
   return def.samples && !std::holds_alternative<CollectiveLowering>(def.lower) &&
          !std::holds_alternative<Constraint>(def.lower) &&
@@ -52,8 +52,8 @@ double tolerance_of(DType dtype) {
   }
 }
 
-// Runs `f` under the request, and compares every device's shard of every result with the unsharded
-// value.
+// Runs `f` under the request. Returns how a device's shard of a result differs from the unsharded
+// value; "" if none does.
 std::string run(const Function& f, const Mesh& mesh, const ShardingRequest& request,
                 const std::vector<Literal>& operands, const std::vector<Literal>& expected) {
   const Function propagated = propagated_program(f, mesh, request);
@@ -74,7 +74,7 @@ std::string run(const Function& f, const Mesh& mesh, const ShardingRequest& requ
   return {};
 }
 
-// Cuts of one dimension by all axes, in order.
+// Calls visit with shardings of one dimension by all axes, in order.
 void for_each_cut(const Mesh& mesh, int64_t rank, auto visit) {
   for (int64_t d = 0; d < rank; ++d) {
     std::vector<DimSpec> dims(rank);
@@ -82,7 +82,7 @@ void for_each_cut(const Mesh& mesh, int64_t rank, auto visit) {
     for (const std::string& name : mesh.axis_names()) axes.push_back({name});
     dims[d] = DimSpec(axes);
     visit(NamedSharding(mesh, PartitionSpec(dims)));
-    if (mesh.rank() > 1 && rank > 1) {  // and two dimensions by one axis each
+    if (mesh.rank() > 1 && rank > 1) {  // also two dimensions by one axis each
       dims[d] = DimSpec(axes[0]);
       dims[(d + 1) % rank] = DimSpec(axes[1]);
       visit(NamedSharding(mesh, PartitionSpec(dims)));
@@ -134,7 +134,7 @@ TEST_P(PartitionOps, EveryCutOfEveryOperandAndResult) {
   }
 }
 
-// All operands and results cut in different ways: each must be resharded.
+// All operands and results have different shardings, so each of them must be resharded.
 TEST_P(PartitionOps, ConflictingCuts) {
   const OpDef& def = *GetParam();
   std::mt19937 rng(12);

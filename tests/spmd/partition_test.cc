@@ -1,4 +1,4 @@
-// Partition: which collectives programs get, why, and what is said about them.
+// Partition: which collectives programs get, for which reason, and the notes about them.
 #include "tessera/spmd/partition.h"
 
 #include <gmock/gmock.h>
@@ -42,7 +42,7 @@ Array softmax_rows(const Array& x) {
   return e / like_row(lax::reduce_sum(e, {1}), x);
 }
 
-// --- What is communicated ---
+// --- Communication ---
 
 TEST(Partition, ElementwiseProgramsCommunicateNothing) {
   const Partitioned p =
@@ -73,7 +73,7 @@ TEST(Partition, AllReduceThenSliceIsReduceScatter) {
   EXPECT_EQ(
       communication(partition_and_check(mesh24(), {{{16, 8}, P(joint("x", "y"))}}, sum, {P("x")})),
       "reduce_scatter x; all_reduce y");
-  // 10 does not divide: the sum is complete before it is cut.
+  // The axis does not divide 10, so the sum is complete before it is sharded.
   EXPECT_EQ(communication(partition_and_check(mesh8(), {{{16, 10}, P("x")}}, sum, {P("x")})),
             "all_reduce x");
   EXPECT_EQ(communication(partition_and_check(
@@ -88,7 +88,7 @@ TEST(Partition, DotOverACutContractionIsAllReduced) {
   EXPECT_EQ(reason(p), "dot_general sums over dimension 1 of operand 0, sharded over 'x'");
 }
 
-// Then every device does all of the work, which is worth it only where far less is sent.
+// Then every device does all of the work, which is only good if far fewer bytes are sent.
 TEST(Partition, ASmallOperandIsGatheredBeforeALargeSum) {
   const auto product = [](int64_t rows, int64_t terms, int64_t columns) {
     return communication(partition_and_check(
@@ -110,8 +110,8 @@ TEST(Partition, TensorParallelMlpCommunicatesOnce) {
   EXPECT_EQ(p.outputs[0].spec(), P("x"));
 }
 
-// Weights sharded over the same axis as the batch: they are what is gathered, being smaller than
-// the activations.
+// The weights are sharded over the same axis as the batch. They are smaller than the activations,
+// so they are gathered.
 TEST(Partition, FullyShardedWeightsAreGathered) {
   const Partitioned p =
       partition_and_check(mesh8(), {{{1024, 64}, P("x")}, {{64, 64}, P("x")}}, dot, {}, 1e-4);
@@ -148,7 +148,7 @@ TEST(Partition, OneReshardingServesAllUsers) {
   EXPECT_EQ(communication(p), "all_gather x");
 }
 
-// A backward pass turns the weights that the forward pass gathered.
+// A backward pass transposes the weights that the forward pass has gathered.
 TEST(Partition, WhatWasMovedIsTurnedRatherThanMovedAgain) {
   const Partitioned p = partition_and_check(
       mesh8(), {{{1024, 16}, P("x")}, {{16, 16}, P("x")}, {{1024, 16}, P("x")}},
@@ -213,14 +213,14 @@ TEST(Partition, AConstraintThatGathersEverythingIsAWarning) {
   EXPECT_THAT(p.notes[0].text,
               HasSubstr("gathers float32[64,512] whole on every device (114688 bytes each)"));
   EXPECT_THAT(p.notes[0].remedy, HasSubstr("('x', None)"));
-  // What costs little is only noted.
+  // A small gather is only noted.
   const Partitioned small = partition_and_check(mesh8(), {{{64, 32}, P("x")}}, gathered);
   ASSERT_EQ(small.notes.size(), 1u);
   EXPECT_FALSE(small.notes[0].warning);
   EXPECT_THAT(small.notes[0].text, HasSubstr("(7168 bytes each)"));
 }
 
-// Parameters sharded over the axis that shards the batch are gathered on purpose.
+// Parameters that are sharded over the axis of the batch are gathered on purpose.
 TEST(Partition, GatheringWhatIsRepeatedIsANote) {
   const Partitioned p =
       partition_and_check(mesh8(), {{{64, 32}, P("x")}, {{32}, P("x")}},
@@ -269,7 +269,7 @@ TEST(Partition, ArgumentsAreReshardedToInSpecs) {
 }
 
 TEST(Partition, PartialManualStaysAutomaticInside) {
-  // Manual over x; over y the dot inside is partitioned as any other.
+  // The computation is manual over x. Over y the dot inside is partitioned like any other.
   const Partitioned p = partition_and_check(
       mesh24(), {{{16, 32}, P("x", "y")}, {{32, 8}, P("y")}},
       [](const Arrays& x) {
@@ -281,7 +281,8 @@ TEST(Partition, PartialManualStaysAutomaticInside) {
   EXPECT_EQ(communication(p), "all_reduce y; all_reduce x");
 }
 
-// Blocks of 3 rows (or 1) that the body cuts by 4 have padding each; the whole has it at its end.
+// The body shards blocks of 3 rows (or 1) by 4, so each block has padding; the whole array has
+// padding at its end.
 TEST(Partition, UnevenBlocksOfPartialManualComputations) {
   for (const int64_t rows : {2, 6, 10})
     for (const auto& spec : {P("x"), P("y"), P(joint("x", "y")), P()}) {
@@ -334,7 +335,7 @@ TEST(Partition, CollectivesOverSeveralAxes) {
   });
 }
 
-// --- Meshes that name the same devices otherwise ---
+// --- Meshes that name the same devices in another way ---
 
 TEST(Partition, MeshesOfOneDeviceOrderMix) {
   const Mesh flat = mesh8(), grid = Mesh::abstract({2, 2, 2}, {"a", "b", "c"});
@@ -353,7 +354,7 @@ TEST(Partition, MeshesOfOneDeviceOrderMix) {
   EXPECT_EQ(communication(p), "all_to_all c");
 }
 
-// --- What is equal ---
+// --- Equal values ---
 
 TEST(Partition, EqualSumsAreCommunicatedOnce) {
   const Partitioned p = partition_and_check(mesh8(), {{{16, 4}, P("x")}}, [](const Arrays& x) {
@@ -379,7 +380,7 @@ TEST(Partition, EqualCollectivesOfAShardMapAreOne) {
   EXPECT_EQ(communication(p), "all_reduce x");
 }
 
-// Weights gathered again for a backward pass are not kept from the forward pass.
+// Weights that are gathered again for a backward pass are not kept from the forward pass.
 TEST(Partition, CollectivesBehindABarrierAreDoneAgain) {
   const Partitioned p = partition_and_check(
       mesh8(), {{{64, 8}, P(None, "x")}, {{8, 8}, P("x")}}, [](const Arrays& x) {
@@ -391,7 +392,7 @@ TEST(Partition, CollectivesBehindABarrierAreDoneAgain) {
   EXPECT_EQ(communication(p), "all_gather x; all_gather x");
 }
 
-// One array of zeros is the same constant to both, but does not tie their shardings together.
+// Both use the same constant array, but it does not make their shardings equal.
 TEST(Partition, ConstantsBelongToTheirUsers) {
   const Partitioned p = partition_and_check(
       mesh8(), {{{64, 64}, P("x")}, {{64, 64}, P(None, "x")}, {{}, P()}}, [](const Arrays& x) {
@@ -404,14 +405,15 @@ TEST(Partition, ConstantsBelongToTheirUsers) {
   EXPECT_EQ(communication(p), "");
 }
 
-// --- What the size of a program and its mesh cost ---
+// --- The costs of large programs and meshes ---
 
 struct Size {
   size_t ops = 0, collectives = 0;
   friend bool operator==(const Size&, const Size&) = default;
 };
 
-// An MLP of `layers`, batch over "data", weights over "model" alternately by columns and by rows.
+// Partitions an MLP of `layers`: the batch is sharded over "data" and weights over "model",
+// alternately by columns and by rows.
 Size partitioned_mlp(int layers, const Shape& mesh_shape) {
   const Mesh mesh = Mesh::abstract(mesh_shape, {"data", "model"});
   std::vector<Type> types{{float32, {8192, 4096}}};

@@ -23,11 +23,12 @@ inline const Mesh& eight() {
 
 struct Input {
   Shape shape;
-  std::optional<PartitionSpec> spec = std::nullopt;  // empty: free
+  std::optional<PartitionSpec> spec = std::nullopt;  // if empty, it is free
   DType dtype = float32;
 };
 
-// The partitioned program of `body`; its values on every device are those of the whole one.
+// Returns the partitioned program of `body`. Checks that its values on every device are those of
+// the whole program.
 inline Partitioned partition_and_check(
     const Mesh& mesh, const std::vector<Input>& inputs, const FlatFn& body,
     const std::vector<std::optional<PartitionSpec>>& outputs = {}, double tolerance = 1e-5) {
@@ -62,7 +63,7 @@ inline Partitioned partition_and_check(
   return p;
 }
 
-// "all_reduce x; all_gather y": what is communicated, in order.
+// Returns the collectives, in order: "all_reduce x; all_gather y".
 inline std::string communication(const Partitioned& p) {
   std::string out;
   for (const Collective& c : p.collectives) {

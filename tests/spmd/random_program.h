@@ -1,5 +1,5 @@
-// Random programs over arrays of few rows (0 to 17, so that shards are uneven, single or empty) on
-// meshes of 2 to 8 devices, with random shardings of inputs, results and values in between.
+// Random programs on meshes of 2 to 8 devices. Arrays have few rows (0 to 17), so that shards are
+// uneven, single or empty; inputs, results and values in between have random shardings.
 #pragma once
 
 #include <random>
@@ -49,7 +49,7 @@ class RandomProgram {
   const Mesh& mesh() const { return mesh_; }
   const std::vector<Input>& inputs() const { return inputs_; }
 
-  // The same ops whenever it is called; shardings of results are constraints.
+  // Runs the same ops at each call. The shardings of results are constraints.
   std::vector<Array> operator()(const std::vector<Array>& x) {
     engine_.seed(body_seed_);
     values_ = x;
@@ -98,7 +98,7 @@ class RandomProgram {
   Array floats(const Array& x) {
     return x.dtype() == float32 ? x : lax::convert_element_type(x, float32);
   }
-  // Another value of this shape, by whatever fits.
+  // Returns another value of this shape, by any op that gives the shape.
   Array of_shape(const Shape& shape, DType dtype) {
     for (int k = 0; k < 6; ++k)
       if (const Array v = any(); v.shape() == shape) return lax::convert_element_type(v, dtype);
@@ -256,7 +256,7 @@ class RandomProgram {
     std::vector<Array> starts;
     for (int64_t extent : x.shape())
       starts.push_back(lax::full({}, static_cast<double>(pick(extent + 3) - 1), int32));
-    // A value of the program, so that no start is known beforehand.
+    // One start is a value of the program, so that it is not known beforehand.
     for (const Array& v : values_)
       if (v.ndim() == 0 && v.dtype() == int32 && !starts.empty()) starts[0] = v;
     return starts;

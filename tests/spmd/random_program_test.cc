@@ -1,4 +1,4 @@
-// Random programs, partitioned, compute what they compute on one device.
+// Random programs that are partitioned compute the same as on one device.
 #include "tests/spmd/random_program.h"
 
 namespace tessera::random_program_test {

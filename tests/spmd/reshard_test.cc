@@ -19,11 +19,11 @@ namespace {
 
 using Kind = ReshardStep::Kind;
 
-// All placements of some of the mesh's axes, in any order, on `rank` dimensions.
+// Returns all shardings by some of the mesh's axes, in any order, on `rank` dimensions.
 std::vector<DimAtoms> all_shardings(const AtomMesh& mesh, int64_t rank) {
   std::vector<DimAtoms> out{DimAtoms(rank)};
-  // Append one unused axis to a dimension not before the last one that was appended to: each
-  // placement arises once.
+  // Appends one unused axis to a dimension that is not before the last one appended to, so that
+  // each sharding occurs once.
   std::function<void(const DimAtoms&, size_t)> grow = [&](const DimAtoms& dims, size_t first) {
     for (size_t d = first; d < dims.size(); ++d)
       for (int a = 0; a < mesh.num_atoms(); ++a) {
@@ -44,7 +44,7 @@ int64_t bytes_of(const std::vector<ReshardStep>& plan) {
   return n;
 }
 
-// Received by each device when everything that changes is gathered.
+// Returns the bytes that each device receives if every dimension that changes is gathered.
 int64_t gather_bytes(const AtomMesh& mesh, const Shape& shape, const DimAtoms& from,
                      const DimAtoms& to) {
   DimAtoms now = from;
@@ -59,7 +59,8 @@ int64_t gather_bytes(const AtomMesh& mesh, const Shape& shape, const DimAtoms& f
   return n;
 }
 
-// Which global element each device holds where: iota, and -1 in the padding.
+// Returns the index of the global element at each position of each device's shard, and -1 in the
+// padding.
 DeviceLiterals shards_of_iota(const AtomMesh& mesh, const Shape& shape, const DimAtoms& dims) {
   const Shape local = local_shape(mesh, shape, dims);
   const Dims strides = row_major_strides(shape);
@@ -114,7 +115,7 @@ DeviceLiterals apply(const AtomMesh& mesh, const Shape& shape, const DimAtoms& f
   return evaluate_spmd(traced.function, {input}, mesh.mesh())[0];
 }
 
-// Elements that both hold; what a device keeps beyond the array's end is anything.
+// Compares the elements that both hold. Elements beyond the array's end may have any value.
 void expect_same_shards(const DeviceLiterals& got, const DeviceLiterals& want,
                         const std::string& what) {
   for (size_t device = 0; device < want.size(); ++device) {
@@ -136,7 +137,7 @@ std::string plan_text(const AtomMesh& mesh, const std::vector<ReshardStep>& plan
 
 bool is_whole(const DimAtoms& dims) { return used_atoms(dims) == 0; }
 
-// Bytes that some device must receive whatever the plan: the most any lacks.
+// Returns the bytes that some device must receive under any plan: the most that any device lacks.
 int64_t missing_bytes(const DeviceLiterals& from, const DeviceLiterals& to) {
   int64_t most = 0;
   for (size_t device = 0; device < to.size(); ++device) {
@@ -150,8 +151,9 @@ int64_t missing_bytes(const DeviceLiterals& from, const DeviceLiterals& to) {
   return most;
 }
 
-// The plan of an array of the same proportions that is too large for the cost of a step to count:
-// nothing is replicated on the way, and each device receives little more than it lacks.
+// Checks the plan for an array of the same proportions that is so large that the cost of a step
+// does not count: nothing is replicated in between, and each device receives little more than it
+// lacks.
 void expect_cheap(const AtomMesh& mesh, Shape shape, const DimAtoms& from, const DimAtoms& to,
                   int64_t missing) {
   for (int64_t& n : shape) n *= 64, missing *= 64;
@@ -183,7 +185,7 @@ void test_all_pairs(const Shape& mesh_shape, const Shape& shape, size_t stride) 
         EXPECT_TRUE(plan.empty()) << what;
         continue;
       }
-      // Steps follow each other from one sharding to the other.
+      // Each step starts with the sharding that the one before it ends with.
       DimAtoms now = all[i];
       for (const ReshardStep& step : plan) {
         ASSERT_EQ(step.before, now) << what;
@@ -252,8 +254,7 @@ TEST(Reshard, MovesUnevenShardsWhole) {
             "to dim 0; ");
   EXPECT_EQ(plan({2, 4}, {15, 1000}, {xy, none}, {x, none}), "all_gather dim 0 over y; ");
 }
-// Every axis of a mesh of many changes its place: the plan is found before the search gives up and
-// gathers.
+// On a mesh of many axes each axis moves. The plan is found before the search gives up and gathers.
 TEST(Reshard, PlansOverManyAxesWithinTheBoundOfTheSearch) {
   const AtomMesh mesh(Mesh::abstract({2, 2, 2, 2, 2, 2}, {"a", "b", "c", "d", "e", "f"}),
                       AtomMesh::Atoms::kAxes);

@@ -1,5 +1,5 @@
-// The derivative of max-pooling along a dimension that is cut: what is communicated, and that the shards
-// hold what one device computes.
+// The derivative of max-pooling along a sharded dimension: tests the communication, and that shards
+// are equal to the result of one device.
 #include "tessera/spmd/scatter_windows.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,8 @@ struct Pool {
   int64_t results() const { return (rows + low + high - size) / stride + 1; }
 };
 
-// Values of [rows, 40] with many equal ones, spread by `values` from small integers.
+// Returns the derivative of pooling for values [rows, 40] with many equal ones, which `values`
+// makes of small integers.
 FlatFn gradient(const Pool& pool, SelectKind kind, FlatFn values) {
   return [=](const Arrays& x) {
     return Arrays{lax::select_and_scatter_add(lax::cos(x[1]), values({x[0]})[0], kind,
@@ -41,7 +42,7 @@ Partitioned pooled(const Pool& pool, SelectKind kind, const FlatFn& values) {
                              gradient(pool, kind, values), {P("x")});
 }
 
-// Every way in which windows may overlap, reach beyond the array, or leave rows at its end.
+// Windows overlap, reach beyond the array, or leave rows at its end, in every combination.
 TEST(ScatterWindows, NeighboursSendRowsOfWindows) {
   const std::vector<Pool> pools = {
       {64, 3, 2, 0, 1}, {64, 3, 2, 1, 0}, {64, 3, 1, 1, 1}, {65, 3, 2},       {64, 4, 3, 2, 3},
@@ -57,13 +58,14 @@ TEST(ScatterWindows, NeighboursSendRowsOfWindows) {
     }
 }
 
-// What no number beside the array could lose against.
+// These values are not smaller or larger than any padding.
 TEST(ScatterWindows, InfinitiesAndNaN) {
   const float inf = std::numeric_limits<float>::infinity();
   for (const float odd : {-inf, inf, std::nanf("")})
     for (const SelectKind kind : {SelectKind::kGe, SelectKind::kLe})
       for (const Pool& pool : {Pool{64, 3, 2, 1, 1}, Pool{64, 3, 1, 2, 2}, Pool{66, 4, 3, 3, 3}}) {
-        // All of some windows, one of others: first and last rows among them.
+        // They are all elements of some windows and one element of others, first and last rows
+        // included.
         for (const int64_t every : {1, 2, 3, 5})
           pooled(pool, kind, [&](const Arrays& x) {
             const Array place =

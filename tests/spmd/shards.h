@@ -1,4 +1,4 @@
-// Shards of host arrays, and comparison of what devices hold.
+// Shards of host arrays, and comparison of the shards of devices.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,8 @@ namespace tessera {
 
 using namespace spmd;
 
-// Visits (offset in the shard's storage, offset in the array) of the elements a device holds.
+// Calls visit(offset in the shard's storage, offset in the array) for the elements that a device
+// holds.
 template <class Visit>
 void for_each_element(const NamedSharding& sharding, int64_t device, const Shape& shape,
                       Visit&& visit) {
@@ -39,7 +40,7 @@ void for_each_element(const NamedSharding& sharding, int64_t device, const Shape
   }
 }
 
-// The shards of `x`; padding is filled with bytes that no result may depend on.
+// Returns the shards of `x`. Padding is filled with bytes on which no result may depend.
 inline DeviceLiterals split_into_shards(const Literal& x, const NamedSharding& sharding,
                                         const Mesh& mesh) {
   const Shape local = sharding.shard_shape(x.shape());
@@ -47,7 +48,7 @@ inline DeviceLiterals split_into_shards(const Literal& x, const NamedSharding& s
   DeviceLiterals out;
   for (int64_t device = 0; device < mesh.size(); ++device) {
     Literal shard(x.dtype(), local);
-    // Not NaN: an op may look at padding as long as it drops what it finds.
+    // The bytes are not NaN: an op may read padding if it drops the result.
     if (shard.bytes() > 0)
       std::memset(shard.mutable_raw(), x.dtype() == bool_ ? 1 : 0x5b,
                   static_cast<size_t>(shard.bytes()));
@@ -60,8 +61,8 @@ inline DeviceLiterals split_into_shards(const Literal& x, const NamedSharding& s
   return out;
 }
 
-// Empty where every device holds its part of `want`, to a relative tolerance for inexact dtypes;
-// else where it differs.
+// Returns where the shards differ from those of `want`, with a relative tolerance for inexact
+// dtypes; empty if they do not.
 inline std::string compare_shards(const DeviceLiterals& got, const DeviceLiterals& want,
                                   const NamedSharding& sharding, const Shape& shape,
                                   double tolerance) {

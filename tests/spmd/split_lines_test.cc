@@ -1,5 +1,5 @@
-// Fourier transforms along dimensions that are cut: what is communicated, and that the shards hold
-// what one device computes.
+// Fourier transforms along sharded dimensions: tests the communication, and that shards are equal
+// to the result of one device.
 #include "tessera/sharding/split_lines.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,8 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// What the transform of an array that is cut so communicates, its result cut likewise.
+// Returns the communication of the transform of an array with this sharding. The result has the
+// same sharding.
 std::string moves(const Input& x, FftType type, const Dims& lengths, const Mesh& mesh = eight()) {
   const auto f = [&](std::span<const Array> v) {
     return std::vector{lax::fft(v[0], type, lengths)};

@@ -1,5 +1,5 @@
-// The first of what is sorted along a sharded dimension: what is communicated, and that the shards
-// hold what one device computes.
+// The first elements of sorts along a sharded dimension: tests the communication, and that shards
+// are equal to the result of one device.
 #include "tessera/sharding/split_sorts.h"
 
 #include <gmock/gmock.h>
@@ -49,7 +49,7 @@ TEST(SplitSorts, OfADimensionCountedFromTheEnd) {
             std::string::npos);
 }
 
-// Of equal elements the first, wherever they are.
+// Of equal elements the first ones are taken, wherever they are.
 TEST(SplitSorts, EqualElementsKeepTheirOrder) {
   for (const int64_t distinct : {1, 3})
     EXPECT_EQ(moves({{2, 256}, P(None, "x"), int32},
@@ -78,7 +78,8 @@ TEST(SplitSorts, AlongOneOfTwoCutDimensions) {
             "all_gather y");
 }
 
-// What is read whole, or to a large part, or does not divide, is sorted as a whole.
+// If the whole result is read, or a large part, or the dimension does not divide, the whole
+// dimension is sorted.
 TEST(SplitSorts, OthersMoveTheirCut) {
   const auto is_moved = [](const Input& x, const FlatFn& f) {
     EXPECT_THAT(moves(x, f), testing::StartsWith("all_to_all x")) << x.shape;

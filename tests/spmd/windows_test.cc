@@ -1,5 +1,5 @@
 // Slices, pads, reversals and concatenations along a sharded dimension: neighbours exchange rows,
-// nothing is gathered.
+// and nothing is gathered.
 #include "tessera/spmd/windows.h"
 
 #include <gmock/gmock.h>
@@ -30,7 +30,7 @@ const Mesh& mesh8() {
   static const Mesh& mesh = *new Mesh(Mesh::abstract({8}, {"x"}));
   return mesh;
 }
-constexpr int64_t kWide = 512;  // columns: enough for bytes to count more than steps
+constexpr int64_t kWide = 512;  // so many columns that bytes count more than steps
 
 Partitioned run(int64_t rows, const FlatFn& body) {
   return partition_and_check(mesh8(), {{{rows, kWide}, P("x")}}, body, {P("x")});
@@ -98,7 +98,7 @@ TEST(Windows, Concatenations) {
     partition_and_check(mesh8(), {{{a, kWide}, P("x")}, {{b, kWide}, P("x")}},
                         [](const Arrays& x) { return Arrays{lax::concatenate(x, 0)}; }, {P("x")});
   }
-  // A row put in front shifts all others by one.
+  // A row at the front shifts all others by one.
   const Partitioned p =
       partition_and_check(mesh8(), {{{1, kWide}, P()}, {{63, kWide}, P("x")}},
                           [](const Arrays& x) { return Arrays{lax::concatenate(x, 0)}; }, {P("x")});
@@ -106,7 +106,8 @@ TEST(Windows, Concatenations) {
 }
 
 TEST(Windows, OperandsOfAConcatenationSendTogether) {
-  // A device sends a shard of either, in two rounds; one operand after the other it would be four.
+  // A device sends a shard of each operand, in two rounds. One operand after the other would need
+  // four.
   const auto concatenated = [](std::vector<Input> inputs) {
     return partition_and_check(mesh8(), std::move(inputs),
                                [](const Arrays& x) { return Arrays{lax::concatenate(x, 0)}; },
@@ -115,7 +116,7 @@ TEST(Windows, OperandsOfAConcatenationSendTogether) {
   const Partitioned two = concatenated({{{64, kWide}, P("x")}, {{64, kWide}, P("x")}});
   EXPECT_EQ(bytes_sent(two), 2 * 8 * kWide * 4);
   EXPECT_EQ(two.collectives.size(), 2u);
-  // Shards of other sizes, none, and one operand twice.
+  // Shards of other sizes, empty shards, and one operand twice.
   for (const std::vector<int64_t>& rows :
        {std::vector<int64_t>{16, 40, 8}, {0, 24, 40}, {61, 3, 9}, {8, 8, 8}}) {
     SCOPED_TRACE(fmt::format("{}", fmt::join(rows, ", ")));
@@ -153,7 +154,7 @@ TEST(Windows, InteriorPadding) {
   }
 }
 
-// Fewer rows than devices, none at all, and more taken away than a shard has.
+// Fewer rows than devices, no rows, and more rows removed than a shard has.
 TEST(Windows, PadsThatTakeShardsAway) {
   for (const int64_t n : {0, 1, 5, 8, 21, 64})
     for (const auto& [low, high] : {std::pair<int64_t, int64_t>{-20, 0},
@@ -177,7 +178,7 @@ TEST(Windows, PadsThatTakeShardsAway) {
     }
 }
 
-// Rows for everybody, by one sum that keeps zeros of both signs, NaN and infinities.
+// All devices get the rows, by one sum that keeps zeros of both signs, NaN and infinities.
 TEST(Windows, AFewRowsAreSummedIntoPlace) {
   for (const int64_t n : {64, 61, 9})
     for (const auto& [start, stop] : {std::pair<int64_t, int64_t>{0, 5}, {3, 4}, {4, 9}, {8, 9}}) {
@@ -232,7 +233,8 @@ TEST(Windows, StartsThatARunDecides) {
       }
 }
 
-// Half of the rows: no more than they are is sent, in parcels of what one device lacks.
+// If half of the rows are read, devices send no more than these rows, each in messages to the
+// device that lacks them.
 TEST(Windows, PartsMoveOnce) {
   const Partitioned half = run(64, [](const Arrays& x) { return Arrays{rows(x[0], 0, 32)}; });
   EXPECT_LE(bytes_sent(half), 2 * 4 * kWide * 4);

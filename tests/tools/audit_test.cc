@@ -15,7 +15,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 struct Audit : CommandTest {
-  // Of canaries that an attack tells apart, of a run that says to have spent this.
+  // Saves the audit of a run that is accounted for with this epsilon, in which an attack
+  // distinguishes all canaries. Returns its path.
   std::string saved(double accounted) const {
     std::vector<double> in(100), out(100);
     std::iota(in.begin(), in.end(), 200.0);

@@ -21,8 +21,9 @@ class Calibrate : public CommandTest {
     return text.str();
   }
   bool mpi_is_installed() const { return std::system("mpirun --version > /dev/null 2>&1") == 0; }
-  // How a program in two processes ends. Open MPI keeps what it loads, and its modules are gone before leaks are counted, so
-  // that none can be named.
+  // Runs a program in two processes and returns its exit status. Leaks are not detected: Open MPI
+  // does not free what it loads, and its modules are unloaded before leaks are counted, so that
+  // none can be named.
   int launch(const std::string& words) const {
     const char* given = std::getenv("ASAN_OPTIONS");
     const std::string options = std::string(given ? given : "") + ":detect_leaks=0";
@@ -68,7 +69,7 @@ TEST_F(Calibrate, LinksOfProcessesJoinWhatWasMeasured) {
   EXPECT_EQ(after.host.begin()->first, 2);
 }
 
-// Processes that planned by figures of their own would run different programs.
+// Processes that plan by their own measurements would run different programs.
 TEST_F(Calibrate, AllProcessesPlanByTheFiguresOfTheFirst) {
   if (!mpi_is_installed()) GTEST_SKIP() << "there is no mpirun; scripts/setup installs Open MPI";
   MachineCosts costs;

@@ -1,4 +1,4 @@
-// Commands of the command line as tests call them: with their streams, in a folder of their own.
+// A fixture for tests of commands: runs them with their streams, in a folder of their own.
 #pragma once
 
 #include <gtest/gtest.h>

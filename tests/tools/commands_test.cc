@@ -27,7 +27,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// A matrix product whose contraction is cut, so that it ends in an all_reduce.
+// A matrix product whose contraction is sharded, so that it ends in an all_reduce.
 constexpr const char* kProduct = R"(module @jit_product {
   sdy.mesh @mesh = <["x"=4]>
   func.func public @main(%x: tensor<4x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>}, %w: tensor<8x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) -> (tensor<4x2xf32>) {
@@ -224,7 +224,7 @@ TEST_F(Commands, RunProgramsOfOneDevice) {
   })");
 }
 
-// Elements are split and joined, as lax.bitcast_convert_type does.
+// Elements are split and joined as in lax.bitcast_convert_type.
 TEST_F(Commands, RunBitcastsBetweenWidths) {
   write_npz(path("in.npz"), {{"x", counting({3})}});
   const Outcome o =
@@ -249,8 +249,8 @@ TEST_F(Commands, RunBitcastsBetweenWidths) {
   EXPECT_THAT(bad.err, AllOf(HasSubstr("-:2:6: [bitcast_convert]"), HasSubstr("(C1)")));
 }
 
-// Bools are bits; complex numbers are split and joined, too. The first values are those of StableHLO's
-// bitcast_convert.mlir.
+// Bools are bits. Complex numbers are split and joined, too. The first values are those of
+// StableHLO's bitcast_convert.mlir.
 TEST_F(Commands, RunBitcastsOfBoolsAndComplexNumbers) {
   const Outcome o = tessera_command({"run", "-", "--outputs", path("out.npz")},
                                     R"(func.func @main() -> (tensor<64xi1>, tensor<i64>,
@@ -299,7 +299,7 @@ TEST_F(Commands, RunBitcastsOfBoolsAndComplexNumbers) {
   }
 }
 
-// Any text may stand in a location, also one like the partitioner's own notes.
+// A location may have any text, even one that looks like the partitioner's own notes.
 TEST_F(Commands, ExplainTakesAnyLocation) {
   for (const char* where : {"a#b", "a#99", "#", "\\01\\32", "\\019"}) {
     std::string text = kProduct;
@@ -312,7 +312,7 @@ TEST_F(Commands, ExplainTakesAnyLocation) {
   }
 }
 
-// A folder, a pipe or a name of 300 letters where a file should be: an error that names it.
+// If a folder, a pipe or a name of 300 letters is given as a file, the error names it.
 TEST_F(Commands, FilesThatAreNone) {
   const std::string folder = std::filesystem::path(path("")).parent_path(),
                     file = write("product.mlir", kProduct), name(300, 'n');
@@ -361,7 +361,7 @@ TEST_F(Commands, ExplainNeedsNoDevices) {
               Not(HasSubstr("schedule:")));
 }
 
-// The passes that end in a sharding for every value.
+// The passes up to a sharding for every value.
 const std::string kFront = "flatten_regions,prune_control,split_constants,pin_shardings,propagate";
 
 TEST_F(Commands, OptPrintsTheProgramAfterEachPass) {
@@ -377,7 +377,7 @@ TEST_F(Commands, OptPrintsTheProgramAfterEachPass) {
       HasSubstr("stablehlo.dot_general %arg0, %arg1, contracting_dims = [1] x [0] {sdy.sharding = "
                 "#sdy.sharding_per_value<[<@mesh, [{}, {}]>]>}"));
 
-  // In one go or read back in between.
+  // All passes run at once, or the program is read back in between.
   const Outcome partitioned = opt_command({"-", "--passes=" + kFront + ",partition"}, kProduct);
   ASSERT_EQ(partitioned.code, 0) << partitioned.err;
   EXPECT_THAT(partitioned.out, HasSubstr("(tensor<4x2xf32>, tensor<2x2xf32>) -> tensor<4x2xf32>"));
@@ -394,7 +394,8 @@ TEST_F(Commands, OptPrintsTheProgramAfterEachPass) {
   EXPECT_THAT(timed.err, ::testing::ContainsRegex("remove_dead_ops +[0-9.]+ ms"));
 }
 
-// A step of two layers, whose weights are stored over the axis of the batch and are larger than it.
+// A step of two layers. Weights are stored over the axis of the batch and are larger than the
+// batch.
 const std::string kStep = R"(module @step {
 sdy.mesh @mesh = <["x"=2]>
 func.func public @main(%arg0: tensor<64x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}, %arg1: tensor<64x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}, %arg2: tensor<16x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) -> (tensor<64x64xf32>, tensor<64x64xf32>) {
@@ -415,7 +416,7 @@ TEST_F(Commands, OptSaysWhichAlternativeItPrints) {
   const Outcome kept = opt_command({"-", "--passes=" + kFront + ",partition,choose_plan"}, kStep);
   ASSERT_EQ(kept.code, 0) << kept.err;
   EXPECT_EQ(kept.err, "");
-  EXPECT_EQ(kept.out, first.out);  // here it is the cheapest
+  EXPECT_EQ(kept.out, first.out);  // here the first is the cheapest
 }
 
 TEST_F(Commands, OptErrors) {

@@ -1,4 +1,4 @@
-// Programs exported by JAX, compiled for eight devices and run: what `tessera run` does with them.
+// Compiles programs that JAX exported for eight devices and runs them, like `tessera run`.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,7 +17,7 @@ using namespace compile;
 
 namespace {
 
-// |got - want| <= tolerance * (1 + |want|); NaN equals NaN.
+// Expects |got - want| <= tolerance * (1 + |want|); NaN equals NaN.
 void expect_close(const Literal& got, const Literal& want, double tolerance) {
   ASSERT_EQ(got.dtype(), want.dtype());
   ASSERT_EQ(got.shape(), want.shape());
@@ -103,7 +103,7 @@ TEST_F(GoldenPrograms, ManualComputations) {
 
 TEST_F(GoldenPrograms, Sharded) {
   const golden::Topic topic("sharding");
-  const std::set<std::string> without_ops = {"cumsum_axis0"};  // reduce_window
+  const std::set<std::string> without_ops = {"cumsum_axis0"};  // it has a reduce_window
   int count = 0;
   for (const golden::Json& c : topic["cases"]) {
     const golden::Json& p = topic["programs"].at(c["program"].get<std::string>());

@@ -1,5 +1,5 @@
-// Gradients of programs that JAX exported, against JAX's own: as `tessera grad` runs them, and as it
-// prints them.
+// Compares gradients of programs that JAX exported with JAX's gradients: as `tessera grad` runs
+// them, and as it prints them.
 #include <gtest/gtest.h>
 
 #include <complex>
@@ -16,7 +16,7 @@ using namespace compile;
 
 namespace {
 
-// To 1e-9 of the largest element; all is float64.
+// Compares to 1e-9 of the largest element. All arrays are float64.
 void expect_close(const Literal& got, const Literal& want, const std::string& what) {
   ASSERT_EQ(got.dtype(), want.dtype()) << what;
   ASSERT_EQ(got.shape(), want.shape()) << what;

@@ -1,4 +1,4 @@
-// tessera launch, as the program that users call: it starts itself once more for each process.
+// Tests tessera launch by calling the program, because it starts itself again for each process.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -22,13 +22,13 @@ class Launch : public CommandTest {
     if (std::system("mpirun --version > /dev/null 2>&1") != 0)
       GTEST_SKIP() << "there is no mpirun; scripts/setup installs Open MPI";
   }
-  // A shell script that can be executed.
+  // Writes a shell script that can be executed, and returns its path.
   std::string script(const std::string& name, const std::string& text) const {
     const std::string file = write(name, "#!/bin/bash\n" + text);
     std::filesystem::permissions(file, std::filesystem::perms::owner_all);
     return file;
   }
-  // Exit status, and what it said on both streams.
+  // Returns the exit status and the output of both streams.
   std::pair<int, std::string> shell(const std::string& command) const {
     const int waited = std::system((command + " > " + path("said") + " 2>&1").c_str());
     return {WIFEXITED(waited) ? WEXITSTATUS(waited) : 128 + WTERMSIG(waited), read("said")};
@@ -45,7 +45,7 @@ class Launch : public CommandTest {
     const std::string text = read(name);
     return std::count(text.begin(), text.end(), '\n');
   }
-  // Whether a process whose command line has these words is there.
+  // Returns whether there is a sleep process with these arguments.
   bool lives(const std::string& words) const {
     return std::system(("pgrep -f '^[a-z/]*/sleep " + words + "' > /dev/null").c_str()) == 0;
   }
@@ -86,7 +86,7 @@ TEST_F(Launch, ItsExitStatusIsTheProgramsAndItSaysWhichProcessEndedHow) {
 }
 
 TEST_F(Launch, AllStartAgainWhereOneDies) {
-  // The second start is the last that fails.
+  // The second start is the last one that fails.
   const std::string program = script(
       "twice", "[ $OMPI_COMM_WORLD_RANK = 0 ] || exec sleep 1\necho start >> " + path("starts") +
                    "\n[ $(wc -l < " + path("starts") + ") -gt 2 ] || kill -9 $$\n");
@@ -102,7 +102,7 @@ TEST_F(Launch, AllStartAgainWhereOneDies) {
 
 TEST_F(Launch, SignalsAreTheProgramsAndNothingIsLeftBehind) {
   for (const int number : {SIGTERM, SIGINT, SIGKILL}) {
-    // A length that no other sleep has.
+    // No other sleep has this length.
     const std::string seconds = std::to_string(100000 + getpid()) + "." + std::to_string(number);
     const std::string name = number == SIGTERM ? "TERM" : number == SIGINT ? "INT" : "KILL";
     const auto [status, said] =
@@ -130,7 +130,7 @@ TEST_F(Launch, OptionsAfterMpiAreMpiruns) {
   EXPECT_EQ(hosts.first, 0) << hosts.second;
 }
 
-// As mpirun is when its daemon on another host no longer answers.
+// This mpirun behaves as if its daemon on another host no longer answered.
 TEST_F(Launch, AnMpirunThatDoesNotEndIsKilled) {
   const std::string mpirun =
       script("mpirun",

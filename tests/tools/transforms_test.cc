@@ -24,7 +24,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// sum(sin(x)^n) by a loop of n trips, beside an integer.
+// Computes sum(sin(x)^n) by a loop of n iterations; also returns an integer.
 constexpr const char* kLoop = R"(module @jit_power {
   func.func public @main(%x: tensor<3xf64>, %n: tensor<i32>) -> (tensor<f64>, tensor<i32>) {
     %one = stablehlo.constant dense<1.0> : tensor<3xf64>
@@ -46,7 +46,7 @@ constexpr const char* kLoop = R"(module @jit_power {
   }
 })";
 
-// tanh(x w) on a mesh of four, whose contraction is cut.
+// tanh(x w) on a mesh of four devices, with a sharded contraction.
 constexpr const char* kSharded = R"(module @jit_layer {
   sdy.mesh @mesh = <["x"=4]>
   func.func public @main(%x: tensor<4x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>}, %w: tensor<8x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) -> (tensor<4x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) {
@@ -58,7 +58,7 @@ constexpr const char* kSharded = R"(module @jit_layer {
 
 class ProgramTransforms : public CommandTest {
  protected:
-  // kLoop's arguments, in a file.
+  // Writes kLoop's arguments to a file and returns its path.
   std::string loop_inputs() const {
     const std::vector<double> x{0.5, -1, 2};
     write_npz(path("in.npz"),
@@ -90,7 +90,7 @@ TEST_F(ProgramTransforms, GradOfACountedLoop) {
   EXPECT_NEAR(*out.at("arr_0").data<double>(), value, 1e-14);
 }
 
-// What is printed is a program, as text and as bytecode, that every command takes.
+// The result is printed as a program, as text or bytecode, that every command reads.
 TEST_F(ProgramTransforms, GradPrintsAProgram) {
   const Outcome text = tessera_command({"grad", "-"}, kLoop),
                 bytes = tessera_command({"grad", "-", "--emit", "bytecode"}, kLoop);
@@ -135,7 +135,7 @@ TEST_F(ProgramTransforms, GradOfAWeightedSum) {
     EXPECT_NEAR(out.at("arr_1").data<double>()[i], 2 * weight * x[i], 1e-14);
   }
   EXPECT_NEAR(*out.at("arr_0").data<double>(), value, 1e-13);
-  const auto dz = *out.at("arr_2").data<std::complex<double>>();  // as JAX's: not conjugated
+  const auto dz = *out.at("arr_2").data<std::complex<double>>();  // not conjugated, as in JAX
   EXPECT_NEAR(std::abs(dz - 2 * std::cos(8) * std::complex<double>(2, 3)), 0, 1e-14);
 }
 
@@ -195,7 +195,7 @@ TEST_F(ProgramTransforms, VmapIsTheProgramOfEachExample) {
   EXPECT_THAT(sharded.out, HasSubstr("tensor<3x4x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, "
                                      "{}, {\"x\"}]>}"));
   EXPECT_EQ(tessera_command({"check", "-"}, sharded.out).code, 0);
-  // The gradient of each example, in one go.
+  // The two passes give the gradient of each example.
   EXPECT_EQ(opt_command({"-", "--passes=grad,vmap", "--size", "5"}, kLoop).code, 0);
 }
 
@@ -239,7 +239,7 @@ TEST_F(ProgramTransforms, CheckComparesMeshAndEvaluator) {
                             "arr_1: int32\\[\\], compiled against evaluated 0\n"));
 }
 
-// Sums in another order differ by more than nothing.
+// Sums in another order are not equal.
 TEST_F(ProgramTransforms, CheckSaysWhatDiffers) {
   const Outcome o = tessera_command({"check", "-", "--tolerance", "0"}, kSharded);
   EXPECT_EQ(o.code, 1);

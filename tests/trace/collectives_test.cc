@@ -1,5 +1,5 @@
-// Collectives bound inside manual computations: types, errors, and what the golden programs do not
-// show.
+// Collectives inside manual computations: types, errors, and cases that the golden programs do not
+// have.
 #include "tessera/ops/collectives/collectives.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ const Mesh& mesh() {
   return m;
 }
 
-// `body` on one device of the mesh, whose values vary over `varying`.
+// Returns `body` traced on one device of the mesh, with an input that varies over `varying`.
 Function trace_local(const FlatFn& body, Type input, AxisNames varying = {"x", "y"}) {
   const AxisEnv::Scope scope(mesh(), {"x", "y"}, true);
   input.varying = std::move(varying);
@@ -36,7 +36,7 @@ AxisNames result_varies(const FlatFn& body, const Type& input, AxisNames varying
   const Function f = trace_local(body, input, std::move(varying));
   return f.type(f.outputs[0]).varying;
 }
-// Device d holds `elements` numbers from 10 d on.
+// Returns device values: device d has the numbers from 10 d on.
 DeviceLiterals counting(int64_t elements) {
   DeviceLiterals out;
   for (int d = 0; d < 8; ++d) {
@@ -117,7 +117,7 @@ TEST(Collectives, OthersVary) {
   EXPECT_THAT(result_varies([](const Arrays& a) { return Arrays{lax::pcast_varying(a[0], "y")}; },
                             t, {"x"}),
               ElementsAre("x", "y"));
-  // An ordinary op: the union.
+  // The result of an ordinary op varies over the axes of all operands.
   EXPECT_THAT(
       result_varies(
           [](const Arrays& a) { return Arrays{lax::add(a[0], lax::pcast(a[0], "x", "varying"))}; },
@@ -162,7 +162,7 @@ TEST(Collectives, SwapAxes) {
   EXPECT_EQ(values(got[6]), (std::vector<float>{42, 52, 62, 72}));
 }
 
-// The example of jax.lax.ragged_all_to_all's documentation.
+// The example in the documentation of jax.lax.ragged_all_to_all.
 TEST(Collectives, RaggedAllToAll) {
   const Mesh two = Mesh::abstract({2}, {"x"});
   const AxisEnv::Scope scope(two, {"x"}, true);

@@ -1,4 +1,4 @@
-// Loops and branches as the tests of the passes write them: regions from callables, closed.
+// Loops and branches for the tests of passes. Callables give their regions, which capture nothing.
 #pragma once
 
 #include "tessera/control/control_flow_ops.h"

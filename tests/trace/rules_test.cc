@@ -1,5 +1,6 @@
-// The rules of reduce, dot_general and the collectives: jvp == finite differences, transpose ==
-// inner-product identity, batch == loop. Rules are traced, then evaluated naively.
+// Tests the rules of reduce, dot_general and the collectives: jvp against finite differences,
+// transpose against the inner-product identity, batch against a loop. Rules are traced, then
+// evaluated naively.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -51,7 +52,7 @@ double inner(const Literal& a, const Literal& b) {
   for (size_t i = 0; i < x.size(); ++i) sum += x[i] * y[i];
   return sum;
 }
-// a + h b
+// Returns a + h b.
 Literal moved(const Literal& a, double h, const Literal& b) {
   Literal out = a;
   for (int64_t i = 0; i < out.elements(); ++i)
@@ -59,7 +60,7 @@ Literal moved(const Literal& a, double h, const Literal& b) {
   return out;
 }
 
-// Samples of an op in float64 whose operands are all floats.
+// Returns the samples of an op whose operands are all floats, in float64.
 std::vector<Sample> float64_samples(const OpDef& def) {
   std::vector<Sample> out;
   for (Sample s : def.samples()) {
@@ -84,7 +85,7 @@ std::vector<Sample> reduce_and_dot_samples(std::vector<const OpDef*>& defs) {
       defs.push_back(def);
       out.push_back(std::move(s));
     }
-  // Products of zero, one, an even and an odd number of elements; several dimensions.
+  // Adds products of zero, one, an even and an odd number of elements, and of several dimensions.
   for (const Shape& shape :
        {Shape{0, 2}, Shape{1, 2}, Shape{2, 3}, Shape{3, 2}, Shape{5, 2}, Shape{7, 3}}) {
     defs.push_back(&reduce_op);
@@ -96,7 +97,7 @@ std::vector<Sample> reduce_and_dot_samples(std::vector<const OpDef*>& defs) {
                  .params = ReduceParams{{0, 2}, ReduceKind::kProduct}});
   return out;
 }
-// The initial value of a fold is its identity.
+// Sets the initial value of a fold to its identity.
 void set_inits(const OpDef& def, const Sample& s, Literals& x) {
   if (&def == &reduce_op) x[1] = reduce_identity(s.params.as<ReduceParams>().kind, float64);
 }
@@ -160,7 +161,7 @@ TEST(Rules, ProductTangentIsRightAtZero) {
             Literal::scalar(30.0));
 }
 
-// An initial value that wins has all the tangent; one that ties has its part.
+// An initial value that is the extremum gets all of the tangent; one that ties gets its share.
 TEST(Rules, InitialValuesHaveTangents) {
   auto tangent = [](ReduceKind kind, double init) {
     const Function f =
@@ -184,7 +185,8 @@ TEST(Rules, InitialValuesHaveTangents) {
   EXPECT_EQ(tangent(ReduceKind::kMin, 2), 5.5);
 }
 
-// Half of the operand a device: partial results add up to the whole, whatever the initial value.
+// Each device has half of the operand. Partial results add up to the whole, whatever the initial
+// value.
 class HalfContext final : public LocalContext {
  public:
   HalfContext(Type operand, Type result, Array offset)
@@ -230,7 +232,7 @@ TEST(Rules, ShardsOfAFoldCountTheInitialValueOnce) {
       EXPECT_NEAR(got, want.data<double>()[i], 1e-12);
     }
   }
-  // The identity needs no mask.
+  // If the initial value is the identity, no mask is needed.
   const Function plain = trace_function(
                              [&](const Arrays& a) {
                                return reduce_op.localize(Arrays{a[0], Array(Literal::scalar(0.0))},
@@ -276,7 +278,7 @@ TEST(Rules, TransposeIsTheAdjoint) {
   EXPECT_GT(tested, 20);
 }
 
-// The i-th element of a literal along `dim`.
+// Returns the i-th element of a literal along `dim`.
 Literal element(const Literal& x, int dim, int64_t i) {
   Shape shape = x.shape();
   int64_t outer = 1, inner = itemsize(x.dtype());
@@ -397,7 +399,7 @@ std::vector<Case> collective_cases() {
       {"pcast", &pcast_op, PcastParams{mesh(), {"x"}}, {3}},
   };
 }
-// Device values of a type: equal along the axes it does not vary over.
+// Returns device values of a type, which are equal along the axes over which it does not vary.
 DeviceLiterals random_on_devices(const Type& type, std::mt19937& rng) {
   DeviceLiterals out;
   for (int64_t d = 0; d < mesh().size(); ++d) out.push_back(random_literal(type, rng));
@@ -411,7 +413,7 @@ DeviceLiterals random_on_devices(const Type& type, std::mt19937& rng) {
   }
   return out;
 }
-// Each distinct value counts once.
+// Returns the inner product, in which each distinct value counts once.
 double inner_on_devices(const Type& type, const DeviceLiterals& a, const DeviceLiterals& b) {
   double sum = 0;
   for (int64_t d = 0; d < mesh().size(); ++d) {

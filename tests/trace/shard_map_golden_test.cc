@@ -1,5 +1,5 @@
-// Manual computations and collectives against JAX: every program of golden/shard_map.json, traced
-// and evaluated on simulated devices.
+// Compares manual computations and collectives with JAX: every program of golden/shard_map.json is
+// traced and evaluated on simulated devices.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -170,7 +170,7 @@ FlatFn body_of(const std::string& name, const Mesh& mesh) {
          for (int k = 1; k < 8; ++k) sum = sum + lax::ppermute(x, "x", ring(8, k));
          return sum;
        }},
-      // Those that are refused.
+      // These programs are refused.
       {"claims_replication", [](const Array& x) { return x; }},
       {"claims_replication_of_one", [](const Array& x) { return lax::psum(x, "x"); }},
       {"indivisible", [](const Array& x) { return x; }},

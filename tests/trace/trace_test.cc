@@ -37,7 +37,7 @@ void expect_error(ErrorKind kind, const std::string& fragment, F f) {
   }
 }
 
-// Functions that call themselves end in an error, not at the end of the stack.
+// Functions that call themselves end in an error before the stack overflows.
 TEST(Trace, DepthHasALimit) {
   std::function<void(int)> inside = [&](int depth) {
     FunctionTrace trace("inner");
@@ -138,10 +138,10 @@ TEST(Trace, LeakedTracersAreErrors) {
   expect_error(ErrorKind::kTrace, "a leaked tracer", [&] {
     trace_function([&](const Arrays& x) { return Arrays{x[0] + leaked}; }, std::vector{kVector});
   });
-  EXPECT_EQ(Trace::current(), nullptr);  // the failed trace is gone too
+  EXPECT_EQ(Trace::current(), nullptr);  // the failed trace has ended too
 }
 
-// What `f` throws in a thread of its own.
+// Expects that `f`, called in another thread, throws an error that contains `fragment`.
 template <class F>
 void expect_error_in_a_thread(const std::string& fragment, F f) {
   std::thread([&] { expect_error(ErrorKind::kTrace, fragment, f); }).join();

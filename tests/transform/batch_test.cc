@@ -24,7 +24,8 @@ Function traced(const FlatFn& body, const std::vector<Type>& types) {
   return trace_function(body, types).function;
 }
 
-// `f` over two examples, its operands mapped at `dims`; the results' dimensions in `out_dims`.
+// Returns `f` over two examples, with operands mapped at `dims`. Sets `out_dims` to the dimensions
+// of the results.
 Function batched(const Function& f, const std::vector<int>& dims, std::vector<int>& out_dims) {
   std::vector<Type> types = f.types_of(f.inputs);
   for (size_t k = 0; k < types.size(); ++k)
@@ -39,7 +40,7 @@ Function batched(const Function& f, const std::vector<int>& dims, std::vector<in
       types);
 }
 
-// What no mapped operand reaches is computed once.
+// Ops that depend on no mapped operand are computed once.
 TEST(Batch, OnlyWhatIsMappedHasExamples) {
   const Function f = traced(
       [](const Arrays& x) {
@@ -71,7 +72,7 @@ func.func public @main(%arg0: tensor<3x4x2xf32>, %arg1: tensor<2x3x4xf32>) -> (t
 )");
 }
 
-// A function without ops: what is mapped is said of outputs that are inputs.
+// A function without ops: outputs that are inputs are mapped like the inputs.
 TEST(Batch, OutputsThatAreInputs) {
   const Function f = traced(
       [](const Arrays& x) {

@@ -32,7 +32,7 @@ Function traced(const FlatFn& body, const std::vector<Type>& types) {
   return trace_function(body, types).function;
 }
 
-// x -> sin(x) * y
+// Returns the function (x, y) -> sin(x) * y.
 Function product() {
   return traced([](const Arrays& x) { return Arrays{lax::sin(x[0]) * x[1]}; }, {kVector, kVector});
 }
@@ -61,7 +61,7 @@ func.func public @main(%arg0: tensor<3xf64>, %arg1: tensor<3xf64>, %arg2: tensor
 )");
 }
 
-// An undefined tangent is zero: what depends on y alone is not differentiated.
+// An undefined tangent is zero: ops that only depend on y are not differentiated.
 TEST(Jvp, ZerosAreSymbolic) {
   traced(
       [](const Arrays& a) {
@@ -88,7 +88,7 @@ func.func public @main(%arg0: tensor<3xf64>, %arg1: tensor<3xf64>, %arg2: tensor
 
 // --- Linearization ---
 
-// The linear program has the tangents as inputs, then what it reads of the values.
+// The inputs of the linear program are the tangents, then the values that it reads.
 TEST(Linearize, RecordsWhatDependsOnATangent) {
   Function linear;
   const Function values = traced(
@@ -137,7 +137,7 @@ TEST(Linearize, ResultsWithoutATangentAreLeftOut) {
       {kVector, kVector});
 }
 
-// sin(x * x) where x * x is given: nothing reads the product that is computed again.
+// sin(x * x), where x * x is given: the product is computed again, but nothing reads it.
 TEST(Linearize, KnownValuesAreNotComputed) {
   const Function f =
       traced([](const Arrays& x) { return Arrays{lax::sin(x[0] * x[0])}; }, {kVector});
@@ -257,7 +257,7 @@ TEST(Transpose, IsTheAdjointOfTheTangentProgram) {
   EXPECT_NEAR(forward, backward, 1e-12);
 }
 
-// A value that is the same along "x" is used by one that varies: its cotangent is the sum over "x",
+// A value that is the same along "x" is used by values that vary: its cotangent is a sum over "x",
 // once for both uses.
 TEST(Transpose, CotangentsVaryAsTheirValues) {
   const Mesh mesh = Mesh::abstract({4}, {"x"});

@@ -10,7 +10,7 @@ namespace tessera::privacy::accounting {
 
 namespace {
 
-// By this factor the grid of a first search is coarser than the accountant's.
+// The factor by which the grid of the first search is coarser than the accountant's.
 constexpr double kCoarser = 16;
 
 struct Bracket {
@@ -19,8 +19,8 @@ struct Bracket {
 
 using Gap = std::function<double(double)>;  // epsilon less the target
 
-// Returns the first of doubling intervals from options.lower in which `gap` changes its sign, if
-// one does.
+// Returns the first interval in which `gap` changes its sign, from options.lower up, each interval
+// twice as long as the one before; nullopt if there is none.
 std::optional<Bracket> find_bracket(const Gap& gap, const CalibrationOptions& options) {
   double lower = options.lower, upper = options.guess, width = upper - lower;
   const bool first = gap(lower) <= 0;
@@ -42,8 +42,8 @@ Bracket bracket_of(const Gap& gap, const CalibrationOptions& options) {
               gap(options.lower) <= 0 ? "no more" : "no less");
 }
 
-// Returns where the sign changes near `start`: the search begins within the tolerance around it and
-// moves farther away.
+// Returns a parameter near `start` at which the sign of `gap` changes; nullopt if none is found.
+// The search begins within the tolerance around `start` and moves farther away.
 std::optional<double> root_near(const Gap& gap, double start, const CalibrationOptions& options) {
   double width = 0.45 * options.tolerance;
   double lower = std::max(start - width, options.lower), upper = start + width;
@@ -64,8 +64,8 @@ std::optional<double> root_near(const Gap& gap, double start, const CalibrationO
   return std::nullopt;
 }
 
-// Returns the root on a coarse grid, whose epsilons are cheap and a little too large, improved by
-// one step of Newton's method.
+// Returns the root for a coarse grid, on which epsilons are cheap and a little too large, improved
+// by one step of Newton's method; nullopt if there is none above options.lower.
 std::optional<double> rough_root(const Gap& rough_gap, const Gap& gap,
                                  const CalibrationOptions& options) {
   const auto bracket = find_bracket(rough_gap, options);

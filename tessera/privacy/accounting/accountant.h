@@ -54,8 +54,8 @@ using DpAccountantConfig = std::variant<PldAccountantConfig, RdpAccountantConfig
 
 PrivacyAccountant create_accountant(const DpAccountantConfig& config);
 
-// The range of calibrate_dp_mechanism's search: from `lower` up. It starts at `guess` and doubles
-// its distance from `lower`, at most 30 times.
+// The target, and the range in which calibrate_dp_mechanism searches. The first interval is from
+// `lower` to `guess`; each of up to 30 further ones is twice as long as the one before it.
 struct CalibrationOptions {
   double target_epsilon;
   double target_delta;
@@ -63,8 +63,9 @@ struct CalibrationOptions {
   double guess = 1;
   double tolerance = 1e-6;
 };
-// Returns a parameter within the tolerance of where the event's epsilon is the target, on the side
-// where it is not above it. Epsilon must be monotone in the parameter, in either direction.
+// Returns the parameter at which the event's epsilon is the target, to within the tolerance and on
+// the side where epsilon is not above the target. Epsilon must increase or decrease with the
+// parameter. Throws UserError if the range has no such parameter.
 double calibrate_dp_mechanism(const DpAccountantConfig& config,
                               const std::function<DpEvent(double)>& make_event,
                               const CalibrationOptions& options);

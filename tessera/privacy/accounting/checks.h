@@ -1,4 +1,5 @@
-// What every accountant checks before it changes. For the source files of accounting/.
+// The checks that every accountant makes before it changes. Only source files of accounting/
+// include this header.
 #pragma once
 
 #include <utility>
@@ -31,8 +32,8 @@ bool all_supported(const DpEvent& event, const Accountant& accountant) {
   return all;
 }
 
-// Returns the leaves of count times the event. Throws UserError for what is invalid or not
-// supported in it.
+// Returns the leaves of an event that counts `count` times. Throws UserError if the event is
+// invalid or if the accountant does not support one of them.
 template <class Accountant>
 std::vector<std::pair<DpEvent, int64_t>> checked_leaves(const char* op, const DpEvent& event,
                                                         int64_t count,

@@ -21,15 +21,15 @@ void expect_positive_delta(const char* op, double delta) {
     value_error(op, "expected a delta in (0, 1], got {}; no number of samples proves 0", delta);
 }
 
-// Returns the divergence of a coin of probability a from one of probability b.
+// Returns the Kullback-Leibler divergence of a coin of probability a from one of probability b.
 double divergence(double a, double b) {
   const double ones = a == 0 ? 0 : a * std::log(a / b);
   const double zeros = a == 1 ? 0 : (1 - a) * (std::log1p(-a) - std::log1p(-b));
   return ones + zeros;
 }
 
-// Returns the delta if a mechanism whose delta is above `limit` passes with probability at most q.
-// This holds for any limit.
+// Returns a bound of the delta of the whole procedure: a mechanism with a delta above `limit`
+// passes with probability at most q. The bound holds for every limit.
 double overall_delta(double num_samples, double base_delta, double log_limit) {
   const double limit = std::min(std::exp(log_limit), 1.0);
   const double q = limit == 1 ? 0 : std::exp(-num_samples * divergence(base_delta, limit));
@@ -55,7 +55,8 @@ double least_overall_delta(double num_samples, double base_delta) {
 
 namespace {
 
-// Returns the mean over the losses of delta_of(epsilon - loss).
+// Returns the mean of delta_of(epsilon - loss) over the losses, weighted by `counts` (1 each if
+// empty).
 template <class DeltaOf>
 double mean_delta(double epsilon, std::span<const double> losses, std::span<const double> counts,
                   const DeltaOf& delta_of) {
@@ -94,7 +95,7 @@ double delta_upper_bound(double estimate, int64_t num_samples, double failure_pr
   expect_positive_delta(op, failure_probability);
   if (estimate == 1) return 1;
   const double allowed = -std::log(failure_probability) / static_cast<double>(num_samples);
-  // Returns by how much the divergence is below what is allowed: 0 at the result.
+  // Returns by how much the divergence is below the allowed one. It is 0 at the result.
   const auto room = [&](double delta) {
     return delta == 1 ? -1 : allowed - divergence(estimate, delta);
   };

@@ -1,4 +1,5 @@
-// What samples of a privacy loss prove (jax_privacy.experimental.monte_carlo.delta_calculation).
+// Computes the deltas that samples of a privacy loss prove
+// (jax_privacy.experimental.monte_carlo.delta_calculation).
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 namespace tessera::privacy::accounting {
 
 // Returns the mean of max(0, 1 - exp(epsilon - loss)): an unbiased estimate of delta. Loss i counts
-// counts[i] times, or once without counts.
+// counts[i] times, or once if `counts` is empty.
 double delta_from_epsilon_and_samples(double epsilon, std::span<const double> losses,
                                       std::span<const double> counts = {});
 
@@ -28,16 +29,16 @@ double delta_from_epsilon_and_samples(double epsilon, std::span<const double> lo
 // divergence of Bernoulli laws).
 double delta_upper_bound(double estimate, int64_t num_samples, double failure_probability);
 
-// For the procedure that verifies many mechanisms in order of privacy to have an estimate of at
-// most base_delta, and runs the best: the delta of the whole (Choquette-Choo et al. 2026, appendix
-// A), and the base_delta or the number of samples for a given delta. Throws UserError where there
-// is none.
+// These functions concern a procedure that verifies many mechanisms in order of privacy, each by an
+// estimate of delta of at most base_delta, and runs the best (Choquette-Choo et al. 2026, appendix
+// A). They return the delta of the whole procedure, and the base_delta or the number of samples for
+// which it has a given delta. They throw UserError if no value has this delta.
 double get_overall_delta(int64_t num_samples, double base_delta);
 double get_base_delta(int64_t num_samples, double target_delta);
 int64_t minimum_samples_to_calibrate(double base_delta, double target_delta);
 
-// Samples of one mechanism's losses, drawn with the example and (where that may be worse) without
-// it.
+// Samples of one mechanism's losses, drawn from runs with the example and, if these may be worse,
+// also from runs without it.
 struct VerificationSamples {
   std::vector<double> positive;
   std::vector<double> negative = {};
@@ -45,12 +46,12 @@ struct VerificationSamples {
   std::optional<PldAccountant> other = std::nullopt;
 };
 struct Verification {
-  bool passes;        // some mechanism is verified
+  bool passes;        // whether some mechanism is verified
   size_t index;       // the last verified mechanism, which is the one to run
   double base_delta;  // if none passes, what a fallback must satisfy
 };
-// Verifies mechanisms from the most private to the least (their algorithm 5). The smallest of their
-// numbers of samples counts for all.
+// Verifies mechanisms from the most private to the least (algorithm 5 of the same paper). The
+// smallest of their numbers of samples counts for all.
 Verification perform_calibration_from_samples(double epsilon, double delta,
                                               std::span<const VerificationSamples> mechanisms);
 

@@ -1,5 +1,5 @@
-// The deltas of an accountant at many epsilons, interpolated between a few of them. For source
-// files of accounting/.
+// The deltas of an accountant at many epsilons, interpolated between a few of them. Internal to
+// privacy/.
 //
 // delta is a convex function of e^epsilon: the mean of max(0, 1 - e^epsilon e^-loss). So a chord
 // between two of its points is above it, which makes it an upper bound.
@@ -14,12 +14,12 @@ namespace tessera::privacy::accounting::internal {
 
 class DeltaTable {
  public:
-  // Deltas below `negligible`, in (0, 1), are replaced by it.
+  // Deltas below `negligible` are replaced by it. `negligible` is in (0, 1).
   DeltaTable(PldAccountant accountant, double negligible);
 
-  // Returns an upper bound of accountant.get_delta(epsilon), above it by a relative 1e-3 or so
-  // where it is not negligible. The accountant is asked once for each interval of epsilons, 0.02
-  // wide, in which a delta is wanted.
+  // Returns an upper bound of accountant.get_delta(epsilon), which exceeds it by about a thousandth
+  // unless it is negligible. The accountant computes one delta for each interval of epsilons, 0.02
+  // wide, from which a delta is asked.
   double at_least(double epsilon);
   // Returns accountant.get_epsilon(delta).
   double get_epsilon(double delta) const { return accountant_.get_epsilon(delta); }

@@ -1,6 +1,6 @@
-// What a mechanism did to the data, exactly enough to account for it: a closed set of plain values.
-// Accountants (accountant.h) compose events; training.h and events.h make them. The names and
-// meanings are dp_accounting's.
+// Events describe what a mechanism did to the data, exactly enough to account for it. They are a
+// closed set of plain values. Accountants (accountant.h) compose events; training.h and events.h
+// make them. The names and meanings are dp_accounting's.
 //
 //   DpEvent step = PoissonSampledDpEvent{0.01, GaussianDpEvent{1.0}};
 //   DpEvent run = SelfComposedDpEvent{step, 1000};
@@ -39,17 +39,19 @@ struct NoOpDpEvent {
 struct NonPrivateDpEvent {
   bool operator==(const NonPrivateDpEvent&) const = default;
 };
-// A sum of values of L2 norm at most C, plus N(0, (noise_multiplier C)^2).
+// The mechanism returns a sum of values of L2 norm at most C, plus N(0, (noise_multiplier C)^2).
 struct GaussianDpEvent {
   double noise_multiplier;
   bool operator==(const GaussianDpEvent&) const = default;
 };
-// A sum of values of L1 norm at most C, plus Laplace noise of scale noise_multiplier C.
+// The mechanism returns a sum of values of L1 norm at most C, plus Laplace noise of scale
+// noise_multiplier C.
 struct LaplaceDpEvent {
   double noise_multiplier;
   bool operator==(const LaplaceDpEvent&) const = default;
 };
-// A sum of integers of L1 norm at most `sensitivity`, plus noise of mass tanh(a/2) exp(-a |x|).
+// The mechanism returns a sum of integers of L1 norm at most `sensitivity`, plus integer noise x of
+// probability tanh(a/2) exp(-a |x|).
 struct DiscreteLaplaceDpEvent {
   double noise_parameter;  // a
   int64_t sensitivity = 1;
@@ -61,15 +63,17 @@ struct ZCDpEvent {
   double xi = 0;
   bool operator==(const ZCDpEvent&) const = default;
 };
-// N(0, s^2) against a mixture of N(sensitivities[i], s^2) (Choquette-Choo et al. 2023).
+// Neighbours are distinguished as N(0, s^2) from a mixture of N(sensitivities[i], s^2)
+// (Choquette-Choo et al. 2023).
 struct MixtureOfGaussiansDpEvent {
   double standard_deviation;
   std::vector<double> sensitivities;
   std::vector<double> sampling_probs;
   bool operator==(const MixtureOfGaussiansDpEvent&) const = default;
 };
-// Poisson sampling that keeps at most truncated_batch_size examples of the sample, chosen at
-// random, followed by the Gaussian mechanism (Ganesh 2025).
+// Each example is sampled with a given probability. If the sample has more than
+// truncated_batch_size examples, that many are chosen from it at random. The Gaussian mechanism
+// follows (Ganesh 2025).
 struct TruncatedSubsampledGaussianDpEvent {
   int64_t dataset_size;
   double sampling_probability;
@@ -77,33 +81,34 @@ struct TruncatedSubsampledGaussianDpEvent {
   double noise_multiplier;
   bool operator==(const TruncatedSubsampledGaussianDpEvent&) const = default;
 };
-// `event` on a sample that contains each example with this probability.
+// `event` is applied to a sample that contains each example with this probability.
 struct PoissonSampledDpEvent {
   double sampling_probability;
   NestedDpEvent event;
   bool operator==(const PoissonSampledDpEvent&) const = default;
 };
-// `event` on a random subset of this size.
+// `event` is applied to a random subset of this size.
 struct SampledWithoutReplacementDpEvent {
   int64_t source_dataset_size;
   int64_t sample_size;
   NestedDpEvent event;
   bool operator==(const SampledWithoutReplacementDpEvent&) const = default;
 };
-// `event` on so many draws with replacement. No accountant supports it, as in dp_accounting.
+// `event` is applied to so many draws with replacement. No accountant supports it, as in
+// dp_accounting.
 struct SampledWithReplacementDpEvent {
   int64_t source_dataset_size;
   int64_t sample_size;
   NestedDpEvent event;
   bool operator==(const SampledWithReplacementDpEvent&) const = default;
 };
-// `event`, run `count` times, where each run may be chosen by the results before it.
+// `event` is run `count` times. Each run may depend on the results of those before it.
 struct SelfComposedDpEvent {
   NestedDpEvent event;
   int64_t count;
   bool operator==(const SelfComposedDpEvent&) const = default;
 };
-// Events one after the other, where each may be chosen by the results before it.
+// Events follow one another. Each may depend on the results of those before it.
 struct ComposedDpEvent {
   std::vector<DpEvent> events;
 };
@@ -140,8 +145,8 @@ std::string to_string(const DpEvent& event);
 // is allowed, NaN is not), probabilities in [0, 1] that sum to 1, counts and sizes not negative.
 void validate(const DpEvent& event);
 
-// Calls leaf(event, count) for every event inside `event` that is neither a composition nor without
-// effect, where `event` itself counts `count` times.
+// Calls leaf(e, n) for every event e inside `event` that is neither a composition nor without
+// effect. n is how often e occurs if `event` itself occurs `count` times.
 void for_each_leaf(const DpEvent& event, int64_t count,
                    const std::function<void(const DpEvent&, int64_t)>& leaf);
 

@@ -40,7 +40,7 @@ double more_than(int64_t k, int64_t n, double q) {
   return boost::math::cdf(boost::math::complement(sizes, static_cast<double>(k)));
 }
 
-// Ganesh 2025, "Tighter Privacy Analysis for Truncated Poisson Sampling": where the batch is
+// Ganesh 2025, "Tighter Privacy Analysis for Truncated Poisson Sampling": if the batch is
 // truncated, the example replaces another one.
 PrivacyLoss truncated(const TruncatedSubsampledGaussianDpEvent& e, NeighboringRelation relation,
                       double log_tail) {
@@ -63,15 +63,16 @@ double fraction(const SampledWithoutReplacementDpEvent& e) {
   return static_cast<double>(e.sample_size) / static_cast<double>(e.source_dataset_size);
 }
 
-// The privacy profile of a random subset of B out of N examples, of which one is replaced.
+// The loss of the Gaussian mechanism on a random subset of B out of N examples, of which one is
+// replaced.
 //
-// Let q = B / N. Whichever of the two data sets is used, the batch has the replaced example with
-// probability q (say M1 and M1' are the outputs then) and else is a subset of the other examples
-// (M0). Batches of M1, M1' and M0 can be drawn together so that they differ in one example, whose
-// values move the sum by 2 in units of the largest norm: (P, Q) = (N(2, sigma^2), N(0, sigma^2))
-// dominates each pair of them. By advanced joint convexity (Balle, Barthe and Gaboardi 2018,
-// theorem 2) the divergence of order alpha = exp(epsilon) is, with a = 1 + (alpha - 1) / q and b =
-// alpha / a,
+// Let q = B / N. For either of the two data sets, the batch has the replaced example with
+// probability q: let M1 and M1' be the outputs for such batches. Otherwise the batch is a subset of
+// the other examples: let M0 be its output. Batches of M1, M1' and M0 can be drawn together so that
+// they differ in one example, whose values move the sum by 2 in units of the largest norm: (P, Q) =
+// (N(2, sigma^2), N(0, sigma^2)) dominates each pair of them. By advanced joint convexity (Balle,
+// Barthe and Gaboardi 2018, theorem 2) the divergence of order alpha = exp(epsilon) is, with a = 1
+// + (alpha - 1) / q and b = alpha / a,
 //
 //   H_alpha(q M1 + (1 - q) M0 | q M1' + (1 - q) M0) = q H_a(M1 | (1 - b) M0 + b M1') <= q H_a(P |
 //   Q)
@@ -84,15 +85,15 @@ double fraction(const SampledWithoutReplacementDpEvent& e) {
 // not: composing each and taking the larger delta is no bound (Lebeda, Regehr, Kamath and Steinke
 // 2024).
 //
-// An example that is replaced by one that contributes nothing is such a replacement too. If an
-// example is removed, batches of B come of the others alone: M1' is M0 then, and the same holds.
-// (With one added, q = B / (N + 1) is smaller.)
+// Zeroing out an example replaces it by one that contributes nothing, so the same bound holds. If
+// an example is removed, batches of size B are drawn from the others alone: then M1' is M0, and the
+// bound holds. If one is added, q = B / (N + 1) is smaller.
 PrivacyLoss without_replacement(const SampledWithoutReplacementDpEvent& e,
                                 NeighboringRelation relation, double log_tail) {
   const double noise = effective_noise_multiplier(*e.event);
   if (e.sample_size < e.source_dataset_size)
     return symmetrized(subsampled(gaussian_loss(noise / 2, log_tail), fraction(e)));
-  // With an example added a batch of N is no longer all of the data.
+  // If an example is added, a batch of N examples is no longer all of the data.
   const bool added = relation == NeighboringRelation::kAddOrRemoveOne;
   return added ? gaussian_loss(noise / 2, log_tail)
                : gaussian_loss_under(relation, noise, log_tail);
@@ -111,8 +112,7 @@ const char* unknown_on_subset(const SampledWithoutReplacementDpEvent& e) {
              : "";
 }
 
-// Events that are never passed here: those that for_each_leaf leaves out, and those without a known
-// loss.
+// These events are never passed here: for_each_leaf leaves them out, or their loss is not known.
 template <class Event>
 [[noreturn]] void unexpected(const Event& event) {
   TESSERA_CHECK(false, "{} has no loss", to_string(event));

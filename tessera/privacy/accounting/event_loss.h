@@ -1,6 +1,6 @@
 // The properties of each DpEvent that PLD accounting needs: whether its privacy loss is known, how
-// much noise it adds, and the loss itself. Between dp_event.h and pld.h; every function is a switch
-// over all events.
+// much noise it adds, and the loss itself. Every function is a switch over all events of
+// dp_event.h; pld.h calls them.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ namespace tessera::privacy::accounting::internal {
 // Returns why the loss of an event that is not a composition is not known; an empty text if it is.
 std::string unknown_loss(const DpEvent& leaf, NeighboringRelation relation);
 
-// Returns the noise multiplier of an event whose loss is known, or a number in its place: 0 if the
-// event publishes the data, infinity if it reveals nothing of them.
+// Returns the noise multiplier, or the noise parameter, of an event whose loss is known. Returns 0
+// if the event publishes the data, and infinity if it reveals nothing of them.
 double noise_of(const DpEvent& leaf);
 
 // Returns whether the event is a Gaussian mechanism of noise_of(leaf) on all of the data of both

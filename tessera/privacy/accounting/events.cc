@@ -12,7 +12,7 @@ DpEvent repeated(DpEvent event, int64_t iterations) {
   return out;
 }
 
-// Returns how often one group is sampled from.
+// Returns the largest number of iterations that sample from the same group.
 int64_t rounds(int64_t iterations, int64_t num_bands) {
   if (num_bands < 1)
     value_error("privacy::amplified_bandmf_event",

@@ -33,12 +33,12 @@ struct TruncatedDpsgdOptions {
 DpEvent truncated_dpsgd_event(double noise_multiplier, int64_t iterations,
                               const TruncatedDpsgdOptions& options);
 
-// Banded matrix factorisation with cyclic Poisson sampling (Choquette-Choo et al. 2023): the examples are
-// in num_bands groups, and step t samples from group t mod num_bands. The noise multiplier is for a
-// strategy matrix whose columns have an L2 norm of at most 1.
+// Banded matrix factorisation with cyclic Poisson sampling (Choquette-Choo et al. 2023): the
+// examples are in num_bands groups, and step t samples from group t mod num_bands. The noise
+// multiplier is for a strategy matrix whose columns have an L2 norm of at most 1.
 struct BandmfOptions {
   int64_t num_bands;
-  double sampling_prob;  // within a group
+  double sampling_prob;  // of an example of the step's group
 };
 DpEvent amplified_bandmf_event(double noise_multiplier, int64_t iterations,
                                const BandmfOptions& options);

@@ -18,7 +18,7 @@ RealFft::RealFft(size_t n) : n_(n), pass_(1, static_cast<int64_t>(n)) {
   TESSERA_CHECK(n > 0 && n % 2 == 0, "a transform of {} numbers", n);
 }
 
-// The transforms take a complex number as two neighbouring real ones, which std::complex is too.
+// The transforms represent a complex number by two neighbouring real ones, as std::complex does.
 std::vector<std::complex<double>> RealFft::forward(const std::vector<double>& values) const {
   TESSERA_CHECK(values.size() == n_, "{} numbers to a transform of {}", values.size(), n_);
   std::vector<std::complex<double>> out(n_ / 2 + 1);

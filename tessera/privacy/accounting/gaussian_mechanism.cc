@@ -19,7 +19,8 @@ void expect_sigma(const char* op, double sigma) {
 
 }  // namespace
 
-// exp(epsilon) phi(lower) equals phi(upper) exactly; computing it from the exponents would cancel.
+// exp(epsilon) phi(lower) equals phi(upper) exactly; computing it from the exponents would lose
+// digits to cancellation.
 double internal::log_delta_gaussian(double sigma, double epsilon) {
   const double upper = 0.5 / sigma - epsilon * sigma, lower = -0.5 / sigma - epsilon * sigma;
   const double log_ratio = internal::log_mills_ratio(-lower) - internal::log_mills_ratio(-upper);

@@ -6,13 +6,14 @@ namespace tessera::privacy::accounting {
 
 // Returns the delta for an epsilon, which may be negative.
 double get_delta_gaussian(double sigma, double epsilon);
-// Returns the least epsilon: 0 where epsilon = 0 is enough, infinite for delta = 0.
+// Returns the least epsilon for this delta: 0 if epsilon = 0 is enough, infinite for delta = 0.
 double get_epsilon_gaussian(double sigma, double delta);
-// Returns the least noise.
+// Returns the least sigma for which the mechanism is (epsilon, delta)-differentially private.
 double get_sigma_gaussian(double epsilon, double delta);
 
 namespace internal {
-// Returns the logarithm of the delta, of any size, for finite sigma > 0 and epsilon.
+// Returns the logarithm of the delta, also if the delta itself would underflow. sigma > 0 and
+// epsilon are finite.
 double log_delta_gaussian(double sigma, double epsilon);
 }  // namespace internal
 

@@ -1,4 +1,4 @@
-// A warning of deltas that promise little, for the code that makes plans.
+// A warning about deltas that promise little. Code that makes plans calls it.
 #pragma once
 
 #include <cstdint>

@@ -68,8 +68,8 @@ void expect_law(const CyclicPoissonLaw& law, size_t bands) {
                 law.cycle_length, bands);
 }
 
-// Returns c_col truncated to the run. Throws UserError for what is wrong with it, the noise or the
-// law.
+// Returns c_col, cut to the number of iterations. Throws UserError if c_col, the noise or the law
+// is invalid.
 std::vector<double> checked_column(const SelectionLaw& law, std::span<const double> c_col,
                                    double noise_multiplier) {
   expect_at_least_one("iterations", iterations_of(law));
@@ -107,7 +107,8 @@ std::vector<double> along_columns(std::span<const double> output, std::span<cons
   return out;
 }
 
-// Returns the squared norms of the columns of C, of which the last are truncated.
+// Returns the squared norms of the n columns of C. The last columns have fewer entries, because
+// they end at row n.
 std::vector<double> squared_column_norms(size_t n, std::span<const double> c_col) {
   std::vector<double> out(n);
   for (size_t step = 0; step < n; ++step)
@@ -128,7 +129,8 @@ void select(const BallsInBinsLaw& law, Generator& random, std::span<const double
 double loss_of(const BallsInBinsLaw& law, const MonteCarloSample& sample, double variance,
                std::span<const double> c_col) {
   const std::vector<double> along = along_columns(sample.output, c_col);
-  // C x for the steps from the first on; for later steps it is shifted, and truncated.
+  // `mode` is C x for an example that takes part from step 0 on. For a later first step C x is the
+  // same, shifted and cut at the end.
   std::vector<double> mode(sample.output.size()), norms(sample.output.size() + 1);
   for (int64_t step = 0; step < law.iterations; step += law.cycle_length)
     add_column(mode, c_col, step, 1);
@@ -146,8 +148,8 @@ double loss_of(const BallsInBinsLaw& law, const MonteCarloSample& sample, double
 
 // --- b-min-sep
 
-// Returns the last step before the run, a negative number, that sampled the example: drawn for a
-// warm start, otherwise long enough ago.
+// Returns the last step before the run that sampled the example, a negative number. For a warm
+// start it is drawn; otherwise it is so long ago that the example may be sampled at step 0.
 int64_t last_participation(const BMinSepLaw& law, Generator& random) {
   if (!law.warm_start) return -law.min_sep;
   std::vector<double> weights(static_cast<size_t>(law.min_sep), law.sampling_prob);
@@ -165,7 +167,8 @@ std::vector<int64_t> sample_rest(const BMinSepLaw& law, Generator& random) {
   std::vector<int64_t> sizes(separation + static_cast<size_t>(law.iterations));
   int64_t available = law.dataset_size - 1;
   if (law.warm_start) {
-    // Each of the others was last sampled at one of the min_sep steps before the first, as above.
+    // The other examples are treated as in last_participation: each was last sampled at one of the
+    // min_sep steps before the run.
     const double waiting = 1 / (1 + static_cast<double>(law.min_sep - 1) * law.sampling_prob);
     int64_t left = available;
     double mass = 1;
@@ -185,9 +188,9 @@ std::vector<int64_t> sample_rest(const BMinSepLaw& law, Generator& random) {
   return {sizes.begin() + static_cast<std::ptrdiff_t>(separation), sizes.end()};
 }
 
-// Returns by how much the example moves the sum of a step that samples it. If others fill the
-// batch, it stays in it with probability truncated / (others + 1), and then replaces another
-// example.
+// Returns by how much the example moves the sum of a step that samples it. If the other examples
+// fill the batch, it stays in the batch with probability truncated_batch_size / (rest + 1), and
+// then replaces another example.
 double participation(const BMinSepLaw& law, int64_t rest, bool positive, Generator& random) {
   if (!law.truncated_batch_size || rest < *law.truncated_batch_size) return positive ? 1 : 0;
   const double kept =
@@ -208,9 +211,9 @@ void select(const BMinSepLaw& law, Generator& random, std::span<const double> c_
   }
 }
 
-// Returns the logarithm of the density of what a run reveals, divided by that of the noise alone,
-// by recursion from the last step: ratio(step) is that of one participation, which the next min_sep
-// - 1 steps cannot have.
+// Returns the logarithm of a ratio of densities of the output: of a run, to the noise alone. It is
+// a recursion from the last step. ratio(step) is the logarithm of that ratio for a participation in
+// one step; the next min_sep - 1 steps cannot have another one.
 double suffix_loss(const BMinSepLaw& law, const std::function<double(size_t)>& ratio) {
   const size_t n = static_cast<size_t>(law.iterations),
                separation = static_cast<size_t>(law.min_sep);
@@ -229,7 +232,7 @@ double loss_of(const BMinSepLaw& law, const MonteCarloSample& sample, double var
                std::span<const double> c_col) {
   const std::vector<double> along = along_columns(sample.output, c_col);
   const std::vector<double> norms = squared_column_norms(along.size(), c_col);
-  // Returns the ratio of a participation that moves the sum by `weight`.
+  // Returns the logarithm of the ratio for a participation that moves the sum by `weight`.
   const auto moved = [&](size_t step, double weight) {
     return weight * (along[step] - weight * norms[step] / 2) / variance;
   };
@@ -261,7 +264,8 @@ void select(const RandomAllocationLaw& law, Generator& random, std::span<const d
   }
 }
 
-// The mean over all subsets of the products of the steps' ratios: an elementary symmetric polynomial.
+// Returns the logarithm of the mean, over all subsets of steps, of the product of the steps'
+// ratios. This is an elementary symmetric polynomial of the ratios.
 double loss_of(const RandomAllocationLaw& law, const MonteCarloSample& sample, double variance,
                std::span<const double> c_col) {
   std::vector<double> log_sums(static_cast<size_t>(law.selections) + 1, -kInfinity);
@@ -286,8 +290,8 @@ void select(const CyclicPoissonLaw& law, Generator& random, std::span<const doub
     if (sampled(random)) add_column(out.output, c_col, step, 1);
 }
 
-// Columns of one group do not overlap, so that the ratio of a group is the product of its steps'
-// ratios, each the mean of those with and without the example.
+// Columns of the steps of one group do not overlap. So the ratio of a group is the product of its
+// steps' ratios, and each of these is the mean of the ratios with and without the example.
 double loss_of(const CyclicPoissonLaw& law, const MonteCarloSample& sample, double variance,
                std::span<const double> c_col) {
   const std::vector<double> along = along_columns(sample.output, c_col);

@@ -1,11 +1,12 @@
-// Samples of the privacy loss of methods of selecting batches that have no closed form, each with
-// correlated noise (banded matrix factorisation): jax_privacy.experimental.monte_carlo.
-// delta_calculation.h computes what they prove.
+// Samples of privacy losses that have no closed form: those of several methods of selecting
+// batches, each with correlated noise (banded matrix factorisation). This is
+// jax_privacy.experimental.monte_carlo. delta_calculation.h computes the deltas that the samples
+// prove.
 //
 // The strategy matrix C is lower triangular, banded and Toeplitz, with a non-negative first column
-// c_col. The mechanism releases C x + N(0, noise_multiplier^2), where x marks the steps that have
-// the example, or the noise alone. The neighbouring relation is zero-out (add-or-remove too,
-// without truncation).
+// c_col. With the example the mechanism releases C x + N(0, noise_multiplier^2), where x is 1 for
+// the steps that use the example and 0 for the others; without it the noise alone. The neighbouring
+// relation is zero-out; without truncation the losses are also those of add-or-remove.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +25,8 @@ struct BallsInBinsLaw {
 
 // A batch with the example is followed by min_sep - 1 batches without it; otherwise it is sampled
 // with sampling_prob (Choquette-Choo et al. 2026). A warm start begins in the stationary law. With
-// a truncated batch size a batch keeps a random subset of that many examples; then dataset_size
-// counts.
+// a truncated_batch_size a batch keeps a random subset of that many examples; only then is
+// dataset_size read.
 struct BMinSepLaw {
   double sampling_prob;
   int64_t iterations;
@@ -35,16 +36,17 @@ struct BMinSepLaw {
   int64_t dataset_size = 0;
 };
 
-// The example is in a random subset of `selections` batches (Feldman and Shenfeld 2025). For one
-// band only.
+// The example is in a random subset of `selections` batches (Feldman and Shenfeld 2025). It
+// supports one band only.
 struct RandomAllocationLaw {
   int64_t iterations;
   int64_t selections = 1;
 };
 
-// The example is in one of cycle_length groups, drawn for it alone, and is sampled with
-// sampling_prob in each step of its group (CyclicPoissonSampling with PartitionType::kIndependent;
-// Choquette-Choo et al., arXiv:2410.06266). For at most cycle_length bands.
+// The example is in one of cycle_length groups, drawn independently of other examples, and is
+// sampled with sampling_prob in each step of its group (CyclicPoissonSampling with
+// PartitionType::kIndependent; Choquette-Choo et al., arXiv:2410.06266). It supports at most
+// cycle_length bands.
 struct CyclicPoissonLaw {
   double sampling_prob;
   int64_t iterations;
@@ -56,15 +58,15 @@ using SelectionLaw =
 
 struct MonteCarloOptions {
   double noise_multiplier;
-  std::vector<double> c_col = {1.0};  // its first `iterations` entries count
+  std::vector<double> c_col = {1.0};  // only its first `iterations` entries are read
   // If absent, it is drawn from the operating system's entropy.
   std::optional<uint64_t> seed = std::nullopt;
   // Whether to sample from the run with the example, or from the one without.
   bool positive_sample = true;
 };
 
-// What a run reveals of the example: an output for each step and, with truncation, the number of
-// other examples that were sampled at each.
+// The values that a run reveals about the example: an output for each step and, with truncation,
+// the number of other examples that each step sampled.
 struct MonteCarloSample {
   std::vector<double> output;
   std::vector<int64_t> rest_batch_sizes;

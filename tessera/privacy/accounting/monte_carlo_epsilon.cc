@@ -14,7 +14,7 @@ namespace tessera::privacy::accounting {
 namespace {
 
 constexpr const char* kMonteCarloEpsilonOp = "privacy::monte_carlo_epsilon";
-constexpr double kNegligible = 1e-5;  // of a delta
+constexpr double kNegligible = 1e-5;  // as a fraction of a delta
 
 void expect_probability(const char* what, double value) {
   if (!(value > 0 && value < 1))
@@ -22,7 +22,7 @@ void expect_probability(const char* what, double value) {
                 "expected a {} in (0, 1), got {}; no number of samples proves 0", what, value);
 }
 
-// Returns the largest estimate of delta with which so many samples prove it.
+// Returns the largest estimate of delta for which this number of samples proves o.delta.
 double largest_estimate(const MonteCarloEpsilonOptions& o) {
   const auto room = [&](double estimate) {
     return delta_upper_bound(estimate, o.samples, o.failure_probability) - o.delta;
@@ -45,8 +45,8 @@ double least_epsilon(const std::vector<double>& losses, double estimate) {
   return internal::find_root(excess, 0, largest, 1e-6);
 }
 
-// Returns the epsilon of the composition with `other`, whose delta at epsilon - loss is that of
-// both for a loss of the samples.
+// Returns the least epsilon of the composition of the sampled mechanism with `other`. The delta of
+// both together is the mean, over the sampled losses, of other's delta at epsilon - loss.
 double least_composed_epsilon(const std::vector<double>& losses, double estimate,
                               internal::DeltaTable& other) {
   const double largest = std::max(*std::max_element(losses.begin(), losses.end()), 0.0);

@@ -1,6 +1,6 @@
 // The epsilon that samples of the privacy loss prove, and the confidence of the proof. Plans use
-// it; it uses monte_carlo.h, which samples losses, and delta_calculation.h, which computes what
-// they prove of a delta.
+// it. It uses monte_carlo.h, which samples losses, and delta_calculation.h, which computes the
+// deltas that they prove.
 //
 //   const MonteCarloEpsilon proven = monte_carlo_epsilon(BallsInBinsLaw{1000, 10},
 //       {.noise_multiplier = 2, .delta = 1e-3, .samples = 100'000, .failure_probability = 1e-5});
@@ -23,7 +23,7 @@ struct MonteCarloEpsilon {
   double delta = 0;
   double confidence = 0;
   int64_t samples = 0;  // of each direction
-  uint64_t seed = 0;    // with this seed the samples can be drawn again
+  uint64_t seed = 0;    // the seed from which the same samples can be drawn again
   bool operator==(const MonteCarloEpsilon&) const = default;
 };
 
@@ -35,22 +35,22 @@ struct MonteCarloEpsilonOptions {
   double failure_probability = 0.01;  // of each direction; in (0, 1)
   // If absent, it is drawn from the operating system's entropy.
   std::optional<uint64_t> seed = std::nullopt;
-  // What else is released of the same data: epsilon is that of the composition with all that it
-  // composed.
+  // Other releases of the same data. If given, epsilon is that of the composition with everything
+  // that this accountant composed.
   std::optional<PldAccountant> other = std::nullopt;
 };
 
-// Returns the least epsilon that the samples prove in both directions, the run with the example
-// against the one without it and the reverse; infinite if `other` alone does not reach delta.
-// Throws UserError for numbers outside their range, for too few samples to prove the delta, and as
-// privacy_loss_samples does.
+// Returns the least epsilon that the samples prove in both directions, of the run with the example
+// against the one without it, and of the reverse. It is infinite if `other` alone does not reach
+// delta. Throws UserError for numbers outside their range, for too few samples to prove the delta,
+// and as privacy_loss_samples does.
 MonteCarloEpsilon monte_carlo_epsilon(const SelectionLaw& law,
                                       const MonteCarloEpsilonOptions& options);
 
 namespace internal {
 class DeltaTable;  // delta_table.h
-// Returns the same, with the deltas of what else is released (null: nothing) in a table that
-// several calls may share; options.other is ignored.
+// Returns the same, and ignores options.other: `other` has the deltas of the other releases (null
+// if there are none). Several calls may share it.
 MonteCarloEpsilon monte_carlo_epsilon(const SelectionLaw& law,
                                       const MonteCarloEpsilonOptions& options, DeltaTable* other);
 }  // namespace internal

@@ -26,7 +26,8 @@ struct PldKey {
     return hash_combine(seed, std::hash<double>()(log_tail));
   }
 };
-// The grids of some events, for both directions: usually a megabyte.
+// A cache of the distributions that were made of events on grids, for both directions. An entry
+// usually takes a megabyte.
 struct PldCache : BoundedCache<PldKey, BothDirections> {
   static constexpr size_t kMaxEntries = 64;
   static constexpr int64_t kMaxBytes = int64_t{128} << 20;
@@ -41,11 +42,11 @@ using internal::noise_of;
 using internal::PldPmf;
 using internal::PrivacyLoss;
 
-// In units of the sensitivity; less counts as no noise.
+// The least noise multiplier. Less counts as no noise.
 constexpr double kMinNoise = 1e-6;
-constexpr double kMaxGridPoints = 1 << 26;        // of one mechanism, by the functions
-constexpr double kMaxAccountantPoints = 1 << 20;  // the same limit in the accountant
-constexpr double kMaxSumPoints = 1 << 21;         // of the sum that it composes
+constexpr double kMaxGridPoints = 1 << 26;        // of one mechanism in from_*_mechanism()
+constexpr double kMaxAccountantPoints = 1 << 20;  // of one mechanism in PldAccountant
+constexpr double kMaxSumPoints = 1 << 21;         // of the sum that PldAccountant composes
 constexpr double kLogTailShare = -16;  // the logarithm of the share in delta of truncated losses
 
 PrivacyLossDistribution::Part part(const PrivacyLoss& loss, double interval, int64_t count) {
@@ -91,7 +92,7 @@ PrivacyLossDistribution of_event(const char* op, const DpEvent& event, const Pld
       options);
 }
 
-// A loss that counts several times, with its event if it belongs to one.
+// A loss, how often it is composed, and its event if it belongs to one.
 struct Repeated {
   PrivacyLoss loss;
   int64_t count;
@@ -285,7 +286,8 @@ PrivacyLossDistribution PldAccountant::distribution(double log_tail) const {
   return PrivacyLossDistribution(std::move(parts));
 }
 
-// Returns the logarithm of the largest number of losses that are truncated.
+// Returns the logarithm of a bound of the number of losses that are composed, each of which is
+// truncated.
 double PldAccountant::log_count() const {
   double count = 1;
   for (const auto& [leaf, times] : leaves_) count += static_cast<double>(times);
@@ -306,7 +308,7 @@ double PldAccountant::get_epsilon(double target_delta) const {
         "expected a delta of 0 or of at least {:.3g}, got {}; losses that are rarer are not "
         "followed",
         std::exp(least), target_delta);
-  // It is rounded, so that distributions for similar deltas are made once.
+  // The logarithm is rounded, so that similar deltas share the same distributions.
   const double wanted = std::log(target_delta) + kLogTailShare - log_count();
   const double log_tail =
       std::clamp(std::floor(wanted / 50) * 50, internal::kLeastLogTail, internal::kLogTail);
@@ -324,7 +326,7 @@ double PldAccountant::get_delta(double target_epsilon) const {
   for (double log_tail = internal::kLogTail;;
        log_tail = std::max(2 * log_tail, internal::kLeastLogTail)) {
     const double delta = distribution(log_tail).get_delta_for_epsilon(target_epsilon);
-    // Otherwise the share of truncated losses in delta is too large.
+    // Repeats with fewer truncated losses if their share in delta is too large.
     if (log_tail + log_count() <= std::log(delta) + kLogTailShare ||
         log_tail == internal::kLeastLogTail)
       return delta;

@@ -1,6 +1,6 @@
 // Privacy loss distributions (Meiser and Mohammadi 2018; Koskela et al. 2020): the guarantee of
-// composed mechanisms, to the accuracy of a grid of losses, and never better than the true one.
-// Loss is rounded as in "Connect the Dots" (Doroshenko et al. 2022), so that values are
+// composed mechanisms, as accurate as a grid of losses allows, and never better than the true one.
+// Losses are rounded as in "Connect the Dots" (Doroshenko et al. 2022), so that values are
 // dp_accounting's.
 //
 //   const auto pld = from_gaussian_mechanism(1.0, {.sampling_prob = 0.01}).self_compose(1000);
@@ -23,9 +23,9 @@ struct PldPmf;
 struct PldCache;
 }  // namespace internal
 
-// The losses in both directions of a neighbouring relation, of one mechanism or of many composed.
-// It is a value: composing copies references, and the convolution is computed when epsilon or delta
-// is asked for.
+// The distributions of the privacy loss in both directions of a neighbouring relation, of one
+// mechanism or of a composition. It is a value: composing copies references, and the convolution is
+// computed when epsilon or delta is asked for.
 class PrivacyLossDistribution {
  public:
   PrivacyLossDistribution() = default;  // of a mechanism that does not read the data
@@ -44,7 +44,7 @@ class PrivacyLossDistribution {
 
   // Constructs one mechanism from its two directions. For the functions below.
   struct Part {
-    std::shared_ptr<const internal::PldPmf> remove, add;  // the same where it is symmetric
+    std::shared_ptr<const internal::PldPmf> remove, add;  // the same object if both are equal
     int64_t count;
   };
   explicit PrivacyLossDistribution(std::vector<Part> parts) : parts_(std::move(parts)) {}
@@ -59,14 +59,14 @@ struct PldOptions {
   double value_discretization_interval = 1e-4;
   double sampling_prob = 1;  // of Poisson sampling
   NeighboringRelation neighboring_relation = NeighboringRelation::kAddOrRemoveOne;
-  // Losses of this log-probability on either side are truncated: those above count as infinite. In
-  // [-700, -10]; to ask for the epsilon at a delta it should be well below log(delta /
-  // compositions).
+  // The logarithm, in [-700, -10], of the probability of the losses that are truncated on either
+  // side. Those above the range count as infinite. For the epsilon at a delta it should be well
+  // below log(delta / compositions).
   double log_truncation_mass = -50;
 };
 
-// Returns the PLD of noise in units of the largest norm of a value. kReplaceOne is supported for
-// Gaussian and truncated mechanisms only.
+// Return the PLD of a mechanism. Its noise multiplier is in units of the largest norm of a value.
+// kReplaceOne is supported for Gaussian and truncated mechanisms only.
 PrivacyLossDistribution from_gaussian_mechanism(double noise_multiplier,
                                                 const PldOptions& options = {});
 PrivacyLossDistribution from_laplace_mechanism(double noise_multiplier,
@@ -74,14 +74,14 @@ PrivacyLossDistribution from_laplace_mechanism(double noise_multiplier,
 PrivacyLossDistribution from_discrete_laplace_mechanism(double noise_parameter,
                                                         int64_t sensitivity = 1,
                                                         const PldOptions& options = {});
-// options.sampling_prob is ignored by these two.
+// These two ignore options.sampling_prob.
 PrivacyLossDistribution from_mixture_gaussian_mechanism(const MixtureOfGaussiansDpEvent& event,
                                                         const PldOptions& options = {});
 PrivacyLossDistribution from_truncated_subsampled_gaussian_mechanism(
     const TruncatedSubsampledGaussianDpEvent& event, const PldOptions& options = {});
 
 // Composes events. It supports Gaussian, Laplace, discrete Laplace, mixture and truncated events,
-// Gaussian and Laplace ones also Poisson-sampled; under kReplaceOne only those of Gaussian
+// and Poisson-sampled Gaussian and Laplace events; under kReplaceOne only events of Gaussian
 // mechanisms. Gaussian mechanisms on samples without replacement are accounted for by one pair of
 // distributions that dominates at every epsilon in both directions, as event_loss.cc proves.
 //
@@ -90,11 +90,11 @@ PrivacyLossDistribution from_truncated_subsampled_gaussian_mechanism(
 // number of compositions; a smaller delta, except 0, is an error. (With Gaussian mechanisms alone
 // every delta has its epsilon.)
 //
-// Gaussian mechanisms compose to one, without a grid; if nothing else was composed, the result is
-// exact. Where losses are so large that a grid of the given interval would exceed a million points
+// Gaussian mechanisms are composed to one, without a grid; if nothing else was composed, the result
+// is exact. If losses are so large that a grid of the given interval would exceed a million points
 // (two million for the sum), the interval is doubled until it does not.
 //
-// Copies share the grids that they make of events: to ask for several runs of the same events,
+// Copies share the distributions that they make of events. So if several runs have the same events,
 // compose each run to a copy of one accountant.
 class PldAccountant {
  public:
@@ -120,7 +120,7 @@ class PldAccountant {
   double interval_;
   bool non_private_ = false;
   double gaussian_information_ = 0;                  // the sum of 1 / noise_multiplier^2
-  std::vector<std::pair<DpEvent, int64_t>> leaves_;  // of other kinds, each once
+  std::vector<std::pair<DpEvent, int64_t>> leaves_;  // other events, with their counts
   std::shared_ptr<internal::PldCache> cache_;
 };
 

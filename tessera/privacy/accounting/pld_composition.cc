@@ -1,5 +1,5 @@
-// The FFT at a saddle point (pld_pmf.h explains why). The letters are those of the literature: K is
-// the logarithm of the moment generating function of the sum of losses, theta the tilt.
+// The FFT at a saddle point (pld_pmf.h explains why). As in the literature, K is the logarithm of
+// the moment generating function of the sum of losses, and theta is the tilt.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -16,16 +16,16 @@ namespace {
 
 constexpr int64_t kBlock = 32;  // grid points whose powers of exp(theta interval) do not overflow
 constexpr double kMaxTilt = 6;  // times the interval
-// In units of the deviation of the sum. If the largest loss alone has more than delta, the best
-// tilt would be infinite.
+// The largest tilt, in units of 1 / the standard deviation of the sum. If the largest loss alone
+// has a probability above delta, the best tilt would be infinite.
 constexpr double kMaxDeviations = 40;
 constexpr int64_t kMaxPoints = 1 << 27;  // of an FFT: 4 GiB
 // The probability that is left out beyond either end of the window.
 constexpr double kTailMass = 1e-14;
 const double kLogTailMass = std::log(kTailMass);
-// Relative to delta: losses with less probability count as infinite.
+// Losses with a probability below kTopMass times delta count as infinite.
 constexpr double kTopMass = 1e-10;
-constexpr double kLogDigits = 32;  // the logarithm of how far above delta a bound of it may be
+constexpr double kLogDigits = 32;  // the logarithm of how far Chernoff's bound may be above delta
 constexpr double kMaxSlack = 11;   // the logarithm of the accuracy that a smaller window may cost
 
 // K and its first two derivatives with respect to theta: the mean and the variance of the tilted
@@ -49,8 +49,8 @@ struct ScaledMoments {
   }
 };
 
-// Sums of terms, of terms times their index, and of terms times its square. They are in lanes,
-// because each addition waits for the one before it.
+// Sums of terms, of terms times their index, and of terms times its square. Each sum is divided
+// into lanes, because an addition waits for the one before it in the same lane.
 struct BlockSums {
   static constexpr int64_t kLanes = 4;
   std::array<double, kLanes> sum{}, first{}, second{};
@@ -99,8 +99,8 @@ Cumulants cumulants(const PldPmf& pmf, double theta, int64_t origin) {
 }
 
 // Returns a distribution on a grid of about this interval: every probability is divided between its
-// neighbours there so that the mean is kept, which decreases no E exp(theta loss). Windows are
-// found with these.
+// neighbours there so that the mean is kept, which decreases no E exp(theta loss). Such
+// distributions serve to find windows.
 PldPmf coarse(const PldPmf& pmf, double interval) {
   const auto block = static_cast<int64_t>(std::clamp(interval / pmf.interval, 1.0, 1e6));
   if (block == 1) return pmf;
@@ -144,7 +144,7 @@ class Composition {
     }
     infinity_mass_ = -std::expm1(log_finite);
     max_theta_ = std::min(kMaxTilt / interval_, kMaxDeviations / std::sqrt(variance));
-    // The grid is fine enough for the bulk of each part.
+    // An interval of an eighth of its deviation is fine enough for the bulk of each part.
     for (size_t p = 0; p < parts_.size(); ++p)
       coarse_.push_back(coarse(*parts_[p].pmf, deviations[p] / 8));
   }
@@ -155,7 +155,8 @@ class Composition {
   double interval() const { return interval_; }
   double max_theta() const { return max_theta_; }
 
-  // Returns cumulants whose K is not below that of the sum, and as good where it matters.
+  // Returns cumulants of the sum from the coarse distributions. K is not below the true one, and
+  // close to it where the bulk of the losses is.
   Cumulants at(double theta) const {
     Cumulants sum;
     for (size_t p = 0; p < parts_.size(); ++p) {
@@ -169,8 +170,8 @@ class Composition {
     return sum;
   }
 
-  // Where the sum is when tilted by theta, except for a probability of kTailMass on either side;
-  // and, without the tilt, except for kTailMass exp(log_tail) above.
+  // The range of the sum when it is tilted by theta, except for a probability of at most kTailMass
+  // on either side. Without the tilt, at most kTailMass exp(log_tail) is above the range.
   struct Range {
     double theta;
     int64_t lowest;     // a grid point
@@ -180,13 +181,14 @@ class Composition {
   };
   Range range(double theta, double log_tail) const;
 
-  // The parts, tilted by theta and each moved to its tilted mean: the coefficients that matter then
-  // have small arguments, whose rounding errors the power does not amplify.
+  // The parts, tilted by theta, each moved so that its tilted mean is near 0. Then the Fourier
+  // coefficients that matter have small arguments, whose rounding errors are not amplified by the
+  // power.
   struct Tilted {
     std::vector<RingPart> parts;
     double log_mgf = 0;  // of the sum: its probabilities times exp(theta loss -
                          // log_mgf) are these
-    int64_t moved = 0;   // by so many grid points the sum is moved
+    int64_t moved = 0;   // the number of grid points by which the sum is moved
   };
   Tilted tilted(double theta) const;
 
@@ -251,8 +253,7 @@ Composition::Range Composition::range(double theta, double log_tail) const {
           all ? 0 : std::exp(log_tail + kLogTailMass), static_cast<double>(lowest) <= lowest_};
 }
 
-// Returns the tilt at which `slope`, increasing, changes its sign, accurate to a few percent, which
-// is enough.
+// Returns the tilt at which the increasing function `slope` changes its sign, to a few percent.
 template <class F>
 double find_tilt(double max_theta, F&& slope) {
   double theta = std::min(1.0, max_theta);
@@ -266,10 +267,10 @@ double find_tilt(double max_theta, F&& slope) {
   return std::sqrt(lower * theta);
 }
 
-// Returns the window from which a tail whose probability is about exp(log_tail) is read. The saddle
-// point keeps all of the FFT's digits, but where there are improbable large losses it increases
-// their weight so that its window is long: of the smaller tilts whose loss of digits is bounded,
-// the one with the smallest window is taken.
+// Returns the window in which the tail of a probability of about exp(log_tail) is computed. The
+// saddle point keeps all of the FFT's digits. But if there are improbable large losses, it
+// increases their weight, which makes its window long. So, of the smaller tilts that lose few
+// digits, the one with the smallest window is taken.
 Composition::Range window_for(const Composition& sum, double saddle, double log_tail) {
   const Cumulants there = sum.at(saddle);
   Composition::Range best = sum.range(saddle, log_tail);
@@ -282,7 +283,7 @@ Composition::Range window_for(const Composition& sum, double saddle, double log_
   return best;
 }
 
-// The probabilities of what is above the points of a window.
+// The probabilities of the losses above each point of a window.
 class Window {
  public:
   Window(const Composition& sum, const Composition::Range& range)
@@ -290,8 +291,8 @@ class Window {
 
   int64_t size() const { return tails_.size(); }
   double loss(int64_t m) const { return static_cast<double>(range_.lowest + m) * sum_.interval(); }
-  // delta at the epsilon of a point m is computed from the losses above it, of which m's is the
-  // lowest.
+  // The sums over the losses at point m and above, from which delta is computed for an epsilon just
+  // below loss(m).
   struct Above {
     double upper, lower;  // the second one is multiplied by exp(loss(m))
     double delta(double epsilon_less_loss) const {
@@ -305,8 +306,8 @@ class Window {
     const double scale = std::exp(log_mgf_ - range_.theta * loss(m));
     return {out.upper + scale * tail.upper, scale * tail.lower};
   }
-  // Returns the first point whose probabilities are not lost in the rounding of larger ones, for a
-  // delta.
+  // Returns the first point at which a delta of exp(log_delta) is not lost in the rounding of
+  // larger probabilities.
   int64_t first_exact(double log_delta) const {
     if (range_.theta == 0) return 0;
     const double loss = (log_mgf_ - log_delta - kLogDigits) / range_.theta;
@@ -337,8 +338,9 @@ void expect_size(const Composition& sum, const Composition::Range& range) {
                 sum.interval());
 }
 
-// Returns the epsilon of delta if it is in the window; otherwise something above it, or nothing
-// where that is above 0.
+// Returns the epsilon at this delta if it is in the window. If it is below the window, returns the
+// lowest loss of the window if nothing is below that or if it is not above 0, and nullopt
+// otherwise.
 std::optional<double> epsilon_in(const Composition& sum, const Composition::Range& range,
                                  double delta) {
   expect_size(sum, range);
@@ -353,12 +355,12 @@ std::optional<double> epsilon_in(const Composition& sum, const Composition::Rang
     (window.above(middle).delta(0) > delta ? low : high) = middle;
   }
   const Window::Above above = window.above(high);
-  const double below = std::log((above.upper - delta) / above.lower);  // of the point, at most
+  const double below = std::log((above.upper - delta) / above.lower);  // less loss(high)
   return window.loss(high) + (below <= 0 ? std::max(below, -sum.interval()) : 0);
 }
 
-// Returns the parts without losses whose total probability is below `budget`: these count as
-// infinite.
+// Returns the parts without their largest losses, whose total probability is below `budget`. These
+// count as infinite.
 std::vector<RepeatedPmf> without_top(std::span<const RepeatedPmf> parts, double budget) {
   std::vector<RepeatedPmf> out;
   for (const auto& [pmf, count] : parts) {
@@ -407,7 +409,7 @@ double epsilon_of_composition(std::span<const RepeatedPmf> parts, double delta) 
   const double log_delta = std::log(delta - sum.infinity_mass());
   double saddle = find_tilt(sum.max_theta(), [&](double t) {
     const Cumulants here = sum.at(t);
-    // The derivative of Chernoff's bound (K - log delta) / t.
+    // This has the sign of the derivative of Chernoff's bound (K - log delta) / t.
     return t * here.mean - here.log_mgf + log_delta;
   });
   for (;; saddle = saddle < 1e-3 ? 0 : saddle / 4)  // repeated if epsilon is below the window

@@ -10,8 +10,7 @@ namespace tessera::privacy::accounting::internal {
 
 namespace {
 
-// Returns the distribution with this excess at the points from `lowest` on; a point of the grid is
-// 0.
+// Returns the distribution with this excess at the grid points from `lowest` on, which include 0.
 //
 // A decrease of delta between two neighbours on the grid is a mass of losses between them. It is
 // divided between both so that its sum and its sum of exp(-loss) are kept. This is linear in delta,
@@ -32,7 +31,7 @@ std::shared_ptr<const PldPmf> from_excess(std::span<const double> excess, int64_
   return std::make_shared<const PldPmf>(PldPmf{interval, lowest, std::move(probs), excess.back()});
 }
 
-// The excess on a grid, to be filled in.
+// A loss, and the excess on a grid that is computed from it.
 struct Grid {
   const PrivacyLoss& loss;
   double interval;
@@ -45,7 +44,7 @@ struct Grid {
 };
 
 constexpr size_t kNodes = 16;
-constexpr int64_t kFewPoints = 4 * kNodes;  // so few are computed one by one
+constexpr int64_t kFewPoints = 4 * kNodes;  // so few points are computed one by one
 constexpr double kAccuracy = 3e-14;  // of the last coefficients: about the rounding of values
 using Nodes = std::array<double, kNodes>;
 
@@ -62,7 +61,8 @@ const std::array<Nodes, kNodes>& cosines() {
   return table;
 }
 
-// Returns the Chebyshev coefficients of values at the nodes cosines()[1], with half the first one.
+// Returns the Chebyshev coefficients of the polynomial with these values at the nodes cosines()[1].
+// The first one is already halved.
 Nodes coefficients_of(const Nodes& values) {
   Nodes out{};
   for (size_t k = 0; k < kNodes; ++k) {
@@ -90,8 +90,8 @@ void evaluate(const Nodes& coefficients, std::span<double> out) {
   }
 }
 
-// Fills in the points between first and last by a polynomial, if one is as accurate as the rounding
-// of the values themselves, which differ little there. Returns whether it did.
+// Fills in the points from first to last by a polynomial, and returns true, if the values differ
+// little and one polynomial is as accurate as their rounding. Otherwise returns false.
 bool interpolate(const Grid& grid, int64_t first, int64_t last) {
   Nodes epsilons, values;
   const double middle = static_cast<double>(first + last) / 2,
@@ -110,8 +110,8 @@ bool interpolate(const Grid& grid, int64_t first, int64_t last) {
   return true;
 }
 
-// Fills in the points between first and last: a smooth excess by polynomials, each over as many
-// points as it is accurate for.
+// Fills in the points from first to last. A smooth excess is interpolated by polynomials, each over
+// as many points as it is accurate for.
 void fill(const Grid& grid, int64_t first, int64_t last) {
   if (last - first >= kFewPoints && grid.loss.smooth) {
     if (interpolate(grid, first, last)) return;
@@ -136,7 +136,7 @@ BothDirections connect_the_dots(const PrivacyLoss& loss, double interval) {
   const int64_t lowest = static_cast<int64_t>(std::floor(loss.lower / interval));
   const int64_t highest = static_cast<int64_t>(std::ceil(loss.upper / interval));
   std::vector<double> excess(static_cast<size_t>(highest - lowest + 1));
-  // There are two pieces, as an excess has a kink at 0.
+  // The grid is filled in two pieces, because an excess has a kink at 0.
   const Grid grid{loss, interval, lowest, excess};
   fill(grid, lowest, std::min<int64_t>(0, highest));
   if (highest > 0) fill(grid, 1, highest);

@@ -1,6 +1,5 @@
-// A distribution of losses on a grid, which is never better than the one that it represents, and
-// the composition of many of these. The numbers of a PLD (pld.h). For the source files of
-// accounting/.
+// Distributions of losses on grids, never better than those that they represent, and their
+// composition. PLDs (pld.h) consist of these. Internal to accounting/.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +23,8 @@ struct PldPmf {
 // Returns the number of grid points that connect_the_dots would need.
 double grid_points(const PrivacyLoss& loss, double interval);
 
-// Returns, for each direction, the least distribution on the grid whose delta is at no epsilon
-// below the loss's, and equals it on the grid (Doroshenko, Ghazi, Kamath, Kumar and Manurangsi
+// Returns, for each direction, the least distribution on the grid whose delta is nowhere below the
+// delta of the loss. On the grid both are equal (Doroshenko, Ghazi, Kamath, Kumar and Manurangsi
 // 2022, algorithm 1). If the loss is symmetric, both are the same object.
 struct BothDirections {
   std::shared_ptr<const PldPmf> remove, add;
@@ -38,14 +37,14 @@ struct RepeatedPmf {
   int64_t count;
 };
 
-// Return the delta, or the least epsilon, of all of these together; without any, that of perfect
-// privacy. All have the same interval.
+// Return the delta, or the least epsilon, of the composition of all parts; without parts, that of
+// perfect privacy. All parts have the same interval.
 //
 // The distributions are convolved by one FFT after each has been multiplied by exp(theta loss),
-// which moves the bulk of the sum to the losses that decide (a saddle point): the result has its
-// own relative accuracy, not that of the largest probability, so that a delta of 1e-30 is as
-// accurate as one of 1e-3. The window of the FFT is bounded by Chernoff's inequality; losses above
-// it count as infinite, and those that wrap around only add to delta.
+// which moves the bulk of the sum to the losses that determine the result (a saddle point). So the
+// relative accuracy of the result does not depend on its size: a delta of 1e-30 is as accurate as
+// one of 1e-3. The window of the FFT is bounded by Chernoff's inequality; losses above it count as
+// infinite, and those that wrap around only add to delta.
 double delta_of_composition(std::span<const RepeatedPmf> parts, double epsilon);
 double epsilon_of_composition(std::span<const RepeatedPmf> parts, double delta);
 

@@ -15,7 +15,7 @@ using Complex = std::complex<double>;
 
 constexpr double kLogNothing = -50;      // the logarithm of a negligible coefficient
 constexpr int64_t kLeastTransform = 64;  // the least length of the short transforms
-// In points per coefficient: if it would be less, all are computed.
+// The least number of points per coefficient for which only the first coefficients are computed.
 constexpr int64_t kLeastSaving = 8;
 
 // Returns value^count, by squaring.
@@ -65,8 +65,9 @@ double total_variation(const std::vector<double>& probs) {
   return sum + last;
 }
 
-// Returns the first coefficient from which on all are negligible. By summation by parts the k-th
-// one of a part is at most its total variation divided by 2 sin(pi k / n).
+// Returns the number of coefficients that are not negligible, which are the first ones. By
+// summation by parts the k-th coefficient of a part is at most its total variation divided by 2
+// sin(pi k / n).
 int64_t significant(const std::vector<RingPart>& parts, int64_t n) {
   std::vector<double> variations;
   for (const RingPart& part : parts) variations.push_back(total_variation(part.probs));
@@ -85,9 +86,9 @@ int64_t significant(const std::vector<RingPart>& parts, int64_t n) {
   return high;
 }
 
-// Returns the coefficients 0 to count - 1 on a ring of n points, a multiple of `transform`: there
-// is a short transform for each residue, and their low coefficients are combined (Cooley and
-// Tukey).
+// Returns the coefficients 0 to count - 1 on a ring of n points, where n is a multiple of
+// `transform`. The points of each residue modulo n / transform have a short transform, and the low
+// coefficients of these are combined (Cooley and Tukey).
 std::vector<Complex> low_coefficients(const RingPart& part, int64_t n, int64_t transform,
                                       int64_t count, const Roots& roots) {
   const int64_t stride = n / transform, size = static_cast<int64_t>(part.probs.size());
@@ -109,7 +110,8 @@ std::vector<Complex> low_coefficients(const RingPart& part, int64_t n, int64_t t
   return out;
 }
 
-// Returns a length of more than 2 * 1.5 * count.
+// Returns the length of short transforms for `count` coefficients: a power of 2, at least 4 count.
+// More than 2 * 1.5 * count is needed, because `count` may grow by half.
 int64_t transform_for(int64_t count) {
   const uint64_t wanted = static_cast<uint64_t>(4 * count);
   return std::max(kLeastTransform, static_cast<int64_t>(std::bit_ceil(wanted)));
@@ -123,7 +125,7 @@ RingTails::RingTails(const std::vector<RingPart>& parts, int64_t first, int64_t 
   const int64_t count = significant(parts, points);
   const int64_t transform = transform_for(count);
   if (theta > 0 && count * kLeastSaving < points && transform * 2 <= points) {
-    // At most half more points, and so coefficients.
+    // Rounding up adds at most half of the points, and so half of the coefficients.
     n_ = (points + transform - 1) / transform * transform;
     from_low(parts, first, significant(parts, n_), transform);
   } else {

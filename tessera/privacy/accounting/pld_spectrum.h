@@ -1,5 +1,5 @@
 // The tail probabilities of a sum of many independent losses on a ring of n grid points, computed
-// from its Fourier coefficients. For pld_composition.cc.
+// from its Fourier coefficients. Only pld_composition.cc uses it.
 //
 // A sum of many losses is smooth: its coefficients beyond the first hundred or so are negligible.
 // Then only these are computed, and sums over the grid are geometric series. Otherwise all are
@@ -13,16 +13,18 @@
 
 namespace tessera::privacy::accounting::internal {
 
-// Probabilities of the grid points from `lowest` on; `count` independent losses have these.
+// The distribution of each of `count` independent losses: probs[i] is the probability of grid point
+// lowest + i.
 struct RingPart {
   std::vector<double> probs;
   int64_t lowest;
   int64_t count;
 };
 
-// With P_m the probability that the sum is at grid point first + m, 0 <= m < n, where points
-// outside of the ring are folded into it: the sums over m from m0 on of P_m exp(-theta (m - m0)
-// interval), and of that times exp(-(m - m0) interval).
+// The tail sums of a sum of losses on a ring of n points. Let P_m be the probability that the sum
+// is at grid point first + m, 0 <= m < n, where points outside of the ring are folded into it. The
+// call (m0) returns two sums over m >= m0: `upper` of P_m exp(-theta (m - m0) interval), and
+// `lower` of the same terms times exp(-(m - m0) interval).
 class RingTails {
  public:
   struct Tail {
@@ -45,7 +47,7 @@ class RingTails {
   struct Coefficient {
     double re, im;
   };
-  // otherwise: divided by 1 - the ratio of the series
+  // Otherwise: the first coefficients, each divided by 1 - the ratio of its geometric series.
   std::vector<Coefficient> low_upper_, low_lower_;
 };
 

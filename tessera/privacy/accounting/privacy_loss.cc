@@ -11,8 +11,8 @@ namespace tessera::privacy::accounting::internal {
 
 namespace {
 
-// Returns the point beyond which half of exp(log_tail) of a standard normal is: some 9.7 for -50,
-// and 37 for -700.
+// Returns the point beyond which a standard normal has half of the probability exp(log_tail): about
+// 9.7 for -50, and 37 for -700.
 double cut(double log_tail) { return -normal_quantile_from_log(log_tail - std::log(2.0)); }
 
 // Returns exp(epsilon) Phi(x), whose factors alone may overflow or underflow.
@@ -37,21 +37,21 @@ PrivacyLoss symmetric_loss(double bound, bool smooth, F delta) {
   });
 }
 
-// Returns log(1 + (exp(x) - 1) / q), the loss without sampling of which x is the loss on the
-// sample; -inf where no loss is that small.
+// Returns log(1 + (exp(x) - 1) / q): the loss without sampling, if x is the loss with it. Returns
+// -inf if no loss with sampling is as small as x.
 double without_sampling(double x, double q) {
   if (x > 30) return x - std::log(q) + std::log1p(-(1 - q) * std::exp(-x));
   const double y = std::expm1(x) / q;
   return y > -1 ? std::log1p(y) : -kInfinity;
 }
 
-// Returns log(1 - q + q exp(x)), the inverse.
+// Returns log(1 - q + q exp(x)): the loss with sampling, if x is the loss without it.
 double with_sampling(double x, double q) {
   return x > 30 ? log_add(std::log1p(-q), std::log(q) + x) : std::log1p(q * std::expm1(x));
 }
 
-// log E[exp((c y - c^2 / 2) / sigma^2)] over the components, and its derivative with respect to y.
-// It is convex and increasing in y.
+// The function log E[exp((c y - c^2 / 2) / sigma^2)] of y, where c is drawn from the components. A
+// call returns its value and its derivative. The function is convex and increasing.
 struct LogMixture {
   double sigma;
   std::vector<MixtureComponent> components;
@@ -68,8 +68,8 @@ struct LogMixture {
   }
   double exponent(double c, double y) const { return (c * y - c * c / 2) / (sigma * sigma); }
 
-  // Returns the y of this value, by Newton's method: the iterates decrease to it once they are
-  // above.
+  // Returns the y at which the function has this value, by Newton's method from the given y. Once
+  // the iterates are above the result, they decrease towards it.
   double inverse(double value, double y) const {
     for (int step = 0; step < 200; ++step) {
       const auto [at, slope] = (*this)(y);
@@ -93,9 +93,9 @@ struct LogMixture {
   }
 };
 
-// Computes the excess of the mixture against N(0, sigma^2). The outcome -y of this mechanism has
-// the loss of y in the formula, as has y in the other direction, which yields the excess of
-// negative losses.
+// Computes the excess of the mixture against N(0, sigma^2). A loss of epsilon belongs to the
+// outcome -y for which the mixture's logarithm at y is epsilon. The excess of negative losses is
+// computed in the other direction, in which the outcome is y.
 void mixture_excess(const LogMixture& mixture, double y, std::span<const double> epsilons,
                     std::span<double> out) {
   const double least = std::log(mixture.zero_probability());
@@ -129,8 +129,8 @@ PrivacyLoss laplace_loss(double scale) {
 }
 
 PrivacyLoss discrete_laplace_loss(double a, int64_t sensitivity) {
-  // An outcome x in [0, k] has the loss a (k - 2 x); outcomes outside have that of the nearest of
-  // these.
+  // An outcome x in [0, k] has the loss a (k - 2 x); an outcome outside has the loss of the nearer
+  // end.
   const double top = a * static_cast<double>(sensitivity);
   return symmetric_loss(top, false, [=](double epsilon) {
     double delta = epsilon < top ? -std::expm1(epsilon - top) / (1 + std::exp(-a)) : 0;
@@ -141,7 +141,8 @@ PrivacyLoss discrete_laplace_loss(double a, int64_t sensitivity) {
   });
 }
 
-// delta on the sample is q times that at the loss without sampling, for losses of either sign.
+// delta with sampling is q times the delta without it at the corresponding loss, for losses of
+// either sign.
 PrivacyLoss subsampled(PrivacyLoss loss, double q) {
   TESSERA_CHECK(loss.symmetric);
   return {
@@ -158,7 +159,7 @@ PrivacyLoss symmetrized(PrivacyLoss loss) {
   return {
       -loss.upper, loss.upper, true, loss.smooth,
       [above = std::move(loss.excess)](std::span<const double> epsilons, std::span<double> out) {
-        // The excess at -x is exp(-x) times that at x; lists ascend.
+        // The excess at -x is exp(-x) times that at x; the list of epsilons is ascending.
         const auto zero = std::lower_bound(epsilons.begin(), epsilons.end(), 0.0);
         const auto negative = static_cast<size_t>(zero - epsilons.begin());
         above(epsilons.subspan(negative), out.subspan(negative));
@@ -173,8 +174,8 @@ PrivacyLoss symmetrized(PrivacyLoss loss) {
 PrivacyLoss replaced_gaussian_loss(double sigma, double q, double log_tail) {
   const double variance = sigma * sigma;
   const auto side = [=](double y) { return with_sampling((y - 0.5) / variance, q); };
-  // An outcome x has the loss side(-x) - side(x); those beyond cut sigma of both means are
-  // truncated.
+  // An outcome x has the loss side(-x) - side(x); outcomes farther than cut(log_tail) * sigma from
+  // both means are truncated.
   const double extreme = cut(log_tail) * sigma + 1;
   // This is the outcome of a loss, in units of the variance:
   // sinh(x + epsilon / 2) = -(1 - q) / q exp(1 / (2 variance)) sinh(epsilon / 2).

@@ -20,7 +20,7 @@ using internal::log_expm1;
 using internal::log_normal_cdf;
 
 constexpr double kMinConversionOrder = 1.01;  // below it the conversion is unstable and not needed
-// Below it the sum of a series near 1 is only rounding.
+// A logarithm of a moment below this is only rounding: the series sums to almost 1.
 constexpr double kLogMomentNoise = 1e-11;
 
 bool is_integer(double order) { return order == std::floor(order); }
@@ -38,8 +38,8 @@ double log_moment_integer(double q, double sigma, int64_t order) {
   return excess > 30 ? excess + std::log1p(std::exp(-excess)) : std::log1p(std::exp(excess));
 }
 
-// Returns an upper bound between integer orders: the logarithm of the moment is convex in the
-// order, and 0 at 1.
+// Returns an upper bound of the logarithm of the moment between integer orders, by linear
+// interpolation: it is convex in the order, and 0 at order 1.
 double log_moment_between(double q, double sigma, double order) {
   const double below = std::floor(order), fraction = order - below;
   const auto moment = [&](double o) {
@@ -48,8 +48,9 @@ double log_moment_between(double q, double sigma, double order) {
   return (1 - fraction) * moment(below) + fraction * moment(below + 1);
 }
 
-// Computes the two halves of the integral, split at z0 where both densities agree, each as a
-// binomial series.
+// Returns the logarithm of the moment at a fractional order. The integral is split at z0, where
+// both densities are equal, and each half is a binomial series. Infinite if 1000 terms do not
+// suffice.
 double log_moment_fractional(double q, double sigma, double order) {
   const double z0 = sigma * sigma * std::log(1 / q - 1) + 0.5;
   const double log_q = std::log(q), log_1mq = std::log1p(-q);
@@ -80,7 +81,7 @@ double rdp_poisson(double q, double sigma, double order) {
          (order - 1);
 }
 
-// A number as its sign and the logarithm of its size.
+// A number, as its sign and the logarithm of its absolute value.
 struct SignedLog {
   double log = -kInfinity;
   bool positive = true;
@@ -93,8 +94,9 @@ SignedLog subtract(SignedLog a, SignedLog b) {
   return {high + std::log1p(-std::exp(low - high)), (a.log > b.log) == a.positive};
 }
 
-// Returns the differences of the orders 1 to n at -1 of exp(x (x + 1) / (2 sigma^2)), where x is
-// the order less 1: the terms Delta^l of theorem 27, as logarithms of their absolute values.
+// Returns the terms Delta^l of theorem 27, for l from 0 to n, as logarithms of their absolute
+// values: the forward differences of order l, at x = -1, of exp(x (x + 1) / (2 sigma^2)), where x
+// is the Renyi order minus 1.
 std::vector<double> forward_differences(double sigma, int64_t n) {
   std::vector<SignedLog> row;
   for (int64_t i = 0; i <= n; ++i) {
@@ -112,8 +114,8 @@ std::vector<double> forward_differences(double sigma, int64_t n) {
 
 constexpr int64_t kMaxOrderOfDifferences = 256;  // above it the simpler bound of each term is used
 
-// Returns log E[(P/Q)^order], theorem 27, where differences[l] is that of order l (if empty, it is
-// not used).
+// Returns log E[(P/Q)^order], theorem 27, where differences[l] is the difference of order l. They
+// may be empty, as above kMaxOrderOfDifferences.
 double log_moment_without_replacement(double q, double sigma, int64_t order,
                                       const std::vector<double>& differences) {
   if (order <= 1) return 0;
@@ -184,7 +186,7 @@ void expect_sampling(double q, double sigma) {
 }
 
 double epsilon_at(double order, double rdp, double delta) {
-  if (delta * delta + std::expm1(-rdp) > 0) return 0;  // delta <= sqrt(1 - exp(-KL))
+  if (delta * delta + std::expm1(-rdp) > 0) return 0;  // because delta <= sqrt(1 - exp(-KL))
   if (order <= kMinConversionOrder) return kInfinity;
   if (std::isinf(order)) return rdp;
   return rdp + std::log1p(-1 / order) - std::log(delta * order) / (order - 1);
@@ -238,7 +240,7 @@ std::vector<double> rdp_sample_without_replacement_gaussian(double fraction, dou
   for (double order : orders)
     if (order <= static_cast<double>(kMaxOrderOfDifferences))
       largest = std::max(largest, std::ceil(order));
-  // The terms read the differences of even orders up to the next even one.
+  // The terms read differences of even orders, up to the next even number.
   const std::vector<double> differences =
       sigma > 0 ? forward_differences(sigma, static_cast<int64_t>(largest) + 1)
                 : std::vector<double>{};
@@ -315,7 +317,7 @@ bool RdpAccountant::supports(const DpEvent& event) const {
 }
 
 std::vector<double> RdpAccountant::divergences(const DpEvent& leaf) const {
-  // In units of the largest norm.
+  // The distance of neighbours, in units of the largest norm.
   const double unit = relation_ == NeighboringRelation::kReplaceOne ? 2 : 1;
   const auto unknown = [&](const auto&) {
     TESSERA_CHECK(false, "{} has no known divergence", to_string(leaf));

@@ -19,9 +19,9 @@ const std::vector<double>& default_rdp_orders();
 
 // Returns the divergences at `orders` (each at least 1) of one Gaussian mechanism on a Poisson
 // sample, where sigma is the noise in units of the sensitivity. Integer orders are exact (Mironov,
-// Talwar and Zhang 2019, section 3.3). Fractional ones take the absolute values of its alternating
-// series, an upper bound, as dp_accounting does, and are infinite where 1000 of its terms do not
-// converge.
+// Talwar and Zhang 2019, section 3.3). At fractional orders the result is an upper bound: the
+// absolute values of an alternating series are added up, as in dp_accounting. It is infinite if
+// 1000 terms do not converge.
 std::vector<double> rdp_poisson_subsampled_gaussian(double sampling_probability, double sigma,
                                                     std::span<const double> orders);
 
@@ -31,32 +31,33 @@ std::vector<double> rdp_poisson_subsampled_gaussian(double sampling_probability,
 std::vector<double> rdp_sample_without_replacement_gaussian(double fraction, double sigma,
                                                             std::span<const double> orders);
 
-// Returns those of the Laplace mechanism of scale noise_multiplier for sensitivity 1 (Mironov 2017,
-// proposition 6).
+// Returns the divergences of the Laplace mechanism of scale noise_multiplier for sensitivity 1
+// (Mironov 2017, proposition 6).
 std::vector<double> rdp_laplace(double noise_multiplier, std::span<const double> orders);
 
 struct EpsilonAndOrder {
   double epsilon;
-  double order;  // at which the bound is least; 0 where no order decides
+  double order;  // the order of the least bound; 0 if no order determines it
 };
 struct DeltaAndOrder {
   double delta;
   double order;
 };
-// Return the least epsilon, or delta, that the divergences imply (Canonne, Kamath and Steinke 2020,
-// proposition 12).
+// Return the least epsilon, or the least delta, that the divergences imply, and its order (Canonne,
+// Kamath and Steinke 2020, proposition 12).
 EpsilonAndOrder rdp_to_epsilon(std::span<const double> orders, std::span<const double> rdp,
                                double delta);
 DeltaAndOrder rdp_to_delta(std::span<const double> orders, std::span<const double> rdp,
                            double epsilon);
 
-// Adds up the divergences of what it composes. It supports Gaussian (alone or Poisson-sampled),
-// Laplace and zCDP events, and samples without replacement under kReplaceOne and kReplaceSpecial.
+// An accountant that adds up the divergences of the events that it composes. It supports Gaussian
+// (alone or Poisson-sampled), Laplace and zCDP events, and samples without replacement under
+// kReplaceOne and kReplaceSpecial.
 //
 // The noise multipliers of events are in units of the largest norm, as everywhere in
-// tessera::privacy; under kReplaceOne a value moves by twice that. (dp_accounting's RDP, unlike its
-// PLDs, takes them in units of the sensitivity there: its values for half the multiplier are those
-// here.)
+// tessera::privacy; under kReplaceOne neighbours differ by twice that. (dp_accounting's RDP, unlike
+// its PLDs, takes multipliers in units of the sensitivity there. So its values for half the
+// multiplier equal these.)
 class RdpAccountant {
  public:
   explicit RdpAccountant(NeighboringRelation relation = NeighboringRelation::kAddOrRemoveOne,

@@ -15,7 +15,7 @@ namespace {
 constexpr double kLogSqrt2Pi = 0.91893853320467274178;
 
 double log_gamma(double x) {
-  int sign;  // lgamma writes a global variable
+  int sign;  // passed because lgamma writes a global variable
   return lgamma_r(x, &sign);
 }
 

@@ -32,9 +32,9 @@ inline double times(int64_t count, double value) {
   return count == 0 ? 0 : static_cast<double>(count) * value;
 }
 
-// Returns a point next to a sign change of a monotone f between lower and upper: the end, at which
-// f is not positive, of an interval of at most `tolerance` (or of a few units in the last place)
-// around it. f may be infinite.
+// Returns a point next to the sign change of a monotone f between lower and upper. It encloses the
+// sign change in an interval of at most `tolerance` (or of a few units in the last place), and
+// returns the end at which f is not positive. f may be infinite.
 double find_root(const std::function<double(double)>& f, double lower, double upper,
                  double tolerance);
 

@@ -21,7 +21,8 @@ struct Phase {
   int64_t batch_size;
 };
 
-// Returns the changes in the order of their steps. The first is at step 0.
+// Returns the changes of a schedule in the order of their steps. Throws UserError unless the first
+// is at step 0.
 template <class T>
 std::vector<std::pair<int64_t, T>> sorted(const char* what, const Schedule<T>& schedule) {
   std::vector<std::pair<int64_t, T>> changes = schedule.changes();
@@ -142,7 +143,7 @@ void expect_user_level(const DpAccountantConfig& config, const DpParams& params)
   if (params.truncated_batch_size)
     value_error(kTrainingOp, "expected no truncated_batch_size for users, got {}; leave it out",
                 *params.truncated_batch_size);
-  // In a batch of one size a user's examples replace others, so that their number does not
+  // In a batch of fixed size a user's examples take the place of others, so their number does not
   // determine how far the sum moves.
   if (params.sampling_method != SamplingMethod::kPoisson)
     value_error(kTrainingOp,
@@ -153,7 +154,8 @@ void expect_user_level(const DpAccountantConfig& config, const DpParams& params)
                 "expected PLD accounting for users, got RDP; take a PldAccountantConfig");
 }
 
-// Returns the event of the number of a user's k examples in a batch, as a mixture of Gaussians.
+// Returns the event of one step for a user of several examples: a mixture of Gaussians over how
+// many of these are in the batch.
 DpEvent user_level_step(const Phase& phase, const DpParams& params) {
   const int64_t examples = *params.examples_per_user;
   if (phase.batch_size < 0 || phase.batch_size > params.num_samples)
@@ -274,7 +276,8 @@ double CachedExperimentAccountant::cached(int64_t num_updates, const DpParams& p
     params_ = params;
     values_.assign(static_cast<size_t>(num_cached_points_) + 1, std::nan(""));
   }
-  // The first point j with max_num_updates j / num_cached_points not below num_updates.
+  // `point` is the first j for which max_num_updates * j / num_cached_points is at least
+  // num_updates.
   const auto ceil_div = [](int64_t a, int64_t b) { return a / b + (a % b > 0); };
   const int64_t point = ceil_div(num_cached_points_ * num_updates, max_num_updates_);
   double& value = values_[static_cast<size_t>(point)];

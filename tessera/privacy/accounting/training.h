@@ -1,6 +1,7 @@
 // The guarantee of a training run from the numbers that users set (jax_privacy.accounting):
 //
-//   const DpParams params{.noise_multipliers = 1.0, .num_samples = 60'000, .delta = 1e-5, .batch_size = 600};
+//   const DpParams params{.noise_multipliers = 1.0, .num_samples = 60'000, .delta = 1e-5,
+//                         .batch_size = 600};
 //   DpsgdTrainingAccountant{}.compute_epsilon(1000, params);
 #pragma once
 
@@ -17,15 +18,15 @@
 namespace tessera::privacy::accounting {
 
 enum class SamplingMethod : uint8_t {
-  // Each example is in the batch with probability batch_size / num_samples. For add-or-remove and
-  // zero-out.
+  // Each example is in the batch with probability batch_size / num_samples. It supports
+  // add-or-remove and zero-out.
   kPoisson,
   // The batch is a random subset of this size. PLD supports every relation, RDP replace-one and
-  // zero-out (kReplaceSpecial). Not for users of several examples.
+  // zero-out (kReplaceSpecial). Users of several examples are not supported.
   kFixedBatchSize,
 };
 
-// One value, or values that each hold from a given step on.
+// One value for all steps, or several values, each from a given step on.
 template <class T>
 class Schedule {
  public:
@@ -48,7 +49,7 @@ using BatchingScaleSchedule = std::map<int64_t, double>;
 
 struct DpParams {
   std::optional<Schedule<double>> noise_multipliers =
-      std::nullopt;  // without clip norm and batch size
+      std::nullopt;  // of a sum, in units of the clip norm
   int64_t num_samples = 0;
   double delta = 0;
   Schedule<int64_t> batch_size = int64_t{0};
@@ -73,7 +74,7 @@ struct DpsgdTrainingAccountant {
   DpEvent event(int64_t num_updates, const DpParams& params) const;
   double compute_epsilon(int64_t num_updates, const DpParams& params) const;
 };
-// DP-SGD where one user has several examples (Charles et al. 2024). Supported by PLD only.
+// DP-SGD for users with several examples each (Charles et al. 2024). Only PLD supports it.
 struct DpsgdTrainingUserLevelAccountant {
   DpAccountantConfig config = PldAccountantConfig{};
   DpEvent event(int64_t num_updates, const DpParams& params) const;
@@ -87,16 +88,17 @@ struct SingleReleaseTrainingAccountant {
   double compute_epsilon(int64_t num_updates, const DpParams& params) const;
 };
 
-// Any of these.
+// An accountant of any of these kinds.
 class DpTrainingAccountant {
  public:
   DpTrainingAccountant(DpsgdTrainingAccountant a) : accountant_(std::move(a)) {}           // NOLINT
   DpTrainingAccountant(DpsgdTrainingUserLevelAccountant a) : accountant_(std::move(a)) {}  // NOLINT
   DpTrainingAccountant(SingleReleaseTrainingAccountant a) : accountant_(std::move(a)) {}   // NOLINT
 
-  // Returns the event of all that a run of so many updates does to the data.
+  // Returns the event of a run of num_updates updates.
   DpEvent event(int64_t num_updates, const DpParams& params) const;
-  // Returns its epsilon at params.delta: infinite without a finite guarantee, 0 for no updates.
+  // Returns the epsilon of such a run at params.delta: infinite if is_finite_guarantee is false, 0
+  // for no updates.
   double compute_epsilon(int64_t num_updates, const DpParams& params) const;
 
   bool can_calibrate_steps() const { return !is_single_release(); }
@@ -127,8 +129,8 @@ class CachedExperimentAccountant {
   DpTrainingAccountant accountant_;
   int64_t max_num_updates_;
   int64_t num_cached_points_;
-  std::optional<DpParams> params_;  // the parameters of the values
-  std::vector<double> values_;      // NaN: not computed yet
+  std::optional<DpParams> params_;  // the parameters for which values_ were computed
+  std::vector<double> values_;      // NaN if not computed yet
 };
 
 }  // namespace tessera::privacy::accounting

@@ -16,16 +16,17 @@ void expect_rho(const char* op, double rho) {
     value_error(op, "expected a rho that is not negative, got {}; it is a divergence", rho);
 }
 
-// Returns log delta at order 1 + t.
+// Returns the logarithm of the bound of delta at order 1 + t.
 double log_delta(double rho, double epsilon, double t) {
   return t * ((t + 1) * rho - epsilon) - (t + 1) * std::log1p(t) + t * std::log(t);
 }
-// Returns its derivative with respect to t.
+// Returns the derivative of log_delta with respect to t.
 double slope(double rho, double epsilon, double t) {
   return (2 * t + 1) * rho - epsilon - std::log1p(1 / t);
 }
 
-// It is convex in t, with its minimum where the slope is zero.
+// Returns the minimum of log_delta over t. log_delta is convex in t, so the minimum is where the
+// slope is zero.
 double least_log_delta(double rho, double epsilon) {
   double upper = 1;
   while (slope(rho, epsilon, upper) <= 0) upper *= 2;

@@ -23,7 +23,7 @@ void write_text(const char* op, const FilePath& path, const std::string& text) {
   });
 }
 
-// Reads the lines of a saved audit one after the other, and checks each.
+// A reader of the lines of a saved audit, which checks each.
 class Lines {
  public:
   Lines(const std::string& text, const std::string& file) : text_(text), file_(file) {}
@@ -95,7 +95,7 @@ std::string line_of(const std::vector<std::pair<double, double>>& points, const 
   return fmt::format("<path d=\"{}\" stroke=\"{}\"><title>{}</title></path>\n", path, color, title);
 }
 
-// Returns the largest rate of true positives that (epsilon, delta) allows at a rate of false ones.
+// Returns the largest true positive rate that (epsilon, delta) allows at a false positive rate.
 double allowed_rate(double fpr, double epsilon, double delta) {
   return std::min(
       {1.0, std::exp(epsilon) * fpr + delta, 1 - std::exp(-epsilon) * (1 - delta - fpr)});

@@ -1,6 +1,6 @@
 // The result of an audit of a training run: the scores of its canaries, the epsilon that they
-// prove, and the epsilon that the run was accounted for. audit() (training_audit.h) makes it from a
-// run, make_audit_report() from scores of one's own. It can be printed, drawn, and saved in a file
+// prove, and the epsilon of the run's accounting. audit() (training_audit.h) makes it from a run,
+// and make_audit_report() from the caller's scores. It can be printed, drawn, and saved in a file
 // that `tessera privacy audit` reads.
 //
 // The scores reveal which canaries were trained on: a report is as secret as the data.
@@ -19,12 +19,13 @@ struct AuditReport {
   // The epsilon that the run claims to have spent, at delta.
   double accounted_epsilon = 0;
   double delta = 0;
-  // The probability, at most, that the bound below is above the true epsilon.
+  // The bound `epsilon` is above the true epsilon with at most this probability.
   double significance = 0;
-  // The lower bound of one run (CanaryScoreAuditor::epsilon_one_run, over all thresholds).
+  // The lower bound on epsilon from one run (CanaryScoreAuditor::epsilon_one_run, over all
+  // thresholds).
   double epsilon = 0;
   // The same for a mechanism that is exactly Gaussian (epsilon_one_run_fdp), which a run of many
-  // steps nearly is: an estimate in addition to the bound.
+  // steps nearly is. It is an estimate in addition to the bound.
   double gaussian_epsilon = 0;
   // The area under the attack's ROC curve: 1/2 for guessing.
   double auroc = 0;
@@ -48,15 +49,15 @@ AuditReport make_audit_report(std::vector<double> in_scores, std::vector<double>
 // Returns the report as a text of a few lines.
 std::string to_string(const AuditReport& report);
 
-// Returns a self-contained page of HTML with SVG: the rates of the attack within what the accounted
-// epsilon allows, and the scores.
+// Returns a self-contained page of HTML with SVG: a plot of the attack's rates with the limit that
+// the accounted epsilon sets, and one of the scores.
 std::string audit_page(const AuditReport& report);
 // Writes audit_page() to a file. Throws UserError kIo if it cannot.
 void write_audit_page(const FilePath& path, const AuditReport& report);
 
-// Writes the claim and the scores as lines of text, and reads them again: the report that is read
-// is equal. Throws UserError kIo if a file cannot be read or written, and kValue, with the line,
-// for text that save_audit() did not write.
+// save_audit() writes the claim and the scores as lines of text, and load_audit() returns an equal
+// report. Both throw UserError: kIo if the file cannot be read or written, and kValue, with the
+// line, for text that save_audit() did not write.
 void save_audit(const FilePath& path, const AuditReport& report);
 AuditReport load_audit(const FilePath& path);
 

@@ -34,15 +34,16 @@ double binomial_tail(int64_t k, int64_t n, double log_odds) {
   if (k <= 0) return 1;
   if (k > n) return 0;
   const auto a = static_cast<double>(k), b = static_cast<double>(n - k + 1);
-  // The smaller of the two probabilities is computed, because it has all its digits.
+  // Of the two probabilities of a trial, the smaller one is computed, because it has all its
+  // digits.
   return log_odds < 0 ? boost::math::ibeta(a, b, logistic(log_odds))
                       : boost::math::ibetac(b, a, logistic(-log_odds));
 }
 
 double largest_mean_below(int64_t k, int64_t n, double log_odds) {
   if (k <= 0) return 0;
-  // Probabilities are computed by their ratios, from the largest on: others may be too small for a
-  // double.
+  // Probabilities are computed as ratios to the largest one, from which the sum starts, because the
+  // others may be too small for a double.
   const double mode = (static_cast<double>(n) + 1) * logistic(log_odds);
   const auto top = static_cast<int64_t>(std::min(std::floor(mode), static_cast<double>(k - 1)));
   std::vector<double> probability(static_cast<size_t>(k));

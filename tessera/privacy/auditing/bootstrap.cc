@@ -13,7 +13,7 @@ double quantile(std::span<const double> sorted, double q) {
   const auto below = static_cast<size_t>(place);
   const size_t above = std::min(below + 1, sorted.size() - 1);
   const double low = sorted[below], high = sorted[above];
-  if (low == high) return low;  // also for infinities
+  if (low == high) return low;  // also if both are infinite
   return std::lerp(low, high, place - static_cast<double>(below));
 }
 

@@ -1,4 +1,4 @@
-// Quantiles of resampled estimates, plain and corrected. For source files of privacy/.
+// Quantiles of resampled estimates, plain and corrected. Internal to auditing/.
 #pragma once
 
 #include <span>
@@ -10,12 +10,12 @@ namespace tessera::privacy::auditing::internal {
 // increasing and not empty.
 double quantile(std::span<const double> sorted, double q);
 
-// Returns the quantiles to take instead of those that are asked for (Efron 1987), from the
-// (smoothed) share of resampled values that are below the estimate itself. `acceleration` is 0
-// without one.
+// Returns the quantiles that replace the given ones after correction (Efron 1987). They follow from
+// the (smoothed) share of resampled values below the estimate itself. `acceleration` is 0 for no
+// correction of skewness.
 std::vector<double> corrected_quantiles(std::span<const double> values, double estimate,
                                         double acceleration, std::span<const double> quantiles);
-// Returns the acceleration, from estimates that each leave out one canary.
+// Returns the acceleration, from estimates each of which leaves out one canary.
 double acceleration(std::span<const double> jackknife);
 
 }  // namespace tessera::privacy::auditing::internal

@@ -71,7 +71,7 @@ CounterStream stream(uint64_t seed, uint64_t sample) {
       .child(sample);
 }
 
-// Returns a random part of the scores, and the rest.
+// Returns a random subset of the scores, and the rest.
 std::pair<std::vector<double>, std::vector<double>> split_scores(const std::vector<double>& scores,
                                                                  double frac,
                                                                  const CounterStream& stream) {
@@ -115,8 +115,9 @@ double median(std::vector<double> values) {
   return internal::quantile(values, 0.5);
 }
 
-// Returns the largest rate of true positives among thresholds, or between two of them, with this
-// rate of false ones. Both counts increase, from 0 to all.
+// Returns the largest true positive rate at this false positive rate, of one threshold or of a
+// random choice between two. tp and fp are the counts at the thresholds; both increase from 0 to
+// all.
 double tpr_at(double fpr, const std::vector<int64_t>& tp, const std::vector<int64_t>& fp) {
   const double target = fpr * static_cast<double>(fp.back());
   const auto above = std::upper_bound(fp.begin(), fp.end(), target, [](double x, int64_t count) {
@@ -135,7 +136,7 @@ double raw_epsilon(const std::vector<int64_t>& tp, const std::vector<int64_t>& f
   const auto positives = static_cast<double>(tp.back()), negatives = static_cast<double>(fp.back());
   if (min_count >= fp.back()) return 0;
   const double min_fpr = static_cast<double>(min_count) / negatives;
-  // The best may also be between two thresholds, unless delta prevents it.
+  // The best rate may also be that of a random choice between two thresholds.
   const double tpr = tpr_at(min_fpr, tp, fp);
   double best = tpr > delta ? std::log(tpr - delta) - std::log(min_fpr) : 0;
   for (size_t i = 0; i < tp.size(); ++i) {
@@ -188,12 +189,13 @@ CanaryScoreAuditor::Counts CanaryScoreAuditor::counts_at(double threshold) const
   return {threshold, below(in_), below(out_)};
 }
 
-// Returns the thresholds of Bonferroni for the rates: the last ones that so many held-out canaries
-// pass. Which these are does not depend on held-in scores, so the true positives of each are a
-// binomial count. As many held-out canaries count as passing as may pass, even if ties let fewer
-// pass: if the rate of a threshold is above the bound for so many, then no more of them passed one
-// whose rate is at least the bound, and that has at most the probability of one Clopper-Pearson
-// bound.
+// Returns the thresholds of Bonferroni for rates: for each of several counts, the lowest threshold
+// that at most so many held-out canaries pass. The thresholds do not depend on held-in scores, so
+// the number of true positives of each is a binomial count. If ties let fewer held-out canaries
+// pass than the count allows, the count is taken as their number all the same. This is safe: if the
+// true rate of a threshold is above the bound for the count, then at most that many canaries passed
+// a threshold with a rate of at least the bound, which has at most the probability of one
+// Clopper-Pearson bound.
 std::vector<CanaryScoreAuditor::Counts> CanaryScoreAuditor::rate_thresholds(bool both_ends) const {
   std::vector<int64_t> passing = few_to_many(num_out());
   if (both_ends)
@@ -210,8 +212,9 @@ std::vector<CanaryScoreAuditor::Counts> CanaryScoreAuditor::rate_thresholds(bool
   return out;
 }
 
-// Returns the thresholds of Bonferroni for guesses: the last ones that so many canaries pass, held
-// in or out. Which these are depends on what training reveals, not on who was held in.
+// Returns the thresholds of Bonferroni for guesses: for each of several counts, the lowest
+// threshold that at most so many canaries pass, held in or out. The thresholds depend on the scores
+// of all canaries together, not on which were held in.
 std::vector<CanaryScoreAuditor::Counts> CanaryScoreAuditor::guess_thresholds() const {
   std::vector<double> all;
   std::merge(in_.begin(), in_.end(), out_.begin(), out_.end(), std::back_inserter(all));
@@ -237,9 +240,9 @@ std::pair<std::vector<int64_t>, std::vector<int64_t>> CanaryScoreAuditor::positi
 
 CanaryScoreAuditor::Bound CanaryScoreAuditor::clopper_pearson(const Question& question,
                                                               std::span<const Counts> at) const {
-  const double significance = question.significance / 2;  // of two rates
+  const double significance = question.significance / 2;  // divided between two rates
   Bound best{0, kInfinity};
-  // Considers a share of hits among `all` and one of false alarms among `others`.
+  // Updates `best` from `hits` among `all` canaries of one kind and `alarms` among the `others`.
   const auto consider = [&](const Counts& c, int64_t hits, int64_t all, int64_t alarms,
                             int64_t others) {
     const double rate = internal::clopper_pearson_lower(hits, all, significance);
@@ -260,7 +263,7 @@ CanaryScoreAuditor::Bound CanaryScoreAuditor::one_run(const Question& question,
                                                       std::span<const Counts> at) const {
   const auto epsilon = question.method == Method::kOneRunFdp ? internal::epsilon_one_run_fdp
                                                              : internal::epsilon_one_run;
-  // The most precise candidates come first, so that the search for the others ends early.
+  // The most precise candidates come first, so that later ones can be skipped.
   struct Candidate {
     internal::Guesses guesses;
     double threshold, precision;
@@ -278,8 +281,8 @@ CanaryScoreAuditor::Bound CanaryScoreAuditor::one_run(const Question& question,
                    [](const auto& a, const auto& b) { return a.precision > b.precision; });
   Bound best{0, kInfinity};
   for (const Candidate& c : candidates) {
-    // If the guesses are right no more often than the best bound allows on average, they exclude no
-    // larger epsilon.
+    // Guesses that are right no more often than the best epsilon so far allows on average exclude
+    // no larger epsilon.
     const double allowed = 1 / (1 + std::exp(-best.epsilon));
     if (question.method == Method::kOneRun &&
         static_cast<double>(c.guesses.correct) <= static_cast<double>(c.guesses.guesses) * allowed)
@@ -449,8 +452,8 @@ CanaryScoreAuditor CanaryScoreAuditor::resampled(uint64_t seed, uint64_t sample)
   return {drawn(in_, draws.child(0)), drawn(out_, draws.child(1))};
 }
 
-// Returns the estimate without each of the canaries; one that is the last of its kind is not left
-// out.
+// Returns the estimates that leave out one canary each. A canary that is the only one of its kind
+// is never left out.
 std::vector<double> CanaryScoreAuditor::jackknife(
     const std::function<double(const CanaryScoreAuditor&)>& estimate) const {
   const auto without = [](std::vector<double> scores, size_t i) {

@@ -1,4 +1,4 @@
-// Finds where a function changes its sign. For source files of privacy/.
+// Finds where a function changes its sign. Internal to auditing/.
 #pragma once
 
 #include <algorithm>
@@ -7,9 +7,8 @@
 
 namespace tessera::privacy::auditing::internal {
 
-// Returns the largest double, to within a few roundings, below the root of a function that is
-// positive at `low` and not at `high`. The function is positive there, so that a bound errs to the
-// safe side.
+// Returns a double just below the root of a function that is positive at `low` and not at `high`.
+// The function is positive at the result, so that bounds made from it err to the safe side.
 template <class F>
 double last_positive(const F& f, double low, double high) {
   // Values may be logarithms: the search cannot step at infinity.

@@ -1,7 +1,7 @@
-// Audits of a training run: canaries are put into the data of a privacy::Trainer of one's own, each
-// with probability 1/2 by secret coins; the run trains; an attack scores the canaries from the
-// parameters that it released; and the scores bound from below the epsilon that the run spent
-// (Steinke, Nasr and Jagielski, arXiv 2305.08846), to be compared with the accounted one.
+// Audits of a training run: canaries are put into the data of the caller's privacy::Trainer, each
+// with probability 1/2 by secret coins. The run trains, and an attack scores the canaries from the
+// parameters that the run released. The scores yield a lower bound on the epsilon that the run
+// spent (Steinke, Nasr and Jagielski, arXiv 2305.08846), to be compared with the accounted one.
 //
 //   privacy::Trainer trainer(plan, auditing::counted(loss), optim::sgd(0.1));
 //   auto report = auditing::audit(trainer, loss, params, std::tuple(x, y), std::tuple(cx, cy));
@@ -9,13 +9,13 @@
 //   write_audit_page("audit.html", report);
 //   save_audit("audit.txt", report);         // tessera privacy audit audit.txt
 //
-// The plan's num_examples are the examples of the data and all canaries. A canary that is left out
-// keeps its row, which counts 0: its loss and its gradient are 0, as if it were removed. This is a
-// neighbour under every neighbouring relation.
+// The plan's num_examples is the number of examples of the data and of all canaries. A canary that
+// is left out keeps its row with a count of 0: its loss and its gradient are 0, as if it were
+// removed. This is a neighbour under every neighbouring relation.
 //
 // Canaries should be examples that a run fits only because it has seen them: ones with random
 // labels, or inputs that resemble nothing else. The more they move the parameters, the better the
-// bound. That an audit finds no more proves nothing.
+// bound. An audit that finds little proves nothing.
 #pragma once
 
 #include <cstdint>
@@ -36,28 +36,28 @@
 
 namespace tessera::privacy::auditing {
 
-// The score that an attack gives a canary; higher if it takes it for trained on.
+// The score of a canary in an attack; higher if the attack guesses that it was trained on.
 enum class CanaryScore : uint8_t {
   kUpdates,  // how far all updates lowered its loss, to first order: the inner product of each with
              // its gradient
-  kLossChange,  // its loss before training less that after: what the last parameters alone tell
+  kLossChange,  // its loss before training minus that after; it reads only the last parameters
 };
 
 struct TrainingAuditOptions {
   CanaryScore score = CanaryScore::kUpdates;
   double significance = 0.05;  // in (0, 1)
-  // The epsilon that the run claims. If absent, it is trainer.epsilon of the final state.
+  // The epsilon that the run claims. If absent, it is trainer.epsilon(final state).
   std::optional<double> claimed_epsilon = std::nullopt;
   // As in TrainerOptions: the loss sees an example as a batch of one.
   bool keep_batch_dim = true;
-  // Makes coins and run the same each time, for tests. If absent, it is drawn from the operating
-  // system's entropy.
+  // For tests: coins and run are the same for the same seed. If absent, it is drawn from the
+  // operating system's entropy.
   std::optional<uint64_t> seed = std::nullopt;
 };
 
 namespace internal {
 
-// Returns which canaries are trained on.
+// Returns for each canary whether it is trained on.
 std::vector<bool> coins(int64_t canaries, std::optional<uint64_t> seed);
 // Returns 1 for each example and each canary that is trained on, else 0; float32.
 Array counts_of(int64_t examples, const std::vector<bool>& trained_on);
@@ -65,7 +65,7 @@ Array counts_of(int64_t examples, const std::vector<bool>& trained_on);
 // none.
 int64_t rows_of(const char* what, const std::vector<Array>& leaves);
 void expect_examples(int64_t examples, int64_t canaries, int64_t planned);
-// Throws UserError for a count that is not that of one example.
+// Returns the count of one example. Throws UserError if `counts` has another number of examples.
 Array count_of_one(const Array& counts);
 // Returns the report from float scores; NaN counts as the lowest.
 AuditReport report_of(const std::vector<double>& scores, const std::vector<bool>& trained_on,
@@ -95,7 +95,7 @@ struct Losses {
   }
 };
 
-// The programs of the attack.
+// The programs that compute the scores of the attack.
 template <class Loss>
 struct CanaryLosses {
   Loss loss;
@@ -137,17 +137,18 @@ struct CountedLoss {
 }  // namespace internal
 
 // Returns the loss for a trainer that is to be audited: loss(params, data...) with the examples'
-// counts, 0 or 1, before the data. Only trainers can call it, with one example at a time.
+// counts, 0 or 1, before the data. It can only be called with one example at a time, as trainers
+// do.
 template <class Loss>
 internal::CountedLoss<Loss> counted(Loss loss) {
   return {std::move(loss)};
 }
 
-// Returns the report of a run of all steps of the trainer's plan, from `params` on. `loss` is the
-// one that was given to counted(); `data` and `canaries` are its arguments after params, trees of
-// arrays with a row for each example. Throws UserError (kValue) if rows do not agree, or together
-// are not the plan's num_examples; if no canary was trained on, or none left out (by chance, with
-// few canaries); and as the trainer and make_audit_report do.
+// Runs all steps of the trainer's plan, from `params` on, and returns the report of their audit.
+// `loss` is the one that was given to counted(); `data` and `canaries` are its arguments after
+// params, trees of arrays with a row for each example. Throws UserError (kValue) if rows do not
+// agree, or together are not the plan's num_examples; if no canary was trained on, or none left out
+// (by chance, with few canaries); and as the trainer and make_audit_report do.
 template <class Trainer, class Loss, class Params, class... Data>
 AuditReport audit(const Trainer& trainer, const Loss& loss, const Params& params,
                   const std::tuple<Data...>& data, const std::tuple<Data...>& canaries,

@@ -1,10 +1,10 @@
-// The batches of a run: a batch for each step, and a loop over them.
+// A range of the batches of a run, one for each step.
 //
 //   for (const auto& batch : sampler.batches(key)) ...
 //
-// A step's batch is a function of the key and the step only. What the batches of one key share (the
-// groups of examples) is made once, when the range is constructed; so a range can return the batch
-// of any step, and is fastest for increasing steps. It belongs to one thread.
+// A step's batch is a function of the key and the step only. Data that the batches of one key share
+// (the groups of examples) are made once, when the range is constructed. So a range can return the
+// batch of any step, and is fastest for increasing steps. It belongs to one thread.
 #pragma once
 
 #include <cstddef>
@@ -76,7 +76,7 @@ class BatchRange {
     int64_t step_;
     Batch batch_;
   };
-  // Iterates from the first step to the last; any number of times.
+  // Loops go from the first step to the last. A range can be iterated any number of times.
   Iterator begin() { return {this, first_}; }
   std::default_sentinel_t end() const { return {}; }
 

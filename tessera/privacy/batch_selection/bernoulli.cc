@@ -40,7 +40,7 @@ void Bernoulli::successes(int64_t first, int64_t last, std::vector<int64_t>& out
   for (int64_t at = first - first % 4; at < last; at += kTrials) {
     stream_.words(static_cast<uint64_t>(at / 4), words);
     const int64_t begin = std::max<int64_t>(first - at, 0), end = std::min(last - at, kTrials);
-    // There are no branches where the first bits decide, as they nearly always do.
+    // Trials that the first bits decide, which nearly all are, take no branches.
     int64_t count = 0;
     bool tie = false;
     for (int64_t i = begin; i < end; ++i) {

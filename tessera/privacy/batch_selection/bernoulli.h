@@ -1,5 +1,5 @@
-// Independent trials, each a success with probability exactly p, for every double p. For source
-// files of privacy/.
+// Independent trials, each a success with probability exactly p, for every double p. Internal to
+// privacy/.
 //
 // A trial compares a uniform number U in [0, 1), of as many bits as it takes, with p: success is U
 // < p. Its first 16 bits decide all but 1 of 65536 trials, so a word of the stream serves four of

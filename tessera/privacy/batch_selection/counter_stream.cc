@@ -11,7 +11,7 @@ namespace {
 __extension__ typedef unsigned __int128 Wide;
 
 constexpr uint64_t kChild = uint64_t{1} << 63;
-// The text "batches" and a zero.
+// The bytes of the text "batches" and a zero.
 constexpr uint64_t kDomain = 0x6261746368657300;
 
 // Four vectors of four words at a time hide each other's latency.

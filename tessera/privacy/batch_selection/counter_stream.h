@@ -1,5 +1,4 @@
-// Random words that are a function of a key and a counter, on the host. For source files of
-// privacy/.
+// Random words that are a function of a key and a counter, on the host. Internal to privacy/.
 //
 // For a key of 64 bits they are those of threefry2x32 with 20 rounds (Salmon et al., "Parallel
 // random numbers: as easy as 1, 2, 3", SC 2011): word i of a key's stream is element i of
@@ -7,10 +6,10 @@
 // secret key of 256 bits (secret_key.h) they are ChaCha20's: word i is bytes 8 i, ..., 8 i + 7 of
 // the stream of nonce 0.
 //
-// A stream's children have keys of their own, so that (key, purpose, step, example) name a word
-// without those before it. Threefry's children are made from counters that no word has (those with
-// the highest bit), those of a secret key from the stream of nonce 1: child i has the first half of
-// its block i.
+// A stream's children have keys of their own, so that the word of (key, purpose, step, example) can
+// be computed without those before it. The keys of Threefry's children are made from counters that
+// no word has (those with the highest bit). Those of a secret key come from the stream of nonce 1:
+// the key of child i is the first half of block i.
 #pragma once
 
 #include <array>
@@ -30,7 +29,7 @@ class CounterStream {
   explicit CounterStream(const privacy::internal::SecretKey& key) : key_(key) {}
 
   uint64_t word(uint64_t counter) const;  // counter < 2^63
-  // Fills in the words first, first + 1, ...: several times as fast as one by one.
+  // Fills `out` with the words first, first + 1, ... It is several times as fast as word().
   void words(uint64_t first, std::span<uint64_t> out) const;
   CounterStream child(uint64_t index) const;  // index < 2^63
 
@@ -40,9 +39,9 @@ class CounterStream {
   std::variant<Threefry, Secret> key_;
 };
 
-// Returns the stream from which selection draws with a user's key, separate from every other use of
-// that key: the draws of Arrays and split() count from 0. Throws UserError naming `op` for an array
-// of keys or a traced one.
+// Returns the stream from which batches are drawn with a user's key. It is separate from every
+// other use of that key: the draws of Arrays and split() count from 0. Throws UserError naming `op`
+// for an array of keys or a traced one.
 CounterStream stream_of(std::string_view op, const SamplingKey& key);
 
 // Words of one stream whose counters mostly increase; many are made at a time.

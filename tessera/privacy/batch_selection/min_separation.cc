@@ -10,10 +10,10 @@ namespace {
 // makes.
 constexpr int64_t kChunk = 256;
 
-// The possible states of an example: the steps from which on it may be sampled.
+// The possible states of an example. A state is the step from which on the example may be sampled.
 class States {
  public:
-  // The states before step `from`: any of the min_sep steps from it on.
+  // Constructs the possible states before step `from`, which are the min_sep steps from it on.
   States(int64_t from, int64_t min_sep)
       : first_(from), last_(from + min_sep - 1), min_sep_(min_sep) {}
 
@@ -25,8 +25,8 @@ class States {
     if (sampled || waited_ > waited) later_.push_back(step + min_sep_);
   }
 
-  // Returns the only state before `step`, if only one is left: all that are eligible by then are
-  // equal.
+  // Returns the state before `step` if only one is possible, and otherwise nullopt. All states up
+  // to `step` count as equal.
   std::optional<int64_t> only(int64_t step) const {
     std::optional<int64_t> out;
     const auto take = [&](int64_t state) {
@@ -42,7 +42,7 @@ class States {
   }
 
  private:
-  int64_t first_, last_;  // of the initial states whose examples were not sampled since
+  int64_t first_, last_;  // the initial states whose examples were not sampled since
   const int64_t min_sep_;
   std::vector<int64_t> later_;  // the states of examples sampled since, increasing, after last_
   size_t waited_ = 0;           // how many of later_ were sampled again
@@ -120,7 +120,7 @@ bool MinSeparationProcess::couple(int64_t first, int64_t last, int64_t from, int
   return true;
 }
 
-// Runs from the first step.
+// Computes the states of examples first, ..., last - 1 from those of the first step.
 void MinSeparationProcess::replay(int64_t first, int64_t last, int64_t step) {
   std::vector<int64_t> states = initial_states(first, last), heads;
   for (int64_t s = 0; s < step; ++s) {
@@ -134,8 +134,8 @@ void MinSeparationProcess::replay(int64_t first, int64_t last, int64_t step) {
   std::copy(states.begin(), states.end(), eligible_.begin() + first);
 }
 
-// For p = 1: an example is sampled every min_sep steps from the first state on, which coins never
-// change.
+// Computes the states for p = 1. An example is then sampled every min_sep steps from its initial
+// state on.
 void MinSeparationProcess::rotate(int64_t first, int64_t last, int64_t step) {
   const std::vector<int64_t> states = initial_states(first, last);
   for (size_t i = 0; i < states.size(); ++i) {

@@ -1,11 +1,12 @@
 // b-min-sep sampling, example by example: an example is sampled with probability p in every step,
-// unless it was sampled in one of the min_sep - 1 steps before. For source files of privacy/.
+// unless it was sampled in one of the min_sep - 1 steps before. Internal to privacy/.
 //
-// Whether step s would sample example i is a coin, a function of (key, s, i); the state is the step
-// from which each example may be sampled again. To find it at a step without computing all steps
-// before, the coins of some steps before are run from every possible state: where they lead all of
-// them to one state, it is the true one. This is coupling from the past (Propp and Wilson, 1996).
-// Otherwise the run begins twice as far back, at most at the first step, where the state is drawn.
+// A coin, which is a function of (key, s, i), decides whether step s samples example i if it may.
+// The state of an example is the step from which on it may be sampled again. The state at a step is
+// computed without running all steps before it: the coins of some earlier steps are applied to
+// every possible state. If all of these lead to one state, it is the true one. This is coupling
+// from the past (Propp and Wilson, 1996). Otherwise the run begins twice as far back, at most at
+// the first step, for which the state is drawn.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +28,8 @@ class MinSeparationProcess {
   MinSeparationProcess(const MinSeparation& law, const CounterStream& start,
                        const CounterStream& coins);
 
-  // Returns the examples sampled in this step, in increasing order. Steps in order cost one coin
-  // for each example.
+  // Returns the examples sampled in this step, in increasing order. If steps are asked for in
+  // order, each costs one coin for each example.
   std::vector<int64_t> sampled(int64_t step);
 
  private:
@@ -43,7 +44,7 @@ class MinSeparationProcess {
 
   const MinSeparation law_;
   const CounterStream start_, coins_;
-  int64_t next_ = 0;               // the step of eligible_
+  int64_t next_ = 0;               // the step for which eligible_ holds
   std::vector<int64_t> eligible_;  // the first step in which each example may be sampled
 };
 

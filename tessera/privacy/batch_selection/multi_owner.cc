@@ -34,7 +34,7 @@ void expect_ids(const char* what, std::span<const int64_t> ids) {
                   what, id);
 }
 
-// Returns the index of each number among the distinct ones in increasing order.
+// Returns for each number its index in the increasing list of the distinct numbers.
 std::vector<int64_t> renumbered(const std::vector<int64_t>& numbers) {
   std::vector<int64_t> distinct = numbers, out;
   std::sort(distinct.begin(), distinct.end());
@@ -45,7 +45,7 @@ std::vector<int64_t> renumbered(const std::vector<int64_t>& numbers) {
   return out;
 }
 
-// Sorts examples: those of few owners first, and those with equally many in the given order.
+// Sorts examples stably by their number of owners, those with the fewest first.
 void sort_by_degree(const MultiOwnerGraph& graph, std::vector<int64_t>& examples) {
   std::stable_sort(examples.begin(), examples.end(),
                    [&](int64_t a, int64_t b) { return graph.degree(a) < graph.degree(b); });
@@ -85,7 +85,7 @@ class GreedyOrder {
         options_(options),
         places_(static_cast<size_t>(options.batch_size * options.iterations)),
         user_counts_(static_cast<size_t>(graph.num_users()), 0),
-        // Every user may be in the first batch.
+        // This allows every user to be in the first batch.
         last_batches_(user_counts_.size(), -options.min_sep),
         example_counts_(static_cast<size_t>(graph.num_examples()), 0) {}
 
@@ -109,8 +109,9 @@ class GreedyOrder {
   }
 
  private:
-  // Returns the examples that may be taken later under the same caps. (Counts only increase, so an
-  // example that met a cap cannot be taken until the cap grows.)
+  // Takes as many of the `eligible` examples as it can, in their order. Returns those that may be
+  // taken later under the same caps. (Counts only increase, so an example that met a cap cannot be
+  // taken until the cap grows.)
   std::vector<int64_t> pass(const std::vector<int64_t>& eligible) {
     std::vector<int64_t> later;
     for (const int64_t example : eligible) {
@@ -154,7 +155,8 @@ class GreedyOrder {
     examples_.push_back(example);
   }
 
-  // If no user's cap was met, the next one with which an example's cap grows.
+  // Raises the cap of users by one or, if no user met it, to the least number with which the cap of
+  // examples grows. Sets the cap of examples accordingly.
   void raise_caps() {
     const double ratio = options_.user_example_ratio;
     user_cap_ =
@@ -168,7 +170,7 @@ class GreedyOrder {
   }
 
   void shuffle(std::vector<int64_t>& examples, int64_t pass_number) const {
-    constexpr uint64_t kShuffle = 18;  // different from what other samplers draw
+    constexpr uint64_t kShuffle = 18;  // no other sampler has this number
     const internal::CounterStream stream = internal::stream_of(kSamplerOp, *options_.shuffle_key)
                                                .child(kShuffle)
                                                .child(static_cast<uint64_t>(pass_number));
@@ -195,7 +197,7 @@ class GreedyOrder {
   std::vector<int64_t> user_counts_, last_batches_, example_counts_;
   std::vector<int64_t> examples_;
   int64_t user_cap_ = 1, example_cap_ = 1;
-  bool user_capped_ = false, example_capped_ = false;  // since the caps last grew
+  bool user_capped_ = false, example_capped_ = false;  // met since they last grew
 };
 
 class OrderSource final : public internal::BatchSource<Batch> {

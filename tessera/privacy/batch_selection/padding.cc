@@ -9,7 +9,7 @@
 namespace tessera::privacy::batch_selection {
 namespace {
 
-// A batch of rows; single examples are rows of one.
+// A batch of rows, each of `width` indices. A batch of single examples has rows of one index.
 struct Rows {
   std::span<const int64_t> indices;
   int64_t width = 1;
@@ -22,8 +22,8 @@ void check_positive(const char* op, const char* what, int64_t value) {
     value_error(op, "expected a {} in [1, 2^31), got {}; batches are padded up to it", what, value);
 }
 
-// Returns the rows first, ..., first + size - 1, with padding after the end, in the order of
-// microbatches.
+// Returns the rows first, ..., first + size - 1, with padding after the end of the batch, in the
+// order of microbatches.
 std::vector<int64_t> padded_rows(const Rows& rows, int64_t first, int64_t size,
                                  std::optional<int64_t> microbatch_size) {
   std::vector<int64_t> out;
@@ -60,7 +60,7 @@ int32_t narrowed(int64_t index) {
   return static_cast<int32_t>(index);
 }
 
-// `shape` is that of one row.
+// Returns the padded batch as arrays. `shape` is the shape of one row.
 PaddedBatch padded(const Rows& rows, const PaddedBatchOptions& o, Shape shape) {
   check_positive("padded_batch", "multiple", o.multiple);
   const int64_t size =
@@ -136,11 +136,11 @@ std::vector<int64_t> optimal_physical_batch_sizes(std::span<const int64_t> batch
   }
   const size_t n = sizes.size();
   if (static_cast<int64_t>(n) <= num_compilations) return sizes;
-  // cost[i]: the padding of the first i sizes with so many compilations, of which the last is
-  // sizes[i - 1].
+  // After c rounds, cost[i] is the least total size of the batches of the first i sizes, if these
+  // are padded to c sizes of which the last is sizes[i - 1].
   std::vector<double> cost(n + 1, std::numeric_limits<double>::infinity());
   cost[0] = 0;
-  // For each number of compilations: how many sizes the others serve.
+  // before[c][i] is how many of the first i sizes are not padded to the last of the c + 1 sizes.
   std::vector<std::vector<size_t>> before;
   for (int64_t c = 0; c < num_compilations; ++c) {
     std::vector<double> next(n + 1, std::numeric_limits<double>::infinity());

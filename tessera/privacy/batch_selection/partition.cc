@@ -7,8 +7,8 @@
 namespace tessera::privacy::batch_selection::internal {
 namespace {
 
-// Chooses the groups of one example after another, by Floyd's algorithm (subset.cc): the few that
-// it is in or, where those are most of them, the few that it is not in.
+// Chooses the groups of one example after another, by Floyd's algorithm (subset.cc). It draws the
+// groups that the example is in or, if these are most of the groups, those that it is not in.
 class Chooser {
  public:
   Chooser(const Allocation& what, const CounterStream& stream)
@@ -62,7 +62,8 @@ Groups independent_partition(int64_t examples, int64_t groups, const CounterStre
 
 Groups equal_split_partition(int64_t examples, int64_t groups, const CounterStream& stream) {
   const int64_t size = examples / groups;
-  // The group of each example is its index in a random order; one group needs none.
+  // places[i] is the position of example i in a random order, which determines its group. One group
+  // needs no order.
   std::vector<int64_t> places;
   if (groups > 1) places = permutation(examples, stream);
   return {0, groups, [&](auto emit) {

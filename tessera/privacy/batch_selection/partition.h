@@ -1,4 +1,4 @@
-// Random partitions of the examples into groups. For source files of privacy/.
+// Random partitions of the examples into groups. Internal to privacy/.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,9 @@ namespace tessera::privacy::batch_selection::internal {
 
 class Groups {
  public:
-  // Constructs the groups first, ..., last - 1. visit(emit) calls emit(group, example) for all
-  // pairs, examples in increasing order; it is called twice, and other groups are ignored.
+  // Constructs the groups first, ..., last - 1. visit(emit) must call emit(group, example) for
+  // every example in a group, in increasing order of examples. It is called twice. Other groups are
+  // ignored.
   template <class Visit>
   Groups(int64_t first, int64_t last, const Visit& visit)
       : first_(first), offsets_(static_cast<size_t>(last - first) + 1, 0) {
@@ -42,13 +43,14 @@ class Groups {
   std::vector<int64_t> examples_;
 };
 
-// Returns groups where each example draws its own.
+// Returns a partition for which each example draws its group independently.
 Groups independent_partition(int64_t examples, int64_t groups, const CounterStream& stream);
-// Returns groups of examples / groups each, rounded down; the remaining examples are in none.
+// Returns a random partition into groups of examples / groups examples each, rounded down. The
+// remaining examples are in no group.
 Groups equal_split_partition(int64_t examples, int64_t groups, const CounterStream& stream);
 
-// Returns, for the groups in [first, last), the examples where each is in k of all groups, and
-// every choice of them is equally likely.
+// allocate() puts each example into k of all groups, where every choice is equally likely. It
+// returns the groups in [first, last).
 struct Allocation {
   int64_t examples, k, groups;
 };

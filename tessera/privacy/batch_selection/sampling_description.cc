@@ -26,7 +26,7 @@ bool groups_are_random(const SamplingDescription& d) {
   return d.cycle_length > 1 && d.partition == PartitionType::kIndependent;
 }
 
-// Returns why the relation is not supported, and what to do; null if it is.
+// Returns why the relation is not supported, and what the user can do; null if it is supported.
 const char* objection(const SamplingDescription& d, NeighboringRelation relation) {
   if (d.truncated_batch_size && groups_are_random(d))
     return "without truncated_batch_size, as the sizes of the groups of "

@@ -18,20 +18,19 @@ using internal::Bernoulli;
 using internal::CounterStream;
 using internal::Groups;
 
-// The largest number of steps: steps, and steps plus a separation, are far from the ends of
-// int64_t.
+// The largest number of steps. With it, a step plus a separation does not overflow int64_t.
 constexpr int64_t kMost = int64_t{1} << 60;
-// The most pairs of random_allocation that are in memory, for some steps at a time: 256 MiB.
+// The most pairs of a step and an example that RandomAllocationSampling holds at a time: 256 MiB.
 constexpr int64_t kPairsInMemory = int64_t{1} << 25;
 
-// What a sampler draws; each is drawn from a child of the key's stream.
+// The things that a sampler draws. Each is drawn from a child of its own of the key's stream.
 enum Purpose : uint64_t { kPartition, kSelect, kTruncate };
 
 CounterStream of_step(const CounterStream& root, Purpose purpose, int64_t step) {
   return root.child(purpose).child(static_cast<uint64_t>(step));
 }
 
-// Returns at most `cap` of the batch, where every choice of them is equally likely.
+// Returns at most `cap` examples of the batch. Every choice of them is equally likely.
 Batch truncated(Batch batch, std::optional<int64_t> cap, const CounterStream& stream) {
   const auto size = static_cast<int64_t>(batch.size());
   if (!cap || size <= *cap) return batch;
@@ -146,7 +145,7 @@ class AllocationSource final : public internal::BatchSource<Batch> {
   AllocationSource(const RandomAllocationSampling& s, const CounterStream& root)
       : what_{.examples = s.num_examples, .k = s.steps_per_example, .groups = s.iterations},
         stream_(root.child(kSelect)),
-        // Fewer than kPairsInMemory pairs are expected.
+        // With so many steps, fewer than kPairsInMemory pairs are expected.
         window_(static_cast<int64_t>(
             std::clamp(static_cast<double>(kPairsInMemory) / static_cast<double>(what_.examples) /
                            static_cast<double>(what_.k) * static_cast<double>(what_.groups),
@@ -167,7 +166,7 @@ class AllocationSource final : public internal::BatchSource<Batch> {
 
   const internal::Allocation what_;
   const CounterStream stream_;
-  const int64_t window_;  // steps in memory
+  const int64_t window_;  // the number of steps that are in memory
   Groups steps_;
 };
 

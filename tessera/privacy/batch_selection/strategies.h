@@ -1,5 +1,5 @@
-// Samplers: which examples take part in which step of private training. Plain values with the names
-// and laws of jax_privacy.batch_selection.
+// Samplers decide which examples take part in which step of private training. They are plain values
+// with the names and laws of jax_privacy.batch_selection.
 //
 //   batch_selection::CyclicPoissonSampling sampler{
 //       .num_examples = 60000, .sampling_prob = 256.0 / 60000, .iterations = 14062};
@@ -7,13 +7,13 @@
 //   sampler.batch(random::key(0), 5000)                            // those of one step
 //   sampler.description()                                          // for the accountant
 //
-// A batch is a function of key and step, the same on every machine: a run resumes from its step
-// count alone. Probabilities are exact: every draw compares as many random bits as it takes. An
-// empty batch is a step like any other. The examples of a batch are as secret as the data: a key of
-// 64 bits is for runs that can be repeated, SamplingKey::of_system() for those that must not be.
+// A batch is a function of key and step, the same on every machine, so a run can resume from its
+// step count. Probabilities are exact: every draw compares as many random bits as are needed. A
+// batch may be empty. The examples of a batch are as secret as the data: a key of 64 bits is for
+// runs that can be repeated, SamplingKey::of_system() for those that must not be.
 //
-// Every method throws UserError (kValue) for an option outside its range, a step outside [0,
-// iterations), and a key that is traced or an array of keys.
+// Every method throws UserError (kValue) if an option is outside its range, if a step is outside
+// [0, iterations), and if the key is traced or an array of keys.
 #pragma once
 
 #include <cstdint>
@@ -35,13 +35,13 @@ namespace tessera::privacy::batch_selection {
 // random (Chua et al., arXiv 2411.04205).
 struct CyclicPoissonSampling {
   int64_t num_examples = 0;
-  double sampling_prob = 1;  // in the steps of an example's group
+  double sampling_prob = 1;  // of an example in the steps of its group
   int64_t iterations = 0;
   std::optional<int64_t> truncated_batch_size = std::nullopt;
   int64_t cycle_length = 1;
   PartitionType partition = PartitionType::kEqualSplit;
-  // From each of these steps on (above 0, ascending) another sampling_prob: {{1000, 0.02}, {2000,
-  // 0.04}}.
+  // Steps (above 0, ascending) from which on sampling_prob is another one, for example {{1000,
+  // 0.02}, {2000, 0.04}}.
   std::vector<std::pair<int64_t, double>> sampling_prob_changes = {};
 
   SamplingDescription description() const;
@@ -49,7 +49,7 @@ struct CyclicPoissonSampling {
   Batch batch(const SamplingKey& key, int64_t step) const;
 };
 
-// batch_size of the examples in each step, where every choice of them is equally likely (Balle et
+// Each batch has batch_size of the examples, and every choice of them is equally likely (Balle et
 // al., arXiv 1807.01647). With `replace` an example may be several times in a batch.
 struct FixedBatchSampling {
   int64_t num_examples = 0;
@@ -62,8 +62,9 @@ struct FixedBatchSampling {
   Batch batch(const SamplingKey& key, int64_t step) const;
 };
 
-// Each example draws one of cycle_length bins, and is in all the steps of that bin: step i is of
-// bin i mod cycle_length (Chua et al., arXiv 2412.16802; Choquette-Choo et al., arXiv 2410.06266).
+// Each example draws one of cycle_length bins, and is in all batches of that bin: step i has the
+// examples of bin i mod cycle_length (Chua et al., arXiv 2412.16802; Choquette-Choo et al., arXiv
+// 2410.06266).
 struct BallsInBinsSampling {
   int64_t num_examples = 0;
   int64_t iterations = 0;
@@ -76,8 +77,8 @@ struct BallsInBinsSampling {
 
 // Poisson sampling from the examples that were not sampled in the min_sep - 1 steps before (arXiv
 // 2602.09338). The mean batch is num_examples / (min_sep - 1 + 1 / sampling_prob). With warm_start
-// the first steps have the same law as all others, otherwise all examples are eligible at first.
-// Examples that truncation drops wait as if they had been used, so that examples remain
+// the first steps have the same law as all others; otherwise all examples may be sampled in the
+// first step. Examples that truncation drops wait as if they had been used, so that examples remain
 // independent.
 struct BMinSepSampling {
   int64_t num_examples = 0;
@@ -92,8 +93,8 @@ struct BMinSepSampling {
   Batch batch(const SamplingKey& key, int64_t step) const;
 };
 
-// Each example is in exactly steps_per_example of the steps, where every choice of them is equally
-// likely and examples are independent (Feldman and Shenfeld, "Privacy amplification by random
+// Each example is in exactly steps_per_example of the steps. Every choice of these is equally
+// likely, and examples are independent (Feldman and Shenfeld, "Privacy amplification by random
 // allocation", arXiv 2502.08202). The mean batch is num_examples * steps_per_example / iterations.
 struct RandomAllocationSampling {
   int64_t num_examples = 0;

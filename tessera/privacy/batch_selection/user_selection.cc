@@ -77,7 +77,7 @@ class UserSource final : public internal::BatchSource<UserBatch> {
   const int64_t per_user_;
   Batches users_;
   std::vector<size_t> given_;  // the index of each user's next example in their list
-  int64_t next_ = 0;           // the step of given_
+  int64_t next_ = 0;           // the step for which given_ holds
 };
 
 void check_per_user(const UserSelectionStrategy& s) {
@@ -104,7 +104,7 @@ UserBatches UserSelectionStrategy::batches(std::span<const int64_t> user_ids,
                 "expected a base_strategy whose num_examples is the number of users, {}, got {}; a "
                 "strategy selects among all users",
                 examples.size(), d.num_examples);
-  constexpr uint64_t kShuffle = 16;  // different from what the base strategy draws
+  constexpr uint64_t kShuffle = 16;  // no base strategy has this number
   if (shuffle_per_user)
     shuffle(examples, internal::stream_of("UserSelectionStrategy", key).child(kShuffle));
   return {std::make_unique<UserSource>(std::move(examples), examples_per_user_per_batch,

@@ -14,7 +14,7 @@ namespace tessera::privacy {
 namespace {
 
 constexpr const char* kAdaptiveClipOp = "privacy::AdaptiveClip";
-// Counts of up to so many halves are exact in float32.
+// The largest number of halves that float32 counts exactly.
 constexpr int64_t kMostExamples = int64_t{1} << 24;
 
 void expect_multiplier(const char* op, const char* what, double value) {
@@ -48,7 +48,7 @@ double sum_noise_multiplier(double noise_multiplier, double count_stddev) {
   expect_multiplier(op, "noise_multiplier", noise_multiplier);
   expect_count_stddev(op, count_stddev);
   if (noise_multiplier == 0) return 0;
-  // The share of the budget is `part` squared.
+  // The count takes the share part * part of the budget.
   const double part = noise_multiplier / (2 * count_stddev);
   if (part >= 1)
     value_error(op,

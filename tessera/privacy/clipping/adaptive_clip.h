@@ -15,16 +15,17 @@
 //   }
 //
 // A step releases the clipped sum and a count: the number of examples whose norm is at most the
-// clip norm, less half of all. An example adds 1/2 or -1/2 to the count, so that adding or removing
-// one moves it by 1/2 (and replacing one moves it by 1, twice as much, as it does the sum). The two
-// are one Gaussian mechanism on the same batch, whose noise multiplier z satisfies
+// clip norm, minus half of all examples. An example adds 1/2 or -1/2 to the count, so that adding
+// or removing one moves it by 1/2 (and replacing one moves it by 1, twice as much, as for the sum).
+// Sum and count together are one Gaussian mechanism on the same batch, whose noise multiplier z
+// satisfies
 //   1 / z^2 = 1 / z_sum^2 + 1 / (2 count_stddev)^2                      (their Theorem 1).
-// A plan and its accountant are given z; the sum gets noise of z_sum times its sensitivity, where
-// z_sum is a little above z. The next clip norm is computed from what was released, so that it is
-// public too.
+// A plan and its accountant are given z. The noise of the sum is z_sum times its sensitivity, where
+// z_sum is a little above z. The next clip norm is computed from released values, so it is public
+// too.
 //
-// One privatizer of stddev s can serve both: then the count is a further leaf, which is multiplied
-// by s / count_stddev before the noise and divided by it after.
+// One privatizer of stddev s can add the noise of both. Then the count is one more leaf, which is
+// multiplied by s / count_stddev before the noise and divided by it afterwards.
 #pragma once
 
 #include <limits>
@@ -35,18 +36,20 @@
 namespace tessera::privacy {
 
 // Returns the noise multiplier of the sum (z_sum above) with which the sum and the centered count
-// together have `noise_multiplier`. Returns 0 for 0 (no noise). Throws UserError (kValue) for a
-// multiplier that is negative or not finite, and for a count_stddev of noise_multiplier / 2 or
-// below, with which the count alone spends everything.
+// together have the multiplier `noise_multiplier`. Returns 0 for 0 (no noise). Throws UserError
+// (kValue) for a multiplier that is negative or not finite, and for a count_stddev of at most
+// noise_multiplier / 2, with which the count alone spends the whole budget.
 double sum_noise_multiplier(double noise_multiplier, double count_stddev);
-// Returns the noise multiplier of both together, z above: the inverse of sum_noise_multiplier.
+// Returns the noise multiplier of both together (z above). It is the inverse of
+// sum_noise_multiplier.
 double joint_noise_multiplier(double sum_noise_multiplier, double count_stddev);
 
 struct AdaptiveClipOptions {
   double initial_norm = 0.1;     // above 0
   double target_quantile = 0.5;  // the fraction of examples that are not clipped: in [0, 1]
-  double learning_rate = 0.2;    // above 0: of the logarithm of the norm
-  // Of the noise of the centered count; a twentieth of the batch size leaves the sum almost all.
+  double learning_rate = 0.2;    // of the logarithm of the norm; above 0
+  // The standard deviation of the noise of the centered count. A twentieth of the batch size leaves
+  // almost the whole budget to the sum.
   double count_stddev = 0;
   // The divisor of counts: a public number, which the true size of a random batch is not.
   double expected_batch_size = 0;
@@ -63,21 +66,22 @@ class AdaptiveClip {
 
   const AdaptiveClipOptions& options() const { return options_; }
 
-  // Returns the first clip norm, a float32 scalar. It is the state, and can be used as a ClipNorm.
+  // Returns the first clip norm, a float32 scalar. The clip norm is the state of the algorithm, and
+  // can be used as a ClipNorm.
   Array init() const;
 
-  // Returns the number of examples whose norm is at most the clip norm, less half of all: an exact
-  // float32 scalar. `norms` [batch] are those of the gradients that are clipped (a NaN counts as
-  // above); examples of the mask `padding` [batch] do not count. What one example adds is a
-  // function of its own norm. Throws UserError (kShape) unless the norms are one floating-point
-  // dimension of at most 2^24 examples, the clip norm is a scalar, and the mask has the norms'
-  // shape and dtype bool.
+  // Returns the number of examples whose norm is at most the clip norm, minus half of all examples,
+  // as an exact float32 scalar. `norms` [batch] are the norms of the gradients that are clipped;
+  // NaN counts as above the clip norm. Examples of the mask `padding` [batch] do not count. The
+  // contribution of an example depends on its own norm alone. Throws UserError (kShape) unless the
+  // norms are one floating-point dimension of at most 2^24 examples, the clip norm is a scalar, and
+  // the mask has the norms' shape and dtype bool.
   Array centered_count(const Array& norms, const Array& l2_clip_norm,
                        const std::optional<Array>& padding = std::nullopt) const;
 
   // Returns the next clip norm, C exp(-learning_rate (b - target_quantile)), where b = 1/2 +
   // noisy_count / expected_batch_size is the fraction of examples that were not clipped. Throws
-  // UserError (kShape) for arguments that are no floating-point scalars.
+  // UserError (kShape) for arguments that are not floating-point scalars.
   Array update(const Array& l2_clip_norm, const Array& noisy_count) const;
 
   // Returns sum_noise_multiplier() at this count_stddev.

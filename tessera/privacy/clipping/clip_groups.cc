@@ -9,10 +9,10 @@ namespace tessera::privacy::internal {
 namespace {
 
 constexpr std::string_view kArgument = "argument ";
-// The most leaves that a message lists.
+// The largest number of leaves that a message lists.
 constexpr size_t kListed = 8;
 
-// Returns where the path inside its argument begins: 0 if it names no argument.
+// Returns the length of the prefix "argument N" of a path: 0 if it names no argument.
 size_t argument_end(std::string_view path) {
   if (!path.starts_with(kArgument)) return 0;
   size_t end = kArgument.size();
@@ -20,7 +20,7 @@ size_t argument_end(std::string_view path) {
   return end;
 }
 
-// Paths of options, in the form that the leaves' paths have.
+// Converts paths of options to the form of the leaves' paths.
 class LeafPaths {
  public:
   explicit LeafPaths(const std::vector<std::string>& leaves) : leaves_(leaves) {
@@ -45,7 +45,7 @@ class LeafPaths {
 
  private:
   const std::vector<std::string>& leaves_;
-  std::string argument_;  // of all leaves, or "" of a tree
+  std::string argument_;  // the argument of all leaves, or "" for a tree
   bool several_ = false;
 };
 
@@ -54,7 +54,8 @@ bool is_below(std::string_view leaf, std::string_view path) {
   return leaf.size() == path.size() || leaf[path.size()] == '.' || leaf[path.size()] == '[';
 }
 
-// Returns the subtree of a leaf, or the number of subtrees.
+// Returns the index of the longest path that a leaf is below, or the number of paths if there is
+// none.
 size_t longest(const std::string& leaf, const std::vector<std::string>& paths) {
   size_t out = paths.size();
   for (size_t s = 0; s < paths.size(); ++s)

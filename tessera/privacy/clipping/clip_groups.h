@@ -1,5 +1,5 @@
-// Groups of leaves that are clipped together: one for each path of ClipOptions::subtree_norms, with
-// the leaves below it, and one of all other leaves.
+// Groups of leaves that are clipped together. Each path of ClipOptions::subtree_norms has a group
+// with the leaves below it, and all other leaves are one group.
 #pragma once
 
 #include <string>
@@ -11,11 +11,12 @@ namespace tessera::privacy::internal {
 
 struct ClipGroup {
   ClipNorm norm;
-  std::vector<size_t> leaves;  // ascending; only the group of other leaves may be empty
+  std::vector<size_t> leaves;  // ascending; only the group of all other leaves may be empty
 };
 
-// Returns the groups. `paths` are those of all leaves: of a tree (".encoder.w"), or of arguments
-// ("argument 1.encoder.w"). Throws the UserErrors of ClipOptions::subtree_norms.
+// Returns the groups, the one of all other leaves included. `paths` are the paths of all leaves, in
+// a tree (".encoder.w") or in arguments ("argument 1.encoder.w"). Throws the UserErrors of
+// ClipOptions::subtree_norms.
 std::vector<ClipGroup> clip_groups(std::string_view op, const ClipNorm& rest,
                                    const std::vector<SubtreeNorm>& subtrees,
                                    const std::vector<std::string>& paths);

@@ -48,8 +48,8 @@ double rounding_factor(int64_t float32_examples) {
   constexpr double kUnit = 0x1p-24;  // half a unit of the last place of float32
   const auto examples = static_cast<double>(float32_examples), devices = double{kFloat32Devices},
              slice = double{ops::kSliceOfExamples};
-  // How many additions a term takes part in, on average: inside its slice, over the slices and over
-  // the devices, in both sums; and the rounding of the result.
+  // The number of roundings of a term, on average: those of the additions inside its slice, over
+  // the slices and over the devices, and that of the result.
   const double additions = (slice + 1) / 2 + (examples / slice + 2) / 2 + (devices + 1) / 2 + 1;
   return (1 + 1e-5) * (1 + 2 * kUnit * 1.001 * additions * examples);
 }

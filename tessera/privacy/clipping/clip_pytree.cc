@@ -103,7 +103,7 @@ ClippedLeaves clip_leaves(const std::vector<Array>& leaves, const std::vector<Cl
                           bool rescale, NanSafe nan_safe) {
   ClippedLeaves out{std::vector<Array>(leaves.size()), Array()};
   std::vector<Array> wide(leaves.size()), squares;
-  DType dtype = float32;  // of the norm
+  DType dtype = float32;  // the dtype of the norm
   for (const ClipGroup& group : groups) {
     Array& squares_of_group = squares.emplace_back();
     for (size_t i : group.leaves) {

@@ -15,7 +15,7 @@ using namespace ops::array_math;
 
 namespace {
 
-// Products on a grid are rounded correctly up to 2^22.
+// The largest grid_scale. Products on a grid are rounded correctly up to twice this.
 constexpr double kMostGridSteps = 1 << 21;
 // The relative rounding error of norms, scales, factors and products together.
 constexpr double kRounding = 1e-5;
@@ -27,7 +27,8 @@ void expect_options(std::string_view op, const ClipOptions& options) {
                 "whose sums are whole numbers of steps; divide after the noise");
 }
 
-// Returns the value of a clip norm, which may be 0 only where no leaf has it.
+// Returns the value of a clip norm. Throws UserError unless it is a finite number above 0 or, if
+// may_be_zero, 0.
 double norm_of(std::string_view op, const ClipNorm& norm, bool may_be_zero) {
   const double number = norm.number();
   if (norm.array() || !std::isfinite(number) || !(number > 0 || may_be_zero))
@@ -54,7 +55,8 @@ void expect_scale(std::string_view op, double steps, int64_t examples) {
                 static_cast<int64_t>(largest / static_cast<double>(examples)), examples, steps);
 }
 
-// Warns that, with the same guarantee, less is left of the gradients than the options ask for.
+// Warns if rounding takes a notable part of the clip norm: gradients are then clipped to less than
+// the options ask for, with the same guarantee.
 void warn_of_rounding(double part, double parameters) {
   constexpr double kNotable = 0.01;
   if (part < kNotable) return;
@@ -94,8 +96,8 @@ StepsPerUnit clip_to_grid(std::string_view op, const ClipOptions& options,
     const double norm = norm_of(op, group.norm, group.leaves.empty());
     double count = 0;
     for (const size_t leaf : group.leaves) count += static_cast<double>(elements[leaf]);
-    // Rounding moves each element by at most half a step, all together by half the root of their
-    // number.
+    // Rounding moves each element by at most half a step, and so all together by at most half the
+    // root of their number.
     const double rounding = std::sqrt(count) / 2, share = norm / whole;
     if (!(scale * least * share * (1 - kRounding) > rounding))
       value_error(op,

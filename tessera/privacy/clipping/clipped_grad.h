@@ -8,8 +8,8 @@
 //   g.sensitivity(NeighboringRelation::kAddOrRemoveOne);  // 1
 //
 // Guarantee: adding or removing one example changes the sum by an L2 norm of at most sensitivity().
-// No such guarantee holds for values, norms and auxiliary results: each of them is computed from
-// one example.
+// Values, norms and auxiliary results have no such guarantee: each of them is computed from one
+// example.
 #pragma once
 
 #include <type_traits>
@@ -25,8 +25,8 @@
 
 namespace tessera::privacy {
 
-// The result of clipped_value_and_grad. Values, norms (before clipping) and aux are by example:
-// [batch, ...].
+// The result of clipped_value_and_grad. Values, norms (before clipping) and aux have an entry for
+// each example: [batch, ...].
 template <class Gradients, class Aux = std::tuple<>>
 struct ClippedGradients {
   Gradients grads;
@@ -98,7 +98,8 @@ size_t num_parameters(const T& argument) {
   return count;
 }
 
-// Returns the argument with gradients in place of its parameters, and 0 in place of state.
+// Returns a copy of the argument with gradients in place of its parameters, and 0 in place of the
+// state of modules.
 template <class T>
 T with_gradients(const T& argument, const Array*& next) {
   T out = argument;
@@ -111,7 +112,8 @@ T with_gradients(const T& argument, const Array*& next) {
   }
   return out;
 }
-// `sums` are in the order of the arguments, whatever the order of argnums.
+// Returns the gradients of the arguments in the order of argnums. `sums` are in the order of the
+// arguments.
 template <size_t... argnums, class... Args>
 auto gradients_of(const std::tuple<const Args&...>& args, const std::vector<Array>& sums) {
   const auto of = [&]<size_t a>(std::integral_constant<size_t, a>) {
@@ -241,7 +243,7 @@ class ClippedFun {
     using type = A;
   };
 
-  // Arguments by which the function differentiates are shared by all examples, not batch arguments.
+  // Returns the roles of the leaves. The differentiated arguments are the same for all examples.
   template <class... Args>
   ClipRequest request_of_call(const std::optional<Array>& padding,
                               const std::tuple<const Args&...>& arguments) const {
@@ -264,7 +266,7 @@ class ClippedFun {
       request.loss_follows = true;
       request.loss = tessera::internal::erase_call(f_.f, arguments);
     }
-    // The paths of what is clipped, which are known once the function has been called.
+    // The paths of the clipped results, which are known once the function has been called.
     std::vector<std::string> values;
     const auto listing = [&](const Args&... x) {
       Result result = tessera::internal::call(f_, x...);
@@ -285,8 +287,8 @@ class ClippedFun {
   ClipOptions options_;
 };
 
-// Maps (args...) to (the transformed gradient, (value, the gradient's norm, the loss's auxiliary
-// results)): the function that is clipped where the gradient is transformed first.
+// The function that is clipped if the gradient is transformed first. It maps (args...) to (the
+// transformed gradient, (value, the gradient's norm, the loss's auxiliary results)).
 template <class F, class Transform, size_t... argnums>
 struct TransformedGradient {
   static constexpr bool kLossFollows = true;
@@ -332,13 +334,13 @@ class TransformedClippedGrad {
 
 // Returns a function that computes the sums of clipped gradients by the arguments `argnums` (the
 // first if none is named), and for each example its loss, norm and aux. `loss` returns a real
-// scalar, or a pair of it and auxiliary results. Leaves of the gradients are float32 or wider
-// unless `dtype` says another. Of nnx modules only the parameters are differentiated (state gets
-// 0), and a stream of random keys gives each example its own.
+// scalar, or a pair of it and auxiliary results. Leaves of the gradients are float32 or wider (see
+// ClipOptions::dtype). Only the parameters of nnx modules are differentiated (the gradient of state
+// is 0), and each example gets keys of its own from a stream of random keys.
 //
-// A call's last argument may be a Padding. UserErrors are those of the options; a loss of an
-// example that is no real scalar; batch arguments without a first dimension, or with different
-// ones; an op without a derivative or batching rule.
+// A call's last argument may be a Padding. Throws the UserErrors of the options, and UserError if
+// the loss of an example is not a real scalar, if batch arguments have no first dimension or
+// different ones, and if an op has no derivative or batching rule.
 template <size_t... argnums, class F>
 auto clipped_value_and_grad(F loss, ClipOptions options) {
   if constexpr (sizeof...(argnums) == 0) {
@@ -348,8 +350,8 @@ auto clipped_value_and_grad(F loss, ClipOptions options) {
   }
 }
 
-// Returns a function that computes the gradients alone, or a pair of them and the auxiliary results
-// by example.
+// Returns a function that computes the sums of clipped gradients alone or, if the loss returns
+// auxiliary results, a pair of the sums and these results for each example.
 template <size_t... argnums, class F>
 auto clipped_grad(F loss, ClipOptions options) {
   if constexpr (sizeof...(argnums) == 0) {
@@ -360,8 +362,8 @@ auto clipped_grad(F loss, ClipOptions options) {
 }
 
 // Returns a function that clips transform(gradients of one example), which may be any tree, in
-// place of the gradients; grad_norms are those of the gradients. All gradients of a microbatch are
-// in memory at once: set a microbatch_size where they are large.
+// place of the gradients; grad_norms are the norms of the gradients. All gradients of a microbatch
+// are in memory at once: set a microbatch_size if they are large.
 template <size_t... argnums, class F, class Transform>
 auto clipped_value_and_grad(F loss, ClipOptions options, Transform pre_clipping_transform) {
   if constexpr (sizeof...(argnums) == 0) {
@@ -374,7 +376,7 @@ auto clipped_value_and_grad(F loss, ClipOptions options, Transform pre_clipping_
 }
 
 // Returns a function that computes the sum over examples of fun's clipped results. If fun returns a
-// pair, the first is clipped and summed, and the second is returned by example.
+// pair, the first is clipped and summed, and the second is returned for each example.
 //
 //   auto clipped_mean = privacy::clipped_fun([](const Array& x) { return mean(x); });
 //   clipped_mean(array({0.f, 1.f, 2.f, 3.f, 4.f, 5.f}));   // 5

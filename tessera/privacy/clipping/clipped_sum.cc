@@ -58,8 +58,8 @@ bool makes_gradients(per_example::NormWay method) {
   return matches(method, NormWay::kTiles) || matches(method, NormWay::kKeep);
 }
 
-// Returns the cheapest method that the options allow. NanSafe::kElement needs the gradient of each
-// example.
+// Returns the method that the options name, if the parameter allows it; otherwise the first method
+// that they allow. NanSafe::kElement needs the gradient of each example.
 per_example::NormPlan plan_of(const ClipOptions& options, const per_example::ExampleBatch& batch,
                               size_t input) {
   const std::vector<per_example::NormPlan> plans = per_example::norm_plans(batch, input);
@@ -85,7 +85,7 @@ Array mark_norm_choice(const Array& norms, const per_example::NormPlan& plan,
 
 using Groups = std::vector<ClipGroup>;
 
-// Returns the scales of the clipped gradients by group: 0 for padding.
+// Returns the clip scales of each group, [batch]. They are 0 for padding.
 std::vector<Array> scales_of(const ClipOptions& options, const Groups& groups,
                              const std::vector<Array>& squares, const Array& padding) {
   std::vector<Array> out =
@@ -95,15 +95,15 @@ std::vector<Array> scales_of(const ClipOptions& options, const Groups& groups,
   return out;
 }
 
-// Returns the norms over all groups, in the dtype in which norms are returned.
+// Returns the norms over all groups in `dtype`.
 Array norms_of(const std::vector<Array>& squares, DType dtype) {
   Array sum;
   for (const Array& of_group : squares) add_to(sum, of_group);
   return lax::convert_element_type(lax::sqrt(sum), dtype);
 }
 
-// Returns which examples are left out of the sum: padding and, unless NanSafe::kNo, those whose own
-// gradient is not finite. It is undefined if none can be.
+// Returns a mask of the examples that are left out of the sum: padding and, with NanSafe::kExample,
+// examples whose gradient is not finite. It is undefined if no example can be left out.
 Array left_out(const ClipOptions& options, const std::vector<Array>& squares,
                const Array& padding) {
   if (options.nan_safe != NanSafe::kExample) return padding;
@@ -121,7 +121,7 @@ Dims all_but_first(const Array& x) {
   return dims;
 }
 
-// Returns x, [batch, ...], with 0 for the examples in `out`.
+// Returns x, [batch, ...], with 0 for the examples that the mask `out` marks.
 Array clear_examples(const Array& x, const Array& out) {
   const Dims dims = all_but_first(x);
   return where(dims.empty() ? out : expand_dims(out, dims), zeros_like(x), x);
@@ -132,7 +132,7 @@ per_example::ExampleBatch clear_examples(const per_example::ExampleBatch& batch,
   return batch.with_mapped(mapped);
 }
 
-// Values by example, [batch, ...], clipped and summed, and their norms before.
+// The clipped and summed values of the examples, and their norms before clipping, [batch].
 struct ClippedValues {
   std::vector<Array> sums;
   Array norms;
@@ -173,16 +173,17 @@ ClippedValues clip_values(const ClipOptions& options, const Groups& groups,
   return out;
 }
 
-// Computes the clipped sums of a (micro)batch, then the loss's results and the norms by example.
+// Computes the clipped sums of a (micro)batch, the loss's results and the norms of the examples.
 //
-// What an example contributes is a function of the example, the parameters and the options, with
-// the same bits in every batch: methods are chosen by shapes of one example, products over the
-// batch are DotSum::kInvariant, scales read the example's own norm, and an example that is left out
-// is replaced by zeros, which changes nothing else (docs/privacy_proof.md).
+// The contribution of an example is a function of the example, the parameters and the options, with
+// the same bits in every batch. Methods are chosen by shapes of one example, products over the
+// batch are invariant (DotSum in ops/linear/dot_general.h), scales read the example's own norm, and
+// an example that is left out is replaced by zeros, which changes nothing else
+// (docs/privacy_proof.md).
 class ClippedBatch {
  public:
-  // `in_double`: products are summed in float64 too. `steps_per_unit`: of the grid, if there is
-  // one.
+  // With `in_double` products are summed in float64 too. `steps_per_unit` is set if there is a
+  // grid.
   ClippedBatch(const ClipOptions& options, const Groups& groups,
                const per_example::ExampleProgram& program, std::span<const Array> operands,
                std::span<const int> dims, const Array& padding,
@@ -229,13 +230,14 @@ class ClippedBatch {
  private:
   const Array& loss() const { return batch_.results()[0]; }
 
-  // Returns the elements of an example's gradient that count.
+  // Returns the map that sets elements of a gradient which do not count to 0; null if all elements
+  // count.
   per_example::GradientMap counted_elements() const {
     return options_.nan_safe == NanSafe::kElement ? per_example::GradientMap(finite_elements)
                                                   : nullptr;
   }
 
-  // Returns the squared norms of the gradients as they are, and of the elements that count.
+  // Returns the squared norms of the gradients, and those of their elements that count.
   per_example::TiledSquares squares_of(size_t input, per_example::NormWay method) {
     kept_.emplace_back();
     if (method == per_example::NormWay::kTiles)
@@ -247,25 +249,26 @@ class ClippedBatch {
     return {part.norms, per_example::squared_gradients(kept_.back())};
   }
 
-  // Returns an example's contribution: its weighted gradient, or that in steps of the grid.
+  // Returns the contributions of examples: their weighted gradients, in steps of the grid if there
+  // is one.
   Array contribution(const Array& gradients, const Array& weights) const {
     const Array counts = counted_elements() ? finite_elements(gradients) : gradients;
     return options_.grid_scale ? per_example::on_grid(counts, weights)
                                : per_example::weighted(counts, weights);
   }
 
-  // Returns the sums of contributions: float64, float32 for a product, or int32. Gradients that
-  // were computed for the norms are summed as they were: computed in another order, a gradient
-  // whose terms cancel may be many times as long.
+  // Returns the sums of contributions: float64, float32 for a product, or int32 on a grid.
+  // Gradients that were kept for the norms are summed, not computed again: a gradient whose terms
+  // cancel may be many times as long if it is computed in another order.
   std::vector<Array> sums(const std::vector<Array>& scales) const {
-    // A weight of 0 is not enough where the weighted value may be NaN or infinite.
+    // A weight of 0 would not be enough, because the weighted value may be NaN or infinite.
     const Array out_of_sum = left_out(options_, squares_, padding_);
     const auto clear = [&](const auto& x) {
       return out_of_sum.defined() ? clear_examples(x, out_of_sum) : x;
     };
     const per_example::ExampleBatch batch = clear(batch_);
     std::vector<Array> out(methods_.size());
-    // Small groups come first, so that their gradients need not be kept for long.
+    // Kept gradients are summed first, so that they are not in memory for long.
     for (size_t g = 0; g < groups_.size(); ++g)
       for (size_t i : groups_[g].leaves) {
         if (kept_[i].defined()) {
@@ -299,13 +302,13 @@ class ClippedBatch {
   const per_example::ExampleBatch batch_;
   const Array padding_;
   const bool in_double_;
-  const std::optional<StepsPerUnit> steps_per_unit_;  // of the grid
+  const std::optional<StepsPerUnit> steps_per_unit_;  // steps of the grid
   DType norm_dtype_ = float32;
-  // Of each group, [batch]: of the elements that count.
+  // For each group, [batch]: the squared norms of the elements that count, and of the gradients.
   std::vector<Array> squares_;
-  std::vector<Array> reported_;                // of the gradients as they are
-  std::vector<per_example::NormWay> methods_;  // of each parameter
-  std::vector<Array> kept_;  // [batch, ...] of the elements that count, where they were kept
+  std::vector<Array> reported_;
+  std::vector<per_example::NormWay> methods_;  // the method of each parameter
+  std::vector<Array> kept_;  // gradients (elements that count), [batch, ...], if they were kept
 };
 
 void expect_loss(const Function& f) {
@@ -319,15 +322,16 @@ void expect_loss(const Function& f) {
                describe(value));
 }
 
-// Returns a result by example in the caller's shape: without the dimension of one that the function
-// had.
+// Returns a result for each example in the caller's shape, without the dimension of size 1 that the
+// function saw.
 Array by_example(const Array& x, bool keep_batch_dim) {
   if (keep_batch_dim && x.ndim() >= 2 && x.shape()[1] == 1) return squeeze(x, {1});
   return x;
 }
 
-// `arrays` are the sums (those of gradients are already divided), the results by example, and the
-// norms. With `values_are_sums` the call's first results are the sums themselves.
+// Returns the result of the call. `arrays` are the sums (if of gradients, already divided by
+// normalize_by), the results for each example, and the norms. With `values_are_sums` the call's
+// first results are replaced by the sums.
 ClippedSum finished(const ClipOptions& options, const std::vector<DType>& dtypes,
                     const std::vector<Array>& arrays, bool values_are_sums, ErasedResult results) {
   const size_t num_sums = dtypes.size();
@@ -350,8 +354,8 @@ ClippedSum finished(const ClipOptions& options, const std::vector<DType>& dtypes
 
 namespace {
 
-// Returns the argument that is neither differentiated nor a key nor declared as shared, if there is
-// exactly one.
+// Returns the one argument that is neither differentiated nor a key nor declared as shared. Throws
+// UserError unless there is exactly one.
 std::vector<size_t> only_batch_argument(std::string_view op, const ClipOptions& options,
                                         size_t num_arguments, const std::vector<size_t>& argnums) {
   std::vector<size_t> out;
@@ -400,8 +404,8 @@ ClipOptions checked_options(std::string_view op, ClipOptions options, size_t num
 
 namespace {
 
-// Runs `sum` on the leaves, under a trace. It returns the clipped sums, the results by example, and
-// the norms.
+// Runs `sum` on the leaves, under a trace. `sum` returns the clipped sums, the results for each
+// example, and the norms.
 ClippedSum run_clipped(std::string_view op, const ErasedCall& call, const ClipRequest& request,
                        const std::vector<Array>& leaves, bool values_are_sums,
                        const std::function<std::vector<Array>(const ExampleArguments&)>& sum,
@@ -433,7 +437,8 @@ ClippedSum run_clipped(std::string_view op, const ErasedCall& call, const ClipRe
   return out;
 }
 
-// Returns whether products are summed in float64: float32 would round more than sensitivity() says.
+// Returns whether products are summed in float64 because float32 would round more than
+// sensitivity() counts.
 bool sums_in_double(const ClipOptions& options, int64_t size) {
   return size > options.float32_examples || devices().size() > kFloat32Devices;
 }
@@ -468,7 +473,7 @@ DType result_dtype(std::string_view op, const ClipOptions& options, DType dtype,
   return is_half(dtype) ? accumulation_dtype(dtype) : dtype;
 }
 
-// Returns the grid that the options ask for, if any, and lowers the norms of the groups for it.
+// Returns the grid if the options have one, and lowers the norms of the groups for it.
 std::optional<StepsPerUnit> grid_of(std::string_view op, const ClipOptions& options, Groups& groups,
                                     const std::vector<int64_t>& elements, int64_t size) {
   if (options.grid_scale) return clip_to_grid(op, options, groups, elements, size);
@@ -478,7 +483,7 @@ std::optional<StepsPerUnit> grid_of(std::string_view op, const ClipOptions& opti
   return std::nullopt;
 }
 
-// Returns the clipped sums of values by example, the other results, and the norms.
+// Returns the clipped sums of the examples' values, the other results, and the norms.
 std::vector<Array> clipped_values_of(const ClipRequest& request, const Groups& groups,
                                      const std::optional<StepsPerUnit>& steps_per_unit,
                                      const ExampleArguments& arguments, size_t num_values,

@@ -1,5 +1,5 @@
-// What clipped_grad.h is made of: clipped_grad and clipped_fun on lists of leaves, where the caller
-// gives the role of each leaf.
+// The implementation of clipped_grad.h: clipped_grad and clipped_fun on lists of leaves. The caller
+// states the role of each leaf.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ using tessera::internal::ErasedResult;
 enum class LeafRole : uint8_t {
   kShared,      // the same for every example
   kUndeclared,  // the same for every example; UserError if it is as long as the batch
-  kParameter,   // the same for every example; what is differentiated by
+  kParameter,   // the same for every example; gradients are by these leaves
   kBatch,       // an example for each index of its first dimension
   kKey,         // the words of a key that is split for the examples
   kStream,      // the words of the key of a stream inside a module: folded with the example's index
@@ -28,15 +28,15 @@ struct ClipRequest {
   std::vector<LeafRole> roles;     // one for each leaf
   std::vector<std::string> paths;  // of the leaves, for messages
   std::optional<Array> padding;    // Padding::mask
-  // The result after what is clipped is the loss whose gradients are clipped.
+  // Whether the result after the clipped ones is the loss whose gradients are clipped.
   bool loss_follows = false;
   // A function of the same arguments whose first result is the loss. Absent if there is no loss.
   std::optional<ErasedCall> loss;
 };
 
 struct ClippedSum {
-  ErasedResult results;     // of the call, by example: each is [batch, ...]
-  std::vector<Array> sums;  // the sums of what is clipped
+  ErasedResult results;     // results of the call for each example, [batch, ...]
+  std::vector<Array> sums;  // of the clipped gradients or values
   Array norms;              // [batch]: the norm of each example before clipping
 };
 // Returns the sums of the gradients by the parameters, in order. The call's first result is the
@@ -44,8 +44,9 @@ struct ClippedSum {
 ClippedSum clipped_gradients(const ErasedCall& call, const ClipRequest& request,
                              const std::vector<Array>& leaves);
 
-// Clips and sums the first result leaves of the call, as many as there are `values`; the results
-// have the sums in their place, and the others by example. The call sets `values` to their paths.
+// Clips and sums the first result leaves of the call, as many as there are `values`. The results
+// have the sums in place of these leaves, and the other leaves for each example. The call sets
+// `values` to the paths of the clipped leaves.
 ClippedSum clipped_values(const ErasedCall& call, const ClipRequest& request,
                           const std::vector<Array>& leaves, const std::vector<std::string>& values);
 

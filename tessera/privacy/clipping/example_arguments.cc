@@ -71,10 +71,11 @@ int64_t batch_size(std::string_view op, const ClipRequest& request,
   return size;
 }
 
-// Separates keys of examples from the keys that a stream makes itself.
+// Folded into a stream's key, so that the keys of examples differ from the keys that the stream
+// makes.
 constexpr uint32_t kExamples = 0x9e3779b9;
 
-// Returns the leaf with a dimension of examples, from which each example takes its own.
+// Returns the operand of a leaf: for keys and batches it has a dimension of examples.
 Array spread(const Array& leaf, LeafRole role, int64_t size, bool keep_batch_dim) {
   switch (role) {
     case LeafRole::kShared:
@@ -92,9 +93,10 @@ Array spread(const Array& leaf, LeafRole role, int64_t size, bool keep_batch_dim
   return leaf;
 }
 
-// Marks parameters as varying over the axes of a surrounding shard_map over which the loss varies,
-// so that gradients are those of the device's own examples, as grad's are. Returns whether any did
-// not vary. Along other axes devices share an example: its gradient is summed over them.
+// Marks parameters as varying over `axes`, those axes of a surrounding shard_map over which the
+// loss varies, so that gradients are those of the device's own examples (as in grad). Returns
+// whether this changed a parameter. Along other axes devices share an example, and its gradient is
+// summed over them.
 bool cast_parameters(ExampleArguments& arguments, const AxisNames& axes) {
   bool changed = false;
   for (size_t i = 0; i < arguments.operands.size(); ++i) {
@@ -176,8 +178,8 @@ Array holds_everywhere(const Array& condition) {
 
 namespace {
 
-// Returns [batch, ...] as [batches, microbatch, ...]: microbatch i has the examples i, i + batches,
-// ...
+// Returns x, [batch, ...], as [batches, microbatch, ...]: microbatch i has the examples i, i +
+// batches, ...
 Array strided(const Array& x, int64_t microbatch) {
   Shape shape = x.shape();
   shape[0] /= microbatch;
@@ -191,12 +193,12 @@ Array in_order(const Array& x) {
   return lax::reshape(lax::move_to_front(x, 1), shape);
 }
 
-// Returns two examples for one: the second is padding.
+// Returns x, [1, ...], with a second example of zeros, which is padding.
 Array with_padding(const Array& x) {
   return lax::concatenate(std::vector<Array>{x, lax::full_like(x, 0)}, 0);
 }
 
-// Calls fn for a microbatch, under the scope of its axis.
+// Calls fn for a microbatch, under a BatchAxis::Scope.
 std::vector<Array> in_batch(const std::vector<int>& dims, int64_t microbatch, size_t num_sums,
                             const ClipOptions& options, std::span<const Array> operands,
                             const Array& padding, const BatchFn& fn) {
@@ -246,7 +248,7 @@ std::vector<Array> over_microbatches(const ExampleArguments& arguments, size_t n
   const FlatFn trip = [&](const std::vector<Array>& x) {
     return fn(std::span(x).first(arguments.operands.size()), padded ? x.back() : Array());
   };
-  // Sums start at zeros of their types.
+  // This trace yields the types of the sums, which start at zeros.
   const TracedFunction one = trace_function(trip, types, "microbatch");
   const std::vector<Type> results = one.function.output_types();
   for (size_t s = 0; s < num_sums; ++s) spec.carry.push_back(control::zero_of(results[s]));

@@ -1,5 +1,5 @@
-// The arguments of a clipped function as those of one example, with which the function is traced,
-// and the microbatches that are made of them.
+// The arguments of a clipped function, as one example sees them when the function is traced, and
+// the microbatches into which they are divided.
 #pragma once
 
 #include <span>
@@ -11,11 +11,11 @@ namespace tessera::privacy::internal {
 
 struct ExampleArguments {
   int64_t size = 0;             // the number of examples
-  std::vector<Array> operands;  // of the traced function: arguments, then what it captured
-  std::vector<int> dims;        // 0: there is an example for each index; -1: the same for all
-  std::vector<bool> wrt;        // whether it is a parameter
-  ir::Function function;        // of one example
-  Array padding;                // [size] of bool; undefined where there is none
+  std::vector<Array> operands;  // inputs of the function: arguments, then captured arrays
+  std::vector<int> dims;        // the dimension of examples: 0, or -1 if the same for all
+  std::vector<bool> wrt;        // whether each operand is a parameter
+  ir::Function function;        // the function of one example
+  Array padding;                // [size] of bool; undefined if there is none
 
   // Returns which operands differ between examples.
   std::vector<bool> differs() const {
@@ -25,10 +25,10 @@ struct ExampleArguments {
   }
 };
 
-// Traces the call with one example's leaves (call_result has its tree then). What is in padding is
-// replaced by zeros first, so that it is never read. Throws UserError for batch leaves without a
-// first dimension or with different ones, a padding of another shape, a microbatch size that does
-// not divide the batch, and those of one_example.h.
+// Traces the call with the leaves of one example, and sets call_result to its result. The contents
+// of padding are replaced by zeros first, so that they are never read. Throws UserError for batch
+// leaves without a first dimension or with different ones, a padding of another shape, a microbatch
+// size that does not divide the batch, and those of one_example.h.
 ExampleArguments example_arguments(std::string_view op, const ErasedCall& call,
                                    const ClipRequest& request, const std::vector<Array>& leaves,
                                    ErasedResult& call_result);
@@ -37,10 +37,10 @@ ExampleArguments example_arguments(std::string_view op, const ErasedCall& call,
 // depend on it.
 Array holds_everywhere(const Array& condition);
 
-// Returns the results of fn for the (micro)batches: first sums, `num_sums` of them, and then
-// results by example, [size, ...]. Sums over microbatches are added up in their own dtype. fn is
-// called under a BatchAxis::Scope of `size` examples, at least two: a batch of one has another
-// program than the same example in a larger batch, so a single example is padded.
+// Returns the results of fn for the (micro)batches: first `num_sums` sums, then results for each
+// example, [size, ...]. Sums over microbatches are added up in their own dtype. fn is called under
+// a BatchAxis::Scope of `size` examples, at least two. (The program of a batch of one would differ
+// from that of a larger batch, so a single example is padded.)
 using BatchFn = std::function<std::vector<Array>(std::span<const Array> operands,
                                                  const Array& padding, int64_t size)>;
 std::vector<Array> over_microbatches(const ExampleArguments& arguments, size_t num_sums,

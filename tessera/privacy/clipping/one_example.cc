@@ -78,7 +78,7 @@ tracing::TracedFunction traced(const ClipRequest& request, const ErasedCall& cal
       types, "example");
 }
 
-// Returns which inputs have the batch, captures included.
+// Returns for each input, captured arrays included, whether it is of the batch.
 std::vector<bool> batch_inputs(const ClipRequest& request, const Function& f) {
   std::vector<bool> out;
   for (LeafRole role : request.roles) out.push_back(role == LeafRole::kBatch);
@@ -116,8 +116,8 @@ void expect_no_collective(std::string_view op, const ErasedCall& call, const Cli
       found->op, found->axis, found->axis);
 }
 
-// Primes as extents of a batch of several. An extent of the arguments that is near to one of them,
-// or a multiple of it, might be confused with it.
+// Returns extents for a batch of several examples: primes that no extent of the arguments equals,
+// is a multiple of, or is near to, since such extents might be confused.
 std::vector<int64_t> batch_extents(const std::vector<Array>& leaves) {
   std::vector<int64_t> out;
   for (int64_t prime : {53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107, 109, 113}) {
@@ -133,8 +133,8 @@ std::vector<int64_t> batch_extents(const std::vector<Array>& leaves) {
   return out;
 }
 
-// Returns what mixes examples in a batch of this extent; nothing if the function does not accept
-// one.
+// Returns the op that mixes examples in a batch of this extent; nullopt if there is none, or if the
+// function does not accept a batch.
 std::optional<per_example::Mixing> mixing(const ErasedCall& call, const ClipRequest& request,
                                           std::vector<ir::Type> types, int64_t size) {
   for (size_t i = 0; i < types.size(); ++i)
@@ -145,7 +145,7 @@ std::optional<per_example::Mixing> mixing(const ErasedCall& call, const ClipRequ
   } catch (const InternalError&) {
     throw;
   } catch (const std::exception&) {
-    return std::nullopt;  // it is written for one example
+    return std::nullopt;  // the function is written for one example
   }
   if (request.loss) f = loss_of(std::move(f));
   const std::vector<bool> of_examples = batch_inputs(request, f);
@@ -158,7 +158,8 @@ void expect_no_mixing(std::string_view op, const ErasedCall& call, const ClipReq
   const std::vector<int64_t> extents = batch_extents(leaves);
   if (extents.size() < 2) return;
   const auto found = mixing(call, request, types, extents[0]);
-  // Another extent of the program may have been this number by chance.
+  // A second extent is tried, because another extent of the program may have equalled the first by
+  // chance.
   if (!found || !mixing(call, request, types, extents[1])) return;
   value_error(
       op,

@@ -1,10 +1,10 @@
-// Checks that a clipped function computes one example by itself. Functions that do not are refused
+// Checks that a clipped function computes each example by itself. Other functions are refused
 // before they run.
 //
-// A function sees one example. If it is written for a batch and mixes its examples (statistics over
-// them, sorts, contrastive terms), it then computes something else; and a collective over devices
-// that hold examples of their own mixes these although each device sees one. Neither shows in the
-// result.
+// A function sees one example. If it is written for a batch and mixes its examples (by statistics
+// over them, sorts, contrastive terms), it computes something else for one example. And a
+// collective over devices mixes their examples, although each device sees one. Neither error shows
+// in the result.
 //
 //   the function of one example, [1, ...], is traced once more with several, [53, ...]:
 //       it refuses these   it is written for one example: nothing to find

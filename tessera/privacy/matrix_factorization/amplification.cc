@@ -38,8 +38,9 @@ std::vector<int64_t> candidates(const AmplificationOptions& options) {
   return out;
 }
 
-// A part of the smallest size has the largest probability, and the first bands have the most
-// participations: both are rounded to the safe side.
+// Returns the noise multiplier for this number of bands. The size of a part is rounded down, which
+// increases the probability, and the number of participations is rounded up: both err to the safe
+// side.
 double noise_multiplier(const AmplificationOptions& options, int64_t bands) {
   const int64_t part = options.dataset_size / bands;
   const int64_t count = options.n / bands + (options.n % bands == 0 ? 0 : 1);

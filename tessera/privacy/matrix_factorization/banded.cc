@@ -26,14 +26,15 @@ double norm_of_column(const Matrix& params, int64_t j) {
   return std::sqrt(sum);
 }
 
-// Computes the rows of B = A C^-1, one at a time: neither A nor B is ever complete, so that memory
-// is O(n bands).
+// Computes the rows of B = A C^-1, one at a time. It stores neither prefix sums A nor B, so it
+// needs O(n bands) memory.
 class Decoder {
  public:
   Decoder(const Matrix& columns, const std::optional<Matrix>& workload)
       : columns_(columns), workload_(workload) {}
 
-  // Returns row k of B, the entries 0, ..., k. It solves b C = a, from the last entry to the first.
+  // Returns the entries 0, ..., k of row k of B. It solves b C = a from the last entry to the
+  // first.
   const std::vector<double>& row(int64_t k) {
     row_.resize(static_cast<size_t>(k + 1));
     for (int64_t j = k; j >= 0; --j) {
@@ -73,7 +74,8 @@ std::vector<double> errors_of(Decoder& decoder, int64_t n) {
   return errors;
 }
 
-// Differentiates c = p / |p|, column by column: the part of the gradient along c has no effect.
+// Turns the gradient with respect to the columns c = p / |p| into that with respect to the params
+// p. The part of the gradient along c has no effect.
 void pull_back_normalization(const Matrix& params, const Matrix& columns, Matrix& gradient) {
   for (int64_t j = 0; j < params.rows; ++j) {
     double along = 0;
@@ -157,7 +159,7 @@ std::vector<double> per_query_error(const ColumnNormalizedBanded& strategy,
   return errors_of(decoder, columns.rows);
 }
 
-// It passes through the rows twice: a row's weight in the gradient depends on all errors.
+// This computes the rows twice, because a row's weight in the gradient depends on all errors.
 ErrorAndGradient reduced_error(const ColumnNormalizedBanded& strategy,
                                const std::optional<Matrix>& workload, const Reduction& reduction) {
   const Matrix columns = strategy.normalized();

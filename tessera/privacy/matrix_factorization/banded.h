@@ -1,8 +1,8 @@
-// Banded strategies C of any entries, with columns of norm 1: a user who takes part at most once
-// within `bands` iterations moves C x by the root of their participations, whatever the entries are
-// (arXiv:2306.08153). Toeplitz strategies are a special case. They are less than half a percent
-// worse at a thousand iterations and more, and have a parameter per band instead of one per entry
-// (arXiv:2405.15913).
+// Banded strategies C with any entries and columns of norm 1. A user who takes part at most once
+// within `bands` iterations moves C x by the root of the number of their participations, whatever
+// the entries are (arXiv:2306.08153). Toeplitz strategies are a special case. They are less than
+// half a percent worse at a thousand iterations and more, and have a parameter per band instead of
+// one per entry (arXiv:2405.15913).
 #pragma once
 
 #include <cstdint>
@@ -33,12 +33,13 @@ struct ColumnNormalizedBanded {
   int64_t bands() const { return params.cols; }
 
   static ColumnNormalizedBanded from_banded_toeplitz(int64_t n, const toeplitz::Coefs& coefs);
-  // Returns the optimal coefficients for the largest error, truncated to `bands`.
+  // Returns the Toeplitz strategy with the optimal coefficients for the largest error, truncated to
+  // `bands`.
   static ColumnNormalizedBanded from_optimal_toeplitz(int64_t n, int64_t bands);
 
-  // Returns params with each row scaled to norm 1 and zeros for what is not read. Throws UserError
-  // for a row without a nonzero entry, or with one that is not finite, and for more bands than
-  // rows.
+  // Returns params with each row scaled to norm 1, and zeros for entries that are not read. Throws
+  // UserError if a row has no nonzero entry or one that is not finite, and if there are more bands
+  // than rows.
   Matrix normalized() const;
   // Returns C, [n, n].
   Matrix materialize() const;
@@ -52,7 +53,7 @@ double minsep_sensitivity_squared(const ColumnNormalizedBanded& strategy,
                                   std::optional<int64_t> n = std::nullopt);
 
 // Returns the expected squared error of each query: the squared norms of the rows of A C^-1, where
-// A is the workload, lower triangular [n, n]; prefix sums if absent. O(n^2 bands) time.
+// A is the workload, lower triangular [n, n], or prefix sums if absent. It takes O(n^2 bands) time.
 std::vector<double> per_query_error(const ColumnNormalizedBanded& strategy,
                                     const std::optional<Matrix>& workload = std::nullopt);
 

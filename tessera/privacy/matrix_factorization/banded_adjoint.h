@@ -1,4 +1,4 @@
-// The error of a column-normalised banded strategy with its gradient. Internal.
+// The error of a column-normalised banded strategy, and its gradient. Internal.
 #pragma once
 
 #include <optional>

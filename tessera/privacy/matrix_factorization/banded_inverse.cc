@@ -9,8 +9,8 @@
 namespace tessera::privacy::matrix_factorization::banded_inverse {
 namespace {
 
-// The smallest non-increasing list that is not below |coef|, and the coefficient from which each
-// entry comes.
+// The smallest non-increasing list that is nowhere below |coef|, and for each entry the index of
+// the coefficient that it equals.
 struct Majorant {
   toeplitz::Coefs values;
   std::vector<size_t> from;
@@ -62,7 +62,8 @@ toeplitz::Coefs square_root_coefs(int64_t bands, const toeplitz::Coefs& workload
                 "expected a workload whose first coefficient is above 0, got {}; it has no real "
                 "square root otherwise",
                 a[0]);
-  // r satisfies sum over i + j = k of r_i r_j = a_k, which determines r_k from the earlier ones.
+  // The root r satisfies sum over i + j = k of r_i r_j = a_k, which determines r_k from earlier
+  // coefficients.
   toeplitz::Coefs root(a.size());
   root[0] = std::sqrt(a[0]);
   for (size_t k = 1; k < root.size(); ++k) {

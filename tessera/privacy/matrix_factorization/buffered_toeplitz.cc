@@ -13,7 +13,7 @@
 namespace tessera::privacy::matrix_factorization::buffered_toeplitz {
 namespace {
 
-constexpr double kMinGap = 1e-9;  // between decays, for an inverse to have digits
+constexpr double kMinGap = 1e-9;  // the least distance of decays for which an inverse has digits
 
 bool any(const std::vector<double>& values, auto predicate) {
   return std::any_of(values.begin(), values.end(), predicate);
@@ -48,7 +48,7 @@ std::vector<double> inverse_decays(const BufferedToeplitz& blt) {
   return out;
 }
 
-// Newton's method removes what it can of the eigenvalue solver's error.
+// Returns the decay, improved by Newton's method, which reduces the error of the eigenvalue solver.
 double polished(const BufferedToeplitz& blt, double decay) {
   const auto residual = [&](double l, double& slope) {
     double value = -1;
@@ -73,7 +73,8 @@ double polished(const BufferedToeplitz& blt, double decay) {
   return decay;
 }
 
-// Two BLTs of m buffers are inverses if 2 m + 1 coefficients of their product agree.
+// Throws UserError unless the two are inverses. BLTs of m buffers are inverses if the first 2 m + 1
+// coefficients of their product are those of the identity.
 void expect_inverse(const BufferedToeplitz& blt, const BufferedToeplitz& inverse) {
   const auto n = 2 * blt.num_buffers() + 1;
   toeplitz::Coefs product = toeplitz::multiply(blt.toeplitz_coefs(n), inverse.toeplitz_coefs(n));
@@ -123,7 +124,8 @@ BufferedToeplitz BufferedToeplitz::from_rational_approx_to_sqrt_x(
   if (num_buffers < 1)
     value_error("privacy::BufferedToeplitz::from_rational_approx_to_sqrt_x",
                 "expected at least one buffer, got {}", num_buffers);
-  // The square root itself, the noising matrix, is approximated, at nodes k in steps of h.
+  // The approximated function is the square root itself (the noising matrix), at nodes k in steps
+  // of h.
   const int64_t half = (num_buffers + 1) / 2;
   const double h = decay_scale * std::numbers::pi / std::sqrt(2.0 * (half + 1.0));
   BufferedToeplitz inverse;
@@ -234,8 +236,8 @@ double max_error(const BufferedToeplitz& inv_blt, int64_t n) {
   return iteration_error(inv_blt, n - 1);
 }
 
-// The decoder's entries 1 + sum_j omega_j (1 - theta_j^i) / (1 - theta_j) tend to the square root
-// of the result.
+// The result is the square of the limit of the decoder's entries 1 + sum_j omega_j (1 - theta_j^i)
+// / (1 - theta_j).
 double limit_max_error(const BufferedToeplitz& inv_blt) {
   inv_blt.validate();
   double last = 1;

@@ -26,7 +26,7 @@ struct RationalApproximation {
   double max_buf_decay = 1.0;
   // All output scales are scaled so that the Pillutla score is at most this.
   std::optional<double> max_pillutla_score = std::nullopt;
-  // A larger value moves decays closer to 0 and to 1. A negative shift moves all towards 1.
+  // A larger scale moves decays closer to 0 and to 1. A negative shift moves all decays towards 1.
   double buf_decay_scale = 1.6;
   int64_t buf_decay_shift = -1;
 };
@@ -42,13 +42,13 @@ struct BufferedToeplitz {
   static BufferedToeplitz from_rational_approx_to_sqrt_x(const RationalApproximation& options);
 
   int64_t num_buffers() const { return static_cast<int64_t>(buf_decay.size()); }
-  // Throws UserError for lists of different lengths and values that are not finite.
+  // Throws UserError if the lists have different lengths and if a value is not finite.
   void validate() const;
   BufferedToeplitz canonicalize() const;
   toeplitz::Coefs toeplitz_coefs(int64_t n) const;
   Matrix materialize(int64_t n) const;
-  // Returns C^-1. Throws UserError for decays closer than 1e-9, and for an inverse that is no sum
-  // of real geometric series.
+  // Returns C^-1. Throws UserError if two decays are closer than 1e-9, and if the inverse is not a
+  // sum of real geometric series.
   BufferedToeplitz inverse() const;
   // Returns sum_j output_scale[j] / buf_decay[j]. If it is below 1, the inverse has no negative
   // decay.
@@ -62,28 +62,28 @@ std::string to_string(const BufferedToeplitz& blt);
 double min_buf_decay_gap(const std::vector<double>& buf_decay);
 
 // Returns the BLTs with decays theta and theta_hat that are inverses of each other
-// (arXiv:2504.21413, Theorem 2). All decays of one are distinct.
+// (arXiv:2504.21413, Theorem 2). All decays of one BLT are distinct.
 std::pair<BufferedToeplitz, BufferedToeplitz> blt_pair_from_theta_pair(
     const std::vector<double>& theta, const std::vector<double>& theta_hat);
 
-// Returns a + a r + ... + a r^(num - 1), accurate to the last digits for any r, including 1. num
-// may be infinite.
+// Returns a + a r + ... + a r^(num - 1), accurate to the last digits for any r, including r = 1.
+// num may be infinite.
 double geometric_sum(double a, double r, double num);
 
-// Returns the squared norm of the first of n columns; for infinite n the limit. It is infinite
-// where a decay is above 1. O(m^2).
+// Returns the squared norm of the first of n columns; for infinite n its limit, which is infinite
+// if a decay is above 1. It takes O(m^2) time.
 double sensitivity_squared(const BufferedToeplitz& blt, double n);
 
-// Return the expected squared error of prefix sum i (from 0) for the inverse, and the largest of
-// the first n, which is the last. O(m^2); O(n m) where a decay is so near to 1 that closed forms
-// cancel.
+// Return the expected squared error of prefix sum i (counted from 0) for the inverse, and the
+// largest one of the first n prefix sums, which is the last one. They take O(m^2) time, or O(n m)
+// if a decay is so near to 1 that closed forms lose digits.
 double iteration_error(const BufferedToeplitz& inv_blt, int64_t i);
 double max_error(const BufferedToeplitz& inv_blt, int64_t n);
 // Returns the limit of max_error / n.
 double limit_max_error(const BufferedToeplitz& inv_blt);
 
-// Return the error times the squared sensitivity of one participation, and the limit of that
-// divided by n. Infinite where an output scale is not positive.
+// Return the largest error times the squared sensitivity of one participation, and the limit of
+// this product divided by n. Both are infinite if an output scale is not positive.
 double max_loss(const BufferedToeplitz& blt, int64_t n);
 double limit_max_loss(const BufferedToeplitz& blt);
 

@@ -20,8 +20,8 @@ double sum_of_powers(double u, double n) {
   return (1 - std::pow(1 - u, n)) / u;
 }
 
-// Returns 1 + 2 r + ... + (n-1) r^(n-2). The closed form cancels where n u is small; there it is
-// the series sum_k (k+1) binomial(n, k+2) (-u)^k, whose terms decrease as (n u)^k / k!.
+// Returns 1 + 2 r + ... + (n-1) r^(n-2). The closed form loses digits if n u is small; then it is
+// computed by the series sum_k (k+1) binomial(n, k+2) (-u)^k, whose terms decrease as (n u)^k / k!.
 double slope_of_sum(double u, double n, double sum) {
   if (std::isinf(n)) return 1 / (u * u);
   if (n * std::abs(u) > 1) return (sum - n * std::pow(1 - u, n - 1)) / u;
@@ -40,7 +40,7 @@ GeometricSum geometric(double u, double n) {
 
 // The decoder B = A C^-1 has the entries b_i = rest + sum_j share_j theta_j^i, where share_j =
 // -omega_j / (1 - theta_j) and the shares and the rest sum to 1. For the inverse of a strategy with
-// positive scales all of these are positive, so that nothing cancels.
+// positive scales, all of these are positive, and nothing cancels.
 struct Decoder {
   std::vector<double> gap, share;  // gap = 1 - theta
   double rest = 1;
@@ -57,7 +57,8 @@ struct Decoder {
   }
 };
 
-// Returns n rest^2 + 2 rest sum_j share_j G(theta_j) + sum_jk share_j share_k G(theta_j theta_k).
+// Returns the error n rest^2 + 2 rest sum_j share_j G(theta_j) + sum_jk share_j share_k G(theta_j
+// theta_k) and its gradient, where G(r) = 1 + r + ... + r^(n-1).
 BltValue closed_form_error(const Decoder& decoder, double n) {
   const auto& [gap, share, rest, exact] = decoder;
   BltValue out{n * rest * rest, BltGradient(gap.size())};
@@ -117,8 +118,8 @@ BltValue max_error_with_gradient(const BufferedToeplitz& inv_blt, int64_t n) {
   return {error.value, pull_back_coefs(inv_blt, error.gradient)};
 }
 
-// The coefficients are coef_i = sum_j scale_j decay_j^(i-1). Horner's rule from the last
-// coefficient on: `value` is sum_i gradient_i decay^(i-1), `slope` its derivative.
+// The coefficients are coef_i = sum_j scale_j decay_j^(i-1). Horner's rule, from the last
+// coefficient on, computes `value` = sum_i gradient_i decay^(i-1) and its derivative `slope`.
 BltGradient pull_back_coefs(const BufferedToeplitz& blt, const toeplitz::Coefs& gradient) {
   BltGradient out(blt.buf_decay.size());
   for (size_t j = 0; j < blt.buf_decay.size(); ++j) {

@@ -1,4 +1,5 @@
-// Values of BLTs with their gradients with respect to decays and scales. Internal.
+// Sensitivities and errors of BLTs, with their gradients with respect to decays and scales.
+// Internal.
 #pragma once
 
 #include <vector>
@@ -19,11 +20,12 @@ struct BltValue {
   BltGradient gradient;
 };
 
-// The functions of buffered_toeplitz.h with these names, and their gradients.
+// Return the results of the functions of buffered_toeplitz.h with these names, and their gradients.
 BltValue sensitivity_squared_with_gradient(const BufferedToeplitz& blt, double n);
 BltValue max_error_with_gradient(const BufferedToeplitz& inv_blt, int64_t n);
 
-// Returns the gradient, given the gradient with respect to the first n coefficients.
+// Returns the gradient with respect to decays and scales, given that with respect to the first n
+// coefficients.
 BltGradient pull_back_coefs(const BufferedToeplitz& blt, const toeplitz::Coefs& gradient);
 
 // Differentiates blt_pair_from_theta_pair: adds to the gradients with respect to theta and

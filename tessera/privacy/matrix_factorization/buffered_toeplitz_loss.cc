@@ -28,11 +28,11 @@ BltValue sensitivity_with_gradient(const LossFn& loss_fn, const BufferedToeplitz
   return {sum.value, pull_back_coefs(blt, sum.gradient)};
 }
 
-// The barriers, summed with their weights, and the gradients of the sum.
+// The values of the barriers, their weighted sum, and the gradients of the sum.
 class Barriers {
  public:
   Penalties values = {0, 0, 0, 0, 0, 0, 0, 0, 0};
-  BltGradient by_blt, by_inverse;  // of total()
+  BltGradient by_blt, by_inverse;  // gradients of total()
 
   Barriers(const LossFn& loss_fn, const BufferedToeplitz& blt, const BufferedToeplitz& inverse)
       : by_blt(blt.buf_decay.size()),
@@ -128,7 +128,8 @@ class Barriers {
   const Penalties weights_;
 };
 
-// The square root of the largest loss of Toeplitz mechanisms grows as 1 + log(n) / pi.
+// Returns a rough estimate of the least loss: the root of the largest error of Toeplitz mechanisms
+// grows as 1 + log(n) / pi.
 double approximate_optimum(const LossFn& loss_fn) {
   const double root = 1 + std::log(static_cast<double>(loss_fn.n)) / std::numbers::pi;
   return static_cast<double>(loss_fn.max_participations()) + root * root;
@@ -139,8 +140,9 @@ std::vector<double> concat(std::vector<double> first, const std::vector<double>&
   return first;
 }
 
-// The search uses -log(1 - decay) for decays: the best are as near to 1 as n is large, each at its
-// own scale, and in the decays themselves steps of one length would stall.
+// Returns the coordinates -log(1 - decay) in which the search moves. The larger n is, the nearer
+// the best decays are to 1, each at a scale of its own. If the search moved in the decays
+// themselves, with steps of one length, it would stall.
 std::vector<double> searched(std::vector<double> decays) {
   for (double& d : decays) d = -std::log1p(-d);
   return decays;
@@ -186,7 +188,7 @@ PenalizedLoss penalized_loss_with_gradient(const LossFn& loss_fn, const Buffered
   const Barriers barriers(loss_fn, blt, inv_blt);
   const size_t m = blt.buf_decay.size();
   PenalizedLoss out{loss_fn.penalty_strength * barriers.total(), BltGradient(m), BltGradient(m)};
-  // Beyond a barrier powers of decays may be huge.
+  // Beyond a barrier the loss is not computed, because powers of decays may be huge.
   if (!std::isfinite(out.value)) return out;
   const BltValue error = error_with_gradient(loss_fn, inv_blt);
   const BltValue sensitivity = sensitivity_with_gradient(loss_fn, blt);
@@ -210,7 +212,7 @@ std::vector<double> params_from_blt(Parameterization parameterization,
   return {};
 }
 
-// They are in the order of the parameters, so that gradients are in it too.
+// The decays stay in the order of the parameters, so that gradients have the same order.
 std::pair<BufferedToeplitz, BufferedToeplitz> blt_and_inverse_from_params(
     Parameterization parameterization, const std::vector<double>& params) {
   const auto middle = params.begin() + static_cast<std::ptrdiff_t>(params.size() / 2);

@@ -8,14 +8,14 @@ namespace tessera::privacy::matrix_factorization::buffered_toeplitz {
 
 struct PenalizedLoss {
   double value = 0;
-  BltGradient by_blt, by_inverse;  // as if both were independent of each other
+  BltGradient by_blt, by_inverse;  // as if blt and inverse were independent of each other
 };
 
 PenalizedLoss penalized_loss_with_gradient(const LossFn& loss_fn, const BufferedToeplitz& blt,
                                            const BufferedToeplitz& inv_blt, bool normalize);
 
-// Convert between coordinates of the search and a BLT with its inverse; gradients go the opposite
-// direction.
+// Convert between the coordinates of the search and a BLT with its inverse. pull_back_pair()
+// returns the gradient with respect to the coordinates.
 std::vector<double> params_from_blt(Parameterization parameterization, const BufferedToeplitz& blt);
 std::pair<BufferedToeplitz, BufferedToeplitz> blt_and_inverse_from_params(
     Parameterization parameterization, const std::vector<double>& params);

@@ -22,7 +22,8 @@ void check(const LossFn& loss_fn) {
     value_error(kOp, "expected a penalty_strength of at least 0, got {}", loss_fn.penalty_strength);
 }
 
-// Parameters without a real inverse are outside of the domain, as those beyond a barrier are.
+// Returns the loss with barriers. It is infinite beyond a barrier, and for parameters without a
+// real inverse.
 double objective_at(const LossFn& loss_fn, Parameterization parameterization,
                     const std::vector<double>& params, std::vector<double>& gradient) try {
   const auto [blt, inverse] = blt_and_inverse_from_params(parameterization, params);
@@ -73,7 +74,7 @@ double LossFn::penalized_loss(const BufferedToeplitz& blt, const BufferedToeplit
 double LossFn::loss(const BufferedToeplitz& blt) const {
   check(*this);
   const double error_of_inverse = error_for_inv(blt.inverse());
-  // spaced_columns is the sensitivity only of coefficients that do not increase.
+  // spaced_columns is the sensitivity only if coefficients do not increase.
   if (max_participations() > 1)
     return error_of_inverse *
            toeplitz::minsep_sensitivity_squared(blt.toeplitz_coefs(n), participation);
@@ -136,7 +137,7 @@ BufferedToeplitz optimize(const Options& options) {
     try {
       next = optimized(buffers);
     } catch (const UserError&) {
-      // With so many buffers no digits are left: the result with fewer is kept.
+      // With so many buffers the loss has no correct digits. The result with fewer buffers is kept.
     }
     if (!(rtol * next.loss < best.loss)) break;
     best = std::move(next);

@@ -1,6 +1,6 @@
 // Checks of the matrices of a factorization A = B C (workload, decoder, strategy; X = C^T C): they
-// must be finite, of matching shapes, and lower triangular where they are square. Each check throws
-// UserError or does nothing.
+// must be finite, of matching shapes, and lower triangular if A, B and C are square. Each check
+// throws UserError or does nothing.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,8 @@ void check_square(const Matrix& m, const char* name);
 void check_lower_triangular(const Matrix& m, const char* name, Tolerance tolerance = {});
 void check_symmetric(const Matrix& m, const char* name, Tolerance tolerance = {});
 
-// Matrices of one factorization over n iterations: A [n, n], B [n, k], C [k, n], X [n, n].
+// The matrices of one factorization over n iterations: A [n, n], B [n, k], C [k, n], X [n, n]. Null
+// pointers are not checked.
 struct Factorization {
   const Matrix* A = nullptr;
   const Matrix* B = nullptr;

@@ -24,8 +24,8 @@ Matrix solve_for_decoder(const Matrix& C, const Matrix& A) {
   return from_eigen(lu.solve(as_eigen(A).transpose()).transpose());
 }
 
-// The convex problem: the reduced errors a_i^T X^-1 a_i of the rows of A, over X that keep their
-// sensitivity and their zeros.
+// The convex problem: to minimise the reduced errors a_i^T X^-1 a_i of the rows a_i of A, over all
+// X with the same sensitivity and the same zeros.
 class Problem {
  public:
   explicit Problem(const Options& options)
@@ -39,7 +39,8 @@ class Problem {
         as_eigen(sensitivity::banded_symmetric_mask(options.n, *options.bands)).array();
   }
 
-  // With H = X^-1 A^T the error of query i changes with X by -h_i h_i^T.
+  // Returns the reduced error at X, and its gradient: with H = X^-1 A^T, the derivative of the
+  // error of query i is -h_i h_i^T.
   double operator()(const std::vector<double>& params, std::vector<double>& gradient) const {
     const Eigen::Map<const RowMajor> X(params.data(), A_.rows, A_.rows);
     const Eigen::LLT<RowMajor> cholesky(X);
@@ -57,7 +58,8 @@ class Problem {
   }
 
  private:
-  // On the diagonal either nothing changes, or each user's sum of squared norms is kept.
+  // Projects a gradient onto the allowed changes of X: the diagonal does not change if columns have
+  // equal norms; otherwise the sum of each user's squared norms does not change.
   void project(Eigen::Map<RowMajor>& dX) const {
     const int64_t rounds = A_.rows / epochs_;
     for (int64_t first = 0; first < rounds; ++first) {
@@ -67,7 +69,7 @@ class Problem {
         dX(i, i) = equal_norm_ ? 0 : dX(i, i) - mean;
     }
     dX.array() *= as_eigen(mask_).array();
-    // Symmetric to the last bit, so that X stays symmetric.
+    // This makes dX symmetric to the last bit, so that X stays symmetric.
     dX = (0.5 * (dX + dX.transpose())).eval();
   }
 
@@ -107,7 +109,7 @@ Matrix get_orthogonal_mask(int64_t n, int64_t epochs) {
   return out;
 }
 
-// With rows and columns in the opposite order C^T C becomes the L L^T of Cholesky.
+// If rows and columns are reversed, C^T C becomes the L L^T of Cholesky.
 Matrix strategy_from_X(const Matrix& X) {
   checks::check({.X = &X});
   const Eigen::LLT<RowMajor> cholesky(as_eigen(X).reverse());

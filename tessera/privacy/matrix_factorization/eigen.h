@@ -1,4 +1,5 @@
-// Eigen's views of a Matrix. For source files only: users' headers do not include Eigen.
+// Eigen's views of a Matrix. Only source files include this header, so that users' headers do not
+// include Eigen.
 #pragma once
 
 #include <Eigen/Core>

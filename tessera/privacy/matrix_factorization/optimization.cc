@@ -43,8 +43,9 @@ class Search {
     stopped_ = largest(gradient_) <= options_.gradient_tolerance;
   }
 
-  // Outdated curvature (at a kink, or in a narrow valley) leads to bad directions: after a search
-  // ends, another one begins there without memory, which shows whether it was the minimum.
+  // Returns the best parameters. Curvature from earlier steps leads to bad directions at a kink or
+  // in a narrow valley. So after a search ends, another one begins at its result without this
+  // memory, until one finds nothing better.
   std::vector<double> run() {
     while (!stopped_ && step_ < options_.max_optimizer_steps) {
       const double before = best_loss_;
@@ -69,8 +70,8 @@ class Search {
     parameters.epsilon = 0;
     parameters.max_iterations = static_cast<int>(
         std::min<int64_t>(options_.max_optimizer_steps - step_, std::numeric_limits<int>::max()));
-    // Backtracking looks at values before it looks at gradients: only this line search accepts
-    // infinities.
+    // Only this line search accepts infinite values, because backtracking checks values before
+    // gradients.
     parameters.linesearch = LBFGS_LINESEARCH_BACKTRACKING_STRONG_WOLFE;
     parameters.max_linesearch = 60;
     lbfgs(n, x.get(), nullptr, &Search::evaluate_at, &Search::progress, this, &parameters);

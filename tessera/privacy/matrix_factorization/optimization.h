@@ -1,5 +1,5 @@
-// Minimises a smooth function of a vector by L-BFGS (liblbfgs), for the strategies of this folder:
-// few iterates that cost much each, optima needed to many digits, and barriers beyond which the
+// Minimises a smooth function of a vector by L-BFGS (liblbfgs). It suits the strategies of this
+// folder: each evaluation is expensive, optima are needed to many digits, and beyond barriers the
 // function is infinite.
 #pragma once
 
@@ -9,8 +9,9 @@
 
 namespace tessera::privacy::matrix_factorization {
 
-// Returns the value at `params`, and fills in `gradient`, which has their size. An infinite or NaN
-// value means that the point is outside of the domain: the line search then takes a shorter step.
+// A function that returns the value at `params` and fills in `gradient`, which has the same size.
+// An infinite or NaN value means that the point is outside of the domain: the line search then
+// takes a shorter step.
 using Objective =
     std::function<double(const std::vector<double>& params, std::vector<double>& gradient)>;
 
@@ -21,14 +22,14 @@ struct OptimizerStep {
   const std::vector<double>& gradient;
 };
 
-// Returns true to stop.
+// A function that returns true to stop the search.
 using OptimizerCallback = std::function<bool(const OptimizerStep&)>;
 
 struct OptimizerOptions {
   int64_t max_optimizer_steps = 250;
   int memory_size = 15;  // the number of steps from which the curvature is estimated
-  // The search stops where no entry of the gradient is larger; with 0, where no step makes the loss
-  // smaller.
+  // The search stops when no entry of the gradient is larger than this; with 0, when no step makes
+  // the loss smaller.
   double gradient_tolerance = 0;
   OptimizerCallback callback = {};
 };

@@ -1,5 +1,5 @@
-// Reductions of the expected squared errors of the queries (iterations) of a mechanism to the one
-// number that is minimised, with its gradient.
+// Reductions of the expected squared errors of a mechanism's queries (iterations) to one number,
+// which is minimised, and its gradient.
 #pragma once
 
 #include <functional>
@@ -12,17 +12,17 @@ struct Reduced {
   std::vector<double> gradient;  // with respect to each query's error
 };
 
-// Any differentiable function of the errors; these three are common.
+// A reduction can be any differentiable function of the errors; these three are common.
 using Reduction = std::function<Reduced(const std::vector<double>& errors)>;
 
 Reduced mean_error(const std::vector<double>& errors);
-// If several errors are the largest, the last one has the gradient, so that for prefix sums of a
-// Toeplitz mechanism it is the gradient of last_error.
+// If several errors are the largest, only the last of them has a gradient of 1. So for prefix sums
+// of a Toeplitz mechanism the gradient is that of last_error.
 Reduced max_error(const std::vector<double>& errors);
 Reduced last_error(const std::vector<double>& errors);
 
-// Returns the reduction's result. Throws UserError for an empty function, and a gradient of another
-// length.
+// Returns the reduction's result. Throws UserError if the function is empty, and if its gradient
+// has another length than `errors`.
 Reduced reduce(const Reduction& reduction, const std::vector<double>& errors);
 
 }  // namespace tessera::privacy::matrix_factorization

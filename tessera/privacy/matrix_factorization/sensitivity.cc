@@ -56,7 +56,8 @@ double max_participation_for_linear_fn(const std::vector<double>& x,
   for (double v : x)
     if (std::isnan(v))
       value_error(kSensitivityOp, "expected numbers, got a NaN among {} values", n);
-  // best[i]: the largest sum of x[i:] with as many participations as there were rounds so far.
+  // best[i] is the largest sum of entries of x[i:], with as many participations as there were
+  // rounds so far.
   std::vector<double> best(x.size() + 1), next(x.size() + 1);
   for (int64_t round = 0; round < k; ++round) {
     for (int64_t i = n - 1; i >= 0; --i) {

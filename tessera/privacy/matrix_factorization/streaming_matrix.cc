@@ -16,8 +16,8 @@ namespace {
 
 constexpr const char* kStreamingMatrixOp = "privacy::StreamingMatrix";
 
-// Appends up to kShort bytes as they are, and more as two hashes of 64 bits, so that the key of a
-// program stays short.
+// Appends the numbers to a key. Up to kShort bytes are appended as they are; longer lists become
+// two hashes of 64 bits, so that the key of a program stays short.
 void append_numbers(std::string& key, const std::vector<double>& numbers) {
   constexpr size_t kShort = 32;
   key += std::to_string(numbers.size()) + ':';
@@ -103,8 +103,8 @@ StreamingMatrix made(decltype(Node::matrix) matrix) {
   return StreamingMatrix(Node{std::move(matrix)});
 }
 
-// Returns diag(the norms of the columns of C): row i of the n x n matrix holds coefficients 0 ... n
-// - 1 - i.
+// Returns the diagonal matrix of the norms of C's columns. Column i of the n x n matrix C has the
+// coefficients 0, ..., n - 1 - i.
 StreamingMatrix column_norms(const std::vector<double>& coef, int64_t n) {
   std::vector<double> norms(static_cast<size_t>(n));
   double sum = 0;
@@ -200,7 +200,7 @@ StreamingMatrix toeplitz_inverse(std::vector<double> coef, const ToeplitzInverse
   if (*n < 1)
     value_error(kStreamingMatrixOp, "expected column_normalize_for_n to be at least 1, got {}", *n);
   if (ssize(coef) > *n) coef.resize(static_cast<size_t>(*n));
-  // Multiplying columns of C by 1 / norm multiplies rows of the inverse by norm.
+  // If columns of C are divided by their norms, rows of the inverse are multiplied by them.
   const StreamingMatrix norms = column_norms(coef, *n);
   return norms * made(ToeplitzInverse{std::move(coef)});
 }

@@ -1,5 +1,5 @@
-// The contents of a StreamingMatrix: one of a closed list of matrices, with its coefficients. For
-// source files.
+// The contents of a StreamingMatrix: one of a closed list of matrices, with its coefficients.
+// Internal.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Identity {};
 struct PrefixSum {};
 struct Diagonal {
   std::vector<double> values;
-  bool ends;  // after the last value; else that is repeated
+  bool ends;  // whether the matrix ends after the last value; else that is repeated
 };
 struct Momentum {
   double momentum;
@@ -59,7 +59,7 @@ struct Node {
   std::variant<Identity, PrefixSum, Diagonal, Momentum, ToeplitzInverse, BandedInverse, Buffered,
                Dense, Product, Toeplitz>
       matrix;
-  std::string key = {};  // of all of the above
+  std::string key = {};  // the key of all of the above
 };
 
 // Throws UserError for a dense matrix with elements above the diagonal, which cannot be streamed.
@@ -67,12 +67,12 @@ void expect_lower_triangular(const Node& node);
 // Returns the norms of the rows of params.
 std::vector<double> row_norms(const BandedInverse& matrix);
 
-// Returns the first n elements of the first column, which determine the leading n x n part, if the
-// matrix is of a Toeplitz kind; else nothing. On the host, in O(n bands).
+// Returns the first n elements of the first column if the matrix is Toeplitz: they determine the
+// leading n x n part. Otherwise returns nullopt. It runs on the host in O(n bands) time.
 std::optional<std::vector<double>> toeplitz_column(const Node& node, int64_t n);
 
-// Returns for each buffer how many arrays of a leaf's shape are stacked in it; 0 if it has the
-// leaf's shape itself.
+// Returns for each buffer how many arrays of a leaf's shape are stacked in it, or 0 if it has the
+// leaf's shape without a further dimension.
 std::vector<int64_t> buffer_depths(const Node& node);
 
 // The number of arrays of each kind in a FlatStep. step_of() is the inverse of arrays().

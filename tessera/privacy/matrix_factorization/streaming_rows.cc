@@ -1,5 +1,5 @@
-// Streaming matrices on the host: computes their leading parts, each from its definition and not by
-// the recurrence that runs on Arrays.
+// Streaming matrices on the host: computes the leading part of each from its definition, not by the
+// recurrence that runs on Arrays.
 #include <algorithm>
 
 #include "tessera/base/format.h"
@@ -11,7 +11,7 @@ using namespace internal;
 
 namespace {
 
-// Row-major, n x n; zeros at first.
+// An n x n matrix, row-major; at first all elements are 0.
 struct Square {
   explicit Square(int64_t n) : n(n), values(static_cast<size_t>(n * n)) {}
   double& at(int64_t i, int64_t j) { return values[static_cast<size_t>(i * n + j)]; }
@@ -27,7 +27,7 @@ Square lower(int64_t n, const auto& element) {
   return out;
 }
 
-// Returns the matrix with the first n elements of this first column.
+// Returns the Toeplitz matrix with this first column.
 Square toeplitz(const std::vector<double>& column) {
   return lower(ssize(column),
                [&](int64_t i, int64_t j) { return column[static_cast<size_t>(i - j)]; });

@@ -1,9 +1,9 @@
 // Streaming matrices on Arrays: the next row of a product, leaf by leaf.
 //
-// Where a row needs the last k results (or inputs), they are in a ring, an array with a first
-// dimension of k: what was made in step t is in slot t % k, and the coefficients are rotated to
-// match. So a step writes one slot, and reads the ring once, in a sum over its first dimension,
-// which is never sharded: its order is the same on any mesh.
+// If a row needs the last k results (or inputs), these are in a ring, an array with a first
+// dimension of k: the result of step t is in slot t % k, and the coefficients are rotated to match.
+// So a step writes one slot, and reads the ring once, in a sum over its first dimension, which is
+// never sharded: its order is the same on any mesh.
 #include <algorithm>
 #include <limits>
 
@@ -32,17 +32,17 @@ constexpr const char* kStreamingStepsOp = "privacy::StreamingMatrix";
 Array constant(const std::vector<double>& values, const Shape& shape, DType dtype) {
   return Array(tessera::internal::converted(Literal::from<double>(values, shape), dtype));
 }
-// Returns element `step`, or the last one if there are not so many.
+// Returns values[step], or the last value if there are fewer.
 Array element(const std::vector<double>& values, const Array& step, DType dtype) {
   if (values.size() == 1) return constant(values, {}, dtype);
   return dynamic_index_in_dim(constant(values, {ssize(values)}, dtype), step, 0, false);
 }
 
-// The step of one leaf.
+// The computation of one step for one leaf.
 struct Leaf {
   const Array& step;
-  std::vector<Array> buffers;  // of this leaf, in the order of buffer_depths
-  size_t at = 0;               // the next one to be used
+  std::vector<Array> buffers;  // those of this leaf, in the order of buffer_depths
+  size_t at = 0;               // the next buffer to be used
 
   Array next(const Node& node, const Array& x);
 
@@ -86,7 +86,7 @@ Array Leaf::momentum(const Momentum& m, const Array& x) {
   return result = result + element(m.learning_rates, step, x.dtype()) * velocity;
 }
 
-// Returns (x - the ring's contribution) / lead, which is also written to the ring.
+// Returns (x - the sum of the ring's slots times `weights`) / lead, and writes this to the ring.
 Array Leaf::solved(const Array& x, const Array& weights, const Array& lead) {
   Array& ring = buffers[at++];
   const Array result = (x - weighted(ring, weights)) / lead;
@@ -94,9 +94,9 @@ Array Leaf::solved(const Array& x, const Array& weights, const Array& lead) {
   return result;
 }
 
-// Returns coef[1], coef[2], ... as the weights of the ring's slots at this step. Slot s holds what
-// was made k = 1 + (t - 1 - s) mod size steps ago, so the weights are a part of the coefficients
-// repeated twice, backwards.
+// Returns coef[1], coef[2], ... as the weights of the ring's slots at this step. Slot s was written
+// k = 1 + (t - 1 - s) mod size steps ago, so the weights are `size` consecutive entries of the list
+// of coefficients, repeated twice and reversed.
 Array Leaf::turned_weights(const std::vector<double>& coef, DType dtype) const {
   const int64_t size = ssize(coef) - 1;
   std::vector<double> turned;
@@ -166,7 +166,8 @@ Array Leaf::next(const Node& node, const Array& x) {
                  [&](const Buffered& m) { return buffered(m, x); },
                  [&](const Dense& m) { return dense(m, x); },
                  [&](const Product& m) {
-                   // The buffers of a precede those of b, whose result it takes.
+                   // In a product A B, the buffers of A precede those of B, although B is applied
+                   // first.
                    const size_t first = at;
                    at += buffer_depths(m.a.node()).size();
                    const Array inner = next(m.b.node(), x);
@@ -261,7 +262,7 @@ void expect_buffers(std::string_view op, const StreamingMatrix& matrix, const Fl
 
 namespace {
 
-// Returns, in a program that cannot throw, whether the matrix has this row.
+// Returns whether the matrix has this row, for programs, which cannot throw.
 Array has_row(const StreamingMatrix& matrix, const Array& step) {
   const int64_t rows = std::min<int64_t>(*matrix.rows(), std::numeric_limits<int32_t>::max());
   return step < static_cast<int32_t>(rows);

@@ -11,7 +11,7 @@
 namespace tessera::privacy::matrix_factorization::toeplitz {
 namespace {
 
-// Returns the coefficients of a matrix of size n, and n itself.
+// Returns at most n coefficients, and n (the number of coefficients if it is absent).
 std::pair<Coefs, int64_t> sized(const Coefs& coef, Size n, const char* op) {
   const auto size = static_cast<int64_t>(coef.size());
   const int64_t rows = n.value_or(size);
@@ -72,7 +72,7 @@ Coefs optimal_max_error_strategy_coefs(int64_t n) {
   return out;
 }
 
-// (1 - x)^(1/2) = (1 - x) (1 - x)^(-1/2): the coefficients c_k - c_{k-1}, which are -c_{k-1} / 2k.
+// Since (1 - x)^(1/2) = (1 - x) (1 - x)^(-1/2), the coefficients are c_k - c_{k-1} = -c_{k-1} / 2k.
 Coefs optimal_max_error_noising_coefs(int64_t n) {
   Coefs out = optimal_max_error_strategy_coefs(n);
   for (size_t k = out.size() - 1; k > 0; --k) out[k] = -out[k - 1] / (2 * static_cast<double>(k));

@@ -12,8 +12,8 @@ struct PrefixError {
   Coefs by_decoder;
 };
 
-// The errors are the running sums of b_i^2: the gradient with respect to b_i has the weights of all
-// later ones.
+// Returns the reduced error and its gradient by the decoder b. Error k is the sum of b_i^2 for i <=
+// k, so the derivative by b_i is 2 b_i times the sum of the derivatives by errors i, i + 1, ...
 PrefixError prefix_error(const Coefs& decoder, const Reduction& reduction) {
   std::vector<double> errors(decoder.size());
   std::transform_inclusive_scan(decoder.begin(), decoder.end(), errors.begin(), std::plus<>(),
@@ -36,7 +36,7 @@ Coefs correlate(const Coefs& weights, const Coefs& values, size_t size) {
   return out;
 }
 
-// Returns x with C^T x = rhs: the equations of C in the opposite order.
+// Returns x with C^T x = rhs. These are the equations of C in the opposite order.
 Coefs solve_transposed(const Coefs& coef, Coefs rhs) {
   std::reverse(rhs.begin(), rhs.end());
   Coefs out = solve_banded(coef, rhs);
@@ -46,8 +46,8 @@ Coefs solve_transposed(const Coefs& coef, Coefs rhs) {
 
 }  // namespace
 
-// b = C^-1 1. A change dC changes b by -C^-1 dC b, so the gradient with respect to c_k correlates
-// C^-T (gradient with respect to b) with b shifted by k.
+// The decoder is b = C^-1 1. A change dC changes it by -C^-1 dC b. So the gradient with respect to
+// c_k is minus the inner product of C^-T (gradient with respect to b) with b shifted by k.
 ValueAndGradient strategy_error(const Coefs& coef, int64_t n, const Reduction& reduction) {
   const Coefs decoder = solve_banded(coef, Coefs(static_cast<size_t>(n), 1.0));
   PrefixError error = prefix_error(decoder, reduction);
@@ -73,8 +73,8 @@ ValueAndGradient noising_error(const Coefs& coef, int64_t n, const Reduction& re
   return {error.value, std::move(gradient)};
 }
 
-// Entry i of the sum of columns is c_i + c_{i - min_sep} + ..., at most `participations` terms: a
-// difference of two running sums with stride min_sep.
+// Entry i of the sum of columns is c_i + c_{i - min_sep} + ..., with at most `participations`
+// terms. It is a difference of two running sums with stride min_sep.
 ValueAndGradient spaced_columns(const Coefs& coef, int64_t n, int64_t min_sep,
                                 int64_t participations) {
   const Coefs c = pad_coefs_to_n(coef, n);
@@ -88,15 +88,15 @@ ValueAndGradient spaced_columns(const Coefs& coef, int64_t n, int64_t min_sep,
   Coefs gradient(c.size());
   for (int64_t i = 0; i < n; ++i) gradient[i] = 2 * column[i];
   for (int64_t i = n - min_sep; i-- > 0;) gradient[i] += gradient[i + min_sep];
-  // gradient holds sums to the end; sums beyond a window are subtracted in ascending order, so that
-  // the later ones are still complete.
+  // gradient[i] is a running sum to the end, from which the sum beyond the window is subtracted.
+  // The order is ascending, so that sums of larger indices are still complete.
   for (int64_t i = 0; i + window < n; ++i) gradient[i] -= gradient[i + window];
   gradient.resize(coef.size());
   return {value, std::move(gradient)};
 }
 
-// The first coefficient stays 1: along the scale there is only rounding to follow, and nothing
-// prevents a step to a singular matrix.
+// The first coefficient stays 1. If it could change, the search could follow rounding errors along
+// the scale, and step to a singular matrix.
 Coefs optimize_up_to_scale(const std::function<ValueAndGradient(const Coefs&)>& loss, Coefs start,
                            int64_t max_optimizer_steps) {
   for (size_t k = start.size(); k-- > 0;) start[k] /= start[0];
@@ -113,7 +113,7 @@ Coefs optimize_up_to_scale(const std::function<ValueAndGradient(const Coefs&)>& 
                         {.max_optimizer_steps = max_optimizer_steps}));
 }
 
-// d(c^-1) = -c^-1 dc c^-1: correlations with c^-1 twice.
+// Since d(c^-1) = -c^-1 dc c^-1, the gradient is correlated with c^-1 twice.
 Coefs pull_back_inverse(const Coefs& inverse, const Coefs& gradient) {
   const Coefs once = correlate(gradient, inverse, gradient.size());
   Coefs out = correlate(once, inverse, gradient.size());

@@ -25,9 +25,9 @@ namespace {
 
 constexpr const char* kDiscreteBandedOp = "privacy::privatizer";
 constexpr int64_t kUnit = int64_t{1} << kLatticeBits;
-// z is 2^8 w + f, where w and f are discrete Gaussians over the integers: f has the parameter 2^8
-// kFine and comes from one table. The sum's probabilities are those of z within 1 +- 2^-126: see
-// discrete_gaussian.h.
+// The noise z is drawn as 2^8 w + f, where w and f are discrete Gaussians over the integers. f has
+// the parameter 2^8 kFine and comes from one table. The probabilities of the sum are those of z
+// within a factor of 1 +- 2^-126 (discrete_gaussian.h has the proof).
 constexpr double kFine = 2.2;
 
 // The static parameters of discrete noise of a banded strategy.
@@ -47,10 +47,10 @@ Coefs coefs_of(const BandedParams& noise) {
 
 Array as_float64(const Array& x) { return lax::convert_element_type(x, float64); }
 
-// Returns the sum over j >= 1 of m_j e_{t-j}, in float64: integers are exact up to 2^53, and
-// expect_bounded_noise() keeps it below 2^52. The noise of step t is in slot t % size of the ring,
-// so slot s was written j = 1 + (t - 1 - s) mod size steps ago: its coefficients are `size`
-// consecutive entries of m_size, ..., m_1, m_size, ..., m_1.
+// Returns the sum over j >= 1 of m_j e_{t-j}. It is computed in float64, in which integers are
+// exact up to 2^53; expect_bounded_noise() keeps the sum below 2^52. The noise of step t is in slot
+// t % size of the ring, so slot s was written j = 1 + (t - 1 - s) mod size steps ago: its
+// coefficients are `size` consecutive entries of m_size, ..., m_1, m_size, ..., m_1.
 Array echo(const Array& ring, const std::vector<int64_t>& m, const Array& slot) {
   const int64_t size = ring.shape(0);
   std::vector<double> turned;
@@ -68,7 +68,7 @@ struct NoisyLeaf {
   std::optional<Array> ring;
 };
 
-// Computes one leaf's step: the sum with its noise, and the ring with e of this step.
+// Returns the step of one leaf: the sum with its noise, and the ring with the e of this step.
 NoisyLeaf noised(const BandedParams& noise, const std::vector<int64_t>& m, const Array& sum,
                  const std::optional<Array>& ring, const Array& slot, const Array& granularity,
                  const random::Key& key) {
@@ -106,7 +106,7 @@ mf::internal::FlatStep next_step(const BandedParams& noise, const mf::internal::
   return mf::internal::ended(noise.matrix, std::move(out));
 }
 
-// Throws UserError unless leaves are whole steps, and buffers too.
+// Throws UserError unless leaves and buffers are int32, whole steps of the grid.
 void expect_whole(const mf::internal::FlatStep& given) {
   for (const std::vector<Array>& buffer : given.buffers)
     for (const Array& ring : buffer)
@@ -151,9 +151,9 @@ void expect_bounded_noise(std::string_view op, const Coefs& coefs, int64_t run_s
   const std::vector<int64_t> m = lattice_coefs(op, coefs);
   double in_sum = 0;
   for (const int64_t units : m) in_sum += std::abs(static_cast<double>(units));
-  // e is the inverse of C, scaled to a diagonal of ones, applied to z / 2^8 and the roundings,
-  // which are at most 1/2. Tables end at 13.4 standard deviations, and levels add at most 7% to
-  // that.
+  // The noise e is the inverse of C (scaled to a diagonal of ones) times z / 2^8 plus the
+  // roundings, which are at most 1/2. Tables end at 13.4 standard deviations, and sums of levels
+  // reach at most 7 % more.
   const double drawn = 15 * (grid_steps + kFine + 1);
   const double growth = noise_growth(coefs, run_steps);
   // The sum in `echo` then stays below 2^52.

@@ -46,7 +46,7 @@ Array looked_up(const Array& table, const Array& index) {
                      IndexMode::kPromiseInBounds);
 }
 
-// What a level draws from: its table and scale, and the keys of the two words of a draw.
+// The data from which a level draws: its table and scale, and the keys of the two words of a draw.
 struct LevelData {
   Array table;  // uint64 [cells * 2]
   Array scale;  // int32
@@ -54,7 +54,7 @@ struct LevelData {
   Array low;    // uint32 [2]
 };
 
-// In place of a sum of draws of which one needs its second word.
+// Stands for a sum of draws if one of these needs its second word.
 constexpr int32_t kUndecided = std::numeric_limits<int32_t>::min();
 
 class Sampler {
@@ -65,7 +65,8 @@ class Sampler {
       bits_ = std::max(bits_, internal::index_bits(level.stddev));
   }
 
-  // Returns draws; kUndecided for those that the first words do not decide.
+  // Returns the draws of an array, made from first words alone; kUndecided if these do not decide a
+  // draw.
   Array first_look(const random::Key& key, const Shape& shape) const {
     return sum_over_levels(key, shape, [&](const Array& sum, const LevelData& level) {
       const Place at = place(level, words(level.high, shape));
@@ -80,8 +81,8 @@ class Sampler {
   Array draws(const random::Key& key, const Shape& shape) const {
     return sum_over_levels(key, shape, [&](const Array& sum, const LevelData& level) {
       const Place at = place(level, words(level.high, shape));
-      // The second word matters only if the first ones are equal. All other elements read the same
-      // word, which is in the cache.
+      // The second word of a threshold matters only if the first words are equal. All other
+      // elements look up entry 0 instead, which is in the cache.
       const Array equal = lax::eq(at.position, at.threshold);
       const Array second =
           looked_up(level.table, lax::select(equal, at.cell, lax::full_like(at.cell, 0)) +
@@ -93,8 +94,9 @@ class Sampler {
   }
 
  private:
-  // What the first word chooses: its first bit is the sign, the bits after it the cell, and the
-  // others are compared with the first bits of the cell's threshold.
+  // The parts of the first word, and the table's entry that it selects. The first bit is the sign,
+  // the bits after it are the cell, and the others are compared with the first bits of the cell's
+  // threshold.
   struct Place {
     Array positive, cell, position, threshold, alias;
   };
@@ -117,8 +119,8 @@ class Sampler {
            broadcast_array(kDiscreteGaussianOp, level.scale, magnitude.shape());
   }
 
-  // A loop over the levels: each is one kernel. All of them in one kernel would need more registers
-  // than there are.
+  // Returns the sum over the levels, computed by a loop. One kernel for all levels would need more
+  // registers than there are.
   template <class Add>
   Array sum_over_levels(const random::Key& key, const Shape& shape, const Add& add) const {
     return scan([&](const Array& sum,
@@ -127,7 +129,7 @@ class Sampler {
         .first;
   }
 
-  // The levels' tables have one size.
+  // Returns the data of all levels, stacked. All tables have the same size.
   LevelData stacked(const random::Key& key) const {
     std::vector<uint64_t> tables;
     std::vector<int32_t> scales;
@@ -156,8 +158,9 @@ class Sampler {
 
 }  // namespace
 
-// About one draw in 2^49 needs its second word, which costs as much as the first. So draws are made
-// without, and all of them again if one needs it. Words of the system are not made twice.
+// About one draw in 2^49 needs its second word, which costs as much as the first. So draws are
+// first made without it; if one needs it, all are made again with it. With RandomSource::kSystem,
+// whose words are not made twice, draws are made with both words at once.
 std::vector<Array> internal::discrete_draws(RandomSource source,
                                             const std::vector<random::Key>& keys, double stddev,
                                             const std::vector<Shape>& shapes,
@@ -207,7 +210,7 @@ void expect_parameter(std::string_view what, double stddev) {
     value_error(kDiscreteGaussianOp, "expected {} in [1, 2^24], got {}", what, stddev);
 }
 
-// Returns the integer nearest to a float64, at most 2^30 from 0; 0 for NaN.
+// Returns the integer nearest to each float64, limited to [-2^30, 2^30]; 0 for NaN.
 Array rounded(const Array& x) {
   const Array number = lax::select(lax::eq(x, x), x, lax::full_like(x, 0));
   const Array inside =
@@ -215,7 +218,7 @@ Array rounded(const Array& x) {
   return lax::convert_element_type(lax::round_nearest_even(inside), int32);
 }
 
-// Throws UserError unless leaves are real numbers or whole steps.
+// Throws UserError unless leaves are real floating-point numbers or whole steps (int32).
 void expect_leaves(const std::vector<Array>& leaves) {
   for (const Array& leaf : leaves)
     if (!is_floating(leaf.dtype()) && leaf.dtype() != int32)
@@ -330,7 +333,8 @@ double rounded_sensitivity(double l2_sensitivity, double granularity, int64_t di
                   "expected a finite sensitivity and granularity of at least 0, got {}", x);
   if (dimension < 0)
     value_error(kDiscreteGaussianOp, "expected a dimension of at least 0, got {}", dimension);
-  // gradient / granularity is rounded in float64 first: for 2^30 steps by 2^-23 of a step.
+  // The quotient gradient / granularity is rounded in float64 first: at 2^30 steps, by 2^-23 of a
+  // step.
   const double moved = granularity * (1 + 0x1p-22) * std::sqrt(static_cast<double>(dimension));
   return (l2_sensitivity + moved) * (1 + 4 * std::numeric_limits<double>::epsilon());
 }

@@ -14,8 +14,9 @@ namespace {
 using Wide = boost::multiprecision::cpp_bin_float_50;  // 168 bits
 using Integer = boost::multiprecision::uint256_t;
 
-// Returns exp(-k^2 / (2 s^2)) for k = 0, 1, ... down to 2^-200, each computed from the one before
-// it: w[k + 1] = w[k] q^(2k + 1) with q = exp(-1 / (2 s^2)), so that one exponential is computed.
+// Returns w[k] = exp(-k^2 / (2 s^2)) for k = 0, 1, ... down to 2^-200. Each is computed from the
+// one before it, w[k + 1] = w[k] q^(2k + 1) with q = exp(-1 / (2 s^2)), so one exponential is
+// enough.
 std::vector<Wide> weights(double stddev) {
   const Wide s(stddev), q = exp(-1 / (2 * s * s)), square = q * q;
   const Wide smallest = ldexp(Wide(1), -200);
@@ -25,7 +26,7 @@ std::vector<Wide> weights(double stddev) {
 }
 
 // Returns P(|X| = k) for k = 0, 1, ... in units of 2^-127, rounded down, up to the last that is not
-// 0. (So it is P(X = k) in units of 2^-128, except for k = 0.)
+// 0. (For k > 0 this is P(X = k) in units of 2^-128.)
 std::vector<Integer> probabilities(double stddev) {
   const std::vector<Wide> w = weights(stddev);
   Wide total = 0;  // summed from the smallest
@@ -56,7 +57,7 @@ AliasTable alias_table(double stddev, int bits) {
   Integer rest = Integer(1) << 127;
   for (const Integer& units : left) rest -= units;
   left[0] += rest;  // the remainder of rounding down: at most 2^-113 in all
-  // Vose's order: a cell that is not full is filled by one that has more than it needs.
+  // Vose's algorithm fills a cell that is not full from one that has more than it needs.
   const Integer full = Integer(1) << (127 - bits);
   std::vector<size_t> small, large, alias(cells);
   for (size_t i = 0; i < cells; ++i) {
@@ -77,7 +78,7 @@ AliasTable alias_table(double stddev, int bits) {
   }
   AliasTable out{bits, std::vector<uint64_t>(2 * cells)};
   for (size_t i = 0; i < cells; ++i) {
-    // In a full cell the alias is the cell's own integer, so that any threshold is right.
+    // In a full cell the alias is the cell's own integer, so any threshold is correct.
     const Integer t = alias[i] == i ? Integer(0) : threshold[i];
     out.words[i] = Integer(t >> 64).convert_to<uint64_t>() << (bits + 1) | alias[i];
     out.words[cells + i] = Integer(t & ~uint64_t{0}).convert_to<uint64_t>();

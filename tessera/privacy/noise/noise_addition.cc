@@ -38,19 +38,20 @@ bool is_identity(const StreamingMatrix& matrix) {
   return std::holds_alternative<streaming::Identity>(matrix.node().matrix);
 }
 
-// Returns the dtype of a leaf's buffers, and of its result unless options say another one.
+// Returns the dtype of a leaf's buffers: float64 if `result` is, otherwise the leaf's dtype, but at
+// least float32. If `result` is absent, the result has this dtype too.
 DType computation_dtype(OptionalDType result, DType leaf) {
   const DType wide = streaming::wide_dtype(kNoiseAdditionOp, leaf);
   return result == float64 ? float64 : wide;
 }
 
-// Converts x without the canonicalisation of dtypes in functions for users: noise is float64 even
-// where x64 is off.
+// Converts x, without the canonicalisation of dtypes of public functions: noise is float64 even if
+// x64 is off.
 Array converted(const Array& x, DType dtype) {
   return x.dtype() == dtype ? x : lax::convert_element_type(x, dtype);
 }
 
-// stddev is a float64 scalar.
+// Returns normal numbers of a shape times stddev, which is a float64 scalar.
 Array scaled_normal(RandomSource source, const random::Key& key, const Array& stddev,
                     const Shape& shape) {
   const Array z =
@@ -58,8 +59,8 @@ Array scaled_normal(RandomSource source, const random::Key& key, const Array& st
   return lax::mul(z, broadcast_array(kNoiseAdditionOp, stddev, shape));
 }
 
-// Returns the sum over j of row[j] z_j in float64, where z_j is drawn with fold_in(key, j), for j
-// between the first and the last nonzero element.
+// Returns the sum of row[j] z_j in float64 over j from the first to the last nonzero element of
+// this step's row. z_j is drawn with fold_in(key, j).
 Array drawn_row(const Dense& matrix, const random::Key& key, const Array& step, const Array& stddev,
                 const Shape& shape) {
   std::vector<int32_t> first, last;
@@ -137,8 +138,9 @@ struct NoiseParams {
   RandomSource source;
 };
 
-// Returns z times stddev, or this step's row of a dense matrix, in float64. For other matrices,
-// which map it afterwards, it has the dtype of their buffers.
+// Returns the drawn noise: z times stddev in float64 for independent noise, this step's row of a
+// dense matrix times z, also in float64, and z times stddev in the dtype of the buffers for other
+// matrices, which are applied afterwards.
 std::vector<Array> drawn(const NoiseParams& noise, const streaming::FlatStep& given,
                          const std::vector<random::Key>& keys, const Array& stddev) {
   const Dense* dense = dense_of(noise.matrix);
@@ -161,8 +163,8 @@ FlatUpdate noised(const NoiseParams& noise, const streaming::FlatStep& given,
                                   : step_keys(kNoiseAdditionOp, key, given.values);
   streaming::FlatStep row = given;
   row.values = drawn(noise, given, keys.leaves, stddev);
-  // next_row computes in the dtype of the buffers. Independent noise stays float64: rounded to
-  // float32 before it is added, it would make sums distinguishable
+  // next_row computes in the dtype of the buffers. Independent noise stays float64: if it were
+  // rounded to float32 before it is added, sums would be distinguishable
   // (tests/privacy/release_bits_test.cc).
   row = keeps_key || is_identity(noise.matrix) ? streaming::ended(noise.matrix, row)
                                                : streaming::next_row(noise.matrix, row);
@@ -175,7 +177,7 @@ FlatUpdate noised(const NoiseParams& noise, const streaming::FlatStep& given,
   return {std::move(row), keys.next};
 }
 
-// Throws UserError for a floating-point sum: it would be rounded to the grid here, which its
+// Throws UserError if a sum is floating-point: here it would be rounded to the grid, which its
 // sensitivity does not count.
 void expect_whole_steps(const std::vector<Array>& leaves) {
   for (const Array& leaf : leaves)

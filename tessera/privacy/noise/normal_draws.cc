@@ -12,27 +12,28 @@ using random::internal::Words;
 
 namespace {
 
-// Returns the polynomial in x by Horner's scheme, with coefficients from the constant on.
+// Returns the value at x of a polynomial, by Horner's scheme. The first coefficient is the
+// constant.
 Array polynomial(const Array& x, std::span<const double> coefficients) {
   Array sum = lax::full_like(x, coefficients.back());
   for (size_t i = coefficients.size() - 1; i-- > 0;) sum = sum * x + coefficients[i];
   return sum;
 }
 
-// Returns -log(x 2^-126) for x in [2^-800, 2^126], within 2e-12, in half the time of lax::log, which
-// also has to handle zeros, infinities and the last bit. With x 2^-126 = 2^e m, m in [sqrt(1/2),
-// sqrt(2)), it is -e log(2) - 2 atanh(s), s = (m - 1) / (m + 1).
+// Returns -log(x 2^-126) for x in [2^-800, 2^126], within 2e-12. It takes half the time of
+// lax::log, which also has to handle zeros, infinities and the last bit. With x 2^-126 = 2^e m,
+// m in [sqrt(1/2), sqrt(2)), it is -e log(2) - 2 atanh(s), s = (m - 1) / (m + 1).
 Array minus_log_of_scaled(const Array& x) {
   static constexpr double kAtanh[] = {-2.000000000008466, -0.666666652358776, -0.40000386646086133,
                                       -0.28534943697902543, -0.2361818306381564};
   constexpr uint64_t kOne = 0x3ff0000000000000, kRootOfHalf = 0x3fe6a09e667f3bcd;
   const auto number = [&](uint64_t value) { return lax::full(x.shape(), Literal::scalar(value)); };
   const Array bits = lax::bitcast_convert_type(x, uint64);
-  // This is e + 126 + 1023: the mantissa carries into it if it is at least sqrt(1/2).
+  // This is e + 126 + 1023: a mantissa of at least sqrt(1/2) carries into the exponent.
   const Array biased = lax::shift_right_logical(bits + number(kOne - kRootOfHalf), number(52));
   const Array m = lax::bitcast_convert_type(
       (bits + number(kOne)) - lax::shift_left(biased, number(52)), float64);
-  // An integer below 2^52 becomes a float64 as the low bits of 2^52.
+  // If an integer below 2^52 is put into the low bits of the float64 2^52, the result is their sum.
   const Array e =
       lax::bitcast_convert_type(lax::bitwise_or(biased, number(0x4330000000000000)), float64) -
       (0x1p52 + 1023 + 126);
@@ -43,12 +44,13 @@ Array minus_log_of_scaled(const Array& x) {
 }  // namespace
 
 Array normal_tail_quantile(const Array& k) {
-  // With p = k 2^-64 and x = 1 - 2p it is sqrt(2) erf_inv(x) = x F(w), where w = -log(1 - x^2) is a good variable
-  // both in the middle and in the tail (Giles, "Approximating the erfinv function", 2010), and 1 -
-  // x^2 = 4 p (1 - p) keeps the digits of p. F is a quotient of polynomials for w in [0, 43.7],
-  // fitted by scripts/normal_quantile.py to 7.3e-12; no coefficient is negative, so its rounding is
-  // that of float64. (Errors of the fit are smooth and change the density by as little; what
-  // matters is the rounding, because the result is later rounded to float32.)
+  // With p = k 2^-64 and x = 1 - 2p the result is sqrt(2) erf_inv(x) = x F(w). Here w = -log(1 -
+  // x^2) is a good variable both in the middle and in the tail (Giles, "Approximating the erfinv
+  // function", 2010), and 1 - x^2 = 4 p (1 - p) keeps the digits of p. F is a quotient of
+  // polynomials for w in [0, 43.7], fitted by scripts/normal_quantile.py to 7.3e-12. No coefficient
+  // is negative, so no digits of float64 are lost. (Errors of the fit are smooth and change the
+  // density by as little. Rounding errors matter more, because the result is later rounded to
+  // float32.)
   static constexpr double kTop[] = {
       1.2533141373176664,   0.7542282160910011,    0.21485568263537214,   0.04154665508665623,
       0.005889414296699757, 0.0006245795281993054, 4.998826827316847e-05, 3.109324959696775e-06,
@@ -69,8 +71,8 @@ Array normal_tail_quantile(const Array& k) {
 }
 
 Array normal_of_words(const Words& words) {
-  // The words (high ^ low, low) are as uniform as (high, low). Where the first bit is set, the
-  // number is positive, and its distance from the end is that of the complement from 0.
+  // The words (high ^ low, low) are as uniform as (high, low). If the first bit is set, the number
+  // is positive, and the complement of the bits is used for its tail probability.
   const Array bits = lax::bitcast_convert_type(lax::bitwise_xor(words.high, words.low), int32);
   const Array positive = bits < 0;
   const Array mask = lax::shift_right_arithmetic(bits, lax::full_like(bits, 31));

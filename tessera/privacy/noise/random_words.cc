@@ -18,7 +18,7 @@ using random::internal::Words;
 
 namespace {
 
-// Writes two results of so many bytes each.
+// Writes random words to the two results, of `bytes` bytes each.
 void fill_words(std::span<const void* const> arguments, std::span<void* const> results,
                 size_t bytes) {
   const auto result = [&](size_t i) {
@@ -28,18 +28,18 @@ void fill_words(std::span<const void* const> arguments, std::span<void* const> r
     for (size_t i = 0; i < results.size(); ++i) fill_from_system(result(i));
     return;
   }
-  // Distinguishes the draws of one run of a program. There are 2^64 keys: among a million draws two
-  // have the same key in one of some 4 * 10^7 runs.
+  // The leaf's key, which distinguishes the draws of one run of a program. There are 2^64 keys: if
+  // a run makes a million draws, two have the same key in one of about 4 * 10^7 runs.
   uint64_t nonce;
   std::memcpy(&nonce, arguments[0], sizeof nonce);
   const uint64_t blocks = (bytes + SecretKey::kBlock - 1) / SecretKey::kBlock;
   for (size_t i = 0; i < results.size(); ++i) fill_from_shared_noise(nonce, i * blocks, result(i));
 }
 
-// Returns the number of the function that fills results of so many bytes each. A traced program
-// keeps the number, so that functions are never removed; there is one for each size.
+// Returns the number of the host function that fills results of `bytes` bytes each. There is one
+// function for each size. Functions are never removed, because traced programs keep their numbers.
 int64_t filler(size_t bytes) {
-  // It is locked before the mutex of the functions of the host.
+  // This mutex is locked before the mutex of the host functions.
   static ForkSafeMutex& mutex = *new ForkSafeMutex(ForkParticipant::Level::kKernels);
   static std::map<size_t, int64_t>& numbers = *new std::map<size_t, int64_t>;
   const std::lock_guard lock(mutex);
@@ -54,8 +54,8 @@ int64_t filler(size_t bytes) {
 
 Words system_words(const random::Key& key, const Shape& shape) {
   // The call has effects, so that equal calls are not merged. In one process the function does not
-  // read the key: inside shard_map it is called for each part over which an argument varies, and
-  // the key of a leaf varies as the leaf does (leaf_keys.h).
+  // read the key. But inside shard_map it is called for each instance of its argument, and the key
+  // of a leaf varies over the same axes as the leaf (leaf_keys.h).
   const std::vector<Array> words =
       lax::io_callback(filler(sizeof(uint32_t) * static_cast<size_t>(shape.elements())),
                        {ir::Type{uint32, shape}, ir::Type{uint32, shape}}, {key.data});

@@ -1,4 +1,5 @@
-// The random words of which noise is made, from either RandomSource. For source files.
+// The random words of which noise is made, from either RandomSource. Only source files include this
+// header.
 #pragma once
 
 #include <string_view>
@@ -10,10 +11,10 @@ namespace tessera::privacy::internal {
 
 // Returns a pair of uniform words for each element of the shape. With kKey they are functions of
 // the key and of each element's index. With kSystem they are new in each run of the program, which
-// calls the host for them. In one process the key then matters only by the manual axes over which
-// it varies; in several the words are also a function of the key, so that all processes make the
-// same words, and keys of one program differ. There they need a SharedNoise (shared_noise.h), which
-// the caller provides.
+// calls the host for them. Then, in one process, only the manual axes over which the key varies
+// matter. In several processes the words are also a function of the key, so that all processes make
+// the same words; keys of one program must differ, and the caller must hold a SharedNoise
+// (shared_noise.h).
 random::internal::Words random_words(std::string_view op, RandomSource source,
                                      const random::Key& key, const Shape& shape);
 

@@ -12,11 +12,12 @@ namespace tessera::privacy::internal {
 
 namespace {
 
-// The key of this process. Never destroyed: threads of the runtime may ask while the process ends.
+// The key of this process. It is never destroyed, because threads of the runtime may ask for it
+// while the process ends.
 struct Shared {
   std::mutex owner;    // held while a SharedNoise exists
   uint64_t count = 0;  // the number of SharedNoise objects so far
-  std::mutex mutex;    // protects what follows
+  std::mutex mutex;    // protects the members below
   std::optional<SecretKey> key;
 };
 Shared& shared() {

@@ -4,7 +4,7 @@
 
 namespace tessera::privacy::internal {
 
-// Every key has one stream, so that its nonce may be 0.
+// Every key is used for one stream, so the nonce may be 0.
 void fill_from_system(std::span<std::byte> out) { SecretKey::of_system().fill(0, 0, out); }
 
 }  // namespace tessera::privacy::internal

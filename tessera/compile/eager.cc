@@ -1,5 +1,5 @@
-// Eager execution: ops and composites on concrete arrays. Each is one program that is compiled once
-// and found by its arguments' types and shardings.
+// Eager execution: ops and composites on concrete arrays. Each is compiled as one program, once,
+// and found again by its arguments' types and shardings.
 #include "tessera/base/bounded_cache.h"
 #include "tessera/base/hash.h"
 #include "tessera/compile/composite.h"
@@ -22,7 +22,7 @@ struct EagerEntry {
 };
 using EagerEntryRef = std::shared_ptr<const EagerEntry>;
 
-// The callee, an op or a composite, and its params.
+// The callee (an op or a composite) and its params.
 struct OpKey {
   const OpDef* op;
   OpParams params;

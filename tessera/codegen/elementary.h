@@ -67,7 +67,7 @@ Vec asin_f64(Vec x);
 Vec acos_f64(Vec x);
 Vec erf_inv_f64(Vec x);
 
-// Functions of float32 and float64.
+// The other functions take float32 and float64.
 // Returns whether a power of x is exp2, which needs no logarithm: x is the constant 2.
 bool is_two(Vec x);
 Vec sign(Vec x);  // NaN and the zeros are unchanged

@@ -31,7 +31,8 @@ void narrow_block(DType dtype, const std::byte* in, std::byte* out, int64_t n) {
   }
 }
 
-// Finds the largest subtrees of the members [begin, end) whose leaves `givers` sends to `target`.
+// Finds the largest subtrees of the members [begin, end) whose leaves one process sends to
+// `target`. `givers` has the sender of each leaf.
 void subtrees(const std::vector<int>& givers, size_t begin, size_t end,
               const std::function<void(size_t, size_t, int)>& found) {
   const int giver = givers[begin];
@@ -55,7 +56,7 @@ CrossReduce::CrossReduce(DType dtype, ReduceKind kind, const std::vector<FoldPie
       wide_(is_half_dtype(dtype) ? 4 : narrow_),
       combine_(pair_reducer(dtype, kind)) {
   std::map<int, std::vector<Fold>> to;
-  // For each sender: the results that it folds, in the order in which they are sent.
+  // For each sender: the results of its folds, in the order in which it sends them.
   struct Wanted {
     int32_t node;
     int64_t bytes;
@@ -69,7 +70,7 @@ CrossReduce::CrossReduce(DType dtype, ReduceKind kind, const std::vector<FoldPie
       const auto leaf_source = [&](size_t i) {
         return src.held_index[static_cast<size_t>(piece.sources[i])];
       };
-      // Adds the tree over [begin, end) of leaves that this process has.
+      // Adds the tree over the leaves [begin, end), all of which this process has.
       const std::function<int32_t(size_t, size_t)> own = [&](size_t begin, size_t end) {
         Node node;
         if (end - begin == 1) {
@@ -120,7 +121,7 @@ CrossReduce::CrossReduce(DType dtype, ReduceKind kind, const std::vector<FoldPie
       kept_.push_back(fold);
     }
   }
-  // Both sides know from the size alone whether it is a message of its own.
+  // Whether a result is a message of its own follows from its size, which both sides know.
   for (auto& [peer, folds] : to) {
     Message joint{peer, workspace_, 0};
     for (const bool large : {false, true}) {
@@ -160,7 +161,8 @@ CrossReduce::CrossReduce(DType dtype, ReduceKind kind, const std::vector<FoldPie
   }
 }
 
-// Returns n elements of a node, wide, from element `first` of row `row` of the region on.
+// Returns n elements of a node in the wide dtype, from element `first` of row `row` of the region
+// on.
 const std::byte* CrossReduce::value(const Fold& f, int32_t id, int64_t row, int64_t first,
                                     int64_t n, const CrossMoves::AddressOf& src,
                                     const std::byte* workspace, std::byte*& spare) const {
@@ -201,7 +203,7 @@ void CrossReduce::fold(const Fold& f, int64_t row, int64_t first, int64_t n,
     std::memcpy(out, in, static_cast<size_t>(n * narrow_));
     return;
   }
-  // Two blocks for each level are in use at a time, and leaves may be converted.
+  // At each level two blocks are in use at a time, and leaves may have to be converted.
   constexpr int64_t kBlocks = 256;
   const Workspace<std::byte> memory(kBlocks * kReduceBlock * wide_);
   std::byte* spare = memory.data();

@@ -60,8 +60,8 @@ class CrossReduce {
   struct Fold {
     FoldRegion region;
     int32_t root;
-    // The position of the result in the workspace, where it is wide if `wide`; -1: it is not there,
-    // but in the array.
+    // The position of the result in the workspace, where it is wide if `wide`; -1: it is in the
+    // result array.
     int64_t workspace = -1;
     int32_t out = -1;
     int64_t to = 0;

@@ -24,7 +24,7 @@ struct PJRT_Device {
 };
 namespace tessera::plugin {
 
-// What the options of a client request.
+// The request in the options of a client.
 struct ClientRequest {
   std::string devices;          // a specification; empty: that of the environment
   int64_t nodes = 1, node = 0;  // the number of processes, and of this one

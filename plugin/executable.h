@@ -38,7 +38,7 @@ struct PJRT_Executable {
   std::vector<bool> donated;              // for each input: whether it is deleted after a run
   std::vector<std::string> output_kinds;  // the kind of memory of each output
   std::string fingerprint;
-  // What jaxlib requests after every compilation (shardings.h, layouts.h).
+  // Lists that jaxlib requests after every compilation (shardings.h, layouts.h).
   std::shared_ptr<const tessera::plugin::ShardingProtos> input_shardings, output_shardings;
   std::shared_ptr<const tessera::plugin::MemoryLayouts> input_layouts, output_layouts;
   // The program of one device, with its collectives. jax.stages.Compiled.as_text shows its text,

@@ -1,5 +1,5 @@
-// How the processes of a client find each other: by the key-value store of the client's creator,
-// which is JAX after jax.distributed.initialize.
+// The processes of a client find each other by the key-value store of the client's creator, which
+// is JAX after jax.distributed.initialize.
 #pragma once
 
 #include "plugin/client.h"

@@ -17,7 +17,7 @@ namespace {
 
 using runtime::ArrayLayout;
 
-// What the devices along a last dimension hold, with the numbers of XLA's OpSharding.
+// The contents of the devices along a last dimension, with the numbers of XLA's OpSharding.
 enum class Last : uint8_t { kReplicated = 0, kUnreduced = 6 };
 
 // Returns, for the tiles of an array in the order of its dimensions, the number of each tile in

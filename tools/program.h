@@ -1,4 +1,4 @@
-// What commands have in common: reading a program, giving it devices and arguments, and writing it.
+// Functions that commands share: they read a program, give it devices and arguments, and write it.
 #pragma once
 
 #include <string>

@@ -59,7 +59,7 @@ class KernelCompiler {
   // Drops all kernels; those that programs hold stay with them.
   void clear();
 
-  // Waits until the cache on disk contains what has been compiled.
+  // Waits until the cache on disk contains all kernels compiled so far.
   void flush();
   CompilerStatistics statistics() const;
   // Return LLVM IR and assembly of a kernel, for inspection.

@@ -203,8 +203,8 @@ class BlockMemory final : public JITLinkMemoryManager {
   CodeMemory& memory_;
 };
 
-// Returns the address of what an object calls: the helpers, otherwise what LLVM itself calls
-// (memset, fma of a scalar, ...).
+// Returns the address of a function that an object calls: a helper, otherwise a function of the C
+// library that LLVM calls itself (memset, fma of a scalar, ...).
 void* address_of(llvm::StringRef name) {
   for (const auto& [helper, address] : helper_symbols())
     if (name == helper) return address;

@@ -16,7 +16,8 @@ struct Homes {
   std::vector<bool> overwritten;
 };
 
-// Finds homes, and caches those of loops and branches: it must not outlive their schedules.
+// Finds the homes of slots. It caches the homes of loops and branches by the addresses of their
+// steps, so it must not outlive their schedules.
 class HomeFinder {
  public:
   // Returns the homes of the schedule's slots. `writable`: the inputs that may be overwritten.

@@ -71,8 +71,9 @@ EagerEntryRef compile_eager(const char* name, std::span<const Array> args, const
                  std::move(traced.captures)});
 }
 
-// Runs the program of a call for whose callee same() is true. At the first such call, callee()
-// returns the callee that the cache keeps and compile() makes the program.
+// Runs the cached program for arguments of these types and a callee for which same() is true. If
+// the cache has none, callee() returns the callee that the cache keeps and compile() makes the
+// program.
 template <class Same, class MakeCallee, class Compile>
 std::vector<Array> run_eagerly(size_t callee_hash, std::span<const Array> args, Same&& same,
                                MakeCallee&& callee, Compile&& compile) {

@@ -14,7 +14,7 @@
 
 namespace tessera::internal {
 
-// What a call of a jitted function needs to know about its program.
+// The properties of a program that a call of its jitted function needs.
 struct JitEntry {
   CompiledRef program;
   std::vector<Array> captures;

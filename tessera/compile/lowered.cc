@@ -142,7 +142,8 @@ void explain_norms(const Function& f, std::string& out) {
   }
 }
 
-// Prints, for a collective or a part of one, the op, where it was called, and why it needs this.
+// Returns the text of a collective's cause, or of a part's: the op that needs it, the place of its
+// call, and the reason.
 template <class C>
 std::string cause_text(const C& c) {
   return fmt::format("{}{}: {}", c.op,

@@ -9,7 +9,7 @@
 namespace tessera::fusion {
 namespace {
 
-// How a reduction is divided: dimension `dim` is seen as blocks * fold * lanes (rounded up). The
+// The division of a reduction: dimension `dim` is seen as blocks * fold * lanes (rounded up). The
 // first reduction folds `fold` and the reduced dimensions marked in `first`; the second folds the
 // rest.
 struct Blocking {

@@ -10,7 +10,7 @@
 
 namespace tessera::runtime {
 
-// How a box of elements is stored in its destination and in its source: as runs of `run` contiguous
+// The layout of a box of elements in its destination and in its source: runs of `run` contiguous
 // bytes in both, repeated along `extents`.
 struct CopyPattern {
   Dims extents, dst_strides, src_strides;  // of runs; strides are in bytes

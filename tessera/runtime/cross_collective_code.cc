@@ -364,8 +364,8 @@ class RaggedMovesCode final : public TransferCode {
   struct Rows {
     int64_t from, to, count;
   };
-  // What one member of a group sends to the member at `position`. `out` and `in` are held indices
-  // here; -1: elsewhere.
+  // The rows that one member of a group sends to the member at `position`. `out` and `in` are held
+  // indices here; -1: elsewhere.
   struct Part {
     int target, giver;
     int64_t out, in;

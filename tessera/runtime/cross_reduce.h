@@ -42,7 +42,7 @@ class CrossReduce {
               const Holding& src, const Holding& dst, int process);
 
   int64_t workspace_bytes() const { return workspace_; }
-  // Folds what other processes need and returns what to send and receive.
+  // Folds the values that other processes need, and returns the transfers of the round.
   cluster::Round begin(const CrossMoves::AddressOf& src, std::byte* workspace) const;
   // Folds the rest, after everything has been received.
   void end(const CrossMoves::AddressOf& src, const CrossMoves::AddressOf& dst,

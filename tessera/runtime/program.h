@@ -18,7 +18,7 @@
 
 namespace tessera::runtime {
 
-// How an input or output of a program is stored on devices.
+// The type of an input or output of a program and its storage on devices.
 struct ArraySpec {
   DType dtype;
   Shape shape;  // global

@@ -15,7 +15,7 @@
 namespace tessera::runtime {
 namespace {
 
-// How a collective's result is a view of its operand's memory: for each instance of out, the
+// A collective's result as a view of its operand's memory: for each instance of out, the
 // instance of in at which it begins. `spans`: an instance of out covers several instances, which
 // must be adjacent in order.
 struct ViewMap {

@@ -71,7 +71,7 @@ struct StoragePlan {
   std::vector<fusion::InPlace> nested;  // as StorageContext::nested
 };
 
-// What a schedule's plan depends on besides the schedule.
+// The inputs of a storage plan besides the schedule.
 struct StorageContext {
   // For each input: whether its instances are never in order without gaps (slices of a loop), so
   // that no view may span them.
@@ -80,7 +80,8 @@ struct StorageContext {
   // a loop must for the next trip; -1: no step may overwrite it. Empty: no step may overwrite any
   // input.
   std::vector<int> ends = {};
-  // For each step that is a loop or a branch: what it has in place. Empty: nothing.
+  // For each step that is a loop or a branch: its pairs of operands and results that share memory.
+  // Empty: no step has any.
   std::vector<fusion::InPlace> nested = {};
 };
 

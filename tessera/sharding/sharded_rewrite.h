@@ -26,7 +26,7 @@ class ShardedRewrite {
   // Returns the original function f.
   const Function& from() const { return f_; }
   const Type& type(ValueId v) const { return out_.type(v); }
-  // Returns what replaces a value of f.
+  // Returns the value that replaces a value of f.
   ValueId& at(ValueId v) { return map_[v]; }
 
   // Copies the op and applies `rewrite` to its regions.

@@ -41,8 +41,8 @@ struct AssignmentOrder {
 // Need-replication and permutation factors are not sharded by default.
 FactorAssignment assign_factors(const ShardedOp& op, const AssignmentOrder& order = {});
 
-// How partial results over some axes get the wanted sharding: by reduce_scatter into the dimensions
-// that these axes shard next, by all_reduce over the remaining axes.
+// The collectives that give partial results over some axes the wanted sharding: reduce_scatter into
+// the dimensions that these axes shard next, all_reduce over the remaining axes.
 struct PartialPlan {
   struct Scatter {
     int dim;

@@ -38,7 +38,7 @@ class PartitionedProgram {
 
   std::vector<Reason> reasons;
 
-  // What is known of a loop or branch whose regions were partitioned: for a loop, the axes that its
+  // Facts about a loop or branch whose regions were partitioned: for a loop, the axes that its
   // carries vary over. The loops around it partition its body again when their own carries vary
   // over more axes; this is where that starts. The key is the enclosing loop or branch (null: none)
   // and the op.

@@ -22,7 +22,7 @@ namespace tessera::spmd {
 struct ScatterPlan {
   int dim = 0;
   FactorAssignment assignment;  // of operands before rows are moved
-  // How a device gets rows of the operand, and values of the source.
+  // The plans by which a device gets rows of the operand, and values of the source.
   WindowPlan rows, values;
   int64_t block = 0, windows = 0;  // the number of rows, and of values, that a device gets
   // For each device: the positions in its block of its own rows, and of row 0 of the array.

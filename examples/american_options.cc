@@ -1,5 +1,5 @@
-// American put options and their Greeks: a binomial tree (Cox, Ross and Rubinstein, 1979), whose
-// derivatives by its five parameters come from one backward pass, for many options at once.
+// American put options and their Greeks, for many options at once: a binomial tree (Cox, Ross and
+// Rubinstein, 1979), whose derivatives by its five parameters come from one backward pass.
 #include <fmt/format.h>
 #include <tessera/tessera.h>
 
@@ -16,8 +16,8 @@ struct Contract {
 enum class Kind { kCall, kPut };
 constexpr int64_t kSteps = 500;
 
-// Returns the value of one option that may be exercised at any step. The value at a node is the
-// larger of what exercise pays and of the discounted mean of the two nodes that follow.
+// Returns the value of one option that may be exercised at any step. The value at a node of the
+// tree is the larger one of the payoff of exercise and the discounted mean of the next two nodes.
 Array price(Kind kind, const Contract& c) {
   const Array dt = c.years / kSteps;
   const Array up = exp(c.volatility * sqrt(dt));
@@ -29,7 +29,8 @@ Array price(Kind kind, const Contract& c) {
   const Array nodes = c.spot * exp((2 * arange(kSteps + 1.0) - kSteps) * log(up));
   const auto back = [&](const std::pair<Array, Array>& state, NoneType) {
     const auto& [value, spot] = state;
-    const Array earlier = spot * up;  // the spot of node j one step before; the last is not used
+    // The spot of node j one step earlier. The last entry is not used.
+    const Array earlier = spot * up;
     const Array kept = discount * (rise * roll(value, -1) + (1 - rise) * value);
     return std::pair(std::pair(maximum(kept, payoff(earlier)), earlier), None);
   };
@@ -63,8 +64,9 @@ int main(int argc, char** argv) {
               << at(greeks.rate) << at(-greeks.years) << "\n";
   }
 
-  // The check: without dividends, exercising a call early never pays. A tree's value is a broken
-  // line over the spot, so that its slope is off by what the slope changes between two nodes.
+  // The check: without dividends, early exercise of a call never pays, so calls must have the
+  // values of European calls. A tree's value is piecewise linear in the spot, so its slope (delta)
+  // has an error of about the change of slope between two nodes.
   const auto [calls, call_greeks] = call(contracts);
   const auto [european, european_greeks] = vmap(value_and_grad(black_scholes_call))(contracts);
   const double off = max(abs(calls - european)).item<double>();
@@ -72,6 +74,6 @@ int main(int argc, char** argv) {
   std::cout << "calls are off by " << off << ", their deltas by " << delta_off << "\n";
   print_times(argc, argv, sum(values).item<double>(), [&] { put(contracts); });
   const double at_the_money = index(values, {20}).item<double>();
-  // 6.0904: the mean of the trees of 5,000 and 5,001 steps in double precision.
+  // 6.0904 is the mean of the trees of 5,000 and 5,001 steps in double precision.
   return off < 0.02 && delta_off < 0.02 && std::abs(at_the_money - 6.0904) < 0.01 ? 0 : 1;
 }

@@ -1,12 +1,12 @@
 // One model, trained in four layouts: a character-level transformer on the text of the GPL, on one
-// device; with data and tensor parallelism; with fully sharded parameters; and as a pipeline of
+// device, with data and tensor parallelism, with fully sharded parameters, and as a pipeline of
 // four stages. The model is written once, for one device. The first three layouts differ only in
-// the shardings of its parameters; the fourth says what each device does.
+// the shardings of its parameters; for the fourth, the program says what each device does.
 //
 //   char_transformer [--steps N] [--explain] [FILE]
 //
-// For each layout it prints what a training step communicates. The losses must be those of the
-// first layout.
+// For each layout, the program prints what a training step communicates. The losses of all layouts
+// must be those of the first.
 #include <tessera/tessera.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ constexpr double kTolerance = 1e-4;
 
 // --- The model ---
 
-// All layers together: the first dimension of each array enumerates them.
+// All layers together. The first dimension of each array counts the layers.
 struct Layers {
   Array norm1, qkv, out, norm2, up, down;
 };
@@ -70,7 +70,7 @@ Array layer(const Layers& w, const Array& x) {
   return y + matmul(gelu(matmul(standardize(y) * w.norm2, w.up)), w.down);
 }
 
-// The sharding of activations between the layers; if absent, propagation decides it.
+// The sharding of activations between the layers. Without it, propagation chooses.
 using Rows = std::optional<NamedSharding>;
 
 Array pinned(const Array& x, const Rows& rows) {
@@ -83,7 +83,7 @@ Array through(const Layers& layers, const Array& x, const Rows& rows = {}) {
   return pinned(scan(step, pinned(x, rows), layers).first, rows);
 }
 
-// Returns the mean cross-entropy of the characters that follow, `y`.
+// Returns the mean cross-entropy of the characters that follow, `y`, given the last activations x.
 Array loss_of(const Model& p, const Array& x, const Array& y) {
   const Array logits = matmul(standardize(x) * p.norm, p.head);
   return -mean(sum(one_hot(y, logits.shape(-1)) * log_softmax(logits), {.axis = -1}));
@@ -95,13 +95,14 @@ Array loss_fn(const Model& p, const Array& x, const Array& y, const Rows& rows =
 
 // --- The pipeline ---
 
-// Stage i holds the i-th part of the layers. In a tick it computes its layers of the previous
-// stage's last result (the first stage: of the next microbatch); after kStages - 1 ticks the
-// pipeline is full, and the last stage completes a microbatch in every tick.
+// Returns the loss of a pipeline. Stage i has the i-th part of the layers. In each tick, it applies
+// them to what the previous stage computed in the tick before (the first stage: to the next
+// microbatch). After kStages - 1 ticks the pipeline is full, and the last stage completes a
+// microbatch in every tick.
 Array pipelined_loss(const Model& parameters, const Array& x, const Array& y) {
-  // The parameters are the same on both halves of 'data', and the outer ones at all stages. They
-  // are cast to varying here, so that their gradients are summed once, here; otherwise they would
-  // be summed where they are used, in every tick.
+  // Both halves of 'data' have the same parameters, and all stages the same embedding and head.
+  // Casting them to varying here makes their gradients be summed once, here. Otherwise they would
+  // be summed in every tick, at each use.
   Model p = pcast_varying(parameters, "data");
   for (Array* x : {&p.embedding, &p.position, &p.norm, &p.head}) *x = pcast_varying(*x, "stage");
   const Array stage = axis_index("stage");
@@ -119,14 +120,14 @@ Array pipelined_loss(const Model& parameters, const Array& x, const Array& y) {
       scan(tick, zeros({rows, kLength, kWidth}), arange(kMicrobatches + kStages - 1)).second;
   const Array last = slice_in_dim(outs, kStages - 1, kStages - 1 + kMicrobatches);
   const Array loss = loss_of(p, reshape(last, {x.shape(0), kLength, kWidth}), y);
-  // On the other stages it is a loss of what they passed on.
+  // On the other stages, `loss` is computed from results of inner layers and must not count.
   return pmean(psum(where(stage == kStages - 1, loss, 0), "stage"), "data");
 }
 
 // --- Training ---
 
-// The layout of everything: specs for the parameters (and so for the optimizer's moments, and the
-// gradients), and for the batch; and what a step may communicate, beyond which it is refused.
+// A layout: specs for the parameters (and so for their gradients and the optimizer's moments) and
+// for the batch, and the communication that a step may need. A step that needs more is an error.
 struct Layout {
   const char* name;
   Mesh mesh;
@@ -144,7 +145,7 @@ PrefixTree<NamedSharding> on(const Mesh& mesh, const PrefixTree<PartitionSpec>& 
 
 void print_plan(const Lowered& step, bool explain) {
   if (explain) std::cout << step.explain();
-  // the number of collectives, and their bytes
+  // The number of collectives, and the bytes that a device sends by them.
   std::map<std::string, std::pair<int64_t, int64_t>> plan;
   for (const Collective& c : step.collectives()) {
     const int64_t times = std::max<int64_t>(c.times, 1);
@@ -202,7 +203,7 @@ std::vector<double> train(const Layout& layout, const Model& initial, const Batc
 // --- The text ---
 
 struct Text {
-  std::vector<int32_t> tokens;  // positions in the sorted list of the characters that occur
+  std::vector<int32_t> tokens;  // each character's position in the sorted list of characters
   int64_t characters;
 };
 
@@ -222,7 +223,8 @@ Text read_text(const std::string& path) {
   return out;
 }
 
-// Every layout gets the same windows of the text; a character's target is the one that follows.
+// Returns the batches, which are the same for every layout. The target of a character is the next
+// one.
 Batches make_batches(const Text& text, int64_t steps) {
   const auto count = static_cast<int64_t>(text.tokens.size());
   const std::vector<int32_t> starts = to_vector<int32_t>(
@@ -249,8 +251,9 @@ int run(const std::string& path, int64_t steps, bool explain) {
   const Mesh one(std::vector<Device>{devices()[0]}, {"data"}), all(devices(), {"data"}),
       grid(create_device_mesh({2, 4}), {"data", "model"}),
       pipe(create_device_mesh({2, kStages}), {"data", "stage"});
-  // Columns of qkv (its heads) and up, and rows of out and down: what is between a pair of them is
-  // sharded over 'model', and one all_reduce after each pair completes it.
+  // Columns of qkv (its heads) and up are sharded over 'model', and rows of out and down. So the
+  // values between the two matrices of a pair are sharded, and one all_reduce after each pair
+  // completes the sum.
   const Layout single{"one device", one, P(), P(), {.bytes_per_device = 0}};
   const Layout tensor{"data x tensor parallel, 2 x 4",
                       grid,
@@ -262,7 +265,8 @@ int run(const std::string& path, int64_t steps, bool explain) {
                        P()},
                       P("data"),
                       {.bytes_per_device = 4 << 20, .forbid = {"all_gather", "all_to_all"}}};
-  // Each device keeps an eighth of each parameter and of its moments: the dimension of kWidth.
+  // Each device has an eighth of each parameter and of its moments, along the dimension of size
+  // kWidth.
   const Layout sharded{"fully sharded parameters, 8",
                        all,
                        {P(None, "data"),
@@ -282,9 +286,9 @@ int run(const std::string& path, int64_t steps, bool explain) {
   const auto plain = [](const Model& p, const Array& x, const Array& y) {
     return loss_fn(p, x, y);
   };
-  // Parameters are sharded along dimensions that activations have too, and these could be sharded
-  // in the same way, and summed in every layer. If activations are constrained to be sharded by
-  // rows, the parameters are communicated instead.
+  // Parameters are sharded along dimensions that activations have, too. So propagation could shard
+  // the activations in the same way, and sum them in every layer. If activations are constrained to
+  // be sharded by rows, the parameters are communicated instead.
   const auto by_rows = [&](const Model& p, const Array& x, const Array& y) {
     return loss_fn(p, x, y, NamedSharding(all, P("data")));
   };
@@ -292,7 +296,7 @@ int run(const std::string& path, int64_t steps, bool explain) {
   bool agree = true;
   const auto check = [&](const std::vector<double>& losses) {
     double worst = 0;
-    bool ok = true;  // a NaN is not
+    bool ok = true;  // false for NaN
     for (size_t i = 0; i < losses.size(); ++i) {
       const double difference = std::abs(losses[i] - expected[i]);
       worst = std::max(worst, difference);

@@ -1,5 +1,6 @@
-// Beam search with a transformer that keeps the keys and values of what it has read: each step
-// computes one token for each beam, and beams that go on from another one take its cache along.
+// Beam search with a transformer that caches the keys and values of the tokens that it has read.
+// Each step computes one token for each beam; a beam that continues another one also takes its
+// cache.
 #include <tessera/tessera.h>
 
 #include <cmath>
@@ -37,8 +38,8 @@ Model random_model(const random::Key& key, int64_t length) {
   return m;
 }
 
-// Returns the logarithms of the probabilities of what follows a token (beams) at a position, and the
-// cache with this token in it.
+// Returns the log probabilities of the tokens that follow `token` (beams,) at a position, and the
+// cache with this token added.
 std::pair<Array, Cache> next_token(const Model& m, Cache cache, const Array& token,
                                    const Array& position) {
   const int64_t beams = token.size(), length = m.positions.shape(0);
@@ -66,8 +67,8 @@ std::pair<Array, Cache> next_token(const Model& m, Cache cache, const Array& tok
   return {log_softmax(matmul(standardize(x), m.unembedding)), cache};
 }
 
-// Returns sequences (beams, length) that begin with a token, and the logarithms of their
-// probabilities, the best first.
+// Returns sequences (beams, length) that begin with the token `first`, and their log probabilities,
+// the best first.
 std::pair<Array, Array> beam_search(const Model& m, const Array& first, int64_t beams) {
   const int64_t length = m.positions.shape(0);
   const Array empty = zeros({kLayers, beams, kHeads, length, kWidth / kHeads});
@@ -84,7 +85,7 @@ std::pair<Array, Array> beam_search(const Model& m, const Array& first, int64_t 
         Cache{take(filled.keys, from, {.axis = 1}), take(filled.values, from, {.axis = 1})});
   };
   const Array start = at(zeros({beams, length}, int32))[{Slice(), 0}].set(first);
-  // All beams are equal at first, so that only one of them counts.
+  // At first all beams are equal, so only one of them may count.
   const Array scores = where(arange(beams) == 0, 0.0f, -INFINITY);
   const auto [sequences, best, cache] =
       fori_loop(0, length - 1, step, State(start, scores, Cache{empty, empty}));
@@ -103,7 +104,8 @@ int main(int argc, char** argv) {
             << index(greedy(model, first).second, {0}) << "\n"
             << index(sequences, {0}) << "\n";
 
-  // The check: with as many beams as there are sequences of three tokens, the best of all is found.
+  // The check: with as many beams as there are tokens, the best of all sequences of three tokens is
+  // found.
   const Model small = random_model(random::key(1), 3);
   const auto [found, score] = beam_search(small, array(5), kTokens);
   const Array none = zeros({kLayers, 1, kHeads, 3, kWidth / kHeads});

@@ -1,6 +1,6 @@
 // Data-parallel training: a classifier of handwritten digits on 8 virtual devices. The program is
-// written for one device; the batch is sharded over the mesh, the model is on every device, and the
-// compiler adds the one reduction of gradients that this needs.
+// written for one device. The batch is sharded over the mesh, the model is on every device, and the
+// compiler adds the only collective that this needs, a reduction of the gradients.
 #include <tessera/tessera.h>
 
 #include <iostream>
@@ -22,7 +22,7 @@ struct Classifier {
   }
 };
 
-// Returns the mean cross-entropy, and the model with its dropout's next key.
+// Returns the mean cross-entropy, and the model with the next key of its dropout.
 std::pair<Array, Classifier> loss_fn(Classifier model, const Array& images, const Array& labels) {
   const Array log_probability = log_softmax(model(images));
   const Array loss = -mean(sum(one_hot(labels, 10) * log_probability, {.axis = -1}));
@@ -39,12 +39,13 @@ int main(int argc, char** argv) {
   const Mesh mesh(devices(), {"data"});
   const NamedSharding by_rows(mesh, P("data")), everywhere(mesh, P());
 
-  // Images of one writer are next to each other in the file, so they are mixed before a part is
-  // kept for the test.
+  // Images of one writer are adjacent in the file, so they are shuffled before some are set aside
+  // for the test.
   const random::Key key = random::key(0);
   const Array mixed_images = random::permutation(key, images);
   const Array mixed_labels = random::permutation(key, labels);
-  // 261 rows on 8 devices: the last shard is padded, and masked wherever that matters.
+  // There are 261 rows on 8 devices, so the last shard is padded, and masked if the padding
+  // matters.
   const Array test_images = device_put(slice_in_dim(mixed_images, train_count, count), by_rows);
   const Array test_labels = device_put(slice_in_dim(mixed_labels, train_count, count), by_rows);
 

@@ -1,5 +1,5 @@
-// Edit distances of many pairs of words: the table of the dynamic program is computed diagonal by
-// diagonal, since the entries of one diagonal do not depend on each other.
+// Edit distances of many pairs of words. The table of the dynamic program is computed one diagonal
+// after the other, because the entries of a diagonal do not depend on each other.
 #include <tessera/tessera.h>
 
 #include <algorithm>
@@ -12,19 +12,20 @@
 
 using namespace tessera;
 
-// Returns the fewest insertions, deletions and substitutions that turn a into b, two vectors of the
-// same length n. Entry i of diagonal d is the distance of the first i elements of a and the first
-// d - i of b; outside of the table it is large.
+// Returns the least number of insertions, deletions and substitutions that turn a into b, two
+// vectors of length n. Entry i of diagonal d is the distance between the first i elements of a and
+// the first d - i elements of b; outside of the table it is a large number.
 Array edit_distance(const Array& a, const Array& b) {
   const int64_t n = a.size(), large = 2 * n + 1;
   const Array i = arange(n + 1);
   const Array before_a =
-      concatenate({array({-1}), a});  // entry i: the last of the first i elements
+      // Entry i is the last of the first i elements of a.
+      concatenate({array({-1}), a});
   const Array reversed = concatenate({full(n, -2), flip(b), full(n + 1, -2)});
   const auto diagonal = [&](const std::pair<Array, Array>& two, const Array& d) {
     const auto& [older, last] = two;
     const Array shifted = roll(last, 1), corner = roll(older, 1);
-    // Element d - i of b, counted from 1, for all i.
+    // Entry i is element d - i of b, counted from 1.
     const Array of_b = dynamic_slice_in_dim(reversed, 2 * n - d, n + 1);
     Array next = minimum(minimum(last, shifted) + 1, corner + astype(before_a != of_b, int32));
     next = where(i == 0, d, where(i == d, d, next));
@@ -36,7 +37,7 @@ Array edit_distance(const Array& a, const Array& b) {
   return index(last.second, {-1});
 }
 
-// The textbook's table, for the check.
+// Computes the distance by the textbook's table, for the check.
 int by_table(const int* a, const int* b, int n) {
   std::vector<int> row(n + 1);
   std::iota(row.begin(), row.end(), 0);

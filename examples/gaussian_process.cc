@@ -1,5 +1,5 @@
-// Regression by a Gaussian process: its length scale, amplitude and noise are those that make the
-// data most likely, found by L-BFGS with gradients through the Cholesky factorisation.
+// Regression by a Gaussian process. Its length scale, amplitude and noise are those for which the
+// data are most likely, found by L-BFGS with gradients through the Cholesky factorization.
 #include <tessera/scipy/linalg.h>
 #include <tessera/scipy/optimize.h>
 #include <tessera/tessera.h>
@@ -16,8 +16,8 @@ struct Data {
   Array x, y;  // (n, features), (n)
 };
 
-// Returns the covariances (n, m) of the function at points x (n, d) and z (m, d); `logs` are the
-// logarithms of length scale, amplitude and noise.
+// Returns the covariances (n, m) of the function at points x (n, d) and z (m, d). `logs` are the
+// logarithms of the length scale, the amplitude and the noise.
 Array kernel(const Array& logs, const Array& x, const Array& z) {
   const Array distance = sum(square(expand_dims(x, 1) - z), {.axis = -1});
   return exp(2 * index(logs, {1}) - 0.5 * distance * exp(-2 * index(logs, {0})));
@@ -70,7 +70,7 @@ int main(int argc, char** argv) {
   std::cout << "error at new points " << error << ", expected " << sqrt(tessera::mean(variance))
             << "\n";
 
-  // The check: dL/dlogs = -1/2 tr((alpha alpha' - K^-1) dK/dlogs), for K with noise.
+  // The check: with the noise in K, dL/dlogs = -1/2 tr((alpha alpha' - K^-1) dK/dlogs).
   const auto covariance = [&](const Array& h) {
     return kernel(h, x, x) + exp(2 * index(h, {2})) * eye(400);
   };

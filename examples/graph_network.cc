@@ -1,5 +1,5 @@
-// A graph network learns which community each node of a graph belongs to: nodes send messages along
-// edges, which are added up where they arrive, so that the graph may have any shape.
+// A graph network learns to which community each node of a graph belongs. Nodes send messages along
+// edges, and each node adds up those that arrive, so the graph may have any shape.
 #include <tessera/tessera.h>
 
 #include <iostream>
@@ -9,7 +9,7 @@
 using namespace tessera;
 
 struct Graph {
-  Array senders, receivers;  // (edges): the node at either end
+  Array senders, receivers;  // (edges): the nodes at the two ends of each edge
 };
 
 struct Layer {
@@ -31,7 +31,8 @@ Network random_network(random::Key key, const std::vector<int64_t>& widths) {
   return out;
 }
 
-// Returns the logits (nodes, classes). A node hears the mean of what its neighbours send.
+// Returns the logits (nodes, classes). In each layer, a node gets the mean of its neighbours'
+// messages.
 Array apply(const Network& network, const Graph& graph, const Array& features) {
   const int64_t nodes = features.shape(0);
   const Array degree = segment_sum(ones(graph.receivers.size()), graph.receivers, nodes);
@@ -52,7 +53,7 @@ Array loss(const Network& network, const Graph& graph, const Array& features, co
 }
 
 int main(int argc, char** argv) {
-  // Nodes of four communities; three of four edges stay within one.
+  // The nodes belong to four communities. Three of four edges stay within a community.
   const int64_t nodes = 2000, edges = 20'000, classes = 4, width = 32;
   const auto [a, b, c, d, e] = random::split<5>(random::key(0));
   const Array labels = remainder(arange(nodes), classes);
@@ -82,7 +83,7 @@ int main(int argc, char** argv) {
   std::cout << "accuracy by the features alone " << by_features << ", by the network " << learned
             << "\n";
 
-  // The check: nodes and edges in another order lead to the same logits, in that order.
+  // The check: with nodes and edges in another order, the logits are the same, in that order.
   const Array order = random::permutation(random::key(2), nodes), place = argsort(order);
   const Array edge_order = random::permutation(random::key(3), edges);
   const Graph moved{take(place, take(graph.senders, edge_order)),

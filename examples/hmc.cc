@@ -1,5 +1,5 @@
-// Hamiltonian Monte Carlo: samples of the coefficients of a logistic regression, by 64 chains at
-// once, which follow the gradient of the posterior's density.
+// Hamiltonian Monte Carlo: 64 chains at once draw samples of the coefficients of a logistic
+// regression, following the gradient of the posterior's density.
 #include <tessera/tessera.h>
 
 #include <cmath>
@@ -13,13 +13,13 @@ struct Data {
   Array x, y;  // (n, features), (n): 0 or 1
 };
 
-// Returns the logarithm of the posterior's density, up to a constant; the prior is normal.
+// Returns the log density of the posterior, up to a constant. The prior is standard normal.
 Array log_density(const Array& w, const Data& data) {
   const Array logits = matmul(data.x, w);
   return sum(data.y * logits - softplus(logits)) - 0.5 * vdot(w, w);
 }
 
-// Returns the next point of a chain, and whether the proposed one was accepted.
+// Returns the next point of a chain, and whether the proposed point was accepted.
 std::pair<Array, Array> step(const random::Key& key, const Array& w, const Data& data, double size,
                              int64_t leaps) {
   const auto [a, b] = random::split<2>(key);
@@ -42,7 +42,7 @@ std::pair<Array, Array> step(const random::Key& key, const Array& w, const Data&
   return {where(accepted, end, w), accepted};
 }
 
-// Returns samples (n, features), and the part of proposals that was accepted.
+// Returns samples (n, features), and the fraction of proposals that was accepted.
 std::pair<Array, Array> chain(const random::Key& key, const Data& data, int64_t samples) {
   const auto next = [&](const Array& w, const random::Key& k) {
     const auto [after, accepted] = step(k, w, data, 0.1, 10);
@@ -69,7 +69,7 @@ int main(int argc, char** argv) {
   std::cout << "accepted " << mean(accepted) << "\nmeans      " << means << "\ndeviations "
             << deviations << "\n";
 
-  // The check: importance sampling from a normal distribution at the mode.
+  // The check: the means by importance sampling from a normal distribution at the mode.
   const auto density = [&](const Array& w) { return log_density(w, data); };
   Array mode = zeros(features);
   for (int i = 0; i < 10; ++i) mode -= linalg::solve(hessian(density)(mode), grad(density)(mode));
@@ -80,7 +80,7 @@ int main(int argc, char** argv) {
                             0.5 * sum(apart * matmul(apart, linalg::inv(covariance)), {.axis = -1});
   const Array expected = matmul(softmax(log_weights), draws);
   std::cout << "expected   " << expected << "\n";
-  // A few of the chains' standard errors.
+  // The bound is a few standard errors of the chains' means.
   const double off = max(abs(means - expected) / deviations).item<double>();
   print_times(argc, argv, sum(means).item<double>(), [&] { run(keys, data); });
   return off < 0.05 && mean(accepted).item<double>() > 0.7 ? 0 : 1;

@@ -1,5 +1,5 @@
-// Edges of an image: a Gaussian blur in two passes, Sobel's gradients, and thinning to lines one
-// pixel wide, as in Canny's detector, for a batch of grey images.
+// Edges in a batch of grey images, as in Canny's detector: a Gaussian blur in two passes, Sobel's
+// gradients, and thinning to lines one pixel wide.
 #include <tessera/tessera.h>
 
 #include <cmath>
@@ -9,7 +9,8 @@
 
 using namespace tessera;
 
-// Returns the images (n, height, width) folded with a kernel along one axis; the border repeats.
+// Returns the images (n, height, width) filtered by a kernel along one axis. The border is
+// repeated.
 Array along(const Array& images, int64_t axis, const std::vector<double>& kernel) {
   const auto radius = static_cast<int64_t>(kernel.size()) / 2;
   std::vector<std::pair<int64_t, int64_t>> widths(3, {0, 0});
@@ -43,7 +44,8 @@ Edges detect(const Array& images, double deviation, double threshold) {
   const Array gy = along(along(smooth, 1, {-1, 0, 1}), 2, {1, 2, 1});
   const Array gx = along(along(smooth, 2, {-1, 0, 1}), 1, {1, 2, 1});
   const Array strength = hypot(gx, gy);
-  // A pixel stays if it is the strongest across its edge, which runs in one of four directions.
+  // A pixel stays if it is the strongest of its neighbours across the edge, which has one of four
+  // directions.
   const auto beside = [&](int64_t dy, int64_t dx) {
     const Axes axes = {1, 2};
     return maximum(roll(strength, {dy, dx}, axes), roll(strength, {-dy, -dx}, axes));
@@ -56,7 +58,7 @@ Edges detect(const Array& images, double deviation, double threshold) {
 }
 
 int main(int argc, char** argv) {
-  // Discs of several radii on a slope, with noise.
+  // The images show discs with different radii, on a slope, with noise.
   const int64_t n = 512;
   const Array y = expand_dims(arange(n, float32), 1), x = arange(n, float32);
   const Array radii = reshape(array({60.f, 120.f, 180.f, 240.f}), {4, 1, 1});
@@ -70,7 +72,8 @@ int main(int argc, char** argv) {
   std::cout << "pixels of lines " << count << ", at mean distance " << mean_distance
             << " from the centre\n";
 
-  // The check: the blur of one pixel in double precision, and lines on the circles.
+  // The check: the blur of one pixel in double precision, and the distance of the lines from the
+  // circles.
   const std::vector<double> kernel = gaussian(2.0), pixels = to_vector<double>(index(images, {0}));
   double expected = 0;
   for (int i = -6; i <= 6; ++i)

@@ -1,5 +1,5 @@
-// A Kalman filter follows a ship by noisy positions, and finds how noisy they are: the likelihood of
-// the measurements is differentiated through the whole filter.
+// A Kalman filter tracks a ship by noisy measurements of its position, and finds out how noisy they
+// are: the likelihood of the measurements is differentiated through the whole filter.
 #include <tessera/tessera.h>
 
 #include <cmath>
@@ -13,7 +13,7 @@ using namespace tessera;
 // state' = transition state + process noise; measurement = observation state + measurement noise.
 struct Model {
   Array transition, observation;  // (4, 4), (2, 4)
-  Array process, measurement;     // standard deviations: of accelerations, of positions
+  Array process, measurement;     // standard deviations of accelerations and of positions
 };
 
 struct Belief {
@@ -26,12 +26,13 @@ Model ship(const Array& process, const Array& measurement) {
   return {step, eye(2, 4), process, measurement};
 }
 
-Array process_covariance(const Model& m) {  // of an acceleration that is constant during a step
+// Returns the covariance for an acceleration that is constant during a step.
+Array process_covariance(const Model& m) {
   const Array push = concatenate({0.5 * eye(2), eye(2)});
   return square(m.process) * matmul(push, transpose(push));
 }
 
-// Returns the log likelihood of measurements (n, 2), and the beliefs after each of them.
+// Returns the log likelihood of measurements (n, 2), and the belief after each of them.
 std::pair<Array, Belief> filter(const Model& m, const Array& measurements) {
   const Array c = m.observation, noise = square(m.measurement) * eye(2);
   const auto step = [&](const Belief& before, const Array& y) {
@@ -51,7 +52,7 @@ std::pair<Array, Belief> filter(const Model& m, const Array& measurements) {
   return {sum(densities), beliefs};
 }
 
-// Returns the measurements (n, 2) that standard normal noise (4 + 4 n) leads to.
+// Returns the measurements (n, 2) that result from standard normal noise (4 + 4 n).
 Array simulate(const Model& m, const Array& noise) {
   const auto step = [&](const Array& state, const Array& e) {
     const Array push = concatenate({0.5 * index(e, {Slice(0, 2)}), index(e, {Slice(0, 2)})});
@@ -68,7 +69,7 @@ int main(int argc, char** argv) {
   const auto likelihood = [&](const Array& logs) {
     return filter(ship(exp(index(logs, {0})), exp(index(logs, {1}))), measurements).first;
   };
-  // Newton's method on the logarithms of both deviations.
+  // A step of Newton's method for the logarithms of both standard deviations.
   const auto improved = jit([&](const Array& logs) {
     return logs - linalg::solve(hessian(likelihood)(logs), grad(likelihood)(logs));
   });
@@ -78,7 +79,7 @@ int main(int argc, char** argv) {
   std::cout << "process noise 0.1 found as " << index(found, {0}) << ", measurement noise 2 as "
             << index(found, {1}) << "\n";
 
-  // The check: measurements are linear in the noise, so that their covariance is J J'.
+  // The check: measurements are linear in the noise, so their covariance is J J'.
   const int64_t n = 30;
   const Model m = ship(0.1, 2.0);
   const Array y = index(measurements, {Slice(0, n)});

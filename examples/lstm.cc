@@ -1,5 +1,5 @@
 // A long short-term memory (Hochreiter and Schmidhuber, 1997) learns to add the two marked numbers
-// of a sequence, which it must remember until the end.
+// in a sequence. It must remember them until the end.
 #include <tessera/tessera.h>
 
 #include <iostream>
@@ -17,7 +17,7 @@ struct Params {
 
 Params random_params(const random::Key& key) {
   const auto [a, b, c] = random::split<3>(key);
-  // The forget gates are open at first.
+  // The bias of 1 opens the forget gates at first.
   const Array bias = concatenate({zeros(kWidth), ones(kWidth), zeros(2 * kWidth)});
   return {initializers::glorot_uniform()(a, {2, 4 * kWidth}),
           initializers::orthogonal()(b, {kWidth, 4 * kWidth}), bias,
@@ -32,13 +32,14 @@ Array predict(const Params& p, const Array& sequences) {
     const Array next = sigmoid(gates[1]) * c + sigmoid(gates[0]) * tanh(gates[2]);
     return std::pair(std::pair(sigmoid(gates[3]) * tanh(next), next), None);
   };
-  // What the inputs add to the gates is one product for all times.
+  // One product for all times computes what the inputs add to the gates.
   const Array inputs = matmul(swapaxes(sequences, 0, 1), p.input) + p.bias;
   const Array start = zeros({sequences.shape(0), kWidth});
   return matmul(scan(cell, std::pair(start, start), inputs).first.first, p.out) + p.out_bias;
 }
 
-// Returns sequences of random numbers and marks, and the sums of the marked numbers.
+// Returns sequences of random numbers and marks, and the sum of the marked numbers of each
+// sequence.
 std::pair<Array, Array> batch(const random::Key& key) {
   const auto [a, b] = random::split<2>(key);
   const Array numbers = random::uniform(a, {kBatch, kLength});
@@ -73,7 +74,8 @@ int main(int argc, char** argv) {
   std::cout << "mean square for new sequences " << error << "; that of guessing 1 is about "
             << var(sums) << "\n";
 
-  // The check: along the gradient the loss grows as the gradient says.
+  // The check: in the direction of the gradient, the slope of the loss is the gradient's squared
+  // norm.
   const auto gradients = jit([](const Params& p, const Array& x, const Array& y) {
     return value_and_grad(loss)(p, x, y);
   });

@@ -1,4 +1,4 @@
-// One product, C = A B, with three shardings: what each communicates, and what it costs.
+// One product, C = A B, with three shardings: what each of them communicates, and what that costs.
 #include <tessera/tessera.h>
 
 #include <iostream>

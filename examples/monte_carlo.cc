@@ -1,4 +1,4 @@
-// Pi by throwing darts: random numbers are a function of the key, so the estimate is the same on
+// Pi by throwing darts. Random numbers are a function of the key, so the estimate is the same on
 // one device and on 64.
 #include <tessera/tessera.h>
 

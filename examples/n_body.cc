@@ -1,5 +1,5 @@
-// Gravity among many bodies without a matrix of all pairs: each step adds up the forces of one tile
-// of bodies after the other, so that memory grows with the number of bodies and not with its square.
+// Gravity among many bodies, without a matrix of all pairs: each step adds the forces of one tile
+// of bodies at a time, so memory grows with the number of bodies, and not with its square.
 #include <tessera/tessera.h>
 
 #include <cmath>
@@ -12,10 +12,10 @@ using namespace tessera;
 struct Bodies {
   Array position, velocity, mass;  // (n, 3), (n, 3), (n)
 };
-constexpr double kSoftening = 0.05;  // keeps the force of near bodies finite
+constexpr double kSoftening = 0.05;  // keeps the force between near bodies finite
 constexpr int64_t kTile = 128;
 
-// Returns the acceleration (n, 3) of bodies by others (m, 3).
+// Returns the acceleration (n, 3) of bodies at `position` by the bodies at `others` (m, 3).
 Array acceleration_by(const Array& position, const Array& others, const Array& mass) {
   const Array apart = others - expand_dims(position, 1);  // (n, m, 3)
   const Array inverse = rsqrt(sum(square(apart), {.axis = -1}) + kSoftening * kSoftening);
@@ -30,7 +30,7 @@ Array acceleration(const Bodies& b) {
   return scan(tile, zeros_like(b.position), tiles).first;
 }
 
-// Returns the bodies after some steps of the leapfrog method.
+// Returns the bodies after `steps` steps of the leapfrog method.
 Bodies leapfrog(const Bodies& start, int64_t steps, double h) {
   const auto step = [&](const Array&, const std::pair<Bodies, Array>& state) {
     auto [b, a] = state;
@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
   std::cout << "energy " << before << ", after 10 steps " << after << "\n"
             << run.lower(start).explain();
 
-  // The check: the forces of 256 bodies from the definition, in double precision.
+  // The check: the forces on 256 bodies by their definition, in double precision.
   const Bodies few{index(start.position, {Slice(0, 256)}), index(start.velocity, {Slice(0, 256)}),
                    ones(256)};
   const std::vector<double> p = to_vector<double>(few.position),

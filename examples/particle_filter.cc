@@ -1,4 +1,4 @@
-// A particle filter estimates the volatility of returns: particles move, are weighted by how well
+// A particle filter estimates the volatility of returns: particles move, get weights by how well
 // they explain the return, and are drawn again in proportion to their weights.
 #include <tessera/tessera.h>
 
@@ -11,17 +11,19 @@
 
 using namespace tessera;
 
-// volatility' = kPersistence volatility + kSpread noise; return = exp(volatility / 2) noise.
+// The model: volatility' = kPersistence volatility + kSpread noise; return = exp(volatility / 2)
+// noise.
 constexpr double kPersistence = 0.95, kSpread = 0.3;
 const double kStationary = kSpread / std::sqrt(1 - kPersistence * kPersistence);
 
-// Returns the logarithm of the density of a return, given the volatilities.
+// Returns the log density of a return, given the volatilities.
 Array log_density(const Array& volatility, const Array& y) {
   return -0.5 * (std::log(2 * std::numbers::pi) + volatility + square(y) * exp(-volatility));
 }
 
-// Returns as many particles as weights, each about in proportion to its weight: of equidistant
-// points in [0, 1), with a random first one, each takes the particle that it falls on.
+// Returns as many particles as there are, each about in proportion to its weight. The weights
+// divide [0, 1) into intervals, and evenly spaced points, of which the first is random, select the
+// particles whose intervals they are in.
 Array resample(const random::Key& key, const Array& particles, const Array& weights) {
   const int64_t n = particles.size();
   const Array points = (arange(n) + random::uniform(key)) / n;
@@ -29,7 +31,7 @@ Array resample(const random::Key& key, const Array& particles, const Array& weig
   return take(particles, chosen, {.mode = IndexMode::kClip});
 }
 
-// Returns the log likelihood of the returns, and the mean volatility after each of them.
+// Returns the log likelihood of the returns, and the mean volatility after each return.
 std::pair<Array, Array> filter(const random::Key& key, const Array& returns, int64_t particles) {
   const auto [first, steps] = random::split<2>(key);
   const auto step = [&](const std::pair<Array, Array>& state, const auto& now) {
@@ -49,7 +51,8 @@ std::pair<Array, Array> filter(const random::Key& key, const Array& returns, int
   return {last.second, means};
 }
 
-// Returns the same by numbers on a grid, which for one variable is exact enough to compare with.
+// Returns the log likelihood of the returns, integrated on a grid. With a single variable this is
+// exact enough to compare with.
 Array filter_on_grid(const Array& returns) {
   const Array grid = linspace(-6.0, 6.0, 601);
   const auto gauss = [](const Array& x, double deviation) {

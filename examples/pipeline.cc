@@ -1,6 +1,6 @@
 // A pipeline of tensor-parallel layers, trained on a mesh of 2 stages x 2 tensor shards x 2 data
-// shards: each stage scans over its own layers, microbatches move from stage to stage, and one
-// gradient is taken through all of it. Equal to the same layers on one device.
+// shards. Each stage scans over its own layers, microbatches move from stage to stage, and one
+// gradient is taken through all of it. The result equals that of the same layers on one device.
 #include <tessera/tessera.h>
 
 #include <algorithm>
@@ -17,9 +17,9 @@ constexpr int kStages = 2, kLayers = 4, kWidth = 32, kHidden = 64, kMicrobatches
 
 // Residual layers, stacked along the first dimension.
 struct Layers {
-  Array up;     // [layers, width, hidden], hidden units sharded over tp
+  Array up;     // [layers, width, hidden]; hidden units are sharded over tp
   Array down;   // [layers, hidden, width]
-  Array shift;  // [layers, width], whole on every tensor shard
+  Array shift;  // [layers, width]; the same on every tensor shard
 };
 
 Layers random_layers(const random::Key& key) {
@@ -29,8 +29,8 @@ Layers random_layers(const random::Key& key) {
           random::normal(shift, {kLayers, kWidth}) / 10};
 }
 
-// Applies all `layers` one after the other. If hidden units are sharded, `complete` adds up the
-// shards' parts.
+// Applies all layers one after the other. If hidden units are sharded, `complete` adds up the parts
+// of all shards.
 template <class Complete>
 Array apply(const Layers& layers, const Array& x, const Complete& complete) {
   auto layer = [&](const Array& h, const Layers& l) {
@@ -44,9 +44,9 @@ Array on_one_device(const Layers& layers, const Array& x, const Array& y) {
   return mean(square(apply(layers, x, [](const Array& part) { return part; }) - y));
 }
 
-// What one device does, with its stage's layers: in every tick it takes a microbatch from the
-// previous stage (the first stage takes the next one of the batch), and the last stage keeps the
-// results.
+// The loss as one device computes it, with the layers of its stage. In every tick, it gets a
+// microbatch from the previous stage (the first stage takes the next one of the batch). The last
+// stage keeps the results.
 Array on_the_mesh(const Layers& layers, const Array& x, const Array& y) {
   const Array stage = axis_index("pp");
   Array microbatches = reshape(x, {kMicrobatches, -1, kWidth});
@@ -55,7 +55,7 @@ Array on_the_mesh(const Layers& layers, const Array& x, const Array& y) {
     Array next = take(microbatches, minimum(t, kMicrobatches - 1), {.axis = 0});
     Array out = apply(layers, where(stage == 0, next, arriving),
                       [](const Array& part) { return psum(part, "tp"); });
-    // the index of the microbatch that the last stage has finished
+    // The number of the microbatch that the last stage has finished.
     Array place = t - (kStages - 1);
     Array kept =
         where(place >= 0, dynamic_update_index_in_dim(done, out, maximum(place, 0), 0), done);

@@ -1,5 +1,5 @@
-// Plans a 32-layer network for 4,096 devices that this machine does not have: shardings,
-// collectives and bytes, in milliseconds.
+// Plans a 32-layer network for 4,096 devices that this machine does not have. Shardings,
+// collectives and bytes are known within milliseconds.
 #include <tessera/tessera.h>
 
 #include <chrono>
@@ -39,6 +39,6 @@ int main() {
             << "a device computes " << cost.flops / 1e12 << " Tflop and sends "
             << cost.communication_bytes / 1e9 << " GB in about " << cost.communication_seconds * 1e3
             << " ms\n";
-  // There is one all_reduce for each layer, of the partial sums over "model".
+  // There is one all_reduce for each layer: it completes the partial sums over "model".
   return plan.collectives().size() == static_cast<size_t>(layers) ? 0 : 1;
 }

@@ -1,7 +1,6 @@
-// Model predictive control brings a pendulum upright: at each step the best torques for the next
-// second are found by Newton's method. The solver is differentiated by the implicit function
-// theorem, so that the weights of the controller's cost are tuned by gradients of what the pendulum
-// then does.
+// Model predictive control brings a pendulum upright: at each step, Newton's method finds the best
+// torques for the next second. This solver is differentiated by the implicit function theorem, so
+// that the weights of the controller's cost can be tuned by gradients of what the pendulum does.
 #include <tessera/tessera.h>
 
 #include <cmath>
@@ -14,14 +13,14 @@ using namespace tessera;
 constexpr int64_t kHorizon = 20, kSteps = 40;
 constexpr double kDt = 0.05;
 
-// The state is (angle from upright, speed).
+// Returns the next state. A state is (angle from upright, speed).
 Array move(const Array& state, const Array& torque) {
   const Array speed = index(state, {1}) + kDt * (9.81 * sin(index(state, {0})) + torque);
   return stack({index(state, {0}) + kDt * speed, speed});
 }
 
-// Returns the controller's cost of torques (horizon) from a state; weights are those of speed and
-// torque, as logarithms.
+// Returns the controller's cost of torques (horizon) from a state. `weights` are the logarithms of
+// the weights of speed and torque.
 Array plan_cost(const Array& torques, const Array& state, const Array& weights) {
   const Array w = exp(weights);
   const auto step = [&](const Array& s, const Array& torque) {
@@ -33,8 +32,8 @@ Array plan_cost(const Array& torques, const Array& state, const Array& weights) 
 }
 
 // Returns the torques at which the gradient of the cost is zero, by Newton's method from a guess.
-// Since the cost is not convex, curvatures count by their absolute values, which makes every step
-// lead downhill, and of several lengths of the step the best is taken.
+// The cost is not convex, so the absolute values of curvatures are used, with which every step
+// leads downhill. The best of several step lengths is taken.
 Array solve(const Array& guess, const Array& state, const Array& weights) {
   const auto slope = [&](const Array& u) {
     return grad([&](const Array& v) { return plan_cost(v, state, weights); })(u);
@@ -50,7 +49,7 @@ Array solve(const Array& guess, const Array& state, const Array& weights) {
           const Array candidates = u - expand_dims(lengths, {1}) * matmul(vectors, s);
           const Array costs =
               vmap([&](const Array& v) { return plan_cost(v, from, by); })(candidates);
-          // Near the end costs are equal except for rounding; then the longest step is the best.
+          // Near the end, costs are equal except for rounding. Then the longest step is the best.
           return take(candidates, argmin(costs - 1e-12 * lengths), {.axis = 0});
         },
         start);
@@ -61,8 +60,8 @@ Array solve(const Array& guess, const Array& state, const Array& weights) {
   return lax::custom_root(slope, guess, newton, tangent);
 }
 
-// Returns the cost of what the controlled pendulum does, and the largest slope at a plan of the
-// solver, which is zero if the solver converges.
+// Returns the cost of what the controlled pendulum does, and the largest slope of the cost at the
+// solver's plans, which is zero if the solver converges.
 std::pair<Array, Array> closed_loop(const Array& weights, const Array& start) {
   const auto step = [&](const std::pair<Array, Array>& now, NoneType) {
     const auto& [state, guess] = now;
@@ -90,7 +89,7 @@ int main(int argc, char** argv) {
   std::cout << "cost " << before << ", tuned " << after << " by the weights " << exp(weights)
             << "; the solver leaves slopes of at most " << left << "\n";
 
-  // The check: differences of the cost.
+  // The check: the gradient by differences of the cost.
   const auto cost = jit([&](const Array& w) { return closed_loop(w, start).first; });
   const double h = 1e-4;
   double off = 0;

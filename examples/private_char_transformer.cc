@@ -1,16 +1,17 @@
-// Differentially private training of a character-level transformer on the text of the GPL, split
-// into windows: what the model reveals of any one window is bounded by epsilon 8 (delta 1e-4).
+// Differentially private training of a character-level transformer on the text of the GPL, which is
+// split into windows. What the model reveals of any one window is bounded by epsilon 8 (delta
+// 1e-4).
 //
-//   private_char_transformer [--steps N] [--reproducible SEED] [--mechanism NAME] [--audit CANARIES]
-//                            [FILE]
+//   private_char_transformer [--steps N] [--reproducible SEED] [--mechanism NAME]
+//                            [--audit CANARIES] [FILE]
 //
-// The mechanism is how the noise is made: discrete (the default), gaussian, system, banded,
-// buffered, banded_inverse, dense; none trains without privacy. --audit trains once more, with so
-// many windows of random characters among the data, and bounds from below what the run reveals of
-// them.
+// The mechanism is the kind of noise: discrete (the default), gaussian, system, banded, buffered,
+// banded_inverse or dense; none trains without privacy. --audit trains once more, with CANARIES
+// windows of random characters among the data, and computes from them a lower bound of what the run
+// reveals.
 //
-// The embedding is the output layer too: the gradient of an example is clipped as a whole, over all
-// uses of a parameter, including those of layers in a scan.
+// The embedding is also the output layer. The gradient of an example is clipped as a whole, over
+// all uses of a parameter, including those in a scan over layers.
 #include <tessera/tessera.h>
 
 #include <cmath>
@@ -28,7 +29,7 @@ using namespace tessera;
 constexpr const char* kText = "/usr/share/common-licenses/GPL-3";
 constexpr int64_t kLayers = 2, kWidth = 32, kHeads = 4, kLength = 32;
 
-// All layers together: the first dimension of each array enumerates them.
+// All layers together. The first dimension of each array counts the layers.
 struct Layers {
   Array norm1, qkv, out, norm2, up, down;
 };
@@ -64,7 +65,7 @@ Array layer(const Layers& w, const Array& x) {
   return y + matmul(gelu(matmul(standardize(y) * w.norm2, w.up)), w.down);
 }
 
-// Maps [n, length] to [n, length, characters]: the likelihood of each character to follow.
+// Maps [n, length] to [n, length, characters], the logits of the character that follows.
 Array logits_of(const Model& p, const Array& x) {
   const auto step = [](const Array& x, const Layers& w) { return std::pair(layer(w, x), None); };
   const Array embedded = take(p.embedding, x, {.axis = 0}) + p.position;
@@ -72,15 +73,15 @@ Array logits_of(const Model& p, const Array& x) {
   return matmul(seen, transpose(p.embedding));
 }
 
-// Returns the loss of a window [1, length + 1]: the mean cross-entropy of the characters that
-// follow.
+// Returns the loss of a window [1, length + 1], the mean cross-entropy of each character after
+// those before it.
 Array loss_fn(const Model& p, const Array& window) {
   const Array logits = logits_of(p, slice_in_dim(window, 0, kLength, 1, 1));
   const Array y = slice_in_dim(window, 1, kLength + 1, 1, 1);
   return -mean(sum(one_hot(y, logits.shape(-1)) * log_softmax(logits), {.axis = -1}));
 }
 
-// Returns the share of the characters of [n, length + 1] windows that the model's first guess gets
+// Returns the fraction of characters in windows [n, length + 1] that the model's first guess gets
 // right.
 double accuracy(const Model& p, const Array& windows) {
   const auto right = [](const Model& p, const Array& windows) {
@@ -91,8 +92,8 @@ double accuracy(const Model& p, const Array& windows) {
 }
 
 struct Text {
-  Array windows;   // int32 [windows, length + 1], none of which share a character
-  Array held_out;  // the last tenth, which no run sees
+  Array windows;   // int32 [windows, length + 1]; they do not overlap
+  Array held_out;  // the last tenth, on which no run trains
   int64_t characters;
 };
 
@@ -136,7 +137,7 @@ const std::map<std::string, NoiseKind> kNoiseKinds = {{"none", NoiseKind::kNone}
                                                       {"banded_inverse", NoiseKind::kBandedInverse},
                                                       {"dense", NoiseKind::kDense}};
 
-// Returns a plan with a quarter of the examples in a step, at epsilon 8.
+// Returns a plan with a quarter of the examples in each step, at epsilon 8.
 privacy::Plan plan_of(NoiseKind kind, int64_t examples, int64_t steps) {
   constexpr int64_t kCycle = 4;
   privacy::PlanOptions options{.num_examples = examples,
@@ -146,8 +147,9 @@ privacy::Plan plan_of(NoiseKind kind, int64_t examples, int64_t steps) {
                                .delta = 1e-4,
                                .mechanism = privacy::Gaussian{},
                                .l2_clip_norm = 1};
-  // Noise that is correlated beyond a cycle is not amplified by sampling: with it each example is
-  // in one batch of every cycle, and the noise follows from how often that is.
+  // Sampling does not amplify the privacy of noise that is correlated beyond a cycle. With such
+  // noise each example is in one batch of every cycle, and the number of cycles determines the
+  // noise.
   const auto in_cycles = [&](privacy::NoiseStrategy strategy) {
     options.num_examples = options.steps = 0;
     options.expected_batch_size.reset();
@@ -189,7 +191,7 @@ struct Arguments {
   int64_t steps = 100;
   std::optional<int64_t> seed;
   NoiseKind noise = NoiseKind::kDiscrete;
-  int64_t canaries = 0;  // of an audit
+  int64_t canaries = 0;  // of an audit; 0: there is none
 };
 
 void audit(const Arguments& arguments, const Text& text, const Model& start) {

@@ -1,13 +1,14 @@
 // Differentially private training: a classifier of handwritten digits that reveals of any one image
-// no more than epsilon 3 (delta 1e-4) allows. A plan computes how much noise that takes; the
+// no more than epsilon 3 (delta 1e-4) allows. A plan computes how much noise this needs. The
 // trainer selects the batches, clips each example's gradient, adds the noise and accounts for it.
 //
-//   private_digits [--run FOLDER] [--report FILE] [--release FILE] [--stop-after N] [--reproducible SEED] [FILE]
+//   private_digits [--run FOLDER] [--report FILE] [--release FILE] [--stop-after N]
+//                  [--reproducible SEED] [FILE]
 //
-// With --run the state is saved every 10 steps: a run that was killed goes on from there, with the
-// same bits. --report writes a page with the curves of loss, norms and epsilon; --release writes
-// only the parameters. --reproducible makes every run the same, so that anybody who knows the seed
-// can subtract its noise: for data that is public, as these digits are.
+// With --run, the state is saved every 10 steps: a run that was killed continues from there, with
+// the same bits. --report writes a page with the curves of loss, norms and epsilon. --release
+// writes only the parameters. --reproducible makes every run the same, so anybody who knows the
+// seed can subtract the noise. It is for data that is public, as these digits are.
 #include <tessera/tessera.h>
 
 #include <iostream>
@@ -35,8 +36,8 @@ Array loss_fn(Classifier model, const Array& images, const Array& labels) {
   return -mean(sum(one_hot(labels, 10) * log_softmax(model(images)), {.axis = -1}));
 }
 
-// Each image is standardised by its own mean and norm: statistics of the whole set would have to be
-// private too.
+// Returns each image standardized by its own mean and norm. Statistics of the whole set would have
+// to be private, too.
 Array standardised(const Array& images) {
   const Array x = images - mean(images, {.axis = 1, .keepdims = true});
   return 4 * x / sqrt(sum(square(x), {.axis = 1, .keepdims = true}));
@@ -88,8 +89,8 @@ int run(const Options& options) {
                                                  .l2_clip_norm = 1});
   std::cout << "plan: " << to_string(plan) << "\n";
 
-  // The rate is constant at first, then decreases to 0, so that the noise of the last steps is
-  // averaged out.
+  // The rate is constant at first, then decreases to 0, so that the noise of the last steps
+  // averages out.
   const auto rate = [](const Array& step) {
     return 0.35 * minimum(1.0, (kSteps - astype(step, float32)) / (0.4 * kSteps));
   };

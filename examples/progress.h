@@ -1,6 +1,6 @@
-// A progress bar: redrawn in place on a terminal, printed as a line now and then elsewhere. Of
-// several processes only the first one prints, and never redraws: mpirun gives its processes
-// terminals of their own and puts what they print into one output.
+// A progress bar. On a terminal it is redrawn in place, otherwise a line is printed now and then.
+// If there are several processes, only the first prints, and it never redraws: mpirun gives each
+// process a terminal of its own and merges what they print into one output.
 #pragma once
 
 #include <fmt/format.h>
@@ -11,8 +11,8 @@
 #include <string>
 #include <string_view>
 
-// Prints "epoch  5 [=====     ] loss ...": `done` of `total`, both counted from 1. Where it is not
-// redrawn, only every `every`-th call prints.
+// Prints "epoch 5 [===== ] loss ..." for step `done` of `total`, both counted from 1. If the bar is
+// not redrawn, only every `every`-th call prints.
 inline void progress(std::string_view what, int done, int total, int every, std::string_view text) {
   constexpr int kWidth = 30;
   if (tessera::process_index() != 0) return;

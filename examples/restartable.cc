@@ -1,13 +1,13 @@
-// Training that may be killed at any moment: a classifier of handwritten digits with checkpoints,
-// which goes on from the last one when it is started again.
+// Training that may be killed at any moment: a classifier of handwritten digits that writes
+// checkpoints, and continues from the last one when it is started again.
 //
 //   restartable [--steps N] [--every K] [--checkpoints FOLDER] [DATA]
 //   tessera launch -n 4 --restarts 100 -- restartable --checkpoints runs/digits
 //
 // Nothing in the program depends on processes: tessera launch divides the four devices among them.
-// The parameters are sharded over the devices, so that each process saves its part. At the end the
-// program prints a digest of the parameters' bytes. It is the same for 1, 2 and 4 processes, and
-// however often the program was killed: what a step does depends on its number and on the
+// The parameters are sharded over the devices, so each process saves its part. At the end the
+// program prints a digest of the parameters' bytes. It is the same for 1, 2 and 4 processes,
+// however often the program was killed, because a step depends only on its number and on the
 // checkpoint.
 #include <fmt/format.h>
 #include <tessera/tessera.h>
@@ -36,7 +36,7 @@ Array loss_fn(const Params& p, const Array& images, const Array& labels) {
   return -mean(sum(one_hot(labels, 10) * log_probability, {.axis = -1}));
 }
 
-// Returns FNV-1a over the bytes of all arrays.
+// Returns a digest (FNV-1a) of the bytes of all arrays.
 template <class Tree>
 uint64_t digest(const Tree& tree) {
   uint64_t hash = 0xcbf29ce484222325;
@@ -48,7 +48,7 @@ uint64_t digest(const Tree& tree) {
   return hash;
 }
 
-// Prints a line in one process for all.
+// Prints a line, only in the first process.
 void say(const std::string& line) {
   if (process_index() == 0) std::cout << line << std::endl;
 }
@@ -82,7 +82,7 @@ int run(const Options& options) {
       },
       {.in_shardings = {where, state_where, rows, rows},
        .out_shardings = {where, state_where, whole}});
-  // Returns the batch of a step, from its number alone.
+  // Returns the batch of a step. It depends only on the step's number.
   auto batch_of = jit(
       [=](const Array& images, const Array& labels, const Array& number) {
         const Array chosen =

@@ -1,5 +1,5 @@
-// Attention scores with queries and keys sharded along the sequence: keys travel round the ring, so
-// that no device ever holds them all.
+// Attention scores, with queries and keys sharded along the sequence. Keys travel around a ring of
+// devices, so that no device ever has all of them.
 #include <tessera/tessera.h>
 
 #include <iostream>
@@ -17,7 +17,7 @@ int main() {
   for (int i = 0; i < n; ++i) next.push_back({i, (i + 1) % n});
   auto scores = shard_map(
       [&](const Array& q, const Array& k) {
-        // After step s a device holds the keys of the device s positions before it.
+        // After step s, a device has the keys of the device s positions before it in the ring.
         Array block = k, me = axis_index("seq");
         Array out = zeros({q.shape(0), q.shape(0) * n});
         for (int s = 0; s < n; ++s) {

@@ -1,4 +1,4 @@
-// A model server without a framework: weights from a safetensors file, and threads that share one
+// A model server without a framework. Weights come from a safetensors file. Threads share one
 // compiled program and answer requests from a queue, as many together as are waiting.
 #include <tessera/tessera.h>
 
@@ -39,7 +39,7 @@ class Server {
     for (std::thread& thread : threads_) thread.join();
   }
 
-  // Returns the probabilities of the classes, once they are there.
+  // Returns a future for the probabilities of the classes.
   std::future<std::vector<float>> ask(std::vector<float> features) {
     Request request{std::move(features), {}};
     auto answer = request.answer.get_future();
@@ -71,7 +71,7 @@ class Server {
     }
   }
 
-  // The batch is filled up with zeros, so that one program serves batches of every size.
+  // Answers a batch. It is filled up with zeros, so that one program serves batches of every size.
   void answer(std::vector<Request>& batch) {
     std::vector<float> rows(kBatch * kFeatures);
     for (size_t i = 0; i < batch.size(); ++i)

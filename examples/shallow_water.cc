@@ -1,5 +1,5 @@
-// Waves in shallow water on four devices, each with a band of the sea, and their adjoint: which
-// initial heights matter for the height at one buoy later. Only rows at the borders travel.
+// Waves in shallow water on four devices, each with a band of the sea, and their adjoint: how much
+// each initial height matters for the height at a buoy later. Only rows at the borders are sent.
 #include <tessera/tessera.h>
 
 #include <cmath>
@@ -12,14 +12,16 @@ using namespace tessera;
 constexpr double kGravity = 9.81, kDepth = 10, kCell = 100, kStep = 2;
 
 struct Sea {
-  Array height, east, north;  // above the depth, and the velocities: (rows, columns), periodic
+  // The height above the mean depth, and the velocities: (rows, columns), periodic.
+  Array height, east, north;
 };
 
-Array across(const Array& x, int64_t axis) {  // the central difference
+// Returns the central difference along an axis.
+Array across(const Array& x, int64_t axis) {
   return (roll(x, -1, axis) - roll(x, 1, axis)) / (2 * kCell);
 }
 
-// Returns the sea a step later: velocities from heights, then heights from the new velocities.
+// Returns the sea one step later: velocities from heights, then heights from the new velocities.
 Sea step(const Sea& s) {
   const Array east = s.east - kStep * (kGravity * across(s.height, 1) + s.east * across(s.east, 1) +
                                        s.north * across(s.east, 0));
@@ -30,7 +32,7 @@ Sea step(const Sea& s) {
   return {s.height - kStep * (across(depth * east, 1) + across(depth * north, 0)), east, north};
 }
 
-// Returns the height at a buoy after some steps.
+// Returns the height at a buoy after `steps` steps.
 Array at_buoy(const Array& height, int64_t steps) {
   const Sea start{height, zeros_like(height), zeros_like(height)};
   const Sea end = fori_loop(
@@ -52,7 +54,7 @@ int main(int argc, char** argv) {
   const auto [value, gradient] = sensitivity(height);
   std::cout << "height at the buoy " << value << "\n" << sensitivity.lower(height).explain();
 
-  // The checks: one device computes the same, and the adjoint fits the tangent, v'(J u) = (J'v)'u.
+  // The checks: one device computes the same, and adjoint and tangent agree: v'(J u) = (J'v)'u.
   const auto [alone, alone_gradient] = sensitivity(hill);
   const Array direction = random::normal(random::key(0), {rows, columns});
   const Array tangent =

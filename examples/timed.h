@@ -1,5 +1,5 @@
-// Lets a program be timed against its peer in benchmarks/examples: with --time it prints what it
-// computed and how long its compiled call takes, as one line of JSON.
+// Times a program for the comparison with its peer in benchmarks/examples. With --time, it prints
+// as one line of JSON what the program computed and how long its compiled call takes.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-// Prints `value`, the shortest and the median time of `call`, and the time of all CPUs that it takes
-// on average, in microseconds, if the program was started with --time. The call must have run
+// If the program was started with --time, prints `value`, the shortest and the median time of
+// `call`, and the mean time of all CPUs that a call takes, in microseconds. The call must have run
 // before, so that it is compiled.
 template <class Call>
 void print_times(int argc, char** argv, double value, const Call& call) {

@@ -1,5 +1,5 @@
-// The most likely path of a hidden Markov model (Viterbi), for many sequences at once, and the same
-// path as the gradient of the best path's score by the scores of single states.
+// The most likely path of a hidden Markov model (Viterbi), for many sequences at once. The same
+// path is also the gradient of the best path's score by the scores of single states.
 #include <tessera/tessera.h>
 
 #include <iostream>
@@ -9,11 +9,10 @@
 using namespace tessera;
 
 struct Hmm {
-  Array start, transition, emission;  // logarithms: (k), (from, to), (k, symbols)
+  Array start, transition, emission;  // log probabilities: (k), (from, to), (k, symbols)
 };
 
-// Returns the logarithm of the probability of the best path together with the symbols (n), and the
-// path (n).
+// Returns the log probability of the best path together with the symbols (n), and that path (n).
 std::pair<Array, Array> viterbi(const Hmm& m, const Array& symbols) {
   const Array scores = transpose(take(m.emission, symbols, {.axis = 1}));  // (n, k)
   const auto forward = [&](const Array& best, const Array& score) {
@@ -31,7 +30,7 @@ std::pair<Array, Array> viterbi(const Hmm& m, const Array& symbols) {
   return {max(last), append(path, end)};
 }
 
-// Returns the logarithm of the probability of a path together with the symbols.
+// Returns the log probability of a path together with the symbols.
 Array path_score(const Hmm& m, const Array& symbols, const Array& path) {
   const Array before = index(path, {Slice(None, -1)}), after = index(path, {Slice(1, None)});
   return index(m.start, {index(path, {0})}) + sum(index(m.transition, {before, after})) +
@@ -60,7 +59,7 @@ int main(int argc, char** argv) {
             << "largest difference from the scores of the paths themselves "
             << max(abs(scores - again)) << "\n";
 
-  // The check: of a small model, the best of all 3^7 paths.
+  // The check: for a small model, the best of all 3^7 paths.
   const Hmm small = random_model(c, 3, 4);
   const Array symbols = array({0, 3, 1, 1, 2, 0, 3});
   const Array all =

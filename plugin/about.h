@@ -1,5 +1,5 @@
-// Information on this library for bug reports (python -m tessera_jax) and for the Python code that
-// loads it. These functions are not part of the C API of PJRT.
+// Information on this library, for bug reports (python -m tessera_jax) and for the Python code that
+// loads it. These functions are not part of PJRT's C API.
 #pragma once
 
 #include <string>
@@ -14,14 +14,14 @@ inline constexpr const char *kOldestStableHlo = "0.9.0", *kNewestStableHlo = "1.
 //   {"tessera": "0.1.0", "pjrt_api": "0.114", "stablehlo": ["0.9.0", "1.22.0"], "llvm": "19.1.7",
 //    "onednn": "2.6.3", "openblas": "OpenBLAS 0.3.21 ...", "cpu": "znver4", "vector_bytes": 64}
 //
-// Throws RuntimeError if the CPU lacks what is required (codegen/target.h).
+// Throws RuntimeError if the CPU lacks required features (codegen/target.h).
 std::string about();
 
 }  // namespace tessera::plugin
 
-// Returns the version of the functions outside of the C API, which increases when one of them
-// changes: Python does not call a library of another version.
+// Returns the version of the functions outside of the C API. It increases when one of them changes;
+// Python does not call a library with another version.
 extern "C" __attribute__((visibility("default"))) int tessera_interface();
-// Does the same as about() above. Returns 0 and the JSON in *out, or 1 and the error's text; the
-// caller frees *out by tessera_free (explain.h).
+// Calls about(). Returns 0 and the JSON in *out, or 1 and the error's text. The caller frees *out
+// by tessera_free (explain.h).
 extern "C" __attribute__((visibility("default"))) int tessera_about(char** out);

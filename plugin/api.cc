@@ -1,4 +1,5 @@
-// The table of functions that JAX loads. Those that are not set return an error with their name.
+// The table of functions that JAX loads. Functions that are not set return an error with their
+// name.
 #include <fmt/format.h>
 
 #include <array>
@@ -23,7 +24,7 @@
 namespace tessera::plugin {
 namespace {
 
-// Returns "1.22.0" as three numbers.
+// Returns the three numbers of a version such as "1.22.0".
 std::array<int64_t, 3> numbers(std::string_view version) {
   std::array<int64_t, 3> out{};
   size_t part = 0;
@@ -40,7 +41,7 @@ std::array<int64_t, 3> numbers(std::string_view version) {
 void add_plugin(PJRT_Api& api) {
   api.PJRT_Plugin_Initialize = [](auto*) -> PJRT_Error* { return nullptr; };
   api.PJRT_Plugin_Attributes = [](PJRT_Plugin_Attributes_Args* a) -> PJRT_Error* {
-    // JAX writes artifacts of the newest version that both know.
+    // JAX writes artifacts of the newest version that it and this plugin know.
     static const std::array newest = numbers(kNewestStableHlo), oldest = numbers(kOldestStableHlo);
     static const std::array attributes{named_integers("stablehlo_current_version", newest),
                                        named_integers("stablehlo_minimum_version", oldest)};
@@ -57,7 +58,7 @@ void add_plugin(PJRT_Api& api) {
                   name));
 }
 
-// Returns the table of functions, which get complete structs.
+// Returns the table of functions that expect complete structs.
 PJRT_Api make_functions() {
   PJRT_Api api{};
 #define FUNCTION(name) \
@@ -80,7 +81,7 @@ const PJRT_Api& functions() {
   return api;
 }
 
-// Returns the table for callers of any version.
+// Returns the table of functions for callers of any version.
 PJRT_Api make_api() {
   PJRT_Api api = functions();
   api.struct_size = PJRT_Api_STRUCT_SIZE;

@@ -10,11 +10,11 @@
 #include "plugin/event.h"
 #include "plugin/transfers.h"
 
-// Buffers of one memory. Each is retrieved once, before or after its data comes.
+// Buffers of one memory space. Each is retrieved once, before or after its data arrives.
 struct PJRT_AsyncHostToDeviceTransferManager {
   PJRT_Device* device = nullptr;
-  std::vector<std::unique_ptr<PJRT_Buffer>> buffers;  // null: retrieved
-  std::vector<tessera::Buffer> memory;                // the memory for their data
+  std::vector<std::unique_ptr<PJRT_Buffer>> buffers;  // null once retrieved
+  std::vector<tessera::Buffer> memory;                // the memory of each buffer's data
   std::vector<int64_t> bytes;
   std::vector<std::shared_ptr<tessera::plugin::Happening>> filled;
 };
@@ -124,7 +124,7 @@ void add_async_transfers(PJRT_Api& api) {
         });
       };
   api.PJRT_AsyncHostToDeviceTransferManager_AddMetadata = [](auto*) -> PJRT_Error* {
-    return nullptr;  // only for profiles
+    return nullptr;  // metadata is only for profiles
   };
 }
 

@@ -56,7 +56,7 @@ constexpr std::pair<PJRT_Buffer_Type, DType> kTypes[] = {
     {PJRT_Buffer_Type_F64, float64},
     {PJRT_Buffer_Type_C64, complex64},
     {PJRT_Buffer_Type_C128, complex128},
-    // An element is one byte, here and on the other side.
+    // An element of these types is one byte, here and in the caller's memory.
     {PJRT_Buffer_Type_S2, int2},
     {PJRT_Buffer_Type_S4, int4},
     {PJRT_Buffer_Type_U2, uint2},

@@ -1,5 +1,5 @@
-// Functions of Python that programs call (jax_plugins.tessera.callbacks). Python registers host
-// functions (tessera/ops/control/host_callback.h) by ctypes; this is not part of the C API of PJRT.
+// Python functions that programs call (jax_plugins.tessera.callbacks). Python registers them as
+// host functions (tessera/ops/control/host_callback.h) by ctypes. This is not part of PJRT's C API.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,9 @@
 
 extern "C" {
 
-// `key` is the one that the function was added with; `in` and `out` are dense arrays in row-major
-// order. A result other than 0 means that it failed, and `error` contains text that ends with 0
-// within `capacity` bytes.
+// `key` is that with which the function was added; `in` and `out` are dense arrays in row-major
+// order. The function returns 0, or another number if it failed; then `error` contains a text of at
+// most `capacity` bytes, including the 0 at its end.
 using TesseraCallback = int (*)(int64_t key, const void* const* in, void* const* out, char* error,
                                 size_t capacity);
 

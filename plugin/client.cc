@@ -11,7 +11,7 @@
 
 PJRT_Client::PJRT_Client(const std::string& spec) {
   tessera::initialize({.devices = spec});
-  // Without a cluster the devices of all emulated slices belong to this process.
+  // Without a cluster, this process has the devices of all emulated slices.
   const bool alone = tessera::process_count() == 1;
   process_index = static_cast<int>(tessera::process_index());
   const auto& kinds = tessera::plugin::memory_kinds();
@@ -149,7 +149,7 @@ void add_devices(PJRT_Api& api) {
   api.PJRT_Device_GetAttributes = [](auto* a) -> PJRT_Error* {
     a->attributes = a->device->description.attributes.data();
     a->num_attributes = a->device->description.attributes.size();
-    a->device_attributes = nullptr;  // they belong to the device, and live as long
+    a->device_attributes = nullptr;  // the attributes belong to the device, and live as long as it
     a->attributes_deleter = [](PJRT_Device_Attributes*) {};
     return nullptr;
   };
@@ -223,8 +223,8 @@ void add_client(PJRT_Api& api) {
         a->default_assignment[i] = static_cast<int>(a->client->devices[i]->description.device.id);
     });
   };
-  // JAX says which processes live. The cluster finds that itself (tessera/cluster/processes.h), for
-  // the processes that it waits for.
+  // JAX passes which processes are alive. The cluster finds that out itself, for the processes that
+  // it waits for (tessera/cluster/processes.h).
   api.PJRT_Client_UpdateGlobalProcessInfo = [](auto*) -> PJRT_Error* { return nullptr; };
   api.PJRT_Client_TopologyDescription = [](auto* a) -> PJRT_Error* {
     a->topology = &a->client->topology;

@@ -29,8 +29,8 @@ namespace {
 using compile::Stages;
 using runtime::ArrayLayout;
 
-// Returns the instance of an array that each partition holds; `ids`: the partition at each position
-// of the mesh.
+// Returns the instance of an array that each partition holds. `ids` is the partition at each
+// position of the mesh.
 std::vector<int32_t> instances_of(const ArrayLayout& layout, const std::vector<int64_t>& ids,
                                   int64_t partitions) {
   std::vector<int32_t> out(static_cast<size_t>(partitions), 0);
@@ -44,8 +44,8 @@ std::vector<int32_t> instances_of(const ArrayLayout& layout, const std::vector<i
   return out;
 }
 
-// Returns the partition at each position of the mesh: those of the program, or of the plan, on these
-// devices.
+// Returns the partition at each position of the mesh: `own`, those of the program, or if that is
+// empty, those of the layout's devices.
 std::vector<int64_t> ids_of(const ArrayLayout& layout, const std::vector<int64_t>& own,
                             const std::vector<Device>& by_partition) {
   if (!own.empty() || !layout.sharding.is_named()) return own;
@@ -59,8 +59,8 @@ std::vector<int64_t> ids_of(const ArrayLayout& layout, const std::vector<int64_t
   return ids;
 }
 
-// Returns the devices that partitions run on if it makes a difference, which is in a cluster.
-// Otherwise none: partition p is device p in all meshes.
+// Returns the devices that partitions run on if this matters, which is only in a cluster. Otherwise
+// returns none: partition p is device p in all meshes.
 std::vector<Device> devices_by_partition(const CompileOptions& options) {
   std::vector<Device> out;
   if (!cluster::Processes::current()) return out;
@@ -96,8 +96,8 @@ void expect_kind(const std::string& kind) {
                     fmt::join(kinds, ", "), kind));
 }
 
-// JAX accepts only arrays in equal parts, and its shardings name whole axes. Returns null if this
-// one is so; whether axes have to be whole is the caller's to say.
+// Returns a sharding in equal parts, which JAX requires, and, with `whole_axes`, over whole axes.
+// Returns null if this sharding is one already.
 std::optional<NamedSharding> with_even_parts(const NamedSharding& sharding, const Shape& shape,
                                              bool whole_axes) {
   std::vector<DimSpec> dims;
@@ -116,9 +116,9 @@ std::optional<NamedSharding> with_even_parts(const NamedSharding& sharding, cons
   return NamedSharding(sharding.mesh(), PartitionSpec(std::move(dims)));
 }
 
-// Returns whether `chosen` has a value in unequal parts, or over parts of axes for which nobody
-// asked; then `asked` gets a sharding that leaves such dimensions whole. Throws ApiError if the
-// program itself requested the parts.
+// Returns whether `chosen` has a sharding in unequal parts, or over parts of axes for a value
+// without a requested sharding. Then `asked` gets a sharding that leaves such dimensions whole.
+// Throws ApiError if the program itself requested unequal parts.
 bool ask_for_even_parts(const char* what, const std::vector<ir::ValueId>& values,
                         const ir::Function& f, const std::vector<NamedSharding>& chosen,
                         std::vector<std::optional<NamedSharding>>& asked) {
@@ -140,7 +140,7 @@ bool ask_for_even_parts(const char* what, const std::vector<ir::ValueId>& values
 }
 
 // Returns the program with arguments and results in equal parts over whole axes. If propagation
-// chose other parts, the program is lowered again.
+// chose others, the program is lowered again.
 Lowered lower(const interchange::ParsedModule& module) {
   sharding::ShardingRequest request{.inputs = module.input_shardings,
                                     .outputs = module.output_shardings};
@@ -155,7 +155,7 @@ Lowered lower(const interchange::ParsedModule& module) {
   return inputs || outputs ? Lowered(f, request, {}, devices()[0]) : out;
 }
 
-// Describes the sharding and size of arrays for jaxlib.
+// Describes the shardings and layouts of arrays for jaxlib.
 void describe_arrays(PJRT_Executable& out) {
   for (size_t i = 0; i < out.program->num_inputs(); ++i)
     expect_pjrt_dtype(out.program->input_layout(i)->dtype);
@@ -177,9 +177,9 @@ void describe_outputs(PJRT_Executable& out) {
   }
 }
 
-// The results of a host function may differ between devices. JAX types them as equal, so a
-// shard_map outside of jit, which is one program after the other, would lose all but one of the
-// values.
+// Throws ApiError if a result of a host function differs between devices. JAX's types say that it
+// is equal on all, so a shard_map outside of jit, which is one program after the other, would lose
+// all values except one.
 void expect_equal_callbacks(const ir::Function& main, const Stages& stages) {
   if (stages.mesh.rank() == 0) return;
   const Mesh& mesh = stages.partitioned.mesh;

@@ -15,15 +15,15 @@ namespace {
 
 constexpr const char* kWhat = "CompileOptionsProto";
 
-// DeviceAssignmentProto: 3 computation_devices { 1 replica_device_ids (packed) }, one for each
-// partition.
+// Returns the device of each partition in a DeviceAssignmentProto: 3 computation_devices { 1
+// replica_device_ids (packed) }, one for each partition.
 std::vector<int64_t> device_assignment(std::string_view bytes) {
   std::vector<int64_t> out;
   MessageReader message(bytes, kWhat);
   while (const auto field = message.next()) {
     if (field->number != 3) continue;
     MessageReader computation = message.inner(*field);
-    std::optional<int64_t> device;  // of replica 0
+    std::optional<int64_t> device;  // the device of replica 0
     while (const auto inner = computation.next()) {
       if (inner->number != 1 || device) continue;
       device = inner->bytes.empty() ? static_cast<int64_t>(inner->value)
@@ -34,7 +34,7 @@ std::vector<int64_t> device_assignment(std::string_view bytes) {
   return out;
 }
 
-// ExecutableBuildOptionsProto: 4 num_replicas, 5 num_partitions, 9 device_assignment.
+// Reads an ExecutableBuildOptionsProto: 4 num_replicas, 5 num_partitions, 9 device_assignment.
 void read_build_options(std::string_view bytes, CompileOptions& out) {
   MessageReader message(bytes, kWhat);
   while (const auto field = message.next()) {
@@ -74,7 +74,8 @@ std::string device_assignment_proto(const std::vector<int64_t>& device_ids) {
 CompileOptions parse_compile_options(std::string_view bytes) {
   CompileOptions out;
   MessageReader message(bytes, kWhat);
-  // 3 executable_build_options, 7 env_option_overrides: a map, whose entries have the name as 1
+  // The fields are 3 executable_build_options and 7 env_option_overrides, a map whose entries have
+  // the option's name as field 1.
   while (const auto field = message.next()) {
     if (field->number == 3) read_build_options(field->bytes, out);
     if (field->number != 7) continue;

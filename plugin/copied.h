@@ -1,4 +1,4 @@
-// Texts that functions outside of the C API return to other languages.
+// Texts that functions outside of the C API return to callers in other languages.
 #pragma once
 
 #include <cstdlib>
@@ -15,7 +15,7 @@ inline char* copied(const std::string& text) {
   return out;
 }
 
-// Returns 0 and the text that f returns in *out, or 1 and that of the error it throws.
+// Returns 0 and the text that f returns in *out, or 1 and the text of the error that f throws.
 template <class F>
 int answer(char** out, F&& f) {
   try {

@@ -23,7 +23,7 @@ using String = JAX_CustomCallPartitioner_string;
 std::string_view view(const String& s) { return {s.data, s.size}; }
 String borrowed(const std::string& s) { return {s.data(), s.size()}; }
 
-// XLA's PrimitiveType has PJRT's numbers in another order.
+// Returns XLA's PrimitiveType, which has other numbers than PJRT's types.
 uint64_t element_type(DType dtype) {
   switch (to_pjrt(dtype)) {
     case PJRT_Buffer_Type_PRED:
@@ -75,7 +75,7 @@ uint64_t element_type(DType dtype) {
 
 constexpr uint64_t kTupleType = 13;
 
-// Returns a ShapeProto of XLA.
+// Returns XLA's ShapeProto of a type.
 std::string shape_of(const ir::Type& type) {
   MessageWriter out;
   out.add(2, element_type(type.dtype));
@@ -83,7 +83,7 @@ std::string shape_of(const ir::Type& type) {
   return out.bytes();
 }
 
-// The shapes and shardings of a call, in the form in which callbacks get them.
+// The shapes and shardings of a call, in the form in which callbacks take them.
 class Question {
  public:
   Question(const std::string& config, std::span<const ir::Type> operands,
@@ -130,7 +130,7 @@ class Question {
   std::vector<JAX_CustomCallPartitioner_aval> avals_;
 };
 
-// The callbacks of one name; they are told when nobody calls them any more.
+// The callbacks of one name. When they are not needed any more, their destructor is called.
 class Callbacks {
  public:
   Callbacks(std::string name, JAX_CustomCallPartitioner_Callbacks* callbacks)
@@ -158,7 +158,7 @@ class Callbacks {
     const std::vector<std::string> parts = op_sharding_parts(view(answer.result_sharding));
     for (size_t r = 0; r < std::min(parts.size(), results.size()); ++r)
       out.results.push_back(from_op_sharding(parts[r], mesh, results[r].rank()));
-    // Its collectives are over groups of devices of the mesh, all axes of which are manual.
+    // The body's collectives are over groups of devices of the mesh; all of its axes are manual.
     const ir::AxisEnv::Scope scope(mesh, mesh.axis_names(), /*check_vma=*/false);
     out.body = std::make_shared<const ir::Function>(
         interchange::read_module(view(answer.mlir_module), name_).main);
@@ -184,7 +184,7 @@ PJRT_Custom_Partitioner_Extension make_custom_partitioner_extension(PJRT_Extensi
           name, [callbacks](const auto&... question) { return callbacks->partition(question...); });
     });
   };
-  // Calls of native functions are made on whole arrays, which is right for those that could be made
+  // Native functions are called on whole arrays, which is also right for those that may be called
   // on parts of a batch.
   out.register_batch_partitionable = [](PJRT_Register_Batch_Partitionable_Args*) -> PJRT_Error* {
     return nullptr;

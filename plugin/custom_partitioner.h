@@ -1,6 +1,6 @@
-// Partitioners of users (ops/control/custom_partitioning.h) by PJRT's extension for them: jaxlib hands
-// over the callbacks of JAX's custom_partitioning, which get shapes and shardings as messages of
-// XLA and return a program for one device.
+// Users' partitioners (ops/control/custom_partitioning.h), by PJRT's extension for them: jaxlib
+// passes the callbacks of JAX's custom_partitioning. They take shapes and shardings as XLA's
+// messages, and return a program for one device.
 #pragma once
 
 #include "plugin/pjrt.h"
@@ -8,7 +8,7 @@
 
 namespace tessera::plugin {
 
-// Returns the extension; `next` follows it in the list of extensions. Of its callbacks only
+// Returns the extension, which `next` follows in the list of extensions. Only the callback
 // `partition` is called: how shardings spread follows from the rule in the program.
 PJRT_Custom_Partitioner_Extension make_custom_partitioner_extension(PJRT_Extension_Base* next);
 

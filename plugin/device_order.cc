@@ -23,7 +23,7 @@ std::vector<int64_t> sorted(std::vector<int64_t> ids) {
   return ids;
 }
 
-// Returns whether these meshes have the same devices in different orders.
+// Returns whether these meshes have the same devices, but not all in the same order.
 bool differ_in_order(const std::vector<Mesh>& meshes) {
   const Mesh* first = nullptr;
   bool differ = false;
@@ -48,7 +48,7 @@ NamedSharding in_order(const NamedSharding& sharding) {
   return NamedSharding(in_order(sharding.mesh()), sharding.spec());
 }
 
-// Returns the mesh of several devices, if the others have one.
+// Returns a mesh of several devices if there is also a mesh of one device; otherwise null.
 const Mesh* larger_mesh(const std::vector<Mesh>& meshes) {
   const Mesh* larger = nullptr;
   bool single = false;
@@ -60,7 +60,7 @@ const Mesh* larger_mesh(const std::vector<Mesh>& meshes) {
   return single ? larger : nullptr;
 }
 
-// Rewrites shardings and meshes wherever a function mentions them.
+// Rewrites all shardings and meshes in a function.
 class Rewriter {
  public:
   Rewriter(std::function<NamedSharding(const NamedSharding&)> sharding,
@@ -100,7 +100,7 @@ class Rewriter {
   std::map<FunctionRef, FunctionRef> done_;
 };
 
-// On one device everything is whole, which has no meaning for the devices of a larger mesh.
+// Drops shardings on one device if there is a larger mesh: they mean nothing for its devices.
 void free_single_device_shardings(interchange::ParsedModule& module) {
   const Mesh* found = larger_mesh(module.meshes);
   if (!found) return;

@@ -22,11 +22,11 @@ using ir::Op;
 using ir::ValueId;
 
 struct Returned {
-  std::optional<size_t> op;  // of main
-  size_t result = 0;         // of it
+  std::optional<size_t> op;  // of main; nullopt if no manual computation returns it
+  size_t result = 0;         // the number of the op's result
 };
 
-// Returns the manual computation that returns result r of main.
+// Returns the manual computation that computes result r of main, and the number of its result.
 Returned find_manual(const Function& main, size_t r) {
   const ValueId value = main.outputs[r];
   for (size_t k = 0; k < main.ops.size(); ++k)
@@ -75,7 +75,8 @@ bool same_axes(AxisNames a, AxisNames b) {
   return a == b;
 }
 
-// Returns what a body sums over exactly these axes to return `value`; nullopt if it does not.
+// Returns the value that a body sums over exactly these axes to return `value`; nullopt if it does
+// not.
 std::optional<ValueId> summand(const Function& body, ValueId value, const AxisNames& axes) {
   for (const Op& op : body.ops) {
     if (op.results.empty() || op.results[0] != value) continue;
@@ -88,7 +89,7 @@ std::optional<ValueId> summand(const Function& body, ValueId value, const AxisNa
   return std::nullopt;
 }
 
-// Returns the ops of `f` that read `value`, one entry for each time that they do.
+// Returns the ops of `f` that read `value`, each as often as it reads it.
 std::vector<size_t> readers(const Function& f, ValueId value) {
   std::vector<size_t> out;
   for (size_t k = 0; k < f.ops.size(); ++k)
@@ -105,7 +106,7 @@ const Op* producer(const Function& f, ValueId value) {
   return nullptr;
 }
 
-// Returns whether `value` says that the device is the first along these axes.
+// Returns whether `value` is true exactly on the first device along these axes.
 bool is_first_device(const Function& f, ValueId value, const AxisNames& axes) {
   const Op* op = producer(f, value);
   if (op && op->def == &ops::broadcast_in_dim_op) op = producer(f, op->operands[0]);
@@ -154,7 +155,7 @@ bool take_summands(Function& main, size_t i, const AxisNames& axes) {
       body.ops[masks[0]].operands[1] != input ||
       !is_first_device(body, body.ops[masks[0]].operands[0], axes))
     return false;
-  // The reshape of what the device holds replaces the mask.
+  // Replaces the mask by a reshape of what the device holds.
   ir::Type& own = body.types[static_cast<size_t>(input)];
   Op& mask = body.ops[masks[0]];
   mask = Op{.def = &ops::reshape_op,

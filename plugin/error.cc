@@ -8,7 +8,7 @@
 namespace tessera::plugin {
 namespace {
 
-// Every plugin's errors begin with PJRT_Error, the table of its functions.
+// An error of any plugin begins with PJRT_Error, a pointer to the table of its functions.
 struct Error : PJRT_Error {
   Failure failure;
 };

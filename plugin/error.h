@@ -1,5 +1,5 @@
-// Errors across the C interface: what a function of the plugin throws is returned as a PJRT_Error,
-// which JAX raises again as its own exception.
+// Errors across the C interface: an exception of a function of the plugin is returned as a
+// PJRT_Error, which JAX raises again as an exception of its own.
 #pragma once
 
 #include <exception>
@@ -9,13 +9,14 @@
 
 namespace tessera::plugin {
 
-// The content of an error; it has no payloads.
+// The content of an error. It has no payloads.
 struct Failure {
   PJRT_Error_Code code = PJRT_Error_Code_OK;
   std::string message;
 };
 
-// INVALID_ARGUMENT is for mistakes of the caller, UNIMPLEMENTED for what Tessera does not support.
+// An error of the API: INVALID_ARGUMENT for mistakes of the caller, UNIMPLEMENTED for what Tessera
+// does not support.
 class ApiError : public std::exception {
  public:
   explicit ApiError(Failure failure) : failure_(std::move(failure)) {}
@@ -29,13 +30,14 @@ class ApiError : public std::exception {
 [[noreturn]] void unimplemented(const std::string& what);
 [[noreturn]] void invalid(const std::string& message);
 
-// Returns a PJRT_Error of this failure. The caller owns it; its function table can destroy it, too.
+// Returns a PJRT_Error of this failure. The caller owns it, and may destroy it by its function
+// table.
 PJRT_Error* new_error(Failure failure);
 
-// Returns the error that is being handled.
+// Returns the exception that is being handled as an error.
 PJRT_Error* current_error();
 
-// Runs f and returns null, or the error that it threw.
+// Runs f. Returns null, or the error that f threw.
 template <class F>
 PJRT_Error* guarded(F&& f) {
   try {
@@ -46,7 +48,7 @@ PJRT_Error* guarded(F&& f) {
   }
 }
 
-// Sets the functions of errors.
+// Sets the functions for errors.
 void add_errors(PJRT_Api& api);
 
 }  // namespace tessera::plugin

@@ -78,7 +78,7 @@ void add_events(PJRT_Api& api) {
     return error_of(*a->event);
   };
   api.PJRT_Event_OnReady = [](PJRT_Event_OnReady_Args* a) -> PJRT_Error* {
-    // Calls may destroy the event.
+    // The calls may destroy the event.
     const std::shared_ptr<Happening> happening = a->event->happening;
     happening->then([call = a->callback, arg = a->user_arg](PJRT_Error* e) { call(e, arg); });
     return nullptr;

@@ -1,5 +1,5 @@
-// Events. The work of a function of the plugin is done when it returns, so most events are ready.
-// Others say when memory of the host is no longer used, or are JAX's own, which it sets itself.
+// Events. A function of the plugin has done its work when it returns, so most events are ready.
+// Others become ready when memory of the host is no longer used, or are JAX's own, which JAX sets.
 #pragma once
 
 #include <condition_variable>
@@ -13,15 +13,15 @@
 
 namespace tessera::plugin {
 
-// Something that happens once. Both sides create and destroy handles of it.
+// Something that happens once. The plugin and JAX both create and destroy handles of it.
 class Happening {
  public:
-  // Later calls change nothing.
+  // Makes it happen. Only the first call has an effect.
   void set(std::optional<Failure> error = std::nullopt);
   bool ready() const;
   void wait() const;
   std::optional<Failure> error() const;
-  // Calls f(error or null) when it happens, or at once if it has happened; f owns the error.
+  // Calls f(error or null) when it happens, or at once if it has happened. f owns the error.
   void then(std::function<void(PJRT_Error*)> f);
 
  private:

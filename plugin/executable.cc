@@ -14,7 +14,7 @@
 namespace tessera::plugin {
 namespace {
 
-// Returns the devices that partitions run on. Throws ApiError if one is not the client's.
+// Returns the devices that partitions run on. Throws ApiError if one does not belong to the client.
 std::vector<PJRT_Device*> devices_of(const PJRT_Client& client, const CompileOptions& options) {
   std::vector<PJRT_Device*> out;
   for (int64_t p = 0; p < options.num_partitions; ++p) {
@@ -52,8 +52,8 @@ PJRT_LoadedExecutable* load(PJRT_Client* client, std::string_view code, std::str
   return load(client, std::move(devices), compile_program(code, options));
 }
 
-// Returns the executable for the client's devices, or for those that `options` name if it is not
-// empty.
+// Returns the executable on the client's devices; if `options` are not empty, compiled with these
+// options.
 PJRT_LoadedExecutable* load(PJRT_Client* client, const PJRT_Executable& executable,
                             std::string_view options) {
   if (!options.empty() && options != executable.options_text)
@@ -124,9 +124,9 @@ void add_loaded(PJRT_Api& api) {
   };
 }
 
-// A serialised executable contains the program and the options: Tessera compiles as fast as it
-// would read machine code, and the result fits the CPU on which it is read. First comes a line with
-// the size of the program and the checksum of all that follows.
+// A serialized executable contains the program and the options, and is compiled again when it is
+// read: compiling is as fast as reading machine code would be, and the result fits the CPU. This
+// line comes first; the next has the size of the program and the checksum of all that follows.
 constexpr std::string_view kMagic = "tessera executable 2\n";
 
 std::string serialized(const PJRT_Executable& e) {
@@ -268,7 +268,7 @@ void add_descriptions(PJRT_Api& api) {
   api.PJRT_Executable_GetCompiledMemoryStats = [](PJRT_Executable_GetCompiledMemoryStats_Args* a) {
     return guarded([&] {
       const PJRT_Executable& e = *a->executable;
-      // The host's memory is also the devices'; statistics that are not counted are 0.
+      // The host's memory is also the devices' memory. Statistics that are not counted are 0.
       *a = {.struct_size = a->struct_size,
             .extension_start = a->extension_start,
             .executable = a->executable};

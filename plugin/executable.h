@@ -1,5 +1,5 @@
-// Executables: programs that JAX compiled. A program is one for all its devices; it runs in the
-// caller and is done when Execute returns.
+// Executables: programs that JAX compiled. One program is for all of its devices. It runs in the
+// caller's thread, and is done when Execute returns.
 #pragma once
 
 #include <memory>
@@ -18,32 +18,32 @@ class ShardingProtos;
 class MemoryLayouts;
 }  // namespace tessera::plugin
 
-// The part that does not depend on devices of a client.
+// The part of an executable that does not depend on the devices of a client.
 struct PJRT_Executable {
   std::string name;
   tessera::plugin::CompileOptions options;
-  std::string code, options_text;  // as they were received
-  tessera::Cost cost;              // of a device
+  std::string code, options_text;  // as JAX passed them
+  tessera::Cost cost;              // for one device
   tessera::engine::LoadedProgramRef program;
   std::vector<tessera::DType> output_dtypes;
-  std::vector<tessera::Shape> input_shapes, output_shapes;  // of one device
-  // The orders of their dimensions in memory.
+  std::vector<tessera::Shape> input_shapes, output_shapes;  // on one device
+  // The orders of the arrays' dimensions in memory.
   std::vector<tessera::plugin::MinorToMajor> input_orders, output_orders;
-  // For each partition the instance of each input and output that it holds.
+  // For each input and output, and each partition: the instance that the partition holds.
   std::vector<std::vector<int32_t>> input_instances, output_instances;
-  // The partition at each position of their meshes.
+  // For each input and output: the partition at each position of its mesh.
   std::vector<std::vector<int64_t>> input_ids, output_ids;
-  // Those of which a device holds a part of a sum (parts_of_sums.h).
+  // For each input and output: whether a device holds a part of a sum (parts_of_sums.h).
   std::vector<bool> input_parts, output_parts;
-  std::vector<bool> donated;              // arguments that are deleted after a run
-  std::vector<std::string> output_kinds;  // of memory
+  std::vector<bool> donated;              // for each input: whether it is deleted after a run
+  std::vector<std::string> output_kinds;  // the kind of memory of each output
   std::string fingerprint;
-  // What jaxlib requests at every compilation (shardings.h, layouts.h).
+  // Lists that jaxlib requests after every compilation (shardings.h, layouts.h).
   std::shared_ptr<const tessera::plugin::ShardingProtos> input_shardings, output_shardings;
   std::shared_ptr<const tessera::plugin::MemoryLayouts> input_layouts, output_layouts;
-  // The program of a device, with its collectives, which jax.stages.Compiled.as_text shows. Its
-  // text is made at the first request; all handles share it, and several threads may request it at
-  // once.
+  // The program of one device, with its collectives. jax.stages.Compiled.as_text shows its text,
+  // which is made at the first request. All handles share the text, and several threads may request
+  // it at once.
   std::shared_ptr<const tessera::ir::Function> partitioned;
   struct ProgramText {
     std::once_flag made;
@@ -58,24 +58,25 @@ struct PJRT_Executable {
   std::vector<size_t> output_ranks;
   std::vector<const char*> output_kind_texts;
   std::vector<size_t> output_kind_sizes;
-  std::vector<const char*> input_kind_texts;  // every argument is in the default memory
+  std::vector<const char*> input_kind_texts;  // the default memory, for every argument
   std::vector<size_t> input_kind_sizes;
-  std::vector<PJRT_NamedValue> properties;  // of the cost
+  std::vector<PJRT_NamedValue> properties;  // the entries of the cost
 
-  bool asks_this_process = false;  // (inspect_sharding.h)
+  // Whether compiling it calls functions of this process (inspect_sharding.h).
+  bool asks_this_process = false;
 };
 
 struct PJRT_LoadedExecutable {
   PJRT_Client* client = nullptr;
   std::shared_ptr<PJRT_Executable> executable;
-  std::vector<PJRT_Device*> devices;  // by partition
+  std::vector<PJRT_Device*> devices;  // the device of each partition
   bool deleted = false;
-  // Those of this process, and the partitions that they run.
+  // The devices of this process, and the partitions that they run.
   std::vector<PJRT_Device*> addressable;
   std::vector<PJRT_LogicalDeviceIds> logical_ids;
 };
 
-// An object that the API returns as bytes.
+// These are objects that the API returns as bytes.
 struct PJRT_DeviceAssignmentSerialized {
   std::string bytes;
 };
@@ -88,7 +89,7 @@ struct PJRT_SerializedCompileOptions {
 
 namespace tessera::plugin {
 
-// Returns a copy, which the API returns.
+// Returns a copy that the API can return as a handle.
 PJRT_Executable* new_handle(const PJRT_Executable& executable);
 
 void add_executables(PJRT_Api& api);

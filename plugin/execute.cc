@@ -20,8 +20,8 @@ using runtime::ArrayLayout;
 using runtime::DeviceArray;
 using runtime::DeviceArrayRef;
 
-// The arguments of a run. While it lives, memory that another thread deletes stays, and donated
-// buffers have none.
+// The arguments of a run. While it lives, memory that another thread deletes is kept, and donated
+// buffers have no memory.
 class Arguments {
  public:
   explicit Arguments(const PJRT_LoadedExecutable_Execute_Args& a)
@@ -36,7 +36,7 @@ class Arguments {
     for (size_t i = 0; i < donated_.size(); ++i)
       if (donated_[i]) take(i);
   }
-  // Returns the memory of donated buffers if the run did not end.
+  // Gives donated buffers their memory back if the run did not end.
   ~Arguments() {
     for (Taken& taken : taken_) {
       const bool lost = done_ || (!taken.memory && arrays_[taken.argument]->is_deleted());
@@ -59,7 +59,7 @@ class Arguments {
     done_ = true;
     return results;
   }
-  // Returns whether this memory contains an argument that stays, or the host's own memory.
+  // Returns whether this memory contains an argument that is not donated, or is the host's.
   bool holds(const Buffer& memory) const {
     return std::find(held_.begin(), held_.end(), memory) != held_.end();
   }
@@ -68,20 +68,20 @@ class Arguments {
   struct Taken {
     PJRT_Buffer* buffer;
     size_t argument;
-    Buffer memory;  // null: the array's
+    Buffer memory;  // null if the array has it
   };
 
   PJRT_Buffer& buffer(size_t device, size_t i) const { return *lists_[device][i]; }
 
-  // Returns argument i as one array: its instances are in the partitions' buffers.
+  // Returns argument i as one array, whose instances are in the partitions' buffers.
   DeviceArrayRef assemble(size_t i) {
     const runtime::ArrayLayoutRef& layout = program_.program->input_layout(i);
     const Shape& shape = program_.input_shapes[i];
     std::vector<int64_t> offsets(static_cast<size_t>(layout->held_count()), 0);
     const PJRT_Buffer& first = buffer(0, i);
-    bool dense = true;      // contiguous, part after part
-    bool together = true;   // all parts are in the memory of the first
-    bool borrowed = false;  // it must not be written
+    bool dense = true;      // parts are contiguous, in order
+    bool together = true;   // all parts are in the memory of the first one
+    bool borrowed = false;  // the memory must not be written
     for (size_t p = 0; p < partitions_.size(); ++p)
       if (donated_[i] && buffer(p, i).referred()) donated_[i] = 0;  // as XLA's CPU backend does
     for (size_t p = 0; p < partitions_.size(); ++p) {
@@ -130,7 +130,8 @@ class Arguments {
             "argument too, got an attempt to donate the same buffer twice; pass a copy");
   }
 
-  // Makes the array the only owner of memory that may be overwritten.
+  // Takes the memory from the buffers: the array must be the only owner of memory that may be
+  // overwritten.
   void take(size_t i) {
     const bool only_deleted = donated_[i] == kOnlyDeleted;
     for (size_t p = 0; p < partitions_.size(); ++p) {
@@ -157,7 +158,7 @@ class Arguments {
   bool done_ = false;
 };
 
-// Returns the same array in memory of its own.
+// Returns a copy of the array in memory of its own.
 DeviceArrayRef copy_of(const DeviceArray& array) {
   const ArrayLayout& layout = *array.layout();
   Buffer memory = Buffer::allocate(std::max<int64_t>(1, layout.held_count() * layout.local_bytes));

@@ -1,4 +1,4 @@
-// One run of a program: the buffers of its devices become arrays of Tessera, and the results
+// One run of a program: the buffers of its devices become arrays of Tessera, and the results become
 // buffers.
 #pragma once
 
@@ -7,8 +7,8 @@
 namespace tessera::plugin {
 
 // Sets a.output_lists and the events. Results have memory of their own, or that of donated
-// arguments, which are deleted. Throws ApiError for arguments that do not fit, and for deleted
-// ones; then nothing was donated.
+// arguments, which are deleted. Throws ApiError if arguments do not fit or are deleted; then
+// nothing is donated.
 void execute(PJRT_LoadedExecutable_Execute_Args& a);
 
 }  // namespace tessera::plugin

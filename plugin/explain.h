@@ -1,5 +1,5 @@
-// The plan of a program for Python (tessera_jax.explain): what the plugin would communicate, and
-// why, without compiling or running it. This is not part of the C API of PJRT.
+// The plan of a program, for Python (tessera_jax.explain): what the plugin would communicate, and
+// why, without compiling or running the program. This is not part of PJRT's C API.
 #pragma once
 
 #include <cstddef>
@@ -17,14 +17,14 @@ namespace tessera::plugin {
 // mesh is null for programs of one device; the fields of collectives, notes and cost are those of
 // tessera/spmd/collective.h and Cost (tessera/compile/lowered.h). `devices` is a specification
 // (tessera/mesh/device.h) of the devices to plan for; position i of the mesh is device i. If it is
-// empty, these are the devices of the process if there are enough, otherwise as many of the CPU.
-// Throws UserError for programs that Tessera rejects and for too few devices.
+// empty, the plan is for the devices of the process if there are enough, otherwise for as many CPU
+// devices as needed. Throws UserError for programs that Tessera rejects, and for too few devices.
 std::string explain(std::string_view code, const std::string& devices);
 
 }  // namespace tessera::plugin
 
-// Does the same for other languages. Returns 0 and the JSON in *out, or 1 and the error's text; the
-// caller frees *out by tessera_free.
+// Calls explain() for other languages. Returns 0 and the JSON in *out, or 1 and the error's text.
+// The caller frees *out by tessera_free.
 extern "C" __attribute__((visibility("default"))) int tessera_explain(const char* code, size_t size,
                                                                       const char* devices,
                                                                       char** out);

@@ -25,7 +25,7 @@ void register_handler(const PJRT_FFI_Register_Handler_Args& a) {
                          platform == "cpu" ? ffi::Platform::kCpu : ffi::Platform::kTessera);
 }
 
-// Runs f; the text of what it throws goes to `error`.
+// Runs f. Returns 0, or 1 and the text of the exception in `error`.
 template <class F>
 int with_text(char* error, size_t capacity, F&& f) {
   try {

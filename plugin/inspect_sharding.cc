@@ -15,7 +15,7 @@
 namespace tessera::plugin {
 namespace {
 
-// How jaxlib's function is called: the C structs of XLA's inspect_sharding.h.
+// The argument of jaxlib's function: the C struct of XLA's inspect_sharding.h.
 struct Call {
   const char* sharding = nullptr;
   size_t sharding_size = 0;

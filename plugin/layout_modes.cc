@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::string_view kAuto = "auto", kDefault = "default";
 
-// Returns the dimensions from the outermost one to the innermost one, which is the permutation of
-// the transpose from an array to its memory.
+// Returns the dimensions from the outermost to the innermost, which is the permutation that
+// transposes an array to its memory.
 Dims to_memory(const MinorToMajor& order) { return {order.rbegin(), order.rend()}; }
 
 Dims inverse(const Dims& permutation) {
@@ -27,7 +27,7 @@ Dims inverse(const Dims& permutation) {
   return out;
 }
 
-// Returns the order that "{0,1}" says, the innermost dimension first; nullopt for other text.
+// Returns the order of a text such as "{0,1}", innermost dimension first; nullopt for other text.
 std::optional<MinorToMajor> parsed(std::string_view text, int64_t rank) {
   if (text.size() < 2 || text.front() != '{' || text.back() != '}') return std::nullopt;
   text = text.substr(1, text.size() - 2);
@@ -48,7 +48,7 @@ std::optional<MinorToMajor> parsed(std::string_view text, int64_t rank) {
   return out;
 }
 
-// Returns the order that the mode of an argument or a result names.
+// Returns the order that the layout mode of an argument or a result requests.
 MinorToMajor requested_order(const std::string& mode, int64_t rank, const char* what, size_t i) {
   if (mode.empty() || mode == kDefault || mode == kAuto) return row_major(rank);
   if (auto order = parsed(mode, rank)) return *order;
@@ -59,7 +59,7 @@ MinorToMajor requested_order(const std::string& mode, int64_t rank, const char* 
 }
 
 // Returns the order in which result `r` is contiguous if it is a transpose of a value of main;
-// otherwise that of rows.
+// otherwise row-major order.
 MinorToMajor chosen_order(const ir::Function& main, size_t r,
                           const std::vector<MinorToMajor>& inputs) {
   ir::ValueId value = main.outputs[r];
@@ -98,7 +98,7 @@ bool is_row_major(const MinorToMajor& order) {
   return order == row_major(static_cast<int64_t>(order.size()));
 }
 
-// Returns main for arguments and results as they are in memory.
+// Returns main with arguments and results as they are in memory.
 ir::Function on_memory(const LaidOutModule& m, const std::vector<ir::Type>& types) {
   const auto body = std::make_shared<const ir::Function>(m.module.main);
   const auto transpose = [](const Array& x, const MinorToMajor& order, const Dims& permutation) {

@@ -4,7 +4,7 @@
 
 #include "plugin/strings.h"
 
-// A kind of memory without a device.
+// A kind of memory, without a device.
 struct PJRT_MemoryDescription {
   int kind_id = 0;
 };

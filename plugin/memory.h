@@ -1,6 +1,6 @@
-// The memories of a device for JAX. Programs name their kinds: "device" (the default),
-// "pinned_host" and "unpinned_host", as XLA's CPU devices have them; all are the host's memory.
-// What JAX attaches to a memory stays until the client is destroyed.
+// The memories of a device, for JAX. Programs name their kinds: "device" (the default),
+// "pinned_host" and "unpinned_host", like those of XLA's CPU devices. All are the host's memory.
+// Data that JAX attaches to a memory lives until the client is destroyed.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace tessera::plugin {
 
-// Values that a caller attaches to an object under keys of its own, each with its destructor.
+// Values that a caller attaches to an object, by keys of the caller, each with its destructor.
 class UserData {
  public:
   using Destructor = void (*)(void*);
@@ -26,7 +26,7 @@ class UserData {
 
   // Returns the value under this key, or null.
   void* get(const void* key) const;
-  // Destroys the value that the key had before.
+  // Sets the value of a key. Destroys the value that the key had before.
   void set(const void* key, void* value, Destructor destructor);
 
  private:
@@ -40,7 +40,7 @@ class UserData {
   std::map<const void*, Entry> entries_;
 };
 
-// Every plugin's memories begin with PJRT_Memory, the table of its functions.
+// A memory of any plugin begins with PJRT_Memory, a pointer to the table of its functions.
 struct Memory : PJRT_Memory {
   Memory();
 
@@ -50,17 +50,18 @@ struct Memory : PJRT_Memory {
   UserData user_data;
 };
 
-// Returns the memory of a handle of the API.
+// Returns the memory that a handle of the API refers to.
 inline Memory& memory_of(PJRT_Memory* handle) { return *static_cast<Memory*>(handle); }
 
-// Returns the names of memory_kinds, the default first.
+// Returns the names of the memory kinds, the default first.
 const std::array<std::string, 3>& memory_kinds();
 
-// Sets the functions of memories.
+// Sets the functions for memories.
 void add_memories(PJRT_Api& api);
 
-// Returns the extension that lists the kinds of memory of devices that do not exist here: jaxlib
-// 0.8 compiles for such devices only with it. `next` follows it in the list of extensions.
+// Returns the extension that lists the kinds of memory of devices that do not exist here. jaxlib
+// 0.8 compiles for such devices only if there is this extension. `next` follows it in the list of
+// extensions.
 PJRT_MemoryDescriptions_Extension make_memory_descriptions_extension(PJRT_Extension_Base* next);
 
 }  // namespace tessera::plugin

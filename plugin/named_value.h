@@ -1,5 +1,5 @@
 // Named values of the C API: attributes of the plugin, of devices and of executables. The caller
-// owns names and lists.
+// owns their names and lists.
 #pragma once
 
 #include <cstring>

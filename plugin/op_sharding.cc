@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kMessage = "sharding";
 
-// Fields of OpSharding, and values of its type.
+// The field numbers of OpSharding, and the values of its type.
 enum Field : int {
   kType = 1,
   kTileExtents = 3,
@@ -27,7 +27,7 @@ enum Field : int {
   kIotaOrder = 10,
 };
 enum Type : uint64_t { kReplicated = 0, kMaximal = 1, kTuple = 2, kOther = 3 };
-constexpr int64_t kCopies = 0;  // of the kinds of a last dimension: those along it hold copies
+constexpr int64_t kCopies = 0;  // a kind of the last dimension: devices along it hold copies
 
 std::vector<int64_t> coordinates(int64_t index, std::span<const int64_t> extents) {
   std::vector<int64_t> out(extents.size());
@@ -87,7 +87,7 @@ struct Message {
     return std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
   }
 
-  // Writes out a list of devices that is given as the transpose of 0, 1, 2, ... in another shape.
+  // Sets `devices` from the compact form, a transpose of 0, 1, 2, ... in another shape.
   void write_out_devices() {
     if (iota_extents.empty()) return;
     const size_t rank = iota_extents.size();
@@ -125,7 +125,7 @@ struct Message {
 // Finds the atoms of the mesh along which each tile index grows.
 class TileAxes {
  public:
-  // `position_tiles`: for each position of the mesh, the index of its tile in each dimension.
+  // `position_tiles`: for each position of the mesh, the index of its tile along each dimension.
   TileAxes(const Mesh& mesh, std::vector<std::vector<int64_t>> position_tiles)
       : mesh_(mesh), tiles_(std::move(position_tiles)) {
     int64_t stride = 1;
@@ -134,7 +134,7 @@ class TileAxes {
       of_axis[static_cast<size_t>(a)] = stride;
       stride *= mesh.axis_sizes()[a];
     }
-    // Atoms of an axis come major first.
+    // The atoms of an axis are ordered major first.
     std::vector<int64_t> left(mesh.axis_sizes().begin(), mesh.axis_sizes().end());
     for (int i = 0; i < mesh_.num_atoms(); ++i) {
       const auto atom = static_cast<sharding::Atom>(i);
@@ -144,9 +144,9 @@ class TileAxes {
     }
   }
 
-  // Returns the axes of a dimension in `extent` tiles.
+  // Returns the axes that shard a dimension into `extent` tiles.
   DimSpec axes_of(size_t dim, int64_t extent) const {
-    std::vector<std::pair<int64_t, sharding::Atom>> steps;  // of the tile index, by atom
+    std::vector<std::pair<int64_t, sharding::Atom>> steps;  // (growth of the tile index, atom)
     for (int i = 0; i < mesh_.num_atoms(); ++i) {
       const int64_t step =
           tiles_[static_cast<size_t>(position_stride_[static_cast<size_t>(i)])][dim];
@@ -175,7 +175,7 @@ class TileAxes {
 
   const sharding::AtomMesh mesh_;
   const std::vector<std::vector<int64_t>> tiles_;
-  std::vector<int64_t> position_stride_;  // of the position in the mesh, by atom
+  std::vector<int64_t> position_stride_;  // of each atom, in positions of the mesh
 };
 
 }  // namespace
@@ -250,7 +250,7 @@ NamedSharding from_op_sharding(std::string_view bytes, const Mesh& mesh, int64_t
   }
   if (std::ranges::any_of(tiles, [](const auto& at) { return at.empty(); }))
     not_of_mesh(mesh, "one that names a device twice");
-  // The first position of the mesh has the first tile; only so do tile indices add up.
+  // Tile indices add up only if the first position of the mesh has the first tile.
   const TileAxes axes(mesh, std::move(tiles));
   std::vector<DimSpec> specs;
   for (int64_t d = 0; d < rank; ++d)

@@ -19,7 +19,7 @@ namespace {
 using ir::AxisNames;
 using ir::Type;
 
-// Puts axes into the mesh's order; those of size 1 make no difference.
+// Puts axes into the mesh's order, without those of size 1, which do not matter.
 void normalize(AxisNames& axes, const std::optional<NamedSharding>& sharding) {
   AxisNames out;
   if (sharding)
@@ -45,7 +45,7 @@ Array leading_parts(const Array& value, int64_t count) {
 interchange::ParsedModule split_unreduced(interchange::ParsedModule module) {
   const ir::Function& main = module.main;
   std::vector<Type> types = main.types_of(main.inputs);
-  std::vector<bool> taken(types.size());  // a manual computation takes it, part by part
+  std::vector<bool> taken(types.size());  // a manual computation takes the summands
   bool any = false;
   for (size_t i = 0; i < types.size(); ++i) {
     AxisNames& axes = module.input_unreduced[i];
@@ -58,7 +58,7 @@ interchange::ParsedModule split_unreduced(interchange::ParsedModule module) {
     sharding = with_leading(*sharding, axes);
     types[i].sharding = std::make_shared<const NamedSharding>(*sharding);
   }
-  std::vector<bool> open(main.outputs.size());  // it has its leading dimension already
+  std::vector<bool> open(main.outputs.size());  // whether it has its leading dimension already
   for (size_t r = 0; r < main.outputs.size(); ++r) {
     AxisNames& axes = module.output_unreduced[r];
     normalize(axes, module.output_shardings[r]);

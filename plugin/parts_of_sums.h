@@ -1,19 +1,20 @@
-// Unreduced arguments and results, of which each device holds a part of a sum (Shardy's unreduced
-// axes), as arrays that Tessera can shard.
+// Represents unreduced arguments and results, of which each device holds a part of a sum (Shardy's
+// unreduced axes), as arrays that Tessera can shard.
 #pragma once
 
 #include "tessera/interchange/text/parser.h"
 
 namespace tessera::plugin {
 
-// Returns the module with a main whose arguments and results have no unreduced axes. Such an
-// argument gets a leading dimension, sharded over these axes (in the mesh's order), that main sums
-// over; such a result gets one whose first element is the value and the others zeros. What a device
-// holds of either keeps its bytes. input_unreduced and output_unreduced say which these are.
+// Returns the module with a main whose arguments and results have no unreduced axes. An unreduced
+// argument gets a leading dimension, sharded over these axes (in the mesh's order), over which main
+// sums. An unreduced result gets one, of which the first element is the value and the others are
+// zeros. The bytes that a device holds of either stay the same. The arguments and results are those
+// marked by input_unreduced and output_unreduced.
 interchange::ParsedModule split_unreduced(interchange::ParsedModule module);
 
-// Returns a device's program with the shapes that JAX sees. The arguments and results that are
-// marked have a leading dimension of size 1 in `function`, for a device's part.
+// Returns a device's program with the shapes that JAX sees. In `function`, the marked arguments and
+// results have a leading dimension of size 1, for the device's part.
 ir::Function with_held_shapes(ir::Function function, const std::vector<bool>& inputs,
                               const std::vector<bool>& outputs);
 

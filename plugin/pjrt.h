@@ -1,4 +1,4 @@
-// The C API between JAX and a plugin (OpenXLA's PJRT), and the types of its handles here.
+// The C API between JAX and a plugin (OpenXLA's PJRT), and the types of the plugin's handles.
 #pragma once
 
 #include <cstddef>

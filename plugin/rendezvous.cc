@@ -10,16 +10,16 @@
 namespace tessera::plugin {
 namespace {
 
-// How long a process waits for another one to create its client. A program may load its data
-// before.
+// The seconds that a process waits for another one to create its client. The other may load its
+// data first.
 constexpr int kSeconds = 300;
 
-// The store takes errors by this function.
+// The store creates its errors by this function.
 PJRT_Error* make_error(PJRT_Error_Code code, const char* message, size_t size) {
   return new_error({code, {message, size}});
 }
 
-// Throws what the store returned as an error of the client.
+// Throws an error that the store returned, as an error of the client.
 void expect_success(PJRT_Error* error, const std::string& what) {
   if (!error) return;
   const char* text = nullptr;
@@ -81,7 +81,8 @@ cluster::Rendezvous rendezvous_of(const PJRT_Client_Create_Args& a, const Client
         fmt::format("[tessera] expected a key-value store, by which {} processes find each other, "
                     "got none; call jax.distributed.initialize() first",
                     request.nodes));
-  // A key is written once: each client of the process has keys of its own, and each exchange.
+  // A key can be written only once, so each client of the process, and each exchange, has its own
+  // keys.
   static std::atomic<int> clients{0};
   const auto exchange = [&a, nodes = request.nodes, node = request.node, client = clients++,
                          round = 0](const std::string& own) mutable {

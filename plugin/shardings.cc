@@ -17,10 +17,11 @@ namespace {
 
 using runtime::ArrayLayout;
 
-// What the devices along a last dimension hold, with the numbers of XLA's OpSharding.
+// The contents of the devices along a last dimension, with the numbers of XLA's OpSharding.
 enum class Last : uint8_t { kReplicated = 0, kUnreduced = 6 };
 
-// Returns the number in memory of each tile of an array in the order of its own dimensions.
+// Returns, for the tiles of an array in the order of its dimensions, the number of each tile in
+// memory order.
 std::vector<size_t> tiles_in_memory(const Shape& shards, const MinorToMajor& order) {
   std::vector<int64_t> strides(order.size());
   int64_t stride = 1;
@@ -39,13 +40,13 @@ std::vector<size_t> tiles_in_memory(const Shape& shards, const MinorToMajor& ord
   return out;
 }
 
-// An array's tiles, in XLA's terms: device ids in the order of dimensions of these extents. Those
-// along the last one hold copies of a tile or parts of its sum.
+// An array's tiles, as XLA describes them: device ids in row-major order of `extents`. Devices
+// along a last dimension hold copies of a tile, or parts of its sum.
 struct Tiles {
-  std::vector<int64_t> extents, devices;  // empty: every device has the whole
+  std::vector<int64_t> extents, devices;  // empty: every device has the whole array
   std::vector<Last> last;
 
-  // `order`: that of the array's dimensions in memory, which the layout has.
+  // `order` is the order of the array's dimensions in memory, to which the layout refers.
   Tiles(const ArrayLayout& layout, const std::vector<int64_t>& ids, bool parts,
         const MinorToMajor& order) {
     if (layout.instances == 1) return;
@@ -104,7 +105,7 @@ std::string text_of(const Tiles& tiles) {
 
 enum OpShardingType : uint8_t { kReplicated = 0, kOther = 3 };
 
-// Returns the message in its public wire format; fields with default values are left out.
+// Returns the message in protobuf's wire format. Fields with default values are left out.
 std::string op_sharding(const Tiles& tiles) {
   MessageWriter out;
   if (tiles.whole()) {

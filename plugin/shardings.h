@@ -1,5 +1,5 @@
 // The shardings of a compiled program's arguments and results, for jaxlib: by PJRT's extension for
-// shardings, as messages OpSharding of XLA, and as attributes of the program's text.
+// shardings, as XLA's OpSharding messages, and as attributes in the program's text.
 #pragma once
 
 #include <memory>
@@ -28,16 +28,16 @@ class ShardingProtos {
   std::vector<size_t> sizes_;
 };
 
-// Return an OpSharding (xla/xla_data.proto) for each argument, and for each result.
+// Return an OpSharding (xla/xla_data.proto) for each argument, or for each result.
 std::shared_ptr<const ShardingProtos> argument_shardings(const PJRT_Executable& executable);
 std::shared_ptr<const ShardingProtos> result_shardings(const PJRT_Executable& executable);
 
-// Returns the same as the attributes of a module in MHLO: mhlo.spmd_parameters_shardings and
-// mhlo.spmd_output_sharding. It is empty if there is neither argument nor result. A jaxlib without
-// the extension reads them from the program's text.
+// Returns the shardings as attributes of a module in MHLO: mhlo.spmd_parameters_shardings and
+// mhlo.spmd_output_sharding. The text is empty if there are neither arguments nor results. A jaxlib
+// without the extension reads them from the program's text.
 std::string sharding_attributes(const PJRT_Executable& executable);
 
-// Returns the extension; `next` follows it in the list of extensions.
+// Returns the extension, which `next` follows in the list of extensions.
 PJRT_Shardings_Extension make_shardings_extension(PJRT_Extension_Base* next);
 
 }  // namespace tessera::plugin

@@ -1,9 +1,8 @@
-// Callers with another version of the C API. The field struct_size of every struct of arguments is
-// the size that its caller knows. A caller with an older header has structs that end earlier:
-// fields that such a struct lacks are zero for the function, and nothing after its end is written.
-// The structs of a newer caller have further fields at their end, which are ignored.
-// PJRT_ExecuteOptions, to which arguments point, is read only up to non_donatable_input_indices,
-// which all versions have.
+// Supports callers with another version of the C API. The field struct_size of every struct of
+// arguments is the size that its caller knows. Structs of an older caller end earlier: fields that
+// they lack are zero for the function, and nothing after their end is written. Structs of a newer
+// caller have more fields at their end, which are ignored. PJRT_ExecuteOptions, to which arguments
+// point, is read only up to non_donatable_input_indices, which all versions have.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +12,11 @@
 
 namespace tessera::plugin {
 
-// Returns the error for arguments that end before what the function needs.
+// Returns the error for a struct of arguments that ends before fields that the function needs.
 PJRT_Error* struct_too_small(const char* name, size_t needed, size_t got);
 
-// Calls f with complete arguments. `known` is the size of Args here, `needed` the least size that a
-// caller may have; a smaller one is an error.
+// Calls f with a complete struct of arguments. `known` is the size of Args here, `needed` the least
+// size that is accepted; a smaller struct is an error.
 template <class Args>
 PJRT_Error* call_with_whole_struct(PJRT_Error* (*f)(Args*), Args* given, size_t known,
                                    size_t needed, const char* name) {

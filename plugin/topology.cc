@@ -20,7 +20,7 @@ const char* const kVersion = TESSERA_VERSION;
 
 namespace {
 
-// A serialised topology is the specification of its devices.
+// A serialized topology begins with this line; the specification of its devices follows.
 constexpr std::string_view kMagic = "tessera topology 1\n";
 
 PJRT_TopologyDescription* new_topology(std::string spec) {
@@ -28,7 +28,7 @@ PJRT_TopologyDescription* new_topology(std::string spec) {
   return new PJRT_TopologyDescription(describe_topology(std::move(spec), devices));
 }
 
-// The name is a specification; options may contain one instead.
+// Returns the specification: the topology's name or, if that is empty, from the options.
 std::string spec_of(const PJRT_TopologyDescription_Create_Args& a) {
   const std::string named(a.topology_name, a.topology_name_size);
   const std::string option = client_request(a.create_options, a.num_options).devices;
@@ -40,12 +40,12 @@ std::string spec_of(const PJRT_TopologyDescription_Create_Args& a) {
   return option.empty() ? named : option;
 }
 
-// Returns the same number for the same devices, in every process: FNV-1a of their texts.
+// Returns a number that is the same for the same devices in every process: FNV-1a of their texts.
 uint64_t fingerprint_of(const PJRT_TopologyDescription& topology) {
   uint64_t hash = 0xcbf29ce484222325;
   const auto add = [&](std::string_view text) {
     for (char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
-    hash = (hash ^ 0xff) * 0x100000001b3;  // ends the text
+    hash = (hash ^ 0xff) * 0x100000001b3;  // separates the texts
   };
   add(topology.platform);
   for (const PJRT_DeviceDescription* device : topology.descriptions) add(device->text);

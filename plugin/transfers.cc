@@ -14,8 +14,8 @@ namespace {
 
 constexpr uintptr_t kHostAlignment = 64;
 
-// Copies between arrays of these byte strides; the innermost dimension in one piece if it is
-// contiguous.
+// Copies between arrays with these byte strides. The innermost dimension is copied in one piece if
+// it is contiguous.
 void copy_strided(const Shape& shape, int64_t item, const std::byte* from,
                   std::span<const int64_t> from_strides, std::byte* to,
                   std::span<const int64_t> to_strides, int64_t dim) {
@@ -67,8 +67,8 @@ Memory* space_of(PJRT_Device* device, PJRT_Memory* memory) {
   return memory ? &memory_of(memory) : device->default_memory();
 }
 
-// Returns whether the buffer may use these bytes: they stay unchanged as long as it lives, and
-// kernels may load them.
+// Returns whether the buffer may use these bytes: they do not change while it lives, and kernels
+// can load them.
 bool may_borrow(const PJRT_Client_BufferFromHostBuffer_Args& a) {
   return (a.host_buffer_semantics == PJRT_HostBufferSemantics_kImmutableZeroCopy ||
           a.host_buffer_semantics == PJRT_HostBufferSemantics_kMutableZeroCopy) &&
@@ -116,7 +116,7 @@ void to_host(PJRT_Buffer_ToHostBuffer_Args& a) {
   }
   if (a.dst_size < static_cast<size_t>(src.bytes()))
     invalid(fmt::format("[tessera] expected room for {} bytes, got {}", src.bytes(), a.dst_size));
-  // Without a layout the host gets the bytes as they are.
+  // If no layout is given, the host gets the bytes as they are.
   const std::vector<int64_t> device = strides_of(src.shape, item, src.minor_to_major),
                              strides = a.host_layout ? strides_of(src.shape, item, a.host_layout)
                                                      : device;
@@ -138,13 +138,13 @@ PJRT_Buffer* alias(const PJRT_Buffer& buffer, Memory* space) {
   return out;
 }
 
-// Returns a buffer with the same memory as elements of another type and shape, in order.
+// Returns a buffer with the same memory, seen as elements of another type and shape, in order.
 PJRT_Buffer* bitcast(const PJRT_Buffer_Bitcast_Args& a) {
   const PJRT_Buffer& from = *a.buffer;
   const DType dtype = from_pjrt(a.element_type);
   const Shape shape(a.dims, a.dims + a.num_dims);
   const int64_t item = itemsize(dtype);
-  // XLA packs these; here each is a byte.
+  // XLA packs elements of these dtypes; here each is a byte.
   const auto packed = [](DType d) { return is_narrow(d) && bit_width(d) % 8 != 0; };
   if (dtype != from.dtype && (packed(dtype) || packed(from.dtype)))
     unimplemented(

@@ -1,5 +1,6 @@
-// Transfers between host and devices, and between the memories of devices. The caller's thread
-// copies the memory; aligned arrays of the host that may be used in place are.
+// Transfers between the host and devices, and between the memories of devices. The caller's thread
+// copies the memory, except that aligned arrays of the host are used in place if the caller allows
+// that.
 #pragma once
 
 #include "plugin/buffer.h"
@@ -10,7 +11,8 @@ namespace tessera::plugin {
 
 void add_transfers(PJRT_Api& api);
 
-// Buffers that are made before their data comes, piece by piece, from any thread.
+// Sets the functions for buffers that are made before their data arrives, in pieces, from any
+// thread.
 void add_async_transfers(PJRT_Api& api);
 
 }  // namespace tessera::plugin

@@ -1,4 +1,5 @@
-// Messages in protobuf's wire format, field by field (https://protobuf.dev/programming-guides/encoding).
+// Messages in protobuf's wire format, field by field
+// (https://protobuf.dev/programming-guides/encoding).
 #pragma once
 
 #include <cstdint>
@@ -11,14 +12,14 @@ namespace tessera::plugin {
 
 class MessageReader {
  public:
-  // Errors call the message `what`.
+  // Error messages call the message `what`.
   MessageReader(std::string_view bytes, const char* what) : bytes_(bytes), what_(what) {}
 
   struct Field {
-    uint64_t number = 0, value = 0;  // value: of a varint
-    std::string_view bytes;          // of a field with a length
+    uint64_t number = 0, value = 0;  // `value` is that of a varint
+    std::string_view bytes;          // the content of a field with a length
   };
-  // Returns the next field, nullopt at the end. Throws ApiError for bytes that are no message.
+  // Returns the next field; nullopt at the end. Throws ApiError for bytes that are not a message.
   std::optional<Field> next();
   uint64_t varint();
   bool done() const { return bytes_.empty(); }

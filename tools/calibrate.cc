@@ -20,13 +20,14 @@ constexpr double kGiga = 1e9;
 
 void start(const std::string& devices) {
   InitOptions options{.devices = devices};
-  // The others wait for process 0, whose measurements take some time.
+  // The other processes wait for process 0, and its measurements take some time.
   if (cluster::launched().count > 1)
     options.cluster = Cluster::mpi({.gather_reads = true, .watchdog_seconds = 600});
   initialize(options);
 }
 
-// Returns as many devices as can be divided evenly, as the devices of one machine.
+// Returns the specification of this process's devices. There are four on the machine, if they can
+// be divided evenly among the processes.
 std::string devices_to_check() {
   const int count = std::max(1, cluster::launched().count);
   return fmt::format("cpu:{}", std::max(1, 4 / count));
@@ -74,7 +75,7 @@ void print(const MachineCosts& costs, std::ostream& out) {
     out << fmt::format("between {} processes on several hosts: {}\n", processes, link_text(link));
 }
 
-// While one exists, the environment names no file of figures.
+// While one exists, TESSERA_COSTS is empty, so that no file with measured costs is read.
 class WithoutFigures {
  public:
   WithoutFigures() {
@@ -91,7 +92,7 @@ class WithoutFigures {
   std::optional<std::string> before_;
 };
 
-// Is called before the measurements, which take some time.
+// Makes the folder of the file. This is done before the measurements, since those take some time.
 void expect_folder(const std::string& path) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   std::error_code error;
@@ -101,8 +102,8 @@ void expect_folder(const std::string& path) {
              folder.string(), error.message());
 }
 
-// Returns what was measured before, without the links between the present processes; nothing if
-// there is no file, or if it is damaged and is to be replaced.
+// Returns the costs that were measured before; nothing if there is no file, or if it is damaged and
+// will be replaced.
 MachineCosts costs_before(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return {};
@@ -135,12 +136,12 @@ void calibrate(const CalibrateOptions& options, const Streams& streams) {
                 "expected a file for the figures, got neither -o nor TESSERA_COSTS nor a home; "
                 "give -o FILE");
   expect_folder(path);
-  // Programs are planned without the figures that are about to be replaced.
+  // Programs are planned without the measured costs that are about to be replaced.
   const WithoutFigures without;
   start("cpu:8");
   const bool first = process_index() == 0;
-  // Links are measured in several processes, all other figures in one that has the machine to
-  // itself.
+  // Links between processes are measured in several processes. Everything else is measured in a
+  // single process that has the machine to itself.
   MachineCosts costs = first && process_count() > 1 ? costs_before(path) : MachineCosts();
   if (first && !costs.measured()) costs = measure_process();
   if (process_count() > 1) measure_links(costs);

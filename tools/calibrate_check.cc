@@ -1,5 +1,5 @@
-// Compares predicted with measured times: of training steps as users write them, data-parallel on
-// all devices.
+// Compares predicted with measured times of data-parallel training steps on all devices, as users
+// write them.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -43,7 +43,7 @@ Array transformer_loss(const Transformer& p, const Array& x, const Array& y) {
   return -mean(sum(one_hot(y, logits.shape(-1)) * log_softmax(logits), {.axis = -1}));
 }
 
-// Draws with a key of its own each time, scaled as for a layer of so many inputs.
+// Draws normal numbers with a new key each time, scaled for a layer with `inputs` inputs.
 class Normal {
  public:
   Array operator()(const Shape& shape, int64_t inputs) {
@@ -70,7 +70,7 @@ Transformer make_transformer(int64_t width, int64_t heads, int64_t layers, int64
   return out;
 }
 
-// A step of training: its predicted time, and how to run it.
+// A training step: its predicted time, and how to run it.
 struct Checked {
   std::string name;
   compile::StepTime predicted;
@@ -78,7 +78,7 @@ struct Checked {
   std::vector<double> seconds;
 };
 
-// Of gradient descent.
+// Returns a step of gradient descent.
 template <class Model, class Make, class Data, class Loss>
 Checked step_of(const std::string& name, const Make& make, const Data& data, const Loss& loss) {
   const Mesh mesh(devices(), {"data"});
@@ -131,7 +131,8 @@ void check_predictions(std::ostream& out) {
         },
         transformer_loss));
   }
-  // It is measured in rounds, as calibration is: other work on the machine slows a round down.
+  // Steps are measured in rounds, as in calibration, since other work on the machine slows a round
+  // down.
   for (int round = 0; round < kSweeps; ++round)
     for (Checked& step : steps) step.seconds.push_back(median_seconds(step.run, 31));
   if (process_index() != 0) return;

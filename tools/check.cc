@@ -1,4 +1,4 @@
-// `tessera check`: runs a program on its mesh, on one device and by the naive evaluator, and
+// `tessera check`: runs a program on its mesh, on one device, and by the naive evaluator, and
 // compares the results.
 #include <fmt/ranges.h>
 
@@ -25,7 +25,7 @@ using namespace compile;
 
 namespace {
 
-// Returns numbers in [-1, 1), integers in [0, 4).
+// Returns random numbers: floats in [-1, 1), integers in [0, 4).
 Literal random_literal(const Type& type, std::mt19937_64& engine) {
   Literal wide(complex128, type.shape);
   auto* to = wide.mutable_data<std::complex<double>>();
@@ -47,7 +47,7 @@ bool has_manual_computation(const Function& f) {
   });
 }
 
-// Returns a flat function without shardings, for one device.
+// Returns the function flat and without shardings, for one device.
 Function without_shardings(const Function& f) {
   Function out;
   out.name = f.name;
@@ -77,7 +77,7 @@ std::vector<Literal> run_compiled(const Function& f, const ShardingRequest& requ
   return out;
 }
 
-// Returns the largest |a - b| / (1 + |b|); NaN equals NaN.
+// Returns the largest |a - b| / (1 + |b|); two NaNs are equal.
 double difference(const Literal& a, const Literal& b) {
   const Literal x = convert_literal(a, complex128), y = convert_literal(b, complex128);
   double out = 0;
@@ -90,7 +90,7 @@ double difference(const Literal& a, const Literal& b) {
   return out;
 }
 
-// Returns a tolerance for sums in another order.
+// Returns the tolerance for results whose sums are added in another order.
 double tolerance_of(DType dtype, const std::optional<double>& given) {
   if (!is_inexact(dtype)) return 0;
   if (given) return *given;

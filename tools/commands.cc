@@ -12,7 +12,7 @@
 namespace tessera::tools {
 namespace {
 
-// Output that could not be written is a failure.
+// Returns 1 if the output could not be written, otherwise 0.
 int flushed(const Streams& streams) {
   if (streams.out.flush()) return 0;
   streams.err << "[tessera] expected to write the standard output, got a full disk or a closed "
@@ -20,11 +20,12 @@ int flushed(const Streams& streams) {
   return 1;
 }
 
-// CLI11 throws both for a wrong command line and for --help; commands throw their own errors.
+// Runs a command line and returns its exit code. CLI11 throws for wrong command lines and for
+// --help; commands throw their own errors.
 int guarded(CLI::App& app, std::vector<std::string> arguments, const Streams& streams,
             const std::function<void()>& command) {
   try {
-    std::reverse(arguments.begin(), arguments.end());  // CLI11 expects them so
+    std::reverse(arguments.begin(), arguments.end());  // CLI11 takes the arguments in reverse order
     app.parse(std::move(arguments));
   } catch (const CLI::Success& e) {  // --help, --version
     app.exit(e, streams.out, streams.err);
@@ -131,7 +132,7 @@ void add_launch_options(CLI::App& app, LaunchOptions& options) {
       "The exit status is the program's, 128 and the signal where one ended it.");
 }
 
-// Each of these adds a command to `app`, whose options go into the struct.
+// Each function of this kind adds a command to `app`; its options are stored in the struct.
 CLI::App* add_run(CLI::App& app, RunOptions& run) {
   CLI::App* command = app.add_subcommand(
       "run", "Run a StableHLO program, as JAX exports it, on arrays of an npz file");
@@ -237,7 +238,7 @@ int run_tessera(const std::vector<std::string>& arguments, const Streams& stream
   add_check(app, check)->callback([&] { command = [&] { check_file(check, streams); }; });
 
   LaunchOptions launch_options;
-  int status = 0;  // of a program that a command runs
+  int status = 0;  // the exit status of a program that a command runs
   CLI::App* launch_app = app.add_subcommand(
       "launch", "Run a program in several processes, and again where one of them dies");
   add_launch_options(*launch_app, launch_options);

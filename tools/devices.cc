@@ -11,14 +11,14 @@
 namespace tessera::tools {
 namespace {
 
-// Returns the most square grid that the network has, with at most as many rows as columns.
+// Returns the most square grid that the network has, without more rows than columns.
 DeviceMesh default_mesh() {
   const int64_t n = device_count();
   for (int64_t rows = n; rows > 1; --rows) {
     if (n % rows != 0 || rows * rows > n) continue;
     try {
       return create_device_mesh({rows, n / rows});
-    } catch (const UserError&) {  // not of this torus
+    } catch (const UserError&) {  // the grid is not part of this torus
     }
   }
   return create_device_mesh({n}, {.allow_split_physical_axes = true});

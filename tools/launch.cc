@@ -30,8 +30,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kLongestPause = 60;
-// How long mpirun may take to end when a process has failed: it waits for its daemons on other
-// hosts however long they do not answer.
+// The seconds in which mpirun must end after a process has failed: it waits for its daemons on
+// other hosts even if they never answer.
 constexpr double kLongestEnd = 10;
 constexpr const char* kMark = "TESSERA_LAUNCH_MARK";
 
@@ -44,7 +44,7 @@ bool is_executable(const std::string& path) {
   return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && access(path.c_str(), X_OK) == 0;
 }
 
-// Searches as a shell does; returns an empty path if there is none.
+// Searches for a program as a shell does. Returns an empty path if there is none.
 std::string find_program(const std::string& name) {
   if (name.find('/') != std::string::npos) return is_executable(name) ? name : "";
   const char* path = std::getenv("PATH");
@@ -62,28 +62,28 @@ std::string signal_text(int number) {
   return fmt::format("signal {} ({})", number, strsignal(number));
 }
 
-// Returns a shell's exit status for the result of waitpid.
+// Returns the exit status that a shell would return for a result of waitpid.
 int status_of(int waited) {
   return WIFSIGNALED(waited) ? 128 + WTERMSIG(waited) : WEXITSTATUS(waited);
 }
 
-// --- Signals: written to a pipe, so that waiting for a child also waits for them ---
+// --- Signals: the handler writes them to a pipe, so that one can wait for them and for a child ---
 
 struct Heard {
   int number;
-  bool from_terminal;  // processes of the same terminal have been sent it too
+  bool from_terminal;  // whether other processes of the terminal got the signal, too
 };
 int heard_pipe[2] = {-1, -1};
 
 void hear(int number, siginfo_t* info, void*) {
   const int kept = errno;
   const Heard heard{number, info->si_code == SI_KERNEL};
-  // A full pipe contains enough signals.
+  // If the pipe is full, it contains enough signals already.
   [[maybe_unused]] const ssize_t written = write(heard_pipe[1], &heard, sizeof heard);
   errno = kept;
 }
 
-// While one exists, signals that end a process are received, and the ends of children.
+// While one exists, this process hears signals that would end it, and signals of ended children.
 class Hearing {
  public:
   Hearing() {
@@ -102,7 +102,7 @@ class Hearing {
   Hearing(const Hearing&) = delete;
   Hearing& operator=(const Hearing&) = delete;
 
-  // Returns the next signal; number 0 if there is none within `seconds` (negative: no limit).
+  // Returns the next signal. Its number is 0 if none arrives within `seconds` (negative: no limit).
   static Heard next(double seconds) {
     pollfd waited{heard_pipe[0], POLLIN, 0};
     const int timeout = seconds < 0 ? -1 : static_cast<int>(std::ceil(seconds * 1000));
@@ -118,7 +118,7 @@ class Hearing {
   std::array<struct sigaction, 4> before_{};
 };
 
-// Starts a program that is sent `on_death` when this process dies.
+// Starts a program that gets the signal `on_death` when this process dies.
 pid_t start(const std::string& file, const std::vector<std::string>& arguments,
             const std::vector<std::string>& environment, int on_death) {
   const auto pointers = [](const std::vector<std::string>& texts) {
@@ -136,7 +136,7 @@ pid_t start(const std::string& file, const std::vector<std::string>& arguments,
   if (child > 0) return child;
   for (int number : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) std::signal(number, SIG_DFL);
   prctl(PR_SET_PDEATHSIG, on_death);
-  if (getppid() != parent) _exit(127);  // it died before it could be noticed
+  if (getppid() != parent) _exit(127);  // the parent died before this process could notice
   execve(file.c_str(), argv.data(), envp.data());
   const std::string why =
       fmt::format("[launch] expected to start {}, got: {}\n", file, std::strerror(errno));
@@ -144,8 +144,8 @@ pid_t start(const std::string& file, const std::vector<std::string>& arguments,
   _exit(127);
 }
 
-// A file by whose existence processes announce a failure, if they can see this host's files: its
-// name is in the environment variable kMark.
+// A file whose existence announces that a process has failed. Its name is in the environment
+// variable kMark; processes on hosts without access to it cannot announce failures.
 class FailureMark {
  public:
   FailureMark() {
@@ -175,9 +175,9 @@ class FailureMark {
   std::string folder_;
 };
 
-// Waits for the end of a child; signals that arrive meanwhile are passed on to it, and `sent` is
-// the first one. The child is killed if it outlives `mark` by more than kLongestEnd; never if that
-// is null.
+// Waits until a child ends and returns the result of waitpid. Signals that arrive meanwhile are
+// passed on to the child; `sent` is the first of them. The child is killed if it lives kLongestEnd
+// seconds longer than the appearance of `mark` (null: never).
 int wait_for(pid_t child, int& sent, const FailureMark* mark, std::ostream& err) {
   std::optional<Clock::time_point> marked;
   for (int waited = 0;;) {
@@ -198,7 +198,7 @@ int wait_for(pid_t child, int& sent, const FailureMark* mark, std::ostream& err)
       mark = nullptr;
       marked.reset();
     }
-    // If a signal finds a full pipe, the next round notices the child's end.
+    // If a signal was lost because the pipe was full, the next round notices the child's end.
     const Heard heard = Hearing::next(1);
     if (heard.number == 0 || heard.number == SIGCHLD) continue;
     if (!sent) sent = heard.number;
@@ -235,7 +235,7 @@ std::vector<std::string> environment_of(const LaunchOptions& options, const Fail
     std::erase_if(out, [&](const std::string& v) { return v.starts_with(name + "="); });
     out.push_back(name + "=" + value);
   };
-  // A program whose environment does not mention processes does not use them.
+  // Without this variable, the program would not use the processes.
   if (const char* cluster = std::getenv("TESSERA_CLUSTER"); !cluster || !*cluster)
     set("TESSERA_CLUSTER", "mpi:whole");
   if (options.threads > 0) set("TESSERA_NUM_THREADS", std::to_string(options.threads));
@@ -251,7 +251,7 @@ std::vector<std::string> arguments_of(const LaunchOptions& options, const std::s
       "none", "--quiet"};
   if (geteuid() == 0) out.emplace_back("--allow-run-as-root");
   if (!options.hostfile.empty()) out.insert(out.end(), {"--hostfile", options.hostfile});
-  // Processes on other hosts only have these variables in their environment.
+  // Processes on other hosts get only these variables in their environment.
   for (const std::string& variable : environment)
     if (variable.starts_with("TESSERA_"))
       out.insert(out.end(), {"-x", variable.substr(0, variable.find('='))});
@@ -336,7 +336,7 @@ int launch(const LaunchOptions& options, const Streams& streams) {
                                                              restarts, restarts == 1 ? "" : "s"));
       return status;
     }
-    // After a long run the failure is a new one.
+    // A failure after a long run is independent of the earlier ones.
     if (seconds_since(begin) > 10 * pause) pause = options.pause;
     streams.err << fmt::format(
                        "[launch] the program failed with {} after {:.1f} s; all {} processes start "
@@ -354,7 +354,7 @@ int launch(const LaunchOptions& options, const Streams& streams) {
 }
 
 int launch_process(const std::vector<std::string>& program, std::ostream& err) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);  // of mpirun, or of what it started on this host
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // when mpirun dies, or what it started on this host
   const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
   if (program.empty() || !rank || getppid() == 1) {
     err << "[launch-process] expected to be started by tessera launch, got another call; call "
@@ -376,7 +376,7 @@ int launch_process(const std::vector<std::string>& program, std::ostream& err) {
                           : sent || WTERMSIG(waited) == SIGTERM
                               ? "was told to end"
                               : fmt::format("died of {}", signal_text(WTERMSIG(waited)));
-  // It is one write, so that lines of several processes do not mix.
+  // This is one write, so that lines of several processes do not mix.
   err << fmt::format("[launch] process {} ({} on {}) {}\n", rank, child, host.data(), how)
       << std::flush;
   return status_of(waited);

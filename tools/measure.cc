@@ -1,5 +1,5 @@
-// Measures this machine with Tessera's own programs, because the figures are used to predict such
-// programs.
+// Measures this machine with Tessera's own programs, because the measured costs are used to predict
+// such programs.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -17,12 +17,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The bytes of a model and of what is between its steps; and of one that fits into no cache.
+// The bytes of a model and of the values between its steps, and those of a model that fits no
+// cache.
 constexpr int64_t kWorkingSet = int64_t{16} << 20, kLargeWorkingSet = int64_t{96} << 20;
-// The number of devices between which a collective within a process is measured.
+// The number of devices in the collective that measures the link within a process.
 constexpr int kDevices = 8;
 
-// Returns the median of what `figure` returns for each sweep.
+// Returns the median over the sweeps of what `figure` returns for each.
 template <class T, class F>
 double median_of(const std::vector<T>& sweeps, const F& figure) {
   std::vector<double> values;
@@ -60,8 +61,8 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// Returns the seconds of a run, repeated until a clock can measure it: of 9 samples, or those of a
-// fifth of a second.
+// Returns the median seconds of a run over 3 to 9 samples, which take about a fifth of a second.
+// Short runs are repeated within a sample until a clock can measure them.
 double seconds_of(const Run& run) {
   run();
   const Clock::time_point begin = Clock::now();
@@ -72,8 +73,9 @@ double seconds_of(const Run& run) {
   return median_seconds(run, std::clamp(static_cast<int>(0.2 / sample), 3, 9), repeats);
 }
 
-// Runs f with arrays like x and y, with other ones each time: as in a program, the memory of a step
-// was used some time ago, though it may still be in a cache. Operands in the cache would be faster.
+// Returns a run that calls f with copies of x and y, with different copies each time. In a program,
+// the memory of a step was used some time ago, though it may be in a cache; with the same operands
+// each time f would be faster.
 template <class F>
 Run rotating(const F& f, const Array& x, const Array& y, int64_t working_set = kWorkingSet) {
   const int64_t bytes = (x.size() + y.size()) * itemsize(x.dtype()) * 3 / 2;
@@ -96,7 +98,7 @@ Run product_of(const Array& x, const Array& y, int64_t working_set = kWorkingSet
   return rotating([](const Array& a, const Array& b) { return matmul(a, b); }, x, y, working_set);
 }
 
-// Returns the speed on one thread, and on all cores, without the time of a call.
+// Returns the speed on one thread and on all cores, not counting the time of a call.
 Speed speed_of(double work, const Run& run, const MachineCosts& costs) {
   const double overhead = costs.call_seconds + costs.step_seconds;
   const auto speed = [&](int threads) {
@@ -105,7 +107,7 @@ Speed speed_of(double work, const Run& run, const MachineCosts& costs) {
     return work / std::max(seconds - overhead, 0.1 * seconds);
   };
   Speed out{speed(1), 0};
-  // More threads that are no faster together are limited by something else.
+  // If more threads are slower than one, something else limits them.
   out.all = std::max(speed(costs.cores), out.one);
   return out;
 }
@@ -134,8 +136,9 @@ std::vector<SizedSpeed> measure_products(DType dtype, const MachineCosts& costs)
   return out;
 }
 
-// Measures products of few rows, and of few terms, with matrices that are in no cache: the time
-// beyond that of their flop at the speed of the largest products.
+// Returns the speed of reading operands, from products with few rows or few terms and with matrices
+// that are in no cache: it determines the time that exceeds the time of their flop at the speed of
+// the largest products.
 Speed measure_operands(const MachineCosts& costs) {
   constexpr int64_t kFew = 64, kMany = 2048;
   const std::vector<SizedSpeed>& products = costs.float32_products;
@@ -174,8 +177,8 @@ std::vector<SizedSpeed> measure_memory(const MachineCosts& costs) {
   return out;
 }
 
-// Returns the time of kernels of arithmetic relative to what codegen expects of them: the mean of
-// several.
+// Returns the speed of arithmetic kernels relative to what kernel_ns() expects: the geometric mean
+// of several kernels.
 double measure_kernels(const MachineCosts& costs) {
   set_num_threads(1);
   const Array x = random::normal(random::key(0), {64, 512});
@@ -201,7 +204,7 @@ double measure_kernels(const MachineCosts& costs) {
   return std::exp(logarithms / count);
 }
 
-// Returns a sum over all devices of a mesh, with `bytes` on each.
+// Returns a run of a sum over all devices of a mesh, with `bytes` on each.
 Run all_reduce_on(const Mesh& mesh, int64_t bytes) {
   const int64_t elements = bytes / 4;
   const NamedSharding rows(mesh, P("x"));
@@ -221,7 +224,7 @@ LinkCost measure_process_link(const MachineCosts& costs) {
   const Mesh mesh(std::vector<Device>(local.begin(), local.begin() + kDevices), {"x"});
   constexpr int64_t kLarge = int64_t{1} << 20;
   LinkCost out;
-  // The time without the call, which is no less than that of any step.
+  // The time without the call; it is at least that of a step.
   out.latency =
       std::max(costs.step_seconds, seconds_of(all_reduce_on(mesh, 64)) - costs.call_seconds);
   const double seconds = seconds_of(all_reduce_on(mesh, kLarge)) - costs.call_seconds - out.latency;
@@ -229,7 +232,7 @@ LinkCost measure_process_link(const MachineCosts& costs) {
   return out;
 }
 
-// Returns a mesh of the first devices of these processes.
+// Returns a mesh of the first device of each of these processes.
 Mesh mesh_of(const std::vector<int>& processes) {
   std::vector<Device> firsts;
   for (int p : processes)
@@ -240,7 +243,7 @@ Mesh mesh_of(const std::vector<int>& processes) {
 
 LinkCost measure_link(const Mesh& mesh) {
   const int64_t count = mesh.size();
-  // All processes run equally often: if each decided by its own clock, the others would not follow.
+  // All processes must run the same number of times, so none may decide by its own clock.
   const auto seconds = [&](int64_t bytes, int samples, int repeats) {
     return median_seconds(all_reduce_on(mesh, bytes), samples, repeats);
   };
@@ -255,15 +258,15 @@ LinkCost measure_link(const Mesh& mesh) {
   return median_link(sweeps);
 }
 
-// Steps of training that are measured as a whole; each device computes gradients of its own rows.
+// A training step that is measured as a whole. Each device computes gradients of its own rows.
 struct TrainingStep {
   using Weights = std::vector<Array>;
   std::vector<Shape> weights;
-  Shape rows;  // of one device
+  Shape rows;  // of each device
   Array (*loss)(const Weights& w, const Array& rows);
 };
 
-// One consists mostly of products, the other of what is between them.
+// Returns two steps. The first consists mostly of products, the second of what is between products.
 std::vector<TrainingStep> training_steps() {
   constexpr int64_t kWidth = 1024, kNarrow = 192;
   using Weights = TrainingStep::Weights;
@@ -285,9 +288,9 @@ std::vector<TrainingStep> training_steps() {
            }}};
 }
 
-// Returns how fast `step` computes on the devices of a mesh, as a multiple of what `costs` predict
-// for its parts. `link` is the one between the devices. Only process 0 has the figures to compare
-// with.
+// Returns how fast `step` runs on the devices of a mesh, as a multiple of the speed that `costs`
+// predicts for its parts. `link` is the link between the devices. Only process 0 has costs to
+// compare with.
 double measure_speed_left(const TrainingStep& step, const Mesh& mesh, const MachineCosts& costs,
                           const LinkCost& link) {
   const NamedSharding rows(mesh, P("x")), everywhere(mesh, P());
@@ -391,7 +394,7 @@ void measure_links(MachineCosts& costs) {
     everyone.push_back(static_cast<int>(p));
     if (hosts[p] == hosts[0]) mine.push_back(static_cast<int>(p));
   }
-  // Processes of other hosts take no part in measurements of the first.
+  // Processes on other hosts take no part in measurements on the first host.
   const bool here = hosts[static_cast<size_t>(process_index())] == hosts[0];
   if (mine.size() > 1 && here) {
     const auto count = static_cast<int>(mine.size());

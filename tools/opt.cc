@@ -21,7 +21,7 @@ std::string pass_names() {
 
 namespace {
 
-// Applies the transforms with which the list begins; returns their number.
+// Applies the transforms at the beginning of the list. Returns their number.
 size_t apply_transforms(const OptOptions& options, Program& program) {
   size_t next = 0;
   for (; next < options.passes.size(); ++next) {

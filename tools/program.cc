@@ -19,7 +19,7 @@
 
 namespace tessera::tools {
 
-// read(), unlike an iterator over the buffer, sets badbit if the system refuses.
+// Uses read() because it sets badbit if the system fails; an iterator over the buffer does not.
 std::string read_text(const std::string& file, const Streams& streams) {
   std::ifstream opened;
   if (file != "-") opened.open(file, std::ios::binary);
@@ -41,15 +41,15 @@ std::string read_text(const std::string& file, const Streams& streams) {
 
 namespace {
 
-// Returns the array of argument `i` from a list of arrays by name: its name is that of the
-// argument, or arr_i, which NumPy's savez gives to positional arrays.
+// Returns the array of argument `i` from arrays by name. It has the argument's name, or the name
+// arr_i, which NumPy's savez uses for positional arrays.
 template <class T>
 auto find_argument(const std::map<std::string, T>& by_name, const std::string& name, size_t i) {
   const auto it = by_name.find(name);
   return it != by_name.end() ? it : by_name.find(fmt::format("arr_{}", i));
 }
 
-// Parses arg0=8x4; arg0= for a scalar.
+// Parses shapes such as arg0=8x4; arg0= is a scalar.
 std::map<std::string, Shape> parse_shapes(const std::vector<std::string>& texts) {
   std::map<std::string, Shape> shapes;
   for (const std::string& text : texts) {
@@ -73,7 +73,7 @@ std::map<std::string, Shape> parse_shapes(const std::vector<std::string>& texts)
   return shapes;
 }
 
-// A shape that is given is one of an argument, and that of it.
+// Throws UserError if a given shape is of no argument, or does not fit it.
 void expect_shapes(const std::map<std::string, Shape>& shapes, const ParsedModule& module) {
   for (const auto& [name, shape] : shapes) {
     size_t i = 0;
@@ -137,7 +137,7 @@ void expect_devices(const ParsedModule& module) {
 
 namespace {
 
-// Returns the array of input `i`.
+// Returns the array for input `i`.
 Literal input_array(const std::map<std::string, Literal>& arrays, const Program& program, size_t i,
                     const std::string& file) {
   const Type& type = program.function.type(program.function.inputs[i]);
@@ -145,7 +145,7 @@ Literal input_array(const std::map<std::string, Literal>& arrays, const Program&
   if (it == arrays.end())
     io_error("run", "expected an array '{}' or 'arr_{}' for input {}, {}, got none in '{}'",
              program.input_names[i], i, i, describe(type), file);
-  // Files of NumPy hold the bits of narrow dtypes, not their names.
+  // NumPy's files have the bits of narrow dtypes, but not their names.
   if (is_narrow(type.dtype) && it->second.dtype() == uint8 && it->second.shape() == type.shape) {
     Literal bits(type.dtype, type.shape);
     std::memcpy(bits.mutable_raw(), it->second.raw(), static_cast<size_t>(bits.bytes()));
@@ -157,7 +157,7 @@ Literal input_array(const std::map<std::string, Literal>& arrays, const Program&
   return it->second;
 }
 
-// Returns the function with a constraint on each result for which the request has a sharding.
+// Returns the function with constraints on the results for which the request has a sharding.
 Function with_requested_results(const Program& program) {
   Function out = program.function;
   for (size_t r = 0; r < out.outputs.size(); ++r) {

@@ -1,4 +1,4 @@
-// What the commands share: reading a program, giving it devices and arguments, and writing it.
+// Functions that commands share: they read a program, give it devices and arguments, and write it.
 #pragma once
 
 #include <string>
@@ -14,17 +14,18 @@ namespace tessera::tools {
 using namespace interchange;
 using namespace sharding;
 
-// Returns the text of `file`, - for the standard input. Throws UserError kIo.
+// Returns the text of `file`; - is the standard input. Throws UserError kIo.
 std::string read_text(const std::string& file, const Streams& streams);
 
 struct LoadOptions {
   std::string file;
-  std::string devices;              // empty: those of the environment
-  std::vector<std::string> shapes;  // of arguments, as arg0=8x4
-  std::string inputs;               // an npz file; the other shapes are those of its arrays
-  bool enough = false;  // if no devices are specified, as many as the program's meshes need
+  std::string devices;              // empty: the devices of the environment
+  std::vector<std::string> shapes;  // shapes of arguments, as arg0=8x4
+  std::string inputs;               // an npz file; other open shapes are those of its arrays
+  // If no devices are specified, use as many as the program's meshes need.
+  bool enough = false;
 };
-// Starts the devices and reads the program, whose open extents are those of its arguments.
+// Starts the devices and reads the program. Its open extents become those of its arguments.
 ParsedModule load_program(const LoadOptions& options, const Streams& streams);
 
 // Returns the shardings of inputs and results that the text requests.
@@ -33,7 +34,7 @@ ShardingRequest request_of(const ParsedModule& module);
 // Returns the transforms and passes of tessera-opt, for its help.
 std::string pass_names();
 
-// A program as transforms take and return it: the parts of a ParsedModule that they change.
+// A program as transforms take and return it: the parts of a ParsedModule that transforms change.
 struct Program {
   ir::Function function;
   ShardingRequest request;
@@ -43,16 +44,15 @@ Program program_of(const ParsedModule& module);
 
 // Throws UserError if a mesh has more devices than there are.
 void expect_devices(const ParsedModule& module);
-// Returns the program's arguments from an npz file, where they have the arguments' names or arr_0,
-// ... Throws UserError naming what is missing, too many or of another type.
+// Returns the program's arguments from an npz file, in which they have the arguments' names or
+// arr_0, .... Throws UserError that names arguments that are missing, unknown or of another type.
 std::vector<Array> read_arguments(const Program& program, const std::string& file);
-// Writes results as arr_0, ..., and prints a line for each.
+// Writes the results as arr_0, ..., and prints a line for each.
 void write_results(const std::vector<Array>& results, const std::string& file,
                    const Streams& streams);
-// Runs it on arrays of options.inputs; options.file is not read.
+// Runs the program on the arrays of options.inputs; options.file is not used.
 void run_program(const Program& program, const RunOptions& options, const Streams& streams);
-// Prints the program as `emit` says, as text or bytecode, with the results' shardings of the
-// request.
+// Prints the program as text or bytecode, as `emit` says. Results get the shardings of the request.
 void emit_program(const Program& program, const EmitOptions& options, const Streams& streams);
 
 }  // namespace tessera::tools

@@ -39,7 +39,8 @@ void run_program(const Program& program, const RunOptions& options, const Stream
   std::vector<Array> results;
   const double compiling = milliseconds_of(
       [&] { compiled = compile_cached(program.function, program.request, devices()[0]); });
-  // They are on the devices before the first run, so that what steps keep of them stays.
+  // The inputs are put on the devices before the first run, so that what steps keep with them is
+  // kept.
   for (size_t i = 0; i < inputs.size(); ++i)
     inputs[i] = device_put(inputs[i], compiled->input_sharding(i));
   const auto run = [&] { results = compiled->run(inputs); };

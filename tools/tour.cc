@@ -1,5 +1,5 @@
 // The tutorial "Introduction to sharded computation" on eight emulated TPU cores: sharded data,
-// then the three methods to compute with it, and what each communicates.
+// three ways to compute with it, and what each of them communicates.
 #include <algorithm>
 #include <ostream>
 

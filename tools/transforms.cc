@@ -30,7 +30,7 @@ namespace {
 
 using Arrays = std::vector<Array>;
 
-// Traces `body` over inputs of the program's types; inputs keep their shardings.
+// Traces `body` over inputs of the given types. Inputs keep their shardings.
 Program traced(const Program& like, std::vector<Type> types, const FlatFn& body) {
   std::vector<std::shared_ptr<const NamedSharding>> shardings;
   for (Type& type : types) shardings.push_back(std::exchange(type.sharding, nullptr));
@@ -53,7 +53,8 @@ void expect_traced(std::string_view op, const Function& f) {
                     "name it before the passes");
 }
 
-// Returns which arguments the gradient is by; each must exist, be floating-point and occur once.
+// Returns, for each argument, whether the gradient is by it. Each of `argnums` must exist and be
+// floating-point.
 std::vector<bool> chosen_arguments(const Program& program, const std::vector<int64_t>& argnums) {
   constexpr std::string_view kOp = "grad";
   const std::vector<Type> types = program.function.input_types();
@@ -81,7 +82,7 @@ std::vector<bool> chosen_arguments(const Program& program, const std::vector<int
   return out;
 }
 
-// Returns the result that is differentiated, if there is no seed for the sum of all.
+// Returns the number of the only scalar result, which is differentiated if there is no seed.
 size_t scalar_result(const Function& f) {
   constexpr std::string_view kOp = "grad";
   std::vector<size_t> scalars;
@@ -98,7 +99,7 @@ size_t scalar_result(const Function& f) {
               scalars.size(), fmt::join(types, ", "));
 }
 
-// Returns cos(seed + r + i) at element i, in the dtype of the real numbers.
+// Returns an array with cos(seed + r + i) as element i, in the real dtype of `type`.
 Array weights(const Type& type, int64_t seed_and_result) {
   const DType dtype = accumulation_dtype(real_dtype(type.dtype));
   const Array i = lax::iota(dtype, {type.elements()});
@@ -156,7 +157,7 @@ Program gradient_of(const Program& program, const TransformOptions& options) {
     for (const Array& gradient : at.pull(cotangents)) outputs.push_back(gradient);
     return outputs;
   });
-  // A gradient is sharded as its argument is.
+  // A gradient has the sharding of its argument.
   size_t next = options.value ? 1 : 0;
   for (size_t k = 0; k < wrt.size(); ++k)
     if (wrt[k]) out.request.outputs[next++] = program.request.inputs[k];
@@ -166,7 +167,7 @@ Program gradient_of(const Program& program, const TransformOptions& options) {
 
 namespace {
 
-// Returns the axis of each argument, in [0, rank]; nullopt: it is not mapped.
+// Returns the mapped axis of each argument, in [0, rank]; nullopt: it is not mapped.
 std::vector<std::optional<int>> mapped_axes(const Program& program,
                                             const std::vector<std::string>& in_axes) {
   constexpr std::string_view kOp = "vmap";

@@ -1,4 +1,4 @@
-// The transport over MPI (Open MPI from the distribution): a library of its own, which
+// The transport over MPI (Open MPI of the distribution). It is a library of its own, which
 // tessera/cluster/processes.cc loads if several processes were started.
 #include <mpi.h>
 
@@ -56,7 +56,7 @@ class MpiTransport final : public Transport {
   void forget(Request request) override {
     for (MPI_Request& piece : open_[request - 1]) {
       if (piece == MPI_REQUEST_NULL) continue;
-      MPI_Cancel(&piece);  // its memory may be freed now: nothing may be received any more
+      MPI_Cancel(&piece);  // its memory may be freed from now on
       MPI_Request_free(&piece);
     }
     free_.push_back(request);
@@ -73,7 +73,7 @@ class MpiTransport final : public Transport {
 
  private:
   using Pieces = std::vector<MPI_Request>;
-  static constexpr int64_t kPiece = int64_t{1} << 30;  // MPI counts in int
+  static constexpr int64_t kPiece = int64_t{1} << 30;  // MPI counts bytes in an int
 
   template <class F>
   Request begin(int64_t bytes, const F& piece) {
@@ -93,7 +93,7 @@ class MpiTransport final : public Transport {
 
   MPI_Comm comm_;
   int index_ = 0, count_ = 1;
-  // The pieces of request n are at n - 1; those of `free_` are over.
+  // The pieces of request n are at n - 1; those in `free_` are done.
   std::vector<Pieces> open_;
   std::vector<Request> free_;
 };
@@ -105,7 +105,7 @@ extern "C" tessera::cluster::Transport* tessera_open_transport(std::string& erro
   int initialized = 0;
   MPI_Initialized(&initialized);
   if (!initialized) {
-    // Threads take turns (Processes::Call).
+    // Threads call MPI one at a time (Processes::Call).
     int provided = 0;
     if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS) {
       error = "MPI_Init_thread failed";

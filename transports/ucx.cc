@@ -1,10 +1,10 @@
-// The transport over UCX: shared memory, TCP and InfiniBand by one interface. It needs no launcher:
-// processes connect by the addresses that they exchange (tessera/cluster/rendezvous.h).
+// The transport over UCX, which has one interface for shared memory, TCP and InfiniBand. It needs
+// no launcher: processes connect by addresses that they exchange (tessera/cluster/rendezvous.h).
 //
 // What is sent to a process that has died is lost without an error, and what it should have sent
-// never arrives: that it gives no sign of life is found by tessera/cluster/processes.h, which knows
-// what this process waits for. UCX notices lost connections itself if it is asked to, but then it
-// uses no shared memory: it is asked between machines.
+// never arrives. tessera/cluster/processes.h, which knows what this process waits for, finds out
+// that a process gives no sign of life. UCX can also report lost connections, but then it uses no
+// shared memory, so it is asked to do that only between machines.
 #include <ucp/api/ucp.h>
 
 #include <chrono>
@@ -24,7 +24,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-// How long a transfer that nobody waits for may still take, and the last messages of a process.
+// The longest time for a transfer that nobody waits for, and for the last messages of a process.
 constexpr milliseconds kForgottenEnds{100}, kLastMessages{5000};
 
 constexpr ucp_request_param_t kPlain{};
@@ -116,7 +116,7 @@ class UcxTransport final : public Transport {
     Operation& operation = operations_[id - 1];
     if (operation.request) progress();
     if (!is_over(operation)) return false;
-    // What a lost process has not sent as a whole never arrives.
+    // A message that a lost process has sent only in part never arrives.
     if (operation.failure != UCS_OK && peer(operation.peer).lost) return false;
     if (operation.failure != UCS_OK)
       throw RuntimeError("[cluster] expected a message from process " +
@@ -129,8 +129,8 @@ class UcxTransport final : public Transport {
     Operation& operation = operations_[id - 1];
     if (operation.request && operation.receives)
       ucp_request_cancel(worker_.get(), operation.request);
-    // Its memory may be freed now: if it is still read or written, the connection ends, or all of
-    // them.
+    // Its memory may be freed from now on. If the transfer still uses it, the connection is closed
+    // or, on this machine, all connections stop.
     if (!progress_until([&] { return is_over(operation); }, kForgottenEnds)) {
       if (peer(operation.peer).near) {
         stopped_ = true;
@@ -142,12 +142,12 @@ class UcxTransport final : public Transport {
     free_.push_back(id);
   }
   void finish() override {
-    // The others have ended too: they need nothing but the last messages of this process.
+    // The other processes have ended, too. They only need the last messages of this process.
     ucs_status_ptr_t request = ucp_worker_flush_nbx(worker_.get(), &kPlain);
     wait_for(request, kLastMessages);
     close_all();
   }
-  // No launcher ends the others: they find that this process is gone.
+  // There is no launcher that ends the others: they find out that this process is gone.
   [[noreturn]] void abort(int status) override { std::_Exit(status); }
 
  private:
@@ -157,10 +157,10 @@ class UcxTransport final : public Transport {
     bool lost = false;  // nothing can be sent to it any more
   };
   struct Operation {
-    void* request = nullptr;  // null: it is over
+    void* request = nullptr;  // null: it is done
     int peer = 0;
     bool receives = false;
-    ucs_status_t failure = UCS_OK;  // why a message has not arrived
+    ucs_status_t failure = UCS_OK;  // the reason why a message did not arrive
   };
 
   // Messages from different processes have different tags.
@@ -192,7 +192,7 @@ class UcxTransport final : public Transport {
     return id;
   }
 
-  // Returns whether a transfer has ended, well or not. What is sent to a lost process has.
+  // Returns whether a transfer is done, successfully or not. Sending to a lost process is done.
   bool is_over(Operation& operation) {
     if (!operation.request) return true;
     const ucs_status_t status = ucp_request_check_status(operation.request);
@@ -221,7 +221,7 @@ class UcxTransport final : public Transport {
     ucp_request_free(request);
   }
 
-  // Ends the connection. Between machines it ends at once, also in the middle of a message.
+  // Closes the connection. Between machines this is immediate, even in the middle of a message.
   void close(Peer& peer) {
     peer.lost = true;
     if (!peer.endpoint) return;
@@ -238,8 +238,8 @@ class UcxTransport final : public Transport {
   Context context_;
   Worker worker_;
   bool stopped_ = false;     // nothing is sent or received any more
-  std::vector<Peer> peers_;  // their handlers have pointers to them
-  // Request n is at n - 1; those of `free_` are over.
+  std::vector<Peer> peers_;  // UCX's error handlers have pointers to these
+  // Request n is at n - 1; those in `free_` are done.
   std::vector<Operation> operations_;
   std::vector<Request> free_;
 };

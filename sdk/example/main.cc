@@ -1,4 +1,4 @@
-// Fits a line by gradient descent, the examples sharded over eight devices.
+// Fits a line by gradient descent, with the examples sharded over eight devices.
 #include <tessera/tessera.h>
 
 #include <iostream>

@@ -37,7 +37,7 @@ void merge_dims(Dims& extents, const std::vector<Dims*>& coefficients, size_t ke
   }
 }
 
-// Changes the dtypes whose elements are only loaded, selected and stored.
+// Gives unsigned dtypes of the same size to elements that are only loaded, selected and stored.
 void retype_moved(Kernel& kernel) {
   std::array<bool, kNumAllDTypes> computed{};
   auto mark = [&](DType dtype) { computed[static_cast<size_t>(dtype)] = true; };
@@ -90,14 +90,14 @@ Kernel canonical(const Kernel& given) {
   for (size_t l = 0; l < kernel.loops.size(); ++l) {
     Dims& extents = kernel.loops[l].extents;
     if (kernel.loops[l].extents.elements() == 0) {
-      extents.assign(1, 0);  // nothing runs
+      extents.assign(1, 0);  // there are no elements to compute
       for (Dims* c : inner[l]) c->assign(1, 0);
       kernel.loops[l].stores.clear();
     } else {
       merge_dims(extents, inner[l], extents.empty() ? 0 : 1);
     }
   }
-  // A kernel of one element stays so: its code needs no vectors.
+  // A kernel of one element keeps its extent: its code needs no vectors.
   if (kernel.parallel != Dims{1}) kernel.parallel[0] = 0;
   for (KernelBuffer& buffer : kernel.buffers) {
     buffer.elements = buffer.elements > INT32_MAX ? int64_t{1} << 31 : 0;

@@ -1,10 +1,10 @@
 // The canonical form of a kernel: code is generated from it, and its text is the key of the caches.
 //
 // Before: any verified kernel. After: parallel dimensions and loop extents that are contiguous in
-// every address are merged; those of extent 1 are removed (one parallel dimension stays); dtypes of
-// elements that are only moved become unsigned integers of their size; the outermost parallel
-// extent and the sizes of buffers, on which the code does not depend, are erased. Example: 2 * x of
-// f32[64, 32] and of f32[1000] are one kernel, compiled once.
+// every address are merged; dimensions of extent 1 are removed (one parallel dimension stays); the
+// dtypes of elements that are only moved become unsigned integers of their size; the outermost
+// parallel extent and the sizes of buffers, on which the code does not depend, are erased. Example:
+// 2 * x of f32[64, 32] and of f32[1000] are the same kernel, compiled once.
 #pragma once
 
 #include "tessera/fusion/kernel.h"

@@ -48,8 +48,8 @@ CodeMemory::Block CodeMemory::take(size_t bytes) {
   void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) no_memory(size);
   auto* data = static_cast<std::byte*>(memory);
-  // Parts of a mapping are merged again only if their pages have one origin, which the first write
-  // makes: so it is done here, while the mapping is whole.
+  // The system can merge parts of a mapping again only if their pages have the same origin. The
+  // first write creates it, so it is done here, while the mapping is whole.
   data[0] = std::byte{0};
   if (::mprotect(data, size, PROT_READ | PROT_EXEC) != 0) {
     const int error = errno;
@@ -80,7 +80,7 @@ void CodeMemory::give_back(Block block) {
       it = before;
     }
   }
-  // One empty slab is kept for the next compilation.
+  // The only slab that is left is kept for the next compilation, even if it is empty.
   if (it->second < owner->second.bytes || slabs_.size() == 1) return;
   ::munmap(owner->first, owner->second.bytes);
   slabs_.erase(owner);
@@ -109,8 +109,9 @@ void CodeMemory::seal(Block block) {
 
 void CodeMemory::free(Block block) {
   const std::lock_guard lock(mutex_);
-  // A block that was never sealed is merged with the others again. If the system refuses, it stays
-  // as it is: its next user makes the pages writable and then executable anyway.
+  // Gives the pages the protection of the other pages, so that the system merges them again (a
+  // block that was never sealed is writable). If this fails, nothing is lost: the next user of the
+  // block makes the pages writable and then executable anyway.
   (void)::mprotect(block.data, block.bytes, PROT_READ | PROT_EXEC);
   (void)::madvise(block.data, block.bytes, MADV_DONTNEED);
   used_ -= block.bytes;

@@ -1,9 +1,9 @@
 // CodeMemory: executable memory in a few large mappings, which is freed piece by piece.
 //
-// A process may have some 65,000 mappings, and adjacent pages with one protection are one mapping,
-// so with a mapping for each kernel, machine code would end after 32,700 kernels. Here a slab of 4
-// MiB is one mapping, all of it readable and executable; only pages that are being written are,
-// during that time, writable and not executable. No page is ever both.
+// A process may have some 65,000 mappings, and adjacent pages with the same protection are one
+// mapping. With a mapping for each kernel, a process could hold only 32,700 kernels. Here a slab of
+// 4 MiB is one mapping, readable and executable; only pages that are being written are, during that
+// time, writable and not executable. No page is ever both.
 #pragma once
 
 #include <cstddef>
@@ -34,13 +34,13 @@ class CodeMemory {
   // Frees a block, which must not be executed any more.
   void free(Block block);
 
-  size_t used_bytes() const;  // in blocks
+  size_t used_bytes() const;  // of the blocks in use
   size_t slabs() const;
 
  private:
   struct Slab {
     size_t bytes;
-    std::map<std::byte*, size_t> free;  // by address; adjacent ones are merged
+    std::map<std::byte*, size_t> free;  // the free blocks, by address; adjacent ones are merged
   };
   Block take(size_t bytes);
   void give_back(Block block);

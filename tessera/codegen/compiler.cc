@@ -33,13 +33,14 @@ struct KernelCompiler::Impl {
   mutable ObjectEmitter emitter;
   Linker linker;
   DiskCache disk;
-  // For the cache on disk: everything except the kernel that object code depends on.
+  // The part of the disk cache's key that does not depend on the kernel: all else that object code
+  // depends on.
   std::string key_prefix;
   mutable ForkSafeMutex mutex{ForkParticipant::Level::kKernels};
   KernelCache known{kMaxKernels};
   CompilerStatistics statistics;
 
-  // A unit of compilation: its text, and the function that makes its object code.
+  // One function to compile: its text, and the function that makes its object code.
   struct Unit {
     std::string text;
     std::function<std::string(const char* symbol)> emit;
@@ -58,7 +59,7 @@ KernelCode KernelCompiler::Impl::build(const Unit& unit) {
     try {
       code = linker.link(*stored, kSymbol);
     } catch (const RuntimeError&) {
-      // It is intact, but this process cannot link it: it is replaced below.
+      // The object code is intact, but this process cannot link it. It is compiled again below.
     }
   }
   const bool compiled = !code.fn;
@@ -80,7 +81,8 @@ KernelCompiler::~KernelCompiler() = default;
 KernelCompiler& KernelCompiler::process() {
   static KernelCompiler* const compiler = [] {
     auto* made = new KernelCompiler();
-    // The compiler lives longest; LLVM and pending writes do not.
+    // At exit, pending writes are finished and LLVM is closed; the compiler itself is never
+    // destroyed.
     std::atexit([] {
       LibraryGate::process().close();
       process().flush();
@@ -149,7 +151,7 @@ std::vector<KernelCode> KernelCompiler::Impl::compile(const std::vector<Unit>& u
     if (job.error) std::rethrow_exception(job.error);
   }
   std::lock_guard lock(mutex);
-  // Another thread may have compiled the same kernel meanwhile; the first code stays.
+  // Another thread may have compiled the same kernel meanwhile; then its code is used.
   for (Job& job : jobs) job.code = known.add(job.unit->text, std::move(job.code));
   for (size_t i = 0; i < codes.size(); ++i)
     if (!codes[i].fn) codes[i] = jobs[job_of.at(units[i].text)].code;

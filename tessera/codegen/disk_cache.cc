@@ -30,7 +30,7 @@ namespace {
 
 constexpr std::string_view kMagic = "tessera-kernel-2";
 
-// The order is magic, sizes of key and object, checksum of both, key, object.
+// The header of a file. After it come the key and the object; the checksum is that of both.
 struct Header {
   std::array<char, 16> magic{};
   uint64_t key_size = 0, object_size = 0, checksum = 0;
@@ -47,7 +47,7 @@ uint64_t checksum_of(std::string_view key, std::string_view object) {
   return std::bit_cast<uint64_t>(digest<sizeof(uint64_t)>({key, object}));
 }
 
-// Others could have written anything into it. Returns an empty string, or what is wrong with it.
+// Checks that nobody else could have written the file. Returns an empty string, or what is wrong.
 std::string not_ones_own(const struct stat& found) {
   if (found.st_uid != ::geteuid())
     return fmt::format("expected it to belong to user {}, it belongs to user {}", ::geteuid(),
@@ -114,7 +114,7 @@ bool is_entry_name(std::string_view name) {
   return name.size() == kEntryName && name.ends_with(kSuffix) &&
          name.find_first_not_of("0123456789abcdef") == 32;
 }
-// Returns the name of a file that is being written: that of the entry, of the process, and a
+// Returns the name of a file while it is written: the names of the entry and of the process, and a
 // number.
 std::string temporary_name(const std::string& entry) {
   static std::atomic<int> count{0};
@@ -127,9 +127,9 @@ bool is_temporary_name(std::string_view name) {
 }
 
 constexpr time_t kAbandoned = 3600;  // seconds after which a temporary file counts as abandoned
-// The least seconds between two updates of an entry's time of use.
+// The least seconds between two updates of an entry's modification time, the time of its last use.
 constexpr time_t kUseIsNoted = 3600;
-constexpr int64_t kTrimShare = 8;  // the part of the limit that is written between two checks
+constexpr int64_t kTrimShare = 8;  // an eighth of the limit may be written between two checks
 
 struct Entry {
   std::string name;
@@ -192,7 +192,7 @@ std::string read_all(int fd) {
   }
 }
 
-// Returns the object in the bytes of an entry, if the entry has that key and is intact.
+// Returns the object in the bytes of a file; nullopt if its key is another one or it is damaged.
 std::optional<std::string> object_in(std::string_view bytes, std::string_view key) {
   Header header;
   if (bytes.size() < sizeof header) return std::nullopt;
@@ -253,7 +253,7 @@ DiskCache::~DiskCache() {
 void DiskCache::before_fork() { mutex_.lock(); }
 void DiskCache::after_fork(bool child) {
   if (child) {
-    new (&writer_) std::thread;  // the thread does not exist in the child
+    new (&writer_) std::thread;  // the parent's thread does not exist in the child
     new (&changed_) std::condition_variable;
     pending_.clear();
     busy_ = false;
@@ -309,7 +309,7 @@ std::optional<std::string> DiskCache::load(std::string_view key) {
   }
   if (in < 0) return std::nullopt;
   const std::string name = entry_name(key);
-  // Opens it without blocking, since it may be a FIFO.
+  // Opens without blocking, since the file may be a FIFO.
   const File file(::openat(in, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (file.fd() < 0 && errno == ENOENT) return std::nullopt;
   struct stat found;
@@ -326,7 +326,7 @@ std::optional<std::string> DiskCache::load(std::string_view key) {
     return std::nullopt;
   }
   std::optional<std::string> object = object_in(read_all(file.fd()), key);
-  // It determines which entries are removed first; an hour is precise enough.
+  // The time determines which entries are removed first; an hour is precise enough for that.
   if (object && found.st_mtime + kUseIsNoted < ::time(nullptr))
     (void)::futimens(file.fd(), nullptr);
   return object;
@@ -341,7 +341,7 @@ void DiskCache::store(std::string key, std::string object) {
     try {
       writer_ = std::thread([this] { write_all(); });
     } catch (const std::system_error&) {
-      write_pending(lock);  // in a process that must not start threads
+      write_pending(lock);  // this process must not start threads
     }
   }
   changed_.notify_all();
@@ -389,7 +389,8 @@ std::string DiskCache::write(int folder, const std::string& key, const std::stri
       return std::strerror(errno);
     }
   }
-  // Other processes write, too: check again long before this one alone could fill the folder.
+  // Other processes write, too, so the size is checked long before this one alone could fill the
+  // folder.
   until_trim_ -= static_cast<int64_t>(sizeof(Header) + key.size() + object.size());
   if (until_trim_ <= 0) {
     const int64_t free = std::max<int64_t>(0, max_bytes_ - trim(folder, max_bytes_));

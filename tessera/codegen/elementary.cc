@@ -1,4 +1,4 @@
-// Functions that f32 and f64 share.
+// Functions with the same code for f32 and f64.
 #include "tessera/codegen/elementary.h"
 
 #include <llvm/IR/Constants.h>
@@ -18,8 +18,8 @@ Vec extremum(bool is_max, Vec a, Vec b) {
   if (splat_float(a.v)) std::swap(a, b);
   const llvm::ConstantFP* bound = splat_float(b.v);
   if (bound && !bound->isNaN()) {
-    // Returns `a` if it is NaN or equal; that makes a difference only for the wrong one of two
-    // zeros.
+    // Returns `a` if `a` is NaN or both are equal. Only if both are zeros can that be the wrong
+    // one.
     Vec m = is_max ? fast_max(b, a) : fast_min(b, a);
     if (!bound->isZero() || bound->isNegative() == is_max) return m;
     if (is_max) return m + 0.0;
@@ -50,7 +50,7 @@ Vec call_lanes(const char* helper, Vec x, Vec y) {
 Vec next_after(Vec x, Vec y) {
   Vec ix = bits_of(x), iy = bits_of(y);
   Vec one = ix.like_int(1);
-  // Away from zero means up in the bits.
+  // A step away from zero increments the bits.
   Vec outward = (x < y) == (x > 0.0);
   Vec stepped = select(outward, ix + one, ix - one);
   Vec sign = iy & iy.like_int(1ULL << (iy.bits() - 1));

@@ -51,7 +51,7 @@ Vec log_f64(Vec x);
 Vec sin_cos_f64(Vec x, bool cosine);
 Vec tanh_f64(Vec x);
 Vec logistic_f64(Vec x);
-// Returns p * 2^n for an integer n, given as a float; the result is rounded once.
+// Returns p * 2^n, rounded once. n is an integer in floating point.
 Vec scale_f64(Vec p, Vec n);
 // math_f64_power.cc
 Vec pow_f64(Vec x, Vec y);
@@ -67,7 +67,7 @@ Vec asin_f64(Vec x);
 Vec acos_f64(Vec x);
 Vec erf_inv_f64(Vec x);
 
-// Functions of either.
+// The other functions take float32 and float64.
 // Returns whether a power of x is exp2, which needs no logarithm: x is the constant 2.
 bool is_two(Vec x);
 Vec sign(Vec x);  // NaN and the zeros are unchanged
@@ -76,7 +76,7 @@ Vec is_finite(Vec x);
 Vec minimum(Vec x, Vec y);
 Vec maximum(Vec x, Vec y);
 Vec next_after(Vec x, Vec y);
-// Calls a C++ helper for each lane: out[i] = helper(x[i], y[i]).
+// Calls a C++ helper for the lanes: out[i] = helper(x[i], y[i]).
 Vec call_lanes(const char* helper, Vec x, Vec y = {});
 
 }  // namespace tessera::codegen

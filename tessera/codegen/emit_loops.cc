@@ -10,13 +10,13 @@ using llvm::Value;
 
 namespace {
 
-// The number of vectors computed at a time: more hide latency and loop overhead, but heavy bodies
-// fill the machine alone, and cost compile time.
+// Returns how many vectors are computed at a time. More vectors hide latency and loop overhead;
+// heavy bodies need that less, and cost compile time.
 int unroll_for_weight(int weight) { return weight <= 12 ? 4 : weight <= 40 ? 2 : 1; }
 
-// Heavy bodies that are mostly one chain of dependent operations (a hash, then a polynomial of it)
-// leave the machine idle, since one of these is longer than its look-ahead. So several vectors are
-// computed side by side, as many as 32 or 16 registers can hold.
+// Returns whether a body is mostly one chain of dependent operations (a hash, then a polynomial of
+// the hash). The CPU cannot look ahead far enough to overlap such chains, so several vectors are
+// computed at once, as many as 32 or 16 registers can hold.
 bool waits_for_itself(int weight, int chain) { return weight > 80 && 2 * chain > weight; }
 int unroll_for_waiting(bool avx512) { return avx512 ? 4 : 2; }
 
@@ -115,8 +115,8 @@ void KernelEmitter::emit_range() {
     emit_inner();
   }
   use_scope(0);
-  // Streamed stores must be visible before the caller reports that it is done. On ARM they are
-  // ordered as other stores are.
+  // Streaming stores must be visible before the caller reports that the kernel is done. ARM orders
+  // them like other stores.
   if (k_.streaming_stores && ir_.target.architecture == Architecture::kX86)
     b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
 }
@@ -133,8 +133,8 @@ void KernelEmitter::decompose(Value* flat, size_t dims) {
   if (dims > 0) parallel_[0] = flat;
 }
 
-// Divides the range [begin, end) into runs within a row of the last dimension, which end at its
-// turns: the first and the last may be partial.
+// Divides the range [begin, end) into parts within one row of the last dimension, which also end at
+// the row's turns. The first and the last part of the range may begin or end inside of a row.
 void KernelEmitter::emit_parallel() {
   if (turns_.empty() && (k_.parallel.size() == 1 || flat_)) {
     open_block(nullptr);
@@ -360,7 +360,7 @@ int KernelEmitter::loop_weight(int l) const {
 }
 
 int KernelEmitter::loop_chain(int l) const {
-  std::vector<int> until(k_.nodes.size(), 0);  // the longest chain that ends with a node
+  std::vector<int> until(k_.nodes.size(), 0);  // the heaviest chain that ends with each node
   int longest = 0;
   for (int id : needed_nodes(l)) {
     const KernelNode& node = k_.nodes[id];
@@ -396,8 +396,8 @@ void KernelEmitter::emit_body(int l, std::vector<Value*>& accumulators) {
   prefetch_next_row(l);
 }
 
-// Prefetches what the first loop will read of the next row, while the later loops over a row
-// compute: alone it would wait for memory. The later loops share the lines.
+// Prefetches what the first loop will read of the next row while the later loops over a row
+// compute: otherwise the first loop would wait for memory. The later loops share the cache lines.
 void KernelEmitter::prefetch_next_row(int l) {
   constexpr int64_t kLine = 64, kLeastBytes = 1 << 10, kMostBytes = 1 << 18;
   constexpr int kIntoSecondLevel = 2, kData = 1;
@@ -469,9 +469,9 @@ void KernelEmitter::emit_store(const KernelStore& store, int id) {
   }
 }
 
-// Returns whether the lanes after the last element may be stored, too: then a reader gets a plain
-// vector in a register, instead of a masked one in memory. The last block must end within the
-// padding. Blocks begin at multiples of their size only if no turns divide the row.
+// Returns whether the lanes after the last element may be stored, too: then a reader gets an
+// unmasked vector in a register, instead of a masked one in memory. The last block must end within
+// the padding. Blocks begin at multiples of their size only if no turns divide the row.
 bool KernelEmitter::may_fill_vectors(const KernelStore& store) const {
   const DType dtype = k_.buffers[store.buffer].dtype;
   if (!turns_.empty() || padded_.empty() || !padded_[store.buffer] || !along_parallel_ ||
@@ -483,8 +483,9 @@ bool KernelEmitter::may_fill_vectors(const KernelStore& store) const {
   return stored <= ceil_div(elements_ * itemsize(dtype), kPaddedBytes) * kPaddedBytes;
 }
 
-// Returns whether the lanes after the last element may be loaded, too, which keeps the vector in a
-// register if it was stored as one, or element by element. Nothing reads what these lanes compute.
+// Returns whether the lanes after the last element may be loaded, too. This keeps the vector in a
+// register if it was stored as a vector or element by element. The results of these lanes are not
+// read.
 bool KernelEmitter::may_read_whole_vectors(const KernelNode& load) const {
   if (!turns_.empty() || padded_.empty() || !padded_[load.buffer] || load.guard >= 0 ||
       load.address.offset != 0 || !is_floating(load.dtype))

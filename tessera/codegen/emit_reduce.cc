@@ -39,12 +39,12 @@ class Layout {
  private:
   int unroll_;
   bool flagged_;
-  boost::container::small_vector<size_t, 4> starts_;  // for each result; and the end
+  boost::container::small_vector<size_t, 4> starts_;  // for each result, then the end
 };
 
 }  // namespace
 
-// Floats may accumulate in a wider dtype, everything else in its own.
+// Returns the dtype in which result k accumulates: a wider one for some floats, otherwise its own.
 DType KernelEmitter::accumulator_dtype(const KernelReduction& r, size_t k) const {
   const DType dtype = k_.nodes[r.nodes[k]].dtype;
   if (is_custom(r) || !is_floating(dtype) || !is_floating(r.accumulate)) return dtype;
@@ -54,7 +54,8 @@ DType KernelEmitter::accumulator_dtype(const KernelReduction& r, size_t k) const
              : dtype;
 }
 
-// A maximum of floats is kept negated, as a minimum: see ieee_min.
+// Returns whether the accumulator is negated: a maximum of floats is computed as a minimum
+// (ieee_min).
 bool KernelEmitter::is_negated(const KernelReduction& r) const {
   return r.kind == ReduceKind::kMax && is_floating(accumulator_dtype(r, 0));
 }
@@ -94,7 +95,7 @@ Val KernelEmitter::identity(const KernelReduction& r, size_t k) {
     case ReduceKind::kAnd:
       return number_val(ir_, dtype, dtype == bool_ ? 1 : -1);
     default:
-      return number_val(ir_, dtype, 0);  // never read: the flag says that there was no element
+      return number_val(ir_, dtype, 0);  // never read: the flag is set when there is an element
   }
 }
 
@@ -123,7 +124,7 @@ std::vector<Val> KernelEmitter::apply_body(const ScalarProgram& body, std::span<
   return out;
 }
 
-// a came first; for min and max the result is NaN if either side is.
+// Combines two results, of which `a` comes first. Minimum and maximum are NaN if either side is.
 std::vector<Val> KernelEmitter::combine(const KernelReduction& r, std::span<const Val> a,
                                         std::span<const Val> c) {
   if (is_custom(r)) {
@@ -205,7 +206,7 @@ void KernelEmitter::accumulate(int l, std::vector<Value*>& accumulators, int use
         }
         next = combine(r, sofar, elements);
         if (flagged) {
-          // The first element of a lane is its first result, since the body need not have an
+          // The first element becomes the lane's result, since a custom body need not have an
           // identity.
           Value*& seen = accumulators[at.flag(u)];
           const Val has{seen};
@@ -221,8 +222,8 @@ void KernelEmitter::accumulate(int l, std::vector<Value*>& accumulators, int use
         for (int part = 0; part < at.parts(k); ++part) {
           Value* fresh = part ? next[k].im : next[k].re;
           Value*& slot = accumulators[at.index(k, u, part)];
-          // Lanes along parallel may compute what nobody reads; lanes along the reduced dimension
-          // may not.
+          // Along the parallel dimension, masked lanes may compute what nobody reads. Along the
+          // reduced dimension they must keep their value.
           slot = mask.lanes && across_lanes ? b_.CreateSelect(mask.lanes, fresh, slot) : fresh;
         }
       }
@@ -236,8 +237,8 @@ void KernelEmitter::accumulate(int l, std::vector<Value*>& accumulators, int use
   }
 }
 
-// The body of a custom reduction need not have an identity: if only one side has had an element, it
-// is the result.
+// Combines two partial results. The body of a custom reduction need not have an identity: if only
+// one side has had an element, that side is the result.
 KernelEmitter::Partial KernelEmitter::fold(const KernelReduction& r, const Partial& a,
                                            const Partial& c) {
   Partial both{combine(r, a.values, c.values)};
@@ -253,7 +254,7 @@ KernelEmitter::Partial KernelEmitter::fold(const KernelReduction& r, const Parti
   return both;
 }
 
-// Combines halves of a vector with each other, until one lane is left.
+// Combines the halves of a vector with each other until one lane is left.
 KernelEmitter::Partial KernelEmitter::fold_lanes(const KernelReduction& r, Partial total) {
   for (int half = lanes_ / 2; half > 0; half /= 2) {
     const auto part = [&](Value* v, int first) -> Value* {
@@ -275,7 +276,7 @@ KernelEmitter::Partial KernelEmitter::fold_lanes(const KernelReduction& r, Parti
   return total;
 }
 
-// Combines the initial values and all lanes of all vectors.
+// Returns the results: the initial values combined with all lanes of all vectors.
 std::vector<Val> KernelEmitter::total_of(const KernelReduction& r, std::vector<Partial> parts) {
   std::vector<Val> init;
   for (size_t k = 0; k < r.nodes.size(); ++k) {
@@ -298,7 +299,8 @@ std::vector<Val> KernelEmitter::total_of(const KernelReduction& r, std::vector<P
   return out;
 }
 
-// Stores result k of `r`, number `result` of loop l, as the values of the nodes that read it.
+// Stores result k of `r`, which is result number `result` of loop l, as the value of the nodes that
+// read it.
 void KernelEmitter::keep_result(int l, int result, const KernelReduction& r, size_t k,
                                 std::span<const Partial> totals) {
   const int scope = top();

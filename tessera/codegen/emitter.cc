@@ -7,8 +7,8 @@
 namespace tessera::codegen {
 namespace {
 
-// Returns whether c[d] == stride * (elements after d) for all d: the address is flat index times
-// stride.
+// Returns whether c[d] == stride * (number of elements after d) for all d, so that the address is
+// the flat index times the stride.
 bool is_flat(const Dims& coefficients, const Dims& extents) {
   int64_t expected = coefficients.back();
   for (size_t d = coefficients.size(); d-- > 0;) {
@@ -78,8 +78,8 @@ void KernelEmitter::analyse() {
       if (store.guard >= 0) ++uses[store.guard];
     }
   }
-  // A product that only a sum over it reads is added with one rounding. This is decided here, so
-  // that it is the same in every copy of the body.
+  // A product that only a sum reads is added with one rounding (fused). This is decided here, so
+  // that all copies of the body do the same.
   auto absorbable = [&](int arg) {
     const KernelNode& p = k_.nodes[arg];
     return p.kind == NodeKind::kScalarOp && p.op == ScalarOp::kMul && is_floating(p.dtype) &&
@@ -95,7 +95,7 @@ void KernelEmitter::analyse() {
   }
 }
 
-// Finds the scope of each node, and whether lanes differ in it.
+// Finds the scope of each node, and whether its value differs between lanes.
 void KernelEmitter::find_node_scopes() {
   const size_t n = k_.nodes.size();
   depth_.assign(n, 0);
@@ -188,8 +188,8 @@ Val KernelEmitter::compute(int node, int u) {
   return result;
 }
 
-// Returns whether `node` divides its lanes by one number, which an outer scope knows. This pays if
-// vectors are so wide that their division takes longer than ten other operations.
+// Returns whether `node` divides its lanes by a number that an outer scope computes. A reciprocal
+// pays only with AVX-512, whose division of a vector takes longer than ten other operations.
 bool KernelEmitter::is_shared_divisor(int divisor, int node) const {
   return ir_.target.avx512 && is_floating(k_.nodes[node].dtype) && by_lane_[node] &&
          !by_lane_[divisor] && depth_[divisor] < depth_[node] &&
@@ -213,7 +213,7 @@ Val KernelEmitter::compute_quotient(int node, int u) {
   return result;
 }
 
-// Returns the index of each dimension whose value is set in `scope`, with its coefficient.
+// Returns the indices that change in `scope`, each with its coefficient in the address.
 std::vector<std::pair<llvm::Value*, int64_t>> KernelEmitter::terms_of(const Affine& address,
                                                                       int scope) const {
   std::vector<std::pair<Value*, int64_t>> terms;
@@ -249,7 +249,7 @@ llvm::Value* KernelEmitter::address_sum(const Affine& address, int id, int scope
   return sum;
 }
 
-// Returns the same as a pointer to lane 0 of vector 0.
+// Returns the address as a pointer to lane 0 of vector 0.
 llvm::Value* KernelEmitter::pointer_sum(int buffer, const Affine& address, int id, int scope) {
   auto found = scopes_[scope].addresses.find(id);
   if (found != scopes_[scope].addresses.end()) return found->second;
@@ -287,8 +287,8 @@ llvm::Value* KernelEmitter::iota(llvm::Type* element, int64_t scale) {
   return llvm::ConstantVector::get(values);
 }
 
-// Returns the part of an address that a lane adds in flat mode, if it is no multiple of the lane's
-// number.
+// Returns what each lane adds to an address in flat mode, for an address that is not a multiple of
+// the lane's number.
 llvm::Value* KernelEmitter::scattered_offsets(const Affine& address, int u, llvm::Type* element) {
   Value* sum = llvm::Constant::getNullValue(llvm::FixedVectorType::get(element, lanes_));
   for (size_t d = 0; d < address.parallel.size(); ++d) {
@@ -304,8 +304,8 @@ llvm::Value* KernelEmitter::scattered_offsets(const Affine& address, int u, llvm
   return sum;
 }
 
-// Returns the index of each lane along parallel dimension d, in flat mode: i32, except i64 for the
-// outermost.
+// Returns the index of each lane along parallel dimension d, in flat mode. Its type is i32, and i64
+// for the outermost dimension.
 llvm::Value* KernelEmitter::flat_index(int d, int u) {
   auto& known = scopes_[2].flat_indices;
   const size_t rank = k_.parallel.size();
@@ -340,7 +340,7 @@ llvm::Value* KernelEmitter::flat_index(int d, int u) {
 
 LaneMask KernelEmitter::mask_of(int u) const { return masks_.empty() ? LaneMask{} : masks_[u]; }
 
-// Combines the lanes' mask and `guard` (a node's lanes).
+// Returns the mask of lanes that are in `mask` and for which `guard` is true.
 LaneMask KernelEmitter::with_guard(LaneMask mask, Val guard) {
   Value* lanes = broadcast_val(ir_, guard).re;
   if (mask.lanes) lanes = b_.CreateAnd(mask.lanes, lanes);
@@ -359,7 +359,8 @@ Val KernelEmitter::compute_load(int node, int u) {
   const Val guard = n.guard >= 0 ? value(n.guard, u) : Val{};
   const LaneKind lane_kind_of_address = lane_kind(n.address);
   const int64_t stride = lane_stride(n.address);
-  // A load and a shuffle for every element between two lanes; a gather has a load for every lane.
+  // Whole vectors take a load and a shuffle for each of the `stride` columns; a gather takes a load
+  // for every lane.
   const bool apart = by_lane_[node] && !dynamic_by_lane && n.guard < 0 &&
                      stride <= lanes_ / 2 + 1 &&
                      memory_.takes_whole_vectors(n.dtype, stride, mask_of(u));
@@ -395,7 +396,7 @@ Val KernelEmitter::compute_load(int node, int u) {
     if (guard) mask = with_guard(mask, guard);
     result = memory_.gather(n.dtype, pointer, offsets, mask);
   } else if (lane_kind_of_address == LaneKind::kUniform) {
-    // One element, which some lanes need.
+    // All lanes that are needed read the same element.
     const LaneMask mask = with_guard(mask_of(u), guard);
     Val one = memory_.load_scalar(n.dtype, pointer, any({ir_, mask.lanes}));
     one = broadcast_val(ir_, one);

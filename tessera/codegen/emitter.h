@@ -4,9 +4,9 @@
 // vectors are computed at a time. Rows longer than a block run in a main loop without masks, and
 // the rest in a loop of masked vectors.
 //
-// Order of summation of a row reduction, the same on AVX2 and AVX-512 (a granule is 64 bytes of the
-// widest dtype, that is one or two vectors; K is 1, 2 or 4 granules, chosen by the weight of the
-// loop's arithmetic):
+// Order of summation of a row reduction. It is the same on AVX2 and AVX-512. A granule is 64 bytes
+// of the widest dtype, that is one or two vectors; K is the number of elements in 1, 2 or 4
+// granules, chosen by the weight of the loop's arithmetic:
 //   - element i of the innermost extent is added to partial result i mod K, in order of i, as long
 //     as a whole run of K remains; the rest to partial result i mod granule;
 //   - partial results j and j + K/2 are combined, then j and j + K/4, ...;
@@ -25,8 +25,8 @@
 
 namespace tessera::codegen {
 
-// Must increase whenever the same kernel would get other code: it is part of the key of the on-disk
-// cache.
+// The version of the generator, a part of the disk cache's key. Increase it whenever the same
+// kernel would get other code.
 inline constexpr int kCodegenVersion = 6;
 
 // Adds the function `name` (a KernelFn) for a canonical kernel.
@@ -41,13 +41,13 @@ int kernel_lanes(const Kernel& kernel, int vector_bytes);
 struct LaneMask {
   llvm::Value* lanes = nullptr;  // <L x i1>; null: all lanes
   llvm::Value* count = nullptr;  // i64: the first `count` lanes, if the mask has that form
-  llvm::Value* full = nullptr;   // i1: all lanes, if masks are used for full vectors, too
+  llvm::Value* full = nullptr;   // i1: all lanes are needed, if full vectors have masks, too
   llvm::Value* any = nullptr;    // i1: whether any lane is needed; null: at least one is
 };
 
 // Loads and stores of lanes. Addresses are pointers to lane 0. A vector of which no lane is needed
-// (`any`) is read from zeros on the stack: its own address may be far outside of the operand, and
-// even a load whose lanes are all masked off takes hundreds of cycles if the page is not mapped.
+// (`any`) is read from zeros on the stack, since its own address may be far outside of the operand:
+// even a load with all lanes masked off takes hundreds of cycles if the page is not mapped.
 class Memory {
  public:
   explicit Memory(Ir& ir) : ir_(ir) {}
@@ -55,7 +55,7 @@ class Memory {
   Val load(DType dtype, llvm::Value* pointer, int64_t stride, const LaneMask& mask);
   // Loads lane i from pointer + offsets[i] elements.
   Val gather(DType dtype, llvm::Value* pointer, llvm::Value* offsets, const LaneMask& mask);
-  // Loads one element; zero unless `guard` is true (it may be null).
+  // Loads one element; the result is zero if `guard`, which may be null, is false.
   Val load_scalar(DType dtype, llvm::Value* pointer, llvm::Value* guard);
   void store(DType dtype, llvm::Value* pointer, int64_t stride, Val value, const LaneMask& mask,
              bool streaming);
@@ -64,19 +64,19 @@ class Memory {
   void store_scalar(DType dtype, llvm::Value* pointer, Val value, llvm::Value* guard);
   llvm::Value* advance(DType dtype, llvm::Value* pointer, llvm::Value* elements);
 
-  // strided.cc
+  // These three are in strided.cc.
   static constexpr int64_t kMostApart = 9;
   bool takes_whole_vectors(DType dtype, int64_t stride, const LaneMask& mask) const;
-  // Lanes `stride` elements apart, the first one at pointer[phase]; 0 <= phase < stride.
+  // Loads lanes `stride` elements apart, the first one at pointer[phase]; 0 <= phase < stride.
   Val load_apart(DType dtype, llvm::Value* pointer, int64_t stride, int64_t phase,
                  const LaneMask& mask);
-  // Lane i of column c at pointer[i * columns.size() + c].
+  // Stores lane i of column c at pointer[i * columns.size() + c].
   void store_columns(DType dtype, llvm::Value* pointer, std::span<const Val> columns,
                      const LaneMask& mask, bool streaming);
 
  private:
   LaneMask part_of_mask(llvm::Value* wanted, int part);
-  llvm::Type* storage(DType dtype) const;  // of the element, or of its real part
+  llvm::Type* storage(DType dtype) const;  // of the element, or of its real part if it is complex
   Val from_storage(DType dtype, llvm::Value* bits);
   llvm::Value* to_storage(DType dtype, llvm::Value* value, bool rounded);
   llvm::Value* load_lanes(llvm::Type* element, llvm::Value* pointer, int lanes,
@@ -91,7 +91,7 @@ class Memory {
   llvm::AllocaInst* zeros_ = nullptr;
 };
 
-// The memory of a routine's own buffers extends to a multiple of so many bytes.
+// The memory of a routine's own buffers extends to a multiple of this many bytes.
 inline constexpr int64_t kPaddedBytes = 64;
 
 class KernelEmitter {
@@ -99,25 +99,25 @@ class KernelEmitter {
   KernelEmitter(const Kernel& kernel, Ir& ir, llvm::Function* function);
   // Emits the body of a KernelFn.
   void run();
-  // Emits all `elements` of the parallel index within a function, from the builder's position on,
-  // and leaves the builder behind the kernel. padded: buffers whose memory extends to a multiple of
-  // kPaddedBytes.
+  // Emits code for all `elements` of the parallel index within a function, from the builder's
+  // position on, and leaves the builder after the kernel. `padded` marks buffers whose memory
+  // extends to a multiple of kPaddedBytes.
   void run_here(std::vector<llvm::Value*> buffers, std::vector<char> padded, int64_t elements);
 
  private:
   using Value = llvm::Value;
-  // Straight-line code that continues while loops inside it are being emitted: values that do not
-  // change in an inner loop are added at the end of an outer scope. A scope's last branch is made
-  // when the loop that interrupts it is closed.
+  // A block of straight-line code to which instructions are still added while loops inside it are
+  // emitted: a value that does not change in an inner loop is added at the end of an outer scope.
+  // The last branch of a scope is made when the loop that interrupts it is closed.
   struct Scope {
     llvm::BasicBlock* tail;
-    // For each node one value, or one for each vector.
+    // For each node, its value, or a value for each vector.
     std::unordered_map<int, boost::container::small_vector<Val, 4>> values;
-    // For each id its sum (index) or pointer (load, store) in this scope.
+    // For each id, its sum (of an index) or pointer (of a load or store) in this scope.
     std::unordered_map<int, Value*> addresses;
     std::vector<std::vector<Value*>> flat_indices;         // flat mode: [vector][parallel dim]
     Value* index = nullptr;                                // of the loop that made the scope
-    std::unordered_map<int, SharedDivisor> divisors = {};  // the nodes by which inner lanes divide
+    std::unordered_map<int, SharedDivisor> divisors = {};  // by the node of the divisor
   };
   struct Loop {
     llvm::BasicBlock *header, *body, *exit;
@@ -127,20 +127,20 @@ class KernelEmitter {
     std::vector<Value*> initial;
   };
 
-  // Scopes: 0 is the function; 1 is a row (the parallel dimensions except the lanes'), or the part
-  // of a row between two turns. With lanes along parallel, 2 is a block of columns, 3.. are the
-  // loop's extents; with lanes along inner, 2.. are the loop's extents, the last of which is the
-  // lanes'.
+  // The scopes. 0 is the function. 1 is a row (the parallel dimensions except the one of the
+  // lanes), or the part of a row between two turns. With lanes along parallel, 2 is a block of
+  // columns, and 3 and further are the loop's extents. With lanes along inner, 2 and further are
+  // the loop's extents, of which the last is the one of the lanes.
   enum class LaneKind : uint8_t { kUniform, kStrided, kScattered };
-  // A comparison in a load's guard that changes once along a row: it is true from column `at` on if
-  // it `rises`, before it otherwise. Rows are divided at their turns, so that it is the same for
-  // all lanes.
+  // A comparison in a load's guard that changes once along a row: if it `rises`, it is true from
+  // column `at` on, otherwise before that column. Rows are divided at their turns, so that the
+  // comparison is the same for all lanes.
   struct Turn {
     int node;
     bool rises;
     Value* at = nullptr;  // in the row that is being emitted
   };
-  // turns.cc
+  // These six are in turns.cc.
   void find_turns();
   std::optional<int64_t> step_along_row(int node) const;
   Value* at_row_start(int node);
@@ -150,12 +150,12 @@ class KernelEmitter {
 
   int address_depth(const Affine& address) const;
   LaneKind lane_kind(const Affine& address) const;
-  // The distance in elements of lanes, if they are kStrided.
+  // Returns the distance between neighbouring lanes, in elements, if they are kStrided.
   int64_t lane_stride(const Affine& address) const;
   void analyse();
   void find_node_scopes();
 
-  // The start and the end of a loop (emit_loops.cc).
+  // These make the start and the end of a loop (emit_loops.cc).
   Loop open_loop(Value* start, std::vector<Value*>& carried);
   void enter_loop(Loop& loop, Value* condition);
   void close_loop(Loop& loop, Value* next, std::vector<Value*>& carried);
@@ -181,17 +181,18 @@ class KernelEmitter {
   void emit_once(int l);
   void decompose(Value* flat, size_t dims);
   void set_masks(int unroll, Value* count);
-  // Emits one pass over the innermost body of loop l: values, reductions, stores.
+  // Emits one run of the innermost body of loop l: values, reductions, stores.
   void emit_body(int l, std::vector<Value*>& accumulators);
   void emit_store(const KernelStore& store, int id);
-  // strided.cc
+  // These three are in strided.cc.
   int64_t phase_of(const KernelNode& load, int64_t stride) const;
   size_t columns_from(const std::vector<KernelStore>& stores, size_t first) const;
   void emit_columns_of_rows(std::span<const KernelStore> stores, int id);
   bool may_fill_vectors(const KernelStore& store) const;
   bool may_read_whole_vectors(const KernelNode& load) const;
   std::vector<int> needed_nodes(int l) const;
-  // Rough costs of a vector: of a node, of all nodes of a loop, and of the longest dependent chain.
+  // These return rough costs of a vector: of a node, of all nodes of a loop, and of the longest
+  // chain of dependent nodes.
   int node_weight(const KernelNode& node) const;
   int loop_weight(int l) const;
   int loop_chain(int l) const;
@@ -222,7 +223,7 @@ class KernelEmitter {
   std::vector<Value*> initial_accumulators(int l, int unroll, bool across_lanes);
   void accumulate(int l, std::vector<Value*>& accumulators, int unroll, bool across_lanes);
   void finish_reductions(int l, std::vector<Value*>& accumulators, int unroll, bool across_lanes);
-  // One vector's results so far; for a custom reduction across lanes, also whether a lane has had
+  // One vector's results so far and, for a custom reduction across lanes, whether each lane has had
   // an element.
   struct Partial {
     std::vector<Val> values;
@@ -253,18 +254,18 @@ class KernelEmitter {
   int lanes_;
 
   std::vector<int> depth_;     // for each node: the scope it is computed in
-  std::vector<char> by_lane_;  // of a node
-  std::vector<char> fused_;    // a product that is fused into the sum over it, its only user
-  std::vector<char> written_;  // buffers that the kernel stores to
+  std::vector<char> by_lane_;  // for each node: whether its lanes differ
+  std::vector<char> fused_;    // for each node: whether it is a product in a sum
+  std::vector<char> written_;  // for each buffer: whether the kernel stores to it
   std::vector<Turn> turns_;
   std::vector<int> turn_of_;  // for each node: its index in turns_, or -1
 
   std::vector<Scope> scopes_;
   std::vector<llvm::BasicBlock*> entries_;  // the entries of the open blocks
   std::vector<Value*> buffers_;
-  std::vector<char> padded_;                 // empty: none
-  int64_t elements_ = 0;                     // of the parallel index, with padded_
-  Value *begin_ = nullptr, *end_ = nullptr;  // of the flat parallel index
+  std::vector<char> padded_;                 // for each buffer; empty: none is padded
+  int64_t elements_ = 0;                     // the number of elements, if padded_ is set
+  Value *begin_ = nullptr, *end_ = nullptr;  // the range of the flat parallel index
   // The index along each parallel dimension except the lanes'.
   std::vector<Value*> parallel_;
   // The beginning of the part of a row, if there are turns.

@@ -5,10 +5,10 @@
 namespace tessera::codegen {
 namespace {
 
-// More elements have work enough for vectors; more operations make too much code.
+// With more elements, vectors pay; with more operations, the code gets too large.
 constexpr int64_t kMostElements = 16, kMostOperations = 512;
 
-// Returns how many nodes one element computes, over all trips of its loops.
+// Returns how many nodes are computed for one element, over all trips of its loops.
 int64_t operations(const Kernel& kernel) {
   int64_t out = 0;
   for (size_t l = 0; l < kernel.loops.size(); ++l) {

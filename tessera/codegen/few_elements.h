@@ -1,9 +1,9 @@
-// Kernels of a few elements inside of a loop that is one function of machine code, such as products
-// of 3 x 3 matrices.
+// Kernels of a few elements, inside of a loop that is one function of machine code. Example:
+// products of 3 x 3 matrices.
 //
-// Their rows are shorter than a vector, so that lanes over all elements would have to gather and to
-// store behind masks, and the next kernel could not read their values from registers. So each
-// element is code of its own, on scalars: LLVM unrolls the loops, and the values stay in registers
+// Their rows are shorter than a vector, so that lanes over all elements would have to gather, and
+// to store with masks, and the next kernel could not read the values from registers. So each
+// element has code of its own, on scalars: LLVM unrolls the loops, and the values stay in registers
 // from kernel to kernel and from trip to trip.
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace tessera::codegen {
 
-// Returns whether a canonical kernel of so many elements in all is such a kernel. `lanes`: of its
-// vectors.
+// Returns whether a canonical kernel with `elements` elements is such a kernel. `lanes` is the
+// number of lanes of its vectors.
 bool has_few_elements(const Kernel& kernel, int64_t elements, int lanes);
 
 // Returns the kernel that computes element `index` of the flat parallel index alone.

@@ -18,7 +18,7 @@ void copy_bytes(void* to, const void* from, int64_t bytes) {
   std::memcpy(to, from, static_cast<size_t>(bytes));
 }
 
-// Applies F to each lane; in T if F has a form for it, otherwise in double.
+// Applies F to each lane. F is a function of one or two arguments.
 template <class T, class F>
 void lanes(T* out, const T* x, [[maybe_unused]] const T* y, int32_t n) {
   for (int32_t i = 0; i < n; ++i) {
@@ -29,13 +29,13 @@ void lanes(T* out, const T* x, [[maybe_unused]] const T* y, int32_t n) {
     }
   }
 }
-// Computed in double, then rounded: libm reduces any argument exactly.
+// Computes in double, then rounds: libm is exact for arguments of any size.
 template <double (*F)(double)>
 void lanes_by_f64(float* out, const float* x, const float*, int32_t n) {
   for (int32_t i = 0; i < n; ++i) out[i] = static_cast<float>(F(static_cast<double>(x[i])));
 }
 
-// Uses the recurrence up to 10, then the asymptotic series; reflection below 0.
+// Shifts x to 10 by the recurrence, then uses the asymptotic series; for x <= 0, the reflection.
 double digamma(double x) {
   constexpr double kPi = 3.14159265358979323846;
   if (std::isnan(x) || x == -std::numeric_limits<double>::infinity()) {
@@ -47,8 +47,8 @@ double digamma(double x) {
     if (fraction > 0.5) fraction -= 1;
     return digamma(1 - x) + kPi / std::tan(kPi * fraction);
   }
-  // Near the root (of the first kind, 1.46163...) it uses the Taylor series about the root, which
-  // is in two parts.
+  // Near the positive root (1.46163...) it uses the Taylor series about the root, which is stored
+  // in two parts.
   constexpr double kRoot = 1.4616321449683623413, kRootLow = -5.6e-17;
   if (std::fabs(x - kRoot) < 1e-3) {
     const double t = (x - kRoot) - kRootLow;
@@ -86,7 +86,7 @@ template <class T, class F>
 void add_lanes(Symbols& symbols, std::string_view name, F) {
   symbols.emplace_back(lanes_symbol(std::same_as<T, double>, name), address(&lanes<T, F>));
 }
-// The helper of a row whose code is not a C function.
+// Rows of scalar_ops.def without a C function for the dtype have no helper.
 template <class T>
 void add_lanes(Symbols&, std::string_view, std::nullptr_t) {}
 

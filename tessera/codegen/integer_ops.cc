@@ -14,8 +14,8 @@ const llvm::ConstantInt* splat_integer(llvm::Value* v) {
   return llvm::dyn_cast_or_null<llvm::ConstantInt>(constant);
 }
 
-// Returns quotient or remainder as XLA defines them: x / 0 = -1, x rem 0 = x, and the smallest
-// integer by -1 wraps.
+// Returns the quotient or the remainder as XLA defines them: x / 0 = -1, x rem 0 = x, and the
+// smallest integer divided by -1 wraps.
 Vec divide_ints(DType dtype, Vec a, Vec d, bool remainder) {
   auto& b = a.ir->builder;
   const bool is_signed = kind(dtype) == DTypeKind::kSigned;
@@ -37,8 +37,8 @@ Vec divide_ints(DType dtype, Vec a, Vec d, bool remainder) {
     quotient = {*a.ir, is_signed ? b.CreateSDiv(a.v, safe.v) : b.CreateUDiv(a.v, safe.v)};
     rest = a - quotient * safe;
   } else {
-    // Vectors have no integer division; a float of more than twice the bits rounds the quotient to
-    // the right side of every integer, so truncation is exact. (-2^31 / -1 converts to the
+    // Vectors have no integer division. A float with more than twice the bits rounds the quotient
+    // to the right side of every integer, so truncating it is exact. (-2^31 / -1 converts to the
     // "indefinite" value, which is -2^31.)
     llvm::Type* real = itemsize(dtype) == 4 ? b.getDoubleTy() : b.getFloatTy();
     llvm::Type* whole = itemsize(dtype) == 4 ? a.type() : a.with(b.getInt32Ty());
@@ -57,7 +57,7 @@ Vec divide_ints(DType dtype, Vec a, Vec d, bool remainder) {
   return select(d == zero, a.like_int(~0ULL), quotient);
 }
 
-// By squaring; a negative exponent returns the truncated reciprocal.
+// Computes the power by squaring. A negative exponent returns the truncated reciprocal.
 Vec pow_ints(DType dtype, Vec base, Vec exponent) {
   Ir& ir = *base.ir;
   auto& b = ir.builder;

@@ -8,8 +8,8 @@
 
 namespace tessera::codegen {
 
-// `y` is the second operand, if the operation has one. Throws InternalError if `op` does not exist
-// for the dtype.
+// Emits an operation. `y` is the second operand, if the operation has one. Throws InternalError if
+// `op` does not exist for the dtype.
 Vec emit_bool_op(ScalarOp op, Vec x, Vec y);
 Vec emit_int_op(ScalarOp op, DType dtype, Vec x, Vec y);
 Vec int_extremum(bool is_max, DType dtype, Vec x, Vec y);

@@ -26,7 +26,7 @@ KernelCode KernelCache::add(const std::string& text, KernelCode code) {
   return use(entry, std::move(code.memory));
 }
 
-// Removes texts whose code has been freed.
+// Removes the entries of code that has been freed.
 void KernelCache::sweep() {
   std::erase_if(known_, [](const auto& entry) { return entry.second.memory.expired(); });
   next_sweep_ = std::max<size_t>(256, 2 * known_.size());

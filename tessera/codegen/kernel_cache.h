@@ -1,6 +1,6 @@
-// KernelCache: machine code by canonical text, as long as it is held.
+// KernelCache: machine code by canonical text, found as long as something holds the code.
 //
-// The cache itself holds the last kernels that were requested, up to a number; older ones are found
+// The cache itself holds the kernels that were requested last, up to a number. Older ones are found
 // as long as a program holds them. It is not thread-safe.
 #pragma once
 
@@ -19,7 +19,7 @@ class KernelCache {
   explicit KernelCache(size_t max_kernels)
       : latest_(max_kernels, ForkParticipant::Level::kLeaves) {}
 
-  // Returns the code; its fn is null if there is none.
+  // Returns the code of this text; its fn is null if there is none.
   KernelCode find(const std::string& text);
   // Adds the code, unless there is code for the text already, and returns the one that stays.
   KernelCode add(const std::string& text, KernelCode code);
@@ -36,7 +36,8 @@ class KernelCache {
   void sweep();
 
   std::unordered_map<std::string, Entry> known_;
-  // The memory of the last ones requested, by entry: an entry lives as long as its memory.
+  // The memory of the kernels that were requested last, by entry; an entry lives as long as its
+  // memory.
   BoundedCache<const Entry*, std::shared_ptr<const void>> latest_;
   size_t next_sweep_ = 256;
 };

@@ -12,8 +12,8 @@ namespace {
 thread_local int passes = 0;
 
 // exit() first destroys the thread_locals of its thread, then runs its handlers, the latest first.
-// LLVM makes statics whenever it needs them; only a handler that is added as late as this runs
-// before all of them are destroyed. A thread that ends otherwise adds one without effect.
+// LLVM creates statics whenever it needs them, so only a handler that is added during exit() runs
+// before all of them are destroyed. The handler of a thread that ends in another way does no harm.
 struct ClosesAtExit {
   ~ClosesAtExit() {
     constexpr int kMostHandlers = 1024;
@@ -25,7 +25,7 @@ void close_at_exit_of_this_thread() {
   static thread_local const ClosesAtExit closes;
   static_cast<void>(closes);
 }
-// The main thread may be the one that exits, though others compile.
+// The main thread may be the one that exits, even if only others compile.
 [[maybe_unused]] const bool main_thread_closes = (close_at_exit_of_this_thread(), true);
 
 }  // namespace
@@ -36,7 +36,7 @@ LibraryGate& LibraryGate::process() {
 }
 
 LibraryGate::Pass::Pass() {
-  thread_pool();  // it takes part in forks, so it must not be made while one may wait for the gate
+  thread_pool();  // the pool takes part in forks, so it is made before a fork may wait for the gate
   close_at_exit_of_this_thread();
   if (passes == 0) process().enter();
   ++passes;
@@ -69,7 +69,7 @@ void LibraryGate::wait_at_shut_gate() {
   changed_.wait(lock, [&] { return !shut_; });
 }
 
-// Waits until nobody is inside except, perhaps, this thread.
+// Waits until no thread is inside except, perhaps, this one.
 void LibraryGate::shut(std::unique_lock<std::mutex>& lock) {
   shut_ = true;
   const int mine = passes > 0 ? 1 : 0;

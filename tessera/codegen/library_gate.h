@@ -1,9 +1,10 @@
-// LibraryGate: when threads may use LLVM, oneDNN and OpenBLAS. Their globals are destroyed by
-// exit(), and are consistent in a child only if nobody was using them during the fork.
+// LibraryGate: decides when threads may use LLVM, oneDNN and OpenBLAS. The globals of these
+// libraries are destroyed by exit(), and after a fork they are consistent in the child only if no
+// thread was using them during the fork.
 //
-// exit() waits for the threads inside before it destroys anything, and lets no others in: those
-// wait for the end of the process. In the thread that exits, destructors of statics get an error;
-// kernels that were compiled before still run.
+// Before it destroys anything, exit() waits for the threads that are inside, and lets no others in:
+// those wait until the process has ended. In the thread that exits, destructors of statics get an
+// error; kernels that were compiled before still run.
 #pragma once
 
 #include <atomic>
@@ -19,7 +20,7 @@ class LibraryGate final : public ForkParticipant {
  public:
   static LibraryGate& process();
 
-  // Its thread is inside while it lives. Passes of one thread nest. Throws RuntimeError in the
+  // While a Pass lives, its thread is inside. Passes of one thread nest. Throws RuntimeError in the
   // thread that has closed the gate.
   class Pass {
    public:
@@ -41,13 +42,13 @@ class LibraryGate final : public ForkParticipant {
   void wait_at_shut_gate();
   void shut(std::unique_lock<std::mutex>& lock);
 
-  // A thread that enters counts itself and then checks whether the gate is shut; a thread that
-  // shuts the gate does so and then checks the count: one of them sees the other.
+  // A thread that enters first counts itself, then checks whether the gate is shut. A thread that
+  // shuts the gate first does so, then checks the count. So one of the two sees the other.
   std::atomic<int> inside_{0};  // the number of threads inside
   std::atomic<bool> shut_{false};
   std::mutex mutex_;  // guards closed_ and closer_
   std::condition_variable changed_;
-  bool closed_ = false;  // for ever
+  bool closed_ = false;  // never opened again
   std::thread::id closer_;
 };
 

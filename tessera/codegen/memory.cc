@@ -33,8 +33,8 @@ Value* Memory::to_storage(DType dtype, Value* value, bool rounded) {
   return value;
 }
 
-// Returns whether the target has masked loads and stores of the element; others go through a copy
-// or lane by lane.
+// Returns whether the target has masked loads and stores of the element. Other elements are masked
+// through a copy or lane by lane.
 bool Memory::maskable(llvm::Type* element) const {
   const bool words = ir_.target.architecture == Architecture::kX86;
   return ir_.target.avx512 || (words && element->getScalarSizeInBits() >= 32);
@@ -63,7 +63,7 @@ Value* Memory::load_lanes(llvm::Type* element, Value* pointer, int lanes, const 
   return b.CreateMaskedLoad(type, pointer, align, mask.lanes, llvm::Constant::getNullValue(type));
 }
 
-// Emits `then` for a true condition and `otherwise` for a false one.
+// Emits a branch with `then` for a true condition and `otherwise` for a false one.
 template <class Then, class Otherwise>
 static void branch(llvm::IRBuilder<>& b, Value* condition, Then&& then, Otherwise&& otherwise) {
   llvm::Function* fn = b.GetInsertBlock()->getParent();
@@ -97,7 +97,7 @@ void Memory::store_lanes(Value* value, Value* pointer, const LaneMask& mask, boo
   auto plain = [&] { b.CreateAlignedStore(value, pointer, llvm::Align(item)); };
   if (!streaming || bytes < 16) return mask.lanes ? masked() : plain();
   if (mask.lanes && !mask.full) return masked();
-  // Non-temporal stores must be aligned; whether they are does not change within a row.
+  // Non-temporal stores must be aligned. Within a row, either all of them are or none.
   const unsigned alignment = std::min(bytes, 64u);
   Value* low = b.CreateAnd(b.CreatePtrToInt(pointer, b.getInt64Ty()), b.getInt64(alignment - 1));
   Value* aligned = b.CreateICmpEQ(low, b.getInt64(0));
@@ -114,7 +114,7 @@ void Memory::store_lanes(Value* value, Value* pointer, const LaneMask& mask, boo
   }
 }
 
-// Returns as many zeros as a vector of complex numbers has bytes.
+// Returns a pointer to zeros, as many bytes as a vector of complex numbers has.
 Value* Memory::zeros() {
   if (zeros_) return zeros_;
   const unsigned words = 2 * static_cast<unsigned>(ir_.target.vector_bytes) / 8;
@@ -194,7 +194,7 @@ Val Memory::load_scalar(DType dtype, Value* pointer, Value* guard) {
   llvm::Type* element = storage(dtype);
   const llvm::Align align(element->getScalarSizeInBits() / 8);
   if (guard) {
-    // Reads a zero instead of branching.
+    // If the guard is false, reads a zero instead. This needs no branch.
     pointer = b.CreateSelect(guard, pointer, zeros());
   }
   auto load = [&](Value* at) { return b.CreateAlignedLoad(element, at, align); };

@@ -28,8 +28,8 @@ void initialize_llvm() {
   static_cast<void>(done);
 }
 
-// Moves loop-invariant code, keeps memory in registers, resolves constant branches. Nothing here
-// reorders arithmetic: no operation has fast-math flags.
+// Optimizes: moves loop-invariant code, keeps memory in registers, resolves constant branches. It
+// does not reorder arithmetic, since no operation has fast-math flags.
 void simplify(llvm::Module& module, llvm::TargetMachine& machine) {
   llvm::PassBuilder builder(&machine);
   llvm::LoopAnalysisManager loops;
@@ -68,7 +68,7 @@ std::unique_ptr<llvm::TargetMachine> ObjectEmitter::borrow() {
   const llvm::Target* target = llvm::TargetRegistry::lookupTarget(triple, error);
   TESSERA_CHECK(target, "{}", error);
   llvm::TargetOptions options;
-  // Emission fuses products and sums itself, alike everywhere.
+  // The emitter fuses products and sums itself, in the same way on every target.
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
   return std::unique_ptr<llvm::TargetMachine>(
       target->createTargetMachine(triple, target_.cpu, target_.features, options, llvm::Reloc::PIC_,
@@ -126,7 +126,7 @@ namespace {
 using llvm::jitlink::JITLinkMemoryManager;
 using llvm::jitlink::LinkGraph;
 
-// Puts all of an object into one block: machine code and its constants, which nothing writes.
+// Puts all sections of an object (machine code and its constants, never written) into one block.
 class BlockMemory final : public JITLinkMemoryManager {
  public:
   explicit BlockMemory(CodeMemory& memory) : memory_(memory) {}
@@ -165,7 +165,7 @@ class BlockMemory final : public JITLinkMemoryManager {
     on_deallocated(llvm::Error::success());
   }
 
-  CodeMemory::Block sealed;  // of the last object
+  CodeMemory::Block sealed;  // the block of the last object
 
  private:
   class InFlight final : public InFlightAlloc {
@@ -203,8 +203,8 @@ class BlockMemory final : public JITLinkMemoryManager {
   CodeMemory& memory_;
 };
 
-// Returns the address of what an object calls: the helpers, otherwise what LLVM itself calls
-// (memset, fma of a scalar, ...).
+// Returns the address of a function that an object calls: a helper, otherwise a function of the C
+// library that LLVM calls itself (memset, fma of a scalar, ...).
 void* address_of(llvm::StringRef name) {
   for (const auto& [helper, address] : helper_symbols())
     if (name == helper) return address;
@@ -216,7 +216,7 @@ struct Linked {
   std::string problem;
 };
 
-// Links one object at once: everything it refers to is known.
+// Links one object at once; everything that it refers to is known already.
 class LinkOne final : public llvm::jitlink::JITLinkContext {
  public:
   LinkOne(BlockMemory& memory, const std::string& symbol, Linked* out)

@@ -1,4 +1,4 @@
-// Kernel -> object file -> callable code, by LLVM. KernelCompiler uses it.
+// Turns kernels into object files, and these into callable code, by LLVM. KernelCompiler uses it.
 #pragma once
 
 #include <functional>
@@ -19,8 +19,8 @@ class TargetMachine;
 
 namespace tessera::codegen {
 
-// Compiles canonical kernels and routines to object files. Threads share one; each compilation
-// borrows a TargetMachine of its own.
+// Compiles canonical kernels and routines to object files. Threads may share one emitter; each
+// compilation borrows a TargetMachine of its own.
 class ObjectEmitter {
  public:
   explicit ObjectEmitter(const Target& target);
@@ -30,8 +30,8 @@ class ObjectEmitter {
   std::string emit(const Routine& routine, const std::string& symbol, Output output);
 
  private:
-  // Returns the object file or text. `fill` adds the functions. The code of an emitted kernel is
-  // good as it is; code between kernels needs optimisation (`optimise`).
+  // Returns the object file or the text of a module to which `fill` adds the functions. The code of
+  // a single kernel is good as emitted; code between kernels needs LLVM's passes (`optimise`).
   std::string emit(const std::function<void(llvm::Module&)>& fill, bool optimise, Output output);
   std::unique_ptr<llvm::TargetMachine> borrow();
   void give_back(std::unique_ptr<llvm::TargetMachine> machine);
@@ -40,17 +40,17 @@ class ObjectEmitter {
   std::vector<std::unique_ptr<llvm::TargetMachine>> idle_;
 };
 
-// Links object files into this process. Any thread may use it.
+// Links object files into this process. Any thread may call it.
 class Linker {
  public:
   Linker();
-  // Returns the function `symbol` of `object`, whose code lives as long as the result's copies.
-  // Throws RuntimeError if it is no object file for this machine.
+  // Returns the function `symbol` of `object`; its code lives as long as the result's copies.
+  // Throws RuntimeError if `object` is not an object file for this machine.
   KernelCode link(const std::string& object, const std::string& symbol);
   const CodeMemory& memory() const { return *memory_; }
 
  private:
-  std::shared_ptr<CodeMemory> memory_;  // its blocks hold it
+  std::shared_ptr<CodeMemory> memory_;  // each block of code holds it
 };
 
 }  // namespace tessera::codegen

@@ -3,7 +3,7 @@
 namespace tessera::codegen {
 namespace {
 
-// The exponents on either side of 0.
+// For each operand, the largest magnitude of the exponents for which multiplication is exact.
 struct Range {
   uint64_t dividend, divisor;
 };
@@ -14,7 +14,7 @@ uint64_t bits_of_power(Vec x, int64_t exponent) {
                     : static_cast<uint64_t>(127 + exponent) << 23;
 }
 
-// Returns how far the magnitude's bits are above those of 2^-exponent.
+// Returns how far the bits of |x| are above those of 2^-exponent, as an unsigned integer.
 Vec above(Vec x, uint64_t exponent) {
   Vec bits = bits_of(abs(x));
   return bits - bits.like_int(bits_of_power(x, -static_cast<int64_t>(exponent)));
@@ -39,7 +39,7 @@ SharedDivisor::SharedDivisor(Vec d) {
 
 Vec SharedDivisor::divide(Vec a) const {
   Vec q = a * reciprocal_;
-  // The first step makes q at most an ulp off, the second rounds it.
+  // After the first step q is at most an ulp off; the second step rounds it correctly.
   for (int step = 0; step < 2; ++step) q = fma(fma(-q, divisor_, a), reciprocal_, q);
   Vec fits = ult(above(a, range_of(a).dividend), span_);
   return unlikely(any(~fits), q, [&] { return a / divisor_; });

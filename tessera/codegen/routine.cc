@@ -16,7 +16,7 @@ namespace {
 using llvm::BasicBlock;
 using llvm::Value;
 
-// Larger values are in the workspace, and a carry of that size is not copied from trip to trip.
+// Values of more bytes are in the workspace, and a carry of more bytes is not copied between trips.
 constexpr int64_t kStackBytes = 256;
 constexpr int64_t kConstantBytes = 4096;
 
@@ -38,7 +38,7 @@ bool is_code(const Schedule& s) {
                      [&](const Step& step) { return std::visit(is_code_step, step); });
 }
 
-// The memory of a slot. Buffers of the routine itself are padded to whole vectors.
+// The memory of a slot. `padded`: it extends to whole vectors, as buffers of the routine itself do.
 struct SlotMemory {
   Value* pointer = nullptr;
   bool padded = false;
@@ -63,7 +63,8 @@ class RoutineEmitter {
     return b_.CreateGEP(b_.getInt8Ty(), base, b_.CreateMul(row, i64(bytes)));
   }
 
-  // `writable`: the inputs that may be updated in place; empty: none.
+  // Emits the steps of a schedule. `writable` marks the inputs that may be updated in place; empty:
+  // none.
   void emit(const Schedule& s, const SlotMemories& inputs, const SlotMemories& outputs,
             std::vector<bool> writable = {});
   void emit(const KernelStep& step, const SlotMemories& at);
@@ -71,7 +72,7 @@ class RoutineEmitter {
                  const std::vector<Value*>& pointers, const std::vector<char>& padded);
   void emit(const UpdateStep& step, const Schedule& s, const SlotMemories& at);
   Value* clamped_start(DType dtype, Value* pointer, int64_t largest);
-  // The box's dimensions from `dim` on, outside of runs of contiguous bytes.
+  // The part of a box from dimension `dim` on as rows of `run` contiguous bytes.
   struct Rows {
     Dims extents, to_strides, from_strides;  // in bytes
     int64_t run = 0;
@@ -80,18 +81,19 @@ class RoutineEmitter {
   void emit(const LoopStep& loop, const Schedule& around, const SlotMemories& at);
   void emit(const BranchStep& step, const Schedule& around, const SlotMemories& at);
 
-  // A small carry has two buffers: one from which a trip reads it and one to which it writes it,
-  // which is then copied, so that both can be registers. A larger one alternates between its final
-  // memory and a second one; the first trip reads it where it starts:
+  // A small carry has two buffers: a trip reads one and writes the other, which is then copied to
+  // the first, so that both can be registers. A large carry alternates between its final memory and
+  // a second buffer; the first trip reads it in its initial memory:
   //   trip     0       1        2
   //   reads    start   first    second
   //   writes   first   second   first
-  // One that the body updates in place has its final memory alone.
+  // A carry that the body updates in place has only its final memory.
   struct Carry {
     SlotMemory start, end;
     int64_t bytes = 0;
-    SlotMemory now, next;      // of the trip whose code this is
-    SlotMemory first, second;  // of a large one, and which of all is read, written, neither:
+    SlotMemory now, next;  // read and written by the trip whose code is emitted
+    // The two buffers of a large carry; the memories that a trip reads, writes, and leaves alone.
+    SlotMemory first, second;
     llvm::PHINode *reads = nullptr, *writes = nullptr, *spare = nullptr;
     bool is_large() const { return first.pointer != nullptr; }
   };
@@ -168,7 +170,7 @@ SlotMemory RoutineEmitter::constant(const Literal& literal) {
   return {global, false};
 }
 
-// Between padded buffers whole lines are copied: they stay in vector registers.
+// Between padded buffers whole cache lines are copied, which stay in vector registers.
 void RoutineEmitter::copy(SlotMemory to, SlotMemory from, int64_t bytes) {
   if (to.pointer == from.pointer || bytes == 0) return;
   const bool whole = to.padded && from.padded;
@@ -189,7 +191,8 @@ void RoutineEmitter::emit(const Schedule& s, const SlotMemories& inputs,
     if (const auto* t = std::get_if<InstanceTableStep>(&step))
       at[static_cast<size_t>(t->out)] = constant(t->values.at(0));
   }
-  // A result is computed in its final memory, if it is computed here and has one.
+  // A result is computed in its final memory, unless its slot has memory already (an input or a
+  // constant).
   for (size_t k = 0; k < outputs.size(); ++k) {
     SlotMemory& memory = at[root[static_cast<size_t>(s.outputs[k])]];
     if (!memory.pointer) memory = outputs[k];
@@ -231,7 +234,7 @@ void RoutineEmitter::emit(const KernelStep& step, const SlotMemories& at) {
       emit_here(kernel_of_element(kernel, i), 1, target, pointers, padded);
     return;
   }
-  // Vectors are no wider than the data: a half full one would be in memory, behind a mask.
+  // Vectors are not wider than the data, since a half full one would be in memory, with a mask.
   if (kernel.vectorize == Kernel::Vectorize::kParallel && kernel.parallel.size() == 1 &&
       elements <= kernel_lanes(kernel, 32))
     target.vector_bytes = 32;
@@ -249,7 +252,7 @@ void RoutineEmitter::emit_here(const Kernel& kernel, int64_t elements, const Tar
   b_.SetInsertPoint(ir.builder.GetInsertBlock());
 }
 
-// Returns an integer scalar, moved into [0, largest].
+// Returns an integer scalar clamped to [0, largest].
 Value* RoutineEmitter::clamped_start(DType dtype, Value* pointer, int64_t largest) {
   Value* start = b_.CreateLoad(b_.getIntNTy(static_cast<unsigned>(8 * itemsize(dtype))), pointer);
   if (!is_signed(dtype)) {
@@ -297,7 +300,7 @@ void RoutineEmitter::emit(const UpdateStep& step, const Schedule& s, const SlotM
   }
   Rows rows{.run = item};
   size_t d = step.starts.size();
-  // The last dimensions up to the first one that the box does not cover completely are contiguous.
+  // The last dimensions are contiguous up to the first one that the box does not cover completely.
   for (bool contiguous = true; contiguous && d > 0; --d) {
     rows.run *= part.shape[d - 1];
     contiguous = part.shape[d - 1] == whole.shape[d - 1];
@@ -324,7 +327,7 @@ std::vector<RoutineEmitter::Carry> RoutineEmitter::place_carries(const LoopStep&
     carry.end = at[static_cast<size_t>(loop.out[i])];
     carry.bytes = around.slots[static_cast<size_t>(loop.out[i])].bytes();
     if (in_place[i]) {
-      // For the routine's own loop the caller has copied them.
+      // The caller has copied the carries of the routine's own loop.
       if (&loop != routine_.loop) copy(carry.end, carry.start, carry.bytes);
       carry.now = carry.next = carry.end;
     } else if (carry.bytes <= kStackBytes) {
@@ -340,7 +343,7 @@ std::vector<RoutineEmitter::Carry> RoutineEmitter::place_carries(const LoopStep&
   return carries;
 }
 
-// Sets the memories of a large carry in the trip whose block this is, coming from `before`.
+// Sets the memories of a large carry for a trip whose block is entered from `before`.
 void RoutineEmitter::open_carry(Carry& carry, BasicBlock* before) {
   if (!carry.is_large()) return;
   const auto phi = [&](SlotMemory start) {
@@ -355,7 +358,7 @@ void RoutineEmitter::open_carry(Carry& carry, BasicBlock* before) {
   carry.next = {carry.writes, false};
 }
 
-// Sets those of the next trip, which comes from `last`.
+// Sets the memories of the next trip, which is entered from `last`.
 void RoutineEmitter::turn_carry(Carry& carry, BasicBlock* last) {
   if (!carry.is_large()) return;
   carry.reads->addIncoming(carry.writes, last);
@@ -363,7 +366,7 @@ void RoutineEmitter::turn_carry(Carry& carry, BasicBlock* last) {
   carry.spare->addIncoming(carry.writes, last);
 }
 
-// After the last trip: copies the carry to the memory of the loop's result.
+// Copies the carry to the memory of the loop's result after the last trip.
 void RoutineEmitter::close_carry(const Carry& carry) {
   if (!carry.is_large()) return copy(carry.end, carry.now, carry.bytes);
   BasicBlock *move = new_block("move"), *there = new_block("there");
@@ -381,7 +384,7 @@ Value* RoutineEmitter::goes_on(const LoopStep& loop, Value* trip, const SlotMemo
   return b_.CreateICmpNE(b_.CreateLoad(b_.getInt8Ty(), result.pointer), b_.getInt8(0));
 }
 
-// Appends the rows of scanned and stacked slots after what the body reads and writes of the carry.
+// Appends to `out` the memory of row `trip` of each scanned or stacked slot.
 void RoutineEmitter::add_slices(const LoopStep& loop, const std::vector<int>& slots, Value* trip,
                                 const Schedule& around, const SlotMemories& at, SlotMemories& out) {
   Value* row = loop.reverse ? b_.CreateSub(i64(loop.trip_count - 1), trip) : trip;
@@ -482,8 +485,8 @@ std::vector<int> routine_slots(const LoopStep& loop) {
   return out;
 }
 
-// Returns an upper bound: room for every slot of every schedule, second copies of carries and
-// scratch.
+// Returns an upper bound of the workspace: every slot of every schedule, second copies of carries
+// and scratch buffers.
 int64_t routine_workspace(const Routine& routine) {
   int64_t bytes = 0;
   const auto room = [&](int64_t size) { bytes += std::max<int64_t>(64, padded_bytes(size)); };
@@ -513,8 +516,8 @@ void emit_routine(const Routine& routine, const Target& target, llvm::Module& mo
   llvm::Type* index = llvm::Type::getInt64Ty(context);
   llvm::Type* nothing = llvm::Type::getVoidTy(context);
   const size_t count = routine_slots(*routine.loop).size() + 1;
-  // The memory that a loop reads and that it writes do not overlap; the inner function's arguments
-  // say so.
+  // What the loop reads does not overlap what it writes; the attributes of the inner function's
+  // arguments say so to LLVM.
   auto* inner = llvm::Function::Create(
       llvm::FunctionType::get(nothing, std::vector<llvm::Type*>(count, pointer), false),
       llvm::Function::InternalLinkage, name + ".loop", module);
@@ -531,8 +534,9 @@ void emit_routine(const Routine& routine, const Target& target, llvm::Module& mo
   for (size_t i = 0; i < count; ++i)
     args.push_back(
         b.CreateLoad(pointer, b.CreateConstInBoundsGEP1_64(pointer, outer->getArg(0), i)));
-  // This is done in the outer function, whose arguments may overlap: the loop does not read such a
-  // carry's start, which may be the memory that it updates.
+  // Carries that are updated in place are copied in the outer function, whose arguments may
+  // overlap: the loop itself never reads such a carry's start, which may be the memory that it
+  // updates.
   const std::vector<int> slots = routine_slots(*routine.loop);
   std::vector<bool> in_place(routine.loop->in.size(), false);
   for (const auto& pair : routine_in_place(*routine.loop))

@@ -1,9 +1,9 @@
-// Routine: a loop of a schedule as one function of machine code that one thread runs from the first
-// trip to the last: the kernels of its body and condition, the loops and branches inside it, and
-// the carry from trip to trip, in registers if it is small.
+// Routine: a loop of a schedule as one function of machine code, run by one thread from the first
+// trip to the last. It contains the kernels of the loop's body and condition and the loops and
+// branches inside it, and passes the carry from trip to trip, in registers if it is small.
 //
-// Before: a LoopStep all of whose values have one instance. After: a KernelFn over the addresses of
-// the step's slots. Every kernel has the same results as in a step of its own, bit for bit.
+// Before: a LoopStep with one instance of every value. After: a KernelFn over the addresses of the
+// step's slots. Every kernel has the same results as in a step of its own, bit for bit.
 #pragma once
 
 #include <string>
@@ -18,30 +18,31 @@ class Module;
 
 namespace tessera::codegen {
 
-// Both must live until the routine is compiled.
+// A loop to compile. The loop and the schedule around it must live until it is compiled.
 struct Routine {
   const LoopStep* loop;
-  const Schedule* around;  // its slots are those of the loop
+  const Schedule* around;  // the loop's slots are those of this schedule
 };
 
-// Returns whether the loop consists of what can be compiled: kernels, views, tables, loops and
-// branches over slots of one instance.
+// Returns whether the loop consists only of kernels, views, tables, loops and branches over slots
+// of one instance, which can be compiled.
 bool can_be_routine(const Routine& routine);
 
 // Returns the carries that the function updates in the memory of the loop's results. It first
-// copies them there unless they start there: the addresses of such a carry's `in` and `out` may be
-// the same.
+// copies them there if they start elsewhere, so the addresses of such a carry's `in` and `out` may
+// be the same.
 fusion::InPlace routine_in_place(const LoopStep& loop);
 
-// Returns the slots of `around` whose addresses the function takes, in this order; its last buffer
-// is a workspace of routine_workspace() bytes, aligned to 64. The range is not used.
+// Returns the slots of `around` whose addresses the function takes, in this order. After them it
+// takes a workspace of routine_workspace() bytes, aligned to 64. It ignores the range of a
+// KernelFn.
 std::vector<int> routine_slots(const LoopStep& loop);
 int64_t routine_workspace(const Routine& routine);
 
 // Returns everything that the code depends on, which is the key of the kernel cache.
 std::string to_string(const Routine& routine);
 
-// Adds the function `name` to the module.
+// Adds the function `name` for the routine to the module.
 void emit_routine(const Routine& routine, const Target& target, llvm::Module& module,
                   const std::string& name);
 

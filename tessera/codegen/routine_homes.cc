@@ -27,7 +27,7 @@ Homes HomeFinder::find(const Schedule& s, const std::vector<bool>& writable) {
   for (int v : s.outputs) last_read[static_cast<size_t>(v)] = static_cast<int>(s.steps.size());
   for (size_t k = 0; k < s.inputs.size(); ++k)
     may_change[static_cast<size_t>(s.inputs[k])] = writable[k];
-  // For each home: the last read of any slot that has the memory.
+  // For each home: the last step that reads any slot with that memory.
   std::vector<int> last = last_read;
   const auto join = [&](int slot, size_t to) {
     home[static_cast<size_t>(slot)] = to;
@@ -59,7 +59,8 @@ const InPlace& HomeFinder::in_place(const Step& step, const Schedule& around) {
   return kNone;
 }
 
-// A carry that the body overwrites must end where it started, since the next trip reads it there.
+// A carry that the body overwrites must end in the memory where it started, since the next trip
+// reads it there.
 const InPlace& HomeFinder::in_place(const LoopStep& loop) {
   const auto found = found_.find(&loop);
   if (found != found_.end()) return found->second;
@@ -81,7 +82,7 @@ const InPlace& HomeFinder::in_place(const LoopStep& loop) {
   }
 }
 
-// A branch that reads such an operand returns it as the result, which has its memory.
+// A branch that reads such an operand must return it as the result that has the operand's memory.
 const InPlace& HomeFinder::in_place(const BranchStep& branch, const Schedule& around) {
   const auto found = found_.find(&branch);
   if (found != found_.end()) return found->second;

@@ -1,5 +1,5 @@
-// Homes: which slots of a schedule that becomes a part of a routine (routine.h) share memory:
-// views, and results of updates whose operand nothing reads afterwards.
+// Homes: finds which slots of a schedule inside a routine (routine.h) share memory: views, and
+// results of updates if nothing reads the operand afterwards.
 #pragma once
 
 #include <unordered_map>
@@ -16,14 +16,15 @@ struct Homes {
   std::vector<bool> overwritten;
 };
 
-// Finds homes, and caches those of loops and branches: it must not outlive their schedules.
+// Finds the homes of slots. It caches the homes of loops and branches by the addresses of their
+// steps, so it must not outlive their schedules.
 class HomeFinder {
  public:
   // Returns the homes of the schedule's slots. `writable`: the inputs that may be overwritten.
   Homes find(const Schedule& schedule, const std::vector<bool>& writable);
 
-  // Returns the operands and results of the step that share memory; empty for other steps than
-  // loops and branches.
+  // Returns the pairs of operands and results of the step that share memory. It is empty for all
+  // steps except loops and branches.
   const fusion::InPlace& in_place(const Step& step, const Schedule& around);
   const fusion::InPlace& in_place(const LoopStep& loop);
   const fusion::InPlace& in_place(const BranchStep& branch, const Schedule& around);
@@ -32,7 +33,7 @@ class HomeFinder {
   std::unordered_map<const void*, fusion::InPlace> found_;  // by the address of the step
 };
 
-// Returns which inputs of a nested schedule the pairs make writable. `first`: the input for
+// Returns which inputs of a nested schedule the pairs make writable. `first` is the input for
 // position 0 of the step's `in`.
 std::vector<bool> writable_inputs(const Schedule& nested, const fusion::InPlace& pairs,
                                   size_t first);

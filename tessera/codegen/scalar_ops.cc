@@ -23,7 +23,7 @@ void no_float_code(ScalarOp op) {
   TESSERA_CHECK(false, "operation {} on floats", scalar_op_name(op));
 }
 
-// The rows' code, one case each.
+// Emits an operation on floats. Each row of scalar_ops.def is a case with the code of the row.
 Vec emit_float_op(ScalarOp op, Vec x, Vec y, Vec z) {
   switch (op) {
 #define VECTOR(expression) expression
@@ -41,7 +41,8 @@ Vec emit_float_op(ScalarOp op, Vec x, Vec y, Vec z) {
   __builtin_unreachable();
 }
 
-// Returns the same by a call of a function of the module, which is made first if there is none.
+// Emits the operation as a call of a function of the module, which is made if it does not exist
+// yet.
 Vec call_float_op(ScalarOp op, const std::string& name, Vec x, Vec y, Vec z) {
   Ir& ir = *x.ir;
   std::vector<llvm::Value*> args;
@@ -71,11 +72,11 @@ Vec call_float_op(ScalarOp op, const std::string& name, Vec x, Vec y, Vec z) {
   return {ir, ir.builder.CreateCall(function, args)};
 }
 
-// Emits an operation where it is needed, except a long one in a function that has much such code:
-// registers are allocated in a time that grows faster than the code of one function.
+// Emits an operation where it is needed, or calls it if it is long and the function already has
+// much such code: the time of register allocation grows faster than the length of a function.
 Vec emit_or_call(ScalarOp op, Vec x, Vec y, Vec z) {
   static constexpr int kMostInLine = 1500;  // instructions
-  static constexpr int kLong = 24;          // so long that a call costs little
+  static constexpr int kLong = 24;          // an operation this long costs much more than a call
   static constexpr int kElementary = 18;    // the weight of the shortest elementary function
   Ir& ir = *x.ir;
   if (op == ScalarOp::kPow && is_two(x)) return emit_float_op(op, x, y, z);
@@ -102,7 +103,7 @@ Vec emit_or_call(ScalarOp op, Vec x, Vec y, Vec z) {
   return emit_float_op(op, x, y, z);
 }
 
-// A step in float16 or bfloat16 is done on the bits.
+// Steps to the next float16 or bfloat16, on the bits.
 Val next_after_half(Ir& ir, DType dtype, std::span<const Val> args) {
   Vec x{ir, half_bits(ir, dtype, args[0])}, y{ir, half_bits(ir, dtype, args[1])};
   Vec fx{ir, rounded_val(ir, dtype, args[0]).re}, fy{ir, rounded_val(ir, dtype, args[1]).re};
@@ -126,7 +127,7 @@ Val emit_select(Ir& ir, std::span<const Val> args) {
 
 using Operands = boost::container::small_vector<Val, 3>;
 
-// Computes on floats; float16 and bfloat16 are in float32.
+// Computes on floats; float16 and bfloat16 are held as float32.
 Val emit_on_floats(Ir& ir, ScalarOp op, DType result, DType operand, Operands args) {
   const ScalarHalves halves = scalar_op_info(op).halves;
   if (is_half(operand) && halves == ScalarHalves::kJump)
@@ -140,7 +141,8 @@ Val emit_on_floats(Ir& ir, ScalarOp op, DType result, DType operand, Operands ar
   return {emit_or_call(op, vec(0), vec(1), vec(2)).v, nullptr, rounded};
 }
 
-// A vector may be a part of another one, since reductions combine halves.
+// Returns the operands with the lanes of the widest one, which may be less than a whole vector,
+// since reductions combine halves of vectors.
 Operands of_one_width(Ir& ir, std::span<const Val> given) {
   Operands args(given.begin(), given.end());
   int lanes = 1;

@@ -8,11 +8,11 @@
 
 namespace tessera::codegen {
 
-// Returns the result. `operand` is the dtype of the last operand (that of all except select's
-// first). Scalars and vectors may be mixed.
+// Returns the result. `operand` is the dtype of the last operand, which all operands have (except
+// the first of select). Scalars and vectors may be mixed.
 Val emit_scalar_op(Ir& ir, ScalarOp op, DType result, DType operand, std::span<const Val> args);
 
-// Returns a rough cost: 1 for an addition.
+// Returns a rough cost of the operation; an addition costs 1.
 int op_weight(ScalarOp op, DType dtype);
 
 }  // namespace tessera::codegen

@@ -1,9 +1,9 @@
-// Lanes a few elements apart, by whole vectors and shuffles. A gather of a vector takes as long as one
-// load for every lane.
+// Loads lanes a few elements apart by whole vectors and shuffles: a gather of a vector takes as
+// long as one load for every lane.
 //
-// Example: every third element from a[1] on, 4 lanes, is a[1], a[4], a[7], a[10]. The vectors
-// a[0:4], a[4:8] and a[7:11] have them; the last one begins earlier, so that nothing behind the last
-// element is read.
+// Example: every third element from a[1] on, with 4 lanes, is a[1], a[4], a[7], a[10]. The vectors
+// a[0:4], a[4:8] and a[7:11] have them. The last vector begins at a[7] so that nothing after a[10]
+// is read.
 #include <algorithm>
 
 #include "tessera/codegen/emitter.h"
@@ -12,16 +12,16 @@ namespace tessera::codegen {
 
 using llvm::Value;
 
-// Whether load_apart and store_columns take such lanes: of masks, those of the first lanes.
+// Returns whether load_apart and store_columns can be used. Masks must be those of the first lanes.
 bool Memory::takes_whole_vectors(DType dtype, int64_t stride, const LaneMask& mask) const {
   if (stride < 2 || stride > kMostApart || is_complex(dtype) || mask.any) return false;
-  // Also without a mask: a load has one address (phase_of) for the whole and the masked vectors of a
-  // loop.
+  // This is required without a mask, too: whole and masked vectors of a loop load from the same
+  // address (phase_of).
   if (!maskable(storage(dtype))) return false;
   return !mask.lanes || mask.count;
 }
 
-// The mask of vector `part` of those that have `wanted` elements together.
+// Returns the mask of vector `part` of several that have `wanted` elements together.
 LaneMask Memory::part_of_mask(Value* wanted, int part) {
   auto& b = ir_.builder;
   const int lanes = ir_.lanes;
@@ -93,13 +93,13 @@ void Memory::store_columns(DType dtype, Value* pointer, std::span<const Val> col
     if (mask.lanes) part_mask = part_of_mask(wanted, static_cast<int>(part));
     part_mask.full = mask.full;
     Value* to = b.CreateGEP(element, pointer, b.getInt64(static_cast<uint64_t>(part * lanes)));
-    if (part_mask.any) to = b.CreateSelect(part_mask.any, to, zeros());  // where nothing is stored
+    if (part_mask.any) to = b.CreateSelect(part_mask.any, to, zeros());  // no lane is stored
     store_lanes(vector, to, part_mask, streaming);
   }
 }
 
-// How many elements the load's vectors begin before lane 0: so much that the loads of all columns of
-// a row begin alike, and are the same loads.
+// Returns how many elements before lane 0 the load's vectors begin. It is chosen such that the
+// loads of all columns of a row begin at the same element, and are the same loads.
 int64_t KernelEmitter::phase_of(const KernelNode& load, int64_t stride) const {
   const Affine& address = load.address;
   const auto is_row = [&](int64_t c) { return c >= 0 && c % stride == 0; };
@@ -109,8 +109,8 @@ int64_t KernelEmitter::phase_of(const KernelNode& load, int64_t stride) const {
   return rows ? address.offset % stride : 0;
 }
 
-// How many of the stores from `first` on are the columns of whole rows, one after the other; 0 if
-// there are none.
+// Returns how many of the stores from `first` on are the columns of whole rows, in order; 0 if they
+// are not.
 size_t KernelEmitter::columns_from(const std::vector<KernelStore>& stores, size_t first) const {
   if (!along_parallel_ || single_ || flat_) return 0;
   const KernelStore& store = stores[first];

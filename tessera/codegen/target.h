@@ -1,10 +1,10 @@
 // The CPU that code is generated for. It is detected at run time, so nothing is built with
 // -march=native.
 //
-// Three levels exist: on x86-64 AVX2 with FMA and F16C (x86-64-v3, the least that is supported) and
-// AVX-512 (F, BW, DQ, VL, CD), and on 64-bit ARM NEON, whose registers hold half of a kernel's
-// vector. Results do not depend on the level: kernels have the same operations in the same order on
-// all of them.
+// There are three levels: on x86-64, AVX2 with FMA and F16C (x86-64-v3, the least that is
+// supported) and AVX-512 (F, BW, DQ, VL, CD), and on 64-bit ARM, NEON, whose registers hold half of
+// a kernel's vector. Results do not depend on the level: kernels have the same operations in the
+// same order on all levels.
 #pragma once
 
 #include <map>
@@ -34,13 +34,13 @@ struct Target {
   int f32_lanes() const { return vector_bytes / 4; }
 };
 
-// Returns the target of a CPU whose features (LLVM's names) are there or not; without AVX-512 if
-// `allow_avx512` is false. Throws RuntimeError if an x86-64 CPU lacks AVX2, FMA or F16C.
+// Returns the target of a CPU with these features (LLVM's names, true if present), without AVX-512
+// if `allow_avx512` is false. Throws RuntimeError if an x86-64 CPU lacks AVX2, FMA or F16C.
 Target target_of(Architecture architecture, const std::string& cpu,
                  const std::map<std::string, bool>& features, bool allow_avx512 = true);
-// Returns the host's target. Throws as target_of does.
+// Returns the host's target. Throws RuntimeError as target_of does.
 const Target& host_target();
-// Returns the host without its AVX-512 instructions, to test both levels on one machine.
+// Returns the host's target without AVX-512, to test both levels on one machine.
 Target narrow_target();
 
 }  // namespace tessera::codegen

@@ -1,10 +1,10 @@
-// Turns: the columns of a row at which the guards change that select among operands by position.
+// Turns: the columns at which the guards of loads change along a row.
 //
 // An index map of several pieces (a concatenation, padding, a slice that is replaced) loads each
-// operand under a guard such as column + offset < bound. Between two such columns the guards are
-// the same for all lanes, so a row is divided there, and each part loads whole vectors, of exactly
-// the operands that it needs. Example: out[i] = i < 5 ? a[i] : b[i - 5] of 12 elements has one
-// turn, at 5, which both guards share, and the parts [0, 5) and [5, 12).
+// operand under a guard such as column + offset < bound. Between two turns the guards are the same
+// for all lanes. So a row is divided at its turns, and each part loads whole vectors of exactly the
+// operands that it needs. Example: out[i] = i < 5 ? a[i] : b[i - 5] with 12 elements has one turn,
+// at 5, which both guards share, and the parts [0, 5) and [5, 12).
 #include <algorithm>
 #include <set>
 
@@ -16,14 +16,15 @@ using llvm::Value;
 
 namespace {
 
-// Every part of a row ends with masked vectors, so rows are divided only if each part has so many
-// vectors. (The code does not know the length of the only row of a kernel.)
+// Every part of a row ends with masked vectors, so rows are divided only if their length allows
+// this many vectors for each part. (The code does not know the length of a kernel's only row.)
 constexpr int64_t kVectorsInPart = 4;
 constexpr size_t kMostTurns = 64;
 
 }  // namespace
 
-// Returns by how many elements `node` grows from column to column, if it is an integer that does.
+// Returns by how much the value of `node` grows from column to column; nullopt if it is not an
+// integer that grows evenly.
 std::optional<int64_t> KernelEmitter::step_along_row(int node) const {
   const KernelNode& n = k_.nodes[node];
   if (n.dtype != int32 && n.dtype != int64) return std::nullopt;
@@ -43,7 +44,7 @@ void KernelEmitter::find_turns() {
   std::vector<char> guards(n, 0);
   for (const KernelNode& node : k_.nodes)
     if (node.kind == NodeKind::kLoad && node.guard >= 0) guards[node.guard] = 1;
-  std::set<std::pair<int, int>> comparisons;  // the pairs that are compared
+  std::set<std::pair<int, int>> comparisons;  // the operands of each comparison
   for (int i = n; i-- > 0;) {
     const KernelNode& node = k_.nodes[i];
     if (!guards[i] || node.kind != NodeKind::kScalarOp || !by_lane_[i]) continue;
@@ -76,8 +77,8 @@ Value* KernelEmitter::at_row_start(int node) {
   return b_.CreateAdd(a, b);
 }
 
-// start + column < bound is true before column bound - start; start - column < bound is true from
-// column start - bound + 1 on.
+// Returns the column of the turn. start + column < bound is true before column bound - start; start
+// - column < bound is true from column start - bound + 1 on.
 Value* KernelEmitter::column_of(const Turn& turn) {
   const KernelNode& n = k_.nodes[turn.node];
   Value *start = at_row_start(n.args[0]), *bound = at_row_start(n.args[1]);
@@ -86,7 +87,7 @@ Value* KernelEmitter::column_of(const Turn& turn) {
   return grows ? b_.CreateSub(bound, start) : b_.CreateAdd(b_.CreateSub(start, bound), i64(1));
 }
 
-// Returns where the part of the row that begins at `column` ends: at the next turn, or at `end`.
+// Returns the end of the part of the row that begins at `column`: the next turn, or `end`.
 Value* KernelEmitter::end_of_part(Value* column, Value* end) {
   column_ = column;
   const auto nearest = [&](Value* at) {
@@ -97,7 +98,8 @@ Value* KernelEmitter::end_of_part(Value* column, Value* end) {
     turn.at = column_of(turn);
     nearest(turn.at);
   }
-  // Streamed stores write whole lines: the vectors after a turn begin with a line again.
+  // Streaming stores write whole cache lines, so the vectors after a turn must begin at a line
+  // again.
   if (k_.streaming_stores) {
     Value* past = b_.CreateAdd(column, i64(lanes_ - 1));
     nearest(b_.CreateAnd(past, i64(-lanes_)));

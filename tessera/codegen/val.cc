@@ -12,8 +12,8 @@ namespace {
 
 using llvm::Value;
 
-// f64 -> f32 rounded to odd: rounding the result again to a narrower format has the same result as
-// rounding once.
+// Returns an f64 as f32, rounded to odd. Rounding that again to a narrower format has the same
+// result as rounding once.
 Vec narrow_to_odd(Vec wide) {
   Vec near = narrow(wide);
   Vec back = widen(near);
@@ -38,7 +38,7 @@ Vec round_half(DType dtype, Vec x) {
   return float_of_bits(r & r.like_int(0xffff0000));
 }
 
-// Integer to f32 or f64; to f32 for float16 and bfloat16, without double rounding.
+// Returns an integer as f32 or f64. float16 and bfloat16 are held as f32, without double rounding.
 Vec int_to_float(DType from, DType to, Vec x) {
   auto& b = x.ir->builder;
   const bool is_signed = kind(from) == DTypeKind::kSigned;
@@ -50,7 +50,7 @@ Vec int_to_float(DType from, DType to, Vec x) {
   if (to == float64) return cast(x, b.getDoubleTy());
   if (!is_half(to) || itemsize(from) <= 2) return cast(x, b.getFloatTy());
   if (itemsize(from) == 8) {
-    // Beyond 2^53 the low bits matter only as "not zero".
+    // Above 2^53 only whether the low bits are zero matters.
     Vec low = x & x.like_int(0xffff);
     Vec coarse = (x & x.like_int(~0xffffULL)) | x.like_int(0x8000);
     Vec magnitude =
@@ -71,12 +71,14 @@ Vec float_to_int(DType to, Vec x) {
     return {*x.ir,
             b.CreateIntrinsic(is_signed ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,
                               {type, x.type()}, {x.v})};
-  // Clamped to floats whose integers fit, by way of int32: LLVM's own saturation goes lane by lane.
+  // Converts by way of int32, clamped to floats whose integers fit: LLVM's own saturating
+  // conversion converts lane by lane.
   const double low = is_signed ? -std::ldexp(1.0, bits - 1) : 0;
   const double limit = std::ldexp(1.0, is_signed ? bits - 1 : bits);
   const bool exact = bits < 32 || x.is_f64();
-  const double high = exact ? limit - 1 : limit - 128;  // of 24 digits
-  Vec clamped = select(x > low, x, low);                // NaN becomes `low`
+  // f32 has 24 digits: limit - 128 is the largest below 2^31.
+  const double high = exact ? limit - 1 : limit - 128;
+  Vec clamped = select(x > low, x, low);  // NaN becomes `low`
   clamped = select(clamped < high, clamped, high);
   Vec integer{*x.ir, b.CreateFPToSI(clamped.v, x.with(b.getInt32Ty()))};
   if (!exact) integer = select(x >= limit, integer.like_int(INT32_MAX), integer);
@@ -111,7 +113,7 @@ int64_t register_bytes(DType dtype) {
 
 Val constant_val(Ir& ir, DType dtype, const void* bytes) {
   auto& b = ir.builder;
-  if (is_narrow(dtype)) return constant_val(ir, uint8, bytes);  // its bits
+  if (is_narrow(dtype)) return constant_val(ir, uint8, bytes);  // returns its bits
   return visit_dtype(dtype, [&]<class T>(TypeTag<T>) -> Val {
     T value;
     std::memcpy(&value, bytes, sizeof(T));
@@ -215,7 +217,7 @@ Val convert_val(Ir& ir, DType from, DType to, Val value) {
   } else if (to == float64) {
     result = widen(x);
   }
-  // float16 and bfloat16 fit into f32, into each other not.
+  // float16 and bfloat16 fit into f32, but not into each other.
   return rounded_val(ir, to, {result.v, nullptr, !is_half(to)});
 }
 

@@ -1,7 +1,7 @@
-// A value in registers, and how each dtype is held there:
-//   bool i1; integers iN; float16 and bfloat16 as f32 (perhaps with excess precision); complex as
-//   two floats.
-// Constants, copies to all lanes, rounding and conversions.
+// Val: a value in registers. Each dtype is held there as follows:
+//   bool as i1; integers as iN; float16 and bfloat16 as f32 (perhaps with excess precision);
+//   complex numbers as two floats.
+// This file also makes constants, copies to all lanes, rounds and converts.
 #pragma once
 
 #include "tessera/base/dtype.h"
@@ -11,12 +11,13 @@ namespace tessera::codegen {
 
 struct Val {
   llvm::Value* re = nullptr;
-  llvm::Value* im = nullptr;  // complex only
-  bool rounded = true;        // for float16 and bfloat16: representable in the dtype
+  llvm::Value* im = nullptr;  // only for complex numbers
+  // For float16 and bfloat16: whether the value is representable in the dtype.
+  bool rounded = true;
   explicit operator bool() const { return re != nullptr; }
 };
 
-// Returns the type in registers of the element, or of its real part.
+// Returns the type in registers of an element, or of the real part of a complex one.
 llvm::Type* register_type(llvm::LLVMContext& context, DType dtype);
 // Returns the bytes of an element in a vector register; 0 for bool.
 int64_t register_bytes(DType dtype);
@@ -32,7 +33,7 @@ Val broadcast_val(Ir& ir, Val value);
 Val rounded_val(Ir& ir, DType dtype, Val value);
 // Returns the 16 bits of a rounded float16 or bfloat16, as i16.
 llvm::Value* half_bits(Ir& ir, DType dtype, Val value);
-// The inverse.
+// Returns the value with these 16 bits (the inverse of half_bits).
 Val from_half_bits(Ir& ir, DType dtype, llvm::Value* bits);
 
 Val convert_val(Ir& ir, DType from, DType to, Val value);

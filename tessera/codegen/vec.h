@@ -1,9 +1,9 @@
 // Vec: an LLVM value (scalar or fixed-width vector) with operators, so that code which emits
 // arithmetic reads like arithmetic.
 //
-// Operators follow the element type: + is fadd or add. Nothing is contracted: fma() is the only
-// fused operation, so that error-free transformations stay correct. It is internal to codegen/, and
-// the only header besides emit*.h that exposes LLVM.
+// Operators follow the element type: + emits fadd or add. LLVM contracts nothing: fma() is the only
+// fused operation, so that error-free transformations stay correct. Only codegen/ includes this
+// header; besides emit*.h, it is the only one that exposes LLVM.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
@@ -20,27 +20,27 @@
 
 namespace tessera::codegen {
 
-// The elementary functions whose code a function of machine code has.
+// The elementary functions whose code was emitted into one function of machine code.
 struct LongFunctions {
-  std::unordered_map<std::string, int> lengths;  // in instructions, by name
-  int in_line = 0;                               // the instructions of all their copies
+  std::unordered_map<std::string, int> lengths;  // in instructions, by the function's name
+  int in_line = 0;                               // the number of instructions of all their copies
 };
 
-// The state that all emission needs.
+// The state that all code emission needs.
 struct Ir {
   Ir(llvm::Module& m, const Target& t, int lane_count)
       : module(m), builder(m.getContext()), target(t), lanes(lane_count) {}
   llvm::Module& module;
   llvm::IRBuilder<> builder;
   const Target& target;
-  int lanes;  // of every vector of the kernel
-  // Of the function that is emitted; null: all code is emitted where it is needed.
+  int lanes;  // the lanes of every vector of the kernel
+  // Elementary functions in the function that is being emitted. Null: all code is emitted in line.
   LongFunctions* long_functions = nullptr;
   // The allocas of stack slots are in the entry block, before this instruction.
   llvm::Instruction* alloca_point = nullptr;
 
   llvm::AllocaInst* stack_slot(llvm::Type* type, unsigned align = 64);
-  // Emits a call of one of the C++ helpers of helpers.h.
+  // Emits a call of one of the helpers of helpers.h.
   llvm::CallInst* call_helper(const char* name, llvm::ArrayRef<llvm::Value*> args);
 };
 
@@ -62,14 +62,14 @@ struct Vec {
   Vec like_int(uint64_t value) const;
   // Returns a type with this value's number of lanes.
   llvm::Type* with(llvm::Type* element) const;
-  llvm::Type* float_type() const;  // of this value's width
+  llvm::Type* float_type() const;  // with this value's number of bits and of lanes
   llvm::Type* int_type() const;
 };
 
 Vec operator+(Vec a, Vec b);
 Vec operator-(Vec a, Vec b);
 Vec operator*(Vec a, Vec b);
-Vec operator/(Vec a, Vec b);  // float
+Vec operator/(Vec a, Vec b);  // floats only
 Vec operator-(Vec a);
 Vec operator&(Vec a, Vec b);
 Vec operator|(Vec a, Vec b);
@@ -78,7 +78,7 @@ Vec operator~(Vec a);
 Vec operator<<(Vec a, unsigned n);
 Vec shr(Vec a, unsigned n);  // logical
 Vec sar(Vec a, unsigned n);  // arithmetic
-// A literal takes the other operand's type; it must be exact there, or the rounding must be
+// A literal gets the other operand's type. It must be exact in that type, unless rounding it is
 // intended.
 inline Vec operator+(Vec a, double b) { return a + a.like(b); }
 inline Vec operator-(Vec a, double b) { return a - a.like(b); }
@@ -89,8 +89,8 @@ inline Vec operator*(double a, Vec b) { return b.like(a) * b; }
 inline Vec operator/(double a, Vec b) { return b.like(a) / b; }
 inline Vec operator/(Vec a, double b) { return a / a.like(b); }
 
-// Comparisons return i1 lanes. Float: ordered, except ne, which is true for NaN. Integer: signed
-// (ult is unsigned).
+// Comparisons return i1 lanes. Comparisons of floats are ordered, except !=, which is true for NaN.
+// Comparisons of integers are signed, except ult.
 Vec operator<(Vec a, Vec b);
 Vec operator<=(Vec a, Vec b);
 Vec operator>(Vec a, Vec b);
@@ -125,11 +125,11 @@ inline Vec truncate(Vec a) { return unary(llvm::Intrinsic::trunc, a); }
 inline Vec copy_sign(Vec magnitude, Vec sign) {
   return binary(llvm::Intrinsic::copysign, magnitude, sign);
 }
-// Returns b if either is NaN: one instruction.
+// Return b if either operand is NaN; this takes one instruction.
 Vec fast_min(Vec a, Vec b);
 Vec fast_max(Vec a, Vec b);
-// IEEE 754-2019's minimum (base/extremum.h): three instructions. The negated minimum of negated
-// operands is the maximum.
+// Return IEEE 754-2019's minimum (base/extremum.h) in three instructions. The maximum is the
+// negated minimum of the negated operands.
 Vec ieee_min(Vec a, Vec b);
 Vec bits_of(Vec a);        // the integer of the same width
 Vec float_of_bits(Vec a);  // the float of the same width
@@ -141,8 +141,8 @@ Vec cast_int(Vec a, llvm::Type* element, bool is_signed);
 Vec broadcast(Vec scalar, int lanes);
 // Returns whether any lane of a mask is set, as an i1.
 llvm::Value* any(Vec mask);
-// Returns c[0] + x * (c[1] + x * (...)), by fused multiply-adds. Coefficients start with the
-// constant term.
+// Returns c[0] + x * (c[1] + x * (...)), computed by fused multiply-adds. The constant term comes
+// first.
 Vec polynomial(Vec x, std::span<const double> coefficients);
 inline Vec polynomial(Vec x, std::initializer_list<double> coefficients) {
   return polynomial(x, std::span<const double>(coefficients.begin(), coefficients.size()));

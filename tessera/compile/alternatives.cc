@@ -10,10 +10,10 @@
 namespace tessera::compile {
 namespace {
 
-// The state that a function takes and returns: inputs that have the types and shardings of outputs.
+// The state that a function takes and returns: inputs with the type and sharding of an output.
 struct State {
-  std::vector<size_t> inputs;  // positions
-  ValueIds values;             // these inputs, and the constraints that pin such outputs
+  std::vector<size_t> inputs;  // positions of these inputs
+  ValueIds values;             // these inputs, and the outputs that the request pins
 };
 
 State state_of(const Function& f, const ShardingRequest& request) {
@@ -38,7 +38,7 @@ State state_of(const Function& f, const ShardingRequest& request) {
   return out;
 }
 
-// Returns whether an axis shards both state and another input.
+// Returns whether a mesh axis shards both state and another input.
 bool shares_axes_with_the_rest(const State& state, const Function& f, const Mesh& mesh,
                                const ShardingRequest& request) {
   const AtomMesh atoms(mesh);
@@ -61,7 +61,7 @@ double cost_of(const Alternative& a) {
 
 std::vector<ValueIds> propagation_orders(const Function& function, const Mesh& mesh,
                                          const ShardingRequest& request) {
-  std::vector<ValueIds> orders(1);  // all together
+  std::vector<ValueIds> orders(1);  // one order: all shardings spread together
   State state = state_of(function, request);
   if (shares_axes_with_the_rest(state, function, mesh, request))
     orders.push_back(std::move(state.values));

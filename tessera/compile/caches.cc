@@ -7,7 +7,7 @@ namespace tessera {
 
 using namespace compile;
 
-// The order is from the owners of programs to what programs own.
+// The owners of programs are emptied first, then what programs own.
 void clear_caches() {
   internal::JitCache::clear_all();
   internal::clear_eager_calls();

@@ -6,16 +6,16 @@
 //   programs                       a program of the same structure        4096 programs, 512 MiB
 //   kernels                        machine code of the same text          4096 kernels
 //
-// The entries that were used last stay. Programs that are held or running live on, whatever the
-// caches do; machine code is freed with the last program that has it.
+// A full cache drops the entries that were used least recently. A program that is held or running
+// survives when a cache drops it; machine code is freed with the last program that has it.
 #pragma once
 
 #include <cstdint>
 
 namespace tessera {
 
-// Empties all caches, those of every jitted function too: the next call is traced and compiled
-// again (kernels may still be found on disk). Any thread may call it at any time.
+// Empties all caches, including those of every jitted function: the next call is traced and
+// compiled again (kernels may still be found on disk). Any thread may call it at any time.
 void clear_caches();
 
 struct CompileStats {

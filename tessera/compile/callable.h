@@ -12,8 +12,8 @@ namespace tessera::internal {
 template <class F, class... Args>
 inline constexpr bool kCallable = std::is_invocable_v<const F&, const Args&...>;
 
-// The type that the function returns; Array if it cannot be called, so that there are no further
-// errors.
+// The type that the function returns. It is Array if the function cannot be called, so that the
+// compiler reports that error alone.
 template <class F, class... Args>
 struct CallResult {
   static_assert(

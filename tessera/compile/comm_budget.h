@@ -16,17 +16,17 @@
 namespace tessera {
 
 struct CommBudget {
-  // The bytes that one device sends in one run, for all collectives together. Loops of unknown
-  // length count one trip.
+  // The most bytes that one device may send in one run, for all collectives together. The body of a
+  // loop of unknown length is counted once.
   std::optional<int64_t> bytes_per_device = std::nullopt;
   // Collectives that are forbidden, by StableHLO's names: all_gather, all_reduce, reduce_scatter,
   // all_to_all, collective_permute, collective_broadcast.
   std::vector<std::string> forbid = {};
 };
 
-// Throws UserError if the collectives exceed the budget; it names the first forbidden one or, if
-// there are too many bytes, the largest. Throws UserError for a name in `forbid` that no collective
-// has.
+// Throws UserError if the collectives exceed the budget. The error names the first forbidden
+// collective or, if there are too many bytes, the largest. Also throws UserError if `forbid` has a
+// name that is no collective's.
 void expect_within(const CommBudget& budget, std::span<const Collective> collectives);
 
 }  // namespace tessera

@@ -23,14 +23,14 @@ namespace tessera {
 class Compiled {
  public:
   // Makes the program of `function` with these shardings of its inputs and outputs. Throws
-  // UserError if the program's mesh has no devices. Results are moved to `results_mesh` if it is
-  // set, since the program's mesh may be finer than the user's. `stages` is the result of
+  // UserError if the program's mesh has no devices. If `results_mesh` is set, results are moved to
+  // it, since the program's mesh may be finer than the user's. `stages` is the result of
   // run_pipeline, or null if it has not run.
   Compiled(const ir::Function& function, const sharding::ShardingRequest& request,
            const Device& device, const std::optional<Mesh>& results_mesh = {},
            const compile::Stages* stages = nullptr);
 
-  // Runs the program and returns its results; it is synchronous. Arguments have the function's
+  // Runs the program and returns its results once they are computed. Arguments have the function's
   // input types; those with another sharding are resharded first.
   std::vector<Array> run(std::span<const Array> args, std::span<const uint8_t> donate = {}) const;
 
@@ -41,13 +41,13 @@ class Compiled {
   int64_t arena_bytes() const;
   // Returns the bytes of the program itself.
   int64_t code_bytes() const;
-  // For files that include engine/loaded_program.h.
+  // Returns the loaded program. Callers include engine/loaded_program.h.
   const engine::LoadedProgram& program() const { return *program_; }
 
  private:
   std::shared_ptr<const engine::LoadedProgram> program_;
   std::vector<ir::Type> output_types_;
-  // The shardings that results are moved to; empty: they are not moved.
+  // The shardings that results are moved to. If it is empty, results are not moved.
   std::vector<Sharding> results_;
 };
 using CompiledRef = std::shared_ptr<const Compiled>;

@@ -152,7 +152,7 @@ const StaticClass* static_class() {
   return &cls;
 }
 
-// A call of a composite's body with params of one struct, whose types only `run` knows.
+// A call of a composite's body with params of one struct. Only `run` knows their types.
 struct CompositeCall {
   using AnyBody = void (*)();
   const char* name;
@@ -175,7 +175,7 @@ auto composite(const char* name, const P& params, std::span<const Array> args, c
   static_assert(kCaptureless,
                 "the body of a composite captures nothing; what it needs is in its params");
   if constexpr (!kCaptureless) {
-    return body(params, args);  // so that the assertion is the only error
+    return body(params, args);  // for its type: the assertion above is then the only error
   } else {
     const Function function = body;
     if (ir::Trace::current()) return function(params, args);

@@ -24,7 +24,8 @@ using namespace compile;
 
 namespace {
 
-// bool < integers < floats < complex: a weak type yields to one that is not below it.
+// Orders dtypes as bool < integers < floats < complex. A weak type gives way to a type whose
+// category is not lower.
 int category(DType d) {
   if (d == bool_) return 0;
   if (is_integer(d)) return 1;
@@ -40,9 +41,9 @@ Array cast_varying(const Array& x, const AxisNames& axes) {
   return missing.empty() ? x : lax::pcast_varying(x, missing);
 }
 
-// Makes the type of a carry that enters the loop the same as that of the one that the body returns:
-// a weak start takes the body's dtype, a start that varies over fewer axes is cast. Returns true if
-// `init` changed, so that the body has to be traced again.
+// Gives the carries that enter a loop the types of those that the body returns: a weak start takes
+// the body's dtype, and a start that varies over fewer axes is cast. Returns true if `init`
+// changed: then the body has to be traced again.
 bool adapt_carry(std::vector<Array>& init, const Function& body) {
   bool changed = false;
   for (size_t k = 0; k < init.size(); ++k) {
@@ -58,8 +59,8 @@ bool adapt_carry(std::vector<Array>& init, const Function& body) {
   return changed;
 }
 
-// Converts the carries that a body returns to the types that it takes, if they differ only in what
-// they vary over or in weakness.
+// Converts the carries that a body returns to the types that it takes, if these differ only in the
+// axes that they vary over or in weakness.
 void settle_carry(std::vector<Array>& outputs, const std::vector<Type>& types) {
   for (size_t k = 0; k < types.size(); ++k) {
     if (yields(outputs[k].type(), types[k]) ||
@@ -81,7 +82,7 @@ void expect_carry(std::string_view op, const Function& body, const std::vector<T
   }
 }
 
-// The captures of several regions, each once, and the positions of each region's own among them.
+// The captures of several regions, each of them once, and for each region the positions of its own.
 class Captures {
  public:
   void add(const TracedFunction& f) {
@@ -89,8 +90,8 @@ class Captures {
       if (number_.emplace(x.data().get(), all_.size()).second) all_.push_back(x);
   }
   const std::vector<Array>& all() const { return all_; }
-  // Returns the inputs of `f` for all captures, including those that it does not use; its own
-  // captures leave its inputs.
+  // Returns an input of `f` for each of all captures, including those that it does not use. The
+  // inputs of its own captures leave `f.inputs`.
   std::vector<ValueId> inputs(TracedFunction& f) const {
     std::vector<ValueId> out(all_.size(), -1);
     const size_t declared = f.function.inputs.size() - f.captures.size();
@@ -163,7 +164,7 @@ FlatLoopResult scan_flat(std::string_view op, const FlatFn& body, std::vector<Ar
                     .num_consts = static_cast<int64_t>(traced.captures.size()),
                     .num_carry = static_cast<int64_t>(carries),
                     .reverse = options.reverse};
-  // The op needs the captures first.
+  // The op takes the captures before the other operands.
   std::vector<ValueId>& inputs = traced.function.inputs;
   std::rotate(inputs.begin(), inputs.end() - params.num_consts, inputs.end());
   params.body = share(traced.function);
@@ -204,8 +205,9 @@ TracedLoop trace_loop(std::string_view op, const FlatFn& cond, const FlatFn& bod
   return out;
 }
 
-// Every device stops by itself: the carry has the device's own condition first, the loop continues
-// while any device's condition is true, and the carry of a device that has stopped stays the same.
+// Lets every device stop by itself. The carry begins with the device's own condition; the loop
+// continues while any device's condition is true, and the carry of a device that has stopped stays
+// the same.
 std::vector<Array> predicated_while(std::string_view op, const FlatFn& cond, const FlatFn& body,
                                     const std::vector<Array>& init,
                                     const std::vector<std::string>& paths, const AxisNames& axes) {
@@ -260,7 +262,8 @@ std::vector<Array> while_flat(std::string_view op, const FlatFn& cond, const Fla
 
 namespace {
 
-// Returns the type that two results of branches can both have; nullopt if there is none.
+// Returns the type to which the results of two branches can both be converted; nullopt if none
+// exists.
 std::optional<Type> join_types(const Type& a, const Type& b) {
   Type out = a;
   out.varying = axis_union(a.varying, b.varying);
@@ -324,7 +327,7 @@ std::vector<Array> case_flat(std::string_view op, const Array& index,
     return out;
   };
   if (!index.type().varying.empty()) {
-    // Devices take different branches: all branches are computed, and each device selects its
+    // Devices take different branches, so all branches are computed and each device selects its
     // results.
     std::vector<std::vector<Array>> results;
     for (const FlatFn& branch : branches) results.push_back(settle(branch(args)));
@@ -428,7 +431,7 @@ Leaves prefixes(const std::function<Leaves(const Leaves&, const Leaves&)>& combi
                 int64_t axis) {
   const int64_t n = x[0].shape()[axis];
   if (n < 2) return x;
-  // Neighbours are combined, half as many: their prefixes are those of the odd elements.
+  // Combines neighbours into half as many elements. The prefixes of these are the odd results.
   const Leaves odd =
       prefixes(combine, combine(every(x, axis, 0, n - 1, 2), every(x, axis, 1, n, 2)), axis);
   const int64_t m = odd[0].shape()[axis];

@@ -11,8 +11,8 @@
 // are passed to every trip. Each function works on concrete arrays (as one compiled program),
 // inside jit and shard_map, and under every transformation.
 //
-// Carries keep their types: otherwise a UserError names the leaf. Weakly typed initial values take
-// the dtype that the body returns, and inside shard_map the manual axes that carries vary over are
+// A carry keeps its type, otherwise a UserError names the leaf. Weakly typed initial values take
+// the dtype that the body returns. Inside shard_map, the manual axes that carries vary over are
 // found automatically.
 #pragma once
 
@@ -31,7 +31,7 @@ namespace tessera {
 struct ScanOptions {
   // The number of trips. It is required if there is nothing to scan over; otherwise it must agree.
   std::optional<int64_t> length = std::nullopt;
-  bool reverse = false;  // from the last slice to the first; results are stacked likewise
+  bool reverse = false;  // from the last slice to the first; results are stacked in the order of xs
 };
 
 struct AssociativeScanOptions {
@@ -41,7 +41,8 @@ struct AssociativeScanOptions {
 
 namespace internal {
 
-// The flat core, under a trace. Messages use `paths`, those of the leaves.
+// The results of scan_flat. The functions named *_flat work on lists of leaves under a trace;
+// `paths` names the leaves in messages.
 struct FlatLoopResult {
   std::vector<Array> carry, ys;
 };
@@ -50,8 +51,8 @@ FlatLoopResult scan_flat(std::string_view op, const ir::FlatFn& body, std::vecto
                          const std::vector<std::string>& xs_paths, const ScanOptions& options);
 std::vector<Array> while_flat(std::string_view op, const ir::FlatFn& cond, const ir::FlatFn& body,
                               std::vector<Array> init, const std::vector<std::string>& paths);
-// `index`: bool or integer scalar, as for the op. The paths of the results are requested after a
-// branch has been called.
+// Binds a conditional. `index` is a bool or integer scalar. `result_paths` is called only after a
+// branch has been called, since only then the results are known.
 std::vector<Array> case_flat(std::string_view op, const Array& index,
                              const std::vector<ir::FlatFn>& branches,
                              const std::vector<Array>& args,
@@ -64,7 +65,7 @@ std::vector<Array> associative_scan_flat(
 
 Array as_predicate(const Array& pred);
 Array as_branch_index(const Array& index, int64_t branches);
-// Returns the bounds of a loop as integers of one dtype.
+// Returns both bounds of a loop as integers of one dtype.
 std::pair<Array, Array> loop_bounds(const Array& lower, const Array& upper);
 Array increment(const Array& i);
 
@@ -77,7 +78,7 @@ std::vector<std::string> leaf_paths(const T& tree, const std::string& name) {
 [[noreturn]] void throw_structures_differ(std::string_view op, const char* what);
 [[noreturn]] void throw_no_branch();
 
-// Throws UserError unless the two trees have one structure.
+// Throws UserError unless the two trees have the same structure.
 template <class T>
 void expect_structure(std::string_view op, const char* what, const T& expected, const T& got) {
   std::string a, b;
@@ -86,7 +87,7 @@ void expect_structure(std::string_view op, const char* what, const T& expected, 
   if (a != b) throw_structures_differ(op, what);
 }
 
-// Calls `traced` under a trace: the current one, or one of its own that is compiled and run.
+// Calls `traced` under the current trace or, if there is none, compiles and runs it as a program.
 template <class F, class... Args>
 auto under_trace(std::string_view op, const F& traced, const Args&... args) {
   if (ir::Trace::current()) return traced(args...);
@@ -165,7 +166,7 @@ struct FirstBranch<std::vector<F>> {
   using type = F;
 };
 
-// `branches`: a tuple or a vector of callables; `index` as for the op.
+// Calls one of `branches`, a tuple or a vector of callables. `index` is a bool or integer scalar.
 template <class Branches, class... Args>
 auto case_traced(std::string_view op, const Array& index, const Branches& branches,
                  const Args&... args) {
@@ -206,8 +207,8 @@ auto case_traced(std::string_view op, const Array& index, const Branches& branch
 
 // Folds f over the leading dimension of every leaf of xs:
 //   f(carry, x) -> pair(carry, y), x a slice of xs;  result: pair(last carry, ys stacked).
-// xs without leaves (None) requires a length. Throws UserError for lengths that differ and for a
-// carry whose shape, dtype or structure changes; each error names the leaf.
+// Without leaves in xs (None), a length is required. Throws UserError if lengths differ, or if the
+// shape, dtype or structure of a carry changes; each error names the leaf.
 template <class F, class Carry, class X>
 auto scan(const F& f, const Carry& init, const X& xs, const ScanOptions& options = {}) {
   const auto traced = [&](const auto& start, const auto& elements) {
@@ -216,8 +217,8 @@ auto scan(const F& f, const Carry& init, const X& xs, const ScanOptions& options
   return internal::under_trace("scan", traced, internal::as_argument<true>(init), xs);
 }
 
-// Returns the carry for which cond(carry), a bool scalar, is false; body(carry) -> carry. If cond
-// differs between the devices of a shard_map, every device stops by itself.
+// Returns the first carry for which cond(carry), a bool scalar, is false; body(carry) -> carry. If
+// cond differs between the devices of a shard_map, every device stops by itself.
 template <class Cond, class Body, class Carry>
 auto while_loop(const Cond& cond, const Body& body, const Carry& init) {
   const auto traced = [&](const auto& start) {
@@ -293,8 +294,8 @@ auto switch_(const Array& index, const Branches& branches, const Args&... args) 
   return internal::under_trace("switch_", traced, index, internal::as_argument<true>(args)...);
 }
 
-// Returns the stacked results of f over the leading dimension of every leaf of xs, one slice after
-// the other.
+// Returns the stacked results of f, called for one slice after the other of the leading dimension
+// of every leaf of xs.
 template <class F, class X>
 auto map(const F& f, const X& xs) {
   const auto traced = [&](const auto& elements) {
@@ -306,9 +307,9 @@ auto map(const F& f, const X& xs) {
   return internal::under_trace("map", traced, xs);
 }
 
-// Returns the prefix combinations of elements along `axis` by an associative fn(a, b), which gets
-// whole blocks of them: result[i] = fn(result[i - 1], elements[i]). It calls fn about 2 log2(n)
-// times (Blelloch, 1990).
+// Returns the prefix combinations of elements along `axis` by an associative fn(a, b), which
+// combines blocks of elements at once: result[i] = fn(result[i - 1], elements[i]). It calls fn
+// about 2 log2(n) times (Blelloch, 1990).
 template <class F, class T>
 T associative_scan(const F& fn, const T& elements, const AssociativeScanOptions& options = {}) {
   const auto traced = [&](const T& elems) -> T {

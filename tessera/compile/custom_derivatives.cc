@@ -78,8 +78,8 @@ std::vector<Array> custom_jvp_flat(const FlatFn& body, const FlatFn& jvp,
                  r < results.size() ? "result" : "tangent", of, describe(results[of]),
                  describe(rule_results[r]));
   }
-  // The operands are the leaves, the captures of the function, the captures of the rule. The rule's
-  // inputs are all of them, then their tangents.
+  // The operands are the leaves, the captures of the function, and the captures of the rule. The
+  // rule's inputs are all of these, then their tangents.
   std::vector<Array> operands(leaves.begin(), leaves.end());
   operands.insert(operands.end(), primal.captures.begin(), primal.captures.end());
   operands.insert(operands.end(), rule.captures.begin(), rule.captures.end());

@@ -17,16 +17,16 @@ namespace tessera {
 using lax::optimization_barrier;
 using lax::stop_gradient;
 
-// Returns the tree with every leaf a constant for differentiation.
+// Returns the tree with leaves that differentiation treats as constants.
 template <class T>
 requires(!tree::Leaf<T>) T stop_gradient(const T& x) {
   return tree::map([](const Array& leaf) { return lax::stop_gradient(leaf); }, x);
 }
 
-// Returns x under the name `name` for checkpoint policies.
+// Returns x under the name `name`, by which checkpoint policies refer to it.
 using lax::checkpoint_name;
 
-// Which values a checkpoint keeps; all others are recomputed. They are JAX's checkpoint_policies.
+// The values that a checkpoint keeps; all others are recomputed. It is JAX's checkpoint_policies.
 struct CheckpointPolicy {
   Saveable saveable = Saveable::kNothing;
   std::vector<std::string> names = {};
@@ -44,11 +44,11 @@ namespace internal {
 
 ErasedResult checkpoint_erased(const CheckpointPolicy& policy, const ErasedCall& call,
                                const std::vector<Array>& leaves);
-// jvp: (leaves..., tangents...) -> (results..., tangents...).
+// Binds the op; `jvp` maps (leaves..., tangents...) to (results..., tangents...).
 std::vector<Array> custom_jvp_flat(const ir::FlatFn& body, const ir::FlatFn& jvp,
                                    std::span<const Array> leaves);
-// fwd: leaves -> (results..., residuals...); bwd: (residuals..., cotangents...) -> cotangents of
-// the leaves. `num_results` is called after fwd is traced.
+// Binds the op; `fwd` maps the leaves to (results..., residuals...), `bwd` maps (residuals...,
+// cotangents...) to cotangents of the leaves. `num_results` is called after fwd is traced.
 std::vector<Array> custom_vjp_flat(const ir::FlatFn& body, const ir::FlatFn& fwd,
                                    const ir::FlatFn& bwd,
                                    const std::function<size_t()>& num_results,
@@ -152,8 +152,9 @@ class CustomVjp {
 
 }  // namespace internal
 
-// Returns `f` with its values recomputed for its gradient instead of kept, except those that the
-// policy saves: less memory for more work. It is JAX's jax.checkpoint (jax.remat).
+// Returns `f` such that its gradient recomputes the values of `f` instead of keeping them, except
+// those that the policy saves. It needs less memory and more work. It is JAX's jax.checkpoint
+// (jax.remat).
 template <class F>
 auto checkpoint(F f, CheckpointPolicy policy = {}) {
   return internal::Checkpointed<F>(std::move(f), std::move(policy));
@@ -167,11 +168,10 @@ auto custom_jvp(F f, Jvp jvp) {
   return internal::CustomJvp<F, Jvp>(std::move(f), std::move(jvp));
 }
 
-// Returns `f` with a custom reverse derivative: fwd(args...) returns (result, residuals),
-// bwd(residuals, cotangent) a tuple of cotangents, one for each argument. It has no forward
-// derivative. Throws UserError if the results of bwd do not have the arguments' types, and for
-// differentiating what the functions capture.
-// functions capture.
+// Returns `f` with a custom reverse derivative: fwd(args...) returns (result, residuals), and
+// bwd(residuals, cotangent) returns a tuple of cotangents, one for each argument. It has no forward
+// derivative. Throws UserError if the results of bwd do not have the arguments' types, and if what
+// the functions capture is differentiated.
 template <class F, class Fwd, class Bwd>
 auto custom_vjp(F f, Fwd fwd, Bwd bwd) {
   return internal::CustomVjp<F, Fwd, Bwd>(std::move(f), std::move(fwd), std::move(bwd));

@@ -13,9 +13,10 @@
 
 namespace tessera::internal {
 
-// The results of a call, a real scalar first, and the gradients of that scalar by the leaves of the
-// arguments `argnums`. Inside a manual computation a gradient varies over the axes that the scalar
-// varies over: for a loss that each device has for itself, each device gets its own gradient.
+// The results of a call, of which the first is a real scalar, and the gradients of that scalar by
+// the leaves of the arguments `argnums`. Inside a manual computation a gradient varies over the
+// axes that the scalar varies over: if each device has a loss of its own, each device gets its own
+// gradient.
 struct ValueAndGradients {
   ErasedResult value;
   std::vector<Array> gradients;
@@ -23,7 +24,7 @@ struct ValueAndGradients {
 ValueAndGradients value_and_grad_erased(const ErasedCall& call, const std::vector<size_t>& argnums,
                                         const std::vector<Array>& leaves);
 
-// Results and tangents; `tangents` has one entry for each leaf.
+// The results of a call, and a list with one tangent for each of them.
 struct ResultsAndTangents {
   std::vector<Array> results, tangents;
 };
@@ -34,18 +35,20 @@ ResultsAndTangents jvp_flat(const ir::FlatFn& body, std::span<const Array> leave
 struct Linearization;
 using LinearizationRef = std::shared_ptr<const Linearization>;
 
-// Linearizes by all leaves, under a trace. Throws UserError for a leaf that is no float or complex
-// array.
+// Returns the linearization by all leaves, under a trace. Throws UserError for a leaf that is not a
+// float or complex array.
 LinearizationRef linearize_all_flat(std::string_view op, const ir::FlatFn& body,
                                     std::span<const Array> leaves,
                                     const std::vector<std::string>& paths);
 const std::vector<Array>& results_of(const Linearization& at);
 const std::vector<Array>& residuals_of(const Linearization& at);
-// Returns the same outside of the trace, with the values of its tracers.
+// Returns the linearization with these values in place of its tracers, for use outside of the
+// trace.
 LinearizationRef computed(const Linearization& at, std::vector<Array> results,
                           std::vector<Array> residuals);
-// Return tangents of the results from those of the arguments, and cotangents of the arguments from
-// those of the results. They throw UserError for another number or other types.
+// push_forward returns tangents of the results, given those of the arguments; pull_back returns
+// cotangents of the arguments, given those of the results. Both throw UserError if their number or
+// types are wrong.
 std::vector<Array> push_forward(const Linearization& at, const std::vector<Array>& tangents);
 std::vector<Array> pull_back(const Linearization& at, const std::vector<Array>& cotangents);
 // Throws the UserError of jvp unless there is a tangent for each primal.

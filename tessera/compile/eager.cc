@@ -1,5 +1,5 @@
-// Eager execution: ops and composites on concrete arrays. Each is one program that is compiled once
-// and found by its arguments' types and shardings.
+// Eager execution: ops and composites on concrete arrays. Each is compiled as one program, once,
+// and found again by its arguments' types and shardings.
 #include "tessera/base/bounded_cache.h"
 #include "tessera/base/hash.h"
 #include "tessera/compile/composite.h"
@@ -22,7 +22,7 @@ struct EagerEntry {
 };
 using EagerEntryRef = std::shared_ptr<const EagerEntry>;
 
-// The callee, an op or a composite, and its params.
+// The callee (an op or a composite) and its params.
 struct OpKey {
   const OpDef* op;
   OpParams params;
@@ -71,8 +71,9 @@ EagerEntryRef compile_eager(const char* name, std::span<const Array> args, const
                  std::move(traced.captures)});
 }
 
-// Runs the program of a call for whose callee same() is true. At the first such call, callee()
-// returns the callee that the cache keeps and compile() makes the program.
+// Runs the cached program for arguments of these types and a callee for which same() is true. If
+// the cache has none, callee() returns the callee that the cache keeps and compile() makes the
+// program.
 template <class Same, class MakeCallee, class Compile>
 std::vector<Array> run_eagerly(size_t callee_hash, std::span<const Array> args, Same&& same,
                                MakeCallee&& callee, Compile&& compile) {

@@ -1,6 +1,6 @@
-// ErasedCall: a user's callable and its arguments with their C++ types hidden. The templates of
-// this header are the only code of jit (and of eager calls) that is compiled for each of a user's
-// functions; jit.cc works on flat lists of leaves, and on outlines of trees.
+// ErasedCall: a user's callable and its arguments with their C++ types hidden. Of jit (and of eager
+// calls), only the templates of this header are compiled once for each of a user's functions;
+// jit.cc works on flat lists of leaves, and on outlines of trees.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -38,7 +38,7 @@ struct ErasedCall {
   ErasedResult (*call)(const ErasedCall& self, const std::vector<Array>& leaves);
   std::vector<tree::Outline> (*outlines)(const void* arguments);
 
-  // Calls the function with these leaves in the arguments.
+  // Calls the function with the arguments' leaves replaced by these.
   ErasedResult operator()(const std::vector<Array>& leaves) const { return call(*this, leaves); }
   std::vector<tree::Outline> argument_outlines() const { return outlines(arguments); }
 };
@@ -55,7 +55,7 @@ std::vector<tree::Outline> erased_outlines(const void* arguments) {
   return std::move(out.children);
 }
 
-// Returns the results of a call as the tree that the function returned.
+// Returns the result of a call as the C++ type that the function returned.
 template <class Result>
 Result typed_result(const ErasedResult& result) {
   if constexpr (tree::Leaf<Result>) {
@@ -100,7 +100,7 @@ template <class F, class... Args>
 ErasedResult call_erased(const ErasedCall& self, const std::vector<Array>& leaves) {
   using Result = CallResultOf<F, Args...>;
   const Array* next = leaves.data();
-  // Braces evaluate in this order.
+  // Within braces, elements are evaluated in order.
   const std::tuple<Args...> args =
       std::apply([&](const Args&... arg) { return std::tuple<Args...>{with_leaves(arg, next)...}; },
                  *static_cast<const std::tuple<const Args&...>*>(self.arguments));
@@ -115,13 +115,13 @@ ErasedCall erase_call(const F& f, const std::tuple<const Args&...>& args) {
   return {&f, &args, call_erased<F, Args...>, erased_outlines<Args...>};
 }
 
-// Maps leaves of the arguments to the result: an ErasedCall, or a transform of one.
+// Maps leaves of the arguments to the result of a call: an ErasedCall, or a transform of one.
 using ErasedFn = std::function<ErasedResult(const std::vector<Array>&)>;
-// Traces the function with these concrete leaves, runs it and drops it; the program is cached by
-// its structure. The results' leaves replace the tracers.
+// Traces the function with these concrete leaves and runs it as a program, which is cached by its
+// structure. Returns its result with the computed arrays as leaves.
 ErasedResult run_erased(std::string_view op, const ErasedFn& function,
                         const std::vector<Array>& leaves);
-// Calls the function under a trace: the current one, or one of its own that is compiled and run.
+// Calls the function under the current trace or, if there is none, as run_erased() does.
 ErasedResult run_under_trace(std::string_view op, const ErasedFn& function,
                              const std::vector<Array>& leaves);
 

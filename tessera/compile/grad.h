@@ -36,7 +36,7 @@ struct LossResult<std::tuple<Array, Aux>> {
   static constexpr bool kHasAux = true;
 };
 
-// Returns the differentiated arguments with these leaves: one tree, or a tuple of several.
+// Returns the differentiated arguments with these leaves: one tree, or a tuple of trees.
 template <size_t... argnums, class... Args>
 auto rebuild_arguments(const std::tuple<Args...>& args, const std::vector<Array>& leaves) {
   const Array* next = leaves.data();
@@ -104,11 +104,12 @@ class Grad {
 }  // namespace internal
 
 // Returns the function (args...) -> (value, gradients by the arguments `argnums`; the first if none
-// is named). `f` returns a real scalar, or a pair of it and auxiliary results, which are passed on.
-// Inside shard_map a gradient varies over the axes that the value varies over: it is the device's
-// own gradient for a device's own loss, and the sum over devices for a loss that is the same
-// everywhere (after psum, pmean). Throws UserError for a result that is no real floating-point
-// scalar, a differentiated leaf that is not floating-point, and an op without a derivative.
+// is named). `f` returns a real scalar, or a pair of that scalar and auxiliary results, which are
+// passed on. Inside shard_map a gradient varies over the axes that the value varies over: it is the
+// device's own gradient for a device's own loss, and the sum over devices for a loss that is the
+// same everywhere (after psum, pmean). Throws UserError for a result that is not a real
+// floating-point scalar, a differentiated leaf that is not floating-point, and an op without a
+// derivative.
 template <size_t... argnums, class F>
 auto value_and_grad(F f) {
   if constexpr (sizeof...(argnums) == 0) {
@@ -118,8 +119,8 @@ auto value_and_grad(F f) {
   }
 }
 
-// Returns the function that returns the gradients alone, or a pair of them and the auxiliary
-// results.
+// Returns the function that returns only the gradients, or a pair of the gradients and the
+// auxiliary results.
 template <size_t... argnums, class F>
 auto grad(F f) {
   if constexpr (sizeof...(argnums) == 0) {
@@ -129,8 +130,8 @@ auto grad(F f) {
   }
 }
 
-// JAX's grad(f, argnums). The types of the gradients depend on the numbers, so they are written
-// before the function. Declared so that the compiler says this.
+// JAX's grad(f, argnums) does not exist here: the types of the gradients depend on argnums, so
+// these are template arguments. It is declared so that the compiler's error says this.
 template <size_t... argnums, class F, class Argnums>
 auto grad(F f, const Argnums&) {
   static_assert(std::is_void_v<F>, "write the arguments to differentiate by as grad<0, 2>(f)");
@@ -143,8 +144,8 @@ auto value_and_grad(F f, const Argnums&) {
   return value_and_grad<argnums...>(std::move(f));
 }
 
-// The pullback of a function at a point: it maps a cotangent of the result to cotangents of the
-// arguments, a tuple of trees.
+// The pullback of a function at a point. It maps a cotangent of the result to a tuple with a
+// cotangent for each argument.
 template <class Result, class... Args>
 class Pullback {
  public:
@@ -166,8 +167,8 @@ class Pullback {
   std::tuple<Args...> args_;
 };
 
-// The tangent map of a function at a point: it maps tangents of the arguments to that of the
-// result.
+// The derivative of a function at a point. It maps a tangent for each argument to the tangent of
+// the result.
 template <class Result, class... Args>
 class Pushforward {
  public:

@@ -18,9 +18,11 @@ using namespace compile;
 
 namespace {
 
-// Never destroyed: jitted functions may be static.
+// Lists the caches of all jitted functions. It is never destroyed, since jitted functions may be
+// static.
 struct AllCaches {
-  ForkSafeMutex mutex{ForkParticipant::Level::kCompilations};  // before that of any cache
+  // Its level comes before that of any cache.
+  ForkSafeMutex mutex{ForkParticipant::Level::kCompilations};
   std::unordered_set<JitCache*> caches;
 };
 AllCaches& all_caches() {
@@ -62,7 +64,7 @@ JitEntryRef JitCache::find(const void* types, std::string_view statics,
   const auto same = [&](const Key& key) {
     return key.types == types && key.x64 == x64 && key.statics == statics && key.args.match(leaves);
   };
-  // Most calls are like the last one.
+  // Most calls have the same key as the one before.
   if (auto latest = calls_.find_latest(same)) return *std::move(latest);
   return calls_.find(hash_of_call(types, statics, x64, leaves), same).value_or(nullptr);
 }
@@ -76,8 +78,9 @@ void JitCache::insert(const void* types, const std::string& statics, std::span<c
 
 namespace {
 
-// Throws the error again, with the place where the function was jitted, unless it names one: if a
-// callback of a program calls another jitted function, that one is named.
+// Throws the error again with the location where the function was jitted, unless it has one
+// already: if a callback of a program calls another jitted function, the location of that one
+// stays.
 [[noreturn, gnu::cold, gnu::noinline]] void rethrow_with(const SourceLocation& where,
                                                          const UserError& error) {
   constexpr std::string_view kJitted = "; in the function that was jitted at ";
@@ -87,7 +90,7 @@ namespace {
                   fmt::format("{}{}{}:{}", text, kJitted, where.file_name(), where.line()));
 }
 
-// Returns work(), whose errors say where the function was jitted.
+// Returns work(); its errors get the location where the function was jitted.
 template <class Work>
 auto located(const SourceLocation& where, const Work& work) {
   try {
@@ -150,7 +153,7 @@ PlacedArguments place_call(const TracedCall& call, std::span<const Array> leaves
                            const AxisSizes& compute_as) {
   PlacedArguments out = place_arrays(call, leaves, in_shardings);
   if (compute_as.empty()) return out;
-  finer_mesh(program_mesh(call.traced.function, out.request), compute_as);  // throws its errors
+  finer_mesh(program_mesh(call.traced.function, out.request), compute_as);  // called for its errors
   out.request.compute_as = compute_as;
   return out;
 }

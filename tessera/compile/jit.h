@@ -1,5 +1,5 @@
-// jit: a function that is traced and compiled once for every structure of its arguments, and run
-// from then on.
+// jit: traces and compiles a function once for every structure of its arguments. Further calls run
+// the compiled program.
 //
 //   auto f = jit([](const Array& x) { return 2 * sin(x) + 1; });
 //   Array y = f(x);                          // traced, compiled and run
@@ -7,8 +7,8 @@
 //   std::cout << f.lower(x).explain();       // what would be communicated, and why
 //
 // Arguments and results are trees (base/tree.h). C++ numbers are traced as weakly typed scalars if
-// the function takes Arrays in their place, and are static otherwise. Inside another traced
-// function, a call of jit(f) is a call of f.
+// the function accepts Arrays in their position, and are static otherwise. A call of jit(f) inside
+// another traced function is a call of f.
 #pragma once
 
 #include <memory>
@@ -29,9 +29,9 @@
 namespace tessera {
 
 struct JitOptions {
-  // The requested shardings of arguments and results. Empty: arguments keep theirs, propagation
-  // chooses those of results. Give one for all, or a list with one entry for each value, each a
-  // sharding or a tree.
+  // The requested shardings of arguments and results: one sharding for all, or a list with one
+  // entry for each, which is a sharding or a tree of shardings. If empty, arguments keep theirs,
+  // and propagation chooses those of results.
   PrefixList<NamedSharding> in_shardings = {}, out_shardings = {};
   // The arguments (by position) whose memory the results may use. A donated array is deleted: using
   // it again is an error.
@@ -39,9 +39,9 @@ struct JitOptions {
   // Limits of communication, checked when a call is compiled. Inside another traced function the
   // budget of that function applies instead.
   std::optional<CommBudget> comm_budget = std::nullopt;
-  // Mesh axes to compute as if they had so many devices, a multiple of those they have: {{"x", 8}}
-  // computes the same bits on 1, 2, 4 and 8 devices along x. Inside another traced function the
-  // choice of that function applies.
+  // Mesh axes to compute on as if they had the given number of devices, a multiple of the real
+  // number: {{"x", 8}} computes the same bits on 1, 2, 4 and 8 devices along x. Inside another
+  // traced function the choice of that function applies.
   AxisSizes compute_as = {};
 };
 
@@ -63,18 +63,18 @@ class JitCore {
   JitCore(JitOptions options, SourceLocation where);
   ~JitCore();
 
-  // Returns null if there was no such call. `types` identifies the C++ types of the arguments,
-  // `statics` their static parts.
+  // Returns the program of an earlier call with such arguments; null if there was none. `types`
+  // identifies the C++ types of the arguments, `statics` their static parts.
   JitEntryRef find(const void* types, std::string_view statics,
                    std::span<const Array> leaves) const;
   JitEntryRef compile(const ErasedCall& call, const void* types, const std::string& statics,
                       std::span<const Array> leaves) const;
   Lowered lower(const ErasedCall& call, std::span<const Array> leaves) const;
 
-  // Returns whether shardings were requested, which inside another traced function become
-  // constraints.
+  // Returns whether shardings were requested. Inside another traced function, requests become
+  // sharding constraints.
   bool constrains() const;
-  // Under a trace: returns the result of the call with these constraints.
+  // Returns the result of a call under a trace, with the requested shardings as constraints.
   ErasedResult call_constrained(const ErasedCall& call, std::vector<Array> leaves) const;
 
  private:
@@ -162,17 +162,17 @@ class Jitted {
   std::shared_ptr<const internal::JitCore> core_;
 };
 
-// Returns `f`, which is compiled at the first call for each structure of its arguments. `f` must be
-// pure: it is called only to be traced. Calls throw the errors of `f`'s ops, with `where` at the
-// end, and UserError kTrace if `f` uses a traced value as a C++ bool or number, or if a tracer leaks
-// out of it.
+// Returns `f` as a function that is compiled at the first call for each structure of its arguments.
+// `f` must be pure: it is called only to be traced. Calls throw the errors of the ops in `f`, with
+// `where` appended, and UserError kTrace if `f` uses a traced value as a C++ bool or number, or if
+// a tracer leaks out of it.
 template <class F>
 Jitted<F> jit(F f, JitOptions options = {}, SourceLocation where = SourceLocation::current()) {
   return Jitted<F>(std::move(f), std::move(options), where);
 }
 
-// Returns the types of the results of `f` for such arguments, as abstract arrays in the result's
-// tree; nothing is computed.
+// Returns the types of the results of `f` for such arguments, as abstract arrays in the tree of the
+// result. Nothing is computed.
 template <class F, class... Args>
 auto eval_shape(const F& f, const Args&... args) {
   using Result = internal::CallResultOf<F, Args...>;

@@ -1,5 +1,5 @@
-// JitCache: the programs of the earlier calls of one jitted function. jit.h, whose templates only
-// hold its entries, uses it.
+// JitCache: the programs of the earlier calls of one jitted function. The templates of jit.h only
+// hold its entries.
 #pragma once
 
 #include <memory>
@@ -14,16 +14,16 @@
 
 namespace tessera::internal {
 
-// What a call of a jitted function needs to know about its program.
+// The properties of a program that a call of its jitted function needs.
 struct JitEntry {
   CompiledRef program;
   std::vector<Array> captures;
   std::vector<uint8_t> donate;
   std::shared_ptr<const void> result;  // the function's result, with tracers as leaves
-  SourceLocation where;                // of jit(); line 0: the function was not jitted
+  SourceLocation where;                // where jit() was called; line 0 if it was not
 };
 
-// The earlier calls of one jitted function, the latest kMaxEntries. It is thread-safe.
+// The latest kMaxEntries calls of one jitted function. It is thread-safe.
 class JitCache {
  public:
   static constexpr size_t kMaxEntries = 1024;
@@ -34,7 +34,8 @@ class JitCache {
   // Empties the caches of all functions.
   static void clear_all();
 
-  // `types` identifies the C++ types of the arguments, `statics` their static parts.
+  // Returns the entry of an earlier call with such arguments, or null. `types` identifies the C++
+  // types of the arguments, `statics` their static parts.
   JitEntryRef find(const void* types, std::string_view statics, std::span<const Array> leaves);
   void insert(const void* types, const std::string& statics, std::span<const Array> leaves,
               JitEntryRef entry);

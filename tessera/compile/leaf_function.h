@@ -1,5 +1,5 @@
-// LeafFunction: a callable over trees as a function of the flat list of its arguments' leaves,
-// which the transforms take.
+// LeafFunction: makes a callable over trees a function of the flat list of its arguments' leaves,
+// the form that transforms take.
 #pragma once
 
 #include <optional>
@@ -36,7 +36,8 @@ class LeafFunction {
   }
   // Returns the path of every leaf, "argument 0.kernel", for messages.
   std::vector<std::string> paths() const { return argument_paths(outlines()); }
-  // Returns the leaves of the result for these leaves of the arguments; result() is their tree.
+  // Returns the leaves of the result, given the arguments' leaves. result() then returns their
+  // tree.
   std::vector<Array> operator()(const std::vector<Array>& inputs) {
     const Array* next = inputs.data();
     const std::tuple<std::decay_t<Args>...> args = std::apply(

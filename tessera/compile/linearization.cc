@@ -13,7 +13,8 @@ using namespace compile;
 
 namespace {
 
-// The body traced with the leaves' types, and its arguments: the leaves, then its captures.
+// The body traced with the leaves' types, and the arrays for its inputs: the leaves, then the
+// captures.
 struct TracedBody {
   Function function;
   std::vector<Array> arguments;
@@ -169,8 +170,8 @@ void expect_tangents(size_t primals, size_t tangents) {
 
 namespace {
 
-// The results of `body`, the first of which is the scalar to differentiate, and its gradients by
-// the leaves that `wrt` marks.
+// The results of `body`, and the gradients of the first one, a scalar, by the leaves that `wrt`
+// marks.
 struct FlatGradients {
   std::vector<Array> results, gradients;
 };
@@ -192,7 +193,7 @@ FlatGradients value_and_grad_flat(const FlatFn& body, std::span<const Array> lea
     type_error(kOp, "expected a function with a real floating-point result, got {}{}",
                describe(value),
                is_complex(value.dtype) ? "; take its real part" : "; convert it to a float");
-  // A loss that differs between devices is differentiated by each device's own copy of the
+  // If the loss differs between devices, each device differentiates by its own copy of the
   // arguments.
   while (cast_all(copies, wrt, value.varying)) {
     traced = trace_body(body, copies);

@@ -1,5 +1,5 @@
-// The end of compilation: makes a program that is ready to run of the stages of the pipeline, for
-// Compiled and for the plugin of JAX.
+// The end of compilation: turns the stages of the pipeline into a program that is ready to run, for
+// Compiled and for JAX's plugin.
 #pragma once
 
 #include "tessera/compile/pipeline.h"
@@ -14,8 +14,8 @@ const engine::Engine& engine_for(const Mesh& mesh, const Device& device);
 // Returns the stage up to which the pipeline must run for the engine.
 Stage last_stage(const engine::Engine& engine);
 
-// Returns the program of `function`, ready to run on the devices of its mesh, or on `device` if
-// that is empty. `stages` are those of the function up to last_stage().
+// Returns the program of `function`, ready to run on the devices of its mesh, or on `device` if the
+// mesh is empty. `stages` is the result of run_pipeline for the function, up to last_stage().
 engine::LoadedProgramRef load_program(const Function& function, const Stages& stages,
                                       const Device& device);
 

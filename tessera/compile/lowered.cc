@@ -83,7 +83,7 @@ int64_t bytes_of_steps(const Schedule& schedule) {
             return bytes(s, std::array{collective.in, collective.out});
           },
           [&](const CallStep& call, const Schedule& s) {
-            // The last operands of a scatter contain what it writes.
+            // The last operands of a scatter are its updates, as large as what it writes.
             const std::span<const int> in = call.in;
             if (call.updates)
               return bytes(s, in.subspan(call.out.size())) + bytes(s, in.last(call.out.size()));
@@ -130,7 +130,7 @@ Cost Lowered::cost() const {
 
 namespace {
 
-// Prints how norms of per-example gradients are computed, one line each.
+// Appends to `out` how norms of per-example gradients are computed, one line for each.
 void explain_norms(const Function& f, std::string& out) {
   for (const Op& op : f.ops) {
     for (const FunctionRef& region : control_regions(op)) explain_norms(*region, out);
@@ -142,7 +142,8 @@ void explain_norms(const Function& f, std::string& out) {
   }
 }
 
-// Prints, for a collective or a part of one, the op, where it was called, and why it needs this.
+// Returns the text of a collective's cause, or of a part's: the op that needs it, the place of its
+// call, and the reason.
 template <class C>
 std::string cause_text(const C& c) {
   return fmt::format("{}{}: {}", c.op,

@@ -1,5 +1,5 @@
 // Lowered: a traced function and its arguments' shardings, before it becomes a program.
-// jit(f).lower(x) returns one; every stage can be inspected, also on meshes without devices.
+// jit(f).lower(x) returns one. Every stage can be inspected, also on meshes without devices.
 #pragma once
 
 #include <memory>
@@ -19,8 +19,8 @@ namespace tessera {
 // The cost of one run of the program for one device.
 struct Cost {
   double flops = 0;
-  int64_t bytes_accessed = 0;        // by the steps
-  int64_t communication_bytes = 0;   // by this device
+  int64_t bytes_accessed = 0;        // that the steps read and write
+  int64_t communication_bytes = 0;   // that this device sends
   double communication_seconds = 0;  // estimated on the mesh's links
   int64_t arena_bytes = 0;           // of temporaries, all devices together; 0 on an abstract mesh
 };
@@ -51,7 +51,7 @@ class Lowered {
   std::vector<NamedSharding> output_shardings() const;
   CompiledRef compile() const;
 
-  // For files that include compile/pipeline.h and sharding/propagate.h.
+  // Returns the stages. Callers include compile/pipeline.h and sharding/propagate.h.
   const compile::Stages& stages() const { return *stages_; }
   const sharding::ShardingRequest& request() const { return *request_; }
 

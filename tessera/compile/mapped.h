@@ -1,4 +1,4 @@
-// Mapped: the function that a transform with options returns, such as vmap and shard_map.
+// Mapped: the function that a transform with options (vmap, shard_map) returns.
 #pragma once
 
 #include <tuple>
@@ -9,7 +9,7 @@
 
 namespace tessera::internal {
 
-// Calls map(options, the function with these arguments, their leaves).
+// A call returns map(options, the function and its arguments, the arguments' leaves).
 template <class F, class Options,
           ErasedResult (*map)(const Options&, const ErasedCall&, const std::vector<Array>&)>
 class Mapped {

@@ -10,12 +10,12 @@
 
 namespace tessera {
 
-// The mapped dimension of an argument or a result (negative ones count from the end), or None.
+// The mapped dimension of an argument or a result (negative numbers count from the end), or None.
 class MappedAxis {
  public:
   MappedAxis(int axis) : axis_(axis) {}
   MappedAxis(NoneType) {}
-  // Declared so that the compiler says what to write.
+  // Declared so that the compiler's error says what to write.
   template <class T>
   requires(std::is_floating_point_v<T> || std::is_convertible_v<T, std::string_view>)
       MappedAxis(const T&) {

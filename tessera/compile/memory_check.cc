@@ -12,7 +12,7 @@
 namespace tessera::compile {
 namespace {
 
-constexpr size_t kNamed = 3;  // values that the error names
+constexpr size_t kNamed = 3;  // the number of values that the error names
 
 std::string size_text(int64_t bytes) {
   constexpr double kMebi = 1 << 20, kGibi = 1 << 30;
@@ -21,7 +21,7 @@ std::string size_text(int64_t bytes) {
                       : fmt::format("{:.1f} GiB", size / kGibi);
 }
 
-// A value of one device.
+// What one device stores of a value, in bytes, and the text that names it in the error.
 struct Value {
   int64_t bytes;
   std::string text;

@@ -8,8 +8,8 @@ namespace tessera {
 struct PassTime {
   std::string_view name;
   double seconds = 0;
-  // The number of programs after the pass: more than one if the cheapest of several is chosen later
-  // (compile/alternatives.h), 0 if it was skipped.
+  // The number of programs after the pass; 0 if it was skipped. There is more than one if the
+  // cheapest of several is chosen later (compile/alternatives.h).
   int alternatives = 0;
 };
 

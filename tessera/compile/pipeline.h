@@ -5,8 +5,8 @@
 //   partitioned  local shapes, explicit collectives
 //   fused        a schedule of kernels, library calls and collectives
 //
-// From propagate to choose_plan there may be several alternatives (alternatives.h): each of these
-// passes runs once for each, and the last one keeps the cheapest.
+// There may be several alternatives (alternatives.h) from propagate to choose_plan. Each of these
+// passes runs once for each of them, and choose_plan keeps the cheapest.
 //
 // After each pass every function is verified in debug builds, or if the environment variable
 // TESSERA_VERIFY_PASSES is 1. It is printed to standard error if TESSERA_PRINT_AFTER names the pass
@@ -26,15 +26,16 @@
 
 namespace tessera::compile {
 
-// The last stage that the pipeline runs.
+// Where the pipeline stops: an engine that takes functions needs no schedule. The stages that
+// Lowered::text() names are finer (docs/glossary.md).
 enum class Stage : uint8_t { kPartitioned, kFused };
 
 // A program between passes.
 struct PassState {
   std::vector<Alternative> alternatives;  // one, except between propagate and choose_plan
   ShardingRequest request;
-  Mesh mesh;          // empty for one device
-  Schedule schedule;  // set once fused
+  Mesh mesh;          // empty: the program is for one device
+  Schedule schedule;  // set by the last pass
 
   PassState(Function function, ShardingRequest request, Mesh mesh);
   // Returns the function of the first alternative.
@@ -43,26 +44,26 @@ struct PassState {
 
 struct Pass {
   std::string_view name;
-  Stage stage;        // the stage that it leads to
+  Stage stage;        // the stage to which the pass belongs
   bool sharded_only;  // skipped for programs of one device
   void (*run)(PassState& state);
 };
 // Returns all passes in order.
 std::span<const Pass> passes();
 
-// Runs the pass, or skips it; verifies and prints. Returns its time.
+// Runs the pass, or skips it, then verifies and prints the result. Returns the pass's time.
 PassTime run_pass(const Pass& pass, PassState& state);
 
 struct Stages {
   Function traced;
-  Mesh mesh;  // of the program; empty for one device
+  Mesh mesh;  // the program's mesh; empty for one device
   Function propagated;
   Partitioned partitioned;
   Schedule schedule;
   std::vector<PassTime> pass_times;
 };
 
-// Runs the passes up to the stage `last`; fields of Stages for later stages stay empty.
+// Runs the passes up to the stage `last`. The fields of Stages that later passes set stay empty.
 Stages run_pipeline(const Function& traced, const ShardingRequest& request,
                     Stage last = Stage::kFused);
 

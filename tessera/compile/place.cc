@@ -7,9 +7,9 @@
 namespace tessera::compile {
 namespace {
 
-// Returns whether arrays move by a program that does nothing else: those on devices with a network
-// that keep their devices. Arrays that go to other devices, or to another order of them, move
-// through the memory of this process.
+// Returns whether the array is moved by a program that does nothing else: it is if it stays on the
+// same devices and these have a network. Arrays that go to other devices, or to the devices in
+// another order, move through the memory of this process.
 bool moves_by_program(const ArrayLayout& from, const Sharding& to) {
   return from.sharding.is_named() && to.is_named() &&
          same_device_order(from.sharding.named().mesh(), to.named().mesh()) &&

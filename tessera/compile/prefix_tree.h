@@ -23,7 +23,7 @@ class PrefixTree {
  public:
   PrefixTree();
   PrefixTree(T value);
-  // The types that a T can be made of: for vmap's axes, 0 and None.
+  // True for other types from which a T can be made: for vmap's axes, 0 and None.
   template <class U>
   requires(std::convertible_to<U, T> && !std::same_as<std::remove_cvref_t<U>, T> &&
            !std::same_as<std::remove_cvref_t<U>, PrefixTree>) PrefixTree(U&& value)
@@ -40,7 +40,7 @@ class PrefixTree {
   const std::vector<PrefixTree>& children() const { return children_; }
 
   // Appends one value for each leaf of the tree. Throws a UserError that names `op` and `what` if
-  // the trees do not fit.
+  // this prefix does not fit the tree.
   void flatten(const tree::Outline& outline, std::string_view op, const std::string& what,
                std::vector<T>& out) const;
 
@@ -49,7 +49,8 @@ class PrefixTree {
   std::vector<PrefixTree> children_;
 };
 
-// The values of arguments or of results: one for all of them, or a list with one entry for each.
+// The values for all arguments, or for all results: one value for all, or a list with an entry for
+// each.
 //
 //   .in_specs = P("x")              for every argument
 //   .in_specs = {P("x"), P()}       for two arguments
@@ -75,7 +76,7 @@ class PrefixList {
   // if the list does not fit.
   std::vector<T> of_arguments(std::string_view op, const char* what,
                               std::span<const tree::Outline> arguments) const;
-  // Returns one value for each leaf of the result. A list of one entry is that of the whole result.
+  // Returns one value for each leaf of the result. A list with one entry is for the whole result.
   std::vector<T> of_result(std::string_view op, const char* what,
                            const tree::Outline& result) const;
 

@@ -1,5 +1,5 @@
-// The compiled programs, by function, shardings and device, and the properties of a call that
-// decide which one it needs. jit, eager ops and composites look programs up here.
+// The compiled programs, found by function, shardings and device, and the properties of a call that
+// decide which program it needs. jit, eager ops and composites look programs up here.
 #pragma once
 
 #include <span>
@@ -13,11 +13,11 @@
 
 namespace tessera::compile {
 
-// What decides which program a call needs, for one argument: its layout, its type, whether it is
-// weak.
+// The properties of one argument that decide which program a call needs: its layout or type, and
+// whether it is weakly typed.
 struct ArgKey {
-  ArrayLayoutRef layout;  // of device arrays: equal layouts are one object
-  Type type;              // of host arrays
+  ArrayLayoutRef layout;  // set for device arrays; equal layouts are one object
+  Type type;              // set for host arrays
   bool weak = false;
 
   explicit ArgKey(const Array& x);
@@ -27,7 +27,7 @@ struct ArgKey {
   }
 };
 
-// The same for all arguments of a call.
+// The keys of all arguments of a call.
 class ArgKeys {
  public:
   explicit ArgKeys(std::span<const Array> args) : keys_(args.begin(), args.end()) {}
@@ -37,16 +37,16 @@ class ArgKeys {
  private:
   std::vector<ArgKey> keys_;
 };
-// Returns the hash of a call's arguments: calls that match the same ArgKeys have one hash. `seed`
-// is the hash of everything else.
+// Returns the hash of a call's arguments. Calls that match the same ArgKeys have the same hash.
+// `seed` is the hash of everything else.
 size_t hash_arguments(size_t seed, std::span<const Array> args);
 
-// Throws a UserError (kTrace) that names `op` if one of the arrays is a tracer, which has leaked
-// out of its trace or is another thread's.
+// Throws a UserError (kTrace) that names `op` if one of the arrays is a tracer: one that has leaked
+// out of its trace, or one of another thread.
 void expect_concrete(std::string_view op, std::span<const Array> args);
 
-// Returns the shardings of arguments as a request: arrays on a mesh keep theirs; propagation
-// chooses those of single-device and host arrays.
+// Returns the shardings of arguments as a request. Arrays on a mesh keep theirs; for single-device
+// and host arrays, propagation chooses.
 ShardingRequest request_for(const Function& function, std::span<const Array> args);
 // Returns the device of a program without a mesh. Throws a UserError that names `op` if the
 // arguments are on several devices.
@@ -54,15 +54,15 @@ Device device_for(std::string_view op, std::span<const Array> args);
 
 struct Stages;
 
-// Returns the program of this function, requests and device, which is compiled once for all
-// structurally equal ones. `stages` is the result of run_pipeline, or null if it has not run. It is
-// thread-safe.
+// Returns the program of this function, request and device. It is compiled once for all
+// structurally equal ones. `stages` is the result of run_pipeline, or null if it has not run. Any
+// thread may call it.
 CompiledRef compile_cached(const Function& function, const ShardingRequest& request,
                            const Device& device, const Stages* stages = nullptr);
 
-// Returns the results of a program whose inputs are a call's arguments, then the arrays that its
-// function captured. `donate` is empty, or says for each input whether the results may use its
-// memory.
+// Runs a program whose inputs are a call's arguments, then the arrays that its function captured.
+// Returns the program's results. `donate` is empty, or has a flag for each input: whether the
+// results may use its memory.
 std::vector<Array> run_with_captures(const Compiled& program, std::span<const Array> args,
                                      std::span<const Array> captures,
                                      std::span<const uint8_t> donate = {});

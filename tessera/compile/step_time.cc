@@ -32,7 +32,7 @@ class Predictor {
     locality_.emplace(whole.mesh, std::move(process_of), processes->index());
   }
 
-  // Returns the seconds of a step that contains no schedules.
+  // Returns the seconds that a step takes; steps with schedules inside are summed by the caller.
   double operator()(const KernelStep& kernel, const Schedule& s) const {
     const double one =
         runtime::kernel_ns(kernel.kernel) * 1e-9 * instances(s, kernel.axes) / costs_.kernel_speed;
@@ -48,7 +48,7 @@ class Predictor {
                        static_cast<double>(shape.batch) * count;
     const double move = to_move(bytes(s, {dot.lhs, dot.rhs, dot.out, dot.bias}));
     if (all == 0) return costs_.step_seconds + move;
-    // If it is allowed, the runtime makes one product of those of all instances
+    // If it is allowed, the runtime makes one product of the products of all instances
     // (runtime/dot_code.cc).
     const bool joined = !s.reproducible && shape.batch == 1 && count > 1;
     const bool taller = joined && dot.reduce_axes.empty() && rhs.instances == 1,
@@ -99,7 +99,7 @@ class Predictor {
     return static_cast<double>(locality_ ? static_cast<int64_t>(locality_->instances(axes).size())
                                          : axes_size(s.mesh, axes));
   }
-  // Returns the bytes of all instances here.
+  // Returns the bytes of all instances in this process.
   double bytes(const Schedule& s, const std::vector<int>& slots) const {
     double out = 0;
     for (int slot : slots) {
@@ -112,17 +112,18 @@ class Predictor {
   double speed(const std::vector<SizedSpeed>& table, double size, bool parallel) const {
     return speed_at(table, size, parallel ? threads_ : 1, costs_.cores, sharing_);
   }
-  // Returns how many threads the step uses, by the time that one thread needs.
+  // Returns how many threads the step uses, given the time that one thread needs.
   double threads(double one_thread_seconds) const {
     const bool parallel = one_thread_seconds * 1e9 > runtime::kInlineNs;
     return std::min(parallel ? threads_ : 1, costs_.cores / sharing_);
   }
-  // The processes of a machine do the same at the same time, and share its last cache.
+  // Returns the seconds to move `size` bytes. The processes of a machine run the same steps at the
+  // same time and share its last-level cache.
   double to_move(double size) const {
     return size == 0 ? 0 : size / speed(costs_.memory, size * sharing_, size > 256 * 1024);
   }
-  // Returns the seconds of products of (m, k) by (k, n), of `all` flop together: those with few
-  // rows, columns or terms spend much of their time on their operands.
+  // Returns the seconds of products of (m, k) by (k, n), `all` flop in total. Products with few
+  // rows, columns or terms spend much of their time on reading their operands.
   double of_products(DType dtype, double all, double m, double n, double k) const {
     const std::vector<SizedSpeed>& table =
         is_half(dtype) ? costs_.bfloat16_products : costs_.float32_products;

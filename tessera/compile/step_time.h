@@ -1,10 +1,10 @@
-// The time of a run of a program on this machine, predicted from what `tessera calibrate` measured
-// (mesh/costs.h): after the pipeline, before anything runs.
+// Predicts how long a run of a program takes on this machine, before anything runs, from what
+// `tessera calibrate` measured (mesh/costs.h).
 //
-// Each step of the schedule takes as long as its arithmetic or its memory traffic, whichever takes
-// longer, at the speed for its size, on the threads of this process, which shares the cores of the
-// machine with the other processes of its cluster. A product that exceeds a core's cache takes the
-// time of its operations plus that of its operands. Communication takes the time of the cost model
+// A step of the schedule takes the time of its arithmetic or of its memory traffic, whichever is
+// longer, at the speed measured for its size. It has the threads of this process; all processes of
+// the cluster on this machine share its cores. A product that exceeds a core's cache takes the time
+// of its operations plus that of its operands. Communication takes the time of the cost model
 // (spmd/cost.h).
 #pragma once
 
@@ -20,9 +20,9 @@ struct StepTime {
   double total() const { return compute + communication; }
 };
 
-// Returns nullopt if no figures were measured, and for devices that are not this machine's CPUs.
+// Returns nullopt if the machine was not calibrated, and for devices that are not its CPUs.
 std::optional<StepTime> predict_time(const Stages& stages, const Device& device);
-// Returns the seconds of computation in one run, by these measured figures.
+// Returns the seconds of computation in one run, given these measured costs.
 double predict_compute(const Stages& stages, const MachineCosts& costs);
 
 }  // namespace tessera::compile

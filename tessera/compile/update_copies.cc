@@ -12,7 +12,7 @@ namespace tessera::compile {
 namespace {
 
 constexpr int64_t kLeastBytes = int64_t{1} << 20;
-// A loop that a condition ends counts as this many trips.
+// The number of trips assumed for a loop that a condition ends.
 constexpr int64_t kExpectedTrips = 1000;
 
 class CopyFinder {

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kVmapOp = "vmap";
 
-// Returns the mapped dimension of each leaf (-1: none) and sets the number of examples.
+// Returns the mapped dimension of each leaf (-1: not mapped) and sets the number of examples.
 std::vector<int> mapped_dims(std::span<const Array> leaves, FlatVmap& options) {
   std::vector<int> dims;
   std::optional<int64_t> size = options.axis_size;
@@ -113,7 +113,7 @@ ErasedResult vmap_traced(const VmapOptions& options, const ErasedCall& call,
   if (options.in_axes.empty()) {
     flat.in_axes.assign(leaves.size(), 0);
   } else {
-    // A list of one axis is that of all arguments, too.
+    // A list with one entry, an axis, is for all arguments, too.
     const std::vector<PrefixTree<MappedAxis>>& entries = options.in_axes.entries();
     const bool for_all = entries.size() == 1 && arguments.size() != 1 && entries[0].value();
     const PrefixList<MappedAxis> axes =

@@ -30,19 +30,20 @@ class SpmdAxisName {
 };
 
 struct VmapOptions {
-  // One for all arguments, or a list with one entry for each argument: the mapped dimension of all
-  // its leaves, or a tree. Empty: 0 for all.
+  // The mapped dimensions of the arguments: one for all, or a list with one entry for each
+  // argument, which is the dimension for all its leaves, or a tree. Empty: 0 for all.
   PrefixList<MappedAxis> in_axes = {};
-  // One for the whole result, or a list with one entry for each of its parts. Empty: 0.
+  // The mapped dimensions of the results: one for all, or a list with one entry for each part of
+  // the result. Empty: 0.
   PrefixList<MappedAxis> out_axes = {};
   // The name of the mapped dimension for collectives inside.
   std::string axis_name = {};
   // The number of examples if no argument is mapped; otherwise it must agree.
   std::optional<int64_t> axis_size = std::nullopt;
-  // The mesh axes by which sharding constraints and shard_maps inside shard the mapped dimension.
+  // The mesh axes that shard the mapped dimension in sharding constraints and shard_maps inside.
   SpmdAxisName spmd_axis_name = {};
-  // What happens to the axes of a sharding constraint inside if they do not divide a dimension of
-  // one example: an error, they shard the dimension of examples, or they are dropped.
+  // What happens if the axes of a sharding constraint inside do not divide a dimension of one
+  // example: an error, the axes shard the dimension of examples instead, or the axes are dropped.
   Indivisible indivisible = Indivisible::kError;
 };
 
@@ -56,15 +57,15 @@ ErasedResult vmap_erased(const VmapOptions& options, const ErasedCall& call,
 template <class F>
 using Vmapped = internal::Mapped<F, VmapOptions, internal::vmap_erased>;
 
-// Returns `f` over examples. Calls throw a UserError with the path of the leaf for: an axis that
-// the leaf does not have; mapped dimensions of different sizes; no mapped argument and no
-// axis_size; a result that is mapped though out_axes says None; an op without a batching rule; a
-// constraint as `indivisible` says.
+// Returns `f` over examples. Calls throw a UserError with the path of the leaf if the leaf does not
+// have the mapped axis, if mapped dimensions have different sizes, if no argument is mapped and
+// axis_size is not given, if a result is mapped though out_axes says None, if an op has no batching
+// rule, and for a constraint as `indivisible` says.
 template <class F>
 Vmapped<F> vmap(F f, VmapOptions options = {}) {
   return Vmapped<F>(std::move(f), std::move(options));
 }
-// Returns the same for one `in_axes` of all arguments: vmap(f, 1).
+// Returns `f` over examples, with one axis for all arguments: vmap(f, 1).
 template <class F, std::integral Axis>
 Vmapped<F> vmap(F f, Axis in_axes) {
   return vmap(std::move(f), VmapOptions{.in_axes = static_cast<int>(in_axes)});

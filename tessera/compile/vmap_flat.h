@@ -1,5 +1,4 @@
-// The flat core of vmap: a function of lists of arrays over examples. vmap.h uses it, and so do
-// whole Jacobians.
+// vmap as a function of lists of arrays. vmap.h and the functions for whole Jacobians use it.
 #pragma once
 
 #include <functional>
@@ -15,13 +14,13 @@
 namespace tessera::internal {
 
 struct FlatVmap {
-  std::vector<std::optional<int>> in_axes = {};  // one for each leaf
+  std::vector<std::optional<int>> in_axes = {};  // the mapped dimension of each leaf
   std::vector<std::string> paths = {};
   std::optional<int64_t> axis_size = std::nullopt;
-  ops::BatchAxis axis = {};  // without the size
+  ops::BatchAxis axis = {};  // its size is not set here
 };
-// Runs under a trace. `out_axes` is called once the body's results are known and returns one axis
-// for each.
+// Returns the results of `body` over examples; runs under a trace. `out_axes` is called once the
+// body's results are known, and returns one axis for each.
 std::vector<Array> vmap_flat(const ir::FlatFn& body, std::span<const Array> leaves,
                              FlatVmap options,
                              const std::function<std::vector<MappedAxis>()>& out_axes);

@@ -37,8 +37,8 @@ std::optional<Access> mapped_access(const GraphOp& op, int k, const Access& acce
   return out;
 }
 
-// The indices of a gather follow the batch dimensions of its result; the element that they select
-// is arbitrary.
+// Returns the access of the indices of a gather (operand 1): they have the batch dimensions of its
+// result. Which element of operand 0 they select is not known, so its access is not plain.
 std::optional<Access> gathered_access(const GraphOp& op, size_t k, const Access& access,
                                       const Shape& operand, const Shape& result) {
   if (k == 0) return std::nullopt;

@@ -1,5 +1,5 @@
-// Access: how the element of a value that a kernel reads follows from the kernel's loop dimensions,
-// if each dimension of the value is one of these.
+// Access: which element of a value a kernel reads, given the kernel's loop dimensions, if each
+// dimension of the value is one of these.
 #pragma once
 
 #include <optional>
@@ -8,9 +8,10 @@
 
 namespace tessera::fusion {
 
-// The dimension of the kernel for each dimension of a value, -1 if the index is always 0.
+// For each dimension of a value, the dimension of the kernel that is its index; -1: the index is 0.
 struct Access {
-  // False: some other function of the loop dimensions, which `tag` identifies; `dims` is empty.
+  // If false, the index is another function of the loop dimensions, identified by `tag`, and `dims`
+  // is empty.
   bool plain = true;
   size_t tag = 0;
   boost::container::small_vector<int8_t, 6> dims;
@@ -18,9 +19,9 @@ struct Access {
 };
 
 Access identity_access(const Shape& shape);
-// Returns an access that is no choice of dimensions; it is equal for equal arguments.
+// Returns an access that is not plain. Equal arguments give equal accesses.
 Access opaque_access(const Access& of, size_t maker);
-// Returns a number that distinguishes accesses.
+// Returns a number that distinguishes this access from others.
 size_t tag_of(const Access& access);
 
 // Returns the access of operand k of a kPointwise, kConvert, kIndexMap, kGather or kReshape op,

@@ -5,25 +5,25 @@
 namespace tessera::fusion {
 namespace {
 
-// An address under construction, its loop, and where its final form is stored.
+// An address under construction, the loop that uses it, and where its final form is stored.
 struct Use {
   const IndexExpr* address;
   int loop;
   Affine* final_form;
 };
 
-// Dimensions that are merged: their extent, and the dimension whose coefficient it has (the minor
-// one).
+// Dimensions after merging: the extent of each, and the dimension whose coefficient it has (the
+// minor one of those merged).
 struct Merged {
   Dims extents;
   std::vector<int> minor;
 };
 
-// Merges as the addresses in `loop` allow; -1: those in all loops.
+// Merges those of `dims` that are contiguous in all addresses of `loop`; -1: of all loops.
 Merged merge(const std::vector<int>& dims, const Dims& extents, const std::vector<Use>& uses,
              int loop) {
   Merged out;
-  for (size_t k = dims.size(); k-- > 0;) {  // from the minor end
+  for (size_t k = dims.size(); k-- > 0;) {  // starts at the minor end
     const int d = dims[k];
     if (extents[d] == 1) continue;
     const bool even = !out.minor.empty() && std::ranges::all_of(uses, [&](const Use& use) {

@@ -8,17 +8,17 @@
 
 namespace tessera::fusion {
 
-// The loop dimensions of addresses: `extents`. The parallel ones and those of a family, major
-// first, make up a loop.
+// The loop dimensions that addresses use; `extents` has the extent of each. A loop consists of the
+// parallel dimensions and the dimensions of one family, major first.
 struct LoopDims {
   const Dims& extents;
   const std::vector<int>& parallel;
   const std::vector<std::vector<int>>& families;
-  std::vector<int> loop_family;  // of each loop; -1: none
+  std::vector<int> loop_family;  // for each loop; -1: none
 };
 
-// Sets the parallel dimensions, the loops' extents, and all addresses of `kernel`: addresses[i] is
-// that of node i, store_addresses[l][s] that of store s of loop l.
+// Sets the parallel dimensions, the loops' extents, and all addresses of `kernel`. addresses[i] is
+// the address of node i, store_addresses[l][s] that of store s in loop l.
 void collapse(Kernel& kernel, const LoopDims& dims, const std::vector<IndexExpr>& addresses,
               const std::vector<std::vector<IndexExpr>>& store_addresses);
 

@@ -14,14 +14,14 @@ AxisList without(AxisList axes, const AxisList& fewer) {
   return axes;
 }
 
-// Returns the axes of `over` along which the result of a permutation differs: ranks that differ
-// along no other axis have different shards. A new order of devices leaves shards that vary over
-// fewer axes than it runs over.
+// Returns the axes of `over` along which the result of a permutation differs. Ranks whose
+// coordinates differ along no other axis of the operand have the same shard. After a change of the
+// order of devices, shards vary over fewer axes than the permutation runs over.
 AxisList permuted_axes(const CollectiveInfo& info, const Mesh& mesh, const AxisList& over,
                        const AxisList& operand_axes) {
   const std::vector<int32_t> shard_of =
       instance_map(mesh, over, without(over, without(over, operand_axes)));
-  std::vector<int32_t> received(shard_of.size(), -1);  // the shard that a rank has; zeros from none
+  std::vector<int32_t> received(shard_of.size(), -1);  // the shard that each rank gets; -1: zeros
   for (const Dims& pair : info.pairs)
     received[static_cast<size_t>(pair[1])] = shard_of[static_cast<size_t>(pair[0])];
   AxisList out;
@@ -67,7 +67,7 @@ AxisList collective_result_axes(const Op& op, const Mesh& mesh, const AxisList& 
     case CollectiveKind::kAllReduce:
     case CollectiveKind::kAllGather:
     case CollectiveKind::kBroadcast:
-      // Groups may have different results.
+      // The results of several groups may differ.
       return info.groups.size() <= 1 ? without(operand_axes, over) : axes_union(operand_axes, over);
     case CollectiveKind::kPermute:
       return axes_union(without(operand_axes, over), permuted_axes(info, mesh, over, operand_axes));

@@ -1,6 +1,6 @@
-// Collectives as steps, and the mesh axes that their results physically vary over: whatever the
-// types say, the result of an all_reduce or an all_gather is the same on all devices of a group, so
-// it is stored once for them.
+// Makes steps of collectives, and finds the mesh axes that their results physically vary over.
+// Whatever the types say, the result of an all_reduce or an all_gather is the same on all devices
+// of a group, so it is stored once for them.
 #pragma once
 
 #include "tessera/fusion/graph.h"
@@ -11,12 +11,13 @@ namespace tessera::fusion {
 AxisList axes_union(AxisList axes, const AxisList& more);
 // Returns the axes that a collective (or axis_index) runs over, major first.
 AxisList collective_axes(const Op& op, const Mesh& mesh);
-// Returns the axes that its results vary over, given these axes and those of all its operands.
+// Returns the axes that the collective's results vary over. `over` is what collective_axes()
+// returned, `operand_axes` the axes that its operands vary over.
 AxisList collective_result_axes(const Op& op, const Mesh& mesh, const AxisList& over,
                                 const AxisList& operand_axes);
-// Returns the step of a kCollective op between slots.
+// Returns the step of a kCollective op, from the slots `in` to the slot `out`.
 CollectiveStep collective_step(const GraphOp& op, std::span<const int> in, int out);
-// Returns the step of a kAxisIndex op; the result's instances are counted along `axes`.
+// Returns the step of a kAxisIndex op; the instances of its result are numbered along `axes`.
 InstanceTableStep axis_index_step(const GraphOp& op, const Mesh& mesh, const AxisList& axes,
                                   int out);
 

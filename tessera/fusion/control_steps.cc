@@ -15,7 +15,7 @@
 namespace tessera::fusion {
 namespace {
 
-// Returns the region with its graph and the axes that its outputs vary over, given those of its
+// Returns the region with its graph and the axes that its outputs vary over, given the axes of its
 // inputs.
 Region region_of(FunctionRef function, const Mesh& mesh, std::vector<AxisList> inputs,
                  SettledCarries& settled) {
@@ -52,8 +52,8 @@ std::vector<T> chosen(const std::vector<T>& from, const std::vector<size_t>& whi
   return out;
 }
 
-// Returns the region of a loop's body whose carries vary over the fewest axes, and its outputs over
-// those that the loop's results do.
+// Returns the region of a loop's body in which the carries vary over as few axes as possible. Its
+// outputs vary over the axes of the loop's results.
 Region settled_body(const ControlFlow& loop, const Mesh& mesh, const std::vector<AxisList>& inputs,
                     SettledCarries& settled) {
   std::vector<AxisList> now = inputs;
@@ -74,7 +74,7 @@ Region settled_body(const ControlFlow& loop, const Mesh& mesh, const std::vector
   return out;
 }
 
-// Gives the region these of its inputs, in this order, and these of its outputs.
+// Keeps only these inputs of the region, in this order, and only these outputs.
 void choose(Region& region, const std::vector<size_t>& inputs, const std::vector<size_t>& outputs) {
   Graph& graph = *region.graph;
   graph.inputs = chosen(graph.inputs, inputs);
@@ -87,7 +87,7 @@ void choose(Region& region, const std::vector<size_t>& inputs, const std::vector
   region.outputs = chosen(region.outputs, outputs);
 }
 
-// Carries that every trip returns unchanged become constants, and their results other names of the
+// Makes constants of carries that every trip returns unchanged; their results become aliases of the
 // operands.
 ControlLowering lower_loop(const Op& op, const ControlFlow& flow, const Mesh& mesh,
                            const std::vector<AxisList>& operands, SettledCarries& settled) {
@@ -130,7 +130,7 @@ ControlLowering lower_loop(const Op& op, const ControlFlow& flow, const Mesh& me
   return out;
 }
 
-// Returns the function with an array without elements as an additional result.
+// Returns the function with an additional result, an array without elements.
 Function with_token(Function f) {
   const Type token = ir::token_type();
   f.outputs.push_back(f.add_op(constant_op, ConstantParams{Literal(bool_, Shape{}), token.shape},

@@ -19,7 +19,8 @@ LoopDimensions leading(int rank) {
   return dims;
 }
 
-// Returns whether the non-unit dimensions on which `access` depends are exactly `dims`, in order.
+// Returns whether `access` depends on exactly the dimensions `dims`, in this order, apart from
+// dimensions of extent 1.
 bool covers(const Group& group, const Access& access, std::span<const int> dims) {
   size_t next = 0;
   const auto skip_units = [&] {
@@ -48,7 +49,7 @@ bool covers_elements(const Group& group, const Access& access) {
   for (const auto& family : group.families) {
     LoopDimensions dims = parallel;
     dims.insert(dims.end(), family.begin(), family.end());
-    // A reduction over major dimensions reads them before the parallel ones.
+    // A reduction over major dimensions has these before the parallel ones.
     if (covers(group, access, dims)) return true;
     std::rotate(dims.begin(), dims.begin() + group.parallel_rank, dims.end());
     if (covers(group, access, dims)) return true;

@@ -42,7 +42,7 @@ class Absorber {
   bool changed_ = false;
 };
 
-// Returns the only op that reads v, or -1.
+// Returns the op that reads v if it is the only one; otherwise -1.
 int Absorber::only_user(int v) const {
   const GraphValue& value = g_.values[v];
   return value.users.size() == 1 && !value.output ? value.users[0] : -1;
@@ -58,8 +58,8 @@ bool Absorber::fold_transpose(GraphOp& dot, int k) {
   if (from.size() != to.size()) return false;
   const std::optional<Access> access = operand_access(maker, 0, identity_access(to), from, to);
   if (!access) return false;
-  // The dimension of the source for each of the transposed operand. Dimensions of extent 1 are
-  // paired in order.
+  // For each dimension of the transposed operand, the dimension of its source. Dimensions of extent
+  // 1 are paired in order.
   Dims new_dim(to.size(), -1);
   for (size_t d = 0; d < from.size(); ++d)
     if (access->dims[d] >= 0) new_dim[access->dims[d]] = static_cast<int64_t>(d);
@@ -71,7 +71,7 @@ bool Absorber::fold_transpose(GraphOp& dot, int k) {
   }
   Dims& batch = k == 0 ? dot.dot->lhs_batch : dot.dot->rhs_batch;
   Dims& contract = k == 0 ? dot.dot->lhs_contract : dot.dot->rhs_contract;
-  // The result has free dimensions in the operand's order.
+  // The result has the free dimensions in the operand's order, so this order must stay.
   int64_t last = -1;
   for (int64_t d : dot_free_dims(to.rank(), batch, contract)) {
     if (new_dim[d] < last) return false;
@@ -98,7 +98,7 @@ void Absorber::fold_converts(GraphOp& dot) {
   changed_ = true;
 }
 
-// Returns whether v is 0 (not -0) everywhere.
+// Returns whether all elements of v are 0 (not -0).
 bool Absorber::is_zero(int v) const {
   const int maker = g_.values[v].op;
   if (maker < 0) return false;
@@ -111,7 +111,7 @@ bool Absorber::is_zero(int v) const {
                      [](std::byte b) { return b == std::byte{0}; });
 }
 
-// Returns a vector as long as the last dimension of v that v repeats along the others, or -1.
+// Returns a vector of the length of v's last dimension that v repeats along the others, or -1.
 int Absorber::row_vector(int v) const {
   Access access = identity_access(g_.values[v].shape);
   const int64_t last = g_.values[v].shape.rank() - 1;
@@ -132,7 +132,7 @@ int Absorber::row_vector(int v) const {
   }
 }
 
-// Moves the dot at *from to op `to`, whose result it now computes.
+// Moves the dot at *from to op `to`: the dot now computes the result of that op.
 void Absorber::move(int* from, int to) {
   GraphOp& dot = g_.ops[*from];
   GraphOp& reader = g_.ops[to];
@@ -153,7 +153,7 @@ bool Absorber::fold_all_reduce(int* at) {
       info.groups.size() > 1)
     return false;
   if (!is_floating(g_.values[dot.results[0]].dtype)) return false;
-  // Along an axis on which all products are equal, there is only one product to sum.
+  // Along an axis that the products do not vary over, there is only one product to sum.
   const AxisList& varies = g_.values[dot.results[0]].axes;
   const AxisList over = g_.ops[user].over;
   for (int a : over)

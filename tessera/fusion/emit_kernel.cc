@@ -13,7 +13,8 @@
 namespace tessera::fusion {
 namespace {
 
-// Rows of a block fill a cache line of four-byte elements; smaller arrays stay in the cache anyway.
+// A row of a block fills a cache line with 4-byte elements. Smaller arrays stay in the cache
+// anyway.
 constexpr int64_t kBlockRows = 16, kBlockColumns = 64, kBlockedElements = 1 << 16;
 
 }  // namespace
@@ -47,7 +48,7 @@ std::variant<EmittedKernel, int> Emitter::emit(int group) {
     try {
       return attempt();
     } catch (const NeedSplit& need) {
-      if (need.split.dim < 0) continue;  // the splits are made already
+      if (need.split.dim < 0) continue;  // the dimensions are split already
       size_t dim = 0;
       int part = need.split.dim;
       while (part >= static_cast<int>(splits_[dim].size()))
@@ -102,8 +103,8 @@ int Emitter::output_family(const Access& access) const {
   return -1;
 }
 
-// A loop folds or stores what needs results of loops of lower levels only. Stores join a loop that
-// runs anyway.
+// Makes the list of loops. A loop folds or stores only values that need no results of loops of the
+// same or a higher level. Stores join a loop that exists already, if possible.
 void Emitter::order_loops() {
   const Group& group = *plan_group_;
   for (size_t k = group.ops.size(); k-- > 0;) {
@@ -172,8 +173,8 @@ EmittedKernel Emitter::attempt() {
   return {std::move(kernel_), values_};
 }
 
-// A large transpose moves blocks of kBlockRows x kBlockColumns, so that all of the cache lines that
-// it reads across are used while they are in the cache.
+// Lets a large transpose move blocks of kBlockRows x kBlockColumns, so that each cache line that it
+// reads across is used completely while it is in the cache.
 void Emitter::block_transposes() {
   const Group& group = *plan_group_;
   if (group.structured || !block_.empty() || group.root_rank < 2) return;
@@ -195,8 +196,8 @@ void Emitter::block_transposes() {
   }
 }
 
-// Lanes are along contiguous memory: a reduction over rows may be one over columns of a transposed
-// operand.
+// Chooses lanes along contiguous memory: a reduction over rows may be a reduction over columns of a
+// transposed operand.
 void Emitter::choose_lanes() {
   if (scratch_bytes_ > 0) return;
   const bool folds = std::any_of(kernel_.loops.begin(), kernel_.loops.end(),
@@ -216,8 +217,9 @@ void Emitter::choose_lanes() {
   for (const KernelLoop& loop : kernel_.loops)
     if (!loop.reductions.empty())
       shortest = std::min(shortest, loop.extents.empty() ? 1 : loop.extents.back());
-  // The choice determines the order in which a sum is added up, so it depends on the number of sums
-  // only in distinguishing one from several: rows of a batch are summed alike whatever its size.
+  // This choice determines the order in which a sum is added up. It depends on whether there is
+  // more than one sum, but not on their number: rows of a batch are summed in the same order
+  // whatever its size.
   if (strided_inner > strided_parallel && kernel_.parallel.back() > 1) {
     kernel_.vectorize = Kernel::Vectorize::kParallel;
   } else if (strided_parallel > strided_inner && shortest >= 8) {

@@ -1,7 +1,7 @@
 // Emit: makes a Kernel of one group of a plan. It starts from the outputs: an element of a result
-// needs elements of its operands, down to loads, and index maps become arithmetic on addresses.
-// Loops are split where a reshape inside needs it, and merged again at the end if all strides
-// allow, so that contiguous memory is one loop.
+// needs elements of its operands, and so on down to loads; index maps become arithmetic on
+// addresses. Loops are split if a reshape inside the kernel needs it, and merged again at the end
+// if all strides allow, so that contiguous memory is one loop.
 #pragma once
 
 #include <variant>
@@ -13,13 +13,13 @@ namespace tessera::fusion {
 
 struct EmittedKernel {
   Kernel kernel;
-  std::vector<int> values;  // of the graph, one for each buffer; -1 for scratch
+  std::vector<int> values;  // of the graph, for each buffer; -1 for scratch
 };
 
-// The position of a scalar's index in the table of every attempt.
+// The position of a scalar's index in `table_`, in every attempt.
 inline constexpr int kScalarIndex = 0;
 
-// Thrown if a loop has to be split, or a value stored; this attempt at the kernel ends.
+// Thrown to end an attempt at a kernel: a loop has to be split, or a value must be stored.
 struct NeedSplit {
   DimSplit split;
 };
@@ -41,7 +41,7 @@ class Emitter final : public ExprBuilder {
     find_joined();
   }
 
-  // Returns the kernel, or the value that must be stored, since an index of it is no affine
+  // Returns the kernel. Returns the value that must be stored if an index of it is not an affine
   // function of the loops.
   std::variant<EmittedKernel, int> emit(int group);
 
@@ -59,7 +59,7 @@ class Emitter final : public ExprBuilder {
 
  private:
   struct LoopKey {
-    int level, family;  // family -1: no extents
+    int level, family;  // family -1: the loop has no extents
     friend auto operator<=>(const LoopKey&, const LoopKey&) = default;
   };
   struct Memo {
@@ -71,7 +71,7 @@ class Emitter final : public ExprBuilder {
   };
   struct ReducedAt {
     int loop = -1, first = 0;
-    std::vector<int> init;  // if nothing is folded: the results
+    std::vector<int> init;  // the results, if nothing is folded
   };
 
   void estimate_work();
@@ -87,7 +87,7 @@ class Emitter final : public ExprBuilder {
   void emit_reduction(int i);
   void emit_store(const GroupOutput& output);
   int level_of_value(int v) const;
-  const GroupMembership* membership(int op) const;  // in the group; null if it is not part of it
+  const GroupMembership* membership(int op) const;  // null: not in the group
   bool here(int v) const;
 
   int pull(int v, int index, int guard);
@@ -136,34 +136,35 @@ class Emitter final : public ExprBuilder {
   const Graph& g_;
   const FusionPlan& plan_;
   const int64_t last_level_cache_;
-  std::vector<float> work_;   // of one element of a value, computed from stored values
-  std::vector<char> joined_;  // a product that is fused into the sum, its only reader
+  std::vector<float> work_;   // for an element of each value, from stored values
+  std::vector<char> joined_;  // for each value: a product fused into its only reader
 
   int group_ = 0;
   const Group* plan_group_ = nullptr;
-  // The extents into which each dimension of the group is split, major first; and all of them in
-  // one list.
+  // For each dimension of the group, the extents into which it is split, major first. `extents_`
+  // has all of them in one list.
   std::vector<Dims> splits_;
   Dims extents_;
-  std::vector<int> block_;  // dimensions whose last part runs inside of blocks
+  std::vector<int> block_;  // dimensions whose last part is inside of blocks
   std::vector<int> base_;   // for each dimension, its position in extents_
   std::vector<int> parallel_;
   std::vector<std::vector<int>> families_;
   std::vector<LoopKey> loops_;
 
   int stamp_ = 0, loop_ = 0, pointwise_index_ = 0;
-  // For the pointwise op that is being emitted: its first node, and earlier products to fuse.
+  // For the pointwise op that is being emitted: its first node, and earlier products that it may
+  // fuse.
   int first_of_op_ = 0;
   boost::container::small_vector<int, 2> products_;
   Kernel kernel_;
-  std::vector<int> values_;                              // of the buffers
-  std::vector<IndexExpr> addresses_;                     // of the nodes
-  std::vector<std::vector<IndexExpr>> store_addresses_;  // of the loops' stores
+  std::vector<int> values_;                              // for each buffer
+  std::vector<IndexExpr> addresses_;                     // for each node
+  std::vector<std::vector<IndexExpr>> store_addresses_;  // for each loop and each of its stores
   std::vector<Index> table_;
   std::vector<size_t> hashes_;
-  std::vector<int> constants_, indices_;  // nodes
+  std::vector<int> constants_, indices_;  // known nodes
   std::vector<MemoSlot> memo_;
-  std::vector<std::pair<int, int>> buffer_of_;  // (stamp, buffer)
+  std::vector<std::pair<int, int>> buffer_of_;  // (stamp, buffer) for each value
   std::vector<int> level_of_;
   std::vector<ReducedAt> reduced_;
   int64_t scratch_bytes_ = 0;

@@ -1,4 +1,4 @@
-// The computation of an element of a value: operands, loads, index maps as arithmetic on addresses.
+// Computes an element of a value: from operands or by a load; index maps become address arithmetic.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -11,8 +11,8 @@
 namespace tessera::fusion {
 namespace {
 
-// The least work for which a value is kept in a scratch row instead of being repeated by a later
-// loop, and the largest size of such rows.
+// The least work for which a value is kept in a scratch row instead of being computed again by a
+// later loop, and the most bytes of such rows.
 constexpr float kScratchWork = 8;
 constexpr int64_t kScratchBytes = 256 << 10;
 
@@ -22,15 +22,15 @@ DType index_dtype(int64_t max) {
 
 }  // namespace
 
-// a * b + c is one operation with one rounding, as in XLA, if only the sum reads the product. A
-// value that is computed again in another kernel must have the same bits (the derivative of a
-// maximum compares it with the maximum that was stored), so the graph and the stored values decide,
-// not the content of a kernel.
+// Finds products that are fused. a * b + c is one operation with one rounding, as in XLA, if only
+// the sum reads the product. A value that is computed again in another kernel must have the same
+// bits (the derivative of a maximum compares it with the stored maximum), so the graph and the
+// choice of stored values decide this, and not the content of a kernel.
 void Emitter::find_joined() {
   joined_.assign(g_.values.size(), 0);
   for (const GraphOp& op : g_.ops) {
     if (op.kind != OpKind::kPointwise) continue;
-    // The product, and values that have its elements at other positions, up to the only reader.
+    // The product, and views of it with its elements at other positions, up to the only reader.
     boost::container::small_vector<int, 4> moved;
     if (!is_read_once(op.results[0], moved)) continue;
     for (int v : moved) joined_[v] = 1;
@@ -53,8 +53,8 @@ bool Emitter::is_read_once(int v, boost::container::small_vector<int, 4>& moved)
   }
 }
 
-// Returns the sum or difference as one node with a product among its operands, or -1. Products
-// within the emitted op are always fused; others, if joined_ says so.
+// Returns the sum or difference as one node with a product among its operands; -1 if there is none.
+// Products within the emitted op are always fused, others only if joined_ is set for them.
 int Emitter::join_product(ScalarOp op, DType result, std::span<const Expr> args) {
   if ((op != ScalarOp::kAdd && op != ScalarOp::kSub) || !is_floating(result)) return -1;
   if (args[0].id == args[1].id) return -1;
@@ -87,7 +87,7 @@ bool Emitter::depends_on_loop(const Index& index) const {
 
 int Emitter::pull(int v, int index, int guard) {
   if (g_.values[v].elements() == 1) {
-    // The only element is loaded, also if a guarded index is outside.
+    // The only element is loaded even if a guarded index is outside.
     guard = -1;
     index = kScalarIndex;
     if (const Shape& shape = g_.values[v].shape; !shape.empty())
@@ -114,7 +114,7 @@ int Emitter::pull(int v, int index, int guard) {
     }
   }
   if (node < 0) node = pull_fresh(v, index, guard);
-  // A stored value is read here as it is read elsewhere.
+  // Rounds a stored value as its other readers see it.
   const DType dtype = g_.values[v].dtype;
   if (is_half(dtype) && plan_.stored[v] && kernel_.nodes[node].kind != NodeKind::kLoad)
     node = apply1(ScalarOp::kConvert, dtype, {node});
@@ -124,7 +124,7 @@ int Emitter::pull(int v, int index, int guard) {
 
 int Emitter::from_scratch(int v, int index, int earlier_loop, int node) {
   const std::vector<int>& family = families_[loops_[loop_].family];
-  // The row must have all elements of the loop.
+  // The scratch row must have all elements of the loop.
   int64_t elements = 1;
   for (int d : family) elements *= extents_[d];
   const DType dtype = g_.values[v].dtype;
@@ -156,7 +156,7 @@ int Emitter::from_scratch(int v, int index, int earlier_loop, int node) {
   return out;
 }
 
-// Returns `index` under the shape of v itself.
+// Returns the number of `index` as an index under v's own shape.
 int Emitter::index_under(int v, int index) {
   const Shape& shape = g_.values[v].shape;
   if (table_[index].shape == shape) return index;
@@ -204,7 +204,7 @@ int Emitter::pull_fresh(int v, int index, int guard) {
       }
       products_ = std::move(products);
       first_of_op_ = static_cast<int>(kernel_.nodes.size());
-      // Only iota needs its index.
+      // Only iota needs its index under its own shape.
       pointwise_index_ = args.empty() ? index_under(v, index) : index;
       return std::get<Pointwise>(op.op->def->lower)
           .emit(*this, args, op.op->params, op.operand_types, {value.dtype, value.shape})
@@ -274,7 +274,7 @@ int Emitter::index_node(const IndexExpr& expr, DType dtype) {
   return out;
 }
 
-// Returns a scalar operand clamped to [0, max], as int32 or int64.
+// Returns the scalar operand v, clamped to [0, max], as a node of int32 or int64.
 int Emitter::start_node(int v, int64_t max) { return clamped_node(pull(v, kScalarIndex, -1), max); }
 
 int Emitter::clamped_node(int node, int64_t max) {
@@ -309,7 +309,7 @@ Index Emitter::piece_index(const GraphOp& op, const IndexPiece& piece, const Ind
   return out;
 }
 
-// Returns the source of the element of a gather at `index` (of the result's own shape).
+// Returns the index in the operand of the element that a gather returns at `index`.
 int Emitter::gathered_index(const GraphOp& op, int index, int guard) {
   const Index at = table_[index];
   const IndexedWindows windows =
@@ -336,7 +336,7 @@ int Emitter::gathered_index(const GraphOp& op, int index, int guard) {
   return intern(std::move(out));
 }
 
-// Returns whether `piece` covers `at`, and `guard` is true; -1 if that is always so.
+// Returns a node that is true if `piece` covers `at` and `guard` is true; -1: it is always true.
 int Emitter::piece_guard(const GraphOp& op, const IndexPiece& piece, const Index& at, int guard) {
   const auto require = [&](ScalarOp comparison, int node, int64_t bound) {
     const int number = integer_node(kernel_.nodes[node].dtype, bound);
@@ -376,7 +376,7 @@ int Emitter::pull_pieces(int v, int index, int guard) {
     const int own = piece_guard(op, piece, at, guard);
     const int operand = op.operands[piece.operand];
     choices.emplace_back(own, pull(operand, intern(piece_index(op, piece, at)), own));
-    if (own == guard) break;  // it covers everything
+    if (own == guard) break;  // this piece covers everything that is left
   }
   int out;
   if (op.mapping.fill >= 0 && (choices.empty() || choices.back().first != guard)) {

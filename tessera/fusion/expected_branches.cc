@@ -15,8 +15,8 @@ namespace {
 constexpr int64_t kLargeBytes = 1 << 16;
 int64_t bytes_of(const Type& type) { return type.elements() * itemsize(type.dtype); }
 
-// Returns whether the ops may run if the branch is not taken: with operands that were not meant for
-// them, and without visible effects.
+// Returns whether the branch's ops may run even if it is not taken: they must end for any operands
+// and have no visible effects.
 bool may_run_always(const Function& branch) {
   return std::all_of(branch.ops.begin(), branch.ops.end(), [](const Op& op) {
     if (has_effect(op)) return false;
@@ -47,7 +47,8 @@ class Opener {
                        std::move(operands), f.types_of(op.results), op.source);
   }
 
-  // A large result is corrected as soon as it is computed; the small ones are corrected together.
+  // Appends the branch's ops. A large result is corrected as soon as it is computed; the small
+  // results are corrected together.
   ValueIds append_branch(const Op& op, size_t expected, const ValueIds& operands,
                          const std::vector<Type>& types) {
     const ControlFlow flow = control_flow_of(op);
@@ -91,8 +92,8 @@ class Opener {
     return out;
   }
 
-  // Appends the conditional that returns these results: its expected branch passes the existing
-  // values on.
+  // Appends the conditional that corrects these results. Its expected branch returns the existing
+  // values.
   void append_correction(const Op& op, size_t expected, const ValueIds& operands,
                          const ValueIds& usually, const std::vector<Type>& types,
                          const std::vector<size_t>& results, ValueIds& out) {
@@ -137,8 +138,8 @@ class Opener {
     return live;
   }
 
-  // Returns `f` with the inputs that are `used` and those that are `handed`, which it returns if
-  // none of its values is live.
+  // Returns the part of `f` that computes `outputs`. Its inputs are those that are `used`, then the
+  // existing results (`handed`), which it returns if none of its values is live.
   static Function part(const Function& f, const std::vector<size_t>& outputs,
                        const std::vector<char>& used, const std::vector<char>& live,
                        const std::vector<Type>& handed) {

@@ -18,7 +18,7 @@ class Scheduler {
   Scheduler(const Graph& graph, const FuseOptions& options)
       : g_(graph), options_(options), out_{.mesh = graph.mesh} {}
 
-  // Returns false if more values must be stored; they are marked in `must_store`.
+  // Returns false if more values must be stored, after marking them in `must_store`.
   bool run(std::vector<char>& must_store);
   Schedule take() { return std::move(out_); }
 
@@ -32,7 +32,7 @@ class Scheduler {
   const FuseOptions& options_;
   Schedule out_;
   std::vector<int> slot_of_;
-  std::vector<int> output_of_;  // the first output that is the value
+  std::vector<int> output_of_;  // the first output that is this value
 };
 
 int Scheduler::slot(int v) {

@@ -6,12 +6,17 @@
 //         use. A value that is the same on every device along an axis is computed and stored once
 //         along it, whatever the types say.
 //
-// Stages, each a file:
-//   simplify    Function -> Function: dead code, common subexpressions, rules that keep every bit
-//   graph       what fusion needs to know of every op, and which axes values physically vary over
-//   reductions  long reductions are divided into blocks
-//   plan        which values are stored, and which kernel computes each
-//   emit        one kernel as a loop nest, starting from its outputs
+// Stages, each a file, in this order:
+//   simplify       Function -> Function: dead code, common subexpressions; keeps every bit
+//   graph          what fusion needs to know of every op, and the axes that values vary over
+//   reductions     divides long reductions into blocks (while the graph is built)
+//   control_steps  loops and branches in the graph (while the graph is built)
+//   dots           matrix products absorb adjacent ops
+//   updates        finds updates that write only a part of their operand
+//   update_order   readers of an operand run before its update
+//   plan           which values are stored, and which kernel computes each
+//   emit_kernel    makes each kernel as a loop nest, starting from its outputs
+//   short_rows     unrolls short rows of a kernel
 #pragma once
 
 #include <vector>
@@ -21,11 +26,11 @@
 namespace tessera::fusion {
 
 struct FuseOptions {
-  // The axes each input varies over, in the order its instances are stored (major first). There is
-  // one entry for each input, or none: no input varies.
+  // For each input, the axes that it varies over, in the order in which its instances are stored
+  // (major first). If the list is empty, no input varies.
   std::vector<AxisList> input_axes;
-  // A kernel that writes more than half of this many bytes (all instances) writes around the
-  // caches.
+  // A kernel that writes more than half of this many bytes (in all instances) uses non-temporal
+  // stores, which bypass the caches.
   int64_t last_level_cache = 32 << 20;
   // See Schedule::reproducible.
   bool reproducible = false;

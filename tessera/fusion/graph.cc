@@ -15,10 +15,10 @@
 namespace tessera::fusion {
 namespace {
 
-// The work of clamping the starts and of a load whose address depends on them.
+// The work of clamping the start indices and of loading from an address that depends on them.
 constexpr float kGatherWork = 6;
 
-// Counts the work of an op, and finds the operation that it is if it is a single one.
+// Counts the work of an op, and finds its scalar operation if it has only one.
 class Tally final : public ExprBuilder {
  public:
   explicit Tally(std::span<const Type> operands) {
@@ -85,12 +85,12 @@ class Builder {
   const Function& f_;
   SettledCarries& settled_;
   Graph g_;
-  std::vector<int> number_;  // for each value of f_ its number in g_
+  std::vector<int> number_;  // for each value of f_, its number in g_
   int last_effect_ = -1;     // a result of the last op with effects
 };
 
-// Returns the axes of the operand with the most instances first, so that its order is the storage
-// order; then those of the others.
+// Returns the axes of the operand with the most instances, so that its order is the storage order,
+// then the axes of the others.
 AxisList Builder::union_axes(const GraphOp& op) const {
   const GraphValue* largest = nullptr;
   for (int v : op.operands)
@@ -107,7 +107,8 @@ int Builder::result(const Op& op, size_t r, const AxisList& axes) {
   return v;
 }
 
-// Returns true if `out` became an op; false if its results are other names of existing values.
+// Returns true if `out` became an op; false if the op's results are only aliases of existing
+// values.
 bool Builder::lower(const Op& op, GraphOp& out, AxisList& axes) {
   const auto expanded = [&]() -> bool {
     fail_unsupported(op, "that the pipeline expands before fusion");
@@ -159,8 +160,8 @@ void Builder::add_each(const Op& op) {
   }
 }
 
-// Values that nobody reads are not computed; a result of an op with effects counts as read. Effects
-// stay in the order of the program.
+// Keeps an op with effects: values that nobody reads are not computed, but a result of such an op
+// counts as read. Ops with effects stay in the order of the program.
 void Builder::keep_effect(const Op& op, GraphOp& out) {
   if (!has_effect(op)) return;
   if (out.results.empty())
@@ -181,7 +182,7 @@ bool Builder::lower_pointwise(const Op& op, const Pointwise& lowering, GraphOp& 
     const Literal& value = constant->value;
     const Shape& shape = constant->shape;
     const bool splat = constant->is_splat();
-    // A value without elements (simplify made it so) is not part of a kernel.
+    // A value without elements (simplify makes such values constants) is not part of a kernel.
     if (shape.elements() == 0 || (!splat && shape.elements() != 1)) {
       const int v = g_.add_value(value.dtype(), shape, {});
       g_.values[v].constant =

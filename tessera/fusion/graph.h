@@ -1,8 +1,8 @@
 // Graph: the program in the form that fusion needs. Casts and constraints are removed (they are
-// other names of their operand), every op is one of a few kinds with its lowering, every value has
-// the mesh axes that it physically varies over, and reductions with too few results to occupy the
-// machine are divided into blocks of a fixed size, whose partial results a second reduction
-// combines.
+// aliases of their operand), every op is one of a few kinds with its lowering, and every value has
+// the mesh axes that it physically varies over. A reduction with too few results to occupy the
+// machine is divided into blocks of a fixed size; a second reduction combines their partial
+// results.
 #pragma once
 
 #include <optional>
@@ -22,29 +22,29 @@ enum class OpKind : uint8_t {
   kIndexMap,   // `mapping`
   kReshape,    // the same elements in the same order
   kReduce,     // `reduction`; n operands, then n initial scalars
-  kGather,     // `op` says which element of its first operand, by the second's
-  kDot,        // from here on their operands and results are stored
+  kGather,     // `op` says which element of its first operand
+  kDot,        // operands and results of this kind and of all that follow are stored
   kConvolution,
   kCollective,
   kAxisIndex,
   kCall,  // `call` computes all results
-  // a dynamic_update_slice that writes only the update if its operand is in the same memory
-  // (updates.h)
+  // A dynamic_update_slice. It writes only the update if its result is in its operand's memory
+  // (updates.h).
   kUpdate,
   kControl,  // a loop or a branch
 };
 
-// A region of a control op, with the axes that its inputs vary over and that its outputs must vary
-// over.
+// A region of a control op, with the axes that its inputs vary over and those that its outputs must
+// vary over.
 struct Region {
   FunctionRef function;
-  std::shared_ptr<struct Graph> graph;  // of `function`, for these inputs
+  std::shared_ptr<struct Graph> graph;  // the graph of `function` for these inputs
   std::vector<AxisList> inputs, outputs;
-  std::shared_ptr<const Schedule> schedule;  // made once
+  std::shared_ptr<const Schedule> schedule;  // made once, by fuse()
 };
 
-// A loop or a branch. The operands of a loop are constants, carry, scanned; those of a branch the
-// index, then the inputs of every branch. The results of a loop are carry, stacked.
+// A loop or a branch. The operands of a loop are constants, carry, scanned; those of a branch are
+// the index, then the inputs of every branch. The results of a loop are carry, stacked.
 struct GraphControl {
   bool loop = true;
   std::vector<Region> regions;     // a loop's body, then its condition if it has one
@@ -56,7 +56,7 @@ struct GraphControl {
 
 struct GraphOp {
   OpKind kind;
-  const Op* op = nullptr;  // null if the graph made it
+  const Op* op = nullptr;  // null if there is no such op in the function
   boost::container::small_vector<int, 3> operands, results;
   std::vector<Type> operand_types;  // for kPointwise: dtype and shape
   IndexMapping mapping;
@@ -65,17 +65,17 @@ struct GraphOp {
   std::shared_ptr<DotStep> dot;
   // For kConstant, kPointwise: the scalar that every element has.
   std::shared_ptr<const Literal> splat;
-  // For kPointwise: the operation if it is a single one of its operands, in their order.
+  // For kPointwise: its scalar operation, if it is a single one of its operands, in their order.
   std::optional<ScalarOp> single;
-  // The number of scalar instructions for an element, roughly; an elementary function counts about
+  // The number of scalar instructions for an element, roughly; an elementary function has about
   // ten.
   float work = 0;
   // For kCollective, kAxisIndex: the axes that it runs along.
   AxisList over;
   HostCall call;         // for kCall
-  bool updates = false;  // for kCall, as Library::updates
-  // It has effects, and its last operand is a result of the op with effects before it: it is not
-  // read, but keeps the order of the two.
+  bool updates = false;  // for kCall: Library::updates
+  // True if the op has effects and its last operand is a result of the previous op with effects.
+  // That operand is not read; it keeps the two ops in order.
   bool after_effect = false;
   std::shared_ptr<GraphControl> control;  // for kControl
 
@@ -87,10 +87,10 @@ struct GraphValue {
   Shape shape;
   AxisList axes;  // in storage order
   int64_t instances = 1;
-  int op = -1;     // -1: an input, or a constant array
+  int op = -1;     // the op that makes it; -1: it is an input or a constant array
   int input = -1;  // the number of the input
   bool output = false;
-  std::shared_ptr<const Literal> constant;       // if op < 0, input < 0: the same on every device
+  std::shared_ptr<const Literal> constant;       // if it is a constant array
   boost::container::small_vector<int, 4> users;  // the ops that read it, ascending, each once
 
   int64_t elements() const { return shape.elements(); }
@@ -111,13 +111,12 @@ struct Graph {
 // The graph refers to ops of `function`.
 Graph build_graph(const Function& function, const Mesh& mesh,
                   const std::vector<AxisList>& input_axes);
-// Returns the graph of a region of such a function.
+// Returns the graph of a region of a function.
 class SettledCarries;
 Graph build_graph(const Function& function, const Mesh& mesh,
                   const std::vector<AxisList>& input_axes, SettledCarries& settled);
 
-// The number of rows (elements folded one after the other) of a reduction that is not divided, and
-// the size of the blocks otherwise.
+// A reduction of more elements than this is divided; its blocks have about this many elements.
 inline constexpr int64_t kReduceBlock = 16384;
 
 }  // namespace tessera::fusion

@@ -8,7 +8,7 @@
 namespace tessera::fusion {
 namespace {
 
-// For each slot, the input whose elements it has, except for updates; -1: none.
+// For each slot, the input that it equals, apart from updates; -1: none.
 std::vector<int> origins(const Schedule& s) {
   std::vector<int> out(s.slots.size(), -1);
   const auto of = [&](int slot) -> int& { return out[static_cast<size_t>(slot)]; };
@@ -106,7 +106,7 @@ InPlace branch_candidates(const BranchStep& branch, const Schedule& around) {
         !same_memory(around.slots[static_cast<size_t>(branch.in[*input])],
                      around.slots[static_cast<size_t>(branch.out[r])]))
       continue;
-    // A branch that returns another value must not read what it overwrites.
+    // A branch that returns something else must not read the operand, which its result overwrites.
     for (size_t b = 0; b < found.size() && holds; ++b)
       holds = found[b][static_cast<size_t>(branch.branches[b]->outputs[r])] >= 0 ||
               !reads_input(*branch.branches[b], *input);

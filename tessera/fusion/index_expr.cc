@@ -45,7 +45,7 @@ size_t hash_value(const Index& index) {
 
 namespace {
 
-// Returns the linear index in dimensions [first, last) of `index`.
+// Returns the linear index of dimensions [first, last) of `index`.
 IndexExpr linear_part(const Index& index, size_t first, size_t last, size_t loop_dims) {
   IndexExpr out = IndexExpr::constant(0, loop_dims);
   int64_t stride = 1;
@@ -56,7 +56,7 @@ IndexExpr linear_part(const Index& index, size_t first, size_t last, size_t loop
   return out;
 }
 
-// value = quotient * divisor + remainder with 0 <= remainder < divisor at every index.
+// value = quotient * divisor + remainder, with 0 <= remainder < divisor at every index.
 struct Division {
   IndexExpr quotient, remainder;
 };
@@ -109,7 +109,8 @@ std::optional<Index> reshape_index(const Index& index, const Shape& shape, const
   const size_t loop_dims = extents.size();
   Index out{shape, IndexExprs(shape.size(), IndexExpr::constant(0, loop_dims))};
   if (shape.elements() == 0) return out;
-  // Dimensions with equal products on both sides are independent of the others.
+  // Groups of dimensions with the same number of elements in both shapes are independent of each
+  // other.
   size_t from = 0, to = 0;
   while (from < index.shape.size() || to < shape.size()) {
     const size_t from_start = from, to_start = to;

@@ -108,7 +108,7 @@ void append_loop(std::string& out, const KernelLoop& loop) {
   }
 }
 
-// Finds which loop's indices each node depends on, -1 for none, and checks the rules.
+// Finds the loop on whose indices each node depends (-1: none), and checks the rules of kernel.h.
 class Verifier {
  public:
   explicit Verifier(const Kernel& kernel)
@@ -151,7 +151,7 @@ class Verifier {
   }
   void node(int id);
   void loop(int l);
-  // Checks that loop `l` may read a node.
+  // Checks that loop `l` may read the node.
   void usable(int id, int l) const {
     TESSERA_CHECK(id >= 0 && id < static_cast<int>(k_.nodes.size()), "node {}", id);
     TESSERA_CHECK(loop_of_[id] < 0 || loop_of_[id] == l, "loop {} reads node {} of loop {}", l, id,
@@ -161,7 +161,7 @@ class Verifier {
 
   const Kernel& k_;
   std::vector<int> loop_of_;
-  std::vector<int> after_;  // the last loop whose results each node depends on
+  std::vector<int> after_;  // for each node, the last loop whose results it depends on
 };
 
 void Verifier::node(int id) {

@@ -1,5 +1,6 @@
 // Kernel: a loop nest over elements, the unit of code generation. Fusion makes it and codegen
-// compiles it; the runtime reads its loops to estimate its time and to run it in place.
+// compiles it. The runtime reads its loops to estimate its time and to decide whether it runs in
+// place.
 //
 //   for p in parallel[0] x parallel[1] x ...         (divided between threads and devices:
 //                                                     [begin, end) of the flat index)
@@ -31,8 +32,8 @@
 
 namespace tessera::fusion {
 
-// offset + sum over all loop dimensions (parallel ones first, then the current loop's extents) of
-// coefficient * index, in elements.
+// The value offset + sum over all loop dimensions (parallel ones first, then the current loop's
+// extents) of coefficient * index, in elements.
 struct Affine {
   int64_t offset = 0;
   Dims parallel;  // one for each parallel dimension
@@ -41,12 +42,12 @@ struct Affine {
 };
 
 enum class NodeKind : uint8_t {
-  kConstant,  // `immediate`
+  kConstant,  // the value of `immediate`
   kIndex,     // the value of `address`, as an integer of the node's dtype
-  // buffer[address + sum of dynamic] if the guard is true; otherwise 0, and memory is not accessed.
+  // buffer[address + sum of dynamic] if the guard is true; otherwise 0, without accessing memory.
   kLoad,
   kScalarOp,  // op(args)
-  kReduced,   // result `reduction` of an earlier loop
+  kReduced,   // result number `reduction` of an earlier loop
 };
 
 struct KernelNode {
@@ -56,11 +57,12 @@ struct KernelNode {
   boost::container::small_vector<int, 3> args;  // node ids, always smaller than this node's
   std::array<std::byte, 16> immediate{};        // for kConstant: the bytes of one element
   int buffer = -1;                              // for kLoad
-  Affine address;                               // for kLoad, kIndex; in terms of the loop below
-  // For kLoad: (int32/int64 node, stride in elements), uniform or per lane (a gather).
+  Affine address;                               // for kLoad, kIndex: uses the indices of `loop`
+  // For kLoad: pairs (int32/int64 node, stride in elements). A node may differ between lanes (a
+  // gather).
   std::vector<std::pair<int, int64_t>> dynamic;
   int guard = -1;  // for kLoad: a bool node, or -1
-  // The loop whose indices the addresses use; for kReduced: the loop that reduces.
+  // The loop whose indices the addresses use; for kReduced, the loop of the reduction.
   int loop = 0;
   int reduction = 0;  // for kReduced
 };
@@ -69,19 +71,20 @@ struct KernelStore {
   int buffer = 0;
   Affine address;
   int node = 0;
-  int guard = -1;  // a bool node: stores only if it is true
+  int guard = -1;  // a bool node, or -1: stores only if it is true
 };
 
-// A fold over all inner indices of a loop. It has several accumulators if its body is that of a
-// variadic reduce (argmax).
+// A fold over all inner indices of a loop. It has several accumulators if it is a variadic reduce
+// (argmax).
 struct KernelReduction {
   ReduceKind kind = ReduceKind::kSum;
-  std::vector<int> nodes;  // the elements folded
-  std::vector<int> init;   // nodes that do not depend on the loop (constants, loads, results)
+  std::vector<int> nodes;  // the elements that are folded
+  // Nodes that do not depend on the loop (constants, loads, results of earlier loops).
+  std::vector<int> init;
   // For kCustom, kArgMin and kArgMax: the scalar function (acc..., x...) -> acc..., which is
   // associative and commutative and whose ops are all Pointwise.
   FunctionRef body;
-  DType accumulate = float32;  // of the accumulator (float32 for f16 and bf16 sums)
+  DType accumulate = float32;  // the accumulator's dtype (float32 for sums of f16 and bf16)
 };
 
 struct KernelLoop {
@@ -90,7 +93,7 @@ struct KernelLoop {
   std::vector<KernelStore> stores;
 };
 
-// Scratch: one for each task, in the caller's memory, kept in cache.
+// kScratch is memory of the caller, one buffer for each task, small enough to stay in the cache.
 enum class BufferKind : uint8_t { kInput, kOutput, kScratch };
 struct KernelBuffer {
   DType dtype;
@@ -104,28 +107,29 @@ struct Kernel {
   std::vector<KernelLoop> loops;
   std::vector<KernelNode> nodes;
   enum class Vectorize : uint8_t { kParallel, kInner } vectorize = Vectorize::kParallel;
-  bool streaming_stores = false;  // outputs are much larger than the caches: non-temporal stores
+  // Stores are non-temporal, since the outputs are much larger than the caches.
+  bool streaming_stores = false;
 
   int64_t parallel_elements() const { return parallel.elements(); }
 };
 
-// Machine code is called with one pointer for each buffer (scratch included), and the range of the
-// flat parallel index.
+// The type of machine code. It gets a pointer for each buffer (including scratch), and the range of
+// the flat parallel index.
 using KernelFn = void (*)(void* const* buffers, int64_t begin, int64_t end);
 
-// Machine code, which lives as long as one of its copies.
+// Machine code. It lives as long as any copy of this struct.
 struct KernelCode {
   KernelFn fn = nullptr;
-  std::shared_ptr<const void> memory = {};  // null: code that is part of the program
+  std::shared_ptr<const void> memory = {};  // null if the code is part of this library
   int64_t bytes = 0;
   void operator()(void* const* buffers, int64_t begin, int64_t end) const {
     fn(buffers, begin, end);
   }
 };
 
-// Returns text that is equal only for equal kernels.
+// Returns the kernel as text. Different kernels have different texts.
 std::string to_string(const Kernel& kernel);
-// Throws InternalError if the kernel breaks a rule above.
+// Throws InternalError if the kernel breaks a rule of this header.
 void verify(const Kernel& kernel);
 
 }  // namespace tessera::fusion

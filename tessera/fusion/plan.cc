@@ -15,10 +15,10 @@
 namespace tessera::fusion {
 namespace {
 
-// Work that justifies a loop of its own instead of being repeated.
+// The least work for which a value gets a loop of its own instead of being computed repeatedly.
 constexpr float kExpensiveWork = 8;
 constexpr float kScalarWork = 50;
-// What a step costs before it computes anything: about a microsecond.
+// The cost of a step that computes nothing, about a microsecond, in units of work.
 constexpr float kStepWork = 16384;
 constexpr int64_t kMaxGroupOps = 400;
 constexpr size_t kMaxGroupDims = 100;
@@ -33,11 +33,12 @@ struct Demand {
   int group;
   Access access;
   float times = 1;
-  boost::container::small_vector<size_t, 4> tags = {};  // of the different accesses
+  boost::container::small_vector<size_t, 4> tags = {};  // distinguish the different accesses
 };
 using Demands = boost::container::small_vector<Demand, 4>;
 
-// Returns the least number of leading dimensions that includes all on which `access` depends.
+// Returns the least number of leading dimensions that include all dimensions that `access` depends
+// on.
 int distinguishing_rank(const Access& access) {
   int rank = 0;
   for (int d : access.dims) rank = std::max(rank, d + 1);
@@ -80,7 +81,7 @@ class Planner {
   std::optional<Access> read_access(int user, size_t k, const GroupMembership& at) const;
   bool find_demands(int i, Demands* demands);
   float work(int v) const { return costs_->work(v); }
-  // Returns whether computing v so many times more takes less time than a step of its own.
+  // Returns whether computing v `times` more times takes less time than a step of its own.
   bool is_little(int v, int64_t times) const {
     return work(v) <= kScalarWork && static_cast<float>(times) * work(v) <= kStepWork;
   }
@@ -92,7 +93,8 @@ class Planner {
   static bool full(const Group& group) {
     return static_cast<int64_t>(group.ops.size()) >= kMaxGroupOps;
   }
-  // Returns whether the group may store another value that the groups in readers_ wait for.
+  // Returns whether the group may store a value that the groups in readers_ wait for, without a
+  // cycle.
   bool acyclic(int group) const {
     for (int reader : readers_)
       if (reader != group && reach_.reaches(reader, group)) return false;
@@ -108,15 +110,15 @@ class Planner {
   FusionPlan plan_;
   Reachability reach_;
   std::optional<RecomputeCosts> costs_;
-  Reachability::Set after_;   // the steps after the op that is being grouped
+  Reachability::Set after_;   // the steps that come after the op that is being grouped
   std::vector<int> readers_;  // the groups that read a result of the op that is being grouped
   std::vector<int> seen_;     // for each group: the last op for which it was in readers_
-  // For each group: its index in the demands for that op, -1 if it has none.
+  // For each group, its position in the demands for that op; -1: it has no demand.
   std::vector<int> demand_;
 };
 
-// Returns nullopt if the group does not read the operand, since another piece of a concatenation
-// does.
+// Returns how the group of op `user` reads operand k. Returns nullopt if it does not read the
+// operand, since the operand belongs to another piece of a concatenation.
 std::optional<Access> Planner::read_access(int user, size_t k, const GroupMembership& at) const {
   const GraphOp& op = g_.ops[user];
   const Shape& operand = g_.values[op.operands[k]].shape;
@@ -141,8 +143,8 @@ std::optional<Access> Planner::read_access(int user, size_t k, const GroupMember
   return opaque_access(at.access, maker);
 }
 
-// Finds the kernels that read op i; returns false if there are none. Stores all steps after it in
-// after_.
+// Finds the kernels that read op i; returns false if there are none. Stores in after_ all steps
+// that come after op i.
 bool Planner::find_demands(int i, Demands* demands) {
   after_.reset();
   readers_.clear();
@@ -232,7 +234,8 @@ void Planner::group_op(int i) {
   }
 }
 
-// Returns whether op i may be computed where `demand` reads it, without repeating expensive work.
+// Returns whether op i may be computed inside the kernel of `demand` without repeating expensive
+// work.
 bool Planner::affordable(int i, const Demand& demand) {
   Group& group = plan_.groups[demand.group];
   if (full(group)) return false;
@@ -240,7 +243,7 @@ bool Planner::affordable(int i, const Demand& demand) {
   const int v = op.results[0];
   const GraphValue& value = g_.values[v];
   if (value.elements() == 1) {
-    // A kernel of one element repeats nothing, and values that it does not store may be fused.
+    // A kernel of one element repeats no work. It can also fuse values that it does not store.
     return work(v) <= kScalarWork || (group.axes == value.axes && one_element(group));
   }
   if (op.kind == OpKind::kIndexMap && op.mapping.pieces.size() > kMaxPieces) return false;
@@ -262,7 +265,7 @@ bool Planner::affordable(int i, const Demand& demand) {
   const int64_t repeated = evaluations * folded - value.elements() * value.instances;
   if (repeated <= value.elements() * value.instances / 2 || is_little(v, repeated)) return true;
   if (!demand.access.plain || group.structured || !same_instances) return false;
-  // Rows: a value that does not depend on the inner dimensions is computed once a row.
+  // A value that does not depend on the inner dimensions is computed once for each row.
   const int rank = distinguishing_rank(demand.access);
   return covers_leading(group, rank, demand.access) && structure(group, rank);
 }
@@ -284,8 +287,8 @@ bool Planner::store_in_reader(int i, const Demands& demands) {
   return false;
 }
 
-// Returns a kernel over elements of the shape of op i that contains an op after i that reads v; -1
-// if none of the first ones fits.
+// Returns a kernel that contains a later op than i that reads v, has elements of the shape of op i,
+// and fits; -1 if none of the first few does.
 template <class Fits>
 int Planner::find_beside(int i, int v, const Fits& fits) {
   const Shape& shape = g_.values[g_.ops[i].results[0]].shape;
@@ -303,8 +306,8 @@ int Planner::find_beside(int i, int v, const Fits& fits) {
   return -1;
 }
 
-// Stores op i in a kernel over the same domain that reads, at the same position, something that op
-// i reads, too.
+// Stores op i in a kernel over the same domain that reads, at the same position, a value that op i
+// reads, too. Returns false if there is none.
 bool Planner::store_beside(int i) {
   const GraphValue& value = g_.values[g_.ops[i].results[0]];
   const Access access = identity_access(value.shape);
@@ -343,7 +346,7 @@ bool Planner::store_beside(int i) {
   return false;
 }
 
-// A large concatenation is stored piece by piece, each in a kernel of its own.
+// Stores a large concatenation piece by piece, each in a kernel of its own.
 bool Planner::store_pieces(int i) {
   const GraphOp& op = g_.ops[i];
   const GraphValue& value = g_.values[op.results[0]];
@@ -429,7 +432,7 @@ void Planner::group_reduction(int i, Demands& demands) {
     }
     return join(demand.group, demand.access);
   }
-  // A kernel that folds another function of the same operand over the same rows.
+  // Looks for a kernel that folds another function of the same operand over the same rows.
   const Access access = identity_access(shape);
   auto folds_alike = [&](int, const GroupMembership& at) {
     const Group& group = plan_.groups[at.group];
@@ -467,8 +470,8 @@ void Planner::add_readers(int v, std::vector<int>& out) const {
   }
 }
 
-// Returns pairs of groups that need not wait for each other: the first reads what the second
-// updates, and should run first, since then the update need not keep what it overwrites.
+// Returns pairs of groups of which the first reads an array that the second updates, if neither
+// waits for the other. The first should run first, since then the update can overwrite the array.
 std::vector<std::pair<int, int>> Planner::readers_first(const Successors& next) const {
   std::vector<std::pair<int, int>> out;
   Successors all;

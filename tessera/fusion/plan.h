@@ -1,16 +1,16 @@
 // FusionPlan: which values are stored, and which step computes each.
 //
-// Ops are visited from last to first, so that all readers of a value have groups when it is
-// visited. A value is either computed inside the kernels that read it (as often as it is read, if
-// that is cheaper than storing it), or stored by one of them or by a kernel of its own. A
-// GroupMembership says how the element that a kernel reads follows from the kernel's loop
-// dimensions; if that is a plain choice of dimensions, reductions can join the kernel of their
-// readers, and readers the kernel of a reduction.
+// Ops are visited from the last to the first, so that all readers of a value have groups when it is
+// visited. A value is either computed inside the kernels that read it (in each of them, if that is
+// cheaper than storing it), or stored by one of them or by a kernel of its own. A GroupMembership
+// contains how the element that a kernel reads follows from the kernel's loop dimensions. If that
+// is a plain choice of dimensions, reductions can join the kernel of their readers, and readers the
+// kernel of a reduction.
 //
-// Example, softmax of f32[n, m] (the last op is op 6): the quotient opens kernel 0 with dimensions
-// (n, m); the exponential is read at (0, 1); the sum over m is read at (0), so dimension 0 is
-// parallel, 1 is inner and the sum is a loop over m in the same rows, in which the exponential is
-// also read at (0, 1); the maximum joins like the sum.
+// Example, softmax of f32[n, m] (op 6 is the last op). The quotient opens kernel 0 with dimensions
+// (n, m). The exponential is read at (0, 1). The sum over m is read at (0), so dimension 0 is
+// parallel, dimension 1 is inner, and the sum is a loop over m in the same rows, in which the
+// exponential is also read at (0, 1). The maximum joins like the sum.
 #pragma once
 
 #include <vector>
@@ -22,46 +22,49 @@ namespace tessera::fusion {
 
 struct GroupMembership {
   int group = -1;
-  Access access;    // of the op's result
-  float times = 1;  // the number of different elements of it that one element of the kernel needs
+  Access access;  // how the kernel reads the op's result
+  // The number of different elements of the result that one element of the kernel needs.
+  float times = 1;
 };
 
 struct GroupOutput {
   int value = -1;
   Access access;
-  int piece = -1;  // the stored part, a piece of the index map that makes the value; -1: all of it
+  // The piece of the value's index map that is stored; -1: all of the value.
+  int piece = -1;
 };
 
 // A group of ops that becomes one step.
 struct Group {
-  bool kernel = true;  // false: the stored op `op`, or a view of its operand
-  // The op that opened the group; steps keep the order of the program if dependencies leave a
-  // choice.
+  bool kernel = true;  // false: the step is that of the stored op `op`, or a view of its operand
+  // The op that opened the group. Steps keep the order of the program unless dependencies require
+  // another one.
   int op = -1;
   int piece = -1;     // the group computes only this piece of the index map `op`
-  Dims extents;       // of the dimensions; those of the first output, then those of reductions
-  int root_rank = 0;  // the number of the former
-  AxisList axes;      // the step runs once for each coordinate along these
-  // Set once a reduction joined (or an expensive value that depends only on some dimensions): then
-  // the leading parallel_rank root dimensions are parallel, the others inner.
+  Dims extents;       // of the first output's dimensions, then of those of reductions
+  int root_rank = 0;  // the number of the first output's dimensions
+  AxisList axes;      // the step runs once for each coordinate along these axes
+  // True once a reduction (or an expensive value that depends only on some dimensions) has joined.
+  // Then the leading parallel_rank dimensions of the root are parallel, and the others inner.
   bool structured = false;
   int parallel_rank = 0;
-  // The dimensions of one kind of inner loop.
+  // For each family, the dimensions of a kind of inner loop.
   std::vector<boost::container::small_vector<int, 3>> families;
   std::vector<GroupOutput> outputs;
   std::vector<int> ops;                         // the ops that it computes, descending
-  std::vector<std::pair<int, int>> reductions;  // (op, the family it folds over)
+  std::vector<std::pair<int, int>> reductions;  // (op, the family over which it folds)
 };
 
 struct FusionPlan {
-  std::vector<char> stored;  // for each value: it exists in memory
+  std::vector<char> stored;  // for each value: whether it exists in memory
   std::vector<Group> groups;
-  std::vector<boost::container::small_vector<GroupMembership, 1>> memberships;  // of an op
-  std::vector<int> order;                                                       // of the groups
+  std::vector<boost::container::small_vector<GroupMembership, 1>> memberships;  // for each op
+  // The order of the groups' steps.
+  std::vector<int> order;
 };
 
-// Returns the plan. `must_store`: values that must be stored whatever their readers (besides
-// outputs and operands of stored ops).
+// Returns the plan. `must_store` marks values that must be stored whatever their readers (in
+// addition to outputs, and operands and results of stored ops).
 FusionPlan make_fusion_plan(const Graph& graph, const std::vector<char>& must_store);
 
 }  // namespace tessera::fusion

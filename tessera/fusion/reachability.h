@@ -1,6 +1,7 @@
-// Which steps come after which, while steps are being formed, from the last one to the first. Only
-// the latest kWindow are distinguished, so that the cost of a step does not grow with the program;
-// the answer "does not come after" is always right.
+// Reachability: which steps come after which, while steps are formed from the last to the first.
+// Only the latest kWindow steps are distinguished, so that the cost of a step does not grow with
+// the program. The answer "does not come after" is always right; the answer "comes after" may be
+// wrong.
 #pragma once
 
 #include <bitset>
@@ -13,7 +14,7 @@ class Reachability {
   static constexpr int kWindow = 512;
   using Set = std::bitset<kWindow>;
 
-  // Adds the next step and returns its number; all steps of `after` come after it.
+  // Adds the next step and returns its number. All steps of `after` come after it.
   int add(const Set& after) {
     const int id = count_++, slot = id % kWindow;
     if (id < kWindow) {
@@ -25,7 +26,7 @@ class Reachability {
     after_[slot].reset(slot);
     return id;
   }
-  // Adds to `set` the step `id` and all that come after it.
+  // Adds to `set` the step `id` and all steps that come after it.
   void collect(int id, Set& set) const {
     if (!recent(id)) return;
     set |= after_[id % kWindow];
@@ -49,15 +50,15 @@ class Reachability {
 
  private:
   bool recent(int id) const { return count_ - id <= kWindow; }
-  // Steps that are known to come after the one that leaves the window are recorded as coming after
-  // an unknown step.
+  // Steps that come after the step that leaves the window are recorded as coming after an unknown
+  // step.
   void forget(int slot) {
     after_forgotten_ |= after_[slot];
     after_forgotten_.reset(slot);
     for (Set& set : after_) set.reset(slot);
   }
 
-  std::vector<Set> after_;  // by id % kWindow
+  std::vector<Set> after_;  // of step `id` at id % kWindow
   Set after_forgotten_;
   int count_ = 0;
 };

@@ -5,8 +5,8 @@
 namespace tessera::fusion {
 namespace {
 
-constexpr float kAlwaysStored = 1e6F;  // the work of reductions, whatever they fold
-constexpr size_t kMaxReads = 16;       // a value that reads more is stored anyway
+constexpr float kAlwaysStored = 1e6F;  // the work of a reduction, whatever it folds
+constexpr size_t kMaxReads = 16;       // the number of stored values that are counted
 
 }  // namespace
 

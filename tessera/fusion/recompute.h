@@ -1,4 +1,4 @@
-// The cost of computing a value again and of storing it, which the planner compares.
+// The costs of computing a value again and of storing it, which the planner compares.
 #pragma once
 
 #include <vector>
@@ -7,23 +7,23 @@
 
 namespace tessera::fusion {
 
-// Up to about this much work for an element, recomputing a value costs less than storing and
+// Recomputing a value with up to about this much work for each element costs less than storing and
 // loading it.
 inline constexpr float kCheapWork = 20;
 
 class RecomputeCosts {
  public:
-  // `stored`: values that are stored whatever the planner decides. `graph` must outlive this
+  // `stored` marks values that are stored whatever the planner decides. `graph` must outlive this
   // object.
   RecomputeCosts(const Graph& graph, const std::vector<char>& stored);
 
-  // Returns the work for one element of v from stored values.
+  // Returns the work of computing one element of v from stored values.
   float work(int v) const { return work_[v]; }
-  // Returns the bytes that computing all of v reads: every stored value once.
+  // Returns the bytes that are read to compute all of v: each stored value counts once.
   float read_bytes(int v) const;
-  // The alternative of storing not v but its expensive sources that are much smaller, that others
-  // read as well, or that are reductions: the remaining work for an element of v, and the sources'
-  // bytes.
+  // The costs if v is not stored, but its expensive sources are: sources that are much smaller,
+  // that others read as well, or that are reductions. `work` is the remaining work for an element
+  // of v, `bytes` the bytes of the sources.
   struct FromSources {
     float work = 0, bytes = 0;
   };
@@ -35,7 +35,7 @@ class RecomputeCosts {
   using Reads = boost::container::small_vector<std::pair<int, float>, 4>;
   const Graph& g_;
   std::vector<float> work_;
-  std::vector<Reads> reads_;  // stored values and how many bytes of each
+  std::vector<Reads> reads_;  // for each value, the stored values it reads and the bytes of each
 };
 
 }  // namespace tessera::fusion

@@ -9,22 +9,24 @@
 namespace tessera::fusion {
 namespace {
 
-// How a reduction is divided: dimension `dim` has extent blocks * fold * lanes (rounded up); `fold`
-// is reduced first, with the reduced dimensions marked in `first`.
+// The division of a reduction: dimension `dim` is seen as blocks * fold * lanes (rounded up). The
+// first reduction folds `fold` and the reduced dimensions marked in `first`; the second folds the
+// rest.
 struct Blocking {
   int dim = -1;
   int64_t blocks = 1, fold = 1, lanes = 1;
   std::vector<bool> first;
 };
 
-// Longer rows of a column reduction are folded in blocks of kPageRows rows: a core reads so many
-// rows at a time, a few cache lines of each, and the prefetcher follows no more than about so many
-// pages. Measured on 4096 x 4096 float32: 22 GB/s a core with 16 rows, 7 GB/s with 32 and more.
+// In a column reduction with rows longer than kLongRowBytes, blocks have kPageRows rows. A core
+// then reads a few cache lines of each of these rows at a time; the prefetcher follows only about
+// that many pages. Measured on 4096 x 4096 float32: 22 GB/s a core with 16 rows, 7 GB/s with 32 and
+// more.
 constexpr int64_t kLongRowBytes = 2048;
 constexpr int64_t kPageRows = 16;
 
-// Returns a divisor of n near `target`, within a factor, or `target` itself (then the rest is
-// padded).
+// Returns a divisor of n near `target` (at most `factor` times larger or smaller). Returns `target`
+// if there is none; then the last block is padded.
 int64_t block_size(int64_t n, int64_t target, int64_t factor) {
   target = std::clamp<int64_t>(target, 1, n);
   for (int64_t step = 0; step < factor * target; ++step) {
@@ -34,7 +36,8 @@ int64_t block_size(int64_t n, int64_t target, int64_t factor) {
   return target;
 }
 
-// Folds about `target` elements first: those of the last reduced dimensions, which are adjacent.
+// Folds about `target` elements first, from the last reduced dimensions, which are adjacent in
+// memory.
 Blocking minor_blocking(const Shape& shape, const Dims& dims, int64_t target, int64_t factor) {
   Blocking out;
   out.first.resize(shape.size());
@@ -63,7 +66,7 @@ Blocking column_blocking(const Shape& shape, const Dims& dims, int64_t lanes) {
   const int64_t extent = shape[out.dim];
   int64_t side_by_side = 1;
   for (size_t d = out.dim + 1; d < shape.size(); ++d) side_by_side *= shape[d];
-  // Narrow columns: several rows side by side fill the vectors.
+  // Columns are narrow, so several rows side by side fill the vectors.
   if (side_by_side < 64) out.lanes = block_size(extent, 64 / side_by_side, 4);
   const int64_t rows = ceil_div(extent, out.lanes);
   out.fold =
@@ -119,7 +122,7 @@ int add_reshape(Graph& g, int v, const Shape& shape) {
   return append_op(g, {.kind = OpKind::kReshape, .operands = {v}}, g.values[v].dtype, shape);
 }
 
-// Appends elements `fill` at the end of dimension `dim`.
+// Appends `fill` at the end of dimension `dim` up to `extent` elements.
 int add_padding(Graph& g, int v, int dim, int64_t extent, int fill) {
   Shape shape = g.values[v].shape;
   GraphOp op{.kind = OpKind::kIndexMap, .operands = {v, fill}, .work = 1};
@@ -154,9 +157,9 @@ bool has_body(ReduceKind kind) { return kind >= ReduceKind::kArgMin; }
 bool reduces_rows(const Shape& operand, const Dims& reduced) {
   int64_t last = operand.rank() - 1;
   while (last >= 0 && operand[last] == 1) --last;
-  int64_t run = 1;  // elements of the reduced dimensions that end the shape
+  int64_t run = 1;  // the number of elements of the reduced dimensions at the end of the shape
   while (last >= 0 && contains(reduced, last)) run *= operand[last--];
-  // A row alone is folded as in a batch: whether there are other dimensions does not count.
+  // A single row is folded as in a batch, so other dimensions must not count here.
   return run >= 8;
 }
 
@@ -168,7 +171,7 @@ std::vector<int> add_reduction(Graph& g, GraphOp op, const AxisList& axes) {
   const std::optional<Blocking> blocking = find_blocking(shape, op.reduction.dims, dtype);
   if (!blocking) return add_plain(g, std::move(op), axes);
 
-  // float16 and bfloat16 are summed in float32, so the partial results stay in it.
+  // Sums of float16 and bfloat16 are computed in float32, so their partial results stay float32.
   const bool widen = is_half(dtype) && (op.reduction.kind == ReduceKind::kSum ||
                                         op.reduction.kind == ReduceKind::kProduct);
   if (widen)

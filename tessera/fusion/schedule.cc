@@ -23,7 +23,7 @@ std::vector<int> each_once(std::vector<int> slots) {
   return slots;
 }
 
-// Returns what each kind of step reads and writes; -1 for a slot that it does not have.
+// Returns the slots that a step reads and writes; -1 for a slot that it does not have.
 StepSlots slots_of(const KernelStep& k) {
   StepSlots out;
   for (size_t i = 0; i < k.slots.size(); ++i) {
@@ -190,7 +190,7 @@ bool subset(const AxisList& inner, const AxisList& outer) {
 
 bool same_axes(const AxisList& a, const AxisList& b) { return subset(a, b) && subset(b, a); }
 
-// Checks one schedule; each error names the step.
+// Checks one schedule. Each error names the step.
 struct Verifier {
   const Schedule& s;
   size_t at = 0;
@@ -344,8 +344,8 @@ struct Verifier {
     within({u.in, u.update}, u.axes);
     TESSERA_CHECK(same_axes(out.axes, u.axes), "step {}: axes of the result", at);
   }
-  // Checks slots of this schedule that are the inputs or outputs of a nested one, from `first` on;
-  // `slices`: the nested one sees one row.
+  // Checks slots of this schedule against the inputs or outputs of a nested one, from number
+  // `first` on. `slices`: the nested schedule has one row of each of so many.
   void match(const std::vector<int>& outer_slots, const Schedule& inner,
              const std::vector<int>& inner_slots, size_t first, bool outputs,
              int64_t slices = -1) const {
@@ -440,7 +440,7 @@ int64_t axes_size(const Mesh& mesh, const AxisList& axes) {
 }
 
 std::vector<int32_t> instance_map(const Mesh& mesh, const AxisList& from, const AxisList& to) {
-  // For each axis of `from`: how much a step along it adds to the instance number of `to`.
+  // For each axis, how much the instance number of `to` grows from one coordinate to the next.
   std::vector<int64_t> weight(mesh.rank(), 0);
   int64_t stride = 1;
   for (size_t i = to.size(); i-- > 0;) {

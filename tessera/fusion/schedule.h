@@ -1,9 +1,9 @@
 // Schedule: a compiled program as a short list of steps of a few kinds, the same for every program.
-// The runtime executes it on N virtual devices; a step ends when all instances have finished it.
+// The runtime executes it on N virtual devices. A step ends when all instances have finished it.
 //
-// Values live in slots. A slot that varies over some mesh axes exists once for each coordinate
-// along those axes (an instance), not once a device: a replicated value is computed once and stored
-// once, whatever the number of devices.
+// Values are in slots. A slot that varies over some mesh axes exists once for each coordinate along
+// those axes (an instance), not once for each device: a replicated value is computed once and
+// stored once, whatever the number of devices.
 #pragma once
 
 #include <functional>
@@ -25,15 +25,15 @@ using AxisList = std::vector<int>;
 
 struct Slot {
   DType dtype;
-  Shape shape;  // of one instance, row-major
-  // The axes that it varies over; an instance number is the mixed-radix coordinate over these,
-  // major first.
+  Shape shape;  // of one instance, stored in row-major order
+  // The axes that the slot varies over. An instance number is the mixed-radix number of the
+  // coordinates along these axes, major first.
   AxisList axes;
   int64_t instances = 1;
   enum class Kind : uint8_t { kInput, kOutput, kTemporary, kConstant } kind = Kind::kTemporary;
-  // kInput: the number of the input. kOutput: the output (the first, if it is several).
+  // For kInput, the number of the input; for kOutput, the number of the (first) output.
   int index = -1;
-  Literal literal;                                                      // kConstant: one instance
+  Literal literal;  // kConstant: of one instance
   int64_t bytes() const { return shape.elements() * itemsize(dtype); }  // of one instance
 };
 
@@ -43,16 +43,17 @@ struct KernelStep {
   AxisList axes;  // the step runs once for each coordinate along these (the union over its slots)
 };
 
-// out = lhs . rhs over the contracting dimensions, batch dimensions first, as StableHLO orders the
-// result. It runs once for each coordinate of `axes`. With `reduce_axes` (a dot followed by an
-// all_reduce), the products of all instances along these are summed into one, in instance order,
-// and out does not vary over them.
+// out = lhs . rhs over the contracting dimensions, with dimensions ordered as StableHLO orders the
+// result (batch first). It runs once for each coordinate of `axes`. With `reduce_axes` (a dot
+// followed by an all_reduce), the products of all instances along these axes are summed in instance
+// order, and out does not vary over them.
 struct DotStep {
   Dims lhs_batch, rhs_batch, lhs_contract, rhs_contract;
   int lhs = -1, rhs = -1, out = -1;
-  int bias = -1;  // added along the last dimension of out (shape (n,)) before the activation
+  // A vector of shape (n,) that is added along the last dimension of out before the activation.
+  int bias = -1;
   enum class Activation : uint8_t { kNone, kRelu } activation = Activation::kNone;
-  bool symmetric = false;  // rhs is lhs with the free dimension last: out = a . a^T
+  bool symmetric = false;  // rhs is lhs with the free dimension last, so that out = a . a^T
   DType accumulate = float32;
   ops::DotSum sum = ops::DotSum::kAny;
   AxisList axes, reduce_axes;
@@ -65,64 +66,68 @@ struct ConvolutionStep {
   AxisList axes;
 };
 
-// Data movement between instances along mesh axes, of the kind `kind`; the fields that it does not
-// need are empty.
+// Data movement between instances along mesh axes. Fields that the kind does not need are empty.
 struct CollectiveStep {
   CollectiveKind kind;
   // The axes that the collective runs over, major first (the order of ranks in a group).
   AxisList over;
-  std::vector<Dims> groups;  // axis_index_groups: ranks; empty: one group of all
+  std::vector<Dims> groups;  // axis_index_groups, as ranks; empty: one group of all ranks
   ReduceKind reduce = ReduceKind::kSum;
-  int64_t dim = 0;         // all_gather: concatenated; reduce_scatter: scattered; all_to_all: split
-  int64_t concat_dim = 0;  // all_to_all
-  // Permute: (source rank, target rank); ranks that are no target get zeros.
+  // The dimension that is concatenated (all_gather), scattered (reduce_scatter) or split
+  // (all_to_all).
+  int64_t dim = 0;
+  int64_t concat_dim = 0;  // all_to_all: the dimension that is concatenated
+  // Permute: pairs (source rank, target rank). Ranks that are not a target get zeros.
   std::vector<Dims> pairs;
-  int64_t root = 0;  // broadcast: source rank
+  int64_t root = 0;  // broadcast: the source rank
   int in = -1, out = -1;
   // For ragged_all_to_all: the slots of input_offsets, send_sizes, output_offsets, recv_sizes (one
-  // entry for each rank of the group, int32 or int64; rows of the leading dimension), then that of
-  // out's initial content (none: zeros).
+  // entry for each rank of the group, int32 or int64, counting rows of the leading dimension), then
+  // the slot of out's initial content (without it: zeros).
   std::vector<int> sizes;
   // For messages: "all_reduce over (x) for dot_general: dot_general sums over dimension 1, ...".
   std::string what;
-  // In the schedule of one process: some process gets data from another one. Every process of the
-  // program has the same flag.
+  // In the schedule of one process: whether any process gets data from another one. Every process
+  // of the program has the same value here.
   bool crosses = false;
-  // If it crosses: the memory that its messages take in transit.
+  // If it crosses: the bytes of memory that its messages take while they are sent.
   int64_t transfer_bytes = 0;
-  // A collective of several arrays is one step for each; all of them have the same number here. -1:
-  // a collective of one array.
+  // A collective of several arrays is one step for each; all of these have the same number here.
+  // -1: a collective of one array.
   int collective = -1;
-  // In the schedule of one process: its messages are sent together with those of the next step.
+  // In the schedule of one process: whether its messages are sent together with those of the next
+  // step.
   bool sends_with_next = false;
 };
 
-// The coordinate of each instance along `over`, as int32, or any table with one small literal for
-// each instance.
+// A table with one small literal for each instance, such as the coordinate of each instance along
+// `over` (as int32).
 struct InstanceTableStep {
   int out = -1;
-  std::vector<Literal> values;  // one for each instance of out
+  std::vector<Literal> values;  // for each instance of out
 };
 
-// out has in's bytes under another shape or over other axes (each instance of out names its
-// instance of in): no copy.
+// out has in's bytes, with another shape or over other axes. Nothing is copied: each instance of
+// out is one instance of in.
 struct ViewStep {
   int in = -1, out = -1;
 };
 
-// Another library call on one instance (sort, scatter, ...).
+// A call of another library function for each instance (sort, scatter, ...).
 struct CallStep {
   std::string name;
   std::vector<int> in, out;
   HostCall fn;
   AxisList axes;
-  // out[r] is in[r] except for some elements: if both are the same memory, fn writes only these.
+  // True if out[r] is in[r] except for some elements: if both are the same memory, fn writes only
+  // these.
   bool updates = false;
 };
 
-// out = in except for a box, which gets `update`; if both are the same memory, only the box is
-// written. Each dimension has an integer scalar among `starts`; the box begins there, moved so that
-// it fits, as in dynamic_update_slice. It runs once for each coordinate of `axes`.
+// out = in except for a box, which gets `update`. If both are the same memory, only the box is
+// written. `starts` has an integer scalar for each dimension at which the box begins; it is clamped
+// so that the box fits, as in dynamic_update_slice. The step runs once for each coordinate of
+// `axes`.
 struct UpdateStep {
   int in = -1, update = -1, out = -1;
   std::vector<int> starts;
@@ -134,7 +139,8 @@ struct Schedule;
 // dimension); its outputs are carry, one slice of each of ys. The inputs of `cond` are consts,
 // carry. The carry starts as `in` and ends in `out`.
 struct LoopStep {
-  // It outputs one bool, the same on every device; null: the body runs `trip_count` times.
+  // The condition's only output is a bool, the same on every device. Null: the body runs
+  // `trip_count` times.
   std::shared_ptr<const Schedule> cond;
   std::shared_ptr<const Schedule> body;
   int64_t trip_count = 0;
@@ -143,8 +149,9 @@ struct LoopStep {
   std::vector<int> consts = {}, xs = {}, ys = {};
 };
 struct BranchStep {
-  int index = -1;  // slot of an int32 scalar (out of range: the last branch), or of a bool: branch
-                   // 0 is false, 1 is true
+  // The slot of the branch's number: an int32 scalar (out of range: the last branch), or a bool.
+  int index = -1;
+  // In order of `index`; for a bool, 0 is false and 1 is true.
   std::vector<std::shared_ptr<const Schedule>> branches;
   std::vector<int> in, out;
   // The branch that is almost always taken; the others are compiled when they are first taken.
@@ -160,14 +167,15 @@ class Locality;
 struct Schedule {
   Mesh mesh;  // the mesh of the program; an AxisList has indices of its axes
   // Null: the schedule is for all devices of the mesh. Otherwise it is the part of one process
-  // (locality.h): its slots have as many instances as that process holds.
+  // (locality.h), and its slots have as many instances as that process holds.
   std::shared_ptr<const Locality> local = nullptr;
-  // Results have the same bits wherever the devices are: no sum changes its order because its
-  // operands are in one memory.
+  // True if results must have the same bits on every mesh: then no sum may change its order because
+  // its operands happen to be in the same memory.
   bool reproducible = false;
   std::vector<Slot> slots;
   std::vector<Step> steps;
-  std::vector<int> inputs, outputs;  // slots; an output may be an input's slot, or occur twice
+  // Slots. An output may be an input's slot, or the slot of another output.
+  std::vector<int> inputs, outputs;
 };
 
 std::string to_string(const Schedule& schedule);
@@ -180,10 +188,10 @@ StepSlots step_slots(const Step& step);
 // Returns the number of coordinates along `axes`.
 int64_t axes_size(const Mesh& mesh, const AxisList& axes);
 // Returns, for each coordinate along `from`, the instance number of a slot that varies over `to`.
-// Axes of `to` that `from` lacks count as 0. Example, x: 2, y: 4, from {y, x}, to {x, y}: 0, 4, 1,
-// 5, 2, 6, 3, 7.
+// The coordinate along axes of `to` that `from` lacks is 0. Example: with x: 2, y: 4, from {y, x},
+// to {x, y} returns 0, 4, 1, 5, 2, 6, 3, 7.
 std::vector<int32_t> instance_map(const Mesh& mesh, const AxisList& from, const AxisList& to);
-// Returns the same number for the instances of a schedule, which may be those of one process.
+// Returns the number of instances along `axes` in this schedule, which may be that of one process.
 int64_t instance_count(const Schedule& s, const AxisList& axes);
 std::vector<int32_t> instance_map(const Schedule& s, const AxisList& from, const AxisList& to);
 // Throws InternalError if the schedule breaks a rule of this header.

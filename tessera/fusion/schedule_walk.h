@@ -42,7 +42,7 @@ void for_each_nested(const Step& step, const F& f, Branches which = Branches::kA
              step);
 }
 
-// Replaces each schedule that the step contains by f of it.
+// Replaces each schedule that the step contains by f(schedule).
 template <class F>
 void replace_nested(Step& step, const F& f) {
   const auto replace = [&](std::shared_ptr<const Schedule>& nested) {
@@ -68,7 +68,7 @@ void replace_nested(Step& step, const F& f) {
              step);
 }
 
-// Calls f(schedule) for the schedule, or for those that the loop contains, and for all that are
+// Calls f(schedule) for the schedule, or for those that the loop contains, and for all schedules
 // nested in them.
 template <class F>
 void for_each_schedule(const Schedule& s, const F& f) {
@@ -81,7 +81,7 @@ void for_each_schedule(const LoopStep& loop, const F& f) {
   for_each_nested(loop, [&](const Schedule& nested) { for_each_schedule(nested, f); });
 }
 
-// Calls f(step, schedule) for each step of the schedule and of those nested in it at any depth; a
+// Calls f(step, schedule) for each step of the schedule and of those nested in it at any depth. A
 // loop or branch comes before the steps that it contains. If f returns a bool, the steps inside are
 // visited only if it is true.
 template <class F>
@@ -99,10 +99,10 @@ void for_each_step(const Schedule& s, const F& f, Branches which = Branches::kAl
   }
 }
 
-// Returns the cost of one run of the schedule, where cost(step, schedule) is the cost of a step
-// that contains no schedules. A loop costs as much as its condition and body in each trip (one trip
-// if the number is not known); a conditional costs as much as its most expensive branch that is not
-// unlikely.
+// Returns the cost of one run of the schedule. cost(step, schedule) is the cost of a step that
+// contains no schedules. A loop costs as much as its condition and body, times the number of trips
+// (once if the number is not known). A conditional costs as much as its most expensive branch that
+// is not unlikely.
 template <class Cost,
           class Total = std::invoke_result_t<const Cost&, const ViewStep&, const Schedule&>>
 Total cost_of_run(const Schedule& s, const Cost& cost) {

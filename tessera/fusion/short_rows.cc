@@ -10,8 +10,8 @@
 namespace tessera::fusion {
 namespace {
 
-constexpr int64_t kLeastRows = 64;  // fewer do not fill vectors
-constexpr size_t kMostNodes = 512;  // after unrolling
+constexpr int64_t kLeastRows = 64;  // fewer rows do not fill vectors
+constexpr size_t kMostNodes = 512;  // of the unrolled kernel
 
 bool same_node(const KernelNode& a, const KernelNode& b) {
   return a.kind == b.kind && a.dtype == b.dtype && a.op == b.op && a.args == b.args &&
@@ -62,8 +62,8 @@ class RowUnroller {
     return std::abs(address.parallel[rank_ - 1]) <= kShortRow;
   }
 
-  // Whether the columns do not simply lie side by side, as what is stored does: kernels without such
-  // nodes run along whole rows, and in place.
+  // Returns whether the node depends on the column in another way than the stored value does. A
+  // kernel without such nodes runs along whole rows, and in place.
   bool depends_on_column(const KernelNode& node) const {
     const Dims &stored = k_.loops[0].stores[0].address.parallel, &here = node.address.parallel;
     if (node.kind == NodeKind::kIndex)
@@ -73,7 +73,7 @@ class RowUnroller {
   }
 
   void unroll(const KernelStore& store, std::vector<KernelStore>& stores) {
-    // What a column has made is known to it alone.
+    // The nodes made for another column must not be reused.
     made_.assign(k_.nodes.size(), -1);
     KernelStore copy = store;
     copy.address = of_column(store.address);
@@ -142,7 +142,7 @@ class RowUnroller {
     return add(std::move(copy));
   }
 
-  // A comparison of known integers, or a conjunction or disjunction with a known side.
+  // Returns the value of a comparison of known integers, or of an and/or with a known operand.
   std::optional<int> make_known(ScalarOp op, int a, int b) {
     if (op == ScalarOp::kAnd || op == ScalarOp::kOr) {
       const std::optional<bool> left = truth(a), right = truth(b);
@@ -176,7 +176,7 @@ class RowUnroller {
     if (n.kind != NodeKind::kConstant || n.dtype != bool_) return std::nullopt;
     return n.immediate[0] != std::byte{0};
   }
-  // Of a constant of int32 or int64, which indices have.
+  // Returns the value of a constant of int32 or int64, the dtypes of indices.
   std::optional<int64_t> integer(int node) const {
     const KernelNode& n = out_.nodes[node];
     if (n.kind != NodeKind::kConstant) return std::nullopt;
@@ -195,7 +195,7 @@ class RowUnroller {
     node.immediate[0] = std::byte{value};
     return add(std::move(node));
   }
-  // The low bytes of the number, as an index of the dtype wraps.
+  // Returns a constant with the low bytes of the number: an index wraps in its dtype.
   int number(DType dtype, int64_t value) {
     KernelNode node{.kind = NodeKind::kConstant, .dtype = dtype};
     std::memcpy(node.immediate.data(), &value, static_cast<size_t>(itemsize(dtype)));
@@ -209,11 +209,11 @@ class RowUnroller {
   }
 
   const Kernel& k_;
-  size_t rank_;          // of the parallel dimensions that are left
-  int64_t columns_ = 1;  // of a row: elements of the others
+  size_t rank_;          // the rank of the parallel dimensions that are left
+  int64_t columns_ = 1;  // the number of elements of a row
   int64_t column_ = 0;
   Kernel out_;
-  std::vector<int> made_;  // of the column: a node of k_ in out_
+  std::vector<int> made_;  // for each node of k_, its node in out_ for this column
 };
 
 }  // namespace

@@ -1,10 +1,10 @@
-// Kernels over short rows (of the last dimension, or the last few): lanes along the dimension before
-// them, and one copy of the body for each column.
+// Unrolls kernels over short rows (the last dimension, or the last few): lanes run along the
+// dimension before the row, and each column gets a copy of the body.
 //
 // Lanes along rows of 3 would have to gather their operands, and to select among what the columns
-// compute. Unrolled, each column is its own vector, in which its index is a constant: selections by it
-// are decided here. The columns are stored side by side, which code generation does with whole
-// vectors, and loads them so (codegen/strided.cc).
+// compute. Unrolled, each column is a vector of its own and its index is a constant, so selections
+// by the index are decided here. The columns are adjacent in memory; code generation loads and
+// stores them with whole vectors (codegen/strided.cc).
 //
 // Example: a cross product, parallel (n, 3), of which column 0 is
 //
@@ -21,11 +21,11 @@
 
 namespace tessera::fusion {
 
-// Longest rows that are unrolled.
+// The length of the longest rows that are unrolled.
 inline constexpr int64_t kShortRow = 9;
 
-// Returns the kernel with its short rows unrolled; the kernel as it is if it has none, if it folds,
-// or if its operands are no closer together along the dimension before.
+// Returns the kernel with its short rows unrolled. Returns it unchanged if it has no short rows, if
+// it folds, or if its operands are no closer together along the dimension before the row.
 Kernel unroll_short_rows(Kernel kernel);
 
 }  // namespace tessera::fusion

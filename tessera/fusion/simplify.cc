@@ -68,7 +68,7 @@ class Simplifier {
   }
 
  private:
-  // An array without elements needs no computation, and no kernel has to handle it.
+  // Returns whether an op's results have no elements: they are not computed, and become constants.
   bool is_empty(const Op& op) const {
     return op.def != &constant_op && !op.results.empty() && !has_effect(op) &&
            std::all_of(op.results.begin(), op.results.end(),
@@ -86,7 +86,7 @@ class Simplifier {
     return out;
   }
 
-  // Returns the results of a sort of which only the first elements are read.
+  // Returns the results of a sort if only the first `count` elements of them are read.
   std::vector<ValueId> first_elements(const Op& sort, int64_t count) {
     FirstOfSort first = first_of_sort(out_, sort, count);
     const std::vector<Type> types =
@@ -121,14 +121,14 @@ class Simplifier {
     });
   }
 
-  // Returns an existing value that equals the op's result, or the result of a simpler op, or of the
-  // op itself. `original`: the op as it is in f_; null of an op that is made here.
+  // Returns a value that equals the op's result: an existing value, or the result of a simpler op
+  // or of the op itself. `original` is the op as it is in f_; null for an op that was made here.
   ValueId rewrite(Op op, const Type& type, const Op* original);
   std::optional<ValueId> sum_in_box(const Op& op, const Op& original);
   std::optional<ValueId> choice_in_box(const Op& op);
   std::optional<ValueId> choice_in_windows(const Op& op);
   std::optional<ValueId> product_without_sum(const Op& op, const Op& original);
-  // Returns x with each element e of the box replaced by `combine(e, update)`.
+  // Returns x with each element e of the box replaced by combine(e, update).
   ValueId with_box(ValueId x, const Box& box, const Op& like,
                    const std::function<Op(ValueId, ValueId)>& combine);
   bool shorten_view(Op& op, const Type& type);
@@ -166,8 +166,8 @@ class Simplifier {
   const Function& f_;
   const Scope scope_;
   Function out_;
-  std::vector<ValueId> number_;  // for each value of f_ its number in out_
-  std::vector<int> maker_;       // for each value its op in out_, -1 for inputs
+  std::vector<ValueId> number_;  // for each value of f_, its number in out_
+  std::vector<int> maker_;       // for each value, its op in out_; -1 for inputs
   std::unordered_multimap<size_t, int> seen_;
 };
 
@@ -192,7 +192,7 @@ std::vector<ValueId> Simplifier::append(Op op, std::span<const Type> types) {
   return {out_.ops.back().results.begin(), out_.ops.back().results.end()};
 }
 
-// Returns x for x + 0, x * 1 and the like; -1 if there is none.
+// Returns x for x + 0, x * 1 and the like; -1 for any other op.
 ValueId Simplifier::neutral_operand(const Op& op, const Type& type) const {
   auto either = [&](double value) -> ValueId {
     if (is_splat(op.operands[1], value)) return op.operands[0];
@@ -238,20 +238,22 @@ bool Simplifier::shorten_view(Op& op, const Type& type) {
   return true;
 }
 
-// Returns whether the op, whose result has its operand's type, returns the operand itself.
+// Returns whether the op returns its operand unchanged, given that the result has the operand's
+// type.
 bool gives_operand(const Op& op, const Type& type) {
   if (op.def == &broadcast_in_dim_op)
     return op.params.as<BroadcastParams>().dims == iota_dims(type.rank());
   if (op.def == &transpose_op)
     return op.params.as<TransposeParams>().permutation == iota_dims(type.rank());
-  // A slice with as many elements as its operand is the operand.
-  // So is a concatenation of it and of arrays without elements.
+  // A slice with as many elements as its operand is the operand, and so is a concatenation of the
+  // operand with arrays without elements.
   return op.def == &reshape_op || op.def == &convert_op || op.def == &slice_op ||
          op.def == &concatenate_op || op.def == &stop_gradient_op || op.def == &checkpoint_name_op;
 }
 
-// A dot_general whose sums have one term, as an outer product: 0 + lhs * rhs, element by element.
-// One that a sum over devices reads stays: the product takes the sum in, and each term is not stored.
+// Rewrites a dot_general whose sums have one term (an outer product) as 0 + lhs * rhs, element by
+// element. It keeps a dot_general whose result is summed over devices: the product absorbs that
+// sum, so that the terms need not be stored.
 std::optional<ValueId> Simplifier::product_without_sum(const Op& op, const Op& original) {
   if (op.def != &dot_general_op) return std::nullopt;
   const auto& p = op.params.as<DotParams>();

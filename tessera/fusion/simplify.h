@@ -1,6 +1,7 @@
-// Simplify: the same function with fewer ops. Every rule keeps every bit of every result (x + 0 is
-// x for integers, not for floats: -0 + 0 is 0). Ops that compute the same from the same operands
-// become one op; arrays without elements become constants; ops that nobody needs are removed.
+// Simplify: returns the same function with fewer ops. Every rule keeps every bit of every result (x
+// + 0 is x for integers, not for floats: -0 + 0 is 0). Ops that compute the same from the same
+// operands become one op, arrays without elements become constants, and ops that nobody needs are
+// removed.
 #pragma once
 
 #include "tessera/ir/function.h"

@@ -19,7 +19,7 @@ using namespace ops;
 
 namespace {
 
-// Null for kSet, whose result is the update.
+// Returns the op that combines; null for kSet, whose result is the update.
 const OpDef* combiner(ScatterKind kind) {
   switch (kind) {
     case ScatterKind::kAdd:
@@ -109,7 +109,7 @@ class OneWindow {
     return make(compare_op, CompareParams{direction, default_compare_type(dtype_)},
                 {x, number(value)});
   }
-  // -1 if every start of the dtype is.
+  // Returns whether the start is in [0, largest]; -1 if every value of the dtype is.
   ValueId is_inside(ValueId start, int64_t largest) {
     const uint64_t most = visit_dtype(dtype_, []<class T>(TypeTag<T>) -> uint64_t {
       if constexpr (std::is_integral_v<T>) return std::numeric_limits<T>::max();

@@ -9,7 +9,7 @@
 namespace tessera::fusion {
 namespace {
 
-// Returns the index of the last element that is read in dimension d.
+// Returns the index of the last element that the slice reads in dimension d.
 int64_t last_of(const SliceParams& p, int64_t d) {
   const int64_t count = ceil_div(p.limit[d] - p.start[d], p.strides[d]);
   return p.start[d] + (count - 1) * p.strides[d];
@@ -21,8 +21,8 @@ bool has_no_elements(const SliceParams& p) {
   return false;
 }
 
-// Returns the bounds of a slice of a slice. The elements 2, 4, 6 and 8 of 3, 8, 13, ... (3:46:5) are
-// 13, 23, 33 and 43: 13:44:10.
+// Returns the bounds of a slice of a slice. Example: the elements 2, 4, 6 and 8 of 3, 8, 13, ...
+// (3:46:5) are 13, 23, 33 and 43, that is 13:44:10.
 SliceParams both(const SliceParams& inner, const SliceParams& outer) {
   SliceParams out = outer;
   for (int64_t d = 0; d < outer.start.rank(); ++d) {

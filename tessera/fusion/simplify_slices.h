@@ -1,5 +1,5 @@
-// Slices of arrays that were put together: the gradient of a loop that JAX unrolls concatenates what
-// its steps keep, and slices it again. A part of one operand is read from that operand.
+// Slices of concatenations, a rule of simplify: a part of one operand is read from that operand.
+// The gradient of a loop that JAX unrolls concatenates what its steps keep, and slices it again.
 #pragma once
 
 #include <optional>
@@ -9,9 +9,9 @@
 
 namespace tessera::fusion {
 
-// Returns a slice with the same result of what the operand of `slice` is made of: of the operand of
-// another slice, or of the operand of a concatenation in which all its elements are. Null if there
-// is none, or if `slice` is another op or has no elements.
+// Returns a slice of an earlier array with the same result as `slice`: of the operand of another
+// slice, or of an operand of a concatenation that has all its elements. Returns nullopt if there is
+// none, or if `slice` is another op or has no elements.
 std::optional<Op> slice_of_origin(const Function& function, const MakerOf& maker, const Op& slice);
 
 // Removes the operands of a concatenation that have no elements; leaves other ops as they are.

@@ -11,7 +11,7 @@
 namespace tessera::fusion {
 namespace {
 
-// Selection pays for at most one of so many elements.
+// Selecting pays only if at most one of so many elements is read.
 constexpr int64_t kOneOf = 4;
 
 int64_t dimension_of(const SortParams& p, int64_t rank) {
@@ -24,7 +24,7 @@ const Op* maker(const Function& f, ValueId v) {
   return nullptr;
 }
 
-// Returns whether the value counts 0, 1, ... along the dimension, whatever the other indices.
+// Returns whether the value is its index along the dimension (0, 1, ...) everywhere.
 bool counts_along(const Function& f, ValueId v, int64_t dimension) {
   const Op* op = maker(f, v);
   if (op && op->def == &broadcast_in_dim_op) {

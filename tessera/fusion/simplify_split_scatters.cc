@@ -10,7 +10,7 @@ using namespace ops;
 
 namespace {
 
-// The ops of a body that some of its results need, and the arrays whose elements these read.
+// The ops of a body that some of its results need, and the arrays whose elements these ops read.
 struct Needs {
   std::vector<char> ops, arrays;
 };
@@ -35,7 +35,8 @@ Needs needs_of(const Function& body, const std::vector<size_t>& results) {
   return out;
 }
 
-// Returns the arrays in groups that the body does not mix, each in ascending order.
+// Returns groups of arrays such that the body mixes only arrays of one group, each in ascending
+// order.
 std::vector<std::vector<size_t>> groups_of(const Function& body) {
   const size_t n = body.outputs.size();
   std::vector<size_t> group(n);

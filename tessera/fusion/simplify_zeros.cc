@@ -26,7 +26,7 @@
 namespace tessera::fusion {
 namespace {
 
-// Constants with more elements are not examined.
+// Constants with more elements than this are not examined.
 constexpr int64_t kMostElements = 4096;
 constexpr int kMostValues = 256;
 
@@ -68,11 +68,12 @@ bool hands_on_elements(const OpDef* def) {
 
 }  // namespace
 
-// One question and those that follow from it. Open questions are assumed to be true: a carry has no
-// -0 if it starts without one and a trip makes none out of carries without. So the answer "yes" is
+// A query and the queries that follow from it. Open queries are assumed to be true: a carry has no
+// -0 if it starts without one and a trip on carries without -0 makes none. So the answer "yes" is
 // right if no part of its proof is refuted, and "no" is always safe.
 struct Scope::Search {
-  std::set<std::tuple<const Function*, const Op*, ValueId>> open;  // of the op of the scope
+  // Entries are (function, op of its scope, value).
+  std::set<std::tuple<const Function*, const Op*, ValueId>> open;
   int values = 0;
 
   bool holds(const Scope& scope, ValueId v) {
@@ -95,7 +96,7 @@ struct Scope::Search {
     const auto operand = [&](size_t k) { return holds(scope, op.operands[k]); };
     if (const ConstantParams* constant = as_constant(op))
       return fusion::has_no_negative_zero(constant->value);
-    // A sum is -0 only if both terms are: rounding to nearest, x - x is 0.
+    // A sum is -0 only if both terms are -0: when rounding to nearest, x - x is 0.
     if (op.def == &add_op) return any_of_two(scope, op);
     if (op.def == &max_op || op.def == &min_op) return operand(0) && operand(1);
     if (op.def == &abs_op || op.def == &exp_op || op.def == &iota_op) return true;
@@ -114,7 +115,8 @@ struct Scope::Search {
     return hands_on_elements(op.def) && all(scope, op, 0, op.operands.size());
   }
 
-  // One of the terms is enough. If the first is refuted, it must leave no assumptions behind.
+  // It is enough if one term has no -0. If the first term may have one, its assumptions are
+  // dropped.
   bool any_of_two(const Scope& scope, const Op& op) {
     const auto before = open;
     if (holds(scope, op.operands[0])) return true;
@@ -126,7 +128,7 @@ struct Scope::Search {
     const ControlFlow flow = control_flow_of(op);
     const auto result = static_cast<size_t>(std::find(op.results.begin(), op.results.end(), v) -
                                             op.results.begin());
-    // Without a trip, a carry is its start.
+    // If the loop makes no trip, the carry's result is its start.
     if (flow.is_loop() && result < flow.num_carry &&
         !holds(scope, op.operands[flow.num_consts + result]))
       return false;
@@ -152,7 +154,7 @@ struct Scope::Search {
                                  : holds(inner(*scope.around_, function, *scope.op_, body), out);
   }
 
-  // The scopes of regions that this search entered.
+  // Returns the scope of a region that this search enters, the same one each time.
   const Scope& inner(const Scope& around, const Function& region, const Op& op, size_t k) {
     for (const std::unique_ptr<Scope>& scope : entered)
       if (&scope->function_ == &region && scope->op_ == &op) return *scope;

@@ -1,6 +1,5 @@
-// Finds values that cannot contain -0. If x contains none, x + 0 is x, bit for bit; an array in
-// which sums are collected (the cotangent of a loop) starts as zeros, and no addition to it makes a
-// -0.
+// Finds values that cannot contain -0. For such an x, x + 0 is x, bit for bit. An array that
+// collects sums (the cotangent of a loop) starts as zeros, and no addition to it makes a -0.
 #pragma once
 
 #include <vector>
@@ -9,7 +8,7 @@
 
 namespace tessera::fusion {
 
-// A function, and its op if it is a region of a loop or of a branch.
+// A function and, if it is a region of a loop or of a branch, that op.
 class Scope {
  public:
   explicit Scope(const Function& function) : function_(function) {}
@@ -17,9 +16,9 @@ class Scope {
   Scope(const Function& function, const Scope& around, const Op& op, size_t region)
       : function_(function), around_(&around), op_(&op), region_(region) {}
 
-  // Returns whether it is certain that no element of the value is -0, nor a part of one if it is
-  // complex. Integers have no -0. It examines a bounded number of values, and returns false beyond
-  // that.
+  // Returns whether it is certain that no element of the value is -0 (for complex numbers: neither
+  // part of one). Integers have no -0. The search examines a limited number of values, and returns
+  // false if that is not enough.
   bool has_no_negative_zero(ValueId value) const;
 
  private:
@@ -30,7 +29,7 @@ class Scope {
   const Scope* around_ = nullptr;
   const Op* op_ = nullptr;
   size_t region_ = 0;
-  // For each value, the op that makes it; -1: an input. The first question sets it.
+  // For each value, the op that makes it; -1: an input. The first query sets it.
   mutable std::vector<int> makers_;
 };
 

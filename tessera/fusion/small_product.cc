@@ -7,7 +7,8 @@
 namespace tessera::fusion {
 namespace {
 
-// Beyond, the library is faster: for a matrix and a vector, for two matrices, for each pair of a batch.
+// With more multiplications the library is faster: a matrix and a vector, two matrices, each of a
+// batch.
 constexpr int64_t kMostOfVector = 4096, kMostOfMatrices = 512, kMostOfBatch = 216;
 
 struct Operand {
@@ -31,7 +32,7 @@ struct Operand {
   int64_t rows() const { return free.elements(); }
 };
 
-constexpr int64_t kShortestOfLanes = 8;  // as for reductions
+constexpr int64_t kShortestOfLanes = 8;  // the same as for reductions
 
 bool is_contiguous(const Dims& strides) { return strides.empty() || strides.back() == 1; }
 
@@ -43,7 +44,8 @@ bool is_small(const Operand& lhs, const Operand& rhs) {
   return products <= (vector ? kMostOfVector : kMostOfMatrices);
 }
 
-// Sums of products: parallel dimensions are the batch, the rows of lhs and those of rhs.
+// Returns the kernel of the product. Its parallel dimensions are the batch, the rows of lhs, and
+// those of rhs.
 Kernel kernel_of(const Operand& lhs, const Operand& rhs, DType dtype) {
   Kernel kernel;
   for (const Dims* dims : {&lhs.batch, &lhs.free, &rhs.free})
@@ -84,7 +86,8 @@ std::optional<KernelStep> small_product(const DotStep& dot, const std::vector<Sl
   const Operand lhs(slot(dot.lhs).shape, dot.lhs_batch, dot.lhs_contract),
       rhs(slot(dot.rhs).shape, dot.rhs_batch, dot.rhs_contract);
   if (!is_small(lhs, rhs)) return std::nullopt;
-  // Lanes run over the results if these stand side by side, else over the sum.
+  // Lanes run over the results if these are adjacent in the operand's memory, otherwise over the
+  // sum.
   const Operand& last = rhs.rows() == 1 ? lhs : rhs;
   const bool side_by_side = last.rows() > 1 && is_contiguous(last.free_strides);
   if (!side_by_side &&
@@ -98,7 +101,7 @@ std::optional<KernelStep> small_product(const DotStep& dot, const std::vector<Sl
   for (int s : step.slots)
     step.kernel.buffers.push_back(
         {dtype, s == dot.out ? BufferKind::kOutput : BufferKind::kInput, slot(s).shape.elements()});
-  // One product of short rows is added in order, as a batch of them is (reductions.cc).
+  // A single product of short rows is added in order, as a batch of them is (reductions.cc).
   const bool one_short = lhs.rows() * rhs.rows() * lhs.batch.elements() == 1 &&
                          lhs.contract.elements() < kShortestOfLanes;
   step.kernel.vectorize =

@@ -1,10 +1,10 @@
-// unroll_windows: the same function, in which ops over small windows are elementwise ops on slices,
-// one slice for each place in a window. Kernels compute those with whole vectors, and together with
-// the ops around them; what is left are the windows for which a library is the better choice.
+// unroll_windows: returns the same function, with ops over small windows as elementwise ops on
+// slices, one slice for each position in a window. Kernels compute these with whole vectors,
+// together with the ops around them. Windows for which a library is better stay as they are.
 //
 // Before: any partitioned function. After: no op that its unroll rule (ops/core/unroll_rule.h)
-// unrolls: folds (ops/reductions/unroll_folds.h), selections (unroll_selection.h) and convolutions
-// (ops/linear/unroll_convolution.h).
+// would unroll: folds (ops/reductions/unroll_folds.h), selections (unroll_selection.h) and
+// convolutions (ops/linear/unroll_convolution.h).
 //
 // For example, a maximum over windows of 2 along a vector of 8,
 //

@@ -12,7 +12,7 @@
 namespace tessera::fusion {
 namespace {
 
-// The number of ops computed with one reader that are examined.
+// The most ops computed in the same kernel as a reader that are examined.
 constexpr size_t kMostOps = 64;
 
 class UpdateOrder {
@@ -51,7 +51,7 @@ class UpdateOrder {
     return any;
   }
 
-  // The ops that read a small part of v or of a view of it.
+  // Appends the ops that read a small part of v or of a view of it.
   void add_readers(int v, std::vector<int>& out) const {
     for (int user : g_.values[v].users) {
       const GraphOp& op = g_.ops[user];
@@ -62,8 +62,8 @@ class UpdateOrder {
     }
   }
 
-  // Returns the ops that may be computed in one kernel with op r, in ascending order; empty if
-  // there are too many, or if r's result is stored in any case.
+  // Returns the ops that may be computed in the same kernel as op r, in ascending order. It is
+  // empty if there are too many, or if r's result is stored in any case.
   std::vector<int> computed_with(int r) const {
     if (g_.values[g_.ops[r].results[0]].output) return {};
     std::vector<int> out, open = {r};
@@ -83,7 +83,7 @@ class UpdateOrder {
     return out;
   }
 
-  // For each op, whether it needs the update's result.
+  // Returns, for each op, whether it needs the update's result.
   std::vector<char> needs(int update) const {
     std::vector<char> out(g_.ops.size(), 0);
     std::vector<int> open = {update};
@@ -98,7 +98,8 @@ class UpdateOrder {
     return out;
   }
 
-  // Sorts the ops: every op comes after those that make its operands; otherwise the order stays.
+  // Sorts the ops such that every op comes after those that make its operands; otherwise their
+  // order stays.
   void sort_ops() {
     const auto n = static_cast<int>(g_.ops.size());
     std::vector<std::vector<int>> next(n);

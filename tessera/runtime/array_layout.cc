@@ -12,8 +12,8 @@
 namespace tessera::runtime {
 namespace {
 
-// Returns whether both are equal and print alike: an array shows the spec that it was given, P("x",
-// None) or P("x").
+// Returns whether both are equal and print the same text: an array shows the spec that it was
+// given, P("x", None) or P("x").
 bool identical(const Sharding& a, const Sharding& b) {
   if (!(a == b)) return false;
   if (!a.is_named()) return true;
@@ -128,7 +128,7 @@ bool ArrayLayout::linear() const {
   bool major = true;
   for (int64_t d = 0; d < global.rank(); ++d) {
     if (shards[d] > 1 && !major) return false;
-    // Padding of an inner dimension would be between the rows.
+    // Padding of an inner dimension would be between rows.
     if (local[d] * shards[d] != global[d] && d > 0 &&
         Dims(std::span(global).first(static_cast<size_t>(d))).elements() != 1)
       return false;
@@ -145,7 +145,7 @@ bool ArrayLayout::even() const {
 
 namespace {
 
-// Returns the client of a layout's devices, which is the same for all.
+// Returns the client that all devices of a layout belong to.
 int64_t client_of(const Sharding& sharding) {
   return sharding.is_named() ? sharding.named().mesh().devices()[0].client
                              : sharding.single().device().client;

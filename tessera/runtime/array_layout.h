@@ -1,14 +1,14 @@
-// ArrayLayout: how a sharding stores one array in memory: which parts exist, their size in storage,
-// and which of them each device holds.
+// ArrayLayout: how a sharding stores one array in memory: which parts exist, their shape in
+// storage, and which of them each device holds.
 //
-// A part that several devices hold is one instance. Instance numbers are the row-major number of
-// the shard's coordinates: f32[4, 8] on a mesh (x: 2, y: 4) as P("y", "x") has shards (4, 2), eight
-// instances of shape (1, 4), and the device at (x, y) holds instance y * 2 + x; as P("x") it has
-// two instances of (2, 8), each held by four devices.
+// A part that several devices hold is one instance. The number of an instance is the row-major
+// number of its shard's coordinates. Example: f32[4, 8] on a mesh (x: 2, y: 4) as P("y", "x") has
+// shards (4, 2), that is eight instances of shape (1, 4), and the device at (x, y) holds instance y
+// * 2 + x. As P("x") it has two instances of shape (2, 8), each held by four devices.
 //
-// In a cluster a process holds the instances of its own devices, one after the other in the order
-// of their numbers; the held index of an instance is its position among these. An array on a single
-// device exists in every process: each has its own.
+// In a cluster, a process holds the instances of its own devices, in the order of their numbers;
+// the held index of an instance is its position among these. An array on a single device exists in
+// every process separately.
 #pragma once
 
 #include <cstdint>
@@ -29,13 +29,13 @@ struct ArrayLayout {
   std::shared_ptr<const NamedSharding> named;
   // The shape of one instance in storage: extents are rounded up.
   Shape local;
-  Dims shards;                            // the number of parts of each dimension
-  int64_t instances = 1;                  // product of shards
+  Dims shards;                            // the number of parts along each dimension
+  int64_t instances = 1;                  // the product of shards
   int64_t local_bytes = 0;                // of one instance
-  std::vector<int32_t> device_instances;  // by position in the mesh
-  // In a cluster, if not every process holds every instance: the processes that hold each,
-  // ascending, and the numbers of the instances that this one holds. If both are empty, all are
-  // here.
+  std::vector<int32_t> device_instances;  // the instance of each device, by position in the mesh
+  // In a cluster, if not every process holds every instance: the processes that hold each instance,
+  // ascending, and the numbers of the instances that this process holds. If both are empty, this
+  // process holds all.
   std::vector<std::vector<int>> holders;
   std::vector<int32_t> held;
 
@@ -44,28 +44,28 @@ struct ArrayLayout {
   int64_t held_count() const {
     return holders.empty() ? instances : static_cast<int64_t>(held.size());
   }
-  // number() returns the number of the instance with a held index; held_index() is the inverse and
-  // returns -1 for an instance elsewhere.
+  // number() returns the number of the instance with a held index. held_index() is the inverse; it
+  // returns -1 for an instance that is only in other processes.
   int64_t number(int64_t index) const {
     return holders.empty() ? index : held[static_cast<size_t>(index)];
   }
   int64_t held_index(int64_t instance) const;
 
-  // Returns the ranges of the global array that instance `i` holds, without padding.
+  // Returns the ranges of the global array that the instance holds, without padding.
   ShardIndex index(int64_t instance) const;
-  // Returns whether the instances one after the other are the global array in row-major order
-  // (followed by padding, if there is any).
+  // Returns whether the instances in order are the global array in row-major order (followed by
+  // padding, if there is any).
   bool linear() const;
   bool even() const;  // whether there is no padding
 };
 
 using ArrayLayoutRef = std::shared_ptr<const ArrayLayout>;
-// Returns the layout. Equal arguments return the same object for as long as it is held. Throws a
-// UserError that names `op` if the sharding has more entries than the array has dimensions, or if
-// its mesh has no devices.
+// Returns the layout. Calls with equal arguments return the same object while someone holds it.
+// Throws a UserError that names `op` if the sharding has more entries than the array has
+// dimensions, or if its mesh has no devices.
 ArrayLayoutRef array_layout(DType dtype, const Shape& global, const Sharding& sharding,
                             std::string_view op = "device_put");
-// Returns whether both have the same parts of the same array on the same devices.
+// Returns whether both layouts have the same parts of the same array on the same devices.
 bool same_placement(const ArrayLayout& a, const ArrayLayout& b);
 
 }  // namespace tessera::runtime

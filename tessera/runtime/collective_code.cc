@@ -1,4 +1,4 @@
-// Collectives that move or combine data, as parallel reads of the other instances' memory. A
+// Collectives that move or combine data, by reading the memory of other instances in parallel. A
 // collective whose result is a view of memory has no code (storage_plan.cc).
 #include "tessera/runtime/collective_code.h"
 
@@ -16,8 +16,8 @@ namespace tessera::runtime {
 namespace {
 
 // Runs all_reduce and reduce_scatter: out = the fold over the group of a slice of each operand. The
-// slice is `rows` runs of `run` elements, `row` apart, from run * position on; that of an
-// all_reduce is one row.
+// slice consists of `rows` runs of `run` elements, at distance `row`, of which the first starts at
+// run * position. The slice of an all_reduce is the whole operand, as one row.
 class ReduceCode final : public StepCode {
  public:
   ReduceCode(const CollectiveStep& c, const Schedule& s)
@@ -82,7 +82,7 @@ class ReduceCode final : public StepCode {
 };
 
 // Runs all_gather and all_to_all: every instance of the result takes one box from each member of
-// its group; all boxes have one shape.
+// its group. All boxes have the same shape.
 class ExchangeCode final : public StepCode {
  public:
   ExchangeCode(const CollectiveStep& c, const Schedule& s)
@@ -93,7 +93,7 @@ class ExchangeCode final : public StepCode {
     const Slot &in = slot_at(s, c.in), &out = slot_at(s, c.out);
     const int64_t size = itemsize(in.dtype), group = ranks_.group_size();
     if (c.kind == CollectiveKind::kAllGather) {
-      // This also holds if the result has a new dimension of the group's size before `dim`.
+      // If the result has a new dimension of the group's size before `dim`, this is right, too.
       const int64_t rows = product(in.shape, 0, c.dim),
                     run = product(in.shape, c.dim, in.shape.rank()) * size;
       pattern_ = make_copy_pattern({rows, run}, {run * group, 1}, {run, 1}, 1);
@@ -147,7 +147,7 @@ class ExchangeCode final : public StepCode {
   bool inline_ = false, streaming_ = false;
 };
 
-// Runs a collective_permute in which some rank is no target: that rank gets zeros.
+// Runs a collective_permute in which some ranks are not a target: those get zeros.
 class PermuteCode final : public StepCode {
  public:
   PermuteCode(const CollectiveStep& c, const Schedule& s)
@@ -180,8 +180,8 @@ class PermuteCode final : public StepCode {
   int in_, out_;
 };
 
-// Rank r sends rows [input_offsets[j], + send_sizes[j]) of its operand to rank j, to rows from
-// output_offsets[j] on there.
+// Runs ragged_all_to_all: rank r sends send_sizes[j] rows of its operand, from row input_offsets[j]
+// on, to rank j, where they begin at row output_offsets[j].
 class RaggedCode final : public StepCode {
  public:
   RaggedCode(const CollectiveStep& c, const Schedule& s)
@@ -219,7 +219,8 @@ class RaggedCode final : public StepCode {
       for (int64_t g = 0; g < ranks_.group_size(); ++g) {
         const int64_t from = tables_[0].read(slots, o, g, me),
                       to = tables_[2].read(slots, o, g, me);
-        // Sizes are data: rows that do not exist are neither read nor written.
+        // Sizes are data, so they may be wrong: rows that do not exist are neither read nor
+        // written.
         const int64_t rows =
             std::min({tables_[1].read(slots, o, g, me), in_rows_ - from, out_rows_ - to});
         if (from < 0 || to < 0 || rows <= 0) continue;

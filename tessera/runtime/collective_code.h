@@ -1,4 +1,5 @@
-// Code that collectives within a process and between processes (cross_collective_code.cc) share.
+// Code for collectives within a process that collectives between processes
+// (cross_collective_code.cc) use, too.
 #pragma once
 
 #include "tessera/fusion/schedule.h"

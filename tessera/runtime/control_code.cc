@@ -1,4 +1,4 @@
-// Loops and branches: nested executables on slots of the outer schedule.
+// Loops and branches: they run nested executables on slots of the outer schedule.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -13,12 +13,12 @@
 namespace tessera::runtime {
 namespace {
 
-// The instances of a slot of the outer schedule as those of a slot of the nested one, which may
-// vary over other axes.
+// A slot of the outer schedule, with its instances arranged as those of a slot of the nested
+// schedule, which may vary over other axes.
 struct Passed {
   int slot;
   int64_t bytes, instances;  // of the nested slot
-  std::vector<int64_t> map;  // nested instance -> outer instance; empty: the same
+  std::vector<int64_t> map;  // nested instance -> outer instance; empty: the same number
 
   Passed(const Schedule& outer, int outer_slot, const Schedule& nested, int nested_slot)
       : slot(outer_slot) {
@@ -29,7 +29,7 @@ struct Passed {
     if (a.axes == b.axes) return;
     for (int32_t i : instance_map(outer, b.axes, a.axes)) map.push_back(i);
   }
-  // `table`: if there is a map, room for one entry for each instance.
+  // Returns the addresses of the nested slot's instances. If there is a map, they are in `table`.
   SlotRef ref(const SlotRef* slots, std::vector<int64_t>& table) const {
     const SlotRef& outer = slots[slot];
     if (map.empty()) return outer;
@@ -47,7 +47,7 @@ struct PassedRefs {
   }
 };
 
-// Passes `slots` to as many nested_slots from `first` on.
+// Passes `slots` to nested_slots, from number `first` on.
 std::vector<Passed> pass(const Schedule& outer, const std::vector<int>& slots,
                          const Schedule& nested, const std::vector<int>& nested_slots,
                          size_t first = 0) {
@@ -73,11 +73,11 @@ void copy_slots(const std::vector<Passed>& like, std::span<const SlotRef> from,
   run_copies(copies);
 }
 
-// The carry alternates between the out slots and a second copy in the workspace; the first trip
-// reads the in slots if these have the layout that the body needs. Carries that the body updates in
-// place have only the out slots, to which they are copied before the first trip unless they start
-// there. Body and condition are bound once for each memory that the carry is read from, so a trip
-// only moves the slices and runs the steps.
+// Runs a loop trip by trip. The carry alternates between the out slots and a second copy in the
+// workspace; the first trip reads the in slots if these have the layout that the body needs. A
+// carry that the body updates in place has only its out slot, to which it is copied before the
+// first trip unless it is there. Body and condition are bound once for each memory that the carry
+// is read from, so a trip only moves the slices and runs the steps.
 class LoopCode final : public StepCode {
  public:
   LoopCode(const LoopStep& step, const Schedule& s, LoopWorkspace memory,
@@ -121,14 +121,14 @@ class LoopCode final : public StepCode {
   }
 
  private:
-  // The memory from which a carry is read.
+  // The memories from which a carry is read.
   enum CarryMemory : int { kStart, kOut, kSecond, kCarryMemories };
 
   // The slots of one run, and the second copy of the carry.
   struct LoopArguments {
     PassedRefs consts, in, xs, out, ys, cond_consts;
     std::vector<SlotRef> second;
-    std::byte* result;  // of the condition
+    std::byte* result;  // the condition's result
     LoopArguments(const LoopCode& code, const SlotRef* slots, std::byte* workspace)
         : consts(code.consts_, slots),
           in(code.in_, slots),
@@ -148,12 +148,12 @@ class LoopCode final : public StepCode {
     }
   };
 
-  // Body and condition bound to each memory of the carry, when it is first needed.
+  // Body and condition, bound to each memory of the carry when it is first needed.
   class Frames {
    public:
     Frames(const LoopCode& code, const LoopArguments& arguments, std::byte* workspace)
         : code_(code), arguments_(arguments), workspace_(workspace) {
-      // If the number of trips is known, the last one writes to the out slots.
+      // Chosen such that the last trip writes to the out slots, if the number of trips is known.
       first_ = code.cond_ || code.trips_ % 2 == 1 ? kOut : kSecond;
       bool dense = true;
       for (size_t i = 0; i < arguments.in.refs.size(); ++i) {
@@ -162,8 +162,8 @@ class LoopCode final : public StepCode {
             dense && !ref.table && (ref.stride == code.in_[i].bytes || code.in_[i].instances == 1);
       }
       if (dense) return;
-      // A start that is replicated, or stored differently, is copied to where the second trip
-      // reads.
+      // A start that is replicated, or stored differently, is first copied to the memory that the
+      // second trip reads.
       start_ = first_ == kOut ? kSecond : kOut;
       copy_slots(code.in_, arguments.in.refs, carry(start_));
     }
@@ -195,7 +195,7 @@ class LoopCode final : public StepCode {
       }
       return cond_[memory];
     }
-    int64_t row[kCarryMemories] = {0, 0, 0};  // of the slices to which a frame is bound
+    int64_t row[kCarryMemories] = {0, 0, 0};  // the row of the slices to which each frame is bound
 
    private:
     static void bind_op(const Executable& code, Executable::Frame& frame, const PassedRefs& consts,
@@ -230,10 +230,10 @@ class LoopCode final : public StepCode {
   std::vector<Passed> consts_, in_, xs_, out_, ys_, cond_consts_;
 };
 
-// The code of a branch: made at once, or when the branch is first taken if it is unlikely.
+// The code of a branch. It is made at once, or when the branch is first taken if it is unlikely.
 class LazyBranch {
  public:
-  // code: null for an unlikely branch.
+  // `code` is null for an unlikely branch.
   LazyBranch(std::unique_ptr<Executable> code, std::shared_ptr<const Schedule> schedule)
       : unlikely_(!code), schedule_(std::move(schedule)), code_(code.release()) {}
   ~LazyBranch() { delete if_ready(); }
@@ -243,8 +243,8 @@ class LazyBranch {
   bool is_unlikely() const { return unlikely_; }
   // Returns null before an unlikely branch is taken.
   const Executable* if_ready() const { return code_.load(std::memory_order_acquire); }
-  // If several threads take it first at the same time each makes one, without a lock that a fork
-  // could leave held; one of these is kept.
+  // Returns the code, made if there is none. If several threads take the branch first at the same
+  // time, each makes the code and one of these is kept: a fork could leave a lock held.
   const Executable& ready(const KernelSource& compile) const {
     if (const Executable* code = if_ready()) return *code;
     std::unique_ptr<const Executable> made = Executable::make(*schedule_, compile);
@@ -324,8 +324,8 @@ class BranchCode final : public StepCode {
   bool index_is_bool_;
   KernelSource compile_;
   std::vector<std::vector<Passed>> in_, out_;
-  // For each branch: the operands that are copied to the result, unless they are there, and read
-  // and updated there.
+  // For each branch: the operands that are read and updated in the result's memory. They are copied
+  // there if they are elsewhere.
   std::vector<fusion::InPlace> in_place_;
 };
 

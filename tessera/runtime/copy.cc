@@ -11,7 +11,7 @@
 namespace tessera::runtime {
 namespace {
 
-// Copies `count` runs of a size known at compile time: one move each instead of a call.
+// Copies `count` runs of a size known at compile time: a move for each, instead of a call.
 template <size_t kRun>
 void copy_row(std::byte* dst, int64_t dst_stride, const std::byte* src, int64_t src_stride,
               int64_t count) {
@@ -39,7 +39,7 @@ void copy_row(std::byte* dst, int64_t dst_stride, const std::byte* src, int64_t 
   }
 }
 
-// Copies runs [begin, end) in row-major order of the extents.
+// Copies runs [begin, end), numbered in row-major order of the extents.
 void copy_runs(const CopyPattern& p, std::byte* dst, const std::byte* src, int64_t begin,
                int64_t end) {
   const int64_t rank = p.extents.rank();
@@ -88,7 +88,7 @@ CopyPattern make_copy_pattern(const Shape& extents, const Dims& dst_strides,
   CopyPattern p;
   if (extents.elements() == 0) return p;
   p.run = itemsize;
-  // Innermost first; `p` grows outwards and is reversed at the end.
+  // Starts with the innermost dimension; `p` grows outwards and is reversed at the end.
   for (int64_t i = extents.rank() - 1; i >= 0; --i) {
     const int64_t n = extents[i];
     if (n == 1) continue;
@@ -149,7 +149,7 @@ void run_copies(const std::vector<RegionCopy>& copies) {
     for (const RegionCopy& copy : copies) copy_all(copy.pattern, copy.dst, copy.src);
     return;
   }
-  std::vector<int64_t> first;  // the number of the first piece of each
+  std::vector<int64_t> first;  // the number of the first piece of each copy
   for (const RegionCopy& copy : copies) {
     first.push_back(pieces);
     pieces += copy_pieces(copy.pattern);

@@ -1,4 +1,4 @@
-// Collectives whose members are in several processes: which they are, and the steps that run them.
+// Collectives with members in several processes: finds these collectives, and makes their steps.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -29,7 +29,7 @@ cluster::Processes& processes() {
   return *found;
 }
 
-// Returns the rank that each rank gets its data from; -1: zeros.
+// Returns, for each rank, the rank whose data it gets; -1: it gets zeros.
 std::vector<int64_t> permuted_from(const CollectiveStep& c, int64_t ranks) {
   std::vector<int64_t> out(static_cast<size_t>(ranks), -1);
   if (c.kind == CollectiveKind::kPermute) {
@@ -42,7 +42,7 @@ std::vector<int64_t> permuted_from(const CollectiveStep& c, int64_t ranks) {
   return out;
 }
 
-// Runs all_gather, all_to_all, permute, broadcast and casts as moves of boxes.
+// Runs all_gather, all_to_all, permute, broadcast and casts. All of these move boxes.
 class MovesCode final : public TransferCode {
  public:
   MovesCode(const CollectiveStep& c, const Schedule& s)
@@ -136,11 +136,11 @@ class MovesCode final : public TransferCode {
   int64_t bytes_;
   std::string what_;
   bool sends_with_next_;
-  std::vector<int64_t> zeros_;  // instances that nobody sends to
+  std::vector<int64_t> zeros_;  // the instances that get zeros
   CrossMoves moves_;
 };
 
-// Runs all_reduce and reduce_scatter. A large one is divided into pieces, so that sending and
+// Runs all_reduce and reduce_scatter. A large one is divided into pieces, such that sending and
 // folding overlap.
 class FoldCode final : public TransferCode {
  public:
@@ -212,12 +212,12 @@ class FoldCode final : public TransferCode {
   }
 
  private:
-  // Up to this size a second round costs more than a fold by every process.
+  // For at most this many bytes, a second round costs more than folding in every process.
   static constexpr int64_t kFoldedByAll = int64_t{8} << 10;
-  // The size of the part of one piece that a process folds.
+  // The bytes of a piece that one process folds.
   static constexpr int64_t kPieceBytes = int64_t{512} << 10;
 
-  // A part of an instance of the result, which the process that folds it sends to the others.
+  // A part of an instance of the result that one process folds and sends to the others.
   struct Share {
     int64_t out, first, bytes;
     int from;
@@ -230,8 +230,8 @@ class FoldCode final : public TransferCode {
     int64_t workspace = 0;
   };
 
-  // Divides an all_reduce of n elements among the processes that need its result: each folds one
-  // part, which the others get from it.
+  // Divides an all_reduce of n elements among the processes that need its result: each process
+  // folds one part and sends it to the others.
   static void share(FoldPiece fold, int64_t n, int64_t size, std::vector<Piece>& pieces) {
     const std::vector<int> targets = fold.targets;
     const auto count = static_cast<int64_t>(targets.size());
@@ -279,7 +279,7 @@ class FoldCode final : public TransferCode {
   bool crosses_ = false;
 };
 
-// First exchanges each member's tables, then the rows that these describe.
+// Runs ragged_all_to_all: exchanges each member's tables, then the rows that the tables describe.
 class RaggedMovesCode final : public TransferCode {
  public:
   RaggedMovesCode(const CollectiveStep& c, const Schedule& s)
@@ -291,8 +291,8 @@ class RaggedMovesCode final : public TransferCode {
     in_rows_ = in.shape[0];
     out_rows_ = out.shape[0];
     row_bytes_ = product(in.shape, 1, in.shape.rank()) * itemsize(in.dtype);
-    // The device that sends the rows has the sizes, too, which may vary over more axes than they
-    // do.
+    // The device that sends the rows also has the sizes. These may vary over more axes than the
+    // rows.
     std::vector<RankMap> table_ranks;
     std::vector<Holding> tables;
     for (size_t t = 0; t < 3; ++t) {
@@ -360,11 +360,12 @@ class RaggedMovesCode final : public TransferCode {
   void finish() const override { processes().finish(this); }
 
  private:
-  // A part: the first row there, the first row here, their number.
+  // The first row in the sender's array, the first row in the receiver's, and the number of rows.
   struct Rows {
     int64_t from, to, count;
   };
-  // What a member of a group sends to the one at `position`: held indices here, -1 elsewhere.
+  // The rows that one member of a group sends to the member at `position`. `out` and `in` are held
+  // indices here; -1: elsewhere.
   struct Part {
     int target, giver;
     int64_t out, in;
@@ -373,7 +374,7 @@ class RaggedMovesCode final : public TransferCode {
   };
   Rows rows_of(const SlotRef* slots, const Part& part) const {
     Rows r{read(slots, part, 0), read(slots, part, 2), 0};
-    // Sizes are data: rows that do not exist are neither read nor written.
+    // Sizes are data, so they may be wrong: rows that do not exist are neither read nor written.
     r.count = std::min({read(slots, part, 1), in_rows_ - r.from, out_rows_ - r.to});
     if (r.from < 0 || r.to < 0 || r.count < 0) r.count = 0;
     return r;

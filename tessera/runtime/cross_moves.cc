@@ -9,7 +9,7 @@
 namespace tessera::runtime {
 namespace {
 
-// Returns the box's own row-major strides, of runs.
+// Returns the strides, in bytes, of the box's runs in a dense copy of the box.
 Dims dense_strides(const CopyPattern& p) {
   Dims strides(p.extents.size(), p.run);
   for (size_t d = p.extents.size(); d-- > 1;) strides[d - 1] = strides[d] * p.extents[d];
@@ -181,7 +181,7 @@ void CrossMoves::end(const AddressOf& dst, std::byte* workspace) const {
   for (const Staged& s : unpack_)
     copies.push_back({at(unpacking_, s.box.pattern), dst(s.box.held_index) + s.box.offset,
                       workspace + s.workspace});
-  // Both sides are dense.
+  // Both boxes are dense.
   for (const auto& [from, to] : again_)
     copies.push_back({at(unpacking_, to.pattern), dst(to.held_index) + to.offset,
                       dst(from.held_index) + from.offset});

@@ -177,7 +177,8 @@ void CrossReduce::lay_out_receives(const WantedBySender& wanted) {
   }
 }
 
-// Returns n elements of a node, wide, from element `first` of row `row` of the region on.
+// Returns n elements of a node in the wide dtype, from element `first` of row `row` of the region
+// on.
 const std::byte* CrossReduce::value(const Fold& f, int32_t id, int64_t row, int64_t first,
                                     int64_t n, const CrossMoves::AddressOf& src,
                                     const std::byte* workspace, std::byte*& spare) const {
@@ -218,7 +219,7 @@ void CrossReduce::fold(const Fold& f, int64_t row, int64_t first, int64_t n,
     std::memcpy(out, in, static_cast<size_t>(n * narrow_));
     return;
   }
-  // Two blocks for each level are in use at a time, and leaves may be converted.
+  // At each level two blocks are in use at a time, and leaves may have to be converted.
   constexpr int64_t kBlocks = 256;
   const Workspace<std::byte> memory(kBlocks * kReduceBlock * wide_);
   std::byte* spare = memory.data();

@@ -1,14 +1,14 @@
-// CrossReduce: folds of instances that are in several processes: all_reduce and reduce_scatter.
+// CrossReduce: folds instances that are in several processes, for all_reduce and reduce_scatter.
 //
 // The order is that of the tree of reduce_blocks.h over the whole group, whichever processes its
 // members are in, so the bits do not depend on how devices are divided among processes. A process
-// folds the subtrees whose leaves it has and sends one array for each; with devices 0 to 7 in two
-// processes, each sends one array.
+// folds the subtrees whose leaves it has, and sends one array for each subtree. If devices 0 to 7
+// are in two processes, each process sends one array.
 //
 //   reduce_scatter   each instance of the result is folded by the process that holds it: one round
 //   all_reduce       each process folds one part of the elements and sends it to the others: two
-//                    rounds, 2 (p - 1) / p of the array from each process. A small one is folded by
-//                    every process: one round
+//                    rounds, in which each process sends 2 (p - 1) / p of the array. A small array
+//                    is folded by every process: one round
 #pragma once
 
 #include <map>
@@ -20,17 +20,17 @@
 
 namespace tessera::runtime {
 
-// The position of a piece of the operands: `rows` runs of `run` elements, at distance `row`, from
-// `first` on.
+// A piece of each operand: `rows` runs of `run` elements at distance `row`, of which the first run
+// begins at element `first`.
 struct FoldRegion {
   int64_t first = 0, rows = 1, row = 0, run = 0;
   int64_t elements() const { return rows * run; }
 };
 
-// One dense piece of the result: out[0 .. region.elements()) from element `to` of instance `out` on
-// is the fold of that region of the sources.
+// One dense piece of the result: region.elements() elements of instance `out`, from element `to`
+// on, are the fold of that region of the sources.
 struct FoldPiece {
-  std::vector<int32_t> sources;  // instances, by their numbers on all devices, in order
+  std::vector<int32_t> sources;  // numbers of instances on all devices, in order
   FoldRegion region;
   std::vector<int> targets;  // the processes that fold it
   int32_t out = -1;
@@ -43,25 +43,27 @@ class CrossReduce {
               const Holding& src, const Holding& dst, int process);
 
   int64_t workspace_bytes() const { return workspace_; }
-  // Folds what other processes need and returns what to send and receive.
+  // Folds the values that other processes need, and returns the transfers of the round.
   cluster::Round begin(const CrossMoves::AddressOf& src, std::byte* workspace) const;
   // Folds the rest, after everything has been received.
   void end(const CrossMoves::AddressOf& src, const CrossMoves::AddressOf& dst,
            std::byte* workspace) const;
 
  private:
-  // A subtree that this process folds, for another one or for itself, or gets from another one.
+  // A subtree that this process folds, for itself or for another process, or that it receives.
   struct Node {
     int32_t left = -1, right = -1;  // nodes; -1 for a leaf or a received node
-    int32_t source = -1;            // of a leaf that is here: its held index
-    // Of a received one: its position in the workspace, where it is dense.
+    int32_t source = -1;            // the held index of a leaf that is here
+    // For a received node: its position in the workspace, where it is dense.
     int64_t received = -1;
-    bool narrow = true;  // not folded yet: it has the operands' dtype
+    bool narrow = true;  // it is not folded yet and has the operands' dtype
   };
   struct Fold {
     FoldRegion region;
     int32_t root;
-    int64_t workspace = -1;  // the position of the result, wide if `wide`; -1: in the result
+    // The position of the result in the workspace, where it is wide if `wide`; -1: it is in the
+    // result array.
+    int64_t workspace = -1;
     int32_t out = -1;
     int64_t to = 0;
     bool wide = false;
@@ -69,7 +71,8 @@ class CrossReduce {
   struct Message {
     int peer;
     int64_t workspace, bytes;
-    int32_t source = -1;  // if it is sent from the array: the held index, and the offset there
+    // If the message is sent from the array: the held index of the instance, and the offset in it.
+    int32_t source = -1;
     int64_t offset = 0;
   };
 
@@ -99,7 +102,7 @@ class CrossReduce {
                  const CrossMoves::AddressOf& dst, std::byte* workspace) const;
 
   DType dtype_;
-  int64_t narrow_, wide_;  // bytes of an element
+  int64_t narrow_, wide_;  // the bytes of an element, as an operand and in folds
   PairReducer combine_;
   std::vector<Node> nodes_;
   std::vector<Fold> sent_, kept_;

@@ -15,8 +15,8 @@
 namespace tessera::runtime {
 namespace {
 
-// The overlap of one dimension of two arrays with different shardings: both shards, and where the
-// common range begins in each.
+// A range of one dimension that a shard of `dst` and a shard of `src` have in common, and where the
+// range begins in each.
 struct Overlap {
   int64_t dst_shard, src_shard, dst_start, src_start, size;
 };
@@ -80,7 +80,7 @@ std::vector<Region> common_regions(const Shape& global, int64_t itemsize, const 
 ShardGrid grid_of(const ArrayLayout& layout) { return {layout.shards, layout.local}; }
 ShardGrid whole(const Shape& global) { return {Dims(global.size(), 1), global}; }
 
-// One side of a transfer: the addresses of its instances, by their numbers; null for those
+// One side of a transfer: the address of each instance, by number; null for an instance that is
 // elsewhere.
 struct Side {
   ShardGrid grid;
@@ -103,7 +103,7 @@ Side side_of(const ArrayLayout& layout, std::byte* base, int64_t stride) {
             return held_index < 0 ? nullptr : base + held_index * stride;
           }};
 }
-// It only reads; the cast saves a second type.
+// The cast is safe, since the transfer only reads from this side; it saves a second type.
 Side side_of(const DeviceArray& array) {
   return {grid_of(*array.layout()), [&array](int64_t i) -> std::byte* {
             return array.layout()->held_index(i) < 0 ? nullptr
@@ -122,7 +122,7 @@ Buffer allocate_dense(const ArrayLayout& layout) {
   return buffer;
 }
 
-// Returns the Holding of an array whose parts are in several processes.
+// Returns the Holding of an array with parts in several processes.
 Holding holding(const ArrayLayout& layout) {
   const cluster::Processes& processes = *cluster::Processes::current();
   std::vector<int> everybody(static_cast<size_t>(processes.count()));
@@ -134,7 +134,7 @@ Holding holding(const ArrayLayout& layout) {
   return out;
 }
 
-// Returns the moves of the regions that `to` and `from` have in common, wherever they are.
+// Returns the moves of all regions that `to` and `from` have in common, in any process.
 CrossMoves cross_moves(const Shape& global, int64_t itemsize, const ShardGrid& to_grid,
                        const Holding& to, const ShardGrid& from_grid, const Holding& from) {
   std::vector<CopyPattern> patterns;
@@ -147,14 +147,14 @@ CrossMoves cross_moves(const Shape& global, int64_t itemsize, const ShardGrid& t
   return CrossMoves(std::move(patterns), moves, from, to, cluster::Processes::current()->index());
 }
 
-// Returns text with the devices, since meshes that have them in another order are different meshes.
-// (One device is each process's own.)
+// Returns a text that includes the devices, since meshes with another order of devices are
+// different. (A single device is different in each process.)
 std::string with_devices(const Sharding& sharding) {
   if (!sharding.is_named()) return "one device";
   return fmt::format("{} of devices {}", sharding, fmt::join(sharding.device_ids(), ","));
 }
 
-// All processes that hold a part on either side take part.
+// Runs the moves. All processes that hold a part on either side take part.
 void run_cross_moves(const CrossMoves& moves, const std::string& what, const Holding& from,
                      const Holding& to, const CrossMoves::AddressOf& src,
                      const CrossMoves::AddressOf& dst) {
@@ -167,8 +167,8 @@ void run_cross_moves(const CrossMoves& moves, const std::string& what, const Hol
   std::sort(members.begin(), members.end());
   members.erase(std::unique(members.begin(), members.end()), members.end());
   if (!std::binary_search(members.begin(), members.end(), processes.index())) return;
-  // Declared before the call, so that the call ends before this memory, which transfers use, is
-  // freed.
+  // The workspace is declared before the call, so that the call, whose transfers use it, ends
+  // first.
   const Buffer workspace = Buffer::allocate(std::max<int64_t>(1, moves.workspace_bytes()));
   cluster::Processes::Call call(processes, identity);
   const cluster::Round round = moves.begin(src, dst, workspace.data());
@@ -230,7 +230,7 @@ std::unique_ptr<Donation> DeviceArray::donate() const {
 }
 
 void ArrayUse::end() {
-  // Nobody begins a use of a deleted array, so the last use is the only one.
+  // No use of a deleted array begins, so the last use is the only one.
   if (array_->state_.fetch_sub(1) != (DeviceArray::kDeleted | 1)) return;
   array_->packed_->clear();
   array_->buffer_ = Buffer();
@@ -259,7 +259,7 @@ Literal gather_literal(const DeviceArray& array) {
 }
 
 Literal DeviceArray::to_literal() const {
-  // If parts of it are elsewhere all processes take part, also one that has all parts.
+  // If some parts are elsewhere, all processes take part, even one that has all parts.
   if (!layout()->holders.empty() && cluster::Processes::options().gather_reads)
     return gather_literal(*this);
   if (!layout()->is_whole()) {
@@ -271,7 +271,7 @@ Literal DeviceArray::to_literal() const {
                 layout()->held_count(), layout()->instances);
   }
   const ArrayUse use(*this);
-  // The instances one after the other are the array; what is behind them is padding.
+  // The instances in order are the array, perhaps followed by padding.
   if (dense() && layout()->holders.empty() && layout()->linear())
     return Literal::view(layout()->dtype, layout()->global, buffer_, offsets_.at(0));
   Literal out = Literal::uninitialized(layout()->dtype, layout()->global);
@@ -290,7 +290,7 @@ std::vector<Shard> DeviceArray::addressable_shards() const {
     for (const IndexRange& range : layout()->index(i)) shape.push_back(range.size());
     const CopyPattern pattern = make_copy_pattern(shape, byte_strides(shape, size),
                                                   byte_strides(layout()->local, size), size);
-    if (pattern.runs() <= 1) {  // dense already
+    if (pattern.runs() <= 1) {  // the shard is dense already
       data.push_back(Literal::view(layout()->dtype, shape, buffer_, offsets_.at(held_index)));
       continue;
     }
@@ -313,8 +313,8 @@ std::vector<Shard> DeviceArray::addressable_shards() const {
 
 DeviceArrayRef device_array(const Literal& literal, const Sharding& sharding, bool weak) {
   const ArrayLayoutRef layout = array_layout(literal.dtype(), literal.shape(), sharding);
-  // The instances one after the other are the literal, whose memory nobody writes while it is
-  // shared.
+  // The instances in order are the literal, so its memory is shared. Nothing writes to it
+  // meanwhile.
   if (layout->holders.empty() && layout->even() && layout->linear())
     return std::make_shared<DeviceArray>(
         device_array_type(*layout, weak), layout, literal.buffer(),
@@ -382,12 +382,12 @@ DeviceArrayRef reshard(const DeviceArrayRef& array, const Sharding& sharding) {
   if (to == array->layout()) return array;
   const bool weak = array->type.weak;
   if (!from.holders.empty() || !to->holders.empty()) return reshard_over_processes(*array, to);
-  // The parts are the same, whoever holds them.
+  // Both shardings have the same parts, perhaps on other devices.
   if (from.shards == to->shards)
     return std::make_shared<DeviceArray>(device_array_type(*to, weak), to, *array,
                                          array->offsets());
-  // The bytes are the same in the same order. Padding of the new shards must be within the buffer,
-  // and contain numbers.
+  // The bytes are the same in the same order. The buffer must include the padding of the new
+  // shards, which must contain numbers.
   const bool padding_fits =
       to->even() || to->instances * to->local_bytes <= from.instances * from.local_bytes;
   if (array->dense() && from.linear() && to->linear() && padding_fits)

@@ -1,9 +1,9 @@
-// DeviceArray: an array in the memory of this process, which emulated devices use. Their programs
-// take and return DeviceArrays, which users' Arrays hold.
+// DeviceArray: an array in the memory of this process, on emulated devices. Their programs take and
+// return DeviceArrays, and users' Arrays hold them.
 //
-// All instances of one array (array_layout.h) are in one buffer, usually one after the other, so
-// that a gather of contiguous shards and a collective_permute are views of the same memory. It is
-// immutable: arrays share buffers freely.
+// All instances of one array (array_layout.h) are in one buffer, usually in order without gaps, so
+// that a gather of contiguous shards and a collective_permute are views of the same memory. The
+// content is immutable, so arrays share buffers freely.
 #pragma once
 
 #include <atomic>
@@ -32,8 +32,8 @@ struct InstanceOffsets {
 
 class DeviceArray final : public DeviceData {
  public:
-  // `type` must be that of the layout (device_array_type). `packed`: the packed forms of the same
-  // elements in the same memory, which live longer than this array; null: it has its own.
+  // `type` must be device_array_type(*layout). `packed` has the packed forms of the same elements
+  // in the same memory, and must outlive this array; if it is null, the array has its own.
   DeviceArray(Type type, ArrayLayoutRef layout, Buffer buffer, InstanceOffsets offsets,
               const LazyPackedWeights* packed = nullptr)
       : DeviceData(std::move(type), std::move(layout)),
@@ -41,7 +41,7 @@ class DeviceArray final : public DeviceData {
         offsets_(std::move(offsets)),
         own_packed_(KeepPacked::kSecondUse),
         packed_(packed ? packed : &own_packed_) {}
-  // Returns an array whose elements are those of `same`, in the same memory.
+  // Makes an array with the elements of `same`, in the same memory.
   DeviceArray(Type type, ArrayLayoutRef layout, const DeviceArray& same, InstanceOffsets offsets)
       : DeviceData(std::move(type), std::move(layout)),
         buffer_(same.buffer_),
@@ -50,7 +50,7 @@ class DeviceArray final : public DeviceData {
         packed_(&own_packed_) {}
 
   // Returns the whole array on the host. Throws UserError if it was donated, or if parts of it are
-  // in other processes (with ClusterOptions::gather_reads these are gathered).
+  // in other processes (with ClusterOptions::gather_reads, those are gathered).
   Literal to_literal() const override;
 
   const InstanceOffsets& offsets() const { return offsets_; }
@@ -61,19 +61,19 @@ class DeviceArray final : public DeviceData {
     check_alive();
     return buffer_.data() + offsets_.at(layout()->held_index(i));
   }
-  // Returns the packed forms of its elements (packed_weights.h).
+  // Returns the packed forms of the array's elements (packed_weights.h).
   const LazyPackedWeights& packed() const { return *packed_; }
-  // Returns whether the instances are one after the other from the start on.
+  // Returns whether the instances are in order without gaps.
   bool dense() const {
     return !offsets_.table &&
            (offsets_.stride == layout()->local_bytes || layout()->held_count() <= 1);
   }
-  // Returns one shard for each device of this process, in the order of the mesh; shards that
-  // several devices hold share their data.
+  // Returns a shard for each device of this process, in the order of the mesh. Shards that several
+  // devices hold share their data.
   std::vector<Shard> addressable_shards() const;
 
-  // Returns whether the array was donated: its memory may belong to a program's results, and every
-  // later use is a UserError.
+  // Returns whether the array was donated. Then its memory may contain a program's results, and
+  // every later use is a UserError.
   bool is_deleted() const override { return (state_.load() & kDeleted) != 0; }
   void check_alive() const override {
     if (is_deleted()) throw_deleted();
@@ -84,8 +84,8 @@ class DeviceArray final : public DeviceData {
   friend class ArrayUse;
   [[noreturn]] void throw_deleted() const;
 
-  // The number of uses in progress; kDeleted once it was donated. The last use of a donated array
-  // frees its memory.
+  // The number of uses in progress, and the bit kDeleted once the array was donated. The last use
+  // of a donated array frees its memory.
   static constexpr uint32_t kDeleted = uint32_t{1} << 31;
 
   mutable Buffer buffer_;
@@ -95,8 +95,8 @@ class DeviceArray final : public DeviceData {
   mutable std::atomic<uint32_t> state_{0};
 };
 
-// A use of an array's memory: during its life nobody takes the memory away. Throws UserError if the
-// array was donated. Several threads may use one array; of several that donate it one succeeds.
+// A use of an array's memory, which is not freed while the use lives. Throws UserError if the array
+// was donated. Several threads may use one array; if several donate it, one of them succeeds.
 class ArrayUse {
  public:
   explicit ArrayUse(const DeviceArray& array) : array_(&array) {
@@ -111,10 +111,10 @@ class ArrayUse {
   }
   ArrayUse& operator=(ArrayUse&&) = delete;
 
-  // Deletes the array for everybody else: every use that begins from now on is an error, and so is
-  // a second donation. Returns whether this is the only use, so that the memory may be overwritten.
+  // Deletes the array for everybody else: later uses and a second donation are errors. Returns
+  // whether this is the only use, so that the memory may be overwritten.
   bool donate();
-  // Reverts donate(), if nothing was overwritten.
+  // Reverts donate(). Nothing must have been overwritten.
   void keep();
 
  private:
@@ -128,14 +128,14 @@ Type device_array_type(const ArrayLayout& layout, bool weak);
 // Returns host data as an array on devices (device_put).
 DeviceArrayRef device_array(const Literal& literal, const Sharding& sharding, bool weak = false);
 // Returns an array made of `data(index)` for each distinct shard that this process holds. Throws
-// UserError if `data` returns another shape or dtype than the shard's.
+// UserError if the shape or dtype of the returned data is not that of the shard.
 DeviceArrayRef device_array_from_callback(DType dtype, const Shape& global,
                                           const Sharding& sharding,
                                           const std::function<Literal(const ShardIndex&)>& data);
 // Returns the same array under another sharding, by the cheapest path: a view if the memory need
-// not change (other devices for the same parts, or parts that are one after the other anyway),
-// otherwise copies of the overlapping regions in parallel. Other processes send their parts, so all
-// processes that hold a part before or after must call this.
+// not change (other devices for the same parts, or parts that are adjacent anyway), otherwise
+// parallel copies of the overlapping regions. Other processes send their parts, so all processes
+// that hold a part before or after must call this.
 DeviceArrayRef reshard(const DeviceArrayRef& array, const Sharding& sharding);
 // Returns the whole array in every process; all processes must call it.
 Literal gather_literal(const DeviceArray& array);

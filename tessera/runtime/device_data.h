@@ -1,5 +1,5 @@
-// DeviceData: an array on devices of any engine (engine/engine.h). A DeviceArray is in the memory
-// of this process, an engine::ClientArray in the memories of a plugin's devices.
+// DeviceData: an array on devices of any engine (engine/engine.h). It is a DeviceArray, in the
+// memory of this process, or an engine::ClientArray, in the memory of a plugin's devices.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,8 @@ namespace tessera::runtime {
 class DeviceArray;
 using DeviceArrayRef = std::shared_ptr<const DeviceArray>;
 
-// A donated array: it is deleted for everybody else. Unless commit() was called, the destructor
-// reverts the donation.
+// The donation of an array, which is deleted for everybody else meanwhile. Unless commit() was
+// called, the destructor reverts the donation.
 class Donation {
  public:
   virtual ~Donation() = default;
@@ -28,13 +28,13 @@ class DeviceData : public ArrayData {
 
   // Returns whether the array was donated; then every use of it is a UserError.
   virtual bool is_deleted() const = 0;
-  // Throws that UserError if it was.
+  // Throws the UserError of a use if the array was donated.
   virtual void check_alive() const = 0;
-  // Donates the array, which must outlive the result. Throws UserError if it was donated before.
+  // Donates the array, which must outlive the result. Throws UserError if it was donated already.
   virtual std::unique_ptr<Donation> donate() const = 0;
 
  protected:
-  // `type` must be that of the layout (device_array_type).
+  // `type` must be device_array_type(*layout).
   DeviceData(Type type, ArrayLayoutRef layout)
       : ArrayData(Kind::kDevice, std::move(type)), layout_(std::move(layout)) {}
 
@@ -43,7 +43,7 @@ class DeviceData : public ArrayData {
 };
 using DeviceDataRef = std::shared_ptr<const DeviceData>;
 
-// Returns the content as DeviceData; null if it is not on devices.
+// Returns the data as DeviceData; null if it is not on devices.
 inline const DeviceData* device_data(const ArrayData& data) {
   return data.kind == ArrayData::Kind::kDevice ? static_cast<const DeviceData*>(&data) : nullptr;
 }

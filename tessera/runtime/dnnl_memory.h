@@ -1,4 +1,4 @@
-// What users of oneDNN share: its engine, a stream for each thread, and conversions of layouts.
+// Shared by all users of oneDNN: its engine, a stream for each thread, and conversions of layouts.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace tessera::runtime {
 const dnnl::engine& dnnl_engine();
 // Returns the stream of the calling thread.
 dnnl::stream& dnnl_stream();
-// Returns attributes by which a primitive takes its scratchpad from its caller. The library's own
+// Returns attributes with which a primitive takes its scratchpad from its caller. The library's own
 // scratchpad belongs to the thread that made the primitive.
 dnnl::primitive_attr user_scratchpad();
 // Returns the bytes of a tensor or a scratchpad, a multiple of 64.
@@ -21,12 +21,12 @@ int64_t dnnl_bytes(const dnnl::memory::desc& desc);
 struct DnnlReorder {
   dnnl::memory::desc from, to, scratchpad;
   dnnl::reorder primitive;
-  int64_t scratch = 0;  // bytes
-  bool needed = false;  // whether the layouts differ; if not, it must not run
+  int64_t scratch = 0;  // bytes of scratch memory that run() needs
+  bool needed = false;  // whether the layouts differ; if not, run() must not be called
 
   DnnlReorder() = default;
   DnnlReorder(const dnnl::memory::desc& from, const dnnl::memory::desc& to);
-  // `work`: `scratch` bytes.
+  // `work` has `scratch` bytes.
   void run(const void* in, void* out, std::byte* work) const;
 };
 

@@ -1,5 +1,5 @@
 // The differences between oneDNN 2 and oneDNN 3: the fields of a memory descriptor, and how the
-// description of a primitive is made. Everything else is the same in both.
+// description of a primitive is made. Everything else that is used is the same in both.
 #pragma once
 
 #include <oneapi/dnnl/dnnl.hpp>
@@ -12,7 +12,7 @@ inline dnnl::memory::dims dims_of(const dnnl::memory::desc& desc) { return desc.
 inline dnnl::memory::data_type type_of(const dnnl::memory::desc& desc) {
   return desc.get_data_type();
 }
-// Returns the strides of a tensor whose layout is not blocked.
+// Returns the strides of a tensor with a layout that is not blocked.
 inline dnnl::memory::dims strides_of(const dnnl::memory::desc& desc) { return desc.get_strides(); }
 
 // Returns the description of a primitive; it is empty if the library has no code for it.
@@ -21,7 +21,7 @@ typename Primitive::primitive_desc describe(const dnnl::engine& engine,
                                             const dnnl::primitive_attr& attr, const Args&... args) {
   return typename Primitive::primitive_desc(engine, args..., attr, true);
 }
-// Returns the same for a gradient, which needs the forward primitive that it belongs to.
+// Returns the description of a gradient, given that of its forward primitive.
 template <class Primitive, class Hint, class... Args>
 typename Primitive::primitive_desc describe_gradient(const dnnl::engine& engine,
                                                      const dnnl::primitive_attr& attr,

@@ -1,5 +1,5 @@
-// Dot steps: every instance's product in the tiles of its plan, which are distributed over the
-// threads.
+// Dot steps: computes the product of every instance in the tiles of its plan, which are distributed
+// over the threads.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -74,7 +74,7 @@ void convert_row(Conversion types, const std::byte* in, std::byte* out, int64_t 
 #if defined(__x86_64__)
 const bool kHasAvx = __builtin_cpu_supports("avx2");
 
-// Returns how many terms it has added.
+// Adds terms to sums in vectors, and returns how many terms were added: a multiple of 4.
 __attribute__((target("avx"))) int64_t add_in_vectors(const float* terms, double* sums, int64_t n) {
   int64_t i = 0;
   for (; i + 4 <= n; i += 4)
@@ -130,7 +130,7 @@ class DotCode final : public StepCode {
   }
 
  private:
-  // Copies that a run makes because of the addresses of its operands.
+  // Copies that a run makes because of where its operands are.
   struct Spare {
     Buffer lhs, rhs;
   };
@@ -152,7 +152,7 @@ class DotCode final : public StepCode {
     }
   }
 
-  // Computes the diagonal of c and what is above it.
+  // Computes the diagonal of c and the elements above it.
   void multiply_by_itself(int64_t n, MatrixRef a, std::byte* c, int64_t ldc,
                           bool accumulate) const {
     if (p_.invariant()) {
@@ -162,7 +162,8 @@ class DotCode final : public StepCode {
     }
   }
 
-  // Adds one product after the other: float32 ones as they are, float64 ones as whole numbers.
+  // Adds one example's product after the other: float32 products as they are, float64 products
+  // rounded to whole numbers.
   template <class T>
   void add_examples(int64_t m, int64_t n, MatrixRef a, MatrixRef b, T* c, int64_t ldc,
                     bool accumulate) const {
@@ -193,7 +194,7 @@ class DotCode final : public StepCode {
                 const Tile& t) const {
     const int64_t size = itemsize(p_.types.out);
     std::byte* result = slots[p_.out].at(p_.out_map(o)) + b * p_.m * p_.n * itemsize(p_.out_dtype);
-    // Sums in a wider type than the result's are rounded once, at the end.
+    // Sums in a wider type than the result's are rounded only once, at the end.
     Buffer wide;
     std::byte* c = result + (t.i * p_.n + t.j) * size;
     int64_t ldc = p_.n;
@@ -221,7 +222,7 @@ class DotCode final : public StepCode {
     finish_tile(slots, o, b, t, c, ldc, result);
   }
 
-  // Adds the bias, applies the activation, rounds, and copies the mirrored half.
+  // Adds the bias, applies the activation, rounds, and stores the tile's mirror image.
   void finish_tile(const SlotRef* slots, int64_t o, int64_t b, const Tile& t, std::byte* c,
                    int64_t ldc, std::byte* result) const {
     if (p_.bias >= 0 || p_.relu) {
@@ -252,8 +253,8 @@ class DotCode final : public StepCode {
     for (int64_t i = 0; i < t.m; ++i) {
       T* row = c + i * ldc;
       if (bias) {
-        // The last dimension of the result is one of the rhs, or if that has no free ones, of the
-        // lhs, or a batch dimension.
+        // The last dimension of the result is a free dimension of the rhs, otherwise of the lhs,
+        // otherwise a batch dimension.
         int64_t at = ((b * p_.m + t.i + i) * p_.n + t.j) % p_.bias_period;
         for (int64_t j = 0; j < t.n;) {
           const int64_t run = std::min(t.n - j, p_.bias_period - at);
@@ -262,7 +263,7 @@ class DotCode final : public StepCode {
           at = 0;
         }
       }
-      // This is maximum(x, 0): NaN stays, -0 does not.
+      // Computes maximum(x, 0), which returns NaN for NaN and 0 for -0.
       if (p_.relu)
         for (int64_t j = 0; j < t.n; ++j) row[j] = row[j] <= T{0} ? T{0} : row[j];
     }

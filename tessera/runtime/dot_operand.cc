@@ -9,8 +9,8 @@
 namespace tessera::runtime {
 namespace {
 
-// Copies elements [begin, end) of a dense copy, row-major over `extents`, from an array with these
-// strides.
+// Copies from an array with these strides to elements [begin, end) of a dense copy of it, which are
+// numbered in row-major order of `extents`.
 template <class T>
 void pack_range(const T* src, T* dst, const Shape& extents, const Dims& strides, int64_t begin,
                 int64_t end) {
@@ -93,7 +93,7 @@ void DotOperandCode::copy_joined(const SlotRef* slots, std::byte* to) const {
   run_copies(copies);
 }
 
-// Returns whether instances that are one matrix by their numbers also follow each other in memory.
+// Returns whether instances that are one matrix if in order are also in this order in memory.
 bool DotOperandCode::in_order(const SlotRef* slots) const {
   return joined_.k_slow && !slots[slot_].table && slots[slot_].stride == elements_ * itemsize_;
 }

@@ -1,4 +1,5 @@
-// One operand of a dot step: the addresses of its matrices, and the copies that make it matrices.
+// One operand of a dot step: the addresses of its matrices, and the copies that are needed to get
+// them.
 #pragma once
 
 #include "tessera/base/buffer.h"
@@ -10,7 +11,7 @@
 
 namespace tessera::runtime {
 
-// Calls f with an integer type of the element's size, for moving elements.
+// Calls f with an integer type of the element's size, for code that only moves elements.
 template <class F>
 void visit_size(int64_t itemsize, F&& f) {
   struct Sixteen {
@@ -30,12 +31,13 @@ void visit_size(int64_t itemsize, F&& f) {
   }
 }
 
-// The instances that a step sums over, as one matrix that is `summed` times as long in k.
+// The instances that a step sums over, joined into one matrix with `summed` times as many elements
+// in k.
 struct JoinedSum {
   int64_t outer = 0, summed = 0;
   int64_t rows = 0, k = 0;  // of one instance
-  bool k_slow = false;      // neighbours along k are `rows` elements apart, otherwise adjacent
-  bool k_is_row = false;    // of the right operand
+  bool k_slow = false;      // neighbours along k are `rows` elements apart; otherwise adjacent
+  bool k_is_row = false;    // true for the right operand
 };
 
 class DotOperandCode {
@@ -43,18 +45,18 @@ class DotOperandCode {
   DotOperandCode(const Slot& v, int slot, DotOperand shape, InstanceMap map);
 
   bool can_join(const JoinedSum& sum) const;
-  // Makes matrix(i) the i-th sum. Instances that do not follow each other in memory in the order of
-  // k are copied in every run.
+  // Makes matrix(i) the i-th joined sum. Instances that are not in the order of k in memory are
+  // copied in every run.
   void join(const JoinedSum& sum);
 
   const DotOperand& shape() const { return shape_; }
   const InstanceMap& map() const { return map_; }
   int64_t itemsize() const { return itemsize_; }
-  // Returns the bytes of the copies that are made in every run.
+  // Returns the bytes of the copies that every run makes.
   int64_t workspace_bytes() const;
 
-  // Makes the copies that this run needs: those that workspace_bytes() counts in `work`, others in
-  // `spare`.
+  // Makes the copies that this run needs: in `work` those that workspace_bytes() counts, in `spare`
+  // the others.
   void prepare(const SlotRef* slots, std::byte* work, Buffer& spare) const;
   // Returns the b-th matrix of the operand at coordinate `i` of the step.
   MatrixRef matrix(const SlotRef* slots, std::byte* work, const Buffer& spare, int64_t i,
@@ -69,8 +71,8 @@ class DotOperandCode {
   int slot_;
   DotOperand shape_;
   InstanceMap map_;
-  int64_t instances_, elements_, itemsize_;  // elements_ and itemsize_ are those of one instance
-  JoinedSum joined_;                         // summed == 0: not joined
+  int64_t instances_, elements_, itemsize_;  // elements_ counts those of one instance
+  JoinedSum joined_;                         // not joined if summed == 0
 };
 
 }  // namespace tessera::runtime

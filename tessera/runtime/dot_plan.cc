@@ -10,14 +10,14 @@ namespace {
 
 using Tile = DotPlan::Tile;
 
-constexpr int64_t kWantedTiles = 8;       // so many cores can share one dot
-constexpr double kLeastTileFlops = 16e6;  // smaller tiles spend their time copying operands
+constexpr int64_t kWantedTiles = 8;       // the number of cores that can share one dot
+constexpr double kLeastTileFlops = 16e6;  // smaller tiles mostly copy operands
 constexpr int64_t kLargestTile = 1024;
 
 const Slot& slot_of(const Schedule& s, int slot) { return s.slots[static_cast<size_t>(slot)]; }
 
-// Returns the size of tiles of about equal size; sides are multiples of the unrolling of the
-// kernels of oneDNN and OpenBLAS.
+// Returns the side of `parts` tiles of about equal size. It is a multiple of `unit`, to which the
+// kernels of oneDNN and OpenBLAS unroll.
 int64_t part_size(int64_t size, int64_t parts, int64_t unit) {
   return std::min(size, ceil_div(ceil_div(size, parts), unit) * unit);
 }
@@ -41,8 +41,8 @@ std::vector<Tile> rectangle(int64_t m, int64_t n, int64_t k, int64_t products) {
   return tiles;
 }
 
-// Adds the tiles of the upper triangle of a symmetric result: large squares off the diagonal,
-// halved towards it.
+// Adds the tiles of the upper triangle of a symmetric result: squares of up to `on_diagonal` rows
+// on the diagonal, and larger ones off it, found by halving.
 void triangle(int64_t begin, int64_t end, int64_t on_diagonal, std::vector<Tile>& tiles) {
   constexpr int64_t kOffDiagonal = 528;
   if (end - begin <= on_diagonal) {
@@ -58,7 +58,7 @@ void triangle(int64_t begin, int64_t end, int64_t on_diagonal, std::vector<Tile>
   triangle(middle, end, on_diagonal, tiles);
 }
 
-// Returns the coordinates of the step: those of the result, then those that are summed.
+// Returns the axes of the step except those that it sums over.
 AxisList outer_axes(const DotStep& step) {
   AxisList outer;
   for (int a : step.axes)
@@ -99,7 +99,7 @@ DotPlan::DotPlan(const DotStep& step, const Schedule& s, const DotShape& shape)
 
   const AxisList outer = outer_axes(step);
   instances = instance_count(s, outer);
-  // The division of a product determines the order of its sums, so it must not depend on how many
+  // The tiles of a product determine the order of its sums, so they must not depend on how many
   // products this process has.
   products = (s.reproducible ? axes_size(s.mesh, outer) : instances) * batch;
   summed = axes_size(s.mesh, step.reduce_axes);
@@ -107,12 +107,12 @@ DotPlan::DotPlan(const DotStep& step, const Schedule& s, const DotShape& shape)
   out_map = InstanceMap(s, outer, result.axes);
   if (bias >= 0) bias_map = InstanceMap(s, outer, slot_of(s, bias).axes);
 
-  // A bias is added along the last dimension of the result, wherever that is in the matrices.
+  // A bias is added along the last dimension of the result, whichever matrix dimension that is.
   bias_period = result.shape.empty() ? 1 : result.shape.back();
   out_bytes = result.bytes();
   choose_tiles(step);
-  // With a row-sharded lhs and a replicated rhs, the instances are one taller product (if the data
-  // is in order).
+  // If the lhs is sharded by rows and the rhs is replicated, the instances are one taller product
+  // (provided that the data is in order).
   can_merge = instances > 1 && !s.reproducible && batch == 1 && step.reduce_axes.empty() &&
               !step.symmetric && !lhs.shape().packed() && lhs.map().identity() &&
               out_map.identity() && right.instances == 1 && lhs.shape().col_stride == 1 &&
@@ -126,15 +126,16 @@ DotPlan::DotPlan(const DotStep& step, const Schedule& s, const DotShape& shape)
 
 void DotPlan::choose_types(DType in, DType result) {
   types = {in, gemm_sum_dtype(in, result)};
-  wants_tiles(in);  // an invalid setting is an error here, not in a run
+  wants_tiles(in);  // so that an invalid setting is an error here, not in a run
   out_dtype = result;
   TESSERA_CHECK(gemm_supports(types), "a dot of {} giving {}", in, result);
   TESSERA_CHECK((bias < 0 && !relu) || types.out == float32 || types.out == float64,
                 "an epilogue on {}", result);
 }
 
-// Chooses whether examples are added up separately, in float64. If they have few elements each, all
-// products of DotSum::kExamples are float64: separate sums would be slower.
+// Chooses whether the examples' sums are separate and added in float64. If an example has few
+// elements, all products of DotSum::kExamples are float64 instead, since separate sums would be
+// slower.
 void DotPlan::choose_sum_of_examples(const DotStep& step, const Shape& lhs_shape, DType dtype) {
   constexpr int64_t kLeast = 32;
   if (k == 0) return;
@@ -153,8 +154,8 @@ void DotPlan::choose_sum_of_examples(const DotStep& step, const Shape& lhs_shape
   }
 }
 
-// A sum over instances is one product with a longer k, at which libraries are fast, if the
-// instances are stored so or if copying them pays.
+// Makes a sum over instances one product with a longer k, for which libraries are faster, if the
+// instances are in order already or if copying them pays.
 void DotPlan::join_sums() {
   constexpr int64_t kLongK = 1024, kWide = 256;
   if (invariant() || summed == 1 || batch != 1 || m == 0 || n == 0 || k == 0) return;
@@ -183,14 +184,14 @@ void DotPlan::choose_tiles(const DotStep& step) {
   const bool halves =
       sum == ops::DotSum::kAny || (sum == ops::DotSum::kInvariant && is_floating(types.out));
   if (step.symmetric && bias < 0 && n == m && halves) {
-    // If the diagonal's tiles cost half, they may be larger.
+    // If the diagonal's tiles cost half as much, they may be larger.
     triangle(0, m, !invariant() && gemm_knows_symmetric(types) ? 288 : 144, tiles);
   } else {
     tiles = rectangle(m, n, k, products);
   }
 }
 
-// A long contraction of small matrices (a scalar product) is divided along k instead, and partial
+// Divides a long contraction of small matrices (a scalar product) along k instead. The partial
 // results are added in order.
 void DotPlan::choose_splits() {
   constexpr int64_t kLeastK = 16384;

@@ -1,8 +1,8 @@
 // DotPlan: how a dot step is computed: its tiles, the copies of its operands, the dtypes, and the
-// memory. It depends on the step's shapes alone, and one thread computes a tile in a fixed order,
-// so that results do not depend on the number of threads.
+// memory. It depends on the step's shapes alone, and one thread computes each tile in a fixed
+// order, so results do not depend on the number of threads.
 //
-// After: dot_code.cc computes it; memory_plan.h reads `workspace`.
+// dot_code.cc computes it; memory_plan.h reads `workspace`.
 #pragma once
 
 #include <vector>
@@ -17,35 +17,36 @@ struct DotPlan {
   // Rows [i, i + m) and columns [j, j + n) of a result.
   struct Tile {
     int64_t i, j, m, n;
-    bool mirror = false;    // also stored transposed
-    bool diagonal = false;  // its own transpose
+    bool mirror = false;    // its transpose is stored, too
+    bool diagonal = false;  // it is symmetric
   };
 
   // Returns whether the result must have the same bits wherever its rows are computed (DotSum).
   bool invariant() const { return sum != ops::DotSum::kAny; }
 
   DotOperandCode lhs, rhs;
-  int lhs_slot, out, bias;  // slots; no bias: -1
+  int lhs_slot, out, bias;  // slots; bias is -1 if there is none
   bool relu;
   ops::DotSum sum;
-  DType one = float32;  // for an example's product on a grid
-  // The elements of k that belong to one example, whose products are added separately.
+  DType one = float32;  // the dtype of one example's product, for DotSum::kGrid
+  // The elements of k that belong to one example, if the examples' sums are separate; otherwise 0.
   int64_t example = 0;
   GemmTypes types{};
   DType out_dtype{};
-  int64_t batch = 1, m = 1, n = 1, k = 1;  // of the products
-  int64_t instances = 1;                   // of the result
-  int64_t products = 1;                    // of all instances and batches; determines the tiles
+  int64_t batch = 1, m = 1, n = 1, k = 1;  // the sizes of each product
+  int64_t instances = 1;                   // the instances of the result
+  int64_t products = 1;                    // of all instances and batches; it determines the tiles
   int64_t summed = 1;                      // the number of products that are added to one result
   int64_t bias_period = 1, out_bytes = 0;
   InstanceMap out_map, bias_map;
   std::vector<Tile> tiles;
-  // All instances are one taller product, if their data turns out to be in order.
+  // Whether all instances are one taller product if their data turns out to be in order.
   bool can_merge = false;
   std::vector<Tile> merged_tiles;
-  // The partial products along k, with split_k elements each.
+  // The number of partial products along k, with split_k elements each.
   int64_t splits = 1, split_k = 0;
-  // The workspace in bytes, and the offsets of the copies of rhs and of the partial products in it.
+  // The bytes of the workspace, and the offsets in it of the copies of rhs and of the partial
+  // products.
   int64_t workspace = 0, rhs_work = 0, partials = 0;
 
  private:

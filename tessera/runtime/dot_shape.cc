@@ -6,10 +6,10 @@
 namespace tessera::runtime {
 namespace {
 
-// Several dimensions of an operand as one.
+// Several dimensions of an operand joined into one.
 struct Joined {
   int64_t size = 1;
-  std::optional<int64_t> stride = 1;  // of the joined index; nullopt if it has none
+  std::optional<int64_t> stride = 1;  // of the joined dimension; nullopt if it has no single stride
 };
 
 Joined join(const Shape& shape, const Dims& strides, const Dims& dims) {
@@ -38,14 +38,14 @@ Dims free_dims(int64_t rank, const Dims& batch, const Dims& contract) {
   return out;
 }
 
-// rows and cols: dimensions of the operand that become those of the matrix.
+// `rows` and `cols` are the dimensions of the operand that become those of the matrix.
 DotOperand operand(const Shape& shape, const Dims& batch, const Dims& rows, const Dims& cols) {
   const Dims strides = row_major_strides(shape);
   const Joined row = join(shape, strides, rows), col = join(shape, strides, cols);
   DotOperand out;
   int64_t batches = 1;
   for (int64_t d : batch) batches *= shape[d];
-  // A dimension of size 1 has whatever stride the library accepts.
+  // A dimension of size 1 may have any stride, so it gets one that the library accepts.
   int64_t row_stride = row.stride.value_or(0), col_stride = col.stride.value_or(0);
   if (row.size == 1)
     row_stride = col.size == 1 ? 1 : std::max<int64_t>(1, col_stride == 1 ? col.size : 1);
@@ -92,11 +92,11 @@ DotShape dot_shape(const DotStep& step, const Shape& lhs, const Shape& rhs) {
   out.m = extent(lhs, lhs_free);
   out.n = extent(rhs, rhs_free);
   out.k = extent(lhs, step.lhs_contract);
-  // Contracting dimensions may be taken in any order that is the same for both operands; the order
-  // of the lhs in memory merges best.
+  // Contracting dimensions may be in any order if it is the same for both operands. The order of
+  // the lhs in memory lets the most dimensions be joined.
   std::vector<size_t> order(step.lhs_contract.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  // Examples that are summed separately come first.
+  // The dimension of examples that are summed separately stays first.
   const ptrdiff_t fixed =
       step.sum == ops::DotSum::kExamples || step.sum == ops::DotSum::kGrid ? 1 : 0;
   std::sort(order.begin() + fixed, order.end(),

@@ -1,8 +1,8 @@
-// DotShape: any dot_general as batches of matrix products. It computes strides, merges dimensions,
-// and decides whether an operand must be packed first because its dimensions cannot be merged.
+// DotShape: any dot_general as batches of matrix products. It computes strides, joins dimensions,
+// and decides whether an operand must be packed first because its dimensions cannot be joined.
 //
-// Example: lhs (b, i, h, d), rhs (b, j, h, d), batch {0, 2}, contract {3}: B = b * h products of
-// (i, d) by (d, j), the rows of lhs h * d apart: nothing is packed.
+// Example: lhs (b, i, h, d), rhs (b, j, h, d), batch {0, 2}, contract {3} are B = b * h products of
+// (i, d) by (d, j). The rows of lhs are h * d elements apart, so nothing is packed.
 #pragma once
 
 #include <vector>
@@ -15,9 +15,9 @@ namespace tessera::runtime {
 // is 1.
 struct DotOperand {
   int64_t row_stride = 0, col_stride = 0;
-  std::vector<int64_t> batch_offsets;  // of each product, in elements
-  // If it is not empty, the operand is first copied to a dense (batch, rows, cols): extents in that
-  // order, and their strides.
+  std::vector<int64_t> batch_offsets;  // the first element of each product's matrix
+  // If not empty, the operand is first copied to a dense (batch, rows, cols). These are the extents
+  // in that order, and their strides in the operand.
   Shape pack_extents;
   Dims pack_strides;
   bool packed() const { return !pack_extents.empty(); }

@@ -21,7 +21,7 @@
 
 namespace tessera::runtime {
 
-// Returns the name of a step in the timeline; transfers have names of their own.
+// Returns the name of a step in the timeline. Transfers record their own names there.
 std::string name_of(const Step& step, const Schedule& s) {
   const auto shape = [&](int slot) {
     return fmt::format("{}", s.slots[static_cast<size_t>(slot)].shape);
@@ -45,8 +45,8 @@ std::string name_of(const Step& step, const Schedule& s) {
       step);
 }
 
-// Builds an executable with a memory plan, and the nested ones except unlikely branches. One call
-// compiles all kernels in parallel.
+// Builds an executable with a memory plan, and the nested executables except those of unlikely
+// branches. One call compiles all kernels in parallel.
 class ExecutableBuilder {
  public:
   ExecutableBuilder(const Schedule& schedule, const MemoryPlan& memory, const KernelSource& compile)
@@ -162,7 +162,7 @@ class ExecutableBuilder {
     const auto& step = std::get<KernelStep>(s.steps[static_cast<size_t>(found->step)]);
     return {&step.kernel, kernels_.at(&step), found->source};
   }
-  // Says that the step reads the slot, so that nobody overwrites its memory before.
+  // Records that the step reads the slot, so that no earlier step overwrites its memory.
   static void extend_use(Executable& e, int slot, int step) {
     StoragePlan& plan = e.memory_.storage;
     Storage& storage =
@@ -170,8 +170,8 @@ class ExecutableBuilder {
     storage.last = std::max(storage.last, step);
   }
 
-  // Adds the steps in order, except that a transfer begins when its operand is ready, and ends
-  // before its result is read.
+  // Adds the steps in order, except that a transfer begins as soon as its operand is ready, and
+  // ends just before its result is read.
   static void add_codes(Executable& e, const Schedule& s,
                         std::vector<std::unique_ptr<StepCode>> codes) {
     using Part = Executable::Code::Part;
@@ -233,7 +233,7 @@ class ExecutableBuilder {
     add_moved_slots(e);
   }
 
-  // Finds the slots that a nested executable moves from one execution to the next.
+  // Finds the slots that a nested executable moves between executions.
   static void add_moved_slots(Executable& e) {
     const StoragePlan& plan = e.plan();
     std::vector<std::vector<int>> slots(plan.storages.size());
@@ -302,7 +302,7 @@ void Executable::bind(Frame& frame, std::span<const SlotRef> inputs,
   frame.refs.resize(num_slots_);
   boost::container::small_vector<std::byte*, 24> bases(memory_.storage.storages.size());
   boost::container::small_vector<const LazyPackedWeights*, 24> packed(bases.size(), nullptr);
-  // Inputs whose instances are not one after the other.
+  // Inputs with instances that are not in order without gaps.
   boost::container::small_vector<size_t, 4> scattered;
   for (size_t i = 0; i < bases.size(); ++i) {
     const Storage& s = memory_.storage.storages[i];
@@ -350,7 +350,7 @@ void Executable::bind(Frame& frame, std::span<const SlotRef> inputs,
   }
 }
 
-// Binds the slots of an input whose instances are anywhere, by a table of this run.
+// Binds the slots of an input with instances at any addresses, by a table for this run.
 void Executable::bind_storage(Frame& frame, size_t storage, const SlotRef& input,
                               const LazyPackedWeights* packed) const {
   for (const StaticRef& ref : static_refs_) {
@@ -390,7 +390,7 @@ void Executable::execute(const Frame& frame) const {
   }
 }
 
-// Transfers report to the timeline themselves.
+// Executes the steps and records their times. Transfers record theirs in the timeline themselves.
 void Executable::execute_timed(const Frame& frame) const {
   using cluster::Timeline;
   const std::shared_ptr<StepRecorder> recorder = StepRecorder::current();
@@ -412,7 +412,7 @@ void Executable::execute_timed(const Frame& frame) const {
 void Executable::bind_nested(Frame& frame, std::span<const SlotRef> inputs,
                              std::span<const SlotRef> outputs, std::byte* arena) const {
   boost::container::small_vector<std::byte*, 8> own(memory_.nested_offsets.size(), nullptr);
-  // Outputs that are computed in place, but are not one after the other.
+  // Outputs that are computed in place though they are not in order without gaps.
   boost::container::small_vector<int, 4> scattered;
   frame.outputs.assign(outputs.begin(), outputs.end());
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -460,7 +460,8 @@ void Executable::move_output(Frame& frame, size_t output, int64_t bytes) const {
 void Executable::execute_nested(const Frame& frame) const {
   execute(frame);
   if (frame.copied.empty()) return;
-  // Copies of this size or less are done here: handing them to other threads would cost more.
+  // This thread does copies of at most this size, since handing them to other threads would cost
+  // more.
   constexpr int64_t kCopyHere = int64_t{64} << 10;
   std::vector<RegionCopy> large;
   for (int i : frame.copied) {

@@ -18,11 +18,11 @@
 namespace tessera::runtime {
 namespace {
 
-// Below this many multiplications a library's call costs more than its work.
+// With fewer multiplications than this, calling a library costs more than the work.
 constexpr int64_t kLoopLimit = 1024;
 
-// A matrix times a vector: every element of the matrix is read once, so memory traffic determines
-// the time.
+// Multiplies a matrix by a vector. Every element of the matrix is read once, so memory traffic
+// determines the time. Returns false if neither operand is a vector.
 bool gemv_float32(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, float* c, int64_t ldc,
                   float beta) {
   const auto* pa = reinterpret_cast<const float*>(a.data);
@@ -45,12 +45,12 @@ bool gemv_float32(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, flo
   return false;
 }
 
-// Without AVX-512, products that stay in a core's cache are also 1.1 to 1.4 times as fast in
-// oneDNN, which copies less before it begins. Exceptions are the smallest, and those of a
-// transposed lhs whose rows fall into the same lines of the cache.
+// Without AVX-512, oneDNN is also 1.1 to 1.4 times as fast for products that stay in a core's
+// cache, since it copies less before it begins. Exceptions are the smallest products, and products
+// with a transposed lhs whose rows compete for the same lines of the cache.
 bool onednn_is_faster_when_small(int64_t m, int64_t n, int64_t k, const Leading& lhs) {
   constexpr int64_t kLeast = int64_t{32} * 32 * 32, kMost = int64_t{192} * 192 * 192,
-                    kAliasing = 4096;  // the distance in bytes of lines that compete
+                    kAliasing = 4096;  // in bytes: rows at this distance compete
   const int64_t size = m * n * k;
   return size >= kLeast && size <= kMost &&
          !(lhs.transposed && lhs.ld * static_cast<int64_t>(sizeof(float)) % kAliasing == 0);
@@ -83,7 +83,7 @@ void gemm_same(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, 
   }
 }
 
-// Converts tiles along k that stay in the cache, keeping the order of their storage.
+// Converts tiles along k that stay in the cache, without changing the order of their storage.
 template <class From, class To>
 void gemm_converted(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, To* c, int64_t ldc,
                     bool accumulate) {

@@ -1,5 +1,5 @@
 // One matrix product on one thread, by the library or loop that is fastest. dot_code.cc divides
-// dots into these.
+// dots into such products.
 #pragma once
 
 #include <cstddef>
@@ -22,25 +22,24 @@ struct MatrixRef {
 // Computes c (m x n, rows at distance ldc) = a (m x k) . b (k x n), plus c's old content if
 // `accumulate`.
 //
-// The element types are `in` for a and b, `out` for c: the same (not float16 and bfloat16), or a
-// wider one of the same kind (float, integer, complex) to which the elements are converted first.
-// Integers wrap, bool is (or, and). If it has to convert a and b, it reads them in tiles through
-// the thread's scratch memory.
+// The element types are `in` for a and b, and `out` for c. They are the same (except for float16
+// and bfloat16), or `out` is a wider type of the same kind (float, integer, complex), to which the
+// elements are converted first. Integers wrap, bool is (or, and). If a and b must be converted,
+// they are read in tiles through the thread's scratch memory.
 struct GemmTypes {
   DType in, out;
 };
 bool gemm_supports(GemmTypes types);
-// Returns the type in which products of `in` with results `out` are summed: float32 at least, and
-// no narrower than either.
+// Returns the type in which products of `in` with results `out` are summed: at least float32, and
+// not narrower than either.
 DType gemm_sum_dtype(DType in, DType out);
 void gemm(GemmTypes types, int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, std::byte* c,
           int64_t ldc, bool accumulate);
 
-// Returns whether gemm_symmetric() is faster than gemm(): for float64, where it is nearly twice as
-// fast.
+// Returns whether gemm_symmetric() is faster than gemm(). It is for float64: nearly twice as fast.
 bool gemm_knows_symmetric(GemmTypes types);
 // Computes c (n x n) = a (n x k) . its transpose, plus c's old content if `accumulate`, on the
-// diagonal and above it. The part below is unchanged.
+// diagonal and above it. The elements below the diagonal are unchanged.
 void gemm_symmetric(GemmTypes types, int64_t n, int64_t k, MatrixRef a, std::byte* c, int64_t ldc,
                     bool accumulate);
 

@@ -1,12 +1,12 @@
-// bfloat16 products by the CPU's own instructions, twice as fast as float32 on CPUs that have them.
+// bfloat16 products by the CPU's own instructions, which are twice as fast as float32 products.
 #pragma once
 
 #include "tessera/runtime/gemm.h"
 
 namespace tessera::runtime {
 
-// Computes gemm() for bfloat16 into float32. Returns false, and does nothing, if the CPU has no
-// such instructions or if the product is too small to gain.
+// Computes gemm() for bfloat16 with a float32 result. Returns false and does nothing if the CPU has
+// no such instructions, or if the product is too small to gain from them.
 bool gemm_bfloat16(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, float* c, int64_t ldc,
                    bool accumulate);
 

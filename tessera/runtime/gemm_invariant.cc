@@ -13,10 +13,10 @@
 namespace tessera::runtime {
 namespace {
 
-// The rows and columns of a block. With these, all elements of a block are computed alike in oneDNN
-// with AVX-512, unlike in smaller blocks (products a b' of fewer than 16 rows), and in OpenBLAS:
-// its kernels for Haswell and Zen have 16 rows, those for AVX-512 have others for small float64
-// products.
+// The rows and columns of a block. With these sizes, the libraries compute all elements of a block
+// in the same order: oneDNN with AVX-512 does not in smaller blocks (products a b' of fewer than 16
+// rows), OpenBLAS's kernels for Haswell and Zen have 16 rows, and its kernels for AVX-512 treat
+// small float64 products differently.
 template <class T>
 constexpr int64_t kRows = std::is_same_v<T, float> ? 16 : 48;
 template <class T>
@@ -31,8 +31,7 @@ void library(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, in
   gemm_blas(m, n, k, a, b, c, ldc, accumulate);
 }
 
-// Copies `rows` rows of x from `from` on, in the order of its storage. x has fewer rows; the others
-// are 0.
+// Copies rows [from, end) of x, in the order of its storage, and zeros up to `rows` rows.
 template <class T>
 MatrixRef padded_rows(MatrixRef x, int64_t from, int64_t end, int64_t rows, int64_t columns,
                       T* to) {
@@ -49,7 +48,7 @@ MatrixRef padded_rows(MatrixRef x, int64_t from, int64_t end, int64_t rows, int6
 
 MatrixRef transposed(MatrixRef x) { return {x.data, x.col_stride, x.row_stride}; }
 
-// Adds (or copies) m x n elements.
+// Adds m x n elements to c, or copies them.
 template <class T>
 void put(const T* from, int64_t from_ld, int64_t m, int64_t n, T* c, int64_t ldc, bool accumulate) {
   for (int64_t i = 0; i < m; ++i)
@@ -59,7 +58,7 @@ void put(const T* from, int64_t from_ld, int64_t m, int64_t n, T* c, int64_t ldc
     }
 }
 
-// Computes one slice of k.
+// Computes the product for one slice of k, in whole blocks.
 template <class T>
 void blocks(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, int64_t ldc,
             bool accumulate) {
@@ -89,8 +88,8 @@ void blocks(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, int
   }
 }
 
-// Returns whether all elements of products of equal rows and equal columns are equal, for blocks at
-// all positions.
+// Returns whether products of equal rows and equal columns have the same bits at all positions, in
+// blocks and in matrices of several blocks.
 template <class T>
 bool check_blocks() {
   constexpr int64_t rows = kRows<T>, columns = kColumns<T>;
@@ -133,14 +132,14 @@ bool alike() {
   return checked;
 }
 
-// Returns the length of slices of k that are about equally long, since a short one costs more than
-// its share.
+// Returns the length of the slices of k, such that all have about the same length: a short slice
+// costs more than its share.
 int64_t slice_length(int64_t k, int64_t longest) {
   constexpr int64_t kUnit = 16;
   return std::min(longest, ceil_div(ceil_div(k, ceil_div(k, longest)), kUnit) * kUnit);
 }
 
-// Calls fn with each slice of k, and whether its products are added.
+// Calls fn(start, length, accumulate) for each slice of k; all slices after the first accumulate.
 template <class F>
 void over_slices(int64_t k, int64_t longest, bool accumulate, const F& fn) {
   if (k == 0) return fn(0, 0, accumulate);
@@ -185,8 +184,8 @@ void invariant_of_narrow(int64_t m, int64_t n, int64_t k, int64_t slice, MatrixR
   });
 }
 
-// Copies each slice of a into rows (or columns) whose distance is no multiple of 4 KiB: rows at such
-// distances fall into the same lines of the cache, where the library takes twice the time.
+// Copies each slice of a into rows (or columns) at distances that are not multiples of 4 KiB: rows
+// at such distances compete for the same cache lines, and the library takes twice the time.
 template <class From, class To>
 void symmetric(int64_t n, int64_t k, MatrixRef a, To* c, int64_t ldc, bool accumulate) {
   constexpr int64_t kRowsAtOnce = 48, kPadding = 16;

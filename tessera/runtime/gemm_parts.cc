@@ -51,8 +51,8 @@ void gemm_onednn(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, floa
   TESSERA_CHECK(status == dnnl_success, "dnnl_sgemm: {}", static_cast<int>(status));
 }
 
-// oneDNN's kernels for AVX-512 are twice as fast as OpenBLAS's (485 and 240 GFLOP/s on two cores);
-// without AVX-512 OpenBLAS is faster (170 and 137 on two cores of a Zen).
+// With AVX-512, oneDNN's kernels are twice as fast as OpenBLAS's (485 and 240 GFLOP/s on two
+// cores). Without, OpenBLAS's are faster (170 and 137 GFLOP/s on two cores of a Zen).
 bool onednn_is_faster() {
 #if defined(__x86_64__)
   static const bool faster = __builtin_cpu_supports("avx512f");

@@ -1,5 +1,5 @@
-// The building blocks of matrix products: the libraries' calls, plain loops, and conversions of
-// their operands. gemm.cc chooses among them by shape; gemm_invariant.cc must not.
+// The building blocks of matrix products: calls of libraries, plain loops, and conversions of
+// operands. gemm.cc chooses among them by shape; gemm_invariant.cc must not.
 #pragma once
 
 #include <cblas.h>
@@ -19,8 +19,8 @@ struct Leading {
   bool transposed;
   int64_t ld;
 };
-// Returns how BLAS describes a row-major matrix; `cols` of the stored order must fit into the
-// leading dimension.
+// Returns how BLAS describes a matrix of rows x cols. The leading dimension is at least the length
+// of a stored row.
 inline Leading leading(const MatrixRef& x, int64_t rows, int64_t cols) {
   if (x.col_stride == 1) return {false, std::max(x.row_stride, std::max<int64_t>(1, cols))};
   return {true, std::max(x.col_stride, std::max<int64_t>(1, rows))};
@@ -31,7 +31,7 @@ CBLAS_TRANSPOSE cblas_order(bool transposed);
 template <class T>
 T multiply_add(T a, T b, T c) {
   if constexpr (std::is_same_v<T, uint8_t> || std::is_integral_v<T>) {
-    using U = std::make_unsigned_t<T>;  // wraps
+    using U = std::make_unsigned_t<T>;  // unsigned, so that it wraps
     return static_cast<T>(static_cast<uint64_t>(static_cast<U>(a)) *
                               static_cast<uint64_t>(static_cast<U>(b)) +
                           static_cast<uint64_t>(static_cast<U>(c)));
@@ -46,8 +46,8 @@ inline Bool multiply_add(Bool a, Bool b, Bool c) {
   return {static_cast<uint8_t>(c.value | (a.value & b.value))};
 }
 
-// Rows of b are added to the row of c, so the inner loop is over adjacent elements; if b is
-// transposed, its columns are first copied in blocks.
+// Multiplies by plain loops. The inner loop adds a row of b to a row of c, so its elements are
+// adjacent; if b is transposed, its rows are first copied in blocks.
 template <class T>
 void gemm_loops(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, int64_t ldc,
                 bool accumulate) {
@@ -81,7 +81,7 @@ template <class T>
 void gemm_blas(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, int64_t ldc,
                bool accumulate);
 
-// Computes the same by oneDNN.
+// Computes c (+)= a b by oneDNN.
 void gemm_onednn(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, float* c, int64_t ldc,
                  bool accumulate);
 
@@ -93,7 +93,7 @@ constexpr bool kHalf = std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>
 template <class T>
 constexpr bool kInt = std::is_integral_v<T> && !std::is_same_v<T, bool>;
 
-// Copies a box of `x` as dense rows of another type.
+// Copies rows x cols elements of `x` as dense rows of another type.
 template <class From, class To>
 void convert_rows(MatrixRef x, int64_t rows, int64_t cols, To* out) {
   const auto* p = reinterpret_cast<const From*>(x.data);
@@ -110,7 +110,7 @@ void convert_rows(MatrixRef x, int64_t rows, int64_t cols, To* out) {
   }
 }
 
-// Whether elements of type From may be converted to another type, To, of a product's sums.
+// True if elements of type From may be converted to To, another type, for the sums of a product.
 template <class From, class To>
 constexpr bool gemm_converts =
     std::is_same_v<To, float>    ? kHalf<From>

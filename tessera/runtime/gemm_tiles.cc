@@ -50,8 +50,8 @@ bool ask_for_tiles() {
   return syscall(SYS_arch_prctl, kRequest, kTileData) == 0;
 }
 
-// Eight tiles of 16 rows of 64 bytes: 0 to 3 sum a block of 32 x 32, 4 and 5 are of the left
-// operand, 6 and 7 of the right one.
+// Configures eight tiles of 16 rows of 64 bytes: tiles 0 to 3 hold sums (a block of 32 x 32), 4 and
+// 5 the left operand, 6 and 7 the right one.
 struct alignas(64) TileConfig {
   uint8_t palette = 1, start_row = 0, reserved[14] = {};
   uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
@@ -84,8 +84,8 @@ class TileSession {
   _tile_dpbf16ps(3, 5, 7);
 }
 
-// Computes out (32 x 32, rows `row_bytes` apart) = one panel by another. The order of the products
-// of pieces loads few tiles.
+// Computes out (32 x 32, rows `row_bytes` apart) = the product of two panels. The products of
+// pieces are in an order that loads few tiles.
 template <int kPieces>
 TESSERA_TILE_CODE void multiply_panels(const std::byte* a, const std::byte* b, int64_t steps,
                                        float* out, int64_t row_bytes) {
@@ -126,7 +126,7 @@ void prefetch_block(const float* c, int64_t ldc, int64_t m) {
   }
 }
 
-// Computes c = sums, plus c.
+// Stores sums to c, or adds them to c if `accumulate`.
 TESSERA_TILE_CODE void store_block(const float* sums, float* c, int64_t ldc, int64_t m, int64_t n,
                                    bool accumulate) {
   const auto lanes = static_cast<uint32_t>((uint64_t{1} << n) - 1);
@@ -149,8 +149,9 @@ PanelProduct panel_product(int pieces) {
   return pieces == 2 ? multiply_panels<2> : multiply_panels<1>;
 }
 
-// How much is packed at a time: a panel of the right operand stays in the first-level cache while
-// it is multiplied by all panels of a block of the left one, which stays in the second.
+// The sizes of what is packed at a time: a panel of the right operand stays in the first-level
+// cache while it is multiplied by all panels of a block of the left operand, which stays in the
+// second-level cache.
 struct Blocks {
   int64_t m, n, k;
 };
@@ -160,12 +161,12 @@ Blocks blocks_for(int pieces) {
   return {kBlockCache / (k * 2 * pieces), kWidest, k};
 }
 
-// Nanoseconds of one thread for a multiply-add by tiles and by the libraries, and for packing an
-// element; measured on a Sapphire Rapids CPU.
+// Nanoseconds of one thread for a multiply-add by tiles and by the libraries; kPackNs is that for
+// packing an element. Measured on a Sapphire Rapids CPU.
 struct Rates {
   double tiles, library;
 };
-constexpr Rates kRates[] = {{1 / 600., 1 / 170.}, {1 / 200., 1 / 55.}};  // by pieces
+constexpr Rates kRates[] = {{1 / 600., 1 / 170.}, {1 / 200., 1 / 55.}};  // by the number of pieces
 constexpr double kPackNs = 0.45, kCallNs = 300;
 
 bool tiles_pay(int pieces, int64_t m, int64_t n, int64_t k) {
@@ -185,7 +186,7 @@ bool cpu_has_tiles() {
 
 bool gemm_tiles(GemmTypes types, int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b,
                 float* c, int64_t ldc, bool accumulate, GemmFunction otherwise) {
-  constexpr int64_t kLeastSide = 8;  // it is clear which of two strides is 1
+  constexpr int64_t kLeastSide = 8;  // otherwise it is not clear which of the two strides is 1
   if (types.out != float32 || !is_half(types.in)) return false;
   const int pieces = panel_pieces(types.in);
   if (std::min({m, n, k}) < kLeastSide || !tiles_pay(pieces, m, n, k) || !cpu_has_tiles())
@@ -193,7 +194,7 @@ bool gemm_tiles(GemmTypes types, int64_t m, int64_t n, int64_t k, MatrixRef a, M
 
   const PanelProduct product = panel_product(pieces);
   const Blocks most = blocks_for(pieces);
-  // Parts of about equal length.
+  // The parts of k have about the same length.
   const int64_t parts = ceil_div(k, most.k),
                 k_block = ceil_div(ceil_div(k, parts), kPanelStep) * kPanelStep;
   const int64_t m_block = std::min(most.m, ceil_div(m, kPanelRows) * kPanelRows),

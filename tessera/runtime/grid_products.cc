@@ -9,12 +9,12 @@
 namespace tessera::runtime {
 namespace {
 
-// 1.5 * 2^23: a number that is added to it is rounded to a whole number, which is in the low bits
+// 1.5 * 2^23. A number that is added to it is rounded to a whole number, which is in the low bits
 // of the sum. Sums of these bits are sums of the whole numbers, modulo 2^32.
 constexpr float kRound = 0x1.8p23f;
 
-// A block of the result stays in registers: so many rows, and two vectors of columns. Its sums take
-// half of the registers, of which AVX-512 has 32 and AVX2 has 16.
+// A block of the result that stays in registers: kRows rows, and two vectors of columns. Its sums
+// take half of the registers; AVX-512 has 32 of them, AVX2 has 16.
 template <int lanes>
 struct Vectors {
   typedef float Floats __attribute__((vector_size(4 * lanes)));
@@ -24,8 +24,8 @@ struct Vectors {
 };
 constexpr int64_t kLargestBlock = Vectors<16>::kRows * Vectors<16>::kColumns;
 
-// Computes a block's sums over examples, [rows][columns]: a is packed as [k][rows], b as
-// [k][columns]. `one_term`: k counts examples.
+// Computes a block's sums over examples as [rows][columns]. a is packed as [k][rows], b as
+// [k][columns]. `one_term`: each example has one term.
 template <int lanes, bool one_term>
 [[gnu::always_inline]] inline void block(int64_t examples, int64_t terms, const float* a,
                                          const float* b, uint32_t* out) {
@@ -109,7 +109,7 @@ void pack(const float* x, int64_t step, int64_t stride, int64_t k, int64_t size,
   }
 }
 
-// Stores the sums of a block, [rows][width] less the bias, to a part m x n of the result.
+// Stores the sums of a block ([rows][width]), minus the bias, to an m x n part of the result.
 [[gnu::always_inline]] inline void store_block(const uint32_t* sums, int64_t width, uint32_t bias,
                                                int64_t m, int64_t n, double* c, int64_t ldc,
                                                bool accumulate) {
@@ -137,7 +137,7 @@ void store(const uint32_t* sums, int64_t width, uint32_t bias, int64_t m, int64_
                                                                     int64_t width, uint32_t bias,
                                                                     int64_t m, int64_t n, double* c,
                                                                     int64_t ldc, bool accumulate) {
-  if (n == Vectors<16>::kColumns)  // a constant, so that there is no loop over a rest
+  if (n == Vectors<16>::kColumns)  // a constant width, so that no loop over a remainder is compiled
     return store_block(sums, width, bias, m, Vectors<16>::kColumns, c, ldc, accumulate);
   store_block(sums, width, bias, m, n, c, ldc, accumulate);
 }

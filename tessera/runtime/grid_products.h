@@ -1,5 +1,5 @@
 // Sums of products that are each rounded to a whole number: DotSum::kGrid. The sums are exact, so
-// they depend neither on the order nor on the number of the examples.
+// they depend neither on the order nor on the grouping of the examples.
 #pragma once
 
 #include "tessera/runtime/gemm.h"
@@ -10,9 +10,9 @@ namespace tessera::runtime {
 inline constexpr double kLargestOnGrid = 1 << 22;
 
 // Computes c (m x n, rows at distance ldc) = the sum over examples of round(a_e b_e), plus c's old
-// content if `accumulate`: a is m x (examples * terms), b is (examples * terms) x n, example e has
-// columns, and rows, [e * terms, (e + 1) * terms). Products of magnitude above kLargestOnGrid have
-// an unspecified result; sums must fit into int32.
+// content if `accumulate`. a is m x (examples * terms), b is (examples * terms) x n; example e has
+// columns [e * terms, (e + 1) * terms) of a, and these rows of b. The result is unspecified for
+// products of magnitude above kLargestOnGrid. Sums must fit into int32.
 void grid_products(int64_t m, int64_t n, int64_t examples, int64_t terms, MatrixRef a, MatrixRef b,
                    double* c, int64_t ldc, bool accumulate);
 

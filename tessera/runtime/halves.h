@@ -1,5 +1,5 @@
-// float16 and bfloat16 in bulk: conversion to float32 for computing, and rounding to the nearest,
-// ties to even, for storing.
+// Conversions of many float16 or bfloat16 numbers: to float32 for computing and, rounded to the
+// nearest (ties to even), back for storing.
 #pragma once
 
 #include <cstdint>

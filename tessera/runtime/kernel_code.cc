@@ -1,4 +1,4 @@
-// Kernel steps: instances x ranges of the parallel index, as tasks.
+// Kernel steps: runs instances x ranges of the parallel index as tasks.
 #include <algorithm>
 #include <boost/container/small_vector.hpp>
 
@@ -11,7 +11,7 @@
 namespace tessera::runtime {
 namespace {
 
-// Returns the ns of one parallel index.
+// Returns the nanoseconds for one parallel index.
 double parallel_cost(const Kernel& kernel) {
   double inner = 0;
   for (const KernelLoop& loop : kernel.loops) inner += static_cast<double>(loop.extents.elements());
@@ -30,8 +30,8 @@ double parallel_cost(const Kernel& kernel) {
 }
 
 struct BufferUse {
-  int slot;        // -1: scratch
-  int64_t offset;  // of scratch: within the task's
+  int slot;        // -1 for scratch memory
+  int64_t offset;  // the offset in the task's scratch memory
   InstanceMap map;
 };
 
@@ -54,7 +54,7 @@ class KernelStepCode final : public StepCode {
     const double element_ns = parallel_cost(step.kernel);
     const double total =
         element_ns * static_cast<double>(elements_) * static_cast<double>(instances_);
-    if (total <= kInlineNs) return;  // one task does everything
+    if (total <= kInlineNs) return;  // all work is one task
     const int64_t unit = std::max<int64_t>(1, codegen::split_unit(step.kernel));
     const auto wanted = static_cast<int64_t>(kTaskNs / element_ns) + 1;
     grain_ = std::min(elements_, ceil_div(wanted, unit) * unit);
@@ -118,7 +118,7 @@ class CallStepCode final : public StepCode {
     for (int slot : step.in) in_.push_back(use(slot));
     for (int slot : step.out) out_.push_back(use(slot));
   }
-  // A library call counts as worth a task; a lone one uses all threads.
+  // Every library call is large enough for a task. A single call uses all threads.
   void run(const SlotRef* slots, std::byte*) const override {
     const auto call = [&](int64_t i) {
       boost::container::small_vector<const void*, 8> in;

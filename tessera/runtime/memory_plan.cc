@@ -25,7 +25,7 @@ StepMemory memory_of(const LoopStep& l, const Schedule& s) {
     return out;
   }
   constexpr int64_t kResultBytes = 64;
-  // The slices of scanned operands are never one after the other.
+  // The slices of scanned operands are never in order without gaps.
   fusion::InPlace carries;
   for (int c = 0; c < static_cast<int>(l.in.size()); ++c) carries.emplace_back(c, c);
   StorageContext context{.scattered = std::vector<bool>(l.body->inputs.size(), false),
@@ -55,7 +55,7 @@ StepMemory memory_of(const LoopStep& l, const Schedule& s) {
   return out;
 }
 
-// Removes the pairs that do not hold in some branch; returns whether there were any.
+// Removes the pairs that cannot be in place in some branch. Returns whether there were any.
 bool drop_pairs(const BranchStep& b, StepMemory& memory) {
   const auto fails = [&](const std::pair<int, int>& pair) {
     const auto in = static_cast<size_t>(pair.first), result = static_cast<size_t>(pair.second);
@@ -68,8 +68,8 @@ bool drop_pairs(const BranchStep& b, StepMemory& memory) {
   return std::erase_if(memory.in_place, fails) > 0;
 }
 
-// Only one branch runs, so they share their memory. If one is expected, the others are planned when
-// they are taken, and the storage plan decides what is corrected in place.
+// The branches share their memory, since only one of them runs. If one is expected, the others are
+// planned when they are taken, and the storage plan decides what is corrected in place.
 StepMemory memory_of(const BranchStep& b, const Schedule& s) {
   StepMemory out;
   if (!b.expected) out.in_place = fusion::branch_candidates(b, s);

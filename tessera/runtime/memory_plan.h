@@ -1,5 +1,5 @@
-// MemoryPlan: all memory that a schedule and its nested schedules need, computed without making any
-// of their code. An Executable is built with one; arena_bytes() only computes one.
+// MemoryPlan: all memory that a schedule and its nested schedules need, computed without making
+// their code. An Executable is built with a plan; arena_bytes() only computes one.
 #pragma once
 
 #include <memory>
@@ -11,23 +11,25 @@ namespace tessera::runtime {
 
 struct MemoryPlan;
 
-// The offsets within the workspace of a loop that is interpreted. The memory of its body is at 0.
+// Offsets in the workspace of a loop that is interpreted. The memory of its body begins at 0.
 struct LoopWorkspace {
-  int64_t cond = 0;            // the memory of the condition
-  int64_t result = 0;          // the condition's result
-  std::vector<int64_t> carry;  // the second copy of each carried value
-  std::vector<bool> in_place;  // carries that have one copy, which each trip updates
+  int64_t cond = 0;            // of the memory of the condition
+  int64_t result = 0;          // of the condition's result
+  std::vector<int64_t> carry;  // of the second copy of each carry
+  std::vector<bool> in_place;  // whether each carry has only one copy, which each trip updates
 };
 
 struct StepMemory {
-  int64_t workspace = 0;  // bytes
-  // The loop becomes one function of machine code (routine_code.h) and has no nested plans.
+  int64_t workspace = 0;  // in bytes
+  // The step is a loop that becomes one function of machine code (routine_code.h); it has no nested
+  // plans.
   bool is_routine = false;
-  // The schedules of another loop: its body, then its condition if it has one. The branches of a
-  // branch step: null for unlikely ones, which are planned when they are first taken.
+  // Plans of nested schedules. A loop that is interpreted has that of its body, then that of its
+  // condition if it has one. A branch step has those of its branches; they are null for unlikely
+  // branches, which are planned when they are first taken.
   std::vector<std::unique_ptr<MemoryPlan>> nested;
-  LoopWorkspace loop;  // of such a loop
-  // For a loop or a branch.
+  LoopWorkspace loop;  // for a loop that is interpreted
+  // For a loop or a branch: operands and results that share memory.
   fusion::InPlace in_place = {};
 };
 
@@ -38,20 +40,21 @@ struct MemoryPlan {
   struct Output {
     int slot;
     int64_t bytes, instances;  // of the slot
-    int own = -1;  // its own storage, if this output is the first one in it and has its shape
+    // Its own storage; -1 unless the output is the first in a storage and has its shape.
+    int own = -1;
   };
   std::vector<Output> outputs;
-  // For a nested schedule: results that are never computed in place are after the arena. These are
-  // the offsets of own storages, -1 for those computed in place.
+  // For a nested schedule: results that are never computed in place are after the arena. For each
+  // own storage, the offset of such a result; -1: it is computed in place.
   std::vector<int64_t> nested_offsets;
   int64_t nested_bytes = 0;  // the bytes of the arena and these results, a multiple of 64
 };
 
-// Returns the plan of the schedule. Until fill_constants() it points to the schedule's constants.
-// `context`: as for plan_storages, without the in-place pairs of its steps.
+// Returns the plan of the schedule. Until fill_constants(), it points to the schedule's constants.
+// `context` is as for plan_storages(), without the in-place pairs of its steps.
 MemoryPlan plan_memory(const Schedule& schedule, StorageContext context = {});
 
-// Returns the bytes of temporaries in one run of the schedule, which are the arena_bytes() of its
+// Returns the bytes of temporaries in one run of the schedule, which is arena_bytes() of its
 // Executable.
 int64_t arena_bytes(const Schedule& schedule);
 

@@ -5,7 +5,7 @@
 namespace tessera::runtime {
 namespace {
 
-// The OpenMP runtime that oneDNN loaded, if it is built with one.
+// Functions of the OpenMP runtime that oneDNN loaded; null if oneDNN is built without OpenMP.
 struct OpenMp {
   int (*get_max_threads)() = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT,
                                                                "omp_get_max_threads"));

@@ -1,10 +1,10 @@
-// Prevents the libraries from starting threads of their own when one of many tasks calls them.
+// Keeps libraries from starting threads of their own when one of many tasks calls them.
 #pragma once
 
 namespace tessera::runtime {
 
-// oneDNN asks OpenMP how many threads the calling thread may use; during the life of this object
-// the answer is one.
+// oneDNN asks OpenMP how many threads the calling thread may use. While this object lives, the
+// answer is one.
 class OneThread {
  public:
   OneThread();

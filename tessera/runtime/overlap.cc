@@ -18,7 +18,7 @@ class Order {
 
   struct OrderedStep {
     int step;
-    bool sends_with_next = false;  // it begins together with the next one
+    bool sends_with_next = false;  // whether it begins together with the next one
   };
   // Returns the steps in the order in which they run; empty if none is a transfer.
   std::vector<OrderedStep> run() {
@@ -57,20 +57,20 @@ class Order {
   }
 
  private:
-  // Transfers that begin together.
+  // The parts of a transfer, which begin together.
   struct Parts {
     std::set<int> ready;
     int missing = 0;  // the number that may not begin yet
   };
   struct Node {
     bool crosses = false;
-    Parts* parts = nullptr;  // of a transfer
-    int missing = 0;         // the number of steps that come before it
-    std::vector<int> after;  // the steps that come after it
+    Parts* parts = nullptr;  // null unless the step is a transfer
+    int missing = 0;         // the number of unfinished steps before it
+    std::vector<int> after;  // the steps that must come after it
   };
 
-  // The step that writes a slot comes before its readers; one that writes it again, after them.
-  // Calls may have effects, so they keep their order.
+  // Adds edges: the step that writes a slot comes before its readers, and one that writes it again
+  // comes after them. Calls may have effects, so they keep their order.
   void find_edges() {
     std::vector<int> writer(s_.slots.size(), -1);
     std::vector<std::vector<int>> readers(s_.slots.size());
@@ -94,7 +94,7 @@ class Order {
       }
     }
   }
-  // Loops and branches may contain such calls, and transfers, which all begin in one order.
+  // Loops and branches may contain calls, and transfers, whose order must be the same everywhere.
   static bool may_have_effects(const Step& step) {
     return std::holds_alternative<CallStep>(step) || std::holds_alternative<LoopStep>(step) ||
            std::holds_alternative<BranchStep>(step);
@@ -104,7 +104,8 @@ class Order {
     nodes_[static_cast<size_t>(from)].after.push_back(to);
     ++nodes_[static_cast<size_t>(to)].missing;
   }
-  // Returns the number that the parts of a transfer share; negative: it has one part.
+  // Returns the number that all parts of a transfer share. It is negative if there is only one
+  // part.
   int number(const CollectiveStep& step, int i) const {
     const bool small = s_.slots[static_cast<size_t>(step.in)].bytes() <= cluster::kInOneMessage;
     return step.collective >= 0 && small ? step.collective : -1 - i;
@@ -115,8 +116,8 @@ class Order {
       ready_.insert(i);
       return;
     }
-    // Fusion may compute the operand of one part from the result of another one, so the parts that
-    // are ready wait for the others only while there is something else to do.
+    // Fusion may compute the operand of one part from the result of another. So parts that are
+    // ready wait for the others only while there is something else to do.
     node.parts->ready.insert(i);
     if (--node.parts->missing > 0) {
       held_.insert(i);
@@ -127,7 +128,7 @@ class Order {
       transfers_.insert(part);
     }
   }
-  // Begins a transfer together with its parts that are ready.
+  // Begins a transfer, together with those of its parts that are ready.
   void begin(int transfer) {
     for (int part : std::exchange(nodes_[static_cast<size_t>(transfer)].parts->ready, {})) {
       transfers_.erase(part);
@@ -151,10 +152,10 @@ class Order {
   const Schedule& s_;
   std::vector<Node> nodes_;
   std::map<int, Parts> parts_;
-  std::set<int> transfers_, ready_;  // those that may begin, by their position in the program
-  std::set<int> held_;               // transfers that wait for others of their parts
+  std::set<int> transfers_, ready_;  // steps that may begin, by their position in the program
+  std::set<int> held_;               // transfers that wait for their other parts
   std::deque<int> in_flight_;        // transfers in the order in which they began
-  int64_t bytes_ = 0;                // of their results
+  int64_t bytes_ = 0;                // of the results in flight
   std::vector<OrderedStep> order_;
 };
 

@@ -18,7 +18,7 @@ struct Current {
   std::mutex mutex;
   std::shared_ptr<StepRecorder> recorder;
 };
-// Never destroyed: programs may run while the process ends.
+// It is never destroyed, because programs may run while the process ends.
 Current& the_current() {
   static Current& instance = *new Current;
   return instance;

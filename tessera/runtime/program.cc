@@ -38,7 +38,7 @@ bool crosses_processes(const Schedule& s) {
   return crosses;
 }
 
-// Returns match_instances for the instances of this process, by held index on both sides.
+// Computes match_instances for the instances of this process. Both sides are held indices.
 std::vector<int32_t> match_local(const Schedule& s, const Slot& slot, const ArrayLayout& layout,
                                  bool slot_major) {
   AxisList all(static_cast<size_t>(s.mesh.rank()));
@@ -61,7 +61,7 @@ std::vector<int32_t> match_local(const Schedule& s, const Slot& slot, const Arra
     int32_t& entry = map[static_cast<size_t>(slot_major ? of_slot : of_layout)];
     if (entry < 0) entry = slot_major ? of_layout : of_slot;
   }
-  // A replicated value is on each device of the mesh, and an array on one device is in every
+  // A replicated value is on each device of the mesh, and an array on one device exists in every
   // process.
   for (int32_t& entry : map) {
     if (entry < 0 && (slot_major ? layout.instances : axes_size(s.mesh, slot.axes)) == 1) entry = 0;
@@ -71,9 +71,9 @@ std::vector<int32_t> match_local(const Schedule& s, const Slot& slot, const Arra
   return map;
 }
 
-// Returns, for each instance of the slot (`slot_major`), the instance of the layout that the same
-// device holds, or the inverse. The devices must agree: if several hold one, they hold the same
-// other one.
+// Matches the instances of a slot and of a layout that the same device holds. If `slot_major`,
+// returns the layout's instance for each instance of the slot, otherwise the slot's instance for
+// each instance of the layout. All devices that hold an instance must agree on the other one.
 std::vector<int32_t> match_instances(const Schedule& s, const Slot& slot, const ArrayLayout& layout,
                                      bool slot_major) {
   if (s.local) return match_local(s, slot, layout, slot_major);
@@ -86,7 +86,7 @@ std::vector<int32_t> match_instances(const Schedule& s, const Slot& slot, const 
   for (size_t p = 0; p < mesh_ids.size(); ++p) positions[mesh_ids[p]] = p;
   std::vector<int32_t> map(static_cast<size_t>(slot_major ? slot.instances : layout.instances), -1);
   for (size_t p = 0; p < layout_ids.size(); ++p) {
-    // A program of one position runs wherever its data is.
+    // A program on one device runs wherever its data is.
     const auto found = positions.find(layout_ids[p]);
     if (slot_instances.size() > 1 && found == positions.end()) continue;
     const int32_t of_slot = slot_instances.size() > 1 ? slot_instances[found->second] : 0;
@@ -97,7 +97,7 @@ std::vector<int32_t> match_instances(const Schedule& s, const Slot& slot, const 
       TESSERA_CHECK(entry < 0 || entry == value, "an input varies over more axes than its slot");
     if (entry < 0) entry = value;
   }
-  // A replicated value is on each device of the mesh, also on those that its array does not
+  // A replicated value is on each device of the mesh, even on those that its array does not
   // mention.
   for (int32_t& entry : map) {
     if (entry < 0 && (slot_major ? layout.instances : slot.instances) == 1) entry = 0;
@@ -109,8 +109,8 @@ std::vector<int32_t> match_instances(const Schedule& s, const Slot& slot, const 
 
 struct Input {
   ArrayLayoutRef layout;
-  std::vector<int32_t> map;  // slot instance -> layout instance; empty: the same
-  int64_t total = 0;         // bytes of the slot's instances
+  std::vector<int32_t> map;  // slot instance -> layout instance; empty: the same number
+  int64_t total = 0;         // the bytes of the slot's instances
 };
 
 struct Output {
@@ -118,20 +118,20 @@ struct Output {
   Type type;
   int slot = -1;
   Storage::Kind kind = Storage::Kind::kArena;
-  int index = -1;  // the input or own output that contains it
+  int index = -1;  // of the input or own output that contains it
   Buffer constant;
-  std::vector<int32_t> map;  // layout instance -> instance of the slot; empty: the same
-  InstanceOffsets offsets;   // within the buffer, if these are known before the run
+  std::vector<int32_t> map;  // layout instance -> slot instance; empty: the same number
+  InstanceOffsets offsets;   // in the buffer, if they are known before the run
 };
 
 struct Own {
   int64_t bytes;
-  std::vector<int> donors;     // the inputs whose memory it may use from the first step on
+  std::vector<int> donors;     // the inputs whose memory it may take from the first step on
   std::vector<int> receivers;  // the inputs to whose memory it may be copied after the last step
 };
 
-// Returns whether the kernel reads `in` at an index only before it writes `out` there: then they
-// may share memory.
+// Returns whether the kernel reads `in` at each index before it writes `out` there, and nowhere
+// else: then both may share memory.
 bool updates_in_place(const Kernel& kernel, int in, int out) {
   if (kernel.loops.size() != 1 || !kernel.loops[0].extents.empty() ||
       !kernel.loops[0].reductions.empty())
@@ -149,7 +149,8 @@ bool updates_in_place(const Kernel& kernel, int in, int out) {
   });
 }
 
-// Returns whether the step that first writes the own output updates the input `in` there, in place.
+// Returns whether the step that first writes the own output is an update of the input `in`, in
+// place.
 bool is_updated(const Schedule& s, const StoragePlan& plan, int in, int own) {
   const auto i = static_cast<size_t>(plan.storages[static_cast<size_t>(own)].first);
   const Step& step = s.steps[i];
@@ -200,7 +201,7 @@ std::vector<int> find_donors(const Schedule& s, const StoragePlan& plan,
   return donors;
 }
 
-// Returns the inputs of as many bytes as the own output, except those that contain a result.
+// Returns the inputs with as many bytes as the own output, except those that contain a result.
 std::vector<int> find_receivers(const Schedule& s, const StoragePlan& plan, size_t own) {
   const Storage& out = plan.storages[own];
   std::vector<int> receivers;
@@ -215,7 +216,7 @@ std::vector<int> find_receivers(const Schedule& s, const StoragePlan& plan, size
   return receivers;
 }
 
-// Returns the positions of the layout's instances, given those of the slot's.
+// Returns the offsets of the layout's instances, given those of the slot's instances.
 InstanceOffsets compose(const std::vector<int32_t>& map, int64_t instances,
                         const std::function<int64_t(int64_t)>& slot_offset) {
   auto offset = [&](int64_t i) {
@@ -235,8 +236,8 @@ InstanceOffsets compose(const std::vector<int32_t>& map, int64_t instances,
 }  // namespace
 
 struct Program::State {
-  std::unique_ptr<Executable> code;  // null: no device of the program is in this process
-  // Set if processes run the program together.
+  std::unique_ptr<Executable> code;  // null if no device of the program is in this process
+  // Set if several processes run the program together.
   std::optional<cluster::CallIdentity> identity;
   std::vector<Input> inputs;
   std::vector<Output> outputs;
@@ -342,12 +343,12 @@ std::vector<DeviceArrayRef> Program::run(const std::vector<DeviceArrayRef>& inpu
 
 namespace {
 
-// Returns the input's instances in the order of its slot. `tables` owns the tables that they point
-// to.
+// Returns the input's instances in the order of its slot. The tables that they point to are added
+// to `tables`.
 SlotRef input_ref(const Input& expected, const DeviceArray& array,
                   std::vector<std::vector<int64_t>>& tables) {
   const InstanceOffsets& o = array.offsets();
-  // The slot is read only, unless the array is donated.
+  // The slot is only read, unless the array is donated.
   SlotRef ref{const_cast<std::byte*>(array.buffer().data()) + o.offset, o.stride,
               o.table ? o.table->data() : nullptr, &array.packed()};
   if (expected.map.empty()) return ref;
@@ -356,8 +357,8 @@ SlotRef input_ref(const Input& expected, const DeviceArray& array,
   return {ref.base, 0, table.data(), ref.packed};
 }
 
-// The inputs of one run, and those that their owner donates. Nobody takes their memory until the
-// run is over; a donation that is not completed is reverted.
+// The inputs of one run, and those that their owner donates. Their memory is not freed until the
+// run ends; a donation that is not completed is reverted.
 class InputUses {
  public:
   InputUses(std::span<const DeviceArray* const> inputs, std::span<const uint8_t> donate,
@@ -373,7 +374,7 @@ class InputUses {
       throw;
     }
     if (originals_.empty()) return;
-    // The originals of copies are not needed any more.
+    // The originals of copied inputs are not needed any more.
     done_ = true;
     for (const std::unique_ptr<Donation>& original : originals_) original->commit();
     originals_.clear();
@@ -384,16 +385,16 @@ class InputUses {
   InputUses(const InputUses&) = delete;
   InputUses& operator=(const InputUses&) = delete;
 
-  // Completes the donations: the donated arrays are deleted.
+  // Completes the donations, which deletes the donated arrays.
   void complete() { done_ = true; }
 
-  // Is called when all memory is there, before the first write: from then on the memory that was
-  // taken contains neither its input's value nor a result.
+  // Called when all memory is allocated, before the first write. From then on, donated memory that
+  // was taken contains neither the input's value nor yet a result.
   void begin_writing() {
     if (taken_) complete();
   }
 
-  // Returns the memory of a donated input that nobody else holds, none if there is no such input.
+  // Returns the memory of a donated input that nobody else holds; no memory if there is none.
   Buffer take(const std::vector<int>& donors) {
     if (donate_.empty()) return {};
     for (int donor : donors) {
@@ -417,7 +418,7 @@ class InputUses {
     // An array that is passed twice in one call is donated once.
     if (std::find(given_.begin(), given_.end(), given) != given_.end()) return 0;
     given_.push_back(given);
-    // A copy is a view, or memory that nobody else has.
+    // A copied input is a view of the original, or in memory that nobody else has.
     if (copied) originals_.push_back(given->donate());
     const bool only = uses_[i].donate();
     donated_.push_back(&uses_[i]);
@@ -497,7 +498,7 @@ std::vector<DeviceArrayRef> Program::run(std::span<const DeviceArray* const> inp
     refs.push_back(input_ref(p.inputs[i], array, tables));
   }
 
-  // Buffers hold their memory until the results do.
+  // The buffers keep the memory alive until the results hold it.
   boost::container::small_vector<Buffer, 4> own;
   boost::container::small_vector<std::byte*, 4> own_data;
   boost::container::small_vector<size_t, 4> undonated;
@@ -512,14 +513,14 @@ std::vector<DeviceArrayRef> Program::run(std::span<const DeviceArray* const> inp
   }
   Buffer arena;
   if (p.code->arena_bytes() > 0) arena = Buffer::allocate(p.code->arena_bytes());
-  // Declared after all memory that transfers use, so that it ends before that is freed.
+  // Declared after all memory that transfers use, so that the call ends before that is freed.
   std::optional<cluster::Processes::Call> call;
   if (p.identity) call.emplace(*cluster::Processes::current(), *p.identity);
   p.code->bind(frame, {refs.data(), refs.size()}, {own_data.data(), own_data.size()}, arena.data());
   uses.begin_writing();
   p.code->execute(frame);
   if (call) call->complete();
-  // A result of a step that cannot work in place moves to the memory that was donated for it.
+  // A result that could not be computed in place moves to the memory that was donated for it.
   for (size_t k : undonated)
     if (Buffer donated = uses.take(p.own[k].receivers)) {
       copy_bytes(donated.data(), own[k].data(), p.own[k].bytes);

@@ -1,11 +1,11 @@
-// Program: a compiled schedule that runs on device arrays. The end of the pipeline.
+// Program: a compiled schedule that runs on device arrays; the end of the pipeline.
 //
-// Running is synchronous in the caller: when run() returns, the results are complete. Nothing is
-// queued, so a million collectives in a loop need no more memory than one, and 512 devices on two
-// cores are only more tasks.
+// Running is synchronous: when run() returns, the results are complete. Nothing is queued, so a
+// million collectives in a loop need no more memory than one, and 512 devices on two cores are only
+// more tasks.
 //
-// Before: a Schedule from fusion/, and the layout of each input and output. After: run() is
-// thread-safe.
+// Before: a Schedule from fusion/, and the layout of each input and output. After: a program whose
+// run() may be called from any thread.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@
 
 namespace tessera::runtime {
 
-// How an input or output of a program is stored on devices.
+// The type of an input or output of a program and its storage on devices.
 struct ArraySpec {
   DType dtype;
   Shape shape;  // global
@@ -26,16 +26,17 @@ struct ArraySpec {
   bool weak = false;
 };
 
-// The identity of a program, which the processes of a cluster compare before they run it together.
+// The identity of a program. The processes of a cluster compare it before they run the program
+// together.
 struct ProgramIdentity {
   std::string name;
-  // The same in all processes that compile it: one line for each op, with its source.
+  // One line for each op, with its source; the same in all processes that compile the program.
   std::string text;
 };
 
 class Program {
  public:
-  // The slots of inputs and outputs must have the shapes of one device's shard. In a cluster this
+  // The slots of inputs and outputs must have the shape of one device's shard. In a cluster, this
   // process runs the part of its own devices.
   Program(const Schedule& schedule, std::vector<ArraySpec> inputs, std::vector<ArraySpec> outputs,
           const KernelSource& compile = process_kernels(), ProgramIdentity identity = {});
@@ -43,12 +44,13 @@ class Program {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  // Runs the program. The inputs must have the stated layouts (reshard before). donate[i] != 0 (an
-  // empty list: none): the caller will not use input i again, and the array is deleted. A result of
-  // as many bytes, if there is one, is in its memory: it is computed there if the steps allow that,
-  // and else copied there after the last step. `moved`: if given, the arrays of any engine that
-  // inputs were copied from, null for the others; they are deleted, too. Throws UserError if a
-  // donated array was donated already, by another thread or as another argument; then none is.
+  // Runs the program and returns its results. The inputs must have the layouts of input_layout().
+  // donate[i] != 0 (`donate` may be empty): the caller will not use input i again, and the array is
+  // deleted. Its memory is used for a result of as many bytes, if there is one: the result is
+  // computed there if the steps allow that, otherwise copied there after the last step. If `moved`
+  // is given, it has the arrays of any engine from which inputs were copied (null for the others);
+  // they are deleted, too. Throws UserError if a donated array was donated already, by another
+  // thread or as another argument; then no array is deleted.
   std::vector<DeviceArrayRef> run(std::span<const DeviceArray* const> inputs,
                                   std::span<const uint8_t> donate = {},
                                   std::span<const DeviceData* const> moved = {}) const;

@@ -1,4 +1,4 @@
-// RankMap: the members of a collective. For each instance of the result it has its rank along the
+// RankMap: the members of a collective. It has, for each instance of the result, its rank along the
 // axes of the collective, its group, and the instance of the operand that each member of the group
 // holds.
 #pragma once
@@ -13,10 +13,10 @@ namespace tessera::runtime {
 
 class RankMap {
  public:
-  // Counts instances as the schedule does: in the schedule of one process, those of that process;
-  // an operand that is elsewhere is -1.
+  // Numbers instances as the schedule does. In the schedule of one process, these are the instances
+  // of that process; an operand that is elsewhere is -1.
   RankMap(const Schedule& s, const Slot& out, const Slot& in, const CollectiveStep& step);
-  // Counts instances among those of all devices.
+  // Numbers instances on all devices.
   static RankMap on_all_devices(const Schedule& s, const Slot& out, const Slot& in,
                                 const CollectiveStep& step) {
     return {s.mesh, out, in, step};
@@ -24,7 +24,7 @@ class RankMap {
 
   int64_t instances() const { return static_cast<int64_t>(rank_.size()); }
   int64_t ranks() const { return ranks_; }
-  // Returns the size of all groups, or of the largest: those of an all_reduce may differ.
+  // Returns the size of the largest group. Groups of an all_reduce or broadcast may differ in size.
   int64_t group_size() const { return group_size_; }
   // Returns the size of the group of instance `o`.
   int64_t group_size(int64_t o) const {
@@ -33,13 +33,13 @@ class RankMap {
   }
   // Returns the rank of instance `o` of the result (0 if the result does not vary over the axes).
   int64_t rank(int64_t o) const { return rank_[static_cast<size_t>(o)]; }
-  // Returns its position within its group.
+  // Returns the position of instance `o` within its group.
   int64_t position(int64_t o) const { return position_[static_cast<size_t>(rank(o))]; }
   // Returns the instance of the operand at the coordinates of `o` and rank `r`.
   int64_t source_of_rank(int64_t o, int64_t r) const {
     return to_in_[static_cast<size_t>(outer_[static_cast<size_t>(o)] * ranks_ + r)];
   }
-  // Returns the same for the g-th member of the group of `o`.
+  // Returns the operand's instance at the g-th member of the group of `o`.
   int64_t source(int64_t o, int64_t g) const {
     return source_of_rank(
         o, members_[static_cast<size_t>(
@@ -51,9 +51,9 @@ class RankMap {
 
   int64_t ranks_, group_size_;
   std::vector<int32_t> rank_, outer_, to_in_;
-  std::vector<int64_t> position_, group_;  // of ranks
-  std::vector<int64_t> members_;           // of the groups, one after the other
-  std::vector<int64_t> begin_{0};          // of each group among these, and the end
+  std::vector<int64_t> position_, group_;  // of each rank
+  std::vector<int64_t> members_;           // the ranks of all groups, one group after the other
+  std::vector<int64_t> begin_{0};          // where each group begins in members_, and the end
 };
 
 inline RankMap::RankMap(const Mesh& mesh, const Slot& out, const Slot& in,

@@ -13,7 +13,7 @@
 namespace tessera::runtime {
 namespace {
 
-// The type in which T is folded.
+// The type in which elements of T are folded.
 template <class T>
 using Wide = std::conditional_t<is_half_type<T>, float, T>;
 
@@ -68,7 +68,7 @@ struct Or {
   }
 };
 
-// Folds two, four or eight sources in one pass, in the order of their tree.
+// Folds one, two, four or eight sources in one pass, in the order of their tree.
 template <class Op, class T>
 void fold_leaf(T* __restrict out, const T* const* in, size_t count, int64_t n) {
   switch (count) {
@@ -97,7 +97,7 @@ void fold_leaf(T* __restrict out, const T* const* in, size_t count, int64_t n) {
   }
 }
 
-// `spare`: room for n elements for each level below this one.
+// `spare` has room for n elements for each level of the tree below this one.
 template <class Op, class T>
 void fold_tree(T* out, std::span<const T* const> in, int64_t n, T* spare) {
   if (in.size() <= 8 && std::has_single_bit(in.size()))
@@ -114,7 +114,7 @@ void reduce_block(std::byte* out, std::span<const std::byte* const> sources, int
   using W = Wide<T>;
   const auto levels = static_cast<int64_t>(std::bit_width(sources.size()));
   const auto count = static_cast<int64_t>(sources.size());
-  // Scratch: pointers, the spare blocks of the tree, and the converted sources.
+  // Scratch memory: pointers, the spare blocks of the tree, and the converted sources.
   const int64_t pointers = (count * 8 + 63) / 64 * 64;
   const int64_t blocks = levels + (is_half_type<T> ? count + 1 : 0);
   const Workspace<std::byte> scratch(pointers + blocks * n * static_cast<int64_t>(sizeof(W)));
@@ -143,7 +143,7 @@ void combine(std::byte* out, const std::byte* a, const std::byte* b, int64_t n) 
   for (int64_t i = 0; i < n; ++i) to[i] = Op::apply(x[i], y[i]);
 }
 
-// Calls f<Op>() for the operation `kind` on elements of T.
+// Returns f<Op>() for the operation `kind` on elements of T.
 template <class T, class F>
 auto with_operation(DType dtype, ReduceKind kind, F&& f) {
   constexpr bool kComplex = !std::is_arithmetic_v<T> && !is_half_type<T>;

@@ -8,14 +8,14 @@
 namespace tessera::runtime {
 namespace {
 
-// In longer trips the overhead between kernels hardly counts, and large kernels are for all
-// threads.
+// Loops with longer trips stay interpreted: the overhead between kernels hardly counts, and large
+// kernels should use all threads.
 constexpr double kLongestTripNs = 20000;
-// Compiling a loop takes time that grows with its kernels' nodes, and the code is not shared with
-// other programs.
+// Loops with more nodes stay interpreted: compiling takes time that grows with the nodes of the
+// loop's kernels, and the code is not shared with other programs.
 constexpr size_t kMostNodes = 6000;
 
-// The time of an update, and of a byte that it moves.
+// The time of an update, and the time for each byte that it moves.
 constexpr double kUpdateNs = 2, kByteNs = 0.12;
 
 thread_local int interpreting = 0;
@@ -23,11 +23,11 @@ thread_local int interpreting = 0;
 struct Weight {
   double ns = 0;
   size_t nodes = 0;
-  bool parallel = false;  // a kernel uses several threads
+  bool parallel = false;  // whether a kernel would use several threads
 };
 
-// Returns the weight of one trip. A loop inside counts as one trip of its own, since each of its
-// trips has the overhead between kernels.
+// Returns the weight of one trip. A loop inside counts as one of its trips, since each of these has
+// the overhead between kernels.
 Weight weight_of_trip(const LoopStep& loop) {
   Weight weight;
   const auto add = [&](const Step& step, const Schedule& s) {

@@ -1,5 +1,6 @@
-// Loops that one thread runs as one function (codegen/routine.h): which loops these are, and their
-// step. Other loops are interpreted trip by trip (control_code.cc), with the same results.
+// Loops that one thread runs as one function (codegen/routine.h): decides which loops these are,
+// and makes their steps. Other loops are interpreted trip by trip (control_code.cc), with the same
+// results.
 #pragma once
 
 #include <memory>
@@ -12,11 +13,11 @@ namespace tessera::runtime {
 bool runs_as_routine(const LoopStep& step, const Schedule& schedule);
 std::unique_ptr<StepCode> make_routine_code(const LoopStep& step, KernelCode code);
 
-// Returns roughly the ns of one instance of a kernel on one thread.
+// Returns roughly the nanoseconds of one instance of a kernel on one thread.
 double kernel_ns(const Kernel& kernel);
 
-// While it lives, every loop of the programs that this thread makes is interpreted: for tests that
-// compare with routines, and for kernels that are not machine code of their own.
+// While it lives, every loop of the programs that this thread makes is interpreted. It is for tests
+// that compare with routines, and for kernels that are not compiled separately.
 class InterpretLoops {
  public:
   InterpretLoops();

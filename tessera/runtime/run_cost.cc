@@ -12,9 +12,9 @@
 namespace tessera::runtime {
 namespace {
 
-// Computes how often the nodes of a kernel are evaluated: code generation computes a node in the
-// innermost loop whose index it needs, so once for every iteration of that loop and of those around
-// it.
+// Computes how often the nodes of a kernel are evaluated. Code generation computes a node in the
+// innermost loop whose index it needs, so once for each iteration of that loop and of the loops
+// around it.
 class KernelCounts {
  public:
   explicit KernelCounts(const Kernel& kernel) : k_(kernel), depth_(kernel.nodes.size(), 0) {
@@ -65,8 +65,9 @@ class KernelCounts {
   }
 
  private:
-  // Depth 0: once; 1: once for each row of the parallel dims except the last; kBlock: once for each
-  // element of them; the loop's extents follow.
+  // The depth of a node. 0: computed once; 1: once for each row of the parallel dimensions except
+  // the last; kBlock: once for each element of the parallel dimensions; kBlock + i: also once for
+  // each of the loop's first i extents.
   static constexpr int kBlock = 2;
 
   int depth_of(const Affine& address) const {
@@ -93,7 +94,7 @@ class KernelCounts {
       out *= static_cast<double>(extents[static_cast<size_t>(d)]);
     return out;
   }
-  // Returns how many different elements the address has.
+  // Returns how many different elements the address reaches.
   double distinct(const Affine& address, int loop) const {
     double out = 1;
     const Dims& extents = k_.loops[static_cast<size_t>(loop)].extents;
@@ -112,7 +113,7 @@ class KernelCounts {
   std::vector<int> depth_;
 };
 
-// What is around a schedule.
+// The surroundings of a schedule: the names of loops and branches, and how often it runs.
 struct Around {
   std::string name;
   double runs = 1;
@@ -121,7 +122,7 @@ struct Around {
 
 class Counter {
  public:
-  // `plan` is that of the schedule.
+  // Returns the costs of the schedule's steps. `plan` is the schedule's memory plan.
   std::vector<StepCost> run(const Schedule& s, const MemoryPlan& plan, const Around& around) {
     for (size_t i = 0; i < s.steps.size(); ++i) {
       if (plan.storage.is_view[i]) continue;
@@ -146,7 +147,7 @@ class Counter {
     const Slot& x = s_->slots[static_cast<size_t>(slot)];
     return fmt::format("{}{}", x.dtype, x.shape);
   }
-  // Returns whether both slots are the same memory.
+  // Returns whether both slots have the same memory.
   bool together(int in, int out) const {
     return plan_->storage.slots[static_cast<size_t>(in)].storage ==
            plan_->storage.slots[static_cast<size_t>(out)].storage;
@@ -217,7 +218,7 @@ class Counter {
                         .runs = around.runs * trips,
                         .interpreted = !memory.is_routine};
     if (step.cond) nested(*step.cond, memory.is_routine ? nullptr : memory.nested[1].get(), inside);
-    // A routine plans for itself; where it has its carries, the plan of its body has them too.
+    // A routine plans for itself. This plan has the same carries in place.
     const StorageContext context{
         .ends = fusion::ends_of(memory.in_place, step.consts.size(), step.body->inputs.size())};
     const std::unique_ptr<MemoryPlan> own =
@@ -266,7 +267,7 @@ class Counter {
       return static_cast<size_t>(pair.second) == result;
     });
   }
-  // Returns whether result k of the branch is an operand that is in the result's memory.
+  // Returns whether result k of the branch is an operand that is already in the result's memory.
   bool is_kept(const BranchStep& step, size_t branch, size_t k) const {
     const Schedule& s = *step.branches[branch];
     const auto input = std::find(s.inputs.begin(), s.inputs.end(), s.outputs[k]);
@@ -274,7 +275,7 @@ class Counter {
            together(step.in[static_cast<size_t>(input - s.inputs.begin())], step.out[k]);
   }
 
-  // If `plan` is null, it is made here.
+  // Adds the costs of a nested schedule. If `plan` is null, it is made here.
   void nested(const Schedule& s, const MemoryPlan* plan, const Around& around) {
     if (plan) {
       std::vector<StepCost> inner = Counter().run(s, *plan, around);

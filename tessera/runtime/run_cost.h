@@ -1,10 +1,10 @@
-// RunCost: the memory traffic of one run of a schedule, and how often its steps run, computed from
-// the memory plan without running or compiling anything.
+// RunCost: the memory traffic of one run of a schedule, and how often its steps run. It is computed
+// from the memory plan; nothing is run or compiled.
 //
-// Numbers are exact where the schedule determines them. A loop whose number of trips is not known
-// counts as one trip; of a branch's branches that are not unlikely, the one that moves the most
-// bytes counts. If a kernel reads an operand at computed indices, each evaluation of the load
-// counts one element, but all together at most the operand's elements.
+// Numbers are exact if the schedule determines them. A loop with an unknown number of trips counts
+// as one trip; a conditional counts as the branch that moves and evaluates the most, except
+// unlikely ones. If a kernel reads an operand at computed indices, each evaluation of the load
+// counts as one element, but all together count as at most the operand's elements.
 #pragma once
 
 #include <string>
@@ -14,20 +14,20 @@
 
 namespace tessera::runtime {
 
-// A step: the sum of all its runs on all devices.
+// The cost of a step: the sum over all its runs, on all devices.
 struct StepCost {
   std::string name;  // the loops and branches around it, then the step: "loop: kernel (8)"
   double runs = 0;
   double bytes_read = 0, bytes_written = 0;
-  double evaluations = 0;  // of ops of kernels
-  // The runs within loops that are interpreted step by step instead of running as machine code
+  double evaluations = 0;  // of scalar ops in kernels
+  // The runs inside loops that are interpreted step by step instead of running as machine code
   // (routine_code.h).
   double interpreted = 0;
   double bytes() const { return bytes_read + bytes_written; }
 };
 
 struct RunCost {
-  // in program order; copies that loops and branches make are steps too
+  // The steps in program order, including the copies that loops and branches make.
   std::vector<StepCost> steps;
   int64_t allocations = 0;  // of memory for results and temporaries
   int64_t arena_bytes = 0;

@@ -6,10 +6,10 @@
 
 namespace tessera {
 
-// The part that one device holds.
+// A part of an array, and the device that holds it.
 struct Shard {
   Device device;
-  ShardIndex index;  // its part of the global array, without padding
+  ShardIndex index;  // the part's ranges in the global array, without padding
   Literal data;
 };
 

@@ -1,6 +1,6 @@
-// StepCode: one step of a schedule, ready to run. Everything that does not depend on the data's
-// address is computed when it is made: which instance reads which, how the work is divided into
-// tasks, whether it is worth a thread at all.
+// StepCode: one step of a schedule, ready to run. Everything that does not depend on the address of
+// the data is computed when it is made: which instance reads which, how the work is divided into
+// tasks, and whether it is worth using other threads.
 #pragma once
 
 #include <functional>
@@ -18,8 +18,8 @@ class LazyPackedWeights;
 struct SlotRef {
   std::byte* base = nullptr;
   int64_t stride = 0;              // the distance in bytes from one instance to the next
-  const int64_t* table = nullptr;  // or the byte offsets of the instances
-  // Keeps packed forms of the array whose memory this is; null for memory whose content changes.
+  const int64_t* table = nullptr;  // if not null, the byte offsets of the instances instead
+  // Keeps packed forms of the array in this memory; null if the memory's content changes.
   const LazyPackedWeights* packed = nullptr;
   std::byte* at(int64_t i) const { return base + (table ? table[i] : i * stride); }
 };
@@ -29,40 +29,40 @@ class StepCode {
   virtual ~StepCode() = default;
   // Returns the bytes that the step keeps: machine code, tables.
   virtual int64_t code_bytes() const { return 0; }
-  // Packs the weights that are constants, before the first run. `constants`: by number; slots that
-  // are not constants have no memory.
+  // Packs weights that are constants, before the first run. `constants` is indexed by slot; slots
+  // that are not constants have no memory.
   virtual void pack_constants(const SlotRef* constants) const { static_cast<void>(constants); }
-  // `slots` by number. `workspace`: memory for its own use, aligned to 64 bytes, as much as
-  // memory_plan.h says. One thread calls it; several threads may run the same code on different
-  // slots.
+  // Runs the step. `slots` is indexed by slot. `workspace` is memory for the step's own use,
+  // aligned to 64 bytes, with as many bytes as the memory plan says. The caller is one thread;
+  // several threads may run the same code on different slots.
   virtual void run(const SlotRef* slots, std::byte* workspace) const = 0;
 };
 
-// Returns the machine code of kernels, in the order given.
+// Returns the machine code of kernels, in the order of the kernels.
 using KernelSource = std::function<std::vector<KernelCode>(std::span<const Kernel* const>)>;
-// Returns the compiler of the process.
+// Returns the source that uses the compiler of the process.
 KernelSource process_kernels();
 
 std::unique_ptr<StepCode> make_kernel_code(const KernelStep& step, const Schedule& schedule,
                                            KernelCode code);
 std::unique_ptr<StepCode> make_dot_code(const DotStep& step, const Schedule& schedule);
-// Where a convolution gets its weights.
+// The kernel that computes the weights of a convolution, if they are not in the step's rhs.
 struct ConvolutionWeights {
   const Kernel* kernel =
       nullptr;  // makes them (weights_kernel.h); null: they are in the step's rhs
   KernelCode code = {};
-  int source = -1;  // the slot that the kernel reads
+  int source = -1;  // the slot that the kernel reads; -1: no kernel
 };
 std::unique_ptr<StepCode> make_convolution_code(const ConvolutionStep& step,
                                                 const Schedule& schedule,
                                                 const ConvolutionWeights& weights);
 std::unique_ptr<StepCode> make_collective_code(const CollectiveStep& step,
                                                const Schedule& schedule);
-// A step between processes, during which others run: it begins when its operand is ready and ends
-// before its result is read.
+// A step between processes, during which other steps run. It starts when its operand is ready and
+// finishes before its result is read.
 class TransferCode : public StepCode {
  public:
-  // Returns the memory that its messages take while they are in transit.
+  // Returns the bytes that its messages take while they are in transit.
   virtual int64_t workspace_bytes() const { return 0; }
   virtual void start(const SlotRef* slots, std::byte* workspace) const = 0;
   virtual void finish() const = 0;
@@ -71,18 +71,18 @@ class TransferCode : public StepCode {
     finish();
   }
 };
-// Returns null unless some process gets data from another one; every process of the program then
-// has such a step.
+// Returns null if no process gets data from another one. Otherwise every process of the program has
+// such a step.
 std::unique_ptr<TransferCode> make_cross_collective_code(const CollectiveStep& step,
                                                          const Schedule& schedule);
 std::unique_ptr<StepCode> make_call_code(const CallStep& step, const Schedule& schedule);
 
 std::unique_ptr<StepCode> make_update_code(const UpdateStep& step, const Schedule& schedule);
 
-// Maps the number of a step's instance to that of a slot's.
+// Maps the number of a step's instance to the number of a slot's instance.
 class InstanceMap {
  public:
-  InstanceMap() = default;  // the same number
+  InstanceMap() = default;  // maps each number to itself
   InstanceMap(const Schedule& s, const AxisList& step_axes, const AxisList& slot_axes);
   int64_t operator()(int64_t i) const {
     return map_.empty() ? i * factor_ : map_[static_cast<size_t>(i)];
@@ -90,13 +90,13 @@ class InstanceMap {
   bool identity() const { return map_.empty() && factor_ == 1; }
 
  private:
-  int64_t factor_ = 1;  // 1: the same number, 0: the only instance
+  int64_t factor_ = 1;  // 1: maps each number to itself; 0: the slot has one instance
   std::vector<int32_t> map_;
 };
 
-// The calling thread does smaller work itself: handing it out would cost more.
+// The calling thread does less work than this itself, since handing it out would cost more.
 inline constexpr double kInlineNs = 6000;
-// The time of one task: long enough to hide the cost of starting it, short enough to balance.
+// The time of one task: long enough to hide the cost of starting it, short enough for balance.
 inline constexpr double kTaskNs = 25000;
 
 }  // namespace tessera::runtime

@@ -1,4 +1,4 @@
-// Records the times of steps for a Profile (profile.h). For the runtime.
+// StepRecorder: records the times of steps for a Profile (profile.h). The runtime uses it.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@ namespace tessera {
 
 class StepRecorder {
  public:
-  // Returns the recorder that records, or null.
+  // Returns the current recorder, or null.
   static std::shared_ptr<StepRecorder> current();
-  // Returns whether one records, without any cost.
+  // Returns whether there is a current recorder, at almost no cost.
   static bool is_recording();
 
-  // Makes it the current one; returns false if there is another.
+  // Makes it the current recorder; returns false if there is another one.
   static bool start(const std::shared_ptr<StepRecorder>& recorder);
   static void stop(const StepRecorder* recorder);
 
-  // A run of step `index` of the executable of this number: while one exists, the runs of other
+  // A run of step `index` of the executable with the given number. While it lives, runs of other
   // steps in this thread are inside of it.
   class Run {
    public:
@@ -38,14 +38,15 @@ class StepRecorder {
     const std::pair<int64_t, size_t> key_;
     const std::string& name_;
     Run* const around_;
-    int64_t begin_, inside_ = 0;  // nanoseconds
+    int64_t begin_, inside_ = 0;  // in nanoseconds
   };
 
   std::vector<ProfiledStep> steps() const;
 
  private:
   mutable std::mutex mutex_;
-  std::map<std::pair<int64_t, size_t>, ProfiledStep> steps_;  // by executable and index
+  // By the executable's number and the step's index.
+  std::map<std::pair<int64_t, size_t>, ProfiledStep> steps_;
 };
 
 }  // namespace tessera

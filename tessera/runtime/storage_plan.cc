@@ -15,8 +15,9 @@
 namespace tessera::runtime {
 namespace {
 
-// How a collective's result can be its operand's memory: for each instance of out, the instance of
-// in where it begins. `spans`: it covers several, which must lie one after the other.
+// A collective's result as a view of its operand's memory: for each instance of out, the
+// instance of in at which it begins. `spans`: an instance of out covers several instances, which
+// must be adjacent in order.
 struct ViewMap {
   std::vector<int32_t> map;
   bool spans = false;
@@ -39,8 +40,8 @@ bool leading_ones(const Shape& shape, int64_t dims) {
 
 std::optional<ViewMap> view_of_gather(const Schedule& s, const CollectiveStep& c, const Slot& in,
                                       const Slot& out) {
-  // Shards of one group must be neighbours in storage: `over` the minor axes, in the order of the
-  // ranks.
+  // The shards of one group must be adjacent in storage: the axes `over` must be the minor ones, in
+  // the order of the ranks.
   if (!c.groups.empty() || !leading_ones(in.shape, c.dim) || in.axes.size() < c.over.size() ||
       !std::equal(c.over.begin(), c.over.end(),
                   in.axes.end() - static_cast<ptrdiff_t>(c.over.size())))
@@ -53,7 +54,7 @@ std::optional<ViewMap> view_of_permute(const Schedule& s, const CollectiveStep& 
   std::vector<int64_t> source(static_cast<size_t>(axes_size(s.mesh, c.over)), -1);
   for (const Dims& pair : c.pairs) source[static_cast<size_t>(pair[1])] = pair[0];
   if (std::find(source.begin(), source.end(), -1) != source.end())
-    return std::nullopt;  // someone gets zeros
+    return std::nullopt;  // some rank gets zeros
   return ViewMap{
       map_ranks(s, c, in, out, [&](int64_t rank) { return source[static_cast<size_t>(rank)]; })};
 }
@@ -76,7 +77,7 @@ std::optional<ViewMap> view_map(const Schedule& s, const Step& step) {
   const auto* c = std::get_if<CollectiveStep>(&step);
   if (!c || c->in < 0) return std::nullopt;
   const Slot &in = s.slots[static_cast<size_t>(c->in)], &out = s.slots[static_cast<size_t>(c->out)];
-  // The largest: those of an all_reduce or a broadcast may differ.
+  // Takes the largest group, since groups of an all_reduce or a broadcast may differ in size.
   int64_t group = c->groups.empty() ? axes_size(s.mesh, c->over) : 0;
   for (const Dims& g : c->groups) group = std::max(group, g.rank());
   switch (c->kind) {
@@ -104,9 +105,10 @@ std::optional<ViewMap> view_map(const Schedule& s, const Step& step) {
 struct Planner {
   const Schedule& s;
   const StorageContext& context;
-  std::vector<int> ends;  // of inputs, as StorageContext::ends
+  std::vector<int> ends;  // of each input: as StorageContext::ends
   StoragePlan plan;
-  std::vector<int> last_read = {};  // of slots: the step; steps.size() for results; -1
+  // For each slot, the last step that reads it; steps.size() for results; -1: none.
+  std::vector<int> last_read = {};
 
   const Slot& slot(int i) const { return s.slots[static_cast<size_t>(i)]; }
   SlotLocation& at(int i) { return plan.slots[static_cast<size_t>(i)]; }
@@ -132,12 +134,12 @@ struct Planner {
     }
   }
 
-  // Whether the instances of the storage behind `i` lie one after the other as those of slot `i`.
+  // Makes `out` a view of `in`. Returns false if the view spans instances that are not adjacent.
   bool add_view(const ViewMap& view, int in, int out) {
     const SlotLocation from = at(in);
     Storage& storage = plan.storages[static_cast<size_t>(from.storage)];
     if (view.spans) {
-      // Only over instances that are neighbours in the storage.
+      // A view can span only instances that are adjacent in the storage.
       if (!from.map.empty() || storage.bytes != slot(in).bytes()) return false;
       if (storage.kind == Storage::Kind::kInput) {
         const auto input = static_cast<size_t>(storage.index);
@@ -163,14 +165,14 @@ struct Planner {
     for (int v : s.outputs) last_read[static_cast<size_t>(v)] = static_cast<int>(s.steps.size());
   }
 
-  // Whether a step may write to the storage what another slot holds.
+  // Returns whether a step may overwrite the storage with another slot's content.
   bool is_writable(const Storage& storage) const {
     if (storage.kind == Storage::Kind::kArena) return true;
     const auto input = static_cast<size_t>(storage.index);
     return storage.kind == Storage::Kind::kInput && ends[input] >= 0 && !storage.spanned;
   }
 
-  // Whether `out` can take over the memory of `in`, which step `i` reads last.
+  // Returns whether `out` can take the memory of `in`, whose last reader is step `i`.
   bool can_take_over(int in, int out, int i) const {
     const SlotLocation& from = plan.slots[static_cast<size_t>(in)];
     const Storage& storage = plan.storages[static_cast<size_t>(from.storage)];
@@ -189,8 +191,8 @@ struct Planner {
       plan.overwritten[static_cast<size_t>(storage.index)] = true;
   }
 
-  // The results of a branch that its usual way hands on as they came are put right in place, where
-  // no other way reads them.
+  // If the expected branch of a conditional returns an operand unchanged, and no other branch reads
+  // the operand, the result takes the operand's memory.
   void place_corrected(const BranchStep& b, int i) {
     if (!b.expected) return;
     const Schedule& expected = *b.branches[*b.expected];
@@ -208,7 +210,8 @@ struct Planner {
       if (!read && can_take_over(b.in[k], b.out[r], i)) take_over(b.in[k], b.out[r]);
     }
   }
-  // Results that are their operand's memory, but for what the step changes there.
+  // Lets results that are updates of an operand take the operand's memory, so that the step writes
+  // only what changes.
   void place_updated(const Step& step, int i) {
     const fusion::InPlace none;
     const fusion::InPlace& nested =
@@ -223,8 +226,8 @@ struct Planner {
     return std::find(list.begin(), list.end(), v) != list.end();
   }
 
-  // Until when each transfer may go on: the next step that touches its result, or writes what it
-  // still sends, in whatever slot that is.
+  // Finds how long each transfer may go on: until the next step that uses its result's memory, or
+  // writes to its operand's.
   void place_transfers() {
     for (TransferSpan& span : plan.transfers) {
       const StepSlots used = step_slots(s.steps[static_cast<size_t>(span.step)]);
@@ -244,7 +247,7 @@ struct Planner {
         if (!meets(storages(other.reads), received) && !meets(storages(other.writes), received) &&
             !meets(storages(other.writes), sent))
           continue;
-        // One that is itself a transfer begins after the step before it.
+        // If that step is a transfer itself, it begins right after the step before it.
         const bool transfer =
             std::any_of(plan.transfers.begin(), plan.transfers.end(),
                         [&](const TransferSpan& t) { return t.step == static_cast<int>(j); });
@@ -332,8 +335,9 @@ struct Block {
   int64_t* result;
 };
 
-// Largest first, each at the lowest address that is free for its whole lifetime (Pisarchyk and Lee,
-// 2020, "greedy by size"). Takes time quadratic in the blocks. Where they end.
+// Places the largest block first, each at the lowest address that is free for its whole lifetime
+// (Pisarchyk and Lee, 2020, "greedy by size"). Returns where the blocks end. Its time is quadratic
+// in the number of blocks.
 int64_t place_by_size(std::span<Block> blocks) {
   int64_t end = 0;
   std::vector<const Block*> placed;  // by offset
@@ -354,7 +358,7 @@ int64_t place_by_size(std::span<Block> blocks) {
   return end;
 }
 
-// Free ranges of addresses from some place on, the last without end.
+// Free ranges of addresses from `begin` on. The last range has no end.
 class FreeRanges {
  public:
   explicit FreeRanges(int64_t begin) : end_(begin) {}
@@ -401,7 +405,8 @@ class FreeRanges {
   int64_t end_;
 };
 
-// As steps come to need them, each in the smallest range that is free then.
+// Places blocks in the order in which steps need them, each in the smallest free range that fits.
+// Returns where the blocks end.
 int64_t place_by_time(std::span<Block> blocks, int64_t begin) {
   std::sort(blocks.begin(), blocks.end(), [](const Block& a, const Block& b) {
     return std::pair(a.first, -a.size) < std::pair(b.first, -b.size);
@@ -440,8 +445,8 @@ bool ends_in(const StoragePlan& plan, const Schedule& schedule, size_t input, si
   return before.storage == after.storage && after.map.empty();
 }
 
-// An input that a step overwrites has to end where it was. Where one does not, the plan is made
-// again, without overwriting that one.
+// An input that a step overwrites must end in the same memory. If an input would not, the plan is
+// made again without overwriting that input.
 StoragePlan plan_storages(const Schedule& schedule, const StorageContext& context) {
   std::vector<int> ends = context.ends;
   ends.resize(schedule.inputs.size(), -1);
@@ -462,8 +467,9 @@ StoragePlan plan_storages(const Schedule& schedule, const StorageContext& contex
   }
 }
 
-// The largest blocks by size, for they decide how large the arena is; the many small ones of a
-// large program behind them, in a time that hardly grows faster than the program.
+// The largest blocks are placed by size, because they determine the size of the arena. The many
+// small blocks of a large program follow after them, in a time that grows hardly faster than the
+// program.
 void plan_arena(StoragePlan& plan, const Schedule& schedule,
                 const std::vector<int64_t>& workspace_bytes) {
   constexpr size_t kBySize = 4096;
@@ -474,7 +480,7 @@ void plan_arena(StoragePlan& plan, const Schedule& schedule,
   };
   for (Storage& s : plan.storages)
     if (s.kind == Storage::Kind::kArena) add(s.total(), s.first, s.last, &s.offset);
-  std::vector<std::pair<int, int>> uses;  // of workspaces: the first and the last step
+  std::vector<std::pair<int, int>> uses;  // of each workspace: the first and the last step
   for (size_t i = 0; i < workspace_bytes.size(); ++i)
     uses.emplace_back(static_cast<int>(i), static_cast<int>(i));
   for (const TransferSpan& span : plan.transfers)
@@ -493,7 +499,8 @@ void plan_arena(StoragePlan& plan, const Schedule& schedule,
 void fill_constants(StoragePlan& plan) {
   for (Storage& s : plan.storages) {
     if (s.kind != Storage::Kind::kConstant) continue;
-    // A literal's own memory is the constant's. Another owner may write to memory that is borrowed.
+    // The constant takes the literal's memory, unless that is borrowed: then its owner may write to
+    // it.
     if (s.literals.size() == 1 && s.literals[0].offset() == 0 &&
         !s.literals[0].buffer().borrowed()) {
       s.constant = s.literals[0].buffer();

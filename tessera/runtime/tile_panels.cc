@@ -25,7 +25,7 @@ int64_t panel_bytes(DType dtype, int64_t rows, int64_t k) {
 namespace {
 
 constexpr int64_t kTileRows = 16;
-constexpr int64_t kAhead = 3 * kPanelStep;  // of k: how far ahead it prefetches
+constexpr int64_t kAhead = 3 * kPanelStep;  // the distance in k of prefetches
 
 TESSERA_TILE_CODE inline __m512 load(const Float16* p, __mmask16 lanes) {
   return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(lanes, p));
@@ -54,8 +54,8 @@ TESSERA_TILE_CODE inline void split(__m512 x, __m512 (&pieces)[kPieces]) {
   pieces[kPieces - 1] = x;
 }
 
-// Keeps in `largest` the largest bits of absolute values, by which infinities and NaN are found.
-// Numbers of one piece may be these.
+// Returns x. Keeps the largest bits of absolute values in `largest`, by which infinities and NaN
+// are found. Numbers of one piece are not checked, since they may be infinite or NaN.
 template <int kPieces>
 TESSERA_TILE_CODE inline __m512 take(__m512 x, __m512i& largest) {
   if constexpr (kPieces > 1)
@@ -68,7 +68,7 @@ __mmask16 lanes_of(int64_t count) {
   return static_cast<__mmask16>((1u << std::clamp<int64_t>(count, 0, 16)) - 1);
 }
 
-// Packs tiles as one row of 32 adjacent elements in k for each element of the panel.
+// Packs tiles with 32 elements, adjacent in k, of one row of the panel in each row.
 template <int kPieces, class T>
 TESSERA_TILE_CODE void pack_rows(const T* source, int64_t stride, int64_t rows, int64_t k,
                                  __m512i& largest, std::byte* out) {
@@ -93,7 +93,7 @@ TESSERA_TILE_CODE void pack_rows(const T* source, int64_t stride, int64_t rows, 
   }
 }
 
-// Packs tiles as one row of 16 pairs of adjacent elements in k.
+// Packs tiles with pairs of elements, adjacent in k, of 16 rows of the panel in each row.
 template <int kPieces, class T>
 TESSERA_TILE_CODE void pack_pairs(const T* source, int64_t stride, int64_t rows, int64_t k,
                                   __m512i& largest, std::byte* out) {
@@ -116,7 +116,7 @@ TESSERA_TILE_CODE void pack_pairs(const T* source, int64_t stride, int64_t rows,
   }
 }
 
-// Transposes 16 x 16 words of 32 bits, in place.
+// Transposes a matrix of 16 x 16 words of 32 bits, in place.
 TESSERA_TILE_CODE void transpose(std::byte* tile) {
   __m512i x[16], y[16];
 #pragma GCC unroll 16
@@ -133,7 +133,7 @@ TESSERA_TILE_CODE void transpose(std::byte* tile) {
     x[i + 2] = _mm512_unpacklo_epi64(y[i + 1], y[i + 3]);
     x[i + 3] = _mm512_unpackhi_epi64(y[i + 1], y[i + 3]);
   }
-  // Now lane group g of x[4 r + c] has column 4 g + c of rows 4 r to 4 r + 3.
+  // Here lane group g of x[4 r + c] has column 4 g + c of rows 4 r to 4 r + 3.
 #pragma GCC unroll 16
   for (int c = 0; c < 4; ++c) {
     y[c] = _mm512_shuffle_i32x4(x[c], x[4 + c], 0x88);
@@ -152,7 +152,7 @@ TESSERA_TILE_CODE void transpose(std::byte* tile) {
   for (int i = 0; i < 16; ++i) _mm512_store_si512(tile + i * 64, x[i]);
 }
 
-// Returns whether all elements are finite, or have one piece.
+// Packs panels. Returns whether all elements are finite; always true for elements of one piece.
 template <int kPieces, class T>
 TESSERA_TILE_CODE bool pack(const PanelSource& source, PanelSide side, int64_t rows, int64_t k,
                             std::byte* out) {

@@ -11,7 +11,7 @@
 namespace tessera::runtime {
 namespace {
 
-// Returns an integer scalar, moved into [0, largest].
+// Returns the integer scalar clamped to [0, largest].
 int64_t clamped_index(DType dtype, const std::byte* data, int64_t largest) {
   return visit_dtype(dtype, [&]<class T>(TypeTag<T>) -> int64_t {
     if constexpr (std::is_integral_v<T>) {
@@ -75,7 +75,7 @@ class UpdateStepCode final : public StepCode {
   }
 
  private:
-  // The calling thread does copies up to this size.
+  // The calling thread does copies of at most this many bytes itself.
   static constexpr int64_t kInPlaceHere = int64_t{64} << 10;
 
   struct Start {

@@ -148,8 +148,8 @@ std::vector<AxisRef> translate_axes(std::string_view op, const std::vector<AxisR
                    "build both from one device "
                    "list",
                    in_contrast(from, mesh), in_contrast(mesh, from));
-  // An axis is a range of the flat device number: [stride, stride * size). Parts of mesh's axes
-  // cover each range of `from`.
+  // An axis is a range of the flat device number: [stride, stride * size). Each range of `from` is
+  // covered by parts of the axes of `mesh`.
   auto stride_of = [](const Mesh& m, int64_t axis) {
     int64_t stride = 1;
     for (int64_t i = axis + 1; i < m.rank(); ++i) stride *= m.axis_sizes()[i];
@@ -160,7 +160,7 @@ std::vector<AxisRef> translate_axes(std::string_view op, const std::vector<AxisR
     const int64_t index = from.axis_index(ref.name), whole = from.axis_sizes()[index];
     const int64_t size = ref.is_whole() ? whole : ref.size, pre = ref.is_whole() ? 1 : ref.pre_size;
     const int64_t low = stride_of(from, index) * (whole / (pre * size));
-    int64_t high = low * size;  // still to be covered: [low, high), from the major side
+    int64_t high = low * size;  // the rest to cover is [low, high), from the major side
     for (int64_t a = 0; a < mesh.rank() && high > low; ++a) {
       const int64_t n = mesh.axis_sizes()[a], begin = stride_of(mesh, a), end = begin * n;
       if (n == 1 || begin >= high || end <= low) continue;

@@ -24,7 +24,7 @@ class Contractor {
     for (ValueId v : f.outputs) ++uses_[v];
   }
 
-  // Ops keep their results, so later ones find the new makers of their operands.
+  // Replaces ops but keeps their results, so later ops find the new makers of their operands.
   Function run() {
     for (Op& op : f_.ops) {
       op.params = map_control_regions(op, contract_sums);
@@ -37,7 +37,7 @@ class Contractor {
   }
 
  private:
-  // Returns the product that makes v, if this is its only reader.
+  // Returns the product that makes v if nothing else reads v; otherwise null.
   const Op* product_of(ValueId v) const {
     if (maker_[v] < 0 || uses_[v] != 1) return nullptr;
     const Op& op = f_.ops[maker_[v]];
@@ -45,8 +45,8 @@ class Contractor {
     return library && library->kind == LibraryKind::kDot ? &op : nullptr;
   }
 
-  // Returns the operand's dimension for each dimension of the result; nullopt if the op does
-  // anything else.
+  // Returns the operand's dimension for each dimension of the result; nullopt if the op is not a
+  // transpose.
   std::optional<Dims> permutation_of(const Op& op) const {
     const auto* lowering = std::get_if<IndexMap>(&op.def->lower);
     if (!lowering || op.operands.size() != 1) return std::nullopt;
@@ -66,7 +66,8 @@ class Contractor {
     return out;
   }
 
-  // The result's dimensions are the batch, lhs's others, rhs's others.
+  // Rewrites a transpose of a product as the product with swapped operands, if it swaps the
+  // dimensions of lhs and rhs. A product has the dimensions of the batch, then of lhs, then of rhs.
   void swap_operands(Op& op) {
     const std::optional<Dims> permutation = permutation_of(op);
     if (!permutation) return;
@@ -86,7 +87,7 @@ class Contractor {
     replace(op, *dot, {dot->operands[1], dot->operands[0]}, std::move(p));
   }
 
-  // Returns whether `v` is zeros.
+  // Returns whether `v` is a constant of zeros.
   bool is_zero(ValueId v) const {
     if (maker_[v] < 0) return false;
     const ConstantParams* constant = as_constant(f_.ops[maker_[v]]);
@@ -94,7 +95,7 @@ class Contractor {
            constant->value == Literal(constant->value.dtype(), Shape{});
   }
 
-  // Returns the dimensions that the op sums over, if it is a sum of one operand.
+  // Returns the dimensions that the op sums over; nullopt if it is not a sum of one operand.
   std::optional<Dims> summed_dims(const Op& op) const {
     const auto* lowering = std::get_if<Reduce>(&op.def->lower);
     if (!lowering || op.operands.size() != 2 || !is_zero(op.operands[1])) return std::nullopt;
@@ -103,7 +104,7 @@ class Contractor {
     return sum.dims;
   }
 
-  // Replaces a sum over dimensions of one element.
+  // Rewrites a sum over dimensions of extent 1 as a reshape.
   void take_only_terms(Op& op) {
     const Type& result = f_.type(op.results[0]);
     if (f_.type(op.operands[0]).elements() != result.elements() || result.elements() == 0) return;
@@ -112,8 +113,8 @@ class Contractor {
     op.operands.resize(1);
   }
 
-  // A sum over some of the batch dimensions of the product, or of its transpose; all other
-  // dimensions of the result are in the product's order.
+  // Rewrites a sum over batch dimensions of a product, or of its transpose, if all other dimensions
+  // of the result are in the product's order. Returns false if the op is not such a sum.
   bool contract_batch(Op& op, const Dims& dims) {
     Dims summed = dims;
     ValueId of = op.operands[0];
@@ -152,7 +153,7 @@ class Contractor {
   }
 
   Function f_;
-  std::vector<int> maker_;  // op, -1 for inputs
+  std::vector<int> maker_;  // the op that makes each value; -1: an input
   std::vector<int> uses_;
 };
 

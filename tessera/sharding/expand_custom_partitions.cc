@@ -25,7 +25,7 @@ bool has_custom_partition(const Function& f) {
   });
 }
 
-// Returns the region of a fully manual computation, where no value is sharded.
+// Returns the region for a fully manual computation, in which no value is sharded.
 Function without_sharding(const Function& region,
                           const std::shared_ptr<const NamedSharding>& whole) {
   Function out = region;
@@ -92,7 +92,7 @@ class Expander {
     }
   }
 
-  // Adds an op of the body; its types vary over the axes that its operands vary over here.
+  // Adds an op of the body. Its types vary over the axes that its operands vary over here.
   ValueIds add_inner(const Op& inner, ValueIds operands) {
     std::vector<Type> types;
     for (ValueId v : operands) types.push_back(to_.type(v));

@@ -30,8 +30,8 @@ Mesh finer_mesh(const Mesh& mesh, const AxisSizes& sizes) {
     fine[d] = size;
   }
   if (mesh.is_abstract()) return Mesh::abstract(fine, mesh.axis_names());
-  // The devices are the same for every number of real devices, since the cost of a program must not
-  // depend on it either.
+  // The mesh has the same devices whatever the real number of devices is, because the cost of a
+  // program must not depend on that number either.
   std::vector<Device> devices(static_cast<size_t>(fine.elements()));
   for (size_t i = 0; i < devices.size(); ++i) {
     devices[i].id = static_cast<int64_t>(i);

@@ -1,5 +1,5 @@
-// flatten_regions: replaces calls and manual computations by their bodies, so that what follows is
-// one flat function.
+// flatten_regions: replaces calls and manual computations by their bodies, so that further passes
+// see one flat function.
 //
 // Before: ops with regions (func.call, sdy.manual_computation), nested in any way.
 // After:  no such op; the borders of a manual computation are tessera.full_to_shard and

@@ -51,7 +51,8 @@ class Merger {
     return out_.add_op(std::move(merged), types);
   }
 
-  // Returns a constant that is too large to be compared; it is only equal to itself.
+  // Returns the constant if it is too large to be compared; such a constant is equal only to
+  // itself.
   static const Literal* large_constant(const Op& op) {
     const ConstantParams* constant = as_constant(op);
     return constant && constant->value.bytes() > kLargeBytes ? &constant->value : nullptr;
@@ -71,8 +72,8 @@ class Merger {
     return params;
   }
 
-  // Operands and params do not determine whether a scalar is weak, or its name in a foreign
-  // program.
+  // Types must be equal, too: operands and params determine neither whether a scalar is weak, nor
+  // its name in a program of another framework.
   bool same_results(const Op& op, std::span<const Type> types) const {
     for (size_t r = 0; r < types.size(); ++r)
       if (!(out_.types[op.results[r]] == types[r])) return false;

@@ -24,7 +24,7 @@ class Opener {
   }
 
  private:
-  // Opens a region; `from` enters its inputs.
+  // Opens a region. `from` has the values that enter its inputs.
   Level open_region(const Function& f, std::span<const ValueId> from) {
     std::vector<ValueId> values;
     for (const Type& type : f.types) {

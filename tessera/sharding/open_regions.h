@@ -1,9 +1,10 @@
 // open_regions: a function and the regions inside it as one propagation problem.
 //
 // Before: a flat Function (flatten_regions.h) with loops and branches.
-// After:  one Function that also contains the values and ops of every region, and ties between the
-//         values that must have the same sharding: carries of consecutive trips, what enters a
-//         region, the results of every branch. close_regions() writes the shardings back.
+// After:  one Function that also contains the values and ops of every region, and ties between
+//         values that must have the same sharding: the carries of consecutive trips, a region's
+//         input and the value that enters it, the results of every branch. close_regions() writes
+//         the shardings back.
 #pragma once
 
 #include <memory>
@@ -13,10 +14,10 @@
 
 namespace tessera::sharding {
 
-// Two values with one sharding.
+// Values that must have the same sharding.
 struct Tie {
   std::vector<ValueId> values;
-  bool first_is_stacked;  // has an additional first dimension, which is not sharded
+  bool first_is_stacked;  // the first value has an additional first dimension, which is not sharded
 };
 
 struct OpenedRegions {
@@ -24,20 +25,20 @@ struct OpenedRegions {
   // contains them; its inputs have no producer.
   Function flat;
   std::vector<Tie> ties;
-  std::vector<ValueId> source;  // for a region's input: the value that enters there; otherwise -1
+  std::vector<ValueId> source;  // for each region's input, the value that enters it; otherwise -1
 
   // The numbers in `flat` of the values of a function and of its regions.
   struct Level {
     const Function* function;
     std::vector<ValueId> values;
-    std::vector<std::vector<Level>> regions;  // of each op
+    std::vector<std::vector<Level>> regions;  // for each op
   };
   Level top;
 };
 
 // Returns the opened function. `f` must outlive the result.
 OpenedRegions open_regions(const Function& f);
-// Returns `f` with the shardings of the types of `opened.flat`.
+// Returns the original function with the shardings of `opened.flat`.
 Function close_regions(const OpenedRegions& opened);
 
 }  // namespace tessera::sharding

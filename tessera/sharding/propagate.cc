@@ -22,29 +22,29 @@ namespace {
 // The state of one value.
 struct ValueState {
   DimAtoms dims;
-  std::vector<char> open;  // for each dimension: whether propagation may add axes
-  AtomSet replicated = 0;  // axes over which the user keeps it replicated
+  std::vector<char> open;  // for each dimension: whether axes may be added
+  AtomSet replicated = 0;  // axes that the user keeps it replicated over
   bool held_back = false;
 };
 
 using Shardings = std::vector<std::shared_ptr<const NamedSharding>>;
 
-// When each op takes part; see the reference in docs/sharding.md.
+// The order in which ops take part; docs/sharding.md explains it.
 enum Tier : int { kElementwiseSingleUse, kElementwise, kPassThrough, kAllFactors, kNumTiers };
 
-// An op as the tensors that share its factors.
+// An op, as tensors that share factors.
 struct OpState {
   Factors factors;
   std::vector<ValueId> tensors;     // results, then operands
-  std::vector<TensorFactors> dims;  // of each tensor
-  // For each factor: axes it must have (borders of manual computations).
+  std::vector<TensorFactors> dims;  // for each tensor
+  // For each factor: the axes that it must have (at borders of manual computations).
   std::vector<AtomList> pinned;
-  bool elementwise = false;  // maps elements one to one: pointwise ops, reshapes, transposes
-  bool single_use = false;   // it is the only user of all its non-scalar operands
-  bool broadcast = false;    // some factor is in results alone
+  bool elementwise = false;  // it maps elements one to one: a pointwise op, a reshape, a transpose
+  bool single_use = false;   // no other op reads its non-scalar operands
+  bool broadcast = false;    // some factor is only in results
 };
 
-// The state before any sharding spreads, which is the same for each order.
+// The state before any sharding spreads, which all orders share.
 class Problem {
  public:
   // `states` names, for each value, the value whose state it shares (sharding_groups.h).
@@ -69,11 +69,11 @@ class Problem {
 
   const Function& function() const { return f_; }
   const AtomMesh& mesh() const { return mesh_; }
-  const std::vector<OpState>& ops() const { return ops_; }  // those of function(), then the ties
+  const std::vector<OpState>& ops() const { return ops_; }  // function()'s, then the ties'
   ValueId state_of(ValueId v) const { return states_[v]; }
   const std::vector<int>& touching(ValueId v) const { return touching_[v]; }
-  // Returns the manual axes of the region that contains the value: no dimension is sharded along
-  // them there.
+  // Returns the manual axes of the region that contains the value. No dimension may be sharded
+  // along them there.
   AtomSet manual(ValueId v) const { return manual_[v]; }
 
  private:
@@ -92,8 +92,9 @@ class Problem {
     for (size_t v = 0; v < manual_.size(); ++v) enter_region(static_cast<ValueId>(v));
   }
 
-  // Values of a manual computation that depend on none of its inputs are known by those that use
-  // them, in one region or through the ties of loops and branches.
+  // Finds the manual axes of values that depend on no input of their manual computation: they
+  // follow from the ops that read the value, in its region or through the ties of loops and
+  // branches.
   void block_what_has_no_inputs(const std::vector<Tie>& ties) {
     const auto leaves = [](const Op& op) {
       const auto* border = std::get_if<ManualBorder>(&op.def->lower);
@@ -127,7 +128,7 @@ class Problem {
     return atom_set(mesh_.atoms("shard_map", whole_axes(p.manual_axes), p.mesh));
   }
 
-  // Axes that are manual outside of a region are manual in it, too.
+  // Axes that are manual outside of a region are also manual in it.
   AtomSet enter_region(ValueId v) {
     if (source_[v] >= 0) manual_[v] = enter_region(source_[v]);
     return manual_[v];
@@ -153,7 +154,8 @@ class Problem {
     return state;
   }
 
-  // A value's manual axes are those of its operands, plus or minus those of a border.
+  // The manual axes of a value are those of its operands; at a border, those of the border are
+  // added or removed.
   void block_manual_axes(const Op& op) {
     AtomSet manual = 0;
     for (ValueId v : op.operands) manual |= enter_region(v);
@@ -221,7 +223,7 @@ class Propagation {
     for (ValueId v : held_back) values_[problem_.state_of(v)].held_back = true;
   }
 
-  // Fixes a value's sharding as the user wrote it; its closed dimensions do not change.
+  // Sets a value's sharding to what the user wrote. Its closed dimensions do not change after that.
   void pin(ValueId v, const NamedSharding& sharding) {
     v = problem_.state_of(v);
     ValueState& state = values_[v];
@@ -246,7 +248,7 @@ class Propagation {
     run_tiers();
   }
 
-  // Returns the shardings of all values; equal ones are one object.
+  // Returns the sharding of every value. Equal shardings are the same object.
   Shardings shardings() const {
     Shardings out;
     for (size_t v = 0; v < values_.size(); ++v)
@@ -291,14 +293,14 @@ class Propagation {
     return Projection(op.factors, op.dims[t], value.dims, value.open, mesh_);
   }
 
-  // One step: every factor takes the best axes that one of the tensors has for it, and the others
-  // get those that fit.
+  // Updates the tensors of an op: for every factor, the best axes that one tensor has spread to the
+  // others if they fit.
   void step(const OpState& op, Tier tier, std::vector<ValueId>& changed) {
     std::vector<Projection> projections;
     for (size_t t = 0; t < op.tensors.size(); ++t) projections.push_back(project(op, t));
 
-    // Larger sources come first; among equal ones results before operands, earlier factors before
-    // later.
+    // Larger sources come first. Among equally large ones, results come before operands, and
+    // earlier factors before later ones.
     struct Source {
       int64_t size;
       int factor;
@@ -329,8 +331,8 @@ class Propagation {
     }
   }
 
-  // Returns the axes of the largest tensor that has any for the factor, or a longer list that
-  // starts with them.
+  // Returns the axes that the largest tensor has for the factor, or a longer list of another tensor
+  // that starts with these.
   AtomList best_axes(const OpState& op, const std::vector<Projection>& projections,
                      int factor) const {
     AtomList best = op.pinned[factor];
@@ -368,8 +370,8 @@ class Propagation {
     return !longer.empty();
   }
 
-  // Returns what of `target` may follow `have` in a factor of `size`. Within a dimension of several
-  // factors an uneven shard would shift those that follow.
+  // Returns the part of `target` that may follow `have` in a factor of `size`. In a dimension of
+  // several factors shards must be even, since an uneven shard would shift the factors after it.
   AtomList extended(const AtomList& have, const AtomList& target, AtomSet taken, int64_t size,
                     bool may_be_uneven) const {
     AtomList out;
@@ -389,8 +391,8 @@ class Propagation {
     return out;
   }
 
-  // Returns the same if a dimension's extent differs from the source's (slice, pad): axes are taken
-  // whole, and only as long as every device gets something.
+  // Returns the part of `target` that may follow `have` if the dimension's extent differs from the
+  // source's (slice, pad). It consists of whole axes, as long as every device gets some elements.
   AtomList extended_whole_axes(const AtomList& have, const AtomList& target, AtomSet taken,
                                int64_t extent) const {
     AtomList out;
@@ -414,7 +416,7 @@ class Propagation {
   Pins held_back_;
 };
 
-// Returns what the user asked for: the shardings of inputs, then those of constraints.
+// Returns the shardings that the user gave: those of inputs, then those of constraints.
 Pins pins_of(const Function& flat, const Mesh& mesh, const ShardingRequest& request) {
   Pins out;
   for (size_t i = 0; i < request.inputs.size(); ++i)
@@ -426,7 +428,7 @@ Pins pins_of(const Function& flat, const Mesh& mesh, const ShardingRequest& requ
   return out;
 }
 
-// Returns the function with constraints written on the one mesh.
+// Returns the function with all constraints expressed on `mesh`.
 Function on_one_mesh(Function f, const Mesh& mesh) {
   for (Op& op : f.ops) {
     if (std::holds_alternative<Constraint>(op.def->lower)) {
@@ -485,9 +487,10 @@ Function propagate(const Function& function, const Mesh& mesh, const ShardingReq
 }
 
 Mesh program_mesh(const Function& function, const ShardingRequest& request) {
-  // Finds the finest mesh that constraints and manual computations name, otherwise that of the
+  // `inside` has the meshes that constraints and manual computations name, `outside` those of
   // inputs and outputs.
-  std::vector<Mesh> inside, outside;  // each mesh once, since a program names one in many places
+  // Each mesh is listed once, since a program names one in many places.
+  std::vector<Mesh> inside, outside;
   auto add = [](std::vector<Mesh>& meshes, const Mesh& mesh) {
     if (mesh.rank() == 0) return;  // the empty mesh of a scalar has no information
     if (!contains(meshes, mesh)) meshes.push_back(mesh);
@@ -507,7 +510,8 @@ Mesh program_mesh(const Function& function, const ShardingRequest& request) {
       if (s) add(outside, s->mesh());
   const Mesh* order = !inside.empty() ? &inside[0] : !outside.empty() ? &outside[0] : nullptr;
   if (!order) return Mesh();
-  // inputs' names come first, so that results compare equal to them
+  // The inputs' meshes come first and win among equally fine ones, so results compare equal to
+  // inputs.
   std::vector<Mesh> all = outside;
   for (const Mesh& m : inside) add(all, m);
   for (const Mesh& m : all) {

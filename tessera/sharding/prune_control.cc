@@ -11,7 +11,7 @@
 namespace tessera::sharding {
 namespace {
 
-// The remaining op, and those of its results that are only another name of an operand.
+// The remaining op, and the results of the original op that are only aliases of an operand.
 struct Pruned {
   Op op;
   std::vector<std::pair<ValueId, ValueId>> aliases;  // (result, operand)
@@ -34,17 +34,17 @@ Function with_inputs(Function f, const std::vector<size_t>& inputs) {
   return remove_dead_ops(f);
 }
 
-// The regions with only these results, and which of their inputs are read.
+// Regions with only the wanted results, and which of their inputs are read.
 struct Regions {
   std::vector<FunctionRef> functions;
   std::vector<char> used;
 };
 
-// Prunes a region for the same results only once, although each loop around it asks again while it
-// looks for its carries: with nested loops the time would double with each level.
+// Prunes a region for the same results only once: each loop around it prunes it again while it
+// looks for its carries, so with nested loops the time would double with each level.
 class Pruner {
  public:
-  // Returns the pruned function, which must exist as long as its regions are used.
+  // Returns the pruned function. It must exist as long as its regions are used.
   Function pruned(const Function& f);
 
  private:
@@ -77,8 +77,8 @@ Regions Pruner::prune_regions(const ControlFlow& flow, const std::vector<size_t>
   return out;
 }
 
-// A carry is kept if its result is live or a trip reads it; the carries that a trip reads for those
-// that are kept are added until there are no more.
+// A carry is kept if its result is live, or if a trip reads it to compute what is kept. Carries are
+// added until nothing changes.
 Pruned Pruner::prune(const Op& op, const std::vector<char>& live) {
   ControlFlow flow = control_flow_of(op);
   const size_t consts = flow.num_consts, carries = flow.num_carry;

@@ -1,10 +1,10 @@
-// prune_control: removes from loops and branches what nobody needs.
+// prune_control: removes values that nobody needs from loops and branches.
 //
-// Before: a Function whose loops may carry values that nobody reads.
-// After:  no dead op; a scan carries only what a live result or another live carry needs, and its
-//         invariant carries (which the body returns unchanged) become its constants; results and
-//         operands of a branch that nobody reads are removed. Derivatives and pruned outputs of jit
-//         leave such values behind.
+// Before: a Function with loops that may carry values that nobody reads.
+// After:  no dead op. A scan carries only what a live result or another live carry needs; carries
+//         that its body returns unchanged become its constants. Results and operands of a branch
+//         that nobody reads are removed. Such values come from derivatives and from outputs of jit
+//         that were pruned.
 #pragma once
 
 #include "tessera/ir/function.h"

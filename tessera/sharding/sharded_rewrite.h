@@ -1,5 +1,5 @@
-// Rewrites a propagated function op by op; the rewriter replaces some ops by others with shardings
-// that it chooses.
+// Rewrites a propagated function op by op. The caller replaces some ops by others, for which it
+// chooses the shardings.
 #pragma once
 
 #include <memory>
@@ -23,13 +23,13 @@ class ShardedRewrite {
     for (ValueId v : f_.inputs) map_[v] = out_.add_input(f_.types[v]);
   }
 
-  // Returns f.
+  // Returns the original function f.
   const Function& from() const { return f_; }
   const Type& type(ValueId v) const { return out_.type(v); }
-  // Returns what replaces a value of f.
+  // Returns the value that replaces a value of f.
   ValueId& at(ValueId v) { return map_[v]; }
 
-  // Copies the op; `rewrite` is applied to its regions.
+  // Copies the op and applies `rewrite` to its regions.
   template <class Rewrite>
   void append(const Op& op, Rewrite&& rewrite) {
     const ValueIds& results = out_.add_op(*op.def, map_control_regions(op, rewrite),
@@ -43,15 +43,15 @@ class ShardedRewrite {
     return out;
   }
 
-  // The ops that add() adds until the next call replace this op.
+  // Begins the replacement of `op`: the ops that are added from now on take its source and mesh.
   void instead_of(const Op& op) {
-    const auto& sharding = f_.type(op.operands[0]).sharding;  // null: in a program without a mesh
+    const auto& sharding = f_.type(op.operands[0]).sharding;  // null if the program has no mesh
     mesh_ = sharding ? sharding->mesh() : Mesh();
     source_ = op.source;
   }
   const Mesh& mesh() const { return mesh_; }
 
-  // Adds an op whose results all have the sharding `specs`.
+  // Adds an op. All its results get the sharding `specs`.
   ValueIds add_all(const OpDef& def, OpParams params, ValueIds operands, const DimSpecs& specs) {
     std::vector<Type> types = infer_types(def, out_.types_of(operands), params);
     const auto sharding = std::make_shared<const NamedSharding>(mesh_, PartitionSpec(specs));
@@ -61,7 +61,7 @@ class ShardedRewrite {
   ValueId add(const OpDef& def, OpParams params, ValueIds operands, const DimSpecs& specs) {
     return add_all(def, std::move(params), std::move(operands), specs)[0];
   }
-  // Adds an op of one result of this type.
+  // Adds an op with one result, of this type.
   ValueId add_typed(const OpDef& def, OpParams params, ValueIds operands, const Type& type) {
     return out_.add_op(def, std::move(params), std::move(operands), std::span(&type, 1),
                        source_)[0];

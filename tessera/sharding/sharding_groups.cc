@@ -52,11 +52,11 @@ ValueIds group_states(const Function& flat, const Pins& pins) {
   ValueIds out(static_cast<ValueIds::size_type>(count));
   for (size_t v = 0; v < count; ++v) out[v] = sets.root(static_cast<ValueId>(v));
   if (first.empty()) return out;
-  std::map<ValueId, const NamedSharding*> given;  // the first sharding of each set
+  std::map<ValueId, const NamedSharding*> given;  // the first sharding that is given in each set
   std::map<ValueId, ValueId> apart;               // members that leave their set
   for (const auto& [v, sharding] : pins)
     if (!(*given.emplace(out[v], &sharding).first->second == sharding)) apart.emplace(v, out[v]);
-  // A set whose first member leaves it is named by the first that stays.
+  // A set is named by the first member that stays in it.
   std::map<ValueId, ValueId> name;
   for (size_t v = 0; v < count; ++v) {
     const ValueId value = static_cast<ValueId>(v);

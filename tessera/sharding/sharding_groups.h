@@ -1,8 +1,8 @@
-// sharding_groups: which values propagation must shard alike, because the program says that they
-// are members of one group (sdy.sharding_group, JAX's shard_alike).
+// sharding_groups: finds the values that must have the same sharding because the program says that
+// they are members of one group (sdy.sharding_group, JAX's shard_alike).
 //
-// propagate() keeps one state for all members of a group, so that every step that shards one of
-// them shards all.
+// propagate() keeps one state for all members of a group, so every step that shards one of them
+// shards all of them.
 #pragma once
 
 #include <utility>
@@ -13,15 +13,15 @@
 
 namespace tessera::sharding {
 
-// Values whose shardings the user gave, in the order in which they are pinned.
+// Values with shardings that the user gave, in the order in which they are pinned.
 using Pins = std::vector<std::pair<ValueId, NamedSharding>>;
 
-// Returns for each value the one whose state it shares: the first member of its group, or itself. A
-// member is left out of its group if the user gave it another sharding than an earlier member, since
-// what the user gave stays. Groups with a common member are one. Throws UserError if members differ
-// in shape. Before: regions are opened (open_regions.h).
+// Returns, for each value, the value whose state it shares: the first member of its group, or
+// itself. A member leaves its group if the user gave it another sharding than an earlier member,
+// since the user's shardings stay. Groups with a common member are one group. Throws UserError if
+// members differ in shape. Before: regions are opened (open_regions.h).
 //
-// For example: with x, y and z in one group, x pinned to P('a') and z to P('b'), x and y share a
+// Example: x, y and z are in one group, x is pinned to P('a') and z to P('b'). Then x and y share a
 // state, and z has its own.
 ValueIds group_states(const Function& flat, const Pins& pins);
 

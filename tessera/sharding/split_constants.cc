@@ -10,7 +10,7 @@
 namespace tessera::sharding {
 namespace {
 
-// Expressions larger than a mask are shared: their users are tied together.
+// Expressions of more ops are not copied, so their users share a sharding. A mask has fewer.
 constexpr int kMaxOps = 16;
 
 class ConstantSplitter {
@@ -31,7 +31,7 @@ class ConstantSplitter {
         append(op);
       }
     }
-    // The outputs count as one user.
+    // All outputs together count as one user.
     std::map<ValueId, ValueId> made;
     for (ValueId v : f_.outputs) out_.outputs.push_back(value(v, made));
     return std::move(out_);
@@ -39,12 +39,12 @@ class ConstantSplitter {
 
  private:
   struct Maker {
-    const Op* op = nullptr;  // of a constant; null for other values
-    int size = 0;            // the number of ops that it takes
+    const Op* op = nullptr;  // the op that makes a constant; null for other values
+    int size = 0;            // the number of ops that make it
   };
 
-  // Returns the number of ops that make the result from nothing, or from one scalar; 0 if it is no
-  // such value, or not a cheap one.
+  // Returns the number of ops that make the result from nothing, or from one scalar. Returns 0 if
+  // the result is no such constant, or if making it takes too many ops.
   int constant_size(const Op& op) const {
     if (op.results.size() != 1 || op.def->effect || grouped_[op.results[0]]) return 0;
     if (op.operands.empty()) return 1;
@@ -70,7 +70,7 @@ class ConstantSplitter {
     for (size_t i = 0; i < results.size(); ++i) map_[op.results[i]] = results[i];
   }
 
-  // Returns a value for one user, for whom `made` has been made already.
+  // Returns the value for a user; `made` has the copies that were made for this user already.
   ValueId value(ValueId v, std::map<ValueId, ValueId>& made) {
     const Op* op = makers_[v].op;
     if (!op) return map_[v];
@@ -85,9 +85,9 @@ class ConstantSplitter {
 
   const Function& f_;
   Function out_;
-  std::vector<ValueId> map_;   // for a value that is no constant
+  std::vector<ValueId> map_;   // the new number of each value that is not a constant
   std::vector<Maker> makers_;  // for each value
-  // For each value: whether it is a member of a sharding group. Its users shall read that member.
+  // For each value: whether it is a member of a sharding group. Its users read the member itself.
   std::vector<char> grouped_;
 };
 

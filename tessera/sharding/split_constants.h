@@ -1,11 +1,10 @@
-// split_constants: gives each user of a constant a constant of its own.
+// split_constants: gives each user of a constant its own copy.
 //
-// Before: a Function in which one constant, or a value computed from constants alone (a mask, a
-//         table of positions) or from one scalar, may have many users.
-// After:  the same, but each user has its own, so that propagation does not tie together the
-//         shardings of unrelated values. Those that stay equal with equal shardings become one
-//         again after partition. A member of a sharding group stays one value, so that its users
-//         read what the group shards.
+// Before: a Function in which one constant may have many users. A constant is also a value computed
+//         from constants alone (a mask, a table of positions) or from one scalar.
+// After:  each user has its own copy, so that propagation does not force the shardings of unrelated
+//         values to be equal. Copies with equal shardings become one again after partition. Members
+//         of a sharding group are not copied, so that their users read what the group shards.
 #pragma once
 
 #include "tessera/ir/function.h"

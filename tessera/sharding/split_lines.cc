@@ -19,21 +19,22 @@
 namespace tessera::sharding {
 namespace {
 
-// Another dimension is sharded instead if it has so many rows for each shard, or divides evenly.
+// A line is not split if another dimension can be sharded instead: one that divides evenly, or one
+// with at least this many rows for each shard.
 constexpr int64_t kManyRows = 4;
-// Up to this length products of two indices of a line are exact in float64.
+// Products of two indices of a line are exact in float64 up to this length.
 constexpr int64_t kLongest = int64_t{1} << 52;
 
-// A transform along `dim` whose lines are sharded, and the lengths n1 and n2 into which its line of
-// `points` is split.
+// A transform along `dim`, which is sharded, and the factors n1 and n2 of the length `points` of
+// its lines.
 struct SplitLine {
   FftType type;
   int64_t dim, points, n1 = 0, n2 = 0;
   bool inverse() const { return type == FftType::kIfft || type == FftType::kIrfft; }
 };
 
-// Returns the pair n1 n2 = n of multiples of `shards` that are closest to each other; zeros if
-// there is none.
+// Returns n1 and n2, multiples of `shards` with n1 n2 = n that are as close to each other as
+// possible; zeros if there are none.
 std::pair<int64_t, int64_t> split_line(int64_t n, int64_t shards) {
   if (n == 0 || n % (shards * shards) || n > kLongest) return {0, 0};
   const int64_t rest = n / (shards * shards);
@@ -92,7 +93,7 @@ class LineSplitter {
   void transform(const Op& op, const SplitLine& line) {
     const Type &x = to_.from().type(op.operands[0]), &y = to_.from().type(op.results[0]);
     to_.instead_of(op);
-    DimSpecs specs;  // for whole lines
+    DimSpecs specs;  // of whole lines
     for (int64_t d = 0; d < x.rank(); ++d) specs.push_back(DimSpec(x.sharding->dim_axes(d)));
     ValueId v = to_.at(op.operands[0]);
     if (line.type == FftType::kRfft) {
@@ -108,13 +109,13 @@ class LineSplitter {
       v = add(slice_op, SliceParams{start, limit, ones}, {v}, specs);
     }
     if (line.type == FftType::kIrfft) v = add(real_op, NoParams{}, {v}, specs);
-    // With the sharding that the result should have.
+    // Gives the result the sharding that propagation chose.
     to_.at(op.results[0]) =
         to_.add_typed(sharding_constraint_op, ShardingConstraintParams{*y.sharding}, {v}, y);
   }
 
-  // Returns the points of the whole line from points 0 to n / 2: the others are conjugates in
-  // reverse.
+  // Returns the points of the whole line, given points 0 to n / 2. The others are the conjugates of
+  // these in reverse order.
   ValueId whole_spectrum(ValueId half, const SplitLine& line, const DimSpecs& specs) {
     const Shape& shape = to_.type(half).shape;
     Dims start(shape.size(), 0), limit = shape;
@@ -134,7 +135,7 @@ class LineSplitter {
     Shape matrix = shape;
     matrix[d] = line.n1;
     matrix.insert(matrix.begin() + d + 1, line.n2);
-    DimSpecs rows = specs, columns = specs;  // sharded rows: columns are not whole
+    DimSpecs rows = specs, columns = specs;  // one has sharded rows, the other sharded columns
     rows.insert(rows.begin() + d + 1, DimSpec());
     columns.insert(columns.begin() + d, DimSpec());
     v = add(reshape_op, ReshapeParams{matrix}, {v}, rows);
@@ -150,7 +151,7 @@ class LineSplitter {
     return add(reshape_op, ReshapeParams{shape}, {v}, specs);
   }
 
-  // Returns w(n, k1 j2) at [k1, j2], as a complex array of that shape.
+  // Returns the roots of unity w(n, k1 j2) at [k1, j2], broadcast to the shape `matrix`.
   ValueId turns(const Shape& matrix, DType dtype, const SplitLine& line, const DimSpecs& columns) {
     const Shape shape{line.n1, line.n2};
     const DimSpecs cut{columns[line.dim], columns[line.dim + 1]};

@@ -11,7 +11,7 @@
 namespace tessera::sharding {
 namespace {
 
-// A sort along `dim`, in `shards` shards, of which the first `wanted` elements are read.
+// A sort along `dim`, in `shards` shards. Only the first `wanted` elements of the result are read.
 struct SplitSort {
   int64_t dim, shards, wanted;
 };
@@ -39,7 +39,7 @@ class SortSplitter {
   std::optional<SplitSort> find_sort(const Op& op) const {
     const SortParams* params = as_sort(op);
     if (!params) return std::nullopt;
-    // StableHLO also counts dimensions from the end.
+    // StableHLO may count dimensions from the end.
     const int64_t rank = to_.from().type(op.operands[0]).rank(),
                   dim = params->dimension + (params->dimension < 0 ? rank : 0);
     SplitSort out{dim, 1, 0};
@@ -55,7 +55,7 @@ class SortSplitter {
         if (!slice) return std::nullopt;
         out.wanted = std::max(out.wanted, slice->limit[dim]);
       }
-    // If gathered, they are fewer than what two all_to_alls would send.
+    // Only if gathering them sends less than the two all_to_alls of a sort under another sharding.
     if (out.wanted == 0 || out.wanted * out.shards > extent / out.shards) return std::nullopt;
     return out;
   }
@@ -63,7 +63,7 @@ class SortSplitter {
   void in_two(const Op& op, const SplitSort& sort) {
     to_.instead_of(op);
     const int64_t d = sort.dim;
-    const Type* widest = nullptr;  // the operand that is sharded along it
+    const Type* widest = nullptr;  // the operand that is sharded along d
     for (ValueId v : op.operands) {
       const Type& type = to_.from().type(v);
       if (type.sharding->num_shards(d) == sort.shards) widest = &type;
@@ -100,7 +100,7 @@ class SortSplitter {
   }
 
   ShardedRewrite to_;
-  std::vector<std::vector<const Op*>> readers_;  // null means the function's outputs
+  std::vector<std::vector<const Op*>> readers_;  // null stands for the function's outputs
 };
 
 }  // namespace

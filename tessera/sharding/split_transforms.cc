@@ -7,8 +7,7 @@
 namespace tessera::sharding {
 namespace {
 
-// Returns whether the transform of the last dimension returns real numbers, so that it comes after
-// the others.
+// Returns whether the transform of the last dimension has real results. Then it must be the last.
 bool ends_in_reals(FftType type) { return type == FftType::kIrfft; }
 
 class TransformSplitter {

@@ -1,8 +1,8 @@
-// split_transforms: a Fourier transform over several dimensions becomes one along each.
+// split_transforms: a Fourier transform over several dimensions becomes one transform along each.
 //
-// Before: a Function, with fft ops over up to three dimensions.
-// After:  the same with fft ops over the last dimension and fft_along ops, so that each needs only
-//         one dimension whole, and another can be sharded meanwhile.
+// Before: a Function with fft ops over up to three dimensions.
+// After:  the same values, by fft ops over the last dimension and fft_along ops. Each of them needs
+//         only one dimension whole, so another dimension can be sharded meanwhile.
 #pragma once
 
 #include "tessera/ir/function.h"

@@ -12,7 +12,7 @@
 namespace tessera::spmd {
 namespace {
 
-// Measured in multiply-adds.
+// Work is measured in multiply-adds.
 constexpr int64_t kWorkPerByte = kFlopsPerByte / 2;
 
 bool may_be_sharded(FactorKind kind, const AssignmentOrder& order) {
@@ -32,11 +32,11 @@ bool may_be_sharded(FactorKind kind, const AssignmentOrder& order) {
 struct Candidate {
   int factor;
   AtomList axes;
-  int64_t carried = 0;  // the number of elements of the tensors that have it already
+  int64_t carried = 0;  // the elements of the tensors that are sharded so already
 };
 
-// Returns the dimensions with several factors. In these a minor factor may be sharded only if the
-// major ones are sharded to single elements, and shards must be even.
+// Returns the dimensions with several factors. In these, a minor factor may be sharded only if the
+// major factors are sharded to single elements, and all shards must be even.
 std::vector<DimFactors> joint_dims(const Factors& f) {
   std::vector<DimFactors> out;
   for (const auto* tensors : {&f.operands, &f.results})
@@ -70,8 +70,8 @@ DimAtoms dims_of(const TensorFactors& tensor, const std::vector<AtomList>& axes)
 
 namespace {
 
-// Returns whether a fold has so few elements that completing its result may cost more than sharding
-// another dimension of the operand first.
+// Returns whether folding factor `id` has so many results that completing them may cost more than
+// first sharding another dimension of the operand.
 bool may_be_moved(const ShardedOp& op, size_t operand, int id) {
   if (op.factors.factors[id].kind != FactorKind::kReduction) return false;
   int64_t results = 0;
@@ -83,7 +83,7 @@ bool may_be_moved(const ShardedOp& op, size_t operand, int id) {
                              op.operand_types[operand].elements();
 }
 
-// Returns the axes by which operands shard factors that need replication, or that may be moved.
+// Returns the axes by which operands shard factors that need replication or may be moved.
 AtomList axes_to_move(const ShardedOp& op) {
   AtomList out;
   for (size_t k = 0; k < op.operands.size(); ++k) {
@@ -155,7 +155,7 @@ FactorAssignment assign_factors(const ShardedOp& op, const AssignmentOrder& orde
     }
     return grew;
   };
-  // A minor factor may wait for its major one, so this repeats until nothing fits any more.
+  // A minor factor may have to wait for its major one, so this repeats until nothing more fits.
   for (bool grew = true; grew;) {
     grew = false;
     for (const Candidate& c : candidates) grew = try_candidate(c) || grew;
@@ -199,7 +199,7 @@ PartialPlan plan_partial(const AtomMesh& mesh, const Type& global, AtomSet reduc
 
 namespace {
 
-// Returns the steps of a device's loops: the product of its shares of the factors.
+// Returns the iterations of one device's loops: the product of its shares of the factors.
 double work_of(const ShardedOp& op, const FactorAssignment& a) {
   double work = 1;
   for (size_t id = 0; id < a.axes.size(); ++id)
@@ -230,7 +230,7 @@ int64_t assignment_cost(const ShardedOp& op, const FactorAssignment& a) {
 
 namespace {
 
-// Returns whether operands need more than a local slice.
+// Returns whether operands need data of other devices, and not just a local slice.
 bool moves_operands(const ShardedOp& op, const FactorAssignment& a) {
   for (size_t k = 0; k < op.operands.size(); ++k)
     for (size_t d = 0; d < op.operands[k].size(); ++d)
@@ -250,8 +250,8 @@ FactorAssignment choose_assignment(const ShardedOp& op) {
   FactorAssignment best = assign_factors(op);
   if (!best.reduced && !moves_operands(op, best)) return best;
   int64_t least = assignment_cost(op, best);
-  // Operands that can be summed in parts where they are get gathered, so that each device sums all
-  // of them, only if that costs less than half.
+  // Operands may be summed in parts where they are. Gathering them, so that each device sums all of
+  // them, must cost less than half of that.
   const int64_t of_parts = least;
   const double most_work =
       moves_operands(op, best) ? std::numeric_limits<double>::infinity() : work_of(op, best);

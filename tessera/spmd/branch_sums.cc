@@ -14,15 +14,15 @@ bool is_all_reduce(const Op& op) {
   return lowering && lowering->kind == CollectiveKind::kAllReduce && op.operands.size() == 1;
 }
 
-// Returns whether the op only rearranges its operand's elements.
+// Returns whether the op only rearranges the elements of its operand.
 bool arranges(const Function& f, const Op& op) {
   return std::holds_alternative<IndexMap>(op.def->lower) && op.operands.size() == 1 &&
          f.type(op.operands[0]).elements() == f.type(op.results[0]).elements();
 }
 
-// Returns the all_reduce that output `r` of a region comes from and that has no other use, and the
-// ops after it, which rearrange its elements: indices of ops, the all_reduce last. The list is
-// empty if there is none.
+// Returns the ops with which output `r` of a region ends, the last one first: ops that rearrange
+// elements, then the all_reduce that they rearrange. Nothing else may read their results. The list
+// is empty if the output does not end so.
 std::vector<int> ending(const Function& region, size_t r) {
   std::vector<int> out;
   ValueId v = region.outputs[r];
@@ -41,7 +41,7 @@ std::vector<int> ending(const Function& region, size_t r) {
   return {};
 }
 
-// Returns the region with the operand of the sum in place of the sum.
+// Returns the region without the all_reduce: its operand replaces its result.
 Function without(Function region, const std::vector<int>& ending) {
   const ValueId summed = region.ops[ending.back()].operands[0];
   const AxisNames varying = region.type(summed).varying;
@@ -56,7 +56,8 @@ Function without(Function region, const std::vector<int>& ending) {
   return remove_dead_ops(region);
 }
 
-// Returns the all_reduce with which all regions end output `r`: that of the first region.
+// Returns the all_reduce with which output `r` ends in all regions (that of the first region);
+// nullopt if the regions do not end in the same all_reduce.
 std::optional<Op> common_ending(const ControlFlow& flow, size_t r) {
   std::optional<Op> out;
   for (const FunctionRef& region : flow.regions) {

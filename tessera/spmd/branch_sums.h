@@ -4,15 +4,15 @@
 //   %r = case %i { a; all_reduce(a) } { b; all_reduce(b) }   ->   %s = case %i { a } { b }
 //                                                               %r = all_reduce(%s)
 //
-// The program then contains (and is priced for) one of them, and it may be combined with its
-// neighbours.
+// The program then contains (and pays for) one all_reduce, and it may be combined with adjacent
+// ones.
 #pragma once
 
 #include "tessera/ir/function.h"
 
 namespace tessera::spmd {
 
-// Returns the partitioned function with this done in it and in its regions.
+// Returns the partitioned function with sums moved in it and in its regions.
 Function sums_after_branches(const Function& function);
 
 }  // namespace tessera::spmd

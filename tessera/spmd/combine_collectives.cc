@@ -15,17 +15,17 @@ bool is_collective(const Op& op) {
          lowering->kind != CollectiveKind::kCast;
 }
 
-using Groups = std::vector<int>;  // ascending
+using Groups = std::vector<int>;  // group numbers, ascending
 
-// Collectives that will be one op.
+// Collectives that will become one op.
 struct Group {
   const OpDef* def;
   OpParams params;
   DType dtype;
   std::vector<Op> members;
   int64_t bytes = 0;
-  bool is_open = true;  // not in the program yet
-  Groups after;         // the groups whose results its members need
+  bool is_open = true;  // it is not in the program yet
+  Groups after;         // the groups with results that its members need
 };
 
 // An op that waits until groups are in the program.
@@ -57,7 +57,7 @@ class Combiner {
   void visit(Op op) {
     Groups groups = waits_for(op);
     if (may_be_combined(op)) return join(std::move(op), groups);
-    // Ops that others may wait for are placed as early as possible.
+    // Ops that others may wait for are added as early as possible.
     if (!groups.empty() && (is_collective(op) || is_control_flow(op) || has_effect(op))) {
       close(groups);
       groups.clear();
@@ -70,7 +70,7 @@ class Combiner {
     waiting_.push_back({std::move(op), std::move(groups)});
   }
 
-  // Returns the open groups that an operand comes from, and those that they wait for.
+  // Returns the open groups from which an operand comes, and the groups that those wait for.
   Groups waits_for(const Op& op) const {
     Groups out;
     for (ValueId v : op.operands) add_open(out, waits_[v]);
@@ -95,7 +95,7 @@ class Combiner {
            !has_kind(op, CollectiveKind::kBroadcast) && bytes_of(op) <= kCombinedBytes;
   }
 
-  // Returns the operand before barriers.
+  // Returns the value that enters the barriers and other identities which return v.
   ValueId source(ValueId v) const {
     while (producers_[v] >= 0) {
       const Op& op = f_.ops[producers_[v]];
@@ -104,15 +104,15 @@ class Combiner {
     }
     return v;
   }
-  // Returns whether the group sends the operand already: what is sent once more, later, is not
-  // wanted before.
+  // Returns whether the group already sends the operand. A value that is sent once more is not
+  // needed earlier than where the program sends it.
   bool sends(const Group& group, ValueId operand) const {
     return std::any_of(group.members.begin(), group.members.end(), [&](const Op& member) {
       return source(member.operands[0]) == source(operand);
     });
   }
 
-  // `after`: the open groups that it waits for.
+  // Adds the op to a group. `after` has the open groups that it waits for.
   void join(Op op, Groups after) {
     const DType dtype = f_.type(op.operands[0]).dtype;
     const int64_t bytes = bytes_of(op);
@@ -137,8 +137,8 @@ class Combiner {
     group->members.push_back(std::move(op));
   }
 
-  // Puts the groups into the program, before each those that it waits for, and then the ops that
-  // waited only for them.
+  // Adds the groups to the program: first the groups that each waits for, then the group, then the
+  // ops that waited only for these.
   void close(const Groups& groups) {
     for (int g : groups) {
       if (!groups_[g].is_open) continue;
@@ -149,7 +149,7 @@ class Combiner {
     }
   }
 
-  // Adds the ops that wait for no open group any more.
+  // Adds the ops that no longer wait for any open group.
   void release() {
     std::vector<Waiting> still;
     for (Waiting& w : waiting_) {
@@ -183,7 +183,7 @@ class Combiner {
   std::vector<Reason>& reasons_;
   const std::vector<int> producers_;
   Function out_;
-  std::vector<Groups> waits_;  // of each value; groups that are no longer open do not count
+  std::vector<Groups> waits_;  // for each value; only open groups count
   std::vector<Group> groups_;
   std::vector<Waiting> waiting_;
 };

@@ -14,11 +14,11 @@ using namespace ops;
 
 namespace {
 
-// The links of one device.
+// The link of a device of unknown kind.
 constexpr LinkCost kUnknownLink{50e9, 1e-6};
 
-// Returns the bytes a second out of one device, and the seconds of a message: vendors' published
-// figures for one chip's links.
+// Returns the bytes a second that one device can send, and the seconds of a message. These are
+// figures that vendors publish for one chip's links.
 LinkCost published_link(DeviceKind kind) {
   switch (kind) {
     case DeviceKind::kCpu:
@@ -46,7 +46,7 @@ bool is_of_cpus(const Mesh& mesh) {
   return is_known(mesh) && mesh.devices()[0].kind == DeviceKind::kCpu;
 }
 
-// Emulated slices are in this process.
+// Returns the process of a device. Emulated slices are all in this process.
 int64_t process_of(const Mesh& mesh, int64_t position) {
   return cluster::Processes::current() ? mesh.devices()[static_cast<size_t>(position)].process_index
                                        : 0;
@@ -63,15 +63,15 @@ int host_of(int64_t process) {
 
 double sent(const LinkCost& link, double bytes) { return bytes / link.bandwidth + link.latency; }
 
-// Devices of one process read each other's memory. Data for other processes is sent once to each,
-// however many devices there need it.
+// Devices of one process read each other's memory. Data for another process is sent to it once,
+// however many of its devices need it.
 double seconds_on_cpus(const Mesh& mesh, const CollectiveInfo& info, int64_t bytes) {
   const MachineCosts& costs = machine_costs();
-  std::map<int64_t, double> inside, crossing;  // bytes, by process
+  std::map<int64_t, double> inside, crossing;  // bytes sent by each process
   size_t processes = 1;
   bool leaves_host = false;
   for (const std::vector<int64_t>& group : device_groups(mesh, info.axes, info.groups)) {
-    std::map<int64_t, int64_t> members;  // by process
+    std::map<int64_t, int64_t> members;  // the members in each process
     std::set<int> hosts;
     for (int64_t position : group) {
       const int64_t process = process_of(mesh, position);
@@ -88,7 +88,8 @@ double seconds_on_cpus(const Mesh& mesh, const CollectiveInfo& info, int64_t byt
       const bool each = info.kind == CollectiveKind::kAllToAll ||
                         info.kind == CollectiveKind::kPermute ||
                         info.kind == CollectiveKind::kRaggedAllToAll;
-      // Of a ring of n a device sends (n - 1) / n; of a ring of p processes it is (p - 1) / p.
+      // In a ring of n devices, a device sends (n - 1) / n; in a ring of p processes, a process
+      // sends (p - 1) / p.
       crossing[process] +=
           static_cast<double>(bytes) * (each ? local : 1) * (p - 1) / p * n / (n - 1);
     }
@@ -123,7 +124,8 @@ double seconds_of_collective(const Mesh& mesh, const CollectiveInfo& info, int64
 int64_t bytes_of_latency(const Mesh& mesh) {
   if (!is_of_cpus(mesh) || !machine_costs().measured()) return kReshardStepCost;
   const MachineCosts& costs = machine_costs();
-  // A cluster of one process plans like one of many, so that its results have the same bits.
+  // A cluster of one process must make the plans of a larger one, so that results have the same
+  // bits.
   double bytes = costs.process.latency * costs.process.bandwidth;
   if (cluster::Processes::reproducible()) {
     for (const auto* links : {&costs.host, &costs.network})

@@ -24,7 +24,8 @@
 namespace tessera::spmd {
 namespace {
 
-// Returns whether the function has collectives or effects, except host calls that can be disabled.
+// Returns whether all devices must execute the function together: it has collectives or effects
+// other than host calls that can be disabled.
 bool needs_all_devices(const Function& f);
 
 bool needs_all_devices(const Op& op) {
@@ -42,19 +43,19 @@ bool needs_all_devices(const Function& f) {
                      [](const Op& op) { return needs_all_devices(op); });
 }
 
-// Returns whether the function itself, not a region in it, has host calls.
+// Returns whether the function itself has host calls, not counting its regions.
 bool calls_host(const Function& f) {
   return std::any_of(f.ops.begin(), f.ops.end(), ops::calls_host);
 }
 
-// Returns whether the function calls the host for an effect. A loop's condition must not: a device
-// that has ended would call again.
+// Returns whether the function calls the host for an effect. A loop's condition must not, since a
+// device that has ended would call again.
 bool has_host_effect(const Function& f) {
   return std::any_of(f.ops.begin(), f.ops.end(),
                      [](const Op& op) { return ops::calls_host(op) && ir::has_effect(op); });
 }
 
-// Adds ops to the end of a function; their types follow from the operands'.
+// Adds ops to the end of a function. Their types follow from those of their operands.
 class Adder {
  public:
   Adder(Function& f, const Op& of) : f_(f), of_(of) {}
@@ -66,7 +67,7 @@ class Adder {
                     .source = of_.source,
                     .reason = reason})[0];
   }
-  // `guard`: whether its host calls happen.
+  // Adds the ops of `f`. If there is a `guard`, its host calls happen only if the guard is true.
   ValueIds inlined(const Function& f, const ValueIds& inputs,
                    std::optional<ValueId> guard = std::nullopt) {
     return ir::append_ops(f, inputs, [&](const Op& op, const ValueIds& operands) {
@@ -74,7 +75,7 @@ class Adder {
       copy.operands = operands;
       if (guard && ops::is_guardable(op)) {
         copy = ops::guarded(std::move(copy), *guard);
-      } else if (guard && ops::calls_host(op)) {  // of a branch within: both are conditions
+      } else if (guard && ops::calls_host(op)) {  // a call of a branch inside: both must hold
         copy.operands[0] = add(ops::bitwise_and_op, ir::NoParams{}, {copy.operands[0], *guard});
       }
       return add_all(std::move(copy));
@@ -97,12 +98,12 @@ class Adder {
   const Op& of_;
 };
 
-// The mesh axes that values vary over: those of what they are computed from, whatever the types say
-// (a program that was read has types of its own). The result of a region for the same inputs is
-// computed once: a loop asks several times, and so does every loop around it.
+// The mesh axes that values vary over, computed from the axes of operands, whatever the types say
+// (a program that was read has types of its own). The results of a region for the same inputs are
+// computed only once: a loop needs them several times, and so does every loop around it.
 class Variance {
  public:
-  // Returns the axes of every value of f, for those of the inputs.
+  // Returns the axes of every value of f, given the axes of its inputs.
   std::vector<AxisNames> of(const Function& f, const std::vector<AxisNames>& inputs) {
     std::vector<AxisNames> out(f.types.size());
     for (size_t i = 0; i < f.inputs.size(); ++i) out[f.inputs[i]] = inputs[i];
@@ -117,8 +118,8 @@ class Variance {
     if (const auto it = outputs_.find(key); it != outputs_.end()) return it->second;
     return outputs_[key] = chosen(of(*f, inputs), f->outputs);
   }
-  // Returns the axes of the inputs of a loop's regions: its carries vary over what trips make them
-  // vary over.
+  // Returns the axes of the inputs of a loop's regions. Its carries also vary over the axes that
+  // trips add.
   std::vector<AxisNames> entering(const ControlFlow& flow, std::vector<AxisNames> operands) {
     if (!flow.is_loop()) return {operands.begin() + 1, operands.end()};
     for (bool grown = true; grown;) {
@@ -165,7 +166,7 @@ class Variance {
       case CollectiveKind::kAllReduce:
       case CollectiveKind::kAllGather:
       case CollectiveKind::kBroadcast:
-        // Groups may have different results.
+        // The results of several groups may differ.
         return info.groups.size() <= 1 ? ir::axis_difference(operand, over)
                                        : ir::axis_union(operand, over);
       case CollectiveKind::kCast:
@@ -210,7 +211,7 @@ class Converger {
       for (ValueId& v : op.operands) rename(v);
       if (is_control_flow(op)) {
         ControlFlow flow = control_flow_of(op);
-        // The regions are unchanged: all devices execute what is added in them.
+        // The regions are checked as they were: all devices execute what is added to them.
         const bool may_diverge =
             std::none_of(flow.regions.begin(), flow.regions.end(),
                          [&](const FunctionRef& region) { return needs_all_devices(*region); }) &&
@@ -252,7 +253,7 @@ class Converger {
                         fmt::format("the condition varies over '{}': the loop runs until it has "
                                     "ended on every device",
                                     fmt::join(axes, "', '"))});
-    // The decision's type varies, whatever was known when the condition was read.
+    // The decision varies, even if its type was read without that.
     ValueId decision = condition.outputs[0];
     any.types[decision].varying = decides;
     any.outputs[0] = Adder(any, op).add(
@@ -260,7 +261,7 @@ class Converger {
         ops::AllReduceParams{.mesh = mesh_, .axes = axes, .kind = ReduceKind::kOr}, {decision},
         static_cast<int32_t>(reasons_.size()));
 
-    // Host calls of the body happen where the loop goes on, which is known before them.
+    // Host calls of the body happen only if the loop goes on, which must be known before them.
     const bool calls = calls_host(body);
     Function kept;
     if (calls) {
@@ -287,8 +288,8 @@ class Converger {
       f.types[op.results[r]].varying = ir::axis_union(f.type(op.results[r]).varying, decides);
   }
 
-  // Returns what each device selects of the branches' results. An index out of range selects the
-  // last branch.
+  // Returns the results that each device selects among those of the branches. An index out of range
+  // selects the last branch.
   static ValueIds chosen(Function& f, const Op& op, const ControlFlow& flow) {
     Adder adder(f, op);
     ValueId index = op.operands[0];
@@ -296,7 +297,7 @@ class Converger {
       index = adder.add(ops::convert_op, ops::ConvertParams{int32}, {index});
     const ValueIds entering(op.operands.begin() + 1, op.operands.end());
     const auto others = static_cast<uint32_t>(flow.regions.size() - 1);
-    std::optional<ValueId> last;  // without its sign, a negative index is large
+    std::optional<ValueId> last;  // compared without sign, since a negative index is then large
     if (calls_host(*flow.regions.back()))
       last = adder.add(
           ops::compare_op,

@@ -10,23 +10,24 @@ using ops::HaloRule;
 
 int64_t floor_div(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 
-// The rows that device i of n gets: [i * step + first, i * step + first + rows).
+// The rows that device i of n needs: [i * step + first, i * step + first + rows).
 struct Reach {
   int64_t step = 0, first = 0, rows = 0;
-  int64_t low = 0, high = 0;  // the remaining padding, negative if rows are not needed
+  int64_t low = 0, high = 0;  // the padding that remains; negative if some rows are not needed
 };
 
-// Returns the reach for `taps` taps and `results` results, if n devices share one of the two.
+// Returns the rows for `taps` taps and `results` results, of which n devices share one or the
+// other.
 std::optional<Reach> reach_of(const HaloDim& halo, int64_t n, int64_t taps, int64_t results) {
   const bool shard_taps = halo.tap_dim >= 0;
-  if (shard_taps && taps % n != 0) return std::nullopt;  // the padding of a shard would count
+  if (shard_taps && taps % n != 0) return std::nullopt;  // the padding would count as taps
   const int64_t shard = shard_taps ? results : ceil_div(results, n);
   const int64_t b = halo.base_dilation,
                 step = shard_taps ? taps / n * halo.tap_dilation : shard * halo.stride,
                 size = shard_taps ? (taps / n - 1) * halo.tap_dilation + 1 : halo.size;
-  // The windows of devices would be aligned differently.
+  // Otherwise the windows of different devices would be aligned differently.
   if (step % b != 0 || shard == 0) return std::nullopt;
-  // Where the first device's windows begin and end, in rows of distance 1.
+  // The begin and the end of the first device's windows, counted in rows of the dilated operand.
   const int64_t begin = -halo.low, end = begin + (shard - 1) * halo.stride + size;
   Reach out{.step = step / b, .first = -floor_div(-begin, b)};
   out.rows = floor_div(end - 1, b) - out.first + 1;
@@ -36,8 +37,8 @@ std::optional<Reach> reach_of(const HaloDim& halo, int64_t n, int64_t taps, int6
   return out;
 }
 
-// Row i * reach.rows + l of the result is row i * reach.step + reach.first + l of the operand, if
-// there is such a row.
+// Returns the map to an array in which row i * reach.rows + l is row i * reach.step + reach.first +
+// l of the operand, or padding if there is no such row.
 IndexMapping windows_of(const Reach& reach, int64_t devices, const Shape& operand, int dim) {
   IndexMapping out{.fill = 1};
   for (int64_t i = 0; i < devices; ++i) {
@@ -94,7 +95,7 @@ std::optional<HaloPlan> choose_halos(const Op& op, const ShardedOp& sharded,
     operand = widened;
   }
   if (plan.dims.empty()) return std::nullopt;
-  // A dimension without a halo rule must not be sharded.
+  // A dimension with windows but without a halo rule must not be sharded.
   for (size_t id = 0; id < a.axes.size(); ++id)
     if (sharded.factors.factors[id].kind == FactorKind::kPermutation &&
         (atom_set(a.axes[id]) & ~widened_along))

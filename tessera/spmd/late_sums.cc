@@ -12,7 +12,7 @@
 namespace tessera::spmd {
 namespace {
 
-// Finds the operation that an op is, if it is a single one of its operands in their order.
+// Finds the scalar operation of an op, if it is a single one of its operands, in their order.
 class SingleOperation final : public ExprBuilder {
  public:
   explicit SingleOperation(std::span<const Type> operands) {
@@ -80,7 +80,7 @@ class Mover {
     return p.kind == ReduceKind::kSum && p.groups.empty();
   }
 
-  // Returns the only op that reads `v`; -1 if there are several.
+  // Returns the op that reads `v` if it is the only one; otherwise -1.
   int only_user(ValueId v) const {
     return users_[v].size() == 1 && !is_output_[v] ? users_[v][0] : -1;
   }
@@ -92,7 +92,8 @@ class Mover {
            constant->value == Literal(constant->value.dtype(), Shape{});
   }
 
-  // Returns whether the sum over `axes` may follow the op, which reads it as `v`.
+  // Returns whether the op, which reads the sum over `axes` as `v`, is linear in it, so that the
+  // sum may follow the op.
   bool is_linear(const Op& op, ValueId v, const AxisNames& axes) const {
     if (op.results.size() != 1 || op.def->effect ||
         std::count(op.operands.begin(), op.operands.end(), v) != 1)
@@ -127,12 +128,12 @@ class Mover {
     return axis_difference(axes, f_.type(v).varying).size() == axes.size();
   }
 
-  // Follows the sum's result through linear ops to where it is smallest.
+  // Moves the sum after linear ops that read its result, to where the result is smallest.
   void move(int at) {
     const Op& sum = f_.ops[at];
     const AxisNames axes = sum.params.as<AllReduceParams>().axes;
     std::vector<int> chain;
-    size_t best = 0;  // the number of ops that come before the sum
+    size_t best = 0;  // the number of ops that the sum is moved after
     ValueId v = sum.results[0];
     int64_t least = bytes_of(f_.type(v));
     for (int user = only_user(v); user >= 0 && is_linear(f_.ops[user], v, axes);
@@ -159,7 +160,7 @@ class Mover {
       late.operands[0] = op.results[0];
     }
     moved_[at] = 1;
-    // A sum that was moved there earlier reads this one's result.
+    // A sum that was moved to this position earlier reads the result of this one.
     std::vector<Op>& after = after_[chain.back()];
     after.insert(after.begin(), std::move(late));
   }
@@ -168,7 +169,7 @@ class Mover {
   std::vector<int> producers_;
   std::vector<std::vector<int>> users_;
   std::vector<char> is_output_, moved_;
-  std::vector<std::vector<Op>> after_;  // for each op: the sums that follow it
+  std::vector<std::vector<Op>> after_;  // for each op, the sums that are moved after it
 };
 
 }  // namespace

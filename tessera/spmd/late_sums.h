@@ -1,19 +1,19 @@
-// Moves sums over devices to where they are smaller: an all_reduce whose result only passes through
-// linear ops to a sum over dimensions of its own follows that sum.
+// Moves sums over devices to where they are smaller. If the result of an all_reduce only passes
+// through linear ops to a sum over some of its dimensions, the all_reduce follows that sum.
 //
 //   %s = all_reduce(%x) : [8, 128, 128]        %t = multiply(%x, %y)
 //   %t = multiply(%s, %y)                ->    %u = reduce_sum(%t) : [8]
 //   %u = reduce_sum(%t) : [8]                  %v = all_reduce(%u)
 //
-// if %y is the same on the devices that are summed over. So for squared norms of gradients by
-// sharded weights, one number for each example is sent instead of its terms.
+// %y must be the same on the devices that are summed over. Example: for squared norms of gradients
+// by sharded weights, one number for each example is sent instead of its terms.
 #pragma once
 
 #include "tessera/ir/function.h"
 
 namespace tessera::spmd {
 
-// Returns the partitioned function with this done in it and in its regions.
+// Returns the partitioned function with sums moved in it and in its regions.
 Function late_sums(const Function& function);
 
 }  // namespace tessera::spmd

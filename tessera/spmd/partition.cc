@@ -33,7 +33,7 @@
 namespace tessera::spmd {
 namespace {
 
-// Knows which shards of an op's operands and results the device has.
+// Knows which shards of an op's operands and results this device has.
 class ShardContext final : public LocalContext {
  public:
   ShardContext(const PartitionedProgram& program, const Function& f, const Op& op,
@@ -77,7 +77,8 @@ DimAtoms with_rows(DimAtoms dims) {
   return dims;
 }
 
-// The shardings of the operands of a loop's or branch's regions, and their types on a shard.
+// The shardings of the values that enter the regions of a loop or branch, and their types on a
+// shard.
 struct Entering {
   std::vector<DimAtoms> dims;
   std::vector<Type> types;
@@ -85,7 +86,7 @@ struct Entering {
 
 class Partitioner {
  public:
-  // `within`: the loop or branch whose region the function is; null: none.
+  // `within` is the loop or branch if the function is its region, otherwise null.
   Partitioner(const Function& f, PartitionedProgram& program,
               const PartitionedProgram::Control* within = nullptr)
       : f_(f),
@@ -120,8 +121,8 @@ class Partitioner {
     return out;
   }
 
-  // Returns the function as a region of the op `of`. Some of what enters the body of a loop also
-  // enters its condition.
+  // Returns the partitioned function as a region of the op `of`. The inputs of a loop's condition
+  // are the first of `entering`.
   Function run_region(const Op& of, const Entering& entering,
                       const std::vector<DimAtoms>& outputs) {
     for (size_t k = 0; k < f_.inputs.size(); ++k)
@@ -146,15 +147,16 @@ class Partitioner {
     return program_.local_type(f_.types[v], dims);
   }
 
-  // Returns the value under another sharding; equal requests share one resharding.
+  // Returns the value under another sharding. Equal requests share one resharding.
   Array with_dims(ValueId v, const DimAtoms& dims, const Op& op, const std::string& why) {
     if (const std::optional<Array> there = existing_value(v, dims)) return *there;
     const LocalValues::Local& local = locals_[v];
     return resharded_[{v, dims}] = reshard(local.array, f_.types[v], local.dims, dims, op, why);
   }
 
-  // Returns the value under a sharding that it has already, or that the operand it was made of has:
-  // weights that the forward pass gathered are transposed by the backward pass, not gathered again.
+  // Returns the value under this sharding if it exists already, or if it can be made of an operand
+  // that does. Example: the backward pass transposes weights that the forward pass gathered,
+  // instead of gathering them again.
   std::optional<Array> existing_value(ValueId v, const DimAtoms& dims, int ops_behind = 4) {
     if (locals_[v].dims == dims) return locals_[v].array;
     if (const auto it = resharded_.find({v, dims}); it != resharded_.end()) return it->second;
@@ -193,7 +195,7 @@ class Partitioner {
                        [&] { return apply_reshard(mesh_, global.shape, plan, x); });
   }
 
-  // Gives the collectives that `bind_ops` binds this reason.
+  // Binds ops by `bind_ops`; their collectives get this reason.
   template <class F>
   Array with_reason(Reason reason, F&& bind_ops) {
     const int32_t outer = std::exchange(reason_, add_reason(std::move(reason)));
@@ -243,9 +245,8 @@ class Partitioner {
     finish(op, factors, a, rebuild(op, on_this_mesh(op), a, std::move(local)));
   }
 
-  // Partitions a loop or a branch: operands and the results of a region are resharded to the
-  // shardings that propagation chose for all of them; the regions are partitioned like the
-  // enclosing function.
+  // Partitions a loop or a branch. Operands, and the results of regions, are resharded to the
+  // shardings that propagation chose; regions are partitioned like the enclosing function.
   void visit_control(const Op& op) {
     ControlFlow flow = control_flow_of(op);
     const Function& body = flow.body();
@@ -261,8 +262,8 @@ class Partitioner {
       type.sharding = nullptr;
       if (flow.is_scanned(k)) type.shape.erase(type.shape.begin());
     }
-    // The results of the branches get the sharding of the op's results; for a loop the results get
-    // that of its body.
+    // Results of branches get the sharding of the op's results. Results of a loop get the sharding
+    // of the body's results.
     std::vector<DimAtoms> outputs =
         flow.is_loop() ? declared_dims(body, body.outputs) : declared_dims(f_, op.results);
     for (size_t c = 0; c < flow.num_carry; ++c) outputs[c] = entering.dims[flow.num_consts + c];
@@ -286,7 +287,7 @@ class Partitioner {
   }
 
   // Returns the body of a loop. Its carries vary over all axes that a trip adds, which may be more
-  // than those that they start with; `entering` is adapted.
+  // than those that they start with; `entering` is widened to that.
   FunctionRef settled_body(const Op& op, const ControlFlow& flow, Entering& entering,
                            const std::vector<DimAtoms>& outputs) {
     std::vector<AxisNames>& known = program_.controls[{within_, &op}].carries;
@@ -314,7 +315,7 @@ class Partitioner {
     return bind_op(*op.def, std::move(params), operands);
   }
 
-  // Partitions an op over windows, on shards that contain the windows' rows.
+  // Partitions an op over windows. Each shard is first extended by the rows that its windows reach.
   void widen_shards(const Op& op, const ShardedOp& sharded, const HaloPlan& plan) {
     const FactorAssignment& a = plan.assignment;
     std::vector<Array> local;
@@ -369,8 +370,8 @@ class Partitioner {
     settle(op, 0, x, dims);
   }
 
-  // A fold of unknown kind has no neutral element to fill padding with, so its dimension is not
-  // sharded unevenly.
+  // A fold of unknown kind has no neutral element with which to fill padding, so its dimensions
+  // must not be sharded unevenly.
   void forbid_uneven(const Op& op, Factors& factors) {
     if (can_mask_padding(op, factors)) return;
     for (size_t k = 0; k < op.operands.size(); ++k)
@@ -403,8 +404,8 @@ class Partitioner {
     return out;
   }
 
-  // Collectives of manual computations name axes of the user's mesh; returns the same on the
-  // refined mesh.
+  // Returns the op's params for the refined mesh: collectives of manual computations name axes of
+  // the user's mesh.
   OpParams on_this_mesh(const Op& op) const {
     if (!std::holds_alternative<CollectiveLowering>(op.def->lower)) return op.params;
     const CollectiveInfo info = collective_info(op);
@@ -416,7 +417,7 @@ class Partitioner {
     return with_axes(op, mesh_.mesh(), names);
   }
 
-  // Completes partial results, and reshards each result to its declared sharding.
+  // Completes partial results, and reshards each result to the sharding that propagation chose.
   void finish(const Op& op, const Factors& factors, const FactorAssignment& a,
               std::vector<Array> results) {
     if (a.reduced && std::holds_alternative<Reduce>(op.def->lower) &&
@@ -438,7 +439,7 @@ class Partitioner {
   void settle(const Op& op, size_t r, const Array& x, const DimAtoms& dims) {
     const ValueId v = op.results[r];
     const DimAtoms wanted = declared(v);
-    // Keeps the value before parts of it are dropped, for ops that need it.
+    // Keeps the value before a part of it is dropped, for ops that need all of it.
     if (dims != wanted && is_split_further(dims, wanted)) resharded_.try_emplace({v, dims}, x);
     locals_[v] = {
         reshard(x, f_.types[v], dims, wanted, op, fmt::format("result of {}", op.def->name)),
@@ -446,8 +447,8 @@ class Partitioner {
     note_padding(v, op.def->name, op.source);
   }
 
-  // Completes partial results over `reduced`: by reduce_scatter if these axes are the next ones in
-  // the sharding of a dimension of `v`, by all_reduce over the rest.
+  // Completes partial results over `reduced`: by reduce_scatter for axes that come next in the
+  // sharding of a dimension of `v`, by all_reduce for the others.
   Array complete(const Reason& reason, ReduceKind kind, ValueId v, AtomSet reduced, DimAtoms& dims,
                  Array x) {
     const PartialPlan plan = plan_partial(mesh_, f_.types[v], reduced, dims, declared(v));
@@ -469,7 +470,7 @@ class Partitioner {
     });
   }
 
-  // Completes folds that have no collective (argmax, any region): gathers the partial results and
+  // Completes folds without a collective (argmax, any user's fold): gathers the partial results and
   // folds them once more.
   std::vector<Array> reduce_gathered(const Op& op, const FactorAssignment& a,
                                      std::vector<Array> partial) {
@@ -499,16 +500,16 @@ class Partitioner {
     note_padding(op.results[0], op.def->name, op.source);
   }
 
-  // The borders of a manual computation move nothing after the value has been resharded along the
-  // manual axes.
+  // Partitions a border of a manual computation: the value is resharded along the manual axes, and
+  // the border itself moves nothing.
   void visit_border(const Op& op) {
     const auto& p = op.params.as<ManualBoundaryParams>();
     const bool entering = std::get<ManualBorder>(op.def->lower).entering;
     const ValueId full = entering ? op.operands[0] : op.results[0],
                   shard = entering ? op.results[0] : op.operands[0];
     const DimAtoms inside = entering ? declared(shard) : locals_[shard].dims;
-    // If each block has padding of its own, blocks are not aligned with the shards of the whole:
-    // then the block is not sharded when it passes the border.
+    // If each block has padding of its own, blocks are not aligned with the shards of the whole
+    // array. Then the block is not sharded while it passes the border.
     DimAtoms sharded(inside.size()), block = inside;
     for (size_t d = 0; d < inside.size(); ++d) {
       sharded[d] = mesh_.atoms("shard_map", p.spec.dim(static_cast<int64_t>(d)).axes, p.mesh);
@@ -528,7 +529,7 @@ class Partitioner {
     }
   }
 
-  // An op without factors runs on whole operands, on every device.
+  // Partitions an op without factors: every device runs it on whole operands.
   void visit_replicated(const Op& op) {
     std::vector<Array> local;
     for (size_t k = 0; k < op.operands.size(); ++k) {
@@ -555,7 +556,7 @@ class Partitioner {
   const std::vector<int> producers_;
   std::map<std::pair<ValueId, DimAtoms>, Array> resharded_;
   int32_t reason_ = 0;
-  bool has_dead_ops_ = false;  // ops before may have lost their users
+  bool has_dead_ops_ = false;  // earlier ops may have lost their readers
   FunctionTrace trace_;
 };
 

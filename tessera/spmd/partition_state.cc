@@ -12,7 +12,7 @@
 namespace tessera::spmd {
 namespace {
 
-// Returns whether the op copies elements of an operand to several elements of its result.
+// Returns whether the op copies an element of an operand to several elements of its result.
 bool repeats_operand(const Op& op, const Function& f) {
   if (!op.def->factors || !std::holds_alternative<IndexMap>(op.def->lower)) return false;
   return repeats_operands(
@@ -78,8 +78,8 @@ void PartitionedProgram::note_padding(const Type& global, const DimAtoms& dims, 
 
 void PartitionedProgram::note_gather(const Op& op, const Function& f, const Type& global,
                                      const DimAtoms& from, int64_t bytes, const std::string& why) {
-  // Weights are gathered for a product on purpose, and gains or biases to be repeated in something
-  // larger; other gathers are probably unintended, unless they are small.
+  // Weights are gathered for a product on purpose, and gains or biases to be repeated in a larger
+  // array. Other gathers are probably unintended, unless they are small.
   constexpr int64_t kSmall = 64 << 10;
   const bool warning =
       bytes >= kSmall && !std::holds_alternative<Library>(op.def->lower) && !repeats_operand(op, f);

@@ -12,12 +12,12 @@ namespace {
 
 using Kind = ReshardStep::Kind;
 
-// The limit of the search, which needs half a dozen axes that all change places to be reached.
-// Beyond it the plan gathers and then slices the dimensions that differ.
+// The limit of the search. To reach it, about six axes must all change their positions. Beyond it,
+// the plan gathers the dimensions that differ, then slices them.
 constexpr size_t kMaxNodes = 50000;
 
-// A* over shardings: the cost of a path is what each device receives, the lower bound of the rest
-// is the part of its target shard that some device lacks.
+// Searches shardings by A*. The cost of a path is the bytes that each device receives; the lower
+// bound of the remaining cost is the part of its target shard that some device lacks.
 class Planner {
  public:
   Planner(const AtomMesh& mesh, const Shape& global, DType dtype, const DimAtoms& to)
@@ -56,7 +56,7 @@ class Planner {
     size_t count;  // the number of atoms that the step moves
     int64_t bytes;
     int before;
-    bool permuted;  // two permutations in a row are one permutation
+    bool permuted;  // reached by a permutation: two in a row are one permutation
     int64_t cost = 0;
     bool expanded = false;
   };
@@ -75,8 +75,8 @@ class Planner {
   }
 
   // Returns whether shards of `list` are `parts` whole shards of a longer list. An uneven dimension
-  // can be sharded further, or joined in part, only if the storage fits (for 10 rows, 2 shards of 5
-  // are not 4 of 3).
+  // can be sharded further, or joined in part, only if the storage fits. (For 10 rows, 2 shards of
+  // 5 rows are not 4 shards of 3.)
   bool aligned(size_t d, int64_t shards, int64_t parts) const {
     return ceil_div(global_[d], shards) == ceil_div(global_[d], shards * parts) * parts;
   }
@@ -91,8 +91,8 @@ class Planner {
     return AtomList(list.end() - static_cast<ptrdiff_t>(count), list.end());
   }
 
-  // Returns a lower bound of the remaining cost: what the device lacks that has the least of what
-  // it needs.
+  // Returns a lower bound of the remaining cost: what the device that needs least still lacks of
+  // its shard.
   int64_t bound_from(const DimAtoms& now) const {
     if (now == to_) return 0;
     if (!even_) return kReshardStepCost;
@@ -170,7 +170,8 @@ class Planner {
       after[d].push_back(a);
       step(id, Kind::kSlice, d, 0, 1, 0, std::move(after));
     }
-    // Gathers everything beyond the target in one step, which is the only one for uneven shards.
+    // Slices by all missing axes in one step, which is the only possible step for some uneven
+    // shards.
     if (to_[d].size() < now[d].size() + 2 || !is_prefix(now[d], to_[d])) return;
     const AtomList rest = last_of(to_[d], to_[d].size() - now[d].size());
     if ((atom_set(rest) & used) || !can_append(now, d, mesh_.size(rest))) return;
@@ -179,8 +180,8 @@ class Planner {
     step(id, Kind::kSlice, d, 0, rest.size(), 0, std::move(after));
   }
 
-  // Devices exchange whole shards: any relabelling that keeps the number of shards of each
-  // dimension. Only those that bring an axis to its position in the target are tried.
+  // Devices exchange whole shards: any renaming of axes that keeps the number of shards of each
+  // dimension. Only those are tried that bring an axis to its position in the target.
   void expand_permutations(int id, const DimAtoms& now, AtomSet used, int64_t bytes) {
     bool same_counts = true;
     for (size_t d = 0; d < now.size(); ++d)
@@ -205,7 +206,7 @@ class Planner {
           for (Atom& a : after[e])
             if (a == want) a = have;
         after[d][i] = want;
-        bool fits = true;  // the counts of every dimension stay equal
+        bool fits = true;  // whether the number of shards of every dimension stays the same
         for (size_t e = 0; e < now.size(); ++e)
           fits = fits && mesh_.size(after[e]) == mesh_.size(now[e]);
         if (fits) step(id, Kind::kPermute, 0, 0, 0, bytes, std::move(after));
@@ -262,7 +263,7 @@ class Planner {
   const DimAtoms& to_;
   const int64_t to_bytes_, latency_;
   bool even_ = true;
-  AtomList atoms_;  // the atoms of the target: no others are worth slicing by
+  AtomList atoms_;  // the target's atoms; it is useless to slice by others
   std::deque<Node> nodes_;
   std::unordered_map<std::string, int> ids_;
   std::priority_queue<Entry> queue_;

@@ -7,8 +7,8 @@
 
 namespace tessera::spmd {
 
-// Returns why a sharded operand is gathered, if that is for a dimension that the op needs whole;
-// otherwise an empty string.
+// Returns why sharded operand k is gathered, if the op needs one of its dimensions whole; otherwise
+// an empty string.
 std::string gather_text(const PartitionedProgram& program, const ShardedOp& op,
                         const FactorAssignment& a, size_t k);
 

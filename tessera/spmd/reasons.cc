@@ -7,7 +7,7 @@
 namespace tessera::spmd {
 namespace {
 
-// Returns text for messages: "dot_general (step.cc:12): dot_general sums over dimension 1 of
+// Returns a text for messages: "dot_general (step.cc:12): dot_general sums over dimension 1 of
 // operand 0, ...".
 std::string cause(const Reason& reason) {
   std::string out = reason.op;

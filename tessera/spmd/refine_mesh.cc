@@ -10,7 +10,7 @@
 namespace tessera::spmd {
 namespace {
 
-using AxisSplits = std::vector<std::set<int64_t>>;  // of each axis: products of the major parts
+using AxisSplits = std::vector<std::set<int64_t>>;  // for each axis: the sizes of its major parts
 
 // Adds the points at which the function's shardings split an axis.
 void find_splits(const Mesh& mesh, const Function& f, AxisSplits& splits) {
@@ -48,7 +48,7 @@ Mesh refine_mesh(const Mesh& mesh, const Function& f) {
     const int64_t whole = mesh.axis_sizes()[a];
     splits[a].insert(1);
     splits[a].insert(whole);
-    int part = 0;  // parts of 'x' are called x/0, x/1, ..., major first
+    int part = 0;  // the number of the part in its name: x/0, x/1, ..., major first
     for (auto it = splits[a].begin(); std::next(it) != splits[a].end(); ++it) {
       const int64_t size = *std::next(it) / *it;
       sizes.push_back(size);

@@ -1,6 +1,6 @@
-// refine_mesh: the mesh that a partitioned program runs on. If a sharding of the propagated
-// function uses a part of an axis, the axis is split there ('x' becomes 'x/0', 'x/1', ..., major
-// first), so that collectives name whole axes only.
+// refine_mesh: returns the mesh that a partitioned program runs on. If a sharding of the propagated
+// function uses a part of an axis, the axis is split at that point ('x' becomes 'x/0', 'x/1', ...,
+// major first), so that collectives name only whole axes.
 #pragma once
 
 #include "tessera/ir/function.h"

@@ -53,16 +53,16 @@ Array dynamic_rows(const Array& x, int dim, const Array& start, int64_t size) {
 
 namespace {
 
-// Returns x with dimension `dim` grown or shrunk at its end; added elements are padding.
+// Returns x with dimension `dim` made longer or shorter at its end. Added elements are padding.
 Array with_extent(const Array& x, int dim, int64_t extent) {
   const int64_t now = x.shape()[dim];
   return extent < now ? lax::slice_in_dim(x, 0, extent, 1, dim) : pad_dim(x, dim, 0, extent - now);
 }
 
-// Returns which device sends its shard to which, by rank over all these axes.
+// Returns pairs (sender, receiver) of shards, as ranks over all these axes.
 std::vector<Dims> permutation_pairs(const AtomMesh& mesh, const AtomList& over,
                                     const DimAtoms& from, const DimAtoms& to) {
-  // Order the axes by the dimensions that they shard; axes that shard nothing come last. Equal
+  // Orders the axes by the dimensions that they shard; axes that shard nothing come last. Equal
   // positions in the two orders have the same data.
   auto ordered = [&](const DimAtoms& dims) {
     AtomList out;

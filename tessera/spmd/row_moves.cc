@@ -7,8 +7,8 @@ namespace {
 
 struct Parcel {
   int64_t from, to;
-  int64_t base;   // the row of the sender's first row
-  RowRange rows;  // numbered like all rows
+  int64_t base;   // the number of the sender's first row
+  RowRange rows;  // numbered over all rows
   int64_t size() const { return rows.high - rows.low; }
 };
 
@@ -24,8 +24,8 @@ class RoundPlanner {
     std::vector<RowMove> out;
     for (const std::vector<Parcel>& round : rounds(home))
       out.push_back(make_move(round, source_rows_));
-    // Parcels of similar size share a round, since each is as long as the longest of its round.
-    // Parcels with the same distance never conflict.
+    // Parcels of similar size share a round, because a round takes as long as its largest parcel.
+    // Parcels that travel the same distance never need the same sender or receiver.
     auto distance = [&](const Parcel& p) { return (p.to - p.from + n_) % n_; };
     std::stable_sort(away.begin(), away.end(), [&](const Parcel& a, const Parcel& b) {
       return a.size() != b.size() ? a.size() > b.size() : distance(a) < distance(b);
@@ -41,7 +41,7 @@ class RoundPlanner {
             std::min((i + 1) * target_rows_, wanted_.high)};
   }
 
-  // Each parcel is in the first round in which its sender and its receiver are free.
+  // Assigns each parcel to the first round in which its sender and its receiver are free.
   std::vector<std::vector<Parcel>> rounds(const std::vector<Parcel>& parcels) const {
     std::vector<std::vector<Parcel>> out;
     std::vector<std::vector<char>> sends, receives;
@@ -59,7 +59,7 @@ class RoundPlanner {
     return out;
   }
 
-  // Each device has runs of rows, and every device whose rows a run overlaps needs some of it.
+  // Returns the parcels: for each run of rows that a device has, the part that each device needs.
   std::vector<Parcel> parcels(const std::vector<RowHolding>& held) const {
     std::vector<Parcel> out;
     for (const RowHolding& h : held) {
@@ -88,19 +88,19 @@ class RoundPlanner {
     std::vector<char> placed(n_, 0);
     for (const Parcel& p : parcels) {
       target[p.from] = p.to;
-      // A parcel is as long as that of its round: it may begin earlier, but must not end after its
-      // sender's rows.
+      // All parcels of a round have the same number of rows, so this one may have to begin earlier:
+      // it must not end after its sender's rows.
       move.send[p.from] = std::min(p.rows.low - p.base, source_rows_ - rows);
       move.target_row[p.to] = p.base + move.send[p.from] - p.to * target_rows_;
       placed[p.to] = 1;
       const RowRange need = needs(p.to);
       move.exact[p.to] = {p.rows.low - p.to * target_rows_, p.rows.high - p.to * target_rows_};
-      // Beyond what is wanted it may extend to the edge, which saves comparisons.
+      // The taken rows may extend beyond the wanted ones to the edge, which saves comparisons.
       move.taken[p.to] = {
           p.rows.low == need.low ? 0 : p.rows.low - p.to * target_rows_,
           p.rows.high == need.high ? target_rows_ : p.rows.high - p.to * target_rows_};
     }
-    // Devices that take no part do the same as that of the first parcel.
+    // Devices without a parcel do the same as those of the first parcel.
     for (int64_t i = 0; i < n_; ++i) {
       if (move.send[i] < 0) move.send[i] = move.send[parcels.front().from];
       if (!placed[i]) move.target_row[i] = move.target_row[parcels.front().to];
@@ -110,7 +110,7 @@ class RoundPlanner {
     return move;
   }
 
-  // Empty ranges are placed at an edge that the others have in common.
+  // Puts empty ranges at an edge that all other ranges share.
   void fill_empty(std::vector<RowRange>& taken) const {
     const bool to_the_end = std::all_of(taken.begin(), taken.end(), [&](const RowRange& r) {
       return r.empty() || r.high == target_rows_;
@@ -119,8 +119,8 @@ class RoundPlanner {
       if (r.empty()) r = to_the_end ? RowRange{target_rows_, target_rows_} : RowRange{0, 0};
   }
 
-  // A device that has nothing to send keeps its rows, or sends rows that nobody reads, since a
-  // permutation of all devices only changes addresses.
+  // Makes the permutation complete. A device that has nothing to send keeps its rows, or sends rows
+  // that nobody reads, since a permutation of all devices only changes addresses.
   static std::vector<Dims> whole_permutation(std::vector<int64_t> target) {
     const auto n = static_cast<int64_t>(target.size());
     std::vector<char> reached(n, 0);
@@ -168,7 +168,7 @@ std::vector<RowRange> common_parts(const std::vector<RowMove>& moves, int64_t ta
             [&](size_t a, size_t b) { return out[a].low < out[b].low; });
   for (size_t k = 0; k + 1 < order.size(); ++k)
     if (out[order[k]].high > out[order[k + 1]].low) return {};
-  // Rows between them are not needed.
+  // Rows between the parts are not needed by any device.
   for (size_t k = 0; k < order.size(); ++k) {
     out[order[k]].low = k == 0 ? 0 : out[order[k]].low;
     out[order[k]].high = k + 1 < order.size() ? out[order[k + 1]].low : target_rows;

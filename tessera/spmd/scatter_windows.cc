@@ -23,13 +23,13 @@ using ops::SelectAndScatterParams;
 // The windows along one dimension that contain rows of each device's shard.
 struct Reach {
   int64_t extent, results, size, stride, low;
-  std::vector<int64_t> first, count;  // of each device
-  // The number that every device has room for, and the rows of these.
+  std::vector<int64_t> first, count;  // for each device
+  // The number of windows that every device has room for, and the number of rows of these.
   int64_t windows = 0, block = 0;
 
   int64_t shard() const { return ceil_div(extent, static_cast<int64_t>(first.size())); }
-  // Returns, for device i, the row of the array at which its block begins; own(i) is the position
-  // of its own rows there.
+  // Returns the row of the array at which device i's block begins. own(i) is the position of the
+  // device's own rows in the block.
   int64_t origin(size_t i) const { return first[i] * stride - low; }
   int64_t own(size_t i) const { return static_cast<int64_t>(i) * shard() - origin(i); }
 };
@@ -38,7 +38,7 @@ Reach reach_of(int64_t extent, int64_t results, const Windows& windows, int d, i
   Reach out{extent, results, windows.size[d], windows.strides[d], windows.low[d]};
   out.first.resize(static_cast<size_t>(devices));
   for (size_t i = 0; i < out.first.size(); ++i) {
-    // Counted from the beginning of the first window.
+    // These are counted from the beginning of the first window.
     const int64_t begin = static_cast<int64_t>(i) * out.shard() + out.low,
                   end = std::min(begin + out.shard(), extent + out.low);
     out.first[i] = begin < out.size ? 0 : ceil_div(begin - out.size + 1, out.stride);
@@ -52,8 +52,8 @@ Reach reach_of(int64_t extent, int64_t results, const Windows& windows, int d, i
   return out;
 }
 
-// Returns the piece that copies result rows [begin, stop) along `dim` from the operand from `row`
-// on.
+// Returns a piece of an index map: result rows [begin, stop) along `dim` are the operand's rows
+// from `row` on.
 IndexPiece copy_rows(const Shape& operand, int dim, int64_t begin, int64_t stop, int64_t row) {
   IndexPiece piece{.operand = 0, .start = Dims(operand.size(), 0), .stop = operand};
   for (int d = 0; d < operand.rank(); ++d) piece.terms.push_back({.result_dim = d});
@@ -63,8 +63,8 @@ IndexPiece copy_rows(const Shape& operand, int dim, int64_t begin, int64_t stop,
   return piece;
 }
 
-// Returns the blocks of all devices, one after the other; `high`: the number of rows that may
-// follow the last one.
+// Returns the index map that puts the blocks of all devices in order. `high` is the number of rows
+// that may follow the array's last row.
 IndexMapping blocks_of_rows(const Reach& reach, const Shape& operand, int dim, int64_t high) {
   IndexMapping out{.fill = 1};
   for (size_t i = 0; i < reach.first.size(); ++i) {
@@ -106,8 +106,8 @@ std::optional<WindowPlan> plan_blocks(const AtomMesh& mesh, IndexMapping mapping
                              .result_dims = dims});
 }
 
-// Returns the one dimension that has windows and is sharded in the result; -1 if there are none or
-// several.
+// Returns the only dimension that has windows and is sharded in the result; -1 if there is none, or
+// more than one.
 int sharded_dim(const ShardedOp& sharded, const Windows& windows) {
   int out = -1;
   for (int d = 0; d < sharded.result_types[0].rank(); ++d) {
@@ -167,7 +167,7 @@ std::optional<ScatterPlan> choose_scatter_windows(const Op& op, const ShardedOp&
 
 namespace {
 
-// Returns the entry of the device in a list with one number for each.
+// Returns this device's entry of `numbers`, which has one for each device.
 Array of_device(const AtomMesh& mesh, const AtomList& atoms, const std::vector<int64_t>& numbers) {
   Literal table(int32, {static_cast<int64_t>(numbers.size())});
   std::copy(numbers.begin(), numbers.end(), table.mutable_data<int32_t>());
@@ -186,7 +186,7 @@ Array apply_scatter_windows(const AtomMesh& mesh, const ScatterPlan& plan, const
     shape[plan.dim] = count;
     return apply_windows(mesh, rows, shape, std::vector{x, zero});
   };
-  // The op has no padding along the dimension. Windows that do not exist have the value zero.
+  // Here the op has no padding along the dimension. Windows that do not exist have the value zero.
   SelectAndScatterParams p = op.params.as<SelectAndScatterParams>();
   p.low[plan.dim] = p.high[plan.dim] = 0;
   Array out = bind_op1(*op.def, p,
@@ -197,7 +197,7 @@ Array apply_scatter_windows(const AtomMesh& mesh, const ScatterPlan& plan, const
     const Array row = lax::iota(int32, shape, plan.dim) -
                       lax::broadcast_in_dim(of_device(mesh, atoms, plan.origin), shape, {});
     const Array nothing = lax::full_like(out, 0);
-    // Adds what was scattered to copies of a row to the row.
+    // Adds what was scattered to copies of a row to the row itself.
     const auto fold = [&](const Array& is_copy, int64_t to) {
       const Array sum = lax::reduce_sum(lax::select(is_copy, out, nothing), {plan.dim});
       Dims others;

@@ -11,7 +11,7 @@
 namespace tessera::spmd {
 namespace {
 
-// Returns a value that a fold of the combiner's kind ignores. argmin and argmax get values that can
+// Returns a value that a fold of this kind ignores. For argmin and argmax, it is a value that can
 // never win.
 Literal neutral_element(ReduceKind combiner, DType dtype) {
   switch (combiner) {
@@ -27,7 +27,7 @@ Literal neutral_element(ReduceKind combiner, DType dtype) {
   }
 }
 
-// Returns x where the element's global index along `dim` is below `extent`, and `fill` elsewhere.
+// Returns x for elements with a global index along `dim` below `extent`, and `fill` for the others.
 Array mask_dim(const AtomMesh& mesh, const Array& x, int64_t dim, const AtomList& atoms,
                int64_t extent, const Literal& fill) {
   const Array index = global_rows(mesh, atoms, x.shape(), dim);
@@ -54,7 +54,7 @@ void mask_padding(const Op& op, const ShardedOp& sharded, const FactorAssignment
       const Type& type = sharded.operand_types[k];
       const int64_t extent = type.shape[d];
       if (extent % sharded.mesh.size(a.axes[dim[0]]) == 0) continue;
-      // The index operand of an argmax is not masked: its value cannot win.
+      // The index operand of an argmax is not masked, since the masked value next to it cannot win.
       const bool is_arg = f.combiner == ReduceKind::kArgMin || f.combiner == ReduceKind::kArgMax;
       if (is_arg && k > 0) continue;
       const Literal fill = std::holds_alternative<Reduce>(op.def->lower)

@@ -13,8 +13,8 @@ bool shards_windows(const Factors& factors, const FactorAssignment& a) {
   return false;
 }
 
-// Slices and reversals that only this op reads become part of its map: roll is a concatenation of
-// two slices, and moves rows once.
+// Includes in the op's map the slices and reversals whose results only this op reads. For example,
+// roll is a concatenation of two slices, and then moves rows once. Returns whether there were any.
 bool look_behind(const LocalValues& all, WindowRequest& request, ValueIds& values) {
   bool found = false;
   for (IndexPiece& piece : request.mapping.pieces) {
@@ -33,7 +33,7 @@ bool look_behind(const LocalValues& all, WindowRequest& request, ValueIds& value
       request.operand_dims[k] = all.locals[source].dims;
       found = true;
     }
-    // Halves of one array are pieces of one operand.
+    // Two pieces of the same array become pieces of one operand.
     const auto first = std::find(values.begin(), values.end(), values[k]) - values.begin();
     if (request.operand_dims[first] == request.operand_dims[k])
       piece.operand = static_cast<int>(first);
@@ -50,7 +50,8 @@ std::optional<WindowChoice> choose_windows(const LocalValues& values, const Op& 
   if (!map || op.results.size() != 1) return std::nullopt;
   const FactorAssignment a = assign_factors(sharded, {.shard_windows = true});
   if (!shards_windows(sharded.factors, a)) return std::nullopt;
-  // What was paid for moving the operands is saved if the op reads the values before them.
+  // If the op reads the operands of those slices instead, moving the slices' rows is not needed any
+  // more.
   int64_t behind_cost = 0;
   for (ValueId v : op.operands)
     if (values.uses[v] == 1) behind_cost += values.moved[v];

@@ -1,5 +1,6 @@
-// Chooses whether an op that moves rows across the shards of a dimension (slice, pad, reverse,
-// concatenate) is rebuilt by sending rows where they are needed (windows.h), or like any other op.
+// Chooses how an op that moves rows across the shards of a dimension (slice, pad, reverse,
+// concatenate) is partitioned: by sending rows to where they are needed (windows.h), or like any
+// other op.
 #pragma once
 
 #include <optional>
@@ -12,12 +13,12 @@ namespace tessera::spmd {
 struct WindowChoice {
   WindowPlan plan;
   WindowRequest request;
-  // The operands of the request: those of the op, or of slices and reversals that only this op
-  // reads.
+  // The operands of the request: those of the op, or those of slices and reversals that only this
+  // op reads.
   ValueIds sources;
 };
 
-// Returns the cheapest plan for sending rows, if it costs no more than the op under the assignment
+// Returns the cheapest plan that sends rows, if it costs no more than the op under the assignment
 // `other`.
 std::optional<WindowChoice> choose_windows(const LocalValues& values, const Op& op,
                                            const ShardedOp& sharded, const FactorAssignment& other);

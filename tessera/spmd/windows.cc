@@ -25,15 +25,16 @@ namespace {
 
 int64_t floor_div(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 
-// Returns the positions in the result of the rows that each device has, after it has reversed,
-// thinned or spread them.
+// Returns the positions in the result of the rows that each device has, after the device has
+// reversed, thinned or spread them.
 std::vector<RowHolding> hold_rows(const IndexTerm& term, int64_t start, int64_t extent, int64_t n,
                                   DimWindow& w) {
   w.first.clear();
   w.reversed = term.stride < 0;
   w.stride = std::abs(term.stride);
   w.divisor = term.divisor;
-  // Row l of the result is row offset + stride * l of the operand, which may be reversed.
+  // Row l of the result is row offset + stride * l of the operand (of the reversed operand if
+  // w.reversed).
   const int64_t offset = w.reversed ? extent - 1 - term.offset : term.offset;
   w.kept = w.divisor > 1 ? (w.own - 1) * w.divisor + 1 : ceil_div(w.own, w.stride);
   std::vector<RowHolding> out;
@@ -50,7 +51,7 @@ std::vector<RowHolding> hold_rows(const IndexTerm& term, int64_t start, int64_t 
       continue;
     }
     const auto up = [&](int64_t row) { return -floor_div(offset - row, w.stride); };
-    const int64_t first = up(base);  // of the result, which this device may have
+    const int64_t first = up(base);  // the first result row that this device may have
     w.first.push_back(offset + w.stride * first - base);
     out.push_back({i, first, {up(rows.low), rows.empty() ? up(rows.low) : up(rows.high)}});
   }
@@ -59,8 +60,8 @@ std::vector<RowHolding> hold_rows(const IndexTerm& term, int64_t start, int64_t 
 
 class WindowPlanner {
  public:
-  // joins_operands: pieces of different operands, as those of a concatenation, are also sent
-  // together.
+  // joins_operands: whether pieces of different operands are sent together, too, as those of a
+  // concatenation.
   WindowPlanner(const AtomMesh& mesh, const WindowRequest& request, bool joins_operands)
       : mesh_(mesh),
         r_(request),
@@ -78,8 +79,8 @@ class WindowPlanner {
   }
 
  private:
-  // Pieces that copy to adjacent parts of dimension `dim` of the result, from one operand like the
-  // two halves of a roll, or from several: their rows are sent together.
+  // Pieces that copy to adjacent parts of dimension `dim` of the result, from one operand (the two
+  // halves of a roll) or from several. Their rows are sent together.
   struct Segments {
     std::vector<const IndexPiece*> pieces;
     int dim = -1;
@@ -125,7 +126,7 @@ class WindowPlanner {
     segments.dim = dim;
     return true;
   }
-  // Returns whether the shards of the operands can be joined along a sharded dimension.
+  // Returns whether the shards of both operands can be joined along a sharded dimension.
   bool are_alike(const IndexPiece& a, const IndexPiece& b, int dim) const {
     Shape shape = operand(a).shape;
     if (shape.rank() != operand(b).rank() || a.terms[dim].stride != 1 || atoms(a, dim).empty())
@@ -150,13 +151,14 @@ class WindowPlanner {
   }
   bool is_identity(const IndexPiece& piece, int d) const {
     const IndexTerm& term = piece.terms[d];
-    const bool fixed = term.dynamic < 0 || term.dynamic_max == 0;  // all rows are taken
+    const bool fixed = term.dynamic < 0 || term.dynamic_max == 0;  // or all rows are taken
     return fixed && covers(piece, d) && term.stride == 1 && term.offset == 0 &&
            operand(piece).shape[d] == r_.result.shape[d];
   }
 
-  // Returns whether the result can be summed: one copy covers all of it, since other elements would
-  // be summed, too, and its dtype has a value that changes no sum (floats without -0 have none).
+  // Returns whether the result can be computed as a sum over devices. One copy must cover all of
+  // it, since other elements would be summed, too, and its dtype must have a value that changes no
+  // sum.
   bool may_be_partial() const {
     if (r_.mapping.pieces.size() != 1) return false;
     const IndexPiece& piece = r_.mapping.pieces[0];
@@ -183,7 +185,7 @@ class WindowPlanner {
       if (!w) return false;
       windows.push_back(std::move(*w));
     }
-    // First the windows that shrink the operand: then less is moved along the other dimensions.
+    // Windows that shrink the operand come first: then less is moved along the other dimensions.
     std::stable_sort(windows.begin(), windows.end(), [](const DimWindow& a, const DimWindow& b) {
       return a.shard * std::max<int64_t>(1, b.own) < b.shard * std::max<int64_t>(1, a.own);
     });
@@ -202,7 +204,7 @@ class WindowPlanner {
   std::optional<DimWindow> window(const Segments& segments, int d) {
     const IndexPiece& piece = *segments.pieces[0];
     const int64_t n = mesh_.size(atoms(piece, d)), extent = operand(piece).shape[d];
-    // If the result has more rows than a shard, shards of the result take less memory.
+    // If the result has more rows than a shard, a sharded result takes less memory than a sum.
     const bool sums = r_.partial && n > 1 && r_.result.shape[d] <= ceil_div(extent, n);
     if (!sums && atoms(piece, d) != r_.result_dims[d]) return std::nullopt;
     DimWindow w = blank(piece, d, n);
@@ -213,7 +215,7 @@ class WindowPlanner {
     w.guarded = piece.terms[d].divisor > 1 || rows.low > 0 || rows.high < r_.result.shape[d];
     if (sums) make_partial(d, w);
     if ((extent == 0 && segments.operands().size() == 1) || w.shard == 0) return w;
-    // If several operands are sent, a device has their shards one after the other.
+    // If several operands are sent together, a device has their shards one after the other.
     std::vector<RowHolding> held;
     int64_t before = 0;
     const IndexPiece* last = &piece;
@@ -228,7 +230,7 @@ class WindowPlanner {
            hold_rows(part->terms[d], w.guard_start, operand(*part).shape[d], n, w)) {
         h.base -= before;
         h.range = {std::max(h.range.low, own.low), std::min(h.range.high, own.high)};
-        // Of many pieces a device has rows of a few.
+        // A device has rows of only a few of many pieces.
         if (sums || !h.range.empty()) held.push_back(h);
       }
       if (d != segments.dim) break;
@@ -240,7 +242,8 @@ class WindowPlanner {
     return w;
   }
 
-  // Every device has all rows of the result, and puts its own at their positions.
+  // Returns the move of a sum: every device has all rows of the result, and its own rows at their
+  // positions.
   static RowMove laid_over_neutral(const std::vector<RowHolding>& held, const DimWindow& w) {
     RowMove move{.home = true, .rows = w.kept};
     for (const RowHolding& h : held) {
@@ -252,7 +255,7 @@ class WindowPlanner {
     return move;
   }
 
-  // The start is dynamic: any shard may have any row.
+  // Returns the window for a dynamic start, for which any shard may have any row.
   std::optional<DimWindow> dynamic_window(const IndexPiece& piece, int d) {
     const int64_t n = mesh_.size(atoms(piece, d));
     const IndexTerm& term = piece.terms[d];
@@ -316,7 +319,7 @@ Array rows_from(const Array& x, int dim, const DeviceNumber& start, int64_t size
   return dynamic_rows(x, dim, start.value, size);
 }
 
-// Returns rows [0, size) of the device, with x's first row at `target_row`.
+// Returns rows [0, size) of the device's shard; x begins at row `target_row` of it.
 Array place_parcel(Array x, int dim, const std::vector<int64_t>& target_rows,
                    const DeviceNumber& target_row, int64_t size) {
   const auto [least, most] = std::minmax_element(target_rows.begin(), target_rows.end());
@@ -329,8 +332,8 @@ Array place_parcel(Array x, int dim, const std::vector<int64_t>& target_rows,
   return rows_from(x, dim, start, size);
 }
 
-// Returns where low <= row < high, both of this device, along `dim` of `shape`; undefined:
-// everywhere.
+// Returns where low <= row < high along `dim` of `shape`, with this device's low and high. An
+// undefined Array means everywhere.
 Array in_range(const AtomMesh& mesh, const AtomList& atoms, const std::vector<RowRange>& ranges,
                const Shape& shape, int dim) {
   std::vector<int64_t> low, high;
@@ -352,7 +355,7 @@ Array in_range(const AtomMesh& mesh, const AtomList& atoms, const std::vector<Ro
   return out;
 }
 
-// Returns a device's own rows in their order in the result.
+// Returns the rows of x that the result needs, in the order in which the result has them.
 Array keep_rows(const AtomMesh& mesh, const DimWindow& w, Array x) {
   if (w.reversed) x = lax::rev(x, {w.dim});
   if (w.divisor > 1) return pad_dim(x, w.dim, 0, 0, w.divisor - 1);
@@ -364,7 +367,7 @@ Array keep_rows(const AtomMesh& mesh, const DimWindow& w, Array x) {
   return lax::slice_in_dim(x, 0, span, w.stride, w.dim);
 }
 
-// Returns what the device gets in a move; if the rows are where they are needed, all of them.
+// Returns the parcel that the device gets in a move. If nothing is sent, it is all of `kept`.
 Array parcel_of(const AtomMesh& mesh, const DimWindow& w, const RowMove& move, const Array& kept) {
   if (move.home) return kept;
   return bind_op1(collective_permute_op,
@@ -373,7 +376,7 @@ Array parcel_of(const AtomMesh& mesh, const DimWindow& w, const RowMove& move, c
                   {rows_from(kept, w.dim, device_number(mesh, w.atoms, move.send), move.rows)});
 }
 
-// Returns parcels that have the same position on every device, joined.
+// Returns the concatenation of parcels that have the same positions on every device.
 Array join_parts(const AtomMesh& mesh, const DimWindow& w, const std::vector<RowRange>& parts,
                  const Array& kept) {
   std::vector<size_t> order(parts.size());
@@ -417,7 +420,7 @@ Array fetch(const AtomMesh& mesh, const DimWindow& w, const Array& x) {
   return out;
 }
 
-// Returns the start as a number that fits into int32.
+// Returns the start clamped to [0, max], as int32.
 Array clamped_start(Array start, int64_t max) {
   auto wide = [](int64_t value) { return Array(Literal::scalar(value)); };
   if (start.dtype() == uint64) start = lax::min(start, Array(Literal::scalar(uint64_t{INT64_MAX})));
@@ -425,7 +428,7 @@ Array clamped_start(Array start, int64_t max) {
   return lax::convert_element_type(start, int32);
 }
 
-// Returns rows from `start` on, of which a device has its own.
+// Returns the rows from `start` on. In a sum, a device has only its own of these.
 Array fetch_dynamic(const AtomMesh& mesh, const DimWindow& w, const Array& x, const Array& start) {
   const Array first = clamped_start(start, w.start_max);
   if (!w.partial) return dynamic_rows(x, w.dim, first, w.shard);
@@ -441,7 +444,7 @@ Array fetch_dynamic(const AtomMesh& mesh, const DimWindow& w, const Array& x, co
   return lax::select(inside, rows, neutral_to_sum(x.dtype(), shape));
 }
 
-// Returns which rows of the local result the window copies.
+// Returns whether the window copies each row of the local result.
 Array guard_mask(const AtomMesh& mesh, const DimWindow& w, const Shape& shape) {
   auto full = [&](int64_t v) { return lax::full(shape, static_cast<double>(v), int32); };
   const Array row = global_rows(mesh, w.atoms, shape, w.dim);
@@ -491,7 +494,7 @@ Array apply_windows(const AtomMesh& mesh, const WindowPlan& plan, const Shape& l
                     std::span<const Array> operands) {
   Array out;
   if (plan.fill >= 0) out = lax::broadcast_in_dim(operands[plan.fill], local_result, {});
-  // The first piece that applies counts: it overwrites the others.
+  // The first piece that applies wins, so pieces are applied from the last to the first.
   for (auto piece = plan.pieces.rbegin(); piece != plan.pieces.rend(); ++piece) {
     std::vector<Array> sending;
     for (int operand : piece->operands) sending.push_back(operands[operand]);

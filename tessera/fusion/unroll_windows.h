@@ -4,7 +4,7 @@
 //
 // Before: any partitioned function. After: no op that its unroll rule (ops/core/unroll_rule.h)
 // unrolls: folds (ops/reductions/unroll_folds.h), selections (unroll_selection.h) and convolutions
-// (ops/linear/unroll_convolution.h).
+// (ops/linear/unroll_convolution.h; without overlaps, ops/linear/product_convolution.h).
 //
 // For example, a maximum over windows of 2 along a vector of 8,
 //

@@ -41,8 +41,12 @@ double relative_error(const std::function<Array(const Array&)>& f, const Literal
 constexpr double kFewRoundings = 2e-7;
 
 TEST(LongSums, OfColumns) {
-  for (const Shape& shape : {Shape{1, 256, 256, 32}, {1, 256, 256, 3}, {4, 64, 64, 256},
-                             {1, 128, 128, 512}, {16, 1000, 7}, {1, 1, 65536, 8}}) {
+  for (const Shape& shape : {Shape{1, 256, 256, 32},
+                             {1, 256, 256, 3},
+                             {4, 64, 64, 256},
+                             {1, 128, 128, 512},
+                             {16, 1000, 7},
+                             {1, 1, 65536, 8}}) {
     Dims all_but_last;
     for (int64_t d = 0; d + 1 < shape.rank(); ++d) all_but_last.push_back(d);
     const Literal x = random_literal(shape);
@@ -72,13 +76,16 @@ TEST(LongSums, OfManyColumns) {
 
 TEST(LongSums, OfRows) {
   for (const Shape& shape : {Shape{80, 100000}, {3, 1000000}, {1 << 22}})
-    EXPECT_LT(relative_error([](const Array& a) { return sum(a, {.axis = -1}); },
-                             random_literal(shape)),
-              kFewRoundings)
+    EXPECT_LT(
+        relative_error([](const Array& a) { return sum(a, {.axis = -1}); }, random_literal(shape)),
+        kFewRoundings)
         << shape;
   // Short rows of images whose features come first.
-  EXPECT_LT(relative_error([](const Array& a) { return sum(a, {.axis = {0, 2}}); },
-                           random_literal({4096, 70, 8})),
+  EXPECT_LT(relative_error(
+                [](const Array& a) {
+                  return sum(a, {.axis = {0, 2}});
+                },
+                random_literal({4096, 70, 8})),
             kFewRoundings);
 }
 

@@ -28,7 +28,7 @@ namespace tessera::codegen {
 
 // Must increase whenever the same kernel would get other code: it is part of the key of the on-disk
 // cache.
-inline constexpr int kCodegenVersion = 7;
+inline constexpr int kCodegenVersion = 8;
 
 // Adds the function `name` (a KernelFn) for a canonical kernel.
 void emit_kernel(const Kernel& kernel, const Target& target, llvm::Module& module,

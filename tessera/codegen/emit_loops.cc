@@ -243,17 +243,20 @@ void KernelEmitter::emit_once(int l) {
 void KernelEmitter::emit_column_loop(int l) {
   const Dims& extents = k_.loops[l].extents;
   std::vector<Value*> accumulators = initial_accumulators(l, unroll_, false);
+  const LongSums sums = begin_long_sums(l, accumulators, unroll_, false, extents.elements());
   std::vector<Loop> loops;
   for (int64_t extent : extents) {
     loops.push_back(open_loop(i64(0), accumulators));
     enter_loop(loops.back(), b_.CreateICmpSLT(loops.back().index, i64(extent)));
   }
   emit_body(l, accumulators);
+  end_pass(sums, accumulators);
   while (!loops.empty()) {
     use_scope(top());
     close_loop(loops.back(), b_.CreateAdd(loops.back().index, i64(1)), accumulators);
     loops.pop_back();
   }
+  end_long_sums(sums, accumulators);
   finish_reductions(l, accumulators, unroll_, false);
 }
 
@@ -280,22 +283,25 @@ void KernelEmitter::emit_row_loop(int l) {
   const int partials = granule * unroll_for_weight(loop_weight(l));
   const int64_t extent = extents.back();
   accumulator_unroll_ = extent >= partials * lanes_ ? partials : granule;
+  const int64_t run = partials * lanes_, start = extent / run * run, rest = extent - start;
+  int64_t passes = extent / run + ceil_div(rest, granule * lanes_);
+  for (size_t d = 0; d + 1 < extents.size(); ++d) passes *= extents[d];
   std::vector<Value*> accumulators = initial_accumulators(l, accumulator_unroll_, true);
+  const LongSums sums = begin_long_sums(l, accumulators, accumulator_unroll_, true, passes);
   std::vector<Loop> loops;
   for (size_t d = 0; d + 1 < extents.size(); ++d) {
     loops.push_back(open_loop(i64(0), accumulators));
     enter_loop(loops.back(), b_.CreateICmpSLT(loops.back().index, i64(extents[d])));
   }
-  const int64_t run = partials * lanes_;
   if (extent >= run) {
     Loop blocks = open_loop(i64(0), accumulators);
     enter_loop(blocks, b_.CreateICmpSLE(blocks.index, i64(extent - run)));
     unroll_ = partials;
     emit_body(l, accumulators);
+    end_pass(sums, accumulators);
     use_scope(top());
     close_loop(blocks, b_.CreateAdd(blocks.index, i64(run)), accumulators);
   }
-  const int64_t start = extent / run * run, rest = extent - start;
   if (rest > granule * lanes_) {
     Loop blocks = open_loop(i64(start), accumulators);
     enter_loop(blocks, b_.CreateICmpSLT(blocks.index, i64(extent)));
@@ -303,6 +309,7 @@ void KernelEmitter::emit_row_loop(int l) {
     use_scope(top());
     set_masks(granule, b_.CreateSub(i64(extent), blocks.index));
     emit_body(l, accumulators);
+    end_pass(sums, accumulators);
     use_scope(top());
     close_loop(blocks, b_.CreateAdd(blocks.index, i64(granule * lanes_)), accumulators);
   } else if (rest > 0) {
@@ -311,6 +318,7 @@ void KernelEmitter::emit_row_loop(int l) {
     use_scope(top());
     if (rest % lanes_) set_masks(unroll_, i64(rest));
     emit_body(l, accumulators);
+    end_pass(sums, accumulators);
     close_block();
   }
   masks_.clear();
@@ -319,6 +327,7 @@ void KernelEmitter::emit_row_loop(int l) {
     close_loop(loops.back(), b_.CreateAdd(loops.back().index, i64(1)), accumulators);
     loops.pop_back();
   }
+  end_long_sums(sums, accumulators);
   finish_reductions(l, accumulators, accumulator_unroll_, true);
 }
 

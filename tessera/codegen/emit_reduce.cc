@@ -1,4 +1,6 @@
 // Reductions: accumulators, how they combine, and their results.
+#include <llvm/IR/MDBuilder.h>
+
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -235,6 +237,78 @@ void KernelEmitter::accumulate(int l, std::vector<Value*>& accumulators, int use
       keep_scope(top());
     }
   }
+}
+
+KernelEmitter::LongSums KernelEmitter::begin_long_sums(int l, std::vector<Value*>& accumulators,
+                                                       int unroll, bool across_lanes,
+                                                       int64_t passes) {
+  LongSums sums;
+  if (passes <= kLongSum) return sums;
+  std::vector<Value*> totals;
+  size_t first = 0;
+  for (const KernelReduction& r : k_.loops[l].reductions) {
+    const Layout at(k_, r, unroll, first, is_custom(r) && across_lanes);
+    first = at.end();
+    const DType dtype = accumulator_dtype(r, 0);
+    if (r.kind != ReduceKind::kSum || !(is_floating(dtype) || is_complex(dtype))) continue;
+    for (int u = 0; u < unroll; ++u) {
+      for (int part = 0; part < at.parts(0); ++part) {
+        const size_t i = at.index(0, u, part);
+        sums.accumulators.push_back(i);
+        totals.push_back(accumulators[i]);
+        accumulators[i] = llvm::Constant::getNullValue(accumulators[i]->getType());
+      }
+    }
+  }
+  if (totals.empty()) return sums;
+  sums.block = 16;
+  while (sums.block * sums.block < passes) sums.block *= 2;
+  sums.totals = accumulators.size();
+  accumulators.insert(accumulators.end(), totals.begin(), totals.end());
+  accumulators.push_back(i64(0));
+  return sums;
+}
+
+void KernelEmitter::end_pass(const LongSums& sums, std::vector<Value*>& accumulators) {
+  if (sums.block == 0) return;
+  use_scope(top());
+  Value* count = accumulators.back() = b_.CreateAdd(accumulators.back(), i64(1));
+  Value* ends = b_.CreateICmpEQ(b_.CreateAnd(count, i64(sums.block - 1)), i64(0));
+  llvm::BasicBlock *before = b_.GetInsertBlock(), *add = new_block("add"), *after = new_block("on");
+  // Without weights LLVM may compute the additions in every pass.
+  b_.CreateCondBr(ends, add, after,
+                  llvm::MDBuilder(b_.getContext())
+                      .createBranchWeights(1, static_cast<uint32_t>(sums.block - 1)));
+  b_.SetInsertPoint(add);
+  std::vector<Value*> added;
+  for (size_t i = 0; i < sums.accumulators.size(); ++i) {
+    const Vec total(ir_, accumulators[sums.totals + i]);
+    added.push_back((total + Vec(ir_, accumulators[sums.accumulators[i]])).v);
+  }
+  b_.CreateBr(after);
+  b_.SetInsertPoint(after);
+  const auto join = [&](Value*& slot, Value* otherwise) {
+    llvm::PHINode* phi = b_.CreatePHI(slot->getType(), 2);
+    phi->addIncoming(slot, before);
+    phi->addIncoming(otherwise, add);
+    slot = phi;
+  };
+  for (size_t i = 0; i < sums.accumulators.size(); ++i) {
+    Value*& accumulator = accumulators[sums.accumulators[i]];
+    join(accumulator, llvm::Constant::getNullValue(accumulator->getType()));
+    join(accumulators[sums.totals + i], added[i]);
+  }
+  keep_scope(top());
+}
+
+void KernelEmitter::end_long_sums(const LongSums& sums, std::vector<Value*>& accumulators) {
+  if (sums.block == 0) return;
+  use_scope(top());
+  for (size_t i = 0; i < sums.accumulators.size(); ++i) {
+    Value*& accumulator = accumulators[sums.accumulators[i]];
+    accumulator = (Vec(ir_, accumulators[sums.totals + i]) + Vec(ir_, accumulator)).v;
+  }
+  accumulators.resize(sums.totals);
 }
 
 // Combines two partial results. The body of a custom reduction need not have an identity: if only

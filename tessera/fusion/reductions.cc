@@ -62,15 +62,20 @@ Blocking column_blocking(const Shape& shape, const Dims& dims, int64_t lanes) {
   out.first.resize(shape.size());
   out.dim =
       static_cast<int>(*std::ranges::max_element(dims, {}, [&](int64_t d) { return shape[d]; }));
-  for (int64_t d : dims) out.first[d] = d != out.dim;
+  int64_t together = 1;  // the rows that are folded first anyway
+  for (int64_t d : dims) {
+    out.first[d] = d != out.dim;
+    if (d != out.dim) together *= shape[d];
+  }
   const int64_t extent = shape[out.dim];
   int64_t side_by_side = 1;
   for (size_t d = out.dim + 1; d < shape.size(); ++d) side_by_side *= shape[d];
   // Columns are narrow, so several rows side by side fill the vectors.
   if (side_by_side < 64) out.lanes = block_size(extent, 64 / side_by_side, 4);
   const int64_t rows = ceil_div(extent, out.lanes);
-  out.fold =
-      block_size(rows, std::clamp<int64_t>(rows * lanes * out.lanes / kReduceBlock, 64, 4096), 4);
+  const int64_t target =
+      std::clamp<int64_t>(rows * together * lanes * out.lanes / kReduceBlock, 64, 4096);
+  out.fold = block_size(rows, ceil_div(target, together), 4);
   out.blocks = ceil_div(rows, out.fold);
   return out;
 }

@@ -3,8 +3,8 @@
 // together with the ops around them. Windows for which a library is better stay as they are.
 //
 // Before: any partitioned function. After: no op that its unroll rule (ops/core/unroll_rule.h)
-// would unroll: folds (ops/reductions/unroll_folds.h), selections (unroll_selection.h) and
-// convolutions (ops/linear/unroll_convolution.h).
+// unrolls: folds (ops/reductions/unroll_folds.h), selections (unroll_selection.h) and convolutions
+// (ops/linear/unroll_convolution.h; without overlaps, ops/linear/product_convolution.h).
 //
 // For example, a maximum over windows of 2 along a vector of 8,
 //

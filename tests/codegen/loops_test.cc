@@ -104,8 +104,52 @@ TEST(Loops, SumsOfHalvesAreKeptInFloat32) {
   }
 }
 
-// Bodies that are one long chain of operations compute several vectors at a time. This tests sizes
-// around such a block, in one and two dimensions, divided into pieces.
+// A sum over many rows, or over many runs of a row, is one of sums of blocks: the error stays that of
+// a few roundings. Added one after another, 65,536 elements have an error of more than 1e-6.
+TEST(Loops, LongSumsAreAddedInBlocks) {
+  const int64_t n = 65536;
+  const auto fill = [](Buffers& b) {
+    std::mt19937 random(3);
+    std::uniform_real_distribution<float> numbers(0, 1);
+    for (int64_t i = 0; i < n * 2; ++i) b.data<float>(0)[i] = numbers(random);
+  };
+  check(row_reduce(float32, ReduceKind::kSum, 2, n, 0), 5e-7, 1, fill);
+  check(column_reduce(float32, ReduceKind::kSum, n, 2, 0), 5e-7, 1, fill);
+  check(column_reduce(float32, ReduceKind::kSum, n * 2, 1, 3), 5e-7, 1, fill);
+}
+
+// Blocks follow from the number of rows, not from the loops over them: neither whether two
+// dimensions are one loop, nor where a block ends, changes a bit.
+TEST(Loops, BlocksOfLongSumsDoNotDependOnLoops) {
+  const int64_t rows = 3000, columns = 37;
+  const auto sums = [&](const Dims& extents, KernelCompiler& compiler) {
+    Dims strides(extents.size(), columns);
+    for (size_t d = extents.size() - 1; d-- > 0;) strides[d] = strides[d + 1] * extents[d + 1];
+    KernelMaker m;
+    const int in = m.buffer(float32, rows * columns),
+              out = m.buffer(float32, columns, BufferKind::kOutput);
+    m.k.parallel = {columns};
+    m.loop(extents);
+    m.loop({});
+    m.reduce(0, ReduceKind::kSum, m.load(in, {0, {1}, strides}), m.number(float32, 0));
+    m.store(out, {0, {1}, {}}, m.reduced(float32, 0), 1);
+    check(m.k, 1e-5);
+    Buffers b(m.k);
+    std::mt19937 random(4);
+    std::normal_distribution<float> numbers;
+    for (int64_t i = 0; i < rows * columns; ++i) b.data<float>(in)[i] = numbers(random);
+    compiler.compile(m.k)(b.pointers().data(), 0, columns);
+    return std::vector<float>(b.data<float>(out), b.data<float>(out) + columns);
+  };
+  for (KernelCompiler* compiler : compilers()) {
+    const std::vector<float> want = sums({rows}, *compiler);
+    for (const Dims& extents : {Dims{3, 1000}, {1000, 3}, {30, 10, 10}})
+      EXPECT_EQ(sums(extents, *compiler), want);
+  }
+}
+
+// Heavy elementwise bodies of one long chain go several vectors at a time: every size around a block
+// of them, in one dimension and in two, cut into pieces.
 TEST(Loops, LongChains) {
   for (const DType f : {float32, float64})
     for (const Dims& parallel : {Dims{1}, Dims{3}, Dims{7}, Dims{8}, Dims{15}, Dims{16}, Dims{17},

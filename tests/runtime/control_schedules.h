@@ -24,7 +24,6 @@ inline void below_ten(void* const* buffers, int64_t, int64_t) {
   *static_cast<bool*>(buffers[1]) = *static_cast<const int32_t*>(buffers[0]) < 10;
 }
 
-inline SingleDeviceSharding one_device() { return SingleDeviceSharding(test_devices(1)[0]); }
 inline Literal integers(std::initializer_list<int32_t> values) {
   return Literal::from(std::span<const int32_t>(values.begin(), values.size()),
                        {static_cast<int64_t>(values.size())});

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <stdexcept>
 #include <thread>
@@ -198,26 +199,8 @@ TEST(PackedWeights, SeveralThreads) {
 
 // --- Forms in programs ---
 
-ConvolutionParams windows() {
-  ConvolutionParams p{.strides = {1, 1},
-                      .low = {1, 1},
-                      .high = {1, 1},
-                      .lhs_dilation = {1, 1},
-                      .rhs_dilation = {1, 1},
-                      .reversal = {0, 0}};
-  p.lhs_spec = p.out_spec = {0, 3, 1, 2};
-  p.rhs_spec = {3, 2, 0, 1};
-  return p;
-}
-const Shape kImage{2, 6, 6, 32}, kKernel{3, 3, 32, 32};
-SingleDeviceSharding one_device() { return SingleDeviceSharding(test_devices(1)[0]); }
-ArraySpec spec(const Shape& shape) { return {float32, shape, one_device()}; }
-DeviceArrayRef array_of(const Shape& shape, int seed) {
-  return device_array(random_literal(float32, shape, seed), one_device());
-}
-Literal convolved(const DeviceArrayRef& x, const DeviceArrayRef& w) {
-  const std::vector<Literal> operands{x->to_literal(), w->to_literal()};
-  return convolution_op.evaluate(operands, windows())[0];
+Literal convolved_by(const DeviceArrayRef& x, const DeviceArrayRef& w) {
+  return convolved(x->to_literal(), w->to_literal());
 }
 void add_one(void* const* buffers, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; ++i)
@@ -229,14 +212,14 @@ std::unique_ptr<Program> convolution() {
   ScheduleBuilder b{Mesh()};
   const int x = b.input(float32, kImage, {}), w = b.input(float32, kKernel, {}),
             y = b.output(float32, kImage, {});
-  b.add(ConvolutionStep{.params = windows(), .lhs = x, .rhs = w, .out = y});
-  return b.program({spec(kImage), spec(kKernel)}, {spec(kImage)});
+  b.add(ConvolutionStep{.params = convolution_windows(), .lhs = x, .rhs = w, .out = y});
+  return b.program({spec_of(kImage), spec_of(kKernel)}, {spec_of(kImage)});
 }
 
 TEST(PackedWeights, ProgramsShareTheFormsOfAnArgument) {
   const auto program = convolution(), other = convolution();
   const DeviceArrayRef x = array_of(kImage, 1), w = array_of(kKernel, 2);
-  const Literal want = convolved(x, w);
+  const Literal want = convolved_by(x, w);
   const int64_t packed = times_packed(), before = kept();
   EXPECT_EQ(program->run({x, w})[0]->to_literal(), want);
   EXPECT_EQ(times_packed(), packed + 1);
@@ -275,7 +258,7 @@ TEST(PackedWeights, OfBorrowedMemoryEndWithItsArray) {
       owned->type, owned->layout(),
       Buffer::borrow(memory.raw(), memory.bytes(), [&] { released = true; }), owned->offsets());
   const int64_t before = kept(), packed = times_packed();
-  const Literal want = convolved(x, w);
+  const Literal want = convolved_by(x, w);
   for (int i = 0; i < 4; ++i) EXPECT_EQ(program->run({x, w})[0]->to_literal(), want);
   EXPECT_EQ(times_packed(), packed + 2);
   EXPECT_EQ(kept(), before + 1);
@@ -306,12 +289,12 @@ TEST(PackedWeights, AreNotStaleAfterDonation) {
   ScheduleBuilder b{Mesh()};
   const int w0 = b.input(float32, kKernel, {}), w1 = b.output(float32, kKernel, {});
   b.kernel({w0, w1}, {}, add_one);
-  const auto update = b.program({spec(kKernel)}, {spec(kKernel)});
+  const auto update = b.program({spec_of(kKernel)}, {spec_of(kKernel)});
   const DeviceArrayRef x = array_of(kImage, 1);
   DeviceArrayRef w = array_of(kKernel, 2);
   const int64_t before = kept();
   for (int step = 0; step < 3; ++step) {
-    const Literal want = convolved(x, w);
+    const Literal want = convolved_by(x, w);
     for (int i = 0; i < 3; ++i) EXPECT_EQ(program->run({x, w})[0]->to_literal(), want);
     EXPECT_EQ(kept(), before + 1);
     const uint8_t donate[] = {1};
@@ -324,6 +307,94 @@ TEST(PackedWeights, AreNotStaleAfterDonation) {
   }
 }
 
+// (x, w, rows) -> x convolved with w, and w with its first rows replaced.
+struct UpdatedWeights {
+  ScheduleBuilder b{Mesh()};
+  int x = b.input(float32, kImage, {}), w = b.input(float32, kKernel, {}),
+      rows = b.input(float32, kRows, {});
+  static inline const Shape kRows{1, 3, 32, 32};
+
+  void convolve(int image, int weights, int out) {
+    b.add(
+        ConvolutionStep{.params = convolution_windows(), .lhs = image, .rhs = weights, .out = out});
+  }
+  void update(int out) {
+    const int first = b.constant(Literal::scalar(int32_t{0}));
+    b.add(UpdateStep{.in = w, .update = rows, .out = out, .starts = {first, first, first, first}});
+  }
+};
+Literal with_rows(Literal w, const Literal& rows) {
+  std::memcpy(w.mutable_raw(), rows.raw(), static_cast<size_t>(rows.bytes()));
+  return w;
+}
+
+// A donated argument that the program updates in place is the weight of a convolution before and
+// after: the form that earlier runs kept is not of what the second one reads.
+TEST(PackedWeights, AreNotOfWhatAStepUpdates) {
+  UpdatedWeights u;
+  const int between = u.b.slot(float32, kImage, {}), updated = u.b.output(float32, kKernel, {}),
+            y = u.b.output(float32, kImage, {});
+  u.convolve(u.x, u.w, between);
+  u.update(updated);
+  u.convolve(between, updated, y);
+  const auto program = u.b.program({spec_of(kImage), spec_of(kKernel), spec_of(u.kRows)},
+                                   {spec_of(kKernel), spec_of(kImage)});
+  const DeviceArrayRef x = array_of(kImage, 1), rows = array_of(u.kRows, 3);
+  for (int runs = 0; runs < 4; ++runs) {
+    const DeviceArrayRef w = array_of(kKernel, 2);
+    const Literal now = with_rows(w->to_literal(), rows->to_literal()),
+                  want = convolved(convolved_by(x, w), now);
+    for (int i = 0; i < runs; ++i) EXPECT_EQ(program->run({x, w, rows})[1]->to_literal(), want);
+    const std::byte* memory = w->buffer().data();
+    const uint8_t donate[] = {0, 1, 0};
+    const std::vector<DeviceArrayRef> out = program->run({x, w, rows}, donate);
+    EXPECT_EQ(out[0]->buffer().data(), memory);
+    EXPECT_EQ(out[0]->to_literal(), now);
+    EXPECT_EQ(out[1]->to_literal(), want);
+    EXPECT_EQ(program->run({x, out[0], rows})[1]->to_literal(),
+              convolved(convolved(x->to_literal(), now), now));
+  }
+}
+
+// As above, in every trip of a loop that carries the weights.
+TEST(PackedWeights, AreNotOfWhatALoopCarries) {
+  UpdatedWeights body;
+  const int y = body.b.output(float32, kImage, {}), updated = body.b.output(float32, kKernel, {});
+  body.convolve(body.x, body.w, y);
+  body.update(updated);
+  // The rows are a constant of the loop, and come first.
+  std::rotate(body.b.schedule.inputs.begin(), body.b.schedule.inputs.begin() + 2,
+              body.b.schedule.inputs.end());
+  for (size_t i = 0; i < 3; ++i)
+    body.b.schedule.slots[static_cast<size_t>(body.b.schedule.inputs[i])].index =
+        static_cast<int>(i);
+  ScheduleBuilder b{Mesh()};
+  const int x = b.input(float32, kImage, {}), w = b.input(float32, kKernel, {}),
+            rows = b.input(float32, UpdatedWeights::kRows, {});
+  LoopStep loop{.body = std::make_shared<Schedule>(body.b.schedule), .trip_count = 3};
+  loop.consts = {rows};
+  loop.in = {x, w};
+  loop.out = {b.output(float32, kImage, {}), b.output(float32, kKernel, {})};
+  b.add(loop);
+  const auto program =
+      b.program({spec_of(kImage), spec_of(kKernel), spec_of(UpdatedWeights::kRows)},
+                {spec_of(kImage), spec_of(kKernel)});
+  const DeviceArrayRef image = array_of(kImage, 1), new_rows = array_of(UpdatedWeights::kRows, 3);
+  for (int runs = 0; runs < 4; ++runs) {
+    const DeviceArrayRef kernel = array_of(kKernel, 2);
+    const Literal now = with_rows(kernel->to_literal(), new_rows->to_literal()),
+                  want = convolved(convolved(convolved_by(image, kernel), now), now);
+    // So that a form of the argument is kept.
+    for (int i = 0; i < runs; ++i) convolution()->run({image, kernel});
+    for (int i = 0; i < runs; ++i)
+      EXPECT_EQ(program->run({image, kernel, new_rows})[0]->to_literal(), want);
+    const uint8_t donate[] = {0, 1, 0};
+    const std::vector<DeviceArrayRef> out = program->run({image, kernel, new_rows}, donate);
+    EXPECT_EQ(out[0]->to_literal(), want);
+    EXPECT_EQ(out[1]->to_literal(), now);
+  }
+}
+
 TEST(PackedWeights, ConstantsArePackedWithTheProgram) {
   const DeviceArrayRef x = array_of(kImage, 1);
   const Literal kernel = random_literal(float32, kKernel, 2);
@@ -331,12 +402,13 @@ TEST(PackedWeights, ConstantsArePackedWithTheProgram) {
   {
     ScheduleBuilder b{Mesh()};
     const int image = b.input(float32, kImage, {}), y = b.output(float32, kImage, {});
-    b.add(ConvolutionStep{.params = windows(), .lhs = image, .rhs = b.constant(kernel), .out = y});
-    const auto program = b.program({spec(kImage)}, {spec(kImage)});
+    b.add(ConvolutionStep{
+        .params = convolution_windows(), .lhs = image, .rhs = b.constant(kernel), .out = y});
+    const auto program = b.program({spec_of(kImage)}, {spec_of(kImage)});
     EXPECT_EQ(times_packed(), packed + 1);
     EXPECT_EQ(kept(), before + 1);
     EXPECT_GE(program->code_bytes(), 2 * kernel.bytes());
-    const Literal want = convolved(x, device_array(kernel, one_device()));
+    const Literal want = convolved_by(x, device_array(kernel, one_device()));
     std::vector<std::thread> threads;
     for (int t = 0; t < 4; ++t)
       threads.emplace_back([&] { EXPECT_EQ(program->run({x})[0]->to_literal(), want); });
@@ -354,7 +426,7 @@ TEST(PackedWeights, LoopsReadThoseOfTheirArguments) {
     const int in = body.input(float32, kImage, {});
     const int w = slices ? body.input(float32, kKernel, {}) : kernel;
     const int out = body.output(float32, kImage, {});
-    body.add(ConvolutionStep{.params = windows(), .lhs = in, .rhs = w, .out = out});
+    body.add(ConvolutionStep{.params = convolution_windows(), .lhs = in, .rhs = w, .out = out});
     const Shape stacked = slices ? Shape{3, 3, 3, 32, 32} : kKernel;
     const int x = b.input(float32, kImage, {}), all = b.input(float32, stacked, {}),
               y = b.output(float32, kImage, {});
@@ -363,7 +435,7 @@ TEST(PackedWeights, LoopsReadThoseOfTheirArguments) {
     loop.out = {y};
     (slices ? loop.xs : loop.consts) = {all};
     b.add(loop);
-    const auto program = b.program({spec(kImage), spec(stacked)}, {spec(kImage)});
+    const auto program = b.program({spec_of(kImage), spec_of(stacked)}, {spec_of(kImage)});
     const DeviceArrayRef weights = array_of(stacked, 2), ones = array_of(kImage, 5);
     const int64_t packed = times_packed();
     const Literal want = program->run({ones, weights})[0]->to_literal();
@@ -388,7 +460,8 @@ TEST(PackedWeights, DevicesShareThem) {
   ScheduleBuilder b{mesh};
   const int x = b.input(float32, kImage, {0}), w = b.input(float32, kKernel, {}),
             y = b.output(float32, kImage, {0});
-  b.add(ConvolutionStep{.params = windows(), .lhs = x, .rhs = w, .out = y, .axes = {0}});
+  b.add(
+      ConvolutionStep{.params = convolution_windows(), .lhs = x, .rhs = w, .out = y, .axes = {0}});
   const NamedSharding rows(mesh, P("x")), whole(mesh, P());
   const Shape all{8, 6, 6, 32};
   const auto program =

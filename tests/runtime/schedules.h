@@ -24,6 +24,11 @@ inline Mesh test_mesh(const Shape& sizes, const std::vector<std::string>& names)
   return Mesh(DeviceMesh{sizes, test_devices(sizes.elements())}, names);
 }
 
+inline SingleDeviceSharding one_device() { return SingleDeviceSharding(test_devices(1)[0]); }
+inline ArraySpec spec_of(const Shape& shape, DType dtype = float32) {
+  return {dtype, shape, one_device()};
+}
+
 struct ScheduleBuilder {
   explicit ScheduleBuilder(Mesh mesh) { schedule.mesh = std::move(mesh); }
 
@@ -120,6 +125,29 @@ inline Literal random_literal(DType dtype, const Shape& shape, int seed) {
     }
   });
   return out;
+}
+
+inline DeviceArrayRef array_of(const Shape& shape, int seed, DType dtype = float32) {
+  return device_array(random_literal(dtype, shape, seed), one_device());
+}
+
+// A convolution of images (batch, height, width, features) by windows of 3 x 3, whose weights oneDNN
+// reads in a form of its own.
+inline const Shape kImage{2, 6, 6, 32}, kKernel{3, 3, 32, 32};
+inline ConvolutionParams convolution_windows() {
+  ConvolutionParams p{.strides = {1, 1},
+                      .low = {1, 1},
+                      .high = {1, 1},
+                      .lhs_dilation = {1, 1},
+                      .rhs_dilation = {1, 1},
+                      .reversal = {0, 0}};
+  p.lhs_spec = p.out_spec = {0, 3, 1, 2};
+  p.rhs_spec = {3, 2, 0, 1};
+  return p;
+}
+inline Literal convolved(const Literal& image, const Literal& kernel) {
+  const std::vector<Literal> operands{image, kernel};
+  return convolution_op.evaluate(operands, convolution_windows())[0];
 }
 
 }  // namespace tessera

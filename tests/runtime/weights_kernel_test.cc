@@ -14,24 +14,6 @@ using namespace runtime;
 
 namespace {
 
-const Shape kImage{2, 6, 6, 32}, kKernel{3, 3, 32, 32};
-
-ConvolutionParams windows() {
-  ConvolutionParams p{.strides = {1, 1},
-                      .low = {1, 1},
-                      .high = {1, 1},
-                      .lhs_dilation = {1, 1},
-                      .rhs_dilation = {1, 1},
-                      .reversal = {0, 0}};
-  p.lhs_spec = p.out_spec = {0, 3, 1, 2};
-  p.rhs_spec = {3, 2, 0, 1};
-  return p;
-}
-SingleDeviceSharding one_device() { return SingleDeviceSharding(test_devices(1)[0]); }
-ArraySpec spec(const Shape& shape, DType dtype = float32) { return {dtype, shape, one_device()}; }
-DeviceArrayRef array_of(const Shape& shape, int seed, DType dtype = float32) {
-  return device_array(random_literal(dtype, shape, seed), one_device());
-}
 int64_t times_packed() { return packing_stats().packed; }
 
 int64_t calls = 0;  // of add_one on whole arrays
@@ -46,11 +28,9 @@ void sum(void* const* buffers, int64_t begin, int64_t end) {
         static_cast<const float*>(buffers[0])[i] + static_cast<const float*>(buffers[1])[i];
 }
 
-Literal convolved(const Literal& x, const Literal& w, float added) {
-  Literal kernel = w;
-  for (int64_t i = 0; i < kernel.elements(); ++i) kernel.mutable_data<float>()[i] += added;
-  const std::vector<Literal> operands{x, kernel};
-  return convolution_op.evaluate(operands, windows())[0];
+Literal convolved(const Literal& x, Literal w, float added) {
+  for (int64_t i = 0; i < w.elements(); ++i) w.mutable_data<float>()[i] += added;
+  return tessera::convolved(x, w);
 }
 
 // The program (x, w) -> x convolved with w + 1.
@@ -59,7 +39,7 @@ struct Convolution {
   int x = b.input(float32, kImage, {}), w = b.input(float32, kKernel, {}),
       t = b.slot(float32, kKernel, {});
   ConvolutionStep step(int weights, int out) const {
-    return {.params = windows(), .lhs = x, .rhs = weights, .out = out};
+    return {.params = convolution_windows(), .lhs = x, .rhs = weights, .out = out};
   }
   std::vector<std::optional<WeightsKernel>> found() const {
     return find_weights_kernels(b.schedule, plan_storages(b.schedule));
@@ -73,7 +53,7 @@ TEST(WeightsKernel, RunsWhenWeightsArePacked) {
   ASSERT_TRUE(c.found()[1]);
   EXPECT_EQ(c.found()[1]->step, 0);
   EXPECT_EQ(c.found()[1]->source, c.w);
-  const auto program = c.b.program({spec(kImage), spec(kKernel)}, {spec(kImage)});
+  const auto program = c.b.program({spec_of(kImage), spec_of(kKernel)}, {spec_of(kImage)});
   const DeviceArrayRef x = array_of(kImage, 1), w = array_of(kKernel, 2);
   const Literal want = convolved(x->to_literal(), w->to_literal(), 1);
   const int64_t before = calls, packed = times_packed();
@@ -93,7 +73,7 @@ TEST(WeightsKernel, OfAConstantRunsWithTheProgram) {
   c.b.kernel({k, c.t}, {}, add_one);
   c.b.add(c.step(c.t, c.b.output(float32, kImage, {})));
   const int64_t before = calls;
-  const auto program = c.b.program({spec(kImage), spec(kKernel)}, {spec(kImage)});
+  const auto program = c.b.program({spec_of(kImage), spec_of(kKernel)}, {spec_of(kImage)});
   EXPECT_EQ(calls, before + 1);
   const DeviceArrayRef x = array_of(kImage, 1), unused = array_of(kKernel, 2);
   for (int i = 0; i < 2; ++i)
@@ -150,8 +130,8 @@ TEST(WeightsKernel, ADonatedArgumentIsReadBeforeItsMemoryIsTaken) {
   c.b.kernel({c.w, c.t}, {}, add_one);
   c.b.kernel({v, update}, {}, add_one);
   c.b.add(c.step(c.t, c.b.output(float32, kImage, {})));
-  const auto program =
-      c.b.program({spec(kImage), spec(kKernel), spec(kKernel)}, {spec(kKernel), spec(kImage)});
+  const auto program = c.b.program({spec_of(kImage), spec_of(kKernel), spec_of(kKernel)},
+                                   {spec_of(kKernel), spec_of(kImage)});
   const DeviceArrayRef x = array_of(kImage, 1), other = array_of(kKernel, 3);
   for (int i = 0; i < 3; ++i) {
     const DeviceArrayRef w = array_of(kKernel, 2);
@@ -172,7 +152,8 @@ TEST(WeightsKernel, ReadsThePartOfItsDevice) {
     const int x = b.input(float32, kImage, {0}), w = b.input(float32, kKernel, axes),
               t = b.slot(float32, kKernel, axes), y = b.output(float32, kImage, {0});
     b.kernel({w, t}, axes, add_one);
-    b.add(ConvolutionStep{.params = windows(), .lhs = x, .rhs = t, .out = y, .axes = {0}});
+    b.add(ConvolutionStep{
+        .params = convolution_windows(), .lhs = x, .rhs = t, .out = y, .axes = {0}});
     ASSERT_TRUE(find_weights_kernels(b.schedule, plan_storages(b.schedule))[1]);
     const NamedSharding rows(mesh, P("x")), whole(mesh, P());
     const Shape images{4, 6, 6, 32}, kernels{same ? 3 : 6, 3, 32, 32};

@@ -1,6 +1,6 @@
-// Unroll rules: how an op over small windows is computed by elementwise ops on slices, with one
-// slice for each position in a window. The pass unroll_windows (fusion/unroll_windows.h) applies
-// them.
+// Unroll rules: of ops over windows, how a program with small windows computes them by elementwise
+// ops on slices, one slice for each place in a window; of convolutions whose windows do not overlap,
+// how it computes them by a product. The pass unroll_windows (fusion/unroll_windows.h) asks for them.
 #pragma once
 
 #include <span>

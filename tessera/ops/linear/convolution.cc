@@ -11,6 +11,7 @@
 #include "tessera/ops/core/source_scope.h"
 #include "tessera/ops/core/unroll_rule.h"
 #include "tessera/ops/linear/convolution_rules.h"
+#include "tessera/ops/linear/product_convolution.h"
 #include "tessera/ops/linear/unroll_convolution.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/reshape.h"
@@ -322,7 +323,13 @@ OpParams convolution_padded(const OpParams& params, const HaloDim& halo, int64_t
   return p;
 }
 
-[[maybe_unused]] const bool kUnrolls = register_unroll_rule(convolution_op, unrolled_convolution);
+FlatFn rewritten_convolution(const OpParams& params, std::span<const Type> operands,
+                             const Type& result) {
+  FlatFn slices = unrolled_convolution(params, operands, result);
+  return slices ? slices : product_convolution(params, operands, result);
+}
+
+[[maybe_unused]] const bool kUnrolls = register_unroll_rule(convolution_op, rewritten_convolution);
 
 [[maybe_unused]] const bool kHalos = register_halo_rule(
     convolution_op,

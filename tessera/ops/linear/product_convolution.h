@@ -1,0 +1,29 @@
+// Convolutions whose windows do not overlap as one matrix product (dot_general) of reshaped operands:
+// no element of an image is in two windows, so each window is a row as it stands in memory.
+//
+// In each spatial dimension, an image's n * d elements are n windows of d. The four forms follow from which
+// array is the image (sizes lhs, rhs, result):
+//
+//   n * d, d, n   window and stride d: patches of an image, by a kernel
+//   n, d, n * d   lhs_dilation and window d: the transposed convolution, and the patches' input gradient
+//   n * d, n, d   rhs_dilation d: the kernel's gradient of the patches
+//   n, n * d, d   lhs_dilation d, a window as large as the image: the kernel's gradient of the
+//                 transposed convolution
+//
+// Example: the kernel's gradient of a transposed convolution that doubles a (1, 128, 128, 64) image
+// to (1, 256, 256, 32), with a kernel of 2 x 2. The cotangent is (1, 128, 2, 128, 2, 32), and the
+// product sums over the batch and both 128.
+#pragma once
+
+#include <span>
+
+#include "tessera/ir/op_def.h"
+
+namespace tessera::ops {
+
+// Part of the unroll rule of convolution (ops/core/unroll_rule.h): null if a library's convolution is the
+// better choice, if windows overlap or are padded, or if there are groups.
+FlatFn product_convolution(const OpParams& params, std::span<const Type> operands,
+                           const Type& result);
+
+}  // namespace tessera::ops

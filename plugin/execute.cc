@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "plugin/compile.h"
 #include "plugin/error.h"
@@ -77,7 +78,7 @@ class Arguments {
   DeviceArrayRef assemble(size_t i) {
     const runtime::ArrayLayoutRef& layout = program_.program->input_layout(i);
     const Shape& shape = program_.input_shapes[i];
-    std::vector<int64_t> offsets(static_cast<size_t>(layout->held_count()), 0);
+    std::vector<int64_t> offsets(static_cast<size_t>(layout->held_count()), kNotSeen);
     const PJRT_Buffer& first = buffer(0, i);
     bool dense = true;      // parts are contiguous, in order
     bool together = true;   // all parts are in the memory of the first one
@@ -100,13 +101,16 @@ class Arguments {
             i, fmt::join(program_.input_orders[i], ","), fmt::join(part.minor_to_major, ",")));
       const auto k = static_cast<size_t>(layout->held_index(
           program_.input_instances[i][static_cast<size_t>(partitions_[p].partition)]));
-      offsets[k] = part.data() - first.memory.data();
+      // Of equal parts in memories of their own, the first is read: its memory is the array's.
+      if (offsets[k] == kNotSeen) offsets[k] = part.data() - first.memory.data();
       together = together && part.memory == first.memory;
       dense = dense && together && part.offset == static_cast<int64_t>(k) * layout->local_bytes;
       borrowed |= part.borrowed;
       if (!donated_[i] || part.borrowed) held_.push_back(part.memory);
     }
     if (!dense || borrowed) donated_[i] = donated_[i] ? kOnlyDeleted : 0;
+    // The array owns the first part's memory alone; a result that is the argument is copied.
+    if (!together) held_.push_back(first.memory);
     runtime::InstanceOffsets where;
     where.stride = layout->local_bytes;
     if (!dense && layout->held_count() == 1) where.offset = offsets[0];
@@ -147,6 +151,7 @@ class Arguments {
   }
 
   static constexpr uint8_t kOnlyDeleted = 2;
+  static constexpr int64_t kNotSeen = std::numeric_limits<int64_t>::min();
 
   const PJRT_Executable& program_;
   const std::vector<PJRT_LogicalDeviceIds>& partitions_;  // of this process

@@ -51,7 +51,15 @@ Vec log_f64(Vec x);
 Vec sin_cos_f64(Vec x, bool cosine);
 Vec tanh_f64(Vec x);
 Vec logistic_f64(Vec x);
-// Returns p * 2^n, rounded once. n is an integer in floating point.
+// These return what the function of the same name was rounded by: the sum of both has some 57 bits (in
+// float32, some 46; of sines and cosines of angles above 2^28, no more than the function has).
+Vec exp_low_f32(Vec x);
+Vec exp_low_f64(Vec x);
+Vec expm1_low_f32(Vec x);
+Vec expm1_low_f64(Vec x);
+Vec sin_cos_low_f32(Vec x, bool cosine);
+Vec sin_cos_low_f64(Vec x, bool cosine);
+// Returns p * 2^n for an integer n, given as a float; the result is rounded once.
 Vec scale_f64(Vec p, Vec n);
 // math_f64_power.cc
 Vec pow_f64(Vec x, Vec y);

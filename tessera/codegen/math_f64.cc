@@ -36,13 +36,14 @@ ExpArgument reduce_exp(Vec x) {
   return {n, r, (first - r) - product};
 }
 
-Vec expm1_reduced(Vec r) {
-  Vec p = polynomial(r, {0.5, 0.1666666666666668, 0.041666666666666477, 0.0083333333333197052,
+// (expm1(r) - r) / r^2
+Vec expm1_tail(Vec r) {
+  return polynomial(r, {0.5, 0.1666666666666668, 0.041666666666666477, 0.0083333333333197052,
                          0.0013888888888974858, 0.00019841269891571417, 2.4801587156416754e-05,
                          2.7557238238347699e-06, 2.755740944128735e-07, 2.5111265001330378e-08,
                          2.0875082013606902e-09});
-  return fma(r * r, p, r);
 }
+Vec expm1_reduced(Vec r) { return fma(r * r, expm1_tail(r), r); }
 
 struct Angle {
   Vec quadrant, r, low;  // a = quadrant * pi/2 + r + low for a >= 0; low is what r was rounded by
@@ -74,21 +75,32 @@ Vec cos_poly(Vec square) {
   return fma(square * square, p, fma(square, -0.5, 1.0));
 }
 
+// A value as the sum of its leading term and the rest, which is a small part of it. Their sum is
+// rounded; rounding_of() is what it was rounded by.
+struct Split {
+  Vec leading, rest;
+};
+Vec sum(Split v) { return v.leading + v.rest; }
+Vec rounding_of(Split v) { return (v.leading - sum(v)) + v.rest; }
+Split select(Vec mask, Split a, Split b) {
+  return {select(mask, a.leading, b.leading), select(mask, a.rest, b.rest)};
+}
+
 // sin(r + low) and cos(r + low), with what the leading terms were rounded by.
-Vec sin_poly(Vec r, Vec low, Vec square) {
+Split sin_poly(Vec r, Vec low, Vec square) {
   Vec p = polynomial(square, {-0.16666666666666666, 0.0083333333333333176, -0.00019841269841249832,
                               2.755731921150158e-06, -2.5052104218842187e-08,
                               1.6058279418149328e-10, -7.5744293562972104e-13});
-  return r + fma(r * square, p, low * fma(square, -0.5, 1.0));
+  return {r, fma(r * square, p, low * fma(square, -0.5, 1.0))};
 }
-Vec cos_poly(Vec r, Vec low, Vec square) {
+Split cos_poly(Vec r, Vec low, Vec square) {
   Vec p = polynomial(square, {0.041666666666666664, -0.0013888888888888868, 2.4801587301565855e-05,
                               -2.7557319212994868e-07, 2.0876753839513538e-09,
                               -1.1470234594026518e-11, 4.7355114141533936e-14});
   Vec leading = fma(square, -0.5, 1.0);
   Vec rounded = fma(square, -0.5, 1.0 - leading);
   Vec half_of_square = 0.5 * fma(r, r, -square);
-  return leading + (fma(square * square, p, rounded) - fma(r, low, half_of_square));
+  return {leading, fma(square * square, p, rounded) - fma(r, low, half_of_square)};
 }
 
 // sin(pi x) for x in [0, 1].
@@ -107,7 +119,13 @@ Vec scale_f64(Vec p, Vec n) {
   return p * power_of_two(half) * power_of_two(n - half);
 }
 
-Vec exp_f64(Vec x) {
+namespace {
+
+struct Exponential {
+  Split power;  // exp(x) = 2^n power
+  Vec n;
+};
+Exponential split_exp(Vec x) {
   const auto [n, r, low] = reduce_exp(clamp(x, -746, 710));
   Vec p = polynomial(
       r, {0.50000000000000133, 0.16666666666666358, 0.041666666666507264, 0.0083333333335219376,
@@ -116,8 +134,23 @@ Vec exp_f64(Vec x) {
   // The last sum is the only one whose rounding counts.
   Vec leading = 1.0 + r;
   Vec rounded = (1.0 - leading) + r;
-  return scale_f64(leading + fma(r * r, p, rounded + low), n);
+  return {{leading, fma(r * r, p, rounded + low)}, n};
 }
+
+// What narrow(wide) was rounded by where another way led to `narrowed`.
+Vec rounding_of_f32(Vec wide, Vec narrowed) { return narrow(wide - widen(narrowed)); }
+
+}  // namespace
+
+Vec exp_f64(Vec x) {
+  const auto [power, n] = split_exp(x);
+  return scale_f64(sum(power), n);
+}
+Vec exp_low_f64(Vec x) {
+  const auto [power, n] = split_exp(x);
+  return scale_f64(rounding_of(power), n);
+}
+Vec exp_low_f32(Vec x) { return rounding_of_f32(exp_f64(widen(x)), exp_f32(x)); }
 
 // 2^x = 2^n 2^r; both are exact.
 Vec exp2_f64(Vec given) {
@@ -137,6 +170,20 @@ Vec expm1_f64(Vec given) {
   Vec y = fma(half, expm1_reduced(r), half - 0.5);
   return select(given == 0.0, given, y + y);
 }
+
+Vec expm1_low_f64(Vec given) {
+  const auto [n, r, low] = reduce_exp(clamp(given, -40, 710));
+  // Half of 2^n - 1 + 2^n (r + tail), from the largest term to the smallest; the first sum is exact
+  // (Knuth's, since either term may be larger).
+  Vec half = power_of_two(n - 1.0);
+  Vec tail = fma(r * r, expm1_tail(r), fma(low, r, low));
+  Vec whole = half - 0.5, scaled = half * r;
+  Vec y = whole + scaled, second = y - whole;
+  Vec lost = (whole - (y - second)) + (scaled - second) + ((half - whole) - 0.5);
+  Vec rest = (y - expm1_f64(given) * 0.5) + fma(half, tail, lost);
+  return rest + rest;
+}
+Vec expm1_low_f32(Vec x) { return rounding_of_f32(expm1_f64(widen(x)), expm1_f32(x)); }
 
 Vec log_f64(Vec x) {
   Vec small = x < 0x1p-1022;
@@ -163,20 +210,40 @@ Vec log_f64(Vec x) {
   return select(x < 0.0, kNan, y);
 }
 
-Vec sin_cos_f64(Vec x, bool cosine) {
+namespace {
+
+struct Wave {
+  Split value;  // of the absolute value of the angle
+  Vec sign;     // the bit that is to be changed
+  Vec huge;     // where the angle is too large for the reduction
+};
+Wave split_wave(Vec x, bool cosine) {
   Vec a = abs(x);
   auto [quadrant, r, low] = reduce_angle(a);
   if (cosine) quadrant = quadrant + quadrant.like_int(1);
   Vec square = r * r;
   Vec odd = (quadrant & quadrant.like_int(1)) != quadrant.like_int(0);
-  Vec value = select(odd, cos_poly(r, low, square), sin_poly(r, low, square));
   Vec sign = quadrant << 62;
   if (!cosine) sign = sign ^ bits_of(x);
-  value = float_of_bits(bits_of(value) ^ (sign & sign.like_int(1ULL << 63)));
-  Vec huge = a >= kHugeAngle;
-  return unlikely(any(huge), value, [&] {
-    return select(huge, call_lanes(cosine ? kCosLanesF64 : kSinLanesF64, x), value);
+  return {select(odd, cos_poly(r, low, square), sin_poly(r, low, square)),
+          sign & sign.like_int(1ULL << 63), a >= kHugeAngle};
+}
+
+}  // namespace
+
+Vec sin_cos_f64(Vec x, bool cosine) {
+  const Wave wave = split_wave(x, cosine);
+  Vec value = float_of_bits(bits_of(sum(wave.value)) ^ wave.sign);
+  return unlikely(any(wave.huge), value, [&] {
+    return select(wave.huge, call_lanes(cosine ? kCosLanesF64 : kSinLanesF64, x), value);
   });
+}
+Vec sin_cos_low_f64(Vec x, bool cosine) {
+  const Wave wave = split_wave(x, cosine);
+  return select(wave.huge, 0.0, float_of_bits(bits_of(rounding_of(wave.value)) ^ wave.sign));
+}
+Vec sin_cos_low_f32(Vec x, bool cosine) {
+  return rounding_of_f32(sin_cos_f64(widen(x), cosine), sin_cos_f32(x, cosine));
 }
 
 Vec tanh_f64(Vec x) {

@@ -1,6 +1,7 @@
 #include "tessera/codegen/object_code.h"
 
 #include <dlfcn.h>
+#include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/ExecutionEngine/JITLink/JITLink.h>
 #include <llvm/ExecutionEngine/JITLink/JITLinkMemoryManager.h>
 #include <llvm/IR/LegacyPassManager.h>
@@ -11,10 +12,14 @@
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/TargetParser/Host.h>
+#include <llvm/Transforms/Scalar.h>
+
+#include <algorithm>
 
 #include "tessera/base/error.h"
 #include "tessera/codegen/emitter.h"
 #include "tessera/codegen/helpers.h"
+#include "tessera/ir/scalar_op.h"
 
 namespace tessera::codegen {
 namespace {
@@ -45,6 +50,27 @@ void simplify(llvm::Module& module, llvm::TargetMachine& machine) {
       llvm::OptimizationLevel::O2, llvm::ThinOrFullLTOPhase::None);
   for (llvm::Function& function : module)
     if (!function.isDeclaration()) passes.run(function, functions);
+}
+
+// Computes once what is computed twice.
+void share(llvm::Module& module, llvm::TargetMachine& machine) {
+  llvm::legacy::FunctionPassManager passes(&module);
+  passes.add(llvm::createTargetTransformInfoWrapperPass(machine.getTargetIRAnalysis()));
+  passes.add(llvm::createEarlyCSEPass());
+  passes.doInitialization();
+  for (llvm::Function& function : module)
+    if (!function.isDeclaration()) passes.run(function);
+  passes.doFinalization();
+}
+
+// Returns whether the kernel has functions whose code is mostly that of another function of the same
+// argument, which it has as well.
+bool has_common_code(const Kernel& kernel) {
+  return std::any_of(kernel.nodes.begin(), kernel.nodes.end(), [](const KernelNode& node) {
+    return node.kind == NodeKind::kScalarOp &&
+           (node.op == ScalarOp::kExpLow || node.op == ScalarOp::kExpm1Low ||
+            node.op == ScalarOp::kSinLow || node.op == ScalarOp::kCosLow);
+  });
 }
 
 std::string message_of(llvm::Error error) { return llvm::toString(std::move(error)); }
@@ -81,15 +107,15 @@ void ObjectEmitter::give_back(std::unique_ptr<llvm::TargetMachine> machine) {
 }
 
 std::string ObjectEmitter::emit(const Kernel& kernel, const std::string& symbol, Output output) {
-  return emit([&](llvm::Module& module) { emit_kernel(kernel, target_, module, symbol); }, false,
-              output);
+  return emit([&](llvm::Module& module) { emit_kernel(kernel, target_, module, symbol); },
+              has_common_code(kernel) ? Passes::kShare : Passes::kNone, output);
 }
 std::string ObjectEmitter::emit(const Routine& routine, const std::string& symbol, Output output) {
-  return emit([&](llvm::Module& module) { emit_routine(routine, target_, module, symbol); }, true,
-              output);
+  return emit([&](llvm::Module& module) { emit_routine(routine, target_, module, symbol); },
+              Passes::kAll, output);
 }
 
-std::string ObjectEmitter::emit(const std::function<void(llvm::Module&)>& fill, bool optimise,
+std::string ObjectEmitter::emit(const std::function<void(llvm::Module&)>& fill, Passes passes,
                                 Output output) {
   auto machine = borrow();
   llvm::LLVMContext context;
@@ -102,7 +128,8 @@ std::string ObjectEmitter::emit(const std::function<void(llvm::Module&)>& fill, 
   llvm::raw_string_ostream problems(problem);
   TESSERA_CHECK(!llvm::verifyModule(module, &problems), "{}", problem);
 #endif
-  if (optimise) simplify(module, *machine);
+  if (passes == Passes::kAll) simplify(module, *machine);
+  if (passes == Passes::kShare) share(module, *machine);
   std::string text;
   if (output == Output::kIr) {
     llvm::raw_string_ostream out(text);
@@ -110,11 +137,11 @@ std::string ObjectEmitter::emit(const std::function<void(llvm::Module&)>& fill, 
   } else {
     llvm::SmallVector<char, 0> bytes;
     llvm::raw_svector_ostream out(bytes);
-    llvm::legacy::PassManager passes;
+    llvm::legacy::PassManager emission;
     const auto type = output == Output::kObject ? llvm::CodeGenFileType::ObjectFile
                                                 : llvm::CodeGenFileType::AssemblyFile;
-    TESSERA_CHECK(!machine->addPassesToEmitFile(passes, out, nullptr, type));
-    passes.run(module);
+    TESSERA_CHECK(!machine->addPassesToEmitFile(emission, out, nullptr, type));
+    emission.run(module);
     text.assign(bytes.begin(), bytes.end());
   }
   give_back(std::move(machine));

@@ -30,9 +30,11 @@ class ObjectEmitter {
   std::string emit(const Routine& routine, const std::string& symbol, Output output);
 
  private:
-  // Returns the object file or the text of a module to which `fill` adds the functions. The code of
-  // a single kernel is good as emitted; code between kernels needs LLVM's passes (`optimise`).
-  std::string emit(const std::function<void(llvm::Module&)>& fill, bool optimise, Output output);
+  // What is done to the code that was emitted. That of a kernel is good as it is, but where two of its
+  // functions have code in common. Code between kernels needs optimisation.
+  enum class Passes : uint8_t { kNone, kShare, kAll };
+  // Returns the object file or text. `fill` adds the functions.
+  std::string emit(const std::function<void(llvm::Module&)>& fill, Passes passes, Output output);
   std::unique_ptr<llvm::TargetMachine> borrow();
   void give_back(std::unique_ptr<llvm::TargetMachine> machine);
   Target target_;

@@ -120,7 +120,8 @@ std::optional<WeightsKernel> weights_kernel(const Schedule& s, const StoragePlan
   if (weights.storage < 0 || !weights.map.empty()) return std::nullopt;
   const auto at = static_cast<size_t>(weights.storage);
   if (plan.storages[at].kind != Storage::Kind::kArena || uses.writers[at].size() != 1 ||
-      uses.readers[at] != std::vector<int>{convolution})
+      uses.readers[at] != std::vector<int>{convolution} ||
+      location(step.lhs).storage == weights.storage)  // the convolution of an array with itself
     return std::nullopt;
   const int writer = uses.writers[at][0];
   const auto* kernel = std::get_if<KernelStep>(&s.steps[static_cast<size_t>(writer)]);

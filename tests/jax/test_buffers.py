@@ -127,6 +127,19 @@ def test_donation_of_sharded_arrays(mesh):
   np.testing.assert_array_equal(out, X - 1)
 
 
+@pytest.mark.parametrize('spec', [P(), P('x')], ids=['replicated', 'sharded'])
+def test_donated_parts_in_memories_of_their_own_are_results_that_last(mesh, spec):
+  f = jax.jit(lambda x: (jnp.cos(x), x), donate_argnums=0)
+  kept = []
+  for i in range(6):
+    # device_put makes a part for each device, whose memory ends with the argument.
+    out = f(jax.device_put(X + i, NamedSharding(mesh, spec), may_alias=False))
+    kept.append([np.asarray(a) for a in out])
+  for i, (cosine, same) in enumerate(kept):
+    np.testing.assert_array_equal(same, X + i)
+    np.testing.assert_allclose(cosine, np.cos(X + i), rtol=1e-5)
+
+
 def test_an_argument_donated_twice_is_refused():
   x = jnp.ones(16)
   with pytest.raises(Exception, match='donate'):

@@ -112,7 +112,17 @@ TEST(WeightsKernel, IsNoOtherKernel) {
     c.b.add(c.step(c.t, c.b.output(float32, kImage, {})));
     EXPECT_FALSE(c.found()[2]);
   }
-  {  // the kernel makes the image
+  {  // It makes the image and the weights.
+    Convolution c;
+    const Shape both{3, 3, 3, 3};
+    const int source = c.b.input(float32, both, {}), made = c.b.slot(float32, both, {});
+    c.b.kernel({source, made}, {}, add_one);
+    ConvolutionStep step = c.step(made, c.b.output(float32, {3, 3, 3, 3}, {}));
+    step.lhs = made;
+    c.b.add(step);
+    EXPECT_FALSE(c.found()[1]);
+  }
+  {  // It makes the image.
     Convolution c;
     const int image = c.b.slot(float32, kImage, {});
     c.b.kernel({c.x, image}, {}, add_one);

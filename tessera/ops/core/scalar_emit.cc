@@ -3,41 +3,14 @@
 #include <limits>
 #include <numbers>
 
+#include "tessera/ops/core/scalar_emit_pairs.h"
+#include "tessera/ops/core/scalar_formulas.h"
+
 namespace tessera::ops::emit {
+
+using namespace formulas;
+
 namespace {
-
-Real sqrt(Real x) { return x.apply(ScalarOp::kSqrt); }
-Real cbrt(Real x) { return x.apply(ScalarOp::kCbrt); }
-Real exp(Real x) { return x.apply(ScalarOp::kExp); }
-Real expm1(Real x) { return x.apply(ScalarOp::kExpm1); }
-Real log(Real x) { return x.apply(ScalarOp::kLog); }
-Real log1p(Real x) { return x.apply(ScalarOp::kLog1p); }
-Real sin(Real x) { return x.apply(ScalarOp::kSin); }
-Real cos(Real x) { return x.apply(ScalarOp::kCos); }
-Real tan(Real x) { return x.apply(ScalarOp::kTan); }
-Real sinh(Real x) { return x.apply(ScalarOp::kSinh); }
-Real cosh(Real x) { return x.apply(ScalarOp::kCosh); }
-Real asinh(Real x) { return x.apply(ScalarOp::kAsinh); }
-Real abs(Real x) { return x.apply(ScalarOp::kAbs); }
-Real max(Real x, Real y) { return x.apply(ScalarOp::kMax, y); }
-Real min(Real x, Real y) { return x.apply(ScalarOp::kMin, y); }
-Real atan2(Real y, Real x) { return y.apply(ScalarOp::kAtan2, x); }
-Bool is_finite(Real x) { return {x.b, x.b->apply(ScalarOp::kIsFinite, bool_, {x.e})}; }
-
-// Returns `magnitude` with the sign of `x`. For zeros it is the sign of 1/x, so that -0 is
-// negative.
-Real copysign(Real magnitude, Real x) {
-  const Real m = abs(magnitude);
-  return select((x < 0.0) | (1.0 / x < 0.0), -m, m);
-}
-
-Real infinity_like(Real x) { return x.number(std::numeric_limits<double>::infinity()); }
-Bool is_infinite(Real x) { return abs(x) == infinity_like(x); }
-Bool is_number(Real x) { return x == x; }
-// Returns 1 for infinities and 0 otherwise, with the sign of x: C99's Annex G computes with such
-// directions.
-Real boxed(Real x) { return copysign(select(is_infinite(x), x.number(1), x.number(0)), x); }
-Real nan_like(Real x) { return x.number(std::numeric_limits<double>::quiet_NaN()); }
 
 Complex operator-(Complex z) { return {-z.re, -z.im}; }
 Complex operator*(Complex x, Complex y) {
@@ -47,10 +20,7 @@ Complex conj(Complex z) { return {z.re, -z.im}; }
 // i * z and -i * z.
 Complex times_i(Complex z) { return {-z.im, z.re}; }
 Complex times_minus_i(Complex z) { return {z.im, -z.re}; }
-Real fma(Real x, Real y, Real z) {
-  return {x.b, x.b->apply(ScalarOp::kFma, x.b->dtype_of(x.e), {x.e, y.e, z.e})};
-}
-// x + y^2, and what rounding lost in the square and in the sum (Knuth, TAOCP vol. 2, 4.2.2).
+// x + y^2 with what rounding lost of the square and (Knuth, TAOCP vol. 2, 4.2.2) of the sum.
 struct Sum {
   Real value, error;
 };
@@ -59,9 +29,9 @@ Sum plus_square(Real x, Real y) {
   const Real value = x + square, second = value - x;
   return {value, ((x - (value - second)) + (square - second)) + fma(y, y, -square)};
 }
-// Returns 2 x + x^2 + y^2, which is |1 + x + iy|^2 - 1, with most of its digits even if the terms
-// cancel (near the unit circle around -1). Code generation makes an fma of each product and the sum
-// that follows.
+// Returns 2 x + x^2 + y^2, which is |1 + x + iy|^2 - 1, with most of its digits also where the terms
+// cancel: near the unit circle around -1. Each product is an fma, as code generation makes one of a
+// product and a sum.
 Real square_norm_minus_one(Real x, Real y) {
   const Sum first = plus_square(x + x, x), all = plus_square(first.value, y);
   return all.value + (first.error + all.error);
@@ -76,7 +46,7 @@ Complex in_float64(Complex (*f)(Complex), Complex z) {
   return convert(f(convert(z, float64)), float32);
 }
 
-// Returns the imaginary part of x * y.
+// The imaginary part of x * y.
 Real imag_of_product(Complex x, Complex y) { return x.re * y.im + x.im * y.re; }
 
 }  // namespace
@@ -97,8 +67,8 @@ Real abs(Complex z) {
   const Real x = abs(z.re), y = abs(z.im);
   const Real big = max(x, y), small = min(x, y);
   const Real ratio = small / big;
-  // The formula fails for 0/0 and inf/inf; then the result is the larger part. If one part is
-  // infinite, so is the result, even if the other is NaN.
+  // 0/0 and inf/inf are the exceptions: there the larger part is the result. A NaN together with an
+  // infinity is an infinity.
   const Real plain = big * sqrt(1.0 + ratio * ratio);
   const Real infinity = x.number(std::numeric_limits<double>::infinity());
   return select((x == infinity) | (y == infinity), infinity, select(big == 0.0, big, plain));
@@ -113,8 +83,8 @@ Complex div(Complex x, Complex y) {
   const Complex by_im = {x.re * ratio + x.im, x.im * ratio - x.re};
   const Complex top = select(re_larger, by_re, by_im);
   const Complex quotient = {top.re / scale, top.im / scale};
-  // If y is zero, each part of x is divided by a signed zero. If y is infinite and x finite, the
-  // result is zero; if x is infinite and y finite, it is infinite.
+  // A division by zero divides each part of the dividend by a signed zero; a finite number divided
+  // by infinity is zero.
   const Bool by_zero = (y.re == 0.0) & (y.im == 0.0);
   const Real zero = copysign(y.re.number(0), y.re);
   const Complex over_zero = {x.re / zero, x.im / zero};
@@ -144,7 +114,7 @@ Complex min(Complex x, Complex y) {
 
 Complex pow(Complex x, Complex y) {
   const Complex power = exp(y * log(x));
-  // 0**0 is 1, and 0**y is 0 if the real part of y is positive.
+  // 0**0 is 1; 0**y is 0 where the real part of y is positive.
   const Bool base_zero = (x.re == 0.0) & (x.im == 0.0);
   const Bool exponent_zero = (y.re == 0.0) & (y.im == 0.0);
   const Real zero = x.re.number(0);
@@ -153,7 +123,7 @@ Complex pow(Complex x, Complex y) {
 }
 
 Complex atan2(Complex y, Complex x) {
-  // The result is -i log((x + iy) / sqrt(x^2 + y^2)).
+  // -i log((x + iy) / sqrt(x^2 + y^2)).
   const Complex xx = x * x, yy = y * y, iy = times_i(y);
   const Complex norm = sqrt({xx.re + yy.re, xx.im + yy.im});
   return times_minus_i(log(div({x.re + iy.re, x.im + iy.im}, norm)));
@@ -166,7 +136,7 @@ Complex sign(Complex z) {
 }
 
 Complex sqrt(Complex z) {
-  // w = sqrt((|x| + |z|) / 2), with z scaled by powers of 4 if the sum would overflow or lose bits.
+  // w = sqrt((|x| + |z|) / 2), scaled by powers of 4 where the sum would overflow or lose bits.
   const Real x = abs(z.re), y = abs(z.im);
   const Real largest = max(x, y);
   const Bool huge = largest > 1e18, tiny = largest < 1e-18;
@@ -181,8 +151,7 @@ Complex sqrt(Complex z) {
   const Real zero = x.number(0), infinity = infinity_like(x);
   const Complex plain = {re, copysign(im, z.im)};
   const Complex of_zero = {zero, z.im};
-  // If the other part is NaN, a part is infinite only if it would be for every number in place of
-  // the NaN.
+  // With a NaN, the part is infinite that is infinite for every number.
   const Real small = select(is_number(y), zero, y);
   const Complex of_infinity = {
       select(right | (y == infinity), infinity, small),
@@ -194,8 +163,8 @@ Complex sqrt(Complex z) {
 }
 
 Complex rsqrt(Complex z) {
-  if (is_float32(z)) return in_float64(rsqrt, z);
-  return div({z.re.number(1), z.re.number(0)}, sqrt(z));
+  if (!is_float32(z)) return rsqrt_by_pairs(z);
+  return in_float64([](Complex w) { return div({w.re.number(1), w.re.number(0)}, sqrt(w)); }, z);
 }
 
 Complex cbrt(Complex z) {
@@ -205,33 +174,26 @@ Complex cbrt(Complex z) {
 
 namespace {
 
-// Returns e^z. `small` means that the parts of z were float32: then exp(z.re) cannot overflow in
-// float64 unless the result does in float32.
-Complex exp_of_parts(Complex z, bool small) {
+// These take numbers whose parts were float32 and return what float32 needs of the function.
+
+Complex exp_of_float32(Complex z) {
   const Real whole = exp(z.re);
-  const Real c = cos(z.im), s = sin(z.im);
-  Complex plain = {whole * c, whole * s};
-  if (!small) {
-    // e^x is computed as exp(x/2)^2, and multiplied such that it overflows only if the result does.
-    const Real half = exp(0.5 * z.re);
-    const Bool large = z.re > 80.0;
-    plain = {select(large, half * c * half, plain.re), select(large, half * s * half, plain.im)};
-  }
-  // If e^x is zero or infinite and the angle is not finite, the result has no direction: it is
-  // zero, or an infinity with a NaN.
-  const Bool directed = is_finite(z.im);
-  const Complex of_limits = {whole,
-                             select(z.re < 0.0, copysign(z.re.number(0), z.im), nan_like(z.im))};
-  return select(z.im == 0.0, {whole, z.im},
-                select(is_infinite(z.re) & !directed, of_limits, plain));
+  const Complex plain = {whole * cos(z.im), whole * sin(z.im)};
+  return select(
+      z.im == 0.0, {whole, z.im},
+      select(is_infinite(z.re) & !is_finite(z.im), exp_at_infinity(z, whole), plain));
+}
+
+Complex expm1_of_float32(Complex z) {
+  const Real s = sin(0.5 * z.im);
+  const Complex e = exp_of_float32(z);
+  return {select(is_infinite(z.re), e.re - 1.0, expm1(z.re) * cos(z.im) - 2.0 * (s * s)), e.im};
 }
 
 struct Hyperbolic {
   Real sinh, cosh;
 };
-Hyperbolic hyperbolic(Real x) { return {sinh(x), cosh(x)}; }
-// Returns both for a number that was float32, as exactly as float32 needs. They are computed from
-// one exponential, except sinh of arguments so small that the difference would cancel.
+// From one exponential, but for arguments so small that it would cancel.
 Hyperbolic hyperbolic_of_float32(Real x) {
   const Real a = abs(x), up = exp(a), down = x.number(1) / up;
   const Real s = select(a < 0x1p-20, a, 0.5 * (up - down));
@@ -241,21 +203,17 @@ Hyperbolic hyperbolic_of_float32(Real x) {
 }  // namespace
 
 Complex exp(Complex z) {
-  if (is_float32(z)) return in_float64([](Complex w) { return exp_of_parts(w, true); }, z);
-  return exp_of_parts(z, false);
+  return is_float32(z) ? in_float64(exp_of_float32, z) : exp_by_pairs(z);
 }
 
 Complex expm1(Complex z) {
-  if (is_float32(z)) return in_float64(expm1, z);
-  const Real s = sin(0.5 * z.im), e = expm1(z.re);
-  return {select(is_infinite(z.re), exp(z).re - 1.0, e * cos(z.im) - 2.0 * (s * s)), exp(z).im};
+  return is_float32(z) ? in_float64(expm1_of_float32, z) : expm1_by_pairs(z);
 }
 
 Complex log(Complex z) {
   const Real x = abs(z.re), y = abs(z.im);
   const Real big = max(x, y), small = min(x, y);
-  // If z is near the unit circle, log(big) and the other term would cancel; log1p(|z|^2 - 1) is
-  // exact.
+  // Near the unit circle the norm is 1 and what log(b) would cancel.
   const Real near = 0.5 * log1p(square_norm_minus_one(big - 1.0, small));
   const Real ratio = select(small == big, x.number(1), small / big);
   const Real far = log(big) + 0.5 * log1p(ratio * ratio);
@@ -274,65 +232,45 @@ Complex log1p(Complex z) {
   return {select(is_near, near, log(shifted).re), atan2(z.im, 1.0 + z.re)};
 }
 
-Complex logistic(Complex z) {
-  if (is_float32(z)) return in_float64(logistic, z);
-  // 1 / (1 + e^-z) on the right half plane, e^z / (1 + e^z) on the left one: neither overflows.
+namespace {
+
+Complex logistic_of_float32(Complex z) {
+  // 1 / (1 + e^-z) on the right, e^z / (1 + e^z) on the left: neither overflows.
   const Real one = z.re.number(1), zero = z.re.number(0);
   const Bool left = z.re < 0.0;
-  const Complex w = select(left, z, -z), e = exp(w);
-  // Near the poles +-i pi, +-3i pi, ... the terms of 1 + e^x cos y would cancel. It is computed as
-  // the sum of 1 + cos y = (sin y)^2 / (1 - cos y) and (e^x - 1) cos y.
+  const Complex w = select(left, z, -z), e = exp_of_float32(w);
+  // Near the poles +-i pi, +-3i pi, ... 1 + e^x cos y would cancel. It is the sum of two positive
+  // terms: 1 + cos y = (sin y)^2 / (1 - cos y), and (e^x - 1) cos y.
   const Real c = cos(w.im), s = sin(w.im);
   const Real one_plus = select(c < 0.0, s * s / (1.0 - c) + expm1(w.re) * c, 1.0 + e.re);
   return div(select(left, e, {one, zero}), {one_plus, e.im});
 }
 
-// An imaginary part of 0 stays 0. If the imaginary part is not finite, results are NaN except for
-// the parts that do not depend on it (C99, Annex G).
-namespace {
-
-Complex sinh_of(Complex z, Hyperbolic of_re) {
+// If the imaginary part is 0 it stays 0.
+Complex sinh_of_float32(Complex z) {
+  const Hyperbolic of_re = hyperbolic_of_float32(z.re);
   const Complex plain = {of_re.sinh * cos(z.im), of_re.cosh * sin(z.im)};
-  const Real nan = nan_like(z.re);
-  const Complex undirected = {
-      select(z.re == 0.0, z.re, select(is_infinite(z.re), infinity_like(z.re), nan)), nan};
-  return select(z.im == 0.0, {of_re.sinh, z.im}, select(is_finite(z.im), plain, undirected));
+  return select(z.im == 0.0, {of_re.sinh, z.im},
+                select(is_finite(z.im), plain, sinh_undirected(z)));
 }
 
-Complex cosh_of(Complex z, Hyperbolic of_re) {
+Complex cosh_of_float32(Complex z) {
+  const Hyperbolic of_re = hyperbolic_of_float32(z.re);
   const Complex plain = {of_re.cosh * cos(z.im), of_re.sinh * sin(z.im)};
-  const Real zero = z.re.number(0), nan = nan_like(z.re);
-  const Complex undirected = {select(is_infinite(z.re), infinity_like(z.re), nan),
-                              select(z.re == 0.0, zero, nan)};
-  return select(z.im == 0.0, {of_re.cosh, copysign(zero, z.re) * z.im},
-                select(is_finite(z.im), plain, undirected));
+  return select(z.im == 0.0, {of_re.cosh, copysign(z.re.number(0), z.re) * z.im},
+                select(is_finite(z.im), plain, cosh_undirected(z)));
 }
 
-}  // namespace
-
-Complex sinh(Complex z) {
-  if (is_float32(z))
-    return in_float64([](Complex w) { return sinh_of(w, hyperbolic_of_float32(w.re)); }, z);
-  return sinh_of(z, hyperbolic(z.re));
-}
-
-Complex cosh(Complex z) {
-  if (is_float32(z))
-    return in_float64([](Complex w) { return cosh_of(w, hyperbolic_of_float32(w.re)); }, z);
-  return cosh_of(z, hyperbolic(z.re));
-}
-
-namespace {
-
-// Kahan, "Branch cuts for complex elementary functions" (1987), with t = tan y and s = sinh x.
-Complex tanh_by_tangent(Complex z, Real t) {
+// Kahan, "Branch cuts for complex elementary functions" (1987): t = tan y, s = sinh x.
+Complex tanh_of_float32(Complex z) {
+  const Real t = sin(z.im) / cos(z.im);
   const Bool large = abs(z.re) > 20.0;
   const Real one = z.re.number(1), x = select(large, one, z.re);
   const Real beta = 1.0 + t * t, s = sinh(x);
   const Real bottom = 1.0 + beta * (s * s);
   const Real rho = sqrt(1.0 + s * s);
   const Complex plain = {beta * rho * s / bottom, t / bottom};
-  // If |x| > 20, the real part is +-1 and the imaginary part 4 sin y cos y exp(-2|x|).
+  // Beyond 20 the real part is 1 and the imaginary 4 sin y cos y exp(-2|x|).
   const Real small = 4.0 * (sin(z.im) * cos(z.im)) * exp(-2.0 * abs(z.re));
   const Real limit =
       select(is_infinite(z.re) & !is_finite(z.im), copysign(z.re.number(0), z.im), small);
@@ -344,10 +282,17 @@ Complex tanh_by_tangent(Complex z, Real t) {
 
 }  // namespace
 
+Complex logistic(Complex z) {
+  return is_float32(z) ? in_float64(logistic_of_float32, z) : logistic_by_pairs(z);
+}
+Complex sinh(Complex z) {
+  return is_float32(z) ? in_float64(sinh_of_float32, z) : sinh_by_pairs(z);
+}
+Complex cosh(Complex z) {
+  return is_float32(z) ? in_float64(cosh_of_float32, z) : cosh_by_pairs(z);
+}
 Complex tanh(Complex z) {
-  // tan() of float64 calls C's function for each number; for complex64 a quotient is enough.
-  constexpr auto by_quotient = [](Complex w) { return tanh_by_tangent(w, sin(w.im) / cos(w.im)); };
-  return is_float32(z) ? in_float64(by_quotient, z) : tanh_by_tangent(z, tan(z.im));
+  return is_float32(z) ? in_float64(tanh_of_float32, z) : tanh_by_pairs(z);
 }
 
 Complex sin(Complex z) { return times_minus_i(sinh(times_i(z))); }
@@ -356,30 +301,48 @@ Complex tan(Complex z) { return times_minus_i(tanh(times_i(z))); }
 
 namespace {
 
-Bool has_infinity(Complex z) { return is_infinite(z.re) | is_infinite(z.im); }
-// Returns atan2(y, x) of numbers of which at least one is infinite; NaN if one is NaN.
-Real angle_at_infinity(Real y, Real x) {
-  return select(is_number(x) & is_number(y), atan2(boxed(y), boxed(x)), nan_like(x));
+// The inverse functions are Kahan's (ibid.), from square roots on either side of the cuts.
+Complex acos_of_float32(Complex z) {
+  const Complex minus = sqrt({1.0 - z.re, -z.im}), plus = sqrt({1.0 + z.re, z.im});
+  const Real im = asinh(imag_of_product(conj(plus), minus));
+  return {acos_angle(z, 2.0 * atan(minus.re / plus.re)),
+          select(has_infinity(z), -copysign(infinity_like(z.re), z.im), im)};
 }
-// Returns the real part of acos(z), which is `finite` if z is finite. For z = +-0 + i NaN it is pi
-// / 2.
-Real acos_angle(Complex z, Real finite) {
-  const Real right_angle = z.re.number(std::numbers::pi / 2);
-  return select(has_infinity(z), angle_at_infinity(abs(z.im), z.re),
-                select((z.re == 0.0) & !is_number(z.im), right_angle, finite));
+
+Complex acosh_of_float32(Complex z) {
+  const Complex minus = sqrt({z.re - 1.0, z.im}), plus = sqrt({z.re + 1.0, z.im});
+  const Real product = minus.re * plus.re + minus.im * plus.im;  // of conj(minus) and plus
+  const Real angle = 2.0 * atan(minus.im / plus.re);
+  const Bool finite = is_finite(z.re) & is_finite(z.im);
+  return {select(has_infinity(z), infinity_like(z.re), asinh(product)),
+          select(finite, angle, copysign(acos_angle(z, angle), z.im))};
+}
+
+Complex atanh_of_float32(Complex z) {
+  const Real x = abs(z.re), y = z.im, zero = x.number(0);
+  const Real left = 1.0 - x;
+  const Real re = 0.25 * log1p(4.0 * x / (left * left + y * y));
+  // The angle is that of an arctangent, or what is missing to pi.
+  const Real across = left * (1.0 + x) - y * y;
+  const Real acute = atan(2.0 * abs(y) / abs(across));
+  const Real angle = select(across < 0.0, std::numbers::pi - acute, acute);
+  const Real im = copysign(0.5 * select((y == 0.0) & (across == 0.0), zero, angle), y);
+  const Real right_angle = copysign(x.number(std::numbers::pi / 2), y);
+  const Complex far = {copysign(zero, z.re), select(is_number(y), right_angle, y)};
+  const Complex plain = {select((x == 0.0) & !is_number(y), z.re, copysign(re, z.re)), im};
+  return select(has_infinity(z), far, plain);
 }
 
 }  // namespace
 
-// The inverse functions are Kahan's (ibid.), from square roots on either side of the cuts.
 Complex asin(Complex z) {
-  // For complex64, all but atan2 is computed in float64, as in in_float64.
-  const DType dtype = z.re.b->dtype_of(z.re.e);
-  const Complex w = is_float32(z) ? convert(z, float64) : z;
+  if (!is_float32(z)) return asin_by_pairs(z);
+  // All but atan2 is computed in float64, as in in_float64.
+  const Complex w = convert(z, float64);
   const Complex minus = sqrt({1.0 - w.re, -w.im}), plus = sqrt({1.0 + w.re, w.im});
-  const Complex wide = {minus.re * plus.re - minus.im * plus.im,
-                        asinh(imag_of_product(conj(minus), plus))};
-  const auto [bottom, im] = is_float32(z) ? convert(wide, dtype) : wide;
+  const auto [bottom, im] = convert({minus.re * plus.re - minus.im * plus.im,
+                                     asinh(imag_of_product(conj(minus), plus))},
+                                    float32);
   const Complex plain = {atan2(z.re, bottom), im};
   const Complex far = {angle_at_infinity(z.re, abs(z.im)), copysign(infinity_like(z.re), z.im)};
   const Real re = select((z.re == 0.0) & !is_number(z.im), z.re, plain.re);
@@ -387,33 +350,15 @@ Complex asin(Complex z) {
 }
 
 Complex acos(Complex z) {
-  const Complex minus = sqrt({1.0 - z.re, -z.im}), plus = sqrt({1.0 + z.re, z.im});
-  const Real im = asinh(imag_of_product(conj(plus), minus));
-  return {acos_angle(z, 2.0 * atan2(minus.re, plus.re)),
-          select(has_infinity(z), -copysign(infinity_like(z.re), z.im), im)};
+  return is_float32(z) ? in_float64(acos_of_float32, z) : acos_by_pairs(z);
 }
-
 Complex acosh(Complex z) {
-  const Complex minus = sqrt({z.re - 1.0, z.im}), plus = sqrt({z.re + 1.0, z.im});
-  const Real product = minus.re * plus.re + minus.im * plus.im;  // real part of conj(minus) * plus
-  const Real angle = 2.0 * atan2(minus.im, plus.re);
-  const Bool finite = is_finite(z.re) & is_finite(z.im);
-  return {select(has_infinity(z), infinity_like(z.re), asinh(product)),
-          select(finite, angle, copysign(acos_angle(z, angle), z.im))};
+  return is_float32(z) ? in_float64(acosh_of_float32, z) : acosh_by_pairs(z);
 }
-
+Complex atanh(Complex z) {
+  return is_float32(z) ? in_float64(atanh_of_float32, z) : atanh_by_pairs(z);
+}
 Complex asinh(Complex z) { return times_minus_i(asin(times_i(z))); }
 Complex atan(Complex z) { return times_minus_i(atanh(times_i(z))); }
-
-Complex atanh(Complex z) {
-  const Real x = abs(z.re), y = z.im;
-  const Real left = 1.0 - x;
-  const Real re = 0.25 * log1p(4.0 * x / (left * left + y * y));
-  const Real im = 0.5 * atan2(2.0 * y, left * (1.0 + x) - y * y);
-  const Real right_angle = copysign(x.number(std::numbers::pi / 2), y);
-  const Complex far = {copysign(x.number(0), z.re), select(is_number(y), right_angle, y)};
-  const Complex plain = {select((x == 0.0) & !is_number(y), z.re, copysign(re, z.re)), im};
-  return select(has_infinity(z), far, plain);
-}
 
 }  // namespace tessera::ops::emit

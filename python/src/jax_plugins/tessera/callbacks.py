@@ -118,13 +118,14 @@ def type_of_nothing():
   return jax_private.get('ir').RankedTensorType.get([0], jax_private.get('dtype_to_ir_type')(np.dtype(np.bool_)))
 
 
-def custom_call(ctx, function, operands, results, types, has_side_effect, partitioned=False):
+def custom_call(ctx, function, operands, results, types, has_side_effect, partitioned=False, sharding=None):
   """The results of a call of the function of addresses, which lives as long as the program.
 
   Args:
     results: the shapes and dtypes that `function` writes.
     types: the types of MLIR of the same results.
     partitioned: whether `function` is called for each part of sharded operands, with the extents of the parts first.
+    sharding: JAX's sharding of the op, one for each result, or None.
   """
   ir, dtype_to_ir_type = jax_private.get('ir'), jax_private.get('dtype_to_ir_type')
   registered = _Registered(function)
@@ -138,6 +139,8 @@ def custom_call(ctx, function, operands, results, types, has_side_effect, partit
     target, config = 'tessera.partitioned_callback', {'function': config['function']}
   call = jax_private.get('custom_call')(target, result_types=types, operands=operands, backend_config=config,
                                         api_version=4, has_side_effect=has_side_effect)
+  if sharding is not None:
+    jax_private.get('set_sharding')(ctx.module_context, call, sharding)
   return list(call.results)
 
 
@@ -147,11 +150,23 @@ def _has_parts(ctx):
   return isinstance(context, jax_private.get('sharding_context')) and context.num_devices > 1
 
 
-def _emit(ctx, callback, token, operands, operand_avals, result_avals, *, has_side_effect, partitioned):
+def _shown_sharding(ctx, sharding, token, results):
+  """JAX's sharding of the call where it names a device, one for each of its results. Tessera calls the function once, in
+  the host's process, whichever device that is; but who reads the program finds the device there."""
+  if not _has_parts(ctx) or not hasattr(sharding, 'shardings'):
+    return None
+  shardings = tuple(sharding.shardings)
+  if token is not None and results:
+    shardings = (shardings[0], *shardings)
+  return type(sharding)(shardings)
+
+
+def _emit(ctx, callback, token, operands, operand_avals, result_avals, *, has_side_effect, partitioned, sharding=None):
   """The custom call; its results, the token after it or None, and None."""
   if partitioned and result_avals:
     raise ValueError('Partitioned callback not supported with return values.')
   partitioned = partitioned and _has_parts(ctx)
+  sharding = None if partitioned else _shown_sharding(ctx, sharding, token, result_avals)
   kinds = [(tuple(aval.shape), np.dtype(aval.dtype)) for aval in operand_avals]
   results = [(tuple(aval.shape), np.dtype(aval.dtype)) for aval in result_avals]
   types = [jax_private.ir_type(ctx.module_context, aval) for aval in result_avals]
@@ -171,7 +186,7 @@ def _emit(ctx, callback, token, operands, operand_avals, result_avals, *, has_si
     results = [((0,), np.dtype(np.bool_))]
     types = [type_of_nothing()]
   values = custom_call(ctx, _on_copies(callback, kinds, results, partitioned), operands, results, types, has_side_effect,
-                       partitioned)
+                       partitioned, sharding)
   if token is not None:
     token, *values = values
   return values[:len(result_avals)], token, None
@@ -204,12 +219,12 @@ def install():
 
   @functools.wraps(original)
   def emit_python_callback(ctx, callback, token, operands, operand_avals, result_avals, *, has_side_effect,
-                           partitioned=False, **options):
+                           partitioned=False, sharding=None, **options):
     if tuple(ctx.module_context.platforms) != ('tessera',):
       return original(ctx, callback, token, operands, operand_avals, result_avals, has_side_effect=has_side_effect,
-                      partitioned=partitioned, **options)
+                      partitioned=partitioned, sharding=sharding, **options)
     return _emit(ctx, callback, token, operands, operand_avals, result_avals, has_side_effect=has_side_effect,
-                 partitioned=partitioned)
+                 partitioned=partitioned, sharding=sharding)
 
   emit_python_callback.for_tessera = True
   for name in ('emit_python_callback', 'public_emit_python_callback'):

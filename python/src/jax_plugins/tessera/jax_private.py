@@ -77,6 +77,7 @@ NAMES = {
     'dtype_to_ir_type': _name('callbacks', _MLIR + 'dtype_to_ir_type'),
     'token_type': _name('callbacks', _MLIR + 'token_type'),
     'custom_call': _name('callbacks', _MLIR + 'custom_call'),
+    'set_sharding': _name('callbacks', _MLIR + 'set_sharding'),
     'ir': _name('callbacks', 'jaxlib.mlir.ir:'),
     'sharding_context': _name('callbacks', 'jax._src.sharding_impls:ShardingContext'),
     'canonicalize_value': _name('callbacks', 'jax._src.dtypes:canonicalize_value'),

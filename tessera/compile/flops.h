@@ -1,6 +1,7 @@
 // The number of operations of a program, for explain() and for the choice between two plans.
 #pragma once
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::compile {

@@ -53,14 +53,22 @@ std::span<const Pass> passes();
 // Runs the pass, or skips it; verifies and prints. Returns its time.
 PassTime run_pass(const Pass& pass, PassState& state);
 
+}  // namespace tessera::compile
+
+namespace tessera::ir {
+
 struct Stages {
   Function traced;
   Mesh mesh;  // of the program; empty for one device
   Function propagated;
-  Partitioned partitioned;
-  Schedule schedule;
+  spmd::Partitioned partitioned;
+  fusion::Schedule schedule;
   std::vector<PassTime> pass_times;
 };
+
+}  // namespace tessera::ir
+
+namespace tessera::compile {
 
 // Runs the passes up to the stage `last`; fields of Stages for later stages stay empty.
 Stages run_pipeline(const Function& traced, const ShardingRequest& request,

@@ -3,6 +3,7 @@
 // become one op; arrays without elements become constants; ops that nobody needs are removed.
 #pragma once
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::fusion {

@@ -2,6 +2,7 @@
 // same map, without its roundings.
 #pragma once
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::per_example {

@@ -11,6 +11,7 @@
 // again) and after partition, where equal values have been resharded to equal shardings.
 #pragma once
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::sharding {

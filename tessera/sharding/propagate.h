@@ -17,11 +17,12 @@
 #include <utility>
 #include <vector>
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/forward.h"
 #include "tessera/ir/function.h"
 #include "tessera/mesh/named_sharding.h"
 
-namespace tessera::sharding {
+namespace tessera::ir {
 
 struct ShardingRequest {
   // One for each input / output of the function; empty: propagation chooses.
@@ -29,6 +30,10 @@ struct ShardingRequest {
   // Axes that are computed as if they had so many devices (finer_mesh.h); propagate() ignores it.
   AxisSizes compute_as = {};
 };
+
+}  // namespace tessera::ir
+
+namespace tessera::sharding {
 
 // Returns the mesh on which all shardings of a program are written: the finest of those that they
 // name; among meshes of equal rank that of the inputs. Meshes with the same order of devices are

@@ -7,6 +7,7 @@
 //         leave such values behind.
 #pragma once
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::sharding {

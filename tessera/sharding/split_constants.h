@@ -8,6 +8,7 @@
 //         read what the group shards.
 #pragma once
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::sharding {

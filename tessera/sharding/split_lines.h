@@ -13,6 +13,7 @@
 //         dimension instead meanwhile, or gathers them.
 #pragma once
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::sharding {

@@ -5,6 +5,7 @@
 //         one dimension whole, and another can be sharded meanwhile.
 #pragma once
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::sharding {

@@ -3,6 +3,7 @@
 // first), so that collectives name whole axes only.
 #pragma once
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::spmd {

@@ -8,6 +8,7 @@
 
 #include <vector>
 
+#include "tessera/base/namespaces.h"
 #include "tessera/base/shape.h"
 
 namespace tessera::spmd {

@@ -2,6 +2,8 @@
 // that compute statistics over a batch throw there, since there is no batch.
 #pragma once
 
+#include "tessera/base/namespaces.h"
+
 namespace tessera::tracing {
 
 class ExampleScope {

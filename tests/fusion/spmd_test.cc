@@ -1,6 +1,7 @@
 // Fusion of partitioned functions: physical variance, collectives, dots with their sums over
 // devices.
 #include "fusion_testing.h"
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/axis_env.h"
 #include "tessera/ops/collectives/collectives.h"
 

@@ -17,6 +17,7 @@ struct LoopWorkspace {
   int64_t result = 0;          // the condition's result
   std::vector<int64_t> carry;  // the second copy of each carried value
   std::vector<bool> in_place;  // carries that have one copy, which each trip updates
+  std::vector<bool> lost;      // carries whose copy that is read is overwritten, the start's too
 };
 
 struct StepMemory {

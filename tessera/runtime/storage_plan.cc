@@ -15,6 +15,9 @@
 namespace tessera::runtime {
 namespace {
 
+// In the place of an output's number: the input may be overwritten, wherever it ends.
+constexpr int kLost = -2;
+
 // How a collective's result can be its operand's memory: for each instance of out, the instance of
 // in where it begins. `spans`: it covers several, which must lie one after the other.
 struct ViewMap {
@@ -104,7 +107,7 @@ std::optional<ViewMap> view_map(const Schedule& s, const Step& step) {
 struct Planner {
   const Schedule& s;
   const StorageContext& context;
-  std::vector<int> ends;  // of inputs, as StorageContext::ends
+  std::vector<int> ends;  // of inputs, as StorageContext::ends; kLost: it may end anywhere
   StoragePlan plan;
   std::vector<int> last_read = {};  // of slots: the step; steps.size() for results; -1
 
@@ -167,7 +170,7 @@ struct Planner {
   bool is_writable(const Storage& storage) const {
     if (storage.kind == Storage::Kind::kArena) return true;
     const auto input = static_cast<size_t>(storage.index);
-    return storage.kind == Storage::Kind::kInput && ends[input] >= 0 && !storage.spanned;
+    return storage.kind == Storage::Kind::kInput && ends[input] != -1 && !storage.spanned;
   }
 
   // Whether `out` can take over the memory of `in`, which step `i` reads last.
@@ -440,8 +443,8 @@ bool ends_in(const StoragePlan& plan, const Schedule& schedule, size_t input, si
   return before.storage == after.storage && after.map.empty();
 }
 
-// An input that a step overwrites has to end where it was. Where one does not, the plan is made
-// again, without overwriting that one.
+// An input that a step overwrites has to end where it was, or may be lost. Where one does neither,
+// the plan is made again, without overwriting that one.
 StoragePlan plan_storages(const Schedule& schedule, const StorageContext& context) {
   std::vector<int> ends = context.ends;
   ends.resize(schedule.inputs.size(), -1);
@@ -450,13 +453,15 @@ StoragePlan plan_storages(const Schedule& schedule, const StorageContext& contex
     planner.plan_all();
     bool holds = true;
     for (size_t k = 0; k < ends.size(); ++k) {
-      if (!planner.plan.overwritten[k] ||
+      if (!planner.plan.overwritten[k] || ends[k] == kLost ||
           ends_in(planner.plan, schedule, k, static_cast<size_t>(ends[k])))
         continue;
-      ends[k] = -1;
+      ends[k] = context.may_lose ? kLost : -1;
       holds = false;
     }
     if (!holds) continue;
+    for (size_t k = 0; k < ends.size(); ++k)
+      planner.plan.lost.push_back(planner.plan.overwritten[k] && ends[k] == kLost);
     planner.plan.nested = context.nested;
     return std::move(planner.plan);
   }

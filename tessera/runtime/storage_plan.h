@@ -60,8 +60,10 @@ struct StoragePlan {
   int64_t arena_bytes = 0;
   std::vector<int64_t> workspaces;  // of steps: offset in the arena
   int own_outputs = 0;              // storages of kind kOutput
-  // Of the inputs: whether a step overwrites it. It then ends as the output that the context says.
+  // Of the inputs: whether a step overwrites it. It then ends as the output that the context says,
+  // unless the context says that it may be lost.
   std::vector<bool> overwritten;
+  std::vector<bool> lost;  // of the inputs: overwritten, and it does not end as that output
   std::vector<fusion::InPlace> nested;  // as StorageContext::nested
 };
 
@@ -73,6 +75,9 @@ struct StorageContext {
   // Of each input, the output that has to be in its memory if a step overwrites it, as the carry of a
   // loop has to be for the next trip; -1: no step may. Empty: of no input.
   std::vector<int> ends = {};
+  // Whether an input that has such an output may be overwritten although it ends elsewhere: then
+  // nobody reads its memory again.
+  bool may_lose = false;
   // Of each step that is a loop or a branch: what it has in place. Empty: nothing.
   std::vector<fusion::InPlace> nested = {};
 };

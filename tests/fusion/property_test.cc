@@ -1,6 +1,5 @@
 // Fused programs against the naive evaluator: every op of the registry alone, and random programs.
 #include "random_program.h"
-
 #include "tessera/base/namespaces.h"
 
 namespace tessera::fusion_testing::property_test {

@@ -4,12 +4,15 @@
 #include <ios>
 #include <sstream>
 
+#include "tessera/base/error_calls.h"
 #include "tessera/base/format.h"
 
 namespace tessera {
 
 void throw_user_error(ErrorKind kind, std::string_view op, std::string_view message) {
-  throw UserError(kind, fmt::format("[{}] {}", op, message));
+  const std::string text = fmt::format("[{}] {}", op, message);
+  internal::ErrorCalls::note(text);
+  throw UserError(kind, text);
 }
 
 namespace internal {

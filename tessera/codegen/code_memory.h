@@ -10,6 +10,7 @@
 #include <map>
 
 #include "tessera/base/fork.h"
+#include "tessera/base/namespaces.h"
 
 namespace tessera::codegen {
 

@@ -24,6 +24,7 @@
 #include <thread>
 
 #include "tessera/base/fork.h"
+#include "tessera/base/namespaces.h"
 
 namespace tessera::codegen {
 

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "tessera/base/namespaces.h"
+
 namespace tessera::codegen {
 
 // Its arguments are (void* to, const void* from, int64 bytes).

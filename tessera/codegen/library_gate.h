@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "tessera/base/fork.h"
+#include "tessera/base/namespaces.h"
 
 namespace tessera::codegen {
 

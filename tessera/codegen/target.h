@@ -10,6 +10,8 @@
 #include <map>
 #include <string>
 
+#include "tessera/base/namespaces.h"
+
 namespace tessera::codegen {
 
 enum class Architecture { kX86, kArm };

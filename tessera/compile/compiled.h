@@ -8,16 +8,6 @@
 
 #include "tessera/ir/array.h"
 
-namespace tessera::engine {
-class LoadedProgram;
-}
-namespace tessera::sharding {
-struct ShardingRequest;
-}
-namespace tessera::compile {
-struct Stages;
-}
-
 namespace tessera {
 
 class Compiled {
@@ -26,9 +16,8 @@ class Compiled {
   // UserError if the program's mesh has no devices. If `results_mesh` is set, results are moved to
   // it, since the program's mesh may be finer than the user's. `stages` is the result of
   // run_pipeline, or null if it has not run.
-  Compiled(const ir::Function& function, const sharding::ShardingRequest& request,
-           const Device& device, const std::optional<Mesh>& results_mesh = {},
-           const compile::Stages* stages = nullptr);
+  Compiled(const ir::Function& function, const ir::ShardingRequest& request, const Device& device,
+           const std::optional<Mesh>& results_mesh = {}, const ir::Stages* stages = nullptr);
 
   // Runs the program and returns its results once they are computed. Arguments have the function's
   // input types; those with another sharding are resharded first.
@@ -42,10 +31,10 @@ class Compiled {
   // Returns the bytes of the program itself.
   int64_t code_bytes() const;
   // Returns the loaded program. Callers include engine/loaded_program.h.
-  const engine::LoadedProgram& program() const { return *program_; }
+  const ir::LoadedProgram& program() const { return *program_; }
 
  private:
-  std::shared_ptr<const engine::LoadedProgram> program_;
+  std::shared_ptr<const ir::LoadedProgram> program_;
   std::vector<ir::Type> output_types_;
   // The shardings that results are moved to. If it is empty, results are not moved.
   std::vector<Sharding> results_;

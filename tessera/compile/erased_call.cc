@@ -1,5 +1,7 @@
 #include "tessera/compile/erased_call.h"
 
+#include "tessera/base/namespaces.h"
+
 namespace tessera::internal {
 
 using namespace compile;

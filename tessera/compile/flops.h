@@ -2,6 +2,7 @@
 // plans.
 #pragma once
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::compile {

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "tessera/base/error_calls.h"
 #include "tessera/base/hash.h"
 #include "tessera/cluster/processes.h"
+#include "tessera/codegen/call_place.h"
 #include "tessera/compile/jit_cache.h"
 #include "tessera/compile/pipeline.h"
 #include "tessera/control/control.h"
@@ -78,25 +80,28 @@ void JitCache::insert(const void* types, const std::string& statics, std::span<c
 
 namespace {
 
-// Throws the error again with the location where the function was jitted, unless it has one
-// already: if a callback of a program calls another jitted function, the location of that one
-// stays.
+// Throws the error again, with the line of the user's call that it is about, if `calls` led to it and
+// the program has debug information, and the place where the function was jitted; unless it names
+// one: if a callback of a program calls another jitted function, that one is named.
 [[noreturn, gnu::cold, gnu::noinline]] void rethrow_with(const SourceLocation& where,
-                                                         const UserError& error) {
+                                                         const UserError& error,
+                                                         std::span<const uintptr_t> calls = {}) {
   constexpr std::string_view kJitted = "; in the function that was jitted at ";
   const std::string_view text = error.what();
   if (where.line() == 0 || text.find(kJitted) != text.npos) throw;
-  throw UserError(error.kind(),
-                  fmt::format("{}{}{}:{}", text, kJitted, where.file_name(), where.line()));
+  const std::string line = codegen::place_of_call(calls);
+  throw UserError(error.kind(), fmt::format("{}{}{}{}{}:{}", text, line.empty() ? "" : "; at ",
+                                            line, kJitted, where.file_name(), where.line()));
 }
 
 // Returns work(); its errors get the location where the function was jitted.
 template <class Work>
 auto located(const SourceLocation& where, const Work& work) {
+  const internal::ErrorCalls calls;
   try {
     return work();
   } catch (const UserError& error) {
-    rethrow_with(where, error);
+    rethrow_with(where, error, calls.of(error.what()));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tessera/base/format.h"
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/format.h"
 
 namespace tessera::internal {

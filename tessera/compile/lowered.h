@@ -10,10 +10,6 @@
 #include "tessera/compile/pass_time.h"
 #include "tessera/spmd/collective.h"
 
-namespace tessera::compile {
-struct Stages;
-}
-
 namespace tessera {
 
 // The cost of one run of the program for one device.
@@ -27,7 +23,7 @@ struct Cost {
 
 class Lowered {
  public:
-  Lowered(ir::Function traced, sharding::ShardingRequest request, std::vector<Array> captures,
+  Lowered(ir::Function traced, ir::ShardingRequest request, std::vector<Array> captures,
           Device device);
   Lowered(const Lowered&);
   Lowered(Lowered&&) noexcept;
@@ -52,12 +48,12 @@ class Lowered {
   CompiledRef compile() const;
 
   // Returns the stages. Callers include compile/pipeline.h and sharding/propagate.h.
-  const compile::Stages& stages() const { return *stages_; }
-  const sharding::ShardingRequest& request() const { return *request_; }
+  const ir::Stages& stages() const { return *stages_; }
+  const ir::ShardingRequest& request() const { return *request_; }
 
  private:
-  std::shared_ptr<const compile::Stages> stages_;
-  std::shared_ptr<const sharding::ShardingRequest> request_;
+  std::shared_ptr<const ir::Stages> stages_;
+  std::shared_ptr<const ir::ShardingRequest> request_;
   std::vector<Array> captures_;
   Device device_;
 };

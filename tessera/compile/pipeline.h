@@ -54,14 +54,22 @@ std::span<const Pass> passes();
 // Runs the pass, or skips it, then verifies and prints the result. Returns the pass's time.
 PassTime run_pass(const Pass& pass, PassState& state);
 
+}  // namespace tessera::compile
+
+namespace tessera::ir {
+
 struct Stages {
   Function traced;
   Mesh mesh;  // the program's mesh; empty for one device
   Function propagated;
-  Partitioned partitioned;
-  Schedule schedule;
+  spmd::Partitioned partitioned;
+  fusion::Schedule schedule;
   std::vector<PassTime> pass_times;
 };
+
+}  // namespace tessera::ir
+
+namespace tessera::compile {
 
 // Runs the passes up to the stage `last`. The fields of Stages that later passes set stay empty.
 Stages run_pipeline(const Function& traced, const ShardingRequest& request,

@@ -52,8 +52,6 @@ ShardingRequest request_for(const Function& function, std::span<const Array> arg
 // arguments are on several devices.
 Device device_for(std::string_view op, std::span<const Array> args);
 
-struct Stages;
-
 // Returns the program of this function, request and device. It is compiled once for all
 // structurally equal ones. `stages` is the result of run_pipeline, or null if it has not run. Any
 // thread may call it.

@@ -7,6 +7,7 @@
 #include "tessera/fusion/in_place.h"
 #include "tessera/fusion/schedule_walk.h"
 #include "tessera/ir/format.h"
+#include "tessera/runtime/routine_code.h"
 
 namespace tessera::compile {
 namespace {
@@ -18,20 +19,50 @@ constexpr int64_t kExpectedTrips = 1000;
 class CopyFinder {
  public:
   std::vector<UpdateCopy> run(const Schedule& s) {
-    for (const Step& step : s.steps) visit(step);
+    for (const Step& step : s.steps) visit(step, s);
     return std::move(out_);
   }
 
  private:
-  void visit(const Step& step) {
+  void visit(const Step& step, const Schedule& around) {
     if (const auto* loop = std::get_if<LoopStep>(&step)) {
       const int64_t trips = loop->cond ? -1 : loop->trip_count;
-      const fusion::InPlace& pairs = finder_.in_place(*loop);
-      find(*loop->body, codegen::writable_inputs(*loop->body, pairs, loop->consts.size()),
-           loop->consts.size(), loop->in.size(), trips);
+      const Schedule& body = *loop->body;
+      const size_t first = loop->consts.size(), carries = loop->in.size();
+      fusion::InPlace pairs = finder_.in_place(*loop);
+      const bool is_routine = runtime::runs_as_routine(*loop, around);
+      // A body that is interpreted has each carry in memory of its own (StorageContext::may_lose).
+      for (size_t c = 0; !is_routine && c < carries; ++c)
+        pairs.emplace_back(static_cast<int>(c), static_cast<int>(c));
+      const std::vector<bool> writable = codegen::writable_inputs(body, pairs, first);
+      find(body, writable, first, carries, trips);
+      if (!is_routine) find_moved(body, writable, first, carries, trips);
     } else if (const auto* branch = std::get_if<BranchStep>(&step)) {
       for (const auto& schedule : branch->branches)
-        for (const Step& inner : schedule->steps) visit(inner);
+        for (const Step& inner : schedule->steps) visit(inner, *schedule);
+    }
+  }
+
+  // Finds updates that are done in a carry's memory and are copied to another carry's afterwards.
+  void find_moved(const Schedule& body, const std::vector<bool>& writable, size_t first_carry,
+                  size_t carries, int64_t trips) {
+    const codegen::Homes homes = finder_.find(body, writable);
+    const auto home_of = [&](int slot) { return homes.home[static_cast<size_t>(slot)]; };
+    for (const Step& step : body.steps) {
+      for (const auto& [in, result] : fusion::in_place_slots(step, finder_.in_place(step, body))) {
+        const size_t home = home_of(result);
+        if (static_cast<size_t>(in) != home) continue;  // a later update of the same array
+        bool stays = false, moves = false;
+        for (size_t c = 0; c < carries; ++c) {
+          if (home_of(body.outputs[c]) != home) continue;
+          const bool same = home == static_cast<size_t>(body.inputs[first_carry + c]);
+          (same ? stays : moves) = true;
+        }
+        const auto inputs = std::span(body.inputs).subspan(first_carry, carries);
+        const bool is_carry =
+            std::find(inputs.begin(), inputs.end(), static_cast<int>(home)) != inputs.end();
+        if (is_carry && moves && !stays) add(step, body, in, homes, first_carry, carries, trips);
+      }
     }
   }
 
@@ -47,7 +78,7 @@ class CopyFinder {
           find(*schedule, codegen::writable_inputs(*schedule, finder_.in_place(*branch, body), 0),
                0, schedule->inputs.size(), trips);
       } else {
-        visit(step);
+        visit(step, body);
       }
     }
   }

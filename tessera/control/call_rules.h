@@ -3,6 +3,7 @@
 // it.
 #pragma once
 
+#include "tessera/base/namespaces.h"
 #include "tessera/control/control.h"
 #include "tessera/ir/op_def.h"
 

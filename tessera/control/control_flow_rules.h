@@ -1,6 +1,7 @@
 // Derivatives, transposes and batching of loops and branches (control_flow_ops.cc).
 #pragma once
 
+#include "tessera/base/namespaces.h"
 #include "tessera/control/control_flow_ops.h"
 #include "tessera/ops/core/use_rule.h"
 

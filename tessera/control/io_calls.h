@@ -6,6 +6,7 @@
 
 #include <string_view>
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::control {

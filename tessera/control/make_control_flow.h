@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/array.h"
 
 namespace tessera::control {

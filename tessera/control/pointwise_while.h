@@ -7,6 +7,7 @@
 
 #include <optional>
 
+#include "tessera/base/namespaces.h"
 #include "tessera/control/control_flow_ops.h"
 
 namespace tessera::control {

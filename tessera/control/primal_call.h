@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "tessera/base/namespaces.h"
 #include "tessera/control/control.h"
 #include "tessera/ir/retype.h"
 #include "tessera/ops/core/op.h"

@@ -10,6 +10,7 @@
 
 #include <optional>
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ops/core/use_rule.h"
 
 namespace tessera::control {

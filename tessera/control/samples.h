@@ -3,6 +3,7 @@
 // by op.
 #pragma once
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ops/core/op.h"
 
 namespace tessera::control::samples {

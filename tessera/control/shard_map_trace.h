@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/array.h"
 #include "tessera/mesh/mesh.h"
 

@@ -5,6 +5,8 @@
 #include <span>
 #include <string>
 
+#include "tessera/base/namespaces.h"
+
 namespace tessera::engine {
 
 // Returns the options for one partition of devices.size() replicas, with replica p on the plugin's

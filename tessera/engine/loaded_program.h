@@ -11,9 +11,7 @@
 
 #include "tessera/runtime/device_data.h"
 
-namespace tessera::engine {
-
-using namespace runtime;
+namespace tessera::ir {
 
 class LoadedProgram {
  public:
@@ -23,21 +21,22 @@ class LoadedProgram {
 
   // Returns the results of one run. The program must take each input (takes()).
   //
-  // If donate[i] is not 0, the caller will not use input i again: its memory is reused for a result
-  // if one fits, and the array is deleted. If moved[i] is given and not null, it is the array from
-  // which input i was copied; it is deleted, too. Throws UserError if one of these arrays was
-  // donated before; then none is deleted. Throws RuntimeError if the devices lack memory, or fail.
-  virtual std::vector<Array> run(std::span<const DeviceData* const> inputs,
+  // If donate[i] is not 0, the caller will not use input i again: its memory is
+  // reused for a result if one fits, and the array is deleted. moved[i], if there is such a list
+  // and it is not null, is the array that input i was copied from; it is deleted, too. Throws
+  // UserError if one of these was donated before; then none is deleted. Throws RuntimeError if the
+  // devices lack memory, or fail.
+  virtual std::vector<Array> run(std::span<const runtime::DeviceData* const> inputs,
                                  std::span<const uint8_t> donate = {},
-                                 std::span<const DeviceData* const> moved = {}) const = 0;
+                                 std::span<const runtime::DeviceData* const> moved = {}) const = 0;
 
   // Returns whether the array has the layout and devices that input i requires.
   bool takes(const ArrayData& array, size_t i) const {
-    const DeviceData* data = device_data(array);
+    const runtime::DeviceData* data = runtime::device_data(array);
     return data && (data->layout() == inputs_[i] || same_placement(*data->layout(), *inputs_[i]));
   }
-  const ArrayLayoutRef& input_layout(size_t i) const { return inputs_.at(i); }
-  const ArrayLayoutRef& output_layout(size_t i) const { return outputs_.at(i); }
+  const runtime::ArrayLayoutRef& input_layout(size_t i) const { return inputs_.at(i); }
+  const runtime::ArrayLayoutRef& output_layout(size_t i) const { return outputs_.at(i); }
   size_t num_inputs() const { return inputs_.size(); }
   size_t num_outputs() const { return outputs_.size(); }
 
@@ -48,12 +47,18 @@ class LoadedProgram {
   virtual int64_t code_bytes() const = 0;
 
  protected:
-  LoadedProgram(std::vector<ArrayLayoutRef> inputs, std::vector<ArrayLayoutRef> outputs)
+  LoadedProgram(std::vector<runtime::ArrayLayoutRef> inputs,
+                std::vector<runtime::ArrayLayoutRef> outputs)
       : inputs_(std::move(inputs)), outputs_(std::move(outputs)) {}
 
  private:
-  std::vector<ArrayLayoutRef> inputs_, outputs_;
+  std::vector<runtime::ArrayLayoutRef> inputs_, outputs_;
 };
+
+}  // namespace tessera::ir
+
+namespace tessera::engine {
+
 using LoadedProgramRef = std::shared_ptr<const LoadedProgram>;
 
 }  // namespace tessera::engine

@@ -17,6 +17,7 @@
 // branch should be taken.
 #pragma once
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::fusion {

@@ -1,5 +1,7 @@
 #include "tessera/fusion/fuse.h"
 
+#include <algorithm>
+
 #include "tessera/fusion/collective_steps.h"
 #include "tessera/fusion/control_steps.h"
 #include "tessera/fusion/dots.h"
@@ -136,12 +138,15 @@ bool Scheduler::run(std::vector<char>& must_store) {
   return complete;
 }
 
-Schedule fuse_graph(Graph graph, const FuseOptions& options);
+// `own_inputs`: as find_updates() has it.
+Schedule fuse_graph(Graph graph, const FuseOptions& options,
+                    const std::vector<bool>& own_inputs = {});
 
 // Returns a region's schedule; its outputs vary over the axes that the enclosing step needs.
 std::shared_ptr<const Schedule> fuse_region(const Region& region, const Mesh& mesh,
-                                            const FuseOptions& options) {
-  auto out = std::make_shared<Schedule>(fuse_graph(std::move(*region.graph), options));
+                                            const FuseOptions& options,
+                                            const std::vector<bool>& own_inputs) {
+  auto out = std::make_shared<Schedule>(fuse_graph(std::move(*region.graph), options, own_inputs));
   for (size_t k = 0; k < out->outputs.size(); ++k) {
     if (out->slots[out->outputs[k]].axes == region.outputs[k]) continue;
     Slot slot = out->slots[out->outputs[k]];
@@ -158,14 +163,24 @@ std::shared_ptr<const Schedule> fuse_region(const Region& region, const Mesh& me
   return out;
 }
 
-Schedule fuse_graph(Graph graph, const FuseOptions& options) {
+// The inputs of a region whose memory is its own: what a loop carries, as its body sees it.
+std::vector<bool> own_inputs_of(const GraphControl& control, size_t region) {
+  if (!control.loop || region > 0) return {};
+  std::vector<bool> out(control.num_consts + control.num_carry, false);
+  std::fill(out.begin() + static_cast<ptrdiff_t>(control.num_consts), out.end(), true);
+  return out;
+}
+
+Schedule fuse_graph(Graph graph, const FuseOptions& options, const std::vector<bool>& own_inputs) {
   absorb_into_dots(graph, !options.reproducible);
-  find_updates(graph);
+  find_updates(graph, own_inputs);
   order_updates(graph);
   for (GraphOp& op : graph.ops)
     if (op.kind == OpKind::kControl)
-      for (Region& region : op.control->regions)
-        region.schedule = fuse_region(region, graph.mesh, options);
+      for (size_t r = 0; r < op.control->regions.size(); ++r) {
+        Region& region = op.control->regions[r];
+        region.schedule = fuse_region(region, graph.mesh, options, own_inputs_of(*op.control, r));
+      }
   std::vector<char> must_store(graph.values.size(), 0);
   while (true) {
     Scheduler scheduler(graph, options);

@@ -12,6 +12,7 @@
 #include <optional>
 #include <utility>
 
+#include "tessera/base/namespaces.h"
 #include "tessera/base/shape.h"
 
 namespace tessera::fusion {

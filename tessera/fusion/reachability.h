@@ -7,6 +7,8 @@
 #include <bitset>
 #include <vector>
 
+#include "tessera/base/namespaces.h"
+
 namespace tessera::fusion {
 
 class Reachability {

@@ -4,6 +4,7 @@
 // removed.
 #pragma once
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::fusion {

@@ -14,6 +14,7 @@
 #include <functional>
 #include <optional>
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::fusion {

@@ -10,6 +10,7 @@
 
 #include <optional>
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::fusion {

@@ -11,6 +11,7 @@
 
 #include <vector>
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::fusion {

@@ -16,6 +16,7 @@
 #include <optional>
 #include <vector>
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::fusion {

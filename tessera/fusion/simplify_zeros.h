@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/control_flow.h"
 
 namespace tessera::fusion {

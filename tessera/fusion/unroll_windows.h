@@ -15,6 +15,7 @@
 //   y = max(max(-inf, x[0:7:2]), x[1:8:2])
 #pragma once
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::fusion {

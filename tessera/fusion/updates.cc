@@ -10,10 +10,14 @@ namespace {
 constexpr int64_t kLeastBytes = 257;
 // Larger constants are computed where they are used.
 constexpr int64_t kConstantElements = 64;
+// A loop of one function of machine code (codegen/routine_homes.h) would copy a carry that does not
+// end where it was; its trips are too short to have larger ones.
+constexpr int64_t kLeastGatheredBytes = 65536;
 
 class UpdateFinder {
  public:
-  explicit UpdateFinder(Graph& graph) : g_(graph), chosen_(graph.ops.size(), 0) {}
+  UpdateFinder(Graph& graph, const std::vector<bool>& own_inputs)
+      : g_(graph), own_inputs_(own_inputs), chosen_(graph.ops.size(), 0) {}
 
   void run() {
     bool any = false;
@@ -23,7 +27,11 @@ class UpdateFinder {
     }
     if (!any) return;
     for (size_t i = g_.ops.size(); i-- > 0;)
-      if (chosen_[i]) chosen_[i] = is_stored(g_.ops[i].results[0]);
+      if (chosen_[i]) {
+        const GraphOp& op = g_.ops[i];
+        chosen_[i] =
+            is_stored(op.results[0]) || (is_gathered(op.results[0]) && is_own(op.operands[0]));
+      }
     for (size_t i = 0; i < g_.ops.size(); ++i)
       if (chosen_[i]) choose(static_cast<int>(i));
     g_.find_users();
@@ -79,6 +87,32 @@ class UpdateFinder {
     });
   }
 
+  // Whether a gather reads a large part of the value. It would ask of each element whether it is a
+  // new one.
+  bool is_gathered(int v) const {
+    const GraphValue& value = g_.values[v];
+    if (value.bytes() < kLeastGatheredBytes) return false;
+    return std::any_of(value.users.begin(), value.users.end(), [&](int user) {
+      const GraphOp& op = g_.ops[user];
+      if (op.kind == OpKind::kReshape) return is_gathered(op.results[0]);
+      return op.kind == OpKind::kGather && op.operands[0] == v &&
+             2 * g_.values[op.results[0]].elements() >= value.elements();
+    });
+  }
+
+  // Whether the value, which has memory, may be overwritten there once nothing reads it.
+  bool is_own(int v) const {
+    while (true) {
+      const GraphValue& value = g_.values[v];
+      if (value.op < 0)
+        return static_cast<size_t>(value.input) < own_inputs_.size() && own_inputs_[value.input];
+      const GraphOp& op = g_.ops[value.op];
+      if (op.kind == OpKind::kControl || op.kind == OpKind::kCollective) return false;
+      if (op.kind != OpKind::kReshape && !chosen_[value.op]) return true;
+      v = op.operands[0];
+    }
+  }
+
   void choose(int i) {
     GraphOp& op = g_.ops[i];
     op.kind = OpKind::kUpdate;
@@ -112,12 +146,15 @@ class UpdateFinder {
   }
 
   Graph& g_;
+  const std::vector<bool>& own_inputs_;
   std::vector<char> chosen_;  // of ops
 };
 
 }  // namespace
 
-void find_updates(Graph& graph) { UpdateFinder(graph).run(); }
+void find_updates(Graph& graph, const std::vector<bool>& own_inputs) {
+  UpdateFinder(graph, own_inputs).run();
+}
 
 bool is_update(const GraphOp& op) {
   return op.kind == OpKind::kUpdate || (op.kind == OpKind::kCall && op.updates);

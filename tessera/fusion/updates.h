@@ -14,9 +14,10 @@
 namespace tessera::fusion {
 
 // Makes a kUpdate of each dynamic_update_slice whose operand is stored and not read once its result
-// is there, and whose result has to be stored too. Before: a new graph. After: the users are up to
-// date.
-void find_updates(Graph& graph);
+// is there, and whose result has to be stored too; or is only read by gathers, if the operand's
+// memory is the graph's own, as that of the inputs in `own_inputs` is (an empty list: of none).
+// Before: a new graph. After: the users are up to date.
+void find_updates(Graph& graph, const std::vector<bool>& own_inputs = {});
 
 // Whether the op's first result may be its first operand's memory.
 bool is_update(const GraphOp& op);

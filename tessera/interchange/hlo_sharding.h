@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "tessera/base/namespaces.h"
 #include "tessera/mesh/partition_spec.h"
 
 namespace tessera::interchange {

@@ -18,6 +18,7 @@
 #include <variant>
 #include <vector>
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::interchange {

@@ -8,8 +8,6 @@
 #include <span>
 #include <vector>
 
-#include "tessera/base/namespaces.h"
-
 namespace tessera {
 class Array;
 }
@@ -21,6 +19,13 @@ class OpParams;
 struct Op;
 struct OpDef;
 struct JvpResult;
+
+// What Lowered and Compiled hold, defined by sharding/propagate.h, compile/pipeline.h and
+// engine/loaded_program.h. They are in this namespace and not in that of their folder, so that
+// users' programs see none of the compiler's namespaces but this one and `ops`.
+struct ShardingRequest;
+struct Stages;
+class LoadedProgram;
 
 // The index of a value in Function::types.
 using ValueId = int32_t;
@@ -36,3 +41,7 @@ using FlatFn = std::function<std::vector<Array>(const std::vector<Array>&)>;
 using HostCall = std::function<void(std::span<const void* const> in, std::span<void* const> out)>;
 
 }  // namespace tessera::ir
+
+namespace tessera::ops {
+using namespace ir;
+}

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "tessera/base/dtype.h"
-#include "tessera/base/namespaces.h"
 #include "tessera/base/shape.h"
 #include "tessera/mesh/named_sharding.h"
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <map>
 
+#include "tessera/base/namespaces.h"
 #include "tessera/compile/composite.h"
 #include "tessera/numpy/linear.h"
 #include "tessera/numpy/manipulation.h"

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "tessera/base/array_size.h"
+#include "tessera/base/namespaces.h"
 #include "tessera/compile/composite.h"
 #include "tessera/numpy/creation.h"
 #include "tessera/numpy/indexing.h"

@@ -4,6 +4,7 @@
 #include <limits>
 #include <numbers>
 
+#include "tessera/base/namespaces.h"
 #include "tessera/numpy/elementwise.h"
 #include "tessera/numpy/logic.h"
 #include "tessera/numpy/manipulation.h"

@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::per_example {

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::per_example {

@@ -13,6 +13,7 @@
 
 #include <optional>
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ops/linear/use_product.h"
 
 namespace tessera::per_example {

@@ -6,6 +6,7 @@
 //                              y: bf16 = reduce_precision(y', e8m7)
 #pragma once
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::per_example {

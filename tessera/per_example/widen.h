@@ -2,6 +2,7 @@
 // stays the same map, except for its roundings.
 #pragma once
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::per_example {

@@ -76,8 +76,10 @@ void copy_slots(const std::vector<Passed>& like, std::span<const SlotRef> from,
 // Runs a loop trip by trip. The carry alternates between the out slots and a second copy in the
 // workspace; the first trip reads the in slots if these have the layout that the body needs. A
 // carry that the body updates in place has only its out slot, to which it is copied before the
-// first trip unless it is there. Body and condition are bound once for each memory that the carry
-// is read from, so a trip only moves the slices and runs the steps.
+// first trip unless it is there. A carry that the body overwrites, and that ends elsewhere, is
+// copied before the first trip to where the second one writes, so that the caller's memory stays.
+// Body and condition are bound once for each memory that the carry is read from, so a trip only
+// moves the slices and runs the steps.
 class LoopCode final : public StepCode {
  public:
   LoopCode(const LoopStep& step, const Schedule& s, LoopWorkspace memory,
@@ -124,6 +126,10 @@ class LoopCode final : public StepCode {
   // The memories from which a carry is read.
   enum CarryMemory : int { kStart, kOut, kSecond, kCarryMemories };
 
+  // Where the first trip writes. If the number of trips is known, the last one writes to the out
+  // slots.
+  CarryMemory first_target() const { return cond_ || trips_ % 2 == 1 ? kOut : kSecond; }
+
   // The slots of one run, and the second copy of the carry.
   struct LoopArguments {
     PassedRefs consts, in, xs, out, ys, cond_consts;
@@ -140,9 +146,12 @@ class LoopCode final : public StepCode {
       std::vector<RegionCopy> starts;
       for (size_t i = 0; i < code.out_.size(); ++i) {
         second.push_back({workspace + code.memory_.carry[i], code.out_[i].bytes, nullptr});
-        if (!code.memory_.in_place[i]) continue;
-        add_copies(code.in_[i], in.refs[i], out.refs[i], starts);
-        in.refs[i] = second[i] = out.refs[i];
+        const bool in_place = code.memory_.in_place[i];
+        if (!in_place && !code.memory_.lost[i]) continue;
+        const SlotRef& start = in_place || code.first_target() == kSecond ? out.refs[i] : second[i];
+        add_copies(code.in_[i], in.refs[i], start, starts);
+        in.refs[i] = start;
+        if (in_place) second[i] = start;
       }
       if (!starts.empty()) run_copies(starts);
     }
@@ -153,8 +162,7 @@ class LoopCode final : public StepCode {
    public:
     Frames(const LoopCode& code, const LoopArguments& arguments, std::byte* workspace)
         : code_(code), arguments_(arguments), workspace_(workspace) {
-      // Chosen such that the last trip writes to the out slots, if the number of trips is known.
-      first_ = code.cond_ || code.trips_ % 2 == 1 ? kOut : kSecond;
+      first_ = code.first_target();
       bool dense = true;
       for (size_t i = 0; i < arguments.in.refs.size(); ++i) {
         const SlotRef& ref = arguments.in.refs[i];

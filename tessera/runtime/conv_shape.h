@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ops/linear/convolution.h"
 
 namespace tessera::runtime {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "tessera/base/namespaces.h"
 #include "tessera/base/parallel_copy.h"
 #include "tessera/base/shape.h"
 

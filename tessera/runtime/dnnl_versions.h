@@ -4,6 +4,8 @@
 
 #include <oneapi/dnnl/dnnl.hpp>
 
+#include "tessera/base/namespaces.h"
+
 namespace tessera::runtime::dnnl_versions {
 
 #if DNNL_VERSION_MAJOR >= 3

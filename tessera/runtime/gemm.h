@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "tessera/base/dtype.h"
+#include "tessera/base/namespaces.h"
 
 namespace tessera::runtime {
 

@@ -29,13 +29,16 @@ StepMemory memory_of(const LoopStep& l, const Schedule& s) {
   fusion::InPlace carries;
   for (int c = 0; c < static_cast<int>(l.in.size()); ++c) carries.emplace_back(c, c);
   StorageContext context{.scattered = std::vector<bool>(l.body->inputs.size(), false),
-                         .ends = fusion::ends_of(carries, l.consts.size(), l.body->inputs.size())};
+                         .ends = fusion::ends_of(carries, l.consts.size(), l.body->inputs.size()),
+                         .may_lose = true};
   std::fill(context.scattered.end() - static_cast<ptrdiff_t>(l.xs.size()), context.scattered.end(),
             true);
   out.nested.push_back(nested_plan(*l.body, std::move(context)));
   for (const auto& [in, result] : carries) {
-    const std::vector<bool>& overwritten = out.nested[0]->storage.overwritten;
-    out.loop.in_place.push_back(overwritten[l.consts.size() + static_cast<size_t>(in)]);
+    const StoragePlan& storage = out.nested[0]->storage;
+    const size_t input = l.consts.size() + static_cast<size_t>(in);
+    out.loop.lost.push_back(storage.lost[input]);
+    out.loop.in_place.push_back(storage.overwritten[input] && !storage.lost[input]);
     if (out.loop.in_place.back()) out.in_place.emplace_back(in, result);
   }
   int64_t end = out.nested[0]->nested_bytes;

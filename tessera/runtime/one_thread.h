@@ -1,6 +1,8 @@
 // Keeps libraries from starting threads of their own when one of many tasks calls them.
 #pragma once
 
+#include "tessera/base/namespaces.h"
+
 namespace tessera::runtime {
 
 // oneDNN asks OpenMP how many threads the calling thread may use. While this object lives, the

@@ -17,6 +17,7 @@
 #include <unordered_map>
 
 #include "tessera/base/buffer.h"
+#include "tessera/base/namespaces.h"
 
 namespace tessera::runtime {
 

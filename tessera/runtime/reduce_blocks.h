@@ -7,6 +7,7 @@
 #include <span>
 
 #include "tessera/base/dtype.h"
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/factors.h"
 
 namespace tessera::runtime {

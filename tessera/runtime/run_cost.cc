@@ -209,8 +209,9 @@ class Counter {
     const MemoryPlan& plan = *plan_;
     std::vector<bool> in_place(step.in.size(), false);
     for (const auto& [in, result] : memory.in_place) in_place[static_cast<size_t>(in)] = true;
+    const auto is_lost = [&](size_t c) { return !memory.is_routine && memory.loop.lost[c]; };
     for (size_t c = 0; c < step.in.size(); ++c)
-      if (in_place[c] && !together(step.in[c], step.out[c]))
+      if (is_lost(c) || (in_place[c] && !together(step.in[c], step.out[c])))
         add_copy(around, "copy of a carry before its loop " + shape(step.out[c]),
                  bytes(step.out[c]));
     const auto trips = static_cast<double>(std::max<int64_t>(step.cond ? 1 : 0, step.trip_count));

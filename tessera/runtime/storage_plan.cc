@@ -15,6 +15,9 @@
 namespace tessera::runtime {
 namespace {
 
+// Stands for the number of an output: the input may be overwritten, wherever it ends.
+constexpr int kLost = -2;
+
 // A collective's result as a view of its operand's memory: for each instance of out, the
 // instance of in at which it begins. `spans`: an instance of out covers several instances, which
 // must be adjacent in order.
@@ -105,7 +108,7 @@ std::optional<ViewMap> view_map(const Schedule& s, const Step& step) {
 struct Planner {
   const Schedule& s;
   const StorageContext& context;
-  std::vector<int> ends;  // of each input: as StorageContext::ends
+  std::vector<int> ends;  // of inputs, as StorageContext::ends; kLost: it may end anywhere
   StoragePlan plan;
   // For each slot, the last step that reads it; steps.size() for results; -1: none.
   std::vector<int> last_read = {};
@@ -169,7 +172,7 @@ struct Planner {
   bool is_writable(const Storage& storage) const {
     if (storage.kind == Storage::Kind::kArena) return true;
     const auto input = static_cast<size_t>(storage.index);
-    return storage.kind == Storage::Kind::kInput && ends[input] >= 0 && !storage.spanned;
+    return storage.kind == Storage::Kind::kInput && ends[input] != -1 && !storage.spanned;
   }
 
   // Returns whether `out` can take the memory of `in`, whose last reader is step `i`.
@@ -445,8 +448,8 @@ bool ends_in(const StoragePlan& plan, const Schedule& schedule, size_t input, si
   return before.storage == after.storage && after.map.empty();
 }
 
-// An input that a step overwrites must end in the same memory. If an input would not, the plan is
-// made again without overwriting that input.
+// An input that a step overwrites must end in the same memory, or may be lost. If neither holds
+// for an input, the plan is made again without overwriting that input.
 StoragePlan plan_storages(const Schedule& schedule, const StorageContext& context) {
   std::vector<int> ends = context.ends;
   ends.resize(schedule.inputs.size(), -1);
@@ -455,13 +458,15 @@ StoragePlan plan_storages(const Schedule& schedule, const StorageContext& contex
     planner.plan_all();
     bool holds = true;
     for (size_t k = 0; k < ends.size(); ++k) {
-      if (!planner.plan.overwritten[k] ||
+      if (!planner.plan.overwritten[k] || ends[k] == kLost ||
           ends_in(planner.plan, schedule, k, static_cast<size_t>(ends[k])))
         continue;
-      ends[k] = -1;
+      ends[k] = context.may_lose ? kLost : -1;
       holds = false;
     }
     if (!holds) continue;
+    for (size_t k = 0; k < ends.size(); ++k)
+      planner.plan.lost.push_back(planner.plan.overwritten[k] && ends[k] == kLost);
     planner.plan.nested = context.nested;
     return std::move(planner.plan);
   }

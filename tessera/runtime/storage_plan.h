@@ -66,8 +66,9 @@ struct StoragePlan {
   std::vector<int64_t> workspaces;  // for each step: its offset in the arena
   int own_outputs = 0;              // the number of storages of kind kOutput
   // For each input: whether a step overwrites it. It then ends as the output in
-  // StorageContext::ends.
+  // StorageContext::ends, unless StorageContext::may_lose is set.
   std::vector<bool> overwritten;
+  std::vector<bool> lost;  // of the inputs: overwritten, and it does not end as that output
   std::vector<fusion::InPlace> nested;  // as StorageContext::nested
 };
 
@@ -80,6 +81,9 @@ struct StorageContext {
   // a loop must for the next trip; -1: no step may overwrite it. Empty: no step may overwrite any
   // input.
   std::vector<int> ends = {};
+  // Whether an input that has such an output may be overwritten although it ends elsewhere: then
+  // nobody reads its memory again.
+  bool may_lose = false;
   // For each step that is a loop or a branch: its pairs of operands and results that share memory.
   // Empty: no step has any.
   std::vector<fusion::InPlace> nested = {};

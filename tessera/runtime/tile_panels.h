@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "tessera/base/dtype.h"
+#include "tessera/base/namespaces.h"
 
 namespace tessera::runtime {
 

@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/type.h"
 #include "tessera/mesh/named_sharding.h"
 

@@ -13,6 +13,7 @@
 // It runs before propagation: a product and its sum could otherwise be sharded differently.
 #pragma once
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::sharding {

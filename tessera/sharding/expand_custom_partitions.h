@@ -16,6 +16,7 @@
 //   %3 = shard_to_full(%2) {spec = ["x", {}]} : tensor<64x32xc64, [{"x"}, {}]>
 #pragma once
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::sharding {

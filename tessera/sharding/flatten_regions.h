@@ -7,6 +7,7 @@
 //         the manual axes. Loops and branches keep their regions, which are flat, too.
 #pragma once
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::sharding {

@@ -11,6 +11,7 @@
 // equal again) and after partition, when equal values have been resharded to equal shardings.
 #pragma once
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::sharding {

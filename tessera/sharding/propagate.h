@@ -17,11 +17,12 @@
 #include <utility>
 #include <vector>
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/forward.h"
 #include "tessera/ir/function.h"
 #include "tessera/mesh/named_sharding.h"
 
-namespace tessera::sharding {
+namespace tessera::ir {
 
 struct ShardingRequest {
   // For each input or output of the function: its sharding; nullopt: propagation chooses.
@@ -30,11 +31,15 @@ struct ShardingRequest {
   AxisSizes compute_as = {};
 };
 
-// Returns the mesh on which all shardings of a program are written: the finest that the program
-// names; among meshes of equal rank, that of the inputs. Meshes with the same order of devices are
-// different names for the same axes: with ('x': 8) and ('a': 2, 'b': 4), 'x' is ('a', 'b'); with
-// ('x': 2, 'y': 4) and ('a': 4, 'b': 2), 'a' is 'x' and a part of 'y'. Throws UserError if meshes
-// have different devices, or (from propagate) the same devices in another order.
+}  // namespace tessera::ir
+
+namespace tessera::sharding {
+
+// Returns the mesh on which all shardings of a program are written: the finest of those that they
+// name; among meshes of equal rank that of the inputs. Meshes with the same order of devices are
+// different names for the same axes: with ('x': 8) and ('a': 2, 'b': 4), 'x' reads as ('a', 'b');
+// with ('x': 2, 'y': 4) and ('a': 4, 'b': 2), 'a' is 'x' and a part of 'y'. Throws UserError if
+// meshes have different devices, or (from propagate) the same in another order.
 Mesh program_mesh(const Function& function, const ShardingRequest& request);
 
 // Returns the function with its constraints written on `mesh`, and a constraint on each output for

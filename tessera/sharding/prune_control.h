@@ -7,6 +7,7 @@
 //         that were pruned.
 #pragma once
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::sharding {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/control_flow.h"
 #include "tessera/ir/function.h"
 #include "tessera/ir/op_def.h"

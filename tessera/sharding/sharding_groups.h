@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 #include "tessera/mesh/named_sharding.h"
 

@@ -7,6 +7,7 @@
 //         of a sharding group are not copied, so that their users read what the group shards.
 #pragma once
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::sharding {

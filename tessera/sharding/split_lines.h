@@ -13,6 +13,7 @@
 //         split: the partitioner shards another dimension during the transform, or gathers them.
 #pragma once
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::sharding {

@@ -13,6 +13,7 @@
 //         during the sort, or gathers them.
 #pragma once
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::sharding {

@@ -5,6 +5,7 @@
 //         only one dimension whole, so another dimension can be sharded meanwhile.
 #pragma once
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::sharding {

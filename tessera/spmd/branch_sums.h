@@ -8,6 +8,7 @@
 // ones.
 #pragma once
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::spmd {

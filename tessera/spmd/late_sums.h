@@ -9,6 +9,7 @@
 // by sharded weights, one number for each example is sent instead of its terms.
 #pragma once
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::spmd {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 #include "tessera/ir/op_def.h"
 #include "tessera/spmd/collective.h"

@@ -3,6 +3,7 @@
 // major first), so that collectives name only whole axes.
 #pragma once
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::spmd {

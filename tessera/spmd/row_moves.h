@@ -9,6 +9,7 @@
 
 #include <vector>
 
+#include "tessera/base/namespaces.h"
 #include "tessera/base/shape.h"
 
 namespace tessera::spmd {

@@ -2,6 +2,8 @@
 // clipped. Layers that compute statistics over a batch throw there, because there is no batch.
 #pragma once
 
+#include "tessera/base/namespaces.h"
+
 namespace tessera::tracing {
 
 class ExampleScope {

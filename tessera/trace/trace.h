@@ -17,6 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/array.h"
 #include "tessera/ir/function.h"
 #include "tessera/ir/op_def.h"

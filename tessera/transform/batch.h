@@ -2,6 +2,7 @@
 // ops.
 #pragma once
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/op_def.h"
 #include "tessera/ops/core/batch_axis.h"
 

@@ -12,6 +12,7 @@
 //         the sum over uses of their transposes is what transpose_function returns.
 #pragma once
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ops/core/use_rule.h"
 
 namespace tessera::transforms {

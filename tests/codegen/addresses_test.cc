@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "kernel_builder.h"
+#include "tessera/base/namespaces.h"
 #include "tessera/base/visit_dtype.h"
 
 namespace tessera::codegen::test::addresses_test {

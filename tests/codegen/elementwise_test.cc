@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "kernel_builder.h"
+#include "tessera/base/namespaces.h"
 
 namespace tessera::codegen::test::elementwise_test {
 namespace {

@@ -5,6 +5,7 @@
 #include <deque>
 
 #include "kernel_builder.h"
+#include "tessera/base/namespaces.h"
 #include "tessera/base/visit_dtype.h"
 #include "tessera/ir/op_def.h"
 

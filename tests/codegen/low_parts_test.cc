@@ -52,7 +52,10 @@ double worst_error(const Case& c, const std::vector<T>& x) {
       const long double unit = std::ldexp(1.0L, exponent - std::numeric_limits<T>::digits);
       const long double got = static_cast<long double>(y[i]) + z[i];
       const double error = static_cast<double>(std::fabs(got - want) / unit);
-      if (error > worst) { worst = error; printf("%g %g\n", (double)x[i], error); }
+      if (error > worst) {
+        worst = error;
+        printf("%g %g\n", (double)x[i], error);
+      }
     }
   }
   return worst;

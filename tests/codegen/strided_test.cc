@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "kernel_builder.h"
+#include "tessera/base/namespaces.h"
 
 namespace tessera::codegen::test::strided_test {
 namespace {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "kernel_builder.h"
+#include "tessera/base/namespaces.h"
 #include "watched.h"
 
 namespace tessera::codegen::test::turns_test {

@@ -141,6 +141,73 @@ TEST(UpdateCopies, ShardsAreUpdatedAsTheWhole) {
   }
 }
 
+// A search with beams: every trip writes a row of each beam's cache, and takes the caches of the
+// beams that it goes on from.
+constexpr int64_t kBeams = 4, kRows = 128, kWidth = 48;
+
+std::pair<Array, Array> next_caches(const Array& i, const std::pair<Array, Array>& caches) {
+  const auto& [a, b] = caches;
+  const Array row = full({kBeams, 1, kWidth}, astype(i, float32) + 1) * sum(at(b)[{0, i}].get());
+  const Array written = dynamic_update_slice(a, tanh(row), {0, i, 0});
+  const Array more = dynamic_update_slice(b, row - 1, {0, i, 0});
+  const Array from = (arange(kBeams) * 3 + i) % kBeams;
+  return {take(written, from, {.axis = 0}), take(more + sum(written) * 0.001F, from, {.axis = 0})};
+}
+
+Array first_caches(int shift) {
+  return sin(reshape(arange(kBeams * kRows * kWidth, float32), {kBeams, kRows, kWidth}) + shift);
+}
+
+TEST(UpdateCopies, NoneOfRowsOfCachesThatAreGathered) {
+  const Array x = first_caches(0), y = first_caches(1);
+  for (const int trips : {0, 1, 2, 5, 64}) {
+    const auto loop = jit([=](const Array& a, const Array& b) {
+      return fori_loop(0, trips, next_caches, std::pair(a, b));
+    });
+    const auto lowered = loop.lower(x, y);
+    EXPECT_TRUE(lowered.notes().empty()) << lowered.explain();
+    EXPECT_NE(lowered.text("fused").find(" = update("), std::string::npos);
+    const auto [a, b] = loop(x, y);
+    // The caller's arrays stay.
+    EXPECT_TRUE(array_equal(x, first_caches(0)));
+    EXPECT_TRUE(array_equal(y, first_caches(1)));
+    std::pair<Array, Array> expected(x, y);
+    const auto step = jit(next_caches);
+    for (int i = 0; i < trips; ++i) expected = step(array(i), expected);
+    EXPECT_TRUE(array_equal(a, expected.first)) << trips;
+    EXPECT_TRUE(allclose(b, expected.second, {.rtol = 1e-5, .atol = 1e-5})) << trips;
+  }
+}
+
+// The same where a condition ends the loop, and where the caller gives its arrays away.
+TEST(UpdateCopies, NoneOfCachesInALoopThatAConditionEnds) {
+  for (const int trips : {0, 1, 6}) {
+    const auto run = [=](const Array& a, const Array& b) {
+      using State = std::tuple<Array, Array, Array>;
+      const auto goes_on = [=](const State& s) { return std::get<0>(s) < trips; };
+      const auto body = [](const State& s) {
+        const auto& [i, a, b] = s;
+        const auto [p, q] = next_caches(i, {a, b});
+        return State(i + 1, p, q);
+      };
+      const auto [i, p, q] = while_loop(goes_on, body, State(array(0), a, b));
+      return std::pair(p, q);
+    };
+    const auto fixed = jit([=](const Array& a, const Array& b) {
+      return fori_loop(0, trips, next_caches, std::pair(a, b));
+    });
+    const Array x = first_caches(0), y = first_caches(1);
+    const auto [p, q] = jit(run)(x, y);
+    EXPECT_TRUE(array_equal(x, first_caches(0)));
+    const auto [a, b] = fixed(x, y);
+    EXPECT_TRUE(array_equal(p, a)) << trips;
+    EXPECT_TRUE(array_equal(q, b)) << trips;
+    const auto [c, d] = jit(run, {.donate_argnums = {0, 1}})(x, y);
+    EXPECT_TRUE(array_equal(c, a)) << trips;
+    EXPECT_TRUE(array_equal(d, b)) << trips;
+  }
+}
+
 TEST(UpdateCopies, SmallOnesAreNotWorthALine) {
   auto loop = jit([](const Array& x, const Array& y) {
     return fori_loop(

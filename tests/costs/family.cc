@@ -10,6 +10,7 @@
 #include "outside.h"
 #include "tessera/base/error.h"
 #include "tessera/base/format.h"
+#include "tessera/base/namespaces.h"
 #include "work.h"
 
 namespace tessera::costs {

@@ -33,12 +33,7 @@ struct LoopOp {
 };
 
 struct LoopProgram {
-  enum class Loop : uint8_t {
-    kScan,
-    kStack,
-    kFori,
-    kWhile
-  };  // kStack: a scan that stacks s
+  enum class Loop : uint8_t { kScan, kStack, kFori, kWhile };  // kStack: a scan that stacks s
   Loop loop = Loop::kScan;
   bool gradient = false;
   std::vector<LoopOp> body;

@@ -21,6 +21,7 @@
 #include "loops.h"
 #include "ops.h"
 #include "seeds.h"
+#include "tessera/base/namespaces.h"
 #include "tests/generate/make.h"
 #include "tests/generate/print.h"
 #include "tests/generate/reduce.h"

@@ -1,6 +1,7 @@
 // Compares fused programs with the naive evaluator: every op of the registry by itself, and random
 // programs.
 #include "random_program.h"
+#include "tessera/base/namespaces.h"
 
 namespace tessera::fusion_testing::property_test {
 

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "fusion_testing.h"
+#include "tessera/base/namespaces.h"
 #include "tessera/ops/structural/concatenate.h"
 #include "tessera/ops/structural/pad.h"
 

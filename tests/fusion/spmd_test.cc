@@ -1,6 +1,7 @@
 // Fusion of partitioned functions: the axes over which slots vary, collectives, and products with
 // their sums over devices.
 #include "fusion_testing.h"
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/axis_env.h"
 #include "tessera/ops/collectives/collectives.h"
 

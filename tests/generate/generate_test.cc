@@ -10,6 +10,7 @@
 #include "print.h"
 #include "reduce.h"
 #include "run.h"
+#include "tessera/base/namespaces.h"
 
 namespace tessera::generate::generate_test {
 

@@ -24,6 +24,7 @@
 #include "make.h"
 #include "print.h"
 #include "reduce.h"
+#include "tessera/base/namespaces.h"
 
 namespace tessera::generate {
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "maker.h"
+#include "tessera/base/namespaces.h"
 
 namespace tessera::generate {
 

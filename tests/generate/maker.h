@@ -7,6 +7,7 @@
 
 #include "make.h"
 #include "ops.h"
+#include "tessera/base/namespaces.h"
 
 namespace tessera::generate {
 

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "literals.h"
+#include "tessera/base/namespaces.h"
 
 namespace tessera::generate {
 

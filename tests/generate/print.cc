@@ -8,6 +8,7 @@
 
 #include "ops.h"
 #include "oracle.h"
+#include "tessera/base/namespaces.h"
 
 namespace tessera::generate {
 

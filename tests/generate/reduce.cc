@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "ops.h"
+#include "tessera/base/namespaces.h"
 
 namespace tessera::generate {
 

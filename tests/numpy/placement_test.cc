@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "run.h"
+#include "tessera/base/namespaces.h"
 #include "tessera/control/control.h"
 #include "tessera/mesh/device_mesh.h"
 #include "tessera/numpy/collectives.h"

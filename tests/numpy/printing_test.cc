@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "run.h"
+#include "tessera/base/namespaces.h"
 #include "tessera/numpy/math.h"
 #include "tessera/numpy/operators.h"
 

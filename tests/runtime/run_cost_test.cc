@@ -139,6 +139,27 @@ TEST(RunCost, OfALoopThatMayNotUpdateInPlace) {
   EXPECT_GE(all.bytes_written, 50 * (4000 + 4000));
 }
 
+// A body that updates its carry in place and returns something else of it.
+TEST(RunCost, OfALoopWhoseUpdatedCarryEndsElsewhere) {
+  ScheduleBuilder inside{Mesh()};
+  const int start = inside.input(int32, {}, {}), value = inside.input(float32, {1}, {}),
+            carry = inside.input(float32, {1000}, {}), updated = inside.slot(float32, {1000}, {}),
+            next = inside.output(float32, {1000}, {});
+  inside.add(UpdateStep{.in = carry, .update = value, .out = updated, .starts = {start}});
+  inside.add(CallStep{.name = "call", .in = {updated}, .out = {next}, .fn = [](auto, auto) {}});
+  ScheduleBuilder b{Mesh()};
+  LoopStep loop{.body = share(std::move(inside.schedule)), .trip_count = 50};
+  loop.consts = {b.input(int32, {}, {}), b.input(float32, {1}, {})};
+  loop.in = {b.input(float32, {1000}, {})};
+  loop.out = {b.output(float32, {1000}, {})};
+  b.add(loop);
+  verify(b.schedule);
+  const InterpretLoops interpret;
+  const StepCost all = total(run_cost(b.schedule));
+  // The caller's array is copied once; a trip writes one element, and what the call returns.
+  EXPECT_EQ(all.bytes_written, 4000 + 50 * (4 + 4000));
+}
+
 TEST(RunCost, OfABranchTheCostliestWay) {
   ScheduleBuilder small{Mesh()}, large{Mesh()};
   for (auto [b, calls] : {std::pair(&small, 1), std::pair(&large, 3)}) {

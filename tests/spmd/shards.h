@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string>
 
+#include "tessera/base/namespaces.h"
 #include "tessera/mesh/named_sharding.h"
 #include "tessera/ops/core/convert.h"
 #include "tests/evaluate/evaluate.h"

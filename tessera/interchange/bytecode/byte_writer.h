@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "tessera/base/namespaces.h"
+
 namespace tessera::interchange::bytecode {
 
 class ByteWriter {

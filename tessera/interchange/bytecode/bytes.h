@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "tessera/base/namespaces.h"
+
 namespace tessera::interchange::bytecode {
 
 // A file, for messages: `file: byte 12: message`.

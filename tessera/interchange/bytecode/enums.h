@@ -5,6 +5,8 @@
 #include <array>
 #include <string_view>
 
+#include "tessera/base/namespaces.h"
+
 namespace tessera::interchange::bytecode {
 
 struct EnumKind {

@@ -4,6 +4,8 @@
 
 #include <string_view>
 
+#include "tessera/base/namespaces.h"
+
 namespace tessera::interchange::bytecode {
 
 // Returns the artifact in these bytes, or nothing if they are no such output.

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tessera/base/namespaces.h"
+
 namespace tessera::interchange::bytecode {
 
 // An attribute among an op's properties. If it is optional, a flag tells whether it is present. The

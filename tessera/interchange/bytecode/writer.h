@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::interchange {

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/array.h"
 
 namespace tessera::interchange::foreign {

@@ -8,6 +8,7 @@
 //         program does not say whether its author promised that no window leaves the array.)
 #pragma once
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::interchange {

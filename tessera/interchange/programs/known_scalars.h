@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tessera/base/literal.h"
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::interchange {

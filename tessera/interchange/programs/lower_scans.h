@@ -13,6 +13,7 @@
 //         inlined, and without ops that only transforms read.
 #pragma once
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::interchange {

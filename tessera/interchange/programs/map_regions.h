@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::interchange {

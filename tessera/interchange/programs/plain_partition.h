@@ -12,6 +12,7 @@
 // After:  the same values. Other ops that only Tessera has remain.
 #pragma once
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::interchange {

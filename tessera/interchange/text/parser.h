@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::interchange {

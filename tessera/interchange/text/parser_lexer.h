@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "tessera/base/namespaces.h"
+
 namespace tessera::interchange {
 
 enum class TokenKind : uint8_t {

@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/function.h"
 
 namespace tessera::interchange {

@@ -179,9 +179,8 @@ namespace {
 Complex exp_of_float32(Complex z) {
   const Real whole = exp(z.re);
   const Complex plain = {whole * cos(z.im), whole * sin(z.im)};
-  return select(
-      z.im == 0.0, {whole, z.im},
-      select(is_infinite(z.re) & !is_finite(z.im), exp_at_infinity(z, whole), plain));
+  return select(z.im == 0.0, {whole, z.im},
+                select(is_infinite(z.re) & !is_finite(z.im), exp_at_infinity(z, whole), plain));
 }
 
 Complex expm1_of_float32(Complex z) {
@@ -202,9 +201,7 @@ Hyperbolic hyperbolic_of_float32(Real x) {
 
 }  // namespace
 
-Complex exp(Complex z) {
-  return is_float32(z) ? in_float64(exp_of_float32, z) : exp_by_pairs(z);
-}
+Complex exp(Complex z) { return is_float32(z) ? in_float64(exp_of_float32, z) : exp_by_pairs(z); }
 
 Complex expm1(Complex z) {
   return is_float32(z) ? in_float64(expm1_of_float32, z) : expm1_by_pairs(z);
@@ -340,9 +337,9 @@ Complex asin(Complex z) {
   // All but atan2 is computed in float64, as in in_float64.
   const Complex w = convert(z, float64);
   const Complex minus = sqrt({1.0 - w.re, -w.im}), plus = sqrt({1.0 + w.re, w.im});
-  const auto [bottom, im] = convert({minus.re * plus.re - minus.im * plus.im,
-                                     asinh(imag_of_product(conj(minus), plus))},
-                                    float32);
+  const auto [bottom, im] =
+      convert({minus.re * plus.re - minus.im * plus.im, asinh(imag_of_product(conj(minus), plus))},
+              float32);
   const Complex plain = {atan2(z.re, bottom), im};
   const Complex far = {angle_at_infinity(z.re, abs(z.im)), copysign(infinity_like(z.re), z.im)};
   const Real re = select((z.re == 0.0) & !is_number(z.im), z.re, plain.re);

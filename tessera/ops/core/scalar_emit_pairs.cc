@@ -69,9 +69,8 @@ Complex exp_by_pairs(Complex z) {
   const Pair c = cos_pair(z.im), s = sin_pair(z.im);
   const Real whole = value(first * second);
   const Complex plain = {value(first * c * second), value(first * s * second)};
-  return select(
-      z.im == 0.0, {whole, z.im},
-      select(is_infinite(z.re) & !is_finite(z.im), exp_at_infinity(z, whole), plain));
+  return select(z.im == 0.0, {whole, z.im},
+                select(is_infinite(z.re) & !is_finite(z.im), exp_at_infinity(z, whole), plain));
 }
 
 Complex expm1_by_pairs(Complex z) {
@@ -88,7 +87,7 @@ Complex logistic_by_pairs(Complex z) {
   // the left; d = g + 1/g + 2 cos y is (g - 1)^2 / g + 2 (1 + cos y), of two terms that are not
   // negative.
   const Real a = min(abs(z.re), z.re.number(2 * kLargeExponent));
-  const Bool left = z.re < 0.0, large = a > 40.0;
+  const Bool left = z.re<0.0, large = a> 40.0;
   const Pair e = expm1_pair(select(large, 0.5 * a, a)), g = 1.0 + e, inverse = one_like(a) / g;
   const Pair c = cos_pair(z.im), s = sin_pair(z.im);
   const Pair one_plus = select(c.high < 0.0, square(s) / (1.0 + -c), 1.0 + c);
@@ -250,15 +249,15 @@ Complex atanh_by_pairs(Complex z) {
   const Pair norm = square(left) + yy;
   // log1p(4x / norm) / 4; next to 1, where the norm is 0 or has lost bits, log(2 / |y|) / 2.
   const Bool near = (left.high == 0.0) & (abs(y) < 0x1p-400);
-  const Real re = select(near, 0.5 * (std::numbers::ln2 - log(abs(y))),
-                         0.25 * log1p_of(pair(4.0 * x) / norm));
+  const Real re =
+      select(near, 0.5 * (std::numbers::ln2 - log(abs(y))), 0.25 * log1p_of(pair(4.0 * x) / norm));
   // Half the angle of (1 - x) (1 + x) - y^2 + 2yi, which has the sign of y.
   const Pair across = left * sum(x.number(1), x) - yy;
   const Bool obtuse = across.high < 0.0;
   const Pair acute = angle_of(pair(2.0 * abs(y)), select(obtuse, -across, across));
   // pi, rounded down.
-  const Real angle = select(obtuse, x.number(std::numbers::pi) - (acute.high + acute.low),
-                            value(acute));
+  const Real angle =
+      select(obtuse, x.number(std::numbers::pi) - (acute.high + acute.low), value(acute));
   const Real im = with_sign_of(0.5 * select(y == 0.0, select(obtuse, angle, zero), angle), y);
   const Real right_angle = copysign(x.number(std::numbers::pi / 2), y);
   const Complex far = {copysign(zero, z.re), select(is_number(y), right_angle, y)};

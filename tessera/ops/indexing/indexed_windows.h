@@ -10,6 +10,7 @@
 
 #include "tessera/base/literal.h"
 #include "tessera/ir/factors.h"
+#include "tessera/ir/forward.h"
 #include "tessera/ir/type.h"
 #include "tessera/ops/indexing/index_dims.h"
 

@@ -21,6 +21,7 @@
 #include "linalg.h"
 #include "loops.h"
 #include "machine.h"
+#include "tessera/base/namespaces.h"
 #include "training.h"
 
 using namespace tessera;

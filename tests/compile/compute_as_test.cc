@@ -1,6 +1,7 @@
 // compute_as: results that do not depend, bit for bit, on the number of devices.
 #include <map>
 
+#include "tessera/base/namespaces.h"
 #include "tests/compile/devices.h"
 
 namespace tessera::compute_as_test {

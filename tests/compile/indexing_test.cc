@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "tessera/base/namespaces.h"
 #include "tests/compile/devices.h"
 
 namespace tessera::indexing_test {

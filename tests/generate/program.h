@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ops/core/op.h"
 
 namespace tessera::generate {

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "run.h"
+#include "tessera/base/namespaces.h"
 #include "tessera/compile/jit.h"
 #include "tessera/numpy/linear.h"
 #include "tessera/numpy/logic.h"

@@ -27,7 +27,7 @@ namespace tessera::codegen {
 
 // Must increase whenever the same kernel would get other code: it is part of the key of the on-disk
 // cache.
-inline constexpr int kCodegenVersion = 6;
+inline constexpr int kCodegenVersion = 7;
 
 // Adds the function `name` (a KernelFn) for a canonical kernel.
 void emit_kernel(const Kernel& kernel, const Target& target, llvm::Module& module,
@@ -186,6 +186,8 @@ class KernelEmitter {
   void emit_store(const KernelStore& store, int id);
   // strided.cc
   int64_t phase_of(const KernelNode& load, int64_t stride) const;
+  bool reads_most_of_rows(const KernelNode& load, int64_t stride) const;
+  bool loads_apart() const;
   size_t columns_from(const std::vector<KernelStore>& stores, size_t first) const;
   void emit_columns_of_rows(std::span<const KernelStore> stores, int id);
   bool may_fill_vectors(const KernelStore& store) const;

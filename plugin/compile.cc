@@ -14,6 +14,7 @@
 #include "plugin/layouts.h"
 #include "plugin/named_value.h"
 #include "plugin/parts_of_sums.h"
+#include "plugin/program_text.h"
 #include "plugin/shardings.h"
 #include "tessera/base/contains.h"
 #include "tessera/cluster/processes.h"
@@ -231,7 +232,6 @@ std::string_view code_of(const PJRT_Program& program) {
 
 std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::string_view options) {
   auto out = std::make_shared<PJRT_Executable>();
-  out->code = code;
   out->options_text = options;
   out->options = parse_compile_options(options);
   if (out->options.num_replicas != 1)
@@ -239,7 +239,13 @@ std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::str
         "[compile] expected one replica of partitioned programs, got {}; use jit with shardings or "
         "shard_map instead of pmap",
         out->options.num_replicas));
-  LaidOutModule laid_out = with_memory_orders(interchange::read_module(code, "jax"));
+  std::vector<HeldBytes> held;
+  const auto on_tensor = [&](std::string_view bytes, const Literal& value) {
+    if (bytes.size() >= ProgramText::kLarge) held.push_back({bytes, value});
+  };
+  LaidOutModule laid_out =
+      with_memory_orders(interchange::read_module(code, "jax", {.on_tensor = on_tensor}));
+  out->code = std::make_shared<ProgramText>(code, std::move(held));
   out->input_orders = std::move(laid_out.inputs);
   out->output_orders = std::move(laid_out.outputs);
   const OrderedModule ordered = with_one_device_order(std::move(laid_out.module));

@@ -8,6 +8,7 @@
 #include "plugin/compile.h"
 #include "plugin/error.h"
 #include "plugin/execute.h"
+#include "plugin/program_text.h"
 #include "plugin/strings.h"
 #include "tessera/io/crc32c.h"
 
@@ -57,7 +58,7 @@ PJRT_LoadedExecutable* load(PJRT_Client* client, std::string_view code, std::str
 PJRT_LoadedExecutable* load(PJRT_Client* client, const PJRT_Executable& executable,
                             std::string_view options) {
   if (!options.empty() && options != executable.options_text)
-    return load(client, executable.code, options);
+    return load(client, executable.code->text(), options);
   return load(client, devices_of(*client, executable.options),
               std::shared_ptr<PJRT_Executable>(new_handle(executable)));
 }
@@ -136,9 +137,12 @@ std::string serialized(const PJRT_Executable& e) {
         "custom_partitioning or inspect_array_sharding, whose callbacks this process has; compile "
         "it "
         "from its source there");
-  const std::string body = e.code + e.options_text;
-  return fmt::format("{}{} {}\n{}", kMagic, e.code.size(),
-                     tessera::internal::crc32c(body.data(), body.size()), body);
+  std::string out = e.code->text();
+  const size_t size = out.size();
+  out += e.options_text;
+  out.insert(
+      0, fmt::format("{}{} {}\n", kMagic, size, tessera::internal::crc32c(out.data(), out.size())));
+  return out;
 }
 
 struct SerializedParts {

@@ -14,6 +14,7 @@
 #include "tessera/engine/loaded_program.h"
 
 namespace tessera::plugin {
+class ProgramText;
 class ShardingProtos;
 class MemoryLayouts;
 }  // namespace tessera::plugin
@@ -22,8 +23,9 @@ class MemoryLayouts;
 struct PJRT_Executable {
   std::string name;
   tessera::plugin::CompileOptions options;
-  std::string code, options_text;  // as JAX passed them
-  tessera::Cost cost;              // for one device
+  std::shared_ptr<const tessera::plugin::ProgramText> code;  // all handles share it
+  std::string options_text;                                  // as it was received
+  tessera::Cost cost;                                        // of a device
   tessera::engine::LoadedProgramRef program;
   std::vector<tessera::DType> output_dtypes;
   std::vector<tessera::Shape> input_shapes, output_shapes;  // on one device

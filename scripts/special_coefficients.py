@@ -1,8 +1,9 @@
-"""Prints tessera/scipy/special/coefficients.h and tessera/ops/special/bessel_coefficients.h: the numbers by which the special
-functions are approximated, computed here from the functions themselves.
+"""Prints tessera/scipy/special/coefficients.h, tessera/ops/special/bessel_coefficients.h and tessera/codegen/erf_coefficients.h:
+the numbers by which the special functions are approximated, computed here from the functions themselves.
 
     python3 scripts/special_coefficients.py scipy > tessera/scipy/special/coefficients.h
     python3 scripts/special_coefficients.py ops > tessera/ops/special/bessel_coefficients.h
+    python3 scripts/special_coefficients.py codegen > tessera/codegen/erf_coefficients.h
 
 It needs mpmath (1.4). Each Chebyshev series is that of a function which is smooth on the whole of its interval: coefficient k is
 (2/n) sum_j f(cos t_j) cos(k t_j) over t_j = pi (j + 1/2) / n, with 50 digits. What is below 1e-17 of the largest is left out.
@@ -189,6 +190,42 @@ def print_ops():
   print('\n}  // namespace tessera::ops::special')
 
 
+def interpolated(f, degree, low, high):
+  """The polynomial through f at Chebyshev's nodes of [low, high], by powers of its argument, the constant term first."""
+  n = degree + 1
+  nodes = [(low + high) / 2 + (high - low) / 2 * mp.cos(mp.pi * (2 * k + 1) / (2 * n)) for k in range(n)]
+  differences = [f(x) for x in nodes]
+  for j in range(1, n):
+    for i in range(n - 1, j - 1, -1):
+      differences[i] = (differences[i] - differences[i - 1]) / (nodes[i] - nodes[i - j])
+  out = [differences[-1]]
+  for i in range(n - 2, -1, -1):
+    longer = [mp.mpf(0)] + out
+    for k, value in enumerate(out):
+      longer[k] -= value * nodes[i]
+    longer[0] += differences[i]
+    out = longer
+  return out
+
+
+def by_ratio(f, scale, degree, low, high):
+  """f of x in [low, high] by powers of t = (x - scale) / (x + scale)."""
+  ratio = lambda x: (x - scale) / (x + scale)
+  return interpolated(lambda t: f(scale * (1 + t) / (1 - t)), degree, ratio(mp.mpf(low)), ratio(mp.mpf(high)))
+
+
+def print_codegen():
+  header('codegen', 'Polynomials of erf and erfc in float64.')
+  erf_ratio = lambda u: mp.erf(mp.sqrt(u)) / mp.sqrt(u) - 1 if u else 2 / mp.sqrt(mp.pi) - 1
+  print_array('Erf', interpolated(erf_ratio, 11, mp.mpf(0), mp.mpf(1)), 'erf(x) / x - 1 by x^2 on [0, 1]: the error is below 8e-18.')
+  print_array('ErfTail', by_ratio(erfcx, mp.mpf(3), 15, 1, 6),
+              'erfcx(x) by t = (x - 3) / (x + 3) on [1, 6]: the relative error is below 6e-17.')
+  factor = mp.mpf('1.125')  # near 2 / sqrt(pi), so that the slope at 0 is near 0
+  print_array('Erfc', by_ratio(lambda x: (1 + factor * x) * erfcx(x), mp.mpf(3), 22, 0, mp.mpf('27.3')),
+              '(1 + 1.125 x) erfcx(x) by t = (x - 3) / (x + 3) on [0, 27.3]: the relative error is below 2e-17.')
+  print('\n}  // namespace tessera::codegen')
+
+
 def large_bessel(order, v):
   x = 1 / v
   return mp.sqrt(x) * mp.exp(-x) * mp.besseli(order, x)
@@ -240,4 +277,4 @@ def ei_large(x):
 
 
 if __name__ == '__main__':
-  {'scipy': print_scipy, 'ops': print_ops}[sys.argv[1]]()
+  {'scipy': print_scipy, 'ops': print_ops, 'codegen': print_codegen}[sys.argv[1]]()

@@ -4,8 +4,8 @@
 // float32: the error is at most 2 ulp over the whole range, with IEEE's special values (erf_inv:
 // Giles's approximation, as in JAX). Common functions are computed in f32; others (pow, tan,
 // lgamma, ...) in f64 and rounded. float64: exp, log, sin, cos, tanh, logistic, hyperbolic
-// functions, inverses and pow are in line; the others (tan, atan2, erf, gammas) call libm for each
-// lane. Arguments too large for the fast reduction of sin and cos (2^17 and more) take a branch to
+// functions, inverses, error functions and pow are in line; the others (tan, cbrt, gammas) call
+// libm for each lane. Arguments too large for the fast reduction of sin and cos (2^17 and more) take a branch to
 // libm in float64.
 #pragma once
 
@@ -61,8 +61,17 @@ Vec sin_cos_low_f32(Vec x, bool cosine);
 Vec sin_cos_low_f64(Vec x, bool cosine);
 // Returns p * 2^n for an integer n, given as a float; the result is rounded once.
 Vec scale_f64(Vec p, Vec n);
+// exp(x) = 2^n (leading + rest) for x in [-746, 710]: the sum is in [0.7, 1.42], and what it is
+// rounded by is known.
+struct ExpParts {
+  Vec n, leading, rest;
+};
+ExpParts exp_parts_f64(Vec x);
 // math_f64_power.cc
 Vec pow_f64(Vec x, Vec y);
+// math_f64_erf.cc
+Vec erf_f64(Vec x);
+Vec erfc_f64(Vec x);
 // math_f64_inverse.cc
 Vec log1p_f64(Vec x);
 Vec sinh_f64(Vec x);
@@ -71,6 +80,7 @@ Vec asinh_f64(Vec x);
 Vec acosh_f64(Vec x);
 Vec atanh_f64(Vec x);
 Vec atan_f64(Vec x);
+Vec atan2_f64(Vec y, Vec x);
 Vec asin_f64(Vec x);
 Vec acos_f64(Vec x);
 Vec erf_inv_f64(Vec x);

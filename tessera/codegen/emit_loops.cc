@@ -196,7 +196,7 @@ void KernelEmitter::emit_columns(Value* begin, Value* end) {
   }
   const bool waits = elementwise && waits_for_itself(weight, chain);
   const int unroll = waits ? unroll_for_waiting(ir_.target.avx512) : unroll_for_weight(weight);
-  const bool one_body = ir_.target.avx512 && weight > 12;
+  const bool one_body = ir_.target.avx512 && weight > 12 && !loads_apart();
   use_scope(top());
   Value* start = begin;
   if (!one_body) {

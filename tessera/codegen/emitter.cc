@@ -362,7 +362,7 @@ Val KernelEmitter::compute_load(int node, int u) {
   // Whole vectors take a load and a shuffle for each of the `stride` columns; a gather takes a load
   // for every lane.
   const bool apart = by_lane_[node] && !dynamic_by_lane && n.guard < 0 &&
-                     stride <= lanes_ / 2 + 1 &&
+                     (stride <= lanes_ / 2 + 1 || reads_most_of_rows(n, stride)) &&
                      memory_.takes_whole_vectors(n.dtype, stride, mask_of(u));
   Affine address = n.address;
   const int64_t phase = apart ? phase_of(n, stride) : 0;

@@ -28,7 +28,7 @@ namespace tessera::codegen {
 
 // The version of the generator, a part of the disk cache's key. Increase it whenever the same
 // kernel would get other code.
-inline constexpr int kCodegenVersion = 8;
+inline constexpr int kCodegenVersion = 9;
 
 // Adds the function `name` (a KernelFn) for a canonical kernel.
 void emit_kernel(const Kernel& kernel, const Target& target, llvm::Module& module,
@@ -187,6 +187,8 @@ class KernelEmitter {
   void emit_store(const KernelStore& store, int id);
   // These three are in strided.cc.
   int64_t phase_of(const KernelNode& load, int64_t stride) const;
+  bool reads_most_of_rows(const KernelNode& load, int64_t stride) const;
+  bool loads_apart() const;
   size_t columns_from(const std::vector<KernelStore>& stores, size_t first) const;
   void emit_columns_of_rows(std::span<const KernelStore> stores, int id);
   bool may_fill_vectors(const KernelStore& store) const;

@@ -1,8 +1,10 @@
 // float64 functions, and those of float32 that are computed in float64: there, cancellation that
 // would cost float32 its last bits is harmless, and neither overflow nor subnormals occur inside.
+#include <array>
 #include <cmath>
 #include <limits>
 
+#include "tessera/base/error.h"
 #include "tessera/codegen/elementary.h"
 #include "tessera/codegen/helpers.h"
 
@@ -24,11 +26,30 @@ Vec power_of_two(Vec n) {
   return float_of_bits((bits_of(n + kMagic) + bits_of(n).like_int(1023)) << 52);
 }
 
+// p * 2^n of eight or sixteen lanes, rounded once, for any integer n.
+Vec scale_by_instruction(Vec p, Vec n) {
+  auto& b = p.ir->builder;
+  llvm::Value* mask = b.getInt8(0xff);
+  auto scaled = [&](llvm::Value* x, llvm::Value* power) -> llvm::Value* {
+    return b.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_pd_512, {},
+                             {x, power, x, mask, b.getInt32(4)});  // 4: the current rounding mode
+  };
+  if (p.width() == 8) return {*p.ir, scaled(p.v, n.v)};
+  TESSERA_CHECK(p.width() == 16, "vectors of float64 have at most 16 lanes");
+  static constexpr std::array<int, 16> kAll = {0, 1, 2,  3,  4,  5,  6,  7,
+                                               8, 9, 10, 11, 12, 13, 14, 15};
+  auto half = [&](llvm::Value* v, size_t from) {
+    return b.CreateShuffleVector(v, llvm::ArrayRef(kAll).slice(from, 8));
+  };
+  return {*p.ir, b.CreateShuffleVector(scaled(half(p.v, 0), half(n.v, 0)),
+                                       scaled(half(p.v, 8), half(n.v, 8)), kAll)};
+}
+
 struct ExpArgument {
   Vec n, r, low;  // x = n log(2) + r + low; low is what r was rounded by
 };
 ExpArgument reduce_exp(Vec x) {
-  Vec n = round_even(x * 1.44269504088896340736);
+  Vec n = fma(x, 1.44269504088896340736, kMagic) - kMagic;
   // n times the first part of log(2) is exact. The difference is a multiple of the last bit of the
   // second product, so that what it was rounded by is exact, too (Fast2Sum).
   Vec first = fma(-n, kLn2High, x), product = n * kLn2Low;
@@ -115,8 +136,20 @@ Vec sin_pi(Vec x) {
 }  // namespace
 
 Vec scale_f64(Vec p, Vec n) {
+  if (p.ir->target.avx512 && p.width() >= 8) return scale_by_instruction(p, n);
   Vec half = round_even(n * 0.5);
   return p * power_of_two(half) * power_of_two(n - half);
+}
+
+ExpParts exp_parts_f64(Vec x) {
+  const auto [n, r, low] = reduce_exp(x);
+  Vec p = polynomial(
+      r, {0.50000000000000133, 0.16666666666666358, 0.041666666666507264, 0.0083333333335219376,
+          0.0013888888950406865, 0.00019841269464510483, 2.4801485457077625e-05,
+          2.755760842532339e-06, 2.7633154614807235e-07, 2.4997906029632643e-08});
+  Vec leading = 1.0 + r;
+  Vec rounded = (1.0 - leading) + r;
+  return {n, leading, fma(r * r, p, rounded + low)};
 }
 
 namespace {
@@ -126,18 +159,11 @@ struct Exponential {
   Vec n;
 };
 Exponential split_exp(Vec x) {
-  const auto [n, r, low] = reduce_exp(clamp(x, -746, 710));
-  Vec p = polynomial(
-      r, {0.50000000000000133, 0.16666666666666358, 0.041666666666507264, 0.0083333333335219376,
-          0.0013888888950406865, 0.00019841269464510483, 2.4801485457077625e-05,
-          2.755760842532339e-06, 2.7633154614807235e-07, 2.4997906029632643e-08});
-  // The last sum is the only one whose rounding counts.
-  Vec leading = 1.0 + r;
-  Vec rounded = (1.0 - leading) + r;
-  return {{leading, fma(r * r, p, rounded + low)}, n};
+  const auto [n, leading, rest] = exp_parts_f64(clamp(x, -746, 710));
+  return {{leading, rest}, n};
 }
 
-// What narrow(wide) was rounded by where another way led to `narrowed`.
+// Returns what narrow(wide) was rounded by if `narrowed` was computed in another way.
 Vec rounding_of_f32(Vec wide, Vec narrowed) { return narrow(wide - widen(narrowed)); }
 
 }  // namespace

@@ -12,6 +12,7 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLn2 = 0x1.62e42fefa39efp-1;
 constexpr double kHalfPi = 0x1.921fb54442d18p+0, kHalfPiRest = 0x1.1a62633145c07p-54;
+constexpr double k3QuarterPi = 0x1.2d97c7f3321d2p+1, k3QuarterPiRest = 0x1.a79394c9e8a0ap-54;
 // From here on, 1 + x^2 is x^2.
 constexpr double kLarge = 0x1p28;
 // exp(x) / 2 is finite for a little longer than exp(x).
@@ -33,15 +34,33 @@ Vec atan_reduced(Vec r) {
   return fma(r * square, p, r);
 }
 
-// atan(y / x) for x, y >= 0, not both zero.
-Vec atan_of_quotient(Vec y, Vec x) {
-  // atan(y / x) = pi/2 - atan(x / y) = pi/4 + atan((y - x) / (y + x)).
+// An angle as base + reduced + rest, where the base is 0, pi/4 or pi/2.
+struct SplitAngle {
+  Vec steep, flat;  // the base is pi/2 or 0; neither: pi/4
+  Vec reduced, rest;
+};
+// atan(y / x) for x, y >= 0, not both zero: atan(y / x) = pi/2 - atan(x / y) = pi/4 + atan((y - x) /
+// (y + x)). The rest is what the quotient lost, and the sums of the last case, which are larger than
+// their quotient (Knuth's TwoSum).
+SplitAngle split_angle(Vec y, Vec x) {
   Vec steep = x < y * 0.41421356237309503, flat = y <= x * 0.41421356237309503;
-  Vec numerator = select(steep, -x, select(flat, y, y - x));
-  Vec denominator = select(steep, y, select(flat, x, y + x));
+  Vec difference = y - x, sum = y + x;
+  Vec minus_x = difference - y, plus_x = sum - y;
+  Vec difference_low = (y - (difference - minus_x)) - (x + minus_x);
+  Vec sum_low = (y - (sum - plus_x)) + (x - plus_x);
+  Vec numerator = select(steep, -x, select(flat, y, difference));
+  Vec denominator = select(steep, y, select(flat, x, sum));
+  Vec quotient = numerator / denominator;
+  Vec lost = fma(-quotient, denominator, numerator);
+  lost = lost + select(steep | flat, 0.0, fma(-quotient, sum_low, difference_low));
+  return {steep, flat, atan_reduced(quotient), lost / denominator};
+}
+
+Vec atan_of_quotient(Vec y, Vec x) {
+  const auto [steep, flat, reduced, rest] = split_angle(y, x);
   Vec high = select(steep, y.like(kHalfPi), select(flat, 0.0, y.like(kHalfPi / 2)));
   Vec low = select(steep, y.like(kHalfPiRest), select(flat, 0.0, y.like(kHalfPiRest / 2)));
-  return high + (atan_reduced(numerator / denominator) + low);
+  return high + (reduced + (low + rest));
 }
 
 }  // namespace
@@ -94,13 +113,37 @@ Vec atan_f64(Vec x) {
   return copy_sign(atan_of_quotient(a, a.like(1)), x);
 }
 
-Vec asin_f64(Vec x) {
-  Vec a = abs(x);
-  return copy_sign(atan_of_quotient(a, sqrt((1.0 - a) * (1.0 + a))), x);
+// Of infinities and zeros as C99 has it; the sign of a zero x counts.
+Vec atan2_f64(Vec y, Vec x) {
+  Vec ax = abs(x), ay = abs(y);
+  // Sums and quotients of scaled numbers are exact enough, and finite.
+  Vec larger = fast_max(ax, ay);
+  Vec scale = select(larger > 0x1p1000, x.like(0x1p-100),
+                     select(larger < 0x1p-900, x.like(0x1p100), x.like(1)));
+  Vec infinite = larger == kInfinity, zero = larger == 0.0;
+  Vec sx = select(infinite, select(ax == kInfinity, x.like(1), 0.0), ax * scale);
+  Vec sy = select(infinite, select(ay == kInfinity, x.like(1), 0.0), ay * scale);
+  const auto [steep, flat, reduced, rest] = split_angle(sy, select(zero, 1.0, sx));
+  // The angle of a negative x is pi minus that.
+  Vec negative = bits_of(x) < bits_of(x).like_int(0);
+  auto base = [&](double at_zero, double between, double right, double obtuse, double at_pi) {
+    Vec acute_side = select(flat, x.like(at_zero), x.like(between));
+    Vec obtuse_side = select(flat, x.like(at_pi), x.like(obtuse));
+    return select(steep, x.like(right), select(negative, obtuse_side, acute_side));
+  };
+  Vec high = base(0, kHalfPi / 2, kHalfPi, k3QuarterPi, 2 * kHalfPi);
+  Vec low = base(0, kHalfPiRest / 2, kHalfPiRest, k3QuarterPiRest, 2 * kHalfPiRest);
+  Vec angle = high + (select(negative, -reduced, reduced) + (select(negative, -rest, rest) + low));
+  return select(is_nan(x) | is_nan(y), x + y, copy_sign(angle, y));
 }
 
-// Twice the angle whose tangent is sqrt((1 - x) / (1 + x)).
-Vec acos_f64(Vec x) { return 2.0 * atan_of_quotient(sqrt(1.0 - x), sqrt(1.0 + x)); }
+Vec asin_f64(Vec x) {
+  Vec a = abs(x);
+  return copy_sign(atan_of_quotient(a, sqrt(fma(-a, a, 1.0))), x);
+}
+
+// The difference of 1 and the square is rounded once, so that it keeps its digits near 1.
+Vec acos_f64(Vec x) { return atan2_f64(sqrt(fma(-x, x, 1.0)), x); }
 
 // x times a function of w = -log(1 - x^2): of w itself, or of its root in the tails (M. Giles,
 // "Approximating the erfinv function", 2010).

@@ -109,8 +109,34 @@ int64_t KernelEmitter::phase_of(const KernelNode& load, int64_t stride) const {
   return rows ? address.offset % stride : 0;
 }
 
-// Returns how many of the stores from `first` on are the columns of whole rows, in order; 0 if they
-// are not.
+// Whether more than half of the columns of the rows are read, which share the loads of whole vectors.
+bool KernelEmitter::reads_most_of_rows(const KernelNode& load, int64_t stride) const {
+  int64_t columns = 0;
+  for (const KernelNode& other : k_.nodes) {
+    if (other.kind != NodeKind::kLoad || other.buffer != load.buffer || other.guard >= 0) continue;
+    Affine address = other.address;
+    address.offset += load.address.offset - other.address.offset;
+    columns +=
+        address == load.address && other.address.offset / stride == load.address.offset / stride;
+  }
+  return 2 * columns > stride;
+}
+
+// Whether a load has lanes that are a few elements apart, of which masked vectors cost much more than
+// whole ones.
+bool KernelEmitter::loads_apart() const {
+  for (size_t i = 0; i < k_.nodes.size(); ++i) {
+    const KernelNode& node = k_.nodes[i];
+    if (node.kind == NodeKind::kLoad && by_lane_[i] && node.guard < 0 && node.dynamic.empty() &&
+        lane_kind(node.address) == LaneKind::kStrided &&
+        memory_.takes_whole_vectors(node.dtype, lane_stride(node.address), {}))
+      return true;
+  }
+  return false;
+}
+
+// How many of the stores from `first` on are the columns of whole rows, one after the other; 0 if
+// there are none.
 size_t KernelEmitter::columns_from(const std::vector<KernelStore>& stores, size_t first) const {
   if (!along_parallel_ || single_ || flat_) return 0;
   const KernelStore& store = stores[first];

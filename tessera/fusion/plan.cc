@@ -20,7 +20,7 @@ constexpr float kExpensiveWork = 8;
 constexpr float kScalarWork = 50;
 // The cost of a step that computes nothing, about a microsecond, in units of work.
 constexpr float kStepWork = 16384;
-constexpr int64_t kMaxGroupOps = 400;
+constexpr int64_t kMaxGroupOps = 600;
 constexpr size_t kMaxGroupDims = 100;
 // The most often that an element of a value is computed in the kernel of a reader.
 constexpr float kMaxEvaluations = 16;
@@ -90,11 +90,8 @@ class Planner {
   }
   bool affordable(int i, const Demand& demand);
   bool can_join_rows(int i, const Demand& demand);
-  static bool full(const Group& group) {
-    return static_cast<int64_t>(group.ops.size()) >= kMaxGroupOps;
-  }
-  // Returns whether the group may store a value that the groups in readers_ wait for, without a
-  // cycle.
+  static bool full(const Group& group) { return group.computed >= kMaxGroupOps; }
+  // Returns whether the group may store another value that the groups in readers_ wait for.
   bool acyclic(int group) const {
     for (int reader : readers_)
       if (reader != group && reach_.reaches(reader, group)) return false;
@@ -195,7 +192,14 @@ bool Planner::find_demands(int i, Demands* demands) {
 void Planner::put(int i, int group, const Access& access, float times) {
   plan_.memberships[i].push_back({group, access, times});
   Group& target = plan_.groups[group];
-  if (target.ops.empty() || target.ops.back() != i) target.ops.push_back(i);
+  if (!target.ops.empty() && target.ops.back() == i) return;
+  target.ops.push_back(i);
+  // A constant, or one that is broadcast, is an operand of an instruction.
+  const GraphOp& op = g_.ops[i];
+  const bool constant = op.kind == OpKind::kConstant || op.splat;
+  const bool broadcast = op.kind == OpKind::kIndexMap && !op.operands.empty() &&
+                         g_.values[op.operands[0]].elements() == 1;
+  if (!constant && !broadcast) ++target.computed;
 }
 
 int Planner::new_group(int i) {

@@ -52,7 +52,8 @@ struct Group {
   std::vector<boost::container::small_vector<int, 3>> families;
   std::vector<GroupOutput> outputs;
   std::vector<int> ops;                         // the ops that it computes, descending
-  std::vector<std::pair<int, int>> reductions;  // (op, the family over which it folds)
+  int64_t computed = 0;                         // how many of them are no constants
+  std::vector<std::pair<int, int>> reductions;  // (op, the family it folds over)
 };
 
 struct FusionPlan {

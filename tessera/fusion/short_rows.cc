@@ -10,8 +10,10 @@
 namespace tessera::fusion {
 namespace {
 
-constexpr int64_t kLeastRows = 64;  // fewer rows do not fill vectors
-constexpr size_t kMostNodes = 512;  // of the unrolled kernel
+constexpr int64_t kLeastRows = 64;  // fewer do not fill vectors
+// After unrolling, and those that are looked at: many columns of a gradient hold a few of its terms,
+// since guards and selects that a column decides are dropped.
+constexpr size_t kMostNodes = 512, kMostSeen = 4096;
 
 bool same_node(const KernelNode& a, const KernelNode& b) {
   return a.kind == b.kind && a.dtype == b.dtype && a.op == b.op && a.args == b.args &&
@@ -30,7 +32,7 @@ class RowUnroller {
   bool applies() const {
     if (k_.vectorize != Kernel::Vectorize::kParallel || columns_ < 2) return false;
     if (k_.parallel[rank_ - 1] < kLeastRows) return false;
-    if (k_.nodes.size() * static_cast<size_t>(columns_) > kMostNodes) return false;
+    if (k_.nodes.size() * static_cast<size_t>(columns_) > kMostSeen) return false;
     if (k_.loops.empty() || k_.loops[0].stores.empty()) return false;
     for (const KernelLoop& loop : k_.loops) {
       if (!loop.extents.empty() || !loop.reductions.empty()) return false;
@@ -44,14 +46,18 @@ class RowUnroller {
                                [&](const KernelNode& node) { return depends_on_column(node); });
   }
 
-  Kernel run() {
+  // Returns nullopt if the kernel would be too large.
+  std::optional<Kernel> run() {
     out_ = k_;
     out_.nodes.clear();
     out_.parallel.resize(rank_);
     for (KernelLoop& loop : out_.loops) {
       std::vector<KernelStore> stores;
       for (const KernelStore& store : loop.stores)
-        for (column_ = 0; column_ < columns_; ++column_) unroll(store, stores);
+        for (column_ = 0; column_ < columns_; ++column_) {
+          unroll(store, stores);
+          if (out_.nodes.size() > kMostNodes) return std::nullopt;
+        }
       loop.stores = std::move(stores);
     }
     return std::move(out_);
@@ -222,7 +228,8 @@ Kernel unroll_short_rows(Kernel kernel) {
   if (kernel.parallel.empty()) return kernel;
   RowUnroller unroller(kernel);
   if (!unroller.applies()) return kernel;
-  return unroller.run();
+  std::optional<Kernel> unrolled = unroller.run();
+  return unrolled ? std::move(*unrolled) : std::move(kernel);
 }
 
 }  // namespace tessera::fusion

@@ -12,6 +12,7 @@
 #include "tessera/base/visit_dtype.h"
 #include "tessera/base/workspace.h"
 #include "tessera/runtime/gemm_bfloat16.h"
+#include "tessera/runtime/gemm_integers.h"
 #include "tessera/runtime/gemm_parts.h"
 #include "tessera/runtime/gemm_tiles.h"
 
@@ -71,10 +72,14 @@ void gemm_float32(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, flo
 template <class T>
 void gemm_same(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, int64_t ldc,
                bool accumulate) {
-  if constexpr (std::is_integral_v<T>) {
+  if constexpr (std::is_integral_v<T> && sizeof(T) == 1) {
     gemm_loops<T>(m, n, k, a, b, c, ldc, accumulate);
   } else if (m * n * k <= kLoopLimit || k == 0) {
     gemm_loops<T>(m, n, k, a, b, c, ldc, accumulate);
+  } else if constexpr (std::is_integral_v<T>) {
+    using Word = std::conditional_t<sizeof(T) == 2, uint16_t,
+                                    std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>;
+    gemm_integers(m, n, k, a, b, reinterpret_cast<Word*>(c), ldc, accumulate);
   } else if constexpr (std::is_same_v<T, float>) {
     gemm_float32(m, n, k, a, b, c, ldc, accumulate);
   } else {

@@ -72,6 +72,31 @@ TEST(Strided, ColumnsOfRows) {
     }
 }
 
+// The sum of the columns of rows, all of them or the first ones: what reads most of a row loads whole
+// vectors, and the rest is gathered. The body is heavy, so that whole vectors need not be masked.
+Kernel sum_of_columns(DType f, int64_t rows, int64_t columns, int64_t read) {
+  KernelMaker m;
+  const int x = m.buffer(f, rows * columns), y = m.buffer(f, rows, BufferKind::kOutput);
+  m.k.parallel = {rows};
+  m.loop({});
+  int sum = m.load(x, {0, {columns}, {}});
+  for (int64_t c = 1; c < read; ++c) {
+    const int x_c = m.load(x, {c, {columns}, {}});
+    sum = m.op(kMul, f, {m.op(kAdd, f, {sum, x_c}), x_c});
+  }
+  m.store(y, {0, {1}, {}}, sum);
+  return m.k;
+}
+
+TEST(Strided, SumsOfColumns) {
+  for (DType f : {float32, float64})
+    for (int64_t columns : {3, 7, 9, 10})
+      for (int64_t read : {int64_t{1}, columns / 2, columns / 2 + 1, columns}) {
+        SCOPED_TRACE(::testing::Message() << dtype_name(f) << " " << columns << " " << read);
+        for (int64_t rows : {1, 40, 133}) check(sum_of_columns(f, rows, columns, read), 1e-4);
+      }
+}
+
 TEST(Strided, OtherStores) {
   for (DType f : {float32, float64, int32})
     for (int64_t rows : {5, 100}) check(uneven(f, rows), 1e-6);

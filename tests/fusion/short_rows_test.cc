@@ -4,6 +4,7 @@
 
 #include "fusion_testing.h"
 #include "tessera/ops/structural/concatenate.h"
+#include "tessera/ops/structural/pad.h"
 
 namespace tessera::fusion_testing::short_rows_test {
 
@@ -48,6 +49,25 @@ TEST(ShortRows, SeveralDimensions) {
   const Kernel& kernel = std::get<KernelStep>(s.steps[0]).kernel;
   EXPECT_EQ(kernel.parallel, Dims({90}));
   EXPECT_EQ(kernel.loops[0].stores.size(), 4u);
+}
+
+// The gradient of determinants has many terms, of which each column holds a few.
+TEST(ShortRows, GuardsThatColumnsDecideAreDropped) {
+  const auto terms = [](const Arrays& x) {
+    Array sum;
+    for (int64_t i = 0; i < 9; ++i)
+      for (int64_t j = 0; j < 3; ++j) {
+        const Array product = column(x[0], (i + 1) % 9) * column(x[0], (i + 2 + j) % 9);
+        const Array term = lax::pad(product, lax::full({}, 0, float32), {0, i}, {0, 8 - i}, {0, 0});
+        sum = sum.defined() ? sum + term : term;
+      }
+    return Arrays{sum};
+  };
+  const Schedule s = check(trace({f32({100, 9})}, terms));
+  ASSERT_EQ(s.steps.size(), 1u) << to_string(s);
+  const Kernel& kernel = std::get<KernelStep>(s.steps[0]).kernel;
+  EXPECT_EQ(kernel.parallel, Dims({100}));
+  for (const KernelNode& node : kernel.nodes) EXPECT_EQ(node.guard, -1);
 }
 
 Dims parallel_of(const std::vector<Type>& types, const std::function<Arrays(const Arrays&)>& body) {

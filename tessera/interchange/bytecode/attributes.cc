@@ -217,6 +217,7 @@ TextAttr Decoder::make_tensor(std::string_view bytes, const Type& type, size_t o
   std::string problem;
   std::optional<Literal> value = literal_of_bytes(bytes, type, problem);
   if (!value) container_.file().error(offset, problem);
+  if (names_.on_tensor) names_.on_tensor(bytes, *value);
   return TextAttr::Tensor{std::move(*value), type.shape};
 }
 

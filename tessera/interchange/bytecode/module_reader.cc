@@ -24,7 +24,7 @@ class ModuleReader final : public ModuleBuilder {
       : ModuleBuilder(options),
         file_{bytes, std::string(filename)},
         container_(file_),
-        decoder_(container_, names()) {}
+        decoder_(container_, names(options)) {}
 
   ParsedModule read() {
     const RawOp& module = find_module();
@@ -57,7 +57,7 @@ class ModuleReader final : public ModuleBuilder {
     bool vhlo = false;
   };
 
-  Decoder::Names names() {
+  Decoder::Names names(const ReadOptions& options) {
     return {.symbol = [this](const std::string& name, size_t offset) -> TextAttr {
               if (scanning_) return TextAttr::Symbol{name};
               return symbol(name, offset);
@@ -68,7 +68,8 @@ class ModuleReader final : public ModuleBuilder {
             .mesh = [this](const DecodedMesh& mesh,
                            size_t offset) { return make_mesh(parts_of(mesh, offset), {}, offset); },
             .inline_mesh = [this](const TextAttr& mesh,
-                                  size_t offset) { return inline_mesh(mesh, offset); }};
+                                  size_t offset) { return inline_mesh(mesh, offset); },
+            .on_tensor = options.on_tensor};
   }
 
   void throw_error(size_t offset, const std::string& message) const override {

@@ -43,6 +43,9 @@ struct ReadOptions {
   // (refine_shapes.h); nullopt means that it is unknown, which is an error.
   std::function<std::optional<Shape>(size_t index, const std::string& name, const Type& written)>
       argument_shape = {};
+  // Is called with the bytes of each tensor in bytecode that holds all of its elements, and the
+  // value read from them.
+  std::function<void(std::string_view bytes, const Literal& value)> on_tensor = {};
 };
 
 // Returns the module. A mesh in the text consists of the devices of this process with the ids that

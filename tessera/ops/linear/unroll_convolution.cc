@@ -16,7 +16,7 @@
 namespace tessera::ops {
 namespace {
 
-constexpr int64_t kMostTerms = 128;  // slices that are summed; a kernel has at most 400 ops
+constexpr int64_t kMostTerms = 128;  // slices that are summed; a kernel has at most 600 ops
 constexpr int64_t kMostSums = 16;    // results of one element of a batch that are a sum each
 
 class UnrolledConvolution {

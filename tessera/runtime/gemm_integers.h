@@ -1,0 +1,16 @@
+// Matrix products of integers by vector instructions. They wrap, so that signed numbers have the
+// products of unsigned ones, and sums are exact in any order.
+#pragma once
+
+#include <cstdint>
+
+#include "tessera/runtime/gemm.h"
+
+namespace tessera::runtime {
+
+// Computes c (+)= a b as gemm() does, for uint16_t, uint32_t and uint64_t.
+template <class T>
+void gemm_integers(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, int64_t ldc,
+                   bool accumulate);
+
+}  // namespace tessera::runtime

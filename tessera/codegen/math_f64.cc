@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "tessera/base/error.h"
+#include "tessera/base/format.h"
 #include "tessera/codegen/elementary.h"
 #include "tessera/codegen/helpers.h"
 

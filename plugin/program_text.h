@@ -19,8 +19,8 @@ struct HeldBytes {
 class ProgramText {
  public:
   static constexpr size_t kLarge = 1 << 16;  // bytes
-  // `held` refers to parts of `text`. Those that are large, and are the elements of their literal as
-  // they are in memory, are kept as this literal.
+  // `held` refers to parts of `text`. Those that are large, and are the elements of their literal
+  // as they are in memory, are kept as this literal.
   ProgramText(std::string_view text, std::vector<HeldBytes> held);
   // Returns the text as it was received.
   std::string text() const;

@@ -39,9 +39,9 @@ struct SplitAngle {
   Vec steep, flat;  // the base is pi/2 or 0; neither: pi/4
   Vec reduced, rest;
 };
-// atan(y / x) for x, y >= 0, not both zero: atan(y / x) = pi/2 - atan(x / y) = pi/4 + atan((y - x) /
-// (y + x)). The rest is what the quotient lost, and the sums of the last case, which are larger than
-// their quotient (Knuth's TwoSum).
+// atan(y / x) for x, y >= 0, not both zero: atan(y / x) = pi/2 - atan(x / y) =
+// pi/4 + atan((y - x) / (y + x)). The rest is what the quotient lost, and the sums of the last
+// case, which are larger than their quotient (Knuth's TwoSum).
 SplitAngle split_angle(Vec y, Vec x) {
   Vec steep = x < y * 0.41421356237309503, flat = y <= x * 0.41421356237309503;
   Vec difference = y - x, sum = y + x;

@@ -109,7 +109,8 @@ int64_t KernelEmitter::phase_of(const KernelNode& load, int64_t stride) const {
   return rows ? address.offset % stride : 0;
 }
 
-// Whether more than half of the columns of the rows are read, which share the loads of whole vectors.
+// Whether more than half of the columns of the rows are read, which share the loads of whole
+// vectors.
 bool KernelEmitter::reads_most_of_rows(const KernelNode& load, int64_t stride) const {
   int64_t columns = 0;
   for (const KernelNode& other : k_.nodes) {
@@ -122,8 +123,8 @@ bool KernelEmitter::reads_most_of_rows(const KernelNode& load, int64_t stride) c
   return 2 * columns > stride;
 }
 
-// Whether a load has lanes that are a few elements apart, of which masked vectors cost much more than
-// whole ones.
+// Whether a load has lanes that are a few elements apart, of which masked vectors cost much more
+// than whole ones.
 bool KernelEmitter::loads_apart() const {
   for (size_t i = 0; i < k_.nodes.size(); ++i) {
     const KernelNode& node = k_.nodes[i];

@@ -105,8 +105,8 @@ TEST(Loops, SumsOfHalvesAreKeptInFloat32) {
   }
 }
 
-// A sum over many rows, or over many runs of a row, is one of sums of blocks: the error stays that of
-// a few roundings. Added one after another, 65,536 elements have an error of more than 1e-6.
+// A sum over many rows, or over many runs of a row, is one of sums of blocks: the error stays that
+// of a few roundings. Added one after another, 65,536 elements have an error of more than 1e-6.
 TEST(Loops, LongSumsAreAddedInBlocks) {
   const int64_t n = 65536;
   const auto fill = [](Buffers& b) {

@@ -1,6 +1,7 @@
 // Unroll rules: of ops over windows, how a program with small windows computes them by elementwise
-// ops on slices, one slice for each place in a window; of convolutions whose windows do not overlap,
-// how it computes them by a product. The pass unroll_windows (fusion/unroll_windows.h) asks for them.
+// ops on slices, one slice for each place in a window; of convolutions whose windows do not
+// overlap, how it computes them by a product. The pass unroll_windows (fusion/unroll_windows.h)
+// asks for them.
 #pragma once
 
 #include <span>

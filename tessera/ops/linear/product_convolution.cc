@@ -196,9 +196,9 @@ std::optional<std::vector<SplitDim>> forms_of(const ConvolutionParams& p, const 
   return out;
 }
 
-// Measured on two cores with AVX-512, against oneDNN (`library`) and else against products of windows
-// (runtime/conv_windows.h). Those read patches of an image as they stand, and oneDNN has code for
-// all forms but the last, which took 30 to 170 times as long as the product.
+// Measured on two cores with AVX-512, against oneDNN (`library`) and otherwise against products of
+// windows (runtime/conv_windows.h). Those read patches of an image as they stand, and oneDNN has
+// code for all forms but the last, which took 30 to 170 times as long as the product.
 bool faster_as_product(const SplitDim& dim, bool library) {
   if (dim.window == 1) return false;
   switch (dim.form) {

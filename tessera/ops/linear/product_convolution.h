@@ -1,11 +1,12 @@
-// Convolutions whose windows do not overlap as one matrix product (dot_general) of reshaped operands:
-// no element of an image is in two windows, so each window is a row as it stands in memory.
+// Convolutions whose windows do not overlap as one matrix product (dot_general) of reshaped
+// operands: no element of an image is in two windows, so a reshape divides it into windows.
 //
-// In each spatial dimension, an image's n * d elements are n windows of d. The four forms follow from which
-// array is the image (sizes lhs, rhs, result):
+// In each spatial dimension, an image's n * d elements are n windows of d. The four forms follow
+// from which array is the image (sizes lhs, rhs, result):
 //
 //   n * d, d, n   window and stride d: patches of an image, by a kernel
-//   n, d, n * d   lhs_dilation and window d: the transposed convolution, and the patches' input gradient
+//   n, d, n * d   lhs_dilation and window d: the transposed convolution, and the patches' input
+//                 gradient
 //   n * d, n, d   rhs_dilation d: the kernel's gradient of the patches
 //   n, n * d, d   lhs_dilation d, a window as large as the image: the kernel's gradient of the
 //                 transposed convolution
@@ -21,8 +22,8 @@
 
 namespace tessera::ops {
 
-// Part of the unroll rule of convolution (ops/core/unroll_rule.h): null if a library's convolution is the
-// better choice, if windows overlap or are padded, or if there are groups.
+// Part of the unroll rule of convolution (ops/core/unroll_rule.h): null if a library's convolution
+// is the better choice, if windows overlap or are padded, or if there are groups.
 FlatFn product_convolution(const OpParams& params, std::span<const Type> operands,
                            const Type& result);
 

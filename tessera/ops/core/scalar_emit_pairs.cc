@@ -62,16 +62,16 @@ Complex cosh_undirected(Complex z) {
 }
 
 Complex exp_by_pairs(Complex z) {
-  // exp(x/2)^2 where exp(x) may overflow: the product with a sine overflows only where the result does.
+  // exp(x/2)^2 where exp(x) may overflow: the product with a sine overflows only where the result
+  // does.
   const Bool large = z.re > kLargeExponent;
   const Pair first = exp_pair(select(large, 0.5 * z.re, z.re));
   const Pair second = select(large, first, one_like(z.re));
   const Pair c = cos_pair(z.im), s = sin_pair(z.im);
   const Real whole = value(first * second);
   const Complex plain = {value(first * c * second), value(first * s * second)};
-  return select(
-      z.im == 0.0, {whole, z.im},
-      select(is_infinite(z.re) & !is_finite(z.im), exp_at_infinity(z, whole), plain));
+  return select(z.im == 0.0, {whole, z.im},
+                select(is_infinite(z.re) & !is_finite(z.im), exp_at_infinity(z, whole), plain));
 }
 
 Complex expm1_by_pairs(Complex z) {
@@ -84,16 +84,16 @@ Complex expm1_by_pairs(Complex z) {
 }
 
 Complex logistic_by_pairs(Complex z) {
-  // With a = |x| and g = exp(a): (g + cos y + i sin y) / d on the right, (1/g + cos y + i sin y) / d on
-  // the left; d = g + 1/g + 2 cos y is (g - 1)^2 / g + 2 (1 + cos y), of two terms that are not
-  // negative.
+  // With a = |x| and g = exp(a): (g + cos y + i sin y) / d on the right, (1/g + cos y + i sin y) /
+  // d on the left; d = g + 1/g + 2 cos y is (g - 1)^2 / g + 2 (1 + cos y), of two terms that are
+  // not negative.
   const Real a = min(abs(z.re), z.re.number(2 * kLargeExponent));
-  const Bool left = z.re < 0.0, large = a > 40.0;
+  const Bool left = z.re<0.0, large = a> 40.0;
   const Pair e = expm1_pair(select(large, 0.5 * a, a)), g = 1.0 + e, inverse = one_like(a) / g;
   const Pair c = cos_pair(z.im), s = sin_pair(z.im);
   const Pair one_plus = select(c.high < 0.0, square(s) / (1.0 + -c), 1.0 + c);
-  // Where g is large, it is d: the right is 1 + i sin y / g, the left (cos y + i sin y) / g, and g is
-  // the square of exp(a/2), by which is divided twice.
+  // Where g is large, it is d: the right is 1 + i sin y / g, the left (cos y + i sin y) / g, and g
+  // is the square of exp(a/2), by which is divided twice.
   const Pair d = select(large, g, e * (e * inverse) + scaled(one_plus, 2));
   const Pair top = select(large, c, select(left, inverse, g) + c);
   const Pair again = select(large, inverse, one_like(a));
@@ -141,8 +141,8 @@ Complex tanh_by_pairs(Complex z) {
 
 namespace {
 
-// The root of x + iy is p + iq on the right, |q| + i p on the left, with the sign of y. What is here
-// times a power of 2: `norm` times the square of `unit`, the others times `unit`.
+// The root of x + iy is p + iq on the right, |q| + i p on the left, with the sign of y. What is
+// here times a power of 2: `norm` times the square of `unit`, the others times `unit`.
 struct Root {
   Pair p, q, norm;  // not negative; p >= q
   Real unit;
@@ -191,8 +191,8 @@ Real asinh_of(Pair x) {
   const Real y = log1p_of(x + xx / (1.0 + root(1.0 + xx)));
   return select(x.high > 0x1p28, log(x.high) + std::numbers::ln2, y);
 }
-// atan(y / x) of numbers that are not negative and not both zero: as atan of at most tan(pi / 8), where
-// it has its own digits, from a multiple of pi / 4.
+// atan(y / x) of numbers that are not negative and not both zero: as atan of at most tan(pi / 8),
+// where it has its own digits, from a multiple of pi / 4.
 Pair angle_of(Pair y, Pair x) {
   constexpr double kSlope = 0.41421356237309503, kRightAngleLow = 0x1.1a62633145c07p-54;
   const Bool steep = x.high < kSlope * y.high, flat = !(y.high > kSlope * x.high);
@@ -250,15 +250,15 @@ Complex atanh_by_pairs(Complex z) {
   const Pair norm = square(left) + yy;
   // log1p(4x / norm) / 4; next to 1, where the norm is 0 or has lost bits, log(2 / |y|) / 2.
   const Bool near = (left.high == 0.0) & (abs(y) < 0x1p-400);
-  const Real re = select(near, 0.5 * (std::numbers::ln2 - log(abs(y))),
-                         0.25 * log1p_of(pair(4.0 * x) / norm));
+  const Real re =
+      select(near, 0.5 * (std::numbers::ln2 - log(abs(y))), 0.25 * log1p_of(pair(4.0 * x) / norm));
   // Half the angle of (1 - x) (1 + x) - y^2 + 2yi, which has the sign of y.
   const Pair across = left * sum(x.number(1), x) - yy;
   const Bool obtuse = across.high < 0.0;
   const Pair acute = angle_of(pair(2.0 * abs(y)), select(obtuse, -across, across));
   // pi, rounded down.
-  const Real angle = select(obtuse, x.number(std::numbers::pi) - (acute.high + acute.low),
-                            value(acute));
+  const Real angle =
+      select(obtuse, x.number(std::numbers::pi) - (acute.high + acute.low), value(acute));
   const Real im = with_sign_of(0.5 * select(y == 0.0, select(obtuse, angle, zero), angle), y);
   const Real right_angle = copysign(x.number(std::numbers::pi / 2), y);
   const Complex far = {copysign(zero, z.re), select(is_number(y), right_angle, y)};

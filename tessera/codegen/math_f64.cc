@@ -199,13 +199,14 @@ Vec expm1_f64(Vec given) {
 
 Vec expm1_low_f64(Vec given) {
   const auto [n, r, low] = reduce_exp(clamp(given, -40, 710));
-  // Half of 2^n - 1 + 2^n (r + tail), from the largest term to the smallest; the first sum is exact
-  // (Knuth's, since either term may be larger).
+  // Half of 2^n - 1 + 2^n (r + tail). The sums of the large terms are exact (Knuth's, since either
+  // term may be larger).
   Vec half = power_of_two(n - 1.0);
   Vec tail = fma(r * r, expm1_tail(r), fma(low, r, low));
   Vec whole = half - 0.5, scaled = half * r;
-  Vec y = whole + scaled, second = y - whole;
-  Vec lost = (whole - (y - second)) + (scaled - second) + ((half - whole) - 0.5);
+  Vec y = whole + scaled, second = y - whole, minus_half = whole - half;
+  Vec lost = (half - (whole - minus_half)) + (-0.5 - minus_half);
+  lost = (whole - (y - second)) + (scaled - second) + lost;
   Vec rest = (y - expm1_f64(given) * 0.5) + fma(half, tail, lost);
   return rest + rest;
 }

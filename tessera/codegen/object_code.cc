@@ -63,8 +63,8 @@ void share(llvm::Module& module, llvm::TargetMachine& machine) {
   passes.doFinalization();
 }
 
-// Returns whether the kernel has functions whose code is mostly that of another function of the same
-// argument, which it has as well.
+// Returns whether the kernel has functions whose code is mostly that of another function of the
+// same argument, which it has as well.
 bool has_common_code(const Kernel& kernel) {
   return std::any_of(kernel.nodes.begin(), kernel.nodes.end(), [](const KernelNode& node) {
     return node.kind == NodeKind::kScalarOp &&

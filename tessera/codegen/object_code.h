@@ -30,8 +30,8 @@ class ObjectEmitter {
   std::string emit(const Routine& routine, const std::string& symbol, Output output);
 
  private:
-  // What is done to the code that was emitted. That of a kernel is good as it is, but where two of its
-  // functions have code in common. Code between kernels needs optimisation.
+  // What is done to the code that was emitted. That of a kernel is good as it is, but where two of
+  // its functions have code in common. Code between kernels needs optimisation.
   enum class Passes : uint8_t { kNone, kShare, kAll };
   // Returns the object file or text. `fill` adds the functions.
   std::string emit(const std::function<void(llvm::Module&)>& fill, Passes passes, Output output);

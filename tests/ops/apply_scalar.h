@@ -1,6 +1,6 @@
-// Evaluates one scalar operation on one element: the interpreter that the tests of ops, fusion and
-// codegen share. The value of an elementwise op comes from its row of ops/core/elementwise.def, so
-// a new op has one, too.
+// One scalar operation on one element: the interpreter that the tests of ops, fusion and codegen
+// share. The value of an elementwise op is its row's (ops/core/elementwise.def), so a new one has
+// it.
 #pragma once
 
 #include <algorithm>
@@ -59,10 +59,22 @@ constexpr dtype_kinds::Kinds kinds_of = std::is_same_v<W, bool>              ? d
                                         : std::is_same_v<W, scalar::Complex> ? dtype_kinds::kComplex
                                                                              : dtype_kinds::kFloat;
 
-// Returns the value of an elementwise op by its row.
+// What a function of float64 was rounded by, where the value is finite.
+template <class W>
+W rounding(W value, long double exact) {
+  return std::isfinite(value) ? static_cast<W>(exact - value) : W(0);
+}
+
+// The value of an elementwise op's row, or of what goes with it.
 template <class W>
 W row_value(ScalarOp op, const W& first, const W& second) {
   using namespace dtype_kinds;
+  if constexpr (std::is_same_v<W, double>) {
+    if (op == ScalarOp::kExpLow) return rounding(std::exp(first), std::exp(1.0L * first));
+    if (op == ScalarOp::kExpm1Low) return rounding(std::expm1(first), std::expm1(1.0L * first));
+    if (op == ScalarOp::kSinLow) return rounding(std::sin(first), std::sin(1.0L * first));
+    if (op == ScalarOp::kCosLow) return rounding(std::cos(first), std::cos(1.0L * first));
+  }
   switch (op) {
 #define UNARY(function, name, dialect, kinds, result, op_, complex_form, value, ...) \
   case ScalarOp::op_:                                                                \

@@ -29,9 +29,9 @@ Sum plus_square(Real x, Real y) {
   const Real value = x + square, second = value - x;
   return {value, ((x - (value - second)) + (square - second)) + fma(y, y, -square)};
 }
-// Returns 2 x + x^2 + y^2, which is |1 + x + iy|^2 - 1, with most of its digits also where the terms
-// cancel: near the unit circle around -1. Each product is an fma, as code generation makes one of a
-// product and a sum.
+// Returns 2 x + x^2 + y^2, which is |1 + x + iy|^2 - 1, with most of its digits also where the
+// terms cancel: near the unit circle around -1. Each product is an fma, as code generation makes
+// one of a product and a sum.
 Real square_norm_minus_one(Real x, Real y) {
   const Sum first = plus_square(x + x, x), all = plus_square(first.value, y);
   return all.value + (first.error + all.error);
@@ -298,21 +298,51 @@ Complex tan(Complex z) { return times_minus_i(tanh(times_i(z))); }
 
 namespace {
 
-// The inverse functions are Kahan's (ibid.), from square roots on either side of the cuts.
+// asinh of a number of float64 with the digits of float32, for numbers up to the squares of its.
+Real asinh_for_float32(Real x) {
+  const Real a = abs(x);
+  // Below, the logarithm would lose too many bits.
+  const Real small = a - a * a * a * (1.0 / 6), y = log(a + sqrt(fma(a, a, a.number(1))));
+  return copysign(select(a < 0x1p-12, small, y), x);
+}
+
+// The inverse functions are Kahan's (ibid.), from square roots on either side of the cuts: those of
+// float32 numbers in float64, but for the angle. Its tangent is rounded before.
+struct InverseParts {
+  Real tangent, sinh;  // of the parts of the result, in float32
+};
+Real narrowed(Real x) { return convert(x, float32); }
+InverseParts asin_parts(Complex z) {
+  const Complex w = convert(z, float64);
+  const Complex minus = sqrt({1.0 - w.re, -w.im}), plus = sqrt({1.0 + w.re, w.im});
+  return {narrowed(w.re / abs(minus.re * plus.re - minus.im * plus.im)),
+          narrowed(asinh_for_float32(imag_of_product(conj(minus), plus)))};
+}
+// The tangent is that of half the angle.
+InverseParts acos_parts(Complex z) {
+  const Complex w = convert(z, float64);
+  const Complex minus = sqrt({1.0 - w.re, -w.im}), plus = sqrt({1.0 + w.re, w.im});
+  return {narrowed(minus.re / plus.re),
+          narrowed(asinh_for_float32(imag_of_product(conj(plus), minus)))};
+}
+
+Complex asin_of_float32(Complex z) {
+  const InverseParts parts = asin_parts(z);
+  const Complex far = {angle_at_infinity(z.re, abs(z.im)), copysign(infinity_like(z.re), z.im)};
+  const Real re = select((z.re == 0.0) & !is_number(z.im), z.re, atan(parts.tangent));
+  return select(has_infinity(z), far, {re, parts.sinh});
+}
+
 Complex acos_of_float32(Complex z) {
-  const Complex minus = sqrt({1.0 - z.re, -z.im}), plus = sqrt({1.0 + z.re, z.im});
-  const Real im = asinh(imag_of_product(conj(plus), minus));
-  return {acos_angle(z, 2.0 * atan(minus.re / plus.re)),
-          select(has_infinity(z), -copysign(infinity_like(z.re), z.im), im)};
+  const InverseParts parts = acos_parts(z);
+  return {acos_angle(z, 2.0 * atan(parts.tangent)),
+          select(has_infinity(z), -copysign(infinity_like(z.re), z.im), parts.sinh)};
 }
 
 Complex acosh_of_float32(Complex z) {
-  const Complex minus = sqrt({z.re - 1.0, z.im}), plus = sqrt({z.re + 1.0, z.im});
-  const Real product = minus.re * plus.re + minus.im * plus.im;  // of conj(minus) and plus
-  const Real angle = 2.0 * atan(minus.im / plus.re);
-  const Bool finite = is_finite(z.re) & is_finite(z.im);
-  return {select(has_infinity(z), infinity_like(z.re), asinh(product)),
-          select(finite, angle, copysign(acos_angle(z, angle), z.im))};
+  const InverseParts parts = acos_parts(z);
+  return {select(has_infinity(z), infinity_like(z.re), abs(parts.sinh)),
+          copysign(acos_angle(z, 2.0 * atan(parts.tangent)), z.im)};
 }
 
 Complex atanh_of_float32(Complex z) {
@@ -332,26 +362,9 @@ Complex atanh_of_float32(Complex z) {
 
 }  // namespace
 
-Complex asin(Complex z) {
-  if (!is_float32(z)) return asin_by_pairs(z);
-  // All but atan2 is computed in float64, as in in_float64.
-  const Complex w = convert(z, float64);
-  const Complex minus = sqrt({1.0 - w.re, -w.im}), plus = sqrt({1.0 + w.re, w.im});
-  const auto [bottom, im] =
-      convert({minus.re * plus.re - minus.im * plus.im, asinh(imag_of_product(conj(minus), plus))},
-              float32);
-  const Complex plain = {atan2(z.re, bottom), im};
-  const Complex far = {angle_at_infinity(z.re, abs(z.im)), copysign(infinity_like(z.re), z.im)};
-  const Real re = select((z.re == 0.0) & !is_number(z.im), z.re, plain.re);
-  return select(has_infinity(z), far, {re, plain.im});
-}
-
-Complex acos(Complex z) {
-  return is_float32(z) ? in_float64(acos_of_float32, z) : acos_by_pairs(z);
-}
-Complex acosh(Complex z) {
-  return is_float32(z) ? in_float64(acosh_of_float32, z) : acosh_by_pairs(z);
-}
+Complex asin(Complex z) { return is_float32(z) ? asin_of_float32(z) : asin_by_pairs(z); }
+Complex acos(Complex z) { return is_float32(z) ? acos_of_float32(z) : acos_by_pairs(z); }
+Complex acosh(Complex z) { return is_float32(z) ? acosh_of_float32(z) : acosh_by_pairs(z); }
 Complex atanh(Complex z) {
   return is_float32(z) ? in_float64(atanh_of_float32, z) : atanh_by_pairs(z);
 }

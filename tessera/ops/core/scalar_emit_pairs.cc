@@ -62,7 +62,8 @@ Complex cosh_undirected(Complex z) {
 }
 
 Complex exp_by_pairs(Complex z) {
-  // exp(x/2)^2 where exp(x) may overflow: the product with a sine overflows only where the result does.
+  // exp(x/2)^2 where exp(x) may overflow: the product with a sine overflows only where the result
+  // does.
   const Bool large = z.re > kLargeExponent;
   const Pair first = exp_pair(select(large, 0.5 * z.re, z.re));
   const Pair second = select(large, first, one_like(z.re));
@@ -83,16 +84,16 @@ Complex expm1_by_pairs(Complex z) {
 }
 
 Complex logistic_by_pairs(Complex z) {
-  // With a = |x| and g = exp(a): (g + cos y + i sin y) / d on the right, (1/g + cos y + i sin y) / d on
-  // the left; d = g + 1/g + 2 cos y is (g - 1)^2 / g + 2 (1 + cos y), of two terms that are not
-  // negative.
+  // With a = |x| and g = exp(a): (g + cos y + i sin y) / d on the right, (1/g + cos y + i sin y) /
+  // d on the left; d = g + 1/g + 2 cos y is (g - 1)^2 / g + 2 (1 + cos y), of two terms that are
+  // not negative.
   const Real a = min(abs(z.re), z.re.number(2 * kLargeExponent));
   const Bool left = z.re<0.0, large = a> 40.0;
   const Pair e = expm1_pair(select(large, 0.5 * a, a)), g = 1.0 + e, inverse = one_like(a) / g;
   const Pair c = cos_pair(z.im), s = sin_pair(z.im);
   const Pair one_plus = select(c.high < 0.0, square(s) / (1.0 + -c), 1.0 + c);
-  // Where g is large, it is d: the right is 1 + i sin y / g, the left (cos y + i sin y) / g, and g is
-  // the square of exp(a/2), by which is divided twice.
+  // Where g is large, it is d: the right is 1 + i sin y / g, the left (cos y + i sin y) / g, and g
+  // is the square of exp(a/2), by which is divided twice.
   const Pair d = select(large, g, e * (e * inverse) + scaled(one_plus, 2));
   const Pair top = select(large, c, select(left, inverse, g) + c);
   const Pair again = select(large, inverse, one_like(a));
@@ -140,8 +141,8 @@ Complex tanh_by_pairs(Complex z) {
 
 namespace {
 
-// The root of x + iy is p + iq on the right, |q| + i p on the left, with the sign of y. What is here
-// times a power of 2: `norm` times the square of `unit`, the others times `unit`.
+// The root of x + iy is p + iq on the right, |q| + i p on the left, with the sign of y. What is
+// here times a power of 2: `norm` times the square of `unit`, the others times `unit`.
 struct Root {
   Pair p, q, norm;  // not negative; p >= q
   Real unit;
@@ -190,8 +191,8 @@ Real asinh_of(Pair x) {
   const Real y = log1p_of(x + xx / (1.0 + root(1.0 + xx)));
   return select(x.high > 0x1p28, log(x.high) + std::numbers::ln2, y);
 }
-// atan(y / x) of numbers that are not negative and not both zero: as atan of at most tan(pi / 8), where
-// it has its own digits, from a multiple of pi / 4.
+// atan(y / x) of numbers that are not negative and not both zero: as atan of at most tan(pi / 8),
+// where it has its own digits, from a multiple of pi / 4.
 Pair angle_of(Pair y, Pair x) {
   constexpr double kSlope = 0.41421356237309503, kRightAngleLow = 0x1.1a62633145c07p-54;
   const Bool steep = x.high < kSlope * y.high, flat = !(y.high > kSlope * x.high);

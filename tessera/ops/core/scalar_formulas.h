@@ -1,5 +1,5 @@
-// What formulas over the scalar language are written in: functions of real nodes, and pairs, which have
-// twice the digits of a float. Only the files of emitters include it (scalar_emit.h).
+// What formulas over the scalar language are written in: functions of real nodes, and pairs, which
+// have twice the digits of a float. Only the files of emitters include it (scalar_emit.h).
 #pragma once
 
 #include <limits>
@@ -79,8 +79,8 @@ inline Real value(Pair x) {
   return emit::select((abs(x.high) > 0.0) & is_finite(x.high), x.high + x.low, x.high);
 }
 
-// Returns x * y, rounded: an fma, since code generation makes one of a product and a sum, which would
-// not be rounded in between. The sign of a zero is that of the product.
+// Returns x * y, rounded: an fma, since code generation makes one of a product and a sum, which
+// would not be rounded in between. The sign of a zero is that of the product.
 inline Real product(Real x, Real y) { return fma(x, y, x.number(-0.0)); }
 // Returns x + y exactly (Knuth, TAOCP vol. 2, 4.2.2).
 inline Pair sum(Real x, Real y) {

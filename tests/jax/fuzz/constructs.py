@@ -75,6 +75,8 @@ class Constructs:
 
   def predicate(self):
     value = self.pick(lambda t: not t.shape) or self.pick(lambda t: kind(t) != 'c' and t.size > 0)
+    if value is None:
+      return 'jnp.bool_(True)'
     t = self.types[value]
     text = f'jnp.real({value})' if kind(t) == 'c' else value
     return f'(jnp.sum({text}) > 0)' if t.shape else f'({text} > 0)' if kind(t) != 'b' else value

@@ -202,7 +202,8 @@ class Generator(constructs.Constructs):
       text = f'jnp.nan_to_num(jnp.clip({text}, 0, 9))'
     if t.shape != wanted.shape:
       text = f'jnp.resize({text}, {wanted.shape})'
-    return self.line(f'{text}.astype("{wanted.dtype}")', [wanted])
+    return (self.line(f'{text}.astype("{wanted.dtype}")', [wanted]) or
+            self.line(f'jnp.zeros({wanted.shape}, "{wanted.dtype}")', [wanted]))
 
   def new_names(self, values):
     return [self.fresh() for _ in values]

@@ -98,7 +98,7 @@ Complex logistic_by_pairs(Complex z) {
   const Pair top = select(large, c, select(left, inverse, g) + c);
   const Pair again = select(large, inverse, one_like(a));
   const Complex plain = {select(large & !left, a.number(1), value(top / d * again)),
-                         select(z.im == 0.0, z.im, value(s / d * again))};
+                         select((z.im == 0.0) & is_number(z.re), z.im, value(s / d * again))};
   const Complex undirected = {select(left, a.number(0), a.number(1)), a.number(0)};
   return select(is_infinite(z.re) & !is_finite(z.im), undirected, plain);
 }
@@ -259,7 +259,9 @@ Complex atanh_by_pairs(Complex z) {
   // pi, rounded down.
   const Real angle =
       select(obtuse, x.number(std::numbers::pi) - (acute.high + acute.low), value(acute));
-  const Real im = with_sign_of(0.5 * select(y == 0.0, select(obtuse, angle, zero), angle), y);
+  // On the real axis the angle is 0 or pi, and unknown if x is not a number.
+  const Real on_axis = select(obtuse, angle, select(is_number(x), zero, x));
+  const Real im = with_sign_of(0.5 * select(y == 0.0, on_axis, angle), y);
   const Real right_angle = copysign(x.number(std::numbers::pi / 2), y);
   const Complex far = {copysign(zero, z.re), select(is_number(y), right_angle, y)};
   const Complex plain = {select((x == 0.0) & !is_number(y), z.re, with_sign_of(re, z.re)), im};

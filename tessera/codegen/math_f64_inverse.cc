@@ -126,7 +126,8 @@ Vec atan2_f64(Vec y, Vec x) {
   const auto [steep, flat, reduced, rest] = split_angle(sy, select(zero, 1.0, sx));
   // The angle of a negative x is pi minus that.
   Vec negative = bits_of(x) < bits_of(x).like_int(0);
-  auto base = [&](double at_zero, double between, double right, double obtuse, double at_pi) {
+  auto base = [&, steep = steep, flat = flat](double at_zero, double between, double right,
+                                              double obtuse, double at_pi) {
     Vec acute_side = select(flat, x.like(at_zero), x.like(between));
     Vec obtuse_side = select(flat, x.like(at_pi), x.like(obtuse));
     return select(steep, x.like(right), select(negative, obtuse_side, acute_side));

@@ -221,31 +221,15 @@ TEST_F(Plugin, DamagedProgramsOptionsAndExecutablesAreErrorsAtMost) {
   const std::string options("\x1a\x02\x28\x01", 4);
   std::string executable;
   {
-    std::string code = kProgram;
-    PJRT_Program p{};
-    p.struct_size = PJRT_Program_STRUCT_SIZE;
-    p.code = code.data();
-    p.code_size = code.size();
-    p.format = "mlir";
-    p.format_size = 4;
-    auto compiled = args<PJRT_Client_Compile_Args>();
-    compiled.client = client;
-    compiled.program = &p;
-    compiled.compile_options = options.data();
-    compiled.compile_options_size = options.size();
-    expect_ok(api().PJRT_Client_Compile(&compiled));
-    auto get = args<PJRT_LoadedExecutable_GetExecutable_Args>();
-    get.loaded_executable = compiled.executable;
-    expect_ok(api().PJRT_LoadedExecutable_GetExecutable(&get));
+    PJRT_LoadedExecutable* const loaded = compiled(kProgram, options);
+    PJRT_Executable* const compiled_program = executable_of(loaded);
     auto serialize = args<PJRT_Executable_Serialize_Args>();
-    serialize.executable = get.executable;
+    serialize.executable = compiled_program;
     expect_ok(api().PJRT_Executable_Serialize(&serialize));
     executable.assign(serialize.serialized_bytes, serialize.serialized_bytes_size);
     serialize.serialized_executable_deleter(serialize.serialized_executable);
-    auto drop = args<PJRT_Executable_Destroy_Args>();
-    drop.executable = get.executable;
-    expect_ok(api().PJRT_Executable_Destroy(&drop));
-    destroy(compiled.executable);
+    destroy(compiled_program);
+    destroy(loaded);
   }
   int refused = 0;
   for (int i = 0; i < 300; ++i) {

@@ -17,35 +17,18 @@ class Executables : public Plugin {
  protected:
   void SetUp() override {
     // Two devices: each has half of the argument's first dimension, and the whole result.
-    std::string code =
+    const std::string program =
         "module @halves { sdy.mesh @m = <[\"x\"=2]>  func.func public @main("
         "%a: tensor<4x3xf32> {sdy.sharding = #sdy.sharding<@m, [{\"x\"}, {}]>}, "
         "%b: tensor<f32>) -> (tensor<4x3xf32> {sdy.sharding = #sdy.sharding<@m, [{}, {}]>}) { "
         "%0 = stablehlo.broadcast_in_dim %b, dims = [] : (tensor<f32>) -> tensor<4x3xf32> "
         "%1 = stablehlo.add %a, %0 : tensor<4x3xf32> return %1 : tensor<4x3xf32> } }";
     const std::string options("\x1a\x04\x20\x01\x28\x02", 6);  // one replica, two partitions
-    PJRT_Program p{};
-    p.struct_size = PJRT_Program_STRUCT_SIZE;
-    p.code = code.data();
-    p.code_size = code.size();
-    p.format = "mlir";
-    p.format_size = 4;
-    auto a = args<PJRT_Client_Compile_Args>();
-    a.client = client;
-    a.program = &p;
-    a.compile_options = options.data();
-    a.compile_options_size = options.size();
-    expect_ok(api().PJRT_Client_Compile(&a));
-    loaded = a.executable;
-    auto get = args<PJRT_LoadedExecutable_GetExecutable_Args>();
-    get.loaded_executable = loaded;
-    expect_ok(api().PJRT_LoadedExecutable_GetExecutable(&get));
-    executable = get.executable;
+    loaded = compiled(program, options);
+    executable = executable_of(loaded);
   }
   void TearDown() override {
-    auto drop = args<PJRT_Executable_Destroy_Args>();
-    drop.executable = executable;
-    expect_ok(api().PJRT_Executable_Destroy(&drop));
+    destroy(executable);
     destroy(loaded);
   }
 

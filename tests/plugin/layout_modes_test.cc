@@ -21,19 +21,8 @@ std::string program(const std::string& argument, const std::string& result,
 
 class LayoutModes : public Plugin {
  protected:
-  static PJRT_LoadedExecutable* compiled(std::string code) {
-    PJRT_Program p{};
-    p.struct_size = PJRT_Program_STRUCT_SIZE;
-    p.code = code.data();
-    p.code_size = code.size();
-    p.format = "mlir";
-    p.format_size = 4;
-    auto a = args<PJRT_Client_Compile_Args>();
-    a.client = client;
-    a.program = &p;
-    a.compile_options = "";
-    expect_ok(api().PJRT_Client_Compile(&a));
-    return a.executable;
+  static PJRT_LoadedExecutable* compiled(const std::string& program) {
+    return Plugin::compiled(program, "");
   }
   static PJRT_Buffer_MemoryLayout layout(const std::vector<int64_t>& order) {
     PJRT_Buffer_MemoryLayout out{};

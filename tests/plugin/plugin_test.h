@@ -109,13 +109,13 @@ class Plugin : public testing::Test {
     return out;
   }
 
-  // Compiles a program, destroys the executable, and returns the error.
-  static Error compile(const std::string& program, const std::string& options) {
-    std::string code = program;
+  // Compiles a program and returns the error; `loaded` is null if there is one.
+  static Error compile(std::string program, const std::string& options,
+                       PJRT_LoadedExecutable** loaded) {
     PJRT_Program p{};
     p.struct_size = PJRT_Program_STRUCT_SIZE;
-    p.code = code.data();
-    p.code_size = code.size();
+    p.code = program.data();
+    p.code_size = program.size();
     p.format = "mlir";
     p.format_size = 4;
     auto a = args<PJRT_Client_Compile_Args>();
@@ -124,8 +124,32 @@ class Plugin : public testing::Test {
     a.compile_options = options.data();
     a.compile_options_size = options.size();
     const Error error = taken(api().PJRT_Client_Compile(&a));
-    if (error.code == PJRT_Error_Code_OK) destroy(a.executable);
+    *loaded = error.code == PJRT_Error_Code_OK ? a.executable : nullptr;
     return error;
+  }
+  // Compiles a program, destroys the executable, and returns the error.
+  static Error compile(const std::string& program, const std::string& options) {
+    PJRT_LoadedExecutable* loaded = nullptr;
+    const Error error = compile(program, options, &loaded);
+    if (loaded) destroy(loaded);
+    return error;
+  }
+  // Returns the executable of a program that compiles.
+  static PJRT_LoadedExecutable* compiled(const std::string& program, const std::string& options) {
+    PJRT_LoadedExecutable* loaded = nullptr;
+    EXPECT_EQ(compile(program, options, &loaded).message, "");
+    return loaded;
+  }
+  static PJRT_Executable* executable_of(PJRT_LoadedExecutable* loaded) {
+    auto a = args<PJRT_LoadedExecutable_GetExecutable_Args>();
+    a.loaded_executable = loaded;
+    expect_ok(api().PJRT_LoadedExecutable_GetExecutable(&a));
+    return a.executable;
+  }
+  static void destroy(PJRT_Executable* executable) {
+    auto a = args<PJRT_Executable_Destroy_Args>();
+    a.executable = executable;
+    expect_ok(api().PJRT_Executable_Destroy(&a));
   }
   static void destroy(PJRT_LoadedExecutable* executable) {
     auto a = args<PJRT_LoadedExecutable_Destroy_Args>();

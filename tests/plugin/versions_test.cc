@@ -34,30 +34,11 @@ struct Cut {
 class Compiled : public Plugin {
  protected:
   void SetUp() override {
-    std::string code = kProgram;
-    PJRT_Program p{};
-    p.struct_size = PJRT_Program_STRUCT_SIZE;
-    p.code = code.data();
-    p.code_size = code.size();
-    p.format = "mlir";
-    p.format_size = 4;
-    const std::string options("\x1a\x02\x28\x01", 4);
-    auto a = args<PJRT_Client_Compile_Args>();
-    a.client = client;
-    a.program = &p;
-    a.compile_options = options.data();
-    a.compile_options_size = options.size();
-    expect_ok(api().PJRT_Client_Compile(&a));
-    loaded = a.executable;
-    auto get = args<PJRT_LoadedExecutable_GetExecutable_Args>();
-    get.loaded_executable = loaded;
-    expect_ok(api().PJRT_LoadedExecutable_GetExecutable(&get));
-    executable = get.executable;
+    loaded = compiled(kProgram, std::string("\x1a\x02\x28\x01", 4));
+    executable = executable_of(loaded);
   }
   void TearDown() override {
-    auto drop = args<PJRT_Executable_Destroy_Args>();
-    drop.executable = executable;
-    expect_ok(api().PJRT_Executable_Destroy(&drop));
+    destroy(executable);
     destroy(loaded);
   }
   PJRT_LoadedExecutable* loaded = nullptr;

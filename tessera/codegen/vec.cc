@@ -100,9 +100,6 @@ Vec widen(Vec a) {
 Vec narrow(Vec a) {
   return {*a.ir, a.ir->builder.CreateFPTrunc(a.v, a.with(a.ir->builder.getFloatTy()))};
 }
-Vec cast_int(Vec a, llvm::Type* element, bool is_signed) {
-  return {*a.ir, a.ir->builder.CreateIntCast(a.v, a.with(element), is_signed)};
-}
 Vec broadcast(Vec scalar, int lanes) {
   if (scalar.is_vector()) return scalar;
   return {*scalar.ir, scalar.ir->builder.CreateVectorSplat(lanes, scalar.v)};

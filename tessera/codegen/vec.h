@@ -137,7 +137,6 @@ Vec to_int(Vec a);         // float to the signed integer of the same width, in 
 Vec to_float(Vec a);       // signed integer to the float of the same width
 Vec widen(Vec a);          // f32 -> f64
 Vec narrow(Vec a);         // f64 -> f32
-Vec cast_int(Vec a, llvm::Type* element, bool is_signed);
 Vec broadcast(Vec scalar, int lanes);
 // Returns whether any lane of a mask is set, as an i1.
 llvm::Value* any(Vec mask);

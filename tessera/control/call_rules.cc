@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tessera/control/index_of.h"
 #include "tessera/ir/axis_env.h"
 #include "tessera/ops/core/batch_axis.h"
 #include "tessera/ops/core/constant.h"
@@ -89,13 +90,6 @@ Array without_leading_one(const Array& x) {
   Shape shape = x.shape();
   shape.erase(shape.begin());
   return lax::reshape(x, shape);
-}
-
-// Returns the index of x in `inputs`, or -1 if it is not among them.
-int index_of(const Array& x, const std::vector<Array>& inputs) {
-  for (size_t i = 0; i < inputs.size(); ++i)
-    if (inputs[i].data() == x.data()) return static_cast<int>(i);
-  return -1;
 }
 
 }  // namespace

@@ -41,11 +41,4 @@ inline std::vector<Type> body_types(std::span<const Array> operands, const Parts
   return out;
 }
 
-// Returns the index of x in `inputs`, or -1 if it is not among them.
-inline int index_of(const Array& x, const std::vector<Array>& inputs) {
-  for (size_t i = 0; i < inputs.size(); ++i)
-    if (inputs[i].data() == x.data()) return static_cast<int>(i);
-  return -1;
-}
-
 }  // namespace tessera::control

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "tessera/control/control_flow_rules.h"
+#include "tessera/control/index_of.h"
 #include "tessera/control/make_control_flow.h"
 #include "tessera/control/region_memo.h"
 #include "tessera/control/scan_parts.h"

@@ -1,4 +1,5 @@
 // The transpose of scan, and the transposition back to its uses (transform/uses.h).
+#include "tessera/control/index_of.h"
 #include "tessera/control/make_control_flow.h"
 #include "tessera/control/scan_parts.h"
 #include "tessera/ops/core/batch_axis.h"

@@ -11,8 +11,8 @@ namespace tessera::fusion {
 namespace {
 
 constexpr int64_t kLeastRows = 64;  // fewer do not fill vectors
-// After unrolling, and those that are looked at: many columns of a gradient hold a few of its terms,
-// since guards and selects that a column decides are dropped.
+// After unrolling, and those that are looked at: many columns of a gradient hold a few of its
+// terms, since guards and selects that a column decides are dropped.
 constexpr size_t kMostNodes = 512, kMostSeen = 4096;
 
 bool same_node(const KernelNode& a, const KernelNode& b) {

@@ -1,17 +1,17 @@
-// Polynomials of erf and erfc in float64, computed by scripts/special_coefficients.py.
+// Polynomials of erf and erfc in float64. Made by scripts/special_coefficients.py.
 #pragma once
 
 #include <array>
 
 namespace tessera::codegen {
 
-// erf(x) / x - 1 as a polynomial in x^2 on [0, 1]; the error is below 8e-18.
+// erf(x) / x - 1 by x^2 on [0, 1]: the error is below 8e-18.
 inline constexpr std::array kErf = {
     1.283791670955125665e-1,  -3.761263890318354044e-1, 1.128379167094500627e-1,
     -2.686617064323777036e-2, 5.223977607116422732e-3,  -8.548325975389692081e-4,
     1.205529490483970792e-4,  -1.492473690741966034e-5, 1.644742470331736241e-6,
     -1.62084838018717059e-7,  1.37200645467776856e-8,   -7.795898827002142242e-10};
-// erfcx(x) as a polynomial in t = (x - 3) / (x + 3) on [1, 6]; the relative error is below 6e-17.
+// erfcx(x) by t = (x - 3) / (x + 3) on [1, 6]: the relative error is below 6e-17.
 inline constexpr std::array kErfTail = {
     1.790011511813899452e-1,  -3.262335600430372125e-1, 2.45603801712334874e-1,
     -1.501159365007789854e-1, 7.16658371974730704e-2,   -2.439249931891500473e-2,
@@ -19,8 +19,7 @@ inline constexpr std::array kErfTail = {
     4.525434558991008401e-5,  6.406279226046039164e-5,  -1.28457800307759068e-5,
     -8.009780939076079326e-6, 2.013511142644742797e-6,  1.275581894962447923e-6,
     3.381355142042903768e-9};
-// (1 + 1.125 x) erfcx(x) as a polynomial in t = (x - 3) / (x + 3) on [0, 27.3]; the relative error
-// is below 2e-17.
+// (1 + 1.125 x) erfcx(x) by t = (x - 3) / (x + 3) on [0, 27.3]: the relative error is below 2e-17.
 inline constexpr std::array kErfc = {
     7.831300364185810269e-1,  -2.19014054713905476e-1,  8.069787267533034867e-2,
     7.249679551187561626e-3,  -3.573763189707393681e-2, 2.775154692991811494e-2,

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""What it costs that a row's result has the same bits whatever rows stand beside it (docs/performance.md).
+"""Measures the cost of results that have the same bits for a row in any batch (docs/performance.md).
 
   benchmarks/batch_invariance.py [--write] [--tool build/release/tools/tessera]
 
-Products by matrices have a switch: tessera.sum = "invariant" on a dot_general. They run with and without it, in turns, and
-the table has the least times and their ratio, and how many different results a row has among these batches. Convolutions have none: their price is that of a batch filled up to one size. Sums of long rows have one order if one thread
-computes them. --write replaces the tables of the page. Needs NumPy.
+Matrix products have an attribute for this: tessera.sum = "invariant" on a dot_general. They run with and without it, in turns. The
+table has the least times, their ratio, and the number of different results of a row in these batches. Convolutions have no such
+attribute: they are measured with batches filled up to one size. Sums of long rows have one order if one thread computes them.
+--write replaces the tables of the page. Needs NumPy.
 """
 import argparse
 import os
@@ -56,7 +57,7 @@ class Runner:
     self.tool, self.folder = tool, pathlib.Path(folder)
 
   def __call__(self, text, arguments, repeat=0, **env):
-    """The result, and the least time of a run in microseconds."""
+    """Returns the result, and the least time of a run in microseconds."""
     program, given, out = (self.folder / name for name in ('program.mlir', 'in.npz', 'out.npz'))
     program.write_text(text)
     np.savez(given, **{f'arr_{i}': a for i, a in enumerate(arguments)})
@@ -69,7 +70,7 @@ class Runner:
 
 
 def least_times(run, cases, repeat):
-  """The least times of cases {name: (text, arguments, environment)}, which run in turns."""
+  """Runs the cases {name: (text, arguments, environment)} in turns, and returns their least times."""
   best = {}
   for _ in range(ROUNDS):
     for name, (text, arguments, env) in cases.items():

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Programs over several processes, against one process, against MPI alone and against JAX with gloo, in one run, in turns.
+"""Compares programs in several processes with one process, with plain MPI and with JAX with gloo, in one run, in turns.
 
   benchmarks/cluster.py [--jax VENV/bin/python] [--rounds N] [--seconds S] [SUBSTRING...]
 
-What is compared is, for each side, the median over rounds of a workload's median; `least` compares the shortest runs, which is what
-counts where others use the machine. It ends with 1 where a ratio of medians misses what is asked. Processes have one thread each (two processes of one thread against one process of two threads), but those of JAX, which
-has no such setting: each of its processes has one core where the machine has one for each (taskset).
+For each side it takes the median over rounds of a workload's median. `least` compares the shortest runs, which are more reliable if
+other programs use the machine. Exits with 1 if a ratio of medians misses its target. Each process has one thread (two processes of
+one thread are compared with one process of two threads). JAX has no setting for this: each of its processes gets one core (taskset) if
+the machine has enough cores.
 """
 import argparse
 import json
@@ -23,7 +24,7 @@ MPI = {'psum_4MiB': 'allreduce_4MiB', 'all_gather_4MiB': 'allgather_4MiB', 'all_
 
 
 def comparisons():
-  """Row name, (side, workload) of the numerator and the denominator, what is asked: ('at most' or 'at least', ratio)."""
+  """Yields the row name, (side, workload) of the numerator and of the denominator, and the target: ('at most' or 'at least', ratio)."""
   for name in TRAINING:
     yield f'{name}: 2 processes / 1 of 2 threads', ('2x1', name), ('1x2', name), ('at most', 1.15)
   for name, peer in MPI.items():
@@ -58,7 +59,7 @@ def start(command, **environment):
 
 
 def mpirun(count, *command):
-  bound = 'core' if count <= len(os.sched_getaffinity(0)) else 'none'  # as mpirun's default is for two
+  bound = 'core' if count <= len(os.sched_getaffinity(0)) else 'none'  # like mpirun's default for two processes
   return start(['mpirun', '-n', count, '--oversubscribe', '--bind-to', bound, *command], TESSERA_NUM_THREADS='1',
                OMPI_ALLOW_RUN_AS_ROOT='1', OMPI_ALLOW_RUN_AS_ROOT_CONFIRM='1')
 

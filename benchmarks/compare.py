@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Tessera against JAX, in one run on one machine.
+"""Compares Tessera with JAX, in one run on one machine.
 
     benchmarks/compare.py --jax VENV/bin/python --peer jax_bench.py [--bench FILE] [--rounds N]
                           [--json] [--chart FILE.svg] [substring ...]
 
-For each workload whose name contains a substring (all without one) it runs JAX, then Tessera, N
-times in turn, and prints both medians, how many times faster Tessera is, and the ratio the project
-promises; it exits with 1 if one is missed. A row's median is the best median of the rounds, so that
-a moment's load on the machine counts against neither side.
+For each workload with a name that contains a substring (for all workloads if there is no substring) it
+runs JAX, then Tessera, N times in turn. It prints both medians, how many times faster Tessera is, and
+the ratio that the project promises; it exits with 1 if a ratio is missed. A row's median is the best
+median of the rounds, so that a short load on the machine counts against neither side.
 
 The peer is a program that takes substrings of workload names and prints, for each, a JSON line with
 name, min_us and med_us; tessera-bench does the same under the same names. The peers of loops/,
-fft/ and linalg/ are jax_loops.py, jax_fft.py and jax_linalg.py, beside this file. Only the standard library is needed here; --jax needs what the peers
-import.
+fft/ and linalg/ are jax_loops.py, jax_fft.py and jax_linalg.py in this folder. This program needs only
+the standard library; the Python of --jax needs what the peers import.
 """
 import argparse
 import html
@@ -31,7 +31,7 @@ FFT = ('c64_2^20', 'c64_1024x1024', 'c64_4096x256', 'c64_10007', 'f32_2^20', 'c1
        'c128_1024x1024', 'c128_4096x256', 'c128_10007', 'f64_2^20')
 LINALG = tuple(f'{kind}_{shape}' for kind in ('cholesky', 'lu', 'qr', 'eigh', 'svd')
                for shape in ('1024', '1000x32x32'))
-# JAX's median divided by Tessera's, at least, on two cores; None: shown, not promised.
+# The least ratio of JAX's median to Tessera's on two cores; None: the ratio is shown, not promised.
 TARGETS = {
     'dispatch/1dev': 5,
     'dispatch/8dev': 10,
@@ -78,7 +78,7 @@ def has_bfloat16():
 
 
 def measure(command, name):
-  """The median in microseconds that `command NAME` prints for `name`, or why there is none."""
+  """Returns the median in microseconds that `command NAME` prints for `name`, or the reason why there is none."""
   try:
     done = subprocess.run([*command, name], capture_output=True, text=True, timeout=900)
   except (OSError, subprocess.TimeoutExpired) as error:
@@ -135,7 +135,7 @@ def show(row):
 
 
 def chart(rows):
-  """The medians as SVG: two bars a workload, drawn to the longer one's time."""
+  """Returns the medians as SVG: two bars for each workload, scaled to the longer one."""
   width, label, bar, gap = 760, 220, 14, 14
   parts, y = [], 34
   for row in rows:

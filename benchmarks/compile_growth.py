@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""What large programs take to compile, in seconds and memory: XLA's CPU backend beside the plugin.
+"""Measures the time and memory of compiling large programs with XLA's CPU backend and with the plugin.
 
   benchmarks/compile_growth.py [--out FILE] [--rounds N] [SUBSTRING...]   measures; a Python that has jax
   benchmarks/compile_growth.py --report FILE...                           the table of what was measured
 
-Each program is compiled at half its size and at its size, each time in a process of its own, and called once. JAX traces and
-lowers it beforehand, which counts on neither side. The seconds are those of the processor, of all threads together, so that
-other programs on the machine hardly change them; the memory is what the process has at most while it compiles, above what it
-had before. No kernels are taken from the disk. Of several rounds the least counts. The plugin is that of build/release,
-unless TESSERA_PJRT names one.
+Each program is compiled at half its size and at its full size, each time in a separate process, and called once. JAX traces and
+lowers it beforehand; this counts for neither side. The seconds are CPU time of all threads together, which other programs on the
+machine hardly change. The memory is the peak of the process while it compiles, minus its memory before. No kernels are read from the
+disk cache. The least values of several rounds count. The plugin is that of build/release, unless TESSERA_PJRT names one.
 """
 import argparse
 import itertools
@@ -34,7 +33,7 @@ def array(*shape):
 
 
 def ops_in_a_row(count):
-  """Magnitudes, products by different constants, and four functions in turn: 13 ops in four turns."""
+  """Yields a program of ops in a row: absolute values, products with constants, and four functions in turn (13 ops in four turns)."""
   import jax
   import jax.numpy as jnp
   functions = [jnp.sin, jnp.tanh, jnp.log1p, lambda x: jnp.power(x + 1, 1.3)]
@@ -47,7 +46,7 @@ def ops_in_a_row(count):
 
 
 def ops_of_layers(count):
-  """Layers of ten ops: a norm, a product, a bias, an activation and what was there before."""
+  """Yields a program of layers of ten ops: a norm, a product, a bias, an activation and a residual."""
   import jax
   import jax.numpy as jnp
 
@@ -60,7 +59,7 @@ def ops_of_layers(count):
 
 
 def leaves(count):
-  """A step of Adam of so many parameters."""
+  """Yields a step of Adam with `count` parameters."""
   import jax
   import jax.numpy as jnp
 
@@ -167,7 +166,7 @@ def one(name, size):
   for function, args in PROGRAMS[name][0](size):
     jax.block_until_ready(args)
     lowered = function.lower(*args)
-    pathlib.Path('/proc/self/clear_refs').write_text('5', encoding='ascii')  # the peak begins anew
+    pathlib.Path('/proc/self/clear_refs').write_text('5', encoding='ascii')  # resets the peak
     before, began, used = status('VmRSS'), time.perf_counter(), processor_seconds()
     compiled = lowered.compile()
     totals['elapsed'] += time.perf_counter() - began
@@ -180,7 +179,7 @@ def one(name, size):
   print(json.dumps(totals))
 
 
-# ---- the process that asks ----
+# ---- the parent process ----
 
 def measured(name, size, platform, limit):
   """Returns the measures of one process, or {'error': text}."""
@@ -212,7 +211,7 @@ def measure(args):
 
 
 def best_of(paths):
-  """The least of each measure, or the error, by name, size and platform."""
+  """Returns the least value of each measure, or the error, by name, size and platform."""
   best = {}
   for path in paths:
     for text in path.read_text(encoding='utf-8').splitlines():

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The workloads of tessera-cluster-bench in JAX, over several processes with gloo's collectives; cluster.py starts it.
+"""Runs the workloads of tessera-cluster-bench in JAX, in several processes with gloo's collectives. cluster.py starts it.
 
-  jax_cluster.py ADDRESS PROCESSES INDEX DEVICES SECONDS [SUBSTRING...]    a JSON line a workload from process 0
+  jax_cluster.py ADDRESS PROCESSES INDEX DEVICES SECONDS [SUBSTRING...]    process 0 prints a JSON line for each workload
 """
 import json
 import statistics

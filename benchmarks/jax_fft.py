@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The transforms of fft.cc in JAX: a peer for compare.py. Prints, for each workload whose name contains one of the arguments (all
-without any), a JSON line with name, min_us and med_us of a call of the compiled program."""
+"""The transforms of fft.cc in JAX: a peer for compare.py. Prints, for each workload with a name that contains one of the arguments (for
+all workloads without arguments), a JSON line with name, min_us and med_us of a call of the compiled program."""
 import sys
 
 import jax

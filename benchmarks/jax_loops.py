@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The loops of loops.cc in JAX: a peer for compare.py. Prints, for each workload whose name contains one of the arguments (all without
-any), a JSON line with name, min_us and med_us of a call of the compiled program."""
+"""The loops of loops.cc in JAX: a peer for compare.py. Prints, for each workload with a name that contains one of the arguments (for all
+workloads without arguments), a JSON line with name, min_us and med_us of a call of the compiled program."""
 import json
 import statistics
 import sys

@@ -1,4 +1,4 @@
-"""Timing of the peers in JAX (jax_fft.py, jax_linalg.py): JSON lines that compare.py reads."""
+"""Times the peers in JAX (jax_fft.py, jax_linalg.py), and prints JSON lines that compare.py reads."""
 import json
 import statistics
 import time

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The same JAX programs under JAX_PLATFORMS=tessera and =cpu, in turns: medians and their ratios (docs/jax.md).
+"""Runs JAX programs under JAX_PLATFORMS=tessera and =cpu, in turns, and prints medians and their ratios (docs/jax.md).
 
-  benchmarks/jax_plugin.py [--rounds N] [SUBSTRING...]     the table; with a Python that has jax
-  benchmarks/jax_plugin.py --one [SUBSTRING...]            one process: a JSON line a workload, under JAX_PLATFORMS
+  benchmarks/jax_plugin.py [--rounds N] [SUBSTRING...]     prints the table; needs a Python that has jax
+  benchmarks/jax_plugin.py --one [SUBSTRING...]            runs one process: a JSON line for each workload, under JAX_PLATFORMS
 
-Each round is a process a platform, on 8 devices. What is compared is the median over rounds of a workload's median.
-A workload that ends its process (XLA's collectives may) is reported as `aborts`, one that does not end as `hangs`.
+Each round starts one process for each platform, with 8 devices. It compares the median over rounds of a workload's median.
+If a workload ends its process (XLA's collectives may), it is reported as `aborts`; if it does not end, as `hangs`.
 The plugin is that of build/release, unless TESSERA_PJRT names one.
 """
 import argparse
@@ -19,14 +19,14 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PLATFORMS = ['cpu', 'tessera']
-# What is asked of cpu / tessera.
+# The least ratio cpu / tessera that is required.
 ASKED = {'dispatch/1dev': 1, 'dispatch/8dev': 4, 'first_call/sin_8dev': 3, 'compile/mlp50_train_8dev': 4,
          'psum/4B_8dev': 3, 'psum/4MiB_8dev': 3, 'train/mlp_8dev': 1.5, 'train/transformer_8dev': 1.8}
 UNBLOCKED = 'psum/1000_unblocked_8dev'
 
 
 def workloads():
-  """Name and a function that gives (seconds of one call or None, what to call)."""
+  """Yields a name and a function that returns (seconds of one call or None, the function to call)."""
   import jax
   from jax.sharding import NamedSharding, PartitionSpec as P
   import jax.numpy as jnp
@@ -162,7 +162,7 @@ def environment(platform):
 
 
 def run_round(platform, words, into):
-  """Adds the seconds of each workload; a string for one that ended its process or went on for too long."""
+  """Adds the seconds of each workload, or a string if it ended its process or took too long."""
   command = [sys.executable, __file__, '--one', *words]
   with subprocess.Popen(command, env=environment(platform), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                         text=True) as process:

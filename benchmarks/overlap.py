@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""How much of the transfers between processes goes on while their process computes (docs/clusters.md).
+"""Measures how much of the transfers between processes overlaps with computation (docs/clusters.md).
 
-  benchmarks/overlap.py TRACE.json...    files that TESSERA_TRACE made
-  benchmarks/overlap.py --run COMMAND... runs a program with a trace of its own and reads that
+  benchmarks/overlap.py TRACE.json...    reads files that TESSERA_TRACE made
+  benchmarks/overlap.py --run COMMAND... runs a program with a new trace and reads the trace
 
-For each process: the time of all transfers, and how much of it steps were computed beside. Ends with 1 if less than --asked.
+Prints, for each process, the time of all transfers and the part of it during which steps were computed. Exits with 1 if this part is
+less than --asked.
 """
 import argparse
 import glob
@@ -31,7 +32,7 @@ def common(begin, end, intervals):
 
 
 def read(file):
-  """Intervals of steps, of waits and of transfers, in microseconds; the names of transfers."""
+  """Returns the intervals of steps, of waits and of transfers, in microseconds, and the names of the transfers."""
   found, began, names = {'step': [], 'wait': [], 'transfer': []}, {}, {}
   with open(file, encoding='utf-8') as text:
     events = json.load(text)['traceEvents']
@@ -47,7 +48,7 @@ def read(file):
 
 
 def hidden(found, skip):
-  """Of the transfers that begin after the first `skip` of the time: theirs, and what of it was beside steps that do not wait."""
+  """Returns the time of the transfers that begin after the first `skip` of the time, and the part of it during steps that do not wait."""
   times = [t for kind in found.values() for interval in kind for t in interval]
   since = min(times) + skip * (max(times) - min(times)) if times else 0
   waits, steps = union(found['wait']), union(found['step'])

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""What each mechanism of private training gives, as a table in Markdown: that of docs/privacy.md.
+"""Makes the table of docs/privacy.md that compares the mechanisms of private training (Markdown).
 
     benchmarks/private_mechanisms.py [--example FILE] [--steps N] [--canaries N] [--seed N] [NAME ...]
 
-Runs examples/private_char_transformer with each mechanism (all without names), which trains, and trains
-once more with canaries. A row: the loss of the last batch, the share of the next characters of text that
-was held out that are guessed right, the epsilon that is accounted for, the lower bound of it that the
-canaries prove (at 95%), what they prove of a mechanism that is exactly Gaussian, and the area under the
-attack's curve. Runs are made with the seed, except those of `system`, which takes none. Exits with 1 if
-a run fails, or canaries prove more than is accounted for.
+Runs examples/private_char_transformer with each named mechanism (with all without names). It trains, and
+trains once more with canaries. A row has the loss of the last batch, the accuracy (the fraction of next
+characters in held-out text that are predicted correctly), the epsilon that is accounted for, its lower
+bound that the canaries prove (at 95%), the bound that they prove for exactly Gaussian mechanisms, and the
+area under the attack's curve. Runs use the seed, except those of `system`, which takes none. Exits with 1
+if a run fails, or if canaries prove more than is accounted for.
 """
 import argparse
 import pathlib
@@ -40,7 +40,7 @@ PATTERNS = {
 
 
 def measure(example, name, args):
-  """The numbers of PATTERNS of a run, as text."""
+  """Returns the numbers that PATTERNS finds in the output of a run, as text."""
   command = [str(example), '--mechanism', name, '--steps', str(args.steps), '--audit',
              str(args.canaries)]
   if name != 'system':

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Functions of jax.numpy, lax, scipy and nn at several sizes and dtypes: XLA's CPU backend beside the plugin.
+"""Compares XLA's CPU backend and the plugin on functions of jax.numpy, lax, scipy and nn, at several sizes and dtypes.
 
-  benchmarks/sweep.py [--sizes N,N] [--dtypes D,D] [--out FILE] [SUBSTRING...]    measures; a Python that has jax
-  benchmarks/sweep.py --report FILE...                                            the tables of what was measured
-  benchmarks/sweep.py --unlisted                                                  public functions without an entry
+  benchmarks/sweep.py [--sizes N,N] [--dtypes D,D] [--out FILE] [SUBSTRING...]    measures; needs a Python that has jax
+  benchmarks/sweep.py --report FILE...                                            prints the tables of the measurements
+  benchmarks/sweep.py --unlisted                                                  prints public functions without an entry
 
-Each platform has a process of its own. For an entry (benchmarks/sweep_functions.py) both compile it and their results are
-compared; then they take turns, and the best time of each is kept. Entries that FILE already has are not measured again,
-unless --again asks for it: of several measurements of an entry, each platform's best counts. An entry that takes longer than
---limit seconds on a platform is ended and reported as such. The plugin is that of build/release, unless TESSERA_PJRT names one.
+Each platform has a separate process. Both compile an entry (benchmarks/sweep_functions.py) and their results are compared; then
+they take turns, and the best time of each is kept. Entries that FILE already has are not measured again, except with --again; of
+several measurements of an entry, each platform's best counts. An entry that takes longer than --limit seconds on a platform is
+stopped and reported. The plugin is that of build/release, unless TESSERA_PJRT names one.
 """
 import argparse
 import json
@@ -25,7 +25,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PLATFORMS = ['cpu', 'tessera']
 DTYPES = ['float32', 'float64', 'bfloat16', 'int32', 'bool']
-# How far results may be apart, as a share of the largest magnitude.
+# The largest difference of results that is allowed, relative to the largest magnitude.
 TOLERANCE = {'float32': 2e-4, 'float64': 1e-9, 'bfloat16': 0.04, 'int32': 2e-4, 'bool': 2e-4}
 
 
@@ -77,10 +77,10 @@ def best_time(run, budget):
   return best
 
 
-# ---- the process that asks ----
+# ---- the parent process ----
 
 class Worker:
-  """A platform's process, started again after one that was ended."""
+  """A platform's process. It is started again after it was stopped."""
 
   def __init__(self, platform, x64):
     self.platform, self.x64, self.process = platform, x64, None
@@ -94,7 +94,7 @@ class Worker:
                                     stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
   def ask(self, question, limit):
-    """Returns the answer; an error where the process ends or does not answer in time."""
+    """Returns the answer, or an error if the process ends or does not answer in time."""
     if self.process is None:
       self.start()
       limit += 60  # JAX is imported first
@@ -118,7 +118,7 @@ class Worker:
 
 
 def difference(paths, dtype):
-  """Says how the results of two files differ; None where they agree within the dtype's tolerance."""
+  """Returns a description of how the results of two files differ, or None if they agree within the dtype's tolerance."""
   import numpy as np
   with np.load(paths[0]) as expected, np.load(paths[1]) as got:
     if sorted(expected) != sorted(got):
@@ -129,7 +129,7 @@ def difference(paths, dtype):
         return f'{x.dtype}{x.shape} against {y.dtype}{y.shape}'
       if x.dtype.kind in 'biu':
         wrong = np.mean(x != y) if x.size else 0
-        # Floats that are rounded differently may fall on the other side of an integer.
+        # Floats that are rounded differently may be truncated to different integers.
         if wrong > (0 if dtype in ('int32', 'bool') else 1e-3):
           return f'{100 * wrong:.2g} % of the integers differ'
       elif x.size:
@@ -145,7 +145,7 @@ def difference(paths, dtype):
 
 
 def measured(workers, entry, args):
-  """One line of the results: {name, n, dtype, cpu: seconds or error, tessera: likewise, wrong: None or how}."""
+  """Returns one line of the results: {name, n, dtype, cpu: seconds or error, tessera: seconds or error, wrong: None or a description}."""
   name, n, dtype = entry
   line = {'name': name, 'n': n, 'dtype': dtype, 'wrong': None}
   with tempfile.TemporaryDirectory() as folder:
@@ -204,7 +204,7 @@ def measure(args):
 # ---- tables ----
 
 def lines_of(paths):
-  """The lines of all files, one an entry: each platform's best time, and what the latest line says otherwise."""
+  """Returns the lines of all files, one for each entry: each platform's best time, and the other values of the latest line."""
   found = {}
   for path in paths:
     for text in path.read_text(encoding='utf-8').splitlines():

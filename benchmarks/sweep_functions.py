@@ -1,8 +1,8 @@
-"""The functions that benchmarks/sweep.py measures: their names, how their arguments are made, and where they fit.
+"""The functions that benchmarks/sweep.py measures, with their arguments and dtypes.
 
-An entry is a name, a callable, a function of Arguments that makes what it is called with, the kinds of dtypes it fits
-(f: floats, i: int32, b: bool) and whether its gradient is an entry too. Arguments of n elements are made from the size
-and the dtype alone, so that all processes have the same.
+An entry has a name, a callable, a function of Arguments that makes the callable's arguments, the kinds of dtypes that it
+supports (f: floats, i: int32, b: bool), and whether its gradient is an entry too. Arguments of n elements depend only on the
+size and the dtype, so that all processes have the same.
 """
 import dataclasses
 import math
@@ -68,7 +68,7 @@ class Arguments:
 
 
 def resolved(name):
-  """The callable of a dotted name that begins with jnp, lax, jsp, nn or random."""
+  """Returns the callable with a dotted name that begins with jnp, lax, jsp, nn or random."""
   roots = {'jnp': jnp, 'lax': lax, 'jsp': jsp, 'nn': jax.nn, 'random': jax.random}
   first, *rest = name.split('.')
   found = roots[first]
@@ -359,7 +359,7 @@ def random():
 
 
 def all_entries():
-  """The entries by name; each with a gradient is followed by that one (NAME.grad)."""
+  """Yields all entries; an entry with a gradient is followed by the gradient's entry (NAME.grad)."""
   for family in (elementwise, reductions, scans_and_windows, shapes, indexing, products, linear_algebra, random):
     for entry in family():
       yield entry
@@ -368,14 +368,14 @@ def all_entries():
 
 
 def fits(entry, dtype):
-  """Whether the entry is for the dtype. Kind s: floats of the linear algebra, without bfloat16; c: the same."""
+  """Returns whether the entry supports the dtype. Kinds s and c: the floats of linear algebra, without bfloat16."""
   dtype = jnp.dtype(dtype)
   kind = {'i': 'i', 'b': 'b'}.get(dtype.kind, 'f')
   return kind in entry.kinds or (kind == 'f' and dtype != jnp.bfloat16 and bool(set(entry.kinds) & set('sc')))
 
 
 def program_of(entry, n, dtype):
-  """Returns a jitted function and its arguments. A gradient is with respect to all floats, from a cotangent that is data."""
+  """Returns a jitted function and its arguments. A gradient is with respect to all floats; its cotangent is an argument."""
   arguments = Arguments(n, dtype)
   args = entry.make(arguments)
   if not entry.name.endswith('.grad'):

@@ -23,9 +23,9 @@ class MemoryLayouts;
 struct PJRT_Executable {
   std::string name;
   tessera::plugin::CompileOptions options;
-  std::shared_ptr<const tessera::plugin::ProgramText> code;  // all handles share it
-  std::string options_text;                                  // as it was received
-  tessera::Cost cost;                                        // of a device
+  std::shared_ptr<const tessera::plugin::ProgramText> code;  // shared by all handles
+  std::string options_text;                                  // the bytes that were received
+  tessera::Cost cost;                                        // the cost on one device
   tessera::engine::LoadedProgramRef program;
   std::vector<tessera::DType> output_dtypes;
   std::vector<tessera::Shape> input_shapes, output_shapes;  // on one device

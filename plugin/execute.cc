@@ -60,7 +60,8 @@ class Arguments {
     done_ = true;
     return results;
   }
-  // Returns whether this memory contains an argument that is not donated, or is the host's.
+  // Returns whether a result in this memory must be copied: the memory contains an argument that is
+  // not donated, is the host's, or is that of one of an argument's parts.
   bool holds(const Buffer& memory) const {
     return std::find(held_.begin(), held_.end(), memory) != held_.end();
   }
@@ -101,7 +102,7 @@ class Arguments {
             i, fmt::join(program_.input_orders[i], ","), fmt::join(part.minor_to_major, ",")));
       const auto k = static_cast<size_t>(layout->held_index(
           program_.input_instances[i][static_cast<size_t>(partitions_[p].partition)]));
-      // Of equal parts in memories of their own, the first is read: its memory is the array's.
+      // If equal parts have memories of their own, the first one is read.
       if (offsets[k] == kNotSeen) offsets[k] = part.data() - first.memory.data();
       together = together && part.memory == first.memory;
       dense = dense && together && part.offset == static_cast<int64_t>(k) * layout->local_bytes;
@@ -109,7 +110,8 @@ class Arguments {
       if (!donated_[i] || part.borrowed) held_.push_back(part.memory);
     }
     if (!dense || borrowed) donated_[i] = donated_[i] ? kOnlyDeleted : 0;
-    // The array owns the first part's memory alone; a result that is the argument is copied.
+    // If the parts have several memories, the array owns only the first part's. A result in that
+    // memory is copied (holds()).
     if (!together) held_.push_back(first.memory);
     runtime::InstanceOffsets where;
     where.stride = layout->local_bytes;

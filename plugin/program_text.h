@@ -1,5 +1,6 @@
-// The text of a program as it was received, which an executable keeps to be serialised. What large
-// constants hold is in the text and in the program: here it is in memory once.
+// ProgramText: the text of a program as it was received. An executable keeps it to be serialised.
+// The elements of large constants are in the text and in the program; ProgramText shares those of
+// the program, so they are in memory once.
 #pragma once
 
 #include <string>
@@ -10,7 +11,7 @@
 
 namespace tessera::plugin {
 
-// Bytes of the text, and a literal that was made of them.
+// Bytes of the text, and the literal that was read from them.
 struct HeldBytes {
   std::string_view bytes;
   Literal value;
@@ -19,12 +20,12 @@ struct HeldBytes {
 class ProgramText {
  public:
   static constexpr size_t kLarge = 1 << 16;  // bytes
-  // `held` refers to parts of `text`. Those that are large, and are the elements of their literal
-  // as they are in memory, are kept as this literal.
+  // `held` refers to parts of `text`. A part is kept as its literal if it has at least kLarge bytes
+  // and these are the bytes of the literal in memory.
   ProgramText(std::string_view text, std::vector<HeldBytes> held);
   // Returns the text as it was received.
   std::string text() const;
-  // Returns the number of its bytes that no literal holds.
+  // Returns the number of bytes of the text that no literal holds.
   size_t own_bytes() const;
 
  private:

@@ -1,7 +1,7 @@
 """Sums the tests of a ctest run: `N passed, N failed`. usage: count_tests.py FOLDER
 
-FOLDER holds ctest.junit, which has one entry a test program, and PROGRAM.xml of each program of GoogleTest or pytest that
-came to its end. A program without such a file (a script, or one that crashed) counts as one test.
+FOLDER contains ctest.junit, which has one entry for each test program, and PROGRAM.xml of each program of GoogleTest or pytest
+that came to its end. A program without such a file (a script, or one that crashed) counts as one test.
 """
 import pathlib
 import sys
@@ -25,7 +25,7 @@ def main():
       elif case.get('status', 'run') == 'run' and case.get('result') != 'skipped' and case.find('skipped') is None:
         good += 1
     if not ok and bad == 0:
-      bad = 1  # it failed after its last test: a leak, a race, a crash at exit
+      bad = 1  # the program failed after its last test: a leak, a race, a crash at exit
     passed, failed = passed + good, failed + bad
   print(f'{passed} passed, {failed} failed')
   return 1 if failed or not passed else 0

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Prints the coefficients of tessera/privacy/noise/normal_draws.cc (needs mpmath; a minute).
 
-kTop and kBottom: F(w) = quantile / x, where x = 1 - 2p and w = -log(4 p (1 - p)) = -log(1 - x^2), as a
-quotient of two polynomials of degree 10 in w, least squares of the relative error in Chebyshev nodes
-of sqrt(w) with weights that grow where the error is large (Loeb's linearisation, Lawson's weights).
-kAtanh: -2 atanh(s) / s as a polynomial of degree 4 in s^2, by Remez exchange.
+kTop and kBottom are the numerator and the denominator of F(w) = quantile / x, where x = 1 - 2p and
+w = -log(4 p (1 - p)) = -log(1 - x^2). Both are polynomials of degree 10 in w. They minimize the sum of
+squares of the relative error at Chebyshev nodes of sqrt(w), with weights that grow where the error is
+large (Loeb's linearisation, Lawson's weights). kAtanh is -2 atanh(s) / s as a polynomial of degree 4 in
+s^2, by Remez exchange.
 """
 import mpmath as mp
 
@@ -14,7 +15,7 @@ ROOT_LIMIT = mp.sqrt(-mp.log(4 * mp.mpf(2) ** -65)) * mp.mpf('1.0005')
 
 
 def f(w):
-  """Quantile over x, by Halley's method on erfc."""
+  """Returns the quantile divided by x, by Halley's method on erfc."""
   v = mp.exp(-w)
   x = mp.sqrt(1 - v)
   p = v / (2 * (1 + x))
@@ -29,7 +30,7 @@ def f(w):
 
 
 def quotient():
-  """Coefficients of the numerator and the denominator, and the largest relative error."""
+  """Returns the coefficients of the numerator and the denominator, and the largest relative error."""
   nodes = [(ROOT_LIMIT * (1 - mp.cos(mp.pi * (k + mp.mpf(.5)) / NODES)) / 2) ** 2 for k in range(NODES)]
   values = [f(w) for w in nodes]
   scale = ROOT_LIMIT**2
@@ -57,7 +58,7 @@ def quotient():
 
 
 def atanh(degree=4):
-  """Coefficients of 2 atanh(s) / s in s^2, and the largest error."""
+  """Returns the coefficients of 2 atanh(s) / s in s^2, and the largest error."""
   limit = ((mp.sqrt(2) - 1) / (mp.sqrt(2) + 1)) ** 2
   g = lambda t: mp.mpf(2) if t == 0 else 2 * mp.atanh(mp.sqrt(t)) / mp.sqrt(t)
   points = [limit * (1 - mp.cos(mp.pi * k / (degree + 1))) / 2 for k in range(degree + 2)]

@@ -1,12 +1,12 @@
 """Prints tessera/scipy/special/coefficients.h, tessera/ops/special/bessel_coefficients.h and tessera/codegen/erf_coefficients.h:
-the numbers by which the special functions are approximated, computed here from the functions themselves.
+the coefficients of the approximations of special functions, computed from the functions themselves.
 
     python3 scripts/special_coefficients.py scipy > tessera/scipy/special/coefficients.h
     python3 scripts/special_coefficients.py ops > tessera/ops/special/bessel_coefficients.h
     python3 scripts/special_coefficients.py codegen > tessera/codegen/erf_coefficients.h
 
-It needs mpmath (1.4). Each Chebyshev series is that of a function which is smooth on the whole of its interval: coefficient k is
-(2/n) sum_j f(cos t_j) cos(k t_j) over t_j = pi (j + 1/2) / n, with 50 digits. What is below 1e-17 of the largest is left out.
+It needs mpmath (1.4). The Chebyshev series are of functions that are smooth on their whole interval: coefficient k is
+(2/n) sum_j f(cos t_j) cos(k t_j) over t_j = pi (j + 1/2) / n, with 50 digits. Coefficients below 1e-17 of the largest are left out.
 """
 import sys
 
@@ -16,7 +16,7 @@ mp.mp.dps = 50
 
 
 def chebyshev(f, n=90):
-  """The coefficients of f on [-1, 1]; the first one already halved."""
+  """Returns the coefficients of f on [-1, 1]; the first one is already halved."""
   angles = [mp.pi * (j + mp.mpf(1) / 2) / n for j in range(n)]
   values = [f(mp.cos(t)) for t in angles]
   out = [2 / mp.mpf(n) * mp.fsum(v * mp.cos(k * t) for v, t in zip(values, angles)) for k in range(n)]
@@ -28,12 +28,12 @@ def chebyshev(f, n=90):
 
 
 def on(low, high, f):
-  """f of t in [-1, 1] as f of x in [low, high]."""
+  """Returns a function of t in [-1, 1]: f(x) for x in [low, high]."""
   return chebyshev(lambda t: f(low + (high - low) * (t + 1) / 2))
 
 
 def farther(scale, f):
-  """f of x >= 0 as one of t = (x - scale) / (x + scale)."""
+  """Returns f(x) for x >= 0 as a function of t = (x - scale) / (x + scale)."""
   return chebyshev(lambda t: f(scale * (1 + t) / (1 - t)))
 
 
@@ -55,7 +55,7 @@ def dawsn(x):
 
 
 def ratio_near(f, x, digits=80):
-  """f(x), computed with more digits: for differences that cancel."""
+  """Returns f(x) computed with more digits, for differences that cancel."""
   with mp.workdps(digits):
     return f(x)
 
@@ -89,17 +89,17 @@ def fresnel_g(x):
 
 
 def of_square(f, low, high, power):
-  """f(x) on [low, high] as a function of x**power."""
+  """Returns f(x) on [low, high] as a function of x**power."""
   return on(mp.mpf(low)**power, mp.mpf(high)**power, lambda y: f(mp.root(y, power)))
 
 
 def beyond(f, low, power, shift=0):
-  """f(x) on [low, inf) as a function of ((low + shift) / (x + shift))**power in [0, 1]; f has a limit there."""
+  """Returns f(x) on [low, inf) as a function of ((low + shift) / (x + shift))**power in [0, 1]; f has a limit at infinity."""
   return on(0, 1, lambda v: f((low + shift) / mp.root(v, power) - shift))
 
 
 def faddeeva(n):
-  """Weideman's coefficients, the highest power first (SIAM J. Numer. Anal. 31 (1994), 1497-1518)."""
+  """Returns Weideman's coefficients, the highest power first (SIAM J. Numer. Anal. 31 (1994), 1497-1518)."""
   scale = mp.sqrt(n / mp.sqrt(2))
   count = 4 * n
   angles = [mp.pi * (2 * j + 1) / count for j in range(-count // 2, count // 2)]
@@ -110,7 +110,7 @@ def faddeeva(n):
 
 
 def half_gauss_legendre(n):
-  """The positive points and weights of the rule with 2 n points on [-1, 1]."""
+  """Returns the positive points and the weights of the Gauss-Legendre rule with 2 n points on [-1, 1]."""
   points, weights = [], []
   for k in range(1, n + 1):
     x = mp.cos(mp.pi * (k - mp.mpf(1) / 4) / (2 * n + mp.mpf(1) / 2))
@@ -124,7 +124,7 @@ def half_gauss_legendre(n):
 
 
 def temme(orders, terms):
-  """The Taylor coefficients by eta of c_k(eta) in the expansion of Q(a, x) for large a (DLMF 8.12.7 to 8.12.10)."""
+  """Returns the Taylor coefficients of c_k(eta) in the expansion of Q(a, x) for large a (DLMF 8.12.7 to 8.12.10)."""
   count = terms + 2 * orders + 4
   # lambda - 1 as a series in eta: eta^2 / 2 = m - log(1 + m).
   m = [mp.mpf(0), mp.mpf(1), mp.mpf(1) / 3]
@@ -153,7 +153,7 @@ def temme(orders, terms):
 
 
 def stirling_gamma(n):
-  """g_k of Gamma(a) ~ sqrt(2 pi / a) (a / e)^a sum g_k / a^k (DLMF 5.11.3)."""
+  """Returns the g_k of Gamma(a) ~ sqrt(2 pi / a) (a / e)^a sum g_k / a^k (DLMF 5.11.3)."""
   out = [mp.mpf(1)]
   logs = [mp.mpf(0)] + [mp.bernoulli(k + 1) / (k * (k + 1)) for k in range(1, n + 1)]
   for k in range(1, n + 1):
@@ -191,7 +191,7 @@ def print_ops():
 
 
 def interpolated(f, degree, low, high):
-  """The polynomial through f at Chebyshev's nodes of [low, high], by powers of its argument, the constant term first."""
+  """Returns the coefficients of the polynomial through f at Chebyshev's nodes of [low, high], the constant term first."""
   n = degree + 1
   nodes = [(low + high) / 2 + (high - low) / 2 * mp.cos(mp.pi * (2 * k + 1) / (2 * n)) for k in range(n)]
   differences = [f(x) for x in nodes]
@@ -209,7 +209,7 @@ def interpolated(f, degree, low, high):
 
 
 def by_ratio(f, scale, degree, low, high):
-  """f of x in [low, high] by powers of t = (x - scale) / (x + scale)."""
+  """Returns the coefficients of a polynomial in t = (x - scale) / (x + scale) that approximates f(x) on [low, high]."""
   ratio = lambda x: (x - scale) / (x + scale)
   return interpolated(lambda t: f(scale * (1 + t) / (1 - t)), degree, ratio(mp.mpf(low)), ratio(mp.mpf(high)))
 

@@ -1,4 +1,4 @@
-"""The tables of docs/systems.md that scripts write. Each stands between two comments, and its rows are known by their first cells."""
+"""The tables of docs/systems.md that scripts write. Each is between two comments, and its first cells identify a row."""
 import pathlib
 import platform
 import re
@@ -7,7 +7,7 @@ PAGE = pathlib.Path(__file__).resolve().parent.parent / 'docs' / 'systems.md'
 
 
 class PageTable:
-  """The table that `script` writes: `keys` cells tell one row from another, and rows are sorted by `order` of these."""
+  """The table that `script` writes. The first `keys` cells identify a row, and rows are sorted by `order` of these cells."""
 
   def __init__(self, script, columns, keys, order=tuple):
     self.begin, self.end = f'<!-- results of {script} -->', f'<!-- end of results of {script} -->'
@@ -22,7 +22,7 @@ class PageTable:
     return tuple(cell.strip() for cell in line.split('|')[1:1 + self.keys])
 
   def write(self, rows):
-    """Puts the rows into the page, in the place of those with the same keys."""
+    """Writes the rows to the page; they replace rows with the same keys."""
     before, rest = PAGE.read_text('utf-8').split(self.begin)
     table, after = rest.split(self.end)
     new = {self.key(row) for row in rows}
@@ -44,7 +44,7 @@ TRIALS = PageTable('scripts/systems-table', ['system', 'what', 'with', 'installe
 
 
 def system():
-  """The system's name and version, as "Debian 13"; a suite that has no number yet by its name, as "Debian forky"."""
+  """Returns the system's name and version, such as "Debian 13"; if a suite has no number yet, its name: "Debian forky"."""
   names = dict(re.findall(r'^(\w+)="?([^"\n]*)', pathlib.Path('/etc/os-release').read_text('utf-8'), re.M))
   version = names.get('VERSION_ID') or names.get('VERSION_CODENAME', '')
   return f"{names.get('ID', platform.system()).capitalize()} {version}".strip()

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""The programs of examples/ against the same programs in JAX, in one run on one machine.
+"""Compares the programs of examples/ with the same programs in JAX, in one run on one machine.
 
     benchmarks/examples/compare.py --jax VENV/bin/python [--programs FOLDER] [--rounds N] [--write] [name ...]
 
-For each name (all without one) it runs NAME.py of this folder with JAX, then NAME of the programs' folder, N times in turn. Both print what they
-computed and the times of their compiled call. It shows the shortest call of each side, which another program's load changes least, how many times
-faster Tessera is by it, and by the time of all CPUs; and exits with 1 if Tessera is slower or if the values differ by more than the program allows. --write puts the rows of the named programs into the table of docs/performance.md. Only the
-standard library is needed here; --jax needs jax.
+For each name (for all programs if there is no name) it runs NAME.py of this folder with JAX, then NAME of the programs' folder, N times in turn.
+Both print the value that they computed and the times of their compiled call. It shows the shortest call of each side, which the load of other
+programs changes least, and how many times faster Tessera is by this time and by the time of all CPUs. It exits with 1 if Tessera is slower, or
+if the values differ by more than the program allows. --write puts the rows of the named programs into the table of docs/performance.md. This
+program needs only the standard library; the Python of --jax needs jax.
 """
 import argparse
 import json
@@ -18,13 +19,13 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 PAGE = FOLDER.parent.parent / 'docs/performance.md'
 BEGIN, END = '<!-- examples -->\n', '<!-- end of examples -->\n'
 HEAD = '| program | JAX | Tessera | JAX / Tessera | the same of the time of all CPUs |\n|---|---:|---:|---:|---:|\n'
-# How far the values may be apart, relatively. Particles that are drawn again depend on the last digits of their weights' sums.
+# The largest relative difference of the values that is allowed. Resampled particles depend on the last digits of the sums of their weights.
 TOLERANCES = {'particle_filter': 2e-3}
 TOLERANCE = 1e-3
 
 
 def measure(command, folder):
-  """What `command` prints: a dictionary with value, min_us, med_us and cpu_us; or why there is none."""
+  """Returns what `command` prints, a dictionary with value, min_us, med_us and cpu_us, or the reason why there is none."""
   try:
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=folder)
   except (OSError, subprocess.TimeoutExpired) as error:
@@ -36,7 +37,7 @@ def measure(command, folder):
 
 
 def write(rows):
-  """Puts rows, by the names of programs, into the table of the page; the others stay."""
+  """Puts rows {program: row} into the table of the page; the other rows stay."""
   page = PAGE.read_text(encoding='utf-8')
   if BEGIN not in page or END not in page:
     sys.exit(f'compare.py: expected the marks {BEGIN.strip()} and {END.strip()} in {PAGE}')

@@ -1,4 +1,4 @@
-"""serving.cc in JAX: the same queue with threads of Python. Weights are made instead of read."""
+"""serving.cc in JAX: the same queue with Python threads. Weights are random instead of read from a file."""
 import concurrent.futures
 import queue
 import threading

@@ -1,4 +1,4 @@
-"""What the peers of examples/ print: the value that they computed and the time of their compiled call, as one line of JSON."""
+"""Prints the results of the JAX versions of examples/: the value and the time of the compiled call, as one line of JSON."""
 import json
 import time
 
@@ -6,7 +6,7 @@ import jax
 
 
 def print_times(value, call):
-  """Prints `value`, and the times of `call` in microseconds, as examples/timed.h does."""
+  """Prints `value`, and the times of `call` in microseconds, in the same form as examples/timed.h."""
   jax.block_until_ready(call())
   times, start, cpu = [], time.perf_counter(), time.process_time()
   while len(times) < 7 or (len(times) < 1000 and time.perf_counter() - start < 1):

@@ -1,6 +1,6 @@
-"""Programs of the kinds that users of JAX report as slow on CPUs, each with the report that it was written after.
+"""Programs like those that users of JAX report as slow on CPUs, each with the report that it follows.
 
-PROGRAMS[name]() returns (function, arguments, NumPy's function or None). The function is jitted by who calls it, with x64 on.
+PROGRAMS[name]() returns (function, arguments, NumPy's function or None). The caller jits the function, with x64 on.
 """
 import jax
 import jax.numpy as jnp
@@ -11,7 +11,7 @@ RNG = np.random.default_rng(0)
 
 
 def roughness(x):
-  """The squares of all differences between neighbours, along each axis (jax#37465)."""
+  """Returns the sum of squares of all differences between neighbours, along each axis (jax#37465)."""
   total = 0.0
   for axis in range(x.ndim):
     step = lax.slice_in_dim(x, 1, None, axis=axis) - lax.slice_in_dim(x, 0, -1, axis=axis)
@@ -34,7 +34,7 @@ def regulariser_gradient():
 
 
 def cable(voltage, current):
-  """Steps of a cable of compartments, whose tridiagonal system a scan eliminates and another substitutes (jax#26145)."""
+  """Computes steps of a cable of compartments: one scan eliminates the tridiagonal system and another one substitutes (jax#26145)."""
   n, g, dt = voltage.shape[0], 2.0, 0.025
 
   def step(v, injected):
@@ -72,7 +72,7 @@ def neuron_gradient():
 
 
 def interior_point(q, c, a, b):
-  """A quadratic program with inequalities, by Newton steps on the perturbed conditions (jax#26021)."""
+  """Solves a quadratic program with inequalities, by Newton steps on the perturbed optimality conditions (jax#26021)."""
   m, n = a.shape
 
   def step(_, state):
@@ -118,7 +118,7 @@ def rows_written_in_place():
 
 
 def neighbour_written_in_place():
-  """A loop that writes one element, made of the one before (jax#40101)."""
+  """A loop that writes one element, computed from the previous one (jax#40101)."""
 
   def run(x):
     return lax.fori_loop(1, x.shape[0], lambda i, a: a.at[i].set(0.9 * a[i - 1] + a[i]), x)
@@ -127,7 +127,7 @@ def neighbour_written_in_place():
 
 
 def gravity(x, mass):
-  """What all bodies do to each, without an array of n x n (xla#49131)."""
+  """Returns the gravity of all bodies on each body, which needs no n x n array in memory (xla#49131)."""
   d = x[None, :, :] - x[:, None, :]
   r2 = jnp.sum(d * d, axis=-1) + 1e-3
   return jnp.sum(mass[None, :, None] * d * (r2**-1.5)[:, :, None], axis=1)
@@ -144,7 +144,7 @@ def bodies():
 
 
 def unrolled():
-  """A long chain of statements whose temporaries need not be there at once (xla#35719): look at the memory."""
+  """A long chain of statements with temporaries that need not exist at the same time (xla#35719): compare the memory."""
 
   def run(x):
     for i in range(40):
@@ -170,7 +170,7 @@ def small_products():
 
 
 def projections(image, angles):
-  """Sums along the lines of rotated images (jax#36927)."""
+  """Returns sums along the lines of rotated images (jax#36927)."""
   n = image.shape[0]
   at = jnp.arange(n) - (n - 1) / 2
 
@@ -192,7 +192,7 @@ def tomography_gradient():
 
 
 def orbits(x, v, mass):
-  """Leapfrog steps of five bodies, whose positions an observer stacks (jnkepler#18)."""
+  """Computes leapfrog steps of five bodies and stacks their positions (jnkepler#18)."""
 
   def force(x):
     d = x[None] - x[:, None]
@@ -219,7 +219,7 @@ def bodies_in_time_gradient():
 
 
 def searches():
-  """A while loop over a batch whose members stop at different times and carry a table that none of them changes (jax#25190)."""
+  """A while loop over a batch: its members stop at different times and carry a table that none of them changes (jax#25190)."""
 
   def search(start, table):
     def body(state):
@@ -237,7 +237,7 @@ def searches():
 
 
 def value_iteration():
-  """Savings of a household: a maximum over choices for each state, until it no longer changes (QuantEcon's lectures)."""
+  """Savings of a household: the maximum over choices for each state, until the values no longer change (QuantEcon's lectures)."""
   grid, shocks = np.linspace(0.1, 10, 300), np.array([0.5, 1.0, 1.5])
   p = np.array([[0.8, 0.15, 0.05], [0.1, 0.8, 0.1], [0.05, 0.15, 0.8]])
 

@@ -1,6 +1,6 @@
-"""Networks with random weights, in inference: convolutional ones, written after their papers, and an MLP.
+"""Inference with random weights: convolutional networks, written after their papers, and an MLP.
 
-PROGRAMS[name]() returns (function, arguments, None). `name` takes its weights as arguments, `name_constants` has them as constants.
+PROGRAMS[name]() returns (function, arguments, None). `name` takes the weights as arguments, `name_constants` has them as constants.
 """
 import jax
 import jax.numpy as jnp
@@ -9,7 +9,7 @@ from jax import lax
 
 
 class Weights:
-  """Draws weights while a network is traced for their shapes, and hands them out in the same order afterwards."""
+  """Draws weights while a network is traced for their shapes, and afterwards returns them in the same order."""
 
   def __init__(self, values=None):
     self.values = [] if values is None else list(values)
@@ -26,7 +26,7 @@ class Weights:
 
 
 def conv(weights, x, features, window, stride=1, groups=1):
-  """Without a bias; batch normalisation, as it is in inference, follows: a factor and a term of each feature."""
+  """Returns a convolution without a bias, followed by batch normalisation in its inference form: a factor and a term for each feature."""
   kernel = weights(window, window, x.shape[-1] // groups, features)
   y = lax.conv_general_dilated(x, kernel, (stride, stride), 'SAME', dimension_numbers=('NHWC', 'HWIO', 'NHWC'),
                                feature_group_count=groups)
@@ -86,7 +86,7 @@ def mlp(weights, x):
 
 
 def step_of(network):
-  """A training step: the weights after one, by the gradient of the mean square of the outputs."""
+  """Returns a training step: the new weights, by the gradient of the mean square of the outputs."""
 
   def step(values, x):
     gradient = jax.grad(lambda v: jnp.mean(jnp.square(network(Weights(v), x))))(values)

@@ -1,8 +1,8 @@
-"""The networks that peers.py times, each written once against the layers of a dialect (layers_numpy.py and its like).
+"""The networks that peers.py times. Each is written once, with the layers of a module such as layers_numpy.py (a dialect).
 
-A network is a Network: weights(random) makes its weights by name as NumPy arrays, inputs(random) its inputs, and apply(layers, p, inputs)
-runs it. The end of a weight's name says what it is (.conv, .double, .dense), so that a dialect converts its layout.
-Configurations of tiny size are for tests.
+In a Network, weights(random) makes the weights as NumPy arrays by name, inputs(random) makes the inputs, and apply(layers, p, inputs)
+runs the network. The end of a weight's name is its kind (.conv, .double, .dense), by which a dialect converts its layout.
+Tiny configurations are for tests.
 """
 import dataclasses
 import math
@@ -13,13 +13,13 @@ import numpy as np
 
 @dataclasses.dataclass(frozen=True)
 class Network:
-  weights: Callable  # of a numpy.random.Generator: names to float32 arrays.
-  inputs: Callable  # of a generator: a tuple of arrays.
-  apply: Callable  # of layers, weights by name and the inputs: an array or a tuple of arrays; in training the loss.
+  weights: Callable  # (numpy.random.Generator) -> {name: float32 array}
+  inputs: Callable  # (numpy.random.Generator) -> tuple of arrays
+  apply: Callable  # (layers, weights by name, inputs) -> array or tuple of arrays; in training the loss
 
 
 def trained(network):
-  """The network for a training step: without the statistics of batches, which the step computes."""
+  """Returns the network for a training step: without the statistics of batches, which the step computes."""
   def weights(random):
     return {k: v for k, v in network.weights(random).items() if not k.endswith(('.mean', '.variance'))}
 
@@ -72,7 +72,7 @@ def resnet(batch, size=224, stages=(3, 4, 6, 3), width=64, classes=1000, trainin
       for part, window, a, b in (('a', 1, inside, middle), ('b', 3, middle, middle), ('c', 1, middle, 4 * middle)):
         w[f'{name}.{part}.conv'] = conv_weight(random, window, a, b)
         batch_norm_weights(w, random, f'{name}.{part}.norm', b)
-      w[f'{name}.c.norm.scale'] *= np.float32(0.25)  # So that sixteen residuals do not grow.
+      w[f'{name}.c.norm.scale'] *= np.float32(0.25)  # keeps the sum of sixteen residuals from growing
       if stride == 2 or inside != 4 * middle:
         w[f'{name}.shortcut.conv'] = conv_weight(random, 1, inside, 4 * middle)
         batch_norm_weights(w, random, f'{name}.shortcut.norm', 4 * middle)
@@ -109,7 +109,7 @@ def transformer_weights(w, random, name, features):
 
 
 def bert(batch, time=128, blocks=12, features=768, heads=12, words=30522, training=False):
-  """The encoder of BERT (Devlin et al., 2018), normalisation after the residual; BERT-base by default. Training is of masked words."""
+  """The encoder of BERT (Devlin et al., 2018), with normalisation after the residual; BERT-base by default. Training predicts masked words."""
   def weights(random):
     w = {'words': normal(random, (words, features), 0.5), 'places': normal(random, (time, features), 0.5)}
     layer_norm_weights(w, random, 'start', features)
@@ -153,8 +153,8 @@ def gpt2_block(layers, p, x, name, heads, attend):
 
 
 def gpt2_decoding(batch, past=256, blocks=12, features=768, heads=12, words=50257):
-  """One token of GPT-2 (Radford et al., 2019), small by default, after `past` others whose keys and values are given: the logits of
-  the next and the keys and values of this one. Writing these into the cache is the caller's."""
+  """One token of GPT-2 (Radford et al., 2019), small by default, after `past` tokens with given keys and values. The results are the
+  logits of the next token and the keys and values of this one. The caller has to write these into the cache."""
   def weights(random):
     return gpt2_weights(random, past + 1, blocks, features, words)
 
@@ -263,7 +263,7 @@ def lstm(batch, time=128, features=512, blocks=2, words=10000):
 
 
 def graph_network(nodes=4096, edges=32768, features=128, rounds=4):
-  """The squared error of a graph network (Battaglia et al., 2018): in each round an edge reads its two nodes, a node the sum of its edges."""
+  """The squared error of a graph network (Battaglia et al., 2018): in each round an edge reads its two nodes, and a node reads the sum of its edges."""
   def weights(random):
     w = {}
     for i in range(rounds):

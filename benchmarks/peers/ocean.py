@@ -1,6 +1,6 @@
-"""Three kernels of ocean models, each written once against a few array functions: NumPy, JAX and PyTorch run them.
+"""Three kernels of ocean models, each written once with a few array functions that NumPy, JAX and PyTorch implement.
 
-The axes of an array are x, y and z; z is contiguous in memory and grows upwards. All is float64, in SI units except where said.
+The axes of an array are x, y and z; z is contiguous in memory and grows upwards. All values are float64, in SI units unless noted.
 
 equation_of_state: the density of sea water by EOS-80 (Fofonoff and Millard, 1983, "Algorithms for computation of fundamental
 properties of seawater", UNESCO technical papers in marine science 44).
@@ -27,22 +27,22 @@ class NumPyArrays:
     return np.clip(x, low, high)
 
   def join(self, parts):
-    """Along z."""
+    """Joins arrays along z."""
     return np.concatenate(parts, axis=-1)
 
   def zero_level(self, x):
     return np.zeros_like(x[:, :, :1])
 
   def running_least(self, x):
-    """At each z the least of all values up to it."""
+    """Returns, at each z, the least of all values up to it."""
     return np.minimum.accumulate(x, axis=-1)
 
   def reversed(self, x):
-    """With z the other way round."""
+    """Returns the array with z reversed."""
     return x[:, :, ::-1]
 
   def tridiagonal(self, below, diagonal, above, right):
-    """The solution of a system for each x, y, by Thomas's elimination; below[0] and above[-1] are not read."""
+    """Solves a tridiagonal system for each x, y, by Thomas's elimination; below[0] and above[-1] are not read."""
     count = right.shape[-1]
     c, d = [above[:, :, 0] / diagonal[:, :, 0]], [right[:, :, 0] / diagonal[:, :, 0]]
     for k in range(1, count):
@@ -57,7 +57,7 @@ class NumPyArrays:
     return np.stack(levels, axis=-1)
 
   def heights(self, levels):
-    """Of levels above the lowest."""
+    """Returns the heights of the levels above the lowest one."""
     return DZ * np.arange(levels, dtype=np.float64)
 
 
@@ -136,7 +136,7 @@ def torch_arrays():
 
 
 def equation_of_state(arrays, salinity, temperature, pressure):
-  """The density of water of a practical salinity, a temperature in degrees Celsius and a pressure in bar."""
+  """Returns the density of water with a practical salinity, a temperature in degrees Celsius and a pressure in bar."""
   s, t, p = salinity, temperature, pressure
   root = s * arrays.sqrt(s)
   pure = 999.842594 + t * (6.793952e-2 + t * (-9.095290e-3 + t * (1.001685e-4 + t * (-1.120083e-6 + t * 6.536332e-9))))
@@ -156,13 +156,13 @@ DIFFUSIVITY, STEEP, STEEP_WIDTH, MIXING_STEP = 1000.0, 4e-3, 1e-3, 3600.0
 
 
 def isoneutral_mixing(arrays, temperature, salinity, depth):
-  """Temperature and salinity after a step, without the cell around them that the arguments have in x and y."""
+  """Returns temperature and salinity after a step, without the cell around them that the arguments have in x and y."""
   t, s = temperature, salinity
   # The expansion of water by temperature and salinity, relative to the density (Vallis, 2006, section 1.4).
   by_t, by_s = -(1.67e-4 * (1 + 1.1e-4 * depth) + 1e-5 * (t - 10.0)), 0.78e-3
 
   def vertical(x):
-    """The derivative at the lower and upper interfaces of the cells: zero at the bottom and at the surface."""
+    """Returns the derivative at the lower and upper interfaces of the cells: zero at the bottom and at the surface."""
     zero = arrays.zero_level(x)
     return arrays.join([zero, (x[:, :, 1:] - x[:, :, :-1]) / DZ, zero])
 
@@ -203,7 +203,8 @@ def isoneutral_mixing(arrays, temperature, salinity, depth):
 
 
 def at_interface(arrays, of_cells, interface):
-  """An array over all interfaces, zero where cells have nothing for theirs: `interface` is that of the lower or of the upper ones."""
+  """Returns an array over all interfaces from one over the cells. `interface` selects the lower or the upper interfaces of the cells; the
+  remaining interface is zero."""
   zero = arrays.zero_level(of_cells)
   return arrays.join([of_cells, zero] if interface.start is None else [zero, of_cells])
 
@@ -223,9 +224,10 @@ C_VISCOSITY, C_DISSIPATION, ENERGY_DIFFUSION = 0.1, 0.7, 30.0
 
 
 def turbulent_kinetic_energy(arrays, energy, u, v, buoyancy, wind):
-  """The energy after a step, without the two cells around it that the arguments have in x and y.
+  """Returns the energy after a step, without the two cells around it that the arguments have in x and y.
 
-  u, v and buoyancy are of cells, one more in z than there are interfaces inside, which have the energy; wind is the friction velocity cubed."""
+  u, v and buoyancy are defined in cells. The energy is defined at the interfaces between them, which are one fewer in z. wind is the cube
+  of the friction velocity."""
   def by_z(x):
     return (x[:, :, 1:] - x[:, :, :-1]) / DZ
 
@@ -234,7 +236,7 @@ def turbulent_kinetic_energy(arrays, energy, u, v, buoyancy, wind):
   shear2 = u_z * u_z + v_z * v_z
   root = arrays.sqrt(arrays.maximum(energy, LEAST_ENERGY))
   length = arrays.sqrt(2.0 / frequency2) * root
-  # A length grows by at most the distance: the least over all levels of their length and the distance to them, on each side.
+  # A length grows by at most the distance. So it is the least, over all levels on one side, of the level's length plus the distance to it.
   z = arrays.heights(length.shape[-1])
   from_below = z + arrays.running_least(length - z)
   from_above = arrays.reversed(arrays.running_least(arrays.reversed(length + z))) - z
@@ -259,7 +261,7 @@ def turbulent_kinetic_energy(arrays, energy, u, v, buoyancy, wind):
 
 
 def limited_flux(arrays, four, speed, width):
-  """The flux through the faces between the second and the third of four cells in a row, with superbee."""
+  """Returns the flux through the faces between the second and the third of four cells in a row, with superbee."""
   before, left, right, after = four
   step = right - left
   upwind = arrays.where(speed > 0, left - before, after - right)
@@ -288,7 +290,7 @@ def state_inputs(size):
 
 
 def grid(size):
-  """nx and ny of a grid of that many cells, which is LEVELS times a power of two."""
+  """Returns nx and ny of a grid with `size` cells; `size` is LEVELS times a power of two."""
   columns = size // LEVELS
   ny = 1
   while ny * ny < columns:
@@ -299,7 +301,7 @@ def grid(size):
 @dataclasses.dataclass(frozen=True)
 class Kernel:
   function: Callable
-  inputs: Callable  # of the number of cells.
+  inputs: Callable  # (number of cells) -> inputs
 
   def with_arrays(self, arrays):
     return lambda *arguments: self.function(arrays, *arguments)

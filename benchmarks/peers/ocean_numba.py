@@ -33,7 +33,7 @@ def equation_of_state(salinity, temperature, pressure):
 
 @inlined
 def solve(below, diagonal, above, right, out):
-  """Thomas's elimination on one column; above and right are overwritten."""
+  """Solves a tridiagonal system for one column by Thomas's elimination; above and right are overwritten."""
   count = len(right)
   above[0] /= diagonal[0]
   right[0] /= diagonal[0]
@@ -54,11 +54,11 @@ def expansion(t, depth):
 @compiled
 def isoneutral_mixing(t, s, depth):
   nx, ny, nz = t.shape[0] - 2, t.shape[1] - 2, t.shape[2]
-  # The fluxes through the right and the left faces of each cell, in x and y, as the triads in this cell have them.
+  # The contributions of each cell's triads to the fluxes through its right and left faces, in x and y.
   through = np.zeros((nx + 2, ny + 2, 2, 2, 2, nz))  # by tracer, axis and side.
   rise, implicit = np.zeros((nx + 2, ny + 2, 2, nz + 1)), np.zeros((nx + 2, ny + 2, nz + 1))
   for row in prange(nx + 2):
-    i = np.int64(row)  # prange counts in unsigned numbers, which less a signed one are floating.
+    i = np.int64(row)  # prange's indices are unsigned; unsigned minus signed would be floating-point
     t_z, s_z = np.zeros(nz + 1), np.zeros(nz + 1)
     for j in range(ny + 2):
       for k in range(1, nz):

@@ -4,12 +4,12 @@
   benchmarks/peers/peers.py --out FILE [--environments FOLDER] [--plugin libtessera_pjrt.so] [--tool tessera] [--rows REGEX]
                             [--engines REGEX] [--rounds 5] [--seconds 0.5] [--starts] [--beside COMMAND]
 
-benchmarks/peers/setup makes the environments. A row is a program (programs.py), an engine one of engines.py; `tessera run` is one more.
-Each engine is a process of its own, stopped when it is not its turn. The engines run in turn, in as many rounds; what they compute is
-compared with Tessera's before a time counts. For each row a line of JSON is appended to FILE, which report.py reads. An engine
-that is not installed or refuses a program is in the row with its reason. --starts measures, instead of the steady time, the first call
-with empty and with full caches and what an engine's threads do while it is idle. COMMAND is started for each round
-and each first call, which wait for its first line of output: one that keeps a machine quiet, for example.
+benchmarks/peers/setup makes the environments. Each row is a program (programs.py). The engines are those of engines.py and `tessera run`.
+Each engine is a separate process, stopped while others run. The engines run in turn, in the given number of rounds. Their results are
+compared with Tessera's before a time counts. For each row a line of JSON is appended to FILE, which report.py reads. If an engine is
+not installed or refuses a program, the row contains the reason. --starts measures, instead of the steady time, the first call with
+empty and with full caches, and the threads that are busy while an engine is idle. COMMAND, such as one that keeps the machine quiet, is
+started for each round and each first call, which begin after its first line of output.
 """
 import argparse
 import json
@@ -30,9 +30,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import programs  # noqa: E402
 
-JAX = 'jax-0.10.2'  # What Tessera is loaded into, and what exports programs.
+JAX = 'jax-0.10.2'  # the JAX that loads Tessera and exports programs
 
-# The environment, an engine of engines.py, and the kinds of programs, by what a row calls it.
+# By the engine's name in a row: its environment, its name in engines.py, and the kinds of programs that it runs.
 ENGINES = {
     'Tessera': (JAX, 'tessera', ('inference', 'training', 'ocean')),
     'Tessera, constants': (JAX, 'tessera-constants', ('inference',)),
@@ -52,7 +52,7 @@ ENGINES = {
     'numba': ('numba', 'numba', ('ocean',)),
 }
 
-# What an engine reads: an export, the environment that writes it and a file of it.
+# By engine, the export that it reads: its name, the environment that writes it, and one of its files.
 NEEDS = {
     'onnxruntime': ('onnx', 'torch', 'onnx.npz'),
     'openvino': ('onnx', 'torch', 'onnx.npz'),
@@ -62,14 +62,14 @@ NEEDS = {
     'constants': ('stablehlo-constants', JAX, 'constants.bytecode'),
 }
 
-TOLERANCE = {'float64': 1e-9, 'float32': 2e-3}  # Of the largest element of an array.
-# Of gradients: where a value at a relu or a maximum changes sides, they differ by much more than the last digits. Those of the U-Net in
-# float32 are up to 4e-3 from those in float64 on XLA.
+TOLERANCE = {'float64': 1e-9, 'float32': 2e-3}  # relative to the largest element of an array
+# For gradients. If a value at a relu or a maximum changes sides, they differ by much more than the last digits. On XLA, gradients of the
+# U-Net in float32 differ by up to 4e-3 from those in float64.
 TRAINING_TOLERANCE = {'float32': 3e-2}
 
 
 class Refused(Exception):
-  """An engine cannot be had or does not run the program; its text is the reason."""
+  """An engine is not available or does not run the program; the text is the reason."""
 
 
 def python_of(environment, options):
@@ -137,7 +137,7 @@ class Server:
       self.process.stdin.write(f'{line}\n')
       self.process.stdin.flush()
       answer = self.process.stdout.readline()
-      while answer and not answer.startswith('{'):  # What a library prints.
+      while answer and not answer.startswith('{'):  # skips what a library prints
         answer = self.process.stdout.readline()
     except BrokenPipeError:
       answer = ''
@@ -155,7 +155,7 @@ class Server:
     self.peak = answer['peak']
 
   def idle(self):
-    """The threads that are busy while nothing runs, and what is installed for the engine."""
+    """Returns the number of threads that are busy while nothing runs, and the size of what is installed for the engine."""
     self.process.send_signal(signal.SIGCONT)
     answer = self.ask('idle')
     self.pause()
@@ -202,7 +202,7 @@ class Tool:
     self.times.append(self.run(1 + max(2, min(1000, round(seconds / self.steady))))[1])
 
   def idle(self):
-    """What is installed: the program and the library of Tessera that it loads."""
+    """Returns the size of what is installed: the program and the library of Tessera that it loads."""
     loaded = subprocess.run(['ldd', self.words[0]], capture_output=True, text=True, check=True, env=self.surroundings).stdout
     files = [self.words[0], *re.findall(r'=> (\S*libtessera\S*)', loaded)]
     return {'installed_mb': sum(os.stat(file).st_size for file in files) / 2**20}
@@ -212,7 +212,7 @@ class Tool:
 
 
 def difference(left, right, tolerance=None):
-  """The largest difference of two engines' results relative to the size of an array, and whether it is too large."""
+  """Returns the largest difference of two engines' results relative to the largest element of an array, and whether it is too large."""
   worst, wrong, tolerance = 0.0, False, tolerance or TOLERANCE
   with np.load(left) as a, np.load(right) as b:
     if a.files != b.files:
@@ -287,7 +287,7 @@ def steady_row(key, options, folder):
 
 
 def start_row(key, options, folder):
-  """First calls with caches that are empty and then full, and the threads that are busy while nothing runs."""
+  """Measures first calls with empty and then with full caches, and the threads that are busy while nothing runs."""
   entries = {}
   for label in labels_for(key, options):
     caches = folder / 'caches'
@@ -333,7 +333,7 @@ def main():
   parser.add_argument('--beside')
   parser.add_argument('--out', type=pathlib.Path, required=True)
   options = parser.parse_args()
-  pathlib.Path('/proc/self/comm').write_text('peers')  # As engines do: a COMMAND that stops other programs must know these.
+  pathlib.Path('/proc/self/comm').write_text('peers')  # as the engines do, so that COMMAND can recognize them
   wanted = [key for key in programs.keys() if re.search(options.rows, key)]
   if not wanted:
     parser.error(f'expected --rows to match one of {", ".join(programs.keys())}, got {options.rows}')

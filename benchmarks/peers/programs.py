@@ -4,7 +4,7 @@ import numpy as np
 import networks
 import ocean
 
-RATE, MOMENTUM = 1e-3, 0.9  # Of the descent in a training step.
+RATE, MOMENTUM = 1e-3, 0.9  # of SGD in a training step
 OCEAN_SIZES = (65536, 1048576, 4194304)
 
 
@@ -30,13 +30,14 @@ def weights_and_inputs(key):
 
 
 def compared_weight(weights):
-  """The weight whose momentum is compared as a whole: the first matrix or filter by name."""
+  """Returns the weight of which the whole momentum is compared: the first matrix or filter by name."""
   return min(name for name, w in weights.items() if w.ndim > 1)
 
 
 def training_results(losses, momentum):
-  """What is compared of two training steps: the losses, how long each weight's momentum is, and that of one weight as a whole.
+  """Returns what is compared after two training steps: the losses, the norm of each weight's momentum, and one weight's whole momentum.
 
-  momentum has that of each weight by name, in the neutral layout. The weights themselves move by few units in the last place."""
+  `momentum` has the momentum of each weight by name, in the neutral layout. The weights are not compared, because they move only by a few
+  units in the last place."""
   lengths = np.array([np.linalg.norm(momentum[name].astype(np.float64)) for name in sorted(momentum)], np.float32)
   return [np.array(losses, np.float32), lengths, np.ascontiguousarray(momentum[compared_weight(momentum)])]

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Makes tables (Markdown) and charts (SVG) of the lines that peers.py has written.
+"""Makes tables (Markdown) and charts (SVG) from the lines that peers.py has written.
 
   benchmarks/peers/report.py FILE... [--write]
 
-The last line of a program counts for each engine. Without --write the tables go to the output; with it they replace those of docs/peers.md,
+For each program and engine the last line counts. Without --write the tables are printed; with it they replace those of docs/peers.md,
 between `<!-- peers KIND -->` and `<!-- end -->`, and the charts docs/peers_KIND.svg are drawn.
 """
 import argparse
@@ -15,7 +15,7 @@ import re
 DOCS = pathlib.Path(__file__).resolve().parents[2] / 'docs'
 OURS = 'Tessera'
 
-# The engines of peers.py by the column that shows the fastest of them.
+# By column, the engines of peers.py that it represents; the column shows the fastest of them.
 COLUMNS = {
     OURS: ['Tessera', 'Tessera, constants'],
     'tessera run': ['tessera run', 'tessera run, constants'],
@@ -34,7 +34,7 @@ ALSO_OURS = ('tessera run',)
 
 
 def read(files):
-  """What was measured last, by 'steady' or 'starts', key and engine."""
+  """Returns the last measurement by 'steady' or 'starts', key and engine."""
   found = {'steady': {}, 'starts': {}}
   for file in files:
     for line in file.read_text().splitlines():
@@ -44,7 +44,7 @@ def read(files):
 
 
 def best(engines, column):
-  """The label and the entry of the column's fastest engine; that of one without a time where none has any; None for no engine."""
+  """Returns the label and the entry of the column's fastest engine; an engine without a time if none has one; None without engines."""
   entries = [(label, engines[label]) for label in COLUMNS[column] if label in engines]
   timed = [e for e in entries if 'ms' in e[1]]
   return min(timed, key=lambda e: e[1]['ms']) if timed else entries[0] if entries else None
@@ -64,7 +64,7 @@ def cell(found):
 
 
 def others(engines):
-  """The time of the best engine of each column that is not Tessera's."""
+  """Returns the time of the best engine of each column, except Tessera's."""
   times = {}
   for column in COLUMNS:
     found = best(engines, column)
@@ -113,9 +113,9 @@ STYLE = """<style>
 
 
 def chart(rows, heading):
-  """An SVG of dots: for each program how many times as long as on Tessera each peer takes, on a logarithmic axis.
+  """Returns an SVG of dots: for each program, the ratio of each peer's time to Tessera's, on a logarithmic axis.
 
-  rows: by name the ratios by column. To the left of 1 a peer is faster than Tessera."""
+  rows: {name: {column: ratio}}. To the left of 1 a peer is faster than Tessera."""
   ratios = [r for row in rows.values() for r in row.values()]
   low, high = min([0.5, *ratios]) / 1.1, max([2.0, *ratios]) * 1.1
   left, right, top, step = 300, 30, 74, 36
@@ -143,7 +143,7 @@ def chart(rows, heading):
     out.append(f'<line class="line" x1="{left}" x2="{width - right}" y1="{y:.1f}" y2="{y:.1f}"/>')
     out.append(f'<circle cx="{place(1):.1f}" cy="{y:.1f}" r="6" fill="{COLORS[OURS]}"/>')
     for column, ratio in row.items():
-      dot_y = y + 20 * (columns.index(column) / max(1, len(columns) - 1) - 0.5)  # Where times are equal, the dots are beside each other.
+      dot_y = y + 20 * (columns.index(column) / max(1, len(columns) - 1) - 0.5)  # dots of equal times do not cover each other
       out.append(f'<circle cx="{place(ratio):.1f}" cy="{dot_y:.1f}" r="6" fill="{COLORS[column]}" fill-opacity="0.85"><title>{column}: {ratio:.2f}'
                  '</title></circle>')
   return '\n'.join([*out, '</svg>', ''])
@@ -159,7 +159,7 @@ def ratios_of(rows, kind):
 
 
 def written(page, kind, table):
-  """The page with the table of that kind."""
+  """Returns the page with the table of this kind replaced."""
   pattern = re.compile(rf'(<!-- peers {kind} -->\n).*?(<!-- end -->)', re.DOTALL)
   if not pattern.search(page):
     raise SystemExit(f'expected <!-- peers {kind} --> and <!-- end --> in docs/peers.md, got none')

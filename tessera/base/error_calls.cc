@@ -7,7 +7,7 @@ namespace {
 
 thread_local ErrorCalls* innermost = nullptr;
 
-// A recursion may have made more calls; its innermost ones say what is wrong.
+// A recursion may make more calls. Then the innermost ones are noted.
 constexpr size_t kMostCalls = 256;
 
 struct Walk {
@@ -15,7 +15,8 @@ struct Walk {
   std::vector<uintptr_t>& calls;
 };
 
-// Stacks grow downwards: the frames of outer calls are above those of inner ones.
+// Notes one call. Stacks grow downwards: the frames of outer calls have larger addresses than those
+// of inner calls.
 _Unwind_Reason_Code visit(_Unwind_Context* context, void* data) {
   Walk& walk = *static_cast<Walk*>(data);
   if (_Unwind_GetCFA(context) > walk.end || walk.calls.size() == kMostCalls)
@@ -29,7 +30,8 @@ _Unwind_Reason_Code visit(_Unwind_Context* context, void* data) {
 
 }  // namespace
 
-// The frames of what the constructor's caller calls afterwards begin where its own does.
+// The frames of functions that the constructor's caller calls later begin at the same address as
+// this frame.
 [[gnu::noinline]] ErrorCalls::ErrorCalls()
     : around_(innermost), end_(reinterpret_cast<uintptr_t>(__builtin_dwarf_cfa())) {
   innermost = this;

@@ -1,8 +1,8 @@
-// ErrorCalls: which calls led to an error, for a caller that says so. An error is thrown deep inside
-// the library; the line that a user wants to see is that of their own call of the op.
+// ErrorCalls: the calls that led to an error. An error is thrown deep inside the library, but the
+// line that users want to see is the one in which they called the op.
 //
-// Calls are noted only when an error is thrown, by walking the stack, so nothing else takes longer.
-// codegen/call_place.h finds the file and line of one.
+// Calls are noted only when an error is thrown, by walking the stack, so programs without errors
+// take no longer. codegen/call_place.h finds the file and line of a call.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@
 
 namespace tessera::internal {
 
-// While one lives, each throw_user_error() of its thread notes the calls between the throw and it.
+// While an ErrorCalls exists, each throw_user_error() of its thread notes the calls between the
+// function that made the ErrorCalls and the throw.
 class ErrorCalls {
  public:
   ErrorCalls();
@@ -21,8 +22,8 @@ class ErrorCalls {
   ErrorCalls(const ErrorCalls&) = delete;
   ErrorCalls& operator=(const ErrorCalls&) = delete;
 
-  // Returns an address in the code of each of these calls, the innermost first, if the error with
-  // this message was the last one; others may have added to the end of its message.
+  // Returns an address in the code of each of these calls, the innermost first. Returns none if the
+  // last error had another message; text may have been added to the end of its message.
   std::span<const uintptr_t> of(std::string_view message) const;
 
   // Notes the calls for the innermost ErrorCalls of this thread, if there is one.
@@ -30,7 +31,7 @@ class ErrorCalls {
 
  private:
   ErrorCalls* const around_;
-  uintptr_t end_;  // of the stack that is walked
+  uintptr_t end_;  // the largest address of a frame that is noted
   std::string message_;
   std::vector<uintptr_t> calls_;
 };

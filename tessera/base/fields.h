@@ -1,9 +1,9 @@
 // tie_fields: the fields of a plain struct, as a tuple of references.
 //
-// Boost.PFR finds the fields, except for a struct that cannot be initialized by {}, because a field
-// has no default constructor (a module that is made from random keys). For such a struct PFR tries
-// every count of fields up to the struct's size in bits, for which compilers need gigabytes. So its
-// fields are counted here, from one upwards.
+// Boost.PFR finds the fields of most structs. If a field has no default constructor (as modules
+// that are made from random keys), the struct cannot be initialized by {}. Then PFR would try every
+// number of fields up to the struct's size in bits, for which compilers need gigabytes. So the
+// fields of such a struct are counted here, from one upwards.
 #pragma once
 
 #include <boost/pfr/core.hpp>
@@ -14,7 +14,7 @@
 
 namespace tessera::internal {
 
-// Stands for a field of any type in an initializer that is never evaluated.
+// A value that converts to a field of any type, for initializers that are never evaluated.
 struct AnyField {
   template <class T>
   operator T&() const&;
@@ -34,12 +34,12 @@ constexpr bool takes_fields(std::index_sequence<I...>) {
   return requires { T{AnyFieldAt<I>{}...}; };
 }
 
-// The most fields of a struct without a default value that are counted; others are left to PFR.
+// Fields are counted up to this number; PFR counts those of larger structs.
 inline constexpr size_t kMaxCountedFields = 16;
 
-// Returns the number of fields of T, which has no default value; 0 if there are more than
-// kMaxCountedFields. An initializer of the first n fields is valid if the others have defaults, so
-// the count is the last n of the first run of valid ones.
+// Returns the number of fields of T, which cannot be initialized by {}; 0 if it has more than
+// kMaxCountedFields. An initializer of the first n fields is valid if the other fields have
+// defaults, so the number of fields is the last n of the first sequence of valid initializers.
 template <class T, size_t n = 1>
 constexpr size_t count_fields() {
   if constexpr (n > kMaxCountedFields) {
@@ -52,8 +52,8 @@ constexpr size_t count_fields() {
   }
 }
 
-// Returns count_fields() of a T without a default value that can be copied, as AnyField needs it;
-// otherwise 0, which stands for PFR.
+// Returns count_fields() if T cannot be initialized by {} and can be copied, which AnyField needs.
+// Otherwise returns 0: PFR finds the fields.
 template <class T>
 constexpr size_t fields_counted() {
   if constexpr (!HasDefault<T> && std::is_copy_constructible_v<T>) {

@@ -1,11 +1,11 @@
-// The namespaces of the compiler, in the order of the pipeline. What users write is in `tessera`
-// (and lax, random, nn, linen, nnx, optim and the formats of io). Everything else is in the
-// namespace of its folder, which sees those of the folders above it in docs/architecture.md. Public
-// headers qualify such names with the namespace; source files of the users' functions open the
-// lowest namespace that they use.
+// The namespaces of the compiler, in the order of the pipeline. The names that users write are in
+// `tessera` and in the namespaces that docs/architecture.md lists. Everything else is in the
+// namespace of its folder, which opens the namespaces of folders above it (below); base/ and mesh/
+// have none of their own. Public headers qualify the compiler's names with their namespace; source
+// files of the users' functions open the lowest namespace that they use.
 //
-// The namespaces of trace/ and transform/ are `tracing` and `transforms`, since numpy has a
-// function trace and the standard library a function transform.
+// The namespaces of trace/ and transform/ are `tracing` and `transforms`, because numpy has a
+// function trace, and the standard library a function transform.
 #pragma once
 
 namespace tessera {

@@ -13,7 +13,7 @@
 namespace tessera::codegen {
 namespace {
 
-// A file of code in memory, and where its addresses begin.
+// A program or library in memory, and the address at which it begins.
 struct LoadedFile {
   std::string path;
   uintptr_t begin;
@@ -26,12 +26,13 @@ std::optional<LoadedFile> file_of(uintptr_t address) {
                RTLD_DL_LINKMAP) ||
       !map)
     return std::nullopt;
-  // The program itself has no name.
+  // The name of the program itself is empty.
   return LoadedFile{*map->l_name ? map->l_name : "/proc/self/exe", map->l_addr};
 }
 
-// Whether the source is a header whose code is part of the user's functions. Tessera's are known by
-// their folder: .../tessera/ir/array.h.
+// Returns whether the source file is a header of the standard library or of Tessera, whose inlined
+// code is part of the user's functions. A header of Tessera is one in a known folder:
+// .../tessera/ir/array.h.
 bool is_header_of_others(std::string_view source) {
   if (source.find("/include/c++/") != source.npos) return true;
   if (!source.ends_with(".h")) return false;
@@ -50,7 +51,7 @@ bool is_header_of_others(std::string_view source) {
 llvm::symbolize::LLVMSymbolizer::Options options() {
   llvm::symbolize::LLVMSymbolizer::Options out;
   out.PrintFunctions = llvm::DINameKind::None;
-  // As the compiler was given it, which is what std::source_location has.
+  // The path as it was given to the compiler, like that of std::source_location.
   out.PathStyle = llvm::DILineInfoSpecifier::FileLineInfoKind::RelativeFilePath;
   out.UseSymbolTable = false;
   out.Demangle = false;
@@ -67,7 +68,7 @@ std::string place_of_call(std::span<const uintptr_t> calls) {
   for (const uintptr_t address : calls) {
     const std::optional<LoadedFile> file = file_of(address);
     if (!file || file->begin == own->begin) continue;
-    // The functions of which code is here, the innermost first: others are inlined into the last.
+    // The functions at this address, the innermost first; all of them are inlined into the last.
     llvm::Expected<llvm::DIInliningInfo> inlined = symbolizer.symbolizeInlinedCode(
         file->path, {address - file->begin, llvm::object::SectionedAddress::UndefSection});
     if (!inlined) {

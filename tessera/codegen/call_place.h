@@ -1,5 +1,5 @@
-// The file and line of the user's call that an error is about (base/error_calls.h), from the debug
-// information of the user's program. LLVM reads it.
+// Finds the file and line of the user's call that led to an error (base/error_calls.h), in the
+// debug information of the user's program, which LLVM reads.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace tessera::codegen {
 
-// Returns `FILE:LINE` of the innermost of the calls that is the user's: in another file than this
-// library, and neither in a header of Tessera nor in one of the standard library. Returns an empty
-// text if there is none, or if the file that has it was compiled without -g. `calls`: an address in
-// the code of each, the innermost first.
+// Returns `FILE:LINE` of the innermost call in the user's code: outside of this library, and
+// neither in a header of Tessera nor in one of the standard library. `calls` has an address in the
+// code of each call, the innermost first. Returns an empty text if no call is the user's, or if the
+// code of a call that may be the user's was compiled without -g.
 std::string place_of_call(std::span<const uintptr_t> calls);
 
 }  // namespace tessera::codegen

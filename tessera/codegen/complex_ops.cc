@@ -12,7 +12,7 @@ struct Pair {
   Vec re, im;
 };
 
-// Smith's division, with the special values of C's Annex G.
+// Returns a / d by Smith's method. Zeros and infinities give the values of C's Annex G.
 Pair divide_complex(Pair a, Pair d) {
   const double inf = std::numeric_limits<double>::infinity();
   Vec by_re = abs(d.re) >= abs(d.im);

@@ -1,5 +1,5 @@
 // Scalar operations on complex numbers, which are pairs of floats in registers. Most functions of
-// complex numbers have become formulas of real ones before (ops/core/scalar_emit.h).
+// complex numbers are replaced by formulas of real numbers before (ops/core/scalar_emit.h).
 #pragma once
 
 #include <span>

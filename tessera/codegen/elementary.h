@@ -5,8 +5,8 @@
 // Giles's approximation, as in JAX). Common functions are computed in f32; others (pow, tan,
 // lgamma, ...) in f64 and rounded. float64: exp, log, sin, cos, tanh, logistic, hyperbolic
 // functions, inverses, error functions and pow are in line; the others (tan, cbrt, gammas) call
-// libm for each lane. Arguments too large for the fast reduction of sin and cos (2^17 and more) take a branch to
-// libm in float64.
+// libm for each lane. Arguments that are too large for the fast reduction of sin, cos and tan (from
+// 2^17 on in f32, from 2^28 on in f64) take a branch to libm in float64.
 #pragma once
 
 #include "tessera/codegen/vec.h"
@@ -51,9 +51,9 @@ Vec log_f64(Vec x);
 Vec sin_cos_f64(Vec x, bool cosine);
 Vec tanh_f64(Vec x);
 Vec logistic_f64(Vec x);
-// These return what the function of the same name was rounded by: in float64 the sum of both is
-// within 0.25 units in the function's last place (expm1: 0.35), in float32 within 1e-6 of them. Of
-// sines and cosines of angles above 2^28 in float64 it is 0.
+// These return the error of the function of the same name, exact value less result: in float64 the
+// sum of both is within 0.25 units in the function's last place (expm1: 0.35), in float32 within
+// 1e-6 units. For sines and cosines of angles from 2^28 on in float64 they return 0.
 Vec exp_low_f32(Vec x);
 Vec exp_low_f64(Vec x);
 Vec expm1_low_f32(Vec x);
@@ -62,8 +62,8 @@ Vec sin_cos_low_f32(Vec x, bool cosine);
 Vec sin_cos_low_f64(Vec x, bool cosine);
 // Returns p * 2^n for an integer n, given as a float; the result is rounded once.
 Vec scale_f64(Vec p, Vec n);
-// exp(x) = 2^n (leading + rest) for x in [-746, 710]: the sum is in [0.7, 1.42], and what it is
-// rounded by is known.
+// exp(x) = 2^n (leading + rest) for x in [-746, 710]. The sum is in [0.7, 1.42], and its rounding
+// error is (leading - sum) + rest.
 struct ExpParts {
   Vec n, leading, rest;
 };
@@ -87,7 +87,8 @@ Vec acos_f64(Vec x);
 Vec erf_inv_f64(Vec x);
 
 // The other functions take float32 and float64.
-// Returns whether a power of x is exp2, which needs no logarithm: x is the constant 2.
+
+// Returns whether x is the constant 2: its powers are exp2, which needs no logarithm.
 bool is_two(Vec x);
 Vec sign(Vec x);  // NaN and the zeros are unchanged
 Vec is_finite(Vec x);

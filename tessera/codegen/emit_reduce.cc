@@ -275,7 +275,7 @@ void KernelEmitter::end_pass(const LongSums& sums, std::vector<Value*>& accumula
   Value* count = accumulators.back() = b_.CreateAdd(accumulators.back(), i64(1));
   Value* ends = b_.CreateICmpEQ(b_.CreateAnd(count, i64(sums.block - 1)), i64(0));
   llvm::BasicBlock *before = b_.GetInsertBlock(), *add = new_block("add"), *after = new_block("on");
-  // Without weights LLVM may compute the additions in every pass.
+  // Without branch weights, LLVM may compute the additions in every pass and select their results.
   b_.CreateCondBr(ends, add, after,
                   llvm::MDBuilder(b_.getContext())
                       .createBranchWeights(1, static_cast<uint32_t>(sums.block - 1)));

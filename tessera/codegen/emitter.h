@@ -11,7 +11,7 @@
 //     as a whole run of K remains; the rest to partial result i mod granule;
 //   - partial results j and j + K/2 are combined, then j and j + K/4, ...;
 //   - the initial value comes first: init + total.
-// Column reductions go row by row. A sum of many rows, or of many runs of K, is one of sums of
+// Column reductions go row by row. A sum of many rows, or of many runs of K, is a sum of sums of
 // blocks (`LongSums`).
 #pragma once
 
@@ -232,24 +232,24 @@ class KernelEmitter {
     std::vector<Val> values;
     Value* seen = nullptr;
   };
-  // Sums of floating point numbers over more passes of a loop than kLongSum are added in blocks of
-  // about the square root of their number: the error of a sum grows with the number of additions
-  // one after another. A pass is a row of a column reduction, and what emit_body computes of a row
-  // reduction.
+  // A sum of floating-point numbers over more passes of a loop than kLongSum is computed in blocks
+  // of about the square root of their number, because the rounding error of a sum grows with the
+  // number of additions one after another. A pass is one row of a column reduction, or one call of
+  // emit_body for a row reduction.
   //
   // Example: a sum over 65,536 rows adds 256 rows to an accumulator, adds this to a total, and
   // begins again, 256 times.
   struct LongSums {
-    int64_t block = 0;                 // passes, a power of two; 0: there are none
-    std::vector<size_t> accumulators;  // the positions of those that are such sums
-    size_t totals = 0;                 // the position of their totals; after them a count of passes
+    int64_t block = 0;                 // the passes of a block, a power of two; 0: no long sums
+    std::vector<size_t> accumulators;  // the positions of the accumulators of long sums
+    size_t totals = 0;                 // the position of their totals, before the count of passes
   };
   static constexpr int64_t kLongSum = 64;
   LongSums begin_long_sums(int l, std::vector<Value*>& accumulators, int unroll, bool across_lanes,
                            int64_t passes);
-  // After a pass: adds the accumulators to their totals if it was the last one of a block.
+  // Ends a pass: adds the accumulators to their totals if it was the last pass of a block.
   void end_pass(const LongSums& sums, std::vector<Value*>& accumulators);
-  // Leaves the sums in the accumulators.
+  // Ends the loop: stores the sums in the accumulators and removes the totals.
   void end_long_sums(const LongSums& sums, std::vector<Value*>& accumulators);
   Partial fold(const KernelReduction& r, const Partial& a, const Partial& c);
   Partial fold_lanes(const KernelReduction& r, Partial total);

@@ -1,5 +1,5 @@
-// float32 functions computed in float32. Coefficients are minimax fits made for these ranges
-// (Remez, relative error).
+// Functions of float32 that are computed in float32. The coefficients of the polynomials have the
+// least relative error on the ranges that the comments name (Remez's algorithm).
 #include <array>
 #include <cmath>
 #include <limits>
@@ -21,15 +21,16 @@ constexpr double kPi = 3.14159265358979323846;
 double low_part(double value) { return value - static_cast<double>(static_cast<float>(value)); }
 double as_f32(double value) { return static_cast<double>(static_cast<float>(value)); }
 
-// Operands in this order keep NaN in x.
+// Returns x between low and high, and NaN if x is NaN: fast_min and fast_max return their second
+// operand then.
 Vec clamp(Vec x, double low, double high) {
   return fast_min(x.like(high), fast_max(x.like(low), x));
 }
 
-// 2^n for integers n in [-126, 127], given as floats.
+// Returns 2^n for integers n in [-126, 127], given as floats.
 Vec power_of_two(Vec n) { return float_of_bits((to_int(n) + bits_of(n).like_int(127)) << 23); }
 
-// p * 2^n, rounded once, for any integer n in [-252, 254].
+// Returns p * 2^n, rounded once, for any integer n in [-252, 254].
 Vec scale(Vec p, Vec n) {
   auto& b = p.ir->builder;
   if (p.ir->target.avx512 && (p.width() == 16 || p.width() == 8)) {
@@ -65,7 +66,7 @@ LogArgument reduce_log(Vec bits) {
   return {to_float(sar(e, 23)), m - 1.0};
 }
 
-// log(1 + f) + e ln 2
+// Returns log(1 + f) + e ln 2.
 Vec log_of(Vec e, Vec f) {
   static constexpr double kLog[] = {0.33333215f, -0.24999797f, 0.20010406f, -0.16680487f,
                                     0.14005874f, -0.12184264f, 0.13984416f, -0.12891676f};
@@ -77,7 +78,8 @@ Vec log_of(Vec e, Vec f) {
 }
 
 struct Angle {
-  // a = quadrant * pi/2 + r for a >= 0; the sign goes on the result, also that of -0.
+  // a = quadrant * pi/2 + r for a >= 0. The caller copies the sign of the angle, also of -0, to the
+  // result.
   Vec quadrant, r;
 };
 Angle reduce_angle(Vec x) {
@@ -88,7 +90,9 @@ Angle reduce_angle(Vec x) {
   r = fma(-n, 0x1.4442d0p-24, r);
   return {bits_of(shifted), fma(-n, 0x1.846988p-48, r)};
 }
-constexpr double kHugeAngle = 131072;  // below, n c1 is exact and the error of n c3 is small
+// For smaller angles, the product of n and the first part of pi is exact, and that of n and the
+// third part has a small error.
+constexpr double kHugeAngle = 131072;
 
 Vec sin_poly(Vec r, Vec square) {
   return fma(r * square, polynomial(square, {-0.16666652f, 0.008332027f, -0.00019496857f}), r);
@@ -98,13 +102,13 @@ Vec cos_poly(Vec square) {
   return fma(square * square, p, fma(square, -0.5, 1.0));
 }
 
-// Computes the lanes beyond kHugeAngle again, by libm.
+// Returns `result` with the lanes of angles from kHugeAngle on computed by libm.
 Vec fix_huge_angles(Vec x, Vec a, Vec result, const char* helper) {
   Vec huge = a >= kHugeAngle;
   return unlikely(any(huge), result, [&] { return select(huge, call_lanes(helper, x), result); });
 }
 
-// atan of z in [0, 1]
+// Returns atan(z) for z in [0, 1].
 Vec atan_poly(Vec z) {
   Vec t = z * z;
   Vec p = polynomial(t, {-0.33333302f, 0.19998638f, -0.14265245f, 0.10957576f, -0.08419459f,
@@ -112,8 +116,8 @@ Vec atan_poly(Vec z) {
   return fma(z * t, p, z);
 }
 
-// asin of a in [0, 1] is s + s^3 P for a <= 1/2, else pi/2 - 2 (s + s^3 P) with s = sqrt((1 - a) /
-// 2).
+// For a in [0, 1/2], asin(a) = p = s + s^3 P(s^2) with s = a. For `big` a in (1/2, 1], it is
+// pi/2 - 2 p with s = sqrt((1 - a) / 2).
 struct AsinArgument {
   Vec big, p;
 };
@@ -157,7 +161,7 @@ Vec expm1_f32(Vec given) {
   p = fma(r * r, p, r);
   Vec half = power_of_two(n - 1.0);
   Vec y = fma(half, p, half - 0.5);
-  // Keeps the sign of zero, and NaN.
+  // A zero keeps its sign, and NaN stays NaN.
   return select(given == 0.0, given, y + y);
 }
 
@@ -166,7 +170,7 @@ Vec log_f32(Vec x) {
   Vec bits = bits_of(select(small, x * 0x1p23, x));
   auto [e, f] = reduce_log(bits);
   Vec y = log_of(select(small, e - 23.0, e), f);
-  y = select(x < kInf, y, x);  // inf, NaN
+  y = select(x < kInf, y, x);  // infinity and NaN stay
   y = select(x == 0.0, -kInf, y);
   return select(x < 0.0, kNan, y);
 }
@@ -186,10 +190,10 @@ Vec log1p_f32(Vec x) {
   return select(x < -1.0, kNan, y);
 }
 
-// x = n pi + r with |r| hardly above pi/2, and sin(x) = (-1)^n sin(r): one polynomial, where
-// quarters of a turn need two. pi in three parts that are all positive, so that r of -0 is -0; x
-// minus n times the first is exact. The coefficients are those of least error in float arithmetic:
-// 1.80 ulp over all |x| < 2^17, and nowhere above 1.
+// x = n pi + r with |r| hardly above pi/2, and sin(x) = (-1)^n sin(r). This needs one polynomial; a
+// reduction by pi/2 would need two. pi is the sum of three positive parts, so that x = -0 has
+// r = -0; x minus n times the first part is exact. With these coefficients the error in float
+// arithmetic is least: 1.80 ulp over all |x| < 2^17, and no result is above 1.
 static Vec sin_f32(Vec x) {
   Vec shifted = fma(x, as_f32(1 / kPi), kMagic);
   Vec n = shifted - kMagic;
@@ -216,10 +220,11 @@ Vec sin_cos_f32(Vec x, bool cosine) {
   return fix_huge_angles(x, a, value, kCosLanes);
 }
 
-// w = h / (h + 1) with h = (exp(2|x|) - 1) / 2 = 2^n p + (2^n - 1) / 2 and p = (exp(2r) - 1) / 2.
-// Near 0 the rounding of h + 1 would cost too much, and w is also h - h w.
+// tanh(|x|) is w = h / (h + 1) with h = (exp(2|x|) - 1) / 2 = 2^n p + (2^n - 1) / 2 and
+// p = (exp(2r) - 1) / 2. Near 0, where the rounding of h + 1 would cost too much, the result is
+// h - h w, which equals w.
 Vec tanh_f32(Vec x) {
-  constexpr double kShift = kMagic + 127;  // whose low bits are those of 2^n
+  constexpr double kShift = kMagic + 127;  // n + kShift has the exponent of 2^n in its low bits
   Vec y = fast_min(x.like(10), abs(x));
   Vec shifted = fma(y, as_f32(2 / 0.693147180559945309417), kShift);
   Vec n = shifted - kShift;
@@ -233,10 +238,10 @@ Vec tanh_f32(Vec x) {
   return copy_sign(select(y < 0.375, fma(-h, w, h), w), x);
 }
 
-// c / (c + c exp(-x)): with c = 2^-25 nothing overflows before the result leaves the subnormal
-// numbers, and nothing that counts underflows.
+// Returns c / (c + c exp(-x)). With c = 2^-25 nothing overflows before the result is below the
+// subnormal numbers, and what underflows does not change the result.
 Vec logistic_f32(Vec given) {
-  constexpr double kShift = kMagic + 127 - 25;  // whose low bits are those of c 2^n
+  constexpr double kShift = kMagic + 127 - 25;  // n + kShift ends in the exponent of c 2^n
   Vec x = clamp(given, -105, 70);
   Vec shifted = fma(x, as_f32(-1 / 0.693147180559945309417), kShift);
   Vec n = shifted - kShift;
@@ -253,7 +258,7 @@ Vec erf_f32(Vec x) {
   Vec p = polynomial(t, {0.12837917f, -0.37612632f, 0.11283664f, -0.026857706f, 0.0051969523f,
                          -0.00080977037f, 8.185094e-05f});
   Vec small = fma(a, p, a);
-  // log(erfc(a))
+  // q = log(erfc(a))
   Vec limited = fast_min(a.like(4), a);
   Vec q = polynomial(limited, {-0.00016646138f, -1.1277971f, -0.63697624f, -0.10411354f,
                                0.022315137f, -0.0030654683f, 0.00019821708f});
@@ -261,8 +266,8 @@ Vec erf_f32(Vec x) {
   return copy_sign(select(a < 0.92, small, large), x);
 }
 
-// M. Giles, "Approximating the erfinv function" (2010): polynomials in w = -log(1 - x^2), as JAX
-// has it.
+// Evaluates the polynomials in w = -log(1 - x^2) of M. Giles, "Approximating the erfinv function"
+// (2010), as JAX does.
 Vec erf_inv_f32(Vec x) {
   Vec u = 1.0 - x * x;  // the square is rounded first, as in JAX
   auto [e, f] = reduce_log(bits_of(u));
@@ -272,7 +277,7 @@ Vec erf_inv_f32(Vec x) {
   Vec p = polynomial(w - 2.5,
                      {1.50140941f, 0.246640727f, -0.00417768164f, -0.00125372503f, 0.00021858087f,
                       -4.39150654e-06f, -3.5233877e-06f, 3.43273939e-07f, 2.81022636e-08f});
-  // w >= 5: one number in 300; also |x| >= 1 and NaN.
+  // The other lanes have w >= 5 (one number in 300 of (-1, 1)), |x| >= 1 or NaN.
   Vec central = u > 0.0067379470;
   p = unlikely(any(~central), p, [&] {
     Vec tail = polynomial(sqrt(w) - 3.0,
@@ -313,7 +318,8 @@ Vec atan2_f32(Vec y, Vec x) {
   Vec steep = ay > ax;
   Vec top = select(steep, ax, ay), bottom = select(steep, ay, ax);
   Vec q = top / bottom;
-  q = select(top == bottom, select(top == 0.0, 0.0, q.like(1)), q);  // 0/0 and inf/inf
+  // 0/0 becomes 0, and inf/inf becomes 1.
+  q = select(top == bottom, select(top == 0.0, 0.0, q.like(1)), q);
   Vec p = atan_poly(q);
   Vec r = select(steep, (as_f32(kPi / 2) - p) + low_part(kPi / 2), p);
   Vec negative = bits_of(x) < bits_of(x).like_int(0);

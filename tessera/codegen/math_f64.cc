@@ -1,5 +1,6 @@
-// float64 functions, and those of float32 that are computed in float64: there, cancellation that
-// would cost float32 its last bits is harmless, and neither overflow nor subnormals occur inside.
+// Functions of float64, and functions of float32 that are computed in float64. In float64,
+// cancellation that would cost float32 its last bits is harmless, and no intermediate value
+// overflows or is subnormal.
 #include <array>
 #include <cmath>
 #include <limits>
@@ -21,12 +22,12 @@ Vec clamp(Vec x, double low, double high) {
   return fast_min(x.like(high), fast_max(x.like(low), x));
 }
 
-// 2^n for an integer n in [-1022, 1023], given as a float.
+// Returns 2^n for an integer n in [-1022, 1023], given as a float.
 Vec power_of_two(Vec n) {
   return float_of_bits((bits_of(n + kMagic) + bits_of(n).like_int(1023)) << 52);
 }
 
-// p * 2^n of eight or sixteen lanes, rounded once, for any integer n.
+// Returns p * 2^n, rounded once, for any integer n. p and n have eight or sixteen lanes.
 Vec scale_by_instruction(Vec p, Vec n) {
   auto& b = p.ir->builder;
   llvm::Value* mask = b.getInt8(0xff);
@@ -46,18 +47,18 @@ Vec scale_by_instruction(Vec p, Vec n) {
 }
 
 struct ExpArgument {
-  Vec n, r, low;  // x = n log(2) + r + low; low is what r was rounded by
+  Vec n, r, low;  // x = n log(2) + r + low, where low is the rounding error of r
 };
 ExpArgument reduce_exp(Vec x) {
   Vec n = fma(x, 1.44269504088896340736, kMagic) - kMagic;
-  // n times the first part of log(2) is exact. The difference is a multiple of the last bit of the
-  // second product, so that what it was rounded by is exact, too (Fast2Sum).
+  // n times the first part of log(2) is exact. The difference `first` is a multiple of the last bit
+  // of `product`, so that Fast2Sum gives the rounding error of r exactly.
   Vec first = fma(-n, kLn2High, x), product = n * kLn2Low;
   Vec r = first - product;
   return {n, r, (first - r) - product};
 }
 
-// (expm1(r) - r) / r^2
+// Returns (expm1(r) - r) / r^2.
 Vec expm1_tail(Vec r) {
   return polynomial(r, {0.5, 0.1666666666666668, 0.041666666666666477, 0.0083333333333197052,
                         0.0013888888888974858, 0.00019841269891571417, 2.4801587156416754e-05,
@@ -67,13 +68,14 @@ Vec expm1_tail(Vec r) {
 Vec expm1_reduced(Vec r) { return fma(r * r, expm1_tail(r), r); }
 
 struct Angle {
-  Vec quadrant, r, low;  // a = quadrant * pi/2 + r + low for a >= 0; low is what r was rounded by
+  // a = quadrant * pi/2 + r + low for a >= 0, where low is the rounding error of r.
+  Vec quadrant, r, low;
 };
 Angle reduce_angle(Vec x) {
   Vec shifted = fma(x, 2 / kPi, kMagic);
   Vec n = shifted - kMagic;
-  // pi/2 in three parts. The first difference is exact, and it is a multiple of the last bit of the
-  // second product, so that what the second difference was rounded by is exact, too (Fast2Sum).
+  // pi/2 is the sum of three parts. The first difference is exact, and it is a multiple of the last
+  // bit of `product`, so that Fast2Sum gives the rounding error of r exactly.
   constexpr double second = 0x1.1a62633145c06p-54;
   Vec first = fma(-n, 0x1.921fb54442d18p+0, x), product = n * second;
   Vec r = first - product;
@@ -82,7 +84,7 @@ Angle reduce_angle(Vec x) {
 }
 constexpr double kHugeAngle = 0x1p28;
 
-// sin(r) and cos(r) of |r| up to pi/4.
+// Return sin(r) and cos(r) for |r| <= pi/4.
 Vec sin_poly(Vec r, Vec square) {
   Vec p = polynomial(square, {-0.16666666666666666, 0.0083333333333333176, -0.00019841269841249832,
                               2.755731921150158e-06, -2.5052104218842187e-08,
@@ -96,8 +98,8 @@ Vec cos_poly(Vec square) {
   return fma(square * square, p, fma(square, -0.5, 1.0));
 }
 
-// A value as the sum of its leading term and the rest, which is a small part of it. Their sum is
-// rounded; rounding_of() is what it was rounded by.
+// A value as the sum of its leading term and a small rest. sum() returns the rounded sum, and
+// rounding_of() its rounding error: the exact sum less the rounded one.
 struct Split {
   Vec leading, rest;
 };
@@ -107,7 +109,7 @@ Split select(Vec mask, Split a, Split b) {
   return {select(mask, a.leading, b.leading), select(mask, a.rest, b.rest)};
 }
 
-// sin(r + low) and cos(r + low), with what the leading terms were rounded by.
+// Return sin(r + low) and cos(r + low); the rests contain the rounding errors of the leading terms.
 Split sin_poly(Vec r, Vec low, Vec square) {
   Vec p = polynomial(square, {-0.16666666666666666, 0.0083333333333333176, -0.00019841269841249832,
                               2.755731921150158e-06, -2.5052104218842187e-08,
@@ -124,7 +126,7 @@ Split cos_poly(Vec r, Vec low, Vec square) {
   return {leading, fma(square * square, p, rounded) - fma(r, low, half_of_square)};
 }
 
-// sin(pi x) for x in [0, 1].
+// Returns sin(pi x) for x in [0, 1].
 Vec sin_pi(Vec x) {
   Vec folded = fast_min(x, 1.0 - x);
   Vec upper = folded > 0.25;
@@ -163,7 +165,7 @@ Exponential split_exp(Vec x) {
   return {{leading, rest}, n};
 }
 
-// Returns what narrow(wide) was rounded by if `narrowed` was computed in another way.
+// Returns the difference of a float64 value and a float32 function's result for it, in float32.
 Vec rounding_of_f32(Vec wide, Vec narrowed) { return narrow(wide - widen(narrowed)); }
 
 }  // namespace
@@ -199,8 +201,8 @@ Vec expm1_f64(Vec given) {
 
 Vec expm1_low_f64(Vec given) {
   const auto [n, r, low] = reduce_exp(clamp(given, -40, 710));
-  // Half of 2^n - 1 + 2^n (r + tail). The sums of the large terms are exact (Knuth's, since either
-  // term may be larger).
+  // y is half of 2^n - 1 + 2^n r, and `lost` is its rounding error. The sums are Knuth's TwoSum,
+  // which is exact whichever of its terms is larger.
   Vec half = power_of_two(n - 1.0);
   Vec tail = fma(r * r, expm1_tail(r), fma(low, r, low));
   Vec whole = half - 0.5, scaled = half * r;
@@ -221,8 +223,8 @@ Vec log_f64(Vec x) {
   Vec m = float_of_bits((bits + bits.like_int(0x3ff0000000000000)) - (biased << 52));
   Vec e = float_of_bits(biased | bits.like_int(0x4330000000000000)) - (0x1p52 + 1023);
   e = select(small, e - 54.0, e);
-  // log(1 + f) = 2s + s^3 R(s^2), s = f / (2 + f), arranged so that f comes last: f - (f^2/2 - s
-  // (f^2/2 + R)).
+  // log(1 + f) = 2s + s R(s^2) with s = f / (2 + f). It is computed as
+  // f - (f^2/2 - s (f^2/2 + R)), so that f, the largest term, is added last.
   Vec f = m - 1.0;
   Vec s = f / (2.0 + f);
   Vec t = s * s;
@@ -240,9 +242,9 @@ Vec log_f64(Vec x) {
 namespace {
 
 struct Wave {
-  Split value;  // of the absolute value of the angle
-  Vec sign;     // the bit that is to be changed
-  Vec huge;     // where the angle is too large for the reduction
+  Split value;  // the sine or cosine of the reduced angle
+  Vec sign;     // the sign bit, if the sign of the value is to be changed; otherwise 0
+  Vec huge;     // true if the angle is too large for the reduction
 };
 Wave split_wave(Vec x, bool cosine) {
   Vec a = abs(x);
@@ -300,7 +302,7 @@ Vec tan_f32(Vec given) {
                   [&] { return select(huge, call_lanes(kTanLanes, given), value); });
 }
 
-// exp(-x^2) erfcx(x), the second factor t G(t) with t = 2 / (2 + x).
+// For a = |x|, erfc(a) = exp(-a^2) erfcx(a), where erfcx(a) = t G(t) with t = 2 / (2 + a).
 Vec erfc_f32(Vec given) {
   Vec x = widen(given);
   Vec a = fast_min(x.like(10.2), abs(x));
@@ -329,8 +331,8 @@ Vec pow_f32(Vec x32, Vec y32) {
   return narrow(r);
 }
 
-// Two steps of Halley's method (the error is cubed) from a guess that divides the exponent by
-// three.
+// Makes two steps of Halley's method, each of which cubes the error. The first guess divides the
+// bits, and so the exponent, by three.
 Vec cbrt_f32(Vec x) {
   Vec a = abs(x);
   Vec small = a < 0x1p-126;
@@ -351,7 +353,7 @@ Vec asinh_f32(Vec given) {
   Vec x = widen(given);
   Vec a = abs(x);
   Vec r = log_f64(a + sqrt(fma(a, a, 1.0)));
-  // Below, the logarithm would lose too many bits.
+  // For smaller numbers, the logarithm would lose too many bits.
   r = select(a < 0x1p-12, fma(a * a * a, -1.0 / 6, a), r);
   return narrow(copy_sign(r, x));
 }
@@ -369,7 +371,7 @@ Vec atanh_f32(Vec given) {
   return narrow(copy_sign(r, x));
 }
 
-// Lanczos's approximation with g = 7 and nine terms; reflection below 1/2.
+// Uses Lanczos's approximation with g = 7 and nine terms, and the reflection formula below 1/2.
 Vec lgamma_f32(Vec given) {
   static constexpr double kTerms[] = {
       676.5203681218851,  -1259.1392167224028,  771.32342877765313,    -176.61502916214059,
@@ -386,8 +388,8 @@ Vec lgamma_f32(Vec given) {
   return narrow(select(abs(x) == kInf, kInf, r));
 }
 
-// Recurrence up to 6, then the asymptotic series; reflection below 1/2. NaN at the poles, as in
-// XLA.
+// Uses the asymptotic series, the recurrence for arguments below 7 and the reflection formula below
+// 1/2. The poles give NaN, as in XLA.
 Vec digamma_f32(Vec given) {
   Vec x = widen(given);
   Vec reflect = x < 0.5;

@@ -1,11 +1,11 @@
-// float64: erf and erfc. Polynomials and where they hold are in erf_coefficients.h.
+// erf and erfc of float64. The polynomials and their ranges are in erf_coefficients.h.
 #include "tessera/codegen/elementary.h"
 #include "tessera/codegen/erf_coefficients.h"
 
 namespace tessera::codegen {
 namespace {
 
-// From here on erfc is rounded to 0, and from kOne on erf to 1.
+// From kNothing on erfc is rounded to 0, and from kOne on erf is rounded to 1.
 constexpr double kNothing = 27.3;
 constexpr double kOne = 6;
 
@@ -25,16 +25,18 @@ Vec erf_f64(Vec x) {
   return copy_sign(y, x);
 }
 
-// exp(-x^2) (1 + c x) erfcx(x) / (1 + c x), each factor in two parts, so that the result is rounded
-// once; of negative x two minus that. (After M. M. Shepherd and J. G. Laframboise, "Chebyshev
-// approximation of (1 + 2x) exp(x^2) erfc x in 0 <= x < infinity", 1981. With c = 9/8 the function
-// is flat near 0, where an error of t would count most.)
+// For x >= 0, erfc(x) is the product of exp(-x^2) and of (1 + c x) erfcx(x) / (1 + c x), where a
+// polynomial computes the numerator. Each factor is the sum of two parts, so that the result is
+// rounded once. For negative x it is 2 - erfc(-x). (After M. M. Shepherd and J. G. Laframboise,
+// "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x in 0 <= x < infinity", 1981. With c = 9/8
+// the numerator is flat near 0, where an error of t would count most.)
 Vec erfc_f64(Vec x) {
   Vec a = fast_min(x.like(kNothing), abs(x));
   Vec square = a * a;
   const auto [n, leading, rest] = exp_parts_f64(-square);
   Vec exp_high = leading + rest;
-  // Times exp(square - a^2), of which the exponent is what the square is rounded by.
+  // exp(-a^2) = exp(-square) exp(square - a^2), and the fma is square - a^2, the rounding error of
+  // the square.
   Vec exp_low = fma(exp_high, fma(-a, a, square), (leading - exp_high) + rest);
 
   Vec t = (a - 3.0) / (a + 3.0);

@@ -1,6 +1,6 @@
-// float64: log1p and what follows from it and from expm1 (hyperbolic functions and their inverses), and
-// the inverses of the tangent, the sine, the cosine and the error function. Polynomials interpolate at
-// Chebyshev's nodes, with an error below a rounding.
+// Functions of float64: log1p; the hyperbolic functions and their inverses, which are computed by
+// expm1 and log1p; and the inverses of the tangent, the sine, the cosine and the error function.
+// The polynomials interpolate at Chebyshev's nodes, with an error below a rounding.
 #include <cmath>
 #include <limits>
 
@@ -13,18 +13,18 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLn2 = 0x1.62e42fefa39efp-1;
 constexpr double kHalfPi = 0x1.921fb54442d18p+0, kHalfPiRest = 0x1.1a62633145c07p-54;
 constexpr double k3QuarterPi = 0x1.2d97c7f3321d2p+1, k3QuarterPiRest = 0x1.a79394c9e8a0ap-54;
-// From here on, 1 + x^2 is x^2.
+// For x from kLarge on, 1 + x^2 is rounded to x^2.
 constexpr double kLarge = 0x1p28;
-// exp(x) / 2 is finite for a little longer than exp(x).
+// For larger x, exp(x) may overflow although exp(x) / 2 is finite.
 constexpr double kExpOverflows = 709;
 
-// exp(a) / 2 where exp(a) may overflow.
+// Returns exp(a) / 2, also if exp(a) overflows.
 Vec half_exp(Vec a) {
   Vec root = exp_f64(a * 0.5);
   return (root * 0.5) * root;
 }
 
-// atan(r) for |r| <= tan(pi / 8).
+// Returns atan(r) for |r| <= tan(pi / 8).
 Vec atan_reduced(Vec r) {
   Vec square = r * r;
   Vec p = polynomial(square, {-0.3333333333333333, 0.199999999999998, -0.14285714285658824,
@@ -34,14 +34,14 @@ Vec atan_reduced(Vec r) {
   return fma(r * square, p, r);
 }
 
-// An angle as base + reduced + rest, where the base is 0, pi/4 or pi/2.
+// An angle as base + reduced + rest. The base is pi/2 if `steep`, 0 if `flat`, otherwise pi/4.
 struct SplitAngle {
-  Vec steep, flat;  // the base is pi/2 or 0; neither: pi/4
+  Vec steep, flat;
   Vec reduced, rest;
 };
-// atan(y / x) for x, y >= 0, not both zero: atan(y / x) = pi/2 - atan(x / y) =
-// pi/4 + atan((y - x) / (y + x)). The rest is what the quotient lost, and the sums of the last
-// case, which are larger than their quotient (Knuth's TwoSum).
+// Returns atan(y / x) for x, y >= 0, not both zero, as atan(y / x), pi/2 - atan(x / y) or
+// pi/4 + atan((y - x) / (y + x)). The rest contains the rounding errors of the quotient and, in the
+// last case, of the difference and the sum (by Knuth's TwoSum).
 SplitAngle split_angle(Vec y, Vec x) {
   Vec steep = x < y * 0.41421356237309503, flat = y <= x * 0.41421356237309503;
   Vec difference = y - x, sum = y + x;
@@ -65,7 +65,7 @@ Vec atan_of_quotient(Vec y, Vec x) {
 
 }  // namespace
 
-// log(u) for the rounded u = 1 + x, and what the rounding took away.
+// Returns log(u) for the rounded u = 1 + x, corrected by the rounding error of u divided by u.
 Vec log1p_f64(Vec x) {
   Vec u = x + 1.0;
   Vec y = log_f64(u) + (x - (u - 1.0)) / u;
@@ -76,7 +76,8 @@ Vec log1p_f64(Vec x) {
 Vec sinh_f64(Vec x) {
   Vec a = abs(x);
   Vec e = expm1_f64(a);
-  // (e + e / (e + 1)) / 2; below 1 as e minus half of e^2 / (e + 1), a quotient that counts for less.
+  // sinh(a) = (e + e / (e + 1)) / 2. Below 1 it is computed as e - e^2 / (e + 1) / 2, where the
+  // error of the quotient counts less.
   Vec quotient = e / (e + 1.0);
   Vec y = select(a < 1.0, fma(e * -0.5, quotient, e), 0.5 * (e + quotient));
   return copy_sign(select(a < kExpOverflows, y, half_exp(a)), x);
@@ -108,15 +109,16 @@ Vec atanh_f64(Vec x) {
 }
 
 Vec atan_f64(Vec x) {
-  // From 2^60 on it is pi/2; smaller ones have no infinite quotient.
+  // From 2^60 on the result is pi/2. The limit also keeps the quotient finite.
   Vec a = fast_min(x.like(0x1p60), abs(x));
   return copy_sign(atan_of_quotient(a, a.like(1)), x);
 }
 
-// Of infinities and zeros as C99 has it; the sign of a zero x counts.
+// Infinities and zeros give what C99 prescribes; the sign of a zero x counts.
 Vec atan2_f64(Vec y, Vec x) {
   Vec ax = abs(x), ay = abs(y);
-  // Sums and quotients of scaled numbers are exact enough, and finite.
+  // Very large and very small numbers are scaled, so that sums do not overflow and quotients do not
+  // lose bits to subnormal numbers.
   Vec larger = fast_max(ax, ay);
   Vec scale = select(larger > 0x1p1000, x.like(0x1p-100),
                      select(larger < 0x1p-900, x.like(0x1p100), x.like(1)));
@@ -124,7 +126,7 @@ Vec atan2_f64(Vec y, Vec x) {
   Vec sx = select(infinite, select(ax == kInfinity, x.like(1), 0.0), ax * scale);
   Vec sy = select(infinite, select(ay == kInfinity, x.like(1), 0.0), ay * scale);
   const auto [steep, flat, reduced, rest] = split_angle(sy, select(zero, 1.0, sx));
-  // The angle of a negative x is pi minus that.
+  // For a negative x, the angle is pi minus the angle of |x|.
   Vec negative = bits_of(x) < bits_of(x).like_int(0);
   auto base = [&, steep = steep, flat = flat](double at_zero, double between, double right,
                                               double obtuse, double at_pi) {
@@ -143,15 +145,16 @@ Vec asin_f64(Vec x) {
   return copy_sign(atan_of_quotient(a, sqrt(fma(-a, a, 1.0))), x);
 }
 
-// The difference of 1 and the square is rounded once, so that it keeps its digits near 1.
+// 1 - x^2 is rounded once, so that it keeps its digits if |x| is near 1.
 Vec acos_f64(Vec x) { return atan2_f64(sqrt(fma(-x, x, 1.0)), x); }
 
-// x times a function of w = -log(1 - x^2): of w itself, or of its root in the tails (M. Giles,
+// Returns x times a polynomial in w = -log(1 - x^2), or in sqrt(w) for large w (M. Giles,
 // "Approximating the erfinv function", 2010).
 Vec erf_inv_f64(Vec x) {
   Vec w = -log_f64((1.0 - x) * (1.0 + x));
   Vec root = sqrt(w);
-  // sqrt(pi)/2 at 0, which the polynomial does not round away.
+  // The polynomial in w without its value at 0, which is sqrt(pi)/2: it is added last, so that near
+  // 0 the errors of the polynomial do not count.
   Vec slope = polynomial(w - 3.125,
                          {0.2455768439137103,      -0.0017339716761991413, -0.0013759037424729184,
                           0.00020326438666288122,  -5.289657165324322e-06, -2.7497171959320657e-06,

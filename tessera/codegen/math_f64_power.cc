@@ -1,6 +1,6 @@
-// float64: x to the power y, as exp(y log|x|) with the logarithm and the product in two parts each, a
-// rounded one and what the rounding took away. The error before the last rounding is below half a
-// unit of the last place, so that powers which are numbers of float64 are exact.
+// x to the power y for float64, computed as exp(y log|x|). The logarithm and the product are each
+// the sum of a rounded number and its rounding error. The error before the last rounding is below
+// half a unit of the last place, so that powers which are numbers of float64 are exact.
 #include <limits>
 
 #include "tessera/codegen/elementary.h"
@@ -9,15 +9,16 @@ namespace tessera::codegen {
 namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
-// log(2) in two parts; the first has 32 bits, so that its product with an exponent is exact.
+// log(2) is the sum of two parts. The first has 32 bits, so that its product with an exponent is
+// exact.
 constexpr double kLogTwoHigh = 0x1.62e42fee00000p-1, kLogTwoLow = 0x1.a39ef35793c76p-33;
 
-// The sum of both; |low| is at most a few units of the last place of `high`.
+// The number high + low; |low| is at most a few units of the last place of `high`.
 struct TwoParts {
   Vec high, low;
 };
 
-// Returns a + b for |a| >= |b| or a = 0.
+// Returns a + b in two parts, if |a| >= |b| or a = 0.
 TwoParts sum_of(Vec a, Vec b) {
   Vec high = a + b;
   return {high, (a - high) + b};
@@ -28,12 +29,12 @@ TwoParts product_of(Vec a, TwoParts b) {
   return {high, fma(a, b.low, fma(a, b.high, -high))};
 }
 
-// log(a) for a positive finite number.
+// Returns log(a) for a positive finite number.
 TwoParts log_in_two_parts(Vec a) {
   Vec small = a < 0x1p-1022;
   Vec bits = bits_of(select(small, a * 0x1p54, a));
-  // a = 2^e m with m in [sqrt(1/2), sqrt(2)): log(m) is 0 or e is, or log(m) is at most half of
-  // e log(2), so that nothing cancels.
+  // a = 2^e m with m in [sqrt(1/2), sqrt(2)). If e is not 0, |log(m)| is at most half of
+  // |e log(2)|, so that nothing cancels in e log(2) + log(m).
   Vec biased = shr(bits + bits.like_int(0x3ff0000000000000 - 0x3fe6a09e667f3bcd), 52);
   Vec m = float_of_bits((bits + bits.like_int(0x3ff0000000000000)) - (biased << 52));
   Vec e = float_of_bits(biased | bits.like_int(0x4330000000000000)) - (0x1p52 + 1023);
@@ -64,15 +65,15 @@ TwoParts log_in_two_parts(Vec a) {
   return sum;
 }
 
-// exp(high + low); high may be any number.
+// Returns exp(high + low); high may be any number.
 Vec exp_of_two_parts(TwoParts x) {
-  // Farther out the result is 0 or infinity, and the low part may be large.
+  // Beyond 800 the result is 0 or infinity, and the low part may be large.
   Vec low = select(abs(x.high) < 800.0, x.low, 0.0);
   Vec high = fast_min(x.high.like(800), fast_max(x.high.like(-800), x.high));
   Vec n = round_even(high * 1.44269504088896340736);
   Vec r_high = fma(-n, kLogTwoHigh, high);
   auto [r, r_low] = sum_of(r_high, fma(-n, kLogTwoLow, low));
-  // exp(r) - 1 - r, with the derivative exp(r) of the part that r lacks.
+  // p = (exp(r) - 1 - r) / r^2. The low part of r is multiplied by the derivative, about 1 + r.
   Vec p = polynomial(r, {0.5, 0.1666666666666668, 0.041666666666666477, 0.0083333333333197052,
                          0.0013888888888974858, 0.00019841269891571417, 2.4801587156416754e-05,
                          2.7557238238347699e-06, 2.755740944128735e-07, 2.5111265001330378e-08,
@@ -86,7 +87,7 @@ Vec exp_of_two_parts(TwoParts x) {
 Vec pow_f64(Vec x, Vec y) {
   if (is_two(x)) return exp2_f64(y);
   Vec a = abs(x);
-  // From 2^64 on the power of any other number than 1 is 0 or infinity.
+  // From |y| = 2^64 on, the power of any |x| other than 1 is 0 or infinity.
   Vec exponent = fast_min(y.like(0x1p64), fast_max(y.like(-0x1p64), y));
   Vec r = exp_of_two_parts(product_of(exponent, log_in_two_parts(a)));
   Vec is_zero = a == 0.0;

@@ -52,7 +52,7 @@ void simplify(llvm::Module& module, llvm::TargetMachine& machine) {
     if (!function.isDeclaration()) passes.run(function, functions);
 }
 
-// Computes once what is computed twice.
+// Removes common subexpressions: what is computed twice is computed once.
 void share(llvm::Module& module, llvm::TargetMachine& machine) {
   llvm::legacy::FunctionPassManager passes(&module);
   passes.add(llvm::createTargetTransformInfoWrapperPass(machine.getTargetIRAnalysis()));
@@ -63,8 +63,8 @@ void share(llvm::Module& module, llvm::TargetMachine& machine) {
   passes.doFinalization();
 }
 
-// Returns whether the kernel has functions whose code is mostly that of another function of the
-// same argument, which it has as well.
+// Returns whether the kernel contains exp_low or another op of the low part of a function. Most of
+// its code is the code of the function, which such kernels contain as well.
 bool has_common_code(const Kernel& kernel) {
   return std::any_of(kernel.nodes.begin(), kernel.nodes.end(), [](const KernelNode& node) {
     return node.kind == NodeKind::kScalarOp &&

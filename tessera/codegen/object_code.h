@@ -30,10 +30,11 @@ class ObjectEmitter {
   std::string emit(const Routine& routine, const std::string& symbol, Output output);
 
  private:
-  // What is done to the code that was emitted. That of a kernel is good as it is, but where two of
-  // its functions have code in common. Code between kernels needs optimisation.
+  // The passes that run on the emitted code. A kernel's code needs none, unless two of its
+  // functions have code in common (kShare). The code of a routine, between kernels, needs all of
+  // them.
   enum class Passes : uint8_t { kNone, kShare, kAll };
-  // Returns the object file or text. `fill` adds the functions.
+  // Returns the object file or the text of the module to which `fill` adds functions.
   std::string emit(const std::function<void(llvm::Module&)>& fill, Passes passes, Output output);
   std::unique_ptr<llvm::TargetMachine> borrow();
   void give_back(std::unique_ptr<llvm::TargetMachine> machine);

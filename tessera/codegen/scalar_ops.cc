@@ -41,8 +41,7 @@ Vec emit_float_op(ScalarOp op, Vec x, Vec y, Vec z) {
   __builtin_unreachable();
 }
 
-// Emits the operation as a call of a function of the module, which is made if it does not exist
-// yet.
+// Emits a call of the module's function for this operation, which is made at the first call.
 Vec call_float_op(ScalarOp op, const std::string& name, Vec x, Vec y, Vec z) {
   Ir& ir = *x.ir;
   std::vector<llvm::Value*> args;
@@ -72,11 +71,11 @@ Vec call_float_op(ScalarOp op, const std::string& name, Vec x, Vec y, Vec z) {
   return {ir, ir.builder.CreateCall(function, args)};
 }
 
-// Emits an operation where it is needed, or calls it if it is long and the function already has
-// much such code: the time of register allocation grows faster than the length of a function.
+// Emits the code of the operation here, or a call if the code is long and the function already
+// contains much such code: the time of register allocation grows faster than a function's length.
 Vec emit_or_call(ScalarOp op, Vec x, Vec y, Vec z) {
   static constexpr int kMostInLine = 1500;  // instructions
-  static constexpr int kLong = 24;          // an operation this long costs much more than a call
+  static constexpr int kLong = 24;          // instructions that cost much more than a call
   static constexpr int kElementary = 18;    // the weight of the shortest elementary function
   Ir& ir = *x.ir;
   if (op == ScalarOp::kPow && is_two(x)) return emit_float_op(op, x, y, z);
@@ -103,7 +102,7 @@ Vec emit_or_call(ScalarOp op, Vec x, Vec y, Vec z) {
   return emit_float_op(op, x, y, z);
 }
 
-// Steps to the next float16 or bfloat16, on the bits.
+// Returns the float16 or bfloat16 next to args[0] in the direction of args[1].
 Val next_after_half(Ir& ir, DType dtype, std::span<const Val> args) {
   Vec x{ir, half_bits(ir, dtype, args[0])}, y{ir, half_bits(ir, dtype, args[1])};
   Vec fx{ir, rounded_val(ir, dtype, args[0]).re}, fy{ir, rounded_val(ir, dtype, args[1]).re};
@@ -141,8 +140,8 @@ Val emit_on_floats(Ir& ir, ScalarOp op, DType result, DType operand, Operands ar
   return {emit_or_call(op, vec(0), vec(1), vec(2)).v, nullptr, rounded};
 }
 
-// Returns the operands with the lanes of the widest one, which may be less than a whole vector,
-// since reductions combine halves of vectors.
+// Returns the operands with as many lanes as the widest one. That may be less than a whole vector,
+// because reductions combine halves of vectors.
 Operands of_one_width(Ir& ir, std::span<const Val> given) {
   Operands args(given.begin(), given.end());
   int lanes = 1;

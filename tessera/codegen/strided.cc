@@ -109,8 +109,8 @@ int64_t KernelEmitter::phase_of(const KernelNode& load, int64_t stride) const {
   return rows ? address.offset % stride : 0;
 }
 
-// Whether more than half of the columns of the rows are read, which share the loads of whole
-// vectors.
+// Returns whether the kernel reads more than half of the columns of the load's rows. These share
+// loads of whole vectors.
 bool KernelEmitter::reads_most_of_rows(const KernelNode& load, int64_t stride) const {
   int64_t columns = 0;
   for (const KernelNode& other : k_.nodes) {
@@ -123,8 +123,8 @@ bool KernelEmitter::reads_most_of_rows(const KernelNode& load, int64_t stride) c
   return 2 * columns > stride;
 }
 
-// Whether a load has lanes that are a few elements apart, of which masked vectors cost much more
-// than whole ones.
+// Returns whether the kernel has a load whose lanes are a few elements apart and which whole
+// vectors can read. Masked vectors cost much more for such a load.
 bool KernelEmitter::loads_apart() const {
   for (size_t i = 0; i < k_.nodes.size(); ++i) {
     const KernelNode& node = k_.nodes[i];

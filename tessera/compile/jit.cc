@@ -80,9 +80,10 @@ void JitCache::insert(const void* types, const std::string& statics, std::span<c
 
 namespace {
 
-// Throws the error again, with the line of the user's call that it is about, if `calls` led to it and
-// the program has debug information, and the place where the function was jitted; unless it names
-// one: if a callback of a program calls another jitted function, that one is named.
+// Throws the error again and adds two lines of source to its message: that of the user's call that
+// it is about, if `calls` led to it and the program has debug information, and that where the
+// function was jitted. If the message already names a jitted function, because a callback of a
+// program called it, the error is thrown unchanged.
 [[noreturn, gnu::cold, gnu::noinline]] void rethrow_with(const SourceLocation& where,
                                                          const UserError& error,
                                                          std::span<const uintptr_t> calls = {}) {

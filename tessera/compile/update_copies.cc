@@ -31,7 +31,8 @@ class CopyFinder {
       const size_t first = loop->consts.size(), carries = loop->in.size();
       fusion::InPlace pairs = finder_.in_place(*loop);
       const bool is_routine = runtime::runs_as_routine(*loop, around);
-      // A body that is interpreted has each carry in memory of its own (StorageContext::may_lose).
+      // If the loop is interpreted, its body has memory of its own for each carry and may overwrite
+      // it (StorageContext::may_lose).
       for (size_t c = 0; !is_routine && c < carries; ++c)
         pairs.emplace_back(static_cast<int>(c), static_cast<int>(c));
       const std::vector<bool> writable = codegen::writable_inputs(body, pairs, first);
@@ -43,7 +44,7 @@ class CopyFinder {
     }
   }
 
-  // Finds updates that are done in a carry's memory and are copied to another carry's afterwards.
+  // Finds updates that are done in the memory of one carry and copied to another carry afterwards.
   void find_moved(const Schedule& body, const std::vector<bool>& writable, size_t first_carry,
                   size_t carries, int64_t trips) {
     const codegen::Homes homes = finder_.find(body, writable);
@@ -51,7 +52,7 @@ class CopyFinder {
     for (const Step& step : body.steps) {
       for (const auto& [in, result] : fusion::in_place_slots(step, finder_.in_place(step, body))) {
         const size_t home = home_of(result);
-        if (static_cast<size_t>(in) != home) continue;  // a later update of the same array
+        if (static_cast<size_t>(in) != home) continue;  // not the first update of the array
         bool stays = false, moves = false;
         for (size_t c = 0; c < carries; ++c) {
           if (home_of(body.outputs[c]) != home) continue;

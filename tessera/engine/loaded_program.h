@@ -21,11 +21,11 @@ class LoadedProgram {
 
   // Returns the results of one run. The program must take each input (takes()).
   //
-  // If donate[i] is not 0, the caller will not use input i again: its memory is
-  // reused for a result if one fits, and the array is deleted. moved[i], if there is such a list
-  // and it is not null, is the array that input i was copied from; it is deleted, too. Throws
-  // UserError if one of these was donated before; then none is deleted. Throws RuntimeError if the
-  // devices lack memory, or fail.
+  // If donate[i] is not 0, the caller will not use input i again: its memory is reused for a result
+  // if one fits, and the array is deleted. If the list `moved` is not empty and moved[i] is not
+  // null, it is the array that input i was copied from, which is deleted, too. Throws UserError if
+  // one of these was donated before; then none is deleted. Throws RuntimeError if the devices lack
+  // memory or fail.
   virtual std::vector<Array> run(std::span<const runtime::DeviceData* const> inputs,
                                  std::span<const uint8_t> donate = {},
                                  std::span<const runtime::DeviceData* const> moved = {}) const = 0;

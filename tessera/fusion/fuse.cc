@@ -138,7 +138,7 @@ bool Scheduler::run(std::vector<char>& must_store) {
   return complete;
 }
 
-// `own_inputs`: as find_updates() has it.
+// Returns the schedule of a graph. `own_inputs` is the argument of find_updates().
 Schedule fuse_graph(Graph graph, const FuseOptions& options,
                     const std::vector<bool>& own_inputs = {});
 
@@ -163,7 +163,8 @@ std::shared_ptr<const Schedule> fuse_region(const Region& region, const Mesh& me
   return out;
 }
 
-// The inputs of a region whose memory is its own: what a loop carries, as its body sees it.
+// Returns for each input of a region whether its memory is the region's own: true for the carries
+// of a loop's body. An empty list means: none.
 std::vector<bool> own_inputs_of(const GraphControl& control, size_t region) {
   if (!control.loop || region > 0) return {};
   std::vector<bool> out(control.num_consts + control.num_carry, false);

@@ -22,9 +22,9 @@ constexpr float kScalarWork = 50;
 constexpr float kStepWork = 16384;
 constexpr int64_t kMaxGroupOps = 600;
 constexpr size_t kMaxGroupDims = 100;
-// The most often that an element of a value is computed in the kernel of a reader.
+// The most times that the kernel of a reader may compute an element of a value.
 constexpr float kMaxEvaluations = 16;
-// A concatenation of more pieces is computed piece by piece.
+// A concatenation of more operands is stored operand by operand.
 constexpr size_t kMaxPieces = 4;
 // The most readers of a value whose kernels are considered for storing another value of its shape.
 constexpr int kMaxReadersTried = 8;
@@ -194,7 +194,7 @@ void Planner::put(int i, int group, const Access& access, float times) {
   Group& target = plan_.groups[group];
   if (!target.ops.empty() && target.ops.back() == i) return;
   target.ops.push_back(i);
-  // A constant, or one that is broadcast, is an operand of an instruction.
+  // Constants and broadcast constants do not count: they are operands of instructions.
   const GraphOp& op = g_.ops[i];
   const bool constant = op.kind == OpKind::kConstant || op.splat;
   const bool broadcast = op.kind == OpKind::kIndexMap && !op.operands.empty() &&

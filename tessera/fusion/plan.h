@@ -52,7 +52,7 @@ struct Group {
   std::vector<boost::container::small_vector<int, 3>> families;
   std::vector<GroupOutput> outputs;
   std::vector<int> ops;                         // the ops that it computes, descending
-  int64_t computed = 0;                         // how many of them are no constants
+  int64_t computed = 0;                         // how many of them are not constants
   std::vector<std::pair<int, int>> reductions;  // (op, the family it folds over)
 };
 

@@ -62,7 +62,7 @@ Blocking column_blocking(const Shape& shape, const Dims& dims, int64_t lanes) {
   out.first.resize(shape.size());
   out.dim =
       static_cast<int>(*std::ranges::max_element(dims, {}, [&](int64_t d) { return shape[d]; }));
-  int64_t together = 1;  // the rows that are folded first anyway
+  int64_t together = 1;  // the rows of the other dimensions, which are folded first
   for (int64_t d : dims) {
     out.first[d] = d != out.dim;
     if (d != out.dim) together *= shape[d];

@@ -11,8 +11,9 @@ namespace tessera::fusion {
 namespace {
 
 constexpr int64_t kLeastRows = 64;  // fewer do not fill vectors
-// After unrolling, and those that are looked at: many columns of a gradient hold a few of its terms,
-// since guards and selects that a column decides are dropped.
+// The most nodes of the unrolled kernel, and the most that are considered for it. The second limit
+// is larger, because guards and selects that depend only on the column are dropped: often a column
+// of a gradient has few of its terms.
 constexpr size_t kMostNodes = 512, kMostSeen = 4096;
 
 bool same_node(const KernelNode& a, const KernelNode& b) {

@@ -1,10 +1,11 @@
-// unroll_windows: returns the same function, with ops over small windows as elementwise ops on
-// slices, one slice for each position in a window. Kernels compute these with whole vectors,
-// together with the ops around them. Windows for which a library is better stay as they are.
+// unroll_windows: returns the same function, with ops over small windows replaced by elementwise
+// ops on slices, one slice for each position in a window. Kernels compute these with whole vectors,
+// together with the ops around them. Ops that a library computes faster are unchanged.
 //
-// Before: any partitioned function. After: no op that its unroll rule (ops/core/unroll_rule.h)
-// unrolls: folds (ops/reductions/unroll_folds.h), selections (unroll_selection.h) and convolutions
-// (ops/linear/unroll_convolution.h; without overlaps, ops/linear/product_convolution.h).
+// Before: any partitioned function. After: it has no op that an unroll rule
+// (ops/core/unroll_rule.h) unrolls. The rules are for folds (ops/reductions/unroll_folds.h),
+// selections (unroll_selection.h), and convolutions (ops/linear/unroll_convolution.h; without
+// overlaps, ops/linear/product_convolution.h).
 //
 // For example, a maximum over windows of 2 along a vector of 8,
 //

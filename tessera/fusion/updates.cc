@@ -6,12 +6,13 @@
 namespace tessera::fusion {
 namespace {
 
-// A kernel over all elements of a smaller array takes no longer, and keeps it in registers.
+// For a smaller array, a kernel over all elements takes no longer and keeps the array in registers.
 constexpr int64_t kLeastBytes = 257;
-// Larger constants are computed where they are used.
+// Constants with more elements are computed by the kernels that use them.
 constexpr int64_t kConstantElements = 64;
-// A loop of one function of machine code (codegen/routine_homes.h) would copy a carry that does not
-// end where it was; its trips are too short to have larger ones.
+// In a loop that is one function of machine code (codegen/routine_homes.h), an update would have to
+// copy a carry that does not end in its own memory. Such loops have short trips and smaller
+// carries.
 constexpr int64_t kLeastGatheredBytes = 65536;
 
 class UpdateFinder {
@@ -47,7 +48,7 @@ class UpdateFinder {
     return has_memory(base) && !is_read_after(i, base);
   }
 
-  // Whether the value is stored whatever becomes of the ops that read it.
+  // Returns whether the value is stored, whatever is decided for the ops that read it.
   bool has_memory(int v) const {
     while (true) {
       const GraphValue& value = g_.values[v];
@@ -58,7 +59,7 @@ class UpdateFinder {
     }
   }
 
-  // Whether something that needs the result of op i reads v, or the program's caller does.
+  // Returns whether v is an output, or is read by an op that needs the result of op i.
   bool is_read_after(int i, int v) const {
     if (g_.values[v].output) return true;
     const auto& users = g_.values[v].users;
@@ -76,7 +77,7 @@ class UpdateFinder {
     return false;
   }
 
-  // Whether the value, which a candidate makes, has to be in memory.
+  // Returns whether the result of a candidate has to be in memory.
   bool is_stored(int v) const {
     const GraphValue& value = g_.values[v];
     if (value.output) return true;
@@ -87,8 +88,8 @@ class UpdateFinder {
     });
   }
 
-  // Whether a gather reads a large part of the value. It would ask of each element whether it is a
-  // new one.
+  // Returns whether a gather reads a large part of the value. Without the update, the gather would
+  // test for each element whether it is part of the update.
   bool is_gathered(int v) const {
     const GraphValue& value = g_.values[v];
     if (value.bytes() < kLeastGatheredBytes) return false;
@@ -100,7 +101,7 @@ class UpdateFinder {
     });
   }
 
-  // Whether the value, which has memory, may be overwritten there once nothing reads it.
+  // Returns whether the memory of the value may be overwritten after its last use.
   bool is_own(int v) const {
     while (true) {
       const GraphValue& value = g_.values[v];
@@ -120,7 +121,7 @@ class UpdateFinder {
     for (size_t k = 1; k < op.operands.size(); ++k) {
       const int v = op.operands[k];
       const GraphValue& value = g_.values[v];
-      // Where the update is all of a dimension it can only begin at 0.
+      // An update as long as the operand in a dimension can only begin at 0 there.
       const bool fixed = k >= 2 && whole[k - 2] == part[k - 2];
       const std::shared_ptr<const Literal> splat = value.op >= 0 ? g_.ops[value.op].splat : nullptr;
       if (fixed) {
@@ -147,7 +148,7 @@ class UpdateFinder {
 
   Graph& g_;
   const std::vector<bool>& own_inputs_;
-  std::vector<char> chosen_;  // of ops
+  std::vector<char> chosen_;  // for each op: whether it is (or may be) an update
 };
 
 }  // namespace

@@ -20,9 +20,9 @@ struct Op;
 struct OpDef;
 struct JvpResult;
 
-// What Lowered and Compiled hold, defined by sharding/propagate.h, compile/pipeline.h and
-// engine/loaded_program.h. They are in this namespace and not in that of their folder, so that
-// users' programs see none of the compiler's namespaces but this one and `ops`.
+// The types that Lowered and Compiled contain, which sharding/propagate.h, compile/pipeline.h and
+// engine/loaded_program.h define. They are in this namespace and not in that of their folder, so
+// that users' programs see no namespaces of the compiler except this one and `ops`.
 struct ShardingRequest;
 struct Stages;
 class LoadedProgram;

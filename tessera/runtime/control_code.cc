@@ -76,10 +76,10 @@ void copy_slots(const std::vector<Passed>& like, std::span<const SlotRef> from,
 // Runs a loop trip by trip. The carry alternates between the out slots and a second copy in the
 // workspace; the first trip reads the in slots if these have the layout that the body needs. A
 // carry that the body updates in place has only its out slot, to which it is copied before the
-// first trip unless it is there. A carry that the body overwrites, and that ends elsewhere, is
-// copied before the first trip to where the second one writes, so that the caller's memory stays.
-// Body and condition are bound once for each memory that the carry is read from, so a trip only
-// moves the slices and runs the steps.
+// first trip unless it is there. A carry that the body overwrites, but that ends in other memory,
+// is copied before the first trip to the memory that the second one writes, so that the caller's
+// array is unchanged. Body and condition are bound once for each memory that the carry is read
+// from, so a trip only moves the slices and runs the steps.
 class LoopCode final : public StepCode {
  public:
   LoopCode(const LoopStep& step, const Schedule& s, LoopWorkspace memory,
@@ -126,8 +126,8 @@ class LoopCode final : public StepCode {
   // The memories from which a carry is read.
   enum CarryMemory : int { kStart, kOut, kSecond, kCarryMemories };
 
-  // Where the first trip writes. If the number of trips is known, the last one writes to the out
-  // slots.
+  // Returns the memory that the first trip writes. If the number of trips is known, it is chosen
+  // such that the last trip writes to the out slots.
   CarryMemory first_target() const { return cond_ || trips_ % 2 == 1 ? kOut : kSecond; }
 
   // The slots of one run, and the second copy of the carry.

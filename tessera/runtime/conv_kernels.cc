@@ -13,7 +13,7 @@
 namespace tessera::runtime {
 namespace {
 
-// Copies with some dimensions reversed, keeping the layout.
+// Copies an array with some dimensions reversed; the layout stays row-major.
 void reverse_copy(const std::byte* in, std::byte* out, const Shape& shape,
                   const std::vector<bool>& reversed, int64_t itemsize) {
   int64_t inner = shape.rank();
@@ -62,7 +62,7 @@ void ConvKernels::pack(const std::byte* from, std::byte* to) const {
     const Workspace<std::byte> scratch(std::max<int64_t>(64, part.reorder.scratch));
     part.reorder.run(from + part.from, to + part.to, scratch.data());
   };
-  // The time is about that of reading and writing each element once.
+  // Packing takes about as long as reading and writing each element once.
   if (static_cast<double>(bytes_) * 0.1 < kInlineNs) {
     for (int64_t i = 0; i < n; ++i) task(i);
   } else {

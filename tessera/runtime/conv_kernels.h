@@ -1,5 +1,5 @@
-// ConvKernels: the kernel of a convolution in the layouts that oneDNN's primitives read, one part for
-// each group and each range of features that has a primitive of its own.
+// ConvKernels: the kernel of a convolution in the layouts that oneDNN's primitives read. It has one
+// part for each range of groups and features that tiles of the convolution read as their kernel.
 #pragma once
 
 #include <vector>
@@ -20,10 +20,10 @@ class ConvKernels final : public PackedForm {
     std::vector<bool> reversed;  // the dimensions to reverse; empty: none
   };
   struct Part {
-    int64_t from, to;     // bytes, in the source and in the packed form
-    DnnlReorder reorder;  // if it is not needed, the part is copied as it is
+    int64_t from, to;     // offsets in bytes, in the source and in the packed form
+    DnnlReorder reorder;  // if it is not needed, the part is copied unchanged
   };
-  // Returns the form of `bytes` bytes that has these parts.
+  // Returns the form that has these parts and takes `bytes` bytes in all.
   static PackedFormRef make(Source source, std::vector<Part> parts, int64_t bytes);
 
   int64_t bytes() const override { return bytes_; }

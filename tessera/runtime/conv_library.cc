@@ -30,12 +30,13 @@ using Tag = memory::format_tag;
 memory::data_type type_of(DType dtype) {
   return dtype == bfloat16 ? memory::data_type::bf16 : memory::data_type::f32;
 }
-// Returns a tensor of a tile as it is stored in the user's memory, batch and features first.
+// Describes a tensor of a tile as it is stored in the user's memory. The dimensions are the batch,
+// the features and the spatial dimensions.
 memory::desc desc_of(const ConvTensor& x, const memory::dims& dims, DType dtype) {
   memory::dims strides{x.major, x.minor};
   strides.insert(strides.end(), x.spatial.begin(), x.spatial.end());
-  // It uses a tag if the strides are those of one: the strides of extents of 1 are arbitrary, but
-  // the library compares them.
+  // If the strides are equivalent to those of a tag, the description uses the tag: the strides of
+  // dimensions of extent 1 are arbitrary, but the library compares them.
   static constexpr Tag kLast[] = {Tag::nwc, Tag::nhwc, Tag::ndhwc},
                        kFirst[] = {Tag::ncw, Tag::nchw, Tag::ncdhw};
   const size_t rank = dims.size();
@@ -65,10 +66,10 @@ memory::desc weights_desc(const ConvTensor& x, const memory::dims& dims, DType d
   return memory::desc(dims, type_of(dtype), strides);
 }
 
-// The primitive of all tiles of one kind, and how its tensors are converted.
+// The primitive for all tiles of one kind, and the conversions of its tensors.
 struct Variant {
   dnnl::primitive primitive;
-  memory::desc src, weights, dst, scratchpad;  // as the primitive needs them
+  memory::desc src, weights, dst, scratchpad;  // the layouts that the primitive reads and writes
   DnnlReorder src_reorder, weights_reorder, dst_reorder;
   int64_t src_bytes = 0, dst_bytes = 0, scratch_bytes = 0;
 };
@@ -95,7 +96,7 @@ class ConvLibraryCode final : public ConvLibrary {
       return conv.groups == 1 || features == 1 ? true : x.group == features * x.minor;
     };
     ConvTensor *src = &conv_.src, *dst = &conv_.dst;
-    // If a group has one feature, the distance of features is that of groups.
+    // If groups have one feature, features are as far apart as groups.
     if (conv.groups > 1 && conv.inputs == 1) src->minor = src->group;
     if (conv.groups > 1 && conv.outputs == 1) dst->minor = dst->group;
     tiles_ = split_into_tiles(
@@ -161,17 +162,19 @@ class ConvLibraryCode final : public ConvLibrary {
   }
 
  private:
-  // What the tiles of a forward convolution read as their kernel, in the library's layout; for the
-  // other directions the sum that they make.
+  // An array of weights that several tiles share: the kernel that they read or, for
+  // kBackwardWeights, the sum that they compute parts of. It is in the library's layout.
   struct Kernel {
     int variant;
-    int64_t byte_offset;  // in rhs, or in the result; bytes
-    int64_t offset = 0;   // in packed rhs, or in rhs if that is not packed; or in the parts of sums
+    int64_t byte_offset;  // of the kernel in rhs, or of the sum in the result
+    // In bytes: of the kernel in packed rhs (in rhs if that is not packed), or of the sum's first
+    // part in the memory of parts.
+    int64_t offset = 0;
     int64_t bytes = 0;
-    int64_t first = 0, parts = 0;  // the tiles that are its parts
+    int64_t first = 0, parts = 0;  // the first tile that uses it, and the number of these tiles
   };
 
-  // A tile: its primitive, its kernel or sum, and its position in bytes.
+  // A tile: its primitive, its kernel or sum, and its offsets in src and dst in bytes.
   struct Work {
     int variant, kernel;
     int64_t src, dst;
@@ -234,7 +237,7 @@ class ConvLibraryCode final : public ConvLibrary {
                        dst = desc_of(conv_.dst, dst_dims, dst_type());
     const memory::desc plain =
         weights_desc(conv_.weights, weights_dims, sums() ? result_ : types_.in, grouped);
-    // All parts of a sum have one layout.
+    // All parts of a sum have the same layout.
     memory::desc any(weights_dims, type_of(weights_type()), Tag::any);
     for (const Variant& other : variants_)
       if (sums() && dims_of(other.weights) == weights_dims) any = other.weights;
@@ -260,7 +263,7 @@ class ConvLibraryCode final : public ConvLibrary {
 
   template <class Description>
   static bool take(const Description& description, Variant& v) {
-    // The reference code of the library is a hundred times slower than its own.
+    // The library's reference code is a hundred times slower than its code for known cases.
     if (!description ||
         std::string_view(description.impl_info_str()).find("ref") != std::string_view::npos)
       return false;
@@ -317,7 +320,7 @@ class ConvLibraryCode final : public ConvLibrary {
     return false;
   }
 
-  // Finds which tiles share a kernel or a sum, and the positions of these in the memory of a run.
+  // Finds which tiles share a kernel or a sum, and the offsets of kernels and sums in memory.
   void find_kernels() {
     const int64_t item = itemsize(sums() ? result_ : types_.in);
     std::map<std::array<int64_t, 4>, std::vector<int>> known;
@@ -365,7 +368,7 @@ class ConvLibraryCode final : public ConvLibrary {
     if (needed) packed_rhs_ = ConvKernels::make(std::move(rhs_), std::move(parts), offset);
   }
 
-  // `weights`: the kernel; for a sum, the memory of all parts.
+  // Computes tile i. `weights` is the tile's kernel or, for a sum, the memory of all parts.
   void run_tile(int64_t i, const void* src_data, std::byte* weights, const void* dst_data) const {
     const OneThread one_thread;
     const Work& tile = work_[static_cast<size_t>(i)];
@@ -395,7 +398,8 @@ class ConvLibraryCode final : public ConvLibrary {
     if (v.dst_reorder.needed && to_dst) v.dst_reorder.run(dst_work, dst, work);
   }
 
-  // Adds the parts, each to its neighbour, and converts the sum to the result's layout.
+  // Adds up the parts of sum i in pairs, pairs of pairs and so on, and converts the sum to the
+  // result's layout.
   void finish_sum(int64_t i, std::byte* parts, std::byte* out) const {
     const Kernel& k = kernels_[static_cast<size_t>(i)];
     const Variant& v = variant_of(k);
@@ -424,7 +428,7 @@ class ConvLibraryCode final : public ConvLibrary {
   PackedFormRef packed_rhs_;  // null: rhs is read as it is
   DType result_;
   std::vector<ConvTile> tiles_;
-  std::vector<Work> work_;  // of each tile
+  std::vector<Work> work_;  // one for each tile
   std::vector<Variant> variants_;
   std::vector<Kernel> kernels_;
   int64_t parts_bytes_ = 0;

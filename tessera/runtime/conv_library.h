@@ -1,7 +1,7 @@
-// ConvLibrary: a convolution prepared for oneDNN. It is divided into tiles, with one primitive for
-// each kind of tile, which is compiled here; run() distributes the tiles over the threads. The
-// division depends on the shape alone, and partial sums are added in a fixed order, so results do
-// not depend on the number of threads.
+// ConvLibrary: a convolution prepared for oneDNN. It is divided into tiles; make() compiles one
+// primitive for each kind of tile, and run() distributes the tiles over the threads. The division
+// depends only on the shape, and partial sums are added in a fixed order, so results do not depend
+// on the number of threads.
 //
 // Channels-last arrays are read and written in place. Other layouts are converted to the library's
 // own, tile by tile, in the memory of the thread that computes the tile. Kernels are packed before
@@ -19,16 +19,16 @@ namespace tessera::runtime {
 class ConvLibrary {
  public:
   struct Types {
-    DType in, out;  // float32 or bfloat16; out is float32, or like in
+    DType in, out;  // `in` is float32 or bfloat16; `out` is float32 or equal to `in`
   };
-  // Returns null if the library has no fast code for it on this CPU.
+  // Returns null if the library has no fast code for the convolution on this CPU.
   static std::unique_ptr<const ConvLibrary> make(const ConvShape& shape, Types types);
-  // Returns how many of them this process has made.
+  // Returns how many convolutions this process has tried to prepare.
   static int64_t num_made();
   virtual ~ConvLibrary() = default;
-  // Returns the form in which run() reads rhs; null: as it is.
+  // Returns the form in which run() reads rhs; null if it reads rhs itself.
   virtual const PackedFormRef& packed_rhs() const = 0;
-  // Several threads may run the same object.
+  // Computes the result. Several threads may run the same object at a time.
   virtual void run(const void* lhs, const std::byte* rhs, void* out) const = 0;
 };
 

@@ -22,14 +22,15 @@ ConvTensor exchanged(ConvTensor x) {
 
 int64_t window_extent(int64_t window, int64_t dilation) { return (window - 1) * dilation + 1; }
 
-// Returns a result's number of positions, which determines the cost of a tile.
+// Returns the number of dst's positions, which determines the cost of a tile.
 int64_t positions(const LibraryConv& c) {
   int64_t n = 1;
   for (const LibraryConv::Dim& d : c.dims) n *= d.out;
   return n;
 }
 
-// Returns at most so many equal ranges, each a multiple of `unit`.
+// Divides [0, n) into at most `parts` ranges (start, length). All of them except the last have the
+// same length, a multiple of `unit`.
 std::vector<std::pair<int64_t, int64_t>> ranges(int64_t n, int64_t parts, int64_t unit) {
   const int64_t size = ceil_div(ceil_div(n, std::max<int64_t>(1, parts)), unit) * unit;
   std::vector<std::pair<int64_t, int64_t>> out;
@@ -89,8 +90,8 @@ ConvSlice slice_conv(const LibraryConv::Dim& d, int64_t begin, int64_t count) {
   ConvSlice out{std::max<int64_t>(0, start), 0, std::max<int64_t>(0, -start),
                 std::max<int64_t>(0, end - d.in), count};
   out.in = std::min(end, d.in) - out.begin;
-  // The rest at the end that a stride does not reach stays, so that an image remains one contiguous
-  // piece.
+  // The last slice keeps the elements at the end that no window reaches if they are fewer than a
+  // stride, so that a whole image is contiguous.
   if (begin + count == d.out && d.in - end < d.stride) out.in = d.in - out.begin;
   return out;
 }
@@ -148,7 +149,7 @@ double conv_flops(const LibraryConv& c) {
 std::vector<ConvTile> split_into_tiles(const LibraryConv& c, bool alone) {
   constexpr double kMostTiles = 64;
   constexpr int64_t kLeastPositions = 512, kLeastFeatures = 64, kLeastRows = 4;
-  // If there are few features, reading and writing count, too.
+  // If there are few features, the time of reading and writing counts as well.
   const double bytes =
       4.0 * static_cast<double>(c.batch * c.groups * (c.inputs + c.outputs) * positions(c));
   const auto wanted = static_cast<int64_t>(

@@ -1,8 +1,8 @@
 // ConvShape: any convolution op as strides over the memory of its operands, and which of the
 // library's three convolutions it is.
 //
-// Groups of features and groups of the batch differ only in the distance of groups in the lhs, so
-// from here on they are treated alike.
+// Groups of features and groups of the batch differ only in the distance of groups in lhs, so code
+// that uses a ConvShape need not tell them apart.
 #pragma once
 
 #include <optional>
@@ -13,8 +13,9 @@
 
 namespace tessera::runtime {
 
-// The distance in elements between neighbours along each dimension. lhs and result: batch, group,
-// feature of a group; rhs: output feature, group, input feature.
+// The distances in elements between neighbours along each dimension of a tensor. `major`, `group`
+// and `minor` are, for lhs and the result, the batch, the groups and the features of a group; for
+// rhs, the output features, the groups and the input features.
 struct ConvTensor {
   int64_t major = 0, group = 0, minor = 0;
   Dims spatial;
@@ -25,24 +26,26 @@ struct ConvTensor {
 struct ConvShape {
   struct Dim {
     int64_t in, window, out, stride, low, in_dilation, window_dilation;
-    bool reversed;  // the window
+    bool reversed;  // whether the window is
   };
-  int64_t batch = 1, groups = 1, inputs = 1, outputs = 1;  // features of one group
+  // `inputs` and `outputs` are the numbers of features of one group.
+  int64_t batch = 1, groups = 1, inputs = 1, outputs = 1;
   std::vector<Dim> dims;
   ConvTensor lhs, rhs, out;
   Shape rhs_shape;
-  Dims rhs_dims;  // the positions of the spatial dimensions in it
+  Dims rhs_dims;  // the positions of the spatial dimensions in rhs_shape
 };
 ConvShape conv_shape(const ConvolutionParams& p, const Shape& lhs, const Shape& rhs,
                      const Shape& result);
 
-// The kind of convolution for the library. Its names (src, weights, dst) are those of the forward
-// convolution of which it computes the result or a gradient:
+// What the library computes: the result of a forward convolution, or a gradient of one. src,
+// weights and dst are the forward convolution's input, kernel and result:
 //   kForward          dst from src and weights
-//   kBackwardData     src from dst and weights: with an input dilated by d it is the gradient by
-//                     the input of a convolution with strides d, with its window reversed
-//   kBackwardWeights  weights from src and dst: with a window larger than the result, over an lhs
-//                     whose batch is its minor dimension, it is the gradient by the kernel
+//   kBackwardData     src from dst and weights. A convolution with an input dilated by d is the
+//                     gradient by the input of a convolution with strides d and reversed windows.
+//   kBackwardWeights  weights from src and dst. A convolution with a window larger than its result,
+//                     over an lhs with the batch as its minor dimension, is the gradient by the
+//                     kernel.
 //
 // Example: the kernel's gradient of a (32, 56, 56, 64) image by 3 x 3 windows has the image with
 // batch and features exchanged as lhs and windows of 56 x 56 as rhs; as kBackwardWeights it is
@@ -56,12 +59,13 @@ struct LibraryConv {
   int64_t batch = 1, groups = 1, inputs = 1, outputs = 1;
   std::vector<Dim> dims;  // 1 to 3
   ConvTensor src, weights, dst;
-  std::vector<bool> reversed;  // the dimensions of rhs to reverse first
+  std::vector<bool> reversed;  // the dimensions of rhs that are reversed first
 };
 // Returns nullopt if the library has no such convolution.
 std::optional<LibraryConv> library_conv(const ConvShape& shape);
 
-// The part of one spatial dimension of src that results [begin, begin + count) read. in <= 0: none.
+// The part of one spatial dimension of src that positions [begin, begin + count) of dst read. They
+// read only padding if in <= 0.
 struct ConvSlice {
   int64_t begin, in, low, high, out;
   friend bool operator==(const ConvSlice&, const ConvSlice&) = default;
@@ -73,9 +77,9 @@ ConvSlice slice_conv(const LibraryConv::Dim& dim, int64_t begin, int64_t count);
 struct ConvTile {
   int64_t batch, batches, group, groups, input, inputs, output, outputs, row, rows;
 };
-// Returns the tiles, which depend on the shape alone. Tiles of kBackwardWeights that differ only in
-// batch or rows are parts of one sum and follow one another. `alone`: the groups of some tensor are
-// not adjacent, so a tile has one group.
+// Returns the tiles, which depend only on the arguments. Tiles of kBackwardWeights that differ only
+// in batch or rows are parts of one sum and follow one another. If `alone`, each tile has one
+// group, because the groups of some tensor are not adjacent.
 std::vector<ConvTile> split_into_tiles(const LibraryConv& conv, bool alone);
 double conv_flops(const LibraryConv& conv);
 

@@ -55,7 +55,7 @@ ConvWindows::ConvWindows(ConvShape shape, DType in, DType out)
     for (int64_t row = 0; row < m; row += rows) tiles_.push_back({g, row, std::min(rows, m - row)});
 }
 
-// Returns (groups, taps, inputs, outputs), as the products read the kernel.
+// Writes the kernel as (groups, taps, inputs, outputs), the order in which the products read it.
 template <class From, class To>
 void ConvWindows::pack_kernel(const From* rhs, To* kernel) const {
   const ConvTensor& r = shape_.rhs;
@@ -147,7 +147,7 @@ void ConvWindows::run(const void* lhs, const void* rhs, void* out) const {
   parallel_for(static_cast<int64_t>(tiles_.size()), [&](int64_t i) {
     const Tile& tile = tiles_[static_cast<size_t>(i)];
     const int64_t patch_bytes = ceil_div(tile.rows * std::min(block_, k_) * item, 64) * 64;
-    // This must not be the scratch memory of the thread, which products use.
+    // This is not the thread's scratch memory, because the products use that.
     const Buffer work = Buffer::allocate(patch_bytes + tile.rows * outputs * item);
     std::byte* sums = work.data() + patch_bytes;
     for (int64_t k = 0; k < std::max<int64_t>(k_, 1); k += block_) {

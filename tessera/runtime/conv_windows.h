@@ -4,8 +4,9 @@
 // integers, complex numbers, more than three spatial dimensions, strides together with a dilated
 // input.
 //
-// Example: (2, 6, 5, 4) images, 3 x 3 windows, 8 features: rows are the results' positions, 2 * 4 *
-// 3 = 24 of them, of 3 * 3 * 4 = 36 elements; the kernel is a (36, 8) matrix.
+// Example: images (2, 6, 5, 4), windows of 3 x 3 and 8 output features. The matrix of windows has a
+// row for each of the result's 2 * 4 * 3 = 24 positions, with 3 * 3 * 4 = 36 elements; the kernel
+// is a (36, 8) matrix.
 #pragma once
 
 #include "tessera/base/dtype.h"
@@ -16,7 +17,7 @@ namespace tessera::runtime {
 
 class ConvWindows {
  public:
-  // Sums are computed in float32 at least; integers wrap as the result's dtype does.
+  // Sums of floats are computed in float32 or wider; integers wrap like the result's dtype.
   ConvWindows(ConvShape shape, DType in, DType out);
   void run(const void* lhs, const void* rhs, void* out) const;
 
@@ -35,10 +36,11 @@ class ConvWindows {
   ConvShape shape_;
   DType in_, sum_, out_;
   int64_t places_ = 1, positions_ = 1, k_ = 0;
-  // [dim][position * window + tap]: the element's index along the dimension, -1 for padding.
+  // index_[dim][position * window + tap] is the index along the spatial dimension `dim` of the
+  // element that this tap reads; -1 is padding.
   std::vector<std::vector<int64_t>> index_;
   std::vector<Tile> tiles_;
-  int64_t block_ = 0;  // of k
+  int64_t block_ = 0;  // how many of the k_ elements of a window are copied at a time
 };
 
 }  // namespace tessera::runtime

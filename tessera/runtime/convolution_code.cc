@@ -46,7 +46,7 @@ void narrow_all(const float* in, DType dtype, void* out, int64_t n) {
   });
 }
 
-// The kernel in float32, packed as the library reads it.
+// The kernel converted to float32 and, if `then_` is not null, packed by it.
 class WidenedForm final : public PackedForm {
  public:
   static PackedFormRef make(DType from, int64_t elements, PackedFormRef then) {
@@ -159,7 +159,7 @@ class ConvolutionCode final : public StepCode {
     if (packed_rhs_ && constants[rhs_.slot].base) pack(constants[rhs_.slot]);
   }
 
-  // Each instance is worth a task; a lone one uses all threads.
+  // Each instance is a task of its own; a single instance uses all threads.
   void run(const SlotRef* slots, std::byte*) const override {
     const Kernels kernels = packed_rhs_ ? pack(slots[rhs_.slot]) : Kernels();
     const auto call = [&](int64_t i) {
@@ -180,7 +180,7 @@ class ConvolutionCode final : public StepCode {
       const std::byte*, Buffer, std::less<>,
       boost::container::small_vector<std::pair<const std::byte*, Buffer>, 1>>;
 
-  // Packs each instance's kernel, those that several have once.
+  // Packs the kernels of all instances; one that several instances read is packed once.
   Kernels pack(const SlotRef& rhs) const {
     const codegen::LibraryGate::Pass pass;
     Kernels kernels;
@@ -203,7 +203,7 @@ class ConvolutionCode final : public StepCode {
   std::unique_ptr<const ConvolutionCall> call_;
   PackedFormRef packed_rhs_;
   int64_t instances_;
-  int64_t kernel_bytes_;  // of the machine code that makes the weights
+  int64_t kernel_bytes_;  // the size of the machine code that computes the weights
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
-// The compiled form of the convolution op: oneDNN's primitives if it has fast ones (float32 and, on
-// some CPUs, bfloat16; otherwise float16 and bfloat16 are converted to float32 first), matrix
-// products over windows for the rest. It is made once, when a step is prepared (step_code.h).
+// The compiled form of the convolution op. It uses oneDNN if that has fast code: for float32 and,
+// on some CPUs, bfloat16; otherwise float16 and bfloat16 are converted to float32 first. All other
+// convolutions are matrix products over windows. The form is made once, when a step is prepared
+// (step_code.h).
 #pragma once
 
 #include <memory>
@@ -13,10 +14,11 @@ namespace tessera::runtime {
 class ConvolutionCall {
  public:
   virtual ~ConvolutionCall() = default;
-  // Returns the form in which run() reads rhs; null: as it is.
+  // Returns the form in which run() reads rhs; null if it reads rhs itself.
   virtual PackedFormRef packed_rhs() const { return nullptr; }
-  // Operands and result are row-major, except that rhs is in its packed form if it has one. Uses all
-  // threads unless the caller is one of several tasks. Several threads may run the same object.
+  // Computes the result. The operands and the result are row-major, except that rhs is in its
+  // packed form if it has one. Uses all threads unless the caller is one of several tasks. Several
+  // threads may run the same object at a time.
   virtual void run(const void* lhs, const std::byte* rhs, void* out) const = 0;
 };
 

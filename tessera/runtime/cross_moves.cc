@@ -37,7 +37,7 @@ int Holding::giver(int64_t i, int p) const {
   return list[static_cast<size_t>(p) % list.size()];
 }
 
-// What one process gets from another one: each box once, in the order of the moves.
+// The boxes that one process gets from another one, each once, in the order of the moves.
 struct CrossMoves::Flow {
   struct Entry {
     size_t first;               // a move of this box

@@ -53,7 +53,7 @@ void subtrees(const std::vector<int>& givers, size_t begin, size_t end,
 
 struct CrossReduce::Leaves {
   int process;
-  int64_t elements;                 // of the piece
+  int64_t elements;                 // how many the piece has
   std::vector<int> givers;          // the process that sends each leaf
   std::vector<int32_t> held_index;  // the position of each leaf in this process; -1: elsewhere
 };
@@ -132,8 +132,8 @@ int32_t CrossReduce::add_tree(const Leaves& leaves, size_t begin, size_t end,
   return add_node(node);
 }
 
-// Small results for one process are one message, a large one is a message of its own. Both sides
-// know from the size alone which it is.
+// The small results for one process are sent in one message, and each large one in a message of its
+// own. The size alone decides which it is, so both sides know.
 void CrossReduce::lay_out_sends(std::map<int, std::vector<Fold>>& sent) {
   for (auto& [peer, folds] : sent) {
     Message joint{peer, workspace_, 0};

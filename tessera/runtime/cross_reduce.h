@@ -61,8 +61,8 @@ class CrossReduce {
   struct Fold {
     FoldRegion region;
     int32_t root;
-    // The position of the result in the workspace, where it is wide if `wide`; -1: it is in the
-    // result array.
+    // The position of the result in the workspace, with the wider dtype of folds if `wide`; -1: the
+    // result is in the result array.
     int64_t workspace = -1;
     int32_t out = -1;
     int64_t to = 0;
@@ -76,9 +76,9 @@ class CrossReduce {
     int64_t offset = 0;
   };
 
-  // The operands of a piece for one target: where each is, and which process sends it.
+  // The operands of a piece for one target: the position of each, and the process that sends it.
   struct Leaves;
-  // A result of another process's folds, which this one receives.
+  // A result that another process folds and this one receives.
   struct Wanted {
     int32_t node;
     int64_t bytes;
@@ -88,7 +88,7 @@ class CrossReduce {
   int32_t add_node(const Node& node);
   // Adds the tree over [begin, end) of leaves that this process has, and returns its root.
   int32_t add_own_tree(const Leaves& leaves, size_t begin, size_t end);
-  // Does the same if other processes have some of the leaves: `wanted` gets what they fold.
+  // Does the same if other processes have some of the leaves, and adds what they fold to `wanted`.
   int32_t add_tree(const Leaves& leaves, size_t begin, size_t end, WantedBySender& wanted);
   void lay_out_sends(std::map<int, std::vector<Fold>>& folds);
   void lay_out_receives(const WantedBySender& wanted);

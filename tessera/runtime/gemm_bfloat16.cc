@@ -20,7 +20,7 @@ constexpr bool kHasBfloat16 = false;
 #endif
 constexpr int64_t kLeastWork = int64_t{1} << 15;
 
-// Code that oneDNN compiled for one shape. A thread keeps those that it used last.
+// The code that oneDNN compiled for one shape. A thread keeps the products that it used last.
 struct Product {
   using Key =
       std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, bool>;

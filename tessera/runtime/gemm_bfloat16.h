@@ -1,4 +1,5 @@
-// bfloat16 products by the CPU's own instructions, which are twice as fast as float32 products.
+// Products of bfloat16 by the CPU's bfloat16 instructions, which are twice as fast as products of
+// float32.
 #pragma once
 
 #include "tessera/runtime/gemm.h"

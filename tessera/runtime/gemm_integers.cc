@@ -9,20 +9,20 @@
 namespace tessera::runtime {
 namespace {
 
-// A block of the result stays in registers: so many rows, and two vectors of columns.
+// A block of the result, kRows rows and two vectors of columns, stays in registers.
 constexpr int64_t kRows = 6;
-// The part of k whose columns of b are packed at a time, so that they stay in the first cache.
+// The number of rows of b that are packed at a time, so that they stay in the first-level cache.
 constexpr int64_t kDepth = 256;
 
-// What the blocks of one group of columns are computed from. b is packed as [k][two vectors].
+// The operands and the result of one group of columns. b is packed as [k][two vectors].
 template <class T>
 struct Panel {
   int64_t m, k;
   const T* a;
-  int64_t a_row, a_column;  // the distances in a
+  int64_t a_row, a_column;  // the distances of rows and columns in a
   const T* b;
   T* c;
-  int64_t ldc, width;  // of the columns that there are
+  int64_t ldc, width;  // the distance of rows in c, and the number of columns
 };
 
 template <class T, int lanes, int rows>
@@ -68,11 +68,12 @@ template <class T, int lanes>
   for (; row < p.m; ++row) block<T, lanes, 1>(p, row);
 }
 
-// The type in which products wrap: int is wider than uint16_t, and its overflow undefined.
+// The unsigned type in which products are computed. Two uint16_t would be multiplied as int, and an
+// overflow of int is undefined.
 template <class T>
 using Wrapping = std::conditional_t<sizeof(T) < 4, uint32_t, T>;
 
-// Adds x[i] y[i] over i.
+// Returns the sum of x[i] y[i].
 template <class T>
 [[gnu::always_inline]] inline T product(const T* x, const T* y, int64_t k) {
   T sum = 0;
@@ -85,7 +86,7 @@ template <class T>
   for (int64_t i = 0; i < n; ++i) y[i] = static_cast<T>(y[i] + Wrapping<T>{factor} * x[i]);
 }
 
-// The same code for each instruction set.
+// The functions that are compiled for each instruction set.
 template <class T>
 struct Code {
   int lanes;
@@ -131,12 +132,12 @@ const Code<T>& code() {
   return code_any<T>;
 }
 
-// One row times a matrix, or one row of a transposed product, whose rows or columns are adjacent.
+// Computes c += x b for a vector x and a matrix b with contiguous rows or columns.
 template <class T>
 void vector_times_matrix(int64_t n, int64_t k, const T* x, int64_t x_stride, MatrixRef b, T* c) {
   const auto* pb = reinterpret_cast<const T*>(b.data);
   if (b.col_stride == 1) {
-    constexpr int64_t kColumns = 4096;  // of the result, which stay in the first cache
+    constexpr int64_t kColumns = 4096;  // so many of the result stay in the first-level cache
     for (int64_t n0 = 0; n0 < n; n0 += kColumns)
       for (int64_t p = 0; p < k; ++p)
         code<T>().add_multiple(x[p * x_stride], pb + p * b.row_stride + n0, c + n0,

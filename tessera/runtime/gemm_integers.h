@@ -1,5 +1,5 @@
-// Matrix products of integers by vector instructions. They wrap, so that signed numbers have the
-// products of unsigned ones, and sums are exact in any order.
+// Matrix products of integers by vector instructions. They wrap, so signed integers can be
+// multiplied as unsigned ones, and the order of the sums does not matter.
 #pragma once
 
 #include <cstdint>

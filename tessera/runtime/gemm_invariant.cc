@@ -160,7 +160,7 @@ void invariant(int64_t m, int64_t n, int64_t k, int64_t slice, MatrixRef a, Matr
   gemm_loops<T>(m, n, k, a, b, c, ldc, accumulate);
 }
 
-// Copies x as dense rows or columns of another type, in the order of its storage.
+// Copies x to dense rows (or columns, if x is stored by columns) of another type.
 template <class From, class To>
 MatrixRef converted(MatrixRef x, int64_t rows, int64_t columns, To* to) {
   auto* data = reinterpret_cast<std::byte*>(to);

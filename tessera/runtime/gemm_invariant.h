@@ -1,9 +1,9 @@
 // Products in which each element is the same function, bit for bit, of a row of a and a column of
 // b, whatever their positions and however many others there are: DotSum::kInvariant.
 //
-// Libraries choose their kernels by the shape of a product, and add up the rows and columns at its
-// edges in another order than those inside. Here every product consists of calls of one library on
-// whole blocks of rows and columns; the rest at the edges is copied into a block padded with zeros.
+// Libraries choose their kernels by the shape of a product, and sum the elements at its edges in
+// another order than those inside. Here every product consists of calls of one library on whole
+// blocks of rows and columns; the rest at the edges is copied into a block padded with zeros.
 // The first product of a process checks that this library computes all elements of a block in the
 // same order on this CPU. If it does not, plain loops compute all products.
 #pragma once

@@ -1,5 +1,6 @@
 // The building blocks of matrix products: calls of libraries, plain loops, and conversions of
-// operands. gemm.cc chooses among them by shape; gemm_invariant.cc must not.
+// operands. gemm.cc chooses among them by shape; gemm_invariant.cc does not, because its results
+// must not depend on the shape.
 #pragma once
 
 #include <cblas.h>
@@ -31,7 +32,7 @@ CBLAS_TRANSPOSE cblas_order(bool transposed);
 template <class T>
 T multiply_add(T a, T b, T c) {
   if constexpr (std::is_same_v<T, uint8_t> || std::is_integral_v<T>) {
-    using U = std::make_unsigned_t<T>;  // unsigned, so that it wraps
+    using U = std::make_unsigned_t<T>;  // an overflow wraps
     return static_cast<T>(static_cast<uint64_t>(static_cast<U>(a)) *
                               static_cast<uint64_t>(static_cast<U>(b)) +
                           static_cast<uint64_t>(static_cast<U>(c)));
@@ -46,8 +47,8 @@ inline Bool multiply_add(Bool a, Bool b, Bool c) {
   return {static_cast<uint8_t>(c.value | (a.value & b.value))};
 }
 
-// Multiplies by plain loops. The inner loop adds a row of b to a row of c, so its elements are
-// adjacent; if b is transposed, its rows are first copied in blocks.
+// Computes c (+)= a b by plain loops. The inner loop adds a multiple of a row of b to a row of c,
+// so its elements are adjacent. If b is transposed, its rows are first copied in blocks.
 template <class T>
 void gemm_loops(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, int64_t ldc,
                 bool accumulate) {
@@ -76,7 +77,7 @@ void gemm_loops(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c,
   }
 }
 
-// Computes c (+)= a b by OpenBLAS, for float, double and their complex numbers.
+// Computes c (+)= a b by OpenBLAS, for float, double and complex numbers of these.
 template <class T>
 void gemm_blas(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, int64_t ldc,
                bool accumulate);
@@ -93,7 +94,7 @@ constexpr bool kHalf = std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>
 template <class T>
 constexpr bool kInt = std::is_integral_v<T> && !std::is_same_v<T, bool>;
 
-// Copies rows x cols elements of `x` as dense rows of another type.
+// Copies rows x cols elements of `x` to dense rows of another type.
 template <class From, class To>
 void convert_rows(MatrixRef x, int64_t rows, int64_t cols, To* out) {
   const auto* p = reinterpret_cast<const From*>(x.data);

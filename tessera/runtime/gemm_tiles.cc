@@ -84,8 +84,8 @@ class TileSession {
   _tile_dpbf16ps(3, 5, 7);
 }
 
-// Computes out (32 x 32, rows `row_bytes` apart) = the product of two panels. The products of
-// pieces are in an order that loads few tiles.
+// Computes out (32 x 32, rows `row_bytes` apart) = the product of two panels. The order of the
+// products of pieces is one that loads few tiles.
 template <int kPieces>
 TESSERA_TILE_CODE void multiply_panels(const std::byte* a, const std::byte* b, int64_t steps,
                                        float* out, int64_t row_bytes) {
@@ -161,12 +161,14 @@ Blocks blocks_for(int pieces) {
   return {kBlockCache / (k * 2 * pieces), kWidest, k};
 }
 
-// Nanoseconds of one thread for a multiply-add by tiles and by the libraries; kPackNs is that for
-// packing an element. Measured on a Sapphire Rapids CPU.
+// The nanoseconds that one thread takes for a multiply-add by tiles and by the libraries. kPackNs
+// is its time to pack an element, kCallNs that of a call. All were measured on a Sapphire Rapids
+// CPU.
 struct Rates {
   double tiles, library;
 };
-constexpr Rates kRates[] = {{1 / 600., 1 / 170.}, {1 / 200., 1 / 55.}};  // by the number of pieces
+// For one piece and for two.
+constexpr Rates kRates[] = {{1 / 600., 1 / 170.}, {1 / 200., 1 / 55.}};
 constexpr double kPackNs = 0.45, kCallNs = 300;
 
 bool tiles_pay(int pieces, int64_t m, int64_t n, int64_t k) {
@@ -186,7 +188,7 @@ bool cpu_has_tiles() {
 
 bool gemm_tiles(GemmTypes types, int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b,
                 float* c, int64_t ldc, bool accumulate, GemmFunction otherwise) {
-  constexpr int64_t kLeastSide = 8;  // otherwise it is not clear which of the two strides is 1
+  constexpr int64_t kLeastSide = 8;  // with an extent of 1 both strides may be 1
   if (types.out != float32 || !is_half(types.in)) return false;
   const int pieces = panel_pieces(types.in);
   if (std::min({m, n, k}) < kLeastSide || !tiles_pay(pieces, m, n, k) || !cpu_has_tiles())
@@ -194,7 +196,7 @@ bool gemm_tiles(GemmTypes types, int64_t m, int64_t n, int64_t k, MatrixRef a, M
 
   const PanelProduct product = panel_product(pieces);
   const Blocks most = blocks_for(pieces);
-  // The parts of k have about the same length.
+  // k is divided into parts of about the same length.
   const int64_t parts = ceil_div(k, most.k),
                 k_block = ceil_div(ceil_div(k, parts), kPanelStep) * kPanelStep;
   const int64_t m_block = std::min(most.m, ceil_div(m, kPanelRows) * kPanelRows),

@@ -17,7 +17,7 @@ struct LoopWorkspace {
   int64_t result = 0;          // of the condition's result
   std::vector<int64_t> carry;  // of the second copy of each carry
   std::vector<bool> in_place;  // whether each carry has only one copy, which each trip updates
-  std::vector<bool> lost;      // whether the body overwrites the copy that it reads, the first too
+  std::vector<bool> lost;      // whether each trip overwrites the copy of the carry that it reads
 };
 
 struct StepMemory {

@@ -14,8 +14,8 @@
 
 namespace tessera::runtime {
 
-// All packed forms that are kept, in the order of their last use. Never destroyed, since arrays may
-// outlive static destructors.
+// All packed forms that are kept, in the order of their last use. The object is never destroyed,
+// because arrays may outlive static destructors.
 class PackedWeightsLimit {
  public:
   using Entry = PackedWeights::Entry;
@@ -32,13 +32,15 @@ class PackedWeightsLimit {
     entry.used = order_.insert(order_.end(), &entry);
   }
   void use(Entry& entry) { order_.splice(order_.end(), order_, entry.used); }
-  // Returns the memory of the entry, which the caller frees after it has unlocked the mutex.
+  // Drops the packed form of the entry and returns its memory, which the caller frees after it has
+  // unlocked the mutex.
   Buffer forget(Entry& entry) {
     kept_bytes_ -= entry.packed.capacity();
     order_.erase(entry.used);
     return std::exchange(entry.packed, Buffer());
   }
-  // Returns the memory of the forms that were used longest ago, until at most `keep` bytes are left.
+  // Drops the forms that were used longest ago until at most `keep` bytes are left, and returns
+  // their memory.
   std::vector<Buffer> forget_until(int64_t keep) {
     std::vector<Buffer> forgotten;
     while (kept_bytes_ > keep) forgotten.push_back(forget(*order_.front()));
@@ -72,7 +74,7 @@ Buffer pack_now(const PackedForm& form, const std::byte* data) {
   return out;
 }
 
-// The forms that exist, by hash.
+// All PackedForms that exist, by their hashes.
 struct Forms {
   ForkSafeMutex mutex;
   std::unordered_multimap<size_t, std::weak_ptr<const PackedForm>> known;
@@ -132,7 +134,7 @@ Buffer PackedWeights::get(const PackedFormRef& form, const std::byte* data) {
   } catch (...) {
     failure = std::current_exception();
   }
-  std::vector<Buffer> forgotten;  // is freed after the mutex is unlocked
+  std::vector<Buffer> forgotten;  // freed after the mutex is unlocked
   {
     const std::lock_guard lock(limit.mutex);
     // The array may have been deleted meanwhile.
@@ -175,7 +177,7 @@ const std::shared_ptr<PackedWeights>& LazyPackedWeights::get() const {
   if (weights) return *weights;
   auto made = std::make_unique<const std::shared_ptr<PackedWeights>>(
       std::make_shared<PackedWeights>(keep_));
-  // If several threads come first, one of them sets it.
+  // If several threads make one at the same time, one of them sets it.
   if (weights_.compare_exchange_strong(weights, made.get(), std::memory_order_acq_rel))
     weights = made.release();
   return *weights;

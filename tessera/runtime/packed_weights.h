@@ -1,12 +1,12 @@
-// PackedWeights: what libraries make of the elements of an array before they compute with them, kept
-// with the array. The weights of a layer are the same at every call, so only the first calls
-// convert them to the order in which a library reads them.
+// PackedWeights: the elements of an array in the order in which a library reads them, kept with the
+// array. The weights of a layer are the same at every call, so only the first calls have to pack
+// them.
 //
-// Arrays do not change, so a packed form is valid as long as its array lives; memory that a donation
-// hands on belongs to another array, which has packed forms of its own. All programs share a form
-// of an array. Packed forms are buffers of the pool, which memory_stats() counts as live. All of
-// them together take at most buffer_cache_limit() bytes: the ones that were used last stay. If the
-// system has no more memory, none stays.
+// Arrays do not change, so a packed form is valid as long as its array lives. Memory that a
+// donation hands on belongs to another array, which has packed forms of its own. All programs share
+// the packed forms of an array. Packed forms are buffers of the pool, which memory_stats() counts
+// as live. Together they take at most buffer_cache_limit() bytes: those that were used last are
+// kept. If the system has no more memory, all of them are dropped.
 #pragma once
 
 #include <atomic>
@@ -21,8 +21,8 @@
 
 namespace tessera::runtime {
 
-// One way to pack: a function of the elements at an address. Steps whose libraries read the same
-// form share one object (shared_form), by which packed forms are found.
+// A way to pack: a function of the elements at an address. Steps that read the same form share one
+// object (shared_form), and its address is the key of the packed elements.
 class PackedForm {
  public:
   virtual ~PackedForm() = default;
@@ -38,14 +38,15 @@ class PackedForm {
 };
 using PackedFormRef = std::shared_ptr<const PackedForm>;
 
-// Returns the form of this process that equals the given one: that itself, if there is no other.
+// Returns the form of this process that equals the given one, or the given one if there is none.
 PackedFormRef shared_form(PackedFormRef form);
 
 // When packed elements are kept.
 enum class KeepPacked : uint8_t {
-  kFirstUse,  // at once: of constants, which every run of a program reads
-  // When they are packed again: of arguments. A weight that changes in every step of a training is
-  // packed once, into memory that the next step uses again.
+  kFirstUse,  // at the first use: for constants, which every run of a program reads
+  // When they are packed the second time: for arguments. The weights of a training step are other
+  // arrays at every step: each is packed once and not kept, and the next step uses the memory
+  // again.
   kSecondUse,
 };
 
@@ -57,14 +58,14 @@ class PackedWeights {
   PackedWeights(const PackedWeights&) = delete;
   PackedWeights& operator=(const PackedWeights&) = delete;
 
-  // Returns the form of the elements at `data`, which are elements of the array. If it is not kept,
-  // it is packed here. A thread that comes while another one packs does not wait; it packs for
-  // itself.
+  // Returns the packed form of the elements at `data`, which are elements of the array. If it is
+  // not kept, the elements are packed here. A thread that calls get() while another one packs does
+  // not wait; it packs for itself.
   Buffer get(const PackedFormRef& form, const std::byte* data);
   KeepPacked keep() const { return keep_; }
   // Forgets all forms: the array has been deleted.
   void clear();
-  // Returns the bytes of the forms that are kept.
+  // Returns the size in bytes of the forms that are kept.
   int64_t bytes() const;
 
  private:
@@ -77,12 +78,12 @@ class PackedWeights {
   struct KeyHash {
     size_t operator()(const Key& key) const;
   };
-  // The elements at one address in one form.
+  // The packed form of the elements at one address.
   struct Entry {
     PackedFormRef form;
-    Buffer packed;                          // none: not kept
-    bool packing = false;                   // a thread packs them, to keep them
-    std::list<Entry*>::iterator used = {};  // its place among all that are kept, if it is
+    Buffer packed;                          // null if it is not kept
+    bool packing = false;                   // a thread packs the elements, to keep them
+    std::list<Entry*>::iterator used = {};  // its position in PackedWeightsLimit, if it is kept
   };
   using Entries = std::unordered_map<Key, Entry, KeyHash>;
 
@@ -90,7 +91,8 @@ class PackedWeights {
   Entries entries_;  // guarded by the mutex of PackedWeightsLimit
 };
 
-// The packed forms of an array, made when a step first asks for them: most arrays are no weights.
+// The packed forms of an array, made when a step first asks for them, since most arrays are no
+// weights.
 class LazyPackedWeights {
  public:
   explicit LazyPackedWeights(KeepPacked keep) : keep_(keep) {}
@@ -112,15 +114,15 @@ class LazyPackedWeights {
   mutable std::atomic<const std::shared_ptr<PackedWeights>*> weights_{nullptr};
 };
 
-// Returns the form of the elements at `data`, kept in `weights` or, if that is null, packed for this
-// use alone.
+// Returns the packed form of the elements at `data`, from `weights` or, if that is null, packed
+// only for this use.
 Buffer packed(const PackedFormRef& form, const std::byte* data, const LazyPackedWeights* weights);
 
-// What this process has packed so far, and what it keeps.
+// Counts of what this process has packed so far and what it keeps.
 struct PackingStats {
   int64_t packed = 0;      // how often elements were packed
-  int64_t kept = 0;        // how many packed forms there are
-  int64_t kept_bytes = 0;  // their memory, which memory_stats() counts as live
+  int64_t kept = 0;        // how many packed forms are kept
+  int64_t kept_bytes = 0;  // their size in bytes, which memory_stats() counts as live
 };
 PackingStats packing_stats();
 

@@ -452,7 +452,7 @@ DeviceArrayRef result_of(const Output& out, std::span<const Buffer> own,
     case Storage::Kind::kInput: {
       const SlotRef& ref = frame.refs[static_cast<size_t>(out.slot)];
       Buffer buffer;
-      // A view that spans instances may be in a copy that was made for this run.
+      // A view that spans instances may be a view of a copy that was made for this run.
       for (const Buffer& copy : frame.copies)
         if (ref.base >= copy.data() && ref.base < copy.data() + copy.capacity()) buffer = copy;
       if (!buffer) buffer = inputs[static_cast<size_t>(out.index)]->buffer();

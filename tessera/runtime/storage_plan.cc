@@ -15,7 +15,7 @@
 namespace tessera::runtime {
 namespace {
 
-// Stands for the number of an output: the input may be overwritten, wherever it ends.
+// In Planner::ends: the input may be overwritten, whatever memory the output has.
 constexpr int kLost = -2;
 
 // A collective's result as a view of its operand's memory: for each instance of out, the
@@ -108,7 +108,7 @@ std::optional<ViewMap> view_map(const Schedule& s, const Step& step) {
 struct Planner {
   const Schedule& s;
   const StorageContext& context;
-  std::vector<int> ends;  // of inputs, as StorageContext::ends; kLost: it may end anywhere
+  std::vector<int> ends;  // for each input, an output as in StorageContext::ends, or kLost
   StoragePlan plan;
   // For each slot, the last step that reads it; steps.size() for results; -1: none.
   std::vector<int> last_read = {};
@@ -448,8 +448,9 @@ bool ends_in(const StoragePlan& plan, const Schedule& schedule, size_t input, si
   return before.storage == after.storage && after.map.empty();
 }
 
-// An input that a step overwrites must end in the same memory, or may be lost. If neither holds
-// for an input, the plan is made again without overwriting that input.
+// If a step overwrites an input, its output (StorageContext::ends) must end in the same memory. If
+// that does not hold for an input, the plan is made again: the input is then marked as lost if
+// may_lose allows it, and is otherwise not overwritten.
 StoragePlan plan_storages(const Schedule& schedule, const StorageContext& context) {
   std::vector<int> ends = context.ends;
   ends.resize(schedule.inputs.size(), -1);

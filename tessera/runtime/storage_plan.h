@@ -65,10 +65,10 @@ struct StoragePlan {
   int64_t arena_bytes = 0;
   std::vector<int64_t> workspaces;  // for each step: its offset in the arena
   int own_outputs = 0;              // the number of storages of kind kOutput
-  // For each input: whether a step overwrites it. It then ends as the output in
-  // StorageContext::ends, unless StorageContext::may_lose is set.
+  // For each input: whether a step overwrites it. If so, its output (StorageContext::ends) ends in
+  // the same memory, unless the input is lost.
   std::vector<bool> overwritten;
-  std::vector<bool> lost;  // of the inputs: overwritten, and it does not end as that output
+  std::vector<bool> lost;  // for each input: overwritten, and its output ends in other memory
   std::vector<fusion::InPlace> nested;  // as StorageContext::nested
 };
 
@@ -81,8 +81,8 @@ struct StorageContext {
   // a loop must for the next trip; -1: no step may overwrite it. Empty: no step may overwrite any
   // input.
   std::vector<int> ends = {};
-  // Whether an input that has such an output may be overwritten although it ends elsewhere: then
-  // nobody reads its memory again.
+  // Whether an input that has such an output may be overwritten although the output ends in other
+  // memory. The caller may then not read the input's memory again.
   bool may_lose = false;
   // For each step that is a loop or a branch: its pairs of operands and results that share memory.
   // Empty: no step has any.

@@ -67,15 +67,15 @@ class WeightsKernelForm final : public PackedForm {
 
   std::string text_;
   KernelCode code_;
-  PackedFormRef then_;  // null: the result is the form
-  int64_t elements_;    // of the parallel index
-  int64_t grain_ = 1;   // of these, in one task
+  PackedFormRef then_;  // null if the kernel's result is the form
+  int64_t elements_;    // how many values the parallel index has
+  int64_t grain_ = 1;   // how many of them are one task
   std::vector<BufferKind> kinds_;
-  std::vector<int64_t> offsets_;  // of scratch buffers
+  std::vector<int64_t> offsets_;  // where scratch buffers begin; 0 for other buffers
   int64_t scratch_ = 0, result_bytes_ = 0;
 };
 
-// The steps that read and write each storage; views do nothing.
+// The steps that read and write each storage, without views.
 struct StorageUses {
   std::vector<std::vector<int>> readers, writers;
   StorageUses(const Schedule& s, const StoragePlan& plan)
@@ -95,7 +95,7 @@ struct StorageUses {
   }
 };
 
-// Returns whether the memory keeps what it contains during the whole run.
+// Returns whether no step overwrites the contents of the memory during a run.
 bool is_kept(const StoragePlan& plan, const Storage& storage) {
   switch (storage.kind) {
     case Storage::Kind::kInput:
@@ -121,7 +121,7 @@ std::optional<WeightsKernel> weights_kernel(const Schedule& s, const StoragePlan
   const auto at = static_cast<size_t>(weights.storage);
   if (plan.storages[at].kind != Storage::Kind::kArena || uses.writers[at].size() != 1 ||
       uses.readers[at] != std::vector<int>{convolution} ||
-      location(step.lhs).storage == weights.storage)  // the convolution of an array with itself
+      location(step.lhs).storage == weights.storage)  // an array is convolved with itself
     return std::nullopt;
   const int writer = uses.writers[at][0];
   const auto* kernel = std::get_if<KernelStep>(&s.steps[static_cast<size_t>(writer)]);
@@ -134,7 +134,7 @@ std::optional<WeightsKernel> weights_kernel(const Schedule& s, const StoragePlan
       kernel->kernel.parallel_elements() == 0)
     return std::nullopt;
   const int source = used.reads[0], result = used.writes[0];
-  // One instance of the kernel makes one instance of the weights.
+  // Each instance of the kernel must compute one whole instance of the weights.
   if (!location(result).map.empty() || slot(result).bytes() != slot(step.rhs).bytes() ||
       slot(result).axes != slot(step.rhs).axes || location(source).storage < 0 ||
       !is_kept(plan, plan.storages[static_cast<size_t>(location(source).storage)]))

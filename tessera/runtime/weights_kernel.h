@@ -1,7 +1,7 @@
-// A kernel between weights and the convolution that reads them: a conversion, a transposition, a
-// layer taken from a stack. If its result is read by that convolution alone, and it reads nothing but
-// an argument or a constant, it is a part of how the weights are packed (packed_weights.h): it runs
-// when they are packed, not in each run.
+// WeightsKernel: a kernel that computes the weights of a convolution from an argument or a
+// constant, for example by a conversion, a transposition or a slice of stacked layers. If it reads
+// nothing else, and if only the convolution reads its result, then it is part of the packing of the
+// weights (packed_weights.h): it runs when they are packed, not in each run.
 #pragma once
 
 #include <optional>
@@ -13,14 +13,15 @@
 namespace tessera::runtime {
 
 struct WeightsKernel {
-  int step;    // the kernel's
-  int source;  // the slot that it reads
+  int step;    // the index of the kernel's step
+  int source;  // the slot that the kernel reads
 };
-// Returns the kernel of each step that is a convolution and has one.
+// Returns for each step the WeightsKernel, if the step is a convolution that has one.
 std::vector<std::optional<WeightsKernel>> find_weights_kernels(const Schedule& schedule,
                                                                const StoragePlan& plan);
 
-// Returns the form that `then` makes of the kernel's result; null: the result itself.
+// Returns the form that packs the kernel's result by `then`, or the form that is the kernel's
+// result if `then` is null.
 PackedFormRef weights_kernel_form(const Kernel& kernel, KernelCode code, PackedFormRef then);
 
 }  // namespace tessera::runtime

@@ -212,7 +212,7 @@ class UseTranspose {
 
   const Function& f_;
   std::vector<Sharing> sharing_;
-  std::vector<Array> values_;  // those of values that are not linear
+  std::vector<Array> values_;  // for each value that is not linear: its array
   std::vector<Cotangent> cotangents_;
   Uses uses_;
 };

@@ -16,7 +16,8 @@ namespace {
 using internal::fields_counted;
 using internal::tie_fields;
 
-// Large, so that a search over all counts up to the size in bits would exhaust the compiler.
+// The struct is large, so that trying every number of fields up to its size in bits would exhaust
+// the compiler.
 struct Module {
   explicit Module(int seed) : seed(seed) {}
   std::array<char, 1 << 16> weights = {};

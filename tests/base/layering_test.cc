@@ -51,8 +51,8 @@ TEST(Layering, EveryFolderIsATarget) {
 
 TEST(Layering, FoldersIncludeWhatTheyName) { EXPECT_THAT(wrong_includes(sources()), IsEmpty()); }
 
-// Every program of a user compiles what tessera/tessera.h reaches. Each of these headers would take
-// a tenth of a second or more of that.
+// Every program of a user compiles the headers that tessera/tessera.h includes. Each of the headers
+// below would take a tenth of a second or more.
 TEST(Layering, UsersDoNotCompileHeavyHeaders) {
   const std::set<std::string> heavy{
       "algorithm",    "chrono",  "complex", "filesystem", "fmt/core.h", "fmt/format.h",

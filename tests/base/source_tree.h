@@ -1,5 +1,5 @@
-// Facts about the sources: which folders there are, what each file includes, how long it is, and
-// where it asks which op it has. layering_test.cc compares them with the rules.
+// Facts about the sources: the folders, the includes and the length of each file, and the lines
+// that ask which op they have. layering_test.cc compares them with the rules.
 //
 // A tree is a folder with `CMakeLists.txt`, whose lines `tessera_folder(name DEPS ...)` name the
 // folders, and the sources below `tessera/`. A file belongs to a folder below `tessera/`, however
@@ -93,7 +93,7 @@ inline std::set<std::string> folders_below(const SourceTree& tree, const std::st
   return out;
 }
 
-// Returns the file and all that it includes, directly or through others.
+// Returns the file and all files that it includes, directly or through others.
 inline std::set<std::string> files_below(const SourceTree& tree, const std::string& path) {
   std::set<std::string> out{path};
   std::vector<std::string> todo{path};
@@ -107,8 +107,8 @@ inline std::set<std::string> files_below(const SourceTree& tree, const std::stri
   return out;
 }
 
-// "a.h includes <b>" for each header `b` of others that `refused` names and that is reached from
-// the file `path`.
+// Returns "a.h includes <b>" for each header b of other projects that is in `refused` and that the
+// file `path` includes, directly or through others.
 inline std::vector<std::string> refused_includes(const SourceTree& tree, const std::string& path,
                                                  const std::set<std::string>& refused) {
   std::vector<std::string> out;

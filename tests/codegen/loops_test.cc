@@ -105,8 +105,9 @@ TEST(Loops, SumsOfHalvesAreKeptInFloat32) {
   }
 }
 
-// A sum over many rows, or over many runs of a row, is one of sums of blocks: the error stays that
-// of a few roundings. Added one after another, 65,536 elements have an error of more than 1e-6.
+// A sum over many rows, or over many runs of a row, is a sum of sums of blocks, so its error is
+// that of a few roundings. Added one after another, 65,536 elements have an error of more than
+// 1e-6.
 TEST(Loops, LongSumsAreAddedInBlocks) {
   const int64_t n = 65536;
   const auto fill = [](Buffers& b) {
@@ -119,8 +120,8 @@ TEST(Loops, LongSumsAreAddedInBlocks) {
   check(column_reduce(float32, ReduceKind::kSum, n * 2, 1, 3), 5e-7, 1, fill);
 }
 
-// Blocks follow from the number of rows, not from the loops over them: neither whether two
-// dimensions are one loop, nor where a block ends, changes a bit.
+// Blocks depend on the number of rows and not on the loops over them. The result has the same bits
+// if two dimensions are one loop, and wherever a block ends.
 TEST(Loops, BlocksOfLongSumsDoNotDependOnLoops) {
   const int64_t rows = 3000, columns = 37;
   const auto sums = [&](const Dims& extents, KernelCompiler& compiler) {
@@ -149,8 +150,8 @@ TEST(Loops, BlocksOfLongSumsDoNotDependOnLoops) {
   }
 }
 
-// Heavy elementwise bodies of one long chain go several vectors at a time: every size around a block
-// of them, in one dimension and in two, cut into pieces.
+// Heavy elementwise bodies of one long chain go several vectors at a time: every size around a
+// block of them, in one dimension and in two, cut into pieces.
 TEST(Loops, LongChains) {
   for (const DType f : {float32, float64})
     for (const Dims& parallel : {Dims{1}, Dims{3}, Dims{7}, Dims{8}, Dims{15}, Dims{16}, Dims{17},

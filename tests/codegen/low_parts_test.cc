@@ -1,4 +1,4 @@
-// exp_low, expm1_low, sin_low and cos_low: what the function beside them was rounded by.
+// Tests of exp_low, expm1_low, sin_low and cos_low, the rounding errors of exp, expm1, sin and cos.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,7 +14,7 @@ namespace {
 struct Case {
   ScalarOp function, low;
   long double (*reference)(long double);
-  double largest;  // of the arguments
+  double largest;  // the largest argument
 };
 const Case kCases[] = {
     {ScalarOp::kExp, ScalarOp::kExpLow, expl, 50},
@@ -23,7 +23,7 @@ const Case kCases[] = {
     {ScalarOp::kCos, ScalarOp::kCosLow, cosl, 1e5},
 };
 
-// y = function(x), z = low(x).
+// Returns the kernel y = function(x), z = low(x).
 Kernel both(const Case& c, DType dtype, int64_t n) {
   KernelMaker m;
   const int x = m.buffer(dtype, n), y = m.buffer(dtype, n, BufferKind::kOutput),
@@ -36,7 +36,8 @@ Kernel both(const Case& c, DType dtype, int64_t n) {
   return m.k;
 }
 
-// The sum's distance from the exact value, in the function's units in the last place.
+// Returns the largest distance of function(x) + low(x) from the exact value, in units in the last
+// place of the function.
 template <class T>
 double worst_error(const Case& c, const std::vector<T>& x) {
   const int64_t n = static_cast<int64_t>(x.size());
@@ -81,7 +82,7 @@ INSTANTIATE_TEST_SUITE_P(All, LowParts, ::testing::ValuesIn(kCases), [](const au
   return std::string(scalar_op_name(info.param.low));
 });
 
-// Angles that are reduced by C's library are as good as that.
+// Sines of large angles are computed by C's library, and their errors are not known.
 TEST(LowPartsOfLargeAngles, AreZero) {
   const std::vector<double> x = {0x1p28, 1e10, -1e300};
   std::vector<double> y(x.size()), z(x.size(), 1);

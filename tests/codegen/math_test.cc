@@ -367,7 +367,8 @@ TEST(Pairs, PowFloat64NearOneAndDenormal) {
 }
 TEST(Pairs, Atan2Float32) { sweep_pairs<float>(ScalarOp::kAtan2, angle, 2); }
 TEST(Pairs, Atan2Float64) { sweep_pairs<double>(ScalarOp::kAtan2, angle, 2); }
-// Every pair of numbers of all magnitudes, infinities and zeros of both signs.
+// Tests every pair of numbers of very different magnitudes, with zeros and infinities of both
+// signs.
 TEST(Pairs, Atan2Float64OfAllMagnitudes) {
   constexpr double kDenormal = std::numeric_limits<double>::denorm_min(),
                    kLargest = std::numeric_limits<double>::max(),

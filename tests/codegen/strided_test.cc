@@ -72,8 +72,8 @@ TEST(Strided, ColumnsOfRows) {
     }
 }
 
-// The sum of the columns of rows, all of them or the first ones: what reads most of a row loads whole
-// vectors, and the rest is gathered. The body is heavy, so that whole vectors need not be masked.
+// Returns a kernel that sums the first `read` columns of each row. If these are most of a row, it
+// loads whole vectors, otherwise it gathers. The body is heavy, so that whole vectors need no mask.
 Kernel sum_of_columns(DType f, int64_t rows, int64_t columns, int64_t read) {
   KernelMaker m;
   const int x = m.buffer(f, rows * columns), y = m.buffer(f, rows, BufferKind::kOutput);

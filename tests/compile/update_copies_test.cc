@@ -141,8 +141,8 @@ TEST(UpdateCopies, ShardsAreUpdatedAsTheWhole) {
   }
 }
 
-// A search with beams: every trip writes a row of each beam's cache, and takes the caches of the
-// beams that it goes on from.
+// A beam search: each trip writes a row of each beam's cache, and then replaces each cache by that
+// of the beam that the new beam continues.
 constexpr int64_t kBeams = 4, kRows = 128, kWidth = 48;
 
 std::pair<Array, Array> next_caches(const Array& i, const std::pair<Array, Array>& caches) {
@@ -168,7 +168,7 @@ TEST(UpdateCopies, NoneOfRowsOfCachesThatAreGathered) {
     EXPECT_TRUE(lowered.notes().empty()) << lowered.explain();
     EXPECT_NE(lowered.text("fused").find(" = update("), std::string::npos);
     const auto [a, b] = loop(x, y);
-    // The caller's arrays stay.
+    // The caller's arrays are unchanged.
     EXPECT_TRUE(array_equal(x, first_caches(0)));
     EXPECT_TRUE(array_equal(y, first_caches(1)));
     std::pair<Array, Array> expected(x, y);
@@ -179,7 +179,7 @@ TEST(UpdateCopies, NoneOfRowsOfCachesThatAreGathered) {
   }
 }
 
-// The same where a condition ends the loop, and where the caller gives its arrays away.
+// The same for a loop that a condition ends, and for a caller that donates its arrays.
 TEST(UpdateCopies, NoneOfCachesInALoopThatAConditionEnds) {
   for (const int trips : {0, 1, 6}) {
     const auto run = [=](const Array& a, const Array& b) {

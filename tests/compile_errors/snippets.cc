@@ -50,7 +50,7 @@ Array capturing_composite(const Array& x, double factor) {
   return composite("scaled", {}, {x}, body);  // error: the body of a composite captures nothing
 }
 
-// The mistakes of newcomers. docs/debugging.md lists their messages.
+// Mistakes that newcomers make. docs/debugging.md lists their messages.
 
 Array brackets(const Array& x) {
   return x[0];  // error: an Array has no operator[]: write index(x, {i, Slice(1, 5)})

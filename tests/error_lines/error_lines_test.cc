@@ -1,5 +1,5 @@
-// Errors in a function that is traced name the line of the user's call of the op. This file is
-// compiled with and without debug information and optimisation (tests/CMakeLists.txt).
+// Errors in a traced function name the line in which the user called the op. This file is compiled
+// with and without debug information and optimisation (tests/CMakeLists.txt).
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
@@ -23,7 +23,7 @@ std::string error_of(const Call& call) {
   return "no error";
 }
 
-// Checks the end of an error that is about a call in `line`, of a function jitted in `jitted`.
+// Checks the end of the message of an error: it names the lines of the call and of the jit.
 void expect_line(const std::string& text, int line, int jitted) {
   const std::string file = __FILE__;
   const std::string at = TESSERA_HAS_LINES ? "; at " + file + ":" + std::to_string(line) : "";
@@ -118,7 +118,7 @@ TEST(ErrorLines, InTheBodiesOfLoopsAndBranches) {
   expect_line(error_of([&] { chosen(x); }), kLayerLine, jitted);
 }
 
-// The function of an inner jit is part of the outer one, which is named.
+// The function of an inner jit is part of the outer function, and the error names the outer jit.
 TEST(ErrorLines, OfAFunctionThatIsJittedInside) {
   const auto inner = jit([](const Array& v) { return layer(v, v) + 1; });
   const int jitted = __LINE__ + 1;
@@ -138,7 +138,7 @@ TEST(ErrorLines, OfACallbackOfTheStandardLibrary) {
   expect_line(error_of([&] { f(wrong_operand()); }), kLayerLine, jitted);
 }
 
-// Nothing in the function is wrong: no line of it is named.
+// If no call in the function led to the error, no line of it is named.
 TEST(ErrorLines, NoneOfErrorsOutsideOfTheFunction) {
   Array leaked;
   jit([&](const Array& v) {
@@ -152,7 +152,7 @@ TEST(ErrorLines, NoneOfErrorsOutsideOfTheFunction) {
   EXPECT_THAT(error_of([] { matmul(wrong_operand(), wrong_operand()); }), Not(HasSubstr("; at ")));
 }
 
-// An error that is caught in the function is not the one that is named later.
+// If the function catches an error, a later error names its own line.
 TEST(ErrorLines, OfTheErrorThatLeavesTheFunction) {
   const int jitted = __LINE__ + 1;
   const auto f = jit([](const Array& v) {

@@ -8,7 +8,8 @@
 namespace tessera::fusion_testing::product_convolution_test {
 namespace {
 
-// A convolution whose windows do not overlap: n windows of d elements in each spatial dimension.
+// A convolution with windows that do not overlap. `windows` has the number n of windows in each
+// spatial dimension, `window` their length d.
 struct Case {
   int64_t batch = 2, inputs = 3, outputs = 4;
   Dims windows, window;
@@ -32,7 +33,7 @@ struct Convolution {
   std::function<Arrays(const Arrays&)> body;
 };
 
-// The forms of the header, in the words of conv_general_dilated.
+// Returns the call of conv_general_dilated for one of the forms of product_convolution.h.
 Convolution convolution_of(const Case& c, Form form) {
   const size_t rank = c.windows.size();
   const std::string_view spatial = std::string_view("DHW").substr(3 - rank);
@@ -170,7 +171,7 @@ TEST(ProductConvolution, LeftToTheLibrary) {
                  Form::kPatchesKernel);
 }
 
-// Windows that overlap, or that padding moves.
+// Windows that overlap or that padding moves stay convolutions.
 TEST(ProductConvolution, OtherWindows) {
   const auto kept = [](const Dims& strides, const lax::Padding& padding, lax::ConvOptions options,
                        int64_t image, int64_t window) {
@@ -180,12 +181,12 @@ TEST(ProductConvolution, OtherWindows) {
                   return Arrays{lax::conv_general_dilated(x[0], x[1], strides, padding, options)};
                 });
   };
-  kept({1}, {{1, 1}}, {.lhs_dilation = {2}}, 4, 3);  // overlap
-  kept({1}, {{0, 2}}, {.lhs_dilation = {2}}, 4, 2);  // moved
-  kept({1}, {{2, 2}}, {.lhs_dilation = {3}}, 4, 2);  // between windows there are gaps
-  kept({1}, {{1, 0}}, {.rhs_dilation = {2}}, 8, 4);  // moved
-  kept({1}, {{2, 2}}, {.lhs_dilation = {2}}, 4, 8);  // moved, all of the image
-  kept({1}, {{0, 1}}, {.lhs_dilation = {2}}, 4, 8);  // a result of 1
+  kept({1}, {{1, 1}}, {.lhs_dilation = {2}}, 4, 3);  // windows overlap
+  kept({1}, {{0, 2}}, {.lhs_dilation = {2}}, 4, 2);  // windows are moved
+  kept({1}, {{2, 2}}, {.lhs_dilation = {3}}, 4, 2);  // there are gaps between windows
+  kept({1}, {{1, 0}}, {.rhs_dilation = {2}}, 8, 4);  // windows are moved
+  kept({1}, {{2, 2}}, {.lhs_dilation = {2}}, 4, 8);  // the window, as large as the image, is moved
+  kept({1}, {{0, 1}}, {.lhs_dilation = {2}}, 4, 8);  // the result has one element
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ TEST(ShortRows, SeveralDimensions) {
   EXPECT_EQ(kernel.loops[0].stores.size(), 4u);
 }
 
-// The gradient of determinants has many terms, of which each column holds a few.
+// The gradient of determinants has many terms, and each column of it contains only a few.
 TEST(ShortRows, GuardsThatColumnsDecideAreDropped) {
   const auto terms = [](const Arrays& x) {
     Array sum;

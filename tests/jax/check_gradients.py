@@ -3,9 +3,10 @@
 
 usage: check_gradients.py TESSERA [--only TEXT] [--keep FOLDER [--again]] [--xla] [--jobs N] [--table FILE]
 
-Each function is exported by jax.export, as bytecode, on one device or on eight. Compared is the gradient, by every floating-point argument, of
-the sum over all floating-point results r of sum(cos(r + i) * real(result[i])), and that sum: to 1e-5 of an array's largest element (float16 and
-bfloat16: 3e-2). With --xla, too, of what `tessera grad` prints, run by XLA on one device. Exits with 1 where one differs. Needs jax, which nothing else of the build or the tests does.
+Each function is exported by jax.export, as bytecode, on one device or on eight. The function to differentiate is the sum over all floating-point
+results r of sum(cos(r + i) * real(result[i])). Its value and its gradient by every floating-point argument are compared, to 1e-5 of an array's
+largest element (float16 and bfloat16: 3e-2). With --xla, XLA also runs the program that `tessera grad` prints, on one device, and its results are
+compared too. Exits with 1 if a result differs. Needs a Python that has jax.
 """
 
 import argparse
@@ -32,7 +33,7 @@ import gradient_programs  # noqa: E402
 from gradient_inputs import NARROW, inexact  # noqa: E402
 
 class Program:
-    """A function exported, its arguments and what JAX says of them: files of a folder."""
+    """An exported function, its arguments and JAX's results for them, as files of a folder."""
 
     def __init__(self, name, folder):
         self.name = name
@@ -51,7 +52,7 @@ class Program:
         np.savez(self.wanted, **{f"arr_{i}_{x.dtype.name}": as_float(x) for i, x in enumerate(want)})
 
     def check(self, tessera, xla):
-        """(equal, different or refused; what to say of it)"""
+        """Returns (equal, different or refused; a description)."""
         command = [tessera, "grad", self.file, "--value", "--seed", "0"]
         try:
             done = subprocess.run([*command, "--inputs", self.inputs, "--outputs", self.outputs], capture_output=True, text=True, timeout=300)
@@ -93,7 +94,7 @@ def arrays_of(file):
 
 
 def run_by_xla(artifact, inputs):
-    """What the program of a portable artifact returns, by the XLA that JAX comes with."""
+    """Returns the results of the program in a portable artifact, run by JAX's XLA."""
     from jax._src import compiler
     from jax._src.interpreters import mlir
     from jax._src.lib import xla_client
@@ -111,7 +112,7 @@ def run_by_xla(artifact, inputs):
 
 
 def storable(x):
-    """NumPy's files know no bfloat16: its bits, as ml_dtypes stores them."""
+    """Returns an array that NumPy's files can hold: for bfloat16, which they do not support, the bits as ml_dtypes stores them."""
     return x.view("V2") if x.dtype.name == "bfloat16" else x
 
 
@@ -124,7 +125,7 @@ def as_float(x):
 
 
 def cause_of(message):
-    """A refusal without what is its program's own: names, numbers, places."""
+    """Returns an error message without the parts that are specific to a program: names, numbers, places."""
     message = re.sub(r"^\[parse\] \S+ byte \d+: ", "", message)
     message = re.sub(r"/\S+", "FILE", message)
     return re.sub(r"\d+", "N", message)[:140]
@@ -143,7 +144,7 @@ def main():
     scratch = None if options.keep else tempfile.TemporaryDirectory()
     folder = options.keep or pathlib.Path(scratch.name)
     folder.mkdir(parents=True, exist_ok=True)
-    tessera = shutil.copy2(options.tessera, folder / "tessera")  # that of now, whatever is built meanwhile
+    tessera = shutil.copy2(options.tessera, folder / "tessera")  # a copy, which a build in the meantime does not change
     outcomes, counts, refused = [], collections.Counter(), collections.defaultdict(list)
     by_family = collections.defaultdict(collections.Counter)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Whether the programs of plan_programs.py give on 8 devices of the plugin what they give on 8 of XLA's CPU backend.
+"""Checks that the programs of plan_programs.py have the same results on 8 devices of the plugin and on 8 of XLA's CPU backend.
 
-  tests/jax/check_plan_values.py [WORD...]    programs whose names have one of the words; else all, some 40 s
+  tests/jax/check_plan_values.py [WORD...]    programs with one of the words in their names; without words all, some 40 s
 
-By hand, as check_plans.py, with a Python that has jax. Inputs are the same random numbers in both; results may differ by 2e-5 of the
-largest, those of many steps that amplify rounding (conjugate_gradient) by more. Ends with 1 where one differs. XLA's backend may hang where
-other programs take its cores; it is stopped after ten minutes.
+Run it by hand, like check_plans.py, with a Python that has jax. Inputs are the same random numbers on both. Results may differ by 2e-5 of the
+largest element; programs of many steps that amplify rounding (conjugate_gradient) may differ by more. Exits with 1 if a result differs. XLA's
+backend may hang if other programs use its cores; it is stopped after ten minutes.
 """
 import os
 import pathlib
@@ -29,7 +29,7 @@ def values_of(shape, dtype, random):
 
 
 def compute(words, file):
-  """What the programs give on the platform of this process."""
+  """Writes the results of the programs on the platform of this process to the file."""
   import jax
   if os.environ['JAX_PLATFORMS'] == 'cpu':
     jax.config.update('jax_num_cpu_devices', 8)
@@ -50,7 +50,7 @@ def compute(words, file):
 
 
 def difference(x, y):
-  """Of the largest, infinite where shapes, dtypes or what is no number differ."""
+  """Returns the largest difference relative to the largest element; infinite if shapes, dtypes or the places of NaN differ."""
   if x.shape != y.shape or x.dtype != y.dtype:
     return np.inf
   wide = np.complex128 if np.iscomplexobj(x) else np.float64

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Compares what a device sends in Tessera's plan of a sharded program with what it sends in XLA's.
+"""Compares the bytes that a device sends in Tessera's plan of a sharded program with those in XLA's plan.
 
   tests/jax/check_plans.py [WORD...] [--write] [--verbose] [--hlo FOLDER]
 
-For each program of plan_programs.py, on 8 devices: the bytes that a device sends and the number of collectives in the HLO
-that XLA compiles, and in tessera_jax.explain of the same function with the shardings of results that XLA chose. A
-collective of a loop counts as often as it runs (once, where Tessera does not say); an all_reduce of which every device reads its own part alone is counted
-as the reduce_scatter it could be. Needs JAX 0.10.2 and the plugin (TESSERA_PJRT). --write puts the table into docs/plans.md.
+For each program of plan_programs.py, on 8 devices, it counts the bytes that a device sends and the collectives: in the HLO that XLA
+compiles, and in tessera_jax.explain of the same function with the shardings of results that XLA chose. A collective in a loop counts
+as often as it runs (once if Tessera does not know how often). If every device reads only its own part of an all_reduce, it is counted
+as a reduce_scatter. Needs JAX 0.10.2 and the plugin (TESSERA_PJRT). --write puts the table into docs/plans.md.
 """
 import argparse
 import dataclasses
@@ -42,7 +42,7 @@ def bytes_of(type):
 
 
 def read_hlo(text):
-  """{computation: [Instruction]}, the entry's name."""
+  """Returns {computation: [Instruction]} and the entry's name."""
   computations, entry, lines = {}, None, None
   for line in text.splitlines():
     head = re.match(r'^(ENTRY )?%?([\w.-]+) \(.*\) -> .* \{$', line)
@@ -78,7 +78,7 @@ def group_size(attributes, devices):
 
 
 def only_sliced(name, instructions, computations, part):
-  """Whether all that reads it is a slice of at most `part` bytes."""
+  """Returns whether all instructions that read it are slices of at most `part` bytes."""
   users = [i for i in instructions if name in i.operands]
   def sliced(user):
     if user.op in ('dynamic-slice', 'slice'):
@@ -98,7 +98,7 @@ def parameter(instructions, index):
 
 
 def cost_of_hlo(text, devices, with_trips):
-  """(bytes a device sends, collectives in the text, {op: bytes})."""
+  """Returns (bytes that a device sends, collectives in the text, {op: bytes})."""
   computations, entry = read_hlo(text)
   for instructions in computations.values():
     for i in instructions:
@@ -148,7 +148,7 @@ def cost_of_hlo(text, devices, with_trips):
 
 
 def check(program, explain):
-  """(XLA's bytes, XLA's collectives, our bytes, our collectives, the plan, the HLO)."""
+  """Returns (XLA's bytes, XLA's collectives, Tessera's bytes, Tessera's collectives, the plan, the HLO)."""
   is_spec = lambda s: isinstance(s, P)
   out = {} if program.out is None else {'out_shardings': jax.tree.map(
       lambda s: NamedSharding(program.mesh, s), program.out, is_leaf=is_spec)}
@@ -207,7 +207,7 @@ def main():
 
 
 def write(rows):
-  """The table of docs/plans.md."""
+  """Writes the table of docs/plans.md."""
   lines = ['| program | sent by XLA\'s plan | by Tessera\'s | collectives of XLA | of Tessera |', '|---|---:|---:|---:|---:|']
   for label, xla, xla_count, ours, count, mark in rows:
     ours_text = f'**{ours:,.0f}**' if mark.startswith('WORSE') else f'{ours:,.0f}'

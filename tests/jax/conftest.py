@@ -1,7 +1,7 @@
-"""The tests of this folder run JAX on Tessera, on eight devices.
+"""Makes the tests of this folder run JAX on Tessera, on eight devices.
 
-  python -m pytest tests/jax       with jax 0.8 or later: the library that TESSERA_PJRT names with the Python of this checkout;
-                                   else the wheel jax-tessera, where it is installed; else that of build/release
+  python -m pytest tests/jax       with jax 0.8 or later. It uses the library that TESSERA_PJRT names, with the Python files of this
+                                   checkout; else the wheel jax-tessera if it is installed; else the library of build/release
 """
 import importlib.metadata
 import os
@@ -18,12 +18,12 @@ if not WHEEL:
   os.environ.setdefault('TESSERA_PJRT', str(ROOT / 'build' / 'release' / 'plugin' / 'libtessera_pjrt.so'))
 os.environ['JAX_PLATFORMS'] = 'tessera'
 os.environ['TESSERA_DEVICES'] = 'cpu:8'
-os.environ['TESSERA_COSTS'] = ''  # what this machine measured is its own
+os.environ['TESSERA_COSTS'] = ''  # no costs that were measured on this machine
 
 
 @pytest.fixture(name='environment')
 def _environment():
-  """Of a Python process of its own, in which JAX finds this plugin; nothing says which devices there are."""
+  """Returns the environment of a separate Python process, in which JAX finds this plugin. It has no variable that sets the devices."""
   env = {k: v for k, v in os.environ.items() if k not in ('TESSERA_DEVICES', 'XLA_FLAGS')}
   if not WHEEL:
     env['PYTHONPATH'] = str(ROOT / 'python' / 'src')

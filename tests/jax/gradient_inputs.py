@@ -1,4 +1,4 @@
-"""What gradient_programs.py and gradient_networks.py share: random arrays, and the sum that is differentiated with JAX's gradients of it."""
+"""Shared by gradient_programs.py and gradient_networks.py: random arrays, the sum that is differentiated, and JAX's gradients of it."""
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +15,7 @@ def inexact(x):
 
 
 def weighted_sum(results):
-    """The sum that `tessera grad --seed 0` differentiates."""
+    """Returns the sum that `tessera grad --seed 0` differentiates."""
     total = 0.0
     for r, y in enumerate(jax.tree.leaves(results)):
         if not inexact(y):
@@ -28,7 +28,8 @@ def weighted_sum(results):
 
 
 def reference(flat, leaves, wrt):
-    """That sum of what `flat` returns, and JAX's gradients by the leaves `wrt`: in forward mode where a while loop has no reverse one."""
+    """Returns the weighted sum of the results of `flat`, and JAX's gradients by the leaves `wrt`: in forward mode for while loops, which have no
+  reverse mode."""
     loss = lambda *x: weighted_sum(flat(*x))
     try:
         value, gradients = jax.jit(jax.value_and_grad(loss, wrt))(*leaves)

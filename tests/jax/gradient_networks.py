@@ -1,4 +1,4 @@
-"""The families of gradient_programs.py that are parts of networks, whole ones, and programs on eight devices."""
+"""Families of programs for gradient_programs.py: parts of networks, whole networks, and programs on eight devices."""
 
 import functools
 
@@ -167,7 +167,7 @@ def _adam(w, m, v, g):
 
 
 def sharded():
-    """On eight devices."""
+    """Programs on eight devices."""
     auto = jax.sharding.AxisType.Auto
     mesh, grid = jax.make_mesh((8,), ("x",), (auto,)), jax.make_mesh((2, 4), ("a", "b"), (auto,) * 2)
     sm = functools.partial(jax.shard_map, mesh=mesh)

@@ -1,6 +1,6 @@
-"""The functions of check_gradients.py: name -> (function, arguments). Small, smooth where they are differentiated.
+"""The functions of check_gradients.py: name -> (function, arguments). They are small, and smooth where they are differentiated.
 
-Each family is a generator of (name, function, arguments); programs() puts them together under family/name.
+Each family is a generator of (name, function, arguments); programs() returns all of them under the names family/name.
 """
 
 import functools
@@ -358,7 +358,7 @@ def _kalman(z, q, r):
 
 
 def derivatives():
-    """Functions with derivatives of their own, and derivatives themselves, of which the gradient is the second."""
+    """Functions with custom derivatives, and derivatives of functions, which gives second derivatives."""
 
     @jax.custom_jvp
     def softplus(x):
@@ -419,7 +419,7 @@ def complexes():
 
 
 def narrow():
-    """float32, and the smaller floats: compared to their own precision."""
+    """Functions in float32 and narrower floats, which are compared to their own precision."""
     for dtype in ["float32", "bfloat16", "float16"]:
         cast = lambda *shape, d=dtype: np.asarray(jnp.asarray(normal(*shape), d))
         yield f"{dtype}_dot", lambda a, b: jnp.tanh(a @ b), (cast(4, 5), cast(5, 3))
@@ -429,7 +429,7 @@ def narrow():
 
 
 def factorizations():
-    """What JAX computes by LAPACK: custom calls in the program."""
+    """Functions that JAX computes by LAPACK, as custom calls in the program."""
     square, tall, wide, batch = normal(4, 4), normal(5, 3), normal(3, 5), normal(2, 4, 4)
     z = normal(4, 3) + 1j * normal(4, 3)
     positive = square @ square.T + 4 * np.eye(4)

@@ -1,7 +1,7 @@
 """Sharded programs whose plans check_plans.py compares with XLA's: models, training steps and single ops.
 
-programs() yields Program(family, name, function, arguments, out): arguments is a tree of jax.ShapeDtypeStructs with
-shardings on 8 devices; out is a tree of PartitionSpecs of the results, None: as XLA chooses.
+programs() yields Program(family, name, function, arguments, out). `arguments` is a tree of jax.ShapeDtypeStructs with
+shardings on 8 devices. `out` is a tree of PartitionSpecs of the results, or None if XLA chooses them.
 """
 import dataclasses
 import functools
@@ -36,7 +36,7 @@ def array(mesh_name, shape, spec=P(), dtype=jnp.float32):
 
 
 def placed(mesh_name, shapes, specs):
-  """Trees of shapes and specs as arguments."""
+  """Returns arguments from trees of shapes and specs."""
   is_shape = lambda s: isinstance(s, tuple) and all(isinstance(d, int) for d in s)
   flat, tree = jax.tree.flatten(shapes, is_leaf=is_shape)
   return jax.tree.unflatten(tree, [array(mesh_name, s, spec) for s, spec in zip(
@@ -261,7 +261,7 @@ def transformer_shapes(d, depth, fused):
 
 
 def transformer_specs(shapes, tensor=None, data=None):
-  """Megatron's: columns, then rows, over the axis `tensor`; `data` cuts the other dimension."""
+  """Returns Megatron's specs: columns, then rows, over the axis `tensor`; the axis `data` shards the other dimension."""
   columns, rows = P(data, tensor), P(tensor, data)
   specs = {'q': columns, 'k': columns, 'v': columns, 'qkv': columns, 'up': columns, 'o': rows, 'down': rows,
            's1': P(), 's2': P()}
@@ -293,7 +293,7 @@ def clipped(loss):
 
 
 def models():
-  """Name, loss, params, batch, by scheme."""
+  """Yields the name, the loss, the parameters and the batch of each model and sharding scheme."""
   i32 = jnp.int32
   sizes = [64, 128, 128, 16]
   pairs = list(zip(sizes[:-1], sizes[1:]))

@@ -1,4 +1,4 @@
-"""Collectives that JAX starts and finishes apart, and the order that programs ask for in time."""
+"""Collectives with separate start and done operations in JAX, and the order in time that programs require."""
 import functools
 
 import jax
@@ -26,7 +26,7 @@ PAIRS = {
 
 
 def on_devices(f):
-  # JAX 0.12 has psum_start only where it checks what varies.
+  # JAX 0.12 has psum_start only with check_vma.
   mesh = jax.make_mesh((8,), ('x',), axis_types=(jax.sharding.AxisType.Auto,))
   return jax.jit(functools.partial(jax.shard_map, mesh=mesh, in_specs=P('x'), out_specs=P('x'))(f))
 

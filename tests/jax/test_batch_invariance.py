@@ -1,6 +1,6 @@
-"""A row's result has the same bits alone, in a batch of any size, mapped by vmap and on devices that have other rows each.
+"""A row's result has the same bits for a single row, in a batch of any size, mapped by vmap and on devices that each have other rows.
 
-What this does not hold of stands in docs/performance.md: products by matrices, and rows of more than 32768 elements."""
+The exceptions are in docs/performance.md: matrix products, and rows of more than 32768 elements."""
 import jax
 from jax.sharding import PartitionSpec as P
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""jax.experimental.buffer_callback: functions of Python that write to the results' memory."""
+"""jax.experimental.buffer_callback: Python functions that write to the results' memory."""
 import functools
 
 import jax

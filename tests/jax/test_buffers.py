@@ -132,7 +132,7 @@ def test_donated_parts_in_memories_of_their_own_are_results_that_last(mesh, spec
   f = jax.jit(lambda x: (jnp.cos(x), x), donate_argnums=0)
   kept = []
   for i in range(6):
-    # device_put makes a part for each device, whose memory ends with the argument.
+    # device_put makes a part for each device. Its memory is freed with the argument.
     out = f(jax.device_put(X + i, NamedSharding(mesh, spec), may_alias=False))
     kept.append([np.asarray(a) for a in out])
   for i, (cosine, same) in enumerate(kept):

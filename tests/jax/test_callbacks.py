@@ -25,7 +25,7 @@ def twice_on_host(x, **kwargs):
 def test_pure_callback():
   f = jax.jit(lambda x: twice_on_host(x + 1) - 1)
   np.testing.assert_array_equal(f(X), 2 * (X + 1) - 1)
-  np.testing.assert_array_equal(f(X[::-1]), 2 * (X[::-1] + 1) - 1)  # called anew, not the value of the first call
+  np.testing.assert_array_equal(f(X[::-1]), 2 * (X[::-1] + 1) - 1)  # called again, does not return the value of the first call
 
 
 def test_pure_callback_of_trees_and_dtypes():
@@ -291,7 +291,7 @@ def test_devices_that_take_a_branch_call_its_functions(mesh):
   x = np.arange(8, dtype=np.float32)
   result = f(x)
   jax.effects_barrier()
-  # What lax.switch does with an index: at least 0, at most the last.
+  # lax.switch clamps the index: at least 0, at most the last.
   np.testing.assert_array_equal(result, x + x * np.array([1, 1, 2, 3, 3, 3, 3, 3]))
   assert sorted(seen) == [2, 600, 700, 1002, 2003, 2004, 2005, 2006, 2007]
 
@@ -337,7 +337,7 @@ def test_a_function_of_a_branch_that_few_devices_take_gets_their_values_alone(me
   def nested(x):
     return lax.cond(x[0] > 2, branch, lambda x: -x, x)
 
-  def loop(x):  # a device takes the branch in its last trip
+  def loop(x):  # a device takes the branch in its last iteration
     return lax.while_loop(lambda x: x[0] < 6, lambda x: branch(x + 1), x)
 
   def called_each_trip(x):

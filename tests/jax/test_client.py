@@ -1,4 +1,4 @@
-"""How JAX finds the backend, which devices it has, and what is said where something does not fit."""
+"""How JAX finds the backend, which devices it has, and the messages if something does not fit."""
 import ctypes
 import importlib.metadata
 import re
@@ -108,7 +108,7 @@ def test_the_version_of_a_jax_that_was_not_installed(monkeypatch):
 
 
 def another_jax(path, environment, version):
-  """The environment of a process to which the installed JAX says that it is another one."""
+  """Returns the environment of a process in which the installed JAX reports another version."""
   (path / f'jax-{version}.dist-info').mkdir()
   (path / f'jax-{version}.dist-info' / 'METADATA').write_text(f'Metadata-Version: 2.1\nName: jax\nVersion: {version}\n')
   return {'PYTHONPATH': f"{path}:{environment.get('PYTHONPATH', '')}"}
@@ -186,7 +186,7 @@ def test_a_jaxlib_that_cannot_be_imported(environment, tmp_path, raised):
   assert out.returncode == 1 and out.stderr == ''
   assert (f'error        [tessera] expected a JAX that can be imported, got {name}: {text}; '
           'pip install --force-reinstall jax jaxlib\n') in out.stdout
-  assert 'Tessera' in out.stdout and 'oneDNN' in out.stdout  # the library is reported all the same
+  assert 'Tessera' in out.stdout and 'oneDNN' in out.stdout  # the library is reported nevertheless
 
 
 SUM = 'import jax; print(jax.numpy.arange(3.).sum())'

@@ -28,7 +28,7 @@ def _rows_only(sharding, rank):
 
 
 def _row_wise(lower, rule, seen=None):
-  """A function of one array whose last dimension each device needs whole."""
+  """Returns a function of one array; each device needs the whole last dimension."""
   function = custom_partitioning(lower)
 
   def partition(mesh, args, result):
@@ -69,7 +69,7 @@ def test_columns_are_moved_to_what_partition_wants(mesh):
 
 
 def _matmul(mesh_axis):
-  """x @ y, the sum over devices written by hand."""
+  """Returns x @ y with an explicit sum over devices."""
   function = custom_partitioning(lambda x, y: x @ y)
 
   def partition(mesh, args, result):
@@ -151,7 +151,7 @@ def _fails(mesh, partition, match):
   function.def_partition(partition, sharding_rule='i j -> i j')
   with pytest.raises(Exception, match=match):
     jax.block_until_ready(jax.jit(function)(_sharded(mesh, 'x')))
-  # The client goes on.
+  # The client still works.
   np.testing.assert_array_equal(jax.jit(lambda x: x + 1)(_sharded(mesh, 'x')), X + 1)
 
 

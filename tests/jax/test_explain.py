@@ -1,4 +1,4 @@
-"""tessera_jax.explain: plans as data and text, under any backend, for devices that are not there."""
+"""tessera_jax.explain: plans as data and text, under any backend, for devices that this machine does not have."""
 import json
 import pathlib
 import subprocess

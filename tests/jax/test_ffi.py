@@ -1,4 +1,4 @@
-"""Native functions of users: handlers of XLA's FFI, compiled here, registered with JAX and called on the plugin."""
+"""Native functions of users: XLA FFI handlers that are compiled here, registered with JAX and called on the plugin."""
 import ctypes
 import pathlib
 import shutil
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(not COMPILER, reason='handlers are compiled by g
 
 @pytest.fixture(name='handlers', scope='module')
 def _handlers(tmp_path_factory):
-  """The library of handlers; those of one stage are registered by their names."""
+  """Returns the library of handlers; handlers with a single stage are registered by their names."""
   path = tmp_path_factory.mktemp('ffi') / 'handlers.so'
   source = pathlib.Path(__file__).with_name('ffi_handlers.cc')
   subprocess.run([COMPILER, '-std=c++17', '-O1', '-shared', '-fPIC', f'-I{jax.ffi.include_dir()}', source, '-o', path],
@@ -66,7 +66,7 @@ def test_unknown_targets_and_handlers_of_other_kinds(handlers):
     jax.ffi.register_ffi_target('add', jax.ffi.pycapsule(handlers.nothing), platform='tessera')
   with pytest.raises(ValueError, match='api_version 1, got 0'):
     jax.ffi.register_ffi_target('old', jax.ffi.pycapsule(handlers.nothing), platform='tessera', api_version=0)
-  jax.ffi.register_ffi_target('add', jax.ffi.pycapsule(handlers.add), platform='tessera')  # the same again
+  jax.ffi.register_ffi_target('add', jax.ffi.pycapsule(handlers.add), platform='tessera')  # registered once more
 
 
 def test_handlers_registered_for_cpu(handlers):
@@ -123,7 +123,7 @@ def test_threads_and_futures(handlers):
 
 def test_layouts(handlers):
   x = np.arange(6, dtype=np.float32).reshape(2, 3)
-  # Both are column-major, so that the handler sees the elements in that order in both.
+  # The argument and the result are column-major, so the handler has the elements of both in this order.
   call = jax.ffi.ffi_call('add', jax.ShapeDtypeStruct((2, 3), np.float32), input_layouts=[(1, 0), (0, 1)],
                           output_layouts=(1, 0))
   expected = (x.T.reshape(-1) + x.reshape(-1)).reshape(3, 2).T

@@ -18,7 +18,7 @@ FLOATS = np.concatenate([np.arange(0, 2**32, 509, dtype=np.uint64).astype(np.uin
 
 
 def ulps(got, want, dtype):
-  """The largest distance in units of the last place of dtype, over values that dtype has."""
+  """Returns the largest distance in units of the last place of dtype, over values that dtype can represent."""
   limits = np.finfo(dtype)
   want = np.asarray(want, np.longdouble)
   inside = np.isfinite(want) & (abs(want) <= limits.max)
@@ -93,7 +93,7 @@ def test_named_functions_of_shards():
   np.testing.assert_allclose(parts, scipy.special.gammaln(np.asarray(x) + 4), rtol=2e-5, atol=1e-6)
 
 
-# On each cut, both sides: the sign of a zero says which.
+# Points on both sides of each cut: the sign of a zero determines the side.
 @pytest.mark.parametrize('name, reference, points', [
     ('sqrt', cmath.sqrt, [-4, -1e-3]),
     ('log', cmath.log, [-4, -1]),

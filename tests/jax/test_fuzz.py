@@ -1,4 +1,4 @@
-"""The fuzzer finds what is planted, reduces it, and finds nothing in some programs of fixed seeds."""
+"""The fuzzer finds planted faults, reduces their programs, and finds no fault in some programs of fixed seeds."""
 import json
 import os
 import pathlib
@@ -23,7 +23,7 @@ import reference  # noqa: E402  pylint: disable=wrong-import-position
 import runner  # noqa: E402  pylint: disable=wrong-import-position
 from program import Block, Input, Program, Statement, Type  # noqa: E402  pylint: disable=wrong-import-position
 
-# What is wrong on Tessera: names of a program's source replaced, a word that the program has, and the verdict.
+# Planted faults of Tessera: names in a program's source that are replaced, a word that the program has, and the verdict.
 FAULTS = {
     'cumsum': ("{'jnp': Wrong(jnp, cumsum=lambda x, axis: jnp.cumsum(x, axis) * 1.001)}", 'jnp.cumsum(', 'tessera value'),
     'psum': ("{'lax': Wrong(lax, psum=lambda x, a: lax.pmax(x, a))}", 'lax.psum(', 'tessera value'),
@@ -34,8 +34,8 @@ FAULTS = {
              'tessera AssertionError: two runs differ in bits'),
 }
 
-# Looks for programs that the faults make wrong, each among the short ones whose source has the word, and writes as JSON what
-# they are reduced to.
+# For each fault it looks for a program that the fault makes wrong, among short programs with the word in their source, and writes the
+# reduced programs as JSON.
 SEARCH = '''
 import sys
 sys.path.insert(0, {folder!r})
@@ -75,7 +75,7 @@ print(json.dumps(found))
 
 @pytest.fixture(name='found', scope='module')
 def _found():
-  """By name of a fault, the verdict on the program found and the source of what it is reduced to."""
+  """Returns, by the name of a fault, the verdict on the program that was found and the source of the reduced program."""
   code = SEARCH.format(folder=str(FUZZ), faults=FAULTS, seconds=3)
   out = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, timeout=900, check=False)
   assert out.returncode == 0, out.stderr[-3000:]
@@ -92,7 +92,7 @@ def test_finds_and_reduces_what_is_planted(found, fault):
 
 
 def scanned():
-  """A program of eight devices with a scan and much that does not matter."""
+  """Returns a program for eight devices with a scan and many irrelevant statements."""
   body = Block('f9', ('(v5,)', '(v6,)'), (Statement('v7', 'jnp.sin(v5)'), Statement('v8', 'jnp.cumsum(v7, axis=0)'),
                                           Statement('v10', 'v8 + v6')), '(v10,), (v7,)')
   main = Block('f', ('v1', 'v2', 'v3'), (Statement('v4', 'jnp.cos(v3)'), Statement('v20', 'v1 * 2'),
@@ -118,7 +118,7 @@ def test_keeps_what_matters():
 
 
 def doubled(values):
-  """The program that doubles two numbers, and an outcome."""
+  """Returns a program that doubles two numbers, and an outcome with `values`."""
   main = Block('f', ('v1',), (Statement('v2', 'v1 * 2'),), '(v2,)')
   types = {v: Type((2,), 'float32') for v in ('v1', 'v2')}
   program = Program((), (Input('v1', 'np.array([1, 3], "float32")'),), main, types)
@@ -202,7 +202,7 @@ def test_the_reference_knows_primitives(name):
 
 
 def test_what_rounding_alone_explains_is_no_error():
-  # arcsinh(x) is x in bfloat16 and less in float64.
+  # arcsinh(x) equals x in bfloat16 and is less than x in float64.
   main = Block('f', ('v1',), (Statement('v2', 'jnp.arcsinh(v1) == v1'),), '(v2,)')
   program = Program((), (Input('v1', 'np.array([0.03, 2], "bfloat16")'),), main, {'v1': Type((2,), 'bfloat16'), 'v2': Type((2,), 'bool')})
   outcome = runner.Outcome(values=[np.array([True, False])])

@@ -1,4 +1,4 @@
-"""Tessera beside other backends: which is the default, arrays that move between them, and what is left alone."""
+"""Tessera together with other backends: the default backend, arrays that move between backends, and settings that stay unchanged."""
 import subprocess
 import sys
 
@@ -24,7 +24,7 @@ print(jax.default_backend(), [d.platform for d in jax.devices('cpu')], [d.platfo
 
 
 def test_it_stands_below_accelerators(environment):
-  # A backend with the priority of JAX's TPU, whose client is the CPU's.
+  # A backend with the priority of JAX's TPU and the client of the CPU.
   code = """
 import jax
 from jax._src import xla_bridge
@@ -113,7 +113,7 @@ print(w.devices() == {jax.devices('tessera')[0]}, np.array_equal(x, w))"""
 
 
 def test_other_libraries_beside_it(environment):
-  """numpy's OpenBLAS and, where it is installed, torch with its OpenMP: each computes as it would alone."""
+  """NumPy's OpenBLAS and, if it is installed, torch with its OpenMP compute the same as without Tessera."""
   code = """
 import numpy as np
 a = np.random.default_rng(0).normal(size=(300, 300))

@@ -1,4 +1,4 @@
-"""That the installed JAX has every name that Tessera uses of it, and what happens under one that lacks some.
+"""The installed JAX has every name of it that Tessera uses, and a JAX without some of them is handled.
 
 scripts/jax-matrix runs this in every version of jax_private.TESTED."""
 import pathlib
@@ -37,7 +37,7 @@ def test_private_names_stand_in_one_file():
 
 @pytest.fixture(name='without')
 def _without(monkeypatch):
-  """Makes JAX lack the name."""
+  """Removes the name from JAX."""
 
   def forget(name):
     gone = jax_private.NAMES | {name: jax_private._Name(jax_private.NAMES[name].part, ('jax.nowhere:nothing',))}

@@ -20,7 +20,7 @@ def order(array):
 
 
 def memory(array):
-  """The numbers of the array's first part as they are in memory."""
+  """Returns the numbers of the array's first part in the order of memory."""
   import ctypes
   part = array.addressable_shards[0].data
   return np.ctypeslib.as_array(ctypes.cast(part.unsafe_buffer_pointer(), ctypes.POINTER(ctypes.c_float)), (part.size,))

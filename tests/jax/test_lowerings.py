@@ -1,4 +1,4 @@
-"""Rules of lowering that JAX, or a package, registers for the platform cpu alone."""
+"""Lowering rules that JAX, or a package, registers only for the platform cpu."""
 import jax
 from jax.experimental import sparse
 from jax.experimental.sparse.linalg import spsolve

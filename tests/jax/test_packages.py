@@ -38,7 +38,7 @@ def test_cpu_fails():
 
 @pytest.fixture(name='sources')
 def _sources(tmp_path):
-  """A checkout of a package named lineax, which is also installed."""
+  """Makes a checkout of a package named lineax, which is also installed."""
   for folder in (tmp_path / 'site', tmp_path / 'src' / 'lineax'):
     (folder / 'lineax').mkdir(parents=True)
     (folder / 'lineax' / '__init__.py').write_text('ONE = 1\n')
@@ -122,7 +122,7 @@ def test_table(tmp_path):
   assert causes == {'ValueError: at N': ['s: b']}
   (tmp_path / 'tessera' / 's.complete').write_text('')
   [row], causes = package_table.summarize(tmp_path, [suite])
-  assert [row[k] for k in ('compared', 'passed', 'failed', 'skipped')] == [4, 1, 2, 1]  # d is not there
+  assert [row[k] for k in ('compared', 'passed', 'failed', 'skipped')] == [4, 1, 2, 1]  # d is missing
   page = tmp_path / 'page.md'
   page.write_text(f'before\n{package_table.BEGIN}\nold\n{package_table.END}\nafter\n')
   text = package_table.markdown([row], causes, 0)

@@ -1,4 +1,4 @@
-"""The programs and reports of benchmarks/peers: networks and ocean models compute the same in each dialect, reports say what was measured."""
+"""The programs and reports of benchmarks/peers: networks and ocean models compute the same in each dialect, and reports have the measured values."""
 import json
 import pathlib
 import re
@@ -65,13 +65,13 @@ def test_a_model_of_the_ocean_in_jax_is_that_in_numpy(name):
 
 
 def test_the_density_is_that_of_the_standard():
-  """Check values of Fofonoff and Millard (1983): salinity, degrees Celsius, bar, kilograms per cubic metre."""
+  """The check values are those of Fofonoff and Millard (1983): salinity, degrees Celsius, bar, kilograms per cubic metre."""
   for s, t, p, density in ((35, 5, 0, 1027.67547), (35, 25, 1000, 1062.53817), (0, 5, 1000, 1044.12802)):
     assert abs(ocean.equation_of_state(ocean.NumPyArrays(), np.float64(s), t, p) - density) < 1e-5
 
 
 def test_mixing_is_along_surfaces_of_equal_density():
-  """Where salinity is the same everywhere, those of equal density are those of equal temperature: nothing mixes."""
+  """With uniform salinity, surfaces of equal density are surfaces of equal temperature, so nothing mixes."""
   temperature, salinity, depth = ocean.mixing_inputs(OCEAN_CELLS)
   step = ocean.PROGRAMS['isoneutral_mixing'].for_numpy()
   inside = temperature[1:-1, 1:-1]

@@ -1,8 +1,8 @@
-"""Programs of several processes by jax.distributed.initialize: what they compute, and how all of them end where one
+"""Programs in several processes by jax.distributed.initialize: their results, and how all processes end if one
 dies, fails or does something else.
 
-Every program is started as many times as it has processes, each a Python of its own. Those that are marked `nightly`
-run where TESSERA_JAX_NIGHTLY is set, as by `scripts/nightly jax`; the others take half a minute.
+Each process of a program is a separate Python. Tests that are marked `nightly` run only if TESSERA_JAX_NIGHTLY is set,
+as by `scripts/nightly jax`; the others take half a minute.
 """
 import ctypes
 import os
@@ -49,7 +49,7 @@ def free_port():
 
 
 def run(program, environment, count, seconds=240, **changes):
-  """The exit status and output of each process."""
+  """Runs the program in `count` processes, and returns the exit status and the output of each."""
   port = free_port()
   env = environment | {'TESSERA_DEVICES': f'cpu:{8 // count}', 'TESSERA_NUM_THREADS': '1'} | changes
   started = [subprocess.Popen([sys.executable, '-c', program, port, str(count), str(i)], env=env,
@@ -72,7 +72,7 @@ def run_well(program, environment, count, **changes):
 
 
 def transport(name):
-  """The library of a transport, which is where the plugin looks for it; none if it was not built."""
+  """Returns the library of a transport, in the place where the plugin looks for it; None if it was not built."""
   folder = os.path.dirname(os.path.abspath(client.library_path()))
   places = [os.path.join(place, f'libtessera_{name}.so') for place in (folder, os.path.dirname(folder))]
   return next(filter(os.path.exists, places), None)
@@ -155,7 +155,7 @@ check("all_to_all", transposed, np.tile(pairs, (1, 4)).T.reshape(-1))
 @pytest.mark.usefixtures('ucx')
 @several
 def test_meshes(environment, count):
-  """Of a process' own devices, of all in another order, and of some in several processes."""
+  """Meshes of one process's devices, of all devices in another order, and of some devices in several processes."""
   run_well(MESH + '''
 own = NamedSharding(Mesh(np.array(jax.local_devices()), ("x",)), P("x"))
 a = jax.device_put(np.arange(16.0) + me, own)
@@ -195,8 +195,8 @@ check("host local", a, np.repeat(np.arange(count), 2))
 
 
 def ends(program, environment, count, said):
-  """Every process ends within a minute after go_wrong(), where JAX alone would wait for 100 s; those that `said` names
-  say so, and fail."""
+  """Checks that every process ends within a minute after go_wrong() (JAX by itself would wait for 100 s), and that the processes in
+  `said` fail with these messages."""
   out = run(program, environment, count)
   end = time.time()
   wrong = [float(at) for _, text in out for at in re.findall(r'WRONG AT (\S+)', text)]
@@ -261,7 +261,7 @@ float(jax.jit(g if me == 1 else f)(x))
      '[initialize] expected the UCX transport /nowhere.so, got: /nowhere.so: cannot open'),
 ])
 def test_processes_that_cannot_start(environment, program, said):
-  """They fail instead of being programs of their own."""
+  """They fail instead of running as separate programs."""
   for status, text in run(f'import os, sys\n{program}\n' + START + 'jax.devices()', environment, 2):
     assert status != 0 and said in text
 
@@ -269,7 +269,7 @@ def test_processes_that_cannot_start(environment, program, said):
 @nightly
 @pytest.mark.usefixtures('mpi')
 def test_cluster_of_the_environment(environment):
-  """A cluster that JAX does not know of."""
+  """A cluster that JAX does not detect."""
   out = mpirun('import jax; jax.devices()', environment | {'TESSERA_CLUSTER': 'mpi'})
   assert out.returncode != 0
   assert '[tessera] expected a client of 2 processes, as TESSERA_CLUSTER has started them' in out.stdout

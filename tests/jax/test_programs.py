@@ -1,4 +1,4 @@
-"""Programs of JAX on Tessera, against numpy and against what they must say of themselves."""
+"""JAX programs on Tessera: their results, compared with NumPy, and their messages."""
 import jax
 from jax import lax
 from jax.sharding import NamedSharding, PartitionSpec as P
@@ -79,7 +79,7 @@ def test_control_flow():
 
 def test_random():
   key = jax.random.key(0)
-  # Bits of threefry are the same everywhere: these are JAX's on its CPU backend.
+  # The bits of threefry are the same on all backends; these are from JAX's CPU backend.
   assert [int(b) for b in jax.random.bits(key, (3,))] == [4070199207, 4202968722, 1427181096]
   x = jax.random.normal(jax.random.fold_in(key, 1), (20000,))
   assert abs(float(x.mean())) < 0.03 and abs(float(x.std()) - 1) < 0.03
@@ -92,7 +92,7 @@ def test_donation_and_deleted_buffers():
   x.delete()
   with pytest.raises(RuntimeError, match='Array has been deleted'):
     (x + 1).block_until_ready()
-  close(jnp.ones(4) + 1, 2 * np.ones(4))  # the backend goes on
+  close(jnp.ones(4) + 1, 2 * np.ones(4))  # the backend still works
   y = jnp.arange(4.0)
   out = jax.jit(lambda x: x + 1, donate_argnums=0)(y)
   close(out, [1, 2, 3, 4])
@@ -181,7 +181,7 @@ def test_shard_map(mesh):
 
 @pytest.mark.parametrize('spec', [P('x'), P('y'), P(('x', 'y')), P(None, ('y', 'x'))])
 def test_a_shard_map_without_inputs(mesh, spec):
-  # The constraint on its result spreads to no value inside of it.
+  # The constraint on its result does not spread to values inside of it.
   def f():
     ours = lambda: lax.psum(jnp.cumsum(jnp.eye(8), 0), ('x', 'y'))
     out = jax.shard_map(ours, mesh=mesh, in_specs=(), out_specs=P(), check_vma=False)()
@@ -219,7 +219,7 @@ def test_sharded_gradient_step(mesh):
   close(sharded, expected)
 
 
-# --- what is refused
+# --- programs that are refused
 
 
 def test_ahead_of_time():
@@ -240,7 +240,7 @@ def test_errors_leave_the_client_usable(mesh):
   close(jax.jit(jnp.add)(X, X), 2 * X)
 
 
-# --- rules that JAX keeps for platforms it knows by name
+# --- rules that JAX has only for platforms with certain names
 
 
 def test_rules_for_cpu_are_found_whenever_they_are_registered():

@@ -1,4 +1,4 @@
-"""tests/jax/run survives what tests do to their process, continues, and counts."""
+"""tests/jax/run survives tests that crash or hang their process, continues earlier runs, and counts."""
 import importlib.machinery
 import importlib.util
 import json
@@ -56,7 +56,7 @@ def test_crashes_hangs_and_the_rest(sources, tmp_path):
       'aborts': ('failed', ['crash: SIGABRT']), 'hangs': ('failed', ['timeout']),
       'leaves': ('failed', ['crash: exit code 0']),
       'fails': ('failed', ['AssertionError: Lists differ: [1, 2] != [1, 3]'])}
-  # A later run continues: nothing is left; what failed runs again where asked.
+  # A later run continues, and nothing is left to run; failed tests run again on request.
   assert 'lax_test:' not in run(sources, work, 'lax_test').stdout
   path = sources / 'tests' / 'lax_test.py'
   path.write_text(TESTS.replace('[1, 3]', '[1, 2]'))
@@ -160,7 +160,7 @@ def test_results_of_other_files_stay(tmp_path):
   lines = write('c_test', 4, {'Error: N': ['c_test.py::T::test_1']})
   assert [line.split(' | ')[0] for line in lines if '_test |' in line and '%' in line] == ['| b_test', '| a_test', '| c_test']
   assert lines[-5:-1] == ['|---:|---|---|', '| 2 | a_test, c_test | Error: N |', '| 2 | b_test | of b |', '| 1 | b_test | of the second |']
-  # What is run again takes the place of what was there; another version that of everything.
+  # New results replace the old ones of the same file; results of another version replace all.
   lines = write('a_test', 5, {})
   assert '| 1 | c_test | Error: N |' in lines and '| a_test | 5 | 5 | 0 | 0 | 100.0 % |' in lines
   lines = write('c_test', 5, {}, 'Another.')

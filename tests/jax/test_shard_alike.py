@@ -1,11 +1,11 @@
-"""jax.experimental.shard_alike: values that are sharded alike without a constraint that says how."""
+"""jax.experimental.shard_alike: values that have the same sharding without a constraint on which one."""
 import jax
 from jax.sharding import NamedSharding, PartitionSpec as P
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-# JAX 0.12 does not have it any more.
+# JAX 0.12 no longer has it.
 shard_alike = pytest.importorskip('jax.experimental.shard_alike').shard_alike
 
 X = np.arange(64, dtype=np.float32).reshape(8, 8)

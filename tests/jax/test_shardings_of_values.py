@@ -57,7 +57,7 @@ def test_a_callback_that_raises(mesh):
 
 
 def _printed(f, *args):
-  """What a function gives jax.debug.callback of the parts of its arguments."""
+  """Returns what a function passes to jax.debug.callback for the parts of its arguments."""
   seen = []
   jax.block_until_ready(jax.jit(lambda *args: f(lambda *parts: seen.append(parts), *args))(*args))
   jax.effects_barrier()

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Names of a user's own beside `using namespace tessera;`, with all headers that are installed.
+"""Tests that users may have names of their own next to `using namespace tessera;`, with all installed headers.
 
     tests/names/user_names_test.py COMPILER [FLAG ...]
 
-The namespaces of the library's inside are no concern of a program that names a function, a type, a variable or a
-namespace as one of them: headers that users include do not declare them.
+A program may name a function, a type, a variable or a namespace like an internal namespace of the library, because the
+headers that users include do not declare internal namespaces.
 """
 
 import pathlib
@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/docs"))
 from names_in_text_test import installed_headers  # noqa: E402
 
-# What users write (docs/architecture.md), and what the headers need of the library's inside.
+# The namespaces that users write (docs/architecture.md), and the internal ones that the headers need.
 PUBLIC = {"checkpoint_policies", "debug", "experimental", "fft", "image", "initializers", "lax", "linalg", "linen", "nn", "nnx",
           "optim", "privacy", "random", "scipy", "tree"}
 INNER = {"internal", "ir", "ops"}
@@ -33,7 +33,7 @@ KINDS = {
 
 
 def namespaces(text):
-    """The namespaces that a header declares right in namespace tessera."""
+    """Returns the namespaces that a header declares directly in namespace tessera."""
     text = re.sub(r"""//[^\n]*|"(\\.|[^"\\\n])*"|'(\\.|[^'\\\n])'""", "", text)
     found, around = set(), []
     for opened, brace in re.findall(r"\bnamespace\s+([\w:]+)\s*\{|([{}])", text):
@@ -48,7 +48,7 @@ def namespaces(text):
 
 
 def inner_names():
-    """The library's folders and the namespaces of its inside, without those that users know."""
+    """Returns the names of the library's folders and internal namespaces, without those that users write."""
     folders = {path.name for path in (ROOT / "tessera").iterdir() if path.is_dir()}
     declared = namespaces((ROOT / "tessera/base/namespaces.h").read_text(encoding="utf-8"))
     # numpy has a function trace, the standard library a function transform.

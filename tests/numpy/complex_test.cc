@@ -174,7 +174,8 @@ TEST(Complex, FunctionsOfZerosInfinitiesAndNan) {
         SCOPED_TRACE(fmt::format("{} of {} + {}i: {} + {}i, evaluated {} + {}i, JAX {} + {}i",
                                  ops[k]->name, at.real(), at.imag(), x.real(), x.imag(), y.real(),
                                  y.imag(), j.real(), j.imag()));
-        // For a NaN, Annex G does not define the sign of a zero. It has neither of these two.
+        // For NaN, Annex G does not define the signs of zeros. It does not contain logistic and
+        // rsqrt.
         const bool undefined = ops[k]->name == "logistic" || ops[k]->name == "rsqrt";
         if (undefined || std::isnan(at.real()) || std::isnan(at.imag())) {
           EXPECT_TRUE(same_part(std::abs(x.real()), std::abs(y.real()), tolerance));

@@ -1,5 +1,5 @@
-// The accuracy of sums over many elements in float32, against the same in float64: over columns,
-// along rows, and over several dimensions, as the statistics of a batch of images are.
+// Compares sums over many elements in float32 with the same sums in float64: sums of columns, of
+// rows, and over several dimensions, like the statistics of a batch of images.
 #include <cmath>
 #include <random>
 
@@ -23,7 +23,7 @@ Literal random_literal(const Shape& shape) {
   return Literal::from(std::span<const float>(values), shape);
 }
 
-// Returns the norm of the error of f's result in float32, relative to that of the result.
+// Returns the norm of the error of f's float32 result, divided by the norm of the result.
 double relative_error(const std::function<Array(const Array&)>& f, const Literal& literal) {
   const X64 x64(true);
   const Array x(literal);
@@ -37,7 +37,8 @@ double relative_error(const std::function<Array(const Array&)>& f, const Literal
   return std::sqrt(error / norm);
 }
 
-// Some roundings; those of 65,536 elements that are added one after another have a norm of 1e-6.
+// The limit of the error: a few roundings. If 65,536 elements are added one after another, the
+// error is 1e-6.
 constexpr double kFewRoundings = 2e-7;
 
 TEST(LongSums, OfColumns) {
@@ -67,7 +68,7 @@ TEST(LongSums, OfComplexNumbers) {
   EXPECT_LT(relative_error(f, random_literal({65536, 8})), kFewRoundings);
 }
 
-// Many results, each of which is a loop over its own rows.
+// There are many results, and each is computed by a loop over its own rows.
 TEST(LongSums, OfManyColumns) {
   EXPECT_LT(relative_error([](const Array& a) { return sum(a, {.axis = 1}); },
                            random_literal({40, 20000, 8})),
@@ -80,7 +81,7 @@ TEST(LongSums, OfRows) {
         relative_error([](const Array& a) { return sum(a, {.axis = -1}); }, random_literal(shape)),
         kFewRoundings)
         << shape;
-  // Short rows of images whose features come first.
+  // Sums of short rows, as for images with the features first.
   EXPECT_LT(relative_error(
                 [](const Array& a) {
                   return sum(a, {.axis = {0, 2}});

@@ -1,6 +1,6 @@
-// One scalar operation on one element: the interpreter that the tests of ops, fusion and codegen
-// share. The value of an elementwise op is its row's (ops/core/elementwise.def), so a new one has
-// it.
+// Computes one scalar operation on one element. The tests of ops, fusion and codegen share this
+// interpreter. The value of an elementwise op comes from its row in ops/core/elementwise.def, so
+// new ops work without code here.
 #pragma once
 
 #include <algorithm>
@@ -59,13 +59,13 @@ constexpr dtype_kinds::Kinds kinds_of = std::is_same_v<W, bool>              ? d
                                         : std::is_same_v<W, scalar::Complex> ? dtype_kinds::kComplex
                                                                              : dtype_kinds::kFloat;
 
-// What a function of float64 was rounded by, where the value is finite.
+// Returns the rounding error of a float64 value, or 0 if the value is not finite.
 template <class W>
 W rounding(W value, long double exact) {
   return std::isfinite(value) ? static_cast<W>(exact - value) : W(0);
 }
 
-// The value of an elementwise op's row, or of what goes with it.
+// Returns the value of an elementwise op by its row, or of the low part of a function.
 template <class W>
 W row_value(ScalarOp op, const W& first, const W& second) {
   using namespace dtype_kinds;

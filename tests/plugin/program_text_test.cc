@@ -15,7 +15,7 @@ Literal literal_of(std::string_view bytes) {
   return out;
 }
 
-// "begin", three constants of which the second is small, and "end".
+// A text of "begin", three constants, of which the second is small, and "end".
 struct Program {
   std::string first = std::string(kLarge, 'a'), small = "bc", last = std::string(kLarge + 3, 'd');
   std::string text = "begin" + first + small + last + "end";
@@ -29,7 +29,7 @@ struct Program {
 
 TEST(ProgramText, KeepsLargeConstantsOnce) {
   const Program program;
-  // In any order, and some twice.
+  // The parts may be in any order, and some may be listed twice.
   const ProgramText kept(program.text, {program.last_held(), program.small_held(),
                                         program.first_held(), program.last_held()});
   EXPECT_EQ(kept.text(), program.text);

@@ -1,5 +1,5 @@
-// Products of integers against sums by plain loops, over types, layouts and sizes around those of
-// blocks.
+// Compares products of integers with plain loops, for all types, many layouts, and sizes around
+// those of blocks.
 #include "tessera/runtime/gemm_integers.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,8 @@ struct Layout {
   bool a_turned, b_turned, accumulate;
 };
 
-// Elements take all values, so that sums wrap; columns of c beyond the result must stay.
+// Checks one product. Elements have all values, so that sums wrap; the columns of c beyond the
+// result must not change.
 template <class T>
 void expect_product(int64_t m, int64_t n, int64_t k, Layout layout, int64_t beyond) {
   std::mt19937_64 random(static_cast<uint64_t>(m * 131 + n * 17 + k));
@@ -67,7 +68,7 @@ TEST(GemmIntegers, Bits16) { expect_products<uint16_t>(); }
 TEST(GemmIntegers, Bits32) { expect_products<uint32_t>(); }
 TEST(GemmIntegers, Bits64) { expect_products<uint64_t>(); }
 
-// gemm() has signed numbers multiplied as unsigned ones.
+// gemm() multiplies signed integers as unsigned ones.
 TEST(GemmIntegers, SignedNumbersWrap) {
   constexpr int32_t kLeast = std::numeric_limits<int32_t>::min();
   const std::vector<int32_t> a(30 * 20, kLeast + 1), b(20 * 40, -3);

@@ -307,7 +307,7 @@ TEST(PackedWeights, AreNotStaleAfterDonation) {
   }
 }
 
-// (x, w, rows) -> x convolved with w, and w with its first rows replaced.
+// A schedule with the inputs (x, w, rows). It can convolve with w and replace the first rows of w.
 struct UpdatedWeights {
   ScheduleBuilder b{Mesh()};
   int x = b.input(float32, kImage, {}), w = b.input(float32, kKernel, {}),
@@ -328,8 +328,8 @@ Literal with_rows(Literal w, const Literal& rows) {
   return w;
 }
 
-// A donated argument that the program updates in place is the weight of a convolution before and
-// after: the form that earlier runs kept is not of what the second one reads.
+// A program convolves with a donated argument, updates it in place, and convolves with it again.
+// The second convolution must not use the form that earlier runs packed from the old elements.
 TEST(PackedWeights, AreNotOfWhatAStepUpdates) {
   UpdatedWeights u;
   const int between = u.b.slot(float32, kImage, {}), updated = u.b.output(float32, kKernel, {}),
@@ -356,13 +356,13 @@ TEST(PackedWeights, AreNotOfWhatAStepUpdates) {
   }
 }
 
-// As above, in every trip of a loop that carries the weights.
+// The same in every trip of a loop that carries the weights.
 TEST(PackedWeights, AreNotOfWhatALoopCarries) {
   UpdatedWeights body;
   const int y = body.b.output(float32, kImage, {}), updated = body.b.output(float32, kKernel, {});
   body.convolve(body.x, body.w, y);
   body.update(updated);
-  // The rows are a constant of the loop, and come first.
+  // The rows become the first input, because they are a constant of the loop.
   std::rotate(body.b.schedule.inputs.begin(), body.b.schedule.inputs.begin() + 2,
               body.b.schedule.inputs.end());
   for (size_t i = 0; i < 3; ++i)
@@ -384,7 +384,7 @@ TEST(PackedWeights, AreNotOfWhatALoopCarries) {
     const DeviceArrayRef kernel = array_of(kKernel, 2);
     const Literal now = with_rows(kernel->to_literal(), new_rows->to_literal()),
                   want = convolved(convolved(convolved_by(image, kernel), now), now);
-    // So that a form of the argument is kept.
+    // From the second run on, a packed form of the argument is kept.
     for (int i = 0; i < runs; ++i) convolution()->run({image, kernel});
     for (int i = 0; i < runs; ++i)
       EXPECT_EQ(program->run({image, kernel, new_rows})[0]->to_literal(), want);

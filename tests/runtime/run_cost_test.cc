@@ -139,7 +139,7 @@ TEST(RunCost, OfALoopThatMayNotUpdateInPlace) {
   EXPECT_GE(all.bytes_written, 50 * (4000 + 4000));
 }
 
-// A body that updates its carry in place and returns something else of it.
+// The body updates its carry in place and returns another value computed from it.
 TEST(RunCost, OfALoopWhoseUpdatedCarryEndsElsewhere) {
   ScheduleBuilder inside{Mesh()};
   const int start = inside.input(int32, {}, {}), value = inside.input(float32, {1}, {}),
@@ -156,7 +156,7 @@ TEST(RunCost, OfALoopWhoseUpdatedCarryEndsElsewhere) {
   verify(b.schedule);
   const InterpretLoops interpret;
   const StepCost all = total(run_cost(b.schedule));
-  // The caller's array is copied once; a trip writes one element, and what the call returns.
+  // The caller's array is copied once. Each trip writes one element and the result of the call.
   EXPECT_EQ(all.bytes_written, 4000 + 50 * (4 + 4000));
 }
 

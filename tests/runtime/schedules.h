@@ -131,8 +131,8 @@ inline DeviceArrayRef array_of(const Shape& shape, int seed, DType dtype = float
   return device_array(random_literal(dtype, shape, seed), one_device());
 }
 
-// A convolution of images (batch, height, width, features) by windows of 3 x 3, whose weights
-// oneDNN reads in a form of its own.
+// A convolution of images (batch, height, width, features) by windows of 3 x 3. oneDNN reads its
+// weights in packed form.
 inline const Shape kImage{2, 6, 6, 32}, kKernel{3, 3, 32, 32};
 inline ConvolutionParams convolution_windows() {
   ConvolutionParams p{.strides = {1, 1},

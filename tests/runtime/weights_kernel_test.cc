@@ -112,7 +112,7 @@ TEST(WeightsKernel, IsNoOtherKernel) {
     c.b.add(c.step(c.t, c.b.output(float32, kImage, {})));
     EXPECT_FALSE(c.found()[2]);
   }
-  {  // It makes the image and the weights.
+  {  // The kernel computes the image and the weights.
     Convolution c;
     const Shape both{3, 3, 3, 3};
     const int source = c.b.input(float32, both, {}), made = c.b.slot(float32, both, {});

@@ -1,4 +1,4 @@
-"""What Tessera says of programs written for JAX.
+"""Shows how Tessera runs programs that are written for JAX.
 
   plan = tessera_jax.explain(step, params, batch)
   print(plan)                                   # collectives with axes, bytes and reasons, notes, cost

@@ -1,4 +1,4 @@
-"""python -m tessera_jax: versions, devices, libraries and the CPU, as a bug report should have them."""
+"""python -m tessera_jax: prints the versions, devices, libraries and the CPU, for bug reports."""
 import ctypes
 import importlib.metadata
 import json
@@ -19,7 +19,7 @@ def _version(package):
 
 
 def _library():
-  """What the library says of itself (plugin/about.h)."""
+  """Returns the facts about the library (plugin/about.h)."""
   library = client.open_library(client.library_path())
   library.tessera_about.argtypes = [ctypes.POINTER(ctypes.c_void_p)]
   library.tessera_free.argtypes = [ctypes.c_void_p]
@@ -66,7 +66,7 @@ def _device_lines():
 
 
 def main():
-  """Prints the lines; returns how many parts could not be told."""
+  """Prints the lines. Returns how many parts of them failed."""
   print(f"{'jax-tessera':12} {_version('jax-tessera')}")
   print(f"{'system':12} {platform.platform()}, {' '.join(platform.libc_ver())}, Python {platform.python_version()}")
   failed = 0

@@ -1,6 +1,6 @@
-"""explain: the plan of a function of JAX, whatever backend JAX runs on.
+"""explain: returns Tessera's plan of a JAX function, whatever backend JAX runs on.
 
-JAX is imported by the functions that use it, so that the report (`python -m tessera_jax`) can say what is wrong with a JAX that
+JAX is imported by the functions that use it, so that the report (`python -m tessera_jax`) can tell what is wrong with a JAX that
 cannot be imported.
 """
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @functools.cache
 def _library() -> ctypes.CDLL:
   client.check_jax()
-  client.load()  # JAX hands over callbacks of custom_partitioning
+  client.load()  # JAX registers the callbacks of custom_partitioning
   library = client.open_library(client.library_path())
   library.tessera_explain.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p,
                                       ctypes.POINTER(ctypes.c_void_p)]
@@ -45,7 +45,7 @@ def _ask(code: bytes, devices: str) -> dict[str, Any]:
 
 
 def _as_mesh(mesh: Any) -> Any:
-  """Sizes as a mesh over which shardings propagate; JAX's default for axes differs between versions."""
+  """Returns a mesh; a dict of sizes becomes one with Auto axes. (The default type of axes differs between versions of JAX.)"""
   import jax
   if isinstance(mesh, Mapping):
     types = (jax.sharding.AxisType.Auto,) * len(mesh)
@@ -54,7 +54,7 @@ def _as_mesh(mesh: Any) -> Any:
 
 
 def _with_mesh(shardings: Any, mesh: Any) -> Any:
-  """Partition specs as shardings: jit takes specs alone only in a mesh of devices that are there."""
+  """Returns `shardings` with each PartitionSpec as a NamedSharding: jit takes bare specs only in a mesh of real devices."""
   import jax
   is_spec = lambda s: isinstance(s, jax.sharding.PartitionSpec)
   return jax.tree.map(lambda s: jax.sharding.NamedSharding(mesh, s) if is_spec(s) else s, shardings,
@@ -62,7 +62,7 @@ def _with_mesh(shardings: Any, mesh: Any) -> Any:
 
 
 def _without_data(tree: Any) -> Any:
-  """Arrays as what jit traces of them: where they lie is not where in_shardings say."""
+  """Returns the tree with arrays replaced by their types, because in_shardings may differ from where the arrays are."""
   import jax
   return jax.tree.map(
       lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, weak_type=x.weak_type) if isinstance(x, jax.Array) else x, tree)
@@ -85,10 +85,10 @@ def _traced(f: Callable[..., Any], args: tuple, kwargs: dict[str, Any], mesh: An
 
 
 def _argument_names(lowered: jax.stages.Lowered) -> list[str]:
-  """Of the arguments that the program has: what the function does not use, jit leaves out."""
+  """Returns the names of the program's arguments. jit leaves out arguments that the function does not use."""
   import jax
   paths = jax.tree_util.tree_flatten_with_path(lowered.args_info)[0]
-  # The first key says args or kwargs.
+  # The first key tells args from kwargs.
   names = [('args' if path[0].idx == 0 else '') + jax.tree_util.keystr(path[1:]) for path, _ in paths]
   kept = jax_private.kept_arguments(lowered)
   return names if kept is None else [names[i] for i in sorted(kept)]
@@ -108,27 +108,27 @@ def _code(lowered: jax.stages.Lowered) -> bytes:
 
 def explain(f: Callable[..., Any] | jax.stages.Traced | jax.stages.Lowered, *args: Any, mesh: Any = None, devices: str = '',
             jit_options: Mapping[str, Any] | None = None, **kwargs: Any) -> plan.Plan:
-  """Plans f(*args, **kwargs) as Tessera would run it: collectives with their bytes and reasons, and cost.
+  """Returns how Tessera would run f(*args, **kwargs): the collectives with their bytes and reasons, and the cost.
 
   Nothing is compiled or run, and JAX may run on any backend.
 
   Args:
-    f: a function, jitted or not, or what jax.jit(f).trace(...) or .lower(...) returned (then without args).
-    *args, **kwargs: of f; arrays, or jax.ShapeDtypeStructs with shardings.
-    mesh: where f or `jit_options` name axes without a mesh: a Mesh, an AbstractMesh, or sizes by axis
-      ({'x': 4, 'y': 2}), which need not be there.
-    devices: what the program is planned for, as in TESSERA_DEVICES ("cpu:8", "tpu_v4:2x2x1"); position i of its
-      mesh is device i. Without it the devices of this process, or CPUs where these are not enough.
-    jit_options: of jax.jit(f, ...), as in_shardings; f is then not yet jitted.
+    f: a function, jitted or not, or the result of jax.jit(f).trace(...) or .lower(...) (then without args).
+    *args, **kwargs: the arguments of f; arrays, or jax.ShapeDtypeStructs with shardings.
+    mesh: the mesh of axes that f or `jit_options` name without a mesh: a Mesh, an AbstractMesh, or a dict of sizes
+      ({'x': 4, 'y': 2}). Its devices need not exist.
+    devices: the devices for which the program is planned, as in TESSERA_DEVICES ("cpu:8", "tpu_v4:2x2x1"); position i of
+      the program's mesh is device i. By default these are the devices of this process, or CPUs if it has too few.
+    jit_options: options of jax.jit(f, ...), such as in_shardings; f must not be jitted then.
 
   Returns:
-    A Plan; str() of it is the text.
+    A Plan; str(plan) is a readable text.
 
   Raises:
-    ValueError: `[op] expected, got, remedy` of a program that Tessera refuses, or of too few devices.
+    ValueError: `[op] expected, got, remedy` if Tessera refuses the program or if there are too few devices.
   """
   import jax
-  jax.local_device_count()  # JAX knows the platform and its rules once it looked for plugins
+  jax.local_device_count()  # makes JAX look for plugins, so that it knows the platform and its rules
   if isinstance(f, jax.stages.Lowered):
     lowered = f
   else:

@@ -8,9 +8,9 @@ from typing import Any
 @dataclasses.dataclass(frozen=True)
 class Value:
   """An argument or a result of the program."""
-  name: str  # as JAX calls it: "args[0]['kernel']"; empty where it is not known
+  name: str  # JAX's name: "args[0]['kernel']"; empty if it is not known
   dtype: str
-  shape: tuple[int, ...]  # global
+  shape: tuple[int, ...]  # the global shape
   spec: str | None  # its partition over the mesh, "P('x', None)"; None on one device
 
 
@@ -26,22 +26,22 @@ class CollectivePart:
 @dataclasses.dataclass(frozen=True)
 class Collective:
   """One communication of the partitioned program."""
-  name: str  # of StableHLO: all_reduce, all_gather, reduce_scatter, all_to_all, ...
-  axes: tuple[str, ...]  # mesh axes it runs over
-  group_size: int  # devices that take part together
-  bytes_per_device: int  # sent by each device, each time
-  seconds: float  # estimated on the links of the devices
-  times: int | None  # how often in a run; None where a condition decides
+  name: str  # StableHLO's name: all_reduce, all_gather, reduce_scatter, all_to_all, ...
+  axes: tuple[str, ...]  # the mesh axes over which it runs
+  group_size: int  # how many devices communicate with each other
+  bytes_per_device: int  # how many bytes each device sends each time
+  seconds: float  # the time of one, estimated from the links of the devices
+  times: int | None  # how often it runs in a run of the program; None if a condition decides
   op: str  # the op of the program that needs it
   source: str
   reason: str
-  # Of small collectives that became one, each by itself (op, source and reason are the first one's); else empty.
+  # If several small collectives were combined: each of them (op, source and reason above are the first one's). Else empty.
   parts: tuple[CollectivePart, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
 class Note:
-  """Padding, fallbacks and full gathers; a warning costs more than the array itself."""
+  """A note about padding, a fallback or a full gather. It is a warning if it costs more than the array itself."""
   warning: bool
   op: str
   source: str
@@ -51,20 +51,20 @@ class Note:
 
 @dataclasses.dataclass(frozen=True)
 class Cost:
-  """Of one device, for one run."""
+  """The cost of one run on one device."""
   flops: float
   bytes_accessed: int
-  communication_bytes: int  # sent
-  communication_seconds: float  # estimated
-  arena_bytes: int  # temporaries, all devices together
+  communication_bytes: int  # the bytes that it sends
+  communication_seconds: float  # an estimate
+  arena_bytes: int  # the memory of temporaries, of all devices together
 
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-  """How Tessera runs a program: str() is the text for people."""
-  devices: str  # that it was planned for; empty: those of this process
-  mesh: dict[str, int] | None  # sizes of its axes in order; None for a program of one device
-  device_ids: tuple[int, ...]  # by position of the mesh, row-major
+  """How Tessera runs a program; str(plan) is a readable text."""
+  devices: str  # the devices for which it was planned; empty: those of this process
+  mesh: dict[str, int] | None  # the sizes of the axes, in order; None for a program of one device
+  device_ids: tuple[int, ...]  # the device at each position of the mesh, row-major
   inputs: tuple[Value, ...]
   outputs: tuple[Value, ...]
   collectives: tuple[Collective, ...]  # in program order
@@ -77,16 +77,16 @@ class Plan:
     return self.text
 
   def to_dict(self) -> dict[str, Any]:
-    """All of it as dicts, lists and numbers, for json.dumps."""
+    """Returns the plan as dicts, lists and numbers, for json.dumps."""
     return dataclasses.asdict(self)
 
 
 def from_json(data: dict[str, Any], input_names: list[str], output_names: list[str]) -> Plan:
-  """The plan that the library says (plugin/explain.h)."""
+  """Returns the Plan from the library's JSON (plugin/explain.h)."""
   mesh = data['mesh']
 
   def values(entries: list[dict[str, Any]], names: list[str]) -> tuple[Value, ...]:
-    # Arguments that the program does not use are not in it; names that do not fit are left out.
+    # If the numbers of names and values differ, it is not known which name is whose: names are left out.
     known = names if len(names) == len(entries) else [''] * len(entries)
     return tuple(Value(name, e['dtype'], tuple(e['shape']), e['spec']) for name, e in zip(known, entries))
 

@@ -37,7 +37,7 @@ class Decoder {
     std::function<TextAttr(const std::string& name, size_t offset)> symbol;
     std::function<TextAttr(std::string_view text, size_t offset)> parse;
     std::function<Mesh(const DecodedMesh& mesh, size_t offset)> mesh;
-    std::function<Mesh(const TextAttr& mesh, size_t offset)> inline_mesh;         // of StableHLO
+    std::function<Mesh(const TextAttr& mesh, size_t offset)> inline_mesh;         // StableHLO's
     std::function<void(std::string_view bytes, const Literal& value)> on_tensor;  // may be empty
   };
   Decoder(const Container& container, Names names);

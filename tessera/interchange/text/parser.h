@@ -43,8 +43,8 @@ struct ReadOptions {
   // (refine_shapes.h); nullopt means that it is unknown, which is an error.
   std::function<std::optional<Shape>(size_t index, const std::string& name, const Type& written)>
       argument_shape = {};
-  // Is called with the bytes of each tensor in bytecode that holds all of its elements, and the
-  // value read from them.
+  // This function is called for each dense tensor in bytecode that contains all of its elements,
+  // with its bytes and the value that was read from them. It may be empty.
   std::function<void(std::string_view bytes, const Literal& value)> on_tensor = {};
 };
 

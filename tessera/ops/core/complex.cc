@@ -37,7 +37,7 @@ Factors factors(std::span<const Type> x, std::span<const Type> z, const NoParams
   return pointwise_factors(x, z);
 }
 
-// The map is linear in each operand: its tangent is the map itself.
+// The function is linear, so it computes the tangent from the operand's tangent.
 JvpResult linear_jvp(Array (*f)(const Array&), std::span<const Array> x, std::span<const Array> t) {
   return {{f(x[0])}, {t[0].defined() ? f(t[0]) : Array()}};
 }
@@ -62,7 +62,8 @@ const OpDef& complex_op = define<NoParams>({
               {lax::complex(t[0].defined() ? t[0] : lax::full_like(x[0], 0),
                             t[1].defined() ? t[1] : lax::full_like(x[1], 0))}};
     }},
-    // For z = x + iy a cotangent is that of the complex-linear map, so y's is Re(i ct) = -Im(ct).
+    // For z = x + iy, the transpose of the complex-linear function gives y the cotangent
+    // Re(i ct) = -Im(ct).
     .transpose = {[](std::span<const Array> ct, std::span<const Array>,
                      const std::vector<bool>& linear, const NoParams&) {
       return std::vector{linear[0] ? lax::real(ct[0]) : Array(),
@@ -117,7 +118,7 @@ const OpDef& imag_op = define<NoParams>({
     .jvp = {[](std::span<const Array> x, std::span<const Array> t, const NoParams&) {
       return linear_jvp(lax::imag, x, t);
     }},
-    // The cotangent is -i ct: see complex.
+    // The cotangent is -i ct, as for complex.
     .transpose = {[](std::span<const Array> ct, std::span<const Array>, const std::vector<bool>&,
                      const NoParams&) {
       return std::vector{lax::complex(lax::full_like(ct[0], 0), -ct[0])};

@@ -1,4 +1,4 @@
-// Complex numbers from their parts, and the parts of complex numbers.
+// The ops that make complex numbers from real and imaginary parts, and that return these parts.
 #pragma once
 
 #include "tessera/ir/array.h"
@@ -14,11 +14,13 @@ extern const OpDef& conj_op;
 
 namespace tessera::lax {
 
-// Returns complex64 from two float32 arrays of one shape, complex128 from float64.
+// Returns re + i im: complex64 from two float32 arrays of one shape, complex128 from float64.
 Array complex(const Array& re, const Array& im);
-Array real(const Array& z);  // of complex arrays only
+// Return the real and the imaginary part of a complex array, with its shape. Throw UserError kType
+// for other dtypes.
+Array real(const Array& z);
 Array imag(const Array& z);
-// Returns the conjugate; a real array becomes complex, as in JAX.
+// Returns the complex conjugate; a real array becomes complex, as in JAX.
 Array conj(const Array& z);
 
 }  // namespace tessera::lax

@@ -70,7 +70,7 @@ std::vector<Type> infer(std::string_view op, Kinds kinds, ResultIs result, size_
 
 BatchResult batch_pointwise(const OpDef& def, OpParams params, std::span<const Array> operands,
                             std::span<const int> dims, unsigned may_be_scalar) {
-  Shape example, batch;  // of the largest operand; `batch` is the mapped extent
+  Shape example, batch;  // the shape of the largest operand's example; the mapped extent
   bool alike = true;
   for (size_t k = 0; k < operands.size(); ++k) {
     Shape own = operands[k].shape();

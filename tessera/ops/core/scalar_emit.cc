@@ -29,9 +29,9 @@ Sum plus_square(Real x, Real y) {
   const Real value = x + square, second = value - x;
   return {value, ((x - (value - second)) + (square - second)) + fma(y, y, -square)};
 }
-// Returns 2 x + x^2 + y^2, which is |1 + x + iy|^2 - 1, with most of its digits also where the
-// terms cancel: near the unit circle around -1. Each product is an fma, as code generation makes
-// one of a product and a sum.
+// Returns 2 x + x^2 + y^2, which is |1 + x + iy|^2 - 1. Most of its digits are right even near the
+// unit circle around -1, where the terms cancel. Products are written as fma, because otherwise
+// code generation would turn a product and a sum into one.
 Real square_norm_minus_one(Real x, Real y) {
   const Sum first = plus_square(x + x, x), all = plus_square(first.value, y);
   return all.value + (first.error + all.error);
@@ -174,7 +174,8 @@ Complex cbrt(Complex z) {
 
 namespace {
 
-// These take numbers whose parts were float32 and return what float32 needs of the function.
+// These functions take complex128 numbers that were converted from complex64. Their results are
+// accurate enough to be rounded to complex64.
 
 Complex exp_of_float32(Complex z) {
   const Real whole = exp(z.re);
@@ -192,7 +193,7 @@ Complex expm1_of_float32(Complex z) {
 struct Hyperbolic {
   Real sinh, cosh;
 };
-// From one exponential, but for arguments so small that it would cancel.
+// Computes both from one exponential, except for small x, where the difference would cancel.
 Hyperbolic hyperbolic_of_float32(Real x) {
   const Real a = abs(x), up = exp(a), down = x.number(1) / up;
   const Real s = select(a < 0x1p-20, a, 0.5 * (up - down));
@@ -243,7 +244,7 @@ Complex logistic_of_float32(Complex z) {
   return div(select(left, e, {one, zero}), {one_plus, e.im});
 }
 
-// If the imaginary part is 0 it stays 0.
+// An imaginary part of 0 stays 0.
 Complex sinh_of_float32(Complex z) {
   const Hyperbolic of_re = hyperbolic_of_float32(z.re);
   const Complex plain = {of_re.sinh * cos(z.im), of_re.cosh * sin(z.im)};
@@ -298,18 +299,21 @@ Complex tan(Complex z) { return times_minus_i(tanh(times_i(z))); }
 
 namespace {
 
-// asinh of a number of float64 with the digits of float32, for numbers up to the squares of its.
+// Returns asinh(x) of a float64 with the accuracy of float32, for |x| up to the square of the
+// largest float32.
 Real asinh_for_float32(Real x) {
   const Real a = abs(x);
-  // Below, the logarithm would lose too many bits.
+  // For smaller |x|, the logarithm would lose too many bits.
   const Real small = a - a * a * a * (1.0 / 6), y = log(a + sqrt(fma(a, a, a.number(1))));
   return copysign(select(a < 0x1p-12, small, y), x);
 }
 
-// The inverse functions are Kahan's (ibid.), from square roots on either side of the cuts: those of
-// float32 numbers in float64, but for the angle. Its tangent is rounded before.
+// The inverse functions use Kahan's formulas (ibid.) with the square roots of 1 - z and 1 + z. For
+// complex64, everything is computed in float64 except the angle, which is the float32 arctangent of
+// its rounded tangent.
 struct InverseParts {
-  Real tangent, sinh;  // of the parts of the result, in float32
+  // In float32: the tangent of the real part of the result, and the imaginary part.
+  Real tangent, sinh;
 };
 Real narrowed(Real x) { return convert(x, float32); }
 InverseParts asin_parts(Complex z) {
@@ -318,7 +322,7 @@ InverseParts asin_parts(Complex z) {
   return {narrowed(w.re / abs(minus.re * plus.re - minus.im * plus.im)),
           narrowed(asinh_for_float32(imag_of_product(conj(minus), plus)))};
 }
-// The tangent is that of half the angle.
+// Here `tangent` is the tangent of half the angle.
 InverseParts acos_parts(Complex z) {
   const Complex w = convert(z, float64);
   const Complex minus = sqrt({1.0 - w.re, -w.im}), plus = sqrt({1.0 + w.re, w.im});
@@ -349,7 +353,7 @@ Complex atanh_of_float32(Complex z) {
   const Real x = abs(z.re), y = z.im, zero = x.number(0);
   const Real left = 1.0 - x;
   const Real re = 0.25 * log1p(4.0 * x / (left * left + y * y));
-  // The angle is that of an arctangent, or what is missing to pi.
+  // The angle is an arctangent or, if `across` is negative, pi minus the arctangent.
   const Real across = left * (1.0 + x) - y * y;
   const Real acute = atan(2.0 * abs(y) / abs(across));
   const Real angle = select(across < 0.0, std::numbers::pi - acute, acute);

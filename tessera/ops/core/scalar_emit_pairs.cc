@@ -17,16 +17,16 @@ Pair one_like(Real x) { return pair(x.number(1)); }
 struct HyperbolicPairs {
   Pair sinh, cosh, exp;
 };
-// Of numbers that are not negative, from one exponential: e = expm1(x), and q = e / (1 + e) is
-// 1 - exp(-x).
+// Returns sinh, cosh and exp of x >= 0, all from e = expm1(x); q = e / (1 + e) is 1 - exp(-x).
 HyperbolicPairs hyperbolic_pairs(Real x) {
   const Pair e = expm1_pair(x), exp = 1.0 + e, q = e / exp;
   return {scaled(e + q, 0.5), 1.0 + scaled(e - q, 0.5), exp};
 }
-// From here on, sinh and cosh are exp / 2, and overflow earlier than their product with a sine may.
+// For larger arguments, sinh and cosh equal exp / 2. They may overflow although their product with
+// a sine does not.
 constexpr double kLargeExponent = 700;
 
-// The factors of sinh(|x|) and cosh(|x|): one of each by `rest`.
+// sinh(|x|) = sinh * rest and cosh(|x|) = cosh * rest; none of the factors overflows.
 struct Factors {
   Pair sinh, cosh, rest;
 };
@@ -62,8 +62,8 @@ Complex cosh_undirected(Complex z) {
 }
 
 Complex exp_by_pairs(Complex z) {
-  // exp(x/2)^2 where exp(x) may overflow: the product with a sine overflows only where the result
-  // does.
+  // If exp(x) may overflow, it is the product of two factors exp(x/2), so that the product with a
+  // sine overflows only if the result does.
   const Bool large = z.re > kLargeExponent;
   const Pair first = exp_pair(select(large, 0.5 * z.re, z.re));
   const Pair second = select(large, first, one_like(z.re));
@@ -76,7 +76,7 @@ Complex exp_by_pairs(Complex z) {
 
 Complex expm1_by_pairs(Complex z) {
   const Pair c = cos_pair(z.im), s = sin_pair(z.im);
-  // cos y - 1, which would cancel near 0.
+  // less_one is cos y - 1, computed in another way near 0, where the difference would cancel.
   const Pair less_one = select(c.high > 0.5, -(square(s) / (1.0 + c)), -1.0 + c);
   const Real re = value(expm1_pair(z.re) * c + less_one);
   const Complex e = exp_by_pairs(z);
@@ -84,16 +84,16 @@ Complex expm1_by_pairs(Complex z) {
 }
 
 Complex logistic_by_pairs(Complex z) {
-  // With a = |x| and g = exp(a): (g + cos y + i sin y) / d on the right, (1/g + cos y + i sin y) /
-  // d on the left; d = g + 1/g + 2 cos y is (g - 1)^2 / g + 2 (1 + cos y), of two terms that are
-  // not negative.
+  // With a = |x| and g = exp(a), the result is (g + cos y + i sin y) / d for x >= 0 and
+  // (1/g + cos y + i sin y) / d for x < 0. Here d = g + 1/g + 2 cos y is computed as
+  // (g - 1)^2 / g + 2 (1 + cos y), a sum of two terms that are not negative.
   const Real a = min(abs(z.re), z.re.number(2 * kLargeExponent));
   const Bool left = z.re<0.0, large = a> 40.0;
   const Pair e = expm1_pair(select(large, 0.5 * a, a)), g = 1.0 + e, inverse = one_like(a) / g;
   const Pair c = cos_pair(z.im), s = sin_pair(z.im);
   const Pair one_plus = select(c.high < 0.0, square(s) / (1.0 + -c), 1.0 + c);
-  // Where g is large, it is d: the right is 1 + i sin y / g, the left (cos y + i sin y) / g, and g
-  // is the square of exp(a/2), by which is divided twice.
+  // If g is large, d equals g, and the result is 1 + i sin y / g for x >= 0 and
+  // (cos y + i sin y) / g for x < 0. Then the code divides by exp(a/2) twice.
   const Pair d = select(large, g, e * (e * inverse) + scaled(one_plus, 2));
   const Pair top = select(large, c, select(left, inverse, g) + c);
   const Pair again = select(large, inverse, one_like(a));
@@ -121,8 +121,8 @@ Complex cosh_by_pairs(Complex z) {
 }
 
 Complex tanh_by_pairs(Complex z) {
-  // (sinh x cosh x + i sin y cos y) / (sinh^2 x + cos^2 y). Beyond 20 the real part is 1, and the
-  // imaginary 4 sin y cos y exp(-2|x|).
+  // The result is (sinh x cosh x + i sin y cos y) / (sinh^2 x + cos^2 y). For |x| > 20 its real
+  // part is 1 with the sign of x, and its imaginary part 4 sin y cos y exp(-2|x|).
   const Real a = min(abs(z.re), z.re.number(kLargeExponent)), one = a.number(1);
   const Bool large = a > 20.0;
   const HyperbolicPairs h = hyperbolic_pairs(a);
@@ -141,16 +141,16 @@ Complex tanh_by_pairs(Complex z) {
 
 namespace {
 
-// The root of x + iy is p + iq on the right, |q| + i p on the left, with the sign of y. What is
-// here times a power of 2: `norm` times the square of `unit`, the others times `unit`.
+// The square root of x + iy is unit * (p + iq) for x >= 0 and unit * (|q| + ip) for x < 0, where
+// the imaginary part has the sign of y. |x + iy| is unit^2 * norm. `unit` is a power of 2.
 struct Root {
-  Pair p, q, norm;  // not negative; p >= q
+  Pair p, q, norm;  // they are not negative, and p >= q
   Real unit;
   Bool right, zero;
 };
 Root root_of(Pair x, Real y) {
   const Real a = abs(x.high), b = abs(y), one = a.number(1), largest = max(a, b);
-  // Squares neither overflow nor lose bits.
+  // Very large and very small numbers are scaled, so that squares neither overflow nor lose bits.
   const Bool huge = largest > 0x1p500, tiny = largest < 0x1p-500, right = x.high >= a.number(0);
   const Real scale = select(huge, a.number(0x1p-600), select(tiny, a.number(0x1p600), one));
   const Real unit = select(huge, a.number(0x1p300), select(tiny, a.number(0x1p-300), one));
@@ -163,12 +163,12 @@ Root root_of(Pair x, Real y) {
   return {p, q, norm, unit, right, zero};
 }
 
-// The roots of 1 - z and 1 + z, from which the inverse functions follow (Kahan, "Branch cuts for
-// complex elementary functions", 1987): parts are magnitudes.
+// Magnitudes that are computed from the square roots of 1 - z and 1 + z, and from which the inverse
+// functions follow (Kahan, "Branch cuts for complex elementary functions", 1987).
 struct Roots {
-  Pair minus_re, plus_re;
-  Pair sinh;    // of the imaginary part of asin z
-  Pair bottom;  // x / bottom is the tangent of its real part
+  Pair minus_re, plus_re;  // the real parts of the roots
+  Pair sinh;               // sinh of the imaginary part of asin z
+  Pair bottom;             // x / bottom is the tangent of the real part of asin z
 };
 Roots roots_of(Complex z) {
   const Root minus = root_of(sum(z.re.number(1), -z.re), z.im);
@@ -179,20 +179,20 @@ Roots roots_of(Complex z) {
           re(minus) * re(plus) + im(minus) * im(plus)};
 }
 
-// log(1 + x), of log's error and one rounding.
+// Returns log(1 + x) with the error of log and one more rounding.
 Real log1p_of(Pair x) {
   const Pair u = 1.0 + x;
   const Real y = log(u.high);
   return select(is_infinite(u.high), y, y + u.low / u.high);
 }
-// asinh(x) = log1p(x + x^2 / (1 + sqrt(1 + x^2))) of numbers that are not negative.
+// Returns asinh(x) = log1p(x + x^2 / (1 + sqrt(1 + x^2))) for x >= 0.
 Real asinh_of(Pair x) {
   const Pair xx = square(x);
   const Real y = log1p_of(x + xx / (1.0 + root(1.0 + xx)));
   return select(x.high > 0x1p28, log(x.high) + std::numbers::ln2, y);
 }
-// atan(y / x) of numbers that are not negative and not both zero: as atan of at most tan(pi / 8),
-// where it has its own digits, from a multiple of pi / 4.
+// Returns atan(y / x) for x, y >= 0, not both zero: a multiple of pi / 4 and the arctangent of a
+// number of at most tan(pi / 8), where atan() is accurate enough.
 Pair angle_of(Pair y, Pair x) {
   constexpr double kSlope = 0.41421356237309503, kRightAngleLow = 0x1.1a62633145c07p-54;
   const Bool steep = x.high < kSlope * y.high, flat = !(y.high > kSlope * x.high);
@@ -248,18 +248,19 @@ Complex atanh_by_pairs(Complex z) {
   const Real x = abs(z.re), y = z.im, zero = x.number(0);
   const Pair left = sum(x.number(1), -x), yy = square(pair(y));
   const Pair norm = square(left) + yy;
-  // log1p(4x / norm) / 4; next to 1, where the norm is 0 or has lost bits, log(2 / |y|) / 2.
+  // The real part is log1p(4x / norm) / 4. If x is 1 and |y| is so small that the norm is 0 or has
+  // lost bits, it is log(2 / |y|) / 2.
   const Bool near = (left.high == 0.0) & (abs(y) < 0x1p-400);
   const Real re =
       select(near, 0.5 * (std::numbers::ln2 - log(abs(y))), 0.25 * log1p_of(pair(4.0 * x) / norm));
-  // Half the angle of (1 - x) (1 + x) - y^2 + 2yi, which has the sign of y.
+  // The imaginary part is half the angle of (1 - x) (1 + x) - y^2 + 2yi, with the sign of y.
   const Pair across = left * sum(x.number(1), x) - yy;
   const Bool obtuse = across.high < 0.0;
   const Pair acute = angle_of(pair(2.0 * abs(y)), select(obtuse, -across, across));
-  // pi, rounded down.
+  // Here pi is rounded down.
   const Real angle =
       select(obtuse, x.number(std::numbers::pi) - (acute.high + acute.low), value(acute));
-  // On the real axis the angle is 0 or pi, and unknown if x is not a number.
+  // On the real axis the angle is 0 or pi, or NaN if x is NaN.
   const Real on_axis = select(obtuse, angle, select(is_number(x), zero, x));
   const Real im = with_sign_of(0.5 * select(y == 0.0, on_axis, angle), y);
   const Real right_angle = copysign(x.number(std::numbers::pi / 2), y);

@@ -1,6 +1,7 @@
-// Functions of complex128 by pairs of floats, with errors below 2 units in the last place of the
-// larger part of the result: rounded parts, multiplied and added, would have up to 4. complex64 has
-// the same functions in float64 (scalar_emit.cc). Only the files of emitters include this.
+// Functions of complex128 that are computed by pairs of floats (scalar_formulas.h). Their errors
+// are below 2 units in the last place of the larger part of the result; formulas over rounded
+// numbers would have errors of up to 4. For complex64 the same functions are computed in float64
+// (scalar_emit.cc). Only the files of emitters include this header.
 #pragma once
 
 #include "tessera/ops/core/scalar_emit.h"
@@ -19,16 +20,18 @@ Complex acos_by_pairs(Complex z);
 Complex acosh_by_pairs(Complex z);
 Complex atanh_by_pairs(Complex z);
 
-// Of numbers that are not finite, for both widths.
-// Returns the angle of an infinite number, seen from the second part: NaN if one part is no number.
+// The functions below give the results for infinities and NaN, for complex64 and complex128.
+
+// Returns the angle atan2(y, x) of an infinite number; NaN if y or x is NaN.
 Real angle_at_infinity(Real y, Real x);
-// Returns acos's angle, which is known even for +-0 + i NaN; `finite` is that of finite numbers.
+// Returns the real part of acos(z). It is pi / 2 even for +-0 + i NaN. `finite` is the real part
+// for finite z.
 Real acos_angle(Complex z, Real finite);
-// Returns exp of a number whose real part is infinite and whose imaginary part is no number;
-// `whole` is exp of the real part.
+// Returns exp(z) if the real part of z is infinite and its imaginary part is not finite; `whole` is
+// exp of the real part.
 Complex exp_at_infinity(Complex z, Real whole);
-// sinh, cosh and tanh of a number whose imaginary part is not finite: what does not depend on it
-// stays (C99, Annex G).
+// Return sinh(z) and cosh(z) if the imaginary part of z is not finite. Parts that do not depend on
+// it are numbers, the others are NaN (C99, Annex G).
 Complex sinh_undirected(Complex z);
 Complex cosh_undirected(Complex z);
 

@@ -1,5 +1,5 @@
-// What formulas over the scalar language are written in: functions of real nodes, and pairs, which
-// have twice the digits of a float. Only the files of emitters include it (scalar_emit.h).
+// The vocabulary of formulas over scalar expressions: functions of real numbers, and pairs, which
+// have twice the digits of a float. Only the files of emitters include this header (scalar_emit.h).
 #pragma once
 
 #include <limits>
@@ -27,13 +27,13 @@ inline Real min(Real x, Real y) { return x.apply(ScalarOp::kMin, y); }
 inline Real atan2(Real y, Real x) { return y.apply(ScalarOp::kAtan2, x); }
 inline Bool is_finite(Real x) { return {x.b, x.b->apply(ScalarOp::kIsFinite, bool_, {x.e})}; }
 
-// Returns `magnitude` with the sign of `x`, also of -0: 1/x distinguishes the zeros.
+// Returns `magnitude` with the sign of `x`. -0 counts as negative: 1/x distinguishes the zeros.
 inline Real copysign(Real magnitude, Real x) {
   const Real m = abs(magnitude);
   return select((x < 0.0) | (1.0 / x < 0.0), -m, m);
 }
 
-// The same by the bits, NaNs' included, without the division.
+// Returns the same, computed from the bits and without a division. The sign of a NaN counts, too.
 inline Real with_sign_of(Real magnitude, Real x) {
   const DType dtype = x.b->dtype_of(x.e);
   const bool wide = dtype == float64;
@@ -51,8 +51,8 @@ inline Real with_sign_of(Real magnitude, Real x) {
 inline Real infinity_like(Real x) { return x.number(std::numeric_limits<double>::infinity()); }
 inline Bool is_infinite(Real x) { return abs(x) == infinity_like(x); }
 inline Bool is_number(Real x) { return x == x; }
-// Returns 1 for infinities and 0 otherwise, with the sign: a direction, with which C99's Annex G
-// computes.
+// Returns 1 for an infinity and 0 for other numbers, with the sign of x. C99's Annex G replaces
+// infinite parts by these numbers.
 inline Real boxed(Real x) { return copysign(select(is_infinite(x), x.number(1), x.number(0)), x); }
 inline Real nan_like(Real x) { return x.number(std::numeric_limits<double>::quiet_NaN()); }
 
@@ -61,8 +61,8 @@ inline Real fma(Real x, Real y, Real z) {
   return {x.b, x.b->apply(ScalarOp::kFma, x.b->dtype_of(x.e), {x.e, y.e, z.e})};
 }
 
-// A number as a sum of two floats: its rounded value, and what it was rounded by or a little more
-// (Dekker, "A floating-point technique for extending the available precision", 1971).
+// A number as the sum of two floats: about its rounded value, and the rest (Dekker, "A
+// floating-point technique for extending the available precision", 1971).
 struct Pair {
   Real high, low;
 };
@@ -71,16 +71,16 @@ inline Pair operator-(Pair x) { return {-x.high, -x.low}; }
 inline Pair select(Bool p, Pair x, Pair y) {
   return {emit::select(p, x.high, y.high), emit::select(p, x.low, y.low)};
 }
-// `power` is a power of 2.
+// Returns x * power exactly; `power` is a power of 2.
 inline Pair scaled(Pair x, Real power) { return {x.high * power, x.low * power}; }
 inline Pair scaled(Pair x, double power) { return scaled(x, x.high.number(power)); }
-// Returns the rounded number. Zeros, infinities and NaNs are those of `high`, whatever `low` is.
+// Returns the number rounded to a float. If `high` is zero, infinite or NaN, returns `high`.
 inline Real value(Pair x) {
   return emit::select((abs(x.high) > 0.0) & is_finite(x.high), x.high + x.low, x.high);
 }
 
-// Returns x * y, rounded: an fma, since code generation makes one of a product and a sum, which
-// would not be rounded in between. The sign of a zero is that of the product.
+// Returns x * y, rounded. It is an fma, so that code generation does not combine it with a later
+// sum: then it would not be rounded. A zero has the sign of the product.
 inline Real product(Real x, Real y) { return fma(x, y, x.number(-0.0)); }
 // Returns x + y exactly (Knuth, TAOCP vol. 2, 4.2.2).
 inline Pair sum(Real x, Real y) {
@@ -106,7 +106,7 @@ inline Pair operator/(Pair x, Pair y) {
   const Real rest = fma(-q, y.high, x.high) + fma(-q, y.low, x.low);
   return {q, rest * (1.0 / y.high)};
 }
-// Returns the root of a number that is 0 or at least 2^-1000; the root of 0 is 0.
+// Returns the square root of a number that is 0 or at least 2^-1000.
 inline Pair root(Pair x) {
   const Real s = sqrt(x.high);
   const Real rest = fma(-s, s, x.high) + x.low;

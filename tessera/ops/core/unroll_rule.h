@@ -1,7 +1,7 @@
-// Unroll rules: of ops over windows, how a program with small windows computes them by elementwise
-// ops on slices, one slice for each place in a window; of convolutions whose windows do not
-// overlap, how it computes them by a product. The pass unroll_windows (fusion/unroll_windows.h)
-// asks for them.
+// Unroll rules. The rule of an op over windows computes it, if the windows are small, by
+// elementwise ops on slices, one slice for each position in a window. The rule of convolution may
+// also use a matrix product, if windows do not overlap. The pass unroll_windows
+// (fusion/unroll_windows.h) applies the rules.
 #pragma once
 
 #include <span>
@@ -10,8 +10,8 @@
 
 namespace tessera::ops {
 
-// Returns the function that computes the op's one result from its operands; null if the op stays as
-// it is.
+// Returns the function that computes the op's only result from its operands; null if the op is not
+// to be replaced.
 using UnrollRule = FlatFn (*)(const OpParams& params, std::span<const Type> operands,
                               const Type& result);
 

@@ -95,7 +95,8 @@ std::vector<Type> infer_convolution(std::span<const Type> operands, const Convol
                .varying = varying_union(operands)}};
 }
 
-// Loops over results, input features and window places.
+// Computes the convolution by loops over the elements of the result, of the window and of the input
+// features.
 void convolve(const ConvolutionParams& p, const Type& lhs, const Type& rhs, const Type& result,
               const void* lhs_data, const void* rhs_data, void* out_data) {
   const Dims ls = row_major_strides(lhs.shape), rs = row_major_strides(rhs.shape),
@@ -155,14 +156,14 @@ std::vector<Literal> evaluate_convolution(std::span<const Literal> x, const Conv
   return {out};
 }
 
-// Batch and output features pass through, input features are summed over; groups stand before the
-// features in them.
-// Rows from the first to the last that a window takes.
+// Returns the number of rows from the first to the last that a window reads.
 int64_t window_rows(const ConvolutionParams& p, const Type& rhs, size_t spatial) {
   const int64_t taps = rhs.shape[p.rhs_spec[spatial + 2]];
   return taps == 0 ? 0 : (taps - 1) * p.rhs_dilation[spatial] + 1;
 }
 
+// The batch and the output features pass through, and the input features are summed over. A feature
+// dimension in groups has the factors (group, feature of the group).
 Factors convolution_factors(std::span<const Type> operands, std::span<const Type> results,
                             const ConvolutionParams& p) {
   const Type &lhs = operands[0], &rhs = operands[1], &result = results[0];
@@ -237,14 +238,14 @@ std::vector<Sample> convolution_samples() {
       {{1, 2}, {2, 0}, {-1, 1}, {2, 1}, {1, 2}, {}, nhwc, hwio, nhwc});
   add(float32, {2, 7, 6, 2}, {3, 2, 2, 4},
       {{1, 1}, {0, 0}, {0, 0}, {1, 1}, {1, 1}, {1, 0}, nhwc, hwio, nhwc});
-  // Groups: two, as many as features, of the batch.
+  // Two groups of features, groups of one feature each, and two groups of the batch.
   add(float32, {2, 6, 6, 4}, {3, 3, 2, 8},
       {{1, 1}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, {}, nhwc, hwio, nhwc, 2});
   add(float32, {2, 6, 6, 4}, {3, 3, 1, 4},
       {{1, 1}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, {}, nhwc, hwio, nhwc, 4});
   add(float32, {4, 6, 6, 2}, {3, 3, 2, 4},
       {{1, 1}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, {}, nhwc, hwio, nhwc, 1, 2});
-  // One and three dimensions, none at all; other dtypes.
+  // One, three and no spatial dimensions, and other dtypes.
   add(float32, {2, 9, 2}, {3, 2, 4},
       {{1}, {1}, {1}, {1}, {1}, {}, {0, 2, 1}, {2, 1, 0}, {0, 2, 1}});
   add(float32, {1, 2, 4, 3, 3}, {2, 2, 2, 2, 2},
@@ -348,8 +349,8 @@ using namespace ops;
 
 namespace {
 
-// "NHWC" of batch 'N' and feature 'C' as (batch, feature, spatial...), the latter in the order in
-// which the kernel's layout names them.
+// Returns the positions in `layout` of the letters `first`, `second` and those of `order`. Example:
+// "NHWC" with 'N', 'C' and "HW" gives {0, 3, 1, 2}.
 Dims spec_of(std::string_view layout, char first, char second, std::string_view order) {
   Dims out;
   for (char c : {first, second}) {
@@ -398,7 +399,7 @@ Array conv_general_dilated(const Array& lhs, const Array& rhs, const Dims& strid
                            const Padding& padding, const ConvOptions& options) {
   SourceScope source("conv_general_dilated");
   if (lhs.dtype() == bool_ && rhs.dtype() == bool_) {
-    // Whether any pair is true; int32 counts of them tell.
+    // The result is whether any pair is true: whether their number, in int32, is not 0.
     const DType wanted = options.preferred.value_or(bool_);
     ConvOptions counting = options;
     counting.preferred = wanted == bool_ ? int32 : wanted;
@@ -486,7 +487,8 @@ Array conv_transpose(const Array& lhs, const Array& rhs, const Dims& strides,
   }
   std::string layout(o.rhs_layout);
   if (transpose_kernel) {
-    // A forward kernel: reversed, its features exchanged.
+    // rhs is the kernel of a forward convolution. Its window is reversed, and its input and output
+    // features are exchanged.
     kernel = rev(rhs, spatial(numbers.rhs_spec));
     for (char& c : layout) c = c == 'I' ? 'O' : c == 'O' ? 'I' : c;
     o.rhs_layout = layout;

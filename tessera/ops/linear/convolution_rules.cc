@@ -22,8 +22,8 @@ Array split_dim(const Array& x, int64_t d, int64_t groups) {
   shape.insert(shape.begin() + d, groups);
   return lax::reshape(x, shape);
 }
-// Returns x where dimension `from` is merged into dimension `to` (numbered without `from`), as the
-// major part.
+// Returns x with dimension `from` merged into dimension `to` (numbered without `from`) as its major
+// part.
 Array join_dim(const Array& x, int64_t from, int64_t to) {
   const Array moved = lax::move_dim(x, from, to);
   Shape shape = moved.shape();
@@ -123,8 +123,8 @@ std::vector<Array> transpose_convolution(std::span<const Array> cts, std::span<c
 
 namespace {
 
-// Returns, along spatial dimension d, the index that element k of the kernel reads for position i,
-// [positions, elements].
+// Returns an int32 array [positions, places]: the index along spatial dimension d (in the dilated
+// lhs) that element `place` of the kernel reads at a position of the result.
 Array window_indices(const ConvolutionParams& p, size_t d, int64_t positions, int64_t places) {
   using namespace array_math;
   const Shape shape{positions, places};
@@ -138,8 +138,8 @@ Array window_indices(const ConvolutionParams& p, size_t d, int64_t positions, in
                   lax::full_like(at, static_cast<double>(first)));
 }
 
-// Returns the windows of lhs as rows: (batch and positions, kernel elements and features), in the
-// kernel's order. It is one gather, with zeros for indices outside.
+// Returns the windows of lhs as the rows of a matrix [batch * positions, kernel elements *
+// features]. It is one gather; elements outside of lhs are zeros.
 Array window_rows(const Array& lhs, const Shape& rhs, const Shape& out,
                   const ConvolutionParams& p) {
   const auto spatial = static_cast<int64_t>(p.strides.size());
@@ -156,7 +156,7 @@ Array window_rows(const Array& lhs, const Shape& rhs, const Shape& out,
       dilated ? lax::pad(lhs, lax::full({}, 0, lhs.dtype()), none, none, interior) : lhs;
   const Array image = lax::transpose(spread, order);  // [batch, spatial..., features]
   if (spatial == 0) return image;
-  Shape grid, window{image.shape()[0]};  // positions, then places
+  Shape grid, window{image.shape()[0]};  // grid: the positions, then the elements of the kernel
   IndexDims dims{.offset_dims = {0}};
   int64_t positions = 1, places = 1;
   for (int64_t d = 0; d < spatial; ++d) grid.push_back(out[p.out_spec[d + 2]]);
@@ -184,7 +184,8 @@ Array window_rows(const Array& lhs, const Shape& rhs, const Shape& out,
 
 }  // namespace
 
-// The kernel's, not in groups: windows by cotangent.
+// Returns the kernel's cotangent as the product of the windows of lhs and the cotangent; nullopt if
+// lhs is the linear operand or if there are groups.
 std::optional<OuterProduct> convolution_outer_product(const Array& ct, std::span<const Array> x,
                                                       const std::vector<bool>& linear,
                                                       const ConvolutionParams& p) {
@@ -206,10 +207,10 @@ std::optional<OuterProduct> convolution_outer_product(const Array& ct, std::span
   return out;
 }
 
-// A mapped lhs merges its examples into the batch, a mapped kernel into its output features; if
-// both are mapped, or groups prevent it, examples become groups.
 namespace {
 
+// The examples of a mapped lhs are merged into its batch, those of a mapped kernel into its output
+// features. If both are mapped, or if groups prevent this, examples become groups.
 BatchResult batched(std::span<const Array> x, std::span<const int> dims,
                     const ConvolutionParams& p) {
   const bool grouped = p.feature_group_count > 1 || p.batch_group_count > 1;
@@ -238,8 +239,8 @@ BatchResult batched(std::span<const Array> x, std::span<const int> dims,
 
 }  // namespace
 
-// The library's kernels for halves add up in an order that depends on the number of examples; those
-// for float32 do not.
+// The library's kernels for float16 and bfloat16 sum in an order that depends on the number of
+// examples; those for float32 do not. So under an invariant vmap, 16-bit operands are converted.
 BatchResult batch_convolution(std::span<const Array> x, std::span<const int> dims,
                               const ConvolutionParams& p) {
   const BatchAxis* axis = BatchAxis::current_if_any();

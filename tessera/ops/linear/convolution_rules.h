@@ -1,4 +1,4 @@
-// The rules of convolution.
+// The rules of convolution: its derivatives, outer products and batching.
 #pragma once
 
 #include "tessera/ir/op_def.h"

@@ -1,4 +1,4 @@
-// A convolution's params as text, as in StableHLO's assembly and a printed schedule.
+// The parameters of a convolution as text, for StableHLO's assembly and printed schedules.
 #pragma once
 
 #include <string>

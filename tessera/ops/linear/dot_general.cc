@@ -98,7 +98,7 @@ std::vector<Type> infer_dot(std::span<const Type> operands, const DotParams& p) 
                .varying = varying_union(operands)}};
 }
 
-// Offsets of all indices of `dims`, row-major in their order.
+// Returns the offsets of all indices of the dimensions `dims`, row-major in the order of `dims`.
 Dims offsets(const Shape& shape, const Dims& dims) {
   const Dims strides = row_major_strides(shape);
   Dims all{0};
@@ -123,7 +123,7 @@ Literal evaluate_as(const Literal& lhs, const Literal& rhs, const DotParams& p) 
   std::vector<W> sums;
   sums.reserve(lb.size() * lf.size() * rf.size());
   const T *x = lhs.data<T>(), *y = rhs.data<T>();
-  // Products are added up, and on a grid rounded, example by example.
+  // With kGrid, the products of each example are summed and rounded separately.
   const size_t examples = p.sum == DotSum::kGrid
                               ? static_cast<size_t>(lhs.shape()[p.lhs_contract[0]])
                               : size_t{1},
@@ -184,7 +184,7 @@ Factors dot_factors(std::span<const Type> operands, std::span<const Type>, const
     result.push_back(r[d]);
   }
   for (size_t i = 0; i < p.lhs_contract.size(); ++i) {
-    // What is rounded cannot be cut.
+    // An example's product is rounded as a whole, so it cannot be divided among devices.
     const bool whole = p.sum == DotSum::kGrid && i > 0;
     const int f = out.add(lhs.shape[p.lhs_contract[i]],
                           whole ? FactorKind::kNeedReplication : FactorKind::kReduction);
@@ -202,10 +202,9 @@ double dot_flops(std::span<const Type> operands, std::span<const Type> results,
   return is_complex(operands[0].dtype) ? 4 * flops : flops;
 }
 
-// The cotangent of one operand: the result's, contracted with the other operand over the dimensions
-// that came from it.
-//   lhs (b, i, k), rhs (b, k, j), ct (b, i, j): wrt lhs: ct, rhs over j -> (b, i, k)
-// Then it is transposed to the operand's order.
+// Returns the cotangent of one operand, lhs or rhs: the result's cotangent, contracted with the
+// other operand over the dimensions that came from that one, and then transposed.
+//   lhs (b, i, k), rhs (b, k, j), ct (b, i, j): ct and rhs contract j -> (b, i, k), as lhs
 Array dot_wrt(const Array& ct, const Array& other, const DotParams& p, bool lhs) {
   const Dims &my_batch = lhs ? p.lhs_batch : p.rhs_batch,
              &my_contract = lhs ? p.lhs_contract : p.rhs_contract;
@@ -220,7 +219,7 @@ Array dot_wrt(const Array& ct, const Array& other, const DotParams& p, bool lhs)
   for (int64_t i = 0; i < its_free.rank(); ++i) ct_contract.push_back(its_first + i);
   DotParams params{ct_batch, its_batch, ct_contract, its_free, other.dtype(), p.sum};
   if (const int64_t examples = lhs ? p.rhs_examples : p.lhs_examples; examples >= 0) {
-    // Theirs is the first pair that is summed.
+    // The examples become the first pair of contracting dimensions.
     const auto at = std::find(its_free.begin(), its_free.end(), examples) - its_free.begin();
     std::rotate(params.lhs_contract.begin(), params.lhs_contract.begin() + at,
                 params.lhs_contract.begin() + at + 1);
@@ -229,8 +228,8 @@ Array dot_wrt(const Array& ct, const Array& other, const DotParams& p, bool lhs)
     params.sum = DotSum::kExamples;
   }
   const Array product = bind_op1(dot_general_op, params, {ct, other});
-  // Its dimensions: batch, my free ones, then the other's contracted ones, ascending; here as
-  // dimensions of mine.
+  // The dimensions of the product, as dimensions of the operand: batch, free, and then contracting,
+  // in the order in which the other operand has them.
   Dims order = my_batch;
   order.insert(order.end(), my_free.begin(), my_free.end());
   std::vector<size_t> by_other(its_contract.size());
@@ -243,7 +242,7 @@ Array dot_wrt(const Array& ct, const Array& other, const DotParams& p, bool lhs)
   return permutation == iota_dims(order.rank()) ? product : lax::transpose(product, permutation);
 }
 
-// The cotangents convert to the operands' dtype where the result has another.
+// A cotangent of another dtype than the operands is converted to theirs.
 std::vector<Array> transpose_dot(std::span<const Array> cts, std::span<const Array> operands,
                                  const std::vector<bool>& linear, const DotParams& p) {
   TESSERA_CHECK(linear[0] != linear[1], "a product of two linear operands");
@@ -257,8 +256,9 @@ std::vector<Array> transpose_dot(std::span<const Array> cts, std::span<const Arr
   return out;
 }
 
-// x by ct for every index of the batch: the other operand's contracting dimensions are mine, its
-// free ones are summed over.
+// Returns the cotangent of the linear operand as outer products of the other operand and ct, one
+// for each index of the batch. Rows are the contracting dimensions; the sum is over the other
+// operand's free dimensions.
 std::optional<OuterProduct> dot_outer_product(const Array& ct, std::span<const Array> operands,
                                               const std::vector<bool>& linear, const DotParams& p) {
   const bool lhs = linear[0];
@@ -302,7 +302,7 @@ JvpResult jvp_dot(std::span<const Array> x, std::span<const Array> t, const DotP
   return {{bind_op1(dot_general_op, p, {x[0], x[1]})}, {tangent}};
 }
 
-// `dims` after a dimension was put in at `at`.
+// Returns the numbers of the dimensions `dims` after a dimension was inserted at `at`.
 Dims shifted(Dims dims, int64_t at) {
   for (int64_t& d : dims) d += d >= at;
   return dims;
@@ -312,8 +312,8 @@ int64_t free_position(int64_t rank, const Dims& batch, const Dims& contract, int
   return std::find(free.begin(), free.end(), dim) - free.begin();
 }
 
-// Mapped in both: one more batch dimension, the first. Mapped in one: one more free dimension of
-// it.
+// If both operands are mapped, the mapped dimension becomes the first batch dimension. If only one
+// is, it becomes a free dimension of that operand.
 BatchResult batch_dot(std::span<const Array> x, std::span<const int> dims, const DotParams& p) {
   DotParams q = p;
   const BatchAxis* axis = BatchAxis::current_if_any();
@@ -322,7 +322,7 @@ BatchResult batch_dot(std::span<const Array> x, std::span<const int> dims, const
     q.lhs_batch = shifted(p.lhs_batch, dims[0]), q.lhs_contract = shifted(p.lhs_contract, dims[0]);
   if (dims[1] >= 0)
     q.rhs_batch = shifted(p.rhs_batch, dims[1]), q.rhs_contract = shifted(p.rhs_contract, dims[1]);
-  // A dimension of examples that there is already stays theirs.
+  // A dimension that already enumerates examples keeps doing so.
   const auto moved = [](int64_t examples, int dim) {
     return examples >= dim && dim >= 0 ? examples + 1 : examples;
   };
@@ -435,13 +435,14 @@ using namespace ops;
 Array dot_general(const Array& lhs, const Array& rhs, const DotDims& dims,
                   std::optional<DType> preferred) {
   if (lhs.dtype() == bool_ && rhs.dtype() == bool_) {
-    // Whether any pair is true; int32 counts of them tell.
+    // The result is whether any pair is true: whether their number, in int32, is not 0.
     const DType counts = preferred && *preferred != bool_ ? *preferred : int32;
     const Array pairs = dot_general(convert_element_type(lhs, counts),
                                     convert_element_type(rhs, counts), dims, counts);
     return counts == preferred ? pairs : ne(pairs, full_like(pairs, 0));
   }
-  // The op stays within a kind of dtype: integers whose result is to be float are floats before.
+  // The op's operands and result have dtypes of one kind. For a floating-point result of integers,
+  // or a complex result of real numbers, the operands are converted first.
   const auto kind = [](DType t) { return is_complex(t) ? 2 : is_floating(t) ? 1 : 0; };
   if (preferred && lhs.dtype() == rhs.dtype() && kind(*preferred) > kind(lhs.dtype()))
     return dot_general(convert_element_type(lhs, *preferred), convert_element_type(rhs, *preferred),

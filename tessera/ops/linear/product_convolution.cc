@@ -25,7 +25,7 @@ struct Extents {
   int64_t lhs, rhs, out;
 };
 
-// Returns the form of spatial dimension d; nullopt: none of them.
+// Returns the form of spatial dimension d, or nullopt if it has none of the four.
 std::optional<SplitDim> form_of(const ConvolutionParams& p, size_t d, const Extents& n) {
   const int64_t stride = p.strides[d], by = p.lhs_dilation[d], apart = p.rhs_dilation[d];
   const bool reversed = p.reversal[d] != 0;
@@ -73,7 +73,8 @@ class ProductConvolution {
   }
 
  private:
-  // The names: of the batch and the features, then two of each spatial dimension.
+  // The names of the dimensions: one for the batch and each kind of features, and two for each
+  // spatial dimension.
   static constexpr int kBatch = 0, kInput = 1, kOutput = 2, kFirstWindow = 3;
   static int window(size_t d) { return kFirstWindow + 2 * static_cast<int>(d); }
   static int place(size_t d) { return window(d) + 1; }
@@ -114,7 +115,7 @@ class ProductConvolution {
     return {};
   }
 
-  // Without what is left behind the last window.
+  // Returns lhs without the elements behind the last window.
   Array cropped(const Array& lhs) const {
     Dims limit(lhs.shape().begin(), lhs.shape().end());
     for (size_t d = 0; d < dims_.size(); ++d)
@@ -122,7 +123,8 @@ class ProductConvolution {
     return limit == lhs.shape() ? lhs : lax::slice(lhs, Dims(limit.size(), 0), limit);
   }
 
-  // A window of a dilated lhs sees its elements from the last to the first.
+  // Returns rhs reversed in the dimensions in which an element of the result in a window reads the
+  // kernel from the other end: either the convolution reverses the kernel, or lhs is dilated.
   Array reversed(const Array& rhs) const {
     Dims dims;
     for (size_t d = 0; d < dims_.size(); ++d) {
@@ -196,9 +198,10 @@ std::optional<std::vector<SplitDim>> forms_of(const ConvolutionParams& p, const 
   return out;
 }
 
-// Measured on two cores with AVX-512, against oneDNN (`library`) and otherwise against products of
-// windows (runtime/conv_windows.h). Those read patches of an image as they stand, and oneDNN has
-// code for all forms but the last, which took 30 to 170 times as long as the product.
+// Returns whether the product of this form is faster than oneDNN (`library`) or than products of
+// windows (runtime/conv_windows.h), as measured on two cores with AVX-512. Products of windows read
+// patches of an image in place. oneDNN has code for all forms except the last, for which it took 30
+// to 170 times as long as the product.
 bool faster_as_product(const SplitDim& dim, bool library) {
   if (dim.window == 1) return false;
   switch (dim.form) {

@@ -16,8 +16,10 @@
 namespace tessera::ops {
 namespace {
 
-constexpr int64_t kMostTerms = 128;  // slices that are summed; a kernel has at most 600 ops
-constexpr int64_t kMostSums = 16;    // results of one element of a batch that are a sum each
+// The most slices that are summed. (A kernel has at most 600 ops.)
+constexpr int64_t kMostTerms = 128;
+// The most results of one example that are computed as one sum each.
+constexpr int64_t kMostSums = 16;
 
 class UnrolledConvolution {
  public:
@@ -36,13 +38,14 @@ class UnrolledConvolution {
   Array run(const Array& lhs, const Array& rhs, DType sum, const Shape& result) const {
     const Array x = lax::convert_element_type(lhs, sum), w = lax::convert_element_type(rhs, sum);
     const Array out = few_results(result) ? one_by_one(x, w) : term_by_term(x, w);
-    // From the order of lhs into that of the result.
+    // The dimensions are in the order of lhs; the result has an order of its own.
     Dims permutation(result.size(), 0);
     for (size_t d = 0; d < result.size(); ++d) permutation[p_.out_spec[d]] = p_.lhs_spec[d];
     return lax::convert_element_type(lax::transpose(out, permutation), p_.result);
   }
   bool few_terms() const { return windows_.size.elements() <= kMostTerms; }
-  // The size of the batch decides nothing: each element of it has the same bits in every batch.
+  // Returns whether each example has few results. The size of the batch does not matter, so that an
+  // example has the same bits in every batch.
   bool few_results(const Shape& result) const {
     return !few_terms() && result.elements() / result[p_.out_spec[0]] <= kMostSums;
   }
@@ -62,7 +65,7 @@ class UnrolledConvolution {
     return out;
   }
 
-  // The kernels' elements for a place in the windows over lhs, one a feature.
+  // Returns for each feature the element of its kernel at this place of the window.
   Array elements(const Array& w, const Dims& place) const {
     Dims start(place.size(), 0);
     for (size_t d = 0; d < p_.strides.size(); ++d) {
@@ -77,7 +80,8 @@ class UnrolledConvolution {
   }
 
   Array one_by_one(const Array& x, const Array& w) const {
-    // As windows over lhs have their places: as many as results, all as large as the kernel.
+    // These windows have one place for each result, and stride and dilation are exchanged. The
+    // slice at a place contains the elements of lhs that the whole kernel reads for that result.
     Windows turned = Windows::of_size(window_shape("unroll_windows", x.shape(), windows_));
     const int64_t batch = p_.lhs_spec[0];
     turned.size[batch] = 1;
@@ -100,7 +104,7 @@ class UnrolledConvolution {
       const Array sum = lax::reduce_sum(lax::mul(taken, factor), summed);
       sums.push_back(lax::reshape(sum, {taken_shape[batch], 1}));
     });
-    // The batch, then the other dimensions of lhs.
+    // The sums have the batch first and then the other dimensions of lhs.
     Shape shape = {taken_shape[batch]};
     Dims permutation(taken_shape.size(), 0);
     for (int64_t d : summed) {
@@ -142,7 +146,7 @@ FlatFn unrolled_convolution(const OpParams& params, std::span<const Type> operan
   DType sum = itemsize(in) > itemsize(out) ? in : out;
   if (is_half(sum)) sum = float32;
   const bool few_results = features == 1 && unrolled.few_results(result.shape);
-  // Several features in float32 are the library's.
+  // oneDNN computes several features in float32.
   if (features > 1 && sum == float32) return nullptr;
   if (!unrolled.few_terms() && !few_results) return nullptr;
   return [p, sum, shape = result.shape](const std::vector<Array>& x) {

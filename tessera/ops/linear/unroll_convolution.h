@@ -1,9 +1,9 @@
-// Convolutions of each feature by a kernel of its own as sums of slices, each times an element of the
-// kernel: filters of signals and of images. Matrix products, which compute other convolutions, would have a
-// single column.
+// Computes convolutions of each feature by a kernel of its own, such as filters of signals and
+// images, as sums of slices, each multiplied by an element of the kernel. Matrix products, which
+// compute other convolutions, would have a single column here.
 //
-// A kernel as large as the signal, with few results (the derivative by a filter), becomes one sum for
-// each result.
+// A convolution with a kernel about as large as the signal and few results (the derivative by a
+// filter) becomes one sum for each result.
 #pragma once
 
 #include <span>
@@ -12,9 +12,9 @@
 
 namespace tessera::ops {
 
-// The unroll rule of convolution (ops/core/unroll_rule.h): null if features are mixed, if oneDNN has code for
-// them (several features in float32), if an operand is dilated, or if both the kernel and the
-// result have many elements.
+// The unroll rule of convolution (ops/core/unroll_rule.h). Returns null if features are mixed, if
+// oneDNN has code for the convolution (several features in float32), if lhs is dilated, or if both
+// the kernel and the result of an example have many elements.
 FlatFn unrolled_convolution(const OpParams& params, std::span<const Type> operands,
                             const Type& result);
 

@@ -16,9 +16,9 @@
 namespace tessera::ops {
 namespace {
 
-constexpr int64_t kSmallMatrix = 4;  // extents of matrices that are multiplied by elements
+constexpr int64_t kSmallMatrix = 4;  // the largest extent of matrices that are unrolled
 
-// The extents of a product, by kinds of dimensions.
+// The extents of a product's dimensions, by their kind.
 struct DotExtents {
   Dims batch, rows, columns, sum;
 
@@ -35,10 +35,10 @@ enum class DotForm : uint8_t { kOuter, kRows, kSmall };
 
 std::optional<DotForm> form_of(const DotExtents& e, DType in) {
   const int64_t rows = e.rows.elements(), columns = e.columns.elements(), terms = e.sum.elements();
-  // The number of products decides nothing: each has the same bits in every batch.
+  // The number of products does not matter, so that each has the same bits in every batch.
   const bool batched = !e.batch.empty();
   if (terms == 1) return DotForm::kOuter;
-  // A single product of floats is the library's.
+  // The library computes a single product of vectors of float32, float64 or complex numbers.
   if (rows == 1 && columns == 1 && (batched || is_half(in) || is_integer(in)))
     return DotForm::kRows;
   if (batched && rows <= kSmallMatrix && columns <= kSmallMatrix && terms <= kSmallMatrix)
@@ -62,7 +62,7 @@ class UnrolledDot {
   }
 
  private:
-  // Batch dimensions, then those of the result, then those of the sum.
+  // Returns x with its batch dimensions first, then its free and then its contracting dimensions.
   static Array ordered(const Array& x, const Dims& batch, const Dims& contract) {
     Dims order = batch;
     for (int64_t d : dot_free_dims(x.ndim(), batch, contract)) order.push_back(d);
@@ -77,7 +77,8 @@ class UnrolledDot {
     return out;
   }
 
-  // The products of all rows and columns; `sum`: what both have behind them.
+  // Returns the products of all pairs of a row and a column: (batch, rows, columns, `sum`), where
+  // `sum` is the shape of the dimensions that both operands have last.
   Array product(const Array& lhs, const Array& rhs, const Dims& sum) const {
     const int64_t batch = extents_.batch.rank(), rows = extents_.rows.rank();
     Shape shape = results();
@@ -99,7 +100,7 @@ class UnrolledDot {
     return out;
   }
 
-  // The elements at one place of the sum, without its dimensions.
+  // Returns the elements of x at one index of the contracting dimensions, without these dimensions.
   static Array at(const Array& x, const Dims& place) {
     Shape limit = x.shape(), kept = limit;
     Dims start(limit.size(), 0);

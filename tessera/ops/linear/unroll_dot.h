@@ -1,8 +1,8 @@
-// Products that are elementwise ops, of vectors and matrices too small for matrix products:
+// Computes products of vectors and small matrices by elementwise ops and sums:
 //
-//   without a sum           outer products, and products that broadcast
-//   one result a batch      sums of products over rows: vecdot
-//   matrices of up to 4 x 4 for many batches, a sum of as many products
+//   nothing is summed       outer products, and products that broadcast
+//   one result a batch      vecdot: products, and a reduction of these
+//   batches of matrices     of at most 4 x 4: a sum of at most 4 products
 #pragma once
 
 #include <span>
@@ -11,8 +11,8 @@
 
 namespace tessera::ops {
 
-// The unroll rule of dot_general (ops/core/unroll_rule.h): null for matrix products, and for those
-// whose order of summation is prescribed (DotSum).
+// The unroll rule of dot_general (ops/core/unroll_rule.h). Returns null for larger matrix products,
+// and for products that prescribe the order of summation (DotSum).
 FlatFn unrolled_dot(const OpParams& params, std::span<const Type> operands, const Type& result);
 
 }  // namespace tessera::ops

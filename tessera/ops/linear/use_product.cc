@@ -12,11 +12,11 @@
 namespace tessera::ops {
 namespace {
 
-// Marks a dimension that a broadcast made, which is none of the parameter's.
+// In View::dims_: the dimension was made by a broadcast and is not the parameter's.
 constexpr int64_t kBroadcast = -1;
 
-// The first dimension of x has one of these extents each; those that a broadcast `made` become
-// terms, the second dimension.
+// Returns x with other extents of its first two dimensions, batch and terms. The batch consists of
+// dimensions with these extents; those that a broadcast `made` move to the terms.
 Array batches_as_terms(const Array& x, const Shape& extents, const std::vector<bool>& made) {
   if (std::find(made.begin(), made.end(), true) == made.end()) return x;
   const int64_t rank = extents.rank();
@@ -34,7 +34,7 @@ Array batches_as_terms(const Array& x, const Shape& extents, const std::vector<b
   return lax::reshape(lax::transpose(lax::reshape(x, split), order), merged);
 }
 
-// The dimensions of the parameter, as the ops of a use rename them.
+// Follows the dimensions of the parameter through the ops of a use.
 class View {
  public:
   explicit View(const Shape& shape) : shape_(shape), dims_(iota_dims(shape.rank())) {
@@ -43,7 +43,8 @@ class View {
     out_.strides = Dims(shape.rank(), 1);
   }
 
-  // Returns whether the op is such a renaming, and applies it.
+  // Returns whether the op only moves, selects by a slice, converts or broadcasts the parameter,
+  // and if so, applies it to the dimensions.
   bool take(const Op& op, const Type& result) {
     if (op.def == &convert_op) return is_floating(result.dtype);
     if (op.def == &transpose_op) {
@@ -57,7 +58,7 @@ class View {
     if (op.def == &broadcast_in_dim_op) return take_broadcast(op.params.as<BroadcastParams>());
     if (op.def == &reshape_op) {
       if (std::find(dims_.begin(), dims_.end(), kBroadcast) != dims_.end()) return false;
-      // From here on the dimensions are those of what was transposed so far, reshaped.
+      // From here on, dimensions are those of the reshaped value.
       Shape order;
       for (int64_t d : dims_) order.push_back(d);
       out_.views.push_back(order);
@@ -77,9 +78,10 @@ class View {
     return false;
   }
 
-  // `shape` is that of the parameter after the ops. Broadcast batches of the product become terms.
-  // Broadcast rows and columns would have to be added up, and their rounding errors are not bounded
-  // by the lengths of the rest, so that they are only accepted with an extent of 1.
+  // Returns the product with dimensions of the parameter; `shape` is the parameter's shape after
+  // the ops. Batch dimensions that a broadcast made become terms. Rows and columns that a broadcast
+  // made would have to be added up, and the rounding errors of these sums are not bounded by the
+  // lengths of the other dimensions; so the result is nullopt unless their extents are 1.
   std::optional<UseProduct> end(OuterProduct product, const Shape& shape, const OpDef* op) {
     out_.shape = shape_;
     out_.is_dot =
@@ -119,13 +121,13 @@ class View {
   }
 
   Shape shape_;
-  Dims dims_;  // for each of the value's dimensions: which of shape_ it is
+  Dims dims_;  // for each dimension of the value: the dimension of shape_ that it is, or kBroadcast
   bool fresh_ = true;
   UseProduct out_;
 };
 
-// Computes the results of ops that do not read the parameter. Returns false for one that reads an
-// operand without a value.
+// Computes the results of an op that does not depend on the parameter. Returns false if an operand
+// has no value.
 bool compute(const Op& op, std::vector<Array>& values) {
   std::vector<Array> x;
   for (ValueId v : op.operands) {
@@ -137,7 +139,7 @@ bool compute(const Op& op, std::vector<Array>& values) {
   return true;
 }
 
-// An op's operands; those without a value are linear.
+// The operands of an op; operands without a value are linear.
 struct Operands {
   std::vector<Array> arrays;
   std::vector<bool> linear;
@@ -152,15 +154,15 @@ Operands operands_of(const Function& f, const Op& op, const std::vector<Array>& 
   return out;
 }
 
-// Returns whether an op only moves, selects or converts elements: then its transpose adds nothing
-// up.
+// Returns whether an op only moves, selects or converts elements, so that its transpose does not
+// sum elements.
 bool moves(const Op& op) {
   return op.def == &convert_op || op.def == &transpose_op || op.def == &reshape_op ||
          op.def == &select_op;
 }
 
-// Returns the cotangent of the result of op `at`, if it leads to the function's result by ops that
-// move it.
+// Returns the cotangent of the result of op `at` if only ops of moves() lead from it to the
+// function's result; otherwise nullopt.
 std::optional<Array> cotangent_of(const Function& f, size_t at, Array ct,
                                   std::vector<Array> values) {
   for (size_t i = at + 1; i < f.ops.size(); ++i) compute(f.ops[i], values);
@@ -191,7 +193,7 @@ std::optional<UseProduct> product_of(const Use& use) {
   for (size_t i = 0; i < f.ops.size(); ++i) {
     const Op& op = f.ops[i];
     if (std::find(op.operands.begin(), op.operands.end(), at) == op.operands.end()) {
-      if (!compute(op, values)) return std::nullopt;  // of the parameter, by another path
+      if (!compute(op, values)) return std::nullopt;  // it reads the parameter by another path
       continue;
     }
     if (op.results.size() != 1) return std::nullopt;

@@ -120,8 +120,8 @@ using DpEventVariant = std::variant<NoOpDpEvent, NonPrivateDpEvent, GaussianDpEv
                                     SampledWithoutReplacementDpEvent, SampledWithReplacementDpEvent,
                                     SelfComposedDpEvent, ComposedDpEvent>;
 
-// Its members are defined in dp_event.cc, so that a program that includes this header does not
-// compile those of the variant.
+// Its members are defined in dp_event.cc, so that programs that include this header do not compile
+// the members of the variant.
 struct DpEvent : DpEventVariant {
   using DpEventVariant::DpEventVariant;
   DpEvent();

@@ -1,5 +1,5 @@
-"""The test suites of packages that tests/jax/packages runs: where each is in a checkout, on how many devices it runs, and which
-lines of a package ask for the name of the platform."""
+"""The test suites of packages that tests/jax/packages runs: their places in a checkout, their numbers of devices, and the lines of a
+package that depend on the name of the platform."""
 import dataclasses
 import importlib.metadata
 import importlib.util
@@ -9,15 +9,15 @@ import re
 
 @dataclasses.dataclass(frozen=True)
 class Suite:
-  """A suite, which runs in a process of its own. Paths are relative to the folder of the package in its checkout."""
+  """A suite, which runs in a separate process. Paths are relative to the folder of the package in its checkout."""
   name: str
-  package: str  # the folder of the checkout, and the module but for orbax
+  package: str  # the folder of the checkout, and, except for orbax, the module
   tests: str  # a folder, or a pattern of files
-  distribution: str = ''  # its name for pip, where it is not that of the package
+  distribution: str = ''  # its name for pip, if it differs from that of the package
   module: str = ''  # the folder of its modules
   inside: str = ''  # the folder of the checkout that holds the package
   but_not: str = ''  # a pattern of files that another suite runs
-  devices: int = 1  # 0: the suite asks for them itself
+  devices: int = 1  # 0: the suite sets their number itself
 
   def folder(self, sources):
     return pathlib.Path(sources) / self.package / self.inside
@@ -26,13 +26,13 @@ class Suite:
     return importlib.metadata.version(self.distribution or self.package)
 
   def paths(self, sources):
-    """What pytest is given."""
+    """Returns the paths for pytest."""
     if '*' in self.tests:
       return sorted(str(p.relative_to(self.folder(sources))) for p in self.folder(sources).glob(self.tests))
     return [self.tests] + ([f'--ignore-glob=*/{self.but_not}'] if self.but_not else [])
 
   def problem(self, sources):
-    """Why the suite cannot be run with this checkout and what is installed; empty if it can."""
+    """Returns why the suite cannot be run with this checkout and the installed packages; empty if it can."""
     folder, module = self.folder(sources), self.module or self.package
     if not (folder / module).is_dir() or not ('*' in self.tests or (folder / self.tests).exists()):
       return f'expected a checkout of {self.package} with {module} and {self.tests}, got {folder}'
@@ -65,7 +65,7 @@ SUITES = [
     Suite('jax_privacy', 'jax_privacy', 'tests', 'jax_privacy'),
 ]
 
-# What asks for the name of the platform in a way that the name tessera changes the answer to.
+# Conditions on the name of the platform that have another value for tessera than for cpu.
 _CONDITIONS = [
     r'default_backend\(\)\s*(?:[!=]=|(?:not )?in)\s*[\[(]?[\'"]cpu', r'\.platform\s*(?:[!=]=|(?:not )?in)\s*[\[(]?[\'"]cpu',
     r'\.platform\s+(?:not )?in\s', r'(?:local_devices|devices)\((?:backend=)?[\'"]cpu', r'backend=[\'"]cpu',
@@ -73,7 +73,7 @@ _CONDITIONS = [
 
 
 def conditions(suites, sources):
-  """Lines of the packages, as (package, path, number, text), whose value depends on whether the platform is named cpu."""
+  """Returns the lines of the packages that depend on whether the platform is named cpu, as (package, path, number, text)."""
   pattern = re.compile('|'.join(_CONDITIONS))
   out = []
   for package, folder in dict((s.package, s.folder(sources)) for s in suites).items():

@@ -1,4 +1,4 @@
-"""The table of tests/jax/packages: what XLA's CPU backend passes of each suite, and the plugin of that."""
+"""The table of tests/jax/packages: the tests of each suite that XLA's CPU backend passes, and those of them that the plugin passes."""
 import collections
 
 import results
@@ -7,14 +7,14 @@ BEGIN, END = '<!-- results of tests/jax/packages -->', '<!-- end of results of p
 
 
 def summarize(work, suites):
-  """Rows, and {cause: tests that fail on the plugin and pass on XLA}. A suite has a row once it was run on both."""
+  """Returns the rows, and {cause: tests that fail on the plugin and pass on XLA}. A suite has a row once it was run on both."""
   rows, causes = [], collections.defaultdict(list)
   for suite in suites:
     cpu, ours = (results.read(work / platform / f'{suite.name}.jsonl') for platform in ('cpu', 'tessera'))
     if not (cpu.tests and (ours.tests or ours.error)):
       continue
     counted = [i for i, t in cpu.tests.items() if t['outcome'] == 'passed']
-    # A test that the plugin's processes did not find is a failure once the run is complete; before, it says nothing.
+    # A test that the plugin's processes did not find is a failure once the run is complete; before that it is ignored.
     complete = (work / 'tessera' / f'{suite.name}.complete').exists()
     absent = {'outcome': 'failed', 'text': 'not found: its file cannot be imported on the plugin'}
     outcomes = {i: ours.tests.get(i, absent) for i in counted if complete or i in ours.tests}

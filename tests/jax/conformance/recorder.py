@@ -1,14 +1,14 @@
-"""A plugin of pytest that writes one JSON line a test, as it happens: what has a start and no end
+"""A plugin of pytest that writes JSON lines for each test while it runs. A test with a start and no end
 was running when its process died.
 
-Lines: {"process": id} first, {"error": text} where a file cannot be imported, {"collected": n, "left": n
+Lines: {"process": id} first, {"error": text} if a file cannot be imported, {"collected": n, "left": n
 without results before}, {"start": id, "at": seconds}, {"id": id, "outcome": passed | failed | skipped,
 "seconds": s, "text": first lines}.
 
-Environment, set by tests/jax/run: TESSERA_RECORD the file of lines, TESSERA_DONE a file of ids not to
-run again, TESSERA_DEVICE_UNDER_TEST the platform that tests of JAX take it for, TESSERA_BACKEND_IS_NAMED what
-jax.default_backend() returns to tests of packages, TESSERA_SAMPLE `n:seed` or empty, TESSERA_LIMIT seconds a test may take,
-TESSERA_BATCH how many tests this process runs.
+Environment variables, set by tests/jax/run: TESSERA_RECORD, the file of lines; TESSERA_DONE, a file of ids that are not run
+again; TESSERA_DEVICE_UNDER_TEST, the platform name for JAX's own tests; TESSERA_BACKEND_IS_NAMED, the result of
+jax.default_backend() in tests of packages; TESSERA_SAMPLE, `n:seed` or empty; TESSERA_LIMIT, the seconds that a test may take;
+TESSERA_BATCH, the number of tests that this process runs.
 """
 import faulthandler
 import json
@@ -34,7 +34,7 @@ _write(process=os.getpid())
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection():
-  """Tests that a package keeps for the CPU are run too. What runs them is chosen by other functions of JAX."""
+  """Makes pytest also run tests that a package keeps for the CPU. The backend that runs them is chosen by other functions of JAX."""
   if os.environ.get('TESSERA_BACKEND_IS_NAMED'):
     import jax
     jax.default_backend = lambda: os.environ['TESSERA_BACKEND_IS_NAMED']
@@ -42,7 +42,7 @@ def pytest_collection():
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish(session):
-  """Tests that JAX keeps for the CPU are run too (its own flag, jax_test_dut, is reset by absl's)."""
+  """Makes pytest also run tests that JAX keeps for the CPU (absl's flags reset JAX's own flag, jax_test_dut)."""
   del session
   test_util = sys.modules.get('jax._src.test_util')
   if test_util and os.environ.get('TESSERA_DEVICE_UNDER_TEST'):
@@ -71,12 +71,12 @@ def pytest_runtest_logstart(nodeid):
   _running.clear()
   _running.update(outcome='passed', text='', began=time.time())
   _write(start=nodeid, at=time.time())
-  # Ends the process from a thread of its own, also where the test waits inside C++.
+  # Ends the process from another thread, even if the test waits inside C++.
   faulthandler.dump_traceback_later(_limit, exit=True, file=_stacks)
 
 
 def first_lines(report):
-  """What the exception says, without the traceback."""
+  """Returns the first lines of the exception's text, without the traceback."""
   crash = getattr(report.longrepr, 'reprcrash', None)
   if crash is not None:
     return crash.message[:1500]

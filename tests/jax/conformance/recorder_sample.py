@@ -1,8 +1,8 @@
-"""A sample of tests that does not depend on what else there is."""
+"""A random sample of tests that does not depend on which other tests there are."""
 import hashlib
 
 
 def sample(ids, count, seed):
-  """`count` of ids, the same ones whatever others there are."""
+  """Returns `count` of the ids. Whether an id is preferred to another one does not depend on the other ids."""
   ranked = sorted(ids, key=lambda i: hashlib.sha1(f'{seed}:{i}'.encode()).digest())
   return set(ranked[:count])

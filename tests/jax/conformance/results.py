@@ -1,4 +1,4 @@
-"""Results of JAX's tests: the files of lines that recorder.py writes, read back; causes; the table."""
+"""Reads the results of JAX's tests from the files that recorder.py writes, groups failures by cause, and makes the table."""
 import collections
 import dataclasses
 import json
@@ -10,7 +10,7 @@ BEGIN, END = '<!-- results of tests/jax/run -->', '<!-- end of results -->'
 
 @dataclasses.dataclass
 class Record:
-  """What the lines of a file say."""
+  """The contents of a file of lines."""
   tests: dict  # by id; of several results of a test the last one counts
   collected: int | None = None
   left: int | None = None  # tests without results when the last process had collected
@@ -20,7 +20,7 @@ class Record:
 
 
 def read(path, offset=0):
-  """The lines of `path` from byte `offset` on."""
+  """Reads the lines of `path` from byte `offset` on."""
   out = Record({})
   if not path.exists():
     return out
@@ -44,7 +44,7 @@ def read(path, offset=0):
   return out
 
 
-# What differs between failures of one cause.
+# The parts of messages that differ between failures of one cause.
 _DETAILS = [
     (r'\x1b\[[0-9;]*m', ''),
     (r'tensor<[^>]*>+', 'tensor'),
@@ -60,12 +60,12 @@ _DETAILS = [
 
 
 def cause(text):
-  """The first line that says something, without shapes, dtypes and numbers."""
+  """Returns the first meaningful line of a message, without shapes, dtypes and numbers."""
   lines = [line.strip() for line in text.splitlines() if line.strip()]
   if not lines:
     return 'no message'
   first = lines[0]
-  # numpy.testing and unittest put what happened on the second line.
+  # numpy.testing and unittest describe the failure on the second line.
   if re.fullmatch(r'[\w.]*(?:Error|Exception|Failure):?', first) and len(lines) > 1:
     first = f'{first} {lines[1]}'
   for pattern, instead in _DETAILS:
@@ -74,7 +74,7 @@ def cause(text):
 
 
 def summarize(work, files, platforms):
-  """{file: {platform: counts, ...}}, and failures of the first platform that the second passes, by cause.
+  """Returns {file: {platform: counts, ...}}, and the tests that fail on the first platform and pass on the second, by cause.
   A file is there once it was run on both."""
   plugin, reference = platforms
   table, causes = {}, collections.defaultdict(list)
@@ -91,7 +91,7 @@ def summarize(work, files, platforms):
     counted = [i for i, t in records[reference].tests.items() if t['outcome'] == 'passed']
     if records[plugin].error:
       outcomes = {i: {'outcome': 'failed', 'text': records[plugin].error.splitlines()[-1]} for i in counted}
-    else:  # those that an unfinished run has not reached say nothing
+    else:  # tests that an unfinished run has not reached are ignored
       outcomes = {i: ours[i] for i in counted if i in ours}
     row['compared'] = len(outcomes)
     for outcome in ('passed', 'failed', 'skipped'):
@@ -104,13 +104,13 @@ def summarize(work, files, platforms):
 
 
 def share(row):
-  """Of the tests that the reference passes and the plugin does not skip, those that it passes; percent."""
+  """Returns the percentage that the plugin passes of the tests that the reference passes and the plugin does not skip."""
   ran = row['passed'] + row['failed']
   return 100 * row['passed'] / ran if ran else 100.0
 
 
 def by_reason(causes, reasons):
-  """The failures by the reason that is known for the test, the longest of those whose key its name begins with; else by their cause."""
+  """Groups failures by the known reason of the test, or by their cause. Of several reasons, that of the longest prefix of the name counts."""
   out = collections.defaultdict(list)
   for text, ids in causes.items():
     for i in ids:
@@ -120,12 +120,12 @@ def by_reason(causes, reasons):
 
 
 def file_of(test):
-  """The file of a test by its name, without .py."""
+  """Returns the file of a test from the test's name, without .py."""
   return test.split('::')[0].removesuffix('.py')
 
 
 def merged(old, table, causes, order):
-  """(table, causes) together with what the old data say of other files; those in `order` come first in the table."""
+  """Returns (table, causes) joined with the old data of other files; the files in `order` come first in the table."""
   out = collections.defaultdict(list)
   for text, ids in old['failures'].items():
     out[text] += [i for i in ids if file_of(i) not in table]
@@ -158,8 +158,8 @@ def markdown(table, causes, platforms, about, reasons=()):
 
 
 def write(page, data, table, causes, platforms, about, order, reasons):
-  """Puts the table between the markers of the page, and all of it beside as JSON. Results of other files of the same version and
-  settings stay; `reasons` is a file of reasons for failures, by how the names of tests begin."""
+  """Puts the table between the markers of the page, and writes all data as JSON. Results of other files with the same version and
+  settings stay. `reasons` is a file of reasons for failures, by prefixes of the names of tests."""
   text = page.read_text(encoding='utf-8')
   if BEGIN not in text or END not in text:
     raise SystemExit(f'run: expected the markers {BEGIN} and {END} in {page}, got none: add them')

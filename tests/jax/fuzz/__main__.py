@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Random programs of JAX on the plugin, on XLA's CPU backend and in NumPy; who is alone is wrong.
+"""Runs random JAX programs on the plugin, on XLA's CPU backend and in NumPy; if one of the three differs, it is wrong.
 
 usage: python tests/jax/fuzz [--seeds FIRST:LAST] [--keep FOLDER] [--seconds N] [--limit N] [--no-reduce] [--lazy] [--show SEED]
 
-Finds the plugin as pytest does (conftest.py). Prints progress, each difference, and a table at the end; a program that differs
-is reduced, and its reproducer written to the folder. Programs run in processes of their own, so that one that crashes or hangs
-is a difference too. Exits with 1 if Tessera is wrong on a program.
+Finds the plugin as pytest does (conftest.py). Prints progress, each difference, and a table at the end. A program with different
+results is reduced, and its reproducer is written to the folder. Programs run in separate processes, so that a crash or a hang is
+reported as a difference too. Exits with 1 if Tessera is wrong on a program.
 """
 import argparse
 import collections
@@ -26,7 +26,7 @@ environment.prepare()
 
 
 class Worker:
-  """A process that tries the programs of some seeds and says so in lines of JSON."""
+  """A process that tries the programs of some seeds and reports in lines of JSON."""
 
   def __init__(self, seeds, options):
     command = [sys.executable, str(HERE / 'worker.py'), f'{seeds[0]}:{seeds[1]}', *options]
@@ -42,7 +42,7 @@ class Worker:
     self.lines.put(None)
 
   def messages(self, limit):
-    """The messages; at last how it ended."""
+    """Yields the messages of the process, and finally how it ended."""
     while True:
       try:
         line = self.lines.get(timeout=limit)
@@ -59,7 +59,7 @@ class Worker:
 
 
 class Report:
-  """What was found so far."""
+  """The results so far."""
 
   def __init__(self, keep):
     self.keep, self.counts, self.start, self.last = keep, collections.Counter(), time.monotonic(), 0

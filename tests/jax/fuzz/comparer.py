@@ -1,4 +1,4 @@
-"""Who is alone is wrong: the verdict on what two backends and the reference say of a program."""
+"""Compares the results of two backends and the reference for a program: if one of the three differs, it is wrong."""
 import dataclasses
 import traceback
 
@@ -14,21 +14,21 @@ OURS, XLA, BOTH = 'tessera', 'xla', 'both'
 
 @dataclasses.dataclass
 class Verdict:
-  """Who is wrong, in which kind (`value` or the first words of an error), and a description."""
+  """The side that is wrong, the kind of difference (`value` or the first words of an error), and a description."""
   who: str
   kind: str = ''
   text: str = ''
 
 
 def wide(x):
-  """The array in the type that the reference computes in."""
+  """Returns the array in the dtype in which the reference computes."""
   if not reference.inexact(x.dtype):
     return x
   return x.astype(np.complex128 if x.dtype.kind == 'c' else np.float64)
 
 
 class Expected:
-  """What the reference says, and how far a backend may be from it."""
+  """The reference's results, and how far a backend's results may be from them."""
 
   def __init__(self, program, jaxpr=None):
     self.args = runner.arguments(program)
@@ -38,7 +38,7 @@ class Expected:
     self.noisy = []
 
   def wrong(self, values, noisy=0):
-    """The results, by number, that are further away than `noisy` noisy evaluations of the reference explain."""
+    """Returns {index: description} of the results that are further away than `noisy` noisy evaluations of the reference explain."""
     while len(self.noisy) < noisy:
       self.noisy.append(reference.evaluate(self.jaxpr, self.args, len(self.noisy)))
     out = {}
@@ -54,7 +54,7 @@ class Expected:
 
 
 def outside(value, exact, dtype, noisy):
-  """Which elements are further from the exact ones than noise explains."""
+  """Returns a mask of the elements that are further from the exact ones than noise explains."""
   with np.errstate(all='ignore'):
     accepted = equal(value, exact)
     if not reference.inexact(dtype):
@@ -71,17 +71,17 @@ def outside(value, exact, dtype, noisy):
 
 
 def equal(a, b):
-  """Where two arrays are equal, NaN to NaN."""
+  """Returns a mask of the elements that are equal in two arrays; NaN equals NaN."""
   return (a == b) | ((a != a) & (b != b))  # pylint: disable=comparison-with-itself
 
 
 def agree(ours, theirs):
-  """Whether two backends say about the same."""
+  """Returns whether two backends have about the same results."""
   return all(np.allclose(wide(a), wide(b), 1e-2, 1e-3, equal_nan=True) for a, b in zip(ours.values, theirs.values))
 
 
 def compare(program, ours, run_xla, lazy=False):
-  """The verdict on what Tessera and XLA say of a program; if `lazy`, XLA is asked only where Tessera and the reference disagree."""
+  """Returns the verdict on a program run by Tessera and XLA. If `lazy`, XLA runs it only if Tessera and the reference disagree."""
   expected, unsupported = None, ''
   if not ours.error:
     try:

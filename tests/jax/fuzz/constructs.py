@@ -11,10 +11,10 @@ from program import Block, Statement, Type, kind
 
 
 class Constructs:
-  """What a generator makes besides single operations."""
+  """The statements that a generator makes in addition to single operations."""
 
   def apart(self, maker, depth):
-    """A loop or branch: devices of a shard_map may take different ones, so that no collective is inside."""
+    """Makes a loop or a branch without collectives, because the devices of a shard_map may take different branches."""
     together, self.together = self.together, False
     try:
       return maker(depth)
@@ -135,7 +135,7 @@ class Constructs:
                         block, operands)
 
   def scalar_block(self, depth, operands):
-    """A block whose result is a float: the sum of sines of what it computes."""
+    """Returns a block with a float as its result: the sum of the sines of its values."""
     types = [self.types[v] for v in operands]
     block, values = self.block(self.new_names(operands), types, self.length(), depth, 2)
     floats = [v for v in values if kind(self.types[v]) == 'f'] or [v for v in re.findall(r'\bv\d+\b',
@@ -232,7 +232,7 @@ class Constructs:
   # Sharding.
 
   def random_spec(self, shape):
-    """Axes of the mesh for each dimension, which they divide."""
+    """Returns, for each dimension, mesh axes that divide it."""
     free, parts = list(self.axes), []
     self.random.shuffle(free)
     for n in shape:

@@ -1,4 +1,4 @@
-"""Both backends in one process: what has to be set before JAX is imported."""
+"""Sets what both backends in one process need before JAX is imported."""
 import os
 import pathlib
 import sys

@@ -1,6 +1,6 @@
-"""Random programs: `generate(seed)` is the same program whenever it is called.
+"""Random programs: `generate(seed)` always returns the same program for a seed.
 
-A generator keeps the names that are in scope and asks JAX for the type of each statement that it makes; what JAX refuses is thrown away.
+A generator keeps the names that are in scope and lets JAX compute the type of each new statement; a statement that JAX refuses is dropped.
 """
 import functools
 import random
@@ -20,7 +20,7 @@ MESHES = ((), (), (), (2,), (4,), (8,), (2, 2), (4, 2), (2, 4), (1, 2), (2, 2, 2
 
 
 def namespace(mesh, platform):
-  """The names that a program's source uses, on the devices of a platform."""
+  """Returns the names that a program's source uses, for the devices of a platform."""
   names = {'jax': jax, 'jnp': jnp, 'lax': lax, 'np': np, 'functools': functools, 'P': PartitionSpec,
            'NamedSharding': NamedSharding,
            'Mesh': Mesh}
@@ -73,7 +73,7 @@ class Generator(constructs.Constructs):
   # Statements.
 
   def type_of(self, statement):
-    """The types of the statement's results, as JAX finds them."""
+    """Returns the types of the statement's results, computed by JAX."""
     used = statement.uses()
     functions = '\n'.join(line for b in statement.blocks for line in b.lines('  '))
     source = (f'def typed({", ".join(used)}):\n{functions}\n  {statement.results} = {statement.text}\n'
@@ -88,7 +88,7 @@ class Generator(constructs.Constructs):
     return [Type(tuple(o.shape), str(o.dtype)) for o in jax.eval_shape(typed, *args)]
 
   def add(self, statement, types=None):
-    """Whether the statement could be added."""
+    """Adds the statement if JAX accepts it, and returns whether it does."""
     if types is None:
       try:
         types = self.type_of(statement)
@@ -102,12 +102,12 @@ class Generator(constructs.Constructs):
     return True
 
   def line(self, text, types=None):
-    """The name of a new value; None if JAX refuses it."""
+    """Adds a statement with this text, and returns the name of its value; None if JAX refuses it."""
     name = self.fresh()
     return name if self.add(Statement(name, text), types) else None
 
   def pick(self, test=lambda t: True):
-    """A value of the scope whose type passes, late ones first; None if there is none."""
+    """Returns a value in scope with a type that passes the test, preferring recent values; None if there is none."""
     fitting = [v for v in self.scope if test(self.types[v])]
     if not fitting:
       return None
@@ -157,7 +157,7 @@ class Generator(constructs.Constructs):
     return self.line(text)
 
   def filled(self, text, shape):
-    """The text with its places for numbers filled; operands are lower case, so that no place is theirs."""
+    """Returns the text with numbers in place of its upper-case placeholders; operands are lower case, so they are not replaced."""
     rank = max(len(shape), 1)
     values = {'S': lambda: repr(shape), 'R': lambda d=self.random.randrange(rank): str(d),
               'K': lambda: str(self.random.randrange(-1, 4)),
@@ -167,7 +167,7 @@ class Generator(constructs.Constructs):
   # Blocks.
 
   def block(self, patterns, types, length, depth, results, returns=None, closed=True):
-    """A function: `results` are the types that its values are made to fit, or a number of any values; `returns` prints them."""
+    """Returns a function and its values. `results` are the types of the values, or a number of values of any type; `returns` prints them."""
     names = re.findall(r'\bv\d+\b', ' '.join(patterns))
     self.types.update(zip(names, types, strict=True))
     saved = self.body, self.scope
@@ -186,7 +186,7 @@ class Generator(constructs.Constructs):
     return Block(self.fresh('f'), tuple(patterns), body, returns(values)), values
 
   def fit(self, wanted):
-    """A value of the type, made of one that is in scope where none has it."""
+    """Returns a value of the type, computed from another value in scope if none has this type."""
     same = self.pick(lambda t: t == wanted)
     if same and self.chance(0.8):
       return same
@@ -209,7 +209,7 @@ class Generator(constructs.Constructs):
     return [self.fresh() for _ in values]
 
   def some(self, test=lambda t: True, most=3):
-    """Some values of the scope; at least one, unless none fits."""
+    """Returns some values in scope: at least one, unless none fits."""
     first = self.pick(test)
     more = [self.pick(test) for _ in range(self.random.randrange(most))]
     return [] if first is None else list(dict.fromkeys([first, *more]))
@@ -223,7 +223,7 @@ class Generator(constructs.Constructs):
   # The program.
 
   def maker(self, t):
-    """An expression of NumPy that makes an array of the type."""
+    """Returns a NumPy expression that makes an array of the type."""
     seed = self.random.randrange(1000)
     rng, dtype = f'np.random.default_rng({seed})', f'"{t.dtype}"'
     k = kind(t)
@@ -246,7 +246,7 @@ class Generator(constructs.Constructs):
       self.types[name] = t
       self.scope.append(name)
       parts = self.random_spec(t.shape) if self.mesh and self.chance(0.7) else ()
-      # np.asarray: a scalar of NumPy has no buffer that is donated or sharded.
+      # np.asarray, because a NumPy scalar has no buffer that can be donated or sharded.
       inputs.append(Input(name, f'np.asarray({self.maker(t)})', parts, self.chance(0.15)))
     for _ in range(self.random.randrange(3, 11)):
       self.step(0)

@@ -1,10 +1,10 @@
 """The operations of generated programs, as texts with places for operands.
 
-A text of `ELEMENTWISE[count][kind]` takes so many operands of that kind, with shapes that broadcast and one dtype. Each part of
-`REDUCTIONS` and `SHAPES` says first which operands its texts take, kind and rank of each (`f2`: floats of two dimensions;
-`+` after a rank: or more). In these texts `S` is the first operand's shape, and random are `R`, one of its dimensions, `K`, a
-small number, and `E`, a seed. Texts that do not fit the operands they got are thrown away by the generator.
-No text reads the sign of a NaN, which IEEE 754 leaves open.
+A text of `ELEMENTWISE[count][kind]` takes `count` operands of that kind, with shapes that broadcast and one dtype. Each part of
+`REDUCTIONS` and `SHAPES` begins with the kind and the rank of each operand of its texts (`f2`: floats of two dimensions; `+`
+after a rank: or more). In these texts `S` is the first operand's shape. The generator fills in random values for `R`, one of its
+dimensions, `K`, a small number, and `E`, a seed. It drops texts that do not fit the operands.
+No text reads the sign of a NaN, which IEEE 754 does not define.
 """
 
 FLOATS = ('float32', 'float32', 'float32', 'float64', 'float16', 'bfloat16')
@@ -191,8 +191,8 @@ SHAPES = (('a1+',
                    'jnp.arange(S[0]).astype({0}.dtype)', 'jnp.linspace(0, 1, S[0], dtype={0}.dtype)',
                    'jnp.full(S, K, {0}.dtype)')))
 
-# Texts for the values of a device in a shard_map, with an axis for `A`, its size for `N` and a dimension for `R`; and what
-# becomes of the operand's shape.
+# Texts for the values of a device in a shard_map, with an axis for `A`, its size for `N` and a dimension for `R`; and the change
+# of the operand's shape.
 COLLECTIVES = (('lax.psum({0}, "A")', 'same'), ('lax.pmax({0}, "A")', 'same'), ('lax.pmin({0}, "A")', 'same'),
                ('lax.pmean({0}, "A")', 'same'),
                ('lax.all_gather({0}, "A", axis=R, tiled=True)', 'gathered'),

@@ -1,7 +1,7 @@
-"""A program of JAX as data: statements that are lines of Python, from which the source and the reproducer are printed.
+"""A JAX program as data: statements that are lines of Python, from which the source and the reproducer are printed.
 
-Every value has a name of its own, `v7`, and every function, `f3`; a statement names what it uses in its text. So a name that a text
-mentions is a use, and to replace a use is to replace a name in a text.
+Every value has a unique name such as `v7`, and every function one such as `f3`. A statement uses the values that its text names, so a
+use is replaced by replacing a name in the text.
 """
 import dataclasses
 import re
@@ -17,7 +17,7 @@ FLOATS = frozenset(['float16', 'bfloat16', 'float32', 'float64'])
 
 @dataclasses.dataclass(frozen=True)
 class Type:
-  """Shape and dtype of a value."""
+  """The shape and the dtype of a value."""
   shape: tuple
   dtype: str
 
@@ -27,13 +27,13 @@ class Type:
 
 
 def kind(t):
-  """The kind of a type: f float, i integer, b boolean, c complex."""
+  """Returns the kind of a type: f float, i integer, b boolean, c complex."""
   return 'f' if t.dtype in FLOATS else {'b': 'b', 'i': 'i', 'u': 'i', 'c': 'c'}[np.dtype(t.dtype).kind]
 
 
 @dataclasses.dataclass(frozen=True)
 class Statement:
-  """`results = text`; `blocks` are functions defined before it, which its text names."""
+  """A statement `results = text`; `blocks` are the functions that its text names, which are defined before it."""
   results: str
   text: str
   blocks: tuple = ()
@@ -43,7 +43,7 @@ class Statement:
     return VALUE.findall(self.results)
 
   def uses(self):
-    """The names of values that are used and not defined in it, in order."""
+    """Returns the names of values that are used and not defined in it, in order."""
     used = dict.fromkeys(VALUE.findall(self.text))
     for block in self.blocks:
       used.update(dict.fromkeys(block.uses()))
@@ -96,7 +96,7 @@ class Input:
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-  """`mesh` has the sizes of the axes x, y and z; empty on one device. `types` has every value's."""
+  """`mesh` has the sizes of the axes x, y and z, and is empty on one device. `types` has the type of every value."""
   mesh: tuple
   inputs: tuple
   main: Block
@@ -109,7 +109,7 @@ class Program:
     return len(self.source()) + sum(len(i.maker) + 20 * i.donated + 5 * len(i.spec) for i in self.inputs)
 
   def reproducer(self):
-    """A Python program that prints the results on the platform that JAX_PLATFORMS names."""
+    """Returns a Python program that prints the results on the platform that JAX_PLATFORMS names."""
     donated = tuple(i for i, x in enumerate(self.inputs) if x.donated)
     head = ['import functools', 'import jax, jax.numpy as jnp, numpy as np', 'from jax import lax',
             'from jax.sharding import Mesh, NamedSharding, PartitionSpec as P', '',
@@ -126,17 +126,17 @@ class Program:
 
 
 def spec(parts):
-  """The text of a PartitionSpec."""
+  """Returns the text of a PartitionSpec."""
   return f'P({", ".join(repr(p) for p in parts)})'
 
 
 def rename(text, names):
-  """The text with every name replaced that `names` has."""
+  """Returns the text with every name that is in `names` replaced."""
   return NAME.sub(lambda m: names.get(m.group(), m.group()), text)
 
 
 def rename_block(block, names):
-  """The block with the values that it uses replaced."""
+  """Returns the block with the values that it uses replaced."""
   return dataclasses.replace(block, returns=rename(block.returns, names),
                              body=tuple(rename_statement(s, names) for s in block.body))
 

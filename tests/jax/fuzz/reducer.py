@@ -1,4 +1,4 @@
-"""The shortest program that a greedy search finds with the same verdict."""
+"""A greedy search for the shortest program with the same verdict."""
 import dataclasses
 import re
 import time
@@ -9,7 +9,7 @@ CONSTANT = re.compile(r'jnp\.ones\(\(.*\), "\w+"\)$')
 
 
 def measure(program):
-  """What the search makes smaller: statements first, constants least."""
+  """Returns the size that the search minimizes: statements weigh most, constants least."""
   def count(block):
     return sum((10 if CONSTANT.match(s.text) else 1000 + len(s.text)) + 300 * len(s.blocks) + sum(count(b) for b in s.blocks)
                for s in block.body)
@@ -18,7 +18,7 @@ def measure(program):
 
 
 def pruned(block):
-  """The block without statements whose results nobody uses."""
+  """Returns the block without statements with unused results."""
   used, body = set(VALUE.findall(block.returns)), []
   for s in reversed(block.body):
     if used.intersection(s.defined):
@@ -29,7 +29,7 @@ def pruned(block):
 
 
 def replaced(block, i, statements, names):
-  """The block with statement i replaced by others, and its results by other values."""
+  """Returns the block with statement i replaced by others, and its results by other values."""
   rest = tuple(rename_statement(s, names) for s in block.body[i + 1:])
   return dataclasses.replace(block, body=(*block.body[:i], *statements, *rest), returns=rename(block.returns, names))
 
@@ -39,7 +39,7 @@ def constant(name, t):
 
 
 def variants(block, types, scope):
-  """Simpler blocks, those first that leave out more."""
+  """Yields simpler blocks, those that omit more first."""
   scope = [*scope, *(v for p in block.params for v in VALUE.findall(p))]
   for i in reversed(range(len(block.body))):
     s = block.body[i]
@@ -62,7 +62,8 @@ def variants(block, types, scope):
 
 
 def hoisted(block, i, inner, types):
-  """The block with the body of an inner one in place of statement i: of ones, where the inner one has parameters."""
+  """Yields the block with the body of an inner block in place of statement i. The inner block's parameters become operands of the
+  statement with the same type, or arrays of ones."""
   s = block.body[i]
   params = [v for p in inner.params for v in VALUE.findall(p)]
   values = params + [v for t in inner.body for v in t.defined]
@@ -84,7 +85,8 @@ def hoisted(block, i, inner, types):
 
 
 def opened(main, i, inner, types):
-  """The function up to statement i, then the body of an inner one on operands or ones; its result is a value of that body."""
+  """Yields the function up to statement i, followed by the body of an inner block on operands or ones, for each value of that body as
+  the result."""
   operands = [v for v in VALUE.findall(main.body[i].text) if v in types]
   renamed, ones = {}, []
   for p in (v for q in inner.params for v in VALUE.findall(q)):
@@ -99,7 +101,7 @@ def opened(main, i, inner, types):
 
 
 def programs(program):
-  """Simpler programs."""
+  """Yields simpler programs."""
   main = program.main
   results = VALUE.findall(main.returns)
   if len(results) > 1:
@@ -130,7 +132,7 @@ def programs(program):
 
 
 def cleaned(program):
-  """The program without statements and arguments that are not used."""
+  """Returns the program without statements and arguments that are not used."""
   main = pruned(program.main)
   used = set(main.returns and VALUE.findall(main.returns)) | {v for s in main.body for v in s.uses()}
   inputs = tuple(i for i in program.inputs if i.name in used) or program.inputs[:1]
@@ -139,7 +141,7 @@ def cleaned(program):
 
 
 def reduce(program, interesting, seconds=60, report=lambda text: None):
-  """The shortest program found, in so many seconds of the processor, that is still interesting."""
+  """Returns the shortest program found that is still interesting, after at most `seconds` of CPU time."""
   end, tried, progress = time.process_time() + seconds, 0, True
   seen = set()
   while progress and time.process_time() < end:

@@ -1,10 +1,10 @@
-"""The value of a jaxpr in NumPy: floats in float64, complex numbers in complex128, integers in their own types.
+"""Evaluates a jaxpr in NumPy: floats in float64, complex numbers in complex128, integers in their own types.
 
-Every value is a list of arrays, one for each lane: one outside of a `shard_map`, inside it one for each device. All lanes take a step
-before the next is taken; a branch is evaluated by the lanes that take it, a loop by those that go on.
+Every value is a list of arrays, one for each lane. There is one lane outside of a `shard_map`, and one for each device inside it. All lanes
+take a step before the next is taken; the lanes that take a branch evaluate it, and the lanes that continue a loop evaluate its body.
 
-A `Noise` says what becomes of a result: rounded to its type, and, but for seed 0, moved by as much as backends may differ there. What several noisy
-evaluations disagree in is what a program leaves open.
+A `Noise` rounds each result to its type and, except with seed 0, moves it by as much as backends may differ there. Where several noisy
+evaluations disagree, the program does not determine the result.
 """
 import itertools
 
@@ -38,11 +38,11 @@ MOVES = frozenset(['slice', 'reshape', 'transpose', 'broadcast_in_dim', 'select_
 
 
 class Unsupported(Exception):
-  """The reference does not know an operation."""
+  """The reference does not support an operation."""
 
 
 def narrow(dtype):
-  """(unit of rounding, least normal number) of a floating-point or complex dtype."""
+  """Returns (unit of rounding, least normal number) of a floating-point or complex dtype."""
   dtype = np.dtype(dtype)
   if dtype.kind == 'c':
     dtype = np.dtype('float32' if dtype.itemsize == 8 else 'float64')
@@ -51,7 +51,7 @@ def narrow(dtype):
 
 
 class Noise:
-  """What becomes of results: nothing without a seed; else rounded to their types and, but for seed 0, moved at random."""
+  """Changes results: not at all without a seed; with a seed it rounds them to their types and, except with seed 0, moves them at random."""
 
   def __init__(self, seed=None):
     self.random = None if seed is None else np.random.default_rng(seed)
@@ -213,7 +213,7 @@ class Interpreter:
     return self.closed(p['jaxprs'].solve, [*consts, *args[sum(counts):]], lanes)
 
   def eval_call_hi_primitive(self, p, args, lanes):
-    # The operation in terms of others, as JAX compiles it.
+    # The operation as JAX compiles it, in terms of other operations.
     primitive = p['_prim']
     shapes = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in primitive.in_avals_flat]
     jaxpr = jax.make_jaxpr(lambda *flat: primitive.expand(*jax.tree.unflatten(primitive.in_tree, flat)))(*shapes)
@@ -262,14 +262,14 @@ class Interpreter:
 
 
 def scan_counts(p):
-  """How many constants and carries a scan has; JAX 0.12 has them as trees, of constants, carries and rows."""
+  """Returns the numbers of constants and carries of a scan; in JAX 0.12 the constants, carries and rows are trees."""
   if 'ft_in' in p:
     return [len(tree) for tree in p['ft_in'].unpack()][:2]
   return p['num_consts'], p['num_carry']
 
 
 def summed_magnitude(eqn, implementation, args):
-  """How large the terms of a sum are together, times what their number adds to its error."""
+  """Returns the sum of the terms' magnitudes, times a factor for the error that grows with their number."""
   if eqn.primitive.name == 'one_minus_square':
     return 1 + np.abs(args[0])**2
   sizes = [np.abs(a) if np.asarray(a).dtype.kind in 'fc' else a for a in args]
@@ -280,7 +280,7 @@ def summed_magnitude(eqn, implementation, args):
 
 
 def shards_of(spec, rank, at, sizes):
-  """(index, count) of a device's part in each dimension."""
+  """Returns (index, count) of a device's part in each dimension."""
   for d in range(rank):
     names = spec[d] if d < len(spec) else None
     names = () if names is None else names if isinstance(names, tuple) else (names,)
@@ -346,7 +346,7 @@ SUMMING = frozenset(['psum', 'psum_invariant', 'reduce_scatter'])
 
 
 def evaluate(closed_jaxpr, args, seed=None):
-  """The results of a jaxpr, floats in float64; with a seed, with noise."""
+  """Returns the results of a jaxpr, floats in float64; with a seed, with noise."""
   interpreter = Interpreter(Noise(seed))
   with np.errstate(all='ignore'):
     outs = interpreter.closed(closed_jaxpr, [[Interpreter.start(a)] for a in args], [{}])

@@ -9,12 +9,12 @@ def _mode(eqn):
 
 
 def _batch_of(at, batch_dims_of_indices, batch_dims):
-  """Which index each batching dimension of the operand takes from a position among the indices."""
+  """Returns the index in each batching dimension of the operand for a position among the indices."""
   return dict(zip(batch_dims, (at[d] for d in batch_dims_of_indices)))
 
 
 def gather(eqn, operand, indices):
-  """`lax.gather`: slices of the operand at indices; outside, clamped or filled."""
+  """`lax.gather`: slices of the operand at indices; indices that are out of bounds are clamped, or their slices filled."""
   n, sizes = eqn.params['dimension_numbers'], eqn.params['slice_sizes']
   shape = eqn.outvars[0].aval.shape
   offset = [int(d) for d in n.offset_dims]
@@ -52,7 +52,7 @@ def _fill(eqn, operand):
 
 
 def scatter(combine):
-  """`lax.scatter` and its kinds, that combine an element with an update."""
+  """`lax.scatter` and its variants, which combine an element with an update."""
   def scattered(eqn, operand, indices, updates):
     n = eqn.params['dimension_numbers']
     window = [int(d) for d in n.update_window_dims]
@@ -91,7 +91,7 @@ def _padded(x, padding, base_dilation, value):
 
 
 def _windows(shape, size, strides, dilation):
-  """(position of the window, its slices) over an array that is padded already."""
+  """Yields (position of the window, its slices) over an array that is already padded."""
   spans = [(k - 1) * d + 1 for k, d in zip(size, dilation)]
   counts = [max(0, (n - s) // t + 1) for n, s, t in zip(shape, spans, strides)]
   for at in itertools.product(*(range(c) for c in counts)):
@@ -99,7 +99,7 @@ def _windows(shape, size, strides, dilation):
 
 
 def reduce_window(function):
-  """`reduce_window_sum` and its kinds."""
+  """`reduce_window_sum` and its variants."""
   def reduced(eqn, x):
     p = eqn.params
     if function is np.sum:
@@ -117,7 +117,7 @@ def reduce_window(function):
 
 
 def select_and_scatter_add(eqn, source, operand):
-  """The gradient of pooling: each window's source is added where the window has its selected element."""
+  """The gradient of pooling: the source of each window is added to the selected element of the window."""
   p = eqn.params
   largest = p['select_prim'].name == 'ge'
   worst = -np.inf if largest else np.inf
@@ -136,7 +136,7 @@ def select_and_scatter_add(eqn, source, operand):
 
 
 def select_and_gather_add(eqn, tangents, operand):
-  """The tangent of pooling: of each window the tangent where it has its selected element."""
+  """The tangent of pooling: for each window, the tangent of its selected element."""
   p = eqn.params
   largest = p['select_prim'].name == 'ge'
   worst = -np.inf if largest else np.inf

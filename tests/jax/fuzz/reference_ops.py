@@ -1,6 +1,6 @@
-"""What each primitive of JAX computes, in NumPy and SciPy: `OPS[name](equation, *arrays)`.
+"""The primitives of JAX in NumPy and SciPy: `OPS[name](equation, *arrays)`.
 
-Floats come and go in float64; where a result depends on the type (bits, ranges), the equation has it.
+Arguments and results that are floats are in float64; if a result depends on the type (bits, ranges), it is taken from the equation.
 """
 import itertools
 
@@ -40,7 +40,7 @@ def _convert(eqn, x):
 
 
 def wide(dtype):
-  """The dtype that the reference keeps such values in."""
+  """Returns the dtype in which the reference keeps values of a dtype."""
   if dtype.kind == 'c':
     return np.dtype(np.complex128)
   return np.dtype(np.float64) if jax.dtypes.issubdtype(dtype, np.floating) else dtype
@@ -300,7 +300,7 @@ def _polynomial(eqn, x, *coefficients):
 
 
 def _platform_index(eqn):
-  # Tessera and XLA's CPU backend take the same branch of the programs here, as none names one of them alone.
+  # Tessera and XLA's CPU backend take the same branch in these programs, because no branch is for only one of them.
   platforms = eqn.params['platforms']
   return np.int32(next(i for i, names in enumerate(platforms) if names is None or 'cpu' in names))
 

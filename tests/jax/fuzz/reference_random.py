@@ -1,6 +1,6 @@
-"""JAX's default generator of random numbers (Threefry 2x32, twenty rounds, partitionable) in NumPy.
+"""JAX's default random number generator (Threefry 2x32, twenty rounds, partitionable) in NumPy.
 
-A key is two uint32 along a last dimension.
+A key is two uint32 along the last dimension.
 """
 import numpy as np
 
@@ -8,7 +8,7 @@ _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
 
 def threefry(k0, k1, x0, x1):
-  """The two words that the block cipher makes of two counters."""
+  """Returns the two words that the block cipher computes from two counters."""
   k0, k1, x0, x1 = (np.asarray(a, np.uint32) for a in (k0, k1, x0, x1))
   keys = (k0, k1, k0 ^ k1 ^ np.uint32(0x1BD11BDA))
   x0, x1 = x0 + keys[0], x1 + keys[1]

@@ -10,7 +10,7 @@ from generator import namespace
 
 @dataclasses.dataclass
 class Outcome:
-  """The results as arrays of NumPy, or the exception's text; the jaxpr that was compiled."""
+  """The results as NumPy arrays, or the exception's text, and the jaxpr that was compiled."""
   values: list = None
   error: str = None
   jaxpr: object = None
@@ -21,14 +21,14 @@ def arguments(program):
 
 
 def function(program, platform, overrides=None):
-  """The program's function and the names that it sees; `overrides` replace some of these."""
+  """Returns the program's function and the names that it uses; `overrides` replace some of these."""
   names = namespace(program.mesh, platform) | (overrides or {})
   exec(program.source(), names)  # pylint: disable=exec-used
   return names[program.main.name], names
 
 
 def run(program, platform, overrides=None, again=False):
-  """The outcome of the program; with `again`, of two runs that have to give the same bits."""
+  """Runs the program and returns the outcome. With `again` it runs twice, and both runs must have the same bits."""
   try:
     f, names = function(program, platform, overrides)
     jitted = jax.jit(f, donate_argnums=tuple(i for i, x in enumerate(program.inputs) if x.donated))
@@ -37,7 +37,7 @@ def run(program, platform, overrides=None, again=False):
       second = once(program, platform, jitted, names)
       if any(a.tobytes() != b.tobytes() for a, b in zip(values, second)):
         raise AssertionError('two runs differ in bits')
-    # JAX keeps the trace of the run.
+    # JAX has cached this trace in the run.
     with jax.default_device(jax.devices(platform)[0]):
       jaxpr = None if overrides else jitted.trace(*place(program, platform, names)).jaxpr
     return Outcome(values, jaxpr=jaxpr)
@@ -46,7 +46,7 @@ def run(program, platform, overrides=None, again=False):
 
 
 def place(program, platform, names):
-  """The program's arguments on the platform's devices."""
+  """Returns the program's arguments on the platform's devices."""
   device, placed = jax.devices(platform)[0], []
   for value, i in zip(arguments(program), program.inputs):
     where = jax.sharding.NamedSharding(names['MESH'], jax.sharding.PartitionSpec(*i.spec)) if program.mesh else device

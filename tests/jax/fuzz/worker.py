@@ -1,4 +1,4 @@
-"""Tries the programs of some seeds in this process, and says in lines of JSON what came of each. Started by __main__.py."""
+"""Tries the programs of some seeds in this process, and prints the outcome of each as a line of JSON. Started by __main__.py."""
 import json
 import sys
 
@@ -17,8 +17,8 @@ WORTH_REDUCING = (comparer.OURS, comparer.XLA, comparer.BOTH, comparer.REFERENCE
 
 
 def verdict_of(program, overrides=None, lazy=False, at=lambda who: None):
-  """The verdict on a program; `overrides` replace names that its source sees on Tessera. If `lazy`, XLA is asked only where Tessera
-  and the reference disagree. `at` hears who runs next, so that who crashed is known."""
+  """Returns the verdict on a program. `overrides` replace names that its source uses on Tessera. If `lazy`, XLA runs it only if Tessera
+  and the reference disagree. `at` is called with the name of the side that runs next, so that the side that crashed is known."""
   def run_xla():
     at(comparer.XLA)
     return runner.run(program, 'cpu')

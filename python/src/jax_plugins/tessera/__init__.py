@@ -1,7 +1,7 @@
-"""Tessera as a backend of JAX: what JAX finds under `jax_plugins` and calls `initialize` of.
+"""Tessera as a backend of JAX. JAX finds this package under `jax_plugins` and calls its `initialize`.
 
-  jax_private.py      what is used of JAX beside its public names, in all versions
-  client.py           the library, its devices and options; what does not fit is an error with a remedy
+  jax_private.py      the names of JAX that are not public and that Tessera uses, in all versions
+  client.py           the library, its devices and options; anything that does not fit is an error with a remedy
   lowerings.py        rules that JAX keeps for platforms it knows by name
   processes.py        programs of several processes
   functions.py        functions that reach Tessera by name
@@ -12,8 +12,8 @@
   cache.py            JAX's compilation cache
   dlpack.py           arrays to and from other libraries
 
-Environment: TESSERA_DEVICES says which devices there are (`cpu:8`, `tpu_v4:2x2x1`), TESSERA_PJRT which
-library is loaded (without it the one of this package).
+Environment: TESSERA_DEVICES names the devices (`cpu:8`, `tpu_v4:2x2x1`), TESSERA_PJRT the library that is
+loaded (by default the library of this package).
 """
 import functools
 
@@ -28,15 +28,15 @@ library_path = client.library_path
 
 @functools.cache
 def initialize():
-  """Registers the backend; a second call does nothing. The library is loaded once JAX makes its backends, not where it runs on
-  others alone."""
+  """Registers the backend; a second call does nothing. The library is loaded when JAX makes this backend, not if JAX uses only
+  other backends."""
   if 'register_backend_factory' in jax_private.missing('backend'):
     return  # JAX says that it knows no backend of this name; python -m tessera_jax says why
   jax_private.get('register_backend_factory')(
       'tessera', client.make_client, priority=PRIORITY, fail_quietly=True, experimental=False,
       make_topology=client.make_topology)
   if jax_private.refusal(client.jax_version()):
-    return  # the client says so where it is asked for; what follows needs JAX as it is known
+    return  # making the client raises the error; the code below needs a JAX that is supported
   from jax_plugins.tessera import lowerings
   if not jax_private.missing('lowerings'):
     lowerings.install()

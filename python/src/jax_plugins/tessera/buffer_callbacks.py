@@ -1,8 +1,8 @@
 """jax.experimental.buffer_callback: functions of Python that read and write the buffers of a program in place.
 
-JAX's rule calls a handler inside of jaxlib, which needs XLA's own execution context. For Tessera the call is the one
-of callbacks.py, and the function gets objects of this file, which have the attributes and protocols of JAX's Buffer
-and ExecutionContext.
+JAX's rule calls a handler inside of jaxlib, which needs XLA's own execution context. For Tessera the program contains
+the custom call of callbacks.py, and the function gets objects of this file, which have the attributes and protocols of
+JAX's Buffer and ExecutionContext.
 """
 import ctypes
 
@@ -23,7 +23,7 @@ class Buffer:
     self.writeable = writeable
 
   def close(self):
-    """Forgets the memory, which is not the callback's from now on."""
+    """Forgets the memory: the callback must not use it any more."""
     self._address = None
 
   def __array__(self, dtype=None, copy=None):
@@ -67,7 +67,8 @@ class ExecutionContext:
 
 
 def _on_buffers(callback, in_tree, out_tree, inputs, outputs, aliases):
-  """The function of addresses that calls `callback` with buffers; `aliases`: the result of some arguments' memory."""
+  """Returns a function of the addresses of arguments and results that calls `callback` with buffers. An argument i in
+  `aliases` is passed as the buffer of result aliases[i]."""
   from jax import tree_util
 
   def call(arguments, results):
@@ -75,7 +76,7 @@ def _on_buffers(callback, in_tree, out_tree, inputs, outputs, aliases):
     read = []
     for i, (shape, dtype) in enumerate(inputs):
       if i in aliases:
-        # The argument's own memory may have other readers; what it contains is in the result's instead.
+        # The argument's own memory may have other readers, so its contents are copied to the result's memory.
         size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
         ctypes.memmove(results[aliases[i]], arguments[i], size)
         read.append(written[aliases[i]])

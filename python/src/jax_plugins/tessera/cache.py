@@ -1,7 +1,7 @@
-"""JAX's compilation cache (jax_compilation_cache_dir), which lists the platforms that use it by name.
+"""Makes JAX's compilation cache (jax_compilation_cache_dir), which has a list of platforms, accept Tessera.
 
-What it keeps of a program of Tessera is the program and its options (plugin/executable.cc); the machine code
-is in Tessera's own cache.
+For a program of Tessera it keeps the program and its options (plugin/executable.cc). The machine code is in
+Tessera's own cache.
 """
 import functools
 
@@ -9,7 +9,7 @@ from jax_plugins.tessera import jax_private
 
 
 def install():
-  """Lets programs of Tessera into the cache, under the conditions of all others."""
+  """Lets JAX cache programs of Tessera, under the same conditions as those of other platforms."""
   of_others = jax_private.get('is_cache_used')
   if hasattr(of_others, '__wrapped__'):
     return

@@ -1,8 +1,8 @@
 """Functions of Python that programs call: pure_callback, io_callback, debug.callback and debug.print.
 
-JAX emits all of them by one function, emit_python_callback, which knows its platforms by name. For Tessera
-it becomes a custom call of tessera.pure_callback or tessera.io_callback (tessera/ops/control/host_callback.h)
-that holds the number of the function. The function lives as long as the program that JAX compiled.
+JAX emits all of them by one function, emit_python_callback, which has a list of platforms. For Tessera it
+emits a custom call of tessera.pure_callback or tessera.io_callback (tessera/ops/control/host_callback.h)
+with the number of the function. The function lives as long as the program that JAX compiled.
 """
 import contextlib
 import ctypes
@@ -18,18 +18,18 @@ from jax_plugins.tessera import jax_private
 _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int64, ctypes.POINTER(ctypes.c_void_p),
                              ctypes.POINTER(ctypes.c_void_p), ctypes.c_void_p, ctypes.c_size_t)
 _keys = itertools.count(1)
-_functions = {}  # by key: a function of the addresses of arguments and of results
+_functions = {}  # key -> a function of the addresses of arguments and of results
 
 
 def _array(address, shape, dtype):
-  """A copy of the array of C++ there."""
+  """Returns a copy of the C++ array at this address."""
   size = int(np.prod(shape)) * dtype.itemsize
   return np.frombuffer(ctypes.string_at(address, size) if size else b'', dtype).reshape(shape).copy()
 
 
 @contextlib.contextmanager
 def _no_mesh():
-  """The mesh that the caller of a program has set is none of the functions' that the program calls."""
+  """Unsets the caller's mesh: functions that a program calls must not see it."""
   context = jax_private.get('device_context')
   before = context.swap_local(jax_private.no_mesh())
   try:
@@ -41,7 +41,7 @@ def _no_mesh():
 
 @_FUNCTION
 def _call(key, arguments, results, error, capacity):
-  """Called by threads of the runtime, the caller's among them; what is raised becomes the run's error."""
+  """Calls a function for the runtime, on one of its threads or the caller's. An exception becomes the error of the run."""
   try:
     with _no_mesh():
       _functions[key](arguments, results)
@@ -53,7 +53,8 @@ def _call(key, arguments, results, error, capacity):
 
 
 def _on_copies(callback, inputs, outputs, partitioned):
-  """The function of addresses that calls `callback` with copies of the arguments and copies its results."""
+  """Returns a function of the addresses of arguments and results that calls `callback` with copies of the arguments and
+  copies its results."""
 
   def call(arguments, results):
     kinds = inputs
@@ -94,7 +95,7 @@ class _Registered:
 
 
 def _checked(callback, result_avals):
-  """The callback with its results as arrays; RuntimeError where they are not of the types promised."""
+  """Returns the callback with its results as arrays. It raises RuntimeError if they do not have the promised types."""
   canonicalize = jax_private.get('canonicalize_value')
 
   def call(*args):
@@ -114,16 +115,17 @@ def _checked(callback, result_avals):
 
 
 def type_of_nothing():
-  """The type of a result that says nothing, of an op that has no other."""
+  """Returns the type of the empty result of an op without other results."""
   return jax_private.get('ir').RankedTensorType.get([0], jax_private.get('dtype_to_ir_type')(np.dtype(np.bool_)))
 
 
 def custom_call(ctx, function, operands, results, types, has_side_effect, partitioned=False, sharding=None):
-  """The results of a call of the function of addresses, which lives as long as the program.
+  """Emits a call of `function` and returns its results. The function lives as long as the program.
 
   Args:
+    function: a function of the addresses of arguments and results.
     results: the shapes and dtypes that `function` writes.
-    types: the types of MLIR of the same results.
+    types: the MLIR types of the same results.
     partitioned: whether `function` is called for each part of sharded operands, with the extents of the parts first.
     sharding: JAX's sharding of the op, one for each result, or None.
   """
@@ -145,14 +147,14 @@ def custom_call(ctx, function, operands, results, types, has_side_effect, partit
 
 
 def _has_parts(ctx):
-  """Whether arrays may be sharded where the op is: not on one device, and in a shard_map they are parts already."""
+  """Returns whether arrays may be sharded at this op. On one device they are not, and in a shard_map they already are parts."""
   context = ctx.module_context.axis_context
   return isinstance(context, jax_private.get('sharding_context')) and context.num_devices > 1
 
 
 def _shown_sharding(ctx, sharding, token, results):
-  """JAX's sharding of the call where it names a device, one for each of its results. Tessera calls the function once, in
-  the host's process, whichever device that is; but who reads the program finds the device there."""
+  """Returns JAX's sharding of the call if it names a device, one for each result; otherwise None. Tessera calls the function
+  once, in the host's process, whichever device that is, but readers of the program find the device there."""
   if not _has_parts(ctx) or not hasattr(sharding, 'shardings'):
     return None
   shardings = tuple(sharding.shardings)
@@ -162,7 +164,7 @@ def _shown_sharding(ctx, sharding, token, results):
 
 
 def _emit(ctx, callback, token, operands, operand_avals, result_avals, *, has_side_effect, partitioned, sharding=None):
-  """The custom call; its results, the token after it or None, and None."""
+  """Emits the custom call. Returns its results, the token after it or None, and None."""
   if partitioned and result_avals:
     raise ValueError('Partitioned callback not supported with return values.')
   partitioned = partitioned and _has_parts(ctx)
@@ -172,7 +174,7 @@ def _emit(ctx, callback, token, operands, operand_avals, result_avals, *, has_si
   types = [jax_private.ir_type(ctx.module_context, aval) for aval in result_avals]
   callback = _checked(callback, result_avals)
   if token is not None:
-    # A token is an array without elements to Tessera.
+    # For Tessera, a token is an array without elements.
     without_token, nothing = callback, np.zeros(0, np.bool_)
     callback = lambda _, *args: (nothing, *without_token(*args))
     kinds = [((0,), np.dtype(np.bool_)), *kinds]
@@ -180,7 +182,7 @@ def _emit(ctx, callback, token, operands, operand_avals, result_avals, *, has_si
     operands = [token, *operands]
     types = [jax_private.get('token_type')(), *types]
   if not results:
-    # An op has a result; this one says nothing.
+    # The op must have a result; this one is empty.
     without_result, nothing = callback, np.zeros(0, np.bool_)
     callback = lambda *args: (without_result(*args), (nothing,))[1]
     results = [((0,), np.dtype(np.bool_))]
@@ -193,8 +195,8 @@ def _emit(ctx, callback, token, operands, operand_avals, result_avals, *, has_si
 
 
 class _Bridge:
-  """jax._src.xla_bridge to the modules of callbacks: where there is no CPU backend to put their arguments
-  on, Tessera's devices, which are the host's memory too."""
+  """Replaces jax._src.xla_bridge in JAX's modules of callbacks. If there is no CPU backend for the arguments of callbacks,
+  it returns Tessera's devices, which are in the host's memory too."""
 
   def __init__(self, bridge):
     self._bridge = bridge

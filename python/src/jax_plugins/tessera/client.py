@@ -1,4 +1,4 @@
-"""The client of JAX: loads libtessera_pjrt.so, once JAX has what it needs, with the devices asked for.
+"""The client of JAX: checks the installed JAX, loads libtessera_pjrt.so and makes the devices that are asked for.
 
 Errors are RuntimeErrors of the form `[tessera] expected, got, remedy`; JAX raises them as "Unable to initialize
 backend 'tessera': ...".
@@ -14,8 +14,8 @@ import warnings
 
 from jax_plugins.tessera import jax_private
 
-# The functions beside PJRT's C API that this package calls, by number: tessera_interface() of plugin/explain.h says
-# which ones a library has.
+# The version of the functions that this package calls in addition to PJRT's C API. tessera_interface() of
+# plugin/explain.h returns the version of a library.
 INTERFACE = 3
 
 
@@ -23,12 +23,12 @@ _PACKAGED = str(pathlib.Path(__file__).resolve().parent / 'libtessera_pjrt.so')
 
 
 def library_path():
-  """The plugin's shared library."""
+  """Returns the path of the plugin's shared library."""
   return os.environ.get('TESSERA_PJRT') or _PACKAGED
 
 
 def jax_version():
-  """The version of the installed JAX."""
+  """Returns the version of the installed JAX."""
   try:
     return importlib.metadata.version('jax')
   except importlib.metadata.PackageNotFoundError:  # JAX from its sources
@@ -37,7 +37,7 @@ def jax_version():
 
 
 def check_jax():
-  """RuntimeError where the installed JAX cannot be imported or lacks what the backend cannot do without."""
+  """Raises RuntimeError if the installed JAX cannot be imported or lacks names that the backend needs."""
   try:
     import jax  # pylint: disable=unused-import
   except Exception as error:  # a broken jaxlib, or one of another version, is whatever its modules raise
@@ -49,13 +49,13 @@ def check_jax():
 
 @functools.cache
 def warn_of_problems():
-  """Warns once of what users should know of Tessera under the installed JAX."""
+  """Warns once of known problems with the installed JAX and with several copies of jax-tessera."""
   for problem in (*jax_private.problems(jax_version()), *other_copies()):
     warnings.warn(f'[tessera] {problem}', stacklevel=2)
 
 
 def other_copies():
-  """A sentence if jax-tessera is installed in several places that Python looks in, of which the first one counts; else nothing."""
+  """Returns a list with one sentence if Python finds jax-tessera in several places (it uses the first one), or an empty list."""
   places = {os.path.realpath(found.locate_file('')): None for found in importlib.metadata.distributions(name='jax-tessera')}
   if len(places) < 2:
     return []
@@ -65,7 +65,7 @@ def other_copies():
 
 
 def _remedy(path, said=''):
-  """What to do about a library at that place that cannot be used, for which the loader has said why."""
+  """Returns what to do if the library `path` cannot be used; `said` is the error of the loader."""
   if 'GLIBC' in said:
     return ('it needs glibc 2.36 or later, as Debian 12 and Ubuntu 24.04 have it: use a newer system, or build the target '
             'tessera_pjrt on this one (docs/jax.md)')
@@ -75,7 +75,7 @@ def _remedy(path, said=''):
 
 
 def open_library(path):
-  """The library at that place. RuntimeError where it is no plugin of this version."""
+  """Returns the loaded library `path`. Raises RuntimeError if it is not a plugin of this version."""
   if not os.path.exists(path):
     raise RuntimeError(f'[tessera] expected the library of the plugin, got no file {path}; {_remedy(path)}')
   try:
@@ -92,15 +92,16 @@ def open_library(path):
 
 
 def device_options(configured, environment, num_cpu_devices):
-  """Options of the client: what says most about this backend counts.
+  """Returns the options of the client, from the first of these that is set: `configured`, TESSERA_DEVICES (the library reads it,
+  so no options are returned), `num_cpu_devices`, XLA_FLAGS. Raises RuntimeError if `configured` is wrong.
 
   Args:
     configured: jax_pjrt_client_create_options, as text (`num_devices:8`) or as a dict.
-    environment: of the process; TESSERA_DEVICES, and XLA_FLAGS for programs that ask XLA for CPU devices.
-    num_cpu_devices: jax_num_cpu_devices, -1 for unset.
+    environment: the environment of the process, with TESSERA_DEVICES, and XLA_FLAGS of programs that ask XLA for CPU devices.
+    num_cpu_devices: jax_num_cpu_devices; -1: unset.
   """
   if isinstance(configured, str):
-    # Of `devices:tpu_v4:2x2x1` the first colon counts.
+    # `devices:tpu_v4:2x2x1` is split at the first colon.
     pairs = [text.partition(':') for text in configured.split(';') if text]
     configured = {name: value for name, _, value in pairs}
   options = dict(configured or {})
@@ -125,7 +126,7 @@ def device_options(configured, environment, num_cpu_devices):
 
 
 def _take_partitioners(c_api):
-  """Lets JAX hand over what it registers with plugins: those who do so later find the C API, too."""
+  """Runs the callbacks that JAX keeps for plugins, and keeps the C API for callbacks that are registered later."""
   if jax_private.missing('partitioners'):
     return
   for callback in jax_private.get('plugin_callbacks'):
@@ -136,7 +137,7 @@ def _take_partitioners(c_api):
 
 @functools.cache
 def load():
-  """JAX's handle of the library, which is loaded at the first call."""
+  """Returns JAX's handle of the library, which is loaded at the first call."""
   check_jax()
   path = library_path()
   open_library(path)
@@ -173,7 +174,7 @@ def _new_client():
 
 
 def make_client():
-  """A client of jaxlib. Where it cannot be made, JAX goes on with other backends, unless JAX_PLATFORMS names this one."""
+  """Returns a client of jaxlib. If it cannot be made, JAX goes on with other backends, unless JAX_PLATFORMS names this one."""
   import jax
   try:
     return _new_client()
@@ -184,5 +185,5 @@ def make_client():
 
 
 def make_topology(topology_name='', **options):
-  """Devices to compile for that are not there: jax.experimental.topologies.get_topology_desc."""
+  """Returns devices that need not exist, to compile for: the function behind jax.experimental.topologies.get_topology_desc."""
   return jax_private.get('make_topology')(load(), topology_name, **options)

@@ -1,6 +1,6 @@
-"""Exchange with other libraries by DLPack. JAX knows the platforms that have it by name; the devices of
-Tessera are the CPU to all others, so that arrays go to and from numpy, torch and the like where they are.
-Arrays of other backends go to JAX's own functions with the arguments as they came.
+"""Exchange of arrays with other libraries by DLPack. JAX has a list of platforms that support it. To other
+libraries, Tessera's devices are the CPU, so arrays are exchanged with numpy, torch and others without a copy.
+For arrays of other backends, JAX's own functions are called with the same arguments.
 """
 import ctypes
 import functools
@@ -16,18 +16,18 @@ def _on_tessera(devices):
 
 
 def _exported(x, max_version):
-  """A capsule of the memory of x, which stays while the capsule does. BufferError for dtypes that numpy lacks."""
+  """Returns a capsule that keeps the memory of x. Raises BufferError for dtypes that numpy lacks."""
   view = np.asarray(x)
   if max_version is not None and tuple(max_version) >= (1, 0):
-    return view.__dlpack__(max_version=max_version)  # marked as not to be written to
+    return view.__dlpack__(max_version=max_version)  # it is marked as read-only
   room = (ctypes.c_char * max(1, view.nbytes)).from_address(view.ctypes.data)
   room.array = view
-  # Before DLPack 1.0 nothing could be marked, and numpy hands out only what may be written.
+  # Before DLPack 1.0, memory could not be marked as read-only, and numpy exports only writeable memory.
   return np.ndarray(view.shape, view.dtype, room, strides=view.strides).__dlpack__()
 
 
 def _target(device):
-  """The devices that an array from outside goes to."""
+  """Returns the devices on which an array from another library is put."""
   import jax
   if device is None:
     device = jax.config.jax_default_device

@@ -1,9 +1,9 @@
-"""Callbacks in a shard_map outside of jit, whose values may differ between devices.
+"""Callbacks in a shard_map outside of jit. Their values may differ between devices.
 
-JAX runs such a shard_map one op at a time, as a program each. It types the results of a callback as equal on all
-devices, whatever its arguments are. Tessera keeps an array that is equal on all devices once, so that a program of one
-such callback would lose the values of all devices but one. Here the results vary over the axes over which any argument
-does. A result that came out equal on all devices gets JAX's type afterwards.
+JAX runs such a shard_map one op at a time, each as a program. It types the results of a callback as equal on all
+devices, whatever its arguments are. Tessera keeps an array that is equal on all devices once, so a program of one such
+callback would lose the values of all devices except one. Here the results vary over the axes over which any argument
+varies. If a result is equal on all devices after all, it gets JAX's type afterwards.
 """
 import functools
 
@@ -15,7 +15,7 @@ from jax_plugins.tessera import jax_private
 
 
 def _varying_results(tracers, avals):
-  """The types of results, varying as the arguments; the same `avals` if no argument varies."""
+  """Returns the types of the results, which vary over the axes of all arguments; `avals` itself if no argument varies."""
   arguments = [jax.typeof(tracer) for tracer in tracers]
   axes = frozenset().union(*map(jax_private.varying_axes, arguments))
   if not axes:
@@ -26,7 +26,7 @@ def _varying_results(tracers, avals):
 
 
 def _narrowed(trace, result):
-  """The result as an array that is equal on all devices, if its parts are."""
+  """Returns the result with the type of an array that is equal on all devices, if all its parts are equal."""
   parts = np.asarray(result.val)
   first = parts[:1].tobytes()
   if any(parts[i:i + 1].tobytes() != first for i in range(1, len(parts))):
@@ -36,7 +36,7 @@ def _narrowed(trace, result):
 
 
 def install():
-  """Makes an eager shard_map keep the values of callbacks that differ. Calling it again changes nothing."""
+  """Makes an eager shard_map keep the different values of callbacks. Calling it again changes nothing."""
   original = jax_private.get('process_primitive')
   if getattr(original, 'for_tessera', False):
     return

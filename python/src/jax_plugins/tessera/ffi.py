@@ -1,7 +1,7 @@
 """Native functions of users: jax.ffi.register_ffi_target and register_ffi_type, for the platform tessera and for cpu.
 
-JAX hands what is registered for a platform to that platform's handler once there is one, and keeps it until then.
-Handlers for cpu are registered with XLA as before, and with Tessera too, whose devices are the host's CPU.
+JAX passes what is registered for a platform to the handler of that platform, and keeps it until there is one.
+Handlers for cpu are registered with XLA as before and also with Tessera, because Tessera's devices are the host's CPU.
 """
 import ctypes
 import functools
@@ -30,7 +30,7 @@ def _checked(function, *args):
 
 
 def _pointer(capsule):
-  """What a capsule holds, whatever its name is."""
+  """Returns the pointer in a capsule of any name."""
   name, pointer = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
   name.argtypes, name.restype = [ctypes.py_object], ctypes.c_char_p
   pointer.argtypes, pointer.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
@@ -42,8 +42,8 @@ def _text(name):
 
 
 def register_target(name, fn, platform, api_version=1, traits=None):
-  """Makes handlers known to programs that are compiled from now on. ValueError for what is none."""
-  del traits  # about streams of other devices
+  """Registers the handlers of a function for programs that are compiled from now on. Raises ValueError for wrong handlers."""
+  del traits  # they concern streams of other devices
   if api_version != 1:
     raise ValueError(f"[ffi] expected a handler of api_version 1, got {api_version} for '{name}'; write the function "
                      'as a typed handler (XLA_FFI_DEFINE_HANDLER_SYMBOL)')
@@ -55,7 +55,7 @@ def register_target(name, fn, platform, api_version=1, traits=None):
 
 
 def register_type(name, registration):
-  """Makes the type of a handler's state known."""
+  """Registers the type of a handler's state."""
   if not isinstance(registration, dict):
     registration = {'type_id': registration}
   info = registration.get('type_info')
@@ -65,22 +65,22 @@ def register_type(name, registration):
 
 def _target_of_cpu(name, fn, platform, api_version=0, traits=0):
   jax_private.get('register_call_of_xla')(name, fn, platform, api_version, traits)
-  if api_version == 1:  # functions of the older interface are XLA's alone
+  if api_version == 1:  # functions of the older interface work only with XLA
     register_target(name, fn, 'cpu')
 
 
 def _type_of_cpu(name, registration):
   jax_private.get('register_type_of_xla')(name, registration)
-  register_type(name, registration)  # after XLA, which chooses the number
+  register_type(name, registration)  # after XLA, which assigns the number
 
 
 def install():
-  """Lets JAX hand over handlers and types. Calling it again changes nothing."""
+  """Makes JAX pass handlers and types to Tessera. Calling it again changes nothing."""
   if jax_private.get('call_handlers').get('tessera') is not None:
     return
   jax_private.get('register_type_handler')('tessera', register_type)
   jax_private.get('register_call_handler')('tessera', register_target)
-  # Where XLA's CPU backend was made before, what was registered until then is XLA's alone.
+  # If XLA's CPU backend already exists, handlers that were registered before are known only to XLA.
   for handlers, register, handler in (('type_handlers', 'register_type_handler', _type_of_cpu),
                                       ('call_handlers', 'register_call_handler', _target_of_cpu)):
     known, cpu = jax_private.get(handlers), 'Host' if 'Host' in jax_private.get(handlers) else 'cpu'

@@ -1,17 +1,18 @@
 """Functions that reach Tessera by name.
 
-Before a program is handed to a plugin, JAX's client writes some elementwise functions out in others: erfc becomes sixty
-ops, the square root of a complex number ninety. That is slower to compile and less exact than Tessera's own functions,
-and loses the sign of a zero on which a branch cut depends. So these become composites: ops with the function's name and a
-function with the same meaning, which the client keeps and Tessera replaces by its own op.
+Before JAX's client passes a program to a plugin, it replaces some elementwise functions by formulas: erfc becomes sixty ops,
+the square root of a complex number ninety. These take longer to compile, are less exact than Tessera's own functions, and
+lose the sign of a zero on which a branch cut depends. So Tessera's rules emit composites: ops with the name of the function
+and with a function that computes the same. The client keeps composites, and Tessera replaces them by its own ops.
 
-exp2 has no op. JAX's rule for it, exp(x log(2)), loses as many digits as the product has before the point; it becomes the power of 2.
+exp2 has no op. JAX's rule for it, exp(x log(2)), loses as many digits as the product has before the point. Here it becomes a
+power of 2.
 """
 import functools
 
 from jax_plugins.tessera import jax_private
 
-# By the name of the primitive in jax.lax: the op and whether it is named for complex numbers only.
+# The op for each primitive of jax.lax. Those of _COMPLEX are used only for complex numbers.
 _REAL = {'erfc_p': 'chlo.erfc', 'erf_inv_p': 'chlo.erf_inv', 'lgamma_p': 'chlo.lgamma', 'digamma_p': 'chlo.digamma',
          'logistic_p': 'stablehlo.logistic'}
 _COMPLEX = {'atan_p': 'chlo.atan', 'cos_p': 'stablehlo.cosine', 'exp_p': 'stablehlo.exponential', 'log_p': 'stablehlo.log',
@@ -20,7 +21,7 @@ _COMPLEX = {'atan_p': 'chlo.atan', 'cos_p': 'stablehlo.cosine', 'exp_p': 'stable
 
 
 def _decomposition(ctx, rule, name, x, params):
-  """The symbol of a function of this module that computes the op by JAX's rule for all platforms."""
+  """Returns the symbol of a function in the program's module that computes the op by JAX's rule for all platforms."""
   ir, func = jax_private.get('ir'), jax_private.get('func')
   [aval] = ctx.avals_out
   result = jax_private.ir_type(ctx.module_context, aval)
@@ -63,7 +64,7 @@ def _exp2_rule(rule, ctx, x, **params):
 
 
 def install():
-  """Makes the rules known to JAX."""
+  """Registers the rules with JAX."""
   import jax
   for attribute, name in {**_COMPLEX, **_REAL}.items():
     primitive = getattr(jax.lax, attribute)

@@ -1,10 +1,10 @@
-"""What Tessera uses of JAX beside JAX's public names. All of it is in this file, since it differs between versions.
+"""All names of JAX that Tessera uses and that are not public. They are in this file, because they differ between versions.
 
-NAMES lists each name with the part of Tessera that needs it and the places where versions of JAX have it; the first
-that is there counts, so that nothing asks which version is installed. A part whose names are all there is installed.
-Without the part `backend` there is no Tessera; without another one its programs fail as they do on any plugin, and
-`problems` says what is missing. tests/jax/test_jax_private.py looks for every name in the installed version, and
-scripts/jax-matrix runs it in each of TESTED.
+NAMES lists each name with the part of Tessera that needs it and the places where versions of JAX have it. The first place
+that exists is used, so no code asks which version is installed. A part of Tessera is installed if all its names exist.
+Without the part `backend`, Tessera cannot be used; without another part, programs that need it fail as they do on any
+plugin, and `problems` returns what is missing. tests/jax/test_jax_private.py looks for every name in the installed
+version, and scripts/jax-matrix runs it in each of TESTED.
 """
 import dataclasses
 import functools
@@ -12,7 +12,7 @@ import importlib
 import inspect
 import re
 
-# Versions of JAX that the tests ran with.
+# The versions of JAX that are tested.
 TESTED = ('0.8.3', '0.9.2', '0.10.2', '0.11.0', '0.11.2', '0.12.0.1')
 OLDEST = '0.8.0'
 
@@ -30,7 +30,7 @@ def _name(part, *places):
 _MLIR = 'jax._src.interpreters.mlir:'
 _CONDITIONALS = 'jax._src.lax.control_flow.conditionals:'
 
-# What does not work without a part, beside the backend itself.
+# For each part except `backend`: what does not work without it.
 PARTS = {
     'backend': 'the backend',
     'lowerings': 'linear algebra, donation and exported programs',
@@ -53,7 +53,7 @@ NAMES = {
     'distributed_state': _name('backend', 'jax._src.distributed:global_state'),
     'client_options': _name('backend', 'jax._src.config:jax_pjrt_client_create_options'),
     'num_cpu_devices': _name('backend', 'jax._src.xla_bridge:num_cpu_devices'),
-    # Dictionaries of rules, by platform and primitive.
+    # Dictionaries of rules: platform -> primitive -> rule.
     'platform_rules': _name('lowerings', _MLIR + '_platform_specific_lowerings'),
     'rules': _name('lowerings', _MLIR + '_lowerings'),  # those for all platforms
     'platforms_with_donation': _name('lowerings', _MLIR + '_platforms_with_donation'),
@@ -64,12 +64,12 @@ NAMES = {
     'platform_index_lowering': _name('lowerings', _CONDITIONALS + '_platform_index_lowering'),
     'cond_p': _name('lowerings', _CONDITIONALS + 'cond_p'),
     'cond_lowering': _name('lowerings', _CONDITIONALS + '_cond_lowering'),
-    # What a rule for a function by its name needs.
+    # Names for the rules of functions.py.
     'lower_with_sharding': _name('functions', _MLIR + 'lower_with_sharding_in_types'),
     'stablehlo': _name('functions', 'jaxlib.mlir.dialects.stablehlo:'),
     'func': _name('functions', 'jaxlib.mlir.dialects.func:'),
     'emit_python_callback': _name('callbacks', 'jax._src.callback:emit_python_callback'),
-    # The same function under its public name, by which packages call it.
+    # The public name of the same function, which packages call.
     'public_emit_python_callback': _name('callbacks', 'jax.interpreters.mlir:emit_python_callback'),
     'bridge_of_callback': _name('callbacks', 'jax._src.callback:xb'),
     'bridge_of_debugging': _name('callbacks', 'jax._src.debugging:xla_bridge'),
@@ -81,15 +81,15 @@ NAMES = {
     'ir': _name('callbacks', 'jaxlib.mlir.ir:'),
     'sharding_context': _name('callbacks', 'jax._src.sharding_impls:ShardingContext'),
     'canonicalize_value': _name('callbacks', 'jax._src.dtypes:canonicalize_value'),
-    # The mesh of the caller, since 0.11.2 in another module and with another value for none.
+    # The mesh of the caller. Since 0.11.2 it is in another module and has another value for "no mesh".
     'device_context': _name('callbacks', 'jax._src.mesh:device_context', 'jax._src.config:device_context'),
     'empty_abstract_mesh': _name('callbacks', 'jax._src.mesh:empty_abstract_mesh'),
     'use_abstract_mesh': _name('callbacks', 'jax._src.mesh:use_abstract_mesh'),
-    # Eager execution of a shard_map, and what it does one at a time.
+    # The eager execution of a shard_map, and the primitives of callbacks.
     'process_primitive': _name('eager_callbacks', 'jax._src.shard_map:ShardMapTrace.process_primitive'),
     'pure_callback_p': _name('eager_callbacks', 'jax._src.callback:pure_callback_p'),
     'io_callback_p': _name('eager_callbacks', 'jax._src.callback:io_callback_p'),
-    # The error of a program that failed, which a buffer callback may expect.
+    # The error of a program that failed, for callbacks that catch it.
     'runtime_error': _name('buffer_callbacks', 'jax.errors:JaxRuntimeError'),
     'execution_stage': _name('buffer_callbacks', 'jax.experimental.buffer_callback:ExecutionStage'),
     'buffer_callback_p': _name('buffer_callbacks', 'jax._src.buffer_callback:buffer_callback_p'),
@@ -107,7 +107,7 @@ NAMES = {
     'type_handlers': _name('ffi', 'jax._src.lib:xla_client._custom_type_id_handler'),
     'register_type_of_xla': _name('ffi', 'jax._src.lib:xla_client._xla.register_custom_type',
                                   'jax._src.lib:xla_client._xla.register_custom_type_id'),
-    # What JAX and packages do with each plugin's C API, and where those find it that come later.
+    # The callbacks of JAX and packages that are called with each plugin's C API, and the place where later ones find it.
     'plugin_callbacks': _name('partitioners', 'jax._src.xla_bridge:_plugin_callbacks'),
     'backend_factories': _name('partitioners', 'jax._src.xla_bridge:_backend_factories'),
     'dlpack_device_type': _name('dlpack', 'jax._src.dlpack:DLDeviceType'),
@@ -115,7 +115,7 @@ NAMES = {
 
 
 def _owner(place):
-  """What holds the name, and its attribute there (empty: the module itself); None where it is not there."""
+  """Returns the object that has the attribute, and its name (empty: the module itself); None if the place does not exist."""
   module, _, path = place.partition(':')
   try:
     owner = importlib.import_module(module)
@@ -137,19 +137,19 @@ def _found(name):
 
 
 def get(name):
-  """The object of that name now. LookupError where JAX has none."""
+  """Returns the current object of that name. Raises LookupError if JAX has none."""
   owner, attribute = _found(name)
   return getattr(owner, attribute) if attribute else owner
 
 
 def replace(name, value):
-  """Puts another object in its place."""
+  """Replaces the object of that name in JAX."""
   setattr(*_found(name), value)
 
 
 @functools.cache
 def missing(part):
-  """The names of the part that JAX lacks."""
+  """Returns the names of the part that the installed JAX lacks."""
 
   def there(name):
     try:
@@ -162,12 +162,12 @@ def missing(part):
 
 
 def parsed(version):
-  """The numbers of a version: (0, 12, 0, 1) of 0.12.0.1 and of 0.12.0.1.dev20261101."""
+  """Returns the numbers of a version: (0, 12, 0, 1) for 0.12.0.1 and for 0.12.0.1.dev20261101."""
   return tuple(map(int, re.match(r'\d+(?:\.\d+)*', version).group().split('.')))
 
 
 def refusal(version):
-  """Why there is no Tessera under this version of JAX; empty where there is."""
+  """Returns why Tessera cannot be used with this version of JAX; empty if it can."""
   remedy = f"pip install 'jax>={OLDEST}', or set JAX_PLATFORMS=cpu to go on without"
   if parsed(version) < parsed(OLDEST):
     return f'[tessera] expected JAX {OLDEST} or later, got {version}; {remedy}'
@@ -178,7 +178,7 @@ def refusal(version):
 
 
 def problems(version):
-  """What users should know of Tessera under this version of JAX, in sentences; none for those it is tested with."""
+  """Returns sentences about known problems of Tessera with this version of JAX; an empty list if it is a tested version."""
   out = []
   if parsed(version) > max(map(parsed, TESTED)):
     out.append(f'JAX {version} is newer than {TESTED[-1]}, the newest that this version of jax-tessera is '
@@ -195,34 +195,34 @@ def _places(names):
 
 
 def ir_type(context, aval):
-  """The type of MLIR for an array; up to 0.9 JAX's function takes no context."""
+  """Returns the MLIR type of an array. Up to 0.9, JAX's function takes no context."""
   f = get('aval_to_ir_type')
   return f(context, aval) if len(inspect.signature(f).parameters) == 2 else f(aval)
 
 
 def no_mesh():
-  """The value of device_context for no mesh: that of an untouched one."""
+  """Returns the value of device_context for "no mesh", which is its initial value."""
   from jax._src import mesh
   return getattr(mesh, 'empty_concrete_mesh', None) if hasattr(mesh, 'device_context') else None
 
 
 def varying_axes(aval):
-  """The mesh axes along which the devices of a shard_map have values of their own; since 0.10 part of another type."""
+  """Returns the axes along which devices of a shard_map have different values. Since 0.10 they are part of another type."""
   return aval.manual_axis_type.varying if hasattr(aval, 'manual_axis_type') else aval.vma
 
 
 def with_varying_axes(aval, axes, sharding):
-  """The type with these axes and the sharding."""
+  """Returns the type with these axes and the sharding."""
   if hasattr(aval, 'manual_axis_type'):
     return aval.update(sharding=sharding, manual_axis_type=aval.manual_axis_type.update(varying=axes))
   return aval.update(sharding=sharding, vma=axes)
 
 
 def equal_on_all_devices(trace, value):
-  """What an eager shard_map's tracer holds for a value that all devices share: an array, and the axes of its type."""
+  """Returns what a tracer of an eager shard_map contains for a value that all devices share: an array, and the axes of its type."""
   return (trace.to_val_mat_pair if hasattr(trace, 'to_val_mat_pair') else trace.to_val_vma_pair)(value)
 
 
 def kept_arguments(lowered):
-  """Positions of the arguments that a jax.stages.Lowered has of its function's; None: all."""
+  """Returns the positions of the function's arguments that a jax.stages.Lowered has kept; None: all."""
   return lowered._lowering.compile_args.get('kept_var_idx')  # pylint: disable=protected-access

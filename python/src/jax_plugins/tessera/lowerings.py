@@ -1,38 +1,38 @@
-"""Lowering rules that JAX keeps for platforms it knows by name, for Tessera.
+"""JAX's lowering rules for single platforms, and which of them Tessera uses.
 
-Of a primitive without a rule for all platforms, the rule for JAX's platform "cpu" is Tessera's too, whoever registered
-it: what it emits beside StableHLO are custom calls of LAPACK (lapack_*_ffi), which Tessera's compiler takes, calls of
-Python, or of native functions that are registered for "cpu" (ffi.py).
+If a primitive has no rule for all platforms, Tessera uses its rule for JAX's platform "cpu", whoever registered it. Such
+rules emit StableHLO and custom calls of LAPACK (lapack_*_ffi), which Tessera's compiler supports, and calls of Python or
+of native functions that are registered for "cpu" (ffi.py).
 
-Where JAX has a rule for all platforms, a program for Tessera is StableHLO of that rule, except for the primitives
-that CPU_RULES names. Of the others, the rules for "cpu" are not taken:
+If JAX has a rule for all platforms, Tessera uses that one, except for the primitives in CPU_RULES. The rules for "cpu" of
+these primitives are not used:
 
-  cholesky, triangular_solve       ops of StableHLO by the rule for all platforms, which are partitioned as such
-  dot_general                      the rule for cpu only refuses what XLA's CPU backend cannot do
-  conv_general_dilated             the rule for cpu takes complex ones apart; Tessera computes them
+  cholesky, triangular_solve       the rule for all platforms emits ops of StableHLO, which Tessera can partition
+  dot_general                      the rule for cpu only refuses products that XLA's CPU backend cannot compute
+  conv_general_dilated             the rule for cpu splits complex convolutions; Tessera computes them
   select_and_scatter_add           the rule for cpu pads, for XLA's CPU backend
   random_gamma                     both rules are the same
-  bcsr_dot_general                 calls of functions inside jaxlib
+  bcsr_dot_general                 the rule for cpu calls functions inside jaxlib
 """
 import dataclasses
 
 from jax_plugins.tessera import client
 from jax_plugins.tessera import jax_private
 
-# Versions of JAX differ in which of these have a rule for all platforms.
+# Which of these have a rule for all platforms depends on the version of JAX.
 CPU_RULES = frozenset({
     'eig', 'eigh', 'geqp3', 'geqrf', 'hessenberg', 'householder_product', 'lu', 'ormqr', 'schur', 'svd', 'tridiagonal',
     'tridiagonal_solve',
-    # The error that a check is not functionalized, or a call of Python.
+    # It raises an error (the check is not functionalized) or emits a call of Python.
     'check',
-    # A loop over rounds: a million normal numbers take 7 ms, with the rounds written out 12.
+    # It emits a loop over rounds: a million normal numbers take 7 ms. With the rounds written out they take 12 ms.
     'threefry2x32'})
 
 
 class _Rules(dict):
-  """The rules registered for Tessera; behind them those for cpu that are taken. JAX registers its rules
-  as its modules are imported, early or late: so they are looked up when they are asked for. It asks for each op of a
-  program, so that the first question is the first use of Tessera."""
+  """The rules that are registered for Tessera, and the rules for cpu that it uses. JAX registers rules whenever one of its
+  modules is imported, so the rules for cpu are looked up when a program needs them. JAX looks up each op of a program, so
+  the first look-up is the first use of Tessera."""
 
   def __init__(self, known, rules_of_cpu):
     super().__init__(known)
@@ -56,7 +56,7 @@ class _Rules(dict):
 
 
 def _call_exported(ctx, *args, exported):
-  """A program that was exported for the CPU is one for Tessera."""
+  """Lowers a call of an exported program. A program that was exported for the CPU also runs on Tessera."""
   if 'tessera' not in exported.platforms and 'cpu' in exported.platforms:
     platforms = tuple('tessera' if platform == 'cpu' else platform for platform in exported.platforms)
     exported = dataclasses.replace(exported, platforms=platforms)
@@ -64,7 +64,7 @@ def _call_exported(ctx, *args, exported):
 
 
 def _with_tessera(platforms):
-  """Of lax.platform_dependent: Tessera's devices are the host's CPU, where a program does not say what they are."""
+  """Returns the platforms of lax.platform_dependent, with Tessera wherever "cpu" is, unless the program names Tessera."""
   if any(names and 'tessera' in names for names in platforms):
     return platforms
   return tuple(names + ('tessera',) if names and 'cpu' in names else names for names in platforms)
@@ -81,7 +81,7 @@ def _cond(ctx, *args, branches_platforms=None, **params):
 
 
 def install():
-  """Makes the rules known to JAX. Calling it again changes nothing."""
+  """Registers the rules with JAX. Calling it again changes nothing."""
   rules = jax_private.get('platform_rules')
   known = rules.get('tessera', {})
   if isinstance(known, _Rules):

@@ -1,11 +1,11 @@
 """Programs of several processes: jax.distributed.initialize.
 
-The client learns how many processes there are and which one this is, and gets JAX's key-value store, by which
-processes find each other (plugin/rendezvous.h). Where they cannot communicate, there is no client.
+The client gets the number of processes, the number of this one, and JAX's key-value store, by which processes find
+each other (plugin/rendezvous.h). If they cannot communicate, making the client fails.
 
-A process that ends announces it, so that others which wait for it stop at once. JAX's own end would wait for
-all processes, for minutes if one has died: it is left out if one has failed. If all have ended well, only the end of
-JAX's service is left out, which takes seconds.
+A process that ends announces it, so that processes which wait for it stop at once. JAX's own shutdown would wait for
+all processes, for minutes if one has died. So it is skipped if a process has failed. If all have ended well, only the
+shutdown of JAX's service is skipped, which takes seconds.
 """
 import atexit
 import ctypes
@@ -15,12 +15,12 @@ import time
 from jax_plugins.tessera import client
 from jax_plugins.tessera import jax_private
 
-# JAX ends all processes when its coordinator, process 0, is gone: the others have this long to say why they failed.
+# JAX ends all processes when its coordinator, process 0, has ended. It waits so long for the others to print why they failed.
 _SECONDS_OF_OTHERS = 5
 
 
 def make_client(platform, options):
-  """The client of this process, one of those that jax.distributed.initialize has connected."""
+  """Returns the client of this process, which jax.distributed.initialize may have connected to others."""
   state = jax_private.get('distributed_state')
   make = jax_private.get('make_client')
   if state.client is None:
@@ -33,7 +33,7 @@ def make_client(platform, options):
 
 @functools.cache
 def _leave_at_exit():
-  """Registers _leave once; it runs before what JAX has registered earlier."""
+  """Registers _leave once. It runs before the functions that JAX registered earlier."""
   library = ctypes.CDLL(client.library_path())
   library.tessera_leave_cluster.restype = ctypes.c_bool
   atexit.register(_leave, library.tessera_leave_cluster)
@@ -48,12 +48,12 @@ def _leave(leave_cluster):
     return
   if state.process_id == 0:
     time.sleep(_SECONDS_OF_OTHERS)
-  # What is destroyed waits for the others.
+  # The destructors of these objects would wait for the other processes.
   _keep(state, 'preemption_sync_manager', 'client', 'service')
 
 
 def _keep(state, *names):
-  """Lets these objects of JAX live as long as the process, out of reach of JAX's own end."""
+  """Takes these objects from JAX and keeps them alive, so that JAX's shutdown does not destroy them."""
   for name in names:
     kept = getattr(state, name)
     if kept is not None:

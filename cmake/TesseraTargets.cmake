@@ -79,7 +79,8 @@ endfunction()
 # Devices of PJRT plugins need the header of the C API, which plugin/setup fetches; without it c_api_absent.cc says so to those
 # who ask for them.
 function(tessera_engine_header)
-  find_path(TESSERA_PJRT_INCLUDE_DIR xla/pjrt/c/pjrt_c_api.h PATHS ${PROJECT_SOURCE_DIR}/build/pjrt/include NO_DEFAULT_PATH)
+  find_path(TESSERA_PJRT_INCLUDE_DIR xla/pjrt/c/pjrt_c_api.h PATHS ${PROJECT_SOURCE_DIR}/build/pjrt/include NO_DEFAULT_PATH
+            NO_CMAKE_FIND_ROOT_PATH)
   set(folder ${PROJECT_SOURCE_DIR}/tessera/engine)
   if(TESSERA_PJRT_INCLUDE_DIR)
     target_include_directories(tessera_engine SYSTEM PRIVATE ${TESSERA_PJRT_INCLUDE_DIR})
@@ -93,7 +94,8 @@ endfunction()
 # Handlers of XLA's FFI need its header, which plugin/setup fetches too; without it ffi/c_api_absent.cc says so to those who register
 # one.
 function(tessera_ffi_header)
-  find_path(TESSERA_FFI_INCLUDE_DIR xla/ffi/api/c_api.h PATHS ${PROJECT_SOURCE_DIR}/build/pjrt/include NO_DEFAULT_PATH)
+  find_path(TESSERA_FFI_INCLUDE_DIR xla/ffi/api/c_api.h PATHS ${PROJECT_SOURCE_DIR}/build/pjrt/include NO_DEFAULT_PATH
+            NO_CMAKE_FIND_ROOT_PATH)
   set(folder ${PROJECT_SOURCE_DIR}/tessera/ffi)
   if(TESSERA_FFI_INCLUDE_DIR)
     target_include_directories(tessera_ffi SYSTEM PRIVATE ${TESSERA_FFI_INCLUDE_DIR})

@@ -42,7 +42,7 @@ def _processor():
 
 def _library_lines():
   about = _library()
-  level = 'AVX-512' if about['vector_bytes'] == 64 else 'AVX2'
+  level = 'NEON' if platform.machine() == 'aarch64' else 'AVX-512' if about['vector_bytes'] == 64 else 'AVX2'
   path = client.library_path()
   yield 'library', f"{path} ({os.path.getsize(path) / 1e6:.0f} MB), Tessera {about['tessera']}"
   yield 'reads', f"PJRT API {about['pjrt_api']}, StableHLO {about['stablehlo'][0]} to {about['stablehlo'][1]}"

@@ -103,8 +103,8 @@ Ranges ranges_of_rows(const LibraryConv& c, int64_t parts) {
   return rows;
 }
 
-// Divides images in a way that depends on one image alone: the library's order of a sum follows
-// from the shape of its tile, so an image has the same bits in any batch.
+// Divides images in a way that depends on one image alone: the library may choose the order of a sum
+// by the shape of the tile, so an image has the same bits in any batch.
 //
 // An image is divided by rows, since tiles with all features are read and written in place. A tile
 // of some features is copied, so features are divided only if the rows make too few tiles.

@@ -29,11 +29,20 @@ int64_t positions(const LibraryConv& c) {
   return n;
 }
 
+// Returns the number of positions in a window.
+int64_t places(const LibraryConv& c) {
+  int64_t n = 1;
+  for (const LibraryConv::Dim& d : c.dims) n *= d.window;
+  return n;
+}
+
+using Ranges = std::vector<std::pair<int64_t, int64_t>>;
+
 // Divides [0, n) into at most `parts` ranges (start, length). All of them except the last have the
 // same length, a multiple of `unit`.
-std::vector<std::pair<int64_t, int64_t>> ranges(int64_t n, int64_t parts, int64_t unit) {
+Ranges ranges(int64_t n, int64_t parts, int64_t unit) {
   const int64_t size = ceil_div(ceil_div(n, std::max<int64_t>(1, parts)), unit) * unit;
-  std::vector<std::pair<int64_t, int64_t>> out;
+  Ranges out;
   for (int64_t at = 0; at < n; at += size) out.emplace_back(at, std::min(size, n - at));
   return out;
 }
@@ -55,6 +64,133 @@ std::optional<LibraryConv> backward_data(const ConvShape& s, LibraryConv out) {
     out.reversed.push_back(!d.reversed);
   }
   return out;
+}
+
+// The ranges whose combinations are the tiles.
+struct TileRanges {
+  Ranges batches, rows, groups, features;  // features of the result; of a data gradient its own
+};
+
+constexpr double kTileNs = 2 * kTaskNs;  // smaller tiles are not worth a task
+constexpr double kMostTiles = 64;
+constexpr int64_t kLeastFeatures = 64, kLeastRows = 4;
+
+// Returns an estimate of the time. If there are few features, reading and writing count, too.
+double cost_ns(const LibraryConv& c) {
+  const double bytes =
+      4.0 * static_cast<double>(c.batch * c.groups * (c.inputs + c.outputs) * positions(c));
+  return conv_flops(c) * 0.01 + bytes * 0.1;
+}
+
+// Returns how many ranges two threads share best, of more than half of `most` and no more.
+int64_t even_parts(int64_t n, int64_t most) {
+  int64_t best = most, least = n;
+  for (int64_t parts = most; 2 * parts > most; --parts) {
+    const int64_t size = ceil_div(n, parts), count = ceil_div(n, size);
+    const int64_t busier = count / 2 * size + (count % 2 ? n - (count - 1) * size : 0);
+    if (busier < least) {
+      least = busier;
+      best = parts;
+    }
+  }
+  return best;
+}
+
+Ranges ranges_of_rows(const LibraryConv& c, int64_t parts) {
+  const LibraryConv::Dim& first = c.dims[0];
+  Ranges rows = ranges(first.out, parts, 1);
+  for (const auto& [begin, count] : rows)
+    if (slice_conv(first, begin, count).in <= 0) return {{0, first.out}};
+  return rows;
+}
+
+// Divides images in a way that depends on one image alone: the library may choose the order of a sum
+// by the shape of the tile, so an image has the same bits in any batch.
+//
+// An image is divided by rows, since tiles with all features are read and written in place. A tile
+// of some features is copied, so features are divided only if the rows make too few tiles.
+TileRanges forward_ranges(const LibraryConv& c, bool alone) {
+  constexpr int64_t kCores = 8;  // that can share one image, unless it is large
+  constexpr int64_t kLeastPositions = 48;
+  // If an element of the result is a short sum, its copy costs more than a tile of few positions.
+  const bool copies_cost = c.outputs > places(c) * c.inputs;
+  const int64_t least_positions = copies_cost && positions(c) >= kCores * kLeastPositions / 2
+                                      ? kLeastPositions / 2
+                                      : kLeastPositions;
+  const double image_ns = cost_ns(c) / static_cast<double>(c.batch);
+  const auto large_tiles = static_cast<int64_t>(std::min(kMostTiles, image_ns / (4 * kTileNs)));
+  const int64_t wanted =
+      std::max(large_tiles, std::min<int64_t>(kCores, static_cast<int64_t>(image_ns / kTileNs)));
+  TileRanges out{.groups = alone ? ranges(c.groups, c.groups, 1) : Ranges{{0, c.groups}},
+                 .features = {{0, c.outputs}}};
+  const LibraryConv::Dim& first = c.dims[0];
+  if (wanted < 2) {
+    const auto parts = static_cast<int64_t>(std::clamp(cost_ns(c) / kTileNs, 1.0, kMostTiles));
+    out.batches = ranges(c.batch, std::min(parts, c.batch), 1);
+    out.rows = {{0, first.out}};
+    return out;
+  }
+  out.batches = ranges(c.batch, c.batch, 1);
+  const int64_t least_rows = std::max(first.window > 1 ? kLeastRows : 1,
+                                      ceil_div(least_positions, positions(c) / first.out)),
+                most = std::clamp<int64_t>(first.out / least_rows, 1, wanted);
+  out.rows = ranges_of_rows(c, even_parts(first.out, most));
+  const auto so_far = static_cast<int64_t>(out.rows.size() * out.groups.size());
+  if (c.groups != static_cast<int64_t>(out.groups.size())) return out;
+  // Parts of equal size: a half, a quarter, ...
+  int64_t parts = 1;
+  while (2 * parts * so_far <= std::min(large_tiles, kCores) &&
+         c.outputs / (2 * parts) >= kLeastFeatures)
+    parts *= 2;
+  out.features = ranges(c.outputs, parts, kLeastFeatures);
+  return out;
+}
+
+// Each part of a sum costs as much memory as the whole result, so it must be large enough.
+TileRanges gradient_ranges(const LibraryConv& c, bool alone) {
+  constexpr int64_t kLeastPositions = 512;
+  const auto wanted = static_cast<int64_t>(std::clamp(cost_ns(c) / kTileNs, 1.0, kMostTiles));
+  const bool sums = c.direction == ConvDirection::kBackwardWeights;
+  const int64_t parts =
+      sums ? std::clamp<int64_t>(c.batch * positions(c) / kLeastPositions, 1, wanted) : wanted;
+
+  TileRanges out{.batches = ranges(c.batch, std::min(parts, c.batch), 1),
+                 .rows = {{0, c.dims[0].out}},
+                 .groups = alone ? ranges(c.groups, c.groups, 1) : Ranges{{0, c.groups}}};
+  const auto images = static_cast<int64_t>(out.batches.size()),
+             groups = static_cast<int64_t>(out.groups.size());
+  if (sums && images < parts)
+    out.rows =
+        ranges_of_rows(c, std::clamp<int64_t>(c.dims[0].out / kLeastRows, 1, parts / images));
+  // Features are divided if there is too little else to divide.
+  const int64_t so_far = images * static_cast<int64_t>(out.rows.size()) * groups,
+                features = sums ? c.outputs : c.inputs;
+  out.features = {{0, features}};
+  if (c.groups == groups && so_far < std::min<int64_t>(wanted, 16))
+    out.features =
+        ranges(features, std::min(wanted / so_far, features / kLeastFeatures), kLeastFeatures);
+  return out;
+}
+
+// Makes neighbouring dimensions over which the window has one place a single one, if both tensors
+// allow it: a 1 x 1 convolution of an image is one of a row of pixels, which can be divided
+// anywhere.
+void join_dims(LibraryConv& c) {
+  const auto plain = [](const LibraryConv::Dim& d) {
+    return d.window == 1 && d.stride == 1 && d.low == 0 && d.in == d.out;
+  };
+  for (size_t d = c.dims.size(); d-- > 1;) {
+    LibraryConv::Dim &outer = c.dims[d - 1], &inner = c.dims[d];
+    const auto joins = [&](const ConvTensor& x) {
+      return x.spatial[d - 1] == inner.in * x.spatial[d];
+    };
+    if (!plain(outer) || !plain(inner) || !joins(c.src) || !joins(c.dst)) continue;
+    outer.in = outer.out = outer.in * inner.in;
+    const auto at = static_cast<Dims::difference_type>(d);
+    c.dims.erase(c.dims.begin() + at);
+    for (ConvTensor* x : {&c.src, &c.dst}) x->spatial.erase(x->spatial.begin() + at - 1);
+    c.weights.spatial.erase(c.weights.spatial.begin() + at);
+  }
 }
 
 }  // namespace
@@ -136,6 +272,7 @@ std::optional<LibraryConv> library_conv(const ConvShape& s) {
     out.reversed.push_back(false);
     for (ConvTensor* x : {&out.src, &out.weights, &out.dst}) x->spatial = {1};
   }
+  if (!by_weights) join_dims(out);
   return out;
 }
 
@@ -147,45 +284,16 @@ double conv_flops(const LibraryConv& c) {
 }
 
 std::vector<ConvTile> split_into_tiles(const LibraryConv& c, bool alone) {
-  constexpr double kMostTiles = 64;
-  constexpr int64_t kLeastPositions = 512, kLeastFeatures = 64, kLeastRows = 4;
-  // If there are few features, the time of reading and writing counts as well.
-  const double bytes =
-      4.0 * static_cast<double>(c.batch * c.groups * (c.inputs + c.outputs) * positions(c));
-  const auto wanted = static_cast<int64_t>(
-      std::clamp((conv_flops(c) * 0.01 + bytes * 0.1) / (2 * kTaskNs), 1.0, kMostTiles));
-  const bool sums = c.direction == ConvDirection::kBackwardWeights;
+  const TileRanges r =
+      c.direction == ConvDirection::kForward ? forward_ranges(c, alone) : gradient_ranges(c, alone);
   const bool by_rows = c.direction != ConvDirection::kBackwardData;
-  // Each part of a sum costs as much memory as the whole result, so it must be large enough.
-  const int64_t parts =
-      sums ? std::clamp<int64_t>(c.batch * positions(c) / kLeastPositions, 1, wanted) : wanted;
-
-  const auto batches = ranges(c.batch, std::min(parts, c.batch), 1);
-  const auto images = static_cast<int64_t>(batches.size());
-  const LibraryConv::Dim& first = c.dims[0];
-  std::vector<std::pair<int64_t, int64_t>> rows{{0, first.out}};
-  if (by_rows && images < parts)
-    rows = ranges(first.out, std::clamp<int64_t>(first.out / kLeastRows, 1, parts / images), 1);
-  for (const auto& [begin, count] : rows)
-    if (slice_conv(first, begin, count).in <= 0) rows = {{0, first.out}};
-  std::vector<std::pair<int64_t, int64_t>> groups{{0, c.groups}};
-  if (alone) groups = ranges(c.groups, c.groups, 1);
-  // The features of the result are divided if there is too little else to divide.
-  const int64_t so_far =
-      images * static_cast<int64_t>(rows.size()) * static_cast<int64_t>(groups.size());
-  const int64_t features = by_rows ? c.outputs : c.inputs;
-  std::vector<std::pair<int64_t, int64_t>> feature_ranges{{0, features}};
-  if (c.groups == static_cast<int64_t>(groups.size()) && so_far < std::min<int64_t>(wanted, 16))
-    feature_ranges =
-        ranges(features, std::min(wanted / so_far, features / kLeastFeatures), kLeastFeatures);
-
   std::vector<ConvTile> tiles;
-  for (const auto& [g, gs] : groups)
-    for (const auto& [f, fs] : feature_ranges)
-      for (const auto& [b, bs] : batches)
-        for (const auto& [r, rs] : rows)
+  for (const auto& [g, gs] : r.groups)
+    for (const auto& [f, fs] : r.features)
+      for (const auto& [b, bs] : r.batches)
+        for (const auto& [row, rows] : r.rows)
           tiles.push_back({b, bs, g, gs, by_rows ? 0 : f, by_rows ? c.inputs : fs, by_rows ? f : 0,
-                           by_rows ? fs : c.outputs, r, rs});
+                           by_rows ? fs : c.outputs, row, rows});
   return tiles;
 }
 

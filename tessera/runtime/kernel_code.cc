@@ -1,6 +1,7 @@
 // Kernel steps: runs instances x ranges of the parallel index as tasks.
 #include <algorithm>
 #include <boost/container/small_vector.hpp>
+#include <cstdlib>
 
 #include "tessera/base/thread_pool.h"
 #include "tessera/base/workspace.h"
@@ -29,6 +30,76 @@ double parallel_cost(const Kernel& kernel) {
   return std::max(0.02, ns * inner);
 }
 
+// Blocks of the parallel index, for kernels that read an operand across: neighbouring columns of the
+// result read different cache lines, and its neighbouring rows read the same ones. In the order of
+// the index all lines of the operand would pass through the cache once a row.
+//
+// Example: a result of (32, 34320) that reads five arrays of (34320, 32): a block is all 32 rows of
+// 384 columns, which read 5 * 384 lines of four rows each.
+struct Blocks {
+  int64_t outer = 1, rows = 1, columns = 1;   // the parallel index, in order
+  int64_t block_rows = 0, block_columns = 0;  // 0: not in blocks
+  int64_t row_blocks() const { return ceil_div(rows, block_rows); }
+  int64_t column_blocks() const { return ceil_div(columns, block_columns); }
+  int64_t count() const { return outer * row_blocks() * column_blocks(); }
+  // Calls range(begin, end) for each row of a block.
+  template <class F>
+  void each_row(int64_t block, F&& range) const {
+    const int64_t first = block % column_blocks() * block_columns, at = block / column_blocks(),
+                  row = at % row_blocks() * block_rows, end = std::min(rows, row + block_rows);
+    for (int64_t r = row; r < end; ++r) {
+      const int64_t start = (at / row_blocks() * rows + r) * columns;
+      range(start + first, start + std::min(columns, first + block_columns));
+    }
+  }
+};
+
+constexpr int64_t kLine = 64;
+
+// Returns the outermost dimension along which a load that reads across goes through its lines, or
+// -1.
+int dim_along_lines(const Kernel& kernel, const KernelNode& node) {
+  const Dims& step = node.address.parallel;
+  const int64_t size = itemsize(node.dtype);
+  if (node.kind != NodeKind::kLoad || std::abs(step.back()) * size < kLine) return -1;
+  for (size_t d = 0; d + 1 < step.size(); ++d)
+    if (step[d] != 0 && std::abs(step[d]) * size < kLine && kernel.parallel[d] > 1)
+      return static_cast<int>(d);
+  return -1;
+}
+
+Blocks find_blocks(const Kernel& kernel, double element_ns) {
+  // Of lines: fewer stay in the cache from one row to the next, and more lines than kBlockLines may
+  // not.
+  constexpr int64_t kCachedLines = 4096, kBlockLines = 2048, kLeastColumns = 128;
+  Blocks out;
+  if (kernel.vectorize != Kernel::Vectorize::kParallel || kernel.parallel.size() < 2) return out;
+  for (const KernelLoop& loop : kernel.loops)
+    if (!loop.extents.empty()) return out;
+  int64_t loads = 0;
+  int dim = -1;
+  for (const KernelNode& node : kernel.nodes) {
+    const int along = dim_along_lines(kernel, node);
+    if (along < 0) continue;
+    ++loads;
+    dim = dim < 0 ? along : std::min(dim, along);
+  }
+  if (dim < 0) return out;
+  const auto extent = [&](size_t d) { return kernel.parallel[d]; };
+  const auto row_dim = static_cast<size_t>(dim);
+  for (size_t d = 0; d < row_dim; ++d) out.outer *= extent(d);
+  out.rows = extent(row_dim);
+  for (size_t d = row_dim + 1; d < kernel.parallel.size(); ++d) out.columns *= extent(d);
+  if (loads * out.columns <= kCachedLines) return out;
+  const int64_t columns =
+      std::max(kLeastColumns, kBlockLines / loads / kLeastColumns * kLeastColumns);
+  if (out.columns <= columns) return out;
+  out.block_columns = columns;
+  const auto rows = static_cast<int64_t>(kTaskNs / (element_ns * static_cast<double>(columns)));
+  out.block_rows = std::min(out.rows, ceil_div(rows + 1, kLine) * kLine);
+  return out;
+}
+
 struct BufferUse {
   int slot;        // -1 for scratch memory
   int64_t offset;  // the offset in the task's scratch memory
@@ -54,6 +125,15 @@ class KernelStepCode final : public StepCode {
     const double element_ns = parallel_cost(step.kernel);
     const double total =
         element_ns * static_cast<double>(elements_) * static_cast<double>(instances_);
+    blocks_ = find_blocks(step.kernel, element_ns);
+    if (blocks_.block_rows > 0) {
+      chunks_ = blocks_.count();
+      units_ = std::clamp<int64_t>(
+          static_cast<int64_t>(kTaskNs * static_cast<double>(instances_ * chunks_) / total), 1,
+          instances_ * chunks_);
+      tasks_ = ceil_div(instances_ * chunks_, units_);
+      return;
+    }
     if (total <= kInlineNs) return;  // all work is one task
     const int64_t unit = std::max<int64_t>(1, codegen::split_unit(step.kernel));
     const auto wanted = static_cast<int64_t>(kTaskNs / element_ns) + 1;
@@ -69,15 +149,20 @@ class KernelStepCode final : public StepCode {
   int64_t code_bytes() const override { return code_.bytes; }
   void run(const SlotRef* slots, std::byte*) const override {
     if (elements_ == 0) return;
-    if (tasks_ <= 1) {
+    if (tasks_ <= 1 && blocks_.block_rows == 0) {
       for (int64_t i = 0; i < instances_; ++i) call(slots, i, 0, elements_);
       return;
     }
     parallel_for(tasks_, [&](int64_t task) {
       const int64_t end = std::min(instances_ * chunks_, (task + 1) * units_);
       for (int64_t unit = task * units_; unit < end; ++unit) {
-        const int64_t begin = unit % chunks_ * grain_;
-        call(slots, unit / chunks_, begin, std::min(elements_, begin + grain_));
+        const int64_t instance = unit / chunks_, chunk = unit % chunks_;
+        if (blocks_.block_rows > 0) {
+          blocks_.each_row(chunk,
+                           [&](int64_t from, int64_t to) { call(slots, instance, from, to); });
+        } else {
+          call(slots, instance, chunk * grain_, std::min(elements_, (chunk + 1) * grain_));
+        }
       }
     });
   }
@@ -103,7 +188,8 @@ class KernelStepCode final : public StepCode {
   KernelCode code_;
   std::vector<BufferUse> buffers_;
   int64_t elements_, instances_, scratch_ = 0;
-  int64_t grain_ = 0, chunks_ = 1, units_ = 1, tasks_ = 1;
+  int64_t grain_ = 0, chunks_ = 1, units_ = 1, tasks_ = 1;  // a chunk is a range or a block
+  Blocks blocks_;
 };
 
 class CallStepCode final : public StepCode {

@@ -269,6 +269,56 @@ TEST(Convolution, EmptyOnes) {
   check({float32, {2, 1, 1, 8}, {3, 3, 8, 16}, square(2, 1, 7, 7)});
 }
 
+Literal random_normal(const Shape& shape, unsigned seed) {
+  std::mt19937 rng(seed);
+  std::normal_distribution<float> draw;
+  Literal out(float32, shape);
+  for (int64_t i = 0; i < out.elements(); ++i) out.mutable_data<float>()[i] = draw(rng);
+  return out;
+}
+
+// The images of a batch have the bits that each has alone.
+TEST(Convolution, AnImageHasTheSameBitsInAnyBatch) {
+  struct Layer {
+    int64_t size, window, stride, in, out;
+  };
+  for (const Layer& l :
+       {Layer{28, 1, 1, 128, 512}, Layer{28, 3, 1, 128, 128}, Layer{28, 1, 2, 256, 512},
+        Layer{14, 1, 1, 256, 1024}, Layer{14, 1, 1, 1024, 256}, Layer{14, 3, 1, 256, 256},
+        Layer{7, 3, 1, 256, 512}, Layer{7, 1, 1, 512, 2048}, Layer{9, 3, 2, 64, 96},
+        Layer{8, 5, 1, 24, 48}, Layer{5, 3, 1, 8, 8}}) {
+    SCOPED_TRACE(fmt::format("{} x {}, window {}, stride {}, {} to {} features", l.size, l.size,
+                             l.window, l.stride, l.in, l.out));
+    const int64_t low = l.window / 2, most = l.size > 14 ? 5 : 70;
+    const ConvolutionParams p = square(2, l.stride, low, low);
+    const Literal w = random_normal({l.window, l.window, l.in, l.out}, 2),
+                  x = random_normal({most, l.size, l.size, l.in}, 1);
+    const auto result = [&](int64_t first, int64_t images) {
+      Literal some(float32, {images, l.size, l.size, l.in});
+      const int64_t image = some.elements() / images;
+      std::memcpy(some.mutable_raw(), x.data<float>() + first * image,
+                  static_cast<size_t>(some.bytes()));
+      const std::vector<Type> types{type_of(some), type_of(w)};
+      const Type type = convolution_op.infer(types, p)[0];
+      Literal out(type.dtype, type.shape);
+      run_call(*make_convolution(p, types[0], types[1], type), some, w, out);
+      return out;
+    };
+    const Literal all = result(0, most);
+    const int64_t image = all.elements() / most;
+    for (const int64_t images : {1, 2, 3, 5, 17}) {
+      if (images > most) break;
+      for (const int64_t first : {int64_t{0}, most - images}) {
+        const Literal some = result(first, images);
+        EXPECT_EQ(std::memcmp(some.raw(), all.data<float>() + first * image,
+                              static_cast<size_t>(some.bytes())),
+                  0)
+            << images << " images from " << first << " of " << most;
+      }
+    }
+  }
+}
+
 // As a step, the convolution runs once for each instance, and all read a kernel that varies over
 // fewer axes.
 TEST(Convolution, AStepRunsOnceAnInstance) {

@@ -72,7 +72,22 @@ void retype_moved(Kernel& kernel) {
   for (KernelBuffer& buffer : kernel.buffers) retype(buffer.dtype);
 }
 
+// Whether the outermost parallel dimension is the rows of a transposed load.
+bool transposes(const Kernel& kernel) {
+  return kernel.parallel.size() == 2 &&
+         std::any_of(kernel.nodes.begin(), kernel.nodes.end(), [](const KernelNode& node) {
+           return node.kind == NodeKind::kLoad && is_transposed(node.address);
+         });
+}
+
 }  // namespace
+
+bool is_transposed(const Affine& address) {
+  const size_t rank = address.parallel.size();
+  if (rank < 2 || address.parallel[rank - 2] != 1) return false;
+  const int64_t apart = address.parallel[rank - 1];
+  return apart < -1 || apart > kMostApart;
+}
 
 Kernel canonical(const Kernel& given) {
   Kernel kernel = given;
@@ -98,7 +113,7 @@ Kernel canonical(const Kernel& given) {
     }
   }
   // A kernel of one element keeps its extent: its code needs no vectors.
-  if (kernel.parallel != Dims{1}) kernel.parallel[0] = 0;
+  if (kernel.parallel != Dims{1} && !transposes(kernel)) kernel.parallel[0] = 0;
   for (KernelBuffer& buffer : kernel.buffers) {
     buffer.elements = buffer.elements > INT32_MAX ? int64_t{1} << 31 : 0;
   }

@@ -136,6 +136,7 @@ void KernelEmitter::decompose(Value* flat, size_t dims) {
 // Divides the range [begin, end) into parts within one row of the last dimension, which also end at
 // the row's turns. The first and the last part of the range may begin or end inside of a row.
 void KernelEmitter::emit_parallel() {
+  if (tile_rows_ > 0 && padded_.empty()) return emit_tiles();
   if (turns_.empty() && (k_.parallel.size() == 1 || flat_)) {
     open_block(nullptr);
     emit_columns(begin_, end_);

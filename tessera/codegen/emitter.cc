@@ -58,7 +58,8 @@ void KernelEmitter::analyse() {
   turn_of_.assign(n, -1);
   find_node_scopes();
   find_turns();
-  if (!turns_.empty()) find_node_scopes();
+  find_tiles();
+  if (!turns_.empty() || tile_rows_ > 0) find_node_scopes();
   fused_.assign(n, 0);
   std::vector<int> uses(n, 0);
   for (const KernelNode& node : k_.nodes) {
@@ -350,6 +351,10 @@ LaneMask KernelEmitter::with_guard(LaneMask mask, Val guard) {
 Val KernelEmitter::compute_load(int node, int u) {
   const KernelNode& n = k_.nodes[node];
   const int scope = depth_[node];
+  if (!tiles_.empty() && tile_of_[node] >= 0) {
+    use_scope(scope);
+    return memory_.row_of_tile(n.dtype, tiles_[tile_of_[node]], tile_row_);
+  }
   std::vector<Val> dynamic;
   bool dynamic_by_lane = false;
   for (const auto& [index, stride] : n.dynamic) {

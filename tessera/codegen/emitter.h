@@ -28,7 +28,7 @@ namespace tessera::codegen {
 
 // The version of the generator, a part of the disk cache's key. Increase it whenever the same
 // kernel would get other code.
-inline constexpr int kCodegenVersion = 10;
+inline constexpr int kCodegenVersion = 11;
 
 // Adds the function `name` (a KernelFn) for a canonical kernel.
 void emit_kernel(const Kernel& kernel, const Target& target, llvm::Module& module,
@@ -66,7 +66,6 @@ class Memory {
   llvm::Value* advance(DType dtype, llvm::Value* pointer, llvm::Value* elements);
 
   // These three are in strided.cc.
-  static constexpr int64_t kMostApart = 9;
   bool takes_whole_vectors(DType dtype, int64_t stride, const LaneMask& mask) const;
   // Loads lanes `stride` elements apart, the first one at pointer[phase]; 0 <= phase < stride.
   Val load_apart(DType dtype, llvm::Value* pointer, int64_t stride, int64_t phase,
@@ -75,8 +74,18 @@ class Memory {
   void store_columns(DType dtype, llvm::Value* pointer, std::span<const Val> columns,
                      const LaneMask& mask, bool streaming);
 
+  // These three are in tiles.cc.
+  int least_tile_rows(DType dtype) const;
+  // Loads a tile of `rows` elements from each of the addresses `stride` elements apart, one for
+  // each lane, or `columns` of them if it is not null, and returns it transposed.
+  llvm::AllocaInst* load_tile(DType dtype, llvm::Value* pointer, int64_t stride, int rows,
+                              llvm::Value* columns);
+  Val row_of_tile(DType dtype, llvm::AllocaInst* tile, llvm::Value* row);
+
  private:
   LaneMask part_of_mask(llvm::Value* wanted, int part);
+  std::vector<llvm::Value*> load_run(llvm::Type* element, llvm::Value* pointer, int64_t stride,
+                                     int rows, llvm::Value* columns);
   llvm::Type* storage(DType dtype) const;  // of the element, or of its real part if it is complex
   Val from_storage(DType dtype, llvm::Value* bits);
   llvm::Value* to_storage(DType dtype, llvm::Value* value, bool rounded);
@@ -148,6 +157,20 @@ class KernelEmitter {
   Value* column_of(const Turn& turn);
   Value* end_of_part(Value* column, Value* end);
   bool is_turn(int node) const { return turn_of_[node] >= 0; }
+
+  // A loop that is no scope: its code is emitted in order, and the scopes are within it.
+  struct Steps {
+    llvm::BasicBlock *header, *body, *exit;
+    llvm::PHINode* index;
+  };
+  // These are in tiles.cc.
+  void find_tiles();
+  Steps begin_steps(Value* first);
+  void enter_steps(const Steps& steps, Value* condition);
+  void end_steps(const Steps& steps, Value* next);
+  void emit_tiles();
+  void decompose_slab(Value* slab);
+  void emit_tile(Value* row, Value* column, Value* columns, Value* skipped, Value* after);
 
   int address_depth(const Affine& address) const;
   LaneKind lane_kind(const Affine& address) const;
@@ -280,7 +303,10 @@ class KernelEmitter {
   std::vector<char> fused_;    // for each node: whether it is a product in a sum
   std::vector<char> written_;  // for each buffer: whether the kernel stores to it
   std::vector<Turn> turns_;
-  std::vector<int> turn_of_;  // for each node: its index in turns_, or -1
+  std::vector<int> turn_of_;     // for each node: its index in turns_, or -1
+  std::vector<int> tile_of_;     // for each node: its index in tile_loads_, or -1
+  std::vector<int> tile_loads_;  // the loads that are read through tiles
+  int tile_rows_ = 0;            // the number of rows of a tile; 0: there are none
 
   std::vector<Scope> scopes_;
   std::vector<llvm::BasicBlock*> entries_;  // the entries of the open blocks
@@ -292,6 +318,9 @@ class KernelEmitter {
   std::vector<Value*> parallel_;
   // The beginning of the part of a row, if there are turns.
   Value* column_ = nullptr;
+  // The tiles of tile_loads_ and the row that is read of them; empty outside of emit_tile.
+  std::vector<llvm::AllocaInst*> tiles_;
+  Value* tile_row_ = nullptr;
   int unroll_ = 1;               // vectors in the current lane scope
   std::vector<LaneMask> masks_;  // one for each vector; empty: all lanes
   int accumulator_unroll_ = 1;   // the number of vectors of the current loop's accumulators

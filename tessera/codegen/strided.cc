@@ -6,6 +6,7 @@
 // is read.
 #include <algorithm>
 
+#include "tessera/codegen/canonical.h"
 #include "tessera/codegen/emitter.h"
 
 namespace tessera::codegen {

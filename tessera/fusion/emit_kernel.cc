@@ -16,6 +16,8 @@ namespace {
 // A row of a block fills a cache line with 4-byte elements. Smaller arrays stay in the cache
 // anyway.
 constexpr int64_t kBlockRows = 16, kBlockColumns = 64, kBlockedElements = 1 << 16;
+// Fewer rows make no tile of 4-byte elements.
+constexpr int64_t kLeastTileRows = 4;
 
 }  // namespace
 
@@ -164,7 +166,7 @@ EmittedKernel Emitter::attempt() {
   for (const GroupOutput& output : group.outputs)
     written += g_.values[output.value].bytes() * g_.values[output.value].instances;
   kernel_.streaming_stores = 2 * written > last_level_cache_;
-  block_transposes();
+  arrange_transposes();
   std::vector<int> loop_family;
   for (const LoopKey& loop : loops_) loop_family.push_back(loop.family);
   collapse(kernel_, {extents_, parallel_, families_, loop_family}, addresses_, store_addresses_);
@@ -173,24 +175,33 @@ EmittedKernel Emitter::attempt() {
   return {std::move(kernel_), values_};
 }
 
-// Lets a large transpose move blocks of kBlockRows x kBlockColumns, so that each cache line that it
-// reads across is used completely while it is in the cache.
-void Emitter::block_transposes() {
+// Moves the dimension along which a transposed load is contiguous beside the lanes' dimension: the
+// two make tiles that codegen transposes in registers (codegen/tiles.cc). It has none of complex
+// numbers, so large transposes of these move blocks of kBlockRows x kBlockColumns, so that each
+// cache line that is read across is used completely while it is in the cache.
+void Emitter::arrange_transposes() {
   const Group& group = *plan_group_;
   if (group.structured || !block_.empty() || group.root_rank < 2) return;
-  if (g_.values[group.outputs[0].value].elements() < kBlockedElements) return;
   const int column = group.root_rank - 1;
-  if (splits_[column].size() != 1 || extents_[base_[column]] % kBlockColumns != 0) return;
+  if (splits_[column].size() != 1) return;
+  const int64_t columns = extents_[base_[column]];
   for (size_t i = 0; i < kernel_.nodes.size(); ++i) {
-    if (kernel_.nodes[i].kind != NodeKind::kLoad || addresses_[i].coefficients[base_[column]] <= 1)
+    const KernelNode& node = kernel_.nodes[i];
+    if (node.kind != NodeKind::kLoad || std::abs(addresses_[i].coefficients[base_[column]]) <= 1)
       continue;
     for (int row = 0; row < column; ++row) {
-      if (splits_[row].size() != 1 || addresses_[i].coefficients[base_[row]] != 1 ||
-          extents_[base_[row]] % kBlockRows != 0)
+      if (splits_[row].size() != 1 || addresses_[i].coefficients[base_[row]] != 1) continue;
+      const int64_t rows = extents_[base_[row]];
+      if (is_complex(node.dtype)) {
+        if (columns % kBlockColumns != 0 || rows % kBlockRows != 0 ||
+            g_.values[group.outputs[0].value].elements() < kBlockedElements)
+          continue;
+        splits_[row] = {rows / kBlockRows, kBlockRows};
+        splits_[column] = {columns / kBlockColumns, kBlockColumns};
+      } else if (rows < kLeastTileRows || row == column - 1) {
         continue;
+      }
       block_ = {row, column};
-      splits_[row] = {extents_[base_[row]] / kBlockRows, kBlockRows};
-      splits_[column] = {extents_[base_[column]] / kBlockColumns, kBlockColumns};
       throw NeedSplit{{-1, 0}};
     }
   }

@@ -79,7 +79,7 @@ class Emitter final : public ExprBuilder {
   bool is_read_once(int v, boost::container::small_vector<int, 4>& moved) const;
   int join_product(ScalarOp op, DType result, std::span<const Expr> args);
   EmittedKernel attempt();
-  void block_transposes();
+  void arrange_transposes();
   void choose_lanes();
   void set_dimensions();
   void order_loops();

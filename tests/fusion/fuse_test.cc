@@ -100,9 +100,23 @@ TEST(Fuse, TransposeIsAnAccessPattern) {
   EXPECT_EQ(outline(s), "kernel (7, 5) lanes; loop () store\n");
 }
 
-TEST(Fuse, LargeTransposesMoveBlocks) {
-  const Schedule s = check(trace({f32({320, 256})}, [](const Arrays& x) {
-    return Arrays{lax::transpose(x[0], {1, 0}) * 2};
+// Code generation makes tiles of the last two dimensions, except of complex numbers.
+TEST(Fuse, TransposesEndWithTheDimensionsOfTiles) {
+  EXPECT_EQ(outline(check(trace({f32({320, 256})},
+                                [](const Arrays& x) {
+                                  return Arrays{lax::transpose(x[0], {1, 0}) * 2};
+                                }))),
+            "kernel (256, 320) lanes; loop () store\n");
+  EXPECT_EQ(outline(check(trace({f32({7, 50, 20})},
+                                [](const Arrays& x) {
+                                  return Arrays{lax::transpose(x[0], {2, 1, 0}) * 2};
+                                }))),
+            "kernel (50, 20, 7) lanes; loop () store\n");
+}
+
+TEST(Fuse, LargeTransposesOfComplexNumbersMoveBlocks) {
+  const Schedule s = check(trace({array_type(complex64, {320, 256})}, [](const Arrays& x) {
+    return Arrays{lax::neg(lax::transpose(x[0], {1, 0}))};
   }));
   EXPECT_EQ(outline(s), "kernel (16, 5, 16, 64) lanes; loop () store\n");
 }

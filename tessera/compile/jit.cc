@@ -209,7 +209,8 @@ ErasedResult eval_shape_erased(const ErasedCall& call, const std::vector<Array>&
   ErasedResult out = std::move(traced.result);
   out.leaves.clear();
   for (const Type& type : traced.traced.function.output_types())
-    out.leaves.push_back(abstract_array(type.shape, type.dtype));
+    out.leaves.emplace_back(std::make_shared<AbstractData>(
+        Type{.dtype = type.dtype, .shape = type.shape, .weak = type.weak}));
   return out;
 }
 

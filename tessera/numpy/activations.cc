@@ -14,21 +14,21 @@ namespace tessera {
 
 Array squareplus(const Array& x, const Array& b) {
   return composite("squareplus", {}, {x, b}, [](const NoParams&, std::span<const Array> a) {
-    const std::vector<Array> same = promote_dtypes(a, Promotion::kInexact);
-    return (same[0] + sqrt(square(same[0]) + same[1])) / 2;
+    const Array x = promote(a[0], Promotion::kInexact);
+    return (x + sqrt(square(x) + a[1])) / 2;
   });
 }
 
 Array sparse_plus(const Array& x) {
   return composite("sparse_plus", {}, {x}, [](const NoParams&, std::span<const Array> a) {
-    const Array x = promote(a[0], Promotion::kInexact);
-    return where(x <= -1, 0, where(x >= 1, x, square(x + 1) / 4));
+    const Array& x = a[0];
+    return where(x <= -1.0, 0.0, where(x >= 1.0, x, square(x + 1.0) / 4));
   });
 }
 
 Array sparse_sigmoid(const Array& x) {
   return composite("sparse_sigmoid", {}, {x}, [](const NoParams&, std::span<const Array> a) {
-    return 0.5 * clip(promote(a[0], Promotion::kInexact) + 1, 0, 2);
+    return 0.5 * clip(a[0] + 1.0, 0, 2);
   });
 }
 

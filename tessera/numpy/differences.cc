@@ -156,9 +156,10 @@ Array trapezoid(const Array& y, const TrapezoidOptions& o) {
   return composite(
       name, params, {y, o.x ? *o.x : o.dx}, [](const TrapezoidParams& p, std::span<const Array> a) {
         const std::vector<Array> same = promote_dtypes(a, Promotion::kInexact);
-        const Array values = moveaxis(same[0], p.axis, -1);
+        const Array y = p.has_x ? same[0] : promote(a[0], Promotion::kInexact);
+        const Array values = moveaxis(y, p.axis, -1);
         const int64_t last = values.ndim() - 1;
-        Array distance = same[1];
+        Array distance = p.has_x ? same[1] : a[1];
         if (p.has_x) {
           if (distance.ndim() > 1) distance = moveaxis(distance, p.axis, -1);
           distance = steps(distance, distance.ndim() - 1);

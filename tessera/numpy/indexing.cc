@@ -156,9 +156,26 @@ const Array* mask_of(const std::vector<IndexItem>& items) {
   return mask && mask->dtype() == bool_ ? mask : nullptr;
 }
 
+// Returns the dtype in which elements of x are combined with values. It is x's own, except that
+// integers and bool are combined in the common dtype of both, so that 5 * 0.5 is 2.5, not 5 * 0.
+// Sums and products of integers wrap, and are the same in x's dtype.
+DType combined_dtype(const Array& x, const Array& value, ScatterKind kind) {
+  if (kind == ScatterKind::kSet || is_inexact(x.dtype())) return x.dtype();
+  const DType common = result_type({x, value}).dtype;
+  const bool wraps = kind == ScatterKind::kAdd || kind == ScatterKind::kMul;
+  return wraps && is_integer(x.dtype()) && is_integer(common) ? x.dtype() : common;
+}
+
+// Returns `made`, which holds x's elements after an update in another dtype, as x's dtype. Elements
+// that did not change keep x's value, which the other dtype may have rounded.
+Array in_own_dtype(const Array& made, const Array& before, const Array& x) {
+  if (made.dtype() == x.dtype()) return made;
+  return lax::select(lax::eq(made, before), x, as_dtype(made, x.dtype(), x.weak_type()));
+}
+
 // Returns x with f(element, value) for the elements for which the mask is true.
 Array update_masked(const char* name, const Array& x, const Array& mask, const Array& value,
-                    Array (*f)(const Array&, const Array&)) {
+                    ScatterKind kind, Array (*f)(const Array&, const Array&)) {
   const int64_t rank = mask.ndim();
   if (rank > x.ndim() || !std::equal(mask.shape().begin(), mask.shape().end(), x.shape().begin()))
     shape_error("index", "expected a mask of the first dimensions of {}, got {}",
@@ -171,17 +188,19 @@ Array update_masked(const char* name, const Array& x, const Array& mask, const A
                 rest, describe(value.type()));
   struct MaskedParams {
     std::string name;
+    ScatterKind kind;
     Array (*f)(const Array&, const Array&);
   };
-  return composite(name, MaskedParams{name, f}, {x, mask, value},
-                   [](const MaskedParams& p, std::span<const Array> a) {
-                     const Array& x = a[0];
-                     const Array v = broadcast_array(
-                         p.name, as_dtype(a[2], x.dtype(), x.weak_type()), x.shape());
-                     const Array wide =
-                         lax::broadcast_in_dim(a[1], x.shape(), iota_dims(a[1].ndim()));
-                     return lax::select(wide, p.f(x, v), x);
-                   });
+  return composite(
+      name, MaskedParams{name, kind, f}, {x, mask, value},
+      [](const MaskedParams& p, std::span<const Array> a) {
+        const DType dtype = combined_dtype(a[0], a[2], p.kind);
+        const bool weak = a[0].weak_type();
+        const Array x = as_dtype(a[0], dtype, weak);
+        const Array v = broadcast_array(p.name, as_dtype(a[2], dtype, weak), x.shape());
+        const Array wide = lax::broadcast_in_dim(a[1], x.shape(), iota_dims(a[1].ndim()));
+        return in_own_dtype(lax::select(wide, p.f(x, v), x), x, a[0]);
+      });
 }
 
 struct ScatterParams {
@@ -193,12 +212,12 @@ struct ScatterParams {
 
 // Returns the updated array. The arguments `a` are x, the value and the index arrays.
 Array updated(const ScatterParams& p, std::span<const Array> a) {
-  const Array& operand = a[0];
+  const DType dtype = combined_dtype(a[0], a[1], p.kind);
+  const Array operand = as_dtype(a[0], dtype, a[0].weak_type());
   const IndexPlan plan = make_index_plan(operand.type(), with_arrays(p.items, a.subspan(2)));
   Shape full = plan.shape;
   for (int64_t axis : plan.new_axes) full.insert(full.begin() + axis, 1);
-  Array v = as_dtype(a[1], operand.dtype(), operand.weak_type());
-  v = broadcast_array(p.name, v, full);
+  Array v = broadcast_array(p.name, as_dtype(a[1], dtype, operand.weak_type()), full);
   v = lax::squeeze(v, plan.new_axes);
   const bool contiguous = plan.strided.empty();
   if (p.kind == ScatterKind::kSet && plan.basic && contiguous) {
@@ -212,8 +231,10 @@ Array updated(const ScatterParams& p, std::span<const Array> a) {
   for (size_t d = 0; d < plan.order.size(); ++d) back[plan.order[d]] = static_cast<int64_t>(d);
   v = lax::transpose(v, back);
   const bool unique = p.options.unique_indices || plan.basic;
-  return lax::scatter(operand, start_vectors(plan, operand.type(), a.subspan(2)), v, plan.dims,
-                      p.kind, {p.options.mode, p.options.indices_are_sorted, unique});
+  const Array made =
+      lax::scatter(operand, start_vectors(plan, operand.type(), a.subspan(2)), v, plan.dims, p.kind,
+                   {p.options.mode, p.options.indices_are_sorted, unique});
+  return in_own_dtype(made, operand, a[0]);
 }
 
 Array update(const char* name, const Array& x, const std::vector<IndexItem>& items,
@@ -272,6 +293,8 @@ Array index(const Array& x, const IndexList& list, const GetOptions& options) {
         const std::span<const Array> arrays = a.subspan(1);
         const IndexPlan plan = make_index_plan(a[0].type(), with_arrays(p.items, arrays));
         if (plan.basic) return get_basic(plan, a[0]);
+        if (plan.layout.elements() == 0)  // a window would be larger than an empty dimension
+          return in_numpy_order(plan, lax::full(plan.layout, 0, a[0].dtype()));
         return in_numpy_order(plan, lax::gather(a[0], start_vectors(plan, a[0].type(), arrays),
                                                 plan.dims, plan.sizes, p.mode, p.fill_value));
       });
@@ -285,30 +308,33 @@ Array second(const Array&, const Array& y) { return y; }
 
 Array IndexedArray::set(const Array& value, const UpdateOptions& options) const {
   if (const Array* mask = mask_of(items_.items()))
-    return update_masked("at_set_masked", x_, *mask, value, second);
+    return update_masked("at_set_masked", x_, *mask, value, ScatterKind::kSet, second);
   return update("at_set", x_, items_.items(), value, ScatterKind::kSet, options);
 }
 Array IndexedArray::add(const Array& value, const UpdateOptions& options) const {
   if (const Array* mask = mask_of(items_.items()))
-    return update_masked("at_add_masked", x_, *mask, value, tessera::add);
+    return update_masked("at_add_masked", x_, *mask, value, ScatterKind::kAdd, tessera::add);
   return update("at_add", x_, items_.items(), value, ScatterKind::kAdd, options);
 }
 Array IndexedArray::subtract(const Array& value, const UpdateOptions& options) const {
   if (const Array* mask = mask_of(items_.items()))
-    return update_masked("at_subtract_masked", x_, *mask, value, tessera::subtract);
+    return update_masked("at_subtract_masked", x_, *mask, value, ScatterKind::kAdd,
+                         tessera::subtract);
   struct SubtractParams {
     DType dtype;
     bool weak;
   };
-  const Array negative = composite("at_subtract", SubtractParams{x_.dtype(), x_.weak_type()},
-                                   {value}, [](const SubtractParams& p, std::span<const Array> a) {
+  const DType dtype = combined_dtype(x_, value, ScatterKind::kAdd);
+  const Array negative = composite("at_subtract", SubtractParams{dtype, x_.weak_type()}, {value},
+                                   [](const SubtractParams& p, std::span<const Array> a) {
                                      return lax::neg(as_dtype(a[0], p.dtype, p.weak));
                                    });
   return add(negative, options);
 }
 Array IndexedArray::multiply(const Array& value, const UpdateOptions& options) const {
   if (const Array* mask = mask_of(items_.items()))
-    return update_masked("at_multiply_masked", x_, *mask, value, tessera::multiply);
+    return update_masked("at_multiply_masked", x_, *mask, value, ScatterKind::kMul,
+                         tessera::multiply);
   return update("at_multiply", x_, items_.items(), value, ScatterKind::kMul, options);
 }
 // First multiplies ones by the divisors, so that several updates of one element all count.
@@ -322,12 +348,12 @@ Array IndexedArray::power(const Array& value, const UpdateOptions& options) cons
 }
 Array IndexedArray::min(const Array& value, const UpdateOptions& options) const {
   if (const Array* mask = mask_of(items_.items()))
-    return update_masked("at_min_masked", x_, *mask, value, minimum);
+    return update_masked("at_min_masked", x_, *mask, value, ScatterKind::kMin, minimum);
   return update("at_min", x_, items_.items(), value, ScatterKind::kMin, options);
 }
 Array IndexedArray::max(const Array& value, const UpdateOptions& options) const {
   if (const Array* mask = mask_of(items_.items()))
-    return update_masked("at_max_masked", x_, *mask, value, maximum);
+    return update_masked("at_max_masked", x_, *mask, value, ScatterKind::kMax, maximum);
   return update("at_max", x_, items_.items(), value, ScatterKind::kMax, options);
 }
 
@@ -362,6 +388,12 @@ Array take(const Array& x, const Array& indices, const TakeOptions& options) {
           if (d != axis) dims.offset_dims.push_back(d < axis ? d : d - 1 + i.ndim());
         Shape sizes = shape;
         sizes[axis] = 1;
+        if (sizes.elements() * i.size() == 0) {
+          Shape empty(shape.begin(), shape.begin() + axis);
+          empty.insert(empty.end(), i.shape().begin(), i.shape().end());
+          empty.insert(empty.end(), shape.begin() + axis + 1, shape.end());
+          return lax::full(empty, 0, operand.dtype());
+        }
         return lax::gather(operand, lax::expand_dims(i, {i.ndim()}), dims, sizes,
                            wrap ? IndexMode::kPromiseInBounds : p.mode, p.fill_value);
       });

@@ -131,7 +131,7 @@ Array polyder(const Array& p, int64_t m) {
 Array polyint(const Array& p, int64_t m, const std::optional<Array>& k) {
   expect_coefficients("polyint", p);
   if (m < 0) value_error("polyint", "expected m >= 0, got {}; polyder derives", m);
-  const Array constants = k.value_or(Array(0.0));
+  const Array constants = k.value_or(Array(0));
   if (constants.ndim() > 1 || (constants.size() != 1 && constants.size() != m))
     shape_error("polyint", "expected one constant, or a vector of {}, got {}", m,
                 describe(constants.type()));

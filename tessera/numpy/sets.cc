@@ -180,7 +180,9 @@ Array setxor1d(const Array& ar1, const Array& ar2, int64_t size, const SetOption
 Array setdiff1d(const Array& ar1, const Array& ar2, int64_t size, const SetOptions& o) {
   SetOptions filled = o;
   if (!filled.fill_value) filled.fill_value = Array(0);
-  return set_operation("setdiff1d", SetKind::kDifference, ar1, ar2, size, filled)[0];
+  // The elements are ar1's, so they have its dtype, whatever they were compared in.
+  return as_dtype(set_operation("setdiff1d", SetKind::kDifference, ar1, ar2, size, filled)[0],
+                  ar1.dtype());
 }
 Intersect1d intersect1d_indices(const Array& ar1, const Array& ar2, int64_t size,
                                 const SetOptions& o) {

@@ -48,13 +48,17 @@ Array cumulate(const char* name, const Array& x, const CumulativeOptions& option
     Cumulate fold;
     std::optional<double> nan;  // value that replaces NaN
   };
-  const DType dtype = canonical_dtype(options.dtype.value_or(to_numeric(x.dtype())));
+  const DType own = x.dtype() == bool_ ? default_int() : x.dtype();
+  const DType dtype = canonical_dtype(options.dtype.value_or(own));
   return composite(name, CumulativeParams{axis_params(name, x, options.axis), dtype, fold, nan},
                    {x}, [](const CumulativeParams& p, std::span<const Array> a) {
                      Array y = arranged(a[0], p.axis);
                      if (p.nan && is_inexact(y.dtype()))
                        y = lax::select(elementwise::is_nan(y), elementwise::like(y, *p.nan), y);
-                     return p.fold(as_dtype(y, p.dtype), p.axis.axis, false);
+                     y = as_dtype(y, p.dtype);
+                     if (p.dtype != bool_) return p.fold(y, p.axis.axis, false);
+                     const Array count = p.fold(as_dtype(y, int32), p.axis.axis, false);
+                     return as_dtype(count, bool_);
                    });
 }
 

@@ -1,6 +1,7 @@
 // Interpolation on grids, with the names of jax.scipy.interpolate.
 #pragma once
 
+#include <cmath>
 #include <optional>
 #include <vector>
 

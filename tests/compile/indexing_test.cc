@@ -114,6 +114,39 @@ TEST_F(Indexing, Updates) {
   EXPECT_THAT(values(at(iota({2, 2}))[{1, 0}].set(9)), ElementsAre(0, 1, 9, 3));
 }
 
+// Integers are combined with other numbers in the common dtype, as in JAX. Elements that are not
+// updated keep values that this dtype would round.
+TEST_F(Indexing, UpdatesOfIntegersByFractions) {
+  const auto numbers = [](const Array& x) { return to_vector<int32_t>(x); };
+  const Array x = array<int32_t>({5, -5, 16777217, 8});
+  const Array i = array<int32_t>({0, 1});
+  EXPECT_THAT(numbers(at(x)[i].multiply(0.5)), ElementsAre(2, -2, 16777217, 8));
+  EXPECT_THAT(numbers(at(x)[i].add(array({0.75f, -0.75f}))), ElementsAre(5, -5, 16777217, 8));
+  EXPECT_THAT(numbers(at(x)[i].subtract(1.5)), ElementsAre(3, -6, 16777217, 8));
+  EXPECT_THAT(numbers(at(x)[{Slice(0, 2)}].max(0.5)), ElementsAre(5, 0, 16777217, 8));
+  EXPECT_THAT(numbers(at(x)[x < 8].multiply(1.5)), ElementsAre(7, -7, 16777217, 8));
+  EXPECT_THAT(numbers(at(x)[i].set(2.75)), ElementsAre(2, 2, 16777217, 8));
+  const Array small = astype(array({100, 5}), int8), large = array({300});
+  EXPECT_THAT(numbers(at(small)[Slice(0, 1)].add(large)), ElementsAre(-112, 5));
+  EXPECT_THAT(numbers(at(small)[Slice(0, 1)].min(large)), ElementsAre(100, 5));
+  EXPECT_EQ(at(small)[Slice(0, 1)].min(large).dtype(), int8);
+}
+
+// A dimension without elements that is not indexed, or a result without elements, is no error.
+TEST_F(Indexing, DimensionsWithoutElements) {
+  const Array x = zeros({2, 0, 3}), i = array<int32_t>({1, 0});
+  EXPECT_EQ(index(x, {i, Slice(), i}).shape(), (Shape{2, 0}));
+  EXPECT_EQ(index(x, {Slice(), Slice(), i}).shape(), (Shape{2, 0, 2}));
+  EXPECT_EQ(index(x, {array<int32_t>({-2}), zeros({0}, int32), Slice(0, 1, 2)}).shape(),
+            (Shape{0, 1}));
+  EXPECT_EQ(take(x, i, {.axis = 2}).shape(), (Shape{2, 0, 2}));
+  EXPECT_EQ(take(x, zeros({0, 4}, int32), {.axis = 1}).shape(), (Shape{2, 0, 4, 3}));
+  EXPECT_EQ(take_along_axis(x, zeros({2, 0, 4}, int32), 2).shape(), (Shape{2, 0, 4}));
+  EXPECT_EQ(nanmedian(x, {.axis = 0}).shape(), (Shape{0, 3}));
+  EXPECT_EQ(grad([&](const Array& y) { return sum(take(y, i, {.axis = 2})); })(x).shape(),
+            x.shape());
+}
+
 TEST_F(Indexing, Take) {
   const Array x = iota({2, 3});
   const std::vector<float> got = values(take(x, array<int32_t>({2, 5, 6})));

@@ -408,5 +408,17 @@ TEST_F(Jit, EvalShapeComputesNothing) {
   EXPECT_EQ(out.second.shape(), Shape({}));
 }
 
+// What comes of an integer array and a C++ number takes another array's dtype. eval_shape tells.
+TEST_F(Jit, EvalShapeKeepsWeakTypes) {
+  const auto half = [](const Array& x) { return x + 0.5; };
+  const Array small = astype(iota({3}), int8);
+  EXPECT_TRUE(half(small).weak_type());
+  EXPECT_TRUE(eval_shape(half, small).weak_type());
+  EXPECT_FALSE(eval_shape(half, iota({3})).weak_type());
+  EXPECT_EQ(
+      (eval_shape([&](const Array& x) { return half(x) + astype(x, bfloat16); }, small)).dtype(),
+      bfloat16);
+}
+
 }  // namespace
 }  // namespace tessera::jit_test

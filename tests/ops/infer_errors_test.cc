@@ -46,9 +46,9 @@ TEST_F(InferErrors, Elementwise) {
       "[sine] expected a floating-point or complex array (I1), got int32[3]; convert");
   EXPECT_USER_ERROR(lax::bitwise_not(f3), "[not] expected a bool or integer array");
   EXPECT_USER_ERROR(lax::abs(zeros(uint8, {3})),
-                    "[abs] expected a signed integer or floating-point or complex array");
+                    "[abs] expected a signed integer, floating-point or complex array");
   EXPECT_USER_ERROR(lax::is_finite(c3), "[is_finite] expected a floating-point array");
-  EXPECT_USER_ERROR(lax::rem(c3, c3), "[remainder] expected a integer or floating-point array");
+  EXPECT_USER_ERROR(lax::rem(c3, c3), "[remainder] expected an integer or floating-point array");
   EXPECT_USER_ERROR(lax::add(f3, i3),
                     "[add] expected operands of one dtype (C1), got float32[3] and int32[3]");
   EXPECT_USER_ERROR(lax::add(f3, f23),

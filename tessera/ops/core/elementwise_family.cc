@@ -21,15 +21,20 @@ std::string kind_names(Kinds kinds) {
   }
   if (kinds & kFloat) names.push_back("floating-point");
   if (kinds & kComplex) names.push_back("complex");
-  return fmt::format("{}", fmt::join(names, " or "));
+  const std::string last(names.back());
+  names.pop_back();
+  const std::string list =
+      names.empty() ? last : fmt::format("{} or {}", fmt::join(names, ", "), last);
+  const bool vowel = list[0] == 'i' || list[0] == 'u';
+  return (vowel ? "an " : "a ") + list;
 }
 
 }  // namespace
 
 void expect_kind(std::string_view op, Kinds kinds, const Type& operand) {
   if (!contains(kinds, operand.dtype))
-    type_error(op, "expected a {} array (I1), got {}; convert it with convert_element_type",
-               kind_names(kinds), describe(operand));
+    type_error(op, "expected {} array (I1), got {}; convert it with astype", kind_names(kinds),
+               describe(operand));
 }
 
 DType result_dtype(ResultIs result, DType operand) {

@@ -480,6 +480,8 @@ Array gather(const Array& x, const Array& indices, const IndexDims& dims, const 
 
 Array take_along(const Array& x, const Array& indices, int64_t dim, IndexMode mode,
                  std::optional<double> fill) {
+  // A window of one element would be larger than a dimension that has none.
+  if (indices.size() == 0) return full(indices.shape(), 0, x.dtype());
   Shape vectors = indices.shape();
   vectors.push_back(1);
   IndexDims dims{.offset_dims = {}, .collapsed_slice_dims = {dim}, .start_index_map = {dim}};

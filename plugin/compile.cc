@@ -10,6 +10,7 @@
 #include "plugin/device_parts.h"
 #include "plugin/error.h"
 #include "plugin/inspect_sharding.h"
+#include "plugin/jaxlib_text.h"
 #include "plugin/layout_modes.h"
 #include "plugin/layouts.h"
 #include "plugin/named_value.h"
@@ -289,9 +290,10 @@ std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::str
   describe_cost(*out);
   out->fingerprint = fmt::format("{:016x}{:016x}", hash_of(code), hash_of(options));
   describe_arrays(*out);
-  out->partitioned = std::make_shared<const ir::Function>(
+  out->partitioned = std::make_shared<const ir::Function>(with_array_shapes(
       with_held_shapes(stages.mesh.rank() > 0 ? stages.partitioned.function : stages.traced,
-                       out->input_parts, out->output_parts));
+                       out->input_parts, out->output_parts),
+      out->input_orders, out->output_orders));
   return out;
 }
 
@@ -300,8 +302,10 @@ std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::str
 const std::string& PJRT_Executable::program_text() const {
   using namespace tessera;
   std::call_once(text->made, [&] {
-    std::string module = interchange::to_mlir(*partitioned, {.module_name = name});
-    const std::string attributes = plugin::sharding_attributes(*this);
+    std::string module =
+        interchange::to_mlir(plugin::without_foreign_ops(*partitioned), {.module_name = name});
+    const std::string attributes =
+        plugin::layout_attributes(input_orders, output_orders) + plugin::sharding_attributes(*this);
     if (const size_t at = module.find("attributes {"); !attributes.empty() && at != module.npos)
       module.insert(at + std::strlen("attributes {"), attributes + ", ");
     text->text = std::move(module);

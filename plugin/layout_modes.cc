@@ -1,8 +1,10 @@
 #include "plugin/layout_modes.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <optional>
 
@@ -152,6 +154,52 @@ LaidOutModule with_memory_orders(interchange::ParsedModule module) {
     m.output_shardings[r] = transposed(m.output_shardings[r], to_memory(out.outputs[r]));
   m.main = on_memory(out, types);
   return out;
+}
+
+ir::Function with_array_shapes(ir::Function f, const std::vector<MinorToMajor>& inputs,
+                               const std::vector<MinorToMajor>& outputs) {
+  const auto of_array = [](ir::Type type, const MinorToMajor& order) {
+    type.shape = shape_of_array(type.shape, order);
+    type.sharding = nullptr;
+    return type;
+  };
+  std::vector<ir::Op> before;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (is_row_major(inputs[i])) continue;
+    const ir::ValueId memory = f.inputs[i];
+    f.inputs[i] = f.add_value(of_array(f.type(memory), inputs[i]));
+    before.push_back({.def = &ops::transpose_op,
+                      .params = ops::TransposeParams{to_memory(inputs[i])},
+                      .operands = {f.inputs[i]},
+                      .results = {memory}});
+  }
+  f.ops.insert(f.ops.begin(), before.begin(), before.end());
+  for (size_t r = 0; r < outputs.size(); ++r) {
+    if (is_row_major(outputs[r])) continue;
+    const ir::Type type = of_array(f.type(f.outputs[r]), outputs[r]);
+    f.outputs[r] = f.add_op(ops::transpose_op, ops::TransposeParams{inverse(to_memory(outputs[r]))},
+                            {f.outputs[r]}, std::array{type})[0];
+  }
+  return f;
+}
+
+std::string layout_attributes(const std::vector<MinorToMajor>& inputs,
+                              const std::vector<MinorToMajor>& outputs) {
+  const auto text = [](const std::vector<MinorToMajor>& orders) {
+    std::vector<std::string> out;
+    for (const MinorToMajor& order : orders)
+      out.push_back(order.empty() ? "dense<> : tensor<0xindex>"
+                                  : fmt::format("dense<[{}]> : tensor<{}xindex>",
+                                                fmt::join(order, ", "), order.size()));
+    return fmt::format("{}", fmt::join(out, ", "));
+  };
+  if (std::all_of(inputs.begin(), inputs.end(), is_row_major) &&
+      std::all_of(outputs.begin(), outputs.end(), is_row_major))
+    return {};
+  return fmt::format(
+      "mhlo.xla_entry_computation_parameter_layouts = [{}], "
+      "mhlo.xla_entry_computation_result_layout = [{}], ",
+      text(inputs), text(outputs));
 }
 
 Shape shape_of_array(const Shape& memory, const MinorToMajor& order) {

@@ -41,6 +41,7 @@ JAX_VERSIONS = PageTable('scripts/jax-matrix', ['system', 'Python', 'JAX', 'inst
 JAX_SAMPLES = PageTable('scripts/jax-sample', ['system', 'Python', 'JAX', "JAX's tests at", 'drawn', 'XLA passes', 'of these Tessera passes',
                                                'skips', 'fails'], keys=3, order=_by_version_of_jax)
 TRIALS = PageTable('scripts/systems-table', ['system', 'what', 'with', 'installed in', 'first output after', 'then'], keys=3)
+STARTS = PageTable('scripts/starts', ['what', 'measured', 'at most', 'kept'], keys=1)
 
 
 def system():

@@ -20,6 +20,22 @@ bool is_hint(std::string_view name) {
   return name == "result_accuracy" || name.find('.') != std::string_view::npos;
 }
 
+// Returns the name in CHLO of the function that a custom call of that target stands for, or an empty
+// one. JAX before 0.9 writes CHLO's functions as calls of MHLO's ops, with their attributes in
+// mhlo.attributes; these become the reader's own.
+std::string chlo_function_of(std::string_view target, OpReader& reader) {
+  if (!target.starts_with("mhlo.")) return {};
+  std::string name = target == "mhlo.topk" ? "top_k" : std::string(target.substr(5));
+  if (!read_as("chlo", name).is_known()) return {};
+  foreign::ignore_call_attributes(reader);
+  const TextAttr* attributes = reader.text.take("mhlo.attributes");
+  const auto* record = attributes ? attributes->get<TextAttr::Record>() : nullptr;
+  if (!record) return name;
+  const TextAttr::Entries entries = record->entries;
+  reader.text.attributes.insert(reader.text.attributes.end(), entries.begin(), entries.end());
+  return name;
+}
+
 // Returns the function that builds an op. A custom call without a row may have the name of a
 // partitioner or of an FFI target that users registered.
 BuildFn build_of(const OpRow& row, std::string_view dialect, const std::string& name) {
@@ -128,6 +144,10 @@ std::vector<ValueId> ModuleBuilder::finish_op(Scope& scope, Reader& reader,
     if (!text) reader.error("expected the name of what is called");
     op_dialect = text->substr(0, 8) == "tessera." ? "tessera" : "custom_call";
     op_name = op_dialect == "tessera" ? text->substr(8) : *text;
+    if (const std::string function = chlo_function_of(op_name, reader); !function.empty()) {
+      op_dialect = "chlo";
+      op_name = function;
+    }
     if (op_dialect == "tessera") {
       reader.text.take("api_version");
       // The entry may be missing for an op without attributes, since bytecode leaves out empty

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "tessera/ops/core/elementwise.h"
 #include "tests/interchange/foreign_text.h"
 
 namespace tessera::interchange::foreign_forms_test {
@@ -297,6 +298,35 @@ TEST(Functions, OfCHLORefuseOtherTypes) {
   };
   EXPECT_THAT(error("tensor<3xf32>", "tensor<3xf64>"),
               testing::HasSubstr("expected operands of one floating-point type"));
+}
+
+// JAX 0.8 writes them so.
+TEST(Functions, OfCHLOAreCalledByTheirNamesInMHLO) {
+  const Function f = parsed(R"(
+    func.func @main(%x: tensor<3xf32>) -> (tensor<3xf32>, tensor<2xf32>, tensor<2xi32>) {
+      %0 = stablehlo.custom_call @mhlo.erf(%x) {mhlo.attributes = {}, mhlo.version = 1 : i64} : (tensor<3xf32>) -> tensor<3xf32>
+      %1:2 = stablehlo.custom_call @mhlo.topk(%x) {mhlo.attributes = {k = 2 : i64}, mhlo.version = 1 : i64} : (tensor<3xf32>) -> (tensor<2xf32>, tensor<2xi32>)
+      return %0, %1#0, %1#1 : tensor<3xf32>, tensor<2xf32>, tensor<2xi32>
+    })");
+  EXPECT_EQ(f.ops[0].def, &ops::erf_op);
+  const std::vector<Literal> out =
+      evaluate(f, std::vector{Literal::from<float>(std::vector<float>{1, 3, 2}, {3})});
+  EXPECT_THAT(std::vector<float>(out[1].data<float>(), out[1].data<float>() + 2),
+              ElementsAre(3, 2));
+  EXPECT_THAT(std::vector<int32_t>(out[2].data<int32_t>(), out[2].data<int32_t>() + 2),
+              ElementsAre(1, 2));
+  expect_error(R"(
+    func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
+      %0 = stablehlo.custom_call @mhlo.no_such(%x) {mhlo.attributes = {}, mhlo.version = 1 : i64} : (tensor<3xf32>) -> tensor<3xf32>
+      return %0 : tensor<3xf32>
+    })",
+               "expected a custom call that Tessera has, got @mhlo.no_such");
+  expect_error(R"(
+    func.func @main(%x: tensor<3xf32>) -> (tensor<2xf32>, tensor<2xi32>) {
+      %0:2 = stablehlo.custom_call @mhlo.topk(%x) {mhlo.attributes = {k = 2 : i64, largest = false}, mhlo.version = 1 : i64} : (tensor<3xf32>) -> (tensor<2xf32>, tensor<2xi32>)
+      return %0#0, %0#1 : tensor<2xf32>, tensor<2xi32>
+    })",
+               "expected attributes that chlo.top_k has, got 'largest'");
 }
 
 TEST(GenericForm, OfModulesFunctionsAndManualComputations) {

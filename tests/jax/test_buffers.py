@@ -1,7 +1,9 @@
 """What memory buffers have, who keeps it, and executables as data: costs, memory, bytes."""
 import ctypes
 import gc
+import mmap
 import os
+import pathlib
 import subprocess
 import sys
 import weakref
@@ -12,6 +14,7 @@ from jax.experimental import serialize_executable, topologies
 from jax.sharding import NamedSharding, PartitionSpec as P
 import jax.numpy as jnp
 from jax_plugins.tessera import library_path
+import jaxlib
 from jaxlib import xla_client
 import numpy as np
 import pytest
@@ -251,6 +254,34 @@ def test_the_text_of_a_compiled_program_is_that_of_a_device(mesh):
   assert 'sine(' in one and 'f32[16,4]' in one
 
 
+def as_text(function, *args):
+  return jax.jit(function).lower(*args).compile().as_text()
+
+
+@pytest.mark.parametrize('name, dtype', [
+    ('erf', np.float32), ('erfc', np.float32), ('erf_inv', np.float16), ('lgamma', np.float32), ('digamma', np.float32),
+    ('sinh', np.float32), ('atanh', np.complex64), ('asin', np.complex64)])
+def test_the_text_names_functions_that_hlo_lacks(name, dtype):
+  assert name in as_text(getattr(lax, name), np.full(3, .5, dtype))
+
+
+def test_the_text_names_such_functions_in_loops():
+  assert 'erf_inv' in as_text(lambda key: jax.random.normal(key, (3,)), jax.random.key(0))
+  assert 'lgamma' in as_text(lambda x: lax.fori_loop(0, 3, lambda _, x: lax.lgamma(x), x), np.ones(3, np.float32))
+
+
+def test_the_text_has_an_exchange_for_each_array(mesh):
+  f = jax.shard_map(lambda *arrays: [lax.all_to_all(x, 'x', 0, 0) for x in arrays], mesh=mesh, in_specs=P('x'), out_specs=P('x'))
+  text = as_text(f, np.ones((64, 3), np.float32), np.ones((64, 5), np.float32))
+  assert text.count(' all-to-all(') == 2
+
+
+def jaxlib_has(name):
+  [library] = pathlib.Path(jaxlib.__file__).parent.glob('libjax_common.so')
+  with open(library, 'rb') as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+    return content.find(name.encode()) >= 0
+
+
 @pytest.fixture(name='reads')
 def _reads():
   """What jaxlib has asked PJRT_Executable_OptimizedProgram for, a list that grows: the table of functions counts."""
@@ -271,6 +302,8 @@ def _reads():
   entry.value = original
 
 
+@pytest.mark.skipif(not jaxlib_has('PJRT_Shardings_PJRT_Executable_OutputShardings'),
+                    reason='this jaxlib has no extension for shardings, and reads them from the text')
 def test_jaxlib_compiles_without_reading_the_program(mesh, reads):
   one = jax.jit(lambda x: jnp.cos(x) - 1).lower(X).compile()
   assert not reads

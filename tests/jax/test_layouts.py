@@ -67,6 +67,13 @@ def test_auto_moves_nothing_for_a_transpose():
   np.testing.assert_array_equal(memory(out), X.ravel())
 
 
+def test_the_text_has_the_orders(mesh):
+  by_columns = jax.device_put(X, Format(COLUMNS, NamedSharding(mesh, P('x', 'y'))))
+  compiled = jax.jit(lambda x, y: (x * y, y + 1), out_shardings=(by_columns.format, None)).lower(by_columns, 2.).compile()
+  assert 'entry_computation_layout={(f32[4,4]{0,1}, f32[])->(f32[4,4]{0,1}, f32[])}' in compiled.as_text()
+  np.testing.assert_array_equal(compiled(by_columns, 2.)[0], X * 2)
+
+
 def test_a_donated_argument_in_columns(mesh):
   format_ = Format(COLUMNS, NamedSharding(mesh, P('x', 'y')))
   array = jax.device_put(X, format_)

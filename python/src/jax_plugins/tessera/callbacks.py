@@ -142,7 +142,7 @@ def custom_call(ctx, function, operands, results, types, has_side_effect, partit
   call = jax_private.get('custom_call')(target, result_types=types, operands=operands, backend_config=config,
                                         api_version=4, has_side_effect=has_side_effect)
   if sharding is not None:
-    jax_private.get('set_sharding')(ctx.module_context, call, sharding)
+    jax_private.set_sharding(ctx.module_context, call, sharding)
   return list(call.results)
 
 

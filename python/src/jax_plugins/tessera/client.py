@@ -27,6 +27,7 @@ def library_path():
   return os.environ.get('TESSERA_PJRT') or _PACKAGED
 
 
+@functools.cache
 def jax_version():
   """Returns the version of the installed JAX."""
   try:

@@ -200,6 +200,15 @@ def ir_type(context, aval):
   return f(context, aval) if len(inspect.signature(f).parameters) == 2 else f(aval)
 
 
+def set_sharding(context, op, sharding):
+  """Gives the op of MLIR a sharding of JAX; up to 0.9 JAX's function takes no context."""
+  f = get('set_sharding')
+  if len(inspect.signature(f).parameters) == 3:
+    f(context, op, sharding)
+  else:
+    f(op, sharding)
+
+
 def no_mesh():
   """Returns the value of device_context for "no mesh", which is its initial value."""
   from jax._src import mesh

@@ -6,6 +6,7 @@ before the next is taken; a branch is evaluated by the lanes that take it, a loo
 A `Noise` says what becomes of a result: rounded to its type, and, but for seed 0, moved by as much as backends may differ there. What several noisy
 evaluations disagree in is what a program leaves open.
 """
+import functools
 import itertools
 
 import jax
@@ -316,8 +317,12 @@ def _all_gather(p, xs):
   return [np.concatenate(xs, d) if p['tiled'] else np.stack(xs, d)] * len(xs)
 
 
+def _sum(xs):
+  return functools.reduce(np.add, xs)  # Python's own sum begins with +0, which makes +0 of -0
+
+
 def _reduce_scatter(p, xs):
-  total, d = sum(xs), p['scatter_dimension']
+  total, d = _sum(xs), p['scatter_dimension']
   parts = np.split(total, len(xs), d)
   return parts if p['tiled'] else [np.squeeze(x, d) for x in parts]
 
@@ -337,7 +342,7 @@ def _all_to_all(p, xs):
   return [np.stack([np.squeeze(row[i], s) for row in parts], c) for i in range(len(xs))]
 
 
-COLLECTIVES = {'psum': _same(sum), 'psum_invariant': _same(sum), 'pmax': _same(np.maximum.reduce),
+COLLECTIVES = {'psum': _same(_sum), 'psum_invariant': _same(_sum), 'pmax': _same(np.maximum.reduce),
                'pmin': _same(np.minimum.reduce),
                'all_gather': _all_gather, 'all_gather_invariant': _all_gather, 'reduce_scatter': _reduce_scatter,
                'ppermute': _ppermute, 'all_to_all': _all_to_all, 'pvary': lambda p, xs: xs, 'pcast': lambda p, xs: xs,

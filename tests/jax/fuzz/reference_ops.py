@@ -230,7 +230,39 @@ def _empty(eqn):
 def _fft(eqn, x):
   lengths, kind = tuple(int(n) for n in eqn.params['fft_lengths']), int(eqn.params['fft_type'])
   axes = range(-len(lengths), 0)
-  return [np.fft.fftn, np.fft.ifftn, np.fft.rfftn, np.fft.irfftn][kind](x, lengths, axes)
+  if not np.isinf(x).any():
+    return [np.fft.fftn, np.fft.ifftn, np.fft.rfftn, np.fft.irfftn][kind](x, lengths, axes)
+  inverse, n = kind in (1, 3), lengths[-1]
+  x = x.astype(np.complex128)
+  if kind == 2:
+    x = _fft_line(x, inverse)[..., :n // 2 + 1]
+  for axis in axes[:-1] if kind > 1 else axes:
+    x = np.moveaxis(_fft_line(np.moveaxis(x, axis, -1), inverse), -1, axis)
+  if kind == 3:
+    x = x.copy()
+    x.imag[..., [0, -1] if n % 2 == 0 else [0]] = 0
+    x = _fft_line(np.concatenate([x, np.conj(x[..., (n - 1) // 2:0:-1])], -1), inverse).real
+  return x
+
+
+def _fft_line(x, inverse):
+  """Transforms along the last dimension by their definition, whose terms with a factor of zero are zero; NumPy multiplies infinities
+  by zeros, and subtracts them from each other."""
+  n = x.shape[-1]
+  turns = np.outer(np.arange(n), np.arange(n)) % n
+  cosines, sines = np.cos(2 * np.pi * turns / n), np.sin(2 * np.pi * turns / n) * (1 if inverse else -1)
+  cosines[4 * turns % (2 * n) == n] = 0
+  sines[2 * turns % n == 0] = 0
+  def times(a, factors):
+    terms = a[..., :, None] * factors
+    return np.where((factors == 0) & ~np.isnan(a[..., :, None]), 0, terms)
+  with np.errstate(all='ignore'):
+    re = (times(x.real, cosines) - times(x.imag, sines)).sum(-2)
+    im = (times(x.real, sines) + times(x.imag, cosines)).sum(-2)
+  out = np.empty(re.shape, np.complex128)
+  scale = n if inverse else 1
+  out.real, out.imag = re / scale, im / scale  # products with complex numbers would multiply infinities by zero
+  return out
 
 
 def _cholesky(eqn, x):

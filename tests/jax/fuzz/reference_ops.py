@@ -183,8 +183,10 @@ def _sort(eqn, *xs):
 
 def _top_k(eqn, x):
   axis, k = eqn.params.get('axis', -1), eqn.params['k']
-  key, nan = -x if x.dtype.kind == 'f' else ~x, np.isnan(x)
-  order = np.lexsort((key, ~nan), axis)  # NaN is above infinity
+  key, place = -x if x.dtype.kind == 'f' else ~x, np.ones(x.shape)
+  if x.dtype.kind == 'f':  # NaN is above infinity; below minus infinity if its sign bit is set
+    place = np.where(np.isnan(x), np.where(np.signbit(x), 2, 0), 1)
+  order = np.lexsort((key, place), axis)
   index = np.take(order, np.arange(k), axis)
   return np.take_along_axis(x, index, axis), index
 

@@ -229,6 +229,20 @@ def _empty(eqn):
   return np.zeros(aval.shape, wide(np.dtype(aval.dtype)))
 
 
+def _complex(re, im):
+  out = np.empty(np.broadcast_shapes(re.shape, im.shape), np.complex128)
+  out.real, out.imag = re, im  # a product with 1j would multiply infinities by zero
+  return out
+
+
+def _total(compare):
+  """A comparison in IEEE 754's total order: -NaN, -inf, ..., -0, 0, ..., inf, NaN."""
+  def place(x):
+    bits = np.asarray(x, np.float64).view(np.int64)
+    return np.where(bits < 0, np.iinfo(np.int64).min - bits - 1, bits)
+  return lambda a, b: compare(*(map(place, (a, b)) if a.dtype.kind == 'f' else (a, b)))
+
+
 def _fft(eqn, x):
   lengths, kind = tuple(int(n) for n in eqn.params['fft_lengths']), int(eqn.params['fft_type'])
   axes = range(-len(lengths), 0)
@@ -261,10 +275,8 @@ def _fft_line(x, inverse):
   with np.errstate(all='ignore'):
     re = (times(x.real, cosines) - times(x.imag, sines)).sum(-2)
     im = (times(x.real, sines) + times(x.imag, cosines)).sum(-2)
-  out = np.empty(re.shape, np.complex128)
   scale = n if inverse else 1
-  out.real, out.imag = re / scale, im / scale  # products with complex numbers would multiply infinities by zero
-  return out
+  return _complex(re / scale, im / scale)
 
 
 def _cholesky(eqn, x):
@@ -373,13 +385,13 @@ _PLAIN = {
     'lt': np.less,
     'le': np.less_equal, 'gt': np.greater, 'ge': np.greater_equal, 'and': np.bitwise_and, 'or': np.bitwise_or,
     'xor': np.bitwise_xor,
-    'not': _not, 'real': np.real, 'imag': np.imag, 'conj': np.conj, 'complex': lambda a, b: a + 1j * b,
+    'not': _not, 'real': np.real, 'imag': np.imag, 'conj': np.conj, 'complex': _complex,
     'square': np.square, 'log2': np.log2, 'one_minus_square': lambda x: 1 - x * x,
     'clamp': lambda lo, x, hi: np.minimum(np.maximum(x, lo), hi), 'copy': np.array, 'copy_p': np.array,
     'stop_gradient': np.array,
     'sign': lambda x: _complex_sign(x) if x.dtype.kind == 'c' else np.sign(x),
     'optimization_barrier': lambda *xs: xs, 'device_put': lambda *xs: xs,
-    'sharding_constraint': np.array, 'reshard': np.array, 'le_to': np.less_equal, 'lt_to': np.less,
+    'sharding_constraint': np.array, 'reshard': np.array, 'le_to': _total(np.less_equal), 'lt_to': _total(np.less),
 }
 
 OPS = {name: _plain(f) for name, f in _PLAIN.items()} | {

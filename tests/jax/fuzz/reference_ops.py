@@ -106,6 +106,19 @@ def _reduce(function, identity=None):
   return reduced
 
 
+def _extremum(function, sign):
+  """The largest (-1) or smallest (1) elements; of none it is the smallest or largest number of the type."""
+  def reduced(eqn, x):
+    if x.dtype.kind == 'b':
+      start = sign > 0
+    elif x.dtype.kind == 'f':
+      start = sign * np.inf
+    else:
+      start = np.iinfo(x.dtype).max if sign > 0 else np.iinfo(x.dtype).min
+    return function(x, axis=tuple(eqn.params['axes']), initial=start)
+  return reduced
+
+
 def _arg(function):
   def found(eqn, x):
     [axis] = eqn.params['axes']
@@ -399,8 +412,8 @@ OPS = {name: _plain(f) for name, f in _PLAIN.items()} | {
     'shift_right_logical': _shift('logical'), 'shift_right_arithmetic': _shift('arithmetic'),
     'bitcast_convert_type': _bits,
     'integer_pow': _integer_pow, 'reduce_sum': _reduce(np.sum, 0), 'reduce_prod': _reduce(np.prod, 1),
-    'reduce_max': _reduce(np.max),
-    'reduce_min': _reduce(np.min), 'reduce_and': _reduce(np.bitwise_and.reduce),
+    'reduce_max': _extremum(np.max, -1),
+    'reduce_min': _extremum(np.min, 1), 'reduce_and': _reduce(np.bitwise_and.reduce),
     'reduce_or': _reduce(np.bitwise_or.reduce),
     'reduce_xor': _reduce(np.bitwise_xor.reduce), 'argmax': _arg(np.argmax), 'argmin': _arg(np.argmin),
     'cumsum': _cumulative(lambda x, d: np.cumsum(x, d, x.dtype)),

@@ -127,7 +127,7 @@ void add_devices(PJRT_Api& api) {
     return nullptr;
   };
   api.PJRT_DeviceDescription_DebugString = [](auto* a) -> PJRT_Error* {
-    give(a->device_description->text, a->debug_string, a->debug_string_size);
+    give(a->device_description->name, a->debug_string, a->debug_string_size);
     return nullptr;
   };
   api.PJRT_DeviceDescription_ToString = [](auto* a) -> PJRT_Error* {

@@ -60,6 +60,7 @@ void describe_device(const Device& device, PJRT_DeviceDescription& out) {
   out.device = device;
   out.kind = kind_name(device.kind);
   out.text = text.str();
+  out.name = is_tpu(device.kind) ? out.text : fmt::format("{}:{}", out.kind, device.id);
   if (!is_tpu(device.kind)) return;
   out.attributes = {named_integers("coords", out.device.coords),
                     named_integer("core_on_chip", device.core_on_chip),

@@ -385,6 +385,8 @@ Vec lgamma_f32(Vec given) {
   Vec r = fma(z + 0.5, log_f64(t), 0.91893853320467274178 - t) + log_f64(sum);
   Vec fraction = abs(x) - unary(llvm::Intrinsic::floor, abs(x));
   r = select(reflect, log_f64(kPi / sin_pi(fraction)) - r, r);
+  // The error of the sum above, 1e-15, is below a float32 everywhere but at the two zeros.
+  r = select((x == 1.0) | (x == 2.0), 0.0, r);
   return narrow(select(abs(x) == kInf, kInf, r));
 }
 

@@ -540,16 +540,17 @@ def test_dlpack_of_sharded_arrays_is_refused(mesh):
 def test_the_compilation_cache(tmp_path):
   program = """
 import jax, jax.numpy as jnp
-hits = []
-jax.monitoring.register_event_listener(lambda name, **kw: hits.append(name) if 'cache_hits' in name else None)
+events = []
+jax.monitoring.register_event_listener(lambda name, **kw: events.append(name.rsplit('/', 1)[-1]))
 jax.config.update('jax_compilation_cache_dir', {folder!r})
 jax.config.update('jax_persistent_cache_min_compile_time_secs', 0)
 assert jax.default_backend() == 'tessera'
-print(float(jax.jit(lambda x: jnp.tanh(x).sum() * 3)(jnp.ones(7))), len(hits))
+print(float(jax.jit(lambda x: jnp.tanh(x).sum() * 3)(jnp.ones(7))), events.count('cache_hits'), events.count('tasks_using_cache'))
 """
   env = {k: v for k, v in os.environ.items() if k != 'XLA_FLAGS'}
   env['PYTHONPATH'] = os.pathsep.join(sys.path)
   runs = [subprocess.run([sys.executable, '-c', program.format(folder=str(tmp_path))], env=env, check=True,
                          capture_output=True, text=True).stdout.split() for _ in range(2)]
   assert runs[0][0] == runs[1][0] and runs[0][1] == '0' and int(runs[1][1]) >= 1
+  assert runs[0][2] == runs[1][2] == '1'  # JAX counts, once for a process, that it uses the cache
   assert any(path.name.startswith('jit_') for path in tmp_path.iterdir())

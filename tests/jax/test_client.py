@@ -24,15 +24,19 @@ def test_devices():
   assert {d.platform for d in jax.devices()} == {'tessera'}
 
 
+def test_names_of_devices():
+  assert (str(jax.devices()[3]), repr(jax.devices()[3])) == ('cpu:3', 'CpuDevice(id=3)')  # as XLA's CPU devices
+
+
 SHOW = 'import jax; print(len(jax.devices()), jax.devices()[-1])'
 
 
 @pytest.mark.parametrize('changes, said', [
-    ({}, '1 CpuDevice(id=0)'),
-    ({'TESSERA_DEVICES': 'cpu:3'}, '3 CpuDevice(id=2)'),
-    ({'JAX_NUM_CPU_DEVICES': '4'}, '4 CpuDevice(id=3)'),
-    ({'XLA_FLAGS': '--xla_force_host_platform_device_count=5'}, '5 CpuDevice(id=4)'),
-    ({'JAX_PJRT_CLIENT_CREATE_OPTIONS': 'num_devices:6', 'TESSERA_DEVICES': 'cpu:3'}, '6 CpuDevice(id=5)'),
+    ({}, '1 cpu:0'),
+    ({'TESSERA_DEVICES': 'cpu:3'}, '3 cpu:2'),
+    ({'JAX_NUM_CPU_DEVICES': '4'}, '4 cpu:3'),
+    ({'XLA_FLAGS': '--xla_force_host_platform_device_count=5'}, '5 cpu:4'),
+    ({'JAX_PJRT_CLIENT_CREATE_OPTIONS': 'num_devices:6', 'TESSERA_DEVICES': 'cpu:3'}, '6 cpu:5'),
     ({'JAX_PJRT_CLIENT_CREATE_OPTIONS': 'devices:tpu_v4:2x2x1'},
      '4 TpuDevice(id=3, process_index=0, coords=(1,1,0), core_on_chip=0)'),
 ])
@@ -125,7 +129,7 @@ def test_an_older_jax_is_refused(environment, tmp_path):
 
 def test_a_newer_jax_is_a_warning_at_the_first_use(environment, tmp_path):
   changes = another_jax(tmp_path, environment, '99.0')
-  assert python(SHOW, environment, **changes) == ('1 CpuDevice(id=0)', '')
+  assert python(SHOW, environment, **changes) == ('1 cpu:0', '')
   out, err = python('import jax; print(jax.numpy.ones(2).sum()); print(jax.numpy.ones(3).sum())', environment, **changes)
   assert out == '2.0\n3.0'
   said = 'UserWarning: [tessera] JAX 99.0 is newer than 0.12.0.1, the newest that this version of jax-tessera is tested with; if ' \

@@ -186,6 +186,11 @@ PRIMITIVES = {
     'searchsorted': (lambda x: jax.numpy.searchsorted(x, x - 0.5), [1, 2, 3], [[0, 1, 2]]),
     'reshape': (lambda x: jax.lax.reshape(x.reshape(2, 2), (4,), (1, 0)), [1, 2, 3, 4], [[1, 3, 2, 4]]),
     'log2': (jax.numpy.log2, [1, 4, 0.5], [[0, 2, -1]]),
+    'empty': (lambda x: (jax.numpy.max(x[:0], initial=2.0), jax.numpy.min(x[:0].astype('int32'), initial=3)), [1], [2, 3]),
+    'complex': (lambda x: jax.lax.complex(x, x), [np.inf, -1], [[complex(np.inf, np.inf), -1 - 1j]]),
+    'order': (lambda x: jax.numpy.searchsorted(x, x[::-1]), [-0.0, 0, 1, np.nan], [[3, 2, 0, 0]]),
+    'rfft': (jax.numpy.fft.rfft, [1, -np.inf, 1, 1], [[-np.inf, complex(0, np.inf), np.inf]]),
+    'irfft': (lambda x: jax.numpy.fft.irfft(x[:4], 6), [3, np.inf, 1, 2], [[np.inf, np.inf, -np.inf, -np.inf, -np.inf, np.inf]]),
 }
 if hasattr(jax.lax, 'polynomial'):
   PRIMITIVES['polynomial'] = (lambda x: jax.lax.polynomial(x, [1.0, 5.0, x]), [3.0, 1.0], [[1 + 15 + 27, 7]])
@@ -199,6 +204,31 @@ def test_the_reference_knows_primitives(name):
   for seed in (None, 1):
     for got, wanted in zip(reference.evaluate(jaxpr, [x], seed), expected, strict=True):
       np.testing.assert_allclose(got, wanted, 1e-5)
+
+
+def verdict(statement, values, dtype, result, result_dtype):
+  """Who is wrong of backends that agree on the result of a statement about v1."""
+  main = Block('f', ('v1',), (Statement('v2', statement),), '(v2,)')
+  types = {'v1': Type((len(values),), dtype), 'v2': Type((len(result),), result_dtype)}
+  program = Program((), (Input('v1', f'np.array({values}, "{dtype}")'),), main, types)
+  outcome = runner.Outcome(values=[np.array(result, result_dtype)])
+  return comparer.compare(program, outcome, lambda: outcome).who
+
+
+def test_what_wide_intermediates_explain_is_no_error():
+  # In float32 the functions are inverse to each other; rounded to bfloat16 in between they are not.
+  statement = 'jax.scipy.special.logit(jax.nn.sigmoid(v1)) != v1'
+  assert verdict(statement, [2.0, 3.0, 4.0, 5.0, 6.0], 'bfloat16', [False] * 5, 'bool') == 'equal'
+  assert verdict(statement, [2.0, 3.0, 4.0, 5.0, 6.0], 'bfloat16', [True] * 5, 'bool') == 'equal'
+  assert verdict(statement, [2.0], 'float32', [False], 'bool') == 'equal'  # nor in float64
+  assert verdict('v1 * 2 != v1', [2.0], 'bfloat16', [False], 'bool') == 'reference'
+
+
+def test_the_sign_of_nan_and_cancelled_differences_are_open():
+  for place in (0, 1):
+    assert verdict('lax.top_k(v1 * jnp.inf, 1)[1]', [-1.0, 0.0], 'float32', [place], 'int32') == 'equal'
+  assert verdict('v1 / 49 * 49 - v1 != 0', [1.0], 'float32', [True], 'bool') == 'equal'
+  assert verdict('v1 / 49 * 49 - v1 != 0', [1.0], 'float32', [False], 'bool') == 'equal'
 
 
 def test_what_rounding_alone_explains_is_no_error():

@@ -1,6 +1,8 @@
 #include "tessera/ops/fourier/passes.h"
 
 #include <algorithm>
+#include <bit>
+#include <type_traits>
 
 #include "tessera/ops/fourier/panels.h"
 #include "tessera/ops/fourier/roots.h"
@@ -27,6 +29,23 @@ void for_lines(int64_t lines, F&& fn) {
   for (int64_t i = 0; i < lines; ++i) fn(i);
 }
 
+// Notices whether one of some numbers is not finite: whether all bits of its exponent are set.
+template <class T>
+void look_at(const T* x, int64_t count, Noticed& noticed) {
+  using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+  constexpr Bits kExponent = sizeof(T) == 4 ? Bits{0x7f800000} : static_cast<Bits>(0x7ffULL << 52);
+  Bits found = 0;
+  for (int64_t i = 0; i < count; ++i)
+    found |= static_cast<Bits>((std::bit_cast<Bits>(x[i]) & kExponent) == kExponent);
+  if (found) noticed.not_finite = true;
+}
+// Of the first points of the transforms in buffers.
+template <class T>
+void look_at_lanes(T* const* buffers, int64_t count, Noticed& noticed) {
+  for (int64_t g = 0; g < count; ++g)
+    look_at(buffers[g], int64_t{2} * lane_routines<T>().width, noticed);
+}
+
 }  // namespace
 
 template <class T>
@@ -39,12 +58,15 @@ ComplexPass<T>::ComplexPass(int64_t outer, int64_t n, int64_t inner) : n_(n), in
 }
 
 template <class T>
-void ComplexPass<T>::run(const T* in, T* out, int64_t outer, bool inverse, T scale) const {
-  lanes_ ? run_lanes(in, out, outer, inverse, scale) : run_lines(in, out, outer, inverse, scale);
+void ComplexPass<T>::run(const T* in, T* out, int64_t outer, bool inverse, T scale,
+                         Noticed& noticed) const {
+  lanes_ ? run_lanes(in, out, outer, inverse, scale, noticed)
+         : run_lines(in, out, outer, inverse, scale, noticed);
 }
 
 template <class T>
-void ComplexPass<T>::run_lanes(const T* in, T* out, int64_t outer, bool inverse, T scale) const {
+void ComplexPass<T>::run_lanes(const T* in, T* out, int64_t outer, bool inverse, T scale,
+                               Noticed& noticed) const {
   const LaneRoutines<T>& lanes = lane_routines<T>();
   // If inner is 1, the lanes are whole lines; otherwise they are neighbours in memory.
   const int64_t across = inner_ == 1 ? outer : inner_, planes = inner_ == 1 ? 1 : outer;
@@ -55,7 +77,9 @@ void ComplexPass<T>::run_lanes(const T* in, T* out, int64_t outer, bool inverse,
           const int64_t at = 2 * (begin + first * lane_stride);
           const auto n = static_cast<int>(count);
           lanes.load(panel.buffers(), {in + at, n_, inner_, lane_stride, n, inverse});
-          panel.transform(*lanes_, static_cast<int>(groups_of(count, lanes.width)));
+          const int64_t groups = groups_of(count, lanes.width);
+          panel.transform(*lanes_, static_cast<int>(groups));
+          look_at_lanes(panel.buffers(), groups, noticed);
           lanes.store(panel.buffers(), {out + at, n_, inner_, lane_stride, n, inverse}, scale);
         });
   };
@@ -69,10 +93,14 @@ void ComplexPass<T>::run_lanes(const T* in, T* out, int64_t outer, bool inverse,
 }
 
 template <class T>
-void ComplexPass<T>::run_lines(const T* in, T* out, int64_t outer, bool inverse, T scale) const {
+void ComplexPass<T>::run_lines(const T* in, T* out, int64_t outer, bool inverse, T scale,
+                               Noticed& noticed) const {
   for_lines(outer * inner_, [&](int64_t line) {
     const int64_t at = 2 * (line / inner_ * n_ * inner_ + line % inner_);
-    if (inner_ == 1) return line_->run(in + at, out + at, inverse, scale);
+    if (inner_ == 1) {
+      line_->run(in + at, out + at, inverse, scale);
+      return look_at(out + at, 2, noticed);
+    }
     const Workspace<T> row(2 * n_);
     T* x = row.data();
     for (int64_t i = 0; i < n_; ++i) {
@@ -80,6 +108,7 @@ void ComplexPass<T>::run_lines(const T* in, T* out, int64_t outer, bool inverse,
       x[2 * i + 1] = in[at + 2 * i * inner_ + 1];
     }
     line_->run(x, x, inverse, scale);
+    look_at(x, 2, noticed);
     for (int64_t i = 0; i < n_; ++i) {
       out[at + 2 * i * inner_] = x[2 * i];
       out[at + 2 * i * inner_ + 1] = x[2 * i + 1];
@@ -120,12 +149,14 @@ void RealPass<T>::for_groups(int64_t size, F&& fn) const {
 }
 
 template <class T>
-void RealPass<T>::forward(const T* in, T* out) const {
+void RealPass<T>::forward(const T* in, T* out, Noticed& noticed) const {
   const LaneRoutines<T>& lanes = lane_routines<T>();
   const int64_t width = lanes.width, points = half_ + 1;
   if (line_)
-    return for_lines(lines_,
-                     [&](int64_t i) { forward_even_line(in + i * n_, out + i * 2 * points); });
+    return for_lines(lines_, [&](int64_t i) {
+      forward_even_line(in + i * n_, out + i * 2 * points);
+      look_at(out + i * 2 * points, 2, noticed);
+    });
   if (odd_)
     return for_groups(width, [&](int64_t first, int64_t count) {
       const Workspace<T> wide(2 * n_ * count);
@@ -134,7 +165,7 @@ void RealPass<T>::forward(const T* in, T* out) const {
         x[2 * i] = in[first * n_ + i];
         x[2 * i + 1] = 0;
       }
-      odd_->run(x, x, count, false, T{1});
+      odd_->run(x, x, count, false, T{1}, noticed);
       for (int64_t l = 0; l < count; ++l) {
         T* line = out + (first + l) * 2 * points;
         std::copy_n(x + 2 * l * n_, 2 * points, line);
@@ -146,18 +177,21 @@ void RealPass<T>::forward(const T* in, T* out) const {
     const auto n = static_cast<int>(count);
     lanes.load(panel.buffers(), {in + first * n_, half_, 1, half_, n, false});
     panel.transform(*lanes_, 1);
+    look_at_lanes(panel.buffers(), 1, noticed);
     lanes.unpack_real(panel.spare(), panel.buffers()[0], twiddles_.data(), half_);
     lanes.store(&panel.spare(), {out + first * 2 * points, points, 1, points, n, false}, T{1});
   });
 }
 
 template <class T>
-void RealPass<T>::inverse(const T* in, T* out, T scale) const {
+void RealPass<T>::inverse(const T* in, T* out, T scale, Noticed& noticed) const {
   const LaneRoutines<T>& lanes = lane_routines<T>();
   const int64_t width = lanes.width, points = half_ + 1;
   if (line_)
-    return for_lines(
-        lines_, [&](int64_t i) { inverse_even_line(in + i * 2 * points, out + i * n_, scale); });
+    return for_lines(lines_, [&](int64_t i) {
+      inverse_even_line(in + i * 2 * points, out + i * n_, scale);
+      look_at(out + i * n_, 2, noticed);
+    });
   if (odd_)
     return for_groups(width, [&](int64_t first, int64_t count) {
       const Workspace<T> wide(2 * n_ * count);
@@ -172,7 +206,7 @@ void RealPass<T>::inverse(const T* in, T* out, T scale) const {
           whole[2 * (n_ - k) + 1] = -line[2 * k + 1];
         }
       }
-      odd_->run(x, x, count, true, scale);
+      odd_->run(x, x, count, true, scale, noticed);
       for (int64_t i = 0; i < n_ * count; ++i) out[first * n_ + i] = x[2 * i];
     });
   for_groups(width, [&](int64_t first, int64_t count) {
@@ -181,6 +215,7 @@ void RealPass<T>::inverse(const T* in, T* out, T scale) const {
     lanes.load(&panel.spare(), {in + first * 2 * points, points, 1, points, n, false});
     lanes.pack_real(panel.buffers()[0], panel.spare(), twiddles_.data(), half_);
     panel.transform(*lanes_, 1);
+    look_at_lanes(panel.buffers(), 1, noticed);
     lanes.store(panel.buffers(), {out + first * n_, half_, 1, half_, n, true}, scale);
   });
 }

@@ -2,11 +2,18 @@
 // if there are enough lines to fill these; otherwise they transform line by line.
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include "tessera/ops/fourier/line_transform.h"
 
 namespace tessera::ops::fourier {
+
+// What the passes have noticed. An infinity or NaN of a line is in every sum of all its numbers,
+// such as the first point of its transform.
+struct Noticed {
+  std::atomic<bool> not_finite = false;
+};
 
 // Complex transforms along the middle dimension of arrays (outer, n, inner).
 template <class T>
@@ -15,11 +22,11 @@ class ComplexPass {
   ComplexPass(int64_t outer, int64_t n, int64_t inner);
   // Writes the transform of `in` to `out`, which may be the same memory. `outer` is at most that of
   // the constructor.
-  void run(const T* in, T* out, int64_t outer, bool inverse, T scale) const;
+  void run(const T* in, T* out, int64_t outer, bool inverse, T scale, Noticed& noticed) const;
 
  private:
-  void run_lanes(const T* in, T* out, int64_t outer, bool inverse, T scale) const;
-  void run_lines(const T* in, T* out, int64_t outer, bool inverse, T scale) const;
+  void run_lanes(const T* in, T* out, int64_t outer, bool inverse, T scale, Noticed& noticed) const;
+  void run_lines(const T* in, T* out, int64_t outer, bool inverse, T scale, Noticed& noticed) const;
 
   int64_t n_, inner_;
   std::unique_ptr<const LaneTransform<T>> lanes_;  // one of these
@@ -32,8 +39,8 @@ template <class T>
 class RealPass {
  public:
   RealPass(int64_t lines, int64_t n);
-  void forward(const T* in, T* out) const;
-  void inverse(const T* in, T* out, T scale) const;
+  void forward(const T* in, T* out, Noticed& noticed) const;
+  void inverse(const T* in, T* out, T scale, Noticed& noticed) const;
 
  private:
   void forward_even_line(const T* in, T* out) const;

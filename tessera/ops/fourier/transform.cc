@@ -1,7 +1,10 @@
 #include "tessera/ops/fourier/transform.h"
 
+#include <deque>
+
 #include "tessera/base/bounded_cache.h"
 #include "tessera/base/hash.h"
+#include "tessera/ops/fourier/infinities.h"
 #include "tessera/ops/fourier/passes.h"
 
 namespace tessera::ops::fourier {
@@ -26,8 +29,10 @@ class ArrayTransform final : public Transform {
       const int64_t n = complex[d], outer = elements_ / n / inner;
       if (is_real && d == end - 1) {
         real_ = std::make_unique<RealPass<T>>(outer, spec.lengths.back());
+        real_lines_ = {type_, outer, spec.lengths.back(), 1};
       } else {
-        passes_.push_back({ComplexPass<T>(outer, n, inner), outer});
+        const FftType type = inverse() ? FftType::kIfft : FftType::kFft;
+        passes_.push_back({ComplexPass<T>(outer, n, inner), {type, outer, n, inner}});
       }
       inner *= n;
     }
@@ -36,40 +41,81 @@ class ArrayTransform final : public Transform {
   void run(const void* in, void* out) const override {
     const T* from = static_cast<const T*>(in);
     T* to = static_cast<T*>(out);
+    if (elements_ == 0 || size_ == 0) return;
+    Noticed noticed;
+    run_fast(from, to, noticed);
+    if (noticed.not_finite) run_by_definition(from, to);
+  }
+
+ private:
+  bool inverse() const { return type_ == FftType::kIfft || type_ == FftType::kIrfft; }
+
+  void run_fast(const T* in, T* out, Noticed& noticed) const {
     switch (type_) {
       case FftType::kFft:
-        return run_passes(from, to, false, T{1});
+        return run_passes(in, out, T{1}, noticed);
       case FftType::kIfft:
-        return run_passes(from, to, true, static_cast<T>(1 / size_));
+        return run_passes(in, out, static_cast<T>(1 / size_), noticed);
       case FftType::kRfft:
-        real_->forward(from, to);
-        return run_passes(to, to, false, T{1});
+        real_->forward(in, out, noticed);
+        return run_passes(out, out, T{1}, noticed);
       case FftType::kIrfft: {
         const auto scale = static_cast<T>(1 / size_);
-        if (passes_.empty()) return real_->inverse(from, to, scale);
+        if (passes_.empty()) return real_->inverse(in, out, scale, noticed);
         const Workspace<T> temp(2 * elements_);
-        run_passes(from, temp.data(), true, T{1});
-        return real_->inverse(temp.data(), to, scale);
+        run_passes(in, temp.data(), T{1}, noticed);
+        return real_->inverse(temp.data(), out, scale, noticed);
       }
     }
   }
 
- private:
-  void run_passes(const T* in, T* out, bool inverse, T scale) const {
-    for (const auto& [pass, outer] : passes_) {
-      pass.run(in, out, outer, inverse, scale);
+  void run_passes(const T* in, T* out, T scale, Noticed& noticed) const {
+    for (const auto& [pass, lines] : passes_) {
+      pass.run(in, out, lines.outer, inverse(), scale, noticed);
       in = out;
       scale = 1;
     }
   }
 
+  // The same passes, each of which leaves its operand as it is, and after each the lines of its
+  // operand that hold infinities.
+  void run_by_definition(const T* in, T* out) const {
+    Noticed noticed;
+    std::deque<Workspace<T>> kept;
+    const auto next = [&](bool final) {
+      if (final) return out;
+      kept.emplace_back(2 * elements_);
+      return kept.back().data();
+    };
+    const bool to_real = type_ == FftType::kIrfft;
+    const T scale = inverse() ? static_cast<T>(1 / size_) : T{1};
+    if (type_ == FftType::kRfft) {
+      T* to = next(passes_.empty());
+      real_->forward(in, to, noticed);
+      transform_infinities(real_lines_, in, to, T{1});
+      in = to;
+    }
+    for (size_t i = 0; i < passes_.size(); ++i) {
+      T* to = next(!to_real && i + 1 == passes_.size());
+      const auto& [pass, lines] = passes_[i];
+      const T factor = to_real || i > 0 ? T{1} : scale;
+      pass.run(in, to, lines.outer, inverse(), factor, noticed);
+      transform_infinities(lines, in, to, factor);
+      in = to;
+    }
+    if (!to_real) return;
+    real_->inverse(in, out, scale, noticed);
+    transform_infinities(real_lines_, in, out, scale);
+  }
+
   struct Step {
     ComplexPass<T> pass;
-    int64_t outer;
+    Lines lines;
   };
   FftType type_;
-  int64_t elements_;  // number of complex elements
-  double size_ = 1;   // points of one transform
+  int64_t elements_;    // number of complex elements
+  double size_ = 1;     // points of one transform
+  Lines real_lines_{};  // of real_
   std::vector<Step> passes_;
   std::unique_ptr<RealPass<T>> real_;
 };

@@ -22,7 +22,8 @@ RealFft::RealFft(size_t n) : n_(n), pass_(1, static_cast<int64_t>(n)) {
 std::vector<std::complex<double>> RealFft::forward(const std::vector<double>& values) const {
   TESSERA_CHECK(values.size() == n_, "{} numbers to a transform of {}", values.size(), n_);
   std::vector<std::complex<double>> out(n_ / 2 + 1);
-  pass_.forward(values.data(), reinterpret_cast<double*>(out.data()));
+  ops::fourier::Noticed ignored;
+  pass_.forward(values.data(), reinterpret_cast<double*>(out.data()), ignored);
   return out;
 }
 
@@ -30,8 +31,9 @@ std::vector<double> RealFft::inverse(const std::vector<std::complex<double>>& co
   TESSERA_CHECK(coefficients.size() == n_ / 2 + 1, "{} coefficients to a transform of {}",
                 coefficients.size(), n_);
   std::vector<double> out(n_);
+  ops::fourier::Noticed ignored;
   pass_.inverse(reinterpret_cast<const double*>(coefficients.data()), out.data(),
-                1 / static_cast<double>(n_));
+                1 / static_cast<double>(n_), ignored);
   return out;
 }
 

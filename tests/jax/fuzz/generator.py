@@ -17,6 +17,7 @@ import operations
 from program import FLOATS, Block, Input, Program, Statement, Type, kind
 
 MESHES = ((), (), (), (2,), (4,), (8,), (2, 2), (4, 2), (2, 4), (1, 2), (2, 2, 2))
+MAX_SIZE = 4096  # of elements of a value
 
 
 def namespace(mesh, platform):
@@ -68,7 +69,10 @@ class Generator(constructs.Constructs):
 
   def new_type(self, dtype=None, rank=None):
     rank = self.random.choice([0, 1, 1, 2, 2, 2, 3]) if rank is None else rank
-    return Type(tuple(self.random.choice(self.sizes) for _ in range(rank)), dtype or self.random.choice(self.dtypes))
+    shape = tuple(self.random.choice(self.sizes) for _ in range(rank))
+    while np.prod(shape) > MAX_SIZE:
+      shape = shape[1:]
+    return Type(shape, dtype or self.random.choice(self.dtypes))
 
   # Statements.
 
@@ -94,7 +98,7 @@ class Generator(constructs.Constructs):
         types = self.type_of(statement)
       except Exception:  # pylint: disable=broad-except
         return False
-    if any(t.size > 4096 or len(t.shape) > 4 or (t.dtype not in FLOATS and np.dtype(t.dtype).kind not in 'biuc') for t in types):
+    if any(t.size > MAX_SIZE or len(t.shape) > 4 or (t.dtype not in FLOATS and np.dtype(t.dtype).kind not in 'biuc') for t in types):
       return False
     self.types.update(zip(statement.defined, types, strict=True))
     self.body.append(statement)

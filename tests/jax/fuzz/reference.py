@@ -6,6 +6,7 @@ take a step before the next is taken; the lanes that take a branch evaluate it, 
 A `Noise` rounds each result to its type and, except with seed 0, moves it by as much as backends may differ there. Where several noisy
 evaluations disagree, the program does not determine the result.
 """
+import functools
 import itertools
 
 import jax
@@ -50,12 +51,36 @@ def narrow(dtype):
   return float(info.eps), float(info.tiny)
 
 
+# Operations whose results in 16 bits a backend may leave in float32 for the operations that are fused with them.
+WIDE = frozenset(['add', 'add_any', 'sub', 'mul', 'div', 'neg', 'abs', 'square', 'integer_pow', 'select_n', 'max', 'min', 'clamp',
+                  'reshape', 'transpose', 'broadcast_in_dim', 'squeeze', 'copy', 'convert_element_type',
+                  *(ULPS.keys() - {'cholesky', 'triangular_solve', 'lu', 'eigh', 'random_gamma', 'cumprod', 'cumlogsumexp',
+                                   'reduce_prod', 'reduce_window'})])
+
+
 class Noise:
-  """Changes results: not at all without a seed; with a seed it rounds them to their types and, except with seed 0, moves them at random."""
+  """Changes results: not at all without a seed; with a seed it rounds them to their types and, except with seed 0, moves them at random. With every
+  second seed, results of 16 bits are rounded to float32 until an operation that is not fused reads them. The sign of a NaN is not determined."""
 
   def __init__(self, seed=None):
     self.random = None if seed is None else np.random.default_rng(seed)
-    self.moves = bool(seed)
+    self.wide = seed is not None and seed % 2 == 1
+    self.moves = bool(seed) and seed != 1
+
+  def operands(self, eqn, args):
+    """The values that an operation reads, rounded to their types unless it is fused with those that made them."""
+    if not self.wide or eqn.primitive.name in WIDE:
+      return args
+    return [a.astype(v.aval.dtype).astype(a.dtype) if half(v.aval.dtype) else a for a, v in zip(args, eqn.invars, strict=True)]
+
+  def cancelled(self, eqn, outs, args):
+    """The results, some differences that rounding alone may have made set to zero, since other roundings of the terms make them zero."""
+    if not self.moves or eqn.primitive.name not in ('add', 'add_any', 'sub') or not inexact(eqn.outvars[0].aval.dtype):
+      return outs
+    dtype = eqn.outvars[0].aval.dtype
+    eps = narrow('float32' if self.wide and half(dtype) else dtype)[0]
+    small = np.abs(outs[0]) <= 8 * eps * np.maximum(*map(np.abs, args))
+    return (np.where(small & (self.random.random(small.shape) < 0.5), 0, outs[0]),)
 
   def __call__(self, value, aval, name, magnitude):
     dtype = np.dtype(aval.dtype)
@@ -65,6 +90,10 @@ class Noise:
     value = np.asarray(value, wide)
     if self.random is None or value.size == 0:
       return value
+    if self.wide and half(dtype) and name in WIDE:
+      dtype = np.dtype('float32')
+    if self.moves and name not in MOVES and dtype.kind != 'c':
+      value = np.where(np.isnan(value), np.copysign(value, self.random.choice([-1.0, 1.0], value.shape)), value)
     rounded = value.astype(dtype).astype(wide)
     if name in MOVES or not self.moves:
       return rounded
@@ -79,6 +108,10 @@ class Noise:
       moved = moved + 1j * error * self.random.uniform(-1, 1, value.shape)
     moved = np.where(np.isfinite(rounded), moved, rounded)
     return np.asarray(moved).astype(dtype).astype(wide)
+
+
+def half(dtype):
+  return dtype in (ml_dtypes.bfloat16, np.float16)
 
 
 def inexact(dtype):
@@ -145,8 +178,10 @@ class Interpreter:
     return [[row[k] for row in rows] for k in range(count)]
 
   def one(self, eqn, implementation, args):
+    args = self.noise.operands(eqn, args)
     outs = implementation(eqn, *args)
     outs = outs if isinstance(outs, (tuple, list)) else (outs,)
+    outs = self.noise.cancelled(eqn, outs, args)
     magnitude = None
     if eqn.primitive.name in reference_ops.SUMS:
       magnitude = lambda: summed_magnitude(eqn, implementation, args)  # noqa: E731
@@ -316,8 +351,12 @@ def _all_gather(p, xs):
   return [np.concatenate(xs, d) if p['tiled'] else np.stack(xs, d)] * len(xs)
 
 
+def _sum(xs):
+  return functools.reduce(np.add, xs)  # Python's own sum begins with +0, which makes +0 of -0
+
+
 def _reduce_scatter(p, xs):
-  total, d = sum(xs), p['scatter_dimension']
+  total, d = _sum(xs), p['scatter_dimension']
   parts = np.split(total, len(xs), d)
   return parts if p['tiled'] else [np.squeeze(x, d) for x in parts]
 
@@ -337,7 +376,7 @@ def _all_to_all(p, xs):
   return [np.stack([np.squeeze(row[i], s) for row in parts], c) for i in range(len(xs))]
 
 
-COLLECTIVES = {'psum': _same(sum), 'psum_invariant': _same(sum), 'pmax': _same(np.maximum.reduce),
+COLLECTIVES = {'psum': _same(_sum), 'psum_invariant': _same(_sum), 'pmax': _same(np.maximum.reduce),
                'pmin': _same(np.minimum.reduce),
                'all_gather': _all_gather, 'all_gather_invariant': _all_gather, 'reduce_scatter': _reduce_scatter,
                'ppermute': _ppermute, 'all_to_all': _all_to_all, 'pvary': lambda p, xs: xs, 'pcast': lambda p, xs: xs,

@@ -106,6 +106,19 @@ def _reduce(function, identity=None):
   return reduced
 
 
+def _extremum(function, sign):
+  """The largest (-1) or smallest (1) elements; of none it is the smallest or largest number of the type."""
+  def reduced(eqn, x):
+    if x.dtype.kind == 'b':
+      start = sign > 0
+    elif x.dtype.kind == 'f':
+      start = sign * np.inf
+    else:
+      start = np.iinfo(x.dtype).max if sign > 0 else np.iinfo(x.dtype).min
+    return function(x, axis=tuple(eqn.params['axes']), initial=start)
+  return reduced
+
+
 def _arg(function):
   def found(eqn, x):
     [axis] = eqn.params['axes']
@@ -183,8 +196,10 @@ def _sort(eqn, *xs):
 
 def _top_k(eqn, x):
   axis, k = eqn.params.get('axis', -1), eqn.params['k']
-  key, nan = -x if x.dtype.kind == 'f' else ~x, np.isnan(x)
-  order = np.lexsort((key, ~nan), axis)  # NaN is above infinity
+  key, place = -x if x.dtype.kind == 'f' else ~x, np.ones(x.shape)
+  if x.dtype.kind == 'f':  # NaN is above infinity; below minus infinity if its sign bit is set
+    place = np.where(np.isnan(x), np.where(np.signbit(x), 2, 0), 1)
+  order = np.lexsort((key, place), axis)
   index = np.take(order, np.arange(k), axis)
   return np.take_along_axis(x, index, axis), index
 
@@ -227,10 +242,54 @@ def _empty(eqn):
   return np.zeros(aval.shape, wide(np.dtype(aval.dtype)))
 
 
+def _complex(re, im):
+  out = np.empty(np.broadcast_shapes(re.shape, im.shape), np.complex128)
+  out.real, out.imag = re, im  # a product with 1j would multiply infinities by zero
+  return out
+
+
+def _total(compare):
+  """A comparison in IEEE 754's total order: -NaN, -inf, ..., -0, 0, ..., inf, NaN."""
+  def place(x):
+    bits = np.asarray(x, np.float64).view(np.int64)
+    return np.where(bits < 0, np.iinfo(np.int64).min - bits - 1, bits)
+  return lambda a, b: compare(*(map(place, (a, b)) if a.dtype.kind == 'f' else (a, b)))
+
+
 def _fft(eqn, x):
   lengths, kind = tuple(int(n) for n in eqn.params['fft_lengths']), int(eqn.params['fft_type'])
   axes = range(-len(lengths), 0)
-  return [np.fft.fftn, np.fft.ifftn, np.fft.rfftn, np.fft.irfftn][kind](x, lengths, axes)
+  if not np.isinf(x).any():
+    return [np.fft.fftn, np.fft.ifftn, np.fft.rfftn, np.fft.irfftn][kind](x, lengths, axes)
+  inverse, n = kind in (1, 3), lengths[-1]
+  x = x.astype(np.complex128)
+  if kind == 2:
+    x = _fft_line(x, inverse)[..., :n // 2 + 1]
+  for axis in axes[:-1] if kind > 1 else axes:
+    x = np.moveaxis(_fft_line(np.moveaxis(x, axis, -1), inverse), -1, axis)
+  if kind == 3:
+    x = x.copy()
+    x.imag[..., [0, -1] if n % 2 == 0 else [0]] = 0
+    x = _fft_line(np.concatenate([x, np.conj(x[..., (n - 1) // 2:0:-1])], -1), inverse).real
+  return x
+
+
+def _fft_line(x, inverse):
+  """Transforms along the last dimension by their definition, whose terms with a factor of zero are zero; NumPy multiplies infinities
+  by zeros, and subtracts them from each other."""
+  n = x.shape[-1]
+  turns = np.outer(np.arange(n), np.arange(n)) % n
+  cosines, sines = np.cos(2 * np.pi * turns / n), np.sin(2 * np.pi * turns / n) * (1 if inverse else -1)
+  cosines[4 * turns % (2 * n) == n] = 0
+  sines[2 * turns % n == 0] = 0
+  def times(a, factors):
+    terms = a[..., :, None] * factors
+    return np.where((factors == 0) & ~np.isnan(a[..., :, None]), 0, terms)
+  with np.errstate(all='ignore'):
+    re = (times(x.real, cosines) - times(x.imag, sines)).sum(-2)
+    im = (times(x.real, sines) + times(x.imag, cosines)).sum(-2)
+  scale = n if inverse else 1
+  return _complex(re / scale, im / scale)
 
 
 def _cholesky(eqn, x):
@@ -339,13 +398,13 @@ _PLAIN = {
     'lt': np.less,
     'le': np.less_equal, 'gt': np.greater, 'ge': np.greater_equal, 'and': np.bitwise_and, 'or': np.bitwise_or,
     'xor': np.bitwise_xor,
-    'not': _not, 'real': np.real, 'imag': np.imag, 'conj': np.conj, 'complex': lambda a, b: a + 1j * b,
+    'not': _not, 'real': np.real, 'imag': np.imag, 'conj': np.conj, 'complex': _complex,
     'square': np.square, 'log2': np.log2, 'one_minus_square': lambda x: 1 - x * x,
     'clamp': lambda lo, x, hi: np.minimum(np.maximum(x, lo), hi), 'copy': np.array, 'copy_p': np.array,
     'stop_gradient': np.array,
     'sign': lambda x: _complex_sign(x) if x.dtype.kind == 'c' else np.sign(x),
     'optimization_barrier': lambda *xs: xs, 'device_put': lambda *xs: xs,
-    'sharding_constraint': np.array, 'reshard': np.array, 'le_to': np.less_equal, 'lt_to': np.less,
+    'sharding_constraint': np.array, 'reshard': np.array, 'le_to': _total(np.less_equal), 'lt_to': _total(np.less),
 }
 
 OPS = {name: _plain(f) for name, f in _PLAIN.items()} | {
@@ -353,8 +412,8 @@ OPS = {name: _plain(f) for name, f in _PLAIN.items()} | {
     'shift_right_logical': _shift('logical'), 'shift_right_arithmetic': _shift('arithmetic'),
     'bitcast_convert_type': _bits,
     'integer_pow': _integer_pow, 'reduce_sum': _reduce(np.sum, 0), 'reduce_prod': _reduce(np.prod, 1),
-    'reduce_max': _reduce(np.max),
-    'reduce_min': _reduce(np.min), 'reduce_and': _reduce(np.bitwise_and.reduce),
+    'reduce_max': _extremum(np.max, -1),
+    'reduce_min': _extremum(np.min, 1), 'reduce_and': _reduce(np.bitwise_and.reduce),
     'reduce_or': _reduce(np.bitwise_or.reduce),
     'reduce_xor': _reduce(np.bitwise_xor.reduce), 'argmax': _arg(np.argmax), 'argmin': _arg(np.argmin),
     'cumsum': _cumulative(lambda x, d: np.cumsum(x, d, x.dtype)),

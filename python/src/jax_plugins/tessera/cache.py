@@ -8,15 +8,22 @@ import functools
 from jax_plugins.tessera import jax_private
 
 
+class _Listed:
+  """What the cache asks of a backend, under the name of a platform that it lists."""
+  platform = 'cpu'
+
+  def __init__(self, backend):
+    self.supports_executable_serialization = getattr(backend, 'supports_executable_serialization', True)
+
+
 def install():
-  """Lets JAX cache programs of Tessera, under the same conditions as those of other platforms."""
+  """Lets JAX cache programs of Tessera, under the same conditions as those of other platforms. JAX decides once for a process, and counts that."""
   of_others = jax_private.get('is_cache_used')
   if hasattr(of_others, '__wrapped__'):
     return
-  is_enabled = jax_private.get('is_persistent_cache_enabled')
 
   @functools.wraps(of_others)
   def is_cache_used(backend):
-    return is_enabled() if backend.platform == 'tessera' else of_others(backend)
+    return of_others(_Listed(backend) if backend.platform == 'tessera' else backend)
 
   jax_private.replace('is_cache_used', is_cache_used)

@@ -404,6 +404,7 @@ void KernelEmitter::emit_body(int l, std::vector<Value*>& accumulators) {
     k += std::max<size_t>(columns, 1);
   }
   prefetch_next_row(l);
+  prefetch_gathered(l);
 }
 
 // Prefetches what the first loop will read of the next row while the later loops over a row
@@ -442,6 +443,40 @@ void KernelEmitter::prefetch_next_row(int l) {
       b_.CreateIntrinsic(
           llvm::Intrinsic::prefetch, {pointer->getType()},
           {pointer, b_.getInt32(0), b_.getInt32(kIntoSecondLevel), b_.getInt32(kData)});
+    }
+  }
+}
+
+// Prefetches what is gathered from each row, if a row of the operand belongs to each row of the
+// kernel (take_along_axis): the lanes of a gather that are not in the cache wait for each other, and
+// the CPU sees no pattern in them. Each block of lanes prefetches its share of a later row.
+void KernelEmitter::prefetch_gathered(int l) {
+  constexpr int64_t kLine = 64, kAheadBytes = 512, kMostRow = 1 << 14, kMostLines = 8;
+  constexpr int kIntoFirstLevel = 3, kData = 1;
+  const size_t rank = k_.parallel.size();
+  if (!along_parallel_ || flat_ || single_ || !padded_.empty() || rank < 2 || !tiles_.empty())
+    return;
+  const int64_t columns = k_.parallel.back(), block = int64_t{unroll_} * lanes_;
+  for (int node : needed_nodes(l)) {
+    const KernelNode& load = k_.nodes[node];
+    if (load.kind != NodeKind::kLoad || load.dynamic.size() != 1 || load.dynamic[0].second != 1 ||
+        !by_lane_[load.dynamic[0].first] || load.address.parallel[rank - 1] != 0)
+      continue;
+    const int64_t row = load.address.parallel[rank - 2], size = itemsize(load.dtype);
+    if (row <= 0 || row * size < 2 * kLine || row * size > kMostRow) continue;
+    const int64_t lines = ceil_div(block * row * size, columns * kLine);
+    if (lines > kMostLines) continue;
+    Affine next = load.address;
+    next.offset += row * ceil_div(kAheadBytes, row * size);
+    Value* pointer = pointer_to(load.buffer, next, -1 - node, 1, 0);
+    use_scope(top());
+    Value* share = scopes_[2].index;
+    if (row != columns) share = b_.CreateUDiv(b_.CreateMul(share, i64(row)), i64(columns));
+    for (int64_t line = 0; line < lines; ++line) {
+      Value* at = b_.CreateAdd(share, i64(line * kLine / size));
+      at = memory_.advance(load.dtype, pointer, at);
+      b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {at->getType()},
+                         {at, b_.getInt32(0), b_.getInt32(kIntoFirstLevel), b_.getInt32(kData)});
     }
   }
 }

@@ -28,7 +28,7 @@ namespace tessera::codegen {
 
 // The version of the generator, a part of the disk cache's key. Increase it whenever the same
 // kernel would get other code.
-inline constexpr int kCodegenVersion = 11;
+inline constexpr int kCodegenVersion = 12;
 
 // Adds the function `name` (a KernelFn) for a canonical kernel.
 void emit_kernel(const Kernel& kernel, const Target& target, llvm::Module& module,
@@ -83,7 +83,8 @@ class Memory {
   Val row_of_tile(DType dtype, llvm::AllocaInst* tile, llvm::Value* row);
 
  private:
-  LaneMask part_of_mask(llvm::Value* wanted, int part);
+  LaneMask part_of_mask(llvm::Value* wanted, int part, int lanes);
+  std::vector<llvm::Value*> rows_of_columns(std::vector<llvm::Value*> columns, int width);
   std::vector<llvm::Value*> load_run(llvm::Type* element, llvm::Value* pointer, int64_t stride,
                                      int rows, llvm::Value* columns);
   llvm::Type* storage(DType dtype) const;  // of the element, or of its real part if it is complex
@@ -202,6 +203,7 @@ class KernelEmitter {
   void emit_inner();
   void emit_row_loop(int l);
   void prefetch_next_row(int l);
+  void prefetch_gathered(int l);
   void emit_once(int l);
   void decompose(Value* flat, size_t dims);
   void set_masks(int unroll, Value* count);

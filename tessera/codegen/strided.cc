@@ -5,6 +5,8 @@
 // a[0:4], a[4:8] and a[7:11] have them. The last vector begins at a[7] so that nothing after a[10]
 // is read.
 #include <algorithm>
+#include <bit>
+#include <numeric>
 
 #include "tessera/codegen/canonical.h"
 #include "tessera/codegen/emitter.h"
@@ -22,10 +24,10 @@ bool Memory::takes_whole_vectors(DType dtype, int64_t stride, const LaneMask& ma
   return !mask.lanes || mask.count;
 }
 
-// Returns the mask of vector `part` of several that have `wanted` elements together.
-LaneMask Memory::part_of_mask(Value* wanted, int part) {
+// Returns the mask of vector `part` of several of `lanes` lanes each that have `wanted` elements
+// together.
+LaneMask Memory::part_of_mask(Value* wanted, int part, int lanes) {
   auto& b = ir_.builder;
-  const int lanes = ir_.lanes;
   Value* rest = b.CreateSub(wanted, b.getInt64(static_cast<uint64_t>(part) * lanes));
   rest = b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, rest, b.getInt64(lanes));
   rest = b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, rest, b.getInt64(0));
@@ -63,39 +65,72 @@ Val Memory::load_apart(DType dtype, Value* pointer, int64_t stride, int64_t phas
     if (!any_here) continue;
     Value* from = b.CreateGEP(element, pointer, b.getInt64(static_cast<uint64_t>(begin)));
     const LaneMask part_mask =
-        mask.lanes ? part_of_mask(wanted, static_cast<int>(part)) : LaneMask{};
+        mask.lanes ? part_of_mask(wanted, static_cast<int>(part), ir_.lanes) : LaneMask{};
     Value* vector = load_lanes(element, from, static_cast<int>(lanes), part_mask);
     all = b.CreateShuffleVector(all ? all : vector, vector, picks);
   }
   return from_storage(dtype, all);
 }
 
+// Returns the columns' lanes one row after the other, divided into vectors of `width` elements.
+std::vector<Value*> Memory::rows_of_columns(std::vector<Value*> columns, int width) {
+  auto& b = ir_.builder;
+  const int lanes = ir_.lanes, stride = static_cast<int>(columns.size());
+  std::vector<Value*> parts;
+  if (std::has_single_bit(columns.size())) {
+    // Columns c and c + half are interleaved, until there is one vector.
+    for (int length = lanes; columns.size() > 1; length *= 2) {
+      std::vector<int> picks;
+      for (int i = 0; i < length; ++i) picks.insert(picks.end(), {i, length + i});
+      const size_t half = columns.size() / 2;
+      for (size_t c = 0; c < half; ++c)
+        columns[c] = b.CreateShuffleVector(columns[c], columns[c + half], picks);
+      columns.resize(half);
+    }
+    for (int begin = 0; begin < lanes * stride; begin += width) {
+      std::vector<int> picks(static_cast<size_t>(width));
+      std::iota(picks.begin(), picks.end(), begin);
+      parts.push_back(b.CreateShuffleVector(columns[0], picks));
+    }
+    return parts;
+  }
+  TESSERA_CHECK(width == lanes, "parts of {} elements", width);
+  for (int part = 0; part < stride; ++part) {
+    Value* vector = columns[0];
+    for (int c = 1; c < stride; ++c) {
+      std::vector<int> picks;
+      for (int i = 0; i < lanes; ++i) {
+        const int at = part * lanes + i, column = at % stride, lane = at / stride;
+        const int earlier = c == 1 ? lane : i;
+        picks.push_back(column == c ? lanes + lane : column < c ? earlier : -1);
+      }
+      vector = b.CreateShuffleVector(vector, columns[static_cast<size_t>(c)], picks);
+    }
+    parts.push_back(vector);
+  }
+  return parts;
+}
+
 void Memory::store_columns(DType dtype, Value* pointer, std::span<const Val> columns,
                            const LaneMask& mask, bool streaming) {
   auto& b = ir_.builder;
-  const int64_t lanes = ir_.lanes, stride = static_cast<int64_t>(columns.size());
+  const int lanes = ir_.lanes, stride = static_cast<int>(columns.size());
   llvm::Type* element = storage(dtype);
   std::vector<Value*> bits;
   for (const Val& column : columns) bits.push_back(to_storage(dtype, column.re, column.rounded));
   Value* wanted = nullptr;
   if (mask.lanes) wanted = b.CreateMul(mask.count, b.getInt64(static_cast<uint64_t>(stride)));
-  for (int64_t part = 0; part < stride; ++part) {
-    Value* vector = bits[0];
-    for (int64_t c = 1; c < stride; ++c) {
-      std::vector<int> picks;
-      for (int64_t i = 0; i < lanes; ++i) {
-        const int64_t at = part * lanes + i, column = at % stride, lane = at / stride;
-        const int64_t earlier = c == 1 ? lane : i;
-        picks.push_back(static_cast<int>(column == c ? lanes + lane : column < c ? earlier : -1));
-      }
-      vector = b.CreateShuffleVector(vector, bits[static_cast<size_t>(c)], picks);
-    }
+  // Elements that are narrower than the kernel's widest ones fill whole vectors only together.
+  const int full = ir_.target.vector_bytes * 8 / static_cast<int>(element->getScalarSizeInBits());
+  const int width = std::has_single_bit(columns.size()) ? std::min(full, lanes * stride) : lanes;
+  const std::vector<Value*> parts = rows_of_columns(std::move(bits), width);
+  for (int part = 0; part < static_cast<int>(parts.size()); ++part) {
     LaneMask part_mask;
-    if (mask.lanes) part_mask = part_of_mask(wanted, static_cast<int>(part));
+    if (mask.lanes) part_mask = part_of_mask(wanted, part, width);
     part_mask.full = mask.full;
-    Value* to = b.CreateGEP(element, pointer, b.getInt64(static_cast<uint64_t>(part * lanes)));
+    Value* to = b.CreateGEP(element, pointer, b.getInt64(static_cast<uint64_t>(part) * width));
     if (part_mask.any) to = b.CreateSelect(part_mask.any, to, zeros());  // no lane is stored
-    store_lanes(vector, to, part_mask, streaming);
+    store_lanes(parts[static_cast<size_t>(part)], to, part_mask, streaming);
   }
 }
 

@@ -116,8 +116,8 @@ std::vector<Value*> Memory::load_run(llvm::Type* element, Value* pointer, int64_
       if (columns && lane > 0)
         column = b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, column,
                                          b.CreateSub(columns, b.getInt64(1)));
-      Value* from = b.CreateGEP(
-          element, pointer, b.CreateMul(column, b.getInt64(static_cast<uint64_t>(stride))));
+      Value* from = b.CreateGEP(element, pointer,
+                                b.CreateMul(column, b.getInt64(static_cast<uint64_t>(stride))));
       parts.push_back(b.CreateAlignedLoad(part, from, align));
     }
     while (parts.size() > 1) {
@@ -283,8 +283,8 @@ void KernelEmitter::emit_tile(Value* row, Value* column, Value* columns, Value* 
       pointer = memory_.advance(n.dtype, pointer, b_.CreateMul(index, i64(n.address.parallel[d])));
     }
     pointer = memory_.advance(n.dtype, pointer, i64(n.address.offset));
-    tiles_.push_back(memory_.load_tile(n.dtype, pointer, n.address.parallel[rank - 1], tile_rows_,
-                                       columns));
+    tiles_.push_back(
+        memory_.load_tile(n.dtype, pointer, n.address.parallel[rank - 1], tile_rows_, columns));
   }
   const Steps rows = begin_steps(skipped);
   enter_steps(rows, b_.CreateICmpSLT(rows.index, after));

@@ -131,6 +131,7 @@ void Emitter::order_loops() {
 EmittedKernel Emitter::attempt() {
   const Group& group = *plan_group_;
   ++stamp_;
+  depth_ = 0;
   kernel_ = {};
   values_.clear();
   addresses_.clear();

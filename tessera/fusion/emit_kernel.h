@@ -6,6 +6,7 @@
 
 #include <variant>
 
+#include "tessera/fusion/fuse.h"
 #include "tessera/fusion/index_expr.h"
 #include "tessera/fusion/plan.h"
 
@@ -29,10 +30,11 @@ struct NeedStored {
 
 class Emitter final : public ExprBuilder {
  public:
-  Emitter(const Graph& graph, const FusionPlan& plan, int64_t last_level_cache)
+  Emitter(const Graph& graph, const FusionPlan& plan, const FuseOptions& options)
       : g_(graph),
         plan_(plan),
-        last_level_cache_(last_level_cache),
+        last_level_cache_(options.last_level_cache),
+        deepest_(options.deepest_kernel),
         memo_(graph.values.size()),
         buffer_of_(graph.values.size(), {-1, -1}),
         level_of_(graph.ops.size(), 0),
@@ -92,6 +94,7 @@ class Emitter final : public ExprBuilder {
 
   int pull(int v, int index, int guard);
   int pull_fresh(int v, int index, int guard);
+  int compute(int v, int index, int guard);
   int pull_pieces(int v, int index, int guard);
   int piece_guard(const GraphOp& op, const IndexPiece& piece, const Index& at, int guard);
   int gathered_index(const GraphOp& op, int index, int guard);
@@ -136,6 +139,8 @@ class Emitter final : public ExprBuilder {
   const Graph& g_;
   const FusionPlan& plan_;
   const int64_t last_level_cache_;
+  const int deepest_;
+  int depth_ = 0;             // of values that are being computed, one from the other
   std::vector<float> work_;   // for an element of each value, from stored values
   std::vector<char> joined_;  // for each value: a product fused into its only reader
 

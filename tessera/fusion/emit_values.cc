@@ -15,6 +15,7 @@ namespace {
 // later loop, and the most bytes of such rows.
 constexpr float kScratchWork = 8;
 constexpr int64_t kScratchBytes = 256 << 10;
+constexpr int kNever = -2;  // a guard that is never true
 
 DType index_dtype(int64_t max) {
   return max <= std::numeric_limits<int32_t>::max() ? int32 : int64;
@@ -169,6 +170,16 @@ int Emitter::index_under(int v, int index) {
 
 int Emitter::pull_fresh(int v, int index, int guard) {
   if (!here(v)) return load(v, index, guard);
+  // The planner's limit of ops keeps chains short: a longer one may need more of the stack than a
+  // thread has.
+  TESSERA_CHECK(depth_ < deepest_, "a kernel has a chain of more than {} values", deepest_);
+  ++depth_;
+  const int node = compute(v, index, guard);
+  --depth_;
+  return node;
+}
+
+int Emitter::compute(int v, int index, int guard) {
   const GraphValue& value = g_.values[v];
   const GraphOp& op = g_.ops[value.op];
   const int scalar = value.shape.empty() ? index : -1;
@@ -336,7 +347,9 @@ int Emitter::gathered_index(const GraphOp& op, int index, int guard) {
   return intern(std::move(out));
 }
 
-// Returns a node that is true if `piece` covers `at` and `guard` is true; -1: it is always true.
+// Returns a node that is true if `piece` covers `at` and `guard` is true; -1: it is always true;
+// kNever: it is never true. The components of an index that is put together of several arrays, for
+// example, are read at known positions.
 int Emitter::piece_guard(const GraphOp& op, const IndexPiece& piece, const Index& at, int guard) {
   const auto require = [&](ScalarOp comparison, int node, int64_t bound) {
     const int number = integer_node(kernel_.nodes[node].dtype, bound);
@@ -352,6 +365,10 @@ int Emitter::piece_guard(const GraphOp& op, const IndexPiece& piece, const Index
       from.add(
           node_expr(start_node(op.operands[piece.start_dynamic[d]], piece.start_dynamic_max[d])),
           -1);
+    if (from.is_constant() && !shifts) {
+      if (from.offset < start || from.offset >= stop) return kNever;
+      continue;
+    }
     if (start > 0 || shifts) require(ScalarOp::kGe, index_node(from, dtype), start);
     if (stop < at.shape[d] || shifts) require(ScalarOp::kLt, index_node(from, dtype), stop);
   }
@@ -374,6 +391,7 @@ int Emitter::pull_pieces(int v, int index, int guard) {
   boost::container::small_vector<std::pair<int, int>, 4> choices;  // (guard, value)
   for (const IndexPiece& piece : pieces) {
     const int own = piece_guard(op, piece, at, guard);
+    if (own == kNever) continue;
     const int operand = op.operands[piece.operand];
     choices.emplace_back(own, pull(operand, intern(piece_index(op, piece, at)), own));
     if (own == guard) break;  // this piece covers everything that is left

@@ -116,7 +116,7 @@ bool Scheduler::run(std::vector<char>& must_store) {
   output_of_.assign(g_.values.size(), -1);
   for (size_t k = g_.outputs.size(); k-- > 0;) output_of_[g_.outputs[k]] = static_cast<int>(k);
   for (int v : g_.inputs) out_.inputs.push_back(slot(v));
-  Emitter emitter(g_, plan, options_.last_level_cache);
+  Emitter emitter(g_, plan, options_);
   bool complete = true;
   for (int k : plan.order) {
     const Group& group = plan.groups[k];

@@ -32,6 +32,10 @@ struct FuseOptions {
   // A kernel that writes more than half of this many bytes (in all instances) uses non-temporal
   // stores, which bypass the caches.
   int64_t last_level_cache = 32 << 20;
+  // A kernel with a longer chain of values that are computed one from the other is refused by an
+  // InternalError: emitting it needs some hundred bytes of the stack for each. The planner makes
+  // kernels of fewer ops.
+  int deepest_kernel = 1000;
   // See Schedule::reproducible.
   bool reproducible = false;
 };

@@ -45,8 +45,12 @@ TEST(Tiles, Ranges) {
 }
 
 TEST(Tiles, OtherDtypeThanTheResult) {
-  for (auto [from, to] : {std::pair{int8, float32}, {float32, float64}, {float64, int32},
-                          {bfloat16, float32}, {int8, int16}, {bool_, int64}})
+  for (auto [from, to] : {std::pair{int8, float32},
+                          {float32, float64},
+                          {float64, int32},
+                          {bfloat16, float32},
+                          {int8, int16},
+                          {bool_, int64}})
     for (int64_t rows : {16, 19}) check(transposed(from, to, 2, rows, 70), 0, 3);
 }
 

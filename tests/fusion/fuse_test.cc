@@ -1,6 +1,7 @@
 #include "tessera/fusion/fuse.h"
 
 #include "fusion_testing.h"
+#include "tessera/ops/indexing/gather.h"
 #include "tessera/ops/structural/concatenate.h"
 
 namespace tessera::fusion_testing::fuse_test {
@@ -119,6 +120,31 @@ TEST(Fuse, LargeTransposesOfComplexNumbersMoveBlocks) {
     return Arrays{lax::neg(lax::transpose(x[0], {1, 0}))};
   }));
   EXPECT_EQ(outline(s), "kernel (16, 5, 16, 64) lanes; loop () store\n");
+}
+
+// Emitting a kernel is recursive along its longest chain.
+TEST(Fuse, TooLongChainsAreRefused) {
+  const Function f = trace({f32({40})}, [](const Arrays& x) {
+    Array y = x[0];
+    for (int k = 0; k < 50; ++k) y = lax::sin(y + 1);
+    return Arrays{y};
+  });
+  EXPECT_EQ(outline(check(f)), "kernel (40,) lanes; loop () store\n");
+  EXPECT_THROW(fuse(f, Mesh(), {.deepest_kernel = 30}), InternalError);
+}
+
+// The components of the indices of a gather from a matrix are read from the array of each, without
+// loads whose guard is known.
+TEST(Fuse, GathersReadTheComponentsOfTheirIndices) {
+  const Type index = array_type(int32, {50});
+  const Function f = trace({f32({20, 30}), index, index}, [](const Arrays& x) {
+    const Array rows = lax::reshape(x[1], {50, 1}), columns = lax::reshape(x[2], {50, 1});
+    return Arrays{lax::gather(x[0], lax::concatenate(Arrays{rows, columns}, 1),
+                              {{}, {0, 1}, {0, 1}}, {1, 1}, IndexMode::kPromiseInBounds)};
+  });
+  const Schedule s = check(f);
+  EXPECT_EQ(outline(s), "kernel (50,) lanes; loop () store\n");
+  EXPECT_EQ(to_string(s).find(" if "), std::string::npos) << to_string(s);
 }
 
 TEST(Fuse, RowsOfATransposeAreColumns) {

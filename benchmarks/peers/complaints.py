@@ -10,6 +10,7 @@ are compared before a time counts. The table is Markdown.
 """
 import argparse
 import importlib
+import importlib.util
 import json
 import os
 import pathlib
@@ -187,6 +188,8 @@ def main():
     return serve(options)
   if not options.tessera or not options.xla:
     parser.error('expected --tessera and --xla, got none; give the Pythons of environments with JAX')
+  if importlib.util.find_spec('jax') is None:  # The programs are written in it.
+    os.execv(options.tessera, [options.tessera, *sys.argv])
   programs = programs_of(options)
   wanted = options.names or list(programs)
   for name in wanted:

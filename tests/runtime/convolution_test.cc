@@ -235,6 +235,27 @@ TEST(Convolution, TilesMakeTheWhole) {
   check({float32, {2, 8, 8, 64}, {2, 8, 8, 256}, p});
 }
 
+// Dimensions along which the window has one place are one, where the layouts allow it.
+TEST(Convolution, PixelsAreDividedAnywhere) {
+  check({float32, {1, 49, 49, 32}, {1, 1, 32, 64}, square(2, 1, 0, 0)});
+  check({float32, {3, 17, 49, 32}, {1, 1, 32, 130}, square(2, 1, 0, 0)});
+  check({float32, {1, 9, 13, 23, 32}, {1, 1, 1, 32, 64}, square(3, 1, 0, 0)});
+  check({float32, {1, 9, 25, 11, 32}, {3, 1, 1, 32, 64}, square(3, 1, 0, 0)});
+  check({float32, {1, 49, 49, 32}, {1, 1, 32, 64}, square(2, 2, 0, 0)});
+  check({float32, {1, 49, 47, 32}, {1, 1, 32, 64}, square(2, 1, 1, 1)});
+  ConvolutionParams p = square(2, 1, 0, 0);
+  p.reversal = {1, 1};
+  check({float32, {1, 49, 49, 32}, {1, 1, 32, 64}, p});
+  p.reversal = {0, 0};
+  p.feature_group_count = 2;
+  check({float32, {1, 49, 49, 64}, {1, 1, 32, 64}, p});
+  p.feature_group_count = 1;
+  p.lhs_spec = p.out_spec = kNchw;
+  check({float32, {1, 32, 49, 49}, {1, 1, 32, 64}, p});
+  p.out_spec = {0, 3, 2, 1};  // of other strides than the image
+  check({float32, {1, 32, 49, 49}, {1, 1, 32, 64}, p});
+}
+
 TEST(Convolution, ResultsOfAnotherDtype) {
   for (auto [in, out] : {std::pair{bfloat16, float32},
                          {float16, float32},

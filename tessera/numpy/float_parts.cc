@@ -26,9 +26,11 @@ void expect_real_numbers(const char* name, const Array& x) {
     type_error(name, "expected real numbers, got {}; take real(z) or imag(z) first",
                describe(x.type()));
 }
-void expect_integers(const char* name, const Array& x) {
-  if (!is_integer(x.dtype()))
-    type_error(name, "expected integers, got {}; convert them", describe(x.type()));
+// Checks that the common dtype of both operands is an integer, so one of them may be bool.
+void expect_integers(const char* name, const Array& x1, const Array& x2) {
+  if (is_integer(result_type({x1, x2}).dtype)) return;
+  type_error(name, "expected integers, got {}; convert them",
+             describe((is_integer(x1.dtype()) ? x2 : x1).type()));
 }
 
 // The layout of a floating dtype's bits.
@@ -111,7 +113,7 @@ Array small_exponent(const Array& x, int64_t limit) {
 
 Array ldexp(const Array& x1, const Array& x2) {
   expect_real_numbers("ldexp", x1);
-  if (x2.dtype() != bool_) expect_integers("ldexp", x2);
+  if (x2.dtype() != bool_) expect_integers("ldexp", x2, x2);
   broadcast_shapes("ldexp", std::vector<Shape>{x1.shape(), x2.shape()});
   return composite("ldexp", {}, {x1, x2}, [](const NoParams&, std::span<const Array> a) {
     const Array x = in_own_dtype(a[0]);
@@ -162,8 +164,7 @@ Array divisor_of(const Array& x, const Array& y) {
 
 template <class Body>
 Array of_integers(const char* name, const Array& x1, const Array& x2, const Body& body) {
-  expect_integers(name, x1);
-  expect_integers(name, x2);
+  expect_integers(name, x1, x2);
   broadcast_shapes(name, std::vector<Shape>{x1.shape(), x2.shape()});
   return composite(name, {}, {x1, x2}, body);
 }

@@ -426,6 +426,8 @@ Array take_along_axis(const Array& x, const Array& indices, int64_t axis,
                      Shape operand = p.others, wanted = p.others;
                      operand[p.axis] = a[0].shape()[p.axis];
                      wanted[p.axis] = a[1].shape()[p.axis];
+                     // If the array is empty, the result is zeros, as in JAX.
+                     if (a[0].size() == 0) return lax::full(wanted, 0, a[0].dtype());
                      const Array i = wrapped(a[1], operand[p.axis], index_dtype(operand));
                      return lax::take_along(broadcast_array("take_along_axis", a[0], operand),
                                             broadcast_array("take_along_axis", i, wanted), p.axis,

@@ -75,9 +75,10 @@ struct UpdateOptions {
 // Returns x[items].
 Array index(const Array& x, const IndexList& items, const GetOptions& options = {});
 
-// Elements of an array, named by an index expression. Each function returns a new array. Values are
-// converted to the array's dtype and broadcast. Several updates of one element are made in the
-// order of the indices, so the last set() wins.
+// Elements of an array, named by an index expression. Each function returns a new array of the same
+// dtype. Values are converted to it and broadcast, except that integers are combined with other
+// numbers in the common dtype of both, and the result is converted: 5 multiplied by 0.5 becomes 2.
+// Several updates of one element are made in the order of the indices, so the last set() wins.
 class IndexedArray {
  public:
   IndexedArray(Array x, IndexList items) : x_(std::move(x)), items_(std::move(items)) {}

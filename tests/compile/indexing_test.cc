@@ -142,6 +142,7 @@ TEST_F(Indexing, DimensionsWithoutElements) {
   EXPECT_EQ(take(x, i, {.axis = 2}).shape(), (Shape{2, 0, 2}));
   EXPECT_EQ(take(x, zeros({0, 4}, int32), {.axis = 1}).shape(), (Shape{2, 0, 4, 3}));
   EXPECT_EQ(take_along_axis(x, zeros({2, 0, 4}, int32), 2).shape(), (Shape{2, 0, 4}));
+  EXPECT_EQ(take_along_axis(x, zeros({2, 1, 3}, int32), 1).shape(), (Shape{2, 1, 3}));
   EXPECT_EQ(nanmedian(x, {.axis = 0}).shape(), (Shape{0, 3}));
   EXPECT_EQ(grad([&](const Array& y) { return sum(take(y, i, {.axis = 2})); })(x).shape(),
             x.shape());

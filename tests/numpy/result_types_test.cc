@@ -1,4 +1,6 @@
 // The dtypes and weak types of results, as those of jax.numpy, where a function chooses them.
+#include <cmath>
+
 #include "../errors.h"
 #include "tessera/tessera.h"
 
@@ -54,6 +56,26 @@ TEST(ResultTypes, DifferenceOfSets) {
   EXPECT_THAT(to_vector<int>(setdiff1d(a, b, 2)), ElementsAre(1, 3));
   EXPECT_EQ(setdiff1d(a, ones(2), 2).dtype(), uint32);
   EXPECT_EQ(union1d(a, b, 2).dtype(), int32);
+}
+
+// A bool next to integers counts as one.
+TEST(ResultTypes, DivisorsOfIntegersAndBool) {
+  EXPECT_THAT(to_vector<int>(lcm(array({4, 6}), true)), ElementsAre(4, 6));
+  EXPECT_EQ(gcd(array({true, false}), array({4, 6}, int8)).dtype(), int8);
+  expect_error([] { gcd(array({true}), true); }, "[gcd] expected integers, got bool[1]");
+}
+
+TEST(ResultTypes, NormsOfWholeOrders) {
+  const Array x = array({{1.0f, -2.0f, 2.0f}, {3.0f, 0.0f, -4.0f}});
+  for (const double p : {3.0, -1.0, 4.0, 2.5}) {
+    const auto expected = [p](double a, double b, double c) {
+      const auto power = [p](double v) { return std::pow(v, p); };
+      return static_cast<float>(std::pow(power(a) + power(b) + power(c), 1 / p));
+    };
+    const std::vector<float> got = to_vector<float>(linalg::norm(x, {.ord = p, .axis = 1}));
+    EXPECT_FLOAT_EQ(got[0], expected(1, 2, 2)) << p;
+    EXPECT_FLOAT_EQ(got[1], expected(3, 0, 4)) << p;
+  }
 }
 
 TEST(ResultTypes, ErrorsNameTheKindsInASentence) {

@@ -17,13 +17,17 @@ class _Listed:
 
 
 def install():
-  """Lets programs of Tessera into the cache, under the conditions of all others. JAX decides once for a process, and counts that."""
+  """Lets programs of Tessera into the cache, under the conditions of all others. JAX decides once for a process, and counts that; without
+  a folder and a cache that was set it is not asked, since it would compute a key of each program in vain."""
   of_others = jax_private.get('is_cache_used')
   if hasattr(of_others, '__wrapped__'):
     return
+  has_folder, module = jax_private.get('is_persistent_cache_enabled'), jax_private.get('compilation_cache')
 
   @functools.wraps(of_others)
   def is_cache_used(backend):
-    return of_others(_Listed(backend) if backend.platform == 'tessera' else backend)
+    if backend.platform != 'tessera':
+      return of_others(backend)
+    return (has_folder() or getattr(module, '_cache', None) is not None) and of_others(_Listed(backend))
 
   jax_private.replace('is_cache_used', is_cache_used)

@@ -13,7 +13,7 @@ struct PJRT_DeviceDescription {
   tessera::Device device;
   int process_index = 0;  // as JAX numbers processes
   std::string kind, text;
-  std::string name;  // as XLA says it, cpu:0: checkpoints name a device so
+  std::string name;                         // as XLA says it, cpu:0: checkpoints name a device so
   std::vector<PJRT_NamedValue> attributes;  // coords, core_on_chip and slice_index of TPUs
 };
 struct PJRT_TopologyDescription {

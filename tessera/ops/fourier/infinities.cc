@@ -11,7 +11,7 @@ namespace tessera::ops::fourier {
 namespace {
 
 int sign_of(int64_t x) { return (x > 0) - (x < 0); }
-// Returns the sign of cos(2 pi m / n) for m in [0, n): it is positive in the first and last quarter.
+// Returns the sign of cos(2 pi m / n) for m in [0, n): positive in the first and last quarter.
 int cosine_sign(int64_t m, int64_t n) {
   return 2 * m <= n ? sign_of(n - 4 * m) : sign_of(4 * m - 3 * n);
 }

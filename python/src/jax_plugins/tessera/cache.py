@@ -17,13 +17,17 @@ class _Listed:
 
 
 def install():
-  """Lets JAX cache programs of Tessera, under the same conditions as those of other platforms. JAX decides once for a process, and counts that."""
+  """Lets JAX cache programs of Tessera, under the same conditions as those of other platforms. JAX decides once for a process, and counts that.
+  It is not asked if there is neither a folder nor a cache that was set, because it would compute a key for each program in vain."""
   of_others = jax_private.get('is_cache_used')
   if hasattr(of_others, '__wrapped__'):
     return
+  has_folder, module = jax_private.get('is_persistent_cache_enabled'), jax_private.get('compilation_cache')
 
   @functools.wraps(of_others)
   def is_cache_used(backend):
-    return of_others(_Listed(backend) if backend.platform == 'tessera' else backend)
+    if backend.platform != 'tessera':
+      return of_others(backend)
+    return (has_folder() or getattr(module, '_cache', None) is not None) and of_others(_Listed(backend))
 
   jax_private.replace('is_cache_used', is_cache_used)

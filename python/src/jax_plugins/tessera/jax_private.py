@@ -94,6 +94,8 @@ NAMES = {
     'execution_stage': _name('buffer_callbacks', 'jax.experimental.buffer_callback:ExecutionStage'),
     'buffer_callback_p': _name('buffer_callbacks', 'jax._src.buffer_callback:buffer_callback_p'),
     'is_cache_used': _name('cache', 'jax._src.compilation_cache:is_cache_used'),
+    'is_persistent_cache_enabled': _name('cache', 'jax._src.compilation_cache:is_persistent_cache_enabled'),
+    'compilation_cache': _name('cache', 'jax._src.compilation_cache:'),
     'to_dlpack': _name('dlpack', 'jax._src.dlpack:_to_dlpack'),
     'dlpack_device': _name('dlpack', 'jax._src.array:ArrayImpl.__dlpack_device__'),
     'from_dlpack': _name('dlpack', 'jax._src.dlpack:from_dlpack'),

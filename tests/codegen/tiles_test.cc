@@ -2,6 +2,8 @@
 // results of tiles, whole and partial, are compared with the interpreter.
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "kernel_builder.h"
 #include "tessera/base/namespaces.h"
 
@@ -23,6 +25,17 @@ Kernel transposed(DType from, DType to, int64_t slabs, int64_t rows, int64_t col
   if (from != to) value = m.op(kConvert, to, {value});
   m.store(y, {0, {rows * columns, columns, 1}, {}}, value);
   return m.k;
+}
+
+// A tile takes shuffles of whole vectors; without it, every lane would be gathered.
+TEST(Tiles, AreTransposedInRegisters) {
+  for (KernelCompiler* compiler : compilers())
+    for (DType f : {float32, float64, float16, bfloat16, int8, int16, int32, int64, bool_})
+      for (int64_t rows : {64, 75}) {
+        const std::string ir = compiler->llvm_ir(transposed(f, f, 1, rows, 256));
+        EXPECT_EQ(ir.find("masked.gather"), std::string::npos) << dtype_name(f) << " " << rows;
+        EXPECT_NE(ir.find("shufflevector"), std::string::npos) << dtype_name(f) << " " << rows;
+      }
 }
 
 TEST(Tiles, EveryDtype) {

@@ -16,8 +16,8 @@ fi
 errors=$(grep -E '^[^ ]+:[0-9]+:[0-9]+: error: ' <<<"$messages")
 failed=0
 wanted=0
-newcomers=$(grep -n '// The mistakes of newcomers' "$here/snippets.cc" | cut -d: -f1)
-[ -n "$newcomers" ] || { echo "snippets.cc lacks the comment '// The mistakes of newcomers'" >&2; exit 1; }
+newcomers=$(grep -n '// Mistakes that newcomers make' "$here/snippets.cc" | cut -d: -f1)
+[ -n "$newcomers" ] || { echo "snippets.cc lacks the comment '// Mistakes that newcomers make'" >&2; exit 1; }
 while IFS=: read -r line text; do
   wanted=$((wanted + 1))
   # A comment that stands alone is that of the next line.

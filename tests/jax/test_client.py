@@ -92,6 +92,14 @@ def test_wrong_options(configured, said):
   assert said in str(error.value) and 'change jax_pjrt_client_create_options' in str(error.value)
 
 
+@pytest.fixture(name='version_is_asked_again')
+def _version_is_asked_again():
+  client.jax_version.cache_clear()
+  yield
+  client.jax_version.cache_clear()
+
+
+@pytest.mark.usefixtures('version_is_asked_again')
 @pytest.mark.parametrize('version, said', [
     ('0.7.2', "[tessera] expected JAX 0.8.0 or later, got 0.7.2; pip install 'jax>=0.8.0', or set JAX_PLATFORMS=cpu"),
     ('0.8.0', ''), ('0.12.0.1', ''), ('9.1', '')])
@@ -104,6 +112,7 @@ def test_versions_that_are_refused(monkeypatch, version, said):
     client.check_jax()
 
 
+@pytest.mark.usefixtures('version_is_asked_again')
 def test_the_version_of_a_jax_that_was_not_installed(monkeypatch):
   def version(_):
     raise importlib.metadata.PackageNotFoundError

@@ -57,7 +57,7 @@ const std::vector<Mistake>& mistakes() {
          matrix* array({1., 2.});
        },
        "[multiply] expected shapes that broadcast"},
-      {"sub_bool", kType, [] { mask - mask; }, "integer or floating-point or complex array"},
+      {"sub_bool", kType, [] { mask - mask; }, "integer, floating-point or complex array"},
       {"negative_bool", kType, [] { -mask; }, "bool[3]"},
       {"bits_of_floats", kType, [] { vector& vector; }, "float32[3]"},
       {"shift_of_floats", kType, [] { vector << 1; }, "float32[3]"},

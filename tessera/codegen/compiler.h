@@ -77,5 +77,8 @@ class KernelCompiler {
 // passes (any range is correct): whole vectors and cache lines, or 1 for vectors along an inner
 // dimension.
 int64_t split_unit(const Kernel& kernel);
+// Returns whether the code of the kernel transposes operands in registers (tiles.cc). It then reads
+// whole cache lines of them, if the ranges of the parallel index are long.
+bool has_tiles(const Kernel& kernel);
 
 }  // namespace tessera::codegen

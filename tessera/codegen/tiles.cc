@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "tessera/codegen/canonical.h"
+#include "tessera/codegen/compiler.h"
 #include "tessera/codegen/emitter.h"
 
 namespace tessera::codegen {
@@ -18,6 +19,15 @@ using llvm::BasicBlock;
 using llvm::Value;
 
 namespace {
+
+// Fewer columns would leave too many lanes without work.
+bool fill_lanes(const Kernel& kernel, int lanes) { return 4 * kernel.parallel.back() >= 3 * lanes; }
+
+// Returns whether the load is replaced by a tile, if its kernel has the shape for it.
+bool is_tile_load(const KernelNode& node) {
+  return node.kind == NodeKind::kLoad && node.guard < 0 && node.dynamic.empty() &&
+         !is_complex(node.dtype) && is_transposed(node.address);
+}
 
 // What is transposed at once within 128 bits, which is what most shuffles work on.
 constexpr int64_t kPieceBytes = 16;
@@ -95,9 +105,8 @@ void transpose(llvm::IRBuilder<>& b, std::vector<Value*>& vectors, int lanes, in
 
 }  // namespace
 
-// Returns the least number of rows of a tile, 0 if the dtype has none.
+// Returns the least number of rows of a tile.
 int Memory::least_tile_rows(DType dtype) const {
-  if (is_complex(dtype)) return 0;
   return std::min(ir_.lanes, static_cast<int>(kPieceBytes / itemsize(dtype)));
 }
 
@@ -160,13 +169,19 @@ Val Memory::row_of_tile(DType dtype, llvm::AllocaInst* tile, Value* row) {
   return from_storage(dtype, b.CreateLoad(vector, b.CreateGEP(vector, tile, row)));
 }
 
+bool has_tiles(const Kernel& given) {
+  const Kernel kernel = canonical(given);
+  return kernel.parallel.size() >= 2 &&
+         fill_lanes(kernel, kernel_lanes(kernel, host_target().vector_bytes)) &&
+         std::any_of(kernel.nodes.begin(), kernel.nodes.end(), is_tile_load);
+}
+
 // Finds the loads that tiles replace. The rows are the dimension before the last one.
 void KernelEmitter::find_tiles() {
   tile_of_.assign(k_.nodes.size(), -1);
   const size_t rank = k_.parallel.size();
   if (!along_parallel_ || single_ || rank < 2 || !turns_.empty()) return;
-  // Shorter rows would leave too many lanes without work.
-  if (4 * k_.parallel[rank - 1] < 3 * lanes_) return;
+  if (!fill_lanes(k_, lanes_)) return;
   for (const KernelLoop& loop : k_.loops)
     if (!loop.extents.empty()) return;
   for (const KernelNode& node : k_.nodes)
@@ -175,9 +190,9 @@ void KernelEmitter::find_tiles() {
   int64_t rows = 0, bytes = 0;  // of a tile; of a row of all tiles
   for (size_t i = 0; i < k_.nodes.size(); ++i) {
     const KernelNode& node = k_.nodes[i];
-    if (node.kind != NodeKind::kLoad || node.guard >= 0 || !node.dynamic.empty()) continue;
+    if (!is_tile_load(node)) continue;
     const int64_t least = memory_.least_tile_rows(node.dtype), size = itemsize(node.dtype);
-    if (!is_transposed(node.address) || least == 0 || least > most) continue;
+    if (least > most) continue;
     if ((bytes + size * lanes_) * in_run > kMostBytes) continue;
     tile_of_[i] = static_cast<int>(tile_loads_.size());
     tile_loads_.push_back(static_cast<int>(i));

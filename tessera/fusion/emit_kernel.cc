@@ -18,6 +18,8 @@ namespace {
 constexpr int64_t kBlockRows = 16, kBlockColumns = 64, kBlockedElements = 1 << 16;
 // Fewer rows make no tile of 4-byte elements.
 constexpr int64_t kLeastTileRows = 4;
+// Shorter rows of the result fill too little of a vector (codegen/tiles.cc, with vectors of 64 bytes).
+constexpr int64_t kLeastTileRowBytes = 48;
 
 }  // namespace
 
@@ -199,7 +201,8 @@ void Emitter::arrange_transposes() {
           continue;
         splits_[row] = {rows / kBlockRows, kBlockRows};
         splits_[column] = {columns / kBlockColumns, kBlockColumns};
-      } else if (rows < kLeastTileRows || row == column - 1) {
+      } else if (rows < kLeastTileRows || columns * itemsize(node.dtype) < kLeastTileRowBytes ||
+                 row == column - 1) {
         continue;
       }
       block_ = {row, column};

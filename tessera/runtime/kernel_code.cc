@@ -84,7 +84,7 @@ Blocks find_blocks(const Kernel& kernel, double element_ns) {
     ++loads;
     dim = dim < 0 ? along : std::min(dim, along);
   }
-  if (dim < 0) return out;
+  if (dim < 0 || codegen::has_tiles(kernel)) return out;
   const auto extent = [&](size_t d) { return kernel.parallel[d]; };
   const auto row_dim = static_cast<size_t>(dim);
   for (size_t d = 0; d < row_dim; ++d) out.outer *= extent(d);

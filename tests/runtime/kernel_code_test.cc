@@ -18,8 +18,11 @@ namespace {
 struct Across {
   int64_t outer, rows, between, columns;
   int operands;
+  // How far apart elements of neighbouring rows are in an operand. If it is 1, tiles are transposed in
+  // registers (codegen/tiles.cc), and there are no blocks.
+  int64_t step = 2;
   Shape shape() const { return {outer, rows, between, columns}; }
-  Shape read() const { return {outer, between, columns, rows}; }
+  Shape read() const { return {outer, between, columns, rows * step}; }
 };
 
 void add_kernel(ScheduleBuilder& b, const Across& c, const std::vector<int>& slots, AxisList axes,
@@ -27,9 +30,9 @@ void add_kernel(ScheduleBuilder& b, const Across& c, const std::vector<int>& slo
   b.kernel(slots, std::move(axes), fn);
   Kernel& kernel = std::get<KernelStep>(b.schedule.steps.back()).kernel;
   kernel.parallel = c.shape();
-  const int64_t columns = c.columns * c.rows;
+  const int64_t columns = c.columns * c.rows * c.step;
   for (KernelNode& node : kernel.nodes)
-    node.address.parallel = {c.between * columns, 1, columns, c.rows};
+    node.address.parallel = {c.between * columns, c.step, columns, c.rows * c.step};
   int sum = 0;
   for (int i = 1; i < c.operands; ++i) {
     KernelNode add{NodeKind::kScalarOp, float64};
@@ -74,7 +77,7 @@ Sum sum_of(const Across& c, int64_t instances) {
       for (int64_t m = 0; m < c.between * c.columns; ++m) {
         double sum = 0;
         for (const Literal& x : operands)
-          sum += x.data<double>()[(o * c.between * c.columns + m) * c.rows + r];
+          sum += x.data<double>()[((o * c.between * c.columns + m) * c.rows + r) * c.step];
         *want++ = sum;
       }
   return result;
@@ -83,7 +86,8 @@ Sum sum_of(const Across& c, int64_t instances) {
 TEST(KernelCode, BlocksMakeTheWhole) {
   for (const Across& c :
        {Across{1, 13, 1, 5003, 1}, Across{1, 32, 1, 2111, 3}, Across{2, 9, 1, 3001, 2},
-        Across{2, 9, 7, 611, 5}, Across{1, 150, 1, 4099, 1}, Across{3, 4, 5, 6, 2}})
+        Across{2, 9, 7, 611, 5}, Across{1, 150, 1, 4099, 1}, Across{3, 4, 5, 6, 2},
+        Across{1, 32, 1, 2111, 3, 1}, Across{2, 9, 7, 611, 5, 1}})
     for (const int64_t instances : {1, 3}) {
       SCOPED_TRACE(fmt::format("{} of {}, {} instances", c.operands, c.shape(), instances));
       const Sum r = sum_of(c, instances);
@@ -129,7 +133,9 @@ TEST(KernelCode, OperandsThatAreReadAcrossAreReadInBlocks) {
   // All lines of a row stay there.
   EXPECT_GT(longest_range({1, 32, 1, 800, 5}), 800);
   // Neighbouring columns are in one line.
-  EXPECT_GT(longest_range({1, 4, 1, 34320, 5}), 384);
+  EXPECT_GT(longest_range({1, 2, 1, 34320, 5}), 384);
+  // Tiles read whole lines.
+  EXPECT_GT(longest_range({1, 32, 1, 34320, 5, 1}), 384);
 }
 
 }  // namespace

@@ -101,18 +101,15 @@ TEST(Fuse, TransposeIsAnAccessPattern) {
   EXPECT_EQ(outline(s), "kernel (7, 5) lanes; loop () store\n");
 }
 
-// Code generation makes tiles of the last two dimensions, except of complex numbers.
+// Code generation makes tiles of the last two dimensions, if rows of the result fill a vector.
 TEST(Fuse, TransposesEndWithTheDimensionsOfTiles) {
-  EXPECT_EQ(outline(check(trace({f32({320, 256})},
-                                [](const Arrays& x) {
-                                  return Arrays{lax::transpose(x[0], {1, 0}) * 2};
-                                }))),
-            "kernel (256, 320) lanes; loop () store\n");
-  EXPECT_EQ(outline(check(trace({f32({7, 50, 20})},
-                                [](const Arrays& x) {
-                                  return Arrays{lax::transpose(x[0], {2, 1, 0}) * 2};
-                                }))),
-            "kernel (50, 20, 7) lanes; loop () store\n");
+  const auto reversed = [](Type type, const std::vector<int64_t>& dims) {
+    return outline(check(
+        trace({type}, [&](const Arrays& x) { return Arrays{lax::transpose(x[0], dims) * 2}; })));
+  };
+  EXPECT_EQ(reversed(f32({320, 256}), {1, 0}), "kernel (256, 320) lanes; loop () store\n");
+  EXPECT_EQ(reversed(f32({12, 50, 20}), {2, 1, 0}), "kernel (50, 20, 12) lanes; loop () store\n");
+  EXPECT_EQ(reversed(f32({11, 50, 20}), {2, 1, 0}), "kernel (20, 50, 11) lanes; loop () store\n");
 }
 
 TEST(Fuse, LargeTransposesOfComplexNumbersMoveBlocks) {

@@ -133,6 +133,25 @@ TEST(IndexedShards, ScattersOfSeveralIndexedDimensions) {
         });
 }
 
+// Windows have a whole dimension, which is sharded, and their indices have an entry for it: only
+// zero is inside. Of 8 columns, each device has a single one of the operand and of the updates.
+TEST(IndexedShards, WholeWindowsWithAnIndex) {
+  for (const ScatterKind kind : {ScatterKind::kSet, ScatterKind::kAdd, ScatterKind::kMul,
+                                 ScatterKind::kMin, ScatterKind::kMax})
+    for (const int64_t columns : {8, 16, 5}) {
+      SCOPED_TRACE(
+          fmt::format("{} of {} columns", enum_names(kind)[static_cast<size_t>(kind)], columns));
+      const Partitioned p = partition_and_check(
+          mesh8(), {{{4, columns}, P(None, "x")}, {{5, columns}, P(None, "x")}},
+          [&](const Arrays& x) {
+            const Array at = indices_of({3, 0, 0, 0, 1, 1, 2, -1, 4, 0}, 2, int32);
+            return Arrays{lax::scatter(x[0], at, x[1], {{1}, {0}, {0, 1}}, kind)};
+          },
+          {P(None, "x")});
+      EXPECT_EQ(communication(p), "");
+    }
+}
+
 // Two arrays with one body, in which each gets the other's update: each device updates its own
 // rows.
 TEST(IndexedShards, SeveralArraysWithOneBody) {

@@ -185,7 +185,8 @@ std::vector<Array> localize_scatter(std::span<const Array> x, const ScatterParam
   std::vector<Array> operands(x.begin(), x.end());
   const size_t n = scatter_arrays(x.size());
   const IndexedWindows all =
-      scatter_windows(p, context.global_operand(0).shape, x[n].shape(), x[n + 1].shape());
+      scatter_windows(p, context.global_operand(0).shape, context.global_operand(n).shape,
+                      context.global_operand(n + 1).shape);
   if (const std::vector<Array> offsets = shard_offsets(all, 0, x[0].shape(), context);
       !offsets.empty())
     operands[n] = local_starts(all, offsets, x[n]);

@@ -65,7 +65,7 @@ print(jax.numpy.ones(2).sum())'''
 
 
 def test_other_backends_do_not_load_the_library(environment):
-  code = 'import jax; print(jax.devices()); print("tessera" in open("/proc/self/maps").read())'
+  code = 'import jax; print(jax.devices()); print("libtessera" in open("/proc/self/maps").read())'
   assert python(code, environment, JAX_PLATFORMS='cpu')[0] == '[CpuDevice(id=0)]\nFalse'
 
 

@@ -36,7 +36,7 @@ print(jax.default_backend() == 'tessera', len(jax.devices('tessera')))"""
 def test_import_loads_nothing(environment):
   code = """
 import jax, sys
-print([m for m in sys.modules if 'tessera' in m], 'tessera' in open('/proc/self/maps').read())"""
+print([m for m in sys.modules if 'tessera' in m], 'libtessera' in open('/proc/self/maps').read())"""
   assert run(code, environment, JAX_PLATFORMS=None) == ('[] False', '')
 
 

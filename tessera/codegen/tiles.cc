@@ -158,7 +158,7 @@ llvm::AllocaInst* Memory::load_tile(DType dtype, Value* pointer, int64_t stride,
     transpose(b, vectors, ir_.lanes, least_tile_rows(dtype));
     for (int r = 0; r < run; ++r)
       b.CreateStore(vectors[static_cast<size_t>(r)],
-                    b.CreateConstGEP1_64(vector, tile, static_cast<uint64_t>(first + r)));
+                    b.CreateConstGEP1_64(vector, tile, static_cast<uint64_t>(int64_t{first} + r)));
   }
   return tile;
 }

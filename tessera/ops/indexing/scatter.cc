@@ -191,7 +191,7 @@ std::vector<Array> localize_scatter(std::span<const Array> x, const ScatterParam
       !offsets.empty())
     operands[n] = local_starts(all, offsets, x[n]);
   if (p.kind == ScatterKind::kAdd || p.kind == ScatterKind::kMul) {
-    const IndexedWindows windows = scatter_windows(p, x[0].shape(), x[1].shape(), x[2].shape());
+    const IndexedWindows windows = scatter_windows(p, x[0].shape(), x[n].shape(), x[n + 1].shape());
     const Literal identity = *combiner_of(p, float32) == ReduceKind::kSum
                                  ? convert_literal(Literal::scalar(0.0f), x[0].dtype())
                                  : convert_literal(Literal::scalar(1.0f), x[0].dtype());

@@ -186,7 +186,7 @@ struct ManualScope {
 };
 
 struct OpFormat {
-  // The pretty form after the op's name, up to its types. It is text with placeholders:
+  // The pretty form after the op's name, up to its types. It is text with names of parts:
   //   {operands}   %0, %1
   //   {name}       an attribute: [0, 1]   3   EQ   @callee   <@mesh, [{"x"}]>
   //   {a:b:c}      three Arrays as ranges: [0:4, 1:8:2]

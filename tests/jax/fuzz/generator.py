@@ -161,7 +161,7 @@ class Generator(constructs.Constructs):
     return self.line(text)
 
   def filled(self, text, shape):
-    """Returns the text with numbers in place of its upper-case placeholders; operands are lower case, so they are not replaced."""
+    """Returns the text with numbers in place of its upper-case names; operands are lower case, so they are not replaced."""
     rank = max(len(shape), 1)
     values = {'S': lambda: repr(shape), 'R': lambda d=self.random.randrange(rank): str(d),
               'K': lambda: str(self.random.randrange(-1, 4)),

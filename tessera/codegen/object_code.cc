@@ -12,7 +12,11 @@
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/TargetParser/Host.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
 #include <llvm/Transforms/Scalar.h>
+#include <llvm/Transforms/Scalar/IndVarSimplify.h>
+#include <llvm/Transforms/Scalar/LoopLoadElimination.h>
+#include <llvm/Transforms/Scalar/LoopPassManager.h>
 
 #include <algorithm>
 
@@ -48,6 +52,11 @@ void simplify(llvm::Module& module, llvm::TargetMachine& machine) {
   builder.crossRegisterProxies(loops, functions, components, modules);
   llvm::FunctionPassManager passes = builder.buildFunctionSimplificationPipeline(
       llvm::OptimizationLevel::O2, llvm::ThinOrFullLTOPhase::None);
+  // Bounds of an index that its range keeps are removed. What a trip stores and the next one loads
+  // stays in a register.
+  passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::IndVarSimplifyPass()));
+  passes.addPass(llvm::LoopLoadEliminationPass());
+  passes.addPass(llvm::InstCombinePass());
   for (llvm::Function& function : module)
     if (!function.isDeclaration()) passes.run(function, functions);
 }

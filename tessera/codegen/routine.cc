@@ -135,6 +135,9 @@ void RoutineEmitter::run() {
   SlotMemories at(routine_.around->slots.size());
   for (size_t i = 0; i < slots.size(); ++i)
     at[static_cast<size_t>(slots[i])] = {function_->getArg(static_cast<unsigned>(i)), false};
+  for (int slot : slots)
+    if (const auto start = constant_start(routine_, slot))
+      at[static_cast<size_t>(slot)] = constant(*start);
   workspace_ = function_->getArg(static_cast<unsigned>(slots.size()));
   emit(*routine_.loop, *routine_.around, at);
   b_.CreateRetVoid();

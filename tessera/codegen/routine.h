@@ -6,6 +6,7 @@
 // step's slots. Every kernel has the same results as in a step of its own, bit for bit.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,11 @@ fusion::InPlace routine_in_place(const LoopStep& loop);
 // KernelFn.
 std::vector<int> routine_slots(const LoopStep& loop);
 int64_t routine_workspace(const Routine& routine);
+
+// Returns the scalar with which a carry of the routine's own loop starts, if the schedule around it
+// says so: as a constant, or as the only value that a kernel stores. The code of the routine holds
+// it, so that the range of a counter is known.
+std::optional<Literal> constant_start(const Routine& routine, int slot);
 
 // Returns everything that the code depends on, which is the key of the kernel cache.
 std::string to_string(const Routine& routine);

@@ -88,7 +88,9 @@ std::string to_string(const Routine& routine) {
   std::string out = "routine\n";
   for (int slot : routine_slots(*routine.loop)) {
     const Slot& s = routine.around->slots[static_cast<size_t>(slot)];
-    fmt::format_to(std::back_inserter(out), "%{} {} {}\n", slot, s.dtype, s.bytes());
+    fmt::format_to(std::back_inserter(out), "%{} {} {} ", slot, s.dtype, s.bytes());
+    if (const auto start = constant_start(routine, slot)) append_bytes(out, *start);
+    out += '\n';
   }
   append(out, *routine.loop);
   return out;

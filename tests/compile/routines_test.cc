@@ -123,6 +123,25 @@ TEST_F(Routines, ConditionsBranchesAndLoopsInside) {
   }
 }
 
+// The code of a loop contains the number with which its counter starts, so each start has its own.
+TEST_F(Routines, NeighboursFromEachStart) {
+  const Array x = sin(linspace(-3, 3, 40));
+  for (int64_t start : {0, 1, 2, -3, 35}) {
+    for (int64_t distance : {1, 2}) {
+      SCOPED_TRACE(fmt::format("from {}, distance {}", start, distance));
+      const auto f = [=](const Array& a) {
+        return fori_loop(
+            start, start + 38,
+            [=](const Array& i, const Array& b) {
+              return at(b)[i].set(0.9 * index(b, {i - distance}) + index(b, {i}));
+            },
+            a);
+      };
+      expect_same_bits(Expected::kRoutine, f, x);
+    }
+  }
+}
+
 TEST_F(Routines, LanesThatStopByThemselves) {
   expect_same_bits(
       Expected::kRoutine,

@@ -7,6 +7,7 @@
 
 #include "models.h"
 #include "tessera/base/format.h"
+#include "tessera/privacy/plan.h"
 
 namespace tessera::bench {
 namespace {

@@ -12,6 +12,7 @@
 //
 // The embedding is also the output layer. The gradient of an example is clipped as a whole, over
 // all uses of a parameter, including those in a scan over layers.
+#include <tessera/privacy/privacy.h>
 #include <tessera/tessera.h>
 
 #include <cmath>

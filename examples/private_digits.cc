@@ -9,6 +9,7 @@
 // the same bits. --report writes a page with the curves of loss, norms and epsilon. --release
 // writes only the parameters. --reproducible makes every run the same, so anybody who knows the
 // seed can subtract the noise. It is for data that is public, as these digits are.
+#include <tessera/privacy/privacy.h>
 #include <tessera/tessera.h>
 
 #include <iostream>

@@ -1,4 +1,6 @@
-// The whole public API of Tessera: sharded computing on arrays, with JAX's names.
+// The public API of Tessera: sharded computing on arrays, with JAX's names. Modules that have
+// headers of their own are not in it: tessera/scipy/, plans, trainers, accountants and audits of
+// private training (tessera/privacy/privacy.h), and bridges to other libraries.
 //
 //   #include <tessera/tessera.h>
 //   using namespace tessera;
@@ -101,4 +103,8 @@
 #include "tessera/nnx/multi_head_attention.h"
 #include "tessera/nnx/optimizer.h"
 #include "tessera/optim/optim.h"
-#include "tessera/privacy/privacy.h"
+#include "tessera/privacy/clipping/clip_pytree.h"
+#include "tessera/privacy/clipping/clipped_grad.h"
+#include "tessera/privacy/noise/discrete_gaussian.h"
+#include "tessera/privacy/noise/noise_addition.h"
+#include "tessera/privacy/optimizers.h"

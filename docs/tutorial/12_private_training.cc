@@ -1,5 +1,6 @@
 // Lesson 12: private training, sharded.
 #include <tessera/format.h>
+#include <tessera/privacy/privacy.h>
 #include <tessera/tessera.h>
 
 #include <iostream>

@@ -5,6 +5,7 @@
 
 #include "tessera/cluster/joint_step.h"
 #include "tessera/ir/format.h"
+#include "tessera/privacy/trainer.h"
 #include "tests/cluster/recorded.h"
 #include "tests/errors.h"
 

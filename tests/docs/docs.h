@@ -6,6 +6,7 @@
 #include <tessera/eigen.h>
 #include <tessera/numpy/dlpack.h>
 #include <tessera/ops/control/host_callback.h>
+#include <tessera/privacy/privacy.h>
 #include <tessera/scipy/special.h>
 #include <tessera/scipy/stats.h>
 #include <tessera/tessera.h>

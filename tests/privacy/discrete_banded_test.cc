@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "tessera/privacy/trainer.h"
 #include "tessera/tessera.h"
 #include "tests/errors.h"
 

@@ -333,9 +333,15 @@ struct Typer {
   void type_grad(Node& node) {
     std::vector<ValueType> in = operands(node);
     for (const ValueType& t : in) expect(is_floating(t.dtype), "no float");
-    const std::vector<ValueType> out = run(node.bodies[0], in);
-    expect(out.size() == 1 && out[0].shape.rank() == 0 && is_floating(out[0].dtype), "no scalar");
-    for (ValueType& t : in) t.varying = united(t.varying, out[0].varying);
+    // The arguments vary over what the loss varies over, and so do the values that the body computes
+    // from them.
+    std::vector<ValueType> before;
+    do {
+      before = in;
+      const std::vector<ValueType> out = run(node.bodies[0], in);
+      expect(out.size() == 1 && out[0].shape.rank() == 0 && is_floating(out[0].dtype), "no scalar");
+      for (ValueType& t : in) t.varying = united(t.varying, out[0].varying);
+    } while (in != before);
     set_results(node, std::move(in));
   }
 

@@ -40,7 +40,9 @@ def saved(results, path):
     value = np.asarray(leaf)
     name = value.dtype.name
     arrays[f'{k}_{name}'] = value.astype(np.float32) if name == 'bfloat16' else value
-  np.savez(path, **arrays)
+  # A process that is stopped while it writes leaves no file of this name.
+  np.savez(f'{path}.part.npz', **arrays)
+  os.replace(f'{path}.part.npz', path)
 
 
 def serve():

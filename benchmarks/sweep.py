@@ -40,7 +40,9 @@ def saved(results, path):
     value = np.asarray(leaf)
     name = value.dtype.name
     arrays[f'{k}_{name}'] = value.astype(np.float32) if name == 'bfloat16' else value
-  np.savez(path, **arrays)
+  # A process that is stopped while it writes leaves no file of this name.
+  np.savez(f'{path}.part.npz', **arrays)
+  os.replace(f'{path}.part.npz', path)
 
 
 def serve():
@@ -100,7 +102,7 @@ class Worker:
     self.platform, self.x64, self.process = platform, x64, None
 
   def start(self):
-    env = {k: v for k, v in os.environ.items() if not k.startswith(('JAX_', 'XLA_', 'TESSERA_'))}
+    env = {k: v for k, v in os.environ.items() if not k.startswith(('JAX_', 'XLA_', 'TESSERA_', 'OPENBLAS_'))}
     env |= {'JAX_PLATFORMS': self.platform, 'JAX_ENABLE_X64': str(int(self.x64)), 'TESSERA_DEVICES': 'cpu:1',
             'PYTHONPATH': str(ROOT / 'python' / 'src'),
             'TESSERA_PJRT': os.environ.get('TESSERA_PJRT', str(ROOT / 'build/release/plugin/libtessera_pjrt.so'))}

@@ -139,7 +139,18 @@ void KernelEmitter::emit_parallel() {
   if (tile_rows_ > 0 && padded_.empty()) return emit_tiles();
   if (turns_.empty() && (k_.parallel.size() == 1 || flat_)) {
     open_block(nullptr);
-    emit_columns(begin_, end_);
+    Value* begin = begin_;
+    if (has_pieces()) {
+      // The lanes before the first multiple of a vector's length: none, unless a caller asks for
+      // another range than the runtime does.
+      use_scope(top());
+      begin = b_.CreateAnd(b_.CreateAdd(begin_, i64(lanes_ - 1)), i64(-lanes_));
+      begin = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, begin, end_);
+      aligned_ = false;
+      emit_masked_columns(begin_, begin, 1, false);
+      aligned_ = true;
+    }
+    emit_columns(begin, end_);
     close_block();
     return;
   }
@@ -179,6 +190,21 @@ void KernelEmitter::set_masks(int unroll, Value* count) {
   }
 }
 
+void KernelEmitter::emit_masked_columns(Value* begin, Value* end, int unroll, bool mostly_full) {
+  std::vector<Value*> none;
+  Loop rest = open_loop(begin, none);
+  enter_loop(rest, b_.CreateICmpSLT(rest.index, end));
+  use_scope(top());
+  Value* left = b_.CreateSub(end, rest.index);
+  set_masks(unroll, left);
+  if (mostly_full)
+    for (int u = 0; u < unroll; ++u) masks_[u].full = b_.CreateICmpSGE(left, i64((u + 1) * lanes_));
+  emit_lane_block(unroll);
+  use_scope(top());
+  close_loop(rest, b_.CreateAdd(rest.index, i64(unroll * lanes_)), none);
+  masks_.clear();
+}
+
 void KernelEmitter::emit_columns(Value* begin, Value* end) {
   std::vector<Value*> none;
   masks_.clear();
@@ -210,18 +236,7 @@ void KernelEmitter::emit_columns(Value* begin, Value* end) {
     start = blocks.index;
   }
 
-  Loop rest = open_loop(start, none);
-  enter_loop(rest, b_.CreateICmpSLT(rest.index, end));
-  use_scope(top());
-  Value* left = b_.CreateSub(end, rest.index);
-  const int masked = one_body && waits ? unroll : 1;
-  set_masks(masked, left);
-  if (one_body)
-    for (int u = 0; u < masked; ++u) masks_[u].full = b_.CreateICmpSGE(left, i64((u + 1) * lanes_));
-  emit_lane_block(masked);
-  use_scope(top());
-  close_loop(rest, b_.CreateAdd(rest.index, i64(masked * lanes_)), none);
-  masks_.clear();
+  emit_masked_columns(start, end, one_body && waits ? unroll : 1, one_body);
 }
 
 void KernelEmitter::emit_lane_block(int unroll) {

@@ -369,6 +369,18 @@ Val KernelEmitter::compute_load(int node, int u) {
   const bool apart = by_lane_[node] && !dynamic_by_lane && n.guard < 0 &&
                      (stride <= lanes_ / 2 + 1 || reads_most_of_rows(n, stride)) &&
                      memory_.takes_whole_vectors(n.dtype, stride, mask_of(u));
+  const int length = dynamic.empty() && (memory_.maskable(n.dtype) || (!guard && masks_.empty()))
+                         ? piece_length(n)
+                         : 0;
+  if (length > 0) {
+    const std::vector<Value*> pointers = piece_pointers(n, length, u);
+    use_scope(scope);
+    const LaneMask mask = guard ? with_guard(mask_of(u), guard) : mask_of(u);
+    const Val result = memory_.load_pieces(n.dtype, pointers, length,
+                                           n.address.parallel.back() == 0, mask, bool(guard));
+    keep_scope(scope);
+    return result;
+  }
   Affine address = n.address;
   const int64_t phase = apart ? phase_of(n, stride) : 0;
   address.offset -= phase;

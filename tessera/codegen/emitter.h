@@ -28,7 +28,7 @@ namespace tessera::codegen {
 
 // The version of the generator, a part of the disk cache's key. Increase it whenever the same
 // kernel would get other code.
-inline constexpr int kCodegenVersion = 12;
+inline constexpr int kCodegenVersion = 13;
 
 // Adds the function `name` (a KernelFn) for a canonical kernel.
 void emit_kernel(const Kernel& kernel, const Target& target, llvm::Module& module,
@@ -65,7 +65,7 @@ class Memory {
   void store_scalar(DType dtype, llvm::Value* pointer, Val value, llvm::Value* guard);
   llvm::Value* advance(DType dtype, llvm::Value* pointer, llvm::Value* elements);
 
-  // These three are in strided.cc.
+  // These four are in strided.cc.
   bool takes_whole_vectors(DType dtype, int64_t stride, const LaneMask& mask) const;
   // Loads lanes `stride` elements apart, the first one at pointer[phase]; 0 <= phase < stride.
   Val load_apart(DType dtype, llvm::Value* pointer, int64_t stride, int64_t phase,
@@ -73,6 +73,14 @@ class Memory {
   // Stores lane i of column c at pointer[i * columns.size() + c].
   void store_columns(DType dtype, llvm::Value* pointer, std::span<const Val> columns,
                      const LaneMask& mask, bool streaming);
+  // Loads pieces of `length` lanes from the addresses, one piece after the other: neighbours, or,
+  // if `same`, one element for all lanes of a piece. If `guarded`, the address of a piece is used
+  // only if one of its lanes is in the mask.
+  Val load_pieces(DType dtype, std::span<llvm::Value* const> pointers, int length, bool same,
+                  const LaneMask& mask, bool guarded);
+  // Returns whether the target has masked loads and stores of the element. Other elements are
+  // masked through a copy or lane by lane.
+  bool maskable(DType dtype) const { return maskable(storage(dtype)); }
 
   // These three are in tiles.cc.
   int least_tile_rows(DType dtype) const;
@@ -129,6 +137,7 @@ class KernelEmitter {
     std::vector<std::vector<Value*>> flat_indices;         // flat mode: [vector][parallel dim]
     Value* index = nullptr;                                // of the loop that made the scope
     std::unordered_map<int, SharedDivisor> divisors = {};  // by the node of the divisor
+    std::vector<std::vector<Value*>> piece_indices = {};   // flat mode: [piece][parallel dim]
   };
   struct Loop {
     llvm::BasicBlock *header, *body, *exit;
@@ -198,6 +207,9 @@ class KernelEmitter {
   void emit_range();
   void emit_parallel();
   void emit_columns(Value* begin, Value* end);
+  // Computes columns by blocks of `unroll` vectors that all have masks; `mostly_full` if most of
+  // the vectors will be whole ones.
+  void emit_masked_columns(Value* begin, Value* end, int unroll, bool mostly_full);
   void emit_lane_block(int unroll);
   void emit_column_loop(int l);
   void emit_inner();
@@ -210,7 +222,10 @@ class KernelEmitter {
   // Emits one run of the innermost body of loop l: values, reductions, stores.
   void emit_body(int l, std::vector<Value*>& accumulators);
   void emit_store(const KernelStore& store, int id);
-  // These three are in strided.cc.
+  // These six are in strided.cc.
+  int piece_length(const KernelNode& load) const;
+  bool has_pieces() const;
+  std::vector<Value*> piece_pointers(const KernelNode& load, int length, int u);
   int64_t phase_of(const KernelNode& load, int64_t stride) const;
   bool reads_most_of_rows(const KernelNode& load, int64_t stride) const;
   bool loads_apart() const;
@@ -297,6 +312,7 @@ class KernelEmitter {
   llvm::Function* function_;
   bool along_parallel_;
   bool flat_ = false;    // lanes are along the flat parallel index, not along its last dimension
+  bool aligned_ = true;  // flat mode: blocks begin at multiples of the lanes
   bool single_ = false;  // one element: no vectors
   int lanes_;
 

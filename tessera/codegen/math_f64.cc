@@ -275,11 +275,17 @@ Vec sin_cos_low_f32(Vec x, bool cosine) {
   return rounding_of_f32(sin_cos_f64(widen(x), cosine), sin_cos_f32(x, cosine));
 }
 
+// Returns e / (e + 2) for e = expm1(2 |x|), corrected by the rounding errors of the sum and of the
+// quotient: by the remainder of the division, times 1 / (e + 2) = (1 - tanh) / 2. Near 1, where that
+// difference has few bits, the quotient is exact enough.
 Vec tanh_f64(Vec x) {
   const auto [n, r, low] = reduce_exp(fast_min(x.like(40), abs(x) * 2.0));
   Vec power = power_of_two(n);
   Vec e = fma(power, expm1_reduced(r), power - 1.0);
-  return copy_sign(e / (e + 2.0), x);
+  Vec sum = e + 2.0, sum_rest = e - (sum - 2.0);
+  Vec y = e / sum;
+  Vec remainder = fma(-y, sum_rest, fma(-y, sum, e));
+  return copy_sign(select(e < 0x1p20, fma(remainder, fma(y, x.like(-0.5), x.like(0.5)), y), y), x);
 }
 
 Vec logistic_f64(Vec x) {

@@ -103,9 +103,17 @@ Vec acosh_f64(Vec x) {
   return select(x < 1.0, x.like(std::numeric_limits<double>::quiet_NaN()), y);
 }
 
+// Returns log1p(q) / 2 for the rounded q = 2a / (1 - a) with a = |x|. The rounding errors of q change
+// the logarithm by the remainder of the division, divided by 1 + a; for this a parabola near
+// 1 / (1 + a) is exact enough.
 Vec atanh_f64(Vec x) {
-  Vec a = abs(x);
-  return copy_sign(0.5 * log1p_f64(2.0 * a / (1.0 - a)), x);
+  Vec a = abs(x), twice = a + a;
+  Vec rest = 1.0 - a, rest_low = (1.0 - rest) - a;
+  Vec q = twice / rest;
+  Vec remainder = fma(-q, rest, twice) - q * rest_low;
+  Vec inverse = fma(a, fma(a, x.like(0.457), x.like(-0.957)), x.like(1));
+  Vec y = log1p_f64(q);
+  return copy_sign(0.5 * select(a < 0.5, fma(remainder, inverse, y), y), x);
 }
 
 Vec atan_f64(Vec x) {

@@ -1,5 +1,6 @@
 // Loads lanes a few elements apart by whole vectors and shuffles: a gather of a vector takes as
-// long as one load for every lane.
+// long as one load for every lane. Short rows that are apart are loaded row by row, for the same
+// reason: see piece_length.
 //
 // Example: every third element from a[1] on, with 4 lanes, is a[1], a[4], a[7], a[10]. The vectors
 // a[0:4], a[4:8] and a[7:11] have them. The last vector begins at a[7] so that nothing after a[10]
@@ -132,6 +133,94 @@ void Memory::store_columns(DType dtype, Value* pointer, std::span<const Val> col
     if (part_mask.any) to = b.CreateSelect(part_mask.any, to, zeros());  // no lane is stored
     store_lanes(parts[static_cast<size_t>(part)], to, part_mask, streaming);
   }
+}
+
+Val Memory::load_pieces(DType dtype, std::span<Value* const> pointers, int length, bool same,
+                        const LaneMask& mask, bool guarded) {
+  auto& b = ir_.builder;
+  llvm::Type* element = storage(dtype);
+  std::vector<Value*> pieces;
+  for (size_t q = 0; q < pointers.size(); ++q) {
+    LaneMask part;
+    if (mask.lanes) {
+      std::vector<int> picks(static_cast<size_t>(length));
+      std::iota(picks.begin(), picks.end(), static_cast<int>(q) * length);
+      part.lanes = b.CreateShuffleVector(mask.lanes, picks);
+      if (guarded || same) part.any = b.CreateOrReduce(part.lanes);
+    }
+    if (same) {
+      const LaneMask one{.any = part.any};
+      Value* piece = b.CreateShuffleVector(load_lanes(element, pointers[q], 1, one),
+                                           std::vector<int>(static_cast<size_t>(length), 0));
+      if (part.lanes)
+        piece = b.CreateSelect(part.lanes, piece, llvm::Constant::getNullValue(piece->getType()));
+      pieces.push_back(piece);
+    } else {
+      pieces.push_back(load_lanes(element, pointers[q], length, part));
+    }
+  }
+  for (int joined = length; pieces.size() > 1; joined *= 2) {
+    std::vector<int> picks(static_cast<size_t>(2 * joined));
+    std::iota(picks.begin(), picks.end(), 0);
+    for (size_t q = 0; 2 * q < pieces.size(); ++q)
+      pieces[q] = b.CreateShuffleVector(pieces[2 * q], pieces[2 * q + 1], picks);
+    pieces.resize(pieces.size() / 2);
+  }
+  return from_storage(dtype, pieces[0]);
+}
+
+// Returns the length of the pieces by which a load is done in flat mode; 0 if it is not. The lanes
+// of a piece are a row of the kernel. In memory they are neighbours, or all the same element. A
+// vector consists of few whole rows.
+//
+// Example: the gradient of average pooling repeats rows of 8 channels, parallel (n, 2, 8), and loads
+// x[8*p0 + p2]. With 16 lanes, a vector is two pieces: each is loaded from the row's address, which
+// takes two divisions by constants for two loads, instead of 16 of both.
+int KernelEmitter::piece_length(const KernelNode& load) const {
+  constexpr int64_t kMostPieces = 4;
+  if (!flat_ || !aligned_ || load.kind != NodeKind::kLoad || !load.dynamic.empty() ||
+      is_complex(load.dtype) || lane_kind(load.address) != LaneKind::kScattered)
+    return 0;
+  const Dims& inner = load.address.inner;
+  if (std::any_of(inner.begin(), inner.end(), [](int64_t c) { return c != 0; })) return 0;
+  const int64_t row = k_.parallel.back(), step = load.address.parallel.back();
+  if ((step != 0 && step != 1) || lanes_ % row != 0 || lanes_ / row > kMostPieces) return 0;
+  return static_cast<int>(row);
+}
+
+bool KernelEmitter::has_pieces() const {
+  return std::any_of(k_.nodes.begin(), k_.nodes.end(),
+                     [&](const KernelNode& node) { return piece_length(node) > 0; });
+}
+
+// Returns the addresses of the pieces of vector u.
+std::vector<Value*> KernelEmitter::piece_pointers(const KernelNode& load, int length, int u) {
+  const int count = lanes_ / length;
+  const size_t rank = k_.parallel.size();
+  auto& known = scopes_[2].piece_indices;
+  use_scope(2);
+  std::vector<Value*> pointers;
+  for (int q = u * count; q < (u + 1) * count; ++q) {
+    if (static_cast<int>(known.size()) <= q) known.resize(static_cast<size_t>(q) + 1);
+    std::vector<Value*>& indices = known[static_cast<size_t>(q)];
+    if (indices.empty()) {
+      indices.resize(rank - 1);
+      Value* row =
+          b_.CreateUDiv(b_.CreateAdd(scopes_[2].index, i64(int64_t{q} * length)), i64(length));
+      for (size_t d = rank - 1; d-- > 1;) {
+        Value* quotient = b_.CreateUDiv(row, i64(k_.parallel[d]));
+        indices[d] = b_.CreateSub(row, b_.CreateMul(quotient, i64(k_.parallel[d])));
+        row = quotient;
+      }
+      indices[0] = row;
+    }
+    Value* at = i64(load.address.offset);
+    for (size_t d = 0; d + 1 < rank; ++d)
+      if (load.address.parallel[d] != 0)
+        at = b_.CreateAdd(at, b_.CreateMul(indices[d], i64(load.address.parallel[d])));
+    pointers.push_back(memory_.advance(load.dtype, buffers_[load.buffer], at));
+  }
+  return pointers;
 }
 
 // Returns how many elements before lane 0 the load's vectors begin. It is chosen such that the

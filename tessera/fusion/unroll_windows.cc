@@ -1,5 +1,6 @@
 #include "tessera/fusion/unroll_windows.h"
 
+#include "tessera/fusion/simplify_windows.h"
 #include "tessera/ir/append_ops.h"
 #include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"
@@ -8,6 +9,8 @@
 
 namespace tessera::fusion {
 namespace {
+
+Function unroll(const Function& function);
 
 class WindowUnroller {
  public:
@@ -20,7 +23,7 @@ class WindowUnroller {
       const UnrollRule rule = op.results.size() == 1 ? find_unroll_rule(*op.def) : nullptr;
       const FlatFn body = rule ? rule(op.params, types, f.type(op.results[0])) : nullptr;
       if (!body)
-        return out_.add_op(*op.def, map_control_regions(op, unroll_windows), std::move(operands),
+        return out_.add_op(*op.def, map_control_regions(op, unroll), std::move(operands),
                            f.types_of(op.results), op.source);
       const Function ops = tracing::trace_function(body, types).function;
       return append_ops(ops, operands, [&](const Op& made, ValueIds of) {
@@ -34,9 +37,7 @@ class WindowUnroller {
   Function& out_;
 };
 
-}  // namespace
-
-Function unroll_windows(const Function& function) {
+Function unroll(const Function& function) {
   Function out;
   out.name = function.name;
   ValueIds inputs;
@@ -45,5 +46,9 @@ Function unroll_windows(const Function& function) {
   out.outputs.assign(outputs.begin(), outputs.end());
   return out;
 }
+
+}  // namespace
+
+Function unroll_windows(const Function& function) { return unroll(merge_window_pads(function)); }
 
 }  // namespace tessera::fusion

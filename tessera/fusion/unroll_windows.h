@@ -1,6 +1,7 @@
 // unroll_windows: returns the same function, with ops over small windows replaced by elementwise
 // ops on slices, one slice for each position in a window. Kernels compute these with whole vectors,
-// together with the ops around them. Ops that a library computes faster are unchanged.
+// together with the ops around them. Ops that a library computes faster are unchanged. Pads that
+// such windows read become part of them first (simplify_windows.h).
 //
 // Before: any partitioned function. After: it has no op that an unroll rule
 // (ops/core/unroll_rule.h) unrolls. The rules are for folds (ops/reductions/unroll_folds.h),

@@ -14,6 +14,7 @@
 #include "tessera/runtime/gemm_bfloat16.h"
 #include "tessera/runtime/gemm_integers.h"
 #include "tessera/runtime/gemm_parts.h"
+#include "tessera/runtime/gemm_small.h"
 #include "tessera/runtime/gemm_tiles.h"
 
 namespace tessera::runtime {
@@ -72,6 +73,8 @@ void gemm_float32(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, flo
 template <class T>
 void gemm_same(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, int64_t ldc,
                bool accumulate) {
+  if constexpr (std::is_floating_point_v<T>)
+    if (m > 1 && k > 0 && !accumulate && gemm_small<T>(m, n, k, a, b, c, ldc)) return;
   if constexpr (std::is_integral_v<T> && sizeof(T) == 1) {
     gemm_loops<T>(m, n, k, a, b, c, ldc, accumulate);
   } else if (m * n * k <= kLoopLimit || k == 0) {

@@ -111,5 +111,64 @@ TEST(Strided, SumsOfEveryThirdElement) {
   for (int64_t terms : {5, 64, 1003}) check(sums(3, terms), 1e-4);
 }
 
+// out[a, r, b, s, c] = (x[a, b, c] + row[b]) * scale[c], with rows of `columns` that are repeated:
+// the loads of x are rows that are apart, `row` is one element for each row, and `scale` is the same
+// row everywhere. With a guard, some rows and some columns of x are 0.
+Kernel repeated_rows(DType f, int64_t columns, bool guarded, bool heavy) {
+  const int64_t a = 3, b = 5;
+  KernelMaker m;
+  const int x = m.buffer(f, a * b * columns), row = m.buffer(f, b), scale = m.buffer(f, columns),
+            y = m.buffer(f, a * 2 * b * 2 * columns, BufferKind::kOutput);
+  m.k.parallel = {a, 2, b, 2, columns};
+  m.loop({});
+  int guard = -1;
+  if (guarded) {
+    const int c = m.index(int32, {0, {0, 0, 0, 0, 1}, {}}),
+              r = m.index(int32, {0, {0, 0, 1, 0, 0}, {}});
+    guard = m.op(kAnd, bool_,
+                 {m.op(kGe, bool_, {c, m.constant(int32_t{1})}),
+                  m.op(kLt, bool_, {r, m.constant(int32_t{3})})});
+  }
+  const int element = m.load(x, {0, {b * columns, 0, columns, 0, 1}, {}}, 0, guard);
+  const int of_row = m.load(row, {0, {0, 0, 1, 0, 0}, {}}, 0, guard);
+  int value =
+      m.op(kMul, f, {m.op(kAdd, f, {element, of_row}), m.load(scale, {0, {0, 0, 0, 0, 1}, {}})});
+  if (heavy) value = m.op(kTanh, f, {m.op(kExp, f, {m.op(kTanh, f, {value})})});
+  m.store(y, {0, {4 * b * columns, 2 * b * columns, 2 * columns, columns, 1}, {}}, value);
+  return m.k;
+}
+
+// Ranges that begin within a vector or within a row are correct, too.
+TEST(Strided, RowsThatAreApart) {
+  for (DType f : {float32, float64, bfloat16})
+    for (int64_t columns : {2, 4, 6, 8, 16})
+      for (bool guarded : {false, true})
+        for (bool heavy : {false, true}) {
+          SCOPED_TRACE(::testing::Message() << dtype_name(f) << " " << columns << guarded << heavy);
+          check(repeated_rows(f, columns, guarded, heavy), tolerance_of(f), 7);
+        }
+}
+
+// out[a, r, c] = the sum over t of x[a, t, c] * y[a, c]: only the load of y does not depend on t.
+TEST(Strided, RowsThatAreApartInALoop) {
+  for (DType f : {float32, float64})
+    for (int64_t columns : {4, 8}) {
+      SCOPED_TRACE(::testing::Message() << dtype_name(f) << " " << columns);
+      const int64_t a = 7, terms = 5;
+      KernelMaker m;
+      const int x = m.buffer(f, a * terms * columns), y = m.buffer(f, a * columns),
+                z = m.buffer(f, a * 2 * columns, BufferKind::kOutput);
+      m.k.parallel = {a, 2, columns};
+      m.loop({terms});
+      m.loop({});
+      const int product = m.op(kMul, f,
+                               {m.load(x, {0, {terms * columns, 0, 1}, {columns}}),
+                                m.load(y, {0, {columns, 0, 1}, {0}})});
+      m.reduce(0, ReduceKind::kSum, product, m.number(f, 0), f);
+      m.store(z, {0, {2 * columns, columns, 1}, {}}, m.reduced(f, 0), 1);
+      check(m.k, tolerance_of(f), 3);
+    }
+}
+
 }  // namespace
 }  // namespace tessera::codegen::test::strided_test

@@ -84,6 +84,16 @@ TEST(UnrollFolds, DilatedElementsByRemainder) {
     }
 }
 
+// Windows as long as the dilation have one element each, so any length is unrolled.
+TEST(UnrollFolds, DilatedElementsThatAreRepeated) {
+  for (int64_t size : {5, 20}) {
+    Windows w = Windows::of_size({size, size});
+    w.base_dilation = {size, size};
+    w.low = w.high = {size - 1, size - 1};
+    expect_fold({kSum, f32({3, 4}), w});
+  }
+}
+
 TEST(UnrollFolds, InitialValuesOtherThanTheIdentity) {
   for (int64_t size : {3, 20})
     expect_unrolled("reduce_window", {array_type(int32, {40}), array_type(int32, {})},
@@ -105,6 +115,9 @@ TEST(UnrollFolds, LeftToTheLibrary) {
   Windows w = Windows::of_size({3});
   w.base_dilation = {2};
   w.strides = {2};
+  kept({kSum, f32({9}), w});
+  w = Windows::of_size({30});
+  w.base_dilation = {20};  // windows of one element and of two: too many kinds
   kept({kSum, f32({9}), w});
 }
 

@@ -22,7 +22,8 @@ namespace {
 constexpr int64_t kMostPlaces = 12;      // elements of windows that are folded in one go
 constexpr int64_t kMostAlong = 16;       // extent of windows that are folded element by element
 constexpr int64_t kMostSlidStride = 2;   // stride of longer windows, computed for all positions
-constexpr int64_t kMostRemainders = 16;  // product over all dimensions
+constexpr int64_t kMostDilation = 256;   // so that few remainders are examined
+constexpr int64_t kMostRemainders = 16;  // kinds of windows, product over all dimensions
 
 Array folded(ReduceKind kind, const Array& a, const Array& b) {
   switch (kind) {
@@ -45,6 +46,28 @@ Array folded(ReduceKind kind, const Array& a, const Array& b) {
   }
   TESSERA_CHECK(false, "a fold of two scalars");
   __builtin_unreachable();
+}
+
+// With dilation `by`: the windows q * by + r for all q have, for m < count, element q + first + m
+// at position k + m * by. All other positions of these windows are empty.
+struct Remainder {
+  int64_t first, count;
+  friend bool operator==(const Remainder&, const Remainder&) = default;
+};
+Remainder remainder_of(const Windows& w, int64_t d, int64_t r) {
+  const int64_t by = w.base_dilation[d], k = (((w.low[d] - r) % by) + by) % by;
+  return {(r + k - w.low[d]) / by, std::max<int64_t>(0, ceil_div(w.size[d] - k, by))};
+}
+
+// Returns the windows of each remainder.
+std::vector<Remainder> remainders_of(const Windows& w, int64_t d) {
+  std::vector<Remainder> out;
+  for (int64_t r = 0; r < w.base_dilation[d]; ++r) out.push_back(remainder_of(w, d, r));
+  return out;
+}
+bool all_alike(const std::vector<Remainder>& remainders) {
+  return std::all_of(remainders.begin(), remainders.end(),
+                     [&](const Remainder& r) { return r == remainders[0]; });
 }
 
 class WindowFolder {
@@ -129,34 +152,22 @@ class WindowFolder {
     return lax::slice_in_dim(out, 0, positions, w.strides[d], d);
   }
 
-  // With dilation `by`: the windows q * by + r for all q have, for m < count, element q + first + m
-  // at position k + m * by. All other positions of these windows are empty.
-  struct Remainder {
-    int64_t first, count;
-    friend bool operator==(const Remainder&, const Remainder&) = default;
-  };
-  static Remainder remainder_of(const Windows& w, int64_t d, int64_t r) {
-    const int64_t by = w.base_dilation[d], k = (((w.low[d] - r) % by) + by) % by;
-    return {(r + k - w.low[d]) / by, std::max<int64_t>(0, ceil_div(w.size[d] - k, by))};
-  }
-
   Array by_remainder(const Array& x, const Windows& w, int64_t d) const {
     const int64_t by = w.base_dilation[d],
                   results = window_shape("unroll_windows", x.shape(), w)[d],
                   rows = ceil_div(results, by);
     std::vector<Array> parts;
-    std::vector<Remainder> remainders;
-    for (int64_t r = 0; r < by; ++r) {
-      remainders.push_back(remainder_of(w, d, r));
-      parts.push_back(of_remainder(x, d, remainders.back(), rows));
+    const std::vector<Remainder> remainders = remainders_of(w, d);
+    const bool same = all_alike(remainders);
+    for (const Remainder& remainder : remainders) {
+      if (same && !parts.empty()) break;
+      parts.push_back(of_remainder(x, d, remainder, rows));
     }
     Shape shape = parts[0].shape(), merged = shape;
     merged[d] *= by;
     shape.insert(shape.begin() + d + 1, by);
     Dims kept = iota_dims(shape.rank());
     kept.erase(kept.begin() + d + 1);
-    const bool same = std::all_of(remainders.begin(), remainders.end(),
-                                  [&](const Remainder& r) { return r == remainders[0]; });
     Array all;
     if (same) {
       all = lax::broadcast_in_dim(parts[0], shape, kept);
@@ -193,9 +204,12 @@ bool unrolls(const Windows& w, const Shape& shape) {
   int64_t remainders = 1;
   for (int64_t d = 0; d < shape.rank(); ++d) {
     if (w.trivial(d)) continue;
-    remainders *= w.base_dilation[d];
     if (w.base_dilation[d] > 1) {
-      if (w.strides[d] != 1 || w.window_dilation[d] != 1 || w.size[d] > kMostAlong) return false;
+      if (w.strides[d] != 1 || w.window_dilation[d] != 1 || w.base_dilation[d] > kMostDilation)
+        return false;
+      const std::vector<Remainder> kinds = remainders_of(w, d);
+      if (kinds[0].count > kMostAlong) return false;
+      if (!all_alike(kinds)) remainders *= w.base_dilation[d];
     } else if (w.size[d] > kMostAlong &&
                (w.strides[d] > kMostSlidStride || w.size[d] >= shape[d])) {
       return false;

@@ -222,6 +222,8 @@ PRIMITIVES = {
     'complex': (lambda x: jax.lax.complex(x, x), [np.inf, -1], [[complex(np.inf, np.inf), -1 - 1j]]),
     'order': (lambda x: jax.numpy.searchsorted(x, x[::-1]), [-0.0, 0, 1, np.nan], [[3, 2, 0, 0]]),
     'rfft': (jax.numpy.fft.rfft, [1, -np.inf, 1, 1], [[-np.inf, complex(0, np.inf), np.inf]]),
+    'lu': (lambda x: jax.lax.linalg.lu(x.reshape(2, 2)), [1, 2, 4, 3], [[[4, 3], [0.25, 1.25]], [1, 1], [1, 0]]),
+    'pivots': (lambda x: jax.lax.linalg.lu_pivots_to_permutation(x.astype('int32'), 3), [2, 2], [[2, 0, 1]]),
     'irfft': (lambda x: jax.numpy.fft.irfft(x[:4], 6), [3, np.inf, 1, 2], [[np.inf, np.inf, -np.inf, -np.inf, -np.inf, np.inf]]),
 }
 if hasattr(jax.lax, 'polynomial'):

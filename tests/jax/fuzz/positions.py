@@ -249,7 +249,7 @@ class Positions(generator.Generator):
     return self.line(self.random.choice([
         f'jnp.where(lax.broadcasted_iota("int32", {shape}, {d}) < {self.below(shape[d] + 1)}, {v}, {v} * 2)',
         f'jnp.where(lax.broadcasted_iota("int32", {shape}, {d}) % 3 == {self.below(3)}, {v}, jnp.flip({v}, {d}))',
-        f'lax.select(jnp.flip({v}, {d}) > 1, {v}, jnp.flip({v}, {d}))']))
+        f'lax.select(jnp.abs(jnp.flip({v}, {d})) > 1, {v}, jnp.flip({v}, {d}))']))
 
   def convolution(self, v, shape):
     """A convolution of a value with another, or with constants."""
@@ -272,7 +272,8 @@ class Positions(generator.Generator):
       dilated = [self.random.choice([1, 2, 3]) for _ in space]
     kernel = self.constant(rhs, self.types[v].dtype)
     same = self.pick(lambda t: t.dtype == self.types[v].dtype and t.size)
-    kernel = f'jnp.resize({same}, {rhs})' if self.chance(0.4) else self.fixed(kernel) if self.chance(0.5) else kernel
+    # Without infinities, since the products of weights and padding may be left out (docs/jax_differences.md).
+    kernel = f'jnp.resize(jnp.clip({same}, -9, 9), {rhs})' if self.chance(0.4) else self.fixed(kernel) if self.chance(0.5) else kernel
     strides, spread = ([self.random.choice(c) for _ in space] for c in ([1, 1, 2, 3], [1, 1, 2]))
     return self.line(f'lax.conv_general_dilated({v}{lift}, {kernel}, {strides}, {padding}, {dilated}, {spread}, '
                      f'feature_group_count={groups}, batch_group_count={batches})')

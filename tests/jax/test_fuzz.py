@@ -212,6 +212,7 @@ def test_seeds_that_are_none(seeds):
 
 PRIMITIVES = {
     'top_k': (lambda x: jax.lax.top_k(x, 3), [np.inf, np.nan, 1, np.inf], [[np.nan, np.inf, np.inf], [1, 0, 3]]),
+    'zeros': (lambda x: jax.lax.top_k(x, 3)[1], [-0.0, 0, -0.0, 0], [[1, 3, 0]]),
     'scan': (lambda x: jax.lax.scan(lambda c, a: (c * x[0] + a, (c, a)), x[1], x), [2, 3, 5], [43, [3, 8, 19], [2, 3, 5]]),
     'unstack': (lambda x: [jax.numpy.stack([b, a]) for a, b in [jax.numpy.unstack(x)]], [3, 4], [[4, 3]]),
     'platform': (lambda x: jax.lax.platform_dependent(x, tpu=jax.numpy.sin, default=lambda x: x + 1), [3, 4], [[4, 5]]),

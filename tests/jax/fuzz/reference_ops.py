@@ -199,7 +199,8 @@ def _top_k(eqn, x):
   key, place = -x if x.dtype.kind == 'f' else ~x, np.ones(x.shape)
   if x.dtype.kind == 'f':  # NaN is above infinity; below minus infinity if its sign bit is set
     place = np.where(np.isnan(x), np.where(np.signbit(x), 2, 0), 1)
-  order = np.lexsort((key, place), axis)
+  below = np.signbit(x) & (x == 0)  # -0 is below 0
+  order = np.lexsort((below, key, place), axis)
   index = np.take(order, np.arange(k), axis)
   return np.take_along_axis(x, index, axis), index
 

@@ -4,6 +4,8 @@ A shard of such an extent has one element, no element, or another number than it
 are sharded over all meshes, by constraints also unevenly. Each operation stands alone, or in a function under grad, jvp, vmap, in a loop or
 in a shard_map.
 """
+import functools
+
 import numpy as np
 
 import generator
@@ -19,6 +21,7 @@ class Positions(generator.Generator):
 
   def __init__(self, seed):
     super().__init__(seed)
+    self.divides = True  # axes of the mesh divide the dimensions that they shard
     self.mesh = self.random.choice(MESHES)
     self.axes = dict(zip('xyz', self.mesh))
     self.names = generator.namespace(self.mesh, 'cpu')
@@ -33,10 +36,10 @@ class Positions(generator.Generator):
     makers = [(self.position, 12)]
     if depth < 2:
       makers += [(m, w) for m, w in ((self.grad, 2), (self.jvp, 1), (self.vjp, 2), (self.vmap, 3), (self.scan, 1),
-                                     (self.fori_loop, 1))]
-    if self.mesh and not self.manual:
+                                     (functools.partial(self.apart, self.fori_loop), 1))]
+    if not self.manual:
       makers += [(self.constraint, 6), (self.shard_map, 2 if depth == 0 else 0)]
-    if self.manual:
+    if self.manual and self.together:
       makers += [(self.collective, 6)]
     maker = self.random.choices([m for m, _ in makers], [w for _, w in makers])[0]
     saved = len(self.body), len(self.scope)
@@ -82,7 +85,7 @@ class Positions(generator.Generator):
     return f'jnp.asarray(np.random.default_rng({self.below(999)}).integers(-5, 6, {tuple(shape)})).astype("{dtype}")'
 
   def random_spec(self, shape):
-    """Returns mesh axes for each dimension. Outside of arguments and shard_maps they need not divide it."""
+    """Returns mesh axes for each dimension. Those of a constraint need not divide it."""
     if self.divides:
       return super().random_spec(shape)
     free, parts = list(self.axes), []
@@ -93,8 +96,6 @@ class Positions(generator.Generator):
         taken.append(free.pop())
       parts.append(tuple(taken) if len(taken) > 1 else taken[0] if taken else None)
     return tuple(parts)
-
-  divides = True
 
   def constraint(self):
     value = self.pick(lambda t: t.shape)

@@ -154,10 +154,42 @@ def fuzz(*options):
   return subprocess.run([sys.executable, str(FUZZ), *options], capture_output=True, text=True, check=False, env=dict(os.environ))
 
 
-def test_programs_of_fixed_seeds():
-  out = fuzz('--seeds', '0:30', '--no-reduce', '--lazy')
+@pytest.mark.parametrize('options', [[], ['--positions']])
+def test_programs_of_fixed_seeds(options):
+  out = fuzz('--seeds', '0:30', '--no-reduce', '--lazy', *options)
   assert out.returncode == 0, out.stdout + out.stderr
   assert re.search(r'(^|\n)30 programs in [^:]*: \d+ equal(, \d+ refused)?(, \d+ xla)?\n$', out.stdout), out.stdout
+
+
+# The programs need the devices of XLA's CPU backend too, which the processes of tests do not have.
+POSITIONS = '''
+import json, sys
+sys.path.insert(0, {folder!r})
+import environment
+environment.prepare()
+import positions
+programs = [positions.generate(seed) for seed in range(150)]
+print(json.dumps([sorted({{p.mesh for p in programs}}), '\\n'.join(p.source() for p in programs)]))
+'''
+
+
+def test_positions_draw_every_operation():
+  out = subprocess.run([sys.executable, '-c', POSITIONS.format(folder=str(FUZZ))], capture_output=True, text=True, timeout=300, check=False)
+  assert out.returncode == 0, out.stderr[-3000:]
+  meshes, source = json.loads(out.stdout)
+  assert meshes == [[2], [2, 2, 2], [2, 4], [4], [4, 2], [8]]
+  missing = [name for name in ('gather', 'scatter', 'scatter_add', 'scatter_max', 'dynamic_slice', 'dynamic_update_slice', 'reduce_window', 'sort',
+                               'top_k', 'cumsum', 'conv_general_dilated', 'pad', 'rev', 'concatenate', 'slice', 'dot_general', 'select',
+                               'transpose', 'with_sharding_constraint', 'scan', 'fori_loop', 'all_to_all') if f'lax.{name}(' not in source]
+  assert not missing
+  assert all(f'jax.{name}(' in source for name in ('vjp', 'grad', 'jvp', 'vmap', 'shard_map'))
+
+
+def test_windows_of_the_reference_without_elements():
+  empty = jax.make_jaxpr(lambda x, k: jax.lax.conv_general_dilated(x, k, (2, 1), 'VALID'))(np.ones((2, 1, 1, 4)), np.ones((1, 1, 3, 2)))
+  assert reference.evaluate(empty, [np.ones((2, 1, 1, 4)), np.ones((1, 1, 3, 2))], None)[0].shape == (2, 1, 0, 3)
+  wraps = jax.make_jaxpr(lambda x: jax.lax.reduce_window(x, np.int32(0), jax.lax.add, (2,), (1,), 'VALID'))(np.full(3, 2**31 - 1, 'int32'))
+  assert reference.evaluate(wraps, [np.full(3, 2**31 - 1, 'int32')], None)[0].tolist() == [-2, -2]
 
 
 def test_generation_is_deterministic(tmp_path):
@@ -180,6 +212,7 @@ def test_seeds_that_are_none(seeds):
 
 PRIMITIVES = {
     'top_k': (lambda x: jax.lax.top_k(x, 3), [np.inf, np.nan, 1, np.inf], [[np.nan, np.inf, np.inf], [1, 0, 3]]),
+    'zeros': (lambda x: jax.lax.top_k(x, 3)[1], [-0.0, 0, -0.0, 0], [[1, 3, 0]]),
     'scan': (lambda x: jax.lax.scan(lambda c, a: (c * x[0] + a, (c, a)), x[1], x), [2, 3, 5], [43, [3, 8, 19], [2, 3, 5]]),
     'unstack': (lambda x: [jax.numpy.stack([b, a]) for a, b in [jax.numpy.unstack(x)]], [3, 4], [[4, 3]]),
     'platform': (lambda x: jax.lax.platform_dependent(x, tpu=jax.numpy.sin, default=lambda x: x + 1), [3, 4], [[4, 5]]),
@@ -190,6 +223,8 @@ PRIMITIVES = {
     'complex': (lambda x: jax.lax.complex(x, x), [np.inf, -1], [[complex(np.inf, np.inf), -1 - 1j]]),
     'order': (lambda x: jax.numpy.searchsorted(x, x[::-1]), [-0.0, 0, 1, np.nan], [[3, 2, 0, 0]]),
     'rfft': (jax.numpy.fft.rfft, [1, -np.inf, 1, 1], [[-np.inf, complex(0, np.inf), np.inf]]),
+    'lu': (lambda x: jax.lax.linalg.lu(x.reshape(2, 2)), [1, 2, 4, 3], [[[4, 3], [0.25, 1.25]], [1, 1], [1, 0]]),
+    'pivots': (lambda x: jax.lax.linalg.lu_pivots_to_permutation(x.astype('int32'), 3), [2, 2], [[2, 0, 1]]),
     'irfft': (lambda x: jax.numpy.fft.irfft(x[:4], 6), [3, np.inf, 1, 2], [[np.inf, np.inf, -np.inf, -np.inf, -np.inf, np.inf]]),
 }
 if hasattr(jax.lax, 'polynomial'):

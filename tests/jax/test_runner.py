@@ -65,6 +65,16 @@ def test_crashes_hangs_and_the_rest(sources, tmp_path):
   assert outcomes(work)['fails'] == ('passed', [])
 
 
+def test_modules_that_only_tests_need_come_from_the_checkout(sources, tmp_path):
+  (sources / 'jax' / '_src').mkdir(parents=True)
+  (sources / 'jax' / '_src' / 'only_for_tests.py').write_text('VALUE = 7')
+  (sources / 'jax' / '_src' / 'core.py').write_text('raise AssertionError("of the checkout")')
+  (sources / 'tests' / 'pjit_test.py').write_text(
+      'from jax._src import core, only_for_tests\ndef test_value(): assert only_for_tests.VALUE == 7 and core.ShapedArray\n')
+  out = run(sources, tmp_path / 'work', 'pjit_test', '--limit', '60')
+  assert 'pjit_test: 1 passed, 0 failed, 0 skipped of 1' in out.stdout, out.stdout + out.stderr
+
+
 def test_sample(sources, tmp_path):
   assert 'of 2; 2 run' in run(sources, tmp_path / 'work', 'lax_test', '--sample', '2').stdout
   ids = [f't{i}' for i in range(100)]

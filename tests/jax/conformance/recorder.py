@@ -8,7 +8,7 @@ without results before}, {"start": id, "at": seconds}, {"id": id, "outcome": pas
 Environment variables, set by tests/jax/run: TESSERA_RECORD, the file of lines; TESSERA_DONE, a file of ids that are not run
 again; TESSERA_DEVICE_UNDER_TEST, the platform name for JAX's own tests; TESSERA_BACKEND_IS_NAMED, the result of
 jax.default_backend() in tests of packages; TESSERA_SAMPLE, `n:seed` or empty; TESSERA_LIMIT, the seconds that a test may take;
-TESSERA_BATCH, the number of tests that this process runs.
+TESSERA_BATCH, the number of tests that this process runs; TESSERA_SOURCES, JAX's checkout.
 """
 import faulthandler
 import json
@@ -34,7 +34,11 @@ _write(process=os.getpid())
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection():
-  """Makes pytest also run tests that a package keeps for the CPU. The backend that runs them is chosen by other functions of JAX."""
+  """Makes pytest also run tests that a package keeps for the CPU. The backend that runs them is chosen by other functions of JAX.
+  Modules for tests that the installed JAX lacks (jax/_src/hypothesis_test_util.py) come from the checkout."""
+  if os.environ.get('TESSERA_SOURCES'):
+    import jax._src
+    jax._src.__path__.append(os.path.join(os.environ['TESSERA_SOURCES'], 'jax', '_src'))
   if os.environ.get('TESSERA_BACKEND_IS_NAMED'):
     import jax
     jax.default_backend = lambda: os.environ['TESSERA_BACKEND_IS_NAMED']
@@ -47,6 +51,10 @@ def pytest_collection_finish(session):
   test_util = sys.modules.get('jax._src.test_util')
   if test_util and os.environ.get('TESSERA_DEVICE_UNDER_TEST'):
     test_util.device_under_test = lambda: os.environ['TESSERA_DEVICE_UNDER_TEST']
+  # Programs that an older JAX exported for the CPU: the test asks for the name of the backend that runs them.
+  exported = sys.modules.get('jax._src.internal_test_util.export_back_compat_test_util')
+  if exported and os.environ.get('TESSERA_DEVICE_UNDER_TEST'):
+    exported.CompatTestBase.default_jax_backend = lambda self: os.environ['TESSERA_DEVICE_UNDER_TEST']
 
 
 @pytest.hookimpl(trylast=True)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs random JAX programs on the plugin, on XLA's CPU backend and in NumPy; if one of the three differs, it is wrong.
 
-usage: python tests/jax/fuzz [--seeds FIRST:LAST] [--keep FOLDER] [--seconds N] [--limit N] [--no-reduce] [--lazy] [--show SEED]
+usage: python tests/jax/fuzz [--seeds FIRST:LAST] [--keep FOLDER] [--seconds N] [--limit N] [--no-reduce] [--lazy] [--positions]
+                               [--show SEED]
 
 Finds the plugin as pytest does (conftest.py). Prints progress, each difference, and a table at the end. A program with different
 results is reduced, and its reproducer is written to the folder. Programs run in separate processes, so that a crash or a hang is
@@ -99,16 +100,18 @@ def main():
   parser.add_argument('--seconds', type=float, default=0, help='stop after so many seconds')
   parser.add_argument('--no-reduce', action='store_true')
   parser.add_argument('--lazy', action='store_true', help='ask XLA only where Tessera and the reference disagree')
+  parser.add_argument('--positions', action='store_true', help='programs of operations that read or write by position')
   parser.add_argument('--show', type=int, help='print the reproducer of a seed, and run nothing')
   options = parser.parse_args()
   if options.show is not None:
     import generator  # pylint: disable=import-outside-toplevel
-    print(generator.generate(options.show).reproducer())
+    import positions  # pylint: disable=import-outside-toplevel
+    print((positions if options.positions else generator).generate(options.show).reproducer())
     return 0
   first, last = options.seeds
   report = Report(options.keep)
   while first < last:
-    worker = Worker((first, last), ['--no-reduce'] * options.no_reduce + ['--lazy'] * options.lazy)
+    worker = Worker((first, last), ['--no-reduce'] * options.no_reduce + ['--lazy'] * options.lazy + ['--positions'] * options.positions)
     current, who = first, 'generator'
     for message in worker.messages(options.limit):
       if 'begins' in message:

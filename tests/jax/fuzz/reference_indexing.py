@@ -111,7 +111,7 @@ def reduce_window(function):
     padded = _padded(x, p['padding'], p['base_dilation'], start)
     out = np.full(eqn.outvars[0].aval.shape, start, x.dtype)
     for at, where in _windows(padded.shape, p['window_dimensions'], p['window_strides'], p['window_dilation']):
-      out[at] = function(padded[where])
+      out[at] = np.asarray(function(padded[where])).astype(x.dtype)
     return out
   return reduced
 
@@ -163,7 +163,7 @@ def conv(eqn, x, kernel):
     for g, features in enumerate(np.split(part, groups, 1)):
       w = np.split(weights, groups, 0)[g]
       windows = list(_windows(features.shape[2:], w.shape[2:], p['window_strides'], p['rhs_dilation']))
-      counts = [1 + max((at[d] for at, _ in windows), default=-1) for d in range(x.ndim - 2)]
+      counts = [eqn.outvars[0].aval.shape[d] for d in n.out_spec[2:]]
       axes = list(range(1, x.ndim))
       out = np.zeros((part.shape[0], w.shape[0], *counts), np.result_type(x, kernel))
       for at, where in windows:

@@ -199,7 +199,8 @@ def _top_k(eqn, x):
   key, place = -x if x.dtype.kind == 'f' else ~x, np.ones(x.shape)
   if x.dtype.kind == 'f':  # NaN is above infinity; below minus infinity if its sign bit is set
     place = np.where(np.isnan(x), np.where(np.signbit(x), 2, 0), 1)
-  order = np.lexsort((key, place), axis)
+  below = np.signbit(x) & (x == 0)  # -0 is below 0
+  order = np.lexsort((below, key, place), axis)
   index = np.take(order, np.arange(k), axis)
   return np.take_along_axis(x, index, axis), index
 
@@ -320,6 +321,32 @@ def _triangular_solve(eqn, a, b):
   return out
 
 
+def _lu(eqn, x):
+  del eqn
+  rows, columns = x.shape[-2:]
+  out = np.array(x)
+  pivots = np.zeros((*x.shape[:-2], min(rows, columns)), np.int32)
+  order = np.zeros((*x.shape[:-2], rows), np.int32)
+  for i in itertools.product(*(range(n) for n in x.shape[:-2])):
+    order[i] = np.arange(rows)
+    for k in range(pivots.shape[-1]):
+      pivots[i][k] = k + np.argmax(np.abs(out[i][k:, k]))
+      for a in (out[i], order[i]):
+        a[[k, pivots[i][k]]] = a[[pivots[i][k], k]]
+      if out[i][k, k] != 0:
+        out[i][k + 1:, k] /= out[i][k, k]
+      out[i][k + 1:, k + 1:] -= np.outer(out[i][k + 1:, k], out[i][k, k + 1:])
+  return out, pivots, order
+
+
+def _pivots_to_permutation(eqn, pivots):
+  order = np.broadcast_to(np.arange(eqn.params['permutation_size'], dtype=np.int32), eqn.outvars[0].aval.shape).copy()
+  for i in itertools.product(*(range(n) for n in pivots.shape[:-1])):
+    for k, p in enumerate(pivots[i]):
+      order[i][[k, p]] = order[i][[p, k]]
+  return order
+
+
 def _complex_sign(x):
   return np.where(x == 0, 0, x / np.where(x == 0, 1, np.abs(x)))
 
@@ -433,6 +460,7 @@ OPS = {name: _plain(f) for name, f in _PLAIN.items()} | {
     'polynomial': _polynomial, 'platform_index': _platform_index,
     'reduce_precision': _reduce_precision, 'nextafter': _nextafter, 'iota': _iota, 'pure_callback': _callback,
     'fft': _fft,
+    'lu': _lu, 'lu_pivots_to_permutation': _pivots_to_permutation,
     'cholesky': _cholesky, 'triangular_solve': _triangular_solve, 'clz': _clz, 'population_count': _population_count,
     'select_n': _select_n, 'empty': _empty, 'empty2': _empty, 'tile': lambda eqn, x: np.tile(x, eqn.params['reps']),
     'gather': gather,

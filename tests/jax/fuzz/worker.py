@@ -10,6 +10,7 @@ import jax  # noqa: E402  pylint: disable=wrong-import-position
 
 import comparer  # noqa: E402  pylint: disable=wrong-import-position
 import generator  # noqa: E402  pylint: disable=wrong-import-position
+import positions  # noqa: E402  pylint: disable=wrong-import-position
 import reducer  # noqa: E402  pylint: disable=wrong-import-position
 import runner  # noqa: E402  pylint: disable=wrong-import-position
 
@@ -44,9 +45,10 @@ def say(**message):
 
 def main():
   first, last = (int(n) for n in sys.argv[1].split(':'))
+  generate = positions.generate if '--positions' in sys.argv else generator.generate
   for seed in range(first, last):
     say(begins=seed, who='generator')
-    program = generator.generate(seed)
+    program = generate(seed)
     at = lambda who: say(begins=seed, who=who)  # noqa: E731  pylint: disable=cell-var-from-loop,unnecessary-lambda-assignment
     verdict = verdict_of(program, None, '--lazy' in sys.argv, at)
     reproducer = None

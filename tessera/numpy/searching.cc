@@ -229,8 +229,6 @@ std::pair<Array, Array> histogram(const Array& x, const HistogramOptions& o) {
   const int64_t bins = edges ? edges->size() - 1 : std::get<int64_t>(o.bins);
   if (edges) expect_vector(name, *edges);
   if (bins < 1) value_error(name, "expected at least one bin, got {}", bins);
-  if (!edges && !o.range && x.size() == 0)
-    shape_error(name, "expected elements or a range, got {}", describe(x.type()));
   if (o.weights.defined() && o.weights.shape() != x.shape())
     shape_error(name, "expected one weight an element, got {} for {}", describe(o.weights.type()),
                 describe(x.type()));
@@ -243,9 +241,15 @@ std::pair<Array, Array> histogram(const Array& x, const HistogramOptions& o) {
     bool edges, weights, ranged, density;
     double low, high;
   };
-  const auto [first, last] = o.range.value_or(std::pair(0.0, 0.0));
-  const HistogramParams params{
-      bins, edges != nullptr, o.weights.defined(), o.range.has_value(), o.density, first, last};
+  // Without elements the range is [0, 1], as in NumPy.
+  const auto [first, last] = o.range.value_or(std::pair(0.0, 1.0));
+  const HistogramParams params{bins,
+                               edges != nullptr,
+                               o.weights.defined(),
+                               o.range.has_value() || x.size() == 0,
+                               o.density,
+                               first,
+                               last};
   std::vector<Array> out =
       composite(name, params, args, [](const HistogramParams& p, std::span<const Array> a) {
         const int64_t bins = p.bins;

@@ -371,7 +371,7 @@ const std::vector<Mistake>& mistakes() {
       {"nonzero_size", kValue, [] { nonzero(vector, -1); }, "[nonzero] expected a size >= 0"},
       {"unique_size", kValue, [] { unique(vector, -1); }, "[unique] expected a size >= 0"},
       {"unique_nothing", kShape, [] { unique(zeros(0), 1); },
-       "[unique] expected at least one element, got float32[0]"},
+       "[unique] expected at least one element, or a fill_value, got float32[0]"},
       {"unique_axis", kShape, [] { unique_all(vector, 1, {.axis = 1}); }, "[unique_all]"},
       {"quantile_rank", kShape, [] { quantile(vector, matrix); },
        "[quantile] expected a scalar or vector of quantiles, got float32[2,3]"},

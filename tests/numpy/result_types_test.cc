@@ -109,6 +109,12 @@ TEST(ResultTypes, QuantilesOfNothing) {
   const auto [counts, edges] = histogram(x, {.bins = 2});
   EXPECT_THAT(to_vector<float>(counts), ElementsAre(0, 0));
   EXPECT_THAT(to_vector<float>(edges), ElementsAre(0, 0.5, 1));
+  EXPECT_THAT(to_vector<int>(unique(zeros(0, int16), 2, {.fill_value = 7})), ElementsAre(7, 7));
+  EXPECT_EQ(unique(x, 2, {.axis = 0, .fill_value = 7}).shape(), (Shape{2, 3}));
+  EXPECT_EQ(unique(zeros(0), 0).shape(), (Shape{0}));
+  EXPECT_THAT(to_vector<int>(unique_all(x, 1, {.fill_value = 7}).counts), ElementsAre(0));
+  EXPECT_EQ(unique_all(x, 1, {.fill_value = 7}).inverse_indices.shape(), x.shape());
+  expect_error([&] { unique(x, 1); }, "[unique] expected at least one element, or a fill_value");
   EXPECT_EQ(cov(zeros(0)).shape(), (Shape{}));
   EXPECT_EQ(cov(x).shape(), (Shape{0, 0}));
 }

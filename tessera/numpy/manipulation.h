@@ -91,9 +91,9 @@ Array repeat(const Array& x, const Array& repeats, NoneType, int64_t total_repea
 Array flip(const Array& x, const Axes& axis = None);
 Array fliplr(const Array& x);
 Array flipud(const Array& x);
-// Returns x with its elements moved by `shift` positions along the axes. Those that leave at one end
-// enter at the other. None flattens x for it. There is one shift for all axes, or one for each; one
-// axis is moved by all shifts together.
+// Returns x with its elements moved by `shift` positions along the axes. Those that leave at one
+// end enter at the other. None flattens x for it. There is one shift for all axes, or one for each;
+// one axis is moved by all shifts together.
 Array roll(const Array& x, int64_t shift, const Axes& axis = None);
 Array roll(const Array& x, const Dims& shifts, const Axes& axis = None);
 template <std::integral I>

@@ -10,7 +10,11 @@
 namespace tessera {
 
 void throw_user_error(ErrorKind kind, std::string_view op, std::string_view message) {
-  const std::string text = fmt::format("[{}] {}", op, message);
+  // Errors in files and texts name what reads them, and a name with its module was chosen.
+  const bool is_chosen = kind == ErrorKind::kIo || kind == ErrorKind::kParse ||
+                         op.find_first_of(".:") != std::string_view::npos;
+  const std::string called = is_chosen ? std::string() : internal::called_function();
+  const std::string text = fmt::format("[{}] {}", called.empty() ? op : called, message);
   internal::ErrorCalls::note(text);
   throw UserError(kind, text);
 }

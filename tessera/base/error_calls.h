@@ -1,5 +1,6 @@
 // ErrorCalls: the calls that led to an error. An error is thrown deep inside the library, but the
-// line that users want to see is the one in which they called the op.
+// line that users want to see is the one in which they called the op, and the name that they want
+// to see is that of the function they called.
 //
 // Calls are noted only when an error is thrown, by walking the stack, so programs without errors
 // take no longer. codegen/call_place.h finds the file and line of a call.
@@ -35,5 +36,15 @@ class ErrorCalls {
   std::string message_;
   std::vector<uintptr_t> calls_;
 };
+
+// Returns the name of the public function that the user's code called and that led to this call,
+// such as `zeros`, although zeros() calls full(), which throws. Walks the stack up to the first
+// function outside of this library. Returns an empty text if that function's callee is not public,
+// is an operator or a member of a class, or is told the name for its errors as its first argument.
+std::string called_function();
+
+// Returns the name of a function in a form such as `tessera::lax::sin(tessera::Array const&)`, or
+// an empty text as above. Only called_function() and its test use it.
+std::string public_function(std::string_view signature);
 
 }  // namespace tessera::internal

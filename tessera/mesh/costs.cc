@@ -236,10 +236,10 @@ MachineCosts parse_costs(std::string_view text, const std::string& source) {
     out.network = links_of(links.at("between_hosts"));
     return out;
   } catch (const std::exception& e) {
-    value_error("costs",
-                "expected figures as `tessera calibrate` writes them in {}, got: {}; run `tessera "
-                "calibrate` again",
-                source, e.what());
+    fail(ErrorKind::kParse, "costs",
+         "expected figures as `tessera calibrate` writes them in {}, got: {}; run `tessera "
+         "calibrate` again",
+         source, e.what());
   }
 }
 

@@ -18,7 +18,7 @@
 
 namespace tessera {
 
-// A T or None.
+// A T or None. A shape or a pair may be written in braces: {2, 3}. Empty braces are None.
 template <class T>
 class OrNone : public std::optional<T> {
  public:
@@ -26,6 +26,12 @@ class OrNone : public std::optional<T> {
   OrNone() = default;
   OrNone(NoneType) {}
   OrNone(std::optional<T> value) : std::optional<T>(std::move(value)) {}
+  OrNone(std::initializer_list<int64_t> dims) requires std::same_as<T, Dims>
+      : std::optional<T>(T(dims)) {}
+  template <class First, class Second>
+  requires(!std::same_as<T, Dims> && std::constructible_from<T, First, Second>)
+      OrNone(First first, Second second)
+      : std::optional<T>(T(first, second)) {}
 };
 
 class Axes {
@@ -35,6 +41,8 @@ class Axes {
   Axes(T axis) : axes_(Dims{static_cast<int64_t>(axis)}) {}
   Axes(std::initializer_list<int64_t> axes) : axes_(Dims(axes)) {}
   Axes(Dims axes) : axes_(std::move(axes)) {}
+  template <std::integral T>
+  Axes(const std::vector<T>& axes) : axes_(Dims(axes)) {}
 
   bool all() const { return !axes_; }
   // Returns the number of axes for an array of `rank` dimensions.

@@ -93,7 +93,8 @@ Array cov_body(const CovParams& p, std::span<const Array> a) {
     weights = weights.defined() ? weights * observation_weights : observation_weights;
   }
   const int64_t n = x.shape()[1];
-  if (x.shape()[0] == 0 || n == 0) return full(Shape{x.shape()[0], x.shape()[0]}, NAN, x.dtype());
+  if (x.shape()[0] == 0 || n == 0)
+    return squeeze(full(Shape{x.shape()[0], x.shape()[0]}, NAN, x.dtype()));
   Array factor = static_cast<double>(n - p.ddof);
   if (weights.defined()) {
     const Array total = sum(weights);

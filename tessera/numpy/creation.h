@@ -220,7 +220,7 @@ Array full(I n, const Array& value, OptionalDType dtype = {}) {
 
 struct LikeOptions {
   OptionalDType dtype = {};
-  std::optional<Shape> shape = std::nullopt;
+  OrNone<Shape> shape = std::nullopt;
 };
 // Return arrays with x's shape and dtype. Only the type of x is read, so x may be traced.
 Array zeros_like(const Array& x, const LikeOptions& options = {});

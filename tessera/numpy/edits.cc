@@ -108,7 +108,7 @@ Array delete_(const Array& x, int64_t obj, OrNone<int64_t> axis) {
                      on.axis);
 }
 
-Array delete_(const Array& x, const Slice& obj, OrNone<int64_t> axis) {
+Array internal::without_slice(const Array& x, const Slice& obj, OrNone<int64_t> axis) {
   const OnAxis on = on_axis("delete_", x, axis);
   const int64_t n = on.x.shape()[on.axis];
   if (obj.step == 0) value_error("delete_", "expected a slice with a step other than 0, got 0");
@@ -139,9 +139,17 @@ Array delete_(const Array& x, const Array& obj, OrNone<int64_t> axis) {
     return kept(on, keep);
   }
   expect_integer_indices(name, obj);
-  for (int64_t i : to_vector<int64_t>(obj)) {
+  return delete_(x, to_vector<int64_t>(obj), axis);
+}
+
+Array delete_(const Array& x, const Dims& obj, OrNone<int64_t> axis) {
+  const OnAxis on = on_axis("delete_", x, axis);
+  const int64_t n = on.x.shape()[on.axis];
+  std::vector<bool> keep(static_cast<size_t>(n), true);
+  for (int64_t i : obj) {
     if (i < -n || i >= n)
-      value_error(name, "expected indices in [{}, {}) along axis {}, got {}", -n, n, on.axis, i);
+      value_error("delete_", "expected indices in [{}, {}) along axis {}, got {}", -n, n, on.axis,
+                  i);
     keep[static_cast<size_t>(i < 0 ? i + n : i)] = false;
   }
   return kept(on, keep);

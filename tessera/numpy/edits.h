@@ -19,12 +19,24 @@ Array append(const Array& x, const Array& values, OrNone<int64_t> axis = None);
 // takes all values; several indices take one value each. Indices refer to positions in x, not in
 // the result. Throws UserError if they are not integers.
 Array insert(const Array& x, const Array& obj, const Array& values, OrNone<int64_t> axis = None);
+namespace internal {
+Array without_slice(const Array& x, const Slice& obj, OrNone<int64_t> axis);
+}
 // Returns x without the elements at these indices along the axis. None flattens x. `obj` is one
-// index, a slice, indices whose values are known (equal ones are allowed), or a mask whose values
+// index, a Slice, indices (equal ones are allowed), or an array of indices or of bool whose values
 // are known. (delete is a keyword of C++.)
 Array delete_(const Array& x, int64_t obj, OrNone<int64_t> axis = None);
-Array delete_(const Array& x, const Slice& obj, OrNone<int64_t> axis = None);
+Array delete_(const Array& x, const Dims& obj, OrNone<int64_t> axis = None);
 Array delete_(const Array& x, const Array& obj, OrNone<int64_t> axis = None);
+template <std::integral I>
+Array delete_(const Array& x, const std::vector<I>& obj, OrNone<int64_t> axis = None) {
+  return delete_(x, Dims(obj), axis);
+}
+// A template, so that {1, 2} are two indices and no slice.
+template <std::same_as<Slice> S>
+Array delete_(const Array& x, const S& obj, OrNone<int64_t> axis = None) {
+  return internal::without_slice(x, obj, axis);
+}
 // Returns x's elements in row-major order, repeated as often as needed to fill the shape. The
 // result is zeros if x has no elements.
 Array resize(const Array& x, const Shape& new_shape);

@@ -117,7 +117,7 @@ void check_real(const char* name, FftType type, const Array& x, const Dims& leng
                 describe(x.type()));
 }
 
-Array transform(const char* name, FftType type, const Array& x, const std::optional<Dims>& s,
+Array transform(const char* name, FftType type, const Array& x, const OrNone<Dims>& s,
                 const Axes& wanted, Norm norm) {
   if (s)
     for (int64_t n : *s)
@@ -138,7 +138,7 @@ Array transform(const char* name, FftType type, const Array& x, const std::optio
 }
 
 Array transform(const char* name, FftType type, const Array& x, const Options& o) {
-  const std::optional<Dims> s = o.n ? std::optional(Dims{*o.n}) : std::nullopt;
+  const OrNone<Dims> s = o.n ? std::optional(Dims{*o.n}) : std::nullopt;
   return transform(name, type, x, s, o.axis, o.norm);
 }
 Array transform(const char* name, FftType type, const Array& x, const OptionsN& o) {

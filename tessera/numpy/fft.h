@@ -30,12 +30,12 @@ struct Options {
   Norm norm = Norm::kBackward;
 };
 struct OptionsN {
-  std::optional<Dims> s = {};  // lengths of the axes; without `axes`, of the last ones
+  OrNone<Dims> s = {};  // lengths of the axes; without `axes`, of the last ones
   Axes axes = None;
   Norm norm = Norm::kBackward;
 };
 struct Options2 {
-  std::optional<Dims> s = {};
+  OrNone<Dims> s = {};
   Dims axes = {-2, -1};
   Norm norm = Norm::kBackward;
 };

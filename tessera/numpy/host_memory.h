@@ -23,7 +23,7 @@ namespace tessera {
 
 struct BorrowOptions {
   // The distance in elements of neighbours along each dimension; none: row-major and dense.
-  std::optional<Dims> strides = std::nullopt;
+  OrNone<Dims> strides = std::nullopt;
   // Copies memory that arrays cannot use as it is, instead of throwing UserError. The copy is made
   // at once.
   bool copy = false;

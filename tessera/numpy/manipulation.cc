@@ -409,24 +409,23 @@ Array flipud(const Array& x) {
   return flip(x, 0);
 }
 
-Array roll(const Array& x, int64_t shift, NoneType) {
-  return reshape(roll(ravel(x), shift, 0), x.shape());
-}
-
-Array roll(const Array& x, int64_t shift, const Axes& axis) {
-  const int64_t count = axis.all() ? x.ndim() : axis.in_order("roll", x.ndim()).rank();
-  return roll(x, Dims(static_cast<size_t>(count), shift), axis);
-}
+Array roll(const Array& x, int64_t shift, const Axes& axis) { return roll(x, Dims{shift}, axis); }
 
 Array roll(const Array& x, const Dims& shifts, const Axes& axis) {
-  const Dims axes = axis.in_order("roll", x.ndim());
-  if (axes.rank() != shifts.rank())
-    value_error("roll", "expected a shift for each axis, got the shifts {} and the axes {}", shifts,
-                axes);
+  if (axis.all()) return reshape(roll(ravel(x), shifts, 0), x.shape());
+  Dims axes = axis.in_order("roll", x.ndim());
+  Dims by = shifts;
+  if (by.rank() == 1) by = Dims(static_cast<size_t>(axes.rank()), by[0]);
+  if (axes.rank() == 1 && by.rank() > 1)
+    axes = Dims(static_cast<size_t>(by.rank()), static_cast<int64_t>(axes[0]));
+  if (axes.rank() != by.rank())
+    value_error("roll",
+                "expected one shift, or one for each axis, got the shifts {} and the axes {}",
+                shifts, axes);
   struct RollParams {
     Dims shifts, axes;
   };
-  return composite("roll", RollParams{shifts, axes}, {x},
+  return composite("roll", RollParams{by, axes}, {x},
                    [](const RollParams& p, std::span<const Array> a) {
                      Array out = a[0];
                      for (int64_t i = 0; i < p.axes.rank(); ++i) {
@@ -442,11 +441,8 @@ Array roll(const Array& x, const Dims& shifts, const Axes& axis) {
                    });
 }
 
-Array roll(const Array& x, const Array& shift, NoneType) {
-  return reshape(roll(ravel(x), shift, 0), x.shape());
-}
-
 Array roll(const Array& x, const Array& shift, const Axes& axis) {
+  if (axis.all()) return reshape(roll(ravel(x), shift, 0), x.shape());
   const Dims axes = axis.in_order("roll", x.ndim());
   if (!is_integer(shift.dtype()) || shift.ndim() != 0)
     type_error("roll", "expected an integer scalar as the shift, got {}", describe(shift.type()));

@@ -91,14 +91,17 @@ Array repeat(const Array& x, const Array& repeats, NoneType, int64_t total_repea
 Array flip(const Array& x, const Axes& axis = None);
 Array fliplr(const Array& x);
 Array flipud(const Array& x);
-// Returns x with its elements moved by `shift` positions. Those that leave at one end enter at the
-// other. None flattens x for it.
-Array roll(const Array& x, int64_t shift, NoneType = None);
-Array roll(const Array& x, int64_t shift, const Axes& axis);
-Array roll(const Array& x, const Dims& shifts, const Axes& axis);
+// Returns x with its elements moved by `shift` positions along the axes. Those that leave at one
+// end enter at the other. None flattens x for it. There is one shift for all axes, or one for each;
+// one axis is moved by all shifts together.
+Array roll(const Array& x, int64_t shift, const Axes& axis = None);
+Array roll(const Array& x, const Dims& shifts, const Axes& axis = None);
+template <std::integral I>
+Array roll(const Array& x, const std::vector<I>& shifts, const Axes& axis = None) {
+  return roll(x, Dims(shifts), axis);
+}
 // Does the same with a shift that need not be known, an integer scalar.
-Array roll(const Array& x, const Array& shift, NoneType = None);
-Array roll(const Array& x, const Array& shift, const Axes& axis);
+Array roll(const Array& x, const Array& shift, const Axes& axis = None);
 // Returns x rotated by 90 degrees k times, from the first of `axes` towards the second.
 Array rot90(const Array& x, int64_t k = 1, const Dims& axes = {0, 1});
 

@@ -116,7 +116,7 @@ ResultType promote_types(ResultType a, ResultType b) {
 }
 
 ResultType result_type(std::span<const Array> arrays) {
-  TESSERA_CHECK(!arrays.empty());
+  if (arrays.empty()) value_error("result_type", "expected at least one array, got none");
   ResultType out{canonical_dtype(arrays[0].dtype()), arrays[0].weak_type()};
   // Joining in any order gives the same: the lattice is associative.
   for (const Array& x : arrays.subspan(1))

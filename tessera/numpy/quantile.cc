@@ -124,6 +124,13 @@ Array quantile_of_rows(const Rows& rows, QuantileMethod method) {
   __builtin_unreachable();
 }
 
+// Returns NaN for every quantile of every empty row: [q..., kept...].
+Array quantiles_of_nothing(const Array& rows, const Array& q) {
+  Shape shape = q.shape();
+  shape.insert(shape.end(), rows.shape().begin(), rows.shape().end() - 1);
+  return lax::full(shape, std::numeric_limits<double>::quiet_NaN(), rows.dtype());
+}
+
 Array quantile_named(const char* name, const Array& x, const Array& q,
                      const QuantileOptions& options, bool skip_nan) {
   if (q.ndim() > 1)
@@ -144,11 +151,13 @@ Array quantile_named(const char* name, const Array& x, const Array& q,
       [](const QuantileParams& p, std::span<const Array> a) {
         const DType dtype = to_inexact(canonical_dtype(a[0].dtype()));
         const Array rows = rows_of(as_dtype(a[0], dtype), p.axes);
-        if (rows.shape(-1) == 0)
+        if (rows.shape(-1) == 0 && !p.skip_nan)
           shape_error(p.name, "expected at least one element along the axes, got {}",
                       describe(a[0].type()));
         const Array at = as_dtype(a[1], to_inexact(canonical_dtype(a[1].dtype())));
-        Array out = as_dtype(quantile_of_rows(Rows(rows, at, p.skip_nan), p.method), dtype);
+        Array out = rows.shape(-1) == 0 ? quantiles_of_nothing(rows, at)
+                                        : quantile_of_rows(Rows(rows, at, p.skip_nan), p.method);
+        out = as_dtype(out, dtype);
         if (!p.skip_nan) {
           const Array none = lax::reduce_or(lax::ne(rows, rows), {rows.ndim() - 1});
           Dims kept;

@@ -138,9 +138,8 @@ Array divided(const char* name, const Array& x, const Array& by) {
 Array mean_of(const char* name, const Arguments& args, const FoldParams& p) {
   const DType result = p.has_dtype ? p.dtype : to_inexact(args.x.dtype());
   const DType computation = p.has_dtype ? result : accumulation_dtype(result);
-  if (!is_inexact(computation))
-    type_error(name, "expected a floating-point or complex dtype, got {}; leave `dtype` out",
-               computation);
+  if (computation == bool_)
+    type_error(name, "expected a dtype of numbers, got {}; leave `dtype` out", computation);
   FoldParams inner = p;
   inner.has_dtype = true;
   inner.dtype = computation;
@@ -148,17 +147,24 @@ Array mean_of(const char* name, const Arguments& args, const FoldParams& p) {
   return as_dtype(divided(name, total, count(name, args, p, computation)), result);
 }
 
-Array variance_of(const char* name, const Arguments& args, const FoldParams& p) {
-  DType computation = to_inexact(args.x.dtype());
-  if (p.has_dtype) {
-    if (!is_inexact(p.dtype) || (is_complex(args.x.dtype()) && !is_complex(p.dtype)))
-      type_error(name,
-                 "expected a floating-point dtype (complex for complex arrays), got {} for {}; "
-                 "leave `dtype` out",
-                 p.dtype, describe(args.x.type()));
-    computation = p.dtype;
-  }
-  const DType result = real_dtype(computation);
+// Returns the dtype that a variance of x is computed in, before halves are widened. With integers,
+// the mean and the quotient are rounded towards zero, as in JAX.
+DType variance_dtype(const char* name, const Array& x, const FoldParams& p, bool integers) {
+  if (!p.has_dtype) return to_inexact(x.dtype());
+  if (is_inexact(p.dtype) ? is_complex(x.dtype()) && !is_complex(p.dtype)
+                          : !integers || !is_integer(p.dtype) || is_complex(x.dtype()))
+    type_error(name,
+               "expected a {} dtype (complex for complex arrays), got {} for {}; leave `dtype` out",
+               integers ? "numeric" : "floating-point", p.dtype, describe(x.type()));
+  return p.dtype;
+}
+
+// Returns the variance in the dtype that was asked for; of a dtype of integers, in a floating-point
+// dtype, as it may be NaN.
+Array variance_of(const char* name, const Arguments& args, const FoldParams& p,
+                  bool integers = false) {
+  DType computation = variance_dtype(name, args.x, p, integers);
+  const DType result = p.has_dtype ? computation : real_dtype(computation);
   computation = accumulation_dtype(computation);
   Arguments wide = args;
   wide.x = as_dtype(args.x, computation);
@@ -177,9 +183,9 @@ Array variance_of(const char* name, const Arguments& args, const FoldParams& p) 
   const Array total = accumulate(name, wide, inner, 0, lax::reduce_sum, lax::add);
   Array n = broadcast_array(name, count(name, wide, p, computation), total.shape());
   n = lax::sub(n, like(n, p.ddof));
-  const Array out =
-      lax::select(lax::gt(n, like(n, 0)), lax::div(total, n), like(total, std::nan("")));
-  return as_dtype(out, result);
+  const Array quotient = lax::div(total, n);
+  if (is_integer(result)) return where(lax::gt(n, like(n, 0)), quotient, std::nan(""));
+  return as_dtype(lax::select(lax::gt(n, like(n, 0)), quotient, like(total, std::nan(""))), result);
 }
 
 struct Extremum {
@@ -379,8 +385,9 @@ Array mean(const Array& x, const MeanOptions& o) {
 Array var(const Array& x, const VarOptions& o) {
   FoldParams params = fold_params("var", x, o);
   params.ddof = o.ddof;
-  return run("var", x, params, o.where, {},
-             [](const Arguments& a, const FoldParams& p) { return variance_of("var", a, p); });
+  return run("var", x, params, o.where, {}, [](const Arguments& a, const FoldParams& p) {
+    return variance_of("var", a, p, true);
+  });
 }
 
 Array std(const Array& x, const VarOptions& o) {
@@ -438,7 +445,8 @@ Array nanvar(const Array& x, const VarOptions& o) {
   return run("nanvar", x, params, o.where, {}, [](const Arguments& a, const FoldParams& p) {
     Arguments clean = a;
     clean.where = not_nan("nanvar", a);
-    return variance_of("nanvar", clean, p);
+    const Array out = variance_of("nanvar", clean, p, true);
+    return p.has_dtype ? as_dtype(out, p.dtype) : out;
   });
 }
 

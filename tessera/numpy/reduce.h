@@ -58,7 +58,8 @@ struct MeanOptions {
   std::optional<DType> dtype = std::nullopt;
   Array where = {};
 };
-// Returns the mean. Integers are computed in float32. The mean of no elements is NaN.
+// Returns the mean. Integers are computed in float32, unless `dtype` is one of integers: then the
+// sum is divided and rounded towards zero. The mean of no elements is NaN.
 Array mean(const Array& x, const MeanOptions& options = {});
 
 struct VarOptions {
@@ -68,7 +69,8 @@ struct VarOptions {
   std::optional<DType> dtype = std::nullopt;
   Array where = {};
 };
-// The variance of complex numbers is the mean of |z - mean|^2, which is real.
+// The variance of complex numbers is the mean of |z - mean|^2, which is real. var and nanvar take a
+// dtype of integers too, and compute it with a rounded mean.
 Array var(const Array& x, const VarOptions& options = {});
 Array std(const Array& x, const VarOptions& options = {});
 

@@ -229,8 +229,6 @@ std::pair<Array, Array> histogram(const Array& x, const HistogramOptions& o) {
   const int64_t bins = edges ? edges->size() - 1 : std::get<int64_t>(o.bins);
   if (edges) expect_vector(name, *edges);
   if (bins < 1) value_error(name, "expected at least one bin, got {}", bins);
-  if (!edges && !o.range && x.size() == 0)
-    shape_error(name, "expected elements or a range, got {}", describe(x.type()));
   if (o.weights.defined() && o.weights.shape() != x.shape())
     shape_error(name, "expected one weight an element, got {} for {}", describe(o.weights.type()),
                 describe(x.type()));
@@ -243,9 +241,15 @@ std::pair<Array, Array> histogram(const Array& x, const HistogramOptions& o) {
     bool edges, weights, ranged, density;
     double low, high;
   };
-  const auto [first, last] = o.range.value_or(std::pair(0.0, 0.0));
-  const HistogramParams params{
-      bins, edges != nullptr, o.weights.defined(), o.range.has_value(), o.density, first, last};
+  // Without elements the range is [0, 1], as in NumPy.
+  const auto [first, last] = o.range.value_or(std::pair(0.0, 1.0));
+  const HistogramParams params{bins,
+                               edges != nullptr,
+                               o.weights.defined(),
+                               o.range.has_value() || x.size() == 0,
+                               o.density,
+                               first,
+                               last};
   std::vector<Array> out =
       composite(name, params, args, [](const HistogramParams& p, std::span<const Array> a) {
         const int64_t bins = p.bins;
@@ -332,12 +336,25 @@ SortedRows sorted_rows(const Array& matrix, bool equal_nan, DType index) {
   return out;
 }
 
+// Returns the parts for an array, or an axis, without elements: the fill value, each with index 0
+// and no occurrence.
+std::vector<Array> unique_parts_of_nothing(const char* name, const Array& x, int64_t size,
+                                           const UniqueOptions& o) {
+  if (size > 0 && !o.fill_value)
+    shape_error(name, "expected at least one element, or a fill_value, got {}", describe(x.type()));
+  Shape shape = o.axis ? x.shape() : Shape{size};
+  if (o.axis) shape[normalize_axis(name, *o.axis, x.ndim())] = size;
+  const Array value = o.fill_value.value_or(Array(0));
+  const Array none = lax::full({size}, 0, default_int());
+  const Array inverse = lax::full(o.axis ? Shape{0} : x.shape(), 0, default_int());
+  return {broadcast_array(name, as_dtype(value, x.dtype()), shape), none, inverse, none};
+}
+
 std::vector<Array> unique_parts(const char* name, const Array& x, int64_t size,
                                 const UniqueOptions& o, bool values_alone) {
   if (size < 0) value_error(name, "expected a size >= 0, got {}", size);
   const int64_t axis = o.axis ? normalize_axis(name, *o.axis, x.ndim()) : 0;
-  if ((o.axis ? x.shape()[axis] : x.size()) == 0)
-    shape_error(name, "expected at least one element, got {}", describe(x.type()));
+  if ((o.axis ? x.shape()[axis] : x.size()) == 0) return unique_parts_of_nothing(name, x, size, o);
   std::vector<Array> args{x};
   if (o.fill_value) args.push_back(*o.fill_value);
   struct UniqueParams {

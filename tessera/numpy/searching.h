@@ -39,10 +39,10 @@ Array digitize(const Array& x, const Array& bins, bool right = false);
 Array bincount(const Array& x, int64_t length, const Array& weights = {});
 
 struct HistogramOptions {
-  std::variant<int64_t, Array> bins = int64_t{10};                // number of bins, or their edges
-  std::optional<std::pair<double, double>> range = std::nullopt;  // absent: of the elements
-  Array weights = {};                                             // of x's shape; absent: 1
-  bool density = false;  // shares of the whole, per unit of x
+  std::variant<int64_t, Array> bins = int64_t{10};         // number of bins, or their edges
+  OrNone<std::pair<double, double>> range = std::nullopt;  // absent: of the elements
+  Array weights = {};                                      // of x's shape; absent: 1
+  bool density = false;                                    // shares of the whole, per unit of x
 };
 // Returns counts, and the edges of the bins. The last bin includes its upper edge.
 std::pair<Array, Array> histogram(const Array& x, const HistogramOptions& options = {});

@@ -101,7 +101,7 @@ void expect_real_counts(const char* name, const Array& n, const Array& p) {
 
 }  // namespace
 
-Array binomial(const Key& key, const Array& n, const Array& p, std::optional<Shape> shape,
+Array binomial(const Key& key, const Array& n, const Array& p, OrNone<Shape> shape,
                OptionalDType dtype) {
   const char* name = "random::binomial";
   const DType result = internal::floating(name, dtype);
@@ -118,7 +118,7 @@ Array binomial(const Key& key, const Array& n, const Array& p, std::optional<Sha
                    });
 }
 
-Array multinomial(const Key& key, const Array& n, const Array& p, std::optional<Shape> shape,
+Array multinomial(const Key& key, const Array& n, const Array& p, OrNone<Shape> shape,
                   OptionalDType dtype) {
   const char* name = "random::multinomial";
   const DType result = internal::floating(name, dtype);

@@ -70,7 +70,7 @@ Array ball(const Key& key, int64_t d, double p, const Shape& shape, OptionalDTyp
                    });
 }
 
-Array chisquare(const Key& key, const Array& df, std::optional<Shape> shape, OptionalDType dtype) {
+Array chisquare(const Key& key, const Array& df, OrNone<Shape> shape, OptionalDType dtype) {
   const char* name = "random::chisquare";
   return sampled(name, key, {df}, sample_shape(name, shape, {df.shape()}), floating(name, dtype),
                  [](const SampleParams& p, const Key& key, Args a) {
@@ -78,7 +78,7 @@ Array chisquare(const Key& key, const Array& df, std::optional<Shape> shape, Opt
                  });
 }
 
-Array f(const Key& key, const Array& dfnum, const Array& dfden, std::optional<Shape> shape,
+Array f(const Key& key, const Array& dfnum, const Array& dfden, OrNone<Shape> shape,
         OptionalDType dtype) {
   const char* name = "random::f";
   return sampled(name, key, {dfnum, dfden},
@@ -91,7 +91,7 @@ Array f(const Key& key, const Array& dfnum, const Array& dfden, std::optional<Sh
                  });
 }
 
-Array t(const Key& key, const Array& df, std::optional<Shape> shape, OptionalDType dtype) {
+Array t(const Key& key, const Array& df, OrNone<Shape> shape, OptionalDType dtype) {
   const char* name = "random::t";
   return sampled(name, key, {df}, sample_shape(name, shape, {df.shape()}), floating(name, dtype),
                  [](const SampleParams& p, const Key& key, Args a) {
@@ -144,7 +144,7 @@ Array generalized_normal(const Key& key, double p, const Shape& shape, OptionalD
                    });
 }
 
-Array geometric(const Key& key, const Array& p, std::optional<Shape> shape, OptionalDType dtype) {
+Array geometric(const Key& key, const Array& p, OrNone<Shape> shape, OptionalDType dtype) {
   const char* name = "random::geometric";
   const DType result = canonical_dtype(dtype.value_or(default_int()));
   if (!is_integer(result)) type_error(name, "expected an integer dtype, got {}", result);
@@ -159,8 +159,7 @@ Array geometric(const Key& key, const Array& p, std::optional<Shape> shape, Opti
   return astype(trials, result);
 }
 
-Array lognormal(const Key& key, const Array& sigma, std::optional<Shape> shape,
-                OptionalDType dtype) {
+Array lognormal(const Key& key, const Array& sigma, OrNone<Shape> shape, OptionalDType dtype) {
   const char* name = "random::lognormal";
   return sampled(name, key, {sigma}, sample_shape(name, shape, {sigma.shape()}),
                  floating(name, dtype), [](const SampleParams& p, const Key& key, Args a) {
@@ -168,7 +167,7 @@ Array lognormal(const Key& key, const Array& sigma, std::optional<Shape> shape,
                  });
 }
 
-Array pareto(const Key& key, const Array& b, std::optional<Shape> shape, OptionalDType dtype) {
+Array pareto(const Key& key, const Array& b, OrNone<Shape> shape, OptionalDType dtype) {
   const char* name = "random::pareto";
   return sampled(name, key, {b}, sample_shape(name, shape, {b.shape()}), floating(name, dtype),
                  [](const SampleParams& p, const Key& key, Args a) {
@@ -176,8 +175,7 @@ Array pareto(const Key& key, const Array& b, std::optional<Shape> shape, Optiona
                  });
 }
 
-Array rayleigh(const Key& key, const Array& scale, std::optional<Shape> shape,
-               OptionalDType dtype) {
+Array rayleigh(const Key& key, const Array& scale, OrNone<Shape> shape, OptionalDType dtype) {
   const char* name = "random::rayleigh";
   return sampled(name, key, {scale}, sample_shape(name, shape, {scale.shape()}),
                  floating(name, dtype), [](const SampleParams& p, const Key& key, Args a) {
@@ -186,7 +184,7 @@ Array rayleigh(const Key& key, const Array& scale, std::optional<Shape> shape,
 }
 
 Array triangular(const Key& key, const Array& left, const Array& mode, const Array& right,
-                 std::optional<Shape> shape, OptionalDType dtype) {
+                 OrNone<Shape> shape, OptionalDType dtype) {
   const char* name = "random::triangular";
   const Shape out = sample_shape(name, shape, {left.shape(), mode.shape(), right.shape()});
   return sampled(name, key, {left, mode, right}, out, floating(name, dtype),
@@ -198,7 +196,7 @@ Array triangular(const Key& key, const Array& left, const Array& mode, const Arr
                  });
 }
 
-Array wald(const Key& key, const Array& mean, std::optional<Shape> shape, OptionalDType dtype) {
+Array wald(const Key& key, const Array& mean, OrNone<Shape> shape, OptionalDType dtype) {
   const char* name = "random::wald";
   // Michael, Schucany and Haas, "Generating random variates using transformations with multiple
   // roots", 1976.

@@ -17,21 +17,21 @@ Array ball(const Key& key, int64_t d, double p = 2, const Shape& shape = {},
            OptionalDType dtype = {});
 // Returns the number of successes in n trials, each with probability p, as floats. It is NaN if n
 // or p is negative or NaN.
-Array binomial(const Key& key, const Array& n, const Array& p, std::optional<Shape> shape = {},
+Array binomial(const Key& key, const Array& n, const Array& p, OrNone<Shape> shape = {},
                OptionalDType dtype = {});
 // Returns how many of n trials fall into each class, as floats. The last dimension of p has the
 // probabilities of the classes. The shape is that of the result.
-Array multinomial(const Key& key, const Array& n, const Array& p, std::optional<Shape> shape = {},
+Array multinomial(const Key& key, const Array& n, const Array& p, OrNone<Shape> shape = {},
                   OptionalDType dtype = {});
 // Draws from the distribution with df degrees of freedom.
-Array chisquare(const Key& key, const Array& df, std::optional<Shape> shape = {},
+Array chisquare(const Key& key, const Array& df, OrNone<Shape> shape = {},
                 OptionalDType dtype = {});
 // Draws from the distribution of the ratio of two chisquare samples, each divided by its degrees of
 // freedom.
-Array f(const Key& key, const Array& dfnum, const Array& dfden, std::optional<Shape> shape = {},
+Array f(const Key& key, const Array& dfnum, const Array& dfden, OrNone<Shape> shape = {},
         OptionalDType dtype = {});
 // Draws from Student's distribution with df degrees of freedom.
-Array t(const Key& key, const Array& df, std::optional<Shape> shape = {}, OptionalDType dtype = {});
+Array t(const Key& key, const Array& df, OrNone<Shape> shape = {}, OptionalDType dtype = {});
 // Returns the lengths of vectors of three independent normal numbers.
 Array maxwell(const Key& key, const Shape& shape = {}, OptionalDType dtype = {});
 // Returns the same with a random sign, times scale, plus loc. As in JAX the result has the shape
@@ -42,23 +42,20 @@ Array double_sided_maxwell(const Key& key, const Array& loc, const Array& scale,
 Array generalized_normal(const Key& key, double p, const Shape& shape = {},
                          OptionalDType dtype = {});
 // Returns the number of trials up to the first success, each of probability p, as default integers.
-Array geometric(const Key& key, const Array& p, std::optional<Shape> shape = {},
-                OptionalDType dtype = {});
+Array geometric(const Key& key, const Array& p, OrNone<Shape> shape = {}, OptionalDType dtype = {});
 // Returns exp(sigma * x) for normal numbers x.
-Array lognormal(const Key& key, const Array& sigma = 1.0f, std::optional<Shape> shape = {},
+Array lognormal(const Key& key, const Array& sigma = 1.0f, OrNone<Shape> shape = {},
                 OptionalDType dtype = {});
 // Draws from [1, inf) with the density b x^-(b + 1).
-Array pareto(const Key& key, const Array& b, std::optional<Shape> shape = {},
-             OptionalDType dtype = {});
-Array rayleigh(const Key& key, const Array& scale, std::optional<Shape> shape = {},
+Array pareto(const Key& key, const Array& b, OrNone<Shape> shape = {}, OptionalDType dtype = {});
+Array rayleigh(const Key& key, const Array& scale, OrNone<Shape> shape = {},
                OptionalDType dtype = {});
 // Draws from [left, right] with a density that rises linearly to mode and falls linearly from
 // there.
 Array triangular(const Key& key, const Array& left, const Array& mode, const Array& right,
-                 std::optional<Shape> shape = {}, OptionalDType dtype = {});
+                 OrNone<Shape> shape = {}, OptionalDType dtype = {});
 // Draws from the inverse Gaussian distribution with this mean and scale 1.
-Array wald(const Key& key, const Array& mean, std::optional<Shape> shape = {},
-           OptionalDType dtype = {});
+Array wald(const Key& key, const Array& mean, OrNone<Shape> shape = {}, OptionalDType dtype = {});
 Array weibull_min(const Key& key, const Array& scale, const Array& concentration,
                   const Shape& shape = {}, OptionalDType dtype = {});
 

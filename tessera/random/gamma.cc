@@ -118,7 +118,7 @@ struct GammaParams {
   bool log_space = false;
 };
 
-Array gamma_samples(const char* name, const Key& key, const Array& a, std::optional<Shape> shape,
+Array gamma_samples(const char* name, const Key& key, const Array& a, OrNone<Shape> shape,
                     OptionalDType dtype, bool log_space) {
   const DType result = internal::floating(name, dtype);
   const Shape out = internal::sample_shape(name, shape, {a.shape()});
@@ -131,15 +131,15 @@ Array gamma_samples(const char* name, const Key& key, const Array& a, std::optio
 
 }  // namespace
 
-Array gamma(const Key& key, const Array& a, std::optional<Shape> shape, OptionalDType dtype) {
+Array gamma(const Key& key, const Array& a, OrNone<Shape> shape, OptionalDType dtype) {
   return gamma_samples("random::gamma", key, a, std::move(shape), dtype, false);
 }
 
-Array loggamma(const Key& key, const Array& a, std::optional<Shape> shape, OptionalDType dtype) {
+Array loggamma(const Key& key, const Array& a, OrNone<Shape> shape, OptionalDType dtype) {
   return gamma_samples("random::loggamma", key, a, std::move(shape), dtype, true);
 }
 
-Array beta(const Key& key, const Array& a, const Array& b, std::optional<Shape> shape,
+Array beta(const Key& key, const Array& a, const Array& b, OrNone<Shape> shape,
            OptionalDType dtype) {
   constexpr const char* name = "random::beta";
   const DType result = internal::floating(name, dtype);
@@ -159,8 +159,7 @@ Array beta(const Key& key, const Array& a, const Array& b, std::optional<Shape> 
       });
 }
 
-Array dirichlet(const Key& key, const Array& alpha, std::optional<Shape> shape,
-                OptionalDType dtype) {
+Array dirichlet(const Key& key, const Array& alpha, OrNone<Shape> shape, OptionalDType dtype) {
   constexpr const char* name = "random::dirichlet";
   const DType result = internal::floating(name, dtype);
   if (alpha.ndim() == 0)

@@ -15,8 +15,8 @@ namespace tessera::random {
 
 using namespace ir;
 
-Array multivariate_normal(const Key& key, const Array& mean, const Array& cov,
-                          std::optional<Shape> shape, OptionalDType dtype) {
+Array multivariate_normal(const Key& key, const Array& mean, const Array& cov, OrNone<Shape> shape,
+                          OptionalDType dtype) {
   constexpr const char* name = "random::multivariate_normal";
   if (mean.ndim() < 1 || cov.ndim() < 2 || cov.shape(-1) != mean.shape(-1) ||
       cov.shape(-2) != mean.shape(-1))

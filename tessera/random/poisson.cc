@@ -88,7 +88,7 @@ Array by_rejection(const Words& key, const Array& rate, DType dtype) {
 
 }  // namespace
 
-Array poisson(const Key& key, const Array& lam, std::optional<Shape> shape, OptionalDType dtype) {
+Array poisson(const Key& key, const Array& lam, OrNone<Shape> shape, OptionalDType dtype) {
   constexpr const char* name = "random::poisson";
   const DType result = canonical_dtype(dtype.value_or(int64));
   if (!is_integer(result)) type_error(name, "expected an integer dtype, got {}", result);

@@ -99,8 +99,8 @@ Array normal(const Key& key, const Shape& shape, OptionalDType dtype) {
                    });
 }
 
-Array truncated_normal(const Key& key, const Array& lower, const Array& upper,
-                       std::optional<Shape> shape, OptionalDType dtype) {
+Array truncated_normal(const Key& key, const Array& lower, const Array& upper, OrNone<Shape> shape,
+                       OptionalDType dtype) {
   constexpr const char* name = "random::truncated_normal";
   const DType result = floating(name, dtype);
   const Shape out =
@@ -167,7 +167,7 @@ Array cauchy(const Key& key, const Shape& shape, OptionalDType dtype) {
       });
 }
 
-Array bernoulli(const Key& key, const Array& p, std::optional<Shape> shape) {
+Array bernoulli(const Key& key, const Array& p, OrNone<Shape> shape) {
   constexpr const char* name = "random::bernoulli";
   if (!is_floating(p.dtype()))
     type_error(name, "expected a floating-point probability, got {}; convert it",

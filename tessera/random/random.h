@@ -29,7 +29,7 @@ Array normal(const Key& key, const Shape& shape = {}, OptionalDType dtype = {});
 // Returns numbers of the normal distribution restricted to (lower, upper). Without a shape the
 // result has the shape to which the bounds broadcast.
 Array truncated_normal(const Key& key, const Array& lower, const Array& upper,
-                       std::optional<Shape> shape = {}, OptionalDType dtype = {});
+                       OrNone<Shape> shape = {}, OptionalDType dtype = {});
 Array exponential(const Key& key, const Shape& shape = {}, OptionalDType dtype = {});
 Array laplace(const Key& key, const Shape& shape = {}, OptionalDType dtype = {});
 Array gumbel(const Key& key, const Shape& shape = {}, OptionalDType dtype = {});
@@ -37,14 +37,14 @@ Array logistic(const Key& key, const Shape& shape = {}, OptionalDType dtype = {}
 Array cauchy(const Key& key, const Shape& shape = {}, OptionalDType dtype = {});
 
 // Returns true with probability p. Without a shape the result has p's.
-Array bernoulli(const Key& key, const Array& p = 0.5, std::optional<Shape> shape = {});
+Array bernoulli(const Key& key, const Array& p = 0.5, OrNone<Shape> shape = {});
 // Returns 1 or -1, by default int32.
 Array rademacher(const Key& key, const Shape& shape = {}, OptionalDType dtype = {});
 
 struct CategoricalOptions {
   int64_t axis = -1;  // the dimension of the logits that has the classes
   // Must end with the logits' shape without the axis; absent: just that.
-  std::optional<Shape> shape = std::nullopt;
+  OrNone<Shape> shape = std::nullopt;
   // If false, the draws along the leading dimensions have distinct classes. Throws UserError for
   // more draws than classes.
   bool replace = true;
@@ -71,31 +71,28 @@ Array permutation(const Key& key, I n) {
 // NaN below about -0.7). By default float32. The derivative with respect to `a` is that of the
 // sample at a fixed key (implicit reparametrisation); in forward mode it can be differentiated once
 // more.
-Array gamma(const Key& key, const Array& a, std::optional<Shape> shape = {},
-            OptionalDType dtype = {});
+Array gamma(const Key& key, const Array& a, OrNone<Shape> shape = {}, OptionalDType dtype = {});
 // Returns the logarithms of such numbers, which are exact even if the numbers themselves would
 // underflow to 0 (a << 1).
-Array loggamma(const Key& key, const Array& a, std::optional<Shape> shape = {},
-               OptionalDType dtype = {});
+Array loggamma(const Key& key, const Array& a, OrNone<Shape> shape = {}, OptionalDType dtype = {});
 // Returns numbers in (0, 1) with density proportional to x^(a - 1) (1 - x)^(b - 1). Derivatives are
 // as for gamma.
-Array beta(const Key& key, const Array& a, const Array& b, std::optional<Shape> shape = {},
+Array beta(const Key& key, const Array& a, const Array& b, OrNone<Shape> shape = {},
            OptionalDType dtype = {});
 // Returns probabilities of classes. The last dimension of `alpha` has the concentrations of the
 // classes. The shape is that of the result without this dimension. Derivatives are as for gamma.
-Array dirichlet(const Key& key, const Array& alpha, std::optional<Shape> shape = {},
+Array dirichlet(const Key& key, const Array& alpha, OrNone<Shape> shape = {},
                 OptionalDType dtype = {});
 // Returns the number of occurrences of an event that occurs `lam` times on average, by default
 // int32. It is -1 if the rate is negative or NaN.
-Array poisson(const Key& key, const Array& lam, std::optional<Shape> shape = {},
-              OptionalDType dtype = {});
+Array poisson(const Key& key, const Array& lam, OrNone<Shape> shape = {}, OptionalDType dtype = {});
 // Returns vectors of a normal distribution with mean (..., n) and covariance (..., n, n), computed
 // by the lower Cholesky factor. They are NaN if the covariance is not positive definite. The shape
 // is that of the result without its last dimension. The dtype is by default the common inexact one
 // of both; the covariance is float32 or float64. The result has derivatives with respect to mean
 // and covariance.
 Array multivariate_normal(const Key& key, const Array& mean, const Array& cov,
-                          std::optional<Shape> shape = {}, OptionalDType dtype = {});
+                          OrNone<Shape> shape = {}, OptionalDType dtype = {});
 
 // --- Random choices and matrices. ---
 

@@ -37,7 +37,7 @@ void check_shape(std::string_view op, const Shape& shape) {
   checked_bytes(op, uint32, shape);
 }
 
-Shape sample_shape(std::string_view op, const std::optional<Shape>& shape,
+Shape sample_shape(std::string_view op, const OrNone<Shape>& shape,
                    std::initializer_list<Shape> parameters) {
   const Shape common =
       broadcast_shapes(op, std::span<const Shape>(parameters.begin(), parameters.size()));

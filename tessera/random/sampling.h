@@ -27,7 +27,7 @@ DType floating(std::string_view op, OptionalDType dtype);
 void check_shape(std::string_view op, const Shape& shape);
 // Returns `shape`, or without one the shape to which the parameters' shapes broadcast. Throws
 // UserError if they do not broadcast to it.
-Shape sample_shape(std::string_view op, const std::optional<Shape>& shape,
+Shape sample_shape(std::string_view op, const OrNone<Shape>& shape,
                    std::initializer_list<Shape> parameters);
 // Returns a parameter as `dtype`, repeated to `shape`. Throws UserError for a complex one.
 Array sample_parameter(std::string_view op, const Array& x, const Shape& shape, DType dtype);

@@ -21,7 +21,7 @@ struct DctOptions {
 Array dct(const Array& x, const DctOptions& options = {});
 Array idct(const Array& x, const DctOptions& options = {});
 struct DctnOptions {
-  std::optional<Dims> s = std::nullopt;  // lengths of the axes; without `axes`, of the last ones
+  OrNone<Dims> s = std::nullopt;  // lengths of the axes; without `axes`, of the last ones
   Axes axes = None;
   DctNorm norm = DctNorm::kBackward;
 };

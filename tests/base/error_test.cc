@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tessera/base/error_calls.h"
 #include "tessera/base/format.h"
 
 namespace tessera::error_test {
@@ -42,6 +43,20 @@ TEST(Error, CheckNamesPlaceConditionAndDetail) {
     EXPECT_THAT(error.what(), HasSubstr("1 > 2"));
     EXPECT_THAT(error.what(), HasSubstr("with 42"));
   }
+}
+
+TEST(Error, NamesOfPublicFunctions) {
+  using internal::public_function;
+  EXPECT_EQ(public_function("tessera::zeros(tessera::Dims const&)"), "zeros");
+  EXPECT_EQ(public_function("tessera::lax::sin(tessera::Array const&)"), "sin");
+  EXPECT_EQ(public_function("tessera::scipy::stats::norm::pdf(tessera::Array const&)"), "pdf");
+  EXPECT_EQ(public_function("tessera::operator+(tessera::Array const&)"), "");
+  EXPECT_EQ(public_function("tessera::IndexedArray::set(tessera::Array const&) const"), "");
+  EXPECT_EQ(public_function("tessera::internal::split_equally(tessera::Array const&)"), "");
+  EXPECT_EQ(public_function("tessera::scipy::sparse::linalg::internal::solve(int)"), "");
+  EXPECT_EQ(public_function("tessera::scipy::stats::gaussian_kde::evaluate(int) const"), "");
+  EXPECT_EQ(public_function("tessera::normalize_axis(std::basic_string_view<char>, long)"), "");
+  EXPECT_EQ(public_function("main"), "");
 }
 
 // Each of the three kinds of errors is caught by its own type alone.

@@ -406,7 +406,7 @@ TEST(Fft, Refuses) {
       },
       "[rfft] expected an axis of one element or more, got float32[3,0]; pad it with n");
   expect([&] { fft::rfft(astype(x, bfloat16)); },
-         "[fft] expected float32 or float64 for RFFT (C3), got bfloat16[3,4]; convert it");
+         "[rfft] expected float32 or float64 for RFFT (C3), got bfloat16[3,4]; convert it");
   expect([&] { fft::fftn(z, {.axes = {0, 0}}); }, "[fftn] ");
   expect([&] { fft::fftn(z, {.axes = {0, -2}}); }, "[fftn] ");
   expect(

@@ -67,7 +67,7 @@ TEST(Polynomial, ErrorsSayWhatIsExpected) {
   expect_error([&] { polyfit(v, arange(3), 1); },
                "[polyfit] expected a vector or a matrix y of 4 rows");
   expect_error([&] { polyfit(v, v, 1, {.w = m}); }, "[polyfit] expected one weight a point");
-  expect_error([&] { polyfit_cov(v, v, 3); }, "[polyfit] expected more than 4 points");
+  expect_error([&] { polyfit_cov(v, v, 3); }, "[polyfit_cov] expected more than 4 points");
   expect_error([&] { vander(m); }, "[vander] expected a vector");
   expect_error([&] { vander(v, -2); }, "[vander] expected N >= 0, got -2");
 }

@@ -78,6 +78,54 @@ TEST(ResultTypes, NormsOfWholeOrders) {
   }
 }
 
+// With a dtype of integers, quotients are rounded towards zero; a variance is still a float.
+TEST(ResultTypes, MeansOfIntegerDtypes) {
+  const Array x = array({1, 2, 4}), f = array({-1.5f, 2.25f, -4.9f});
+  EXPECT_EQ(mean(x, {.dtype = int32}).dtype(), int32);
+  EXPECT_EQ(mean(x, {.dtype = int32}).item<int>(), 2);
+  EXPECT_EQ(mean(f, {.dtype = int32}).item<int>(), -1);
+  EXPECT_EQ(nanmean(f, {.dtype = uint8}).dtype(), uint8);
+  EXPECT_EQ(mean(zeros(0), {.dtype = int32}).item<int>(), -1);
+  EXPECT_EQ(var(x, {.dtype = int32}).dtype(), float32);
+  EXPECT_EQ(var(x, {.dtype = int32}).item<float>(), 1);
+  EXPECT_TRUE(std::isnan(var(zeros(0), {.dtype = int32}).item<float>()));
+  EXPECT_EQ(nanvar(x, {.dtype = uint8}).dtype(), uint8);
+  EXPECT_EQ(nanvar(x, {.dtype = uint8}).item<int>(), 1);
+  EXPECT_EQ(nanvar(zeros(0), {.dtype = int32}).item<int>(), 0);
+  EXPECT_EQ(var(f, {.dtype = complex64}).dtype(), complex64);
+  expect_error([&] { std(x, {.dtype = int32}); }, "[std] expected a floating-point dtype");
+  expect_error([&] { var(ones(2, complex64), {.dtype = float32}); }, "[var] expected a numeric");
+  expect_error([&] { mean(x, {.dtype = bool_}); }, "[mean] expected a dtype of numbers, got bool");
+}
+
+TEST(ResultTypes, QuantilesOfNothing) {
+  const Array x = zeros({0, 3});
+  EXPECT_TRUE(all(isnan(nanpercentile(x, array({25, 75}), {.axis = 0}))).item<bool>());
+  EXPECT_EQ(nanpercentile(x, array({25, 75}), {.axis = 0}).shape(), (Shape{2, 3}));
+  EXPECT_EQ(nanquantile(x, 0.5, {.axis = 0, .keepdims = true}).shape(), (Shape{1, 3}));
+  EXPECT_TRUE(std::isnan(nanmedian(zeros(0, int32)).item<float>()));
+  EXPECT_EQ(median(x, {.axis = 1}).shape(), (Shape{0}));
+  expect_error([&] { percentile(x, 50); }, "[percentile] expected at least one element");
+  const auto [counts, edges] = histogram(x, {.bins = 2});
+  EXPECT_THAT(to_vector<float>(counts), ElementsAre(0, 0));
+  EXPECT_THAT(to_vector<float>(edges), ElementsAre(0, 0.5, 1));
+  EXPECT_THAT(to_vector<int>(unique(zeros(0, int16), 2, {.fill_value = 7})), ElementsAre(7, 7));
+  EXPECT_EQ(unique(x, 2, {.axis = 0, .fill_value = 7}).shape(), (Shape{2, 3}));
+  EXPECT_EQ(unique(zeros(0), 0).shape(), (Shape{0}));
+  EXPECT_THAT(to_vector<int>(unique_all(x, 1, {.fill_value = 7}).counts), ElementsAre(0));
+  EXPECT_EQ(unique_all(x, 1, {.fill_value = 7}).inverse_indices.shape(), x.shape());
+  expect_error([&] { unique(x, 1); }, "[unique] expected at least one element, or a fill_value");
+  EXPECT_EQ(cov(zeros(0)).shape(), (Shape{}));
+  EXPECT_EQ(cov(x).shape(), (Shape{0, 0}));
+}
+
+TEST(ResultTypes, ExtentsBelowZero) {
+  expect_error([] { lax::full({2, -1}, 1, float32); }, "[full] expected extents of at least 0");
+  expect_error([] { lax::iota(int32, {-2}, 0); }, "[iota] expected extents of at least 0");
+  expect_error([] { result_type(std::span<const Array>()); },
+               "[result_type] expected at least one array, got none");
+}
+
 TEST(ResultTypes, ErrorsNameTheKindsInASentence) {
   expect_error(
       [] { ones(3) << 1; },

@@ -125,7 +125,7 @@ TEST_F(InferErrors, ComplexAndConvert) {
   EXPECT_USER_ERROR(bind_op1(bitcast_convert_op, BitcastParams{int64}, {f3}),
                     "[bitcast_convert] expected a dtype as wide");
   EXPECT_USER_ERROR(lax::bitcast_convert_type(f3, float64),
-                    "[bitcast_convert] expected a last dimension of 2 to make float64 (C1)");
+                    "[bitcast_convert_type] expected a last dimension of 2 to make float64 (C1)");
   EXPECT_USER_ERROR(lax::bitcast_convert_type(f, float64), "expected a last dimension of 2");
 }
 
@@ -170,7 +170,7 @@ TEST_F(InferErrors, ReshapeTransposeReverse) {
   EXPECT_USER_ERROR(lax::expand_dims(f23, {1, 1}), "[expand_dims] expected each dimension once");
   EXPECT_USER_ERROR(lax::squeeze(f23, {1}),
                     "[squeeze] expected extent 1 in dimension 1, got float32[2,3]");
-  EXPECT_USER_ERROR(lax::move_dim(f23, 2, 0), "[transpose] expected an axis in [-2, 2), got 2");
+  EXPECT_USER_ERROR(lax::move_dim(f23, 2, 0), "[move_dim] expected an axis in [-2, 2), got 2");
 }
 
 TEST_F(InferErrors, Slices) {

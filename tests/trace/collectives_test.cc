@@ -308,11 +308,11 @@ TEST(Collectives, Errors) {
   expect_refused(ErrorKind::kValue, "[psum] expected at least one mesh axis", [](const Arrays& a) {
     return Arrays{lax::psum(a[0], std::vector<std::string>{})};
   });
-  expect_refused(ErrorKind::kSharding, "[all_reduce] expected distinct axes, got 'x' twice",
+  expect_refused(ErrorKind::kSharding, "[psum] expected distinct axes, got 'x' twice",
                  [](const Arrays& a) {
                    return Arrays{lax::psum(a[0], {"x", "x"})};
                  });
-  expect_refused(ErrorKind::kType, "[all_reduce] expected an ordered dtype, got complex64[4]",
+  expect_refused(ErrorKind::kType, "[pmax] expected an ordered dtype, got complex64[4]",
                  [](const Arrays& a) { return Arrays{lax::pmax(a[0], "x")}; }, {complex64, {4}});
   // Groups.
   expect_refused(ErrorKind::kValue, "expected each rank 0 to 3 in exactly one group, got 1 twice",
@@ -347,7 +347,7 @@ TEST(Collectives, Errors) {
                    return Arrays{lax::psum_scatter(a[0], "y", {.scatter_dimension = 1})};
                  });
   expect_refused(
-      ErrorKind::kShape, "[reduce_scatter] expected scattered dimension 1", [](const Arrays& a) {
+      ErrorKind::kShape, "[psum_scatter] expected scattered dimension 1", [](const Arrays& a) {
         return Arrays{lax::psum_scatter(a[0], "y", {.scatter_dimension = 1, .tiled = true})};
       });
   expect_refused(ErrorKind::kShape,
@@ -374,8 +374,7 @@ TEST(Collectives, Errors) {
                  [](const Arrays& a) {
                    return Arrays{lax::pshuffle(a[0], "y", {0, 1})};
                  });
-  expect_refused(ErrorKind::kValue,
-                 "[collective_broadcast] expected a source rank in [0, 4), got 4",
+  expect_refused(ErrorKind::kValue, "[pbroadcast] expected a source rank in [0, 4), got 4",
                  [](const Arrays& a) { return Arrays{lax::pbroadcast(a[0], "y", 4)}; });
   expect_refused(ErrorKind::kValue, "[pcast] expected to = \"varying\", got \"invariant\"",
                  [](const Arrays& a) { return Arrays{lax::pcast(a[0], "y", "invariant")}; });

@@ -215,6 +215,13 @@ ConstantParams constant_params(const Literal& value, bool weak) {
 
 namespace tessera::lax {
 
+namespace {
+void expect_extents(const char* name, const Shape& shape) {
+  for (int64_t extent : shape)
+    if (extent < 0) shape_error(name, "expected extents of at least 0, got {}", shape);
+}
+}  // namespace
+
 using namespace ops;
 
 Array constant(const Literal& value, bool weak_type) {
@@ -222,6 +229,7 @@ Array constant(const Literal& value, bool weak_type) {
 }
 
 Array full(const Shape& shape, const Literal& value, bool weak_type) {
+  expect_extents("full", shape);
   if (value.elements() != 1)
     shape_error("full", "expected a fill value of one element, got shape {}; use broadcast_in_dim",
                 value.shape());
@@ -237,6 +245,7 @@ Array full_like(const Array& x, double value) {
 }
 Array zeros_like(const Type& type) { return full(type.shape, 0, type.dtype, type.weak); }
 Array iota(DType dtype, const Shape& shape, int64_t dimension) {
+  expect_extents("iota", shape);
   return bind_op1(iota_op, IotaParams{dtype, shape, dimension}, {});
 }
 

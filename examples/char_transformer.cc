@@ -7,6 +7,7 @@
 //
 // For each layout, the program prints what a training step communicates. The losses of all layouts
 // must be those of the first.
+#include <fmt/ranges.h>
 #include <tessera/tessera.h>
 
 #include <algorithm>

@@ -20,6 +20,7 @@
 #include "plugin/struct_size.h"
 #include "plugin/topology.h"
 #include "plugin/transfers.h"
+#include "tessera/base/blas.h"
 
 namespace tessera::plugin {
 namespace {
@@ -110,6 +111,9 @@ PJRT_Api make_api() {
 }  // namespace tessera::plugin
 
 extern "C" __attribute__((visibility("default"))) const PJRT_Api* GetPjrtApi() {
-  static const PJRT_Api api = tessera::plugin::make_api();
+  static const PJRT_Api api = [] {
+    tessera::prepare_blas();  // its threads, which are started when it is loaded, spin until then
+    return tessera::plugin::make_api();
+  }();
   return &api;
 }

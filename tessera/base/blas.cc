@@ -1,6 +1,7 @@
 #include "tessera/base/blas.h"
 
 #include <cblas.h>
+#include <dlfcn.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -11,6 +12,8 @@
 // left alone.
 extern "C" __attribute__((weak)) void gotoblas_dynamic_quit();
 extern "C" __attribute__((weak)) void gotoblas_dynamic_init();
+// Ends OpenBLAS's threads, which start again when they are needed. OpenBLAS calls it before a fork.
+extern "C" __attribute__((weak)) int blas_thread_shutdown_();
 
 namespace tessera {
 namespace {
@@ -46,19 +49,30 @@ void choose_core() {
   unsetenv("OPENBLAS_CORETYPE");
 }
 
+// OpenBLAS starts a thread for each core when it is loaded, and each of them spins for about 25 ms
+// before it sleeps. Only an OpenBLAS that is linked into this library can be stopped safely: no
+// other code of the process calls it.
+void end_idle_threads() {
+  if (!blas_thread_shutdown_) return;
+  Dl_info ours{}, theirs{};
+  if (!dladdr(reinterpret_cast<void*>(&prepare_blas), &ours) ||
+      !dladdr(reinterpret_cast<void*>(blas_thread_shutdown_), &theirs))
+    return;
+  if (ours.dli_fbase == theirs.dli_fbase) blas_thread_shutdown_();
+}
+
+std::atomic<bool> many_threads = false;
+
 }  // namespace
 
 void prepare_blas() {
   static const bool once = [] {
     choose_core();
     openblas_set_num_threads(1);
+    end_idle_threads();
     return true;
   }();
   (void)once;
-}
-
-namespace {
-std::atomic<bool> many_threads = false;
 }
 
 BlasThreads::BlasThreads(int n) {

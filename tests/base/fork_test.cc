@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -22,15 +23,19 @@ TEST(Fork, ChildrenFindWhatMutexesGuardWhole) {
   for (int t = 0; t < 3; ++t)
     threads.emplace_back([&] {
       while (!stop) {
-        const std::lock_guard lock(outer);
-        ++a;
         {
-          const std::lock_guard inside(inner);
-          ++c;
-          std::this_thread::yield();
-          ++d;
+          const std::lock_guard lock(outer);
+          ++a;
+          {
+            const std::lock_guard inside(inner);
+            ++c;
+            std::this_thread::yield();
+            ++d;
+          }
+          ++b;
         }
-        ++b;
+        // A thread that locks again at once keeps the fork waiting for seconds.
+        std::this_thread::sleep_for(std::chrono::microseconds(20));
       }
     });
   for (int i = 0; i < 20; ++i)

@@ -69,6 +69,22 @@ def test_other_backends_do_not_load_the_library(environment):
   assert python(code, environment, JAX_PLATFORMS='cpu')[0] == '[CpuDevice(id=0)]\nFalse'
 
 
+def test_the_library_leaves_no_thread_of_openblas(environment):
+  """OpenBLAS starts a thread for each core when it is loaded; each would spin during the first program."""
+  code = '''
+import os
+from jax_plugins.tessera import client
+threads = lambda: len(os.listdir("/proc/self/task"))
+before = threads()
+client.open_library(client.library_path()).GetPjrtApi()
+print("/libopenblas" in open("/proc/self/maps").read(), threads() - before)
+'''
+  shared, more = python(code, environment)[0].split()
+  if shared == 'True':
+    pytest.skip('OpenBLAS is not a part of this library: others in the process may use its threads')
+  assert more == '0'
+
+
 def test_options():
   options = client.device_options
   assert options('', {}, -1) == {}

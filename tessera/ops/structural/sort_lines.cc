@@ -18,8 +18,8 @@ constexpr int64_t kTaskElements = 4096;
 // How many keys are made at a time, before they are compared with the last one that is kept.
 constexpr int64_t kBlock = 64;
 // Elements are selected if there are at least this many for each one that is wanted; otherwise all
-// are sorted.
-constexpr int64_t kSelectOneOf = 4;
+// are sorted, which takes longer for keys of more than 32 bits.
+constexpr int64_t kSelectOneOf = 16, kSelectOneOfWide = 4;
 
 // Calls fn(begin, end) for ranges of the elements of a line, in parallel if it is long.
 template <class F>
@@ -87,7 +87,7 @@ class LineSorter {
     const int64_t begin = lines_.begin(line);
     if (count == 0) {
       w.order.clear();
-    } else if (order_.size() > 1 || count > lines_.size / kSelectOneOf) {
+    } else if (order_.size() > 1 || count > lines_.size / one_of()) {
       find_order(begin, w);
       w.order.resize(static_cast<size_t>(count));
     } else {
@@ -96,6 +96,8 @@ class LineSorter {
   }
 
  private:
+  int64_t one_of() const { return word_bits_[0] <= 32 ? kSelectOneOf : kSelectOneOfWide; }
+
   void select_first(int64_t begin, int64_t count, std::vector<uint64_t>& order) const {
     const SortKey& key = order_[0];
     visit_key(key, dtypes_[key.operand], [&]<class T>(TypeTag<T>, auto maker, auto part) {
@@ -114,9 +116,9 @@ class LineSorter {
       parallel_for(parts, [&](int64_t p) {
         add_candidates(values, maker, part, p * size, std::min(n, (p + 1) * size), found[p]);
       });
-      FirstCandidates<Key> all(count);
-      for (FirstCandidates<Key>& some : found) {
-        std::vector<Candidate<Key>> ones = some.first();
+      FirstCandidates<Key> all = std::move(found[0]);
+      for (size_t p = 1; p < found.size(); ++p) {
+        std::vector<Candidate<Key>> ones = found[p].first();
         std::sort(ones.begin(), ones.end(),
                   [](const auto& a, const auto& b) { return a.place < b.place; });
         for (const Candidate<Key>& one : ones) all.add(one.key, one.place);

@@ -376,8 +376,8 @@ Val KernelEmitter::compute_load(int node, int u) {
     const std::vector<Value*> pointers = piece_pointers(n, length, u);
     use_scope(scope);
     const LaneMask mask = guard ? with_guard(mask_of(u), guard) : mask_of(u);
-    const Val result = memory_.load_pieces(n.dtype, pointers, length,
-                                           n.address.parallel.back() == 0, mask, bool(guard));
+    const Val result =
+        memory_.load_pieces(n.dtype, pointers, length, n.address.parallel.back() == 0, mask);
     keep_scope(scope);
     return result;
   }

@@ -74,10 +74,10 @@ class Memory {
   void store_columns(DType dtype, llvm::Value* pointer, std::span<const Val> columns,
                      const LaneMask& mask, bool streaming);
   // Loads pieces of `length` lanes from the addresses, one piece after the other: neighbours, or,
-  // if `same`, one element for all lanes of a piece. If `guarded`, the address of a piece is used
-  // only if one of its lanes is in the mask.
+  // if `same`, one element for all lanes of a piece. The address of a piece is used only if one of
+  // its lanes is in the mask.
   Val load_pieces(DType dtype, std::span<llvm::Value* const> pointers, int length, bool same,
-                  const LaneMask& mask, bool guarded);
+                  const LaneMask& mask);
   // Returns whether the target has masked loads and stores of the element. Other elements are
   // masked through a copy or lane by lane.
   bool maskable(DType dtype) const { return maskable(storage(dtype)); }

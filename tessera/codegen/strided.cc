@@ -136,7 +136,7 @@ void Memory::store_columns(DType dtype, Value* pointer, std::span<const Val> col
 }
 
 Val Memory::load_pieces(DType dtype, std::span<Value* const> pointers, int length, bool same,
-                        const LaneMask& mask, bool guarded) {
+                        const LaneMask& mask) {
   auto& b = ir_.builder;
   llvm::Type* element = storage(dtype);
   std::vector<Value*> pieces;
@@ -146,7 +146,7 @@ Val Memory::load_pieces(DType dtype, std::span<Value* const> pointers, int lengt
       std::vector<int> picks(static_cast<size_t>(length));
       std::iota(picks.begin(), picks.end(), static_cast<int>(q) * length);
       part.lanes = b.CreateShuffleVector(mask.lanes, picks);
-      if (guarded || same) part.any = b.CreateOrReduce(part.lanes);
+      part.any = b.CreateOrReduce(part.lanes);
     }
     if (same) {
       const LaneMask one{.any = part.any};

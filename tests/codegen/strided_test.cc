@@ -4,6 +4,7 @@
 
 #include "kernel_builder.h"
 #include "tessera/base/namespaces.h"
+#include "watched.h"
 
 namespace tessera::codegen::test::strided_test {
 namespace {
@@ -147,6 +148,24 @@ TEST(Strided, RowsThatAreApart) {
           SCOPED_TRACE(::testing::Message() << dtype_name(f) << " " << columns << guarded << heavy);
           check(repeated_rows(f, columns, guarded, heavy), tolerance_of(f), 7);
         }
+}
+
+// Vectors after the last element are masked off, and the rows that they would have are not read: they
+// are far outside of the operand, of which each row uses a quarter.
+TEST(Strided, RowsAfterTheLastAreNotRead) {
+  const Target target = host_target();
+  for (DType f : {float32, float64}) {
+    KernelMaker m;
+    const int64_t a = 5, columns = 4;
+    const int x = m.buffer(f, a * 16 * columns),
+              y = m.buffer(f, a * 2 * columns, BufferKind::kOutput);
+    m.k.parallel = {a, 2, columns};
+    m.loop({});
+    const int element = m.load(x, {0, {16 * columns, 8 * columns, 1}, {}});
+    m.store(y, {0, {2 * columns, columns, 1}, {}},
+            m.op(kTanh, f, {m.op(kExp, f, {m.op(kTanh, f, {element})})}));
+    EXPECT_LT(Watched(target).farthest(m.k), 4 * target.vector_bytes) << dtype_name(f);
+  }
 }
 
 // out[a, r, c] = the sum over t of x[a, t, c] * y[a, c]: only the load of y does not depend on t.

@@ -153,7 +153,7 @@ Array corrcoef(const Array& x, const CorrcoefOptions& o) {
   const Array c = cov(x, {.y = o.y, .rowvar = o.rowvar});
   return composite("corrcoef", {}, {c}, [](const NoParams&, std::span<const Array> a) -> Array {
     const Array& c = a[0];
-    if (c.ndim() == 0) return c / c;
+    if (c.ndim() == 0) return c / c;  // NOLINT(misc-redundant-expression): NaN for 0
     const Array deviation = sqrt(real(diag(c)));
     const Array r = c / expand_dims(deviation, 1) / expand_dims(deviation, 0);
     if (!is_complex(r.dtype())) return clip(r, -1, 1);

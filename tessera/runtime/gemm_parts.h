@@ -106,7 +106,8 @@ void convert_rows(MatrixRef x, int64_t rows, int64_t cols, To* out) {
         out[i * cols + j] = static_cast<float>(p[i * x.row_stride + j]);
     } else {
       for (int64_t j = 0; j < cols; ++j)
-        out[i * cols + j] = static_cast<To>(p[i * x.row_stride + j]);
+        out[i * cols + j] =
+            static_cast<To>(p[i * x.row_stride + j]);  // NOLINT(bugprone-signed-char-misuse)
     }
   }
 }

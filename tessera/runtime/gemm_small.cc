@@ -1,7 +1,13 @@
 #include "tessera/runtime/gemm_small.h"
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <type_traits>
 
 #include "tessera/base/workspace.h"
 
@@ -20,6 +26,28 @@ struct SmallProduct {
   int64_t ldc;
 };
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpsabi"  // no vector is passed between functions: all is in line
+// Adds x * y to `sum`, rounded once. The compiler would only make one instruction of a product and a
+// sum at a high level of optimization, and the bits of the results must not depend on that.
+template <class T, int lanes, class Vector>
+[[gnu::always_inline]] inline void add_product(Vector& sum, const Vector& x, const Vector& y) {
+#if defined(__x86_64__) && !defined(__clang__)
+  constexpr bool kSingle = std::is_same_v<T, float>;
+  if constexpr (kSingle && lanes == 4) sum = __builtin_ia32_vfmaddps(x, y, sum);
+  if constexpr (kSingle && lanes == 8) sum = __builtin_ia32_vfmaddps256(x, y, sum);
+  if constexpr (kSingle && lanes == 16)
+    sum = __builtin_ia32_vfmaddps512_mask(x, y, sum, -1, _MM_FROUND_CUR_DIRECTION);
+  if constexpr (!kSingle && lanes == 2) sum = __builtin_ia32_vfmaddpd(x, y, sum);
+  if constexpr (!kSingle && lanes == 4) sum = __builtin_ia32_vfmaddpd256(x, y, sum);
+  if constexpr (!kSingle && lanes == 8)
+    sum = __builtin_ia32_vfmaddpd512_mask(x, y, sum, -1, _MM_FROUND_CUR_DIRECTION);
+#else
+  for (int i = 0; i < lanes; ++i) sum[i] = std::fma(x[i], y[i], sum[i]);
+#endif
+}
+#pragma GCC diagnostic pop
+
 // Computes rows [row, row + rows) of the vectors of the result that begin at columns j0 and, if
 // vectors == 2, j1. They stay in registers.
 template <class T, int lanes, int vectors, int rows>
@@ -37,7 +65,7 @@ template <class T, int lanes, int vectors, int rows>
     for (int i = 0; i < rows; ++i) {
       const Vector x = a[i * p.a_row] - zero;
 #pragma GCC unroll 2
-      for (int v = 0; v < vectors; ++v) sums[i][v] += x * y[v];
+      for (int v = 0; v < vectors; ++v) add_product<T, lanes>(sums[i][v], x, y[v]);
     }
   }
   T* out = p.c + row * p.ldc;
@@ -134,6 +162,7 @@ SmallCode<T> small_code() {
 template <class T>
 bool gemm_small(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, int64_t ldc) {
   const SmallCode<T> code = small_code<T>();
+  if (!code.run) return false;
   const bool packs = b.col_stride != 1;
   const int64_t most = packs ? std::min(code.most, kMostOfFloats) : code.most;
   if (n < kLeastColumns<T> || k > kMostTerms || m * n * k > most) return false;

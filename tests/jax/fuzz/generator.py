@@ -252,11 +252,15 @@ class Generator(constructs.Constructs):
       parts = self.random_spec(t.shape) if self.mesh and self.chance(0.7) else ()
       # np.asarray, because a NumPy scalar has no buffer that can be donated or sharded.
       inputs.append(Input(name, f'np.asarray({self.maker(t)})', parts, self.chance(0.15)))
-    for _ in range(self.random.randrange(3, 11)):
+    return self.of_inputs(inputs, self.random.randrange(3, 11), 0.1)
+
+  def of_inputs(self, inputs, steps, returned):
+    """Returns a program of so many steps. Values that nothing uses are results, and the others with the probability `returned`."""
+    for _ in range(steps):
       self.step(0)
     made = [v for s in self.body for v in s.defined]
     used = {v for s in self.body for v in s.uses()}
-    results = [v for v in made if v not in used or self.chance(0.1)] or [inputs[0].name]
+    results = [v for v in made if v not in used or self.chance(returned)] or [inputs[0].name]
     block = Block('f', tuple(i.name for i in inputs), tuple(self.body), f'({", ".join(results)},)')
     return Program(self.mesh, tuple(inputs), block, self.types)
 

@@ -9,7 +9,7 @@ import functools
 import numpy as np
 
 import generator
-from program import Block, Input, Program, kind
+from program import Input, kind
 
 MESHES = ((8,), (8,), (2, 4), (4, 2), (2, 2, 2), (4,), (2,))
 EXTENTS = (1, 2, 3, 4, 5, 6, 7, 8, 8, 9, 12, 15, 16, 16, 17)
@@ -340,13 +340,7 @@ class Positions(generator.Generator):
       self.types[name] = t
       self.scope.append(name)
       inputs.append(Input(name, f'np.asarray({self.maker(t)})', self.random_spec(t.shape) if self.chance(0.8) else (), self.chance(0.1)))
-    for _ in range(self.random.randrange(3, 8)):
-      self.step(0)
-    made = [v for s in self.body for v in s.defined]
-    used = {v for s in self.body for v in s.uses()}
-    results = [v for v in made if v not in used or self.chance(0.3)] or [inputs[0].name]
-    block = Block('f', tuple(i.name for i in inputs), tuple(self.body), f'({", ".join(results)},)')
-    return Program(self.mesh, tuple(inputs), block, self.types)
+    return self.of_inputs(inputs, self.random.randrange(3, 8), 0.3)
 
 
 def generate(seed):

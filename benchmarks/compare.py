@@ -79,8 +79,10 @@ def has_bfloat16():
 
 def measure(command, name):
   """Returns the median in microseconds that `command NAME` prints for `name`, or the reason why there is none."""
+  # A setting of OpenBLAS may choose kernels for an older processor.
+  plain = {name: value for name, value in os.environ.items() if not name.startswith('OPENBLAS_')}
   try:
-    done = subprocess.run([*command, name], capture_output=True, text=True, timeout=900)
+    done = subprocess.run([*command, name], capture_output=True, text=True, timeout=900, env=plain)
   except (OSError, subprocess.TimeoutExpired) as error:
     return None, str(error)
   for line in done.stdout.splitlines(

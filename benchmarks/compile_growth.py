@@ -183,7 +183,7 @@ def one(name, size):
 
 def measured(name, size, platform, limit):
   """Returns the measures of one process, or {'error': text}."""
-  env = {k: v for k, v in os.environ.items() if not k.startswith(('JAX_', 'XLA_', 'TESSERA_'))}
+  env = {k: v for k, v in os.environ.items() if not k.startswith(('JAX_', 'XLA_', 'TESSERA_', 'OPENBLAS_'))}
   env |= {'JAX_PLATFORMS': platform, 'TESSERA_DEVICES': 'cpu:8', 'TESSERA_CACHE_DIR': 'off',
           'XLA_FLAGS': '--xla_force_host_platform_device_count=8', 'PYTHONPATH': str(ROOT / 'python' / 'src'),
           'TESSERA_PJRT': os.environ.get('TESSERA_PJRT', str(ROOT / 'build/release/plugin/libtessera_pjrt.so'))}

@@ -154,7 +154,7 @@ def run_one(words):
 
 
 def environment(platform):
-  env = {k: v for k, v in os.environ.items() if not k.startswith(('JAX_', 'XLA_', 'TESSERA_'))}
+  env = {k: v for k, v in os.environ.items() if not k.startswith(('JAX_', 'XLA_', 'TESSERA_', 'OPENBLAS_'))}
   env |= {'JAX_PLATFORMS': platform, 'JAX_NUM_CPU_DEVICES': '8', 'TESSERA_DEVICES': 'cpu:8',
           'PYTHONPATH': str(ROOT / 'python' / 'src'),
           'TESSERA_PJRT': os.environ.get('TESSERA_PJRT', str(ROOT / 'build/release/plugin/libtessera_pjrt.so'))}

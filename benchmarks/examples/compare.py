@@ -11,6 +11,7 @@ program needs only the standard library; the Python of --jax needs jax.
 """
 import argparse
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -26,8 +27,10 @@ TOLERANCE = 1e-3
 
 def measure(command, folder):
   """Returns what `command` prints, a dictionary with value, min_us, med_us and cpu_us, or the reason why there is none."""
+  # A setting of OpenBLAS may choose kernels for an older processor.
+  plain = {name: value for name, value in os.environ.items() if not name.startswith('OPENBLAS_')}
   try:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=folder)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=folder, env=plain)
   except (OSError, subprocess.TimeoutExpired) as error:
     return None, str(error)
   for line in done.stdout.splitlines():

@@ -71,7 +71,9 @@ class Engine:
     self.label = label
     self.results = folder / f'{label.replace(" ", "_")}.npz'
     words = [python, __file__, '--serve', program, '--programs', programs] + (['--numpy'] if label == 'NumPy' else [])
-    self.process = subprocess.Popen(words, env={**os.environ, **environment}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    # A setting of OpenBLAS may choose kernels for an older processor.
+    plain = {name: value for name, value in os.environ.items() if not name.startswith('OPENBLAS_')}
+    self.process = subprocess.Popen(words, env=plain | environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     self.times = []
     self.peak = 0
     answer = self.ask(self.results)

@@ -72,6 +72,11 @@ class Refused(Exception):
   """An engine is not available or does not run the program; the text is the reason."""
 
 
+def plain_environment():
+  """The environment without settings of OpenBLAS, which may choose kernels for an older processor."""
+  return {name: value for name, value in os.environ.items() if not name.startswith('OPENBLAS_')}
+
+
 def python_of(environment, options):
   path = options.environments / environment / 'bin' / 'python'
   if not path.exists():
@@ -110,9 +115,8 @@ class Server:
       export(engine, key, options)
       words += ['--compile-anew'] if options.starts and not caches.exists() else []
     caches.mkdir(exist_ok=True)
-    surroundings = {**os.environ, 'JAX_PLATFORMS': 'cpu', 'OMP_NUM_THREADS': str(os.cpu_count()), 'TESSERA_CACHE_DIR': str(caches),
+    surroundings = {**plain_environment(), 'JAX_PLATFORMS': 'cpu', 'OMP_NUM_THREADS': str(os.cpu_count()), 'TESSERA_CACHE_DIR': str(caches),
                     'TORCHINDUCTOR_CACHE_DIR': str(caches)}
-    surroundings.pop('OPENBLAS_CORETYPE', None)
     if engine.startswith('tessera'):
       surroundings |= {'JAX_PLATFORMS': 'tessera', 'TESSERA_DEVICES': 'cpu:1'}
       self.plugin = options.plugin
@@ -180,7 +184,7 @@ class Tool:
     engine = ENGINES[label][1]
     export(engine, key, options)
     caches.mkdir(exist_ok=True)
-    self.surroundings = {**os.environ, 'TESSERA_CACHE_DIR': str(caches)}
+    self.surroundings = {**plain_environment(), 'TESSERA_CACHE_DIR': str(caches)}
     self.results = folder / f'{label}.npz'
     self.words = [str(options.tool), 'run', str(export_path(options.exports, key, f'{engine}.mlir')), '--devices', 'cpu:1', '--inputs',
                   str(export_path(options.exports, key, f'{engine}.npz')), '--outputs', str(self.results), '--repeat']

@@ -1,6 +1,7 @@
 // The peer's training workloads: an MLP and a small transformer, one step of gradient descent each.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <vector>
 

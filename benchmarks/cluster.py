@@ -5,8 +5,8 @@
 
 For each side it takes the median over rounds of a workload's median. `least` compares the shortest runs, which are more reliable if
 other programs use the machine. Exits with 1 if a ratio of medians misses its target. Each process has one thread (two processes of
-one thread are compared with one process of two threads). JAX has no setting for this: each of its processes gets one core (taskset) if
-the machine has enough cores.
+one thread are compared with one process of two threads). XLA has no setting for this: each of its processes gets one core (taskset) if
+the machine has enough cores. Rows of the plugin are JAX's programs on Tessera's plugin (`ucx`: over UCX; `plugin-mpi`: under mpirun).
 """
 import argparse
 import json
@@ -33,6 +33,12 @@ def comparisons():
   for name in MPI:
     asked = ('at least', 3) if name != 'psum_4B' else None
     yield f'{name}: JAX / Tessera', ('jax', f'collective/{name}'), ('2x1', f'collective/{name}'), asked
+  for name in MPI:
+    asked = ('at most', 1.2) if name == 'psum_4MiB' else None
+    yield f'{name}: plugin over UCX / over MPI', ('ucx', f'collective/{name}'), ('plugin-mpi', f'collective/{name}'), asked
+  for name in MPI:
+    asked = ('at least', 3) if name == 'psum_4MiB' else None
+    yield f'{name}: JAX / plugin over UCX', ('jax', f'collective/{name}'), ('ucx', f'collective/{name}'), asked
   for name in TRAINING:
     asked = ('at least', 2) if name == 'train/mlp' else None
     yield f'{name}: JAX / Tessera', ('jax', name), ('2x1', name), asked
@@ -58,24 +64,33 @@ def start(command, **environment):
                           env=os.environ | environment)
 
 
-def mpirun(count, *command):
+def mpirun(count, *command, **environment):
   bound = 'core' if count <= len(os.sched_getaffinity(0)) else 'none'  # like mpirun's default for two processes
-  return start(['mpirun', '-n', count, '--oversubscribe', '--bind-to', bound, *command], TESSERA_NUM_THREADS='1',
-               OMPI_ALLOW_RUN_AS_ROOT='1', OMPI_ALLOW_RUN_AS_ROOT_CONFIRM='1')
+  environment |= {'TESSERA_NUM_THREADS': '1'}
+  return start(['mpirun', '-n', count, '--oversubscribe', '--bind-to', bound, *command],
+               OMPI_ALLOW_RUN_AS_ROOT='1', OMPI_ALLOW_RUN_AS_ROOT_CONFIRM='1', **environment)
+
+
+def run_jax(side, args, words):
+  with socket.socket() as free:
+    free.bind(('127.0.0.1', 0))
+    address = f'127.0.0.1:{free.getsockname()[1]}'
+  command = lambda index: [args.jax, ROOT / 'benchmarks/jax_cluster.py', address, 2, index, 1, args.seconds, *words]
+  plugin = {'JAX_PLATFORMS': 'tessera', 'TESSERA_NUM_THREADS': '1', 'TESSERA_PJRT': str(args.build / 'plugin/libtessera_pjrt.so'),
+            'PYTHONPATH': str(ROOT / 'python/src')}
+  if side == 'plugin-mpi':
+    return lines_of([mpirun(2, *command('rank'), **plugin)])
+  cores = sorted(os.sched_getaffinity(0))
+  pinned = lambda p: ['taskset', '-c', cores[p]] if len(cores) >= 2 else []
+  return lines_of([start([*pinned(p), *command(p)], **(plugin if side == 'ucx' else {})) for p in range(2)])
 
 
 def run_side(side, args, words):
   bench = [args.build / 'benchmarks/tessera-cluster-bench', '--budget', args.seconds]
   if side == 'mpi':
     return lines_of([mpirun(2, args.build / 'benchmarks/mpi-bench', args.seconds)])
-  if side == 'jax':
-    with socket.socket() as free:
-      free.bind(('127.0.0.1', 0))
-      address = f'127.0.0.1:{free.getsockname()[1]}'
-    cores = sorted(os.sched_getaffinity(0))
-    pinned = lambda p: ['taskset', '-c', cores[p]] if len(cores) >= 2 else []
-    return lines_of([start([*pinned(p), args.jax, ROOT / 'benchmarks/jax_cluster.py', address, 2, p, 1, args.seconds, *words])
-                     for p in range(2)])
+  if side in ('jax', 'ucx', 'plugin-mpi'):
+    return run_jax(side, args, words)
   processes, devices = map(int, side.split('x'))
   if processes == 1:
     return lines_of([start([*bench, '--alone', '--devices', devices, *words], TESSERA_NUM_THREADS='2')])

@@ -1,20 +1,26 @@
 #!/usr/bin/env python3
-"""Runs the workloads of tessera-cluster-bench in JAX, in several processes with gloo's collectives. cluster.py starts it.
+"""Runs the workloads of tessera-cluster-bench in JAX, in several processes. cluster.py starts it.
 
   jax_cluster.py ADDRESS PROCESSES INDEX DEVICES SECONDS [SUBSTRING...]    process 0 prints a JSON line for each workload
+
+It runs on XLA's CPU backend with gloo's collectives, or with JAX_PLATFORMS=tessera on the plugin. INDEX is `rank` under mpirun.
 """
 import json
+import os
 import statistics
 import sys
 import time
 
 import jax
 
-address, processes, index, devices, budget = sys.argv[1], *map(int, sys.argv[2:5]), float(sys.argv[5])
+address, processes, index, devices, budget = *sys.argv[1:5], float(sys.argv[5])
+index = int(os.environ['OMPI_COMM_WORLD_RANK'] if index == 'rank' else index)
+processes, devices = int(processes), int(devices)
 words = sys.argv[6:]
-jax.config.update('jax_platforms', 'cpu')
 jax.config.update('jax_num_cpu_devices', devices)
-jax.config.update('jax_cpu_collectives_implementation', 'gloo')
+if os.environ.get('JAX_PLATFORMS') != 'tessera':
+  jax.config.update('jax_platforms', 'cpu')
+  jax.config.update('jax_cpu_collectives_implementation', 'gloo')
 jax.distributed.initialize(address, processes, index)
 
 import jax.numpy as jnp

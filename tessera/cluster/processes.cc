@@ -171,15 +171,16 @@ void Processes::expect_usable() const {
 }
 
 // Makes all further calls fail, and notifies the other processes.
-void Processes::fail(const std::string& message) {
+void Processes::fail(const std::string& message, int cause) {
   failure_ = message;
   // If a process has not received the last greeting, it has stopped, and is not notified.
   for (int p = 0; p < count_; ++p)
-    if (p != index_ && done(pairs_[static_cast<size_t>(p)].sent)) tell(p, {0, 0, Kind::kFailed});
+    if (p != index_ && done(pairs_[static_cast<size_t>(p)].sent))
+      tell(p, {static_cast<uint64_t>(cause + 1), 0, Kind::kFailed});
 }
 
-void Processes::end_cluster(const std::string& message) {
-  fail(message);
+void Processes::end_cluster(const std::string& message, int cause) {
+  fail(message, cause);
   throw RuntimeError(message);
 }
 
@@ -211,6 +212,29 @@ bool Processes::is_dead(int process) {
   return silent();
 }
 
+// Ends the cluster because a process has left it. If that process waited in vain for a third one, the
+// error names the third one, as that of the process does.
+void Processes::end_for(int process, const What& what) {
+  const Greeting& last = pairs_[static_cast<size_t>(process)].theirs;
+  if (last.kind == Kind::kEnded)
+    end_cluster(
+        fmt::format("[cluster] expected process {} in {}, got its end: it has left the program; "
+                    "processes that run one program call the same functions in the same order",
+                    process, what()),
+        process);
+  const int cause = static_cast<int>(last.number) - 1;
+  if (cause < 0 || cause == process || cause == index_)
+    end_cluster(fmt::format("[cluster] expected process {} in {}, got its failure; what it says "
+                            "itself is the cause",
+                            process, what()),
+                process);
+  end_cluster(
+      fmt::format("[cluster] expected process {} in {}, got the failure of process {}, which "
+                  "has waited for it in vain",
+                  cause, what(), process),
+      cause);
+}
+
 void Processes::wait_until(const std::function<bool()>& finished,
                            const std::function<std::vector<int>()>& waited, const What& what) {
   const Clock::time_point begin = Clock::now();
@@ -222,12 +246,7 @@ void Processes::wait_until(const std::function<bool()>& finished,
     for (int p : waited()) {
       // All that the process sent before it left has arrived by now.
       if (!has_left(p) || finished()) continue;
-      end_cluster(fmt::format(
-          "[cluster] expected process {} in {}, got {}", p, what(),
-          pairs_[static_cast<size_t>(p)].theirs.kind == Kind::kEnded
-              ? "its end: it has left the program; processes that run one program call the same "
-                "functions in the same order"
-              : "its failure; what it says itself is the cause"));
+      end_for(p, what);
     }
     const Clock::time_point now = Clock::now();
     if (now - begin > milliseconds(2)) std::this_thread::sleep_for(std::chrono::microseconds(20));
@@ -235,16 +254,20 @@ void Processes::wait_until(const std::function<bool()>& finished,
     const std::vector<int> missing = waited();
     for (int p : missing)
       if (is_dead(p))
-        end_cluster(fmt::format(
-            "[cluster] expected process {} in {}, got no sign of life from it for {} s: it, or its "
-            "machine, has died or stopped; start again from the last checkpoint (tessera launch "
-            "does)",
-            p, what(), kDeadAfter.count()));
+        end_cluster(fmt::format("[cluster] expected process {} in {}, got no sign of life from it "
+                                "for {} s: it, or its "
+                                "machine, has died or stopped; start again from the last "
+                                "checkpoint (tessera launch "
+                                "does)",
+                                p, what(), kDeadAfter.count()),
+                    p);
     if (duration<double>(now - begin).count() > options().watchdog_seconds)
-      end_cluster(fmt::format(
-          "[cluster] expected {} in {}, got nothing for {} s; processes must call the same "
-          "functions in the same order, and watchdog_seconds says how long one may take",
-          processes_text(missing), what(), options().watchdog_seconds));
+      end_cluster(
+          fmt::format(
+              "[cluster] expected {} in {}, got nothing for {} s; processes must call the same "
+              "functions in the same order, and watchdog_seconds says how long one may take",
+              processes_text(missing), what(), options().watchdog_seconds),
+          missing.empty() ? -1 : missing[0]);
   }
 }
 

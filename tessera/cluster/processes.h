@@ -156,7 +156,7 @@ class Processes {
   using Clock = std::chrono::steady_clock;
   enum class Kind : uint64_t { kCall, kEnded, kFailed };
   struct Greeting {
-    uint64_t number, hash;
+    uint64_t number, hash;  // of a failure: the process that is its cause + 1, or 0; and 0
     Kind kind;
   };
   // The greetings and heartbeats between this process and another one.
@@ -198,8 +198,10 @@ class Processes {
                   const What& what);
   void leave_call();
   void expect_usable() const;
-  void fail(const std::string& message);
-  [[noreturn]] void end_cluster(const std::string& message);
+  // `cause`: the process that this one has waited for in vain, or -1 if the failure is its own.
+  void fail(const std::string& message, int cause = -1);
+  [[noreturn]] void end_cluster(const std::string& message, int cause);
+  [[noreturn]] void end_for(int process, const What& what);
   bool is_dead(int process);
   bool all_end();
   void tell(int process, const Greeting& greeting);

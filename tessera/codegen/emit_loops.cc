@@ -531,12 +531,14 @@ void KernelEmitter::emit_store(const KernelStore& store, int id) {
 
 // Returns whether the lanes after the last element may be stored, too: then a reader gets an
 // unmasked vector in a register, instead of a masked one in memory. The last block must end within
-// the padding. Blocks begin at multiples of their size only if no turns divide the row.
+// the padding, and the padding must begin there: the kernel may store the first part of a buffer
+// whose other elements another kernel has stored (concatenate). Blocks begin at multiples of their
+// size only if no turns divide the row.
 bool KernelEmitter::may_fill_vectors(const KernelStore& store) const {
   const DType dtype = k_.buffers[store.buffer].dtype;
   if (!turns_.empty() || padded_.empty() || !padded_[store.buffer] || !along_parallel_ ||
       k_.parallel.size() != 1 || store.address.offset != 0 || store.address.parallel[0] != 1 ||
-      is_complex(dtype))
+      k_.buffers[store.buffer].elements != elements_ || is_complex(dtype))
     return false;
   const int64_t block = int64_t{unroll_} * lanes_;
   const int64_t stored = ceil_div(elements_, block) * block * itemsize(dtype);

@@ -61,7 +61,7 @@ std::vector<Type> infer_manual(std::span<const Type> operands, const ManualCompu
 
 CallParams retype_call(std::span<const Type> operands, const CallParams& p) {
   if (operands.size() != p.callee->inputs.size()) return p;  // infer throws UserError
-  return {retyped(p.callee, variance_of(operands))};
+  return {retyped(p.callee, variance_of(operands)), p.frontend_attributes};
 }
 
 std::vector<Type> infer_call(std::span<const Type> operands, const CallParams& p) {
@@ -96,7 +96,7 @@ const OpDef& manual_computation_op = define<ManualComputationParams>({
 const OpDef& call_op = define<CallParams>({
     .name = "call",
     .dialect = "func",
-    .attributes = {"callee"},
+    .attributes = {"callee", "frontend_attributes"},
     .infer = infer_retyped<retype_call, infer_call>,
     .retype = retype_call,
     .lower = Inlined{[](const OpParams& params) { return params.as<CallParams>().callee; }},

@@ -61,7 +61,7 @@ const OpRow kOtherRows[] = {
      .build = foreign::dynamic_rng_bit_generator},
     {.name = "custom_call.stablehlo.dynamic_top_k", .build = foreign::dynamic_top_k},
     {.name = "func.call",
-     .format = {.assembly = "{callee}({operands})"},
+     .format = formats::call(),
      .properties = {"arg_attrs? callee no_inline? res_attrs?", "callee no_inline?", "callee"},
      .vhlo = {{1, "0.9.0", "", "callee"}}},
     {.name = "func.func",

@@ -130,6 +130,25 @@ const std::map<std::string, void (*)()>& ways() {
            throw;
          }
        }},
+      {"sleeps_elsewhere",  // process 2 waits for process 0, which waits in vain for process 1
+       [] {
+         start({.watchdog_seconds = 3});
+         const auto of = [](size_t other) {
+           const Mesh two({devices()[0], devices()[other]}, {"x"});
+           total(device_put(arange(16.), NamedSharding(two, P("x"))));
+         };
+         const std::chrono::milliseconds ms{second() ? 20000 : process_index() == 2 ? 1500 : 0};
+         std::this_thread::sleep_for(ms);
+         try {
+           if (process_index() != 2) of(4);
+           of(8);
+         } catch (const std::exception& error) {
+           std::fprintf(stderr, "process %d: %s\n", static_cast<int>(process_index()),
+                        error.what());
+           std::this_thread::sleep_for(std::chrono::seconds(3));  // mpirun ends the others
+           throw;
+         }
+       }},
       {"stops",
        [] {
          start();

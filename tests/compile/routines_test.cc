@@ -75,6 +75,31 @@ TEST_F(Routines, CarriesOfEverySizeAndNumberOfTrips) {
   }
 }
 
+// A concatenation of more than four arrays is stored array by array. The first one is computed from a
+// sum over the second one. The kernel of the sum also computes the last result, so it comes after
+// the other arrays are stored.
+TEST_F(Routines, PartsOfACarryThatAreStoredOneAfterTheOther) {
+  for (const DType dtype : {float32, float64}) {
+    for (int64_t n : {1, 2, 3, 5, 9, 17}) {
+      SCOPED_TRACE(fmt::format("{} elements of {} after the others", n, dtype));
+      const auto f = [=](const Array& a) {
+        return fori_loop(
+            0, 5,
+            [=](const Array&, const std::pair<Array, Array>& carry) {
+              const Array& x = carry.first;
+              const Array first = slice(x, {0}, {n}), second = slice(x, {n}, {n + 6});
+              const Array total = sum(second), end = slice(second, {0}, {1});
+              const Array next =
+                  concatenate({sin(first) * total, -second, reshape(total, {1}), end, 2.0 * end});
+              return std::pair(next, carry.second * total + 1);
+            },
+            std::pair(a, zeros({}, dtype)));
+      };
+      expect_same_bits(Expected::kRoutine, f, astype(linspace(-1, 1.3, n + 9), dtype));
+    }
+  }
+}
+
 TEST_F(Routines, SlicesAndStackedResults) {
   for (bool reverse : {false, true}) {
     for (int64_t length : {1, 2, 9}) {

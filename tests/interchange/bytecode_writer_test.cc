@@ -84,7 +84,7 @@ TEST(BytecodeWriter, OpsThatOnlyTesseraHasAreReadBack) {
     sdy.mesh @mesh = <["x"=4]> {tessera.abstract}
     func.func @main(%xs: tensor<4xf32>, %c: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
       %0:2 = stablehlo.custom_call @tessera.scan(%c, %c, %xs) {api_version = 4 : i32, backend_config = {body = @step, length = 4 : i64, num_consts = 1 : i64, num_carry = 1 : i64, reverse = false}} : (tensor<f32>, tensor<f32>, tensor<4xf32>) -> (tensor<f32>, tensor<4xf32>)
-      %1 = func.call @twice(%0#0) : (tensor<f32>) -> tensor<f32>
+      %1 = func.call @twice(%0#0) {mhlo.frontend_attributes = {inlineable = "false"}} : (tensor<f32>) -> tensor<f32>
       return %0#0, %1 : tensor<f32>, tensor<f32>
     }
     func.func private @twice(%a: tensor<f32>) -> tensor<f32> {
@@ -96,6 +96,7 @@ TEST(BytecodeWriter, OpsThatOnlyTesseraHasAreReadBack) {
       return %0, %x : tensor<f32>, tensor<f32>
     })");
   EXPECT_EQ(to_mlir(read_bytecode(to_bytecode(f)).main), to_mlir(f));
+  EXPECT_THAT(to_mlir(f), HasSubstr("inlineable = \"false\""));
 }
 
 }  // namespace

@@ -166,6 +166,38 @@ TEST(Printer, CalledFunctionsStandOnceAndHaveDifferentNames) {
   EXPECT_THAT(text, Not(HasSubstr("@main_2")));
 }
 
+// JAX's users give a call attributes for XLA (jax.experimental.scheduling_groups).
+TEST(Printer, CallsKeepTheAttributesOfTheirUsers) {
+  const auto program = [](std::string_view attributes) {
+    return fmt::format(R"(func.func @main(%x: tensor<f32>) -> tensor<f32> {{
+      %0 = func.call @f(%x) {{mhlo.frontend_attributes = {}}} : (tensor<f32>) -> tensor<f32>
+      return %0 : tensor<f32>
+    }}
+    func.func private @f(%a: tensor<f32>) -> tensor<f32> {{
+      %0 = stablehlo.sine %a : tensor<f32>
+      return %0 : tensor<f32>
+    }})",
+                       attributes);
+  };
+  const std::string_view written = R"({"a-name" = "\"1\"", inlineable = "false"})";
+  const std::string text = round_trip(parse_mlir(program(written)));
+  EXPECT_THAT(text, HasSubstr(fmt::format("func.call @f(%arg0) {{mhlo.frontend_attributes = {}}} :",
+                                          written)));
+  EXPECT_THAT(round_trip(parse_mlir(program("{}"))), Not(HasSubstr("frontend_attributes")));
+  for (const auto& [bad, expected] :
+       {std::pair{"\"x\"", "expected 'mhlo.frontend_attributes' to be a dictionary"},
+        {"{a = 1 : i64}",
+         "expected the values of 'mhlo.frontend_attributes' to be strings, got "
+         "another for 'a'; write a = \"...\""}}) {
+    try {
+      parse_mlir(program(bad));
+      ADD_FAILURE() << bad;
+    } catch (const UserError& error) {
+      EXPECT_THAT(error.what(), HasSubstr(expected));
+    }
+  }
+}
+
 // An open dimension of a sharding is also written as a question mark. All extents are written here,
 // so functions are read before they are called, wherever their names occur.
 TEST(Printer, LoopsBesideShardingsOfOpenDimensions) {

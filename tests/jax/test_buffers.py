@@ -270,6 +270,16 @@ def test_the_text_names_such_functions_in_loops():
   assert 'lgamma' in as_text(lambda x: lax.fori_loop(0, 3, lambda _, x: lax.lgamma(x), x), np.ones(3, np.float32))
 
 
+def test_the_text_has_the_attributes_that_users_give_a_call():
+  groups = pytest.importorskip('jax.experimental.scheduling_groups', exc_type=ImportError)
+  if not hasattr(groups, 'xla_metadata_call'):
+    pytest.skip('this JAX has no xla_metadata_call')
+  g = groups.xla_metadata_call(lambda x: x * 2, inlineable='false')
+  assert 'frontend_attributes={inlineable="false"}' in as_text(lambda x: jnp.sin(g(x)), np.ones(3, np.float32))
+  step = lambda total, x: (total + g(x), x)
+  assert 'frontend_attributes={inlineable="false"}' in as_text(lambda x: lax.scan(step, 0., x), np.ones(3, np.float32))
+
+
 def test_the_text_has_an_exchange_for_each_array(mesh):
   f = jax.shard_map(lambda *arrays: [lax.all_to_all(x, 'x', 0, 0) for x in arrays], mesh=mesh, in_specs=P('x'), out_specs=P('x'))
   text = as_text(f, np.ones((64, 3), np.float32), np.ones((64, 5), np.float32))

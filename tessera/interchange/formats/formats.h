@@ -19,6 +19,8 @@ OpFormat reduce_window();
 OpFormat select_and_scatter();
 // <{dimension = 0 : i64, is_stable = true}> ({ region })
 OpFormat sort();
+// @f(%0) {mhlo.frontend_attributes = {name = "value"}}
+OpFormat call();
 // Returns a body with its calls inlined, and without the sharding constraints on scalars that JAX
 // adds, which have no effect.
 FunctionRef plain_body(const FunctionRef& body);

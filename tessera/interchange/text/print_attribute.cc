@@ -130,6 +130,10 @@ std::string mlir_symbol(std::string_view name) {
   return is_bare(name) ? fmt::format("@{}", name) : fmt::format("@{}", mlir_string(name));
 }
 
+std::string mlir_key(std::string_view name) {
+  return is_bare(name) ? std::string(name) : mlir_string(name);
+}
+
 std::string mlir_literal(const Literal& value, const Shape& shape) {
   if (is_narrow(value.dtype())) return narrow_literal(value, shape);
   return visit_dtype(value.dtype(), [&]<class T>(TypeTag<T>) -> std::string {

@@ -303,8 +303,8 @@ class FunctionPrinter final : public OpWriter {
     std::vector<std::string> parts;
     for (const auto& [key, value] : entries)
       parts.push_back(value.get<TextAttr::Unit>()
-                          ? key
-                          : fmt::format("{} = {}", key, attribute_text(value, false)));
+                          ? mlir_key(key)
+                          : fmt::format("{} = {}", mlir_key(key), attribute_text(value, false)));
     return fmt::format("{}", fmt::join(parts, ", "));
   }
 

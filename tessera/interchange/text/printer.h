@@ -48,6 +48,7 @@ std::string mlir_literal(const Literal& value,
                          const Shape& shape);    // dense<1.000000e+00>; a rank-0 value is a splat
 std::string mlir_symbol(std::string_view name);  // @main, @"<lambda>"
 std::string mlir_string(std::string_view text);  // "..." with escapes
+std::string mlir_key(std::string_view name);     // name, "a-name": of an attribute in a dictionary
 // Returns [{"x"}, {?}], replicated={"y"}, with entries for `rank` dimensions.
 std::string mlir_spec(const PartitionSpec& spec, int64_t rank);
 

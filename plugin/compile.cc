@@ -21,7 +21,7 @@
 #include "tessera/cluster/processes.h"
 #include "tessera/compile/load_program.h"
 #include "tessera/interchange/bytecode/reader.h"
-#include "tessera/interchange/programs/count_loops.h"
+#include "tessera/interchange/programs/unroll_loops.h"
 #include "tessera/interchange/text/printer.h"
 #include "tessera/ir/format.h"
 
@@ -253,7 +253,7 @@ std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::str
   interchange::ParsedModule module = split_unreduced(ordered.module);
   const std::vector<Device> by_partition = devices_by_partition(out->options);
   if (!by_partition.empty()) module = on_devices(std::move(module), by_partition);
-  module.main = interchange::count_loops_if_sharded(module);
+  module.main = interchange::with_loops_rewritten(module);
   out->name = module.name.empty() ? "main" : module.name;
   const ir::Function& f = module.main;
   const Lowered lowered = lower(module);

@@ -9,7 +9,7 @@
 #include "tessera/compile/lowered.h"
 #include "tessera/compile/pipeline.h"
 #include "tessera/interchange/bytecode/reader.h"
-#include "tessera/interchange/programs/count_loops.h"
+#include "tessera/interchange/programs/unroll_loops.h"
 #include "tessera/ir/format.h"
 #include "tessera/mesh/scoped_devices.h"
 
@@ -92,7 +92,7 @@ Json to_json(const std::vector<T>& values) {
 }
 
 std::string plan_of(const interchange::ParsedModule& module, const std::string& devices) {
-  const Lowered lowered(interchange::count_loops_if_sharded(module),
+  const Lowered lowered(interchange::with_loops_rewritten(module),
                         {.inputs = module.input_shardings, .outputs = module.output_shardings}, {},
                         tessera::devices()[0]);
   const compile::Stages& stages = lowered.stages();

@@ -6,7 +6,7 @@
 
 #include "tessera/compile/compiled.h"
 #include "tessera/compile/program_cache.h"
-#include "tessera/interchange/programs/count_loops.h"
+#include "tessera/interchange/programs/unroll_loops.h"
 #include "tessera/numpy/placement.h"
 #include "tessera/runtime/profile.h"
 #include "tools/transforms.h"
@@ -71,7 +71,7 @@ void run_file(const RunOptions& options, const Streams& streams) {
                                            streams);
   expect_devices(module);
   Program program = program_of(module);
-  program.function = interchange::count_loops_if_sharded(module);
+  program.function = interchange::with_loops_rewritten(module);
   run_program(program, options, streams);
 }
 

@@ -59,6 +59,20 @@ Vec next_after(Vec x, Vec y) {
   return select(is_nan(x) | is_nan(y), x + y, next);
 }
 
+// Let q be a/b, rounded and truncated. If it is less than 2^digits, it is the whole quotient or, if
+// a/b was rounded up to an integer, one more. a - q b is a multiple of the unit in b's last place and
+// at most b, so fma computes it exactly, and so is the sum with b.
+Vec remainder(Vec x, Vec y, const char* helper) {
+  const double limit = x.is_f64() ? 0x1p53 : 0x1p24;
+  Vec a = abs(x), b = abs(y);
+  Vec q = truncate(a / b);
+  Vec r = fma(-q, b, a);
+  r = select(r < 0.0, r + b, r);
+  r = copy_sign(select(a < b, a, r), x);  // q b is NaN if b is infinite
+  Vec other = ~(q < limit);               // NaN, too
+  return unlikely(any(other), r, [&] { return select(other, call_lanes(helper, x, y), r); });
+}
+
 Vec sign(Vec x) { return select(is_nan(x) | (x == 0.0), x, copy_sign(x.like(1), x)); }
 Vec is_finite(Vec x) { return abs(x) < std::numeric_limits<double>::infinity(); }
 Vec minimum(Vec x, Vec y) { return extremum(false, x, y); }

@@ -13,6 +13,8 @@ namespace {
 // Returns how many vectors are computed at a time. More vectors hide latency and loop overhead;
 // heavy bodies need that less, and cost compile time.
 int unroll_for_weight(int weight) { return weight <= 12 ? 4 : weight <= 40 ? 2 : 1; }
+// Gathers wait longer than other loads.
+int unroll_for_gathers(int weight) { return weight <= 40 ? 4 : weight <= 120 ? 2 : 1; }
 
 // Returns whether a body is mostly one chain of dependent operations (a hash, then a polynomial of
 // the hash). The CPU cannot look ahead far enough to overlap such chains, so several vectors are
@@ -222,8 +224,11 @@ void KernelEmitter::emit_columns(Value* begin, Value* end) {
     elementwise = elementwise && k_.loops[l].extents.empty();
   }
   const bool waits = elementwise && waits_for_itself(weight, chain);
-  const int unroll = waits ? unroll_for_waiting(ir_.target.avx512) : unroll_for_weight(weight);
-  const bool one_body = ir_.target.avx512 && weight > 12 && !loads_apart();
+  const bool gathers = gathers_lanes();
+  const int unroll = waits     ? unroll_for_waiting(ir_.target.avx512)
+                     : gathers ? unroll_for_gathers(weight)
+                               : unroll_for_weight(weight);
+  const bool one_body = ir_.target.avx512 && weight > 12 && !gathers && !loads_apart();
   use_scope(top());
   Value* start = begin;
   if (!one_body) {

@@ -222,13 +222,14 @@ class KernelEmitter {
   // Emits one run of the innermost body of loop l: values, reductions, stores.
   void emit_body(int l, std::vector<Value*>& accumulators);
   void emit_store(const KernelStore& store, int id);
-  // These six are in strided.cc.
+  // These seven are in strided.cc.
   int piece_length(const KernelNode& load) const;
   bool has_pieces() const;
   std::vector<Value*> piece_pointers(const KernelNode& load, int length, int u);
   int64_t phase_of(const KernelNode& load, int64_t stride) const;
   bool reads_most_of_rows(const KernelNode& load, int64_t stride) const;
   bool loads_apart() const;
+  bool gathers_lanes() const;  // whether a load's address depends on an index in lanes
   size_t columns_from(const std::vector<KernelStore>& stores, size_t first) const;
   void emit_columns_of_rows(std::span<const KernelStore> stores, int id);
   bool may_fill_vectors(const KernelStore& store) const;

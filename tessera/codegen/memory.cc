@@ -47,22 +47,6 @@ Value* Memory::advance(DType dtype, Value* pointer, Value* elements) {
   return b.CreateGEP(element, pointer, elements);
 }
 
-Value* Memory::load_lanes(llvm::Type* element, Value* pointer, int lanes, const LaneMask& mask) {
-  auto& b = ir_.builder;
-  auto* type = FixedVectorType::get(element, lanes);
-  const llvm::Align align(element->getScalarSizeInBits() / 8);
-  if (mask.any) pointer = b.CreateSelect(mask.any, pointer, zeros());
-  if (!mask.lanes) return b.CreateAlignedLoad(type, pointer, align);
-  if (!maskable(element) && mask.count) {
-    llvm::AllocaInst* slot = ir_.stack_slot(type);
-    b.CreateStore(llvm::Constant::getNullValue(type), slot);
-    Value* bytes = b.CreateMul(mask.count, b.getInt64(element->getScalarSizeInBits() / 8));
-    ir_.call_helper(kCopyBytes, {slot, pointer, bytes});
-    return b.CreateAlignedLoad(type, slot, slot->getAlign());
-  }
-  return b.CreateMaskedLoad(type, pointer, align, mask.lanes, llvm::Constant::getNullValue(type));
-}
-
 // Emits a branch with `then` for a true condition and `otherwise` for a false one.
 template <class Then, class Otherwise>
 static void branch(llvm::IRBuilder<>& b, Value* condition, Then&& then, Otherwise&& otherwise) {
@@ -77,6 +61,49 @@ static void branch(llvm::IRBuilder<>& b, Value* condition, Then&& then, Otherwis
   otherwise();
   b.CreateBr(join);
   b.SetInsertPoint(join);
+}
+
+// Returns the value of `whole` if the condition is true, else that of `masked`.
+template <class Whole, class Masked>
+static Value* choose(llvm::IRBuilder<>& b, Value* condition, Whole&& whole, Masked&& masked) {
+  Value *yes = nullptr, *no = nullptr;
+  llvm::BasicBlock *yes_end = nullptr, *no_end = nullptr;
+  branch(
+      b, condition,
+      [&] {
+        yes = whole();
+        yes_end = b.GetInsertBlock();
+      },
+      [&] {
+        no = masked();
+        no_end = b.GetInsertBlock();
+      });
+  llvm::PHINode* out = b.CreatePHI(yes->getType(), 2);
+  out->addIncoming(yes, yes_end);
+  out->addIncoming(no, no_end);
+  return out;
+}
+
+Value* Memory::load_lanes(llvm::Type* element, Value* pointer, int lanes, const LaneMask& mask) {
+  auto& b = ir_.builder;
+  auto* type = FixedVectorType::get(element, lanes);
+  const llvm::Align align(element->getScalarSizeInBits() / 8);
+  if (mask.any) pointer = b.CreateSelect(mask.any, pointer, zeros());
+  if (!mask.lanes) return b.CreateAlignedLoad(type, pointer, align);
+  if (!maskable(element) && mask.count) {
+    llvm::AllocaInst* slot = ir_.stack_slot(type);
+    b.CreateStore(llvm::Constant::getNullValue(type), slot);
+    Value* bytes = b.CreateMul(mask.count, b.getInt64(element->getScalarSizeInBits() / 8));
+    ir_.call_helper(kCopyBytes, {slot, pointer, bytes});
+    return b.CreateAlignedLoad(type, slot, slot->getAlign());
+  }
+  const auto masked = [&] {
+    return b.CreateMaskedLoad(type, pointer, align, mask.lanes, llvm::Constant::getNullValue(type));
+  };
+  if (!mask.full) return masked();
+  // A masked load takes longer than a branch that is predicted.
+  return choose(
+      b, mask.full, [&] { return b.CreateAlignedLoad(type, pointer, align); }, masked);
 }
 
 void Memory::store_lanes(Value* value, Value* pointer, const LaneMask& mask, bool streaming) {
@@ -95,7 +122,12 @@ void Memory::store_lanes(Value* value, Value* pointer, const LaneMask& mask, boo
     }
   };
   auto plain = [&] { b.CreateAlignedStore(value, pointer, llvm::Align(item)); };
-  if (!streaming || bytes < 16) return mask.lanes ? masked() : plain();
+  if (!streaming || bytes < 16) {
+    if (!mask.lanes) return plain();
+    if (!mask.full) return masked();
+    // Later loads wait for a masked store, because the CPU does not know which bytes it writes.
+    return branch(b, mask.full, plain, masked);
+  }
   if (mask.lanes && !mask.full) return masked();
   // Non-temporal stores must be aligned. Within a row, either all of them are or none.
   const unsigned alignment = std::min(bytes, 64u);
@@ -182,8 +214,13 @@ Val Memory::gather(DType dtype, Value* pointer, Value* offsets, const LaneMask& 
   auto* type = FixedVectorType::get(element, ir_.lanes);
   const llvm::Align align(element->getScalarSizeInBits() / 8);
   auto load = [&](Value* base) {
-    return b.CreateMaskedGather(type, lane_pointers(dtype, base, offsets), align, mask.lanes,
-                                llvm::Constant::getNullValue(type));
+    Value* pointers = lane_pointers(dtype, base, offsets);
+    const auto gathered = [&](Value* lanes) {
+      return b.CreateMaskedGather(type, pointers, align, lanes, llvm::Constant::getNullValue(type));
+    };
+    if (!mask.full) return static_cast<Value*>(gathered(mask.lanes));
+    return choose(
+        b, mask.full, [&] { return gathered(nullptr); }, [&] { return gathered(mask.lanes); });
   };
   if (is_complex(dtype)) return {load(pointer), load(b.CreateGEP(element, pointer, b.getInt64(1)))};
   return from_storage(dtype, load(pointer));
@@ -215,7 +252,7 @@ void Memory::store(DType dtype, Value* pointer, int64_t stride, Val value, const
     interleaved.insert(interleaved.end(), {i, lanes + i});
     doubled.insert(doubled.end(), {i, i});
   }
-  LaneMask twice;
+  LaneMask twice{.full = mask.full};
   if (mask.lanes) twice.lanes = b.CreateShuffleVector(mask.lanes, doubled);
   store_lanes(b.CreateShuffleVector(value.re, value.im, interleaved), pointer, twice, streaming);
 }

@@ -25,6 +25,9 @@ void no_float_code(ScalarOp op) {
 
 // Emits an operation on floats. Each row of scalar_ops.def is a case with the code of the row.
 Vec emit_float_op(ScalarOp op, Vec x, Vec y, Vec z) {
+  // The C function of the row is for the lanes with large quotients.
+  if (op == ScalarOp::kRem)
+    return remainder(x, y, lanes_symbol(x.is_f64(), scalar_op_name(op)).c_str());
   switch (op) {
 #define VECTOR(expression) expression
 #define LANES(function) call_lanes(lanes_symbol(x.is_f64(), scalar_op_name(op)).c_str(), x, y)

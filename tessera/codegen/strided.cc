@@ -261,6 +261,14 @@ bool KernelEmitter::loads_apart() const {
   return false;
 }
 
+bool KernelEmitter::gathers_lanes() const {
+  return std::any_of(k_.nodes.begin(), k_.nodes.end(), [&](const KernelNode& node) {
+    return node.kind == NodeKind::kLoad &&
+           std::any_of(node.dynamic.begin(), node.dynamic.end(),
+                       [&](const auto& term) { return by_lane_[term.first]; });
+  });
+}
+
 // How many of the stores from `first` on are the columns of whole rows, one after the other; 0 if
 // there are none.
 size_t KernelEmitter::columns_from(const std::vector<KernelStore>& stores, size_t first) const {

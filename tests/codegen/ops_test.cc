@@ -434,6 +434,59 @@ TEST(Ops, TwoArgumentFunctions) {
   check_two_arguments<double>(kNextAfter, [](double x, double y) { return std::nextafter(x, y); });
 }
 
+// Pairs of any magnitudes, pairs next to whole quotients, and special values: the bits are fmod's.
+template <class T, class Bits>
+void check_remainders(DType dtype) {
+  constexpr int64_t n = 40003;
+  KernelMaker m;
+  const int x = m.buffer(dtype, n), y = m.buffer(dtype, n),
+            z = m.buffer(dtype, n, BufferKind::kOutput);
+  m.k.parallel = {n};
+  m.loop({});
+  m.store(z, {0, {1}, {}}, m.op(kRem, dtype, {m.load(x, {0, {1}, {}}), m.load(y, {0, {1}, {}})}));
+  const T specials[] = {0,
+                        -T(0),
+                        1,
+                        -1,
+                        2,
+                        INFINITY,
+                        -INFINITY,
+                        NAN,
+                        std::numeric_limits<T>::max(),
+                        std::numeric_limits<T>::min(),
+                        std::numeric_limits<T>::denorm_min()};
+  std::mt19937_64 rng(11);
+  std::uniform_real_distribution<double> magnitude(-12, 12), up_to_one(0, 1);
+  const auto number = [&] { return static_cast<T>(std::exp2(magnitude(rng)) * up_to_one(rng)); };
+  for (KernelCompiler* compiler : compilers()) {
+    Buffers b(m.k);
+    T *xs = b.data<T>(x), *ys = b.data<T>(y);
+    for (int64_t i = 0; i < n; ++i) {
+      xs[i] = number(), ys[i] = number();
+      if (i % 4 == 1) xs[i] = std::bit_cast<T>(static_cast<Bits>(rng()));
+      if (i % 8 == 1) ys[i] = std::bit_cast<T>(static_cast<Bits>(rng()));
+      if (i % 4 == 2) {
+        xs[i] = ys[i] * static_cast<T>(rng() % (std::is_same_v<T, float> ? 1u << 25 : 1ull << 54));
+        if (i % 8 == 2) xs[i] = std::nextafter(xs[i], i % 16 == 2 ? T(0) : T(INFINITY));
+      }
+      if (i < 121) xs[i] = specials[i % 11], ys[i] = specials[i / 11];
+      if (rng() % 2) xs[i] = -xs[i];
+      if (rng() % 2) ys[i] = -ys[i];
+    }
+    compiler->compile(m.k)(b.pointers().data(), 0, n);
+    for (int64_t i = 0; i < n; ++i) {
+      const T want = std::fmod(xs[i], ys[i]), got = b.data<T>(z)[i];
+      ASSERT_TRUE(std::isnan(want) ? std::isnan(got)
+                                   : std::bit_cast<Bits>(want) == std::bit_cast<Bits>(got))
+          << xs[i] << " rem " << ys[i] << " = " << got << ", expected " << want;
+    }
+  }
+}
+TEST(Ops, RemaindersAreExact) {
+  check_remainders<float, uint32_t>(float32);
+  check_remainders<double, uint64_t>(float64);
+}
+
 TEST(Ops, FmaRoundsOnce) {
   KernelMaker m;
   const int64_t n = 45;

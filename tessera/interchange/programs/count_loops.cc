@@ -6,6 +6,7 @@
 
 #include "tessera/control/control.h"
 #include "tessera/control/control_flow_ops.h"
+#include "tessera/interchange/programs/inline_calls.h"
 #include "tessera/interchange/programs/known_scalars.h"
 #include "tessera/interchange/programs/map_regions.h"
 #include "tessera/interchange/programs/row_access.h"
@@ -33,16 +34,6 @@ using Known = std::vector<std::optional<Literal>>;  // values of the inputs, [1]
 
 Function count_loops_in(const Function& f, const Known& known);
 
-// Appends the body of `f` to `out`, with calls inlined.
-ValueIds append_inlined(Function& out, const Function& f, const ValueIds& values) {
-  return append_ops(f, values, [&](const Op& op, ValueIds operands) {
-    if (op.def == &call_op)
-      return append_inlined(out, *op.params.as<CallParams>().callee, operands);
-    return out.add_op(Op{op.def, op.params, std::move(operands), {}, op.source, op.reason},
-                      f.types_of(op.results));
-  });
-}
-
 // Replaces a broadcast number by a constant, since constants are no residuals of a derivative. JAX
 // broadcasts every scalar.
 void spread_constants(Function& f) {
@@ -60,12 +51,9 @@ void spread_constants(Function& f) {
   }
 }
 
-Function without_calls(const Function& f) {
-  Function out;
-  out.name = f.name;
-  for (ValueId v : f.inputs) out.add_input(f.types[v]);
-  const ValueIds outputs = append_inlined(out, f, {out.inputs.begin(), out.inputs.end()});
-  out.outputs.assign(outputs.begin(), outputs.end());
+// Returns the same function without calls and with constants of the shapes that ops read.
+Function inlined(const Function& f) {
+  Function out = without_calls(f);
   spread_constants(out);
   return out;
 }
@@ -142,7 +130,7 @@ class WhileLoop {
  public:
   // `starts`: the known values of the operands.
   WhileLoop(const WhileParams& p, Known starts)
-      : starts_(std::move(starts)), cond_(without_calls(*p.cond)), body_(without_calls(*p.body)) {
+      : starts_(std::move(starts)), cond_(inlined(*p.cond)), body_(inlined(*p.body)) {
     Known invariant(starts_.size());
     for (size_t k = 0; k < starts_.size(); ++k)
       if (body_.outputs[k] == body_.inputs[k]) invariant[k] = starts_[k];
@@ -414,7 +402,7 @@ class CountedLoop {
 };
 
 Function count_loops_in(const Function& function, const Known& known) {
-  const Function f = without_calls(function);
+  const Function f = inlined(function);
   const KnownScalars scalars(f, 1, known);
   Function out;
   out.name = f.name;

@@ -1,6 +1,8 @@
 #include "tessera/ops/indexing/scatter_folds.h"
 
+#include <bit>
 #include <cstring>
+#include <type_traits>
 
 #include "tessera/base/avx2.h"
 #include "tessera/base/bfloat16_bits.h"
@@ -28,10 +30,57 @@ struct Fold {
   }
 };
 
+// Whether the result of a fold is one of its operands, for floats.
+template <class F, class T>
+constexpr bool kSelects =
+    (std::is_same_v<F, Fold<ReduceKind::kMin>> || std::is_same_v<F, Fold<ReduceKind::kMax>>)&&(
+        std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, Bfloat16>);
+
+// Returns whether no update is NaN or zero, in one pass without branches: the first bit of
+// magnitude - 1 is set for a zero, and that of infinity - magnitude for NaN.
+template <class T>
+bool are_ordered(const T* u, int64_t n) {
+  using Bits = std::conditional_t<sizeof(T) == 2, uint16_t,
+                                  std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>;
+  constexpr int kDigits = sizeof(T) == 8 ? 52 : sizeof(T) == 4 ? 23 : 7;  // of the fraction
+  constexpr Bits kMagnitude = static_cast<Bits>(~Bits{0}) >> 1,
+                 kInfinity = static_cast<Bits>(kMagnitude >> kDigits << kDigits);
+  Bits bits = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const Bits magnitude = std::bit_cast<Bits>(u[i]) & kMagnitude;
+    bits |= static_cast<Bits>((magnitude - 1) | (kInfinity - magnitude));
+  }
+  return bits >> (8 * sizeof(T) - 1) == 0;
+}
+
+// The minimum or maximum if the update is ordered: one comparison. If the old element is NaN, it is
+// kept.
+template <class F, class T>
+[[gnu::always_inline]] inline T selected(T old, T update) {
+  const auto value = [](T x) {
+    if constexpr (std::is_same_v<T, Bfloat16>) {
+      return widened(x);
+    } else {
+      return x;
+    }
+  };
+  if constexpr (std::is_same_v<F, Fold<ReduceKind::kMin>>) {
+    return value(update) < value(old) ? update : old;
+  } else {
+    return value(update) > value(old) ? update : old;
+  }
+}
+
 template <class F, class T>
 void fold_elements(void* array, const int64_t* __restrict at, const void* updates, int64_t n) {
   T* __restrict x = static_cast<T*>(array);
   const T* __restrict u = static_cast<const T*>(updates);
+  if constexpr (kSelects<F, T>) {
+    if (are_ordered(u, n)) {
+      for (int64_t i = 0; i < n; ++i) x[at[i]] = selected<F, T>(x[at[i]], u[i]);
+      return;
+    }
+  }
   for (int64_t i = 0; i < n; ++i) x[at[i]] = F::template fold<T>(x[at[i]], u[i]);
 }
 
@@ -48,10 +97,16 @@ void fold_indexed(void* array, const void* index, int64_t stride, const void* up
   T* __restrict x = static_cast<T*>(array);
   const T* __restrict u = static_cast<const T*>(updates);
   const Index* __restrict at = static_cast<const Index*>(index);
-  for (int64_t i = 0; i < n; ++i) {
-    T& to = x[static_cast<int64_t>(at[i]) * stride];
-    to = F::template fold<T>(to, u[i]);
+  const auto each = [&](auto&& folded) {
+    for (int64_t i = 0; i < n; ++i) {
+      T& to = x[static_cast<int64_t>(at[i]) * stride];
+      to = folded(to, u[i]);
+    }
+  };
+  if constexpr (kSelects<F, T>) {
+    if (are_ordered(u, n)) return each(selected<F, T>);
   }
+  each([](T old, T update) { return F::template fold<T>(old, update); });
 }
 
 template <class F, int64_t size, class T>

@@ -60,6 +60,7 @@ class WindowAddresses {
   DType index_dtype_;
   std::vector<Walk> walks_;  // there is at least one
   std::vector<Term> terms_;
+  bool pairs_ = false;  // two terms, of adjacent entries, whose numbers fit in 32 bits
   int64_t count_ = 1;
 };
 

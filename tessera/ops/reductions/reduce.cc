@@ -14,7 +14,9 @@
 #include "tessera/ops/core/op.h"
 #include "tessera/ops/core/source_scope.h"
 #include "tessera/ops/core/tracer.h"
+#include "tessera/ops/core/unroll_rule.h"
 #include "tessera/ops/reductions/reduce_internal.h"
+#include "tessera/ops/reductions/unroll_reduce.h"
 
 namespace tessera::ops {
 namespace {
@@ -418,6 +420,7 @@ const OpDef& reduce_op = define<ReduceParams>({
     .batch = {batch_reduce},
     .samples = reduce_samples,
 });
+[[maybe_unused]] const bool kUnrolls = register_unroll_rule(reduce_op, unrolled_reduce);
 
 FunctionRef reduce_body(ReduceKind kind, DType dtype, DType index) {
   static ForkSafeMutex& mutex = *new ForkSafeMutex;

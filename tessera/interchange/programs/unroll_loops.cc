@@ -1,0 +1,147 @@
+#include "tessera/interchange/programs/unroll_loops.h"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+
+#include "tessera/control/control_flow_ops.h"
+#include "tessera/interchange/programs/count_loops.h"
+#include "tessera/interchange/programs/inline_calls.h"
+#include "tessera/interchange/programs/known_scalars.h"
+#include "tessera/interchange/programs/map_regions.h"
+#include "tessera/ir/append_ops.h"
+#include "tessera/ir/op_def.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/structural/broadcast.h"
+#include "tessera/ops/structural/reshape.h"
+#include "tessera/ops/structural/slice.h"
+
+namespace tessera::interchange {
+namespace {
+
+constexpr int64_t kMaxTrips = 8, kMaxOps = 512;
+constexpr int64_t kSmallElements = 64;  // of an array that is computed here
+
+bool is_small(const Type& type) {
+  return type.elements() <= kSmallElements && (is_integer(type.dtype) || type.dtype == bool_);
+}
+
+// Returns whether kernels compute the op where its result is read, in any trip.
+bool fuses(const Op& op) {
+  if (op.results.size() != 1) return false;
+  if (const ConstantParams* constant = as_constant(op))
+    return constant->is_splat() || constant->value.elements() <= kSmallElements;
+  return std::holds_alternative<Pointwise>(op.def->lower) || op.def == &iota_op ||
+         op.def == &broadcast_in_dim_op || op.def == &reshape_op || op.def == &slice_op;
+}
+
+// Returns the number of trips of a loop whose carried scalars start with these values, or nullopt
+// if it is not known or larger than kMaxTrips.
+std::optional<int64_t> trips_of(const Function& cond, const Function& body,
+                                std::vector<std::optional<Literal>> scalars) {
+  for (int64_t trips = 0; trips <= kMaxTrips; ++trips) {
+    const std::optional<int64_t> again = KnownScalars(cond, 1, scalars).number(cond.outputs[0]);
+    if (!again) return std::nullopt;
+    if (*again == 0) return trips;
+    const KnownScalars results(body, 1, std::move(scalars));
+    scalars.clear();
+    for (ValueId v : body.outputs) {
+      const Literal* value = results.find(v);
+      scalars.push_back(value ? std::optional(*value) : std::nullopt);
+    }
+  }
+  return std::nullopt;
+}
+
+class LoopUnroller {
+ public:
+  explicit LoopUnroller(Function& out) : out_(out) {}
+
+  ValueIds append(const Function& f, const ValueIds& values) {
+    const KnownScalars scalars(f, 1, std::vector<std::optional<Literal>>(f.inputs.size()));
+    return append_ops(f, values, [&](const Op& op, ValueIds operands) {
+      if (op.def != &while_op)
+        return keep(op, map_regions(op, unroll_loops), std::move(operands), f);
+      const auto& p = op.params.as<WhileParams>();
+      const Function cond = without_calls(*p.cond), body = without_calls(unroll_loops(*p.body));
+      if (const std::optional<int64_t> trips = short_trips(cond, body, op, scalars)) {
+        for (int64_t trip = 0; trip < *trips; ++trip) operands = append_trip(body, operands);
+        return operands;
+      }
+      return keep(op, map_regions(op, unroll_loops), std::move(operands), f);
+    });
+  }
+
+ private:
+  // Returns the number of trips if the loop is to be unrolled.
+  static std::optional<int64_t> short_trips(const Function& cond, const Function& body,
+                                            const Op& op, const KnownScalars& scalars) {
+    const auto ops = static_cast<int64_t>(body.ops.size());
+    if (ops > kMaxOps || !std::all_of(body.ops.begin(), body.ops.end(), fuses)) return std::nullopt;
+    std::vector<std::optional<Literal>> starts;
+    for (ValueId v : op.operands) {
+      const Literal* start = scalars.find(v);
+      starts.push_back(start ? std::optional(*start) : std::nullopt);
+    }
+    const std::optional<int64_t> trips = trips_of(cond, body, std::move(starts));
+    return trips && *trips * ops <= kMaxOps ? trips : std::nullopt;
+  }
+
+  ValueIds append_trip(const Function& body, const ValueIds& carried) {
+    return append_ops(body, carried, [&](const Op& op, ValueIds operands) {
+      return keep(op, op.params, std::move(operands), body);
+    });
+  }
+
+  // Adds an op of `f`, or the constant that it computes.
+  ValueIds keep(const Op& op, OpParams params, ValueIds operands, const Function& f) {
+    std::optional<Literal> value = known_value(op, operands, f);
+    const std::vector<Type> types = f.types_of(op.results);
+    if (!value)
+      return out_.add_op(
+          Op{op.def, std::move(params), std::move(operands), {}, op.source, op.reason}, types);
+    const ValueIds made = as_constant(op)
+                              ? out_.add_op(*op.def, params, {}, types, op.source)
+                              : out_.add_op(constant_op, constant_params(*value, types[0].weak), {},
+                                            types, op.source);
+    known_.emplace(made[0], std::move(*value));
+    return made;
+  }
+
+  // Returns the result of an op on small arrays of integers that are known.
+  std::optional<Literal> known_value(const Op& op, const ValueIds& operands,
+                                     const Function& f) const {
+    if (!fuses(op) || !is_small(f.type(op.results[0])) || !op.def->evaluate) return std::nullopt;
+    std::vector<Literal> values;
+    for (ValueId v : operands) {
+      const auto found = known_.find(v);
+      if (found == known_.end()) return std::nullopt;
+      values.push_back(found->second);
+    }
+    std::vector<Literal> results = op.def->evaluate(values, op.params);
+    return std::move(results[0]);
+  }
+
+  Function& out_;
+  std::unordered_map<ValueId, Literal> known_;  // by the values of out_
+};
+
+}  // namespace
+
+Function unroll_loops(const Function& function) {
+  Function out;
+  out.name = function.name;
+  ValueIds inputs;
+  for (ValueId v : function.inputs) inputs.push_back(out.add_input(function.types[v]));
+  const ValueIds outputs = LoopUnroller(out).append(function, inputs);
+  out.outputs.assign(outputs.begin(), outputs.end());
+  return out;
+}
+
+Function with_loops_rewritten(const ParsedModule& module) {
+  ParsedModule unrolled = module;
+  unrolled.main = unroll_loops(module.main);
+  return count_loops_if_sharded(unrolled);
+}
+
+}  // namespace tessera::interchange

@@ -1,0 +1,68 @@
+#include "tessera/ops/reductions/unroll_reduce.h"
+
+#include <algorithm>
+
+#include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/reductions/reduce.h"
+#include "tessera/ops/structural/broadcast.h"
+#include "tessera/ops/structural/reshape.h"
+#include "tessera/ops/structural/slice.h"
+
+namespace tessera::ops {
+namespace {
+
+constexpr int64_t kMostElements = 4;
+
+using Fold = Array (*)(const Array& a, const Array& b);
+
+Fold fold_of(ReduceKind kind) {
+  switch (kind) {
+    case ReduceKind::kSum:
+      return lax::add;
+    case ReduceKind::kProduct:
+      return lax::mul;
+    case ReduceKind::kMin:
+      return lax::min;
+    case ReduceKind::kMax:
+      return lax::max;
+    case ReduceKind::kAnd:
+      return lax::bitwise_and;
+    case ReduceKind::kOr:
+      return lax::bitwise_or;
+    case ReduceKind::kArgMin:
+    case ReduceKind::kArgMax:
+    case ReduceKind::kCustom:
+      break;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+FlatFn unrolled_reduce(const OpParams& params, std::span<const Type> operands, const Type& result) {
+  const auto& p = params.as<ReduceParams>();
+  const Type& x = operands[0];
+  const Fold fold = fold_of(p.kind);
+  const bool logical = p.kind == ReduceKind::kAnd || p.kind == ReduceKind::kOr;
+  if (!fold || !(is_integer(x.dtype) || (x.dtype == bool_ && logical))) return nullptr;
+  int64_t elements = 1;
+  for (int64_t d : p.dims) elements *= x.shape[d];
+  if (elements < 1 || elements > kMostElements || x.elements() == 0) return nullptr;
+  return [dims = p.dims, fold, elements, shape = x.shape,
+          small = result.shape](const std::vector<Array>& args) {
+    Array out = lax::broadcast_in_dim(args[1], small, {});
+    for (int64_t i = 0; i < elements; ++i) {
+      Dims starts(shape.rank(), 0), limits(shape.begin(), shape.end());
+      int64_t rest = i;
+      for (size_t k = dims.size(); k-- > 0;) {
+        starts[dims[k]] = rest % shape[dims[k]];
+        limits[dims[k]] = starts[dims[k]] + 1;
+        rest /= shape[dims[k]];
+      }
+      out = fold(out, lax::reshape(lax::slice(args[0], starts, limits), small));
+    }
+    return std::vector<Array>{out};
+  };
+}
+
+}  // namespace tessera::ops

@@ -1,0 +1,20 @@
+// Computes folds of very few integers or bools by elementwise ops, one slice for each position of
+// the reduced dimensions. A fold is a loop of a kernel, and what reads its result is another one;
+// without it the kernel has one loop, which is unrolled.
+//
+//   reduce and (x, true), dims [1], x [n, 2]    ->    true & x[:, 0] & x[:, 1]
+//
+// JAX folds over the components of an index in this way, to find the indices that are outside.
+#pragma once
+
+#include <span>
+
+#include "tessera/ir/op_def.h"
+
+namespace tessera::ops {
+
+// The unroll rule of reduce (ops/core/unroll_rule.h): null unless one array of integers is folded by
+// a known kind other than argmin and argmax, or one of bools by `and` or `or`, over 1 to 4 elements.
+FlatFn unrolled_reduce(const OpParams& params, std::span<const Type> operands, const Type& result);
+
+}  // namespace tessera::ops

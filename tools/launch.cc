@@ -208,7 +208,12 @@ int wait_for(pid_t child, int& sent, const FailureMark* mark, std::ostream& err)
 
 // --- The arguments of mpirun ---
 
-std::string find_mpirun() {
+struct Mpirun {
+  std::string path;
+  bool has_quiet;  // takes --quiet: Open MPI 5 does not
+};
+
+Mpirun find_mpirun() {
   const std::string mpirun = find_program("mpirun");
   if (mpirun.empty())
     throw RuntimeError(
@@ -225,7 +230,10 @@ std::string find_mpirun() {
         fmt::format("[launch] expected Open MPI's mpirun on PATH, got {}, which says `{}`; install "
                     "openmpi-bin, or put its folder first on PATH",
                     mpirun, version.substr(0, version.find('\n'))));
-  return mpirun;
+  // `mpirun (Open MPI) 4.1.4`
+  const size_t digit = version.find_first_of("0123456789");
+  const int major = digit == std::string::npos ? 0 : std::atoi(version.c_str() + digit);
+  return {mpirun, major < 5};
 }
 
 std::vector<std::string> environment_of(const LaunchOptions& options, const FailureMark& mark) {
@@ -243,12 +251,12 @@ std::vector<std::string> environment_of(const LaunchOptions& options, const Fail
   return out;
 }
 
-std::vector<std::string> arguments_of(const LaunchOptions& options, const std::string& mpirun,
+std::vector<std::string> arguments_of(const LaunchOptions& options, const Mpirun& mpirun,
                                       const std::string& program,
                                       const std::vector<std::string>& environment) {
-  std::vector<std::string> out = {
-      mpirun, "-n",     std::to_string(options.processes), "--oversubscribe", "--bind-to",
-      "none", "--quiet"};
+  std::vector<std::string> out = {mpirun.path,       "-n",        std::to_string(options.processes),
+                                  "--oversubscribe", "--bind-to", "none"};
+  if (mpirun.has_quiet) out.emplace_back("--quiet");
   if (geteuid() == 0) out.emplace_back("--allow-run-as-root");
   if (!options.hostfile.empty()) out.insert(out.end(), {"--hostfile", options.hostfile});
   // Processes on other hosts get only these variables in their environment.
@@ -306,7 +314,7 @@ int launch(const LaunchOptions& options, const Streams& streams) {
         "the name of one that is on PATH",
         options.program[0],
         access(options.program[0].c_str(), F_OK) == 0 ? "which is none" : "which is not there");
-  const std::string mpirun = find_mpirun();
+  const Mpirun mpirun = find_mpirun();
   const FailureMark mark;
   const std::vector<std::string> environment = environment_of(options, mark),
                                  arguments = arguments_of(options, mpirun, program, environment);
@@ -317,7 +325,7 @@ int launch(const LaunchOptions& options, const Streams& streams) {
     int sent = 0;
     mark.remove();
     const int status = status_of(
-        wait_for(start(mpirun, arguments, environment, SIGTERM), sent, &mark, streams.err));
+        wait_for(start(mpirun.path, arguments, environment, SIGTERM), sent, &mark, streams.err));
     if (sent) {
       streams.err << fmt::format("[launch] all processes were ended: {}\n", signal_text(sent));
       return 128 + sent;

@@ -43,7 +43,7 @@ TracedFunction trace_loop_body(const FlatFn& body, const std::vector<Type>& befo
   }
 }
 
-FunctionRef shared(Function function) {
+FunctionRef without_dead_ops(Function function) {
   return std::make_shared<const Function>(remove_dead_ops(function));
 }
 
@@ -78,7 +78,7 @@ std::vector<Array> make_scan(const ScanSpec& spec, const FlatFn& body) {
   operands.insert(operands.end(), spec.xs.begin(), spec.xs.end());
   const auto num_consts = static_cast<int64_t>(traced.captures.size() + spec.consts.size());
   return bind_op(scan_op,
-                 ScanParams{.body = shared(captures_first(traced.function, traced.captures.size())),
+                 ScanParams{.body = without_dead_ops(captures_first(traced.function, traced.captures.size())),
                             .length = spec.length,
                             .num_consts = num_consts,
                             .num_carry = static_cast<int64_t>(carry.size()),
@@ -114,7 +114,7 @@ std::vector<Array> make_while(std::vector<Array> carry, const FlatFn& cond, cons
     }
   }
   std::vector<Array> results =
-      bind_op(while_op, WhileParams{shared(std::move(check)), shared(std::move(whole))}, carry);
+      bind_op(while_op, WhileParams{without_dead_ops(std::move(check)), without_dead_ops(std::move(whole))}, carry);
   results.resize(n);
   return results;
 }
@@ -146,7 +146,7 @@ std::vector<Array> make_case(const Array& index, const std::vector<FlatFn>& bran
       }
     }
     first += own.size();
-    params.branches.push_back(shared(std::move(f)));
+    params.branches.push_back(without_dead_ops(std::move(f)));
   }
   return bind_op(case_op, std::move(params), all);
 }

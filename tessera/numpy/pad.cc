@@ -23,7 +23,7 @@ using namespace ops;
 namespace {
 
 // Returns the slice [start, stop) along one dimension.
-Array part(const Array& x, int64_t axis, int64_t start, int64_t stop) {
+Array rows_of(const Array& x, int64_t axis, int64_t start, int64_t stop) {
   return lax::slice_in_dim(x, start, stop, 1, axis);
 }
 
@@ -65,17 +65,17 @@ Array padded_run(const Array& x, int64_t axis, PadMode mode, int64_t first, int6
         ++stop;
     const int64_t length = stop - i;
     if (length == 1 || step == 1) {
-      runs.push_back(part(x, axis, source, source + length));
+      runs.push_back(rows_of(x, axis, source, source + length));
     } else if (step == -1) {
-      runs.push_back(lax::rev(part(x, axis, source - length + 1, source + 1), {axis}));
+      runs.push_back(lax::rev(rows_of(x, axis, source - length + 1, source + 1), {axis}));
     } else {
       Shape shape = x.shape();
       shape[axis] = length;
-      runs.push_back(broadcast_array("pad", part(x, axis, source, source + 1), shape));
+      runs.push_back(broadcast_array("pad", rows_of(x, axis, source, source + 1), shape));
     }
     i = stop;
   }
-  return runs.empty() ? part(x, axis, 0, 0) : lax::concatenate(runs, axis);
+  return runs.empty() ? rows_of(x, axis, 0, 0) : lax::concatenate(runs, axis);
 }
 
 // Returns `value` (a scalar, or of extent 1 along the axis) repeated `width` times along the axis
@@ -130,16 +130,16 @@ Array padded(const Array& x, int64_t axis, int64_t low, int64_t high, PadMode mo
       after = block(x, axis, high, ends.second);
       break;
     case PadMode::kLinearRamp:
-      before = ramp(x, axis, low, ends.first, part(x, axis, 0, 1));
-      after = lax::rev(ramp(x, axis, high, ends.second, part(x, axis, extent - 1, extent)), {axis});
+      before = ramp(x, axis, low, ends.first, rows_of(x, axis, 0, 1));
+      after = lax::rev(ramp(x, axis, high, ends.second, rows_of(x, axis, extent - 1, extent)), {axis});
       break;
     case PadMode::kMaximum:
     case PadMode::kMean:
     case PadMode::kMedian:
     case PadMode::kMinimum: {
       const int64_t n = std::min(stat_length.value_or(extent), extent);
-      before = block(x, axis, low, statistic(part(x, axis, 0, n), axis, mode));
-      after = block(x, axis, high, statistic(part(x, axis, extent - n, extent), axis, mode));
+      before = block(x, axis, low, statistic(rows_of(x, axis, 0, n), axis, mode));
+      after = block(x, axis, high, statistic(rows_of(x, axis, extent - n, extent), axis, mode));
       break;
     }
   }

@@ -9,7 +9,9 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cmake --install "$build" --prefix "$work/prefix" >"$work/install.log"
 mv "$work/prefix" "$work/moved"  # nothing may remember where it was installed, or lead back to the source tree
-if grep -rl --include='*.cmake' -e "$(cd "$here/../.." && pwd)" -e "$work/prefix" "$work/moved"; then
+# A path begins after something that is no part of one: the sources may be in /tessera, and headers in include/tessera.
+begin='(^|[^A-Za-z0-9_./}-])'
+if grep -rlE --include='*.cmake' -e "$begin$(cd "$here/../.." && pwd)(/|[^A-Za-z0-9_.-]|$)" -e "$begin$work/prefix" "$work/moved"; then
   echo "the files above name a folder of this build" >&2
   exit 1
 fi

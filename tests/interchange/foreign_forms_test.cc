@@ -222,6 +222,20 @@ TEST(Products, OfBoolsSayWhetherAnyPairIsTrue) {
   EXPECT_THAT(values<int32_t>(text, 1), ElementsAre(1, 0, 2, 1));
 }
 
+// As JAX writes preferred_element_type: 3 * 100 * 100 is no int8.
+TEST(Products, OfIntegersMayBeFloats) {
+  const std::string text = R"(
+    func.func @main() -> (tensor<f32>, tensor<bf16>) {
+      %a = stablehlo.constant dense<[100, 100, 100]> : tensor<3xi8>
+      %b = stablehlo.constant dense<[1, 2, 3]> : tensor<3xui8>
+      %0 = stablehlo.dot_general %a, %a, contracting_dims = [0] x [0] : (tensor<3xi8>, tensor<3xi8>) -> tensor<f32>
+      %1 = stablehlo.dot_general %a, %b, contracting_dims = [0] x [0] : (tensor<3xi8>, tensor<3xui8>) -> tensor<bf16>
+      return %0, %1 : tensor<f32>, tensor<bf16>
+    })";
+  EXPECT_THAT(values<float>(text, 0), ElementsAre(30000));
+  EXPECT_EQ(static_cast<float>(values<Bfloat16>(text, 1)[0]), 600);
+}
+
 // From StableHLO's dot_general.mlir. The algorithm tf32 is a lower limit of the precision.
 TEST(Products, OfAnAlgorithmAreOfTheOperandsDtype) {
   constexpr const char* kFields =

@@ -86,10 +86,15 @@ bool count_pairs(OpReader& reader) {
   return true;
 }
 
-// Converts operands of different float dtypes, as JAX writes them, to a dtype that holds both.
+// Converts operands of different float dtypes, as JAX writes them, to a dtype that holds both, and
+// integers whose product is a float (JAX's preferred_element_type) to the dtype of the product.
 void convert_operands(OpReader& reader) {
   if (reader.operands.size() != 2 || count_pairs(reader)) return;
   const DType a = reader.type(reader.operands[0]).dtype, b = reader.type(reader.operands[1]).dtype;
+  const DType result = reader.result_types[0].dtype;
+  if (is_integer(a) && is_integer(b) && is_floating(result))
+    for (ValueId& v : reader.operands)
+      v = reader.insert(convert_op, ConvertParams{result}, std::span(&v, 1))[0];
   if (a == b || !is_inexact(a) || !is_inexact(b) || is_complex(a) || is_complex(b)) return;
   const DType both = itemsize(a) == itemsize(b) ? float32 : itemsize(a) > itemsize(b) ? a : b;
   for (ValueId& v : reader.operands)

@@ -196,6 +196,7 @@ Val Memory::load(DType dtype, Value* pointer, int64_t stride, const LaneMask& ma
   if (mask.any) {
     wanted.lanes = b.CreateVectorSplat(lanes, mask.any);
     if (mask.lanes) wanted.lanes = b.CreateAnd(wanted.lanes, mask.lanes);
+    if (mask.full) wanted.full = b.CreateAnd(mask.full, mask.any);
   }
   return gather(dtype, pointer, strided_offsets(stride), wanted);
 }

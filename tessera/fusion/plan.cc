@@ -17,6 +17,7 @@ namespace {
 
 // The least work for which a value gets a loop of its own instead of being computed repeatedly.
 constexpr float kExpensiveWork = 8;
+constexpr int64_t kLeastRow = 8;  // elements of a row that vectors run along
 constexpr float kScalarWork = 50;
 // The cost of a step that computes nothing, about a microsecond, in units of work.
 constexpr float kStepWork = 16384;
@@ -269,8 +270,12 @@ bool Planner::affordable(int i, const Demand& demand) {
   const int64_t repeated = evaluations * folded - value.elements() * value.instances;
   if (repeated <= value.elements() * value.instances / 2 || is_little(v, repeated)) return true;
   if (!demand.access.plain || group.structured || !same_instances) return false;
-  // A value that does not depend on the inner dimensions is computed once for each row.
+  // A value that does not depend on the inner dimensions is computed once for each row, unless rows
+  // are so short that vectors along them are mostly empty.
   const int rank = distinguishing_rank(demand.access);
+  int64_t inner = 1;
+  for (int d = rank; d < group.root_rank; ++d) inner *= group.extents[d];
+  if (inner > 1 && inner < kLeastRow && group.reductions.empty()) return false;
   return covers_leading(group, rank, demand.access) && structure(group, rank);
 }
 

@@ -52,6 +52,24 @@ TEST(Guards, UniformGuard) {
   check(m.k, 0, 5);
 }
 
+// The same for lanes that are apart, with a body so heavy that whole vectors have masks, too. The rows
+// that are excluded are outside of the address space.
+TEST(Guards, UniformGuardOfLanesApart) {
+  for (int64_t n : {16, 64, 70}) {
+    KernelMaker m;
+    const int64_t rows = 3, apart = 16;
+    const int x = m.buffer(float32, apart * n),
+              y = m.buffer(float32, rows * n, BufferKind::kOutput);
+    m.k.parallel = {rows, n};
+    m.loop({});
+    const int r = m.index(int32, {0, {1, 0}, {}});
+    const int inside = m.op(kLt, bool_, {r, m.constant<int32_t>(1)});
+    const int a = m.load(x, {0, {int64_t{1} << 50, apart}, {}}, 0, inside);
+    m.store(y, {0, {n, 1}, {}}, m.op(kTanh, float32, {m.op(kExp, float32, {a})}));
+    check(m.k, 1e-6, 5);
+  }
+}
+
 // Loads of dynamic_slice (one start for all lanes) and of gather (an index for each lane).
 TEST(DynamicLoads, SliceAndGather) {
   for (DType f : {float32, int16, float64, complex128, bool_}) {

@@ -292,6 +292,20 @@ TEST(Fuse, ExpensiveVectorsAreNotRecomputedPerElement) {
             "kernel (70,) lanes; loop () store\nkernel (50, 70) lanes; loop () store\n");
 }
 
+// A value of each row is computed in the loop over the row, unless vectors along rows would be mostly
+// empty: then it is stored.
+TEST(Fuse, ExpensiveValuesOfRows) {
+  const auto outline_of_rows = [](int64_t m) {
+    return outline(check(trace({f32({2000, m}), f32({2000})}, [m](const Arrays& x) {
+      return Arrays{x[0] + row_broadcast(lax::exp(lax::sin(x[1])), m)};
+    })));
+  };
+  EXPECT_EQ(outline_of_rows(70), "kernel (2000,) rows; loop (70,) store\n");
+  EXPECT_EQ(
+      outline_of_rows(3),
+      "kernel (2000,) lanes; loop () store\nkernel (2000,) lanes; loop () store store store\n");
+}
+
 TEST(Fuse, StencilsDoNotGrowExponentially) {
   const Schedule s = check(trace({f32({64})}, [](const Arrays& x) {
     Array y = x[0];

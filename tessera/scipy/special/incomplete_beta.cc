@@ -37,12 +37,18 @@ Array density(const Array& a, const Array& b, const Array& x) {
 
 Array fraction_of(const Array& a, const Array& b, const Array& x, const Array& enabled) {
   constexpr double kLimit = 20000;
-  return continued_fraction(ones_like(x), enabled, kLimit, [&](const Array& n) {
+  const auto partial = [&](const Array& n) {
     const Array m = floor(0.5 * n), twice = a + 2 * m;
     const Array even = m * (b - m) * x / ((twice - 1) * twice);
     const Array odd = -(a + m) * (a + b + m) * x / (twice * (twice + 1));
     return std::pair(where(2 * m == n, even, odd), ones_like(x));
-  });
+  };
+  // The term 2 b is 0 if b is an integer. Behind it the error shrinks by (1 - r) / (1 + r) with
+  // each term. For a large b the derivatives have converged before.
+  constexpr double kMost = 100;
+  const Array r = sqrt(1 - x), terms = std::log(finfo(x.dtype()).eps) / log((1 - r) / (1 + r));
+  const Array least = where(b <= kMost, 2 * b + terms + 2, 0);
+  return continued_fraction(ones_like(x), enabled, kLimit, partial, least);
 }
 
 Array inside_of(const Array& a, const Array& b, const Array& x) {

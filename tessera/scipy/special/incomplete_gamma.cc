@@ -78,9 +78,12 @@ Tails tails(const Array& a, const Array& x, const Array& enabled) {
       ones_like(a), by_series, kLimit, [&](const Array& n) { return sx / (sa + n + 1); },
       zeros_like(a));
   const Array fa = at(by_fraction, a, 1), fx = at(by_fraction, x, 2);
-  const Array fraction = continued_fraction(fx + 1 - fa, by_fraction, kLimit, [&](const Array& n) {
-    return std::pair(-n * (n - fa), fx + 2 * n + 1 - fa);
-  });
+  // The error after n terms is about exp(-4 sqrt(n x)); the term a is 0 if a is an integer.
+  const double digits = -std::log(finfo(fx.dtype()).eps);
+  const Array least = fa + digits * digits / 16 / fx + 2;
+  const Array fraction = continued_fraction(
+      fx + 1 - fa, by_fraction, kLimit,
+      [&](const Array& n) { return std::pair(-n * (n - fa), fx + 2 * n + 1 - fa); }, least);
   const Tails middle = uniform(at(near, a, kUniform), at(near, x, kUniform));
   const Array lower = d * series, upper = d * fa / fraction;
   return {where(near, middle.lower, where(by_fraction, 1 - upper, lower)),

@@ -67,13 +67,34 @@ struct Equation {
   }
 };
 
+Leaves solution_with_derivatives(const Equation& e, const Leaves& all, int order, int turns);
+
+// Returns the solution of the transposed equation for `b`, with derivatives by the captures of the
+// product too. `all` are the arguments of e.
+Leaves solution_of_transposed(const Equation& e, const Leaves& b, const Leaves& all, int turns) {
+  if (turns == 0) return e.solution_of_transpose(b, all);
+  const auto part = [&](size_t begin, const Closed& f) {
+    const auto captures = part_of(all, begin, f.captures.size());
+    return Leaves(captures.begin(), captures.end());
+  };
+  const auto product = [&](const Leaves& x) { return e.multiply(x, all); };
+  Equation turned;
+  turned.unknowns = e.unknowns;
+  turned.transposed = true;
+  turned.product =
+      closed([&](const Leaves& y) { return linear_transpose_leaves(product, b, y); }, b);
+  turned.solve = {e.transpose_solve.function, part(e.transpose_begin(), e.transpose_solve)};
+  turned.transpose_solve = {e.solve.function, part(e.solve_begin(), e.solve)};
+  return solution_with_derivatives(turned, turned.arguments(b), 1, turns - 1);
+}
+
 // Returns the solution as a linear function of b alone that has a transpose.
-Leaves linear_solution(const Equation& e, const Leaves& all) {
+Leaves linear_solution(const Equation& e, const Leaves& all, int turns) {
   if (!e.transposed) return e.solution(all);
   const auto solution = custom_vjp([&e](const Leaves& x) { return e.solution(x); },
                                    [&e](const Leaves& x) { return std::pair(e.solution(x), x); },
-                                   [&e](const Leaves& x, const Leaves& cotangent) {
-                                     Leaves out = e.solution_of_transpose(cotangent, x);
+                                   [&e, turns](const Leaves& x, const Leaves& cotangent) {
+                                     Leaves out = solution_of_transposed(e, cotangent, x, turns);
                                      const Leaves rest =
                                          zeros_of(part_of(x, e.unknowns, x.size() - e.unknowns));
                                      out.insert(out.end(), rest.begin(), rest.end());
@@ -83,14 +104,15 @@ Leaves linear_solution(const Equation& e, const Leaves& all) {
 }
 
 // Returns the solution with derivatives up to `order`. A derivative by the captures of the product
-// follows from product(dx) = db - (the tangent of the product at x).
-Leaves solution_with_derivatives(const Equation& e, const Leaves& all, int order) {
-  if (order == 0) return linear_solution(e, all);
+// follows from product(dx) = db - (the tangent of the product at x). The solution for a cotangent
+// has such derivatives too, and that for its cotangent, `turns` times.
+Leaves solution_with_derivatives(const Equation& e, const Leaves& all, int order, int turns) {
+  if (order == 0) return linear_solution(e, all, turns);
   const auto value = [&e](const Leaves& x) { return e.solution(x); };
-  const auto rule = [&e, order](const std::tuple<Leaves>& primals,
-                                const std::tuple<Leaves>& tangents) {
+  const auto rule = [&e, order, turns](const std::tuple<Leaves>& primals,
+                                       const std::tuple<Leaves>& tangents) {
     const Leaves &at = std::get<0>(primals), &moved = std::get<0>(tangents);
-    const Leaves x = solution_with_derivatives(e, at, order - 1);
+    const Leaves x = solution_with_derivatives(e, at, order - 1, turns);
     const size_t captured = e.product.captures.size();
     const Leaves still = zeros_of(x);
     const Leaves change =
@@ -98,12 +120,12 @@ Leaves solution_with_derivatives(const Equation& e, const Leaves& all, int order
                     joined({still, part_of(moved, e.product_begin(), captured)}));
     Leaves right = at;
     for (size_t i = 0; i < e.unknowns; ++i) right[i] = sub(moved[i], change[i]);
-    return std::pair(x, solution_with_derivatives(e, right, order - 1));
+    return std::pair(x, solution_with_derivatives(e, right, order - 1, turns));
   };
   return custom_jvp(value, rule)(all);
 }
 
-constexpr int kOrder = 2;
+constexpr int kOrder = 2, kTurns = 1;
 
 }  // namespace
 
@@ -135,7 +157,7 @@ Leaves custom_linear_solve_leaves(const LeavesFunction& matvec, const Leaves& b,
         closed([&](const Leaves& right) { return transpose_solve(vecmat, right); }, b);
     e.transposed = true;
   }
-  return solution_with_derivatives(e, e.arguments(b), kOrder);
+  return solution_with_derivatives(e, e.arguments(b), kOrder, kTurns);
 }
 
 Leaves custom_root_leaves(const LeavesFunction& f, const Leaves& initial_guess,

@@ -330,9 +330,15 @@ Array log10(const Array& x) {
 
 Array sinc(const Array& x) {
   return unary("sinc", x, kInexact, [](const Array& a) {
-    const Array zero = lax::eq(a, like(a, 0)), one = like(a, 1);
-    const Array angle = lax::select(zero, one, lax::mul(like(a, std::numbers::pi), a));
-    return lax::select(zero, one, lax::div(lax::sin(angle), angle));
+    const Array pi = like(a, std::numbers::pi), one = like(a, 1), zero = lax::eq(a, like(a, 0));
+    const Array angle = lax::select(zero, one, lax::mul(pi, a));
+    // At 0 it is the first terms of the series, 1 - u / 6 + u^2 / 120 - u^3 / 5040 with u = angle^2,
+    // so that higher derivatives are right there too.
+    const Array u = lax::square(lax::mul(pi, lax::select(zero, a, like(a, 0))));
+    Array series = one;
+    for (double factor : {1.0 / 42, 1.0 / 20, 1.0 / 6})
+      series = lax::sub(one, lax::mul(series, lax::mul(u, like(a, factor))));
+    return lax::select(zero, series, lax::div(lax::sin(angle), angle));
   });
 }
 
@@ -357,10 +363,13 @@ Array hypot(const Array& x, const Array& y) {
                 one = like(a, 1);
     const Array p = lax::abs(a), q = lax::abs(b);
     const Array infinite = lax::bitwise_or(lax::eq(p, inf), lax::eq(q, inf));
-    const Array large = lax::max(p, q), small = lax::min(p, q), is_zero = lax::eq(large, zero);
+    // The extrema by one comparison: max and min of equal numbers have derivatives of their own, and
+    // second derivatives would be wrong.
+    const Array first = lax::ge(p, q), large = lax::select(first, p, q);
+    const Array small = lax::select(first, q, p), is_zero = lax::eq(large, zero);
     const Array ratio = lax::div(small, lax::select(is_zero, one, large));
     const Array out = lax::mul(large, lax::sqrt(lax::add(one, lax::square(ratio))));
-    return lax::select(infinite, inf, lax::select(is_zero, large, out));
+    return lax::select(infinite, inf, lax::select(is_zero, lax::max(p, q), out));
   });
 }
 

@@ -445,6 +445,7 @@ Array nanvar(const Array& x, const VarOptions& o) {
   return run("nanvar", x, params, o.where, {}, [](const Arguments& a, const FoldParams& p) {
     Arguments clean = a;
     clean.where = not_nan("nanvar", a);
+    clean.x = lax::select(clean.where, a.x, like(a.x, 0));  // else gradients would be NaN
     const Array out = variance_of("nanvar", clean, p, true);
     return p.has_dtype ? as_dtype(out, p.dtype) : out;
   });
@@ -456,6 +457,7 @@ Array nanstd(const Array& x, const VarOptions& o) {
   return run("nanstd", x, params, o.where, {}, [](const Arguments& a, const FoldParams& p) {
     Arguments clean = a;
     clean.where = not_nan("nanstd", a);
+    clean.x = lax::select(clean.where, a.x, like(a.x, 0));  // else gradients would be NaN
     return lax::sqrt(variance_of("nanstd", clean, p));
   });
 }

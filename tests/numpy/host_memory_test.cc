@@ -193,6 +193,13 @@ TEST(HostMemory, BorrowErrors) {
         borrow(values.data(), {3, 4}, release, {.strides = Dims{1, 3}});
       },
       "[borrow] expected dense memory in row-major order, whose strides are");
+  // Elements that overlap: those of the rows, and all of one row.
+  for (const Dims& strides : {Dims{1, 1}, Dims{0, 1}})
+    expect_error(
+        [&] {
+          borrow(values.data(), {3, 4}, release, {.strides = strides});
+        },
+        "[borrow] expected dense memory in row-major order, whose strides are");
   expect_error(
       [&] {
         borrow(values.data(), {3, 4}, release, {.strides = Dims{1}});

@@ -130,6 +130,26 @@ TEST_F(SpecialTest, SecondDerivatives) {
   EXPECT_NEAR(second([](const Array& v) { return special::gammainc(3.0, v); }, 2.0), 0, 1e-14);
 }
 
+// Continued fractions that end at integers: their values do, but their derivatives do not.
+TEST_F(SpecialTest, DerivativesByShapesThatAreIntegers) {
+  const Array x = array({1.05, 1.9, 4.0, 7.0, 20.0, 70.0}), y = array({0.02, 0.2, 0.5, 0.8, 0.97});
+  for (double n : {1.0, 2.0, 5.0, 30.0}) {
+    const auto expect_slope = [&](const auto& f, const char* what) {
+      SCOPED_TRACE(fmt::format("{} at {}", what, n));
+      const Array at = Array(n), h = Array(1e-3);
+      const Array slope = jvp(f, std::tuple(at), std::tuple(ones_like(at))).second;
+      // The error of this formula is of order h^4.
+      const Array want = (8 * (f(at + h) - f(at - h)) - (f(at + 2 * h) - f(at - 2 * h))) / (12 * h);
+      expect_close(slope.to_host(), want.to_host(), 1e-8, 1e-9);
+    };
+    expect_slope([&](const Array& a) { return special::gammainc(a, x); }, "gammainc");
+    expect_slope([&](const Array& a) { return special::gammaincc(a, x); }, "gammaincc");
+    expect_slope([&](const Array& a) { return special::betainc(a, 2.5, y); }, "betainc by a");
+    expect_slope([&](const Array& b) { return special::betainc(1.5, b, y); }, "betainc by b");
+    expect_slope([&](const Array& b) { return special::betainc(b + 3, b, y); }, "betainc by both");
+  }
+}
+
 TEST_F(SpecialTest, EndsOfDomains) { expect_edges(topic(), functions()); }
 
 TEST_F(SpecialTest, UnderJitAndVmap) {

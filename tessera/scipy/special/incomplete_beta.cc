@@ -35,26 +35,36 @@ Array density(const Array& a, const Array& b, const Array& x) {
   return where(large, scaled, plain);
 }
 
-Array fraction_of(const Array& a, const Array& b, const Array& x, const Array& enabled) {
+// `slopes`: the derivatives by a and b are needed.
+Array fraction_of(const Array& a, const Array& b, const Array& x, const Array& enabled,
+                  bool slopes) {
   constexpr double kLimit = 20000;
-  return continued_fraction(ones_like(x), enabled, kLimit, [&](const Array& n) {
+  const auto partial = [&](const Array& n) {
     const Array m = floor(0.5 * n), twice = a + 2 * m;
     const Array even = m * (b - m) * x / ((twice - 1) * twice);
     const Array odd = -(a + m) * (a + b + m) * x / (twice * (twice + 1));
     return std::pair(where(2 * m == n, even, odd), ones_like(x));
-  });
+  };
+  if (!slopes) return continued_fraction(ones_like(x), enabled, kLimit, partial);
+  // The term 2 b is 0 if b is an integer. Behind it the error shrinks by (1 - r) / (1 + r) with
+  // each term. For a large b the derivatives have converged before.
+  constexpr double kMost = 100;
+  const Array r = sqrt(1 - x), terms = std::log(finfo(x.dtype()).eps) / log((1 - r) / (1 + r));
+  const Array least = where(b <= kMost, 2 * b + terms + 2, 0);
+  return continued_fraction(ones_like(x), enabled, kLimit, partial, least);
 }
 
 Array inside_of(const Array& a, const Array& b, const Array& x) {
   return (a > 0) & (b > 0) & isfinite(a) & isfinite(b) & (x > 0) & (x < 1);
 }
 
+template <bool kSlopes = false>
 Array regularized(const Array& a, const Array& b, const Array& x) {
   const Array inside = inside_of(a, b, x);
   const Array ua = where(inside, a, 1), ub = where(inside, b, 1), ux = where(inside, x, 0.25);
   const Array swap = ux * (ua + ub + 2) >= ua + 1;
   const Array p = where(swap, ub, ua), q = where(swap, ua, ub), y = where(swap, 1 - ux, ux);
-  const Array part = density(ua, ub, ux) / (p * fraction_of(p, q, y, inside));
+  const Array part = density(ua, ub, ux) / (p * fraction_of(p, q, y, inside, kSlopes));
   const Array value = where(inside, where(swap, 1 - part, part), nan_like(x));
   const Array valid = (a > 0) & (b > 0);
   return where(valid & (x == 0), 0, where(valid & (x == 1), 1, value));
@@ -85,11 +95,13 @@ Array with_derivatives(const Array& a, const Array& b, const Array& x) {
                        const std::tuple<Array, Array, Array>& tangents) {
     const auto& [a, b, x] = at;
     const auto& [ta, tb, tx] = tangents;
-    const Array by_a = slope_by_shape([&](const Array& v) { return regularized(v, b, x); }, a);
-    const Array by_b = slope_by_shape([&](const Array& v) { return regularized(a, v, x); }, b);
-    return std::pair(regularized(a, b, x), ta * by_a + tb * by_b + tx * slope_by_x(a, b, x));
+    const Array by_a =
+        slope_by_shape([&](const Array& v) { return regularized<true>(v, b, x); }, a);
+    const Array by_b =
+        slope_by_shape([&](const Array& v) { return regularized<true>(a, v, x); }, b);
+    return std::pair(regularized<>(a, b, x), ta * by_a + tb * by_b + tx * slope_by_x(a, b, x));
   };
-  return custom_jvp(regularized, rule)(a, b, x);
+  return custom_jvp(regularized<>, rule)(a, b, x);
 }
 
 }  // namespace

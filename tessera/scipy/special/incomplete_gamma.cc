@@ -64,8 +64,9 @@ Tails uniform(const Array& a, const Array& x) {
   return {0.5 * lax::erfc(-argument) - rest, 0.5 * lax::erfc(argument) + rest};
 }
 
-// Returns (P, Q) inside of the domain, for finite a and x > 0.
-Tails tails(const Array& a, const Array& x, const Array& enabled) {
+// Returns (P, Q) inside of the domain, for finite a and x > 0. `slopes`: their derivatives by a are
+// needed.
+Tails tails(const Array& a, const Array& x, const Array& enabled, bool slopes) {
   const Array near = enabled & (a >= kUniform) & (abs(x - a) <= 0.4 * a);
   const Array by_fraction = enabled & ~near & (x > 1) & (x > a);
   const Array by_series = enabled & ~near & ~by_fraction;
@@ -78,9 +79,12 @@ Tails tails(const Array& a, const Array& x, const Array& enabled) {
       ones_like(a), by_series, kLimit, [&](const Array& n) { return sx / (sa + n + 1); },
       zeros_like(a));
   const Array fa = at(by_fraction, a, 1), fx = at(by_fraction, x, 2);
-  const Array fraction = continued_fraction(fx + 1 - fa, by_fraction, kLimit, [&](const Array& n) {
-    return std::pair(-n * (n - fa), fx + 2 * n + 1 - fa);
-  });
+  // The error after n terms is about exp(-4 sqrt(n x)); the term a is 0 if a is an integer.
+  const double digits = -std::log(finfo(fx.dtype()).eps);
+  const Array least = slopes ? fa + digits * digits / 16 / fx + 2 : Array(0);
+  const Array fraction = continued_fraction(
+      fx + 1 - fa, by_fraction, kLimit,
+      [&](const Array& n) { return std::pair(-n * (n - fa), fx + 2 * n + 1 - fa); }, least);
   const Tails middle = uniform(at(near, a, kUniform), at(near, x, kUniform));
   const Array lower = d * series, upper = d * fa / fraction;
   return {where(near, middle.lower, where(by_fraction, 1 - upper, lower)),
@@ -88,10 +92,10 @@ Tails tails(const Array& a, const Array& x, const Array& enabled) {
 }
 
 // Returns P or Q, including the ends of the domain: 0 and 1 at x = 0 and x = inf, NaN outside.
-template <bool kUpper>
+template <bool kUpper, bool kSlopes = false>
 Array regularized(const Array& a, const Array& x) {
   const Array inside = (a > 0) & (x > 0) & isfinite(a) & isfinite(x);
-  const Tails t = tails(a, x, inside);
+  const Tails t = tails(a, x, inside, kSlopes);
   const Array at_zero = (x == 0) & (a > 0),
               at_infinity = (x == inf_like(x)) & (a > 0) & isfinite(a);
   // P is a step at 0 for a = 0, and at infinity for a = inf.
@@ -116,7 +120,7 @@ Array with_derivatives(const Array& a, const Array& x) {
   return with_slopes(
       a, x, regularized<kUpper>,
       [](const Array& a, const Array& x, const Array&) {
-        const auto by_a = [x](const Array& at) { return regularized<kUpper>(at, x); };
+        const auto by_a = [x](const Array& at) { return regularized<kUpper, true>(at, x); };
         return jvp(by_a, std::tuple(a), std::tuple(ones_like(a))).second;
       },
       [](const Array& a, const Array& x, const Array&) {

@@ -13,6 +13,7 @@
 #include "tessera/numpy/operators.h"
 #include "tessera/numpy/reduce.h"
 #include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/identity.h"
 
 namespace tessera::scipy::special::internal {
 
@@ -41,10 +42,12 @@ Array sum_series(const Array& first, const Array& enabled, double limit, const R
 
 // Returns b_0 + a_1 / (b_1 + a_2 / (b_2 + ...)) by the modified Lentz algorithm (DLMF 3.10;
 // Thompson and Barnett, J. Comput. Phys. 64 (1986), 490-509); elements that are not `enabled` get
-// b_0. partial(n) returns the pair (a_n, b_n), where n is an array that starts at 1.
+// b_0. partial(n) returns the pair (a_n, b_n), where n is an array that starts at 1. If an a_n can
+// be 0 or nearly 0, the value ends there, but its derivatives need the terms behind it: then these
+// are taken into account up to `least`.
 template <class Partial>
 Array continued_fraction(const Array& b0, const Array& enabled, double limit,
-                         const Partial& partial) {
+                         const Partial& partial, const Array& least = 0) {
   struct State {
     Array running, n, c, d, value;
   };
@@ -57,8 +60,11 @@ Array continued_fraction(const Array& b0, const Array& enabled, double limit,
                     [&](const State& s) {
                       const auto [a, b] = partial(s.n);
                       const Array d = 1 / nonzero(b + a * s.d), c = nonzero(b + a / s.c);
-                      const Array change = c * d;
-                      const Array more = (abs(change - 1) > eps) & (s.n < limit);
+                      const Array factor = c * d, settled = abs(factor - 1) <= eps;
+                      // A settled value goes on for its derivatives only.
+                      const Array change = where(settled & (s.n < least),
+                                                 1 + (factor - lax::stop_gradient(factor)), factor);
+                      const Array more = (~settled | (s.n < least)) & (s.n < limit);
                       return State{s.running & more, where(s.running, s.n + 1, s.n),
                                    where(s.running, c, s.c), where(s.running, d, s.d),
                                    where(s.running, s.value * change, s.value)};

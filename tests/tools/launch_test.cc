@@ -83,8 +83,9 @@ TEST_F(Launch, ItsExitStatusIsTheProgramsAndItSaysWhichProcessEndedHow) {
   EXPECT_THAT(killed.second,
               AllOf(HasSubstr("[launch] process 0 ("), HasSubstr("died of signal 9 (Killed)")));
   // mpirun of Open MPI 5 does not pass on what the others write after it has told them to end.
-  if (shell("mpirun --version").second.find("(Open MPI) 4") != std::string::npos)
+  if (shell("mpirun --version").second.find("(Open MPI) 4") != std::string::npos) {
     EXPECT_THAT(killed.second, HasSubstr("was told to end"));
+  }
 }
 
 TEST_F(Launch, AllStartAgainWhereOneDies) {

@@ -216,23 +216,16 @@ bool Processes::is_dead(int process) {
 // error names the third one, as that of the process does.
 void Processes::end_for(int process, const What& what) {
   const Greeting& last = pairs_[static_cast<size_t>(process)].theirs;
-  if (last.kind == Kind::kEnded)
-    end_cluster(
-        fmt::format("[cluster] expected process {} in {}, got its end: it has left the program; "
-                    "processes that run one program call the same functions in the same order",
-                    process, what()),
-        process);
-  const int cause = static_cast<int>(last.number) - 1;
-  if (cause < 0 || cause == process || cause == index_)
-    end_cluster(fmt::format("[cluster] expected process {} in {}, got its failure; what it says "
-                            "itself is the cause",
-                            process, what()),
-                process);
-  end_cluster(
-      fmt::format("[cluster] expected process {} in {}, got the failure of process {}, which "
-                  "has waited for it in vain",
-                  cause, what(), process),
-      cause);
+  const int cause = last.kind == Kind::kFailed ? static_cast<int>(last.number) - 1 : -1;
+  const bool third = cause >= 0 && cause != process && cause != index_;
+  const int named = third ? cause : process;
+  const std::string got =
+      third ? fmt::format("the failure of process {}, which has waited for it in vain", process)
+      : last.kind == Kind::kFailed ? "its failure; what it says itself is the cause"
+                                   : "its end: it has left the program; processes that run one "
+                                     "program call the same functions in the same order";
+  end_cluster(fmt::format("[cluster] expected process {} in {}, got {}", named, what(), got),
+              named);
 }
 
 void Processes::wait_until(const std::function<bool()>& finished,

@@ -23,7 +23,7 @@ constexpr std::string_view kAuto = "auto", kDefault = "default";
 Dims to_memory(const MinorToMajor& order) { return {order.rbegin(), order.rend()}; }
 
 Dims inverse(const Dims& permutation) {
-  Dims out(permutation.size());
+  Dims out(permutation.size(), 0);
   for (size_t k = 0; k < permutation.size(); ++k)
     out[static_cast<size_t>(permutation[k])] = static_cast<int64_t>(k);
   return out;

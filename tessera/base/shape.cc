@@ -13,7 +13,10 @@ Dims::Dims(const Dims& other) = default;
 Dims::Dims(Dims&& other) noexcept = default;
 Dims& Dims::operator=(const Dims& other) = default;
 Dims& Dims::operator=(Dims&& other) noexcept = default;
-Dims::Dims(std::initializer_list<int64_t> dims) : Base(dims) {}
+Dims::Dims(std::initializer_list<Entry> dims) {
+  reserve(dims.size());
+  for (const Entry& d : dims) push_back(d.value);
+}
 Dims::Dims(std::span<const int64_t> dims) : Base(dims.begin(), dims.end()) {}
 
 std::ostream& operator<<(std::ostream& out, const Dims& dims) {
@@ -29,7 +32,7 @@ Dims row_major_strides(const Shape& shape) {
 }
 
 Dims iota_dims(int64_t n) {
-  Dims dims(n);
+  Dims dims(static_cast<size_t>(n), 0);
   for (int64_t i = 0; i < n; ++i) dims[i] = i;
   return dims;
 }

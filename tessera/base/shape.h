@@ -5,7 +5,9 @@
 #include <boost/container/small_vector.hpp>
 #include <concepts>
 #include <cstdint>
+#include <initializer_list>
 #include <iosfwd>
+#include <iterator>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -15,13 +17,23 @@ namespace tessera {
 class Dims : public boost::container::small_vector<int64_t, 6> {
  public:
   using Base = boost::container::small_vector<int64_t, 6>;
-  using Base::Base;
+  // One entry of a list in braces. It takes any integer, so that {v.size(), 3} needs no cast: a
+  // plain std::initializer_list<int64_t> refuses sizes, because they might not fit.
+  struct Entry {
+    template <std::integral I>
+    requires(!std::same_as<I, bool>) constexpr Entry(I entry)
+        : value(static_cast<int64_t>(entry)) {}
+    int64_t value;
+  };
   Dims() = default;
+  Dims(size_type n, int64_t value) : Base(n, value) {}
+  template <std::input_iterator It>
+  Dims(It begin, It end) : Base(begin, end) {}
   Dims(const Dims& other);
   Dims(Dims&& other) noexcept;
   Dims& operator=(const Dims& other);
   Dims& operator=(Dims&& other) noexcept;
-  Dims(std::initializer_list<int64_t> dims);
+  Dims(std::initializer_list<Entry> dims);
   Dims(std::span<const int64_t> dims);
   template <std::integral I>
   requires(!std::same_as<I, bool>) Dims(const std::vector<I>& dims)

@@ -145,7 +145,7 @@ const std::vector<Device>& Mesh::devices() const {
 const std::vector<int64_t>& Mesh::device_ids() const { return state_->ids; }
 
 Dims Mesh::coordinates(int64_t position) const {
-  Dims result(state_->sizes.size());
+  Dims result(state_->sizes.size(), 0);
   for (int64_t axis = rank() - 1; axis >= 0; --axis) {
     result[axis] = position % state_->sizes[axis];
     position /= state_->sizes[axis];

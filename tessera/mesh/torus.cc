@@ -101,7 +101,7 @@ Assignment assign_splitting(const Shape& physical, const Shape& logical) {
   Assignment result(physical.size(), Dims(logical.size(), 1));
   Dims used(physical.size(), 1);
   for (int64_t l = logical.rank() - 1; l >= 0; --l) {
-    Dims free(physical.size());
+    Dims free(physical.size(), 0);
     for (int64_t p = 0; p < physical.rank(); ++p) free[p] = physical[p] / used[p];
     std::optional<Dims> best;
     Dims parts;

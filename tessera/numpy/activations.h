@@ -7,7 +7,7 @@
 
 namespace tessera {
 
-inline Array hard_swish(const Array& x) { return hard_silu(x); }
+Array hard_swish(const Array& x);
 // Returns (x + sqrt(x^2 + b)) / 2, a smooth function near softplus.
 Array squareplus(const Array& x, const Array& b = 4.0);
 // sparse_plus returns 0 for x <= -1, x for x >= 1 and (x + 1)^2 / 4 between. sparse_sigmoid returns

@@ -26,7 +26,7 @@ class OrNone : public std::optional<T> {
   OrNone() = default;
   OrNone(NoneType) {}
   OrNone(std::optional<T> value) : std::optional<T>(std::move(value)) {}
-  OrNone(std::initializer_list<int64_t> dims) requires std::same_as<T, Dims>
+  OrNone(std::initializer_list<Dims::Entry> dims) requires std::same_as<T, Dims>
       : std::optional<T>(T(dims)) {}
   template <class First, class Second>
   requires(!std::same_as<T, Dims> && std::constructible_from<T, First, Second>)
@@ -39,7 +39,7 @@ class Axes {
   Axes(NoneType) {}
   template <std::integral T>
   Axes(T axis) : axes_(Dims{static_cast<int64_t>(axis)}) {}
-  Axes(std::initializer_list<int64_t> axes) : axes_(Dims(axes)) {}
+  Axes(std::initializer_list<Dims::Entry> axes) : axes_(Dims(axes)) {}
   Axes(Dims axes) : axes_(std::move(axes)) {}
   template <std::integral T>
   Axes(const std::vector<T>& axes) : axes_(Dims(axes)) {}

@@ -277,7 +277,7 @@ Array logspace(const Array& start, const Array& stop, int64_t num = 50,
 
 // Returns an n x m matrix with ones where column == row + k. m = None means n.
 Array eye(int64_t n, OrNone<int64_t> m = None, int64_t k = 0, OptionalDType dtype = {});
-inline Array identity(int64_t n, OptionalDType dtype = {}) { return eye(n, {}, 0, dtype); }
+Array identity(int64_t n, OptionalDType dtype = {});
 // Returns an n x m matrix with ones where column <= row + k. m = None means n.
 Array tri(int64_t n, OrNone<int64_t> m = None, int64_t k = 0, OptionalDType dtype = {});
 

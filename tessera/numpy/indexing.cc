@@ -227,7 +227,7 @@ Array updated(const ScatterParams& p, std::span<const Array> a) {
       starts.push_back(lax::full({}, static_cast<double>(s), index_dtype(operand.shape())));
     return lax::dynamic_update_slice(operand, v, starts);
   }
-  Dims back(plan.order.size());
+  Dims back(plan.order.size(), 0);
   for (size_t d = 0; d < plan.order.size(); ++d) back[plan.order[d]] = static_cast<int64_t>(d);
   v = lax::transpose(v, back);
   const bool unique = p.options.unique_indices || plan.basic;

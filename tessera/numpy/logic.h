@@ -44,7 +44,7 @@ Array bitwise_and(const Array& x, const Array& y);
 Array bitwise_or(const Array& x, const Array& y);
 Array bitwise_xor(const Array& x, const Array& y);
 Array bitwise_not(const Array& x);
-inline Array invert(const Array& x) { return bitwise_not(x); }
+Array invert(const Array& x);
 Array left_shift(const Array& x, const Array& y);
 Array right_shift(const Array& x, const Array& y);  // keeps the sign of signed integers
 Array bitwise_count(const Array& x);                // number of ones in |x|, as uint8

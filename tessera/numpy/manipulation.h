@@ -27,7 +27,7 @@ Array ravel(const Array& x);
 // Without axes the order is reversed.
 Array transpose(const Array& x);
 Array transpose(const Array& x, const Dims& axes);
-inline Array permute_dims(const Array& x, const Dims& axes) { return transpose(x, axes); }
+Array permute_dims(const Array& x, const Dims& axes);
 Array matrix_transpose(const Array& x);  // exchanges the last two
 Array swapaxes(const Array& x, int64_t axis1, int64_t axis2);
 // Returns x with dimensions `source` moved to the positions `destination`. The others keep their

@@ -20,21 +20,21 @@ Array subtract(const Array& x, const Array& y);
 Array multiply(const Array& x, const Array& y);  // of bool: and
 // Returns the quotient. Integers divide as floats (float32, or float64 for 64-bit ones).
 Array divide(const Array& x, const Array& y);
-inline Array true_divide(const Array& x, const Array& y) { return divide(x, y); }
+Array true_divide(const Array& x, const Array& y);
 // Returns the quotient rounded towards minus infinity, as Python's //. Integer division by zero is
 // no error: as in XLA it gives -1 for 0, -2 for other signed integers, and the largest number for
 // unsigned ones.
 Array floor_divide(const Array& x, const Array& y);
 // Returns the remainder with the sign of y, as Python's %. x % 0 is 0 for integers, NaN for floats.
 Array remainder(const Array& x, const Array& y);
-inline Array mod(const Array& x, const Array& y) { return remainder(x, y); }
+Array mod(const Array& x, const Array& y);
 Array fmod(const Array& x, const Array& y);  // as C's, with the sign of x
 std::pair<Array, Array> divmod(const Array& x, const Array& y);
 // Returns x**y. If y is a C++ integer (or a known integer scalar on the host), x is multiplied
 // repeatedly, which is as exact as products are. Integers to a negative integer array power give 0
 // or wrap, as in JAX.
 Array power(const Array& x, const Array& y);
-inline Array pow(const Array& x, const Array& y) { return power(x, y); }
+Array pow(const Array& x, const Array& y);
 Array float_power(const Array& x, const Array& y);  // always of an inexact dtype
 Array maximum(const Array& x, const Array& y);      // NaN if either is NaN
 Array minimum(const Array& x, const Array& y);
@@ -43,7 +43,7 @@ Array fmin(const Array& x, const Array& y);
 Array negative(const Array& x);  // not of bool
 Array positive(const Array& x);
 Array abs(const Array& x);  // of complex numbers the modulus, real
-inline Array absolute(const Array& x) { return abs(x); }
+Array absolute(const Array& x);
 Array fabs(const Array& x);  // always of an inexact dtype
 Array sign(const Array& x);  // -1, 0, 1 or NaN; complex: z / |z|
 Array square(const Array& x);
@@ -118,12 +118,12 @@ struct NanToNumOptions {
 Array nan_to_num(const Array& x, const NanToNumOptions& options = {});
 
 // The array API's names, which NumPy 2 has too.
-inline Array asin(const Array& x) { return arcsin(x); }
-inline Array acos(const Array& x) { return arccos(x); }
-inline Array atan(const Array& x) { return arctan(x); }
-inline Array asinh(const Array& x) { return arcsinh(x); }
-inline Array acosh(const Array& x) { return arccosh(x); }
-inline Array atanh(const Array& x) { return arctanh(x); }
-inline Array atan2(const Array& y, const Array& x) { return arctan2(y, x); }
+Array asin(const Array& x);
+Array acos(const Array& x);
+Array atan(const Array& x);
+Array asinh(const Array& x);
+Array acosh(const Array& x);
+Array atanh(const Array& x);
+Array atan2(const Array& y, const Array& x);
 
 }  // namespace tessera

@@ -20,7 +20,7 @@ Array selu(const Array& x);
 Array gelu(const Array& x, bool approximate = true);
 Array sigmoid(const Array& x);  // of floating-point and complex arrays
 Array silu(const Array& x);     // x * sigmoid(x)
-inline Array swish(const Array& x) { return silu(x); }
+Array swish(const Array& x);
 Array softplus(const Array& x);  // log(1 + exp(x))
 Array soft_sign(const Array& x);
 Array log_sigmoid(const Array& x);

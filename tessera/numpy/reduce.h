@@ -39,8 +39,8 @@ struct ExtremumOptions {
 // `initial`.
 Array max(const Array& x, const ExtremumOptions& options = {});
 Array min(const Array& x, const ExtremumOptions& options = {});
-inline Array amax(const Array& x, const ExtremumOptions& options = {}) { return max(x, options); }
-inline Array amin(const Array& x, const ExtremumOptions& options = {}) { return min(x, options); }
+Array amax(const Array& x, const ExtremumOptions& options = {});
+Array amin(const Array& x, const ExtremumOptions& options = {});
 Array ptp(const Array& x, const ExtremumOptions& options = {});  // max - min
 
 struct LogicOptions {

@@ -14,16 +14,14 @@
 namespace tessera {
 
 // --- Other names. ---
-inline Array around(const Array& x, int decimals = 0) { return round(x, decimals); }
-inline Array conjugate(const Array& z) { return conj(z); }
-inline Array degrees(const Array& x) { return rad2deg(x); }
-inline Array radians(const Array& x) { return deg2rad(x); }
-inline Array bitwise_invert(const Array& x) { return bitwise_not(x); }
-inline Array bitwise_left_shift(const Array& x, const Array& y) { return left_shift(x, y); }
-inline Array bitwise_right_shift(const Array& x, const Array& y) { return right_shift(x, y); }
-inline Array concat(const std::vector<Array>& arrays, int64_t axis = 0) {
-  return concatenate(arrays, axis);
-}
+Array around(const Array& x, int decimals = 0);
+Array conjugate(const Array& z);
+Array degrees(const Array& x);
+Array radians(const Array& x);
+Array bitwise_invert(const Array& x);
+Array bitwise_left_shift(const Array& x, const Array& y);
+Array bitwise_right_shift(const Array& x, const Array& y);
+Array concat(const std::vector<Array>& arrays, int64_t axis = 0);
 // Returns x itself, because arrays do not change.
 inline Array copy(const Array& x) { return x; }
 

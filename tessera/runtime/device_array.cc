@@ -60,7 +60,7 @@ std::vector<Region> common_regions(const Shape& global, int64_t itemsize, const 
   out.reserve(static_cast<size_t>(regions));
   for (int64_t r = 0; r < regions; ++r) {
     int64_t rest = r, dst_instance = 0, src_instance = 0, dst_offset = 0, src_offset = 0;
-    Shape extents(static_cast<size_t>(rank));
+    Shape extents(static_cast<size_t>(rank), 0);
     for (int64_t d = rank - 1; d >= 0; --d) {
       const auto& list = dims[static_cast<size_t>(d)];
       const Overlap& o = list[static_cast<size_t>(rest % static_cast<int64_t>(list.size()))];

@@ -3,7 +3,7 @@ from derivatives import *
 
 begin('lax')
 each('jax.lax', lax, 'sin cos tan sinh cosh tanh atan asinh exp exp2 expm1 square neg erf erfc logistic sign floor ceil round abs one_minus_square reciprocal stop_gradient optimization_barrier', X)
-each('jax.lax', lax, 'cbrt', Y)
+each('jax.lax', lax, 'cbrt', X)
 each('jax.lax', lax, 'log log1p sqrt rsqrt digamma lgamma', P)
 case('jax.lax.log2', lax.log2, P)
 each('jax.lax', lax, 'asin acos atanh erf_inv', U)

@@ -4,7 +4,7 @@ from derivatives import *
 begin('elementwise')
 each('jax.numpy', jnp, 'sin cos tan sinh cosh tanh arctan atan arcsinh asinh exp exp2 expm1 square negative positive sinc', X)
 # Not at 0, where the second derivative is -inf in JAX and NaN here.
-each('jax.numpy', jnp, 'cbrt', Y)
+each('jax.numpy', jnp, 'cbrt', X)
 each('jax.numpy', jnp, 'abs absolute fabs sign floor ceil rint trunc round around', X)
 each('jax.numpy', jnp, 'deg2rad rad2deg degrees radians nan_to_num spacing modf frexp', X)
 each('jax.numpy', jnp, 'real imag conj conjugate angle copy', X)

@@ -58,6 +58,30 @@ TEST(CallForms, AxesAreVectorsToo) {
   EXPECT_EQ(sum(x, {.axis = size_t{1}}).shape(), (Shape{2, 4}));
 }
 
+// Sizes, which are unsigned, beside other integers in one list.
+TEST(CallForms, BracesTakeIntegersOfAnyType) {
+  const std::vector<double> v(3);
+  const int i = 2;
+  const int64_t k = 1;
+  const unsigned u = 4;
+  const random::Key key = random::key(0);
+  EXPECT_EQ(zeros({v.size(), 3}).shape(), (Shape{3, 3}));
+  EXPECT_EQ(zeros({v.size()}).shape(), (Shape{3}));
+  EXPECT_EQ(ones({i, k, u, v.size()}, int32).shape(), (Shape{2, 1, 4, 3}));
+  EXPECT_EQ(full({v.size(), i}, 1.5).shape(), (Shape{3, 2}));
+  EXPECT_EQ(reshape(arange(6), {v.size(), -1}).shape(), (Shape{3, 2}));
+  EXPECT_EQ(broadcast_to(ones(3), {u, v.size()}).shape(), (Shape{4, 3}));
+  EXPECT_EQ(random::normal(key, {v.size(), 2}).shape(), (Shape{3, 2}));
+  EXPECT_EQ(random::gamma(key, 2.0, {v.size(), i}).shape(), (Shape{3, 2}));
+  EXPECT_EQ(sum(ones({2, 3, 4}), {.axis = {0, v.size() - 1}}).shape(), (Shape{3}));
+  EXPECT_EQ(transpose(ones({2, 3, 4}), {2u, 0, k}).shape(), (Shape{4, 2, 3}));
+  EXPECT_EQ(tile(ones(2), {i, v.size()}).shape(), (Shape{2, 6}));
+  EXPECT_EQ(lax::slice(ones({4, 4}), {0, k}, {v.size(), i}).shape(), (Shape{3, 1}));
+  EXPECT_EQ(zeros_like(ones(3), {.shape = {v.size(), 2}}).shape(), (Shape{3, 2}));
+  const auto of_template = []<class T>(T n) { return Shape{n}; };
+  EXPECT_EQ(of_template(v.size()), (Shape{3}));
+}
+
 TEST(CallForms, OptionalShapesAndRangesInBraces) {
   const random::Key key = random::key(0);
   EXPECT_EQ(random::gamma(key, 2.0, {2, 3}).shape(), (Shape{2, 3}));

@@ -29,6 +29,24 @@ TEST(CalledNames, OfFunctionsThatCallOthers) {
          full({2, -1}, 7);
        }},
       {"power", [&] { power(x, y); }},
+      // Second names of functions.
+      {"pow", [&] { pow(x, y); }},
+      {"true_divide", [&] { true_divide(x, y); }},
+      {"mod", [&] { mod(x, y); }},
+      {"atan2", [&] { atan2(x, y); }},
+      {"asin", [&] { asin(mask); }},
+      {"amax", [&] { amax(x, {.axis = 5}); }},
+      {"concat",
+       [&] {
+         concat({x, y});
+       }},
+      {"permute_dims",
+       [&] {
+         permute_dims(x, {0, 5});
+       }},
+      {"bitwise_left_shift", [&] { bitwise_left_shift(x, 1); }},
+      {"degrees", [&] { degrees(z); }},
+      {"swish", [&] { swish(mask); }},
       {"lax::pow", [&] { lax::pow(x, y); }},
       {"lax::sin", [] { lax::sin(arange(3)); }},
       {"lax::eq", [&] { lax::eq(x, y); }},

@@ -73,8 +73,7 @@ Array expand(const Array& x, int64_t dim, const Array& sizes, const Dims& prefix
   return lax::select(inside, wide, lax::full_like(wide, 0.0));
 }
 
-Dims shifted(const Dims& dims, std::initializer_list<int64_t> before,
-             std::initializer_list<int64_t> after) {
+Dims shifted(const Dims& dims, const Dims& before, const Dims& after) {
   Dims out(before);
   for (const int64_t d : dims) out.push_back(d + 1);
   for (const int64_t d : after) out.push_back(d);

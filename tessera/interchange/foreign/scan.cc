@@ -33,7 +33,7 @@ ValueId transposed(OpReader& reader, ValueId v, Dims permutation) {
 
 // Returns [d, 0, ..., d-1, d+1, ...], or its inverse.
 Dims to_front(int64_t rank, int64_t dimension, bool back) {
-  Dims out(static_cast<size_t>(rank));
+  Dims out(static_cast<size_t>(rank), 0);
   for (int64_t k = 0; k < rank; ++k) {
     const int64_t d = k == 0 ? dimension : k <= dimension ? k - 1 : k;
     (back ? out[d] : out[k]) = back ? k : d;

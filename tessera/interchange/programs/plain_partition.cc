@@ -45,7 +45,7 @@ Array rank_along(const AxisIndexParams& p) {
 }
 
 Array fft_along(const Array& x, const FftAlongParams& p) {
-  Dims order(static_cast<size_t>(x.ndim()));
+  Dims order(static_cast<size_t>(x.ndim()), 0);
   std::iota(order.begin(), order.end(), 0);
   std::swap(order[p.dimension], order.back());  // the permutation is its own inverse
   const Array last = lax::transpose(x, order);

@@ -237,7 +237,7 @@ Array dot_wrt(const Array& ct, const Array& other, const DotParams& p, bool lhs)
   std::sort(by_other.begin(), by_other.end(),
             [&](size_t a, size_t b) { return its_contract[a] < its_contract[b]; });
   for (size_t i : by_other) order.push_back(my_contract[i]);
-  Dims permutation(order.size());
+  Dims permutation(order.size(), 0);
   for (size_t i = 0; i < order.size(); ++i) permutation[order[i]] = static_cast<int64_t>(i);
   return permutation == iota_dims(order.rank()) ? product : lax::transpose(product, permutation);
 }

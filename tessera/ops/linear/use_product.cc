@@ -49,7 +49,7 @@ class View {
     if (op.def == &convert_op) return is_floating(result.dtype);
     if (op.def == &transpose_op) {
       const Dims& permutation = op.params.as<TransposeParams>().permutation;
-      Dims dims(permutation.size());
+      Dims dims(permutation.size(), 0);
       for (int64_t d = 0; d < permutation.rank(); ++d) dims[d] = dims_[permutation[d]];
       dims_ = dims;
       fresh_ = false;

@@ -95,7 +95,7 @@ std::vector<Array> broadcast_transpose(std::span<const Array> ct, std::span<cons
   }
   Array out = summed.empty() ? ct[0] : lax::reduce_sum(ct[0], summed);
   // `out` has the dimensions of the operand that are left, in the result's order.
-  Dims permutation(order.size());
+  Dims permutation(order.size(), 0);
   const std::vector<int64_t> sorted = [&] {
     std::vector<int64_t> s(order.begin(), order.end());
     std::sort(s.begin(), s.end());

@@ -149,7 +149,7 @@ Factors transpose_factors(std::span<const Type> operands, std::span<const Type> 
 }
 
 Dims inverse(const Dims& permutation) {
-  Dims out(permutation.size());
+  Dims out(permutation.size(), 0);
   for (size_t d = 0; d < permutation.size(); ++d) out[permutation[d]] = static_cast<int64_t>(d);
   return out;
 }

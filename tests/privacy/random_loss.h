@@ -20,9 +20,7 @@ struct Example {
 };
 
 // x[i]
-inline Array row(const Array& x, int64_t i) {
-  return squeeze(slice_in_dim(x, i, i + 1, 0), 0);
-}
+inline Array row(const Array& x, int64_t i) { return squeeze(slice_in_dim(x, i, i + 1, 0), 0); }
 
 class RandomLoss {
  public:

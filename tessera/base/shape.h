@@ -17,12 +17,11 @@ namespace tessera {
 class Dims : public boost::container::small_vector<int64_t, 6> {
  public:
   using Base = boost::container::small_vector<int64_t, 6>;
-  // One entry of a list in braces. It takes any integer, so that {v.size(), 3} needs no cast: a
-  // plain std::initializer_list<int64_t> refuses sizes, because they might not fit.
+  // One entry of a list in braces. It takes any integer and bool, so that {v.size(), 3} needs no
+  // cast: a plain std::initializer_list<int64_t> refuses sizes, because they might not fit.
   struct Entry {
     template <std::integral I>
-    requires(!std::same_as<I, bool>) constexpr Entry(I entry)
-        : value(static_cast<int64_t>(entry)) {}
+    constexpr Entry(I entry) : value(static_cast<int64_t>(entry)) {}
     int64_t value;
   };
   Dims() = default;

@@ -1,6 +1,9 @@
 // Collectives inside loops, branches and transforms; whole training steps.
 #include <atomic>
+#include <memory>
 #include <thread>
+#include <tuple>
+#include <vector>
 
 #include "tessera/ir/format.h"
 #include "tests/cluster/recorded.h"
@@ -205,6 +208,36 @@ TEST_P(Control, TrainingStep) {
     same(fmt::format("loss {}", i), value);
   }
   for (const auto& [name, value] : params) same(name, value);
+}
+
+// Functions of the host get whole arrays, or the shards that the process has.
+TEST_P(Control, FunctionsOfTheHost) {
+  const auto twice = [](const Array& v) {
+    std::vector<float> values = to_vector<float>(v);
+    for (float& value : values) value *= 2;
+    return from_host(values, v.shape());
+  };
+  const Array x = array({16, 8}, 1, P(joint("x", "y")));
+  same("whole", jit([&](const Array& v) { return v + pure_callback(twice, v, v + 1.0f); })(x));
+  same("shards",
+       jit(shard_map([&](const Array& v) { return psum(pure_callback(twice, v, v), "x"); },
+                     rows()))(x));
+  // Calls keep their order in every process.
+  const auto trips = std::make_shared<std::vector<int>>();
+  const auto record = [=](const Array& i) {
+    trips->push_back(i.item<int>());
+    return std::tuple<>();
+  };
+  same("loop", jit([&](const Array& v) {
+         return fori_loop(
+             0, 4,
+             [&](const Array& i, const Array& c) {
+               io_callback(record, std::tuple<>(), {.ordered = true}, i);
+               return c * 0.5f + sum(c);
+             },
+             v);
+       })(x));
+  EXPECT_THAT(*trips, testing::ElementsAre(0, 1, 2, 3));
 }
 
 }  // namespace

@@ -78,6 +78,9 @@ TEST(CallForms, BracesTakeIntegersOfAnyType) {
   EXPECT_EQ(tile(ones(2), {i, v.size()}).shape(), (Shape{2, 6}));
   EXPECT_EQ(lax::slice(ones({4, 4}), {0, k}, {v.size(), i}).shape(), (Shape{3, 1}));
   EXPECT_EQ(zeros_like(ones(3), {.shape = {v.size(), 2}}).shape(), (Shape{3, 2}));
+  const bool flag = true;
+  EXPECT_EQ((Shape{flag, 3, flag}), (Shape{1, 3, 1}));
+  EXPECT_EQ((Shape{flag, 3}), (Shape{1, 3}));  // not three once
   const auto of_template = []<class T>(T n) { return Shape{n}; };
   EXPECT_EQ(of_template(v.size()), (Shape{3}));
 }

@@ -38,7 +38,7 @@ struct Conv {
                                            .high = {high},
                                            .lhs_dilation = {dilation},
                                            .rhs_dilation = {tap_dilation},
-                                           .reversal = {int64_t{reversed}},
+                                           .reversal = {reversed},
                                            .lhs_spec = {0, 2, 1},
                                            .rhs_spec = {2, 1, 0},
                                            .out_spec = {0, 2, 1}},

@@ -77,13 +77,14 @@ std::vector<Array> make_scan(const ScanSpec& spec, const FlatFn& body) {
     operands.push_back(cast_varying(spec.carry[k], carry[k].varying));
   operands.insert(operands.end(), spec.xs.begin(), spec.xs.end());
   const auto num_consts = static_cast<int64_t>(traced.captures.size() + spec.consts.size());
-  return bind_op(scan_op,
-                 ScanParams{.body = without_dead_ops(captures_first(traced.function, traced.captures.size())),
-                            .length = spec.length,
-                            .num_consts = num_consts,
-                            .num_carry = static_cast<int64_t>(carry.size()),
-                            .reverse = spec.reverse},
-                 operands);
+  return bind_op(
+      scan_op,
+      ScanParams{.body = without_dead_ops(captures_first(traced.function, traced.captures.size())),
+                 .length = spec.length,
+                 .num_consts = num_consts,
+                 .num_carry = static_cast<int64_t>(carry.size()),
+                 .reverse = spec.reverse},
+      operands);
 }
 
 std::vector<Array> make_while(std::vector<Array> carry, const FlatFn& cond, const FlatFn& body) {
@@ -113,8 +114,9 @@ std::vector<Array> make_while(std::vector<Array> carry, const FlatFn& cond, cons
       check.inputs.push_back(check_captures[k - n - traced.captures.size()]);
     }
   }
-  std::vector<Array> results =
-      bind_op(while_op, WhileParams{without_dead_ops(std::move(check)), without_dead_ops(std::move(whole))}, carry);
+  std::vector<Array> results = bind_op(
+      while_op, WhileParams{without_dead_ops(std::move(check)), without_dead_ops(std::move(whole))},
+      carry);
   results.resize(n);
   return results;
 }

@@ -131,7 +131,8 @@ Array padded(const Array& x, int64_t axis, int64_t low, int64_t high, PadMode mo
       break;
     case PadMode::kLinearRamp:
       before = ramp(x, axis, low, ends.first, rows_of(x, axis, 0, 1));
-      after = lax::rev(ramp(x, axis, high, ends.second, rows_of(x, axis, extent - 1, extent)), {axis});
+      after =
+          lax::rev(ramp(x, axis, high, ends.second, rows_of(x, axis, extent - 1, extent)), {axis});
       break;
     case PadMode::kMaximum:
     case PadMode::kMean:

@@ -104,7 +104,7 @@ void fold_indexed(void* array, const void* index, int64_t stride, const void* up
     }
   };
   if constexpr (kSelects<F, T>) {
-    if (are_ordered(u, n)) return each(selected<F, T>);
+    if (are_ordered(u, n)) return each([](T old, T update) { return selected<F, T>(old, update); });
   }
   each([](T old, T update) { return F::template fold<T>(old, update); });
 }

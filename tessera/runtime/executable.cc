@@ -269,7 +269,8 @@ int64_t Executable::num_made() { return executables_made; }
 std::unique_ptr<Executable> Executable::make(const Schedule& schedule,
                                              const KernelSource& compile) {
   MemoryPlan memory = plan_memory(schedule);
-  return ExecutableBuilder(schedule, memory, compile).build(schedule, std::move(memory));
+  ExecutableBuilder builder(schedule, memory, compile);
+  return builder.build(schedule, std::move(memory));
 }
 
 int64_t Executable::code_bytes() const {

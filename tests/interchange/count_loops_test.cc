@@ -7,44 +7,21 @@
 #include "tessera/control/control_flow_ops.h"
 #include "tessera/ir/control_flow.h"
 #include "tests/evaluate/evaluate.h"
+#include "tests/interchange/loop_programs.h"
 #include "tests/pass_text.h"
 
 namespace tessera::count_loops_test {
 
 using namespace interchange;
+using namespace interchange::loop_programs;
 
 namespace {
-
-int64_t count(const Function& f, const OpDef& def) {
-  int64_t out =
-      std::count_if(f.ops.begin(), f.ops.end(), [&](const Op& op) { return op.def == &def; });
-  for (const Op& op : f.ops)
-    for (const FunctionRef& region : control_regions(op)) out += count(*region, def);
-  return out;
-}
-
-// Returns arguments with different values, small enough for exact sums.
-std::vector<Literal> arguments(const Function& f) {
-  std::vector<Literal> out;
-  for (const Type& type : f.input_types()) {
-    Literal& x = out.emplace_back(type.dtype, type.shape);
-    for (int64_t i = 0; i < x.elements(); ++i) {
-      if (type.dtype == float32) x.mutable_data<float>()[i] = static_cast<float>(i + 1) / 8;
-      if (type.dtype == int32) x.mutable_data<int32_t>()[i] = static_cast<int32_t>(i + 3);
-    }
-  }
-  return out;
-}
 
 // Returns the program after the pass. It must have the same results, bit for bit.
 Function counted(const std::string& text) {
   const Function before = parse_mlir(text);
   const Function after = count_loops(before);
-  verify(after);
-  const std::vector<Literal> inputs = arguments(before), want = evaluate(before, inputs),
-                             got = evaluate(after, inputs);
-  EXPECT_EQ(want.size(), got.size());
-  for (size_t r = 0; r < want.size(); ++r) EXPECT_EQ(want[r], got[r]) << to_mlir(after);
+  expect_same_results(before, after);
   return after;
 }
 

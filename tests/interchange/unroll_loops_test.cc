@@ -9,44 +9,20 @@
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/structural/slice.h"
 #include "tests/evaluate/evaluate.h"
+#include "tests/interchange/loop_programs.h"
 #include "tests/pass_text.h"
 
 namespace tessera::unroll_loops_test {
 
 using namespace interchange;
+using namespace interchange::loop_programs;
 
 namespace {
-
-int64_t count(const Function& f, const OpDef& def) {
-  int64_t out = 0;
-  for (const Op& op : f.ops) {
-    out += op.def == &def ? 1 : 0;
-    if (const FunctionRef callee = callee_of(op)) out += count(*callee, def);
-    for (const FunctionRef& region : control_regions(op)) out += count(*region, def);
-  }
-  return out;
-}
-
-std::vector<Literal> arguments(const Function& f) {
-  std::vector<Literal> out;
-  for (const Type& type : f.input_types()) {
-    Literal& x = out.emplace_back(type.dtype, type.shape);
-    for (int64_t i = 0; i < x.elements(); ++i) {
-      if (type.dtype == float32) x.mutable_data<float>()[i] = static_cast<float>(i + 1) / 8;
-      if (type.dtype == int32) x.mutable_data<int32_t>()[i] = static_cast<int32_t>(i + 2);
-      if (type.dtype == uint32)
-        x.mutable_data<uint32_t>()[i] = 2654435769u * static_cast<uint32_t>(i + 1);
-    }
-  }
-  return out;
-}
 
 // Returns the program after the pass, without dead ops. It must have the same results.
 Function unrolled(const std::string& text) {
   const Function before = parse_mlir(text), after = unroll_loops(before);
-  verify(after);
-  const std::vector<Literal> inputs = arguments(before);
-  EXPECT_EQ(evaluate(before, inputs), evaluate(after, inputs)) << to_mlir(after);
+  expect_same_results(before, after);
   return remove_dead_ops(after);
 }
 

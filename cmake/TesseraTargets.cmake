@@ -37,10 +37,13 @@ function(tessera_folder name)
   target_link_libraries(tessera_${name} PUBLIC ${deps} PRIVATE tessera_options ${ARG_PRIVATE_DEPS})
   # The plugin of the wheel takes single objects of io, without the libraries that others of them need.
   if(NOT name STREQUAL io)
-    # More sources at a time take less of the processor; an edit compiles all of its batch. With these, no batch takes ten seconds.
-    set(batch 8)
-    if(name IN_LIST TESSERA_ONCE)
-      set(batch 12)
+    # More sources at a time take less of the processor and more memory. Sources of some folders read large headers (LLVM, oneDNN,
+    # Eigen) or make many instances of templates: one of codegen takes 1 GB by itself.
+    set(batch 7)
+    if(name MATCHES "^(codegen|runtime|privacy|scipy)$")
+      set(batch 5)
+    elseif(name IN_LIST TESSERA_ONCE)
+      set(batch 9)
     endif()
     tessera_unity(tessera_${name} ${batch})
   endif()

@@ -38,7 +38,7 @@ function(tessera_folder name)
   # The plugin of the wheel takes single objects of io, without the libraries that others of them need.
   if(NOT name STREQUAL io)
     # More sources at a time take less of the processor and more memory. Sources of some folders read large headers (LLVM, oneDNN,
-    # Eigen) or make many instances of templates: one of codegen takes 1 GB by itself.
+    # Eigen) or make many instances of templates. No object takes more than 700 MB or 10 s (AVX-512, 2026-11-27).
     set(batch 7)
     if(name MATCHES "^(codegen|runtime|privacy|scipy)$")
       set(batch 5)

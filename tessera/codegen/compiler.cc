@@ -17,6 +17,7 @@
 #include "tessera/codegen/emitter.h"
 #include "tessera/codegen/kernel_cache.h"
 #include "tessera/codegen/library_gate.h"
+#include "tessera/codegen/linker.h"
 #include "tessera/codegen/object_code.h"
 
 namespace tessera::codegen {

@@ -1,4 +1,4 @@
-// Turns kernels into object files, and these into callable code, by LLVM. KernelCompiler uses it.
+// Turns kernels and routines into object files by LLVM. linker.h makes callable code of these.
 #pragma once
 
 #include <functional>
@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "tessera/base/fork.h"
-#include "tessera/codegen/code_memory.h"
 #include "tessera/codegen/routine.h"
 #include "tessera/codegen/target.h"
 #include "tessera/fusion/kernel.h"
@@ -41,19 +40,6 @@ class ObjectEmitter {
   Target target_;
   ForkSafeMutex mutex_;
   std::vector<std::unique_ptr<llvm::TargetMachine>> idle_;
-};
-
-// Links object files into this process. Any thread may call it.
-class Linker {
- public:
-  Linker();
-  // Returns the function `symbol` of `object`; its code lives as long as the result's copies.
-  // Throws RuntimeError if `object` is not an object file for this machine.
-  KernelCode link(const std::string& object, const std::string& symbol);
-  const CodeMemory& memory() const { return *memory_; }
-
- private:
-  std::shared_ptr<CodeMemory> memory_;  // each block of code holds it
 };
 
 }  // namespace tessera::codegen

@@ -181,12 +181,9 @@ bool has_expected_branch(const Function& f) {
 
 Function take_expected_branches(const Function& function) {
   if (!has_expected_branch(function)) return function;
-  Function out;
-  out.name = function.name;
-  for (ValueId v : function.inputs) out.add_input(function.types[v]);
-  const ValueIds outputs = Opener(out).append(function, {out.inputs.begin(), out.inputs.end()});
-  out.outputs.assign(outputs.begin(), outputs.end());
-  return remove_dead_ops(out);
+  return remove_dead_ops(rewritten(function, [&](Function& out, const ValueIds& inputs) {
+    return Opener(out).append(function, inputs);
+  }));
 }
 
 }  // namespace tessera::fusion

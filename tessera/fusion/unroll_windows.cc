@@ -38,13 +38,9 @@ class WindowUnroller {
 };
 
 Function unroll(const Function& function) {
-  Function out;
-  out.name = function.name;
-  ValueIds inputs;
-  for (ValueId v : function.inputs) inputs.push_back(out.add_input(function.types[v]));
-  const ValueIds outputs = WindowUnroller(out).append(function, inputs);
-  out.outputs.assign(outputs.begin(), outputs.end());
-  return out;
+  return rewritten(function, [&](Function& out, const ValueIds& inputs) {
+    return WindowUnroller(out).append(function, inputs);
+  });
 }
 
 }  // namespace

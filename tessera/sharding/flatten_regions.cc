@@ -51,12 +51,9 @@ class Flattener {
 }  // namespace
 
 Function flatten_regions(const Function& function) {
-  Function out;
-  out.name = function.name;
-  for (ValueId v : function.inputs) out.add_input(function.types[v]);
-  const ValueIds outputs = Flattener(out).append(function, {out.inputs.begin(), out.inputs.end()});
-  out.outputs.assign(outputs.begin(), outputs.end());
-  return out;
+  return rewritten(function, [&](Function& out, const ValueIds& inputs) {
+    return Flattener(out).append(function, inputs);
+  });
 }
 
 }  // namespace tessera::sharding

@@ -87,14 +87,11 @@ class Merger {
 }  // namespace
 
 Function merge_equal_ops(const Function& function) {
-  Function out;
-  out.name = function.name;
-  out.types.reserve(function.types.size());
-  out.ops.reserve(function.ops.size());
-  for (ValueId v : function.inputs) out.add_input(function.types[v]);
-  const ValueIds outputs = Merger(out).append(function, {out.inputs.begin(), out.inputs.end()});
-  out.outputs.assign(outputs.begin(), outputs.end());
-  return out;
+  return rewritten(function, [&](Function& out, const ValueIds& inputs) {
+    out.types.reserve(function.types.size());
+    out.ops.reserve(function.ops.size());
+    return Merger(out).append(function, inputs);
+  });
 }
 
 }  // namespace tessera::sharding

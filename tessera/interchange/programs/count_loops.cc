@@ -335,8 +335,7 @@ class CountedLoop {
     // elements as [...].
     ValueIds row_of(body_.types.size(), -1);
     const auto keep = [&](const Op& op, ValueIds operands) {
-      return scan_.add_op(Op{op.def, op.params, std::move(operands), {}, op.source, op.reason},
-                          body_.types_of(op.results));
+      return scan_.add_op(copy_of(op, op.params, std::move(operands)), body_.types_of(op.results));
     };
     const auto as = [&](const Shape& shape, ValueId v) {
       Type type = scan_.type(v);
@@ -404,29 +403,24 @@ class CountedLoop {
 Function count_loops_in(const Function& function, const Known& known) {
   const Function f = inlined(function);
   const KnownScalars scalars(f, 1, known);
-  Function out;
-  out.name = f.name;
-  for (ValueId v : f.inputs) out.add_input(f.types[v]);
-  const ValueIds inputs(out.inputs.begin(), out.inputs.end());
-  const ValueIds outputs = append_ops(f, inputs, [&](const Op& op, ValueIds operands) {
-    const auto keep = [&](OpParams params) {
-      return out.add_op(
-          Op{op.def, std::move(params), std::move(operands), {}, op.source, op.reason},
-          f.types_of(op.results));
-    };
-    if (op.def != &while_op) return keep(map_regions(op, count_loops));
-    Known starts;
-    for (ValueId v : op.operands) {
-      const Literal* start = scalars.find(v);
-      starts.push_back(start ? std::optional(*start) : std::nullopt);
-    }
-    const WhileLoop loop(op.params.as<WhileParams>(), std::move(starts));
-    if (loop.trips()) return CountedLoop(loop, out, operands, op).append();
-    return keep(WhileParams{std::make_shared<const Function>(count_loops(loop.cond())),
-                            std::make_shared<const Function>(loop.body())});
-  });
-  out.outputs.assign(outputs.begin(), outputs.end());
-  return remove_dead_ops(out);
+  return remove_dead_ops(rewritten(f, [&](Function& out, const ValueIds& inputs) {
+    return append_ops(f, inputs, [&](const Op& op, ValueIds operands) {
+      const auto keep = [&](OpParams params) {
+        return out.add_op(copy_of(op, std::move(params), std::move(operands)),
+                          f.types_of(op.results));
+      };
+      if (op.def != &while_op) return keep(map_regions(op, count_loops));
+      Known starts;
+      for (ValueId v : op.operands) {
+        const Literal* start = scalars.find(v);
+        starts.push_back(start ? std::optional(*start) : std::nullopt);
+      }
+      const WhileLoop loop(op.params.as<WhileParams>(), std::move(starts));
+      if (loop.trips()) return CountedLoop(loop, out, operands, op).append();
+      return keep(WhileParams{std::make_shared<const Function>(count_loops(loop.cond())),
+                              std::make_shared<const Function>(loop.body())});
+    });
+  }));
 }
 
 }  // namespace

@@ -43,12 +43,7 @@ class Guard {
 
  private:
   ValueIds add(const Op& op, ValueIds operands) {
-    return out_.add_op(Op{op.def,
-                          map_regions(op, guard_infinities),
-                          std::move(operands),
-                          {},
-                          op.source,
-                          op.reason},
+    return out_.add_op(copy_of(op, map_regions(op, guard_infinities), std::move(operands)),
                        f_.types_of(op.results));
   }
 

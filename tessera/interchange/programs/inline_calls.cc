@@ -11,20 +11,15 @@ ValueIds append_inlined(Function& out, const Function& f, const ValueIds& values
   return append_ops(f, values, [&](const Op& op, ValueIds operands) {
     if (op.def == &call_op)
       return append_inlined(out, *op.params.as<CallParams>().callee, operands);
-    return out.add_op(Op{op.def, op.params, std::move(operands), {}, op.source, op.reason},
-                      f.types_of(op.results));
+    return out.add_op(copy_of(op, op.params, std::move(operands)), f.types_of(op.results));
   });
 }
 
 }  // namespace
 
 Function without_calls(const Function& f) {
-  Function out;
-  out.name = f.name;
-  for (ValueId v : f.inputs) out.add_input(f.types[v]);
-  const ValueIds outputs = append_inlined(out, f, {out.inputs.begin(), out.inputs.end()});
-  out.outputs.assign(outputs.begin(), outputs.end());
-  return out;
+  return rewritten(
+      f, [&](Function& out, const ValueIds& inputs) { return append_inlined(out, f, inputs); });
 }
 
 }  // namespace tessera::interchange

@@ -117,21 +117,16 @@ ValueIds append_lowered(Function& out, const Function& f, const ValueIds& values
     if (const FunctionRef callee = callee_of(op)) return append_lowered(out, *callee, operands);
     if (std::holds_alternative<Identity>(op.def->lower) && op.def != &optimization_barrier_op)
       return operands;
-    return out.add_op(
-        Op{op.def, map_regions(op, lower_scans), std::move(operands), {}, op.source, op.reason},
-        f.types_of(op.results));
+    return out.add_op(copy_of(op, map_regions(op, lower_scans), std::move(operands)),
+                      f.types_of(op.results));
   });
 }
 
 }  // namespace
 
 Function lower_scans(const Function& f) {
-  Function out;
-  out.name = f.name;
-  for (ValueId v : f.inputs) out.add_input(f.types[v]);
-  const ValueIds outputs = append_lowered(out, f, {out.inputs.begin(), out.inputs.end()});
-  out.outputs.assign(outputs.begin(), outputs.end());
-  return remove_dead_ops(out);
+  return remove_dead_ops(rewritten(
+      f, [&](Function& out, const ValueIds& inputs) { return append_lowered(out, f, inputs); }));
 }
 
 }  // namespace tessera::interchange

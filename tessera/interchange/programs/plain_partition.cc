@@ -75,25 +75,20 @@ FlatFn plain_form(const Op& op) {
 }  // namespace
 
 Function plain_partition(const Function& f) {
-  Function out;
-  out.name = f.name;
-  for (ValueId v : f.inputs) out.add_input(f.types[v]);
-  const ValueIds inputs(out.inputs.begin(), out.inputs.end());
-  const ValueIds outputs = append_ops(f, inputs, [&](const Op& op, ValueIds operands) -> ValueIds {
-    if (op.def == &pcast_op) return operands;
-    if (const FlatFn form = plain_form(op)) {
-      const TracedFunction traced = trace_function(form, f.types_of(op.operands));
-      return append_ops(traced.function, operands, [&](const Op& made, ValueIds values) {
-        return out.add_op(Op{made.def, made.params, std::move(values), {}, op.source, op.reason},
-                          traced.function.types_of(made.results));
-      });
-    }
-    return out.add_op(
-        Op{op.def, map_regions(op, plain_partition), std::move(operands), {}, op.source, op.reason},
-        f.types_of(op.results));
+  return rewritten(f, [&](Function& out, const ValueIds& inputs) {
+    return append_ops(f, inputs, [&](const Op& op, ValueIds operands) -> ValueIds {
+      if (op.def == &pcast_op) return operands;
+      if (const FlatFn form = plain_form(op)) {
+        const TracedFunction traced = trace_function(form, f.types_of(op.operands));
+        return append_ops(traced.function, operands, [&](const Op& made, ValueIds values) {
+          return out.add_op(Op{made.def, made.params, std::move(values), {}, op.source, op.reason},
+                            traced.function.types_of(made.results));
+        });
+      }
+      return out.add_op(copy_of(op, map_regions(op, plain_partition), std::move(operands)),
+                        f.types_of(op.results));
+    });
   });
-  out.outputs.assign(outputs.begin(), outputs.end());
-  return out;
 }
 
 }  // namespace tessera::interchange

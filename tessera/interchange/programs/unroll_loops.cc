@@ -97,9 +97,7 @@ class LoopUnroller {
   ValueIds keep(const Op& op, OpParams params, ValueIds operands, const Function& f) {
     std::optional<Literal> value = known_value(op, operands, f);
     const std::vector<Type> types = f.types_of(op.results);
-    if (!value)
-      return out_.add_op(
-          Op{op.def, std::move(params), std::move(operands), {}, op.source, op.reason}, types);
+    if (!value) return out_.add_op(copy_of(op, std::move(params), std::move(operands)), types);
     const ValueIds made = as_constant(op)
                               ? out_.add_op(*op.def, params, {}, types, op.source)
                               : out_.add_op(constant_op, constant_params(*value, types[0].weak), {},
@@ -129,13 +127,9 @@ class LoopUnroller {
 }  // namespace
 
 Function unroll_loops(const Function& function) {
-  Function out;
-  out.name = function.name;
-  ValueIds inputs;
-  for (ValueId v : function.inputs) inputs.push_back(out.add_input(function.types[v]));
-  const ValueIds outputs = LoopUnroller(out).append(function, inputs);
-  out.outputs.assign(outputs.begin(), outputs.end());
-  return out;
+  return rewritten(function, [&](Function& out, const ValueIds& inputs) {
+    return LoopUnroller(out).append(function, inputs);
+  });
 }
 
 Function with_loops_rewritten(const ParsedModule& module) {

@@ -1,4 +1,5 @@
-// How much memory this process may use.
+// Finds how much memory this process may use: that of the machine with its swap, or that of the
+// process's control group (a container). compile/memory_check.h compares programs with it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// The memory of the pool of buffers (buffer.h), and how much of it the pool may keep.
+// Tells users how much memory the pool of buffers (buffer.h) has, and lets them limit how much of
+// it the pool keeps after use. Arrays and temporaries of emulated devices are in such buffers.
 #pragma once
 
 #include <cstdint>

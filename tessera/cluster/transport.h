@@ -34,8 +34,8 @@ class Transport {
   [[noreturn]] virtual void abort(int status) = 0;
 };
 
-// The function that a transport's library exports as tessera_transport. It returns null and sets
-// `error` if the processes cannot communicate.
+// The function that a transport's library exports by the name kOpenTransport. It returns null and
+// sets `error` if the processes cannot communicate.
 using OpenTransport = Transport*(std::string& error);
 inline constexpr const char* kOpenTransport = "tessera_open_transport";
 

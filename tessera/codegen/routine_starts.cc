@@ -1,4 +1,6 @@
-// The constants with which the carries of a routine's loop start.
+// Implements constant_start() of routine.h: finds the carries of a routine's loop that start with a
+// constant. Either the schedule around the loop has the constant in a slot, or a kernel before the
+// loop stores it.
 #include <algorithm>
 #include <cstring>
 

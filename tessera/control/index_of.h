@@ -1,4 +1,5 @@
-// Where an array stands among the inputs of a body that is being traced.
+// index_of: finds which input of a body an array is, while the body is traced. A rule of a loop
+// needs this to see that a value of a trip is only an operand of the loop.
 #pragma once
 
 #include <vector>

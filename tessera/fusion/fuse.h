@@ -6,8 +6,7 @@
 //         use. A value that is the same on every device along an axis is computed and stored once
 //         along it, whatever the types say.
 //
-// Stages, each a file, in this order:
-//   simplify       Function -> Function: dead code, common subexpressions; keeps every bit
+// Stages, each a file, in this order (the passes before fuse() are in compile/pipeline.cc):
 //   graph          what fusion needs to know of every op, and the axes that values vary over
 //   reductions     divides long reductions into blocks (while the graph is built)
 //   control_steps  loops and branches in the graph (while the graph is built)
@@ -15,6 +14,7 @@
 //   updates        finds updates that write only a part of their operand
 //   update_order   readers of an operand run before its update
 //   plan           which values are stored, and which kernel computes each
+//   small_product  a product of few multiplications becomes a kernel
 //   emit_kernel    makes each kernel as a loop nest, starting from its outputs
 //   short_rows     unrolls short rows of a kernel
 #pragma once

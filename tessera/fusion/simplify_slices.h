@@ -1,5 +1,8 @@
-// Slices of concatenations, a rule of simplify: a part of one operand is read from that operand.
-// The gradient of a loop that JAX unrolls concatenates what its steps keep, and slices it again.
+// A rule of simplify: a slice of a concatenation becomes a slice of one operand, if it reads
+// nothing of the others. So the concatenation is not computed if nothing else reads it. The
+// gradient of a loop that JAX unrolls concatenates what its steps keep, and slices it again.
+//
+//   slice(concatenate(x [2], y [3]), 2:4)    ->    slice(y, 0:2)
 #pragma once
 
 #include <optional>

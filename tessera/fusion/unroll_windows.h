@@ -4,9 +4,10 @@
 // such windows read become part of them first (simplify_windows.h).
 //
 // Before: any partitioned function. After: it has no op that an unroll rule
-// (ops/core/unroll_rule.h) unrolls. The rules are for folds (ops/reductions/unroll_folds.h),
-// selections (unroll_selection.h), and convolutions (ops/linear/unroll_convolution.h; without
-// overlaps, ops/linear/product_convolution.h).
+// (ops/core/unroll_rule.h) unrolls. The rules are in ops/: reductions/unroll_folds.h for folds of
+// windows, unroll_selection.h for selections, unroll_reduce.h for other folds, linear/unroll_dot.h
+// for products, unroll_convolution.h and product_convolution.h for convolutions, and
+// structural/unroll_pad.h for pads. Loops are not unrolled here.
 //
 // For example, a maximum over windows of 2 along a vector of 8,
 //

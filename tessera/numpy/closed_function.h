@@ -1,5 +1,6 @@
-// Functions of leaves whose captured arrays become arguments, so that derivatives include the
-// arrays that a user's function captures. Only source files include this header.
+// Closed: a user's function, traced once, with the arrays that it captures as additional arguments.
+// So functions with derivatives of their own, such as custom_root, can differentiate by the
+// captures, too. Only source files include this header.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,7 @@
-// ConvKernels: the kernel of a convolution in the layouts that oneDNN's primitives read. It has one
-// part for each range of groups and features that tiles of the convolution read as their kernel.
+// ConvKernels: packs the kernel (the weights) of a convolution into the layouts that oneDNN reads.
+// The convolution is divided into tiles (conv_library.h). Tiles of different groups or features
+// read different parts of the kernel, and each part is packed by itself, for the primitive that
+// reads it.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,5 @@
-// Shared by all users of oneDNN: its engine, a stream for each thread, and conversions of layouts.
+// What all code that calls oneDNN shares: the library's engine, a stream for each thread, and
+// DnnlReorder, which converts a tensor from one layout in memory to another.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// The table of functions that handlers call.
+// Implements the functions of XLA's FFI that a host offers to handlers (ffi.h), such as making an
+// error or keeping a state, and the table in which handlers find them.
 #include <cstdlib>
 #include <limits>
 

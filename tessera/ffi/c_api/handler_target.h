@@ -1,4 +1,5 @@
-// Makes a bundle of handlers a target of calls (ops/control/ffi_call.h).
+// make_handler_target: makes the handlers that users registered under one name a target, which
+// ffi_call runs (ops/control/ffi_call.h). Each handler is for one stage, such as execute.
 #pragma once
 
 #include <memory>

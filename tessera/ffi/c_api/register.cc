@@ -1,4 +1,5 @@
-// Registration of handlers.
+// Implements register_handlers() of ffi.h, which makes a handler a target that programs call by
+// name.
 #include <map>
 #include <mutex>
 

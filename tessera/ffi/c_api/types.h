@@ -1,4 +1,5 @@
-// The types of handlers' states, found by their numbers.
+// The types of states, which handlers make in one stage for a later one. A handler registers a type
+// and gets a number for it; deleter_of() finds by the number how a state of this type is destroyed.
 #pragma once
 
 #include <cstdint>

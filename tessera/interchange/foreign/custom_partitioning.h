@@ -1,7 +1,9 @@
-// Custom calls of partitioners that users registered (ops/control/custom_partitioning.h): JAX's
-// custom_partitioning. Also the calls of Tessera's own partitioner of callbacks, and those that
-// inspect a sharding. Each function adds the ops for the call that the reader holds, and returns
-// the results.
+// Reads the custom calls of a program that have to do with shardings: those of JAX's
+// custom_partitioning, whose target is the name of a registered partitioner
+// (ops/control/custom_partitioning.h); those of callbacks that get each device's part
+// (ops/control/partitioned_callback.h); and those that inspect a sharding
+// (ops/core/inspect_sharding.h). Each function adds the ops for the call that the reader holds, and
+// returns the results.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,5 @@
-// Random bits of XLA's generators, as integer ops.
+// Computes the random bits that XLA's generators (Philox, ThreeFry) would return, by integer ops.
+// Programs ask for them by stablehlo.rng_bit_generator, which is not an op of Tessera's own.
 #pragma once
 
 #include <array>

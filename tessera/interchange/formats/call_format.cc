@@ -1,4 +1,5 @@
-// Text of func.call.
+// The text of func.call: how a call of a function is printed and parsed (op_format.h). JAX's
+// frontend attributes of a call are kept in its params.
 #include "tessera/control/control.h"
 #include "tessera/interchange/formats/formats.h"
 #include "tessera/ir/op_def.h"

@@ -1,5 +1,8 @@
-// without_calls: returns the same function with the functions that its own ops call in their place.
-// Regions of loops and branches keep their calls.
+// without_calls: returns the same function with each call replaced by the ops of the function that
+// it calls, however deep. Calls in regions of loops and branches stay.
+//
+//   func @f(%x) { return sine %x }
+//   %1 = call @f(%0)                ->    %1 = sine %0
 #pragma once
 
 #include "tessera/base/namespaces.h"

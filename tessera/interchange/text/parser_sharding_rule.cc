@@ -1,5 +1,6 @@
-// Sharding rules of the parser: #sdy.op_sharding_rule<([i, k], [k, j])->([i, j]) {i=4, j=8, k=2}
-// reduction={k}, custom>.
+// Parses Shardy's sharding rules, which say which dimensions of a custom call's operands and
+// results correspond. Example, for a matrix product:
+//   #sdy.op_sharding_rule<([i, k], [k, j])->([i, j]) {i=4, j=8, k=2} reduction={k}, custom>
 #include <cctype>
 
 #include "tessera/interchange/text/parser_internal.h"

@@ -1,4 +1,5 @@
-// The params of calls of host functions (host_callback.h), for passes that make such calls.
+// callback_params: makes the params of a call of a host function (host_callback.h). It is for code
+// that adds such a call to a function itself, without a user's callable.
 #pragma once
 
 #include <vector>

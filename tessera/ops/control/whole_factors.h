@@ -1,4 +1,5 @@
-// The factors of calls that need whole arrays: host callbacks and native functions.
+// whole_factors: the factors (ir/factors.h) of an op that needs whole arrays on every device, such
+// as a call of a host function or of a native function.
 #pragma once
 
 #include <span>

@@ -1,5 +1,7 @@
-// The vocabulary of formulas over scalar expressions: functions of real numbers, and pairs, which
-// have twice the digits of a float. Only the files of emitters include this header (scalar_emit.h).
+// Functions by which the emitters of scalar expressions (scalar_emit.h) write formulas: functions
+// of real numbers, and arithmetic on pairs. A pair is the unevaluated sum of a number and its
+// rounding error, so it has twice the digits of a float. Only the source files of emitters include
+// this header.
 #pragma once
 
 #include <limits>

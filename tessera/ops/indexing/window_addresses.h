@@ -1,6 +1,7 @@
-// WindowAddresses: the offsets of windows, for a scatter that finds them one block at a time.
-// Adjacent dimensions of the indices that one stride per array can walk are merged into one walk;
-// most scatters have a single walk.
+// WindowAddresses: computes where in the operand each window of a scatter begins, for one block of
+// windows after the other. It is a loop over the dimensions of the indices; adjacent dimensions are
+// merged if one stride in each array leads from each window to the next. So most scatters have a
+// single loop.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
 // Computes folds of very few integers or bools by elementwise ops, one slice for each position of
-// the reduced dimensions. A fold is a loop of a kernel, and what reads its result is another one;
-// without it the kernel has one loop, which is unrolled.
+// the reduced dimensions. As a fold, it would be a loop of its own inside the kernel. As
+// elementwise ops, it is computed by the loop that reads its result.
 //
 //   reduce and (x, true), dims [1], x [n, 2]    ->    true & x[:, 0] & x[:, 1]
 //

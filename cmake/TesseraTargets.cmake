@@ -40,7 +40,9 @@ function(tessera_folder name)
     # More sources at a time take less of the processor and more memory. Sources of some folders read large headers (LLVM, oneDNN,
     # Eigen) or make many instances of templates. No object takes more than 700 MB or 10 s (AVX-512, 2026-11-27).
     set(batch 7)
-    if(name MATCHES "^(codegen|runtime|privacy|scipy)$")
+    if(name STREQUAL "privacy")
+      set(batch 3)
+    elseif(name MATCHES "^(codegen|runtime|scipy)$")
       set(batch 5)
     elseif(name IN_LIST TESSERA_ONCE)
       set(batch 9)

@@ -76,11 +76,10 @@ Vec call_float_op(ScalarOp op, const std::string& name, Vec x, Vec y, Vec z) {
 
 // Emits the code of the operation here, or a call if the code is long and the function already
 // contains much such code: the time of register allocation grows faster than a function's length.
-Vec emit_or_call(ScalarOp op, Vec x, Vec y, Vec z) {
+Vec emit_or_call(Ir& ir, ScalarOp op, Vec x, Vec y, Vec z) {
   static constexpr int kMostInLine = 1500;  // instructions
   static constexpr int kLong = 24;          // instructions that cost much more than a call
   static constexpr int kElementary = 18;    // the weight of the shortest elementary function
-  Ir& ir = *x.ir;
   if (op == ScalarOp::kPow && is_two(x)) return emit_float_op(op, x, y, z);
   if (!ir.long_functions || op_weight(op, x.is_f64() ? float64 : float32) < kElementary)
     return emit_float_op(op, x, y, z);
@@ -140,7 +139,7 @@ Val emit_on_floats(Ir& ir, ScalarOp op, DType result, DType operand, Operands ar
     for (const Val& arg : args) rounded = rounded && arg.rounded;
   }
   auto vec = [&](size_t k) { return k < args.size() ? Vec(ir, args[k].re) : Vec(); };
-  return {emit_or_call(op, vec(0), vec(1), vec(2)).v, nullptr, rounded};
+  return {emit_or_call(ir, op, {ir, args[0].re}, vec(1), vec(2)).v, nullptr, rounded};
 }
 
 // Returns the operands with as many lanes as the widest one. That may be less than a whole vector,

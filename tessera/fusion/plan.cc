@@ -42,7 +42,7 @@ using Demands = boost::container::small_vector<Demand, 4>;
 // on.
 int distinguishing_rank(const Access& access) {
   int rank = 0;
-  for (int d : access.dims) rank = std::max(rank, d + 1);
+  for (const int8_t d : access.dims) rank = std::max(rank, 1 + static_cast<int>(d));
   return rank;
 }
 

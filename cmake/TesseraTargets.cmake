@@ -41,7 +41,7 @@ function(tessera_folder name)
     # Eigen) or make many instances of templates. No object takes more than 700 MB or 10 s (AVX-512, 2026-11-27).
     set(batch 7)
     if(name STREQUAL "privacy")
-      set(batch 3)
+      set(batch 4)
     elseif(name MATCHES "^(codegen|runtime|scipy)$")
       set(batch 5)
     elseif(name IN_LIST TESSERA_ONCE)

@@ -1,12 +1,14 @@
 #include "tessera/privacy/matrix_factorization/buffered_toeplitz.h"
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <numbers>
 #include <numeric>
 
+#include "tessera/base/blas.h"
 #include "tessera/base/format.h"
+#include "tessera/ops/factor/lapack.h"
 #include "tessera/privacy/infinity.h"
 #include "tessera/privacy/matrix_factorization/buffered_toeplitz_adjoint.h"
 
@@ -29,21 +31,24 @@ void expect_distinct(const std::vector<double>& decays, const char* op) {
 // Returns the decays l of the inverse: the eigenvalues of diag(theta) - omega 1^T, which are the
 // zeros of 1 - sum_j omega_j / (theta_j - l).
 std::vector<double> inverse_decays(const BufferedToeplitz& blt) {
-  const auto m = static_cast<Eigen::Index>(blt.buf_decay.size());
-  const Eigen::Map<const Eigen::VectorXd> theta(blt.buf_decay.data(), m);
-  const Eigen::Map<const Eigen::VectorXd> omega(blt.output_scale.data(), m);
-  const Eigen::MatrixXd companion =
-      Eigen::MatrixXd(theta.asDiagonal()) - omega * Eigen::RowVectorXd::Ones(m);
-  const Eigen::EigenSolver<Eigen::MatrixXd> solver(companion, /*computeEigenvectors=*/false);
-  std::vector<double> out(blt.buf_decay.size());
-  for (Eigen::Index i = 0; i < m; ++i) {
-    const auto value = solver.eigenvalues()[i];
-    if (solver.info() != Eigen::Success || std::abs(value.imag()) > 1e-7)
+  const size_t m = blt.buf_decay.size();
+  std::vector<double> companion(m * m);  // column-major
+  for (size_t i = 0; i < m * m; ++i) companion[i] = -blt.output_scale[i % m];
+  for (size_t i = 0; i < m; ++i) companion[i * m + i] += blt.buf_decay[i];
+  std::vector<std::complex<double>> values(m);
+  const bool finite = ops::lapack::all_finite(companion.data(), static_cast<int64_t>(m * m));
+  const BlasThreads one(1);
+  const bool found =
+      finite && ops::lapack::geev<double>(/*left=*/false, /*right=*/false, static_cast<int>(m),
+                                          companion.data(), values.data(), nullptr, nullptr) == 0;
+  std::vector<double> out;
+  for (const std::complex<double>& value : values) {
+    if (!found || std::abs(value.imag()) > 1e-7)
       value_error("privacy::BufferedToeplitz::inverse",
                   "expected parameters whose inverse has real decays, got {}; output scales that "
                   "are all positive have one",
                   to_string(blt));
-    out[i] = value.real();
+    out.push_back(value.real());
   }
   return out;
 }

@@ -316,7 +316,8 @@ size_t KernelEmitter::columns_from(const std::vector<KernelStore>& stores, size_
   const KernelStore& store = stores[first];
   const int64_t stride = lane_stride(store.address);
   const auto count = static_cast<size_t>(std::max<int64_t>(stride, 0));
-  if (!memory_.takes_whole_vectors(k_.buffers[store.buffer].dtype, stride, mask_of(0)) ||
+  if (stride > kMostApart ||
+      !memory_.takes_whole_vectors(k_.buffers[store.buffer].dtype, stride, mask_of(0)) ||
       first + count > stores.size())
     return 0;
   for (size_t c = 0; c < count; ++c) {

@@ -12,7 +12,6 @@ namespace tessera::fusion {
 namespace {
 
 constexpr size_t kLeastNodes = 40;   // smaller kernels compile in a few milliseconds
-constexpr size_t kLeastKernels = 3;  // fewer save too little
 constexpr size_t kMostNumbers = 64;  // for one kernel
 
 bool combines_bits(ScalarOp op) {
@@ -88,7 +87,7 @@ void share_kernels(Schedule& schedule) {
     alike[shared_text(kernel->kernel, here)].push_back(kernel);
   }
   for (const auto& [text, steps] : alike) {
-    if (steps.size() < kLeastKernels) continue;
+    if (steps.size() < 2) continue;
     std::vector<int> different;
     for (size_t i = 0; i < steps[0]->kernel.nodes.size(); ++i) {
       const auto& number = steps[0]->kernel.nodes[i].immediate;

@@ -52,7 +52,8 @@ TEST(ShareKernels, KeysOfLayersAreRead) {
 }
 
 TEST(ShareKernels, KernelsThatKeepTheirNumbers) {
-  EXPECT_EQ(different(kernels_of(2)), 2u);  // too few
+  const std::string only = kernels_of(1)[0];
+  EXPECT_EQ(only.find("input uint32"), std::string::npos) << only;
   // Code generation may use the number that is compared.
   EXPECT_EQ(different(kernels_of(5, true)), 5u);
 }

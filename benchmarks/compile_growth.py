@@ -85,6 +85,18 @@ def unrolled_layers(count):
   yield jax.jit(jax.grad(loss)), ([(array(32, 32), array(32))] * count, array(16, 32))
 
 
+def random_layers(count):
+  """Yields a program of layers that each add random numbers of a constant key of their own."""
+  import jax
+  import jax.numpy as jnp
+
+  def program(x):
+    for k in range(count):
+      x = jnp.tanh(x) + 0.01 * jax.random.normal(jax.random.key(k), x.shape)
+    return x
+  yield jax.jit(program), (array(64, 128),)
+
+
 def nested_scans(depth):
   import jax
   import jax.numpy as jnp
@@ -141,6 +153,7 @@ def shardings(count):
 
 PROGRAMS = {'ops in a row': (ops_in_a_row, 5000), 'ops in a row, many': (ops_in_a_row, 20000),
             'ops of layers': (ops_of_layers, 20000), 'leaves': (leaves, 2000), 'layers under grad': (unrolled_layers, 500),
+            'layers with random numbers': (random_layers, 100),
             'scans under grad, deep': (nested_scans, 6), 'vmaps, deep': (nested_vmaps, 8), 'MiB of constants': (constants, 1024),
             'shapes of one function': (shapes, 1000), 'shardings of one step': (shardings, 200)}
 

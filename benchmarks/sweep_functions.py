@@ -151,6 +151,9 @@ def reductions():
   yield Entry('jnp.cov', jnp.cov, lambda a: (a.array(16, a.n // 16),))
   yield Entry('jnp.sum.rows', lambda x: x.sum(1), lambda a: (a.rows(),), 'fi', True)
   yield Entry('jnp.sum.columns', lambda x: x.sum(0), lambda a: (a.rows(),), 'fi', True)
+  for k in (5, 8, 12):
+    yield Entry(f'jnp.sum.rows{k}', lambda x: x.sum(1), lambda a, k=k: (a.batch(k),), 'fib', k == 8)
+    yield Entry(f'jnp.max.rows{k}', lambda x: x.max(1), lambda a, k=k: (a.batch(k),), 'fib', k == 8)
   yield Entry('jnp.sum.middle', lambda x: x.sum(1), lambda a: (a.batch(32, 32),), 'fi', True)
   yield Entry('batchnorm', lambda x: (x - x.mean(0)) * lax.rsqrt(x.var(0) + 1e-5), lambda a: (a.rows(64),), gradient=True)
   yield Entry('layernorm', lambda x: (x - x.mean(1, keepdims=True)) * lax.rsqrt(x.var(1, keepdims=True) + 1e-5),

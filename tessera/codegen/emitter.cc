@@ -399,7 +399,8 @@ Val KernelEmitter::compute_load(int node, int u) {
   if (!by_lane_[node]) {
     result = memory_.load_scalar(n.dtype, pointer, guard.re);
   } else if (apart) {
-    result = memory_.load_apart(n.dtype, pointer, stride, phase, mask_of(u));
+    const bool whole_rows = k_.loops.size() == 1 && reads_rows_to_the_end(n, stride);
+    result = memory_.load_apart(n.dtype, pointer, stride, phase, whole_rows, mask_of(u));
   } else if (dynamic_by_lane || scattered) {
     Value* offsets = scattered ? scattered : iota(offset_type, lane_stride(n.address));
     for (size_t k = 0; k < dynamic.size(); ++k) {

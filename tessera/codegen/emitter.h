@@ -67,8 +67,9 @@ class Memory {
 
   // These four are in strided.cc.
   bool takes_whole_vectors(DType dtype, int64_t stride, const LaneMask& mask) const;
-  // Loads lanes `stride` elements apart, the first one at pointer[phase]; 0 <= phase < stride.
-  Val load_apart(DType dtype, llvm::Value* pointer, int64_t stride, int64_t phase,
+  // Loads lanes `stride` elements apart, the first one at pointer[phase]; 0 <= phase < stride. If
+  // `whole_rows`, the rest of the last lane's `stride` elements may be read, too.
+  Val load_apart(DType dtype, llvm::Value* pointer, int64_t stride, int64_t phase, bool whole_rows,
                  const LaneMask& mask);
   // Stores lane i of column c at pointer[i * columns.size() + c].
   void store_columns(DType dtype, llvm::Value* pointer, std::span<const Val> columns,
@@ -92,6 +93,7 @@ class Memory {
 
  private:
   LaneMask part_of_mask(llvm::Value* wanted, int part, int lanes);
+  llvm::Value* column_of_parts(std::vector<llvm::Value*> parts, int64_t column);
   std::vector<llvm::Value*> rows_of_columns(std::vector<llvm::Value*> columns, int width);
   std::vector<llvm::Value*> load_run(llvm::Type* element, llvm::Value* pointer, int64_t stride,
                                      int rows, llvm::Value* columns);
@@ -228,6 +230,7 @@ class KernelEmitter {
   std::vector<Value*> piece_pointers(const KernelNode& load, int length, int u);
   int64_t phase_of(const KernelNode& load, int64_t stride) const;
   bool reads_most_of_rows(const KernelNode& load, int64_t stride) const;
+  bool reads_rows_to_the_end(const KernelNode& load, int64_t stride) const;
   bool loads_apart() const;
   bool gathers_lanes() const;  // whether a load's address depends on an index in lanes
   size_t columns_from(const std::vector<KernelStore>& stores, size_t first) const;

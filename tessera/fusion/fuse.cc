@@ -8,6 +8,7 @@
 #include "tessera/fusion/emit_kernel.h"
 #include "tessera/fusion/graph.h"
 #include "tessera/fusion/plan.h"
+#include "tessera/fusion/share_kernels.h"
 #include "tessera/fusion/small_product.h"
 #include "tessera/fusion/update_order.h"
 #include "tessera/fusion/updates.h"
@@ -195,7 +196,9 @@ Schedule fuse_graph(Graph graph, const FuseOptions& options, const std::vector<b
 }  // namespace
 
 Schedule fuse(const Function& local, const Mesh& mesh, const FuseOptions& options) {
-  return fuse_graph(build_graph(local, mesh, options.input_axes), options);
+  Schedule schedule = fuse_graph(build_graph(local, mesh, options.input_axes), options);
+  share_kernels(schedule);
+  return schedule;
 }
 
 }  // namespace tessera::fusion

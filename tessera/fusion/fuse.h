@@ -16,7 +16,9 @@
 //   plan           which values are stored, and which kernel computes each
 //   small_product  a product of few multiplications becomes a kernel
 //   emit_kernel    makes each kernel as a loop nest, starting from its outputs
+//   short_folds    unrolls folds over short rows of a kernel
 //   short_rows     unrolls short rows of a kernel
+//   share_kernels  kernels that differ only in numbers read these from memory, and share their code
 #pragma once
 
 #include <vector>

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tessera/base/error.h"
+#include "tessera/fusion/kernel_nodes.h"
 
 namespace tessera::fusion {
 namespace {
@@ -15,13 +16,6 @@ constexpr int64_t kLeastRows = 64;  // fewer do not fill vectors
 // is larger, because guards and selects that depend only on the column are dropped: often a column
 // of a gradient has few of its terms.
 constexpr size_t kMostNodes = 512, kMostSeen = 4096;
-
-bool same_node(const KernelNode& a, const KernelNode& b) {
-  return a.kind == b.kind && a.dtype == b.dtype && a.op == b.op && a.args == b.args &&
-         a.immediate == b.immediate && a.buffer == b.buffer && a.address == b.address &&
-         a.dynamic == b.dynamic && a.guard == b.guard && a.loop == b.loop &&
-         a.reduction == b.reduction;
-}
 
 class RowUnroller {
  public:
@@ -202,18 +196,8 @@ class RowUnroller {
     node.immediate[0] = std::byte{value};
     return add(std::move(node));
   }
-  // Returns a constant with the low bytes of the number: an index wraps in its dtype.
-  int number(DType dtype, int64_t value) {
-    KernelNode node{.kind = NodeKind::kConstant, .dtype = dtype};
-    std::memcpy(node.immediate.data(), &value, static_cast<size_t>(itemsize(dtype)));
-    return add(std::move(node));
-  }
-  int add(KernelNode node) {
-    for (size_t i = 0; i < out_.nodes.size(); ++i)
-      if (same_node(out_.nodes[i], node)) return static_cast<int>(i);
-    out_.nodes.push_back(std::move(node));
-    return static_cast<int>(out_.nodes.size()) - 1;
-  }
+  int number(DType dtype, int64_t value) { return add(integer_node(dtype, value)); }
+  int add(KernelNode node) { return find_or_add(out_.nodes, std::move(node)); }
 
   const Kernel& k_;
   size_t rank_;          // the rank of the parallel dimensions that are left

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tessera/base/hash.h"
+#include "tessera/fusion/simplify_narrow.h"
 #include "tessera/fusion/simplify_scatters.h"
 #include "tessera/fusion/simplify_slices.h"
 #include "tessera/fusion/simplify_sorts.h"
@@ -24,6 +25,7 @@
 #include "tessera/ops/core/select.h"
 #include "tessera/ops/indexing/scatter.h"
 #include "tessera/ops/linear/dot_general.h"
+#include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/concatenate.h"
 #include "tessera/ops/structural/reshape.h"
@@ -128,6 +130,7 @@ class Simplifier {
   std::optional<ValueId> choice_in_box(const Op& op);
   std::optional<ValueId> choice_in_windows(const Op& op);
   std::optional<ValueId> product_without_sum(const Op& op, const Op& original);
+  std::optional<ValueId> fold_of_low_bits(const Op& op, const Type& type, const Op& original);
   // Returns x with each element e of the box replaced by combine(e, update).
   ValueId with_box(ValueId x, const Box& box, const Op& like,
                    const std::function<Op(ValueId, ValueId)>& combine);
@@ -310,6 +313,27 @@ std::optional<ValueId> Simplifier::product_without_sum(const Op& op, const Op& o
   return append_inferred({.def = &add_op, .operands = {product, zeros}, .source = op.source});
 }
 
+std::optional<ValueId> Simplifier::fold_of_low_bits(const Op& op, const Type& type,
+                                                    const Op& original) {
+  const std::optional<NarrowFold> fold = narrow_fold(
+      out_, [this](ValueId v) { return maker(v); }, op, type);
+  if (!fold) return std::nullopt;
+  const ValueId wide = original.operands[0];
+  auto readers = std::count(f_.outputs.begin(), f_.outputs.end(), wide);
+  for (const Op& reader : f_.ops)
+    readers += std::count(reader.operands.begin(), reader.operands.end(), wide);
+  if (readers != 1) return std::nullopt;
+  Op reduce{.def = &reduce_op, .params = fold->params, .source = op.source};
+  for (ValueId v : {fold->elements, fold->init})
+    reduce.operands.push_back(out_.types[v].dtype == fold->dtype
+                                  ? v
+                                  : append_inferred({.def = &convert_op,
+                                                     .params = ConvertParams{fold->dtype},
+                                                     .operands = {v},
+                                                     .source = op.source}));
+  return append_inferred(std::move(reduce));
+}
+
 ValueId Simplifier::with_box(ValueId x, const Box& box, const Op& like,
                              const std::function<Op(ValueId, ValueId)>& combine) {
   std::vector<ValueId> starts = box.starts;
@@ -417,6 +441,7 @@ ValueId Simplifier::rewrite(Op op, const Type& type, const Op* original) {
   if (original) {
     if (const std::optional<ValueId> product = product_without_sum(op, *original)) return *product;
     if (const std::optional<ValueId> sum = sum_in_box(op, *original)) return *sum;
+    if (const std::optional<ValueId> fold = fold_of_low_bits(op, type, *original)) return *fold;
   }
   if (const std::optional<ValueId> choice = choice_in_box(op)) return *choice;
   if (const std::optional<ValueId> choice = choice_in_windows(op)) return *choice;

@@ -66,7 +66,7 @@ Kernel sums(int64_t rows, int64_t terms) {
 
 TEST(Strided, ColumnsOfRows) {
   for (DType f : {float32, float64, int8, int16, bfloat16, bool_, complex64})
-    for (int64_t columns = 2; columns <= 10; ++columns) {
+    for (int64_t columns : {2, 3, 4, 5, 6, 7, 8, 9, 10, 16}) {
       SCOPED_TRACE(::testing::Message() << dtype_name(f) << " " << columns);
       for (int64_t rows : {1, 7, 64, 131}) check(turned(f, rows, columns), 0, rows > 1 ? 3 : 1);
       check(turned(f, 200, columns, true), 0, 2);

@@ -8,6 +8,7 @@
 #include "tessera/ops/core/source_scope.h"
 #include "tessera/ops/factor/matrix_math.h"
 #include "tessera/ops/factor/matrix_op.h"
+#include "tessera/ops/factor/small_cholesky.h"
 #include "tessera/ops/factor/triangular_solve.h"
 
 namespace tessera::ops {
@@ -84,6 +85,20 @@ std::vector<Literal> evaluate_cholesky(std::span<const Literal> operands, const 
   return {out};
 }
 
+// Computes the factor in Tessera's own code and returns true, if the matrix is small and real.
+template <class T>
+bool factorised(int64_t n, bool lower, const T* a, T* out) {
+  if constexpr (!lapack::is_complex<T>) {
+    const SmallCholesky result = small_cholesky(n, lower, a, out);
+    if (result == SmallCholesky::kNotPositiveDefinite) {
+      std::fill_n(out, n * n, not_a_number<T>());
+      keep_triangle(lower, n, out);
+    }
+    return result != SmallCholesky::kLeftToLapack;
+  }
+  return false;
+}
+
 // LAPACK sees a row-major matrix as its transpose, whose upper factor is the transpose of the lower
 // factor.
 HostCall cholesky_call(const OpParams& params, std::span<const Type> operands,
@@ -95,6 +110,7 @@ HostCall cholesky_call(const OpParams& params, std::span<const Type> operands,
     return over_batch(operands, results, members_of(operands[0]), operations,
                       [=](const void* const* in, void* const* out) {
                         T* to = static_cast<T*>(out[0]);
+                        if (factorised(n, lower, static_cast<const T*>(in[0]), to)) return;
                         std::copy_n(static_cast<const T*>(in[0]), n * n, to);
                         if (lapack::potrf(lower ? 'U' : 'L', static_cast<int>(n), to) != 0)
                           std::fill_n(to, n * n, not_a_number<T>());

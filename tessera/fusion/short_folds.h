@@ -1,0 +1,21 @@
+// Unrolls folds over short rows: lanes run along the rows' dimension, and each column of a row is a
+// vector of its own.
+//
+// Lanes along rows of 8 would fill half a vector or less, and the lanes of each row would have to be
+// folded with each other. Unrolled, a fold is an elementwise operation on vectors, which code
+// generation loads whole (codegen/strided.cc). Only folds whose result does not depend on the order
+// are unrolled: those of integers and bools, and extrema.
+//
+// Example: parallel (n), loop 0 (8): reduce max of x[8*p0 + i0], loop 1 (): store y[p0]. It becomes
+// parallel (n), one loop (): store y[p0] = max(max(init, x[8*p0]), x[8*p0 + 1]) ...
+#pragma once
+
+#include "tessera/fusion/kernel.h"
+
+namespace tessera::fusion {
+
+// Returns the kernel with its short folds unrolled. Returns it unchanged if it has none, if another
+// loop runs along the rows, or if an operand is not adjacent along them.
+Kernel unroll_short_folds(Kernel kernel);
+
+}  // namespace tessera::fusion

@@ -1,0 +1,117 @@
+#include "tessera/ops/factor/small_cholesky.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tessera/base/workspace.h"
+
+namespace tessera::ops::factor {
+namespace {
+
+// LAPACK takes 0.8 of the time for 8 rows, 1.1 times for 14, 1.5 to 1.9 times for 32 to 96, and as
+// long for more than 128, where its blocks stay in the caches.
+constexpr int64_t kLeastRows = 14, kMostRows = 128;
+// The elements of a row are processed in pieces of this many bytes, one or two vectors.
+constexpr int64_t kPieceBytes = 64;
+
+template <class T>
+constexpr int64_t kPiece = kPieceBytes / static_cast<int64_t>(sizeof(T));
+
+[[gnu::always_inline]] inline float fused(float a, float b, float c) {
+  return __builtin_fmaf(a, b, c);
+}
+[[gnu::always_inline]] inline double fused(double a, double b, double c) {
+  return __builtin_fma(a, b, c);
+}
+
+// Replaces the lower triangle of w by the factor, column by column; returns false if the matrix is
+// not positive definite. Rows are `stride` elements apart, a multiple of kPiece. What is to the
+// right of the diagonal is overwritten, too. `column` has room for `stride` elements.
+template <class T>
+[[gnu::always_inline]] inline bool factorise(int64_t n, int64_t stride, T* w, T* column) {
+  constexpr int64_t piece = kPiece<T>;
+  std::fill_n(column, stride, T(0));
+  for (int64_t k = 0; k < n; ++k) {
+    const T pivot = w[k * stride + k];
+    if (!(pivot > 0)) return false;
+    const T root = std::sqrt(pivot), inverse = 1 / root;
+    w[k * stride + k] = root;
+    // Elements of `column` up to k are 0, so that whole pieces can be subtracted: columns that are
+    // complete do not change.
+    column[k] = 0;
+    for (int64_t i = k + 1; i < n; ++i) column[i] = w[i * stride + k] *= inverse;
+    const int64_t first = (k + 1) / piece * piece;
+    for (int64_t i = k + 1; i < n; ++i) {
+      const T factor = -column[i];
+      for (int64_t j = first; j <= i; j += piece) {
+        T* row = w + i * stride + j;
+        for (int64_t lane = 0; lane < piece; ++lane)
+          row[lane] = fused(factor, column[j + lane], row[lane]);
+      }
+    }
+  }
+  return true;
+}
+
+#if defined(__x86_64__)
+template <class T>
+[[gnu::target("avx2,fma")]] bool factorise_avx2(int64_t n, int64_t stride, T* w, T* column) {
+  return factorise(n, stride, w, column);
+}
+template <class T>
+[[gnu::target("avx512f,avx512vl,fma,prefer-vector-width=512")]] bool factorise_avx512(
+    int64_t n, int64_t stride, T* w, T* column) {
+  return factorise(n, stride, w, column);
+}
+#endif
+
+template <class T>
+using Code = bool (*)(int64_t n, int64_t stride, T* w, T* column);
+
+// Returns the code for this CPU; null if there is none.
+template <class T>
+Code<T> code_of_cpu() {
+#if defined(__x86_64__)
+  static const bool avx512 =
+                        __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl"),
+                    avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  if (avx512) return factorise_avx512<T>;
+  if (avx2) return factorise_avx2<T>;
+#endif
+  return nullptr;
+}
+
+}  // namespace
+
+template <class T>
+SmallCholesky small_cholesky(int64_t n, bool lower, const T* a, T* out) {
+  const Code<T> code = code_of_cpu<T>();
+  if (!code || n < kLeastRows || n > kMostRows) return SmallCholesky::kLeftToLapack;
+  const int64_t stride = (n + kPiece<T> - 1) / kPiece<T> * kPiece<T>;
+  const Workspace<T> memory((n + 1) * stride);
+  T *w = memory.data(), *column = w + n * stride;
+  for (int64_t i = 0; i < n; ++i) {
+    if (lower) {
+      std::copy_n(a + i * n, i + 1, w + i * stride);
+    } else {
+      for (int64_t j = 0; j <= i; ++j) w[i * stride + j] = a[j * n + i];
+    }
+    // The rest of the row is computed with, although it is not read.
+    std::fill(w + i * stride + i + 1, w + (i + 1) * stride, T(0));
+  }
+  if (!code(n, stride, w, column)) return SmallCholesky::kNotPositiveDefinite;
+  std::fill_n(out, n * n, T(0));
+  for (int64_t i = 0; i < n; ++i) {
+    if (lower) {
+      std::copy_n(w + i * stride, i + 1, out + i * n);
+    } else {
+      for (int64_t j = 0; j <= i; ++j) out[j * n + i] = w[i * stride + j];
+    }
+  }
+  return SmallCholesky::kDone;
+}
+
+template SmallCholesky small_cholesky(int64_t n, bool lower, const float* a, float* out);
+template SmallCholesky small_cholesky(int64_t n, bool lower, const double* a, double* out);
+
+}  // namespace tessera::ops::factor

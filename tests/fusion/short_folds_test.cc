@@ -1,0 +1,80 @@
+#include "tessera/fusion/short_folds.h"
+
+#include <gmock/gmock.h>
+
+#include "fusion_testing.h"
+#include "tessera/ops/reductions/reduce.h"
+
+namespace tessera::fusion_testing::short_folds_test {
+
+using namespace array_math;
+
+namespace {
+
+Kernel kernel_of(const std::vector<Type>& types, const std::function<Arrays(const Arrays&)>& body) {
+  const Schedule s = check(trace(types, body));
+  EXPECT_EQ(s.steps.size(), 1u) << to_string(s);
+  return std::get<KernelStep>(s.steps[0]).kernel;
+}
+bool is_unrolled(const Kernel& kernel) {
+  return kernel.vectorize == Kernel::Vectorize::kParallel && kernel.loops.size() == 1 &&
+         kernel.loops[0].extents.empty();
+}
+Kernel fold_of(DType dtype, int64_t rows, int64_t columns,
+               Array (*fold)(const Array&, const Dims&)) {
+  return kernel_of({array_type(dtype, {rows, columns})},
+                   [&](const Arrays& x) { return Arrays{fold(x[0], {1})}; });
+}
+Array largest(const Array& x, const Dims& dims) { return lax::reduce_max(x, dims); }
+Array smallest(const Array& x, const Dims& dims) { return lax::reduce_min(x, dims); }
+Array total(const Array& x, const Dims& dims) { return lax::reduce_sum(x, dims); }
+
+TEST(ShortFolds, AColumnIsAVector) {
+  const Kernel kernel = fold_of(float32, 100, 8, largest);
+  ASSERT_TRUE(is_unrolled(kernel)) << to_string(kernel);
+  int loads = 0;
+  for (const KernelNode& node : kernel.nodes) loads += node.kind == NodeKind::kLoad;
+  EXPECT_EQ(loads, 8);
+}
+
+TEST(ShortFolds, AllThatAreExact) {
+  for (int64_t columns : {5, 8, 12, 16})
+    for (DType dtype : {float32, float64, bfloat16, int8, int32, uint8}) {
+      SCOPED_TRACE(::testing::Message() << dtype_name(dtype) << " " << columns);
+      // A row of integers that fills a vector is folded across its lanes.
+      const bool unrolls = is_floating(dtype) || columns * itemsize(dtype) < 64;
+      EXPECT_EQ(is_unrolled(fold_of(dtype, 100, columns, largest)), unrolls);
+      EXPECT_EQ(is_unrolled(fold_of(dtype, 100, columns, smallest)), unrolls);
+      EXPECT_EQ(is_unrolled(fold_of(dtype, 100, columns, total)), unrolls && is_integer(dtype));
+    }
+}
+
+// The elements are computed for each column, the place in the row too, and a second fold reads the
+// first one.
+TEST(ShortFolds, WhatIsFoldedAndWhatReadsTheResult) {
+  const Kernel kernel =
+      kernel_of({array_type(int32, {100, 6}), array_type(int32, {100})}, [](const Arrays& x) {
+        const Array places = lax::iota(int32, {100, 6}, 1);
+        const Array most = lax::reduce_max(x[0] * places, {1});
+        return Arrays{most + x[1]};
+      });
+  EXPECT_TRUE(is_unrolled(kernel)) << to_string(kernel);
+}
+
+TEST(ShortFolds, KernelsThatStayAsTheyAre) {
+  EXPECT_FALSE(is_unrolled(fold_of(float32, 63, 8, largest)));    // too few rows
+  EXPECT_FALSE(is_unrolled(fold_of(float32, 100, 17, largest)));  // rows are too long
+  // Columns that are folded have their lanes already.
+  const Kernel columns = kernel_of(
+      {f32({8, 100})}, [](const Arrays& x) { return Arrays{lax::reduce_max(x[0], {0})}; });
+  EXPECT_EQ(columns.loops[0].extents, Dims({8}));
+  // Another loop runs along the rows.
+  const Kernel softmax = kernel_of({f32({100, 8})}, [](const Arrays& x) {
+    const Array most = lax::broadcast_in_dim(lax::reduce_max(x[0], {1}), {100, 8}, {0});
+    return Arrays{lax::exp(x[0] - most)};
+  });
+  EXPECT_EQ(softmax.loops[0].extents, Dims({8}));
+}
+
+}  // namespace
+}  // namespace tessera::fusion_testing::short_folds_test

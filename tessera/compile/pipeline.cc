@@ -7,6 +7,7 @@
 #include "tessera/cluster/processes.h"
 #include "tessera/fusion/expected_branches.h"
 #include "tessera/fusion/fuse.h"
+#include "tessera/fusion/loop_over_rows.h"
 #include "tessera/fusion/simplify.h"
 #include "tessera/fusion/unroll_windows.h"
 #include "tessera/interchange/text/printer.h"
@@ -104,6 +105,7 @@ constexpr Pass kPasses[] = {
     {"partition", Stage::kPartitioned, true, partition_pass},
     {"choose_plan", Stage::kPartitioned, true, choose_plan_pass},
     {"take_expected_branches", Stage::kFused, false, apply<take_expected_branches>},
+    {"loop_over_rows", Stage::kFused, false, apply<loop_over_rows>},
     {"unroll_windows", Stage::kFused, false, apply<unroll_windows>},
     {"simplify", Stage::kFused, false, apply<simplify>},
     {"fuse", Stage::kFused, false, fuse_pass},

@@ -110,6 +110,7 @@ ControlLowering lower_loop(const Op& op, const ControlFlow& flow, const Mesh& me
   control->reverse = flow.reverse;
   control->num_consts = out.operands.size();
   control->num_carry = carried.size();
+  control->independent = carried.empty() && !flow.has_condition() && !has_effect(op);
   out.operands.insert(out.operands.end(), carried.begin(), carried.end());
   const std::vector<size_t> fixed = out.operands;
   for (size_t k = fixed.size(); k < operands.size(); ++k) out.operands.push_back(k);
@@ -215,6 +216,7 @@ Step control_step(const GraphControl& control, std::vector<int> in, std::vector<
                   .body = control.regions[0].schedule,
                   .trip_count = control.trip_count,
                   .reverse = control.reverse,
+                  .independent = control.independent,
                   .in = part(in, consts, carries),
                   .out = part(out, 0, carries),
                   .consts = part(in, 0, consts),

@@ -51,6 +51,7 @@ struct GraphControl {
   std::optional<size_t> expected;  // the branch that is almost always taken
   int64_t trip_count = 0;
   bool reverse = false;
+  bool independent = false;  // LoopStep::independent
   size_t num_consts = 0, num_carry = 0;
 };
 

@@ -145,6 +145,8 @@ struct LoopStep {
   std::shared_ptr<const Schedule> body;
   int64_t trip_count = 0;
   bool reverse = false;  // slices are read and written from the last to the first
+  // Whether trips may run at the same time: nothing is carried, and no step has an effect.
+  bool independent = false;
   std::vector<int> in, out;
   std::vector<int> consts = {}, xs = {}, ys = {};
 };

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "tessera/base/error.h"
+#include "tessera/base/thread_pool.h"
+#include "tessera/base/workspace.h"
 #include "tessera/runtime/copy.h"
 #include "tessera/runtime/executable.h"
 
@@ -238,6 +240,46 @@ class LoopCode final : public StepCode {
   std::vector<Passed> consts_, in_, xs_, out_, ys_, cond_consts_;
 };
 
+// Runs the trips of a loop without carries as tasks of several trips each. A task has memory of its
+// own for the temporaries of a trip.
+class ParallelLoopCode final : public StepCode {
+ public:
+  ParallelLoopCode(const LoopStep& step, const Schedule& s, std::unique_ptr<Executable> body)
+      : body_(std::move(body)), trips_(step.trip_count) {
+    const Schedule& inside = *step.body;
+    consts_ = pass(s, step.consts, inside, inside.inputs);
+    xs_ = pass(s, step.xs, inside, inside.inputs, step.consts.size());
+    ys_ = pass(s, step.ys, inside, inside.outputs);
+  }
+
+  int64_t code_bytes() const override { return body_->code_bytes(); }
+  // The order of the rows does not matter, so it is the same if the loop is reversed.
+  void run(const SlotRef* slots, std::byte*) const override {
+    const PassedRefs consts(consts_, slots), xs(xs_, slots), ys(ys_, slots);
+    std::vector<SlotRef> in(consts.refs);
+    in.insert(in.end(), xs.refs.begin(), xs.refs.end());
+    constexpr int64_t kMostTasks = 256;
+    const int64_t grain = ceil_div(trips_, kMostTasks);
+    parallel_for_ranges(trips_, grain, [&](int64_t begin, int64_t end) {
+      const RawWorkspace arena(std::max<int64_t>(64, body_->nested_bytes()));
+      Executable::Frame frame;
+      body_->bind_nested(frame, in, ys.refs, arena.data());
+      for (int64_t row = begin; row < end; ++row) {
+        const int64_t rows = row == begin ? begin : 1;
+        for (size_t k = 0; k < xs_.size(); ++k)
+          body_->move_input(frame, consts_.size() + k, rows * xs_[k].bytes);
+        for (size_t k = 0; k < ys_.size(); ++k) body_->move_output(frame, k, rows * ys_[k].bytes);
+        body_->execute_nested(frame);
+      }
+    });
+  }
+
+ private:
+  std::unique_ptr<Executable> body_;
+  int64_t trips_;
+  std::vector<Passed> consts_, xs_, ys_;
+};
+
 // The code of a branch. It is made at once, or when the branch is first taken if it is unlikely.
 class LazyBranch {
  public:
@@ -339,6 +381,10 @@ class BranchCode final : public StepCode {
 
 }  // namespace
 
+std::unique_ptr<StepCode> make_parallel_loop_code(const LoopStep& step, const Schedule& schedule,
+                                                  std::unique_ptr<Executable> body) {
+  return std::make_unique<ParallelLoopCode>(step, schedule, std::move(body));
+}
 std::unique_ptr<StepCode> make_loop_code(const LoopStep& step, const Schedule& schedule,
                                          LoopWorkspace memory, std::unique_ptr<Executable> cond,
                                          std::unique_ptr<Executable> body) {

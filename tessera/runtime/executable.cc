@@ -136,6 +136,7 @@ class ExecutableBuilder {
   std::unique_ptr<StepCode> make(const LoopStep& l, const Schedule& s, StepMemory& memory) {
     if (memory.is_routine) return make_routine_code(l, routines_.at(&l));
     std::unique_ptr<Executable> body = build(*l.body, std::move(*memory.nested[0])), cond;
+    if (memory.parallel_trips) return make_parallel_loop_code(l, s, std::move(body));
     if (l.cond) cond = build(*l.cond, std::move(*memory.nested[1]));
     return make_loop_code(l, s, std::move(memory.loop), std::move(cond), std::move(body));
   }

@@ -99,6 +99,8 @@ class Executable {
   void execute_timed(const Frame& frame) const;
 };
 
+std::unique_ptr<StepCode> make_parallel_loop_code(const LoopStep& step, const Schedule& schedule,
+                                                  std::unique_ptr<Executable> body);
 std::unique_ptr<StepCode> make_loop_code(const LoopStep& step, const Schedule& schedule,
                                          LoopWorkspace memory, std::unique_ptr<Executable> cond,
                                          std::unique_ptr<Executable> body);

@@ -42,6 +42,10 @@ StepMemory memory_of(const LoopStep& l, const Schedule& s) {
     if (out.loop.in_place.back()) out.in_place.emplace_back(in, result);
   }
   int64_t end = out.nested[0]->nested_bytes;
+  if (runs_trips_in_parallel(l, end)) {
+    out.parallel_trips = true;
+    return out;
+  }
   if (l.cond) {
     out.nested.push_back(nested_plan(*l.cond));
     out.loop.cond = end;

@@ -30,6 +30,9 @@ struct StepMemory {
   // branches, which are planned when they are first taken.
   std::vector<std::unique_ptr<MemoryPlan>> nested;
   LoopWorkspace loop;  // for a loop that is interpreted
+  // Whether threads run different trips of the loop. Each thread then has memory of its own for a
+  // trip, which is not in the workspace.
+  bool parallel_trips = false;
   // For a loop or a branch: operands and results that share memory.
   fusion::InPlace in_place = {};
 };

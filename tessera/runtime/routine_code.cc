@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/container/small_vector.hpp>
 
+#include "tessera/base/overloaded.h"
 #include "tessera/fusion/schedule_walk.h"
 
 namespace tessera::runtime {
@@ -49,6 +50,40 @@ Weight weight_of_trip(const LoopStep& loop) {
   return weight;
 }
 
+// Trips that take less time are not worth a task; a routine runs them faster.
+constexpr double kShortestTaskTripNs = 4000;
+// A thread's temporaries should stay in the cache of its core.
+constexpr int64_t kMostTripBytes = int64_t{4} << 20;
+// With fewer trips, threads would be idle.
+constexpr int64_t kLeastParallelTrips = 8;
+
+// Returns whether only steps are in the loop that one of many tasks may run: no products, which may
+// use threads of a library, and no collectives.
+bool has_only_simple_steps(const LoopStep& loop) {
+  bool simple = true;
+  for_each_nested(loop, [&](const Schedule& nested) {
+    for_each_step(nested, [&](const Step& step, const Schedule&) {
+      simple = simple && !std::holds_alternative<DotStep>(step) &&
+               !std::holds_alternative<ConvolutionStep>(step) &&
+               !std::holds_alternative<CollectiveStep>(step);
+    });
+  });
+  return simple;
+}
+
+// Returns the nanoseconds of one trip on one thread, without those of calls.
+double trip_ns(const LoopStep& loop) {
+  return fusion::cost_of_run(
+      *loop.body,
+      Overloaded{[](const KernelStep& step, const Schedule&) { return kernel_ns(step.kernel); },
+                 [](const auto&, const Schedule&) { return 0.0; }});
+}
+
+bool has_parallel_trips(const LoopStep& loop) {
+  return interpreting == 0 && loop.independent && loop.trip_count >= kLeastParallelTrips &&
+         has_only_simple_steps(loop) && trip_ns(loop) >= kShortestTaskTripNs;
+}
+
 class RoutineStepCode final : public StepCode {
  public:
   RoutineStepCode(const LoopStep& step, KernelCode code)
@@ -74,8 +109,13 @@ InterpretLoops::~InterpretLoops() { --interpreting; }
 
 bool runs_as_routine(const LoopStep& step, const Schedule& schedule) {
   if (interpreting > 0 || !codegen::can_be_routine({&step, &schedule})) return false;
+  if (has_parallel_trips(step)) return false;
   const Weight weight = weight_of_trip(step);
   return !weight.parallel && weight.ns <= kLongestTripNs && weight.nodes <= kMostNodes;
+}
+
+bool runs_trips_in_parallel(const LoopStep& step, int64_t trip_bytes) {
+  return trip_bytes <= kMostTripBytes && has_parallel_trips(step);
 }
 
 std::unique_ptr<StepCode> make_routine_code(const LoopStep& step, KernelCode code) {

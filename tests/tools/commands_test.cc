@@ -430,7 +430,7 @@ TEST_F(Commands, OptErrors) {
         "remove_dead_ops, flatten_regions, prune_control, "
         "contract_sums, split_transforms, split_constants, pin_shardings, propagate, "
         "expand_custom_partitions, split_lines, split_sorts, partition, choose_plan, "
-        "take_expected_branches, unroll_windows, simplify, "
+        "take_expected_branches, loop_over_rows, unroll_windows, simplify, "
         "fuse, "
         "got 'polish'");
   fails("partition", "run the pass propagate first");

@@ -7,6 +7,7 @@
 #include "tessera/numpy/activations.h"
 #include "tessera/numpy/float_parts.h"
 #include "tessera/numpy/nn.h"
+#include "tessera/numpy/sorting.h"
 #include "tessera/numpy/ufuncs.h"
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/scipy/special.h"
@@ -263,6 +264,15 @@ TEST(Derivatives, HypotAtInfinities) {
   EXPECT_EQ(to_vector<double>(hypot(x, y)), std::vector<double>(5, kInf));
   EXPECT_EQ(to_vector<double>(grad(total)(x, y)), (std::vector<double>{1, -1, 0, 1, 0}));
   EXPECT_EQ(to_vector<double>(grad<1>(total)(x, y)), (std::vector<double>{0, 0, -1, 0, 1}));
+}
+
+// JAX has these values; its derivatives beside infinities are wrong.
+TEST(Derivatives, CumlogsumexpOfInfinities) {
+  const test::X64 x64(true);
+  const Array x = array({-kInf, 2.0, kInf, kInf, 1.0});
+  const auto total = [](const Array& a) { return sum(cumlogsumexp(a)); };
+  EXPECT_EQ(to_vector<double>(cumlogsumexp(x)), (std::vector<double>{-kInf, 2, kInf, kInf, kInf}));
+  EXPECT_EQ(to_vector<double>(grad(total)(x)), (std::vector<double>{1, 1, 2, 1, 0}));
 }
 
 }  // namespace

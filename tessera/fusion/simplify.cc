@@ -18,6 +18,7 @@
 #include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"
 #include "tessera/ops/collectives/collectives.h"
+#include "tessera/ops/core/compare.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/elementwise.h"
@@ -129,6 +130,7 @@ class Simplifier {
   std::optional<ValueId> sum_in_box(const Op& op, const Op& original);
   std::optional<ValueId> choice_in_box(const Op& op);
   std::optional<ValueId> choice_in_windows(const Op& op);
+  std::optional<ValueId> extremum_by_choice(const Op& op);
   std::optional<ValueId> product_without_sum(const Op& op, const Op& original);
   std::optional<ValueId> fold_of_low_bits(const Op& op, const Type& type, const Op& original);
   // Returns x with each element e of the box replaced by combine(e, update).
@@ -252,6 +254,24 @@ bool gives_operand(const Op& op, const Type& type) {
   // operand with arrays without elements.
   return op.def == &reshape_op || op.def == &convert_op || op.def == &slice_op ||
          op.def == &concatenate_op || op.def == &stop_gradient_op || op.def == &checkpoint_name_op;
+}
+
+// Returns max(x, c) for select(x > c, x, max(x, c)), and min(x, c) for select(x < c, x, min(x, c)):
+// functions that are differentiated as such a choice (relu) have the values of an extremum.
+std::optional<ValueId> Simplifier::extremum_by_choice(const Op& op) {
+  if (op.def != &select_op) return std::nullopt;
+  const ValueId x = op.operands[1];
+  const Op* compare = maker(op.operands[0], compare_op);
+  const Op* extremum = maker(op.operands[2]);
+  if (!compare || !extremum || is_complex(out_.types[x].dtype)) return std::nullopt;
+  const auto& params = compare->params.as<CompareParams>();
+  const OpDef* wanted = params.direction == Comparison::kGt   ? &max_op
+                        : params.direction == Comparison::kLt ? &min_op
+                                                              : nullptr;
+  if (extremum->def != wanted || params.type == CompareType::kTotalOrder ||
+      compare->operands[0] != x || extremum->operands != compare->operands)
+    return std::nullopt;
+  return op.operands[2];
 }
 
 // Rewrites a dot_general whose sums have one term (an outer product) as 0 + lhs * rhs, element by
@@ -438,6 +458,7 @@ ValueId Simplifier::rewrite(Op op, const Type& type, const Op* original) {
   if (op.def == &neg_op)
     if (const Op* inner = maker(op.operands[0], neg_op)) return inner->operands[0];
   if (op.def == &select_op && op.operands[1] == op.operands[2]) return op.operands[1];
+  if (const std::optional<ValueId> extremum = extremum_by_choice(op)) return *extremum;
   if (original) {
     if (const std::optional<ValueId> product = product_without_sum(op, *original)) return *product;
     if (const std::optional<ValueId> sum = sum_in_box(op, *original)) return *sum;

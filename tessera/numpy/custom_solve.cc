@@ -112,7 +112,10 @@ Leaves solution_with_derivatives(const Equation& e, const Leaves& all, int order
   const auto rule = [&e, order, turns](const std::tuple<Leaves>& primals,
                                        const std::tuple<Leaves>& tangents) {
     const Leaves &at = std::get<0>(primals), &moved = std::get<0>(tangents);
-    const Leaves x = solution_with_derivatives(e, at, order - 1, turns);
+    // Traced once and called twice, since what it contains doubles with each order otherwise.
+    const Closed solution = closed(
+        [&](const Leaves& a) { return solution_with_derivatives(e, a, order - 1, turns); }, at);
+    const Leaves x = solution.call(at, solution.captures);
     const size_t captured = e.product.captures.size();
     const Leaves still = zeros_of(x);
     const Leaves change =
@@ -120,7 +123,7 @@ Leaves solution_with_derivatives(const Equation& e, const Leaves& all, int order
                     joined({still, part_of(moved, e.product_begin(), captured)}));
     Leaves right = at;
     for (size_t i = 0; i < e.unknowns; ++i) right[i] = sub(moved[i], change[i]);
-    return std::pair(x, solution_with_derivatives(e, right, order - 1, turns));
+    return std::pair(x, solution.call(right, solution.captures));
   };
   return custom_jvp(value, rule)(all);
 }

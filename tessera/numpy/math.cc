@@ -328,17 +328,55 @@ Array log10(const Array& x) {
   });
 }
 
+namespace {
+
+// sinc(z) = 1 + t q(t) with t = z^2, by the terms of its series, whose derivatives are the terms of
+// theirs. Exact to the last digits if |z| <= 1/2.
+Array sinc_series(const Array& t) {
+  const int terms = itemsize(t.dtype()) > 4 ? 11 : 7;
+  std::vector<double> coefficients;
+  long double c = 1;
+  for (int k = 1; k <= terms; ++k) {
+    c *= -std::numbers::pi_v<long double> * std::numbers::pi_v<long double> / (2 * k * (2 * k + 1));
+    coefficients.push_back(static_cast<double>(c));
+  }
+  Array sum = like(t, coefficients.back());
+  for (int k = terms - 2; k >= 0; --k) sum = lax::add(like(t, coefficients[k]), lax::mul(t, sum));
+  return lax::add(like(t, 1), lax::mul(t, sum));
+}
+
+// With n the integer nearest to x and r = x - n, which has no error, sin(pi x) is (-1)^n sin(pi r).
+// So sinc(x) = (-1)^n r sinc(r) / x has no error that grows with x, and is 0 at integers.
+Array real_sinc(const Array& x) {
+  const Array zero = like(x, 0), infinity = like(x, std::numeric_limits<double>::infinity());
+  const Array n = lax::stop_gradient(lax::round_nearest_even(x));
+  const Array is_infinite = lax::eq(lax::abs(x), infinity);
+  const Array r = lax::select(is_infinite, zero, lax::sub(x, n)),
+              series = sinc_series(lax::square(r));
+  const Array nearest_is_zero = lax::eq(n, zero);
+  const Array half = lax::mul(n, like(n, 0.5)), even = lax::eq(half, lax::floor(half));
+  const Array sine = lax::mul(lax::select(even, r, lax::neg(r)), series);
+  return lax::select(nearest_is_zero, series,
+                     lax::div(sine, lax::select(nearest_is_zero, like(x, 1), x)));
+}
+
+Array complex_sinc(const Array& a) {
+  const Array pi = like(a, std::numbers::pi), one = like(a, 1), zero = lax::eq(a, like(a, 0));
+  const Array angle = lax::select(zero, one, lax::mul(pi, a));
+  // At 0 it is the first terms of the series, 1 - u / 6 + u^2 / 120 - u^3 / 5040 with u = angle^2,
+  // so that higher derivatives are right there too.
+  const Array u = lax::square(lax::mul(pi, lax::select(zero, a, like(a, 0))));
+  Array series = one;
+  for (double factor : {1.0 / 42, 1.0 / 20, 1.0 / 6})
+    series = lax::sub(one, lax::mul(series, lax::mul(u, like(a, factor))));
+  return lax::select(zero, series, lax::div(lax::sin(angle), angle));
+}
+
+}  // namespace
+
 Array sinc(const Array& x) {
   return unary("sinc", x, kInexact, [](const Array& a) {
-    const Array pi = like(a, std::numbers::pi), one = like(a, 1), zero = lax::eq(a, like(a, 0));
-    const Array angle = lax::select(zero, one, lax::mul(pi, a));
-    // At 0 it is the first terms of the series, 1 - u / 6 + u^2 / 120 - u^3 / 5040 with u = angle^2,
-    // so that higher derivatives are right there too.
-    const Array u = lax::square(lax::mul(pi, lax::select(zero, a, like(a, 0))));
-    Array series = one;
-    for (double factor : {1.0 / 42, 1.0 / 20, 1.0 / 6})
-      series = lax::sub(one, lax::mul(series, lax::mul(u, like(a, factor))));
-    return lax::select(zero, series, lax::div(lax::sin(angle), angle));
+    return is_complex(a.dtype()) ? complex_sinc(a) : real_sinc(a);
   });
 }
 
@@ -361,15 +399,18 @@ Array hypot(const Array& x, const Array& y) {
     expect_real("hypot", a);
     const Array inf = like(a, std::numeric_limits<double>::infinity()), zero = like(a, 0),
                 one = like(a, 1);
-    const Array p = lax::abs(a), q = lax::abs(b);
-    const Array infinite = lax::bitwise_or(lax::eq(p, inf), lax::eq(q, inf));
+    const Array p = lax::abs(a), q = lax::abs(b), p_infinite = lax::eq(p, inf);
+    const Array infinite = lax::bitwise_or(p_infinite, lax::eq(q, inf));
     // The extrema by one comparison: max and min of equal numbers have derivatives of their own, and
     // second derivatives would be wrong.
-    const Array first = lax::ge(p, q), large = lax::select(first, p, q);
-    const Array small = lax::select(first, q, p), is_zero = lax::eq(large, zero);
-    const Array ratio = lax::div(small, lax::select(is_zero, one, large));
+    const Array first = lax::ge(p, q), larger = lax::select(first, p, q);
+    const Array is_zero = lax::eq(larger, zero), special = lax::bitwise_or(is_zero, infinite);
+    // 1 and 0 where the result is not used, so that the derivative there is not NaN.
+    const Array large = lax::select(special, one, larger);
+    const Array ratio = lax::div(lax::select(special, zero, lax::select(first, q, p)), large);
     const Array out = lax::mul(large, lax::sqrt(lax::add(one, lax::square(ratio))));
-    return lax::select(infinite, inf, lax::select(is_zero, lax::max(p, q), out));
+    return lax::select(infinite, lax::select(p_infinite, p, q),
+                       lax::select(is_zero, lax::max(p, q), out));
   });
 }
 
@@ -391,7 +432,8 @@ Array share_of_sum(const Array& x, const Array& y, double base) {
   Array power = lax::sub(x, y);
   if (base != std::numbers::e) power = lax::mul(power, like(x, std::log(base)));
   const Array infinity = like(x, std::numeric_limits<double>::infinity());
-  return lax::select(lax::eq(x, infinity), like(x, 1), lax::logistic(power));
+  const Array all = lax::bitwise_and(lax::eq(x, infinity), lax::eq(y, y));
+  return lax::select(all, like(x, 1), lax::logistic(power));
 }
 
 // Has a derivative rule, because max and min have no second derivative at a = b.

@@ -11,6 +11,7 @@
 #include "tessera/numpy/math.h"
 #include "tessera/numpy/operators.h"
 #include "tessera/numpy/reduce.h"
+#include "tessera/ops/core/identity.h"
 #include "tessera/ops/structural/reshape.h"
 
 namespace tessera {
@@ -31,14 +32,20 @@ struct ActivationAxes {
 
 // The formulas use the promoting operators. Inside of a composite these only record ops.
 
+// The values are those of maximum and minimum, which these choices become (fusion/simplify.h), so
+// that NaN stays NaN. The derivative is 0 where they are not between the bounds: maximum(x, 0) would
+// have 1/2 at 0.
+
 Array relu(const Array& x) {
-  // Not maximum(x, 0), whose derivative at 0 is 1/2. NaN stays NaN.
-  return unary("relu", x, kAny, [](const Array& a) { return where(a <= 0, 0, a); });
+  return unary("relu", x, kAny,
+               [](const Array& a) { return where(a > 0, a, maximum(lax::stop_gradient(a), 0)); });
 }
 
 Array relu6(const Array& x) {
-  return unary("relu6", x, kAny,
-               [](const Array& a) { return where(a <= 0, 0, where(a >= 6, 6.0, a)); });
+  return unary("relu6", x, kAny, [](const Array& a) {
+    const Array positive = relu(a);
+    return where(positive < 6.0, positive, minimum(lax::stop_gradient(positive), 6.0));
+  });
 }
 
 Array leaky_relu(const Array& x, const Array& negative_slope) {

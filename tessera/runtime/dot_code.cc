@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "tessera/base/avx2.h"
 #include "tessera/base/buffer.h"
 #include "tessera/base/error.h"
 #include "tessera/base/thread_pool.h"
@@ -31,6 +32,34 @@ template <class T>
 void fill_below_diagonal(T* c, int64_t ldc, int64_t n) {
   for (int64_t i = 0; i < n; ++i)
     for (int64_t j = 0; j < i; ++j) c[i * ldc + j] = c[j * ldc + i];
+}
+
+// Adds a bias to n elements, unless it is null, then computes maximum(x, 0) if `relu`, which returns
+// NaN for NaN and 0 for -0. In vectors of the compiler, because it makes branches of the choice
+// otherwise, and signs of products are hard to predict.
+template <class T>
+[[gnu::always_inline]] inline void finish_elements(T* x, const T* bias, bool relu, int64_t n) {
+  using Vector [[gnu::vector_size(32), gnu::aligned(alignof(T)), gnu::may_alias]] = T;
+  constexpr int64_t kLanes = 32 / sizeof(T);
+  int64_t j = 0;
+  for (; j + kLanes <= n; j += kLanes) {
+    Vector v = *reinterpret_cast<const Vector*>(x + j);
+    if (bias) v += *reinterpret_cast<const Vector*>(bias + j);
+    if (relu) v = v <= T{0} ? Vector{} : v;
+    *reinterpret_cast<Vector*>(x + j) = v;
+  }
+  for (; j < n; ++j) {
+    const T v = bias ? x[j] + bias[j] : x[j];
+    x[j] = relu && v <= T{0} ? T{0} : v;
+  }
+}
+template <class T>
+void finish_run(T* x, const T* bias, bool relu, int64_t n) {
+  finish_elements(x, bias, relu, n);
+}
+template <class T>
+TESSERA_AVX2 void finish_run_avx2(T* x, const T* bias, bool relu, int64_t n) {
+  finish_elements(x, bias, relu, n);
 }
 
 template <class T>
@@ -250,22 +279,22 @@ class DotCode final : public StepCode {
 
   template <class T>
   void epilogue(T* c, int64_t ldc, int64_t b, const Tile& t, const T* bias) const {
+    const auto run_of = has_avx2() ? finish_run_avx2<T> : finish_run<T>;
     for (int64_t i = 0; i < t.m; ++i) {
       T* row = c + i * ldc;
-      if (bias) {
-        // The last dimension of the result is a free dimension of the rhs, otherwise of the lhs,
-        // otherwise a batch dimension.
-        int64_t at = ((b * p_.m + t.i + i) * p_.n + t.j) % p_.bias_period;
-        for (int64_t j = 0; j < t.n;) {
-          const int64_t run = std::min(t.n - j, p_.bias_period - at);
-          for (int64_t q = 0; q < run; ++q) row[j + q] += bias[at + q];
-          j += run;
-          at = 0;
-        }
+      if (!bias) {
+        run_of(row, nullptr, p_.relu, t.n);
+        continue;
       }
-      // Computes maximum(x, 0), which returns NaN for NaN and 0 for -0.
-      if (p_.relu)
-        for (int64_t j = 0; j < t.n; ++j) row[j] = row[j] <= T{0} ? T{0} : row[j];
+      // The last dimension of the result is a free dimension of the rhs, otherwise of the lhs,
+      // otherwise a batch dimension.
+      int64_t at = ((b * p_.m + t.i + i) * p_.n + t.j) % p_.bias_period;
+      for (int64_t j = 0; j < t.n;) {
+        const int64_t run = std::min(t.n - j, p_.bias_period - at);
+        run_of(row + j, bias + at, p_.relu, run);
+        j += run;
+        at = 0;
+      }
     }
   }
 

@@ -48,6 +48,32 @@ TEST(Simplify, NeutralElements) {
   EXPECT_EQ(count(float32, [](const Arrays& x) { return Arrays{x[0] + 0}; }), 2u);
 }
 
+TEST(Simplify, ChoicesThatAreExtrema) {
+  const auto count = [](auto body) { return ops_left({f32({8}), f32({8})}, body); };
+  EXPECT_EQ(count([](const Arrays& x) {
+              return Arrays{lax::select(lax::gt(x[0], x[1]), x[0], lax::max(x[0], x[1]))};
+            }),
+            1u);
+  EXPECT_EQ(count([](const Arrays& x) {
+              const Array bound = lax::stop_gradient(x[0]);
+              return Arrays{lax::select(lax::lt(x[0], x[1]), x[0], lax::min(bound, x[1]))};
+            }),
+            1u);
+  // The other one if they are equal or NaN, and choices of something else.
+  EXPECT_EQ(count([](const Arrays& x) {
+              return Arrays{lax::select(lax::gt(x[0], x[1]), x[1], lax::max(x[0], x[1]))};
+            }),
+            3u);
+  EXPECT_EQ(count([](const Arrays& x) {
+              return Arrays{lax::select(lax::gt(x[0], x[1]), x[0], lax::min(x[0], x[1]))};
+            }),
+            3u);
+  EXPECT_EQ(count([](const Arrays& x) {
+              return Arrays{lax::select(lax::ge(x[0], x[1]), x[0], lax::max(x[0], x[1]))};
+            }),
+            3u);
+}
+
 TEST(Simplify, AProductWithoutASumIsElementwise) {
   const auto dots = [](const std::vector<Type>& types, auto body) {
     const Function f = trace(types, body), simple = simplify(f);

@@ -2,6 +2,7 @@
 // gives the same result.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -284,33 +285,36 @@ TEST_P(DotEpilogues, BiasAndActivation) {
 }
 INSTANTIATE_TEST_SUITE_P(All, DotEpilogues, ::testing::Range<size_t>(0, kBiasCases.size()));
 
-TEST(Dot, ActivationOfZeros) {
-  const Case c{{2, 1}, {1, 2}, {}, {}, {1}, {0}};
+// Rows of a vector and some elements more.
+TEST(Dot, ActivationOfZerosAndNans) {
+  constexpr int64_t kColumns = 11;
+  const Case c{{2, 1}, {1, kColumns}, {}, {}, {1}, {0}};
   ScheduleBuilder b{Mesh()};
   DotStep d = dot_step(c);
   d.lhs = b.input(float32, c.lhs, {});
   d.rhs = b.input(float32, c.rhs, {});
-  d.bias = b.input(float32, {2}, {});
-  d.out = b.output(float32, {2, 2}, {});
+  d.bias = b.input(float32, {kColumns}, {});
+  d.out = b.output(float32, {2, kColumns}, {});
   d.activation = DotStep::Activation::kRelu;
   b.add(d);
   auto spec = [&](const Shape& s) { return ArraySpec{float32, s, one_device()}; };
-  const auto program = b.program({spec(c.lhs), spec(c.rhs), spec({2})}, {spec({2, 2})});
-  auto literal = [](const Shape& shape, float x, float y) {
+  const auto program =
+      b.program({spec(c.lhs), spec(c.rhs), spec({kColumns})}, {spec({2, kColumns})});
+  auto literal = [](const Shape& shape, float first, float others) {
     Literal out(float32, shape);
-    out.mutable_data<float>()[0] = x;
-    out.mutable_data<float>()[1] = y;
+    std::fill_n(out.mutable_data<float>(), out.elements(), others);
+    out.mutable_data<float>()[0] = first;
     return out;
   };
   const Literal out = program
                           ->run({device_array(literal(c.lhs, 0.f, NAN), one_device()),
                                  device_array(literal(c.rhs, -1, -1), one_device()),
-                                 device_array(literal({2}, -0.f, -0.f), one_device())})[0]
+                                 device_array(literal({kColumns}, -0.f, -0.f), one_device())})[0]
                           ->to_literal();
-  for (int i : {0, 1}) {
+  for (int64_t i = 0; i < kColumns; ++i) {
     EXPECT_EQ(out.data<float>()[i], 0);
     EXPECT_FALSE(std::signbit(out.data<float>()[i]));  // maximum(-0, 0)
-    EXPECT_TRUE(std::isnan(out.data<float>()[2 + i]));
+    EXPECT_TRUE(std::isnan(out.data<float>()[kColumns + i]));
   }
 }
 

@@ -364,9 +364,11 @@ namespace {
 Array log_add(const Array& a, const Array& b) {
   using namespace array_math;
   if (is_complex(a.dtype())) return log_add_complex(a, b, std::numbers::e);
-  // Where both are -inf, their difference would be NaN.
+  // Where both are the same infinity, their difference would be NaN.
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const Array largest = max(a, b), smallest = min(a, b);
-  const Array finite = gt(smallest, full_like(smallest, -std::numeric_limits<double>::infinity()));
+  const Array finite = bitwise_and(gt(smallest, full_like(smallest, -kInfinity)),
+                                   lt(largest, full_like(largest, kInfinity)));
   const Array distance = select(finite, smallest - largest, full_like(a, 0));
   return select(finite, largest + log1p(exp(distance)), largest);
 }

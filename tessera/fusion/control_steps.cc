@@ -10,6 +10,7 @@
 #include "tessera/fusion/collective_steps.h"
 #include "tessera/ir/control_flow.h"
 #include "tessera/ir/token_type.h"
+#include "tessera/ops/control/host_callback.h"
 #include "tessera/ops/core/constant.h"
 
 namespace tessera::fusion {
@@ -110,7 +111,9 @@ ControlLowering lower_loop(const Op& op, const ControlFlow& flow, const Mesh& me
   control->reverse = flow.reverse;
   control->num_consts = out.operands.size();
   control->num_carry = carried.size();
-  control->independent = carried.empty() && !flow.has_condition() && !has_effect(op);
+  // A user's function may expect one call after another.
+  control->independent = carried.empty() && !flow.has_condition() && !has_effect(op) &&
+                         !holds_within(op, ops::calls_host);
   out.operands.insert(out.operands.end(), carried.begin(), carried.end());
   const std::vector<size_t> fixed = out.operands;
   for (size_t k = fixed.size(); k < operands.size(); ++k) out.operands.push_back(k);

@@ -1,8 +1,12 @@
 // Programs with loops over large arrays, which are computed for some rows at a time
 // (fusion/loop_over_rows.h), and loops whose trips run at the same time.
+#include <atomic>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "tessera/base/thread_pool.h"
+#include "tessera/ops/control/host_callback.h"
 #include "tests/compile/devices.h"
 
 namespace tessera::row_loops_test {
@@ -93,6 +97,34 @@ TEST_F(RowLoops, TripsOfMapOnSeveralThreads) {
     for (int64_t k = 0; k < 3000; ++k)
       ASSERT_NEAR(one.data<float>()[i * 3000 + k], alone.data<float>()[k], 1e-4);
   }
+}
+
+// A trip that calls a function of the user does not run beside another one.
+TEST_F(RowLoops, FunctionsOfUsersAreCalledTripAfterTrip) {
+  std::atomic<int> inside{0}, most{0}, calls{0};
+  const int64_t number = lax::add_host_function([&](auto in, auto out) {
+    const int here = ++inside;
+    if (here > most) most = here;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    std::memcpy(out[0], in[0], sizeof(float));
+    ++calls;
+    --inside;
+  });
+  const int threads = num_threads();
+  set_num_threads(4);
+  const auto f = jit([&](const Array& x) {
+    return map(
+        [&](const Array& row) {
+          const ir::Type scalar{.dtype = float32, .shape = {}};
+          return cumsum(sin(row) * row) + lax::pure_callback(number, {scalar}, {sum(row)})[0];
+        },
+        x);
+  });
+  f(random::normal(random::key(1), {40, 3000})).to_host();
+  set_num_threads(threads);
+  lax::remove_host_function(number);
+  EXPECT_EQ(calls, 40);
+  EXPECT_EQ(most, 1);
 }
 
 }  // namespace

@@ -64,8 +64,9 @@ std::vector<Metric> metrics_of(const Family& family, const Counts& counts) {
        [](const StepCost& s) { return s.runs; }, true},  // a kernel has few operands
       {"interpreted steps", [](const Measured& m) { return m.counts.run.interpreted(); }, work,
        [](const StepCost& s) { return s.interpreted; }},
+      // A plan of another size may store values that this one computes again.
       {"arena", [](const Measured& m) { return static_cast<double>(m.counts.run.arena_bytes); },
-       work},
+       work, nullptr, true},
       {"allocations of a run",
        [](const Measured& m) { return static_cast<double>(m.counts.run.allocations); }, work},
   };

@@ -41,7 +41,8 @@ double digamma(double x) {
   if (std::isnan(x) || x == -std::numeric_limits<double>::infinity()) {
     return std::numeric_limits<double>::quiet_NaN();
   }
-  if (x <= 0) {
+  if (x == 0) return -1 / x;  // an infinity
+  if (x < 0) {
     if (x == std::floor(x)) return std::numeric_limits<double>::quiet_NaN();
     double fraction = -x - std::floor(-x);
     if (fraction > 0.5) fraction -= 1;

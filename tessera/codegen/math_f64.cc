@@ -397,7 +397,7 @@ Vec lgamma_f32(Vec given) {
 }
 
 // Uses the asymptotic series, the recurrence for arguments below 7 and the reflection formula below
-// 1/2. The poles give NaN, as in XLA.
+// 1/2. The poles give NaN, but for 0 (of either sign), where the limit is an infinity, as in SciPy.
 Vec digamma_f32(Vec given) {
   Vec x = widen(given);
   Vec reflect = x < 0.5;
@@ -417,7 +417,7 @@ Vec digamma_f32(Vec given) {
   Vec cosine = copy_sign(sin_pi(abs(0.5 - fraction)), 0.5 - fraction);
   Vec cotangent = copy_sign(x.like(1), x) * cosine / sin_pi(fraction);
   r = select(reflect, r - kPi * cotangent, r);
-  Vec pole = (x <= 0.0) & (fraction == 0.0);
+  Vec pole = (x < 0.0) & (fraction == 0.0);
   return narrow(select(pole | (x == -kInf), kNan, r));
 }
 

@@ -29,6 +29,7 @@ Real lgamma_any(Real x) {
   return lgammal_r(x, &sign);
 }
 Real digamma(Real x) {
+  if (x == 0) return -1 / x;  // an infinity, as in SciPy
   if (std::isnan(x) || x == -INFINITY || (x <= 0 && x == std::floor(x))) return NAN;
   if (x == INFINITY) return x;
   if (x < 0.5L) {

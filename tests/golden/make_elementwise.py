@@ -96,9 +96,7 @@ UNARY = {
                 if abs(x) < 1 else mp.nan, lambda x: np.where(x == 0, x, special.erfinv(x)), 1),
     'lgamma':
         (lax.lgamma, log_gamma, lambda x: np.where(np.isinf(x), INF, special.gammaln(x)), INF),
-    # At 0 the two sides differ, and JAX has no value, as at the other poles.
-    'digamma': (lax.digamma, lambda x: mp.digamma(x), lambda x: np.where(x == 0, NAN, special.digamma(x)),
-                INF),
+    'digamma': (lax.digamma, lambda x: mp.digamma(x), special.digamma, INF),
 }
 
 

@@ -67,7 +67,8 @@ long double digamma_of(long double x) {
 
 double digamma(double x) {
   if (std::isinf(x)) return x > 0 ? x : NAN;
-  if (x <= 0 && x == std::floor(x)) return NAN;  // x is a pole
+  if (x == 0) return -1 / x;                    // an infinity, as in SciPy
+  if (x < 0 && x == std::floor(x)) return NAN;  // x is a pole
   return static_cast<double>(digamma_of(x));
 }
 

@@ -16,6 +16,7 @@
 #include "plugin/named_value.h"
 #include "plugin/parts_of_sums.h"
 #include "plugin/program_text.h"
+#include "plugin/replicas.h"
 #include "plugin/shardings.h"
 #include "tessera/base/contains.h"
 #include "tessera/cluster/processes.h"
@@ -67,10 +68,8 @@ std::vector<Device> devices_by_partition(const CompileOptions& options) {
   std::vector<Device> out;
   if (!cluster::Processes::current()) return out;
   const std::vector<Device>& all = devices();
-  for (int64_t p = 0; p < options.num_partitions; ++p) {
-    const int64_t id = options.device_assignment.empty()
-                           ? p
-                           : options.device_assignment.at(static_cast<size_t>(p));
+  for (int64_t p = 0; p < options.num_devices(); ++p) {
+    const int64_t id = options.device_id(p);
     const auto found =
         std::find_if(all.begin(), all.end(), [&](const Device& d) { return d.id == id; });
     if (found == all.end())
@@ -235,22 +234,19 @@ std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::str
   auto out = std::make_shared<PJRT_Executable>();
   out->options_text = options;
   out->options = parse_compile_options(options);
-  if (out->options.num_replicas != 1)
-    unimplemented(fmt::format(
-        "[compile] expected one replica of partitioned programs, got {}; use jit with shardings or "
-        "shard_map instead of pmap",
-        out->options.num_replicas));
+  const int64_t replicas = out->options.num_replicas;
   std::vector<HeldBytes> held;
   const auto on_tensor = [&](std::string_view bytes, const Literal& value) {
     if (bytes.size() >= ProgramText::kLarge) held.push_back({bytes, value});
   };
-  LaidOutModule laid_out =
-      with_memory_orders(interchange::read_module(code, "jax", {.on_tensor = on_tensor}));
+  LaidOutModule laid_out = with_memory_orders(
+      interchange::read_module(code, "jax", {.on_tensor = on_tensor, .replicas = replicas}));
   out->code = std::make_shared<ProgramText>(code, std::move(held));
   out->input_orders = std::move(laid_out.inputs);
   out->output_orders = std::move(laid_out.outputs);
   const OrderedModule ordered = with_one_device_order(std::move(laid_out.module));
-  interchange::ParsedModule module = split_unreduced(ordered.module);
+  interchange::ParsedModule module =
+      replicas > 1 ? across_replicas(ordered.module) : split_unreduced(ordered.module);
   const std::vector<Device> by_partition = devices_by_partition(out->options);
   if (!by_partition.empty()) module = on_devices(std::move(module), by_partition);
   module.main = interchange::with_loops_rewritten(module);
@@ -268,7 +264,7 @@ std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::str
     const ArrayLayout& layout = *out->program->input_layout(i);
     out->input_ids.push_back(ids_of(layout, ordered.input_ids[i], by_partition));
     out->input_instances.push_back(
-        instances_of(layout, out->input_ids[i], out->options.num_partitions));
+        instances_of(layout, out->input_ids[i], out->options.num_devices()));
     out->input_parts.push_back(!module.input_unreduced[i].empty());
     out->input_shapes.push_back(
         shape_of_array(held_shape(layout, out->input_parts[i]), out->input_orders[i]));
@@ -277,7 +273,7 @@ std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::str
     const ArrayLayout& layout = *out->program->output_layout(i);
     out->output_ids.push_back(ids_of(layout, ordered.output_ids[i], by_partition));
     out->output_instances.push_back(
-        instances_of(layout, out->output_ids[i], out->options.num_partitions));
+        instances_of(layout, out->output_ids[i], out->options.num_devices()));
     const std::string& kind = module.output_memory_kinds[i];
     expect_kind(kind);
     out->output_kinds.push_back(kind.empty() ? memory_kinds()[0] : kind);

@@ -13,7 +13,7 @@ std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::str
 std::string_view code_of(const PJRT_Program& program);
 
 // Returns the shape in memory of what a device holds of an array. `parts`: the layout has a leading
-// dimension for the parts of a sum (parts_of_sums.h).
+// dimension for what each device holds (device_parts.h).
 Shape held_shape(const runtime::ArrayLayout& layout, bool parts);
 
 }  // namespace tessera::plugin

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
-#include <optional>
+#include <span>
 
 #include "plugin/error.h"
 #include "plugin/wire.h"
@@ -15,21 +15,22 @@ namespace {
 
 constexpr const char* kWhat = "CompileOptionsProto";
 
-// Returns the device of each partition in a DeviceAssignmentProto: 3 computation_devices { 1
-// replica_device_ids (packed) }, one for each partition.
+// Returns the device of each partition and replica in a DeviceAssignmentProto: 3
+// computation_devices { 1 replica_device_ids (packed) }, one for each partition.
 std::vector<int64_t> device_assignment(std::string_view bytes) {
   std::vector<int64_t> out;
   MessageReader message(bytes, kWhat);
   while (const auto field = message.next()) {
     if (field->number != 3) continue;
+    const size_t first = out.size();
     MessageReader computation = message.inner(*field);
-    std::optional<int64_t> device;  // the device of replica 0
     while (const auto inner = computation.next()) {
-      if (inner->number != 1 || device) continue;
-      device = inner->bytes.empty() ? static_cast<int64_t>(inner->value)
-                                    : static_cast<int64_t>(computation.inner(*inner).varint());
+      if (inner->number != 1) continue;
+      MessageReader packed = computation.inner(*inner);
+      if (packed.done()) out.push_back(static_cast<int64_t>(inner->value));
+      while (!packed.done()) out.push_back(static_cast<int64_t>(packed.varint()));
     }
-    out.push_back(device.value_or(0));
+    if (out.size() == first) out.push_back(0);
   }
   return out;
 }
@@ -59,13 +60,14 @@ void expect_option(const std::string& name) {
 
 }  // namespace
 
-std::string device_assignment_proto(const std::vector<int64_t>& device_ids) {
+std::string device_assignment_proto(const std::vector<int64_t>& device_ids, bool replicas) {
   MessageWriter out;
-  out.add(1, 1);
-  out.add(2, device_ids.size());
-  for (int64_t id : device_ids) {
+  out.add(1, replicas ? device_ids.size() : 1);
+  out.add(2, replicas ? 1 : device_ids.size());
+  const size_t step = replicas ? device_ids.size() : 1;  // how many devices a partition has
+  for (size_t p = 0; p < device_ids.size(); p += step) {
     MessageWriter computation;
-    computation.add_packed(1, std::span(&id, 1));
+    computation.add_packed(1, std::span(device_ids).subspan(p, step));
     out.add(3, computation);
   }
   return out.bytes();
@@ -84,6 +86,12 @@ CompileOptions parse_compile_options(std::string_view bytes) {
       if (inner->number == 1) out.overrides.emplace_back(inner->bytes);
   }
   for (const std::string& name : out.overrides) expect_option(name);
+  if (out.num_replicas < 1 || out.num_partitions < 1 ||
+      (out.num_replicas > 1 && out.num_partitions > 1))
+    unimplemented(
+        fmt::format("[compile] expected several partitions or several replicas of a program, got "
+                    "{} replicas of {} partitions each; use one partition for each device",
+                    out.num_replicas, out.num_partitions));
   return out;
 }
 

@@ -1,6 +1,6 @@
 // Represents what each device holds of a value as an array of Tessera, with a leading dimension
 // that is sharded over mesh axes and has each device's own value as an element. The plugin uses it
-// for parts of a sum (parts_of_sums.h).
+// for parts of a sum (parts_of_sums.h) and for replicas (replicas.h).
 #pragma once
 
 #include "tessera/interchange/text/parser.h"

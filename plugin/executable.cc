@@ -18,17 +18,15 @@ namespace {
 // Returns the devices that partitions run on. Throws ApiError if one does not belong to the client.
 std::vector<PJRT_Device*> devices_of(const PJRT_Client& client, const CompileOptions& options) {
   std::vector<PJRT_Device*> out;
-  for (int64_t p = 0; p < options.num_partitions; ++p) {
-    const int64_t id = options.device_assignment.empty()
-                           ? p
-                           : options.device_assignment.at(static_cast<size_t>(p));
+  for (int64_t p = 0; p < options.num_devices(); ++p) {
+    const int64_t id = options.device_id(p);
     const auto at = std::find_if(client.devices.begin(), client.devices.end(),
                                  [&](auto* device) { return device->description.device.id == id; });
     if (at == client.devices.end())
       invalid(fmt::format(
           "[compile] expected a program for devices of this client, which has {}, got one for {} "
           "devices, device {} among them; compile it for these devices, or set TESSERA_DEVICES",
-          client.devices.size(), options.num_partitions, id));
+          client.devices.size(), options.num_devices(), id));
     out.push_back(*at);
   }
   return out;
@@ -40,10 +38,14 @@ PJRT_LoadedExecutable* load(PJRT_Client* client, std::vector<PJRT_Device*> devic
   out->client = client;
   out->devices = std::move(devices);
   out->executable = std::move(executable);
+  const bool replicas = out->executable->options.num_replicas > 1;
   for (size_t p = 0; p < out->devices.size(); ++p) {
     if (out->devices[p]->local_id < 0) continue;
+    const int number = static_cast<int>(p);
     out->addressable.push_back(out->devices[p]);
-    out->logical_ids.push_back({.replica = 0, .partition = static_cast<int>(p)});
+    out->partitions.push_back(p);
+    out->logical_ids.push_back(
+        {.replica = replicas ? number : 0, .partition = replicas ? 0 : number});
   }
   return out.release();
 }
@@ -108,7 +110,8 @@ void add_loaded(PJRT_Api& api) {
           std::vector<int64_t> ids;
           for (PJRT_Device* device : a->executable->devices)
             ids.push_back(device->description.device.id);
-          auto* held = new PJRT_DeviceAssignmentSerialized{device_assignment_proto(ids)};
+          auto* held = new PJRT_DeviceAssignmentSerialized{
+              device_assignment_proto(ids, a->executable->executable->options.num_replicas > 1)};
           give(held->bytes, a->serialized_bytes, a->serialized_bytes_size);
           a->serialized_device_assignment = held;
           a->serialized_device_assignment_deleter = [](auto* d) { delete d; };
@@ -281,7 +284,7 @@ void add_descriptions(PJRT_Api& api) {
         a->argument_size_in_bytes += e.program->input_layout(i)->local_bytes;
       for (size_t r = 0; r < e.program->num_outputs(); ++r)
         a->output_size_in_bytes += e.program->output_layout(r)->local_bytes;
-      a->temp_size_in_bytes = e.program->arena_bytes() / e.options.num_partitions;
+      a->temp_size_in_bytes = e.program->arena_bytes() / e.options.num_devices();
       a->peak_memory_in_bytes =
           a->argument_size_in_bytes + a->output_size_in_bytes + a->temp_size_in_bytes;
       a->total_size_in_bytes = a->peak_memory_in_bytes + a->generated_code_size_in_bytes;

@@ -35,7 +35,7 @@ struct PJRT_Executable {
   std::vector<std::vector<int32_t>> input_instances, output_instances;
   // For each input and output: the partition at each position of its mesh.
   std::vector<std::vector<int64_t>> input_ids, output_ids;
-  // For each input and output: whether a device holds a part of a sum (parts_of_sums.h).
+  // For each input and output: whether a device holds a value of its own (device_parts.h).
   std::vector<bool> input_parts, output_parts;
   std::vector<bool> donated;              // for each input: whether it is deleted after a run
   std::vector<std::string> output_kinds;  // the kind of memory of each output
@@ -71,10 +71,11 @@ struct PJRT_Executable {
 struct PJRT_LoadedExecutable {
   PJRT_Client* client = nullptr;
   std::shared_ptr<PJRT_Executable> executable;
-  std::vector<PJRT_Device*> devices;  // the device of each partition
+  std::vector<PJRT_Device*> devices;  // the device of each partition or replica
   bool deleted = false;
-  // The devices of this process, and the partitions that they run.
+  // The devices of this process, and the partitions or replicas that they run.
   std::vector<PJRT_Device*> addressable;
+  std::vector<size_t> partitions;
   std::vector<PJRT_LogicalDeviceIds> logical_ids;
 };
 

@@ -27,7 +27,7 @@ class Arguments {
  public:
   explicit Arguments(const PJRT_LoadedExecutable_Execute_Args& a)
       : program_(*a.executable->executable),
-        partitions_(a.executable->logical_ids),
+        partitions_(a.executable->partitions),
         lists_(a.argument_lists),
         donated_(program_.donated.begin(), program_.donated.end()) {
     for (size_t k = 0; k < a.options->num_non_donatable_input_indices; ++k)
@@ -100,8 +100,8 @@ class Arguments {
             "in memory, got {{{}}}; put it there with device_put(x, compiled.input_formats), or "
             "name its format in in_shardings",
             i, fmt::join(program_.input_orders[i], ","), fmt::join(part.minor_to_major, ",")));
-      const auto k = static_cast<size_t>(layout->held_index(
-          program_.input_instances[i][static_cast<size_t>(partitions_[p].partition)]));
+      const auto k =
+          static_cast<size_t>(layout->held_index(program_.input_instances[i][partitions_[p]]));
       // If equal parts have memories of their own, the first one is read.
       if (offsets[k] == kNotSeen) offsets[k] = part.data() - first.memory.data();
       together = together && part.memory == first.memory;
@@ -156,7 +156,7 @@ class Arguments {
   static constexpr int64_t kNotSeen = std::numeric_limits<int64_t>::min();
 
   const PJRT_Executable& program_;
-  const std::vector<PJRT_LogicalDeviceIds>& partitions_;  // of this process
+  const std::vector<size_t>& partitions_;  // of this process
   PJRT_Buffer* const* const* lists_;
   std::vector<uint8_t> donated_;
   std::vector<DeviceArrayRef> arrays_;
@@ -184,7 +184,7 @@ void execute(PJRT_LoadedExecutable_Execute_Args& a) {
   if (a.executable->deleted)
     invalid("[execute] expected an existing program, got a deleted one; compile it again");
   const PJRT_Executable& e = *a.executable->executable;
-  const std::vector<PJRT_LogicalDeviceIds>& partitions = a.executable->logical_ids;
+  const std::vector<size_t>& partitions = a.executable->partitions;
   if (a.num_devices != partitions.size() || partitions.empty())
     invalid(
         fmt::format("[execute] expected arguments for the {} devices of this process, at least for "
@@ -202,10 +202,9 @@ void execute(PJRT_LoadedExecutable_Execute_Args& a) {
     if (seen || arguments.holds(memory)) outputs[r] = copy_of(*outputs[r]);
   }
   for (size_t p = 0; p < partitions.size(); ++p) {
-    const auto partition = static_cast<size_t>(partitions[p].partition);
     for (size_t r = 0; r < outputs.size(); ++r) {
       const DeviceArray& array = *outputs[r];
-      const int64_t held = array.layout()->held_index(e.output_instances[r][partition]);
+      const int64_t held = array.layout()->held_index(e.output_instances[r][partitions[p]]);
       a.output_lists[p][r] =
           new_buffer(a.executable->addressable[p]->memory(e.output_kinds[r]), e.output_dtypes[r],
                      e.output_shapes[r], array.buffer(), array.offsets().at(held));

@@ -13,7 +13,7 @@
 namespace tessera::interchange {
 
 // The axis of the mesh. Its devices are the program's partitions.
-inline constexpr std::string_view kPartitionAxis = "partitions";
+inline constexpr std::string_view kPartitionAxis = "partitions", kReplicaAxis = "replicas";
 
 struct HloSharding {
   // One entry for each dimension of the array; nullopt if the text leaves the sharding open

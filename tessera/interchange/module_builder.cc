@@ -137,6 +137,7 @@ std::optional<NamedSharding> ModuleBuilder::hlo_sharding(const TextAttr& text, c
                                                          size_t offset) {
   const auto* written = text.get<std::string>();
   if (!written) error_at(offset, "expected mhlo.sharding to be a string");
+  if (options_.replicas > 1) return std::nullopt;  // each replica has its whole value
   // The whole value is on one device.
   if (written->empty() || (partitions_ <= 1 && *written == "{replicated}")) return std::nullopt;
   const HloSharding sharding = parse_hlo_sharding(*written, type.rank(), partitions_);
@@ -229,6 +230,7 @@ ParsedModule ModuleBuilder::finish_module(size_t offset) {
   out.input_layout_modes = entry.input_layout_modes;
   out.output_layout_modes = entry.output_layout_modes;
   out.donated = entry.donated;
+  if (options_.replicas > 1) out.replicas = only_mesh(offset);
   for (const auto& [name, mesh] : meshes_) out.meshes.push_back(find_mesh(name, offset));
   return out;
 }
@@ -246,16 +248,22 @@ const Mesh& ModuleBuilder::find_mesh(const std::string& name, size_t offset) {
   return *it->second;
 }
 
+// Returns the mesh of devices 0 to size - 1, along one axis of this name.
+const Mesh& ModuleBuilder::line_of_devices(std::string_view axis, int64_t size, size_t offset) {
+  std::optional<Mesh>& mesh = meshes_[std::string(axis)];
+  if (mesh) return *mesh;
+  MeshParts parts{{size}, {std::string(axis)}, {}};
+  check_axis_size({}, size, offset);
+  parts.ids.resize(static_cast<size_t>(size));
+  std::iota(parts.ids.begin(), parts.ids.end(), 0);
+  return mesh.emplace(make_mesh(std::move(parts), {}, offset));
+}
+
 const Mesh& ModuleBuilder::only_mesh(size_t offset) {
-  if (meshes_.empty() && partitions_ > 0) {
-    // JAX writes shard_map over one device without a mesh, and GSPMD's programs have none.
-    MeshParts parts{{partitions_}, {std::string(kPartitionAxis)}, {}};
-    check_axis_size({}, partitions_, offset);
-    parts.ids.resize(static_cast<size_t>(partitions_));
-    std::iota(parts.ids.begin(), parts.ids.end(), 0);
-    return meshes_.emplace(kPartitionAxis, make_mesh(std::move(parts), {}, offset))
-        .first->second.value();
-  }
+  if (options_.replicas > 1) return line_of_devices(kReplicaAxis, options_.replicas, offset);
+  // JAX writes shard_map over one device without a mesh, and GSPMD's programs have none.
+  if (meshes_.empty() && partitions_ > 0)
+    return line_of_devices(kPartitionAxis, partitions_, offset);
   // Besides the mesh of a shard_map JAX may write one without axes.
   const Mesh* only = nullptr;
   size_t count = 0;

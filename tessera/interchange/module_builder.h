@@ -151,6 +151,7 @@ class ModuleBuilder {
   void check_axis_size(const MeshParts& parts, int64_t size, size_t offset) const;
   // Returns the only mesh of the module; for a module without meshes, that of its partitions.
   const Mesh& only_mesh(size_t offset);
+  const Mesh& line_of_devices(std::string_view axis, int64_t size, size_t offset);
   Mesh make_mesh(MeshParts parts, const TextAttr::Entries& extra, size_t offset);
   // Returns the mesh of #stablehlo.mesh<axes = [...], device_ids = ...>, or of a dictionary with
   // the same entries.
@@ -267,6 +268,7 @@ class Reader final : public OpReader {
   std::vector<ValueId> insert(const OpDef& def, OpParams params,
                               std::span<const ValueId> operands) override;
   const Mesh& mesh() const override;
+  bool has_replicas() const override { return builder_.options_.replicas > 1; }
   Mesh find_mesh(std::string_view symbol) const override {
     return builder_.find_mesh(std::string(symbol), place_);
   }

@@ -110,6 +110,8 @@ class OpReader {
                                       std::span<const ValueId> operands) = 0;
   // Returns the mesh of the enclosing manual computation; without one, the only one of the module.
   virtual const Mesh& mesh() const = 0;
+  // Returns whether the program's collectives are among replicas, not among partitions.
+  virtual bool has_replicas() const = 0;
   virtual Mesh find_mesh(std::string_view symbol) const = 0;
   [[noreturn]] virtual void error(const std::string& message) const = 0;
 

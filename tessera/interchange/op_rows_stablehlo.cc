@@ -1,6 +1,7 @@
 // The rows of StableHLO's ops. The versions of VHLO are those of StableHLO's VhloOps.td. Ops that
-// Tessera cannot compute have no row.
+// Tessera cannot compute (infeed, rng, ...) have a row too, for an error that names them.
 #include "tessera/interchange/foreign/foreign.h"
+#include "tessera/interchange/formats/collective_text.h"
 #include "tessera/interchange/formats/formats.h"
 #include "tessera/interchange/op_table.h"
 
@@ -44,12 +45,15 @@ const OpRow kStablehloRows[] = {
      .vhlo = {{1, "1.15.0"}}},
     {.name = "stablehlo.atan2", .vhlo = {{1, "0.9.0"}}},
     {.name = "stablehlo.batch_norm_grad",
+     .build = foreign::batch_norm_grad,
      .properties = {"epsilon feature_index"},
      .vhlo = {{1, "0.9.0", "", "epsilon feature_index"}}},
     {.name = "stablehlo.batch_norm_inference",
+     .build = foreign::batch_norm_inference,
      .properties = {"epsilon feature_index"},
      .vhlo = {{1, "0.9.0", "", "epsilon feature_index"}}},
     {.name = "stablehlo.batch_norm_training",
+     .build = foreign::batch_norm_training,
      .properties = {"epsilon feature_index"},
      .vhlo = {{1, "0.9.0", "", "epsilon feature_index"}}},
     {.name = "stablehlo.bitcast_convert",
@@ -57,6 +61,8 @@ const OpRow kStablehloRows[] = {
      .narrow = true,
      .vhlo = {{1, "0.9.0"}}},
     {.name = "stablehlo.broadcast",
+     .format = {.assembly = "{operands}, sizes = {broadcast_sizes}"},
+     .build = foreign::broadcast,
      .properties = {"broadcast_sizes"},
      .vhlo = {{1, "0.9.0", "", "broadcast_sizes"}}},
     {.name = "stablehlo.broadcast_in_dim",
@@ -127,6 +133,7 @@ const OpRow kStablehloRows[] = {
     {.name = "stablehlo.count_leading_zeros", .vhlo = {{1, "0.9.0"}}},
     {.name = "stablehlo.create_token", .build = foreign::create_token, .vhlo = {{1, "0.9.0"}}},
     {.name = "stablehlo.cross-replica-sum",
+     .build = cross_replica_sum,
      .properties = {"replica_groups"},
      .vhlo = {{1, "0.9.0", "", "replica_groups"}}},
     {.name = "stablehlo.custom_call",
@@ -143,6 +150,8 @@ const OpRow kStablehloRows[] = {
                "operand_layouts output_operand_aliases result_layouts result_tilings"}}},
     {.name = "stablehlo.divide", .vhlo = {{1, "0.9.0"}}},
     {.name = "stablehlo.dot",
+     .format = {.assembly = "{operands}<, precision = {precision}>"},
+     .build = foreign::dot,
      .properties = {"precision_config?"},
      .vhlo = {{1, "0.9.0", "", "precision_config"}}},
     {.name = "stablehlo.dot_general",
@@ -211,6 +220,8 @@ const OpRow kStablehloRows[] = {
      .format = {.assembly = "{operands}", .signature = Signature::kFunctional},
      .vhlo = {{1, "0.9.0"}}},
     {.name = "stablehlo.einsum",
+     .format = {.assembly = "{operands}, config = {einsum_config}"},
+     .build = foreign::einsum,
      .properties = {"einsum_config"},
      .vhlo = {{1, "0.9.0", "", "einsum_config"}}},
     {.name = "stablehlo.exponential",
@@ -389,6 +400,8 @@ const OpRow kStablehloRows[] = {
      .properties = {"result_accuracy?"},
      .vhlo = {{1, "0.9.0", "1.9.0"}, {2, "1.10.0", "", "result_accuracy"}}},
     {.name = "stablehlo.torch_index_select",
+     .format = {.assembly = "{operands}, dim = {dim}, batch_dims = {batch_dims}"},
+     .build = foreign::torch_index_select,
      .properties = {"batch_dims dim"},
      .vhlo = {{1, "0.9.0", "", "batch_dims dim"}}},
     {.name = "stablehlo.transpose",
@@ -401,6 +414,8 @@ const OpRow kStablehloRows[] = {
      .vhlo = {{1, "0.9.0", "", "left_side lower transpose_a unit_diagonal"}}},
     {.name = "stablehlo.tuple", .vhlo = {{1, "0.9.0"}}},
     {.name = "stablehlo.unary_einsum",
+     .format = {.assembly = "{operands}, config = {einsum_config}"},
+     .build = foreign::unary_einsum,
      .properties = {"einsum_config"},
      .vhlo = {{1, "0.9.0", "", "einsum_config"}}},
     {.name = "stablehlo.uniform_dequantize", .vhlo = {{1, "0.9.0"}}},

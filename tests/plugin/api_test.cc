@@ -169,9 +169,9 @@ TEST_F(Plugin, ProgramsOfOtherFormatsAndOptionsAreRefused) {
   EXPECT_THAT(compile("module {", "").message, HasSubstr("[parse]"));
   EXPECT_THAT(compile(kProgram, "\xff\xff\xff").message,
               HasSubstr("expected a CompileOptionsProto"));
-  // {3: {4: 2}}: two replicas. {7: {1: "fast"}}: an option.
-  EXPECT_THAT(compile(kProgram, std::string("\x1a\x02\x20\x02", 4)).message,
-              HasSubstr("[compile] expected one replica"));
+  // {3: {4: 2, 5: 2}}: two replicas of two partitions. {7: {1: "fast"}}: an option.
+  EXPECT_THAT(compile(kProgram, std::string("\x1a\x04\x20\x02\x28\x02", 6)).message,
+              HasSubstr("[compile] expected several partitions or several replicas"));
   EXPECT_THAT(compile(kProgram, std::string("\x3a\x06\x0a\x04"
                                             "fast"))
                   .message,

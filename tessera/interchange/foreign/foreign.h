@@ -29,6 +29,16 @@ Values bessel_i1e(OpReader& reader);
 Values polygamma(OpReader& reader);
 Values zeta(OpReader& reader);
 
+// --- older_ops.cc, batch_norm.cc ---
+Values broadcast(OpReader& reader);
+Values dot(OpReader& reader);
+Values einsum(OpReader& reader);
+Values unary_einsum(OpReader& reader);
+Values torch_index_select(OpReader& reader);
+Values batch_norm_training(OpReader& reader);
+Values batch_norm_inference(OpReader& reader);
+Values batch_norm_grad(OpReader& reader);
+
 // --- program_ops.cc ---
 Values partition_id(OpReader& reader);
 Values replica_id(OpReader& reader);

@@ -11,8 +11,10 @@
 #include "tessera/ops/core/sharding_group.h"
 
 namespace tessera::interchange::foreign {
-// The number of the device is its position in the mesh.
-Values partition_id(OpReader& reader) {
+namespace {
+
+// Returns the position of the device in the mesh.
+Values device_number(OpReader& reader) {
   expect_count(reader, 0);
   const Mesh& mesh = reader.mesh();
   const std::vector<int64_t> logical = logical_device_ids(mesh);
@@ -23,10 +25,19 @@ Values partition_id(OpReader& reader) {
   return reader.insert(convert_op, ConvertParams{uint32}, index);
 }
 
-// One replica runs all partitions.
-Values replica_id(OpReader& reader) {
+Values number_zero(OpReader& reader) {
   expect_count(reader, 0);
   return reader.insert(constant_op, ConstantParams{Literal::scalar(uint32_t{0}), {}}, {});
+}
+
+}  // namespace
+
+// A program has several partitions or several replicas; the other number is 0 on all devices.
+Values partition_id(OpReader& reader) {
+  return reader.has_replicas() ? number_zero(reader) : device_number(reader);
+}
+Values replica_id(OpReader& reader) {
+  return reader.has_replicas() ? device_number(reader) : number_zero(reader);
 }
 
 // An op that may run while others do, and the wait for its result. The future is the result itself.

@@ -152,14 +152,18 @@ WrittenGroups read_groups(std::string_view name, OpReader& reader) {
   const bool outside = AxisEnv::current().mesh().rank() == 0;
   WrittenGroups out{.mesh = by_axes && outside ? by_axes->mesh : reader.mesh()};
   // The devices of a mesh are partitions, with or without a channel.
-  if (!reader.text.take("channel_handle") && !by_axes)
+  if (!reader.text.take("channel_handle") && !by_axes && !reader.has_replicas() &&
+      out.mesh.size() > 1)
     reader.error(
-        "expected a channel_handle: a collective among the partitions of one program, not among "
-        "replicas");
+        "expected a channel_handle: a collective among the partitions of one program, got one "
+        "among "
+        "replicas; compile the program for several replicas");
   reader.text.take("use_global_device_ids");
   const bool named = by_axes && name == "replica_groups";
   out.groups =
       named ? mesh_groups(*by_axes, out.mesh, reader) : read_matrix(name, out.mesh, reader);
+  if (out.groups.empty() && name == "replica_groups" && reader.has_replicas())  // all of them
+    out.groups = device_groups(out.mesh, out.mesh.axis_names(), {});
   return out;
 }
 

@@ -44,5 +44,7 @@ ReduceKind read_combiner(OpReader& reader);
 
 // Adds the ragged_all_to_all that JAX writes as a custom call of that name, and returns its result.
 std::vector<ValueId> ragged_all_to_all_call(OpReader& reader);
+// Reads stablehlo.cross-replica-sum and returns its result.
+std::vector<ValueId> cross_replica_sum(OpReader& reader);
 
 }  // namespace tessera::interchange::formats

@@ -235,6 +235,14 @@ std::vector<ValueId> ragged_all_to_all_call(OpReader& reader) {
                        reader.operands);
 }
 
+// The older form of an all_reduce that adds.
+std::vector<ValueId> cross_replica_sum(OpReader& reader) {
+  const Found found = read_foreign(all_reduce_op, reader);
+  return reader.insert(all_reduce_op,
+                       AllReduceParams{found.mesh, found.axes.axes, found.axes.groups},
+                       reader.operands);
+}
+
 OpFormat collective() { return {.write = write_collective, .read = read_collective}; }
 
 }  // namespace tessera::interchange::formats

@@ -35,6 +35,9 @@ struct ParsedModule {
   // The arguments whose memory the results may use.
   std::vector<bool> donated;
   std::vector<Mesh> meshes;
+  // If the program runs as several replicas: the mesh of these, with one axis, over which main's
+  // collectives communicate. The types of main are those of one replica.
+  std::optional<Mesh> replicas;
 };
 
 // Facts that a program does not contain.
@@ -46,6 +49,9 @@ struct ReadOptions {
   // This function is called for each dense tensor in bytecode that contains all of its elements,
   // with its bytes and the value that was read from them. It may be empty.
   std::function<void(std::string_view bytes, const Literal& value)> on_tensor = {};
+  // How many devices run the whole program, each with arguments and results of its own. With more
+  // than one, collectives and replica_id are those among replicas.
+  int64_t replicas = 1;
 };
 
 // Returns the module. A mesh in the text consists of the devices of this process with the ids that

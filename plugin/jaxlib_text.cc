@@ -7,6 +7,7 @@
 
 #include "tessera/control/control.h"
 #include "tessera/interchange/programs/map_regions.h"
+#include "tessera/ir/append_ops.h"
 #include "tessera/ir/op_def.h"
 #include "tessera/ops/collectives/collectives.h"
 #include "tessera/ops/control/ffi_call.h"
@@ -25,6 +26,26 @@ ir::OpParams call_by_name(const ir::Op& op, const ir::Function& f) {
   return params;
 }
 
+// Returns whether JAX asked for the call to be inlined early, by jit(..., inline=Inline.XLA_EARLY).
+bool is_inlined_early(const ir::Op& op) {
+  if (op.def != &ops::call_op) return false;
+  const auto& attributes = op.params.as<ops::CallParams>().frontend_attributes;
+  for (size_t i = 0; i + 1 < attributes.size(); i += 2)
+    if (attributes[i] == "inlineable" && attributes[i + 1] == "xla_early") return true;
+  return false;
+}
+
+// Adds the ops of the function that is called, and returns the values of the results.
+ir::ValueIds inlined(const ir::Op& call, ir::Function& out) {
+  const ir::Function callee = without_foreign_ops(*call.params.as<ops::CallParams>().callee);
+  return ir::append_ops(callee, call.operands, [&](const ir::Op& op, const ir::ValueIds& operands) {
+    ir::Op copy = ir::copy_of(op, op.params, operands);
+    for (ir::ValueId result : op.results) copy.results.push_back(out.add_value(callee.type(result)));
+    out.ops.push_back(copy);
+    return copy.results;
+  });
+}
+
 }  // namespace
 
 ir::Function without_foreign_ops(const ir::Function& function) {
@@ -38,6 +59,11 @@ ir::Function without_foreign_ops(const ir::Function& function) {
     for (ir::ValueId& operand : op.operands) rename(operand);
     if (op.def == &ops::sharding_constraint_op || ops::is_about_sharding(op)) {
       same[op.results[0]] = op.operands[0];
+      continue;
+    }
+    if (is_inlined_early(op)) {
+      const ir::ValueIds results = inlined(op, out);
+      for (size_t r = 0; r < results.size(); ++r) same[op.results[r]] = results[r];
       continue;
     }
     op.params = interchange::map_regions(op, without_foreign_ops);

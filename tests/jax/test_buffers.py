@@ -280,6 +280,15 @@ def test_the_text_has_the_attributes_that_users_give_a_call():
   assert 'frontend_attributes={inlineable="false"}' in as_text(lambda x: lax.scan(step, 0., x), np.ones(3, np.float32))
 
 
+def test_the_text_has_no_calls_that_are_inlined_early():
+  if not hasattr(jax, 'Inline'):
+    pytest.skip('this JAX has no jax.Inline')
+  twice = lambda x: jax.jit(lambda x: jnp.sin(x) * 2, inline=jax.Inline.XLA_EARLY)(x) + 1  # pylint: disable=no-member
+  called = lambda inline: as_text(lambda x: jax.jit(twice, inline=inline)(x) * x, np.ones(3, np.float32))
+  assert 'call(' in called(jax.Inline.XLA_LATE)  # pylint: disable=no-member
+  assert 'call(' not in called(jax.Inline.XLA_EARLY) and 'sine(' in called(jax.Inline.XLA_EARLY)  # pylint: disable=no-member
+
+
 def test_the_text_has_an_exchange_for_each_array(mesh):
   f = jax.shard_map(lambda *arrays: [lax.all_to_all(x, 'x', 0, 0) for x in arrays], mesh=mesh, in_specs=P('x'), out_specs=P('x'))
   text = as_text(f, np.ones((64, 3), np.float32), np.ones((64, 5), np.float32))

@@ -235,11 +235,13 @@ std::vector<ValueId> ragged_all_to_all_call(OpReader& reader) {
                        reader.operands);
 }
 
-// The older form of an all_reduce that adds.
+// The older form of an all_reduce that adds. The sum of booleans is whether one of them is true.
 std::vector<ValueId> cross_replica_sum(OpReader& reader) {
   const Found found = read_foreign(all_reduce_op, reader);
+  const bool booleans = reader.type(reader.operands[0]).dtype == bool_;
   return reader.insert(all_reduce_op,
-                       AllReduceParams{found.mesh, found.axes.axes, found.axes.groups},
+                       AllReduceParams{found.mesh, found.axes.axes, found.axes.groups,
+                                       booleans ? ReduceKind::kOr : ReduceKind::kSum},
                        reader.operands);
 }
 

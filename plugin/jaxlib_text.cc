@@ -40,7 +40,8 @@ ir::ValueIds inlined(const ir::Op& call, ir::Function& out) {
   const ir::Function callee = without_foreign_ops(*call.params.as<ops::CallParams>().callee);
   return ir::append_ops(callee, call.operands, [&](const ir::Op& op, const ir::ValueIds& operands) {
     ir::Op copy = ir::copy_of(op, op.params, operands);
-    for (ir::ValueId result : op.results) copy.results.push_back(out.add_value(callee.type(result)));
+    for (ir::ValueId result : op.results)
+      copy.results.push_back(out.add_value(callee.type(result)));
     out.ops.push_back(copy);
     return copy.results;
   });

@@ -6,6 +6,7 @@
 
 #include "tessera/control/control_flow_ops.h"
 #include "tessera/ir/control_flow.h"
+#include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/structural/slice.h"
 #include "tests/evaluate/evaluate.h"
@@ -180,6 +181,20 @@ TEST(UnrollLoops, OnAnyNumberOfDevices) {
   for (int devices : {1, 8}) EXPECT_EQ(count(module_on(devices, "5"), sin_op), 5);
   EXPECT_EQ(count(module_on(1, "20"), while_op), 1);
   EXPECT_EQ(count(module_on(8, "20"), scan_op), 1);
+}
+
+// A device computes its part of an array, and does not take it from a constant. Keys are constants.
+TEST(UnrollLoops, ArraysOfShardedProgramsAreNoConstants) {
+  for (const auto& [extent, iotas] : {std::pair(9, 1), std::pair(2, 0)}) {
+    ParsedModule module;
+    module.main = parse_mlir(fmt::format(
+        "func.func @main() -> tensor<{0}xui32> {{ %0 = stablehlo.iota dim = 0 : tensor<{0}xui32> "
+        "return %0 : tensor<{0}xui32> }}",
+        extent));
+    EXPECT_EQ(count(with_loops_rewritten(module), iota_op), 0) << extent;
+    module.meshes = {Mesh::abstract({3}, {"x"})};
+    EXPECT_EQ(count(with_loops_rewritten(module), iota_op), iotas) << extent;
+  }
 }
 
 }  // namespace

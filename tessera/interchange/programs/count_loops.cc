@@ -429,10 +429,13 @@ Function count_loops(const Function& function) {
   return count_loops_in(function, Known(function.inputs.size()));
 }
 
+bool is_sharded(const ParsedModule& module) {
+  return std::any_of(module.meshes.begin(), module.meshes.end(),
+                     [](const Mesh& mesh) { return mesh.size() > 1; });
+}
+
 Function count_loops_if_sharded(const ParsedModule& module) {
-  const bool is_sharded = std::any_of(module.meshes.begin(), module.meshes.end(),
-                                      [](const Mesh& mesh) { return mesh.size() > 1; });
-  return is_sharded ? count_loops(module.main) : module.main;
+  return is_sharded(module) ? count_loops(module.main) : module.main;
 }
 
 }  // namespace tessera::interchange

@@ -33,6 +33,8 @@ namespace tessera::interchange {
 
 Function count_loops(const Function& function);
 
+// Returns whether the module has a mesh of several devices.
+bool is_sharded(const ParsedModule& module);
 // Returns the main function of a module. If it is sharded over several devices, its loops are
 // counted: in a scan, arrays that are read and stacked row by row are sharded like their rows,
 // while in a while loop their sharding is tied to how the rows are sliced.

@@ -20,11 +20,9 @@ namespace tessera::interchange {
 namespace {
 
 constexpr int64_t kMaxTrips = 8, kMaxOps = 512;
-constexpr int64_t kSmallElements = 64;  // of an array that is computed here
-
-bool is_small(const Type& type) {
-  return type.elements() <= kSmallElements && (is_integer(type.dtype) || type.dtype == bool_);
-}
+// How many elements an array may have that is computed here. In a sharded program a device would
+// take its part of the constant, and each device computes that part itself, except of keys.
+constexpr int64_t kSmallElements = 64, kSmallElementsIfSharded = 8;
 
 // Returns whether kernels compute the op where its result is read, in any trip.
 bool fuses(const Op& op) {
@@ -55,24 +53,35 @@ std::optional<int64_t> trips_of(const Function& cond, const Function& body,
 
 class LoopUnroller {
  public:
-  explicit LoopUnroller(Function& out) : out_(out) {}
+  LoopUnroller(Function& out, int64_t small) : out_(out), small_(small) {}
 
   ValueIds append(const Function& f, const ValueIds& values) {
     const KnownScalars scalars(f, 1, std::vector<std::optional<Literal>>(f.inputs.size()));
     return append_ops(f, values, [&](const Op& op, ValueIds operands) {
-      if (op.def != &while_op)
-        return keep(op, map_regions(op, unroll_loops), std::move(operands), f);
+      if (op.def != &while_op) return keep(op, with_unrolled_regions(op), std::move(operands), f);
       const auto& p = op.params.as<WhileParams>();
-      const Function cond = without_calls(*p.cond), body = without_calls(unroll_loops(*p.body));
+      const Function cond = without_calls(*p.cond), body = without_calls(unrolled(*p.body));
       if (const std::optional<int64_t> trips = short_trips(cond, body, op, scalars)) {
         for (int64_t trip = 0; trip < *trips; ++trip) operands = append_trip(body, operands);
         return operands;
       }
-      return keep(op, map_regions(op, unroll_loops), std::move(operands), f);
+      return keep(op, with_unrolled_regions(op), std::move(operands), f);
     });
   }
 
  private:
+  Function unrolled(const Function& f) const {
+    return rewritten(f, [&](Function& out, const ValueIds& inputs) {
+      return LoopUnroller(out, small_).append(f, inputs);
+    });
+  }
+  OpParams with_unrolled_regions(const Op& op) const {
+    return map_regions(op, [this](const Function& region) { return unrolled(region); });
+  }
+  bool is_small(const Type& type) const {
+    return type.elements() <= small_ && (is_integer(type.dtype) || type.dtype == bool_);
+  }
+
   // Returns the number of trips if the loop is to be unrolled.
   static std::optional<int64_t> short_trips(const Function& cond, const Function& body,
                                             const Op& op, const KnownScalars& scalars) {
@@ -121,20 +130,22 @@ class LoopUnroller {
   }
 
   Function& out_;
+  const int64_t small_;  // how many elements an array may have that is computed here
   std::unordered_map<ValueId, Literal> known_;  // by the values of out_
 };
 
 }  // namespace
 
-Function unroll_loops(const Function& function) {
+Function unroll_loops(const Function& function, bool is_sharded) {
+  const int64_t small = is_sharded ? kSmallElementsIfSharded : kSmallElements;
   return rewritten(function, [&](Function& out, const ValueIds& inputs) {
-    return LoopUnroller(out).append(function, inputs);
+    return LoopUnroller(out, small).append(function, inputs);
   });
 }
 
 Function with_loops_rewritten(const ParsedModule& module) {
   ParsedModule unrolled = module;
-  unrolled.main = unroll_loops(module.main);
+  unrolled.main = unroll_loops(module.main, is_sharded(module));
   return count_loops_if_sharded(unrolled);
 }
 

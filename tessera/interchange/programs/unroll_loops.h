@@ -14,7 +14,8 @@
 //         - each op of its body is pointwise, a constant, an iota, a broadcast, a reshape or a
 //           slice; and
 //         - the trips have at most 512 ops together.
-//         Small arrays of integers that are known are computed here and become constants.
+//         Small arrays of integers that are known are computed here and become constants (of at most 64
+//         elements, or 8 if the program is sharded).
 //
 // The sizes of arrays do not matter, so that a batch of any size is computed by the same ops.
 // Loops inside loops, branches, calls and manual computations are unrolled, too.
@@ -25,7 +26,7 @@
 
 namespace tessera::interchange {
 
-Function unroll_loops(const Function& function);
+Function unroll_loops(const Function& function, bool is_sharded = false);
 
 // Returns the main function of a module with short loops unrolled and, if it is sharded, the others
 // counted (count_loops.h).

@@ -195,3 +195,20 @@ def test_a_file_gets_the_devices_that_it_asks_for(sources, tmp_path):
         f'# {ask}\nimport os\ndef test_devices():\n  assert os.environ["XLA_FLAGS"].endswith("count={count}")\n')
   out = run(sources, tmp_path / 'work', 'many_test', 'one_test')
   assert out.stdout.count(' 1 passed, 0 failed, 0 skipped of 1') == 2, out.stdout
+
+
+def test_suspects_are_what_fails_on_the_plugin(sources, tmp_path):
+  work = tmp_path / 'work'
+  run(sources, work, 'lax_test', '-k', 'test_zlast')  # makes the folder of this version
+  [record] = work.glob('*/cpu/lax_test.jsonl')
+  [test] = results.read(record).tests
+  record.unlink()
+  on_plugin = record.parent.parent / 'tessera' / record.name
+  on_plugin.parent.mkdir()
+  fails = ('zlast', 'fails')
+  lines = [{'id': test.replace('zlast', name), 'outcome': 'failed' if name in fails else 'passed', 'seconds': 0, 'text': ''}
+           for name in ('passes', 'aborts', 'hangs', 'leaves', 'skips', 'fails', 'zlast')]
+  on_plugin.write_text(''.join(json.dumps(line) + '\n' for line in lines))
+  out = run(sources, work, 'lax_test', '--suspects')
+  assert set(results.read(record).tests) == {test.replace('zlast', name) for name in fails}
+  assert '1 files: 5 passed, 2 failed, 0 skipped; of the failed ones, 1 pass on XLA:\n' + test in out.stdout, out.stdout

@@ -24,7 +24,7 @@ void say(const PJRT_Error* error, const char** message, size_t* size) {
   *size = failure_of(error).message.size();
 }
 
-PJRT_Error_Code code_of(const PJRT_Error* error) { return failure_of(error).code; }
+PJRT_Error_Code error_code(const PJRT_Error* error) { return failure_of(error).code; }
 
 void visit_payloads(const PJRT_Error*, PJRT_Error_PayloadVisitor, void*) {}
 
@@ -34,7 +34,7 @@ constexpr PJRT_Error_FunctionTable kFunctions{
     .extension_start = nullptr,
     .destroy = destroy,
     .message = say,
-    .get_code = code_of,
+    .get_code = error_code,
     .for_each_payload = visit_payloads,
 };
 
@@ -74,7 +74,7 @@ void add_errors(PJRT_Api& api) {
     say(a->error, &a->message, &a->message_size);
   };
   api.PJRT_Error_GetCode = [](auto* a) -> PJRT_Error* {
-    a->code = code_of(a->error);
+    a->code = error_code(a->error);
     return nullptr;
   };
   api.PJRT_Error_ForEachPayload = [](auto*) -> PJRT_Error* { return nullptr; };

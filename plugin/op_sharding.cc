@@ -26,7 +26,6 @@ enum Field : int {
   kIotaExtents = 9,
   kIotaOrder = 10,
 };
-enum Type : uint64_t { kReplicated = 0, kMaximal = 1, kTuple = 2, kOther = 3 };
 constexpr int64_t kCopies = 0;  // a kind of the last dimension: devices along it hold copies
 
 std::vector<int64_t> coordinates(int64_t index, std::span<const int64_t> extents) {

@@ -2,6 +2,7 @@
 // return them. It lists the devices that hold each tile of an array.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,9 @@
 #include "tessera/mesh/named_sharding.h"
 
 namespace tessera::plugin {
+
+// The field `type` of the message.
+enum OpShardingType : uint8_t { kReplicated = 0, kMaximal = 1, kTuple = 2, kOther = 3 };
 
 // Returns the message for an array of rank `rank`.
 std::string to_op_sharding(const NamedSharding& sharding, int64_t rank);

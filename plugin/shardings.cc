@@ -9,6 +9,7 @@
 #include "plugin/compile.h"
 #include "plugin/error.h"
 #include "plugin/layout_modes.h"
+#include "plugin/op_sharding.h"
 #include "plugin/wire.h"
 #include "tessera/runtime/array_layout.h"
 
@@ -102,8 +103,6 @@ std::string text_of(const Tiles& tiles) {
       : tiles.only_copies() ? " last_tile_dim_replicate"
                             : fmt::format(" last_tile_dims={{{}}}", fmt::join(last, ", ")));
 }
-
-enum OpShardingType : uint8_t { kReplicated = 0, kOther = 3 };
 
 // Returns the message in protobuf's wire format. Fields with default values are left out.
 std::string op_sharding(const Tiles& tiles) {

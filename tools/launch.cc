@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
@@ -21,23 +20,18 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/format.h"
+#include "tools/clock.h"
 
 extern char** environ;
 
 namespace tessera::tools {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr double kLongestPause = 60;
 // The seconds in which mpirun must end after a process has failed: it waits for its daemons on
 // other hosts even if they never answer.
 constexpr double kLongestEnd = 10;
 constexpr const char* kMark = "TESSERA_LAUNCH_MARK";
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 bool is_executable(const std::string& path) {
   struct stat info {};

@@ -1,7 +1,6 @@
 // Measures this machine with Tessera's own programs, because the measured costs are used to predict
 // such programs.
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <thread>
 
@@ -11,11 +10,10 @@
 #include "tessera/runtime/routine_code.h"
 #include "tessera/tessera.h"
 #include "tools/calibrate.h"
+#include "tools/clock.h"
 
 namespace tessera::tools {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // The bytes of a model and of the values between its steps, and those of a model that fits no
 // cache.
@@ -55,10 +53,6 @@ MachineCosts median_costs(const std::vector<MachineCosts>& sweeps) {
   for (const MachineCosts& c : sweeps) links.push_back(c.process);
   out.process = median_link(links);
   return out;
-}
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
 // Returns the median seconds of a run over 3 to 9 samples, which take about a fifth of a second.

@@ -33,7 +33,7 @@ std::vector<Type> infer_eig(std::span<const Type> operands, const EigParams& p) 
   return out;
 }
 
-double operations_of(const Type& x) {
+double eig_operations(const Type& x) {
   const auto n = static_cast<double>(rows_of(x));
   return 25 * n * n * n;
 }
@@ -44,7 +44,7 @@ HostCall eig_call(const OpParams& params, std::span<const Type> operands,
   const int64_t n = rows_of(operands[0]);
   return visit_matrix_dtype(operands[0].dtype, [&]<class T>(TypeTag<T>) {
     using Complex = std::complex<lapack::Real<T>>;
-    return over_batch(operands, results, members_of(operands[0]), operations_of(operands[0]),
+    return over_batch(operands, results, members_of(operands[0]), eig_operations(operands[0]),
                       [=](const void* const* in, void* const* out) {
                         const Workspace<T> a(n * n);
                         const Workspace<Complex> left(p.left ? n * n : 1),
@@ -73,7 +73,7 @@ HostCall eig_call(const OpParams& params, std::span<const Type> operands,
 }
 
 double eig_flops(std::span<const Type> operands, std::span<const Type>, const EigParams&) {
-  return operations_of(operands[0]) * static_cast<double>(members_of(operands[0]));
+  return eig_operations(operands[0]) * static_cast<double>(members_of(operands[0]));
 }
 
 struct Tangents {

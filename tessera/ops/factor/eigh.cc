@@ -28,7 +28,7 @@ double operations_of_order(int64_t order) {
   const auto n = static_cast<double>(order);
   return 9 * n * n * n;
 }
-double operations_of(const Type& x) { return operations_of_order(rows_of(x)); }
+double eigh_operations(const Type& x) { return operations_of_order(rows_of(x)); }
 
 template <class T>
 int decompose(bool lower, int64_t n, const T* x, lapack::Real<T>* w, T* v) {
@@ -59,7 +59,7 @@ HostCall eigh_call(const OpParams& params, std::span<const Type> operands,
   const int64_t n = rows_of(operands[0]);
   return visit_matrix_dtype(operands[0].dtype, [&]<class T>(TypeTag<T>) {
     return over_batch(
-        operands, results, members_of(operands[0]), operations_of(operands[0]),
+        operands, results, members_of(operands[0]), eigh_operations(operands[0]),
         [=](const void* const* in, void* const* out) {
           *static_cast<int32_t*>(out[2]) =
               decompose(lower, n, static_cast<const T*>(in[0]),
@@ -70,7 +70,7 @@ HostCall eigh_call(const OpParams& params, std::span<const Type> operands,
 }
 
 double eigh_flops(std::span<const Type> operands, std::span<const Type>, const EighParams&) {
-  return operations_of(operands[0]) * static_cast<double>(members_of(operands[0]));
+  return eigh_operations(operands[0]) * static_cast<double>(members_of(operands[0]));
 }
 
 // The derivative for distinct eigenvalues, by perturbation theory

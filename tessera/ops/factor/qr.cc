@@ -33,7 +33,7 @@ std::vector<Type> infer_qr(std::span<const Type> operands, const QrParams& p) {
   return out;
 }
 
-double operations_of(const Type& x) {
+double qr_operations(const Type& x) {
   const int64_t m = rows_of(x), n = cols_of(x);
   return 4 * static_cast<double>(m * n) * static_cast<double>(std::min(m, n));
 }
@@ -73,7 +73,7 @@ HostCall qr_call(const OpParams& params, std::span<const Type> operands,
   const int64_t m = rows_of(operands[0]), n = cols_of(operands[0]);
   return visit_matrix_dtype(operands[0].dtype, [&]<class T>(TypeTag<T>) {
     return over_batch(
-        operands, results, members_of(operands[0]), operations_of(operands[0]),
+        operands, results, members_of(operands[0]), qr_operations(operands[0]),
         [=](const void* const* in, void* const* out) {
           factorize(p, m, n, static_cast<const T*>(in[0]), static_cast<T*>(out[0]),
                     static_cast<T*>(out[1]), p.pivoting ? static_cast<int32_t*>(out[2]) : nullptr);
@@ -83,7 +83,7 @@ HostCall qr_call(const OpParams& params, std::span<const Type> operands,
 }
 
 double qr_flops(std::span<const Type> operands, std::span<const Type>, const QrParams&) {
-  return operations_of(operands[0]) * static_cast<double>(members_of(operands[0]));
+  return qr_operations(operands[0]) * static_cast<double>(members_of(operands[0]));
 }
 
 // Returns the tangent of the columns of q beyond n, as in JAX (arXiv:2409.13374, equations 32 and

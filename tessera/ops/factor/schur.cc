@@ -11,7 +11,7 @@ namespace {
 
 using namespace factor;
 
-double operations_of(const Type& x, double factor) {
+double schur_operations(const Type& x, double factor) {
   const auto n = static_cast<double>(rows_of(x));
   return factor * n * n * n;
 }
@@ -35,7 +35,7 @@ HostCall schur_call(const OpParams& params, std::span<const Type> operands,
   const int64_t n = rows_of(operands[0]);
   return visit_matrix_dtype(operands[0].dtype, [&]<class T>(TypeTag<T>) {
     return over_batch(
-        operands, results, members_of(operands[0]), operations_of(operands[0], 25),
+        operands, results, members_of(operands[0]), schur_operations(operands[0], 25),
         [=](const void* const* in, void* const* out) {
           const Workspace<T> a(n * n), q(vectors ? n * n : 1);
           transpose_matrix(static_cast<const T*>(in[0]), n, n, a.data());
@@ -72,7 +72,7 @@ HostCall hessenberg_call(const OpParams&, std::span<const Type> operands,
                          std::span<const Type> results) {
   const int64_t n = rows_of(operands[0]);
   return visit_matrix_dtype(operands[0].dtype, [&]<class T>(TypeTag<T>) {
-    return over_batch(operands, results, members_of(operands[0]), operations_of(operands[0], 3.3),
+    return over_batch(operands, results, members_of(operands[0]), schur_operations(operands[0], 3.3),
                       [=](const void* const* in, void* const* out) {
                         const Workspace<T> a(n * n), taus(n);
                         transpose_matrix(static_cast<const T*>(in[0]), n, n, a.data());
@@ -105,7 +105,7 @@ const OpDef& schur_op = define<SchurParams>({
     .lower = Library{LibraryKind::kCall, schur_call},
     .flops =
         [](std::span<const Type> x, std::span<const Type>, const SchurParams&) {
-          return operations_of(x[0], 25) * static_cast<double>(members_of(x[0]));
+          return schur_operations(x[0], 25) * static_cast<double>(members_of(x[0]));
         },
     .jvp = absent("the Schur form has no derivative rule, as in JAX"),
     .transpose = absent("a factorisation is not linear"),
@@ -127,7 +127,7 @@ const OpDef& hessenberg_op = define<NoParams>({
     .lower = Library{LibraryKind::kCall, hessenberg_call},
     .flops =
         [](std::span<const Type> x, std::span<const Type>, const NoParams&) {
-          return operations_of(x[0], 3.3) * static_cast<double>(members_of(x[0]));
+          return schur_operations(x[0], 3.3) * static_cast<double>(members_of(x[0]));
         },
     .jvp = absent("the Hessenberg form has no derivative rule, as in JAX"),
     .transpose = absent("a factorisation is not linear"),

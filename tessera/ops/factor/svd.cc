@@ -31,11 +31,11 @@ std::vector<Type> infer_svd(std::span<const Type> operands, const SvdParams& p) 
   return out;
 }
 
-double operations_of(int64_t m, int64_t n, const SvdParams& p) {
+double svd_operations(int64_t m, int64_t n, const SvdParams& p) {
   return (p.compute_uv ? 15 : 4) * static_cast<double>(m * n) * static_cast<double>(std::min(m, n));
 }
-double operations_of(const Type& x, const SvdParams& p) {
-  return operations_of(rows_of(x), cols_of(x), p);
+double svd_operations(const Type& x, const SvdParams& p) {
+  return svd_operations(rows_of(x), cols_of(x), p);
 }
 
 template <class T>
@@ -69,7 +69,7 @@ int decompose(const SvdParams& p, int64_t m, int64_t n, const T* x, lapack::Real
       return info;
     }
   }
-  const BlasThreads threads = blas_threads_for(operations_of(m, n, p));
+  const BlasThreads threads = blas_threads_for(svd_operations(m, n, p));
   const int info = k == 0 ? 0
                           : routine(mode, static_cast<int>(m), static_cast<int>(n), a.data(), s,
                                     left.data(), right.data());
@@ -92,7 +92,7 @@ HostCall svd_call(const OpParams& params, std::span<const Type> operands,
   const int64_t m = rows_of(operands[0]), n = cols_of(operands[0]);
   return visit_matrix_dtype(operands[0].dtype, [&]<class T>(TypeTag<T>) {
     return over_batch(
-        operands, results, members_of(operands[0]), operations_of(operands[0], p),
+        operands, results, members_of(operands[0]), svd_operations(operands[0], p),
         [=](const void* const* in, void* const* out) {
           *static_cast<int32_t*>(out[p.compute_uv ? 3 : 1]) = decompose(
               p, m, n, static_cast<const T*>(in[0]), static_cast<lapack::Real<T>*>(out[0]),
@@ -104,7 +104,7 @@ HostCall svd_call(const OpParams& params, std::span<const Type> operands,
 }
 
 double svd_flops(std::span<const Type> operands, std::span<const Type>, const SvdParams& p) {
-  return operations_of(operands[0], p) * static_cast<double>(members_of(operands[0]));
+  return svd_operations(operands[0], p) * static_cast<double>(members_of(operands[0]));
 }
 
 // The derivative for distinct singular values (Giles,

@@ -209,3 +209,7 @@ TEST(Derivatives, Elementwise) { check_section("elementwise", kRows); }
 
 }  // namespace
 }  // namespace tessera::derivatives_elementwise_test
+
+const std::vector<tessera::derivatives_test::Row>& tessera::derivatives_test::elementwise_rows() {
+  return derivatives_elementwise_test::kRows;
+}

@@ -247,3 +247,7 @@ TEST(Derivatives, Lax) { check_section("lax", kRows); }
 
 }  // namespace
 }  // namespace tessera::derivatives_lax_test
+
+const std::vector<tessera::derivatives_test::Row>& tessera::derivatives_test::lax_rows() {
+  return derivatives_lax_test::kRows;
+}

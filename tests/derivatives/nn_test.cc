@@ -94,3 +94,7 @@ TEST(Derivatives, Nn) { check_section("nn", kRows); }
 
 }  // namespace
 }  // namespace tessera::derivatives_nn_test
+
+const std::vector<tessera::derivatives_test::Row>& tessera::derivatives_test::nn_rows() {
+  return derivatives_nn_test::kRows;
+}

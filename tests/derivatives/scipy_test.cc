@@ -208,3 +208,7 @@ TEST(Derivatives, Scipy) { check_section("scipy", kRows); }
 
 }  // namespace
 }  // namespace tessera::derivatives_scipy_test
+
+const std::vector<tessera::derivatives_test::Row>& tessera::derivatives_test::scipy_rows() {
+  return derivatives_scipy_test::kRows;
+}

@@ -8,8 +8,10 @@
 #include "plugin/error.h"
 #include "plugin/rendezvous.h"
 #include "plugin/strings.h"
+#include "tessera/mesh/device_source.h"
 
 PJRT_Client::PJRT_Client(const std::string& spec) {
+  tessera::internal::ignore_engine();
   tessera::initialize({.devices = spec});
   // Without a cluster, this process has the devices of all emulated slices.
   const bool alone = tessera::process_count() == 1;

@@ -11,6 +11,7 @@ namespace tessera::internal {
 namespace {
 
 std::atomic<DeviceSource> device_source{nullptr};
+std::atomic<bool> is_engine_ignored{false};
 
 constexpr std::string_view kPlugin = "pjrt:";
 
@@ -47,12 +48,14 @@ ClientOptions parse_options(std::string_view text) {
 }  // namespace
 
 void set_device_source(DeviceSource source) { device_source = source; }
+void ignore_engine() { is_engine_ignored = true; }
 
 DeviceRequest device_request(const std::string& spec, const ClientOptions& options) {
   DeviceRequest out{.spec = spec};
   if (out.spec.starts_with(kPlugin)) {
     out.plugin = plugin_path("the specification", out.spec);
-  } else if (const std::string engine = environment("TESSERA_ENGINE"); !engine.empty()) {
+  } else if (const std::string engine = environment("TESSERA_ENGINE");
+             !engine.empty() && !is_engine_ignored) {
     if (!engine.starts_with(kPlugin))
       value_error("initialize",
                   "expected TESSERA_ENGINE to be pjrt:PATH, got '{}'; change it, or "

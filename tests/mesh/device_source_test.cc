@@ -70,5 +70,15 @@ TEST_F(DeviceSource, OptionsAreForPlugins) {
               HasSubstr("to be NAME=VALUE, separated by commas, got 'n'"));
 }
 
+// The library that is a plugin itself asks for this, for the rest of the process; so this test is the
+// last one.
+TEST_F(DeviceSource, TheEngineIsIgnoredOnRequest) {
+  setenv("TESSERA_ENGINE", "pjrt:ab", 1);
+  EXPECT_EQ(device_request("cpu:2", {}).plugin, "ab");
+  internal::ignore_engine();
+  EXPECT_EQ(device_request("cpu:2", {}).plugin, "");
+  EXPECT_EQ(device_request("pjrt:ab", {}).plugin, "ab");
+}
+
 }  // namespace
 }  // namespace tessera::device_source_test

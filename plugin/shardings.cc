@@ -47,6 +47,7 @@ struct Tiles {
   std::vector<int64_t> extents, devices;  // empty: every device has the whole array
   std::vector<Last> last;
 
+  Tiles() = default;
   // `order` is the order of the array's dimensions in memory, to which the layout refers.
   Tiles(const ArrayLayout& layout, const std::vector<int64_t>& ids, bool parts,
         const MinorToMajor& order) {
@@ -76,7 +77,9 @@ struct Tiles {
   bool only_copies() const { return last == std::vector{Last::kReplicated}; }
 };
 
+// A replica has its whole arguments and results.
 std::vector<Tiles> argument_tiles(const PJRT_Executable& e) {
+  if (e.options.num_replicas > 1) return std::vector<Tiles>(e.program->num_inputs());
   std::vector<Tiles> out;
   for (size_t i = 0; i < e.program->num_inputs(); ++i)
     out.emplace_back(*e.program->input_layout(i), e.input_ids[i], e.input_parts[i],
@@ -85,6 +88,7 @@ std::vector<Tiles> argument_tiles(const PJRT_Executable& e) {
 }
 
 std::vector<Tiles> result_tiles(const PJRT_Executable& e) {
+  if (e.options.num_replicas > 1) return std::vector<Tiles>(e.program->num_outputs());
   std::vector<Tiles> out;
   for (size_t r = 0; r < e.program->num_outputs(); ++r)
     out.emplace_back(*e.program->output_layout(r), e.output_ids[r], e.output_parts[r],

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "tests/plugin/plugin_test.h"
+#include "xla/pjrt/c/pjrt_c_api_shardings_extension.h"
 
 namespace tessera::plugin_test::replicas_test {
 namespace {
@@ -157,6 +158,16 @@ TEST_F(Replicas, SayHowManyTheyAreAndWhere) {
   expect_ok(api().PJRT_LoadedExecutable_GetDeviceAssignment(&where));
   EXPECT_EQ(std::string(where.serialized_bytes, where.serialized_bytes_size), assignment);
   where.serialized_device_assignment_deleter(where.serialized_device_assignment);
+  for (const PJRT_Extension_Base* at = api().extension_start; at; at = at->next) {
+    if (at->type != PJRT_Extension_Type_Shardings) continue;
+    auto in = args<PJRT_Shardings_PJRT_Executable_ParameterShardings_Args>();
+    in.executable = executable;
+    expect_ok(reinterpret_cast<const PJRT_Shardings_Extension*>(at)
+                  ->PJRT_Shardings_PJRT_Executable_ParameterShardings(&in));
+    ASSERT_EQ(in.num_parameters, 1U);
+    const std::string whole("\x08\x00", 2);  // type REPLICATED
+    EXPECT_EQ(std::string(in.shardings[0], in.sharding_sizes[0]), whole);
+  }
   destroy(executable);
   destroy(loaded);
 }

@@ -72,7 +72,8 @@ HostCall hessenberg_call(const OpParams&, std::span<const Type> operands,
                          std::span<const Type> results) {
   const int64_t n = rows_of(operands[0]);
   return visit_matrix_dtype(operands[0].dtype, [&]<class T>(TypeTag<T>) {
-    return over_batch(operands, results, members_of(operands[0]), schur_operations(operands[0], 3.3),
+    return over_batch(operands, results, members_of(operands[0]),
+                      schur_operations(operands[0], 3.3),
                       [=](const void* const* in, void* const* out) {
                         const Workspace<T> a(n * n), taus(n);
                         transpose_matrix(static_cast<const T*>(in[0]), n, n, a.data());

@@ -297,4 +297,35 @@ std::vector<ConvTile> split_into_tiles(const LibraryConv& c, bool alone) {
   return tiles;
 }
 
+std::vector<ConvTile> conv_tiles(LibraryConv& c) {
+  const auto side_by_side = [&](const ConvTensor& x, int64_t features) {
+    return c.groups == 1 || features == 1 ? true : x.group == features * x.minor;
+  };
+  if (c.groups > 1 && c.inputs == 1) c.src.minor = c.src.group;
+  if (c.groups > 1 && c.outputs == 1) c.dst.minor = c.dst.group;
+  return split_into_tiles(c, !side_by_side(c.src, c.inputs) || !side_by_side(c.dst, c.outputs));
+}
+
+std::vector<std::pair<int64_t, int64_t>> result_ranges(const LibraryConv& c,
+                                                       const std::vector<ConvTile>& tiles) {
+  if (c.direction != ConvDirection::kForward) return {};
+  // The result must be dense, with the features as its minor dimension.
+  int64_t stride = c.groups * c.outputs;
+  if (stride > 1 && c.dst.minor != 1) return {};
+  for (size_t d = c.dims.size(); d-- > 0;) {
+    if (c.dims[d].out > 1 && c.dst.spatial[d] != stride) return {};
+    stride *= c.dims[d].out;
+  }
+  if (c.batch > 1 && c.dst.major != stride) return {};
+  const int64_t image = stride, row = image / c.dims[0].out;
+  std::vector<std::pair<int64_t, int64_t>> out;
+  for (const ConvTile& t : tiles) {
+    if (t.groups != c.groups || t.outputs != c.outputs) return {};
+    if (t.batches > 1 && t.rows != c.dims[0].out) return {};
+    out.emplace_back(t.batch * image + t.row * row,
+                     t.batches > 1 ? t.batches * image : t.rows * row);
+  }
+  return out;
+}
+
 }  // namespace tessera::runtime

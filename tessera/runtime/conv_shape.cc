@@ -142,7 +142,14 @@ TileRanges forward_ranges(const LibraryConv& c, bool alone) {
   while (2 * parts * so_far <= std::min(large_tiles, kCores) &&
          c.outputs / (2 * parts) >= kLeastFeatures)
     parts *= 2;
-  out.features = ranges(c.outputs, parts, kLeastFeatures);
+  // Windows of several places: the library reads the kernel of a tile once for each row of the
+  // result, so it should stay in the cache of the core.
+  constexpr int64_t kMostKernelBytes = int64_t{768} << 10, kFewestFeatures = 32;
+  const int64_t feature_bytes = 4 * places(c) * c.inputs;
+  if (parts > 1 && places(c) > 1 && c.outputs / parts * feature_bytes > kMostKernelBytes &&
+      c.outputs / (2 * parts) >= kFewestFeatures)
+    parts *= 2;
+  out.features = ranges(c.outputs, parts, kFewestFeatures);
   return out;
 }
 

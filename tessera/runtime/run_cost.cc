@@ -179,8 +179,8 @@ class Counter {
     double read = instances * counts.bytes_read();
     for (int slot : step_slots(Step(step)).reads)
       if (in_tiles(slot)) read -= bytes(slot);
-    add_step(around, std::move(name), read,
-             instances * counts.bytes_written(), instances * counts.evaluations());
+    add_step(around, std::move(name), read, instances * counts.bytes_written(),
+             instances * counts.evaluations());
   }
   void add(const DotStep& step, const StepMemory&, const Around& around) {
     add_step(around, fmt::format("dot {} . {}", shape(step.lhs), shape(step.rhs)),

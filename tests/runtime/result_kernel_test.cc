@@ -7,6 +7,7 @@
 #include <atomic>
 
 #include "tessera/runtime/executable.h"
+#include "tessera/runtime/run_cost.h"
 #include "tests/runtime/schedules.h"
 
 namespace tessera::result_kernel_test {
@@ -75,6 +76,9 @@ TEST(ResultKernel, RunsOnTilesOfTheResult) {
   EXPECT_EQ(c.found(), (std::vector<int>{-1, 0}));
   // The convolution's result has no memory of its own.
   EXPECT_EQ(arena_bytes(c.b.schedule), 0);
+  // The arguments and the result of the program.
+  EXPECT_EQ(run_cost(c.b.schedule).bytes(),
+            static_cast<double>(4 * (3 * image.elements() + kKernel.elements())));
   const auto program =
       c.b.program({spec_of(image), spec_of(kKernel), spec_of(image)}, {spec_of(image)});
   const DeviceArrayRef x = array_of(image, 1), w = array_of(kKernel, 2), y = array_of(image, 3);

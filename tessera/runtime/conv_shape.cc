@@ -147,6 +147,7 @@ TileRanges forward_ranges(const LibraryConv& c, bool alone) {
   constexpr int64_t kMostKernelBytes = int64_t{768} << 10, kFewestFeatures = 32;
   const int64_t feature_bytes = 4 * places(c) * c.inputs;
   if (parts > 1 && places(c) > 1 && c.outputs / parts * feature_bytes > kMostKernelBytes &&
+      c.outputs / (2 * parts) * feature_bytes <= kMostKernelBytes &&
       c.outputs / (2 * parts) >= kFewestFeatures)
     parts *= 2;
   out.features = ranges(c.outputs, parts, kFewestFeatures);

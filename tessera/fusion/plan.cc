@@ -17,6 +17,11 @@ namespace {
 
 // The least work for which a value gets a loop of its own instead of being computed repeatedly.
 constexpr float kExpensiveWork = 8;
+// A value with at least this much work, such as a root, gets a loop of its own, too, if all rows of
+// its reader would compute it again (the scale of a normalisation), at least kManyTimes and for
+// longer than kManySteps steps.
+constexpr float kRootWork = 4, kManySteps = 4;
+constexpr int64_t kManyTimes = 32;
 constexpr int64_t kLeastRow = 8;  // elements of a row that vectors run along
 constexpr float kScalarWork = 50;
 // The cost of a step that computes nothing, about a microsecond, in units of work.
@@ -253,7 +258,8 @@ bool Planner::affordable(int i, const Demand& demand) {
   }
   if (op.kind == OpKind::kIndexMap && op.mapping.pieces.size() > kMaxPieces) return false;
   if ((demand.times - 1) * work(v) > kCheapWork || demand.times > kMaxEvaluations) return false;
-  if (work(v) <= kExpensiveWork) return true;
+  const bool is_row = group.root_rank > 0 && contains(demand.access.dims, group.root_rank - 1);
+  if (work(v) < kRootWork || (work(v) <= kExpensiveWork && !is_row)) return true;
   const int64_t instances = g_.values[group.outputs[0].value].instances;
   const bool same_instances = instances == value.instances;
   if (same_instances && group.structured &&
@@ -268,6 +274,10 @@ bool Planner::affordable(int i, const Demand& demand) {
     folded = std::max(folded, elements);
   }
   const int64_t repeated = evaluations * folded - value.elements() * value.instances;
+  if (work(v) <= kExpensiveWork &&
+      (repeated / kManyTimes < value.elements() * value.instances ||
+       static_cast<float>(repeated) * work(v) < kManySteps * kStepWork))
+    return true;
   if (repeated <= value.elements() * value.instances / 2 || is_little(v, repeated)) return true;
   if (!demand.access.plain || group.structured || !same_instances) return false;
   // A value that does not depend on the inner dimensions is computed once for each row, unless rows

@@ -92,15 +92,8 @@ class ConvLibraryCode final : public ConvLibrary {
     // Sums of parts are computed in float32.
     if (sums()) types_.out = float32;
     result_ = types.out;
-    const auto side_by_side = [&](const ConvTensor& x, int64_t features) {
-      return conv.groups == 1 || features == 1 ? true : x.group == features * x.minor;
-    };
-    ConvTensor *src = &conv_.src, *dst = &conv_.dst;
-    // If groups have one feature, features are as far apart as groups.
-    if (conv.groups > 1 && conv.inputs == 1) src->minor = src->group;
-    if (conv.groups > 1 && conv.outputs == 1) dst->minor = dst->group;
-    tiles_ = split_into_tiles(
-        conv_, !side_by_side(*src, conv.inputs) || !side_by_side(*dst, conv.outputs));
+    tiles_ = conv_tiles(conv_);
+    ranges_ = result_ranges(conv_, tiles_);
   }
 
   // Returns whether the library has fast code for every tile.
@@ -134,30 +127,36 @@ class ConvLibraryCode final : public ConvLibrary {
   const PackedFormRef& packed_rhs() const override { return packed_rhs_; }
 
   void run(const void* lhs, const std::byte* rhs, void* out) const override {
-    const auto* x = static_cast<const std::byte*>(lhs);
+    auto* x = static_cast<std::byte*>(const_cast<void*>(lhs));
     auto* y = static_cast<std::byte*>(out);
-    const auto each = [&](int64_t n, auto&& task) {
-      if (flops_ * 0.01 < kInlineNs) {
-        for (int64_t i = 0; i < n; ++i) task(i);
-      } else {
-        parallel_for(n, task);
-      }
-    };
+    auto* w = const_cast<std::byte*>(rhs);
     if (sums()) {
       Buffer parts = Buffer::allocate(parts_bytes_);
-      each(count(work_), [&](int64_t i) { run_tile(i, x, parts.data(), rhs); });
+      each(count(work_), [&](int64_t i) {
+        const Work& tile = work_[static_cast<size_t>(i)];
+        run_tile(i, x + tile.src, parts.data(), w + tile.dst);
+      });
       each(count(kernels_), [&](int64_t k) { finish_sum(k, parts.data(), y); });
       return;
     }
-    const bool forward = conv_.direction == ConvDirection::kForward;
+    if (conv_.direction == ConvDirection::kBackwardData) std::swap(x, y);
     each(count(work_), [&](int64_t i) {
-      std::byte* weights =
-          const_cast<std::byte*>(rhs) + kernel_of(work_[static_cast<size_t>(i)]).offset;
-      if (forward) {
-        run_tile(i, x, weights, y);
-      } else {
-        run_tile(i, y, weights, x);
-      }
+      const Work& tile = work_[static_cast<size_t>(i)];
+      run_tile(i, x + tile.src, w + kernel_of(tile).offset, y + tile.dst);
+    });
+  }
+
+  bool has_ranges() const override { return !ranges_.empty(); }
+
+  void run_in_tiles(const void* lhs, const std::byte* rhs, const TileReader& read) const override {
+    auto* x = static_cast<std::byte*>(const_cast<void*>(lhs));
+    each(count(work_), [&](int64_t i) {
+      const Work& tile = work_[static_cast<size_t>(i)];
+      const auto [begin, elements] = ranges_[static_cast<size_t>(i)];
+      const Workspace<std::byte> result(elements * itemsize(types_.out));
+      run_tile(i, x + tile.src, const_cast<std::byte*>(rhs) + kernel_of(tile).offset,
+               result.data());
+      read(result.data(), begin, elements);
     });
   }
 
@@ -368,16 +367,24 @@ class ConvLibraryCode final : public ConvLibrary {
     if (needed) packed_rhs_ = ConvKernels::make(std::move(rhs_), std::move(parts), offset);
   }
 
+  // Calls task(0), ..., task(n - 1), on all threads if the convolution is large enough.
+  template <class Task>
+  void each(int64_t n, const Task& task) const {
+    if (flops_ * 0.01 < kInlineNs) {
+      for (int64_t i = 0; i < n; ++i) task(i);
+    } else {
+      parallel_for(n, task);
+    }
+  }
+
   // Computes tile i. `weights` is the tile's kernel or, for a sum, the memory of all parts.
-  void run_tile(int64_t i, const void* src_data, std::byte* weights, const void* dst_data) const {
+  void run_tile(int64_t i, std::byte* src, std::byte* weights, std::byte* dst) const {
     const OneThread one_thread;
     const Work& tile = work_[static_cast<size_t>(i)];
     const Variant& v = variant_of(tile);
     const Workspace<std::byte> scratch(v.scratch_bytes + v.src_bytes + v.dst_bytes);
     std::byte* work = scratch.data();
     std::byte *src_work = work + v.scratch_bytes, *dst_work = src_work + v.src_bytes;
-    auto* src = static_cast<std::byte*>(const_cast<void*>(src_data)) + tile.src;
-    auto* dst = static_cast<std::byte*>(const_cast<void*>(dst_data)) + tile.dst;
     if (sums()) {
       const Kernel& k = kernel_of(tile);
       weights += k.offset + (i - k.first) * k.bytes;
@@ -428,7 +435,8 @@ class ConvLibraryCode final : public ConvLibrary {
   PackedFormRef packed_rhs_;  // null: rhs is read as it is
   DType result_;
   std::vector<ConvTile> tiles_;
-  std::vector<Work> work_;  // one for each tile
+  std::vector<std::pair<int64_t, int64_t>> ranges_;  // of the result, one for each tile
+  std::vector<Work> work_;                           // one for each tile
   std::vector<Variant> variants_;
   std::vector<Kernel> kernels_;
   int64_t parts_bytes_ = 0;

@@ -8,6 +8,7 @@
 // the run (packed_weights.h).
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "tessera/base/dtype.h"
@@ -15,6 +16,9 @@
 #include "tessera/runtime/packed_weights.h"
 
 namespace tessera::runtime {
+
+// Reads a tile: elements [begin, begin + count) of the result in row-major order.
+using TileReader = std::function<void(const std::byte* tile, int64_t begin, int64_t count)>;
 
 class ConvLibrary {
  public:
@@ -30,6 +34,12 @@ class ConvLibrary {
   virtual const PackedFormRef& packed_rhs() const = 0;
   // Computes the result. Several threads may run the same object at a time.
   virtual void run(const void* lhs, const std::byte* rhs, void* out) const = 0;
+  // Returns whether run_in_tiles() may be called: the tiles are ranges of the result's elements.
+  virtual bool has_ranges() const = 0;
+  // Computes the result, but instead of storing it passes each tile to `read` as soon as the tile is
+  // computed. Several threads call `read` at a time.
+  virtual void run_in_tiles(const void* lhs, const std::byte* rhs,
+                            const TileReader& read) const = 0;
 };
 
 }  // namespace tessera::runtime

@@ -142,7 +142,15 @@ TileRanges forward_ranges(const LibraryConv& c, bool alone) {
   while (2 * parts * so_far <= std::min(large_tiles, kCores) &&
          c.outputs / (2 * parts) >= kLeastFeatures)
     parts *= 2;
-  out.features = ranges(c.outputs, parts, kLeastFeatures);
+  // Windows of several places: the library reads the kernel of a tile once for each row of the
+  // result, so it should stay in the cache of the core.
+  constexpr int64_t kMostKernelBytes = int64_t{768} << 10, kFewestFeatures = 32;
+  const int64_t feature_bytes = 4 * places(c) * c.inputs;
+  if (parts > 1 && places(c) > 1 && c.outputs / parts * feature_bytes > kMostKernelBytes &&
+      c.outputs / (2 * parts) * feature_bytes <= kMostKernelBytes &&
+      c.outputs / (2 * parts) >= kFewestFeatures)
+    parts *= 2;
+  out.features = ranges(c.outputs, parts, kFewestFeatures);
   return out;
 }
 
@@ -295,6 +303,37 @@ std::vector<ConvTile> split_into_tiles(const LibraryConv& c, bool alone) {
           tiles.push_back({b, bs, g, gs, by_rows ? 0 : f, by_rows ? c.inputs : fs, by_rows ? f : 0,
                            by_rows ? fs : c.outputs, row, rows});
   return tiles;
+}
+
+std::vector<ConvTile> conv_tiles(LibraryConv& c) {
+  const auto side_by_side = [&](const ConvTensor& x, int64_t features) {
+    return c.groups == 1 || features == 1 ? true : x.group == features * x.minor;
+  };
+  if (c.groups > 1 && c.inputs == 1) c.src.minor = c.src.group;
+  if (c.groups > 1 && c.outputs == 1) c.dst.minor = c.dst.group;
+  return split_into_tiles(c, !side_by_side(c.src, c.inputs) || !side_by_side(c.dst, c.outputs));
+}
+
+std::vector<std::pair<int64_t, int64_t>> result_ranges(const LibraryConv& c,
+                                                       const std::vector<ConvTile>& tiles) {
+  if (c.direction != ConvDirection::kForward) return {};
+  // The result must be dense, with the features as its minor dimension.
+  int64_t stride = c.groups * c.outputs;
+  if (stride > 1 && c.dst.minor != 1) return {};
+  for (size_t d = c.dims.size(); d-- > 0;) {
+    if (c.dims[d].out > 1 && c.dst.spatial[d] != stride) return {};
+    stride *= c.dims[d].out;
+  }
+  if (c.batch > 1 && c.dst.major != stride) return {};
+  const int64_t image = stride, row = image / c.dims[0].out;
+  std::vector<std::pair<int64_t, int64_t>> out;
+  for (const ConvTile& t : tiles) {
+    if (t.groups != c.groups || t.outputs != c.outputs) return {};
+    if (t.batches > 1 && t.rows != c.dims[0].out) return {};
+    out.emplace_back(t.batch * image + t.row * row,
+                     t.batches > 1 ? t.batches * image : t.rows * row);
+  }
+  return out;
 }
 
 }  // namespace tessera::runtime

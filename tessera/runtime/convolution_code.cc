@@ -4,6 +4,7 @@
 #include <boost/container/small_vector.hpp>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "tessera/base/buffer.h"
@@ -14,6 +15,7 @@
 #include "tessera/runtime/conv_shape.h"
 #include "tessera/runtime/conv_windows.h"
 #include "tessera/runtime/halves.h"
+#include "tessera/runtime/result_kernel.h"
 #include "tessera/runtime/step_code.h"
 #include "tessera/runtime/weights_kernel.h"
 
@@ -76,10 +78,28 @@ class WidenedForm final : public PackedForm {
   PackedFormRef then_;  // null: not packed
 };
 
-// Computes in the dtype of the operands.
-class LibraryCall final : public ConvolutionCall {
+// Computes the whole result in memory of its own before it is read.
+class WholeCall : public ConvolutionCall {
  public:
-  explicit LibraryCall(std::unique_ptr<const ConvLibrary> code) : code_(std::move(code)) {}
+  explicit WholeCall(const Type& result)
+      : elements_(result.elements()), itemsize_(itemsize(result.dtype)) {}
+  void run_in_tiles(const void* lhs, const std::byte* rhs, const TileReader& read) const override {
+    const Buffer whole = Buffer::allocate(elements_ * itemsize_);
+    run(lhs, rhs, whole.data());
+    parallel_for_ranges(elements_, kConvertGrain, [&](int64_t begin, int64_t end) {
+      read(whole.data() + begin * itemsize_, begin, end - begin);
+    });
+  }
+
+ private:
+  int64_t elements_, itemsize_;
+};
+
+// Computes in the dtype of the operands.
+class LibraryCall final : public WholeCall {
+ public:
+  LibraryCall(std::unique_ptr<const ConvLibrary> code, const Type& result)
+      : WholeCall(result), code_(std::move(code)) {}
   PackedFormRef packed_rhs() const override { return code_->packed_rhs(); }
   void run(const void* lhs, const std::byte* rhs, void* out) const override {
     const codegen::LibraryGate::Pass pass;
@@ -91,11 +111,12 @@ class LibraryCall final : public ConvolutionCall {
 };
 
 // Computes in float32, whatever the dtypes of the operands and the result.
-class Float32Call final : public ConvolutionCall {
+class Float32Call final : public WholeCall {
  public:
   Float32Call(std::unique_ptr<const ConvLibrary> code, const Type& lhs, const Type& rhs,
               const Type& result)
-      : code_(std::move(code)),
+      : WholeCall(result),
+        code_(std::move(code)),
         packed_rhs_(lhs.dtype == float32
                         ? code_->packed_rhs()
                         : WidenedForm::make(lhs.dtype, rhs.elements(), code_->packed_rhs())),
@@ -112,6 +133,12 @@ class Float32Call final : public ConvolutionCall {
     code_->run(x ? x.data() : lhs, rhs, y ? y.data() : out);
     if (y) narrow_all(reinterpret_cast<const float*>(y.data()), to_, out, elements_);
   }
+  void run_in_tiles(const void* lhs, const std::byte* rhs, const TileReader& read) const override {
+    if (from_ != float32 || to_ != float32 || !code_->has_ranges())
+      return WholeCall::run_in_tiles(lhs, rhs, read);
+    const codegen::LibraryGate::Pass pass;
+    code_->run_in_tiles(lhs, rhs, read);
+  }
 
  private:
   std::unique_ptr<const ConvLibrary> code_;
@@ -120,9 +147,10 @@ class Float32Call final : public ConvolutionCall {
   int64_t lhs_elements_, elements_;
 };
 
-class WindowsCall final : public ConvolutionCall {
+class WindowsCall final : public WholeCall {
  public:
-  WindowsCall(const ConvShape& shape, DType in, DType out) : code_(shape, in, out) {}
+  WindowsCall(const ConvShape& shape, DType in, const Type& result)
+      : WholeCall(result), code_(shape, in, result.dtype) {}
   void run(const void* lhs, const std::byte* rhs, void* out) const override {
     const codegen::LibraryGate::Pass pass;
     code_.run(lhs, rhs, out);
@@ -136,11 +164,13 @@ class WindowsCall final : public ConvolutionCall {
 class EmptyCall final : public ConvolutionCall {
  public:
   void run(const void*, const std::byte*, void*) const override {}
+  void run_in_tiles(const void*, const std::byte*, const TileReader&) const override {}
 };
 
 class ConvolutionCode final : public StepCode {
  public:
-  ConvolutionCode(const ConvolutionStep& step, const Schedule& s, const ConvolutionWeights& weights)
+  ConvolutionCode(const ConvolutionStep& step, const Schedule& s, const ConvolutionWeights& weights,
+                  std::optional<ResultKernel> reader)
       : lhs_(use(step, s, step.lhs)),
         rhs_(use(step, s, weights.kernel ? weights.source : step.rhs)),
         out_(use(step, s, step.out)),
@@ -148,7 +178,8 @@ class ConvolutionCode final : public StepCode {
             make_convolution(step.params, type(s, step.lhs), type(s, step.rhs), type(s, step.out))),
         packed_rhs_(call_->packed_rhs()),
         instances_(instance_count(s, step.axes)),
-        kernel_bytes_(weights.code.bytes) {
+        reader_(std::move(reader)),
+        kernel_bytes_(weights.code.bytes + (reader_ ? reader_->code_bytes() : 0)) {
     if (weights.kernel)
       packed_rhs_ = weights_kernel_form(*weights.kernel, weights.code, std::move(packed_rhs_));
   }
@@ -165,7 +196,11 @@ class ConvolutionCode final : public StepCode {
     const auto call = [&](int64_t i) {
       const std::byte* rhs = slots[rhs_.slot].at(rhs_.map(i));
       if (packed_rhs_) rhs = kernels.at(rhs).data();
-      call_->run(slots[lhs_.slot].at(lhs_.map(i)), rhs, slots[out_.slot].at(out_.map(i)));
+      const std::byte* lhs = slots[lhs_.slot].at(lhs_.map(i));
+      if (!reader_) return call_->run(lhs, rhs, slots[out_.slot].at(out_.map(i)));
+      call_->run_in_tiles(lhs, rhs, [&](const std::byte* tile, int64_t begin, int64_t count) {
+        reader_->run(slots, i, tile, begin, count);
+      });
     };
     instances_ == 1 ? call(0) : parallel_for(instances_, call);
   }
@@ -203,15 +238,17 @@ class ConvolutionCode final : public StepCode {
   std::unique_ptr<const ConvolutionCall> call_;
   PackedFormRef packed_rhs_;
   int64_t instances_;
-  int64_t kernel_bytes_;  // the size of the machine code that computes the weights
+  std::optional<ResultKernel> reader_;
+  int64_t kernel_bytes_;  // the size of the machine code of both kernels
 };
 
 }  // namespace
 
 std::unique_ptr<StepCode> make_convolution_code(const ConvolutionStep& step,
                                                 const Schedule& schedule,
-                                                const ConvolutionWeights& weights) {
-  return std::make_unique<ConvolutionCode>(step, schedule, weights);
+                                                const ConvolutionWeights& weights,
+                                                std::optional<ResultKernel> reader) {
+  return std::make_unique<ConvolutionCode>(step, schedule, weights, std::move(reader));
 }
 
 std::unique_ptr<const ConvolutionCall> make_convolution(const ConvolutionParams& params,
@@ -224,13 +261,13 @@ std::unique_ptr<const ConvolutionCall> make_convolution(const ConvolutionParams&
   const bool single = (in == float32 || is_half(in)) && (out == float32 || is_half(out));
   if (in == bfloat16 && (out == bfloat16 || out == float32)) {
     if (auto code = ConvLibrary::make(shape, {in, out}))
-      return std::make_unique<LibraryCall>(std::move(code));
+      return std::make_unique<LibraryCall>(std::move(code), result);
   }
   if (single) {
     if (auto code = ConvLibrary::make(shape, {float32, float32}))
       return std::make_unique<Float32Call>(std::move(code), lhs, rhs, result);
   }
-  return std::make_unique<WindowsCall>(shape, in, out);
+  return std::make_unique<WindowsCall>(shape, in, result);
 }
 
 }  // namespace tessera::runtime

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "tessera/ops/linear/convolution.h"
+#include "tessera/runtime/conv_library.h"
 #include "tessera/runtime/packed_weights.h"
 
 namespace tessera::runtime {
@@ -20,6 +21,10 @@ class ConvolutionCall {
   // packed form if it has one. Uses all threads unless the caller is one of several tasks. Several
   // threads may run the same object at a time.
   virtual void run(const void* lhs, const std::byte* rhs, void* out) const = 0;
+  // Computes the result and passes it to `read` in parts, as soon as a part is computed; it is not
+  // stored anywhere else. Several threads call `read` at a time.
+  virtual void run_in_tiles(const void* lhs, const std::byte* rhs,
+                            const TileReader& read) const = 0;
 };
 
 std::unique_ptr<const ConvolutionCall> make_convolution(const ConvolutionParams& params,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <numeric>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "tessera/cluster/timeline.h"
 #include "tessera/codegen/compiler.h"
 #include "tessera/runtime/copy.h"
+#include "tessera/runtime/result_kernel.h"
 #include "tessera/runtime/routine_code.h"
 #include "tessera/runtime/step_recorder.h"
 #include "tessera/runtime/weights_kernel.h"
@@ -72,23 +74,30 @@ class ExecutableBuilder {
     std::unique_ptr<Executable> e(new Executable(std::move(memory)));
     const StoragePlan& plan = e->plan();
     std::vector<std::unique_ptr<StepCode>> codes(s.steps.size());
+    // For each convolution, the step at whose place it runs.
+    std::vector<size_t> place(s.steps.size());
+    std::iota(place.begin(), place.end(), 0);
+    for (size_t i = 0; i < steps.size(); ++i)
+      if (steps[i].convolution >= 0) place[static_cast<size_t>(steps[i].convolution)] = i;
     std::vector<bool> packs(s.steps.size(), false);  // kernels that run when weights are packed
     const auto weights_kernels = find_weights_kernels(s, plan);
     for (size_t i = 0; i < s.steps.size(); ++i) {
       if (!weights_kernels[i]) continue;
       packs[static_cast<size_t>(weights_kernels[i]->step)] = true;
-      extend_use(*e, weights_kernels[i]->source, static_cast<int>(i));
+      extend_use(*e, weights_kernels[i]->source, static_cast<int>(place[i]));
     }
     for (size_t i = 0; i < s.steps.size(); ++i) {
-      if (plan.is_view[i] || packs[i]) continue;
+      if (plan.is_view[i] || packs[i] || steps[i].convolution >= 0) continue;
       if (const auto* convolution = std::get_if<ConvolutionStep>(&s.steps[i])) {
-        codes[i] = make_convolution_code(*convolution, s, weights_of(s, weights_kernels[i]));
+        codes[place[i]] = make_convolution_code(
+            *convolution, s, weights_of(s, weights_kernels[i]),
+            place[i] == i ? std::nullopt : reader_of(*convolution, s, plan, place[i]));
       } else {
         codes[i] =
             std::visit([&](const auto& step) { return make(step, s, steps[i]); }, s.steps[i]);
       }
     }
-    add_codes(*e, s, std::move(codes));
+    add_codes(*e, s, std::move(codes), steps);
     add_refs(*e, s);
     e->pack_constants();
     return e;
@@ -121,8 +130,8 @@ class ExecutableBuilder {
   std::unique_ptr<StepCode> make(const DotStep& d, const Schedule& s, StepMemory&) {
     return make_dot_code(d, s);
   }
-  std::unique_ptr<StepCode> make(const ConvolutionStep& c, const Schedule& s, StepMemory&) {
-    return make_convolution_code(c, s, {});
+  std::unique_ptr<StepCode> make(const ConvolutionStep&, const Schedule&, StepMemory&) {
+    return unreachable();
   }
   std::unique_ptr<StepCode> make(const CollectiveStep& c, const Schedule& s, StepMemory&) {
     return make_collective_code(c, s);
@@ -154,7 +163,7 @@ class ExecutableBuilder {
     return unreachable();
   }
   static std::unique_ptr<StepCode> unreachable() {
-    TESSERA_CHECK(false, "the storage plan leaves nothing of views and tables to run");
+    TESSERA_CHECK(false, "build() makes the code of convolutions, and views have none");
     return nullptr;
   }
 
@@ -162,6 +171,11 @@ class ExecutableBuilder {
     if (!found) return {};
     const auto& step = std::get<KernelStep>(s.steps[static_cast<size_t>(found->step)]);
     return {&step.kernel, kernels_.at(&step), found->source};
+  }
+  std::optional<ResultKernel> reader_of(const ConvolutionStep& convolution, const Schedule& s,
+                                        const StoragePlan& plan, size_t kernel) {
+    const auto& step = std::get<KernelStep>(s.steps[kernel]);
+    return ResultKernel(step, s, plan, kernels_.at(&step), convolution.out);
   }
   // Records that the step reads the slot, so that no earlier step overwrites its memory.
   static void extend_use(Executable& e, int slot, int step) {
@@ -174,7 +188,8 @@ class ExecutableBuilder {
   // Adds the steps in order, except that a transfer begins as soon as its operand is ready, and
   // ends just before its result is read.
   static void add_codes(Executable& e, const Schedule& s,
-                        std::vector<std::unique_ptr<StepCode>> codes) {
+                        std::vector<std::unique_ptr<StepCode>> codes,
+                        const std::vector<StepMemory>& steps) {
     using Part = Executable::Code::Part;
     std::vector<std::shared_ptr<StepCode>> shared(codes.size());
     for (size_t i = 0; i < codes.size(); ++i) shared[i] = std::move(codes[i]);
@@ -183,7 +198,10 @@ class ExecutableBuilder {
       spans[static_cast<size_t>(span.step)] = true;
     const auto add = [&](Part part, size_t i) {
       e.codes_.push_back({part, shared[i], e.plan().workspaces[i]});
-      e.names_.push_back(name_of(s.steps[i], s));
+      const int convolution = steps[i].convolution;
+      e.names_.push_back(convolution < 0 ? name_of(s.steps[i], s)
+                                         : name_of(s.steps[static_cast<size_t>(convolution)], s) +
+                                               " and " + name_of(s.steps[i], s));
     };
     const auto begin = [&](int after) {
       for (const TransferSpan& span : e.plan().transfers)

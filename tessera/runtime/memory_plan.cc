@@ -5,6 +5,7 @@
 #include "tessera/base/error.h"
 #include "tessera/base/overloaded.h"
 #include "tessera/runtime/dot_plan.h"
+#include "tessera/runtime/result_kernel.h"
 #include "tessera/runtime/routine_code.h"
 
 namespace tessera::runtime {
@@ -156,6 +157,8 @@ MemoryPlan plan_memory(const Schedule& s, StorageContext context) {
     if (plan.storage.is_view[i]) plan.steps[i] = {};
     workspaces[i] = plan.steps[i].workspace;
   }
+  const std::vector<int> convolutions = join_result_kernels(s, plan.storage);
+  for (size_t i = 0; i < s.steps.size(); ++i) plan.steps[i].convolution = convolutions[i];
   plan_arena(plan.storage, s, workspaces);
   add_outputs(plan, s);
   add_nested_results(plan);

@@ -35,6 +35,8 @@ struct StepMemory {
   bool parallel_trips = false;
   // For a loop or a branch: operands and results that share memory.
   fusion::InPlace in_place = {};
+  // For a kernel: the convolution on whose tiles it runs (result_kernel.h); -1: none.
+  int convolution = -1;
 };
 
 struct MemoryPlan {

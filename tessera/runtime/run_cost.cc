@@ -147,6 +147,11 @@ class Counter {
     const Slot& x = s_->slots[static_cast<size_t>(slot)];
     return fmt::format("{}{}", x.dtype, x.shape);
   }
+  // Returns whether only tiles of the slot are ever stored, in the caches of cores.
+  bool in_tiles(int slot) const {
+    const int storage = plan_->storage.slots[static_cast<size_t>(slot)].storage;
+    return plan_->storage.storages[static_cast<size_t>(storage)].in_tiles;
+  }
   // Returns whether both slots have the same memory.
   bool together(int in, int out) const {
     return plan_->storage.slots[static_cast<size_t>(in)].storage ==
@@ -171,8 +176,11 @@ class Counter {
     const auto instances = static_cast<double>(instance_count(*s_, step.axes));
     std::string name = "kernel";
     for (int slot : step_slots(Step(step)).writes) name += " " + shape(slot);
-    add_step(around, std::move(name), instances * counts.bytes_read(),
-             instances * counts.bytes_written(), instances * counts.evaluations());
+    double read = instances * counts.bytes_read();
+    for (int slot : step_slots(Step(step)).reads)
+      if (in_tiles(slot)) read -= bytes(slot);
+    add_step(around, std::move(name), read, instances * counts.bytes_written(),
+             instances * counts.evaluations());
   }
   void add(const DotStep& step, const StepMemory&, const Around& around) {
     add_step(around, fmt::format("dot {} . {}", shape(step.lhs), shape(step.rhs)),
@@ -181,7 +189,7 @@ class Counter {
   }
   void add(const ConvolutionStep& step, const StepMemory&, const Around& around) {
     add_step(around, fmt::format("convolution {} with {}", shape(step.lhs), shape(step.rhs)),
-             bytes(step.lhs) + bytes(step.rhs), bytes(step.out));
+             bytes(step.lhs) + bytes(step.rhs), in_tiles(step.out) ? 0 : bytes(step.out));
   }
   void add(const CollectiveStep& step, const StepMemory&, const Around& around) {
     add_step(around, "collective " + shape(step.out), bytes(step.in), bytes(step.out));

@@ -46,16 +46,6 @@ KernelSource process_kernels();
 std::unique_ptr<StepCode> make_kernel_code(const KernelStep& step, const Schedule& schedule,
                                            KernelCode code);
 std::unique_ptr<StepCode> make_dot_code(const DotStep& step, const Schedule& schedule);
-// The kernel that computes the weights of a convolution, if they are not in the step's rhs.
-struct ConvolutionWeights {
-  const Kernel* kernel =
-      nullptr;  // makes them (weights_kernel.h); null: they are in the step's rhs
-  KernelCode code = {};
-  int source = -1;  // the slot that the kernel reads; -1: no kernel
-};
-std::unique_ptr<StepCode> make_convolution_code(const ConvolutionStep& step,
-                                                const Schedule& schedule,
-                                                const ConvolutionWeights& weights);
 std::unique_ptr<StepCode> make_collective_code(const CollectiveStep& step,
                                                const Schedule& schedule);
 // A step between processes, during which other steps run. It starts when its operand is ready and

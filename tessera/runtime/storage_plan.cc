@@ -485,7 +485,7 @@ void plan_arena(StoragePlan& plan, const Schedule& schedule,
     if (bytes > 0) blocks.push_back({ceil_div(bytes, 64) * 64, 0, first, last, result});
   };
   for (Storage& s : plan.storages)
-    if (s.kind == Storage::Kind::kArena) add(s.total(), s.first, s.last, &s.offset);
+    if (s.kind == Storage::Kind::kArena && !s.in_tiles) add(s.total(), s.first, s.last, &s.offset);
   std::vector<std::pair<int, int>> uses;  // of each workspace: the first and the last step
   for (size_t i = 0; i < workspace_bytes.size(); ++i)
     uses.emplace_back(static_cast<int>(i), static_cast<int>(i));

@@ -34,6 +34,8 @@ struct Storage {
   Buffer constant;  // kConstant: the memory, once filled
   // True if a view spans several instances, which must then be in order without gaps.
   bool spanned = false;
+  // kArena: only tiles of it are ever stored, by one step (result_kernel.h), so it has no address.
+  bool in_tiles = false;
   int64_t total() const { return bytes * instances; }
 };
 

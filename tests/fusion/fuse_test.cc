@@ -294,6 +294,18 @@ TEST(Fuse, ExpensiveVectorsAreNotRecomputedPerElement) {
 
 // A value of each row is computed in the loop over the row, unless vectors along rows would be mostly
 // empty: then it is stored.
+// The scale of a normalisation: a root and little more for each column.
+TEST(Fuse, RootsOfColumnsAreNotRecomputedForManyRows) {
+  const auto outline_of_columns = [](int64_t n) {
+    return outline(check(trace({f32({n, 64}), f32({64}), f32({64})}, [n](const Arrays& x) {
+      const Array scale = lax::rsqrt(x[1] * x[1] + 1) * x[2];
+      return Arrays{x[0] * column_broadcast(scale, n)};
+    })));
+  };
+  EXPECT_EQ(outline_of_columns(40), "kernel (40, 64) lanes; loop () store\n");
+  EXPECT_EQ(outline_of_columns(512),
+            "kernel (64,) lanes; loop () store\nkernel (512, 64) lanes; loop () store\n");
+}
 TEST(Fuse, ExpensiveValuesOfRows) {
   const auto outline_of_rows = [](int64_t m) {
     return outline(check(trace({f32({2000, m}), f32({2000})}, [m](const Arrays& x) {

@@ -235,6 +235,22 @@ TEST(Convolution, TilesMakeTheWhole) {
   check({float32, {2, 8, 8, 64}, {2, 8, 8, 256}, p});
 }
 
+// The kernel of a tile of some features, which the library reads once for each row.
+TEST(Convolution, TilesHaveKernelsThatStayInACache) {
+  const auto features = [](int64_t size, int64_t window, int64_t in, int64_t out) {
+    const int64_t low = window / 2;
+    const Shape image{1, size, size, in}, result{1, size, size, out};
+    LibraryConv conv =
+        *library_conv(conv_shape(square(2, 1, low, low), image, {window, window, in, out}, result));
+    return conv_tiles(conv)[0].outputs;
+  };
+  EXPECT_EQ(features(7, 3, 512, 512), 32);  // of 64 features: 1.2 MB
+  EXPECT_EQ(features(7, 3, 256, 512), 64);
+  EXPECT_EQ(features(14, 3, 256, 256), 64);
+  EXPECT_EQ(features(56, 3, 512, 64), 64);    // divided by rows alone
+  EXPECT_EQ(features(7, 1, 2048, 512), 128);  // the kernel is read once
+}
+
 // Dimensions along which the window has one place are one, where the layouts allow it.
 TEST(Convolution, PixelsAreDividedAnywhere) {
   check({float32, {1, 49, 49, 32}, {1, 1, 32, 64}, square(2, 1, 0, 0)});
@@ -306,8 +322,8 @@ TEST(Convolution, AnImageHasTheSameBitsInAnyBatch) {
   for (const Layer& l :
        {Layer{28, 1, 1, 128, 512}, Layer{28, 3, 1, 128, 128}, Layer{28, 1, 2, 256, 512},
         Layer{14, 1, 1, 256, 1024}, Layer{14, 1, 1, 1024, 256}, Layer{14, 3, 1, 256, 256},
-        Layer{7, 3, 1, 256, 512}, Layer{7, 1, 1, 512, 2048}, Layer{9, 3, 2, 64, 96},
-        Layer{8, 5, 1, 24, 48}, Layer{5, 3, 1, 8, 8}}) {
+        Layer{7, 3, 1, 256, 512}, Layer{7, 3, 1, 512, 512}, Layer{7, 1, 1, 512, 2048},
+        Layer{9, 3, 2, 64, 96}, Layer{8, 5, 1, 24, 48}, Layer{5, 3, 1, 8, 8}}) {
     SCOPED_TRACE(fmt::format("{} x {}, window {}, stride {}, {} to {} features", l.size, l.size,
                              l.window, l.stride, l.in, l.out));
     const int64_t low = l.window / 2, most = l.size > 14 ? 5 : 70;

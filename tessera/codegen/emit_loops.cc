@@ -1,4 +1,6 @@
 // The loops of a kernel.
+#include <llvm/Transforms/Utils/Local.h>
+
 #include <algorithm>
 
 #include "tessera/codegen/emitter.h"
@@ -204,6 +206,8 @@ void KernelEmitter::emit_masked_columns(Value* begin, Value* end, int unroll, bo
   emit_lane_block(unroll);
   use_scope(top());
   close_loop(rest, b_.CreateAdd(rest.index, i64(unroll * lanes_)), none);
+  // Loads and stores compute the mask again, for vectors that are not full.
+  for (const LaneMask& m : masks_) llvm::RecursivelyDeleteTriviallyDeadInstructions(m.lanes);
   masks_.clear();
 }
 

@@ -98,10 +98,16 @@ void fold_indexed(void* array, const void* index, int64_t stride, const void* up
   const T* __restrict u = static_cast<const T*>(updates);
   const Index* __restrict at = static_cast<const Index*>(index);
   const auto each = [&](auto&& folded) {
-    for (int64_t i = 0; i < n; ++i) {
-      T& to = x[static_cast<int64_t>(at[i]) * stride];
-      to = folded(to, u[i]);
-    }
+    const auto elements = [&](auto step) {
+#pragma GCC unroll 4
+      for (int64_t i = 0; i < n; ++i) {
+        T& to = x[static_cast<int64_t>(at[i]) * step];
+        to = folded(to, u[i]);
+      }
+    };
+    // Without a multiplication, the loop takes three quarters of the time.
+    if (stride == 1) return elements(std::integral_constant<int64_t, 1>());
+    elements(stride);
   };
   if constexpr (kSelects<F, T>) {
     if (are_ordered(u, n)) return each([](T old, T update) { return selected<F, T>(old, update); });

@@ -68,10 +68,18 @@ template <size_t size>
 // Returns whether all starts are in [0, largest], in one pass without branches: for any other
 // start, the first bit of start | (largest - start) is set. The first bit of `largest` is 0.
 template <class T>
-bool are_inside(const T* starts, T largest, int64_t n) {
+[[gnu::always_inline]] inline bool in_one_pass(const T* starts, T largest, int64_t n) {
   T bits = 0;
   for (int64_t i = 0; i < n; ++i) bits |= starts[i] | (largest - starts[i]);
   return bits >> (8 * sizeof(T) - 1) == 0;
+}
+template <class T>
+TESSERA_AVX2 bool in_one_pass_avx2(const T* starts, T largest, int64_t n) {
+  return in_one_pass(starts, largest, n);
+}
+template <class T>
+bool are_inside(const T* starts, T largest, int64_t n) {
+  return has_avx2() ? in_one_pass_avx2(starts, largest, n) : in_one_pass(starts, largest, n);
 }
 
 }  // namespace

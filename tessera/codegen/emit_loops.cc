@@ -206,7 +206,6 @@ void KernelEmitter::emit_masked_columns(Value* begin, Value* end, int unroll, bo
   emit_lane_block(unroll);
   use_scope(top());
   close_loop(rest, b_.CreateAdd(rest.index, i64(unroll * lanes_)), none);
-  // Loads and stores compute the mask again, for vectors that are not full.
   for (const LaneMask& m : masks_) llvm::RecursivelyDeleteTriviallyDeadInstructions(m.lanes);
   masks_.clear();
 }
@@ -229,9 +228,12 @@ void KernelEmitter::emit_columns(Value* begin, Value* end) {
   }
   const bool waits = elementwise && waits_for_itself(weight, chain);
   const bool gathers = gathers_lanes();
-  const int unroll = waits     ? unroll_for_waiting(ir_.target.avx512)
-                     : gathers ? unroll_for_gathers(weight)
-                               : unroll_for_weight(weight);
+  int unroll = waits     ? unroll_for_waiting(ir_.target.avx512)
+               : gathers ? unroll_for_gathers(weight)
+                         : unroll_for_weight(weight);
+  // Rows of fewer vectors than a block would be left to the loop of masked vectors.
+  if (k_.parallel.size() > 1)
+    unroll = static_cast<int>(std::clamp<int64_t>(k_.parallel.back() / lanes_, 1, unroll));
   const bool one_body = ir_.target.avx512 && weight > 12 && !gathers && !loads_apart();
   use_scope(top());
   Value* start = begin;

@@ -252,7 +252,8 @@ TEST(Loops, BlocksAreNotLongerThanRows) {
     check(m.k, 1e-5, 2);
     const std::string ir = KernelCompiler::process().llvm_ir(m.k);
     int count = 0;
-    for (size_t at = ir.find("fadd"); at != std::string::npos; at = ir.find("fadd", at + 1)) ++count;
+    for (size_t at = ir.find("fadd"); at != std::string::npos; at = ir.find("fadd", at + 1))
+      ++count;
     return count;
   };
   const int lanes = host_target().vector_bytes / 4;

@@ -246,7 +246,6 @@ void KernelEmitter::emit_columns(Value* begin, Value* end) {
     close_loop(blocks, b_.CreateAdd(blocks.index, i64(unroll * lanes_)), none);
     start = blocks.index;
   }
-
   emit_masked_columns(start, end, one_body && waits ? unroll : 1, one_body);
 }
 

@@ -1,4 +1,6 @@
 // The loops of a kernel.
+#include <llvm/Transforms/Utils/Local.h>
+
 #include <algorithm>
 
 #include "tessera/codegen/emitter.h"
@@ -204,6 +206,7 @@ void KernelEmitter::emit_masked_columns(Value* begin, Value* end, int unroll, bo
   emit_lane_block(unroll);
   use_scope(top());
   close_loop(rest, b_.CreateAdd(rest.index, i64(unroll * lanes_)), none);
+  for (const LaneMask& m : masks_) llvm::RecursivelyDeleteTriviallyDeadInstructions(m.lanes);
   masks_.clear();
 }
 
@@ -225,9 +228,12 @@ void KernelEmitter::emit_columns(Value* begin, Value* end) {
   }
   const bool waits = elementwise && waits_for_itself(weight, chain);
   const bool gathers = gathers_lanes();
-  const int unroll = waits     ? unroll_for_waiting(ir_.target.avx512)
-                     : gathers ? unroll_for_gathers(weight)
-                               : unroll_for_weight(weight);
+  int unroll = waits     ? unroll_for_waiting(ir_.target.avx512)
+               : gathers ? unroll_for_gathers(weight)
+                         : unroll_for_weight(weight);
+  // Rows of fewer vectors than a block would be left to the loop of masked vectors.
+  if (k_.parallel.size() > 1)
+    unroll = static_cast<int>(std::clamp<int64_t>(k_.parallel.back() / lanes_, 1, unroll));
   const bool one_body = ir_.target.avx512 && weight > 12 && !gathers && !loads_apart();
   use_scope(top());
   Value* start = begin;
@@ -240,7 +246,6 @@ void KernelEmitter::emit_columns(Value* begin, Value* end) {
     close_loop(blocks, b_.CreateAdd(blocks.index, i64(unroll * lanes_)), none);
     start = blocks.index;
   }
-
   emit_masked_columns(start, end, one_body && waits ? unroll : 1, one_body);
 }
 

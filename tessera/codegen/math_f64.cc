@@ -275,17 +275,30 @@ Vec sin_cos_low_f32(Vec x, bool cosine) {
   return rounding_of_f32(sin_cos_f64(widen(x), cosine), sin_cos_f32(x, cosine));
 }
 
-// Returns e / (e + 2) for e = expm1(2 |x|), corrected by the rounding errors of the sum and of the
-// quotient: by the remainder of the division, times 1 / (e + 2) = (1 - tanh) / 2. Near 1, where that
-// difference has few bits, the quotient is exact enough.
+// With m = s coth(s), exp(2s) is (m + s) / (m - s). So tanh(s) is s / m, and for
+// |x| = n log(2)/2 + s with n > 0 it is 1 - 2 (m - s) / (2^n (m + s) - (s - m)). Both need one
+// division. n is rounded down so far (by 1.09) that it is 0 for results below 0.5, where the
+// difference from 1 would cost bits; then s is |x|. Each of the selects changes a register that is
+// not read afterwards, so with AVX-512 it is a mask of the operation before it.
 Vec tanh_f64(Vec x) {
-  const auto [n, r, low] = reduce_exp(fast_min(x.like(40), abs(x) * 2.0));
-  Vec power = power_of_two(n);
-  Vec e = fma(power, expm1_reduced(r), power - 1.0);
-  Vec sum = e + 2.0, sum_rest = e - (sum - 2.0);
-  Vec y = e / sum;
-  Vec remainder = fma(-y, sum_rest, fma(-y, sum, e));
-  return copy_sign(select(e < 0x1p20, fma(remainder, fma(y, x.like(-0.5), x.like(0.5)), y), y), x);
+  constexpr double half_of_ln2 = 0x1.62e42fefa39efp-2;
+  Vec a = fast_min(x.like(20), abs(x));
+  // The low bits of `shifted` are the biased exponent of 2^n.
+  constexpr double magic = kMagic + 1023;
+  Vec shifted = fma(a, 1 / half_of_ln2, x.like(-1.09)) + magic;
+  Vec n = shifted - magic, power = float_of_bits(bits_of(shifted) << 52);
+  Vec far = n > 0.0;
+  Vec s = select(far, fma(n, x.like(-half_of_ln2), a), a);
+  Vec square = s * s;
+  Vec p = polynomial(square, {0.33333333333331966, -0.022222222221083318, 0.0021164020843378616,
+                              -0.00021163978314708582, 2.1374729662109354e-05,
+                              -2.1522622274281303e-06, 1.9406199116655082e-07});
+  Vec m = fma(square, p, 1.0);
+  Vec difference = s - m;
+  Vec divisor = select(far, m + s, m);
+  divisor = select(far, fma(power, divisor, -difference), divisor);
+  Vec y = select(far, difference + difference, s) / divisor;
+  return copy_sign(select(far, y + 1.0, y), x);
 }
 
 Vec logistic_f64(Vec x) {

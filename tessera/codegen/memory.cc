@@ -84,6 +84,19 @@ static Value* choose(llvm::IRBuilder<>& b, Value* condition, Whole&& whole, Mask
   return out;
 }
 
+// Returns the lanes of the mask. If most vectors are full, the mask is computed again here, in the
+// branch for the other vectors, so that the full ones do not wait for it.
+static Value* lanes_here(llvm::IRBuilder<>& b, const LaneMask& mask) {
+  auto again = [&](auto&& self, Value* value) -> Value* {
+    auto* made = llvm::dyn_cast<llvm::Instruction>(value);
+    if (!made || !value->getType()->isVectorTy() || llvm::isa<llvm::PHINode>(value)) return value;
+    llvm::Instruction* copy = made->clone();
+    for (llvm::Use& operand : copy->operands()) operand.set(self(self, operand.get()));
+    return b.Insert(copy);
+  };
+  return mask.full && mask.count ? again(again, mask.lanes) : mask.lanes;
+}
+
 Value* Memory::load_lanes(llvm::Type* element, Value* pointer, int lanes, const LaneMask& mask) {
   auto& b = ir_.builder;
   auto* type = FixedVectorType::get(element, lanes);
@@ -98,7 +111,8 @@ Value* Memory::load_lanes(llvm::Type* element, Value* pointer, int lanes, const 
     return b.CreateAlignedLoad(type, slot, slot->getAlign());
   }
   const auto masked = [&] {
-    return b.CreateMaskedLoad(type, pointer, align, mask.lanes, llvm::Constant::getNullValue(type));
+    return b.CreateMaskedLoad(type, pointer, align, lanes_here(b, mask),
+                              llvm::Constant::getNullValue(type));
   };
   if (!mask.full) return masked();
   // A masked load takes longer than a branch that is predicted.
@@ -118,7 +132,7 @@ void Memory::store_lanes(Value* value, Value* pointer, const LaneMask& mask, boo
       b.CreateAlignedStore(value, slot, slot->getAlign());
       ir_.call_helper(kCopyBytes, {pointer, slot, b.CreateMul(mask.count, b.getInt64(item))});
     } else {
-      b.CreateMaskedStore(value, pointer, llvm::Align(item), mask.lanes);
+      b.CreateMaskedStore(value, pointer, llvm::Align(item), lanes_here(b, mask));
     }
   };
   auto plain = [&] { b.CreateAlignedStore(value, pointer, llvm::Align(item)); };

@@ -103,7 +103,8 @@ bool Absorber::is_zero(int v) const {
   const int maker = g_.values[v].op;
   if (maker < 0) return false;
   const GraphOp& op = g_.ops[maker];
-  if (op.kind == OpKind::kIndexMap && op.mapping.pieces.size() == 1 && op.mapping.fill < 0)
+  if (op.kind == OpKind::kReshape ||
+      (op.kind == OpKind::kIndexMap && op.mapping.pieces.size() == 1 && op.mapping.fill < 0))
     return is_zero(op.operands[0]);
   if (op.kind != OpKind::kPointwise || !op.operands.empty() || !op.splat) return false;
   const Literal& value = *op.splat;

@@ -201,8 +201,30 @@ bool Builder::lower_pointwise(const Op& op, const Pointwise& lowering, GraphOp& 
   return true;
 }
 
+// Returns whether the result has all elements of the one operand in their order, so that it is
+// another view of the same memory. For example, JAX makes the indices of a scatter of shape (n, 1)
+// from an array of shape (n) by a broadcast.
+bool keeps_order(const IndexMapping& mapping, const Type& operand, const Type& result) {
+  if (mapping.pieces.size() != 1 || mapping.fill >= 0 || mapping.updates) return false;
+  const IndexPiece& piece = mapping.pieces[0];
+  if (!piece.start.empty() || operand.elements() != result.elements()) return false;
+  int last = -1;
+  for (int64_t d = 0; d < operand.rank(); ++d) {
+    if (operand.shape[d] == 1) continue;
+    const IndexTerm& term = piece.terms[d];
+    const bool plain =
+        term.stride == 1 && term.offset == 0 && term.divisor == 1 && term.dynamic < 0;
+    if (!plain || term.result_dim <= last || result.shape[term.result_dim] != operand.shape[d])
+      return false;
+    last = term.result_dim;
+  }
+  return true;
+}
+
 bool Builder::lower_index_map(const Op& op, const IndexMap& lowering, GraphOp& out) {
   out.mapping = lowering.map(op.params, f_.types_of(op.operands), f_.types_of(op.results));
+  if (keeps_order(out.mapping, f_.types[op.operands[0]], f_.types[op.results[0]]))
+    out.mapping = {.reshape = true};
   out.kind = out.mapping.reshape ? OpKind::kReshape : OpKind::kIndexMap;
   out.work =
       out.kind == OpKind::kReshape ? 0 : static_cast<float>(2 * out.mapping.pieces.size() - 1);

@@ -164,8 +164,8 @@ class DotCode final : public StepCode {
     Buffer lhs, rhs;
   };
 
-  void multiply(int64_t m, int64_t n, MatrixRef a, MatrixRef b, std::byte* c, int64_t ldc,
-                bool accumulate) const {
+  void multiply(int64_t m, int64_t n, const MatrixRef& a, const MatrixRef& b, std::byte* c,
+                int64_t ldc, bool accumulate) const {
     if (p_.sum == ops::DotSum::kAny) return gemm(p_.types, m, n, p_.k, a, b, c, ldc, accumulate);
     if (p_.example == 0)
       return gemm_invariant(

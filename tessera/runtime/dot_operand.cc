@@ -112,15 +112,8 @@ void DotOperandCode::prepare(const SlotRef* slots, std::byte* work, Buffer& spar
   }
 }
 
-MatrixRef DotOperandCode::matrix(const SlotRef* slots, std::byte* work, const Buffer& spare,
-                                 int64_t i, int64_t b) const {
-  if (joined_.summed == 0) {
-    const int64_t instance = map_(i);
-    const std::byte* base =
-        shape_.packed() ? work + instance * elements_ * itemsize_ : slots[slot_].at(instance);
-    return {base + shape_.batch_offsets[static_cast<size_t>(b)] * itemsize_, shape_.row_stride,
-            shape_.col_stride};
-  }
+MatrixRef DotOperandCode::joined_matrix(const SlotRef* slots, std::byte* work, const Buffer& spare,
+                                        int64_t i) const {
   const std::byte* copies = joined_.k_slow ? spare.data() : work;
   const std::byte* base = in_order(slots) ? slots[slot_].at(map_(i * joined_.summed))
                                           : copies + i * joined_.summed * elements_ * itemsize_;

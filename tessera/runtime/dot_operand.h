@@ -58,11 +58,22 @@ class DotOperandCode {
   // Makes the copies that this run needs: in `work` those that workspace_bytes() counts, in `spare`
   // the others.
   void prepare(const SlotRef* slots, std::byte* work, Buffer& spare) const;
-  // Returns the b-th matrix of the operand at coordinate `i` of the step.
+  // Returns the b-th matrix of the operand at coordinate `i` of the step. It is inline for batches
+  // of small matrices: if a result in memory were read as a vector before its parts had reached the
+  // cache, it would wait for all elements of the last product to reach it, too.
   MatrixRef matrix(const SlotRef* slots, std::byte* work, const Buffer& spare, int64_t i,
-                   int64_t b) const;
+                   int64_t b) const {
+    if (joined_.summed > 0) return joined_matrix(slots, work, spare, i);
+    const int64_t instance = map_(i);
+    const std::byte* base =
+        shape_.packed() ? work + instance * elements_ * itemsize_ : slots[slot_].at(instance);
+    return {base + shape_.batch_offsets[static_cast<size_t>(b)] * itemsize_, shape_.row_stride,
+            shape_.col_stride};
+  }
 
  private:
+  MatrixRef joined_matrix(const SlotRef* slots, std::byte* work, const Buffer& spare,
+                          int64_t i) const;
   void pack(const SlotRef* slots, std::byte* work) const;
   void copy_joined(const SlotRef* slots, std::byte* to) const;
   bool in_order(const SlotRef* slots) const;

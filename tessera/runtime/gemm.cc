@@ -164,9 +164,15 @@ void gemm_without_tiles(GemmTypes types, int64_t m, int64_t n, int64_t k, Matrix
 
 }  // namespace
 
-void gemm(GemmTypes types, int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, std::byte* c,
-          int64_t ldc, bool accumulate) {
+void gemm(GemmTypes types, int64_t m, int64_t n, int64_t k, const MatrixRef& a, const MatrixRef& b,
+          std::byte* c, int64_t ldc, bool accumulate) {
   if (m == 0 || n == 0) return;
+  if (types.in == types.out && m > 1 && k > 0 && !accumulate &&
+      ((types.out == float32 &&
+        gemm_small<float>(m, n, k, a, b, reinterpret_cast<float*>(c), ldc)) ||
+       (types.out == float64 &&
+        gemm_small<double>(m, n, k, a, b, reinterpret_cast<double*>(c), ldc))))
+    return;
   if (types.out == float32 && wants_tiles(types.in) &&
       gemm_tiles(types, m, n, k, a, b, reinterpret_cast<float*>(c), ldc, accumulate,
                  gemm_without_tiles))

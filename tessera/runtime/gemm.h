@@ -34,8 +34,11 @@ bool gemm_supports(GemmTypes types);
 // Returns the type in which products of `in` with results `out` are summed: at least float32, and
 // not narrower than either.
 DType gemm_sum_dtype(DType in, DType out);
-void gemm(GemmTypes types, int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, std::byte* c,
-          int64_t ldc, bool accumulate);
+//
+// The operands are references, because a copy of a MatrixRef would be read as a vector before its
+// parts have reached the cache, and then wait for all elements of the last product to reach it.
+void gemm(GemmTypes types, int64_t m, int64_t n, int64_t k, const MatrixRef& a, const MatrixRef& b,
+          std::byte* c, int64_t ldc, bool accumulate);
 
 // Returns whether gemm_symmetric() is faster than gemm(). It is for float64: nearly twice as fast.
 bool gemm_knows_symmetric(GemmTypes types);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <type_traits>
 
 #include "tessera/base/workspace.h"
@@ -19,11 +20,12 @@ template <class T>
 struct SmallProduct {
   int64_t m, n, k;
   const T* a;
-  int64_t a_row, a_column;  // the distances of rows and columns in a
+  int64_t a_row;  // the distance of rows in a
   const T* b;
   int64_t b_row;
   T* c;
   int64_t ldc;
+  int64_t a_column;  // not next to a_row: the compiler would copy both as a vector (gemm.h)
 };
 
 #pragma GCC diagnostic push
@@ -160,7 +162,8 @@ SmallCode<T> small_code() {
 }  // namespace
 
 template <class T>
-bool gemm_small(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, int64_t ldc) {
+bool gemm_small(int64_t m, int64_t n, int64_t k, const MatrixRef& a, const MatrixRef& b, T* c,
+                int64_t ldc) {
   const SmallCode<T> code = small_code<T>();
   if (!code.run) return false;
   const bool packs = b.col_stride != 1;
@@ -168,25 +171,28 @@ bool gemm_small(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c,
   if (n < kLeastColumns<T> || k > kMostTerms || m * n * k > most) return false;
   if (packs && m < kLeastRowsOfTurned) return false;
   const auto* pb = reinterpret_cast<const T*>(b.data);
-  const Workspace<T> packed(packs ? k * n : 0);
-  if (packs)
+  std::optional<Workspace<T>> packed;
+  if (packs) {
+    T* rows = packed.emplace(k * n).data();
     for (int64_t p = 0; p < k; ++p)
-      for (int64_t j = 0; j < n; ++j)
-        packed.data()[p * n + j] = pb[p * b.row_stride + j * b.col_stride];
+      for (int64_t j = 0; j < n; ++j) rows[p * n + j] = pb[p * b.row_stride + j * b.col_stride];
+  }
   code.run({.m = m,
             .n = n,
             .k = k,
             .a = reinterpret_cast<const T*>(a.data),
             .a_row = a.row_stride,
-            .a_column = a.col_stride,
-            .b = packs ? packed.data() : pb,
+            .b = packs ? packed->data() : pb,
             .b_row = packs ? n : b.row_stride,
             .c = c,
-            .ldc = ldc});
+            .ldc = ldc,
+            .a_column = a.col_stride});
   return true;
 }
 
-template bool gemm_small(int64_t, int64_t, int64_t, MatrixRef, MatrixRef, float*, int64_t);
-template bool gemm_small(int64_t, int64_t, int64_t, MatrixRef, MatrixRef, double*, int64_t);
+template bool gemm_small(int64_t, int64_t, int64_t, const MatrixRef&, const MatrixRef&, float*,
+                         int64_t);
+template bool gemm_small(int64_t, int64_t, int64_t, const MatrixRef&, const MatrixRef&, double*,
+                         int64_t);
 
 }  // namespace tessera::runtime

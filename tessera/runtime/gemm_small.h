@@ -15,6 +15,7 @@ namespace tessera::runtime {
 // Computes c = a b as gemm() does, for float and double, and returns true. Returns false, and
 // leaves c unchanged, if a library is faster or if the CPU does not have AVX2.
 template <class T>
-bool gemm_small(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, int64_t ldc);
+bool gemm_small(int64_t m, int64_t n, int64_t k, const MatrixRef& a, const MatrixRef& b, T* c,
+                int64_t ldc);
 
 }  // namespace tessera::runtime

@@ -236,6 +236,33 @@ TEST(Loops, RowsAreFetchedAhead) {
   EXPECT_FALSE(fetches(1, 1000));
 }
 
+// out[r, c] is the sum of in[r, :, c]. A block has as many vectors as a row, but at most four; the
+// loop of masked vectors follows. Otherwise all of a short row would be masked.
+TEST(Loops, BlocksAreNotLongerThanRows) {
+  const auto sums = [](int64_t columns) {
+    KernelMaker m;
+    const int x = m.buffer(float32, 40 * 10 * columns),
+              y = m.buffer(float32, 40 * columns, BufferKind::kOutput);
+    m.k.parallel = {40, columns};
+    m.loop({10});
+    m.loop({});
+    m.reduce(0, ReduceKind::kSum, m.load(x, {0, {10 * columns, 1}, {columns}}),
+             m.number(float32, 0));
+    m.store(y, {0, {columns, 1}, {}}, m.reduced(float32, 0), 1);
+    check(m.k, 1e-5, 2);
+    const std::string ir = KernelCompiler::process().llvm_ir(m.k);
+    int count = 0;
+    for (size_t at = ir.find("fadd"); at != std::string::npos; at = ir.find("fadd", at + 1))
+      ++count;
+    return count;
+  };
+  const int lanes = host_target().vector_bytes / 4;
+  EXPECT_EQ(sums(8 * lanes), 4 + 1);
+  EXPECT_EQ(sums(2 * lanes), 2 + 1);
+  EXPECT_EQ(sums(2 * lanes + 3), 2 + 1);
+  EXPECT_EQ(sums(lanes), 1 + 1);
+}
+
 // Sums over two extents at once, contiguous and not, with lanes along the last extent.
 TEST(Loops, NestedExtents) {
   for (auto vectorize : {Kernel::Vectorize::kParallel, kInner}) {

@@ -204,6 +204,27 @@ TEST(Fuse, ReshapeOfAnInputIsAView) {
   EXPECT_EQ(outline(s), "view (4, 6) as (2, 12)\n");
 }
 
+TEST(Fuse, UnitDimensionsAreViews) {
+  // JAX makes the indices of a scatter of shape (n, 1) by a broadcast.
+  const Schedule added = check(trace({f32({4, 6})}, [](const Arrays& x) {
+    return Arrays{lax::broadcast_in_dim(x[0], {1, 4, 6, 1}, {1, 2})};
+  }));
+  EXPECT_EQ(outline(added), "view (4, 6) as (1, 4, 6, 1)\n");
+  const Schedule moved = check(trace({f32({4, 1, 6})}, [](const Arrays& x) {
+    return Arrays{lax::transpose(x[0], {0, 2, 1})};
+  }));
+  EXPECT_EQ(outline(moved), "view (4, 1, 6) as (4, 6, 1)\n");
+  const Schedule turned = check(trace({f32({4, 6})}, [](const Arrays& x) {
+    return Arrays{lax::broadcast_in_dim(x[0], {6, 1, 4}, {2, 0})};
+  }));
+  EXPECT_EQ(outline(turned).substr(0, 6), "kernel");
+  // A kernel reads its operand with other indices; nothing is stored for the view.
+  const Schedule read = check(trace({f32({4, 6}), f32({4, 1, 6})}, [](const Arrays& x) {
+    return Arrays{lax::exp(lax::broadcast_in_dim(x[0], {4, 1, 6}, {0, 2})) + x[1]};
+  }));
+  EXPECT_EQ(outline(read), "kernel (24,) lanes; loop () store\n");
+}
+
 TEST(Fuse, ReshapeInAChainCutsLoops) {
   const Schedule s = check(trace({f32({2, 12}), f32({12}), f32({6, 4})}, [](const Arrays& x) {
     const Array y = x[0] * column_broadcast(x[1], 2);

@@ -192,10 +192,10 @@ void Scatter::fold(const void* indices, const void* updates, void* out, const Pa
   Block block;
   for (int64_t begin = part.begin; begin < part.end; begin += kBlock) {
     const int64_t end = std::min(part.end, begin + kBlock);
-    if (column_ && addresses_.column_is_inside(indices, begin, end)) {
+    if (column_) {
       const auto indexed = index_item_ == 4 ? folds_.indexed_32 : folds_.indexed_64;
       indexed(out, static_cast<const std::byte*>(indices) + begin * index_item_, *column_,
-              element(updates, begin), end - begin);
+              addresses_.column_largest(), element(updates, begin), end - begin);
       continue;
     }
     find(indices, begin, end, block);

@@ -93,15 +93,25 @@ void fold_chosen(void* array, const int64_t* __restrict at, const void* updates,
 }
 
 template <class F, class T, class Index>
-void fold_indexed(void* array, const void* index, int64_t stride, const void* updates, int64_t n) {
+void fold_indexed(void* array, const void* index, int64_t stride, int64_t largest,
+                  const void* updates, int64_t n) {
+  if (largest < 0) return;
   T* __restrict x = static_cast<T*>(array);
   const T* __restrict u = static_cast<const T*>(updates);
   const Index* __restrict at = static_cast<const Index*>(index);
+  const auto last = static_cast<Index>(largest);  // a negative index is larger, being unsigned
   const auto each = [&](auto&& folded) {
-    for (int64_t i = 0; i < n; ++i) {
-      T& to = x[static_cast<int64_t>(at[i]) * stride];
-      to = folded(to, u[i]);
-    }
+    const auto elements = [&](auto step) {
+#pragma GCC unroll 4
+      for (int64_t i = 0; i < n; ++i) {
+        if (at[i] > last) continue;
+        T& to = x[static_cast<int64_t>(at[i]) * step];
+        to = folded(to, u[i]);
+      }
+    };
+    // Without a multiplication, the loop takes three quarters of the time.
+    if (stride == 1) return elements(std::integral_constant<int64_t, 1>());
+    elements(stride);
   };
   if constexpr (kSelects<F, T>) {
     if (are_ordered(u, n)) return each([](T old, T update) { return selected<F, T>(old, update); });

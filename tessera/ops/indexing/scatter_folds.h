@@ -12,11 +12,12 @@ struct ScatterFolds {
   // The same with updates[from[i]] in place of updates[i].
   void (*chosen)(void* array, const int64_t* at, const void* updates, const int64_t* from,
                  int64_t n);
-  // For i in [0, n): array[index[i] * stride] = fold(array[index[i] * stride], updates[i]).
-  void (*indexed_32)(void* array, const void* index, int64_t stride, const void* updates,
-                     int64_t n);
-  void (*indexed_64)(void* array, const void* index, int64_t stride, const void* updates,
-                     int64_t n);
+  // For i in [0, n) with 0 <= index[i] <= largest:
+  // array[index[i] * stride] = fold(array[index[i] * stride], updates[i]).
+  void (*indexed_32)(void* array, const void* index, int64_t stride, int64_t largest,
+                     const void* updates, int64_t n);
+  void (*indexed_64)(void* array, const void* index, int64_t stride, int64_t largest,
+                     const void* updates, int64_t n);
   // Like `chosen`, for runs of `run` consecutive elements: array[at[i] + k] and updates[from[i] +
   // k].
   void (*rows)(void* array, const int64_t* at, const void* updates, const int64_t* from, int64_t n,

@@ -65,15 +65,6 @@ template <size_t size>
   return inside;
 }
 
-// Returns whether all starts are in [0, largest], in one pass without branches: for any other
-// start, the first bit of start | (largest - start) is set. The first bit of `largest` is 0.
-template <class T>
-bool are_inside(const T* starts, T largest, int64_t n) {
-  T bits = 0;
-  for (int64_t i = 0; i < n; ++i) bits |= starts[i] | (largest - starts[i]);
-  return bits >> (8 * sizeof(T) - 1) == 0;
-}
-
 }  // namespace
 
 WindowAddresses::WindowAddresses(const IndexedWindows& windows, DType index_dtype)
@@ -206,22 +197,10 @@ std::optional<int64_t> WindowAddresses::column_stride() const {
   return terms_[0].stride;
 }
 
-bool WindowAddresses::column_is_inside(const void* indices, int64_t begin, int64_t end) const {
-  const int64_t largest = terms_[0].limit - 1;
-  if (largest < 0) return false;
-  return visit_dtype(index_dtype_, [&]<class T>(TypeTag<T>) {
-    if constexpr (std::is_integral_v<T> && sizeof(T) >= 4) {
-      using Unsigned = std::make_unsigned_t<T>;
-      const auto most = static_cast<uint64_t>(std::numeric_limits<std::make_signed_t<T>>::max());
-      return are_inside(
-          static_cast<const Unsigned*>(indices) + begin,
-          static_cast<Unsigned>(std::min<uint64_t>(most, static_cast<uint64_t>(largest))),
-          end - begin);
-    } else {
-      TESSERA_CHECK(false, "indices of a column have 4 or 8 bytes");
-      return false;
-    }
-  });
+int64_t WindowAddresses::column_largest() const {
+  const int64_t most = itemsize(index_dtype_) == 4 ? std::numeric_limits<int32_t>::max()
+                                                   : std::numeric_limits<int64_t>::max();
+  return std::min(most, terms_[0].limit - 1);
 }
 
 void WindowAddresses::find_updates(int64_t begin, int64_t end, int64_t* from) const {

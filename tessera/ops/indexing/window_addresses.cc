@@ -198,8 +198,10 @@ std::optional<int64_t> WindowAddresses::column_stride() const {
 }
 
 int64_t WindowAddresses::column_largest() const {
-  const int64_t most = itemsize(index_dtype_) == 4 ? std::numeric_limits<int32_t>::max()
-                                                   : std::numeric_limits<int64_t>::max();
+  int64_t most = std::numeric_limits<int64_t>::max();
+  if (itemsize(index_dtype_) == 4)
+    most = is_signed(index_dtype_) ? int64_t{std::numeric_limits<int32_t>::max()}
+                                   : int64_t{std::numeric_limits<uint32_t>::max()};
   return std::min(most, terms_[0].limit - 1);
 }
 

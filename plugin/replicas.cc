@@ -25,10 +25,7 @@ ir::FunctionRef replica_program(const ir::Function& main, const Mesh& mesh) {
   const AxisNames axes = mesh.axis_names();
   const auto body = std::make_shared<const ir::Function>(main);
   std::vector<Type> types;
-  for (ir::ValueId input : main.inputs) {
-    types.push_back(with_leading(main.type(input), 1));
-    types.back().varying = axes;
-  }
+  for (ir::ValueId input : main.inputs) types.push_back(with_leading(main.type(input), 1));
   const ir::FlatFn run = [&](const std::vector<Array>& arguments) {
     std::vector<Array> values;
     for (size_t i = 0; i < arguments.size(); ++i)

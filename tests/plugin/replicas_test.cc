@@ -116,6 +116,18 @@ TEST_F(Replicas, CollectivesAreAmongReplicas) {
       ElementsAre(1, 3, 2, 4));
 }
 
+TEST_F(Replicas, SumsOfBooleansTellWhetherOneIsTrue) {
+  EXPECT_THAT(
+      run("module { func.func public @main(%x: tensor<2xf32>) -> tensor<2xf32> { "
+          "%two = stablehlo.constant dense<2.0> : tensor<2xf32> "
+          "%large = stablehlo.compare GT, %x, %two : (tensor<2xf32>, tensor<2xf32>) -> "
+          "tensor<2xi1> %some = \"stablehlo.cross-replica-sum\"(%large) <{replica_groups = "
+          "dense<[[0, 1]]> : tensor<1x2xi64>}> : (tensor<2xi1>) -> tensor<2xi1> %0 = "
+          "stablehlo.convert %some : (tensor<2xi1>) -> tensor<2xf32> return %0 : tensor<2xf32> } }",
+          kTwo, {{1, 3}, {2, 4}}),
+      ElementsAre(0, 1));
+}
+
 TEST_F(Replicas, HaveNumbers) {
   const auto number = [](const std::string& op) {
     return program("stablehlo." + op +

@@ -125,7 +125,7 @@ TEST_F(Replicas, SumsOfBooleansTellWhetherOneIsTrue) {
           "dense<[[0, 1]]> : tensor<1x2xi64>}> : (tensor<2xi1>) -> tensor<2xi1> %0 = "
           "stablehlo.convert %some : (tensor<2xi1>) -> tensor<2xf32> return %0 : tensor<2xf32> } }",
           kTwo, {{1, 3}, {2, 4}}),
-      ElementsAre(0, 1));
+      ElementsAre(0, 1, 0, 1));
 }
 
 TEST_F(Replicas, HaveNumbers) {

@@ -3,13 +3,15 @@
 // dimensions.
 #include "tessera/interchange/foreign/foreign.h"
 #include "tessera/interchange/foreign/insert_traced.h"
-#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/structural/broadcast.h"
 
 namespace tessera::interchange::foreign {
 namespace {
+
+using namespace array_math;
 
 // How the arrays of a feature relate to the operand.
 struct Features {
@@ -21,16 +23,8 @@ struct Features {
 
   Array spread(const Array& x) const { return lax::broadcast_in_dim(x, shape, {index}); }
   Array sum(const Array& x) const { return lax::reduce_sum(x, others); }
-  Array mean(const Array& x) const {
-    const Array total = sum(x);
-    return total / constant_like(total, count);
-  }
-  Array with_epsilon(const Array& variance) const {
-    return variance + constant_like(variance, epsilon);
-  }
-  static Array constant_like(const Array& x, double value) {
-    return lax::full(x.shape(), value, x.dtype());
-  }
+  Array mean(const Array& x) const { return sum(x) / count; }
+  Array with_epsilon(const Array& variance) const { return variance + epsilon; }
 };
 
 // Throws UserError unless the operands at `whole` have the shape of the first operand and the
@@ -99,8 +93,8 @@ Values batch_norm_grad(OpReader& reader) {
       [&](const std::vector<Array>& x) {
         const Array centred = x[0] - f.spread(x[2]), variance = f.with_epsilon(x[3]);
         const Array deviation = lax::sqrt(variance), along = f.sum(x[4] * centred);
-        const Array part = x[4] - f.spread(f.mean(x[4])) -
-                           centred * f.spread(along / variance / f.constant_like(along, f.count));
+        const Array part =
+            x[4] - f.spread(f.mean(x[4])) - centred * f.spread(along / variance / f.count);
         return std::vector{part * f.spread(x[1] / deviation), along / deviation, f.sum(x[4])};
       },
       "batch_norm_grad");

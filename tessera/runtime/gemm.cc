@@ -70,11 +70,18 @@ void gemm_float32(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, flo
   gemm_onednn(m, n, k, a, b, c, ldc, accumulate);
 }
 
+// Computes the product if it is a small one (gemm_small.h). Otherwise returns false.
+template <class T>
+bool computed_small(int64_t m, int64_t n, int64_t k, const MatrixRef& a, const MatrixRef& b,
+                    void* c, int64_t ldc, bool accumulate) {
+  return m > 1 && k > 0 && !accumulate && gemm_small<T>(m, n, k, a, b, static_cast<T*>(c), ldc);
+}
+
 template <class T>
 void gemm_same(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, int64_t ldc,
                bool accumulate) {
   if constexpr (std::is_floating_point_v<T>)
-    if (m > 1 && k > 0 && !accumulate && gemm_small<T>(m, n, k, a, b, c, ldc)) return;
+    if (computed_small<T>(m, n, k, a, b, c, ldc, accumulate)) return;
   if constexpr (std::is_integral_v<T> && sizeof(T) == 1) {
     gemm_loops<T>(m, n, k, a, b, c, ldc, accumulate);
   } else if (m * n * k <= kLoopLimit || k == 0) {
@@ -167,11 +174,12 @@ void gemm_without_tiles(GemmTypes types, int64_t m, int64_t n, int64_t k, Matrix
 void gemm(GemmTypes types, int64_t m, int64_t n, int64_t k, const MatrixRef& a, const MatrixRef& b,
           std::byte* c, int64_t ldc, bool accumulate) {
   if (m == 0 || n == 0) return;
-  if (types.in == types.out && m > 1 && k > 0 && !accumulate &&
-      ((types.out == float32 &&
-        gemm_small<float>(m, n, k, a, b, reinterpret_cast<float*>(c), ldc)) ||
-       (types.out == float64 &&
-        gemm_small<double>(m, n, k, a, b, reinterpret_cast<double*>(c), ldc))))
+  // Before anything copies `a` or `b` (gemm.h).
+  if (types.in == float32 && types.out == float32 &&
+      computed_small<float>(m, n, k, a, b, c, ldc, accumulate))
+    return;
+  if (types.in == float64 && types.out == float64 &&
+      computed_small<double>(m, n, k, a, b, c, ldc, accumulate))
     return;
   if (types.out == float32 && wants_tiles(types.in) &&
       gemm_tiles(types, m, n, k, a, b, reinterpret_cast<float*>(c), ldc, accumulate,

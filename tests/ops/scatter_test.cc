@@ -5,12 +5,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <limits>
+
 #include "tessera/base/thread_pool.h"
 #include "tessera/base/visit_dtype.h"
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/indexing/indexed_windows.h"
 #include "tessera/ops/indexing/scatter_call.h"
+#include "tessera/ops/indexing/window_addresses.h"
 #include "tests/ops/host_executor.h"
 
 namespace tessera::testing_ops::scatter_test {
@@ -423,6 +426,22 @@ TEST_F(Scatter, InPlaceItTouchesTheElementsThatItChanges) {
   EXPECT_EQ(floats[elements - 3], 6.0F);
   EXPECT_EQ(floats[elements - 1], 0.0F);
   munmap(memory, static_cast<size_t>(elements) * 4);
+}
+
+// Arrays with more elements than an int32 counts: negative int32 are no indices, large uint32 are.
+TEST(WindowAddresses, LargestIndexOfEachDType) {
+  const Shape operand{int64_t{1} << 33}, few{100};
+  const IndexDims dims{.collapsed_slice_dims = {0}, .start_index_map = {0}};
+  const auto largest = [&](const Shape& shape, DType index) {
+    const IndexedWindows windows(dims, 1, shape, Shape{4, 1}, Shape{4}, Shape{1});
+    const WindowAddresses addresses(windows, index);
+    EXPECT_TRUE(addresses.column_stride());
+    return addresses.column_largest();
+  };
+  EXPECT_EQ(largest(operand, int32), std::numeric_limits<int32_t>::max());
+  EXPECT_EQ(largest(operand, uint32), std::numeric_limits<uint32_t>::max());
+  EXPECT_EQ(largest(operand, int64), operand[0] - 1);
+  for (const DType index : {int32, uint32, int64, uint64}) EXPECT_EQ(largest(few, index), 99);
 }
 
 }  // namespace

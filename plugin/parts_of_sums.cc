@@ -5,11 +5,9 @@
 
 #include "plugin/device_parts.h"
 #include "tessera/control/control.h"
-#include "tessera/ops/core/compare.h"
-#include "tessera/ops/core/constant.h"
-#include "tessera/ops/core/select.h"
+#include "tessera/control/shard_map_trace.h"
+#include "tessera/ops/collectives/collectives.h"
 #include "tessera/ops/reductions/reduce.h"
-#include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/trace/trace.h"
 
@@ -30,14 +28,24 @@ void normalize(AxisNames& axes, const std::optional<NamedSharding>& sharding) {
   axes = std::move(out);
 }
 
-Array leading_parts(const Array& value, int64_t count) {
-  Shape shape = value.shape();
-  shape.insert(shape.begin(), count);
-  Dims dims;
-  for (int64_t d = 1; d < shape.rank(); ++d) dims.push_back(d);
-  const Array whole = lax::broadcast_in_dim(value, shape, dims);
-  const Array first = lax::eq(lax::iota(int32, shape, 0), lax::full(shape, 0, int32));
-  return lax::select(first, whole, lax::zeros_like(whole.type()));
+// Returns parts of `value` along a new leading dimension, which the axes shard: their sum is the
+// value. Which parts they are, the partitioner chooses (spmd/parts_of_sums.h).
+Array leading_parts(const Array& value, const Mesh& mesh, const AxisNames& axes) {
+  const auto part = [&](const std::vector<Array>& arguments) -> std::vector<Array> {
+    const Array own = ir::bind_op1(ops::replicated_to_unreduced_op, ops::to_unreduced(mesh, axes),
+                                   {lax::pcast_varying(arguments[0], axes)});
+    Shape shape = own.shape();
+    shape.insert(shape.begin(), 1);
+    return {lax::reshape(own, shape)};
+  };
+  const auto spec = [&](std::span<const Array>) -> std::vector<PartitionSpec> {
+    std::vector<AxisRef> refs;
+    for (const std::string& axis : axes) refs.push_back({.name = axis});
+    return {PartitionSpec(std::vector<DimSpec>{DimSpec(std::move(refs))})};
+  };
+  return control::shard_map_flat(
+      part, {.mesh = mesh, .in_specs = {PartitionSpec()}, .out_specs = spec, .manual_axes = axes},
+      std::vector<Array>{value})[0];
 }
 
 }  // namespace
@@ -78,7 +86,7 @@ interchange::ParsedModule split_unreduced(interchange::ParsedModule module) {
         ir::bind_op(ops::call_op, ops::CallParams{body}, std::span<const Array>(values));
     for (size_t r = 0; r < results.size(); ++r)
       if (const AxisNames& axes = module.output_unreduced[r]; !axes.empty() && !open[r])
-        results[r] = leading_parts(results[r], size_of(module.output_shardings[r]->mesh(), axes));
+        results[r] = leading_parts(results[r], module.output_shardings[r]->mesh(), axes);
     return results;
   };
   ir::Function wrapped = tracing::trace_function(parts, types, main.name).function;

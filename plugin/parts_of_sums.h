@@ -8,9 +8,9 @@ namespace tessera::plugin {
 
 // Returns the module with a main whose arguments and results have no unreduced axes. An unreduced
 // argument gets a leading dimension, sharded over these axes (in the mesh's order), over which main
-// sums. An unreduced result gets one, of which the first element is the value and the others are
-// zeros. The bytes that a device holds of either stay the same. The arguments and results are those
-// marked by input_unreduced and output_unreduced.
+// sums. An unreduced result gets one, of which the elements are parts that add up to the value
+// (tessera/spmd/parts_of_sums.h chooses them). The bytes that a device holds of either stay the
+// same. The arguments and results are those marked by input_unreduced and output_unreduced.
 interchange::ParsedModule split_unreduced(interchange::ParsedModule module);
 
 // Returns a device's program with the shapes that JAX sees. In `function`, the marked arguments and

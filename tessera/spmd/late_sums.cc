@@ -49,6 +49,35 @@ class SingleOperation final : public ExprBuilder {
 
 int64_t bytes_of(const Type& type) { return type.elements() * itemsize(type.dtype); }
 
+bool is_zero(ValueId v, const Function& f, std::span<const int> producers) {
+  if (producers[v] < 0) return false;
+  const ConstantParams* constant = as_constant(f.ops[producers[v]]);
+  return constant && constant->is_splat() &&
+         constant->value == Literal(constant->value.dtype(), Shape{});
+}
+
+bool is_same_along(const Type& type, const AxisNames& axes) {
+  return axis_difference(axes, type.varying).size() == axes.size();
+}
+
+bool is_linear_pointwise(const Op& op, ValueId v, const AxisNames& axes, const Function& f) {
+  const std::optional<ScalarOp> single = single_operation(op, f);
+  if (!is_inexact(f.type(v).dtype) || !single) return false;
+  const DType result = f.type(op.results[0]).dtype;
+  switch (*single) {
+    case ScalarOp::kNeg:
+      return true;
+    case ScalarOp::kConvert:
+      return is_inexact(result) && itemsize(result) >= itemsize(f.type(v).dtype);
+    case ScalarOp::kDiv:
+      return op.operands[0] == v && is_same_along(f.type(op.operands[1]), axes);
+    case ScalarOp::kMul:
+      return is_same_along(f.type(op.operands[op.operands[0] == v ? 1 : 0]), axes);
+    default:
+      return false;
+  }
+}
+
 class Mover {
  public:
   explicit Mover(const Function& f)
@@ -85,49 +114,6 @@ class Mover {
     return users_[v].size() == 1 && !is_output_[v] ? users_[v][0] : -1;
   }
 
-  bool is_zero(ValueId v) const {
-    if (producers_[v] < 0) return false;
-    const ConstantParams* constant = as_constant(f_.ops[producers_[v]]);
-    return constant && constant->is_splat() &&
-           constant->value == Literal(constant->value.dtype(), Shape{});
-  }
-
-  // Returns whether the op, which reads the sum over `axes` as `v`, is linear in it, so that the
-  // sum may follow the op.
-  bool is_linear(const Op& op, ValueId v, const AxisNames& axes) const {
-    if (op.results.size() != 1 || op.def->effect ||
-        std::count(op.operands.begin(), op.operands.end(), v) != 1)
-      return false;
-    if (std::holds_alternative<IndexMap>(op.def->lower)) return op.operands.size() == 1;
-    if (const auto* reduce = std::get_if<Reduce>(&op.def->lower))
-      return op.operands.size() == 2 && op.operands[0] == v && is_zero(op.operands[1]) &&
-             reduce->describe(op.params, f_.types_of(op.operands)).kind == ReduceKind::kSum;
-    const auto* pointwise = std::get_if<Pointwise>(&op.def->lower);
-    return pointwise && !op.operands.empty() && is_linear(op, *pointwise, v, axes);
-  }
-  bool is_linear(const Op& op, const Pointwise& pointwise, ValueId v, const AxisNames& axes) const {
-    const std::vector<Type> operands = f_.types_of(op.operands);
-    const Type& result = f_.type(op.results[0]);
-    SingleOperation single(operands);
-    pointwise.emit(single, single.operands(), op.params, operands, result);
-    if (!is_inexact(f_.type(v).dtype) || !single.found()) return false;
-    switch (*single.found()) {
-      case ScalarOp::kNeg:
-        return true;
-      case ScalarOp::kConvert:
-        return is_inexact(result.dtype) && itemsize(result.dtype) >= itemsize(f_.type(v).dtype);
-      case ScalarOp::kDiv:
-        return op.operands[0] == v && is_same_along(op.operands[1], axes);
-      case ScalarOp::kMul:
-        return is_same_along(op.operands[op.operands[0] == v ? 1 : 0], axes);
-      default:
-        return false;
-    }
-  }
-  bool is_same_along(ValueId v, const AxisNames& axes) const {
-    return axis_difference(axes, f_.type(v).varying).size() == axes.size();
-  }
-
   // Moves the sum after linear ops that read its result, to where the result is smallest.
   void move(int at) {
     const Op& sum = f_.ops[at];
@@ -136,7 +122,7 @@ class Mover {
     size_t best = 0;  // the number of ops that the sum is moved after
     ValueId v = sum.results[0];
     int64_t least = bytes_of(f_.type(v));
-    for (int user = only_user(v); user >= 0 && is_linear(f_.ops[user], v, axes);
+    for (int user = only_user(v); user >= 0 && is_linear_in(f_.ops[user], v, axes, f_, producers_);
          user = only_user(v)) {
       chain.push_back(user);
       v = f_.ops[user].results[0];
@@ -173,6 +159,28 @@ class Mover {
 };
 
 }  // namespace
+
+std::optional<ScalarOp> single_operation(const Op& op, const Function& f) {
+  const auto* pointwise = std::get_if<Pointwise>(&op.def->lower);
+  if (!pointwise || op.operands.empty() || op.results.size() != 1) return std::nullopt;
+  const std::vector<Type> operands = f.types_of(op.operands);
+  SingleOperation single(operands);
+  pointwise->emit(single, single.operands(), op.params, operands, f.type(op.results[0]));
+  return single.found();
+}
+
+bool is_linear_in(const Op& op, ValueId v, const AxisNames& axes, const Function& f,
+                  std::span<const int> producers) {
+  if (op.results.size() != 1 || op.def->effect ||
+      std::count(op.operands.begin(), op.operands.end(), v) != 1)
+    return false;
+  if (std::holds_alternative<IndexMap>(op.def->lower)) return op.operands.size() == 1;
+  if (const auto* reduce = std::get_if<Reduce>(&op.def->lower))
+    return op.operands.size() == 2 && op.operands[0] == v &&
+           is_zero(op.operands[1], f, producers) &&
+           reduce->describe(op.params, f.types_of(op.operands)).kind == ReduceKind::kSum;
+  return is_linear_pointwise(op, v, axes, f);
+}
 
 Function late_sums(const Function& function) { return Mover(function).run(); }
 

@@ -23,6 +23,7 @@
 #include "tessera/spmd/halos.h"
 #include "tessera/spmd/late_sums.h"
 #include "tessera/spmd/partition_state.h"
+#include "tessera/spmd/parts_of_sums.h"
 #include "tessera/spmd/reason_texts.h"
 #include "tessera/spmd/reshard.h"
 #include "tessera/spmd/scatter_windows.h"
@@ -110,8 +111,9 @@ class Partitioner {
     std::vector<Array> outputs;
     for (ValueId v : f_.outputs) outputs.push_back(locals_[v].array);
     out.mesh = mesh_.mesh();
-    out.function = merge_equal_ops(without_divergence(
-        late_sums(sums_after_branches(finish_trace(outputs))), out.mesh, program_.reasons));
+    const Function summed = late_sums(sums_after_branches(finish_trace(outputs)));
+    out.function = merge_equal_ops(
+        without_divergence(choose_parts(summed, out.mesh), out.mesh, program_.reasons));
     out.function = combine_collectives(out.function, program_.reasons);
     for (ValueId v : f_.inputs) out.inputs.push_back(*f_.types[v].sharding);
     for (ValueId v : f_.outputs) out.outputs.push_back(*f_.types[v].sharding);

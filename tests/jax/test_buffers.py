@@ -204,8 +204,13 @@ def test_an_unreduced_result_is_summed_where_it_is_asked_for(mesh):
   with jax.set_mesh(explicit):
     a = jax.device_put(X[:8], P(None, 'x'))
     b = jax.device_put(X[:4], P('x', None))
-    parts = jax.jit(lambda a, b: jnp.einsum('ij,jk->ik', a, b, out_sharding=P(None, None, unreduced={'x'})))(a, b)
+    product = jax.jit(lambda a, b: jnp.einsum('ij,jk->ik', a, b, out_sharding=P(None, None, unreduced={'x'})))
+    assert 'all_reduce' not in product.lower(a, b).compile().as_text()
+    parts = product(a, b)
     assert parts.sharding.spec.unreduced == {'x'}
+    columns, rows = np.split(X[:8], 4, axis=1), np.split(X[:4], 4)
+    for shard, device in zip(parts.addressable_shards, range(8)):
+      np.testing.assert_allclose(shard.data, columns[device // 2] @ rows[device // 2], rtol=1e-6)
     whole = jax.jit(lambda p: jax.sharding.reshard(p, P(None, None)))(parts)
   np.testing.assert_allclose(whole, X[:8] @ X[:4], rtol=1e-6)
 

@@ -20,6 +20,7 @@
 #include "tessera/numpy/reduce.h"
 #include "tessera/ops/core/complex.h"
 #include "tessera/ops/core/convert.h"
+#include "tessera/ops/factor/cholesky.h"
 #include "tessera/ops/factor/schur.h"
 
 namespace tessera::linalg_test {
@@ -158,6 +159,45 @@ Array loss(const Arrays& results) {
     total = total + sum(is_complex(product.dtype()) ? lax::real(product) : product);
   }
   return total;
+}
+
+// Returns which elements of the lower Cholesky factor of [n, n] depend on a NaN in the lower
+// triangle at (row, col): those that the definition, element by element, computes from one.
+std::vector<bool> depends_on_nan(int64_t n, int64_t row, int64_t col) {
+  std::vector<bool> nan(static_cast<size_t>(n * n));
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t j = 0; j <= i; ++j) {
+      bool any = i == row && j == col;
+      for (int64_t k = 0; k < j; ++k) any = any || nan[i * n + k] || nan[j * n + k];
+      nan[i * n + j] = any || (j < i && nan[j * n + j]);
+    }
+  return nan;
+}
+
+// A NaN makes those elements NaN that depend on it, whatever LAPACK does after it. (In large
+// matrices LAPACK's blocks make others NaN as well.)
+TEST(Linalg, CholeskyOfMatricesWithNaN) {
+  const X64 x64(true);
+  for (DType dtype : {float32, float64, complex64})
+    for (int64_t n : {4, 20, 140})
+      for (auto [row, col] :
+           {std::pair<int64_t, int64_t>{2, 1}, {0, 0}, {n - 1, n - 1}, {n - 1, 0}})
+        for (bool upper : {false, true}) {
+          Literal values(float64, {n, n});
+          for (int64_t i = 0; i < n * n; ++i)
+            values.mutable_data<double>()[i] = i % (n + 1) == 0 ? 3 : 0.01;
+          values.mutable_data<double>()[upper ? col * n + row : row * n + col] = std::nan("");
+          const Array l = ir::bind_op1(cholesky_op, CholeskyParams{!upper},
+                                       {Array(convert_literal(values, dtype))});
+          const Literal found =
+              convert_literal((upper ? matrix_transpose(l) : l).to_host(), complex128);
+          const std::vector<bool> nan = depends_on_nan(n, row, col);
+          for (int64_t i = 0; i < n * n; ++i)
+            ASSERT_TRUE(std::isnan(found.data<std::complex<double>>()[i].real()) == nan[i] ||
+                        (n > 64 && !nan[i]))
+                << dtype_name(dtype) << " " << n << " NaN at " << row << ", " << col << ", element "
+                << i / n << ", " << i % n << (upper ? " upper" : "");
+        }
 }
 
 TEST(Linalg, ComputesWhatJaxComputes) {

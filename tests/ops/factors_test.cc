@@ -538,6 +538,7 @@ const std::vector<Rule>& rules() {
       {{"stablehlo.collective_permute"},
        {"([i, j])->([i, j]) {i=3, j=2}", "([i])->([i]) {i=3}", "([])->([]) {}",
         "([i])->([i]) {i=0}"}},
+      {{"tessera.replicated_to_unreduced"}, {"([i, j])->([i, j]) {i=3, j=2}", "([])->([]) {}"}},
       {{"stablehlo.collective_broadcast"},
        {"([i, j])->([i, j]) {i=3, j=2}", "([i])->([i]) {i=3}", "([])->([]) {}",
         "([i, j])->([i, j]) {i=0, j=2}"}},

@@ -62,6 +62,8 @@ struct CollectivePermuteParams {
   std::vector<std::string> axes;
   std::vector<Dims> pairs;
 };
+// Returns the params of replicated_to_unreduced_op: rank 0 keeps its operand.
+CollectivePermuteParams to_unreduced(const Mesh& mesh, std::vector<std::string> axes);
 // All ranks receive the operand of rank `root`.
 struct CollectiveBroadcastParams {
   Mesh mesh;
@@ -97,6 +99,11 @@ extern const OpDef& collective_broadcast_op;
 extern const OpDef& ragged_all_to_all_op;
 extern const OpDef& axis_index_op;
 extern const OpDef& pcast_op;
+// Shardy's op of this name: the operand is the same on all ranks, and the results are parts of which
+// it is the sum. Rank 0 has the operand and the other ranks have zeros; the partitioner may choose
+// other parts, if these cost less (spmd/parts_of_sums.h).
+extern const OpDef& replicated_to_unreduced_op;
+bool is_replicated_to_unreduced(const Op& op);
 
 }  // namespace tessera::ops
 

@@ -209,6 +209,15 @@ std::vector<Type> infer_permute(std::span<const Type> x, const CollectivePermute
   return out;
 }
 
+std::vector<Type> infer_to_unreduced(std::span<const Type> x, const CollectivePermuteParams& p) {
+  constexpr std::string_view kOp = "replicated_to_unreduced";
+  expect_operands(kOp, x, 1);
+  check_axes(kOp, p.mesh, p.axes);
+  if (p.pairs != std::vector<Dims>{{0, 0}})
+    value_error(kOp, "expected the pair (0, 0), got {} pairs", p.pairs.size());
+  return {x[0].with_varying(varying_with(x[0], p))};
+}
+
 std::vector<Type> infer_broadcast(std::span<const Type> x, const CollectiveBroadcastParams& p) {
   constexpr std::string_view kOp = "collective_broadcast";
   expect_operands(kOp, x, 1);
@@ -361,6 +370,28 @@ const OpDef& collective_permute_op = define<CollectivePermuteParams>({
     .transpose = {transpose_collective<CollectivePermuteParams>},
     .batch = {batch_collective<CollectivePermuteParams>},
     .samples = permute_samples,
+    .narrow = NarrowOperands::kAsTheyAre,
+});
+
+CollectivePermuteParams to_unreduced(const Mesh& mesh, std::vector<std::string> axes) {
+  return {.mesh = mesh, .axes = std::move(axes), .pairs = {{0, 0}}};
+}
+
+bool is_replicated_to_unreduced(const Op& op) { return op.def == &replicated_to_unreduced_op; }
+
+const OpDef& replicated_to_unreduced_op = define<CollectivePermuteParams>({
+    .name = "replicated_to_unreduced",
+    .dialect = "tessera",
+    .attributes = {"mesh", "axes", "source_target_pairs"},
+    .infer = infer_to_unreduced,
+    .evaluate_spmd = evaluate_permute,
+    .factors = same_shape_factors<CollectivePermuteParams>,
+    .lower = CollectiveLowering{CollectiveKind::kPermute},
+    .flops = no_flops<CollectivePermuteParams>,
+    .jvp = {jvp_collective<CollectivePermuteParams>},
+    .transpose = {transpose_collective<CollectivePermuteParams>},
+    .batch = {batch_collective<CollectivePermuteParams>},
+    .samples = to_unreduced_samples,
     .narrow = NarrowOperands::kAsTheyAre,
 });
 

@@ -127,6 +127,7 @@ std::vector<Sample> all_gather_samples();
 std::vector<Sample> reduce_scatter_samples();
 std::vector<Sample> all_to_all_samples();
 std::vector<Sample> permute_samples();
+std::vector<Sample> to_unreduced_samples();
 std::vector<Sample> broadcast_samples();
 std::vector<Sample> ragged_samples();
 std::vector<Sample> axis_index_samples();

@@ -91,6 +91,11 @@ std::vector<Sample> permute_samples() {
   };
 }
 
+std::vector<Sample> to_unreduced_samples() {
+  return {{.operands = varying(float32, {3, 2}), .params = to_unreduced(mesh(), {"y"})},
+          {.operands = varying(int32, {}), .params = to_unreduced(mesh(), {"x", "y"})}};
+}
+
 std::vector<Sample> broadcast_samples() {
   return {
       {.operands = varying(float32, {3, 2}),

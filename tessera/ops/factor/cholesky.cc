@@ -31,7 +31,7 @@ T not_a_number() {
 }
 
 // Computes the factor row by row from the definition; returns false if the matrix is not positive
-// definite.
+// definite. A NaN is neither: what depends on it becomes NaN.
 template <class T>
 bool naive_lower(int64_t n, const T* a, bool lower, T* l) {
   auto at = [&](int64_t i, int64_t j) -> T {
@@ -49,7 +49,7 @@ bool naive_lower(int64_t n, const T* a, bool lower, T* l) {
         sum -= NaiveSum<T>(l[i * n + k]) * other;
       }
       if (i == j) {
-        if (!(std::real(sum) > 0)) return false;
+        if (std::real(sum) <= 0) return false;
         l[i * n + i] = T(static_cast<lapack::Real<T>>(std::sqrt(std::real(sum))));
       } else {
         l[i * n + j] = static_cast<T>(sum / NaiveSum<T>(l[j * n + j]));
@@ -85,11 +85,46 @@ std::vector<Literal> evaluate_cholesky(std::span<const Literal> operands, const 
   return {out};
 }
 
-// Computes the factor in Tessera's own code and returns true, if the matrix is small and real.
+template <class T>
+bool is_finite(const T& x) {
+  return std::isfinite(std::real(x)) && std::isfinite(std::imag(x));
+}
+
+// LAPACKs differ in what they do after a pivot that is NaN: some stop, others leave zeros where a
+// NaN belongs. `out` is the factor as LAPACK left it, or `stopped` if it did not end. Makes every
+// element NaN that depends on a NaN: element (i, j) of a lower factor does if row i has one before
+// column j, or row j up to column j.
+template <class T>
+void spread_nans(int64_t n, bool lower, bool stopped, const T* a, T* out) {
+  if (stopped) {
+    std::vector<T> l(static_cast<size_t>(n * n));
+    const bool positive = naive_lower(n, a, lower, l.data());
+    for (int64_t i = 0; i < n; ++i)
+      for (int64_t j = 0; j <= i; ++j) {
+        T& to = out[lower ? i * n + j : j * n + i];
+        to = positive ? l[i * n + j] : not_a_number<T>();
+        if constexpr (lapack::is_complex<T>)
+          if (!lower) to = std::conj(to);
+      }
+    return;
+  }
+  std::vector<int64_t> first(static_cast<size_t>(n), n);  // the first column of a row with a NaN
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t j = 0; j <= i; ++j) {
+      T& l = out[lower ? i * n + j : j * n + i];
+      if (first[i] <= j || first[j] <= j) l = not_a_number<T>();
+      if (l != l) first[i] = std::min(first[i], j);
+    }
+}
+
+// Computes the factor in Tessera's own code and returns true, if the matrix is small, real and
+// finite.
 template <class T>
 bool factorised(int64_t n, bool lower, const T* a, T* out) {
   if constexpr (!lapack::is_complex<T>) {
     const SmallCholesky result = small_cholesky(n, lower, a, out);
+    if (result == SmallCholesky::kNotPositiveDefinite && !std::all_of(a, a + n * n, is_finite<T>))
+      return false;
     if (result == SmallCholesky::kNotPositiveDefinite) {
       std::fill_n(out, n * n, not_a_number<T>());
       keep_triangle(lower, n, out);
@@ -101,6 +136,17 @@ bool factorised(int64_t n, bool lower, const T* a, T* out) {
 
 // LAPACK sees a row-major matrix as its transpose, whose upper factor is the transpose of the lower
 // factor.
+template <class T>
+void lapack_factor(int64_t n, bool lower, const T* a, T* out) {
+  std::copy_n(a, n * n, out);
+  const bool stopped = lapack::potrf(lower ? 'U' : 'L', static_cast<int>(n), out) != 0;
+  if (!std::all_of(a, a + n * n, is_finite<T>))
+    spread_nans(n, lower, stopped, a, out);
+  else if (stopped)
+    std::fill_n(out, n * n, not_a_number<T>());
+  keep_triangle(lower, n, out);
+}
+
 HostCall cholesky_call(const OpParams& params, std::span<const Type> operands,
                        std::span<const Type> results) {
   const bool lower = params.as<CholeskyParams>().lower;
@@ -111,10 +157,7 @@ HostCall cholesky_call(const OpParams& params, std::span<const Type> operands,
                       [=](const void* const* in, void* const* out) {
                         T* to = static_cast<T*>(out[0]);
                         if (factorised(n, lower, static_cast<const T*>(in[0]), to)) return;
-                        std::copy_n(static_cast<const T*>(in[0]), n * n, to);
-                        if (lapack::potrf(lower ? 'U' : 'L', static_cast<int>(n), to) != 0)
-                          std::fill_n(to, n * n, not_a_number<T>());
-                        keep_triangle(lower, n, to);
+                        lapack_factor(n, lower, static_cast<const T*>(in[0]), to);
                       });
   });
 }

@@ -501,6 +501,8 @@ const std::vector<Rule>& rules() {
         "([i, j, k, l], [i, j, m, n])->([i, j, m, n]) {i=2, j=2, k=3, l=3, m=3, n=8} "
         "need_replication={k, l, m}",
         "([i, j], [k, l])->([k, l]) {i=3, j=3, k=3, l=1} need_replication={i, j, k}",
+        "([i, j], [k, l])->([k, l]) {i=6, j=6, k=6, l=2} need_replication={i, j, k}",
+        "([i, j, k], [i, l, m])->([i, l, m]) {i=2, j=5, k=5, l=3, m=5} need_replication={j, k, m}",
         "([i, j], [k, l])->([k, l]) {i=0, j=0, k=0, l=3} need_replication={i, j, k}",
         "([i, j], [k, l])->([k, l]) {i=3, j=3, k=3, l=0} need_replication={i, j, k}"}},
       {{"tessera.tridiagonal"},

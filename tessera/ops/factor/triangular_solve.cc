@@ -5,9 +5,13 @@
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/source_scope.h"
+#include "tessera/ops/core/unroll_rule.h"
 #include "tessera/ops/factor/matrix_math.h"
 #include "tessera/ops/factor/matrix_op.h"
+#include "tessera/ops/structural/broadcast.h"
+#include "tessera/ops/structural/concatenate.h"
 #include "tessera/ops/structural/reshape.h"
+#include "tessera/ops/structural/slice.h"
 
 namespace tessera::ops {
 namespace {
@@ -109,6 +113,40 @@ HostCall solve_call(const OpParams& params, std::span<const Type> operands,
                                      static_cast<const T*>(in[0]), to);
                       });
   });
+}
+
+// --- Small matrices ---
+
+// Equations of at most this many unknowns are solved by elementwise ops, which are part of the
+// kernels and loops around them. (A call of the library takes longer than the arithmetic.) The
+// choice must not depend on the other dimensions, which may be sharded: bits would depend on it.
+constexpr int64_t kUnrolledUnknowns = 4;
+
+FlatFn unrolled_solve(const OpParams& params, std::span<const Type> operands, const Type& result) {
+  const auto p = params.as<TriangularSolveParams>();
+  const int64_t m = rows_of(operands[0]);
+  if (is_complex(result.dtype) || result.elements() == 0 || m > kUnrolledUnknowns) return nullptr;
+  return [p, m](const std::vector<Array>& x) -> std::vector<Array> {
+    const bool swap = (p.transpose_a != Transpose::kNoTranspose) == p.left_side;
+    const bool forward = p.lower != swap;
+    const int64_t rank = x[1].ndim(), dim = p.left_side ? rank - 2 : rank - 1;
+    std::vector<Array> unknowns(static_cast<size_t>(m));
+    const auto right = [&](int64_t i) { return lax::slice_in_dim(x[1], i, i + 1, 1, dim); };
+    const Shape shape = right(0).shape();
+    const auto coefficient = [&](int64_t i, int64_t j) {
+      const Array one =
+          swap ? block_of(x[0], j, j + 1, i, i + 1) : block_of(x[0], i, i + 1, j, j + 1);
+      return lax::broadcast_in_dim(one, shape, iota_dims(rank));
+    };
+    for (int64_t k = 0; k < m; ++k) {
+      const int64_t i = forward ? k : m - 1 - k;
+      Array sum = right(i);
+      for (int64_t j = forward ? 0 : i + 1; j < (forward ? i : m); ++j)
+        sum = sum - coefficient(i, j) * unknowns[static_cast<size_t>(j)];
+      unknowns[static_cast<size_t>(i)] = p.unit_diagonal ? sum : sum / coefficient(i, i);
+    }
+    return {lax::concatenate(unknowns, dim)};
+  };
 }
 
 // --- Rules ---
@@ -216,6 +254,8 @@ std::vector<Sample> solve_samples() {
         }
   add(float64, {2, 2, 3, 3}, {2, 2, 3, 8}, {true, true, false, Transpose::kNoTranspose});
   add(complex64, {3, 3}, {3, 1}, {true, false, false, Transpose::kAdjoint});
+  add(float32, {6, 6}, {6, 2}, {true, true, true, Transpose::kTranspose});
+  add(float64, {2, 5, 5}, {2, 3, 5}, {false, false, false, Transpose::kNoTranspose});
   add(float32, {0, 0}, {0, 3}, {true, true, false, Transpose::kNoTranspose});
   add(float32, {3, 3}, {3, 0}, {true, true, false, Transpose::kNoTranspose});
   return out;
@@ -236,6 +276,11 @@ const OpDef& triangular_solve_op = define<TriangularSolveParams>({
     .batch = {batch_solve},
     .samples = solve_samples,
 });
+
+namespace {
+[[maybe_unused]] const bool kUnrollsSolves =
+    register_unroll_rule(triangular_solve_op, unrolled_solve);
+}  // namespace
 
 }  // namespace tessera::ops
 

@@ -20,7 +20,7 @@ class WindowUnroller {
     return append_ops(f, values, [&](const Op& op, ValueIds operands) {
       std::vector<Type> types = f.types_of(op.operands);
       for (Type& type : types) type.sharding = nullptr;
-      const UnrollRule rule = op.results.size() == 1 ? find_unroll_rule(*op.def) : nullptr;
+      const UnrollRule rule = find_unroll_rule(*op.def);
       const FlatFn body = rule ? rule(op.params, types, f.type(op.results[0])) : nullptr;
       if (!body)
         return out_.add_op(*op.def, map_control_regions(op, unroll), std::move(operands),

@@ -404,7 +404,9 @@ const std::vector<Rule>& rules() {
         "([i, j, k])->([i, l, m], [i, n], [i, o], [i]) {i=2, j=0, k=3, l=0, m=3, n=0, o=0} "
         "need_replication={j, k, l, m, n, o}",
         "([i, j, k])->([i, l, m], [i, n], [i, o], [i]) {i=0, j=3, k=3, l=3, m=3, n=3, o=3} "
-        "need_replication={j, k, l, m, n, o}"}},
+        "need_replication={j, k, l, m, n, o}",
+        "([i, j])->([k, l], [m], [n], []) {i=6, j=6, k=6, l=6, m=6, n=6} need_replication={i, j, "
+        "k, l, m, n}"}},
       {{"tessera.qr"},
        {"([i, j])->([k, l], [m, n]) {i=4, j=4, k=4, l=4, m=4, n=4} need_replication={i, j, k, l, "
         "m, n}",

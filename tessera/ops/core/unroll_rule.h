@@ -1,8 +1,8 @@
 // Unroll rules. The rule of an op over windows computes it, if the windows are small, by
 // elementwise ops on slices, one slice for each position in a window. The rule of convolution may
-// also use a matrix product, if windows do not overlap. Products of small matrices, folds of few
-// elements and pads between elements have such rules, too. The pass unroll_windows
-// (fusion/unroll_windows.h) applies the rules.
+// also use a matrix product, if windows do not overlap. Products, triangular equations and LU
+// factors of small matrices, folds of few elements and pads between elements have such rules, too.
+// The pass unroll_windows (fusion/unroll_windows.h) applies the rules.
 #pragma once
 
 #include <span>
@@ -11,8 +11,8 @@
 
 namespace tessera::ops {
 
-// Returns the function that computes the op's only result from its operands; null if the op is not
-// to be replaced.
+// Returns the function that computes the op's results from its operands; null if the op is not to
+// be replaced. `result` is the type of the first result.
 using UnrollRule = FlatFn (*)(const OpParams& params, std::span<const Type> operands,
                               const Type& result);
 

@@ -5,11 +5,17 @@
 #include <numeric>
 
 #include "tessera/ops/core/array_math.h"
+#include "tessera/ops/core/compare.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/core/select.h"
 #include "tessera/ops/core/source_scope.h"
+#include "tessera/ops/core/unroll_rule.h"
 #include "tessera/ops/factor/matrix_math.h"
 #include "tessera/ops/factor/matrix_op.h"
 #include "tessera/ops/factor/triangular_solve.h"
 #include "tessera/ops/indexing/gather.h"
+#include "tessera/ops/structural/concatenate.h"
 #include "tessera/ops/structural/pad.h"
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/ops/structural/sort.h"
@@ -98,6 +104,86 @@ HostCall lu_call(const OpParams&, std::span<const Type> operands, std::span<cons
   });
 }
 
+// --- Small matrices ---
+
+// Square matrices of at most this many rows are factored by elementwise ops, which are part of the
+// kernels and loops around them. (A call of the library takes longer than the arithmetic.)
+constexpr int64_t kUnrolledRows = 4;
+
+// The factorisation of matrices, of which each element is an array over the batch.
+class UnrolledLu {
+ public:
+  explicit UnrolledLu(const Array& x)
+      : n_(x.shape().back()), batch_(x.shape().begin(), x.shape().end() - 2) {
+    for (int64_t i = 0; i < n_; ++i) {
+      for (int64_t j = 0; j < n_; ++j)
+        a_.push_back(lax::reshape(block_of(x, i, i + 1, j, j + 1), batch_));
+      permutation_.push_back(index(i));
+    }
+    info_ = index(0);
+    for (int64_t k = 0; k < n_; ++k) eliminate(k);
+  }
+  std::vector<Array> results() const {
+    return {stacked(a_, {n_, n_}), stacked(pivots_, {n_}), stacked(permutation_, {n_}), info_};
+  }
+
+ private:
+  Array& at(int64_t i, int64_t j) { return a_[static_cast<size_t>(i * n_ + j)]; }
+  Array index(int64_t i) const { return lax::full(batch_, static_cast<double>(i), int32); }
+
+  // Exchanges row k with the row of the largest element, and subtracts multiples of it from those
+  // below. If that element is zero, nothing is subtracted.
+  void eliminate(int64_t k) {
+    Array best = lax::abs(at(k, k)), pivot = index(k);
+    for (int64_t i = k + 1; i < n_; ++i) {
+      const Array size = lax::abs(at(i, k)), larger = lax::gt(size, best);
+      best = lax::select(larger, size, best);
+      pivot = lax::select(larger, index(i), pivot);
+    }
+    pivots_.push_back(pivot);
+    for (int64_t i = k + 1; i < n_; ++i) {
+      const Array exchanged = lax::eq(pivot, index(i));
+      for (int64_t j = 0; j < n_; ++j) exchange(exchanged, at(k, j), at(i, j));
+      exchange(exchanged, permutation_[static_cast<size_t>(k)],
+               permutation_[static_cast<size_t>(i)]);
+    }
+    const Array zero = lax::zeros_like(best.type()), is_zero = lax::eq(best, zero);
+    const Array first = lax::eq(info_, index(0));
+    info_ = lax::select(lax::bitwise_and(is_zero, first), index(k + 1), info_);
+    for (int64_t i = k + 1; i < n_; ++i) {
+      at(i, k) = lax::select(is_zero, at(i, k), at(i, k) / at(k, k));
+      for (int64_t j = k + 1; j < n_; ++j)
+        at(i, j) = lax::select(is_zero, at(i, j), at(i, j) - at(i, k) * at(k, j));
+    }
+  }
+  static void exchange(const Array& where, Array& a, Array& b) {
+    const Array first = a;
+    a = lax::select(where, b, a);
+    b = lax::select(where, first, b);
+  }
+  // Returns the arrays along new last dimensions of these extents.
+  Array stacked(const std::vector<Array>& arrays, const Dims& extents) const {
+    std::vector<Array> ones;
+    Shape one = batch_, all = batch_;
+    one.push_back(1);
+    for (const Array& x : arrays) ones.push_back(lax::reshape(x, one));
+    for (int64_t extent : extents) all.push_back(extent);
+    return lax::reshape(lax::concatenate(ones, one.rank() - 1), all);
+  }
+
+  const int64_t n_;
+  const Shape batch_;
+  std::vector<Array> a_, pivots_, permutation_;
+  Array info_;
+};
+
+FlatFn unrolled_lu(const OpParams&, std::span<const Type> operands, const Type& result) {
+  const int64_t m = rows_of(operands[0]), n = cols_of(operands[0]);
+  if (is_complex(result.dtype) || result.elements() == 0 || m != n || n > kUnrolledRows)
+    return nullptr;
+  return [](const std::vector<Array>& x) { return UnrolledLu(x[0]).results(); };
+}
+
 double lu_flops(std::span<const Type> operands, std::span<const Type>, const NoParams&) {
   const Type& x = operands[0];
   return static_cast<double>(x.elements() * std::min(rows_of(x), cols_of(x)));
@@ -149,7 +235,7 @@ std::vector<Sample> lu_samples() {
   for (DType dtype : {float32, float64, complex64, complex128})
     for (const Shape& shape : {Shape{4, 4}, Shape{2, 3, 5}, Shape{4, 2, 5, 3}})
       out.push_back({.operands = {{dtype, shape}}, .params = NoParams{}});
-  for (const Shape& shape : {Shape{1, 1}, Shape{0, 0}, Shape{2, 0, 3}, Shape{0, 3, 3}})
+  for (const Shape& shape : {Shape{1, 1}, Shape{0, 0}, Shape{2, 0, 3}, Shape{0, 3, 3}, Shape{6, 6}})
     out.push_back({.operands = {{float32, shape}}, .params = NoParams{}});
   return out;
 }
@@ -171,6 +257,10 @@ const OpDef& lu_op = define<NoParams>({
     }},
     .samples = lu_samples,
 });
+
+namespace {
+[[maybe_unused]] const bool kUnrollsLu = register_unroll_rule(lu_op, unrolled_lu);
+}  // namespace
 
 }  // namespace tessera::ops
 

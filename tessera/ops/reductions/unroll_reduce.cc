@@ -40,6 +40,7 @@ Fold fold_of(ReduceKind kind) {
 }  // namespace
 
 FlatFn unrolled_reduce(const OpParams& params, std::span<const Type> operands, const Type& result) {
+  if (operands.size() != 2) return nullptr;  // a fold of several arrays at once
   const auto& p = params.as<ReduceParams>();
   const Type& x = operands[0];
   const Fold fold = fold_of(p.kind);

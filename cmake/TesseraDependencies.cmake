@@ -33,6 +33,9 @@ if(TARGET LLVM::LLVM)
 endif()
 add_library(LLVM::LLVM INTERFACE IMPORTED GLOBAL)
 target_include_directories(LLVM::LLVM SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS})
+# LLVM 19's headers include <ciso646>, of which g++ 15 and newer warn even in headers of the system.
+target_compile_options(LLVM::LLVM INTERFACE
+                       $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_GREATER_EQUAL:$<CXX_COMPILER_VERSION>,15>>:-Wno-cpp>)
 option(TESSERA_STATIC_LLVM "Link the parts of LLVM that are used, unseen from outside, instead of its shared library" OFF)
 if(TESSERA_STATIC_LLVM)
   llvm_map_components_to_libnames(llvm_libraries native passes jitlink symbolize)

@@ -5,9 +5,14 @@
 
 #include "oracle.h"
 #include "run.h"
+#include "tessera/control/multiply_after_loops.h"
 #include "tessera/interchange/text/parser.h"
 #include "tessera/interchange/text/printer.h"
+#include "tessera/ir/verifier.h"
 #include "tessera/ops/core/convert.h"
+#include "tessera/sharding/contract_sums.h"
+#include "tessera/sharding/flatten_regions.h"
+#include "tessera/sharding/prune_control.h"
 #include "tessera/trace/trace.h"
 #include "tests/evaluate/evaluate.h"
 
@@ -111,6 +116,7 @@ class Checker {
           case_, placed(args_, case_.placements, case_.mesh()));
     if (check_ == "devices") return devices_check();
     if (check_ == "text") return text();
+    if (check_ == "after_loops") return after_loops();
     if (check_ == "grad_naive") return gradient(true, false, false);
     if (check_ == "grad") return gradient(false, false, false);
     if (check_ == "grad_sharded") return gradient(false, true, false);
@@ -237,6 +243,25 @@ class Checker {
           return jit([&](const Arrays& x) { return inline_function(parsed, x); })(a);
         },
         case_, arrays_of(args_));
+  }
+
+  // Compares the program and its gradient with the same after multiply_after_loops, which pays only
+  // for arrays that are larger than those of generated programs.
+  Outcome after_loops() {
+    const auto with_gradients = [&](const Arrays& x) {
+      Arrays out = run(wide_, x);
+      if (differentiable(wide_))
+        for (const Array& g : gradients(wide_, x, false)) out.push_back(g);
+      return out;
+    };
+    TracedFunction traced = trace_function(with_gradients, input_types(wide_));
+    traced.function = contract_sums(prune_control(flatten_regions(traced.function)));
+    const Literals want = evaluated(traced, converted_to(wide_, args_));
+    Function after = control::multiply_after_loops(traced.function, 0);
+    if (after == traced.function) return nothing();
+    verify(after);
+    traced.function = std::move(after);
+    return verdict(compare(evaluated(traced, converted_to(wide_, args_)), want, 1e-9));
   }
 
   bool differentiable(const Case& c) const {
@@ -510,10 +535,10 @@ class Checker {
 }  // namespace
 
 const std::vector<std::string>& all_checks() {
-  static const auto& checks =
-      *new std::vector<std::string>{"naive", "jit",        "eager", "sharded",      "devices",
-                                    "text",  "grad_naive", "grad",  "grad_sharded", "checkpoint",
-                                    "jvp",   "hvp",        "vmap",  "vmap_grad",    "grad_dtypes"};
+  static const auto& checks = *new std::vector<std::string>{
+      "naive",      "jit",       "eager",        "sharded",    "devices", "text",
+      "grad_naive", "grad",      "grad_sharded", "checkpoint", "jvp",     "hvp",
+      "vmap",       "vmap_grad", "grad_dtypes",  "after_loops"};
   return checks;
 }
 
@@ -530,6 +555,8 @@ std::vector<std::string> checks_of(const Case& c) {
                                  "hvp",   "vmap", "vmap_grad",  "grad_dtypes"};
   // grad_dtypes is the only check that differentiates in 16 bits.
   out.push_back(itemsize(coarsest(c)) == 2 ? "grad_dtypes" : others[engine() % std::size(others)]);
+  if (contains(c.main, NodeKind::kScan) || contains(c.main, NodeKind::kFori))
+    out.push_back("after_loops");
   return out;
 }
 

@@ -300,7 +300,9 @@ class SumsAfterLoop {
   }
 
   ValueId append_sum(const Sum& sum, bool starts_with_zeros) {
-    ValueId total = -1;
+    const Type& type = f_.type(op_.results[sum.carry]);
+    const ValueId start = operands_[static_cast<size_t>(p_.num_consts) + sum.carry];
+    ValueId total = starts_with_zeros ? -1 : in_dtype(start, sum.dtype);
     for (size_t t = 0; t < sum.terms.size(); ++t) {
       const Term& term = sum.terms[t];
       const ValueId x = append_term(term, sum.operands[t], sum.dtype);
@@ -310,11 +312,9 @@ class SumsAfterLoop {
         total = term.negative ? add(neg_op, {}, {x}) : x;
       }
     }
-    const Type& type = f_.type(op_.results[sum.carry]);
-    if (!starts_with_zeros || out_.type(total).varying != type.varying) {
-      const ValueId start = operands_[static_cast<size_t>(p_.num_consts) + sum.carry];
+    // Zeros may vary over more manual axes than the products.
+    if (out_.type(total).varying != type.varying)
       total = add(add_op, {}, {in_dtype(start, sum.dtype), total});
-    }
     if (out_.type(total).dtype != type.dtype || out_.type(total).weak != type.weak)
       total = add(convert_op, ConvertParams{type.dtype, type.weak}, {total});
     TESSERA_CHECK(out_.type(total) == type, "[multiply_after_loops] a sum of {} became {}",
@@ -423,11 +423,11 @@ Function multiply_after_loops(const Function& f, int64_t least_bytes) {
   }));
 }
 
-bool sums_products_in_loops(const Function& function) {
-  return std::any_of(function.ops.begin(), function.ops.end(), [](const Op& op) {
-    return holds_within(op, [](const Op& loop) {
+bool sums_products_in_loops(const Function& function, int64_t least_bytes) {
+  return std::any_of(function.ops.begin(), function.ops.end(), [&](const Op& op) {
+    return holds_within(op, [&](const Op& loop) {
       return loop.def == &scan_op &&
-             !SumFinder(loop.params.as<ScanParams>(), kLeastSumBytes).find().empty();
+             !SumFinder(loop.params.as<ScanParams>(), least_bytes).find().empty();
     });
   });
 }

@@ -46,7 +46,7 @@ Function multiply_after_loops(const Function& function, int64_t least_bytes = kL
 
 // Returns whether the pass changes a scan of the function, also in regions and in functions that it
 // calls.
-bool sums_products_in_loops(const Function& function);
+bool sums_products_in_loops(const Function& function, int64_t least_bytes = kLeastSumBytes);
 
 // Returns whether a while loop of the function has a product. If not, the function need not be
 // searched for while loops that would sum products as scans of the same length.

@@ -136,6 +136,21 @@ void Maker::wrap(NodeKind kind) {
   if (!b.program.outputs.empty()) emit(std::move(node), b.bounds);
 }
 
+// In every third program matrices that are carried are sums of products of what differs from trip
+// to trip, as the derivatives by matrices are.
+std::optional<int> Maker::sum_of_products(int carry, int from) {
+  const ValueType t = type(carry);
+  if (c_.seed % 3 != 0 || t.shape.rank() != 2 || carry == from || !is_floating(type(from).dtype))
+    return std::nullopt;
+  const auto rows = [&](int64_t dim) {
+    return value_of({.dtype = t.dtype, .shape = {2, t.shape[dim]}}, from, 0.5);
+  };
+  const auto product = op("einsum", {rows(0), rows(1)}, {.text = "ab,ac->bc"}, 0.5);
+  if (!product) return std::nullopt;
+  const auto sum = op("add", {carry, *product}, {}, 4);
+  return sum && type(*sum).dtype == t.dtype ? sum : std::nullopt;
+}
+
 void Maker::scan() {
   std::vector<int> carries = operands(2, is_plain_float);
   if (carries.empty()) return;
@@ -159,6 +174,10 @@ void Maker::scan() {
   Body b = body(inputs, 1 + pick(5), [&](const std::vector<int>& ids) {
     std::vector<int> out;
     for (size_t k = 0; k < carries.size(); ++k) {
+      if (const auto sum = sum_of_products(ids[k], ids.back())) {
+        out.push_back(*sum);
+        continue;
+      }
       const int last = find_float().value_or(ids[k]);
       out.push_back(value_of(inputs[k].first, last, 4));
       // Most carries depend on their previous values.

@@ -95,7 +95,7 @@ class Maker {
   // --- make_control.cc ---
   void control();
   void wrap(NodeKind kind);
-  std::optional<int> sum_of_products(int carry, int from);
+  int with_product(int to, int from, int matrix);
   void scan();
   void fori();
   void while_loop();

@@ -15,9 +15,8 @@ module @main attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : 
   func.func public @main(%arg0: tensor<64x128xf32>, %arg1: tensor<2x128xf32>, %arg2: tensor<5x2x64xf32>) -> (tensor<64x128xf32>, tensor<2x128xf32>) {
     %0:2 = stablehlo.custom_call @tessera.scan(%arg1) {api_version = 4 : i32, backend_config = {body = @body, length = 5 : i64, num_consts = 0 : i64, num_carry = 1 : i64, reverse = true}} : (tensor<2x128xf32>) -> (tensor<2x128xf32>, tensor<5x2x128xf32>)
     %1 = stablehlo.dot_general %arg2, %0#1, contracting_dims = [0, 1] x [0, 1] : (tensor<5x2x64xf32>, tensor<5x2x128xf32>) -> tensor<64x128xf32>
-    %2 = stablehlo.negate %1 : tensor<64x128xf32>
-    %3 = stablehlo.add %arg0, %2 : tensor<64x128xf32>
-    return %3, %0#0 : tensor<64x128xf32>, tensor<2x128xf32>
+    %2 = stablehlo.subtract %arg0, %1 : tensor<64x128xf32>
+    return %2, %0#0 : tensor<64x128xf32>, tensor<2x128xf32>
   }
   func.func private @body(%arg0: tensor<2x128xf32>) -> (tensor<2x128xf32>, tensor<2x128xf32>) {
     %0 = stablehlo.tanh %arg0 : tensor<2x128xf32>

@@ -106,7 +106,9 @@ class SumFinder {
     const Type& type = b_.type(carry);
     if (uses_[carry] != 1 || type.bytes() < least_bytes_) return std::nullopt;
     Sum sum{.carry = k, .dtype = accumulation_dtype(type.dtype), .terms = {}, .operands = {}};
-    if (!add_terms(b_.outputs[k], carry, false, sum) || sum.terms.empty()) return std::nullopt;
+    bool found = false;  // the carry
+    if (!add_terms(b_.outputs[k], carry, false, sum, found) || !found || sum.terms.empty())
+      return std::nullopt;
     std::vector<ValueId> added;
     int64_t bytes = 0;
     for (const Term& term : sum.terms) {
@@ -127,15 +129,18 @@ class SumFinder {
     return sum;
   }
 
-  // Adds the terms of `v` to the sum. Returns false if v is not a sum of products and the carry,
-  // each of them read once.
-  bool add_terms(ValueId v, ValueId carry, bool negative, Sum& sum) const {
-    if (v == carry) return !negative;
+  // Adds the terms of `v` to the sum, and sets `found` if one of them is the carry. Returns false if
+  // v is not a sum of products and the carry, each of them read once.
+  bool add_terms(ValueId v, ValueId carry, bool negative, Sum& sum, bool& found) const {
+    if (v == carry) {
+      found = true;
+      return !negative;
+    }
     if (maker_[v] < 0 || uses_[v] != 1) return false;
     const Op& op = b_.ops[maker_[v]];
     if (op.def == &add_op || op.def == &sub_op)
-      return add_terms(op.operands[0], carry, negative, sum) &&
-             add_terms(op.operands[1], carry, negative != (op.def == &sub_op), sum);
+      return add_terms(op.operands[0], carry, negative, sum, found) &&
+             add_terms(op.operands[1], carry, negative != (op.def == &sub_op), sum, found);
     Term term{.negative = negative};
     if (!follow(v, sum.dtype, term)) return false;
     std::reverse(term.then.begin(), term.then.end());

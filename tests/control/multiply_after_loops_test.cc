@@ -247,6 +247,11 @@ TEST(MultiplyAfterLoops, SumsThatAreReadOtherwiseStay) {
       },
       [&](const Arrays& v) { return Arrays{v[0] + v[0] + product(v)}; },
       [&](const Arrays& v) { return Arrays{product(v) - v[0]}; },
+      // A chain of products, and one that starts anew in each trip.
+      [&](const Arrays& v) {
+        return Arrays{lax::dot_general(v[0], lax::dot_general(v[2], v[2], kOverRows), {{1}, {0}})};
+      },
+      [&](const Arrays& v) { return Arrays{product(v)}; },
       [&](const Arrays& v) { return Arrays{lax::full_like(v[0], 0.5) * v[0] + product(v)}; },
       [&](const Arrays& v) { return Arrays{v[0] + lax::sin(product(v))}; },
       [&](const Arrays& v) { return Arrays{v[0] + product(v) + lax::full_like(v[0], 1)}; },

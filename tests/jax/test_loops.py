@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec as P
 import pytest
+import tessera_jax
 
 
 def lstm(weights, inputs, state):
@@ -145,6 +146,10 @@ def test_on_devices(how):
   specs = ({k: P() for k in arguments[0]}, P(None, 'x'), P('x'))
   if how == 'jit':
     f = gradients(scanned, lstm)
+    plan = tessera_jax.explain(f, *arguments, mesh={'x': 8}, jit_options={'in_shardings': specs})
+    large = [c for c in plan.collectives if c.bytes_per_device > arguments[0]['recurrent'].nbytes]
+    assert [(c.name, c.times) for c in large] == [('all_reduce', 1)]
+    assert all(c.name == 'all_reduce' for c in plan.collectives)
     arguments = jax.tree.map(lambda x, s: jax.device_put(x, NamedSharding(mesh, s)), arguments, specs)
   else:
     def local(*arguments):

@@ -247,10 +247,6 @@ TEST(MultiplyAfterLoops, SumsThatAreReadOtherwiseStay) {
       },
       [&](const Arrays& v) { return Arrays{v[0] + v[0] + product(v)}; },
       [&](const Arrays& v) { return Arrays{product(v) - v[0]}; },
-      // A chain of products, and one that starts anew in each trip.
-      [&](const Arrays& v) {
-        return Arrays{lax::dot_general(v[0], lax::dot_general(v[2], v[2], kOverRows), {{1}, {0}})};
-      },
       [&](const Arrays& v) { return Arrays{product(v)}; },
       [&](const Arrays& v) { return Arrays{lax::full_like(v[0], 0.5) * v[0] + product(v)}; },
       [&](const Arrays& v) { return Arrays{v[0] + lax::sin(product(v))}; },
@@ -279,6 +275,17 @@ TEST(MultiplyAfterLoops, SumsThatAreReadOtherwiseStay) {
     EXPECT_EQ(scan_of(multiply_after_loops(before, 0)).num_carry, 1) << k;
     EXPECT_FALSE(sums_products_in_loops(before));
   }
+}
+
+TEST(MultiplyAfterLoops, AChainOfProductsStays) {
+  const Function f = multiplied(
+      [](const Arrays& x) {
+        return sums(x, [](const Arrays& v) {
+          return Arrays{lax::dot_general(v[0], v[1], {{1}, {0}})};
+        });
+      },
+      {floats({3, 4}), floats({5, 4, 4}), floats({5, 1})});
+  EXPECT_EQ(scan_of(f).num_carry, 1);
 }
 
 // The rest of these tests have arrays of sizes at which the pass rewrites them in programs.

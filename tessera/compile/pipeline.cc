@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "tessera/cluster/processes.h"
+#include "tessera/control/multiply_after_loops.h"
 #include "tessera/fusion/expected_branches.h"
 #include "tessera/fusion/fuse.h"
 #include "tessera/fusion/loop_over_rows.h"
@@ -30,6 +31,10 @@ namespace {
 template <Function (*rewrite)(const Function&)>
 void apply(PassState& p) {
   for (Alternative& a : p.alternatives) a.function = rewrite(a.function);
+}
+
+void multiply_after_loops_pass(PassState& p) {
+  for (Alternative& a : p.alternatives) a.function = multiply_after_loops(a.function);
 }
 
 void pin_pass(PassState& p) {
@@ -95,6 +100,7 @@ constexpr Pass kPasses[] = {
     {"flatten_regions", Stage::kPartitioned, false, apply<flatten_regions>},
     {"prune_control", Stage::kPartitioned, false, apply<prune_control>},
     {"contract_sums", Stage::kPartitioned, false, apply<contract_sums>},
+    {"multiply_after_loops", Stage::kPartitioned, false, multiply_after_loops_pass},
     {"split_transforms", Stage::kPartitioned, true, apply<split_transforms>},
     {"split_constants", Stage::kPartitioned, true, apply<split_constants>},
     {"pin_shardings", Stage::kPartitioned, true, pin_pass},

@@ -5,8 +5,11 @@
 
 #include "oracle.h"
 #include "run.h"
+#include "tessera/control/multiply_after_loops.h"
+#include "tessera/interchange/programs/map_regions.h"
 #include "tessera/interchange/text/parser.h"
 #include "tessera/interchange/text/printer.h"
+#include "tessera/ir/verifier.h"
 #include "tessera/ops/core/convert.h"
 #include "tessera/trace/trace.h"
 #include "tests/evaluate/evaluate.h"
@@ -72,6 +75,12 @@ std::optional<std::string> compare(const Literals& got, const Literals& want, do
   return std::nullopt;
 }
 
+// Returns the function after multiply_after_loops, also in calls and manual computations.
+Function multiplied_after_loops(Function f) {
+  for (Op& op : f.ops) op.params = map_regions(op, multiplied_after_loops);
+  return control::multiply_after_loops(f, 0);
+}
+
 class Checker {
  public:
   Checker(const std::string& check, const Case& c)
@@ -111,6 +120,7 @@ class Checker {
           case_, placed(args_, case_.placements, case_.mesh()));
     if (check_ == "devices") return devices_check();
     if (check_ == "text") return text();
+    if (check_ == "after_loops") return after_loops();
     if (check_ == "grad_naive") return gradient(true, false, false);
     if (check_ == "grad") return gradient(false, false, false);
     if (check_ == "grad_sharded") return gradient(false, true, false);
@@ -237,6 +247,24 @@ class Checker {
           return jit([&](const Arrays& x) { return inline_function(parsed, x); })(a);
         },
         case_, arrays_of(args_));
+  }
+
+  // Compares the program and its gradient with the same after multiply_after_loops, which pays only
+  // for arrays that are larger than those of generated programs.
+  Outcome after_loops() {
+    const auto with_gradients = [&](const Arrays& x) {
+      Arrays out = run(wide_, x);
+      if (differentiable(wide_))
+        for (const Array& g : gradients(wide_, x, false)) out.push_back(g);
+      return out;
+    };
+    TracedFunction traced = trace_function(with_gradients, input_types(wide_));
+    if (!control::sums_products_in_loops(traced.function, 0)) return nothing();
+    const Literals want = evaluated(traced, converted_to(wide_, args_));
+    Function after = multiplied_after_loops(traced.function);
+    verify(after);
+    traced.function = std::move(after);
+    return verdict(compare(evaluated(traced, converted_to(wide_, args_)), want, 1e-9));
   }
 
   bool differentiable(const Case& c) const {
@@ -510,10 +538,10 @@ class Checker {
 }  // namespace
 
 const std::vector<std::string>& all_checks() {
-  static const auto& checks =
-      *new std::vector<std::string>{"naive", "jit",        "eager", "sharded",      "devices",
-                                    "text",  "grad_naive", "grad",  "grad_sharded", "checkpoint",
-                                    "jvp",   "hvp",        "vmap",  "vmap_grad",    "grad_dtypes"};
+  static const auto& checks = *new std::vector<std::string>{
+      "naive",      "jit",       "eager",        "sharded",    "devices", "text",
+      "grad_naive", "grad",      "grad_sharded", "checkpoint", "jvp",     "hvp",
+      "vmap",       "vmap_grad", "grad_dtypes",  "after_loops"};
   return checks;
 }
 
@@ -530,6 +558,8 @@ std::vector<std::string> checks_of(const Case& c) {
                                  "hvp",   "vmap", "vmap_grad",  "grad_dtypes"};
   // grad_dtypes is the only check that differentiates in 16 bits.
   out.push_back(itemsize(coarsest(c)) == 2 ? "grad_dtypes" : others[engine() % std::size(others)]);
+  if (contains(c.main, NodeKind::kScan) || contains(c.main, NodeKind::kFori))
+    out.push_back("after_loops");
   return out;
 }
 

@@ -136,10 +136,26 @@ void Maker::wrap(NodeKind kind) {
   if (!b.program.outputs.empty()) emit(std::move(node), b.bounds);
 }
 
+// Returns `to` plus a number that each trip computes from `from` by a product with a captured
+// matrix. The derivative by the matrix is a sum of products.
+int Maker::with_product(int to, int from, int matrix) {
+  const ValueType& t = type(matrix);
+  const int rows = value_of({.dtype = t.dtype, .shape = {1, t.shape[0]}}, from, 1);
+  const int product = must("matmul", {rows, matrix}, {}, 2);
+  const int number = must("sum_all", {must("sin", {product}, {}, 1)}, {}, 12);
+  const auto sum = op("add", {to, number}, {}, 16);
+  return sum && type(*sum).dtype == type(to).dtype && type(*sum).shape == type(to).shape
+             ? tamed(*sum)
+             : to;
+}
+
 void Maker::scan() {
   std::vector<int> carries = operands(2, is_plain_float);
   if (carries.empty()) return;
   for (int& id : carries) id = tamed(id);
+  std::optional<int> matrix;  // that the body multiplies with, in every third program
+  if (c_.seed % 3 == 0)
+    matrix = value_of({.dtype = type(carries[0]).dtype, .shape = {2, 2}}, carries[0], 1);
   int64_t length = 1 + pick(3);
   std::vector<int> xs;
   if (const auto first =
@@ -167,6 +183,8 @@ void Maker::scan() {
         if (mixed && type(*mixed).dtype == inputs[k].first.dtype) out.back() = tamed(*mixed);
       }
     }
+    if (matrix && is_floating(type(ids.back()).dtype))
+      out[0] = with_product(out[0], ids.back(), *matrix);
     for (int y = pick(3); y > 0; --y)
       if (const auto found = find(is_anything)) out.push_back(*found);
     return out;

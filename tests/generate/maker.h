@@ -95,6 +95,7 @@ class Maker {
   // --- make_control.cc ---
   void control();
   void wrap(NodeKind kind);
+  int with_product(int to, int from, int matrix);
   void scan();
   void fori();
   void while_loop();

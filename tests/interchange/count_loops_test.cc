@@ -312,18 +312,5 @@ TEST(CountLoops, Inside) {
   EXPECT_THAT(to_mlir(manual), ::testing::HasSubstr("tessera.scan"));
 }
 
-// Loops of programs for one device are not changed.
-TEST(CountLoops, WhereAProgramIsCut) {
-  const auto module_on = [](int devices) {
-    ParsedModule module;
-    module.main = parse_mlir(text_of(Counting{}));
-    module.meshes = {Mesh::abstract({devices}, {"x"})};
-    return module;
-  };
-  EXPECT_EQ(count(count_loops_if_sharded(module_on(8)), scan_op), 1);
-  EXPECT_EQ(count(count_loops_if_sharded(module_on(1)), scan_op), 0);
-  EXPECT_EQ(count(count_loops_if_sharded(module_on(1)), while_op), 1);
-}
-
 }  // namespace
 }  // namespace tessera::count_loops_test

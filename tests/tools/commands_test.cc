@@ -428,7 +428,8 @@ TEST_F(Commands, OptErrors) {
   fails("polish",
         "expected passes among count_loops, lower_scans, checkpoint, grad, vmap, merge_equal_ops, "
         "remove_dead_ops, flatten_regions, prune_control, "
-        "contract_sums, split_transforms, split_constants, pin_shardings, propagate, "
+        "contract_sums, multiply_after_loops, split_transforms, split_constants, pin_shardings, "
+        "propagate, "
         "expand_custom_partitions, split_lines, split_sorts, partition, choose_plan, "
         "take_expected_branches, loop_over_rows, unroll_windows, simplify, "
         "fuse, "

@@ -434,8 +434,4 @@ bool is_sharded(const ParsedModule& module) {
                      [](const Mesh& mesh) { return mesh.size() > 1; });
 }
 
-Function count_loops_if_sharded(const ParsedModule& module) {
-  return is_sharded(module) ? count_loops(module.main) : module.main;
-}
-
 }  // namespace tessera::interchange

@@ -24,6 +24,10 @@
 //         stacked result.
 //
 // Loops inside loops, branches and manual computations become scans, too.
+//
+// Loops of sharded programs are counted (with_loops_rewritten in unroll_loops.h): in a scan, arrays
+// that are read and stacked row by row are sharded like their rows, while in a while loop their
+// sharding is tied to how the rows are sliced.
 #pragma once
 
 #include "tessera/interchange/text/parser.h"
@@ -35,9 +39,5 @@ Function count_loops(const Function& function);
 
 // Returns whether the module has a mesh of several devices.
 bool is_sharded(const ParsedModule& module);
-// Returns the main function of a module. If it is sharded over several devices, its loops are
-// counted: in a scan, arrays that are read and stacked row by row are sharded like their rows,
-// while in a while loop their sharding is tied to how the rows are sliced.
-Function count_loops_if_sharded(const ParsedModule& module);
 
 }  // namespace tessera::interchange

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "tessera/control/control_flow_ops.h"
+#include "tessera/control/multiply_after_loops.h"
 #include "tessera/interchange/programs/count_loops.h"
 #include "tessera/interchange/programs/inline_calls.h"
 #include "tessera/interchange/programs/known_scalars.h"
@@ -144,9 +145,10 @@ Function unroll_loops(const Function& function, bool is_sharded) {
 }
 
 Function with_loops_rewritten(const ParsedModule& module) {
-  ParsedModule unrolled = module;
-  unrolled.main = unroll_loops(module.main, is_sharded(module));
-  return count_loops_if_sharded(unrolled);
+  Function unrolled = unroll_loops(module.main, is_sharded(module));
+  if (!is_sharded(module) && !has_products_in_while_loops(unrolled)) return unrolled;
+  Function counted = count_loops(unrolled);
+  return is_sharded(module) || sums_products_in_loops(counted) ? counted : unrolled;
 }
 
 }  // namespace tessera::interchange

@@ -28,8 +28,9 @@ namespace tessera::interchange {
 
 Function unroll_loops(const Function& function, bool is_sharded = false);
 
-// Returns the main function of a module with short loops unrolled and, if it is sharded, the others
-// counted (count_loops.h).
+// Returns the main function of a module with short loops unrolled. The others are counted
+// (count_loops.h) if the module is sharded, or if one of them then sums products that are better
+// computed after it (control/multiply_after_loops.h).
 Function with_loops_rewritten(const ParsedModule& module);
 
 }  // namespace tessera::interchange

@@ -10,6 +10,19 @@ namespace tessera::fusion {
 namespace {
 
 bool is_extremum(ReduceKind kind) { return kind == ReduceKind::kMin || kind == ReduceKind::kMax; }
+// Returns the extremum that a fold of bools is; any other kind is not one.
+ReduceKind extremum_of_bools(ReduceKind kind) {
+  switch (kind) {
+    case ReduceKind::kSum:
+    case ReduceKind::kOr:
+      return ReduceKind::kMax;
+    case ReduceKind::kProduct:
+    case ReduceKind::kAnd:
+      return ReduceKind::kMin;
+    default:
+      return kind;
+  }
+}
 
 // The number of NaNs of one sign.
 int64_t nans_of(DType dtype) { return dtype == bfloat16 ? 0x7f : 0x3ff; }
@@ -23,33 +36,34 @@ class HalfExtrema {
       const NodeKind kind = k_.nodes[node].kind;
       return kind == NodeKind::kConstant || kind == NodeKind::kLoad;
     };
+    const bool columns = k_.vectorize == Kernel::Vectorize::kParallel;
     size_t folds = 0;
     for (const KernelLoop& loop : k_.loops) {
       folds += loop.reductions.size();
       for (const KernelReduction& r : loop.reductions)
-        if (!is_extremum(r.kind) || r.nodes.size() != 1 || !is_element(r.nodes[0]) ||
+        if (!is_extremum(kind_of(r)) || r.nodes.size() != 1 || !is_element(r.nodes[0]) ||
             !is_element(r.init[0]))
           return false;
       for (const KernelStore& store : loop.stores)
         if (store.guard >= 0 || !result_in(store.node)) return false;
     }
     return folds > 0 && std::all_of(k_.nodes.begin(), k_.nodes.end(), [&](const KernelNode& node) {
-             return is_half(node.dtype) && node.guard < 0 && node.dynamic.empty() &&
-                    (node.kind != NodeKind::kScalarOp || is_same(node));
+             return (is_half(node.dtype) || (node.dtype == bool_ && columns)) && node.guard < 0 &&
+                    node.dynamic.empty() && (node.kind != NodeKind::kScalarOp || is_same(node));
            });
   }
 
   Kernel run() {
     Kernel out = k_;
     nodes_.clear();
-    for (KernelBuffer& buffer : out.buffers)
-      if (is_half(buffer.dtype)) buffer.dtype = int16;
+    for (KernelBuffer& buffer : out.buffers) buffer.dtype = integer_of(buffer.dtype);
     for (size_t l = 0; l < out.loops.size(); ++l) {
       loop_ = static_cast<int>(l);
       for (KernelReduction& r : out.loops[l].reductions) {
+        r.kind = kind_of(r);
+        r.accumulate = integer_of(k_.nodes[r.nodes[0]].dtype);
         r.nodes[0] = key(k_.nodes[r.nodes[0]], r.kind);
         r.init[0] = key(k_.nodes[r.init[0]], r.kind);
-        r.accumulate = int16;
       }
       for (KernelStore& store : out.loops[l].stores) store.node = value(*result_in(store.node));
     }
@@ -69,6 +83,11 @@ class HalfExtrema {
     return k_.nodes[node].kind == NodeKind::kReduced ? &k_.nodes[node] : nullptr;
   }
 
+  static DType integer_of(DType dtype) { return dtype == bool_ ? uint8 : int16; }
+  ReduceKind kind_of(const KernelReduction& r) const {
+    return k_.nodes[r.nodes[0]].dtype == bool_ ? extremum_of_bools(r.kind) : r.kind;
+  }
+
   int number(int64_t value) { return find_or_add(nodes_, integer_node(int16, value)); }
   int op(ScalarOp which, int a, int c) {
     return find_or_add(
@@ -83,14 +102,26 @@ class HalfExtrema {
   }
 
   int key(KernelNode element, ReduceKind kind) {
-    const DType dtype = std::exchange(element.dtype, int16);
+    const DType dtype = element.dtype;
+    element.dtype = integer_of(dtype);
+    if (dtype == bool_) return find_or_add(nodes_, std::move(element));
     const ScalarOp move = kind == ReduceKind::kMax ? ScalarOp::kSub : ScalarOp::kAdd;
     return op(move, in_order(find_or_add(nodes_, std::move(element))), number(nans_of(dtype)));
   }
 
   int value(KernelNode reduced) {
     const KernelReduction& r = k_.loops[reduced.loop].reductions[reduced.reduction];
-    const DType dtype = std::exchange(reduced.dtype, int16);
+    const DType dtype = reduced.dtype;
+    reduced.dtype = integer_of(dtype);
+    // Any byte but 0 is true in an operand; a result is 0 or 1.
+    if (dtype == bool_) {
+      const int one = find_or_add(nodes_, integer_node(uint8, 1));
+      return find_or_add(nodes_, {.kind = NodeKind::kScalarOp,
+                                  .dtype = uint8,
+                                  .op = ScalarOp::kMin,
+                                  .args = {find_or_add(nodes_, std::move(reduced)), one},
+                                  .loop = loop_});
+    }
     const ScalarOp back = r.kind == ReduceKind::kMax ? ScalarOp::kAdd : ScalarOp::kSub;
     return in_order(op(back, find_or_add(nodes_, std::move(reduced)), number(nans_of(dtype))));
   }

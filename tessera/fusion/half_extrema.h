@@ -10,14 +10,18 @@
 //
 // Example, bfloat16, maximum: 1.0 has the bits 3f80 and the key 3f80 - 7f = 3f01, -1.0 has the bits
 // bf80 and the key c07f - 7f = c000, and the NaN ffff has the key 8000 - 7f = 7f81.
+//
+// Columns of bools are folded as bytes: a sum or an or is a maximum, a product or an and is a
+// minimum. Bools would be in mask registers, of which there are few.
 #pragma once
 
 #include "tessera/fusion/kernel.h"
 
 namespace tessera::fusion {
 
-// Returns the kernel with integers instead of floats if it only loads floats of 16 bits, folds them
-// to their maxima or minima, and stores those. Returns any other kernel unchanged.
+// Returns the kernel with integers instead of floats or bools if it only loads floats of 16 bits or
+// columns of bools, folds them to their maxima or minima, and stores those. Returns any other kernel
+// unchanged.
 Kernel fold_half_extrema(Kernel kernel);
 
 }  // namespace tessera::fusion

@@ -53,6 +53,25 @@ TEST(HalfExtrema, Blocks) {
   for (const Kernel& kernel : kernels) EXPECT_TRUE(computes_integers(kernel)) << to_string(kernel);
 }
 
+TEST(HalfExtrema, ColumnsOfBools) {
+  for (const Shape& shape : {Shape{40, 100}, Shape{64, 4096}})
+    for (auto* fold : {lax::reduce_or, lax::reduce_and, lax::reduce_max, lax::reduce_min}) {
+      const std::vector<Kernel> kernels = kernels_of(
+          {array_type(bool_, shape)}, [&](const Arrays& x) { return Arrays{fold(x[0], {0})}; });
+      for (const Kernel& kernel : kernels)
+        EXPECT_TRUE(std::all_of(kernel.nodes.begin(), kernel.nodes.end(), [](const KernelNode& n) {
+          return n.dtype == uint8;
+        })) << to_string(kernel);
+    }
+  // Lanes of rows are folded as masks.
+  for (const Kernel& kernel : kernels_of({array_type(bool_, {40, 100})}, [](const Arrays& x) {
+         return Arrays{lax::reduce_or(x[0], {1})};
+       }))
+    EXPECT_TRUE(std::none_of(kernel.nodes.begin(), kernel.nodes.end(), [](const KernelNode& n) {
+      return n.dtype == uint8;
+    })) << to_string(kernel);
+}
+
 TEST(HalfExtrema, KernelsThatStayAsTheyAre) {
   const auto largest = [](const Array& x) { return Arrays{lax::reduce_max(x, {0})}; };
   // Wider floats, elements that are computed, a result that is used, and sums.

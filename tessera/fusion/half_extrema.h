@@ -20,8 +20,8 @@
 namespace tessera::fusion {
 
 // Returns the kernel with integers instead of floats or bools if it only loads floats of 16 bits or
-// columns of bools, folds them to their maxima or minima, and stores those. Returns any other kernel
-// unchanged.
+// columns of bools, folds them to their maxima or minima, and stores those. Returns any other
+// kernel unchanged.
 Kernel fold_half_extrema(Kernel kernel);
 
 }  // namespace tessera::fusion

@@ -91,9 +91,9 @@ Dims joined(const Dims& a, const Dims& b) {
   return out;
 }
 
-// If lhs would be packed because its rows cannot be joined, makes the first of their dimensions part
-// of the batch, provided that the products are small ones then: those read lhs where it is. The
-// rows come after the batch in the result, so their place there does not change. Operands of 16
+// If lhs would be packed because its rows cannot be joined, makes the first of their dimensions
+// part of the batch, provided that the products are small ones then: those read lhs where it is.
+// The rows come after the batch in the result, so their place there does not change. Operands of 16
 // bits are packed, because each product would convert rhs again.
 void split_rows(DotShape& out, const DotStep& step, const Shape& lhs, const Dims& free,
                 const Dims& contract) {

@@ -9,11 +9,11 @@
 namespace tessera::ops::factor {
 namespace {
 
-// Matrices of at most so many rows are computed without vectors: a batch of 3 x 3 matrices takes 0.2
-// to 0.3 of the time that it takes with LAPACK, one of 8 x 8 matrices 0.5 to 0.7.
+// Matrices of at most so many rows are computed without vectors: a batch of 3 x 3 matrices takes
+// 0.2 to 0.3 of the time that it takes with LAPACK, one of 8 x 8 matrices 0.5 to 0.7.
 constexpr int64_t kFewRows = 8;
-// In vectors: LAPACK takes 0.8 of the time for 8 rows, 1.1 times for 14, 1.5 to 1.9 times for 32 to 96, and as
-// long for more than 128, where its blocks stay in the caches.
+// In vectors: LAPACK takes 0.8 of the time for 8 rows, 1.1 times for 14, 1.5 to 1.9 times for 32 to
+// 96, and as long for more than 128, where its blocks stay in the caches.
 constexpr int64_t kLeastRows = 14, kMostRows = 128;
 // The elements of a row are processed in pieces of this many bytes, one or two vectors.
 constexpr int64_t kPieceBytes = 64;
@@ -28,8 +28,8 @@ constexpr int64_t kPiece = kPieceBytes / static_cast<int64_t>(sizeof(T));
   return __builtin_fma(a, b, c);
 }
 
-// Computes the factor of a matrix of `n` rows, row by row; returns false, and writes nothing, if the
-// matrix is not positive definite.
+// Computes the factor of a matrix of `n` rows, row by row; returns false, and writes nothing, if
+// the matrix is not positive definite.
 template <class T, int n, bool lower>
 [[gnu::always_inline]] inline bool factorise_few(const T* a, T* out) {
   T l[n][n], inverse[n];

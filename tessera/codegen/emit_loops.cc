@@ -231,9 +231,7 @@ void KernelEmitter::emit_columns(Value* begin, Value* end) {
   int unroll = waits     ? unroll_for_waiting(ir_.target.avx512)
                : gathers ? unroll_for_gathers(weight)
                          : unroll_for_weight(weight);
-  // Rows of fewer vectors than a block would be left to the loop of masked vectors.
-  if (k_.parallel.size() > 1)
-    unroll = static_cast<int>(std::clamp<int64_t>(k_.parallel.back() / lanes_, 1, unroll));
+  if (k_.parallel.size() > 1) unroll = unroll_within_row(unroll);
   const bool one_body = ir_.target.avx512 && weight > 12 && !gathers && !loads_apart();
   use_scope(top());
   Value* start = begin;

@@ -147,6 +147,37 @@ std::vector<Val> KernelEmitter::combine(const KernelReduction& r, std::span<cons
   return {emit_scalar_op(ir_, op, dtype, dtype, args)};
 }
 
+// Returns whether the kernel folds columns and each vector has one accumulator. Those of bools are
+// in mask registers, of which there are few.
+bool KernelEmitter::folds_one_value() const {
+  size_t folds = 0;
+  for (const KernelLoop& loop : k_.loops) {
+    if (!loop.reductions.empty() && loop.extents.empty()) return false;
+    for (const KernelReduction& r : loop.reductions) {
+      const DType dtype = k_.nodes[r.nodes[0]].dtype;
+      if (r.nodes.size() > 1 || dtype == bool_ || is_complex(dtype)) return false;
+      ++folds;
+    }
+  }
+  return folds == 1;
+}
+
+// Folds of long columns read a part of each row and then go to the next row. They read faster if
+// the parts are longer: with 12 vectors instead of 4, sums of float32 and maxima of bfloat16 of
+// 4000 x 4000 take 0.6 to 0.8 of the time. Only AVX-512 has registers for so many accumulators.
+// Rows of fewer vectors than a block would be left to the loop of masked vectors.
+int KernelEmitter::unroll_within_row(int unroll) const {
+  constexpr int kLight = 4, kLeast = 8, kMost = 12;
+  const int64_t vectors = std::max<int64_t>(1, k_.parallel.back() / lanes_);
+  if (ir_.target.avx512 && unroll == kLight && folds_one_value()) {
+    // Of these lengths, the one that leaves the fewest vectors at the end of a row.
+    unroll = kMost;
+    for (int shorter = kMost - 1; shorter >= kLeast; --shorter)
+      if (vectors % shorter < vectors % unroll) unroll = shorter;
+  }
+  return static_cast<int>(std::min<int64_t>(unroll, vectors));
+}
+
 std::vector<Val> KernelEmitter::elements_of(const KernelReduction& r, int u) {
   std::vector<Val> elements;
   for (size_t k = 0; k < r.nodes.size(); ++k) {

@@ -268,6 +268,9 @@ class KernelEmitter {
   // the value, or its real and imaginary parts; then, for a custom reduction across lanes, for each
   // vector whether a lane has had an element.
   std::vector<Value*> initial_accumulators(int l, int unroll, bool across_lanes);
+  bool folds_one_value() const;
+  // Returns how many vectors of a row are computed at a time, if it could be `unroll`.
+  int unroll_within_row(int unroll) const;
   void accumulate(int l, std::vector<Value*>& accumulators, int unroll, bool across_lanes);
   void finish_reductions(int l, std::vector<Value*>& accumulators, int unroll, bool across_lanes);
   // One vector's results so far and, for a custom reduction across lanes, whether each lane has had

@@ -41,7 +41,7 @@ class Predictor {
   double operator()(const DotStep& dot, const Schedule& s) const {
     const Slot &lhs = s.slots[static_cast<size_t>(dot.lhs)],
                &rhs = s.slots[static_cast<size_t>(dot.rhs)];
-    const runtime::DotShape shape = runtime::dot_shape(dot, lhs.shape, rhs.shape);
+    const runtime::DotShape shape = runtime::dot_shape(dot, lhs.shape, rhs.shape, lhs.dtype);
     const double count = instances(s, dot.axes),
                  all = 2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) *
                        static_cast<double>(shape.k) * (dot.symmetric ? 0.5 : 1) *

@@ -18,6 +18,7 @@
 //   emit_kernel    makes each kernel as a loop nest, starting from its outputs
 //   short_folds    unrolls folds over short rows of a kernel
 //   short_rows     unrolls short rows of a kernel
+//   half_extrema   folds extrema of stored 16-bit floats as integers
 //   share_kernels  kernels that differ only in numbers read these from memory, and share their code
 #pragma once
 

@@ -100,6 +100,12 @@ struct KernelBuffer {
   BufferKind kind;
   int64_t elements = 0;  // of one instance
 };
+// Returns whether a buffer may be an array of the dtype: one of its own dtype, or one of float16,
+// bfloat16 or bool whose bits it has as integers (half_extrema.h).
+inline bool may_be_array_of(const KernelBuffer& buffer, DType dtype) {
+  return buffer.dtype == dtype || (buffer.dtype == int16 && is_half(dtype)) ||
+         (buffer.dtype == uint8 && dtype == bool_);
+}
 
 struct Kernel {
   std::vector<KernelBuffer> buffers;

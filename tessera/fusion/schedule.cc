@@ -223,7 +223,7 @@ struct Verifier {
                     "step {}: buffer {}", at, i);
       if (k.slots[i] == -1) continue;
       const Slot& v = slot(k.slots[i]);
-      TESSERA_CHECK(v.dtype == buffer.dtype && v.shape.elements() == buffer.elements,
+      TESSERA_CHECK(may_be_array_of(buffer, v.dtype) && v.shape.elements() == buffer.elements,
                     "step {}: buffer {} has {} elements of {}, slot %{} {} of {}", at, i,
                     buffer.elements, buffer.dtype, k.slots[i], v.shape.elements(), v.dtype);
       TESSERA_CHECK(subset(v.axes, k.axes), "step {}: slot %{} varies over more axes than the step",

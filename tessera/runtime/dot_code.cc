@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 
 #include "tessera/base/avx2.h"
 #include "tessera/base/buffer.h"
@@ -224,12 +225,11 @@ class DotCode final : public StepCode {
     const int64_t size = itemsize(p_.types.out);
     std::byte* result = slots[p_.out].at(p_.out_map(o)) + b * p_.m * p_.n * itemsize(p_.out_dtype);
     // Sums in a wider type than the result's are rounded only once, at the end.
-    Buffer wide;
+    std::optional<RawWorkspace> wide;
     std::byte* c = result + (t.i * p_.n + t.j) * size;
     int64_t ldc = p_.n;
     if (narrows()) {
-      wide = Buffer::allocate(t.m * t.n * size);
-      c = wide.data();
+      c = wide.emplace(t.m * t.n * size).data();
       ldc = t.n;
     }
     const bool halved = t.diagonal && (p_.invariant() || gemm_knows_symmetric(p_.types));
@@ -268,10 +268,13 @@ class DotCode final : public StepCode {
         epilogue(reinterpret_cast<float*>(c), ldc, b, t, reinterpret_cast<const float*>(bias));
       }
     }
-    if (narrows())
-      for (int64_t i = 0; i < t.m; ++i)
+    if (narrows()) {
+      const bool whole_rows = ldc == p_.n && t.n == p_.n;  // then they are one long row
+      const int64_t rows = whole_rows ? 1 : t.m, columns = whole_rows ? t.m * t.n : t.n;
+      for (int64_t i = 0; i < rows; ++i)
         convert_row({p_.types.out, p_.out_dtype}, c + i * ldc * itemsize(p_.types.out),
-                    result + ((t.i + i) * p_.n + t.j) * itemsize(p_.out_dtype), t.n);
+                    result + ((t.i + i) * p_.n + t.j) * itemsize(p_.out_dtype), columns);
+    }
     if (t.mirror)
       visit_size(itemsize(p_.out_dtype),
                  [&]<class T>(TypeTag<T>) { mirror_tile(reinterpret_cast<T*>(result), p_.n, t); });

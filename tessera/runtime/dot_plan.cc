@@ -77,7 +77,9 @@ DotOperandCode operand(const DotStep& step, const Schedule& s, int slot, const D
 }  // namespace
 
 DotPlan::DotPlan(const DotStep& step, const Schedule& s)
-    : DotPlan(step, s, dot_shape(step, slot_of(s, step.lhs).shape, slot_of(s, step.rhs).shape)) {}
+    : DotPlan(step, s,
+              dot_shape(step, slot_of(s, step.lhs).shape, slot_of(s, step.rhs).shape,
+                        slot_of(s, step.lhs).dtype)) {}
 
 DotPlan::DotPlan(const DotStep& step, const Schedule& s, const DotShape& shape)
     : lhs(operand(step, s, step.lhs, shape.lhs)),

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
+
+#include "tessera/runtime/gemm_small.h"
 
 namespace tessera::runtime {
 namespace {
@@ -82,9 +85,44 @@ int64_t extent(const Shape& shape, const Dims& dims) {
   return n;
 }
 
+Dims joined(const Dims& a, const Dims& b) {
+  Dims out = a;
+  out.insert(out.end(), b.begin(), b.end());
+  return out;
+}
+
+// If lhs would be packed because its rows cannot be joined, makes the first of their dimensions
+// part of the batch, provided that the products are small ones then: those read lhs where it is.
+// The rows come after the batch in the result, so their place there does not change. Operands of 16
+// bits are packed, because each product would convert rhs again.
+void split_rows(DotShape& out, const DotStep& step, const Shape& lhs, const Dims& free,
+                const Dims& contract) {
+  constexpr int64_t kMostProducts = 1 << 20;
+  if (!out.lhs.packed() || out.rhs.packed() || out.rhs.col_stride != 1 ||
+      step.sum != ops::DotSum::kAny || step.symmetric || !step.reduce_axes.empty())
+    return;
+  for (size_t outer = 1; outer < free.size(); ++outer) {
+    const Dims first(free.begin(), free.begin() + static_cast<ptrdiff_t>(outer)),
+        rest(free.begin() + static_cast<ptrdiff_t>(outer), free.end());
+    const int64_t repeats = extent(lhs, first), rows = extent(lhs, rest);
+    if (repeats == 0 || out.batch * repeats > kMostProducts || !is_small(rows, out.n, out.k))
+      continue;
+    DotOperand split = operand(lhs, joined(step.lhs_batch, first), rest, contract);
+    if (split.packed()) continue;
+    std::vector<int64_t> offsets;
+    for (int64_t offset : out.rhs.batch_offsets)
+      offsets.insert(offsets.end(), static_cast<size_t>(repeats), offset);
+    out.batch *= repeats;
+    out.m = rows;
+    out.lhs = std::move(split);
+    out.rhs.batch_offsets = std::move(offsets);
+    return;
+  }
+}
+
 }  // namespace
 
-DotShape dot_shape(const DotStep& step, const Shape& lhs, const Shape& rhs) {
+DotShape dot_shape(const DotStep& step, const Shape& lhs, const Shape& rhs, DType dtype) {
   const Dims lhs_free = free_dims(lhs.rank(), step.lhs_batch, step.lhs_contract);
   const Dims rhs_free = free_dims(rhs.rank(), step.rhs_batch, step.rhs_contract);
   DotShape out;
@@ -108,6 +146,7 @@ DotShape dot_shape(const DotStep& step, const Shape& lhs, const Shape& rhs) {
   }
   out.lhs = operand(lhs, step.lhs_batch, lhs_free, lhs_contract);
   out.rhs = operand(rhs, step.rhs_batch, rhs_contract, rhs_free);
+  if (dtype == float32 || dtype == float64) split_rows(out, step, lhs, lhs_free, lhs_contract);
   return out;
 }
 

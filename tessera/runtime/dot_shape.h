@@ -3,6 +3,10 @@
 //
 // Example: lhs (b, i, h, d), rhs (b, j, h, d), batch {0, 2}, contract {3} are B = b * h products of
 // (i, d) by (d, j). The rows of lhs are h * d elements apart, so nothing is packed.
+//
+// Example: lhs (b, k, i), rhs (k, j), contract {1}. The rows b and i of lhs cannot be joined, since
+// k is between them. If the sizes i, j and k are small, these are b products of (i, k) by (k, j).
+// Otherwise lhs is packed as (b, i, k), and they are one product.
 #pragma once
 
 #include <vector>
@@ -28,6 +32,7 @@ struct DotShape {
   DotOperand lhs, rhs;  // (m, k) and (k, n)
 };
 
-DotShape dot_shape(const DotStep& step, const Shape& lhs, const Shape& rhs);
+// `dtype` is that of the operands' elements.
+DotShape dot_shape(const DotStep& step, const Shape& lhs, const Shape& rhs, DType dtype);
 
 }  // namespace tessera::runtime

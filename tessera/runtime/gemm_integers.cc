@@ -86,6 +86,21 @@ template <class T>
   for (int64_t i = 0; i < n; ++i) y[i] = static_cast<T>(y[i] + Wrapping<T>{factor} * x[i]);
 }
 
+// Adds factors[r] x[r * x_row + i] to y[i], for kTogether rows r. Several rows at a time keep more
+// loads from memory in flight than one, and y is read and written less often.
+constexpr int64_t kTogether = 8;
+template <class T>
+[[gnu::always_inline]] inline void add_multiples(const T* factors, const T* x, int64_t x_row,
+                                                 T* __restrict y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    T sum = y[i];
+#pragma GCC unroll 8
+    for (int64_t r = 0; r < kTogether; ++r)
+      sum = static_cast<T>(sum + Wrapping<T>{factors[r]} * x[r * x_row + i]);
+    y[i] = sum;
+  }
+}
+
 // The functions that are compiled for each instruction set.
 template <class T>
 struct Code {
@@ -93,24 +108,29 @@ struct Code {
   void (*panel)(const Panel<T>&);
   T (*product)(const T*, const T*, int64_t);
   void (*add_multiple)(T, const T*, T*, int64_t);
+  void (*add_multiples)(const T*, const T*, int64_t, T*, int64_t);
 };
 
-#define TESSERA_INTEGER_CODE(name, bytes, attributes)                                     \
-  template <class T>                                                                      \
-  attributes void panel_##name(const Panel<T>& p) {                                       \
-    panel<T, bytes / sizeof(T)>(p);                                                       \
-  }                                                                                       \
-  template <class T>                                                                      \
-  attributes T product_##name(const T* x, const T* y, int64_t k) {                        \
-    return product(x, y, k);                                                              \
-  }                                                                                       \
-  template <class T>                                                                      \
-  attributes void add_multiple_##name(T factor, const T* x, T* y, int64_t n) {            \
-    add_multiple(factor, x, y, n);                                                        \
-  }                                                                                       \
-  template <class T>                                                                      \
-  constexpr Code<T> code_##name = {bytes / sizeof(T), panel_##name<T>, product_##name<T>, \
-                                   add_multiple_##name<T>};
+#define TESSERA_INTEGER_CODE(name, bytes, attributes)                                            \
+  template <class T>                                                                             \
+  attributes void panel_##name(const Panel<T>& p) {                                              \
+    panel<T, bytes / sizeof(T)>(p);                                                              \
+  }                                                                                              \
+  template <class T>                                                                             \
+  attributes T product_##name(const T* x, const T* y, int64_t k) {                               \
+    return product(x, y, k);                                                                     \
+  }                                                                                              \
+  template <class T>                                                                             \
+  attributes void add_multiple_##name(T factor, const T* x, T* y, int64_t n) {                   \
+    add_multiple(factor, x, y, n);                                                               \
+  }                                                                                              \
+  template <class T>                                                                             \
+  attributes void add_multiples_##name(const T* f, const T* x, int64_t x_row, T* y, int64_t n) { \
+    add_multiples(f, x, x_row, y, n);                                                            \
+  }                                                                                              \
+  template <class T>                                                                             \
+  constexpr Code<T> code_##name = {bytes / sizeof(T), panel_##name<T>, product_##name<T>,        \
+                                   add_multiple_##name<T>, add_multiples_##name<T>};
 
 TESSERA_INTEGER_CODE(any, 16, )
 #if defined(__x86_64__)
@@ -138,10 +158,17 @@ void vector_times_matrix(int64_t n, int64_t k, const T* x, int64_t x_stride, Mat
   const auto* pb = reinterpret_cast<const T*>(b.data);
   if (b.col_stride == 1) {
     constexpr int64_t kColumns = 4096;  // so many of the result stay in the first-level cache
-    for (int64_t n0 = 0; n0 < n; n0 += kColumns)
-      for (int64_t p = 0; p < k; ++p)
-        code<T>().add_multiple(x[p * x_stride], pb + p * b.row_stride + n0, c + n0,
-                               std::min(kColumns, n - n0));
+    for (int64_t n0 = 0; n0 < n; n0 += kColumns) {
+      const int64_t columns = std::min(kColumns, n - n0);
+      int64_t p = 0;
+      for (; p + kTogether <= k; p += kTogether) {
+        T factors[kTogether];
+        for (int64_t r = 0; r < kTogether; ++r) factors[r] = x[(p + r) * x_stride];
+        code<T>().add_multiples(factors, pb + p * b.row_stride + n0, b.row_stride, c + n0, columns);
+      }
+      for (; p < k; ++p)
+        code<T>().add_multiple(x[p * x_stride], pb + p * b.row_stride + n0, c + n0, columns);
+    }
     return;
   }
   const Workspace<T> copy(x_stride == 1 ? 0 : k);

@@ -98,6 +98,10 @@ constexpr bool kInt = std::is_integral_v<T> && !std::is_same_v<T, bool>;
 template <class From, class To>
 void convert_rows(MatrixRef x, int64_t rows, int64_t cols, To* out) {
   const auto* p = reinterpret_cast<const From*>(x.data);
+  if (x.row_stride == cols) {  // one long row: short ones do not fill vectors
+    cols *= rows;
+    rows = 1;
+  }
   for (int64_t i = 0; i < rows; ++i) {
     if constexpr (kHalf<From> && std::is_same_v<To, float>) {
       widen(p + i * x.row_stride, out + i * cols, cols);

@@ -190,6 +190,11 @@ bool gemm_small(int64_t m, int64_t n, int64_t k, const MatrixRef& a, const Matri
   return true;
 }
 
+bool is_small(int64_t m, int64_t n, int64_t k) {
+  return small_code<double>().run && m > 1 && n >= kLeastColumns<float> && k > 0 &&
+         k <= kMostTerms && m * n * k <= kMostOfDoubles;
+}
+
 template bool gemm_small(int64_t, int64_t, int64_t, const MatrixRef&, const MatrixRef&, float*,
                          int64_t);
 template bool gemm_small(int64_t, int64_t, int64_t, const MatrixRef&, const MatrixRef&, double*,

@@ -18,4 +18,8 @@ template <class T>
 bool gemm_small(int64_t m, int64_t n, int64_t k, const MatrixRef& a, const MatrixRef& b, T* c,
                 int64_t ldc);
 
+// Returns whether gemm_small computes a product of these sizes for floats and for doubles, if the
+// columns of b are adjacent. On CPUs without AVX2 it computes none.
+bool is_small(int64_t m, int64_t n, int64_t k);
+
 }  // namespace tessera::runtime

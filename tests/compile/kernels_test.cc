@@ -2,6 +2,8 @@
 // functions and of every op of the registry, on one device and sharded over several), ops that are
 // fused into products, bodies of reductions, and branches under vmap.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "tessera/numpy/lax.h"
 #include "tests/compile/evaluated.h"
@@ -455,6 +457,33 @@ TEST_F(Mapped, SumsOverAnExtentOfOne) {
           << shape << axis;
     }
   }
+}
+
+// The compiled code of fusion/half_extrema.h: columns, rows and all elements, with numbers of every
+// kind in places that differ for each row.
+TEST(Kernels, ExtremaOfHalves) {
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::nanf("");
+  for (DType dtype : {bfloat16, float16})
+    for (const Shape& shape : {Shape{17, 100}, Shape{100, 17}, Shape{70, 1100}, Shape{200, 6}}) {
+      const int64_t n = shape.elements();
+      std::vector<float> numbers(static_cast<size_t>(n));
+      for (int64_t i = 0; i < n; ++i) {
+        const float kinds[] = {0.f, -0.f, inf, -inf, nan, -nan, 1.5f, -1.5f};
+        const int64_t row = i / shape[1], column = i % shape[1];
+        numbers[static_cast<size_t>(i)] = row % 13 == column % 11 && row < 20
+                                              ? kinds[column / 11 % 8]
+                                              : 0.25f * static_cast<float>(i % 31) - 4.f;
+      }
+      const Array x = astype(reshape(array(numbers), shape), dtype);
+      const Array wide = astype(x, float32);
+      for (const Axes& axis : {Axes(0), Axes(1), Axes(None)})
+        for (auto* fold : {+[](const Array&a, const Axes&d) { return max(a, {.axis = d}); },
+                           +[](const Array&a, const Axes&d) { return min(a, {.axis = d}); }}) {
+          const Array got = astype(fold(x, axis), float32), want = fold(wide, axis);
+          EXPECT_TRUE(all(where(isnan(want), isnan(got), got == want)).item<bool>())
+              << dtype_name(dtype) << got << want;
+        }
+    }
 }
 
 }  // namespace

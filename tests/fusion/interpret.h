@@ -268,8 +268,9 @@ class ScheduleInterpreter {
         }
         Literal& literal = slots_[slot][instance_map(mesh_, step.axes, s_.slots[slot].axes)[run]];
         const KernelBuffer& buffer = step.kernel.buffers[b];
-        TESSERA_CHECK(buffer.dtype == literal.dtype() && buffer.elements == literal.elements(),
-                      "buffer {} of slot {}", b, slot);
+        TESSERA_CHECK(
+            may_be_array_of(buffer, literal.dtype()) && buffer.elements == literal.elements(),
+            "buffer {} of slot {}", b, slot);
         buffers.push_back(buffer.kind == BufferKind::kInput ? const_cast<std::byte*>(literal.raw())
                                                             : literal.mutable_raw());
       }

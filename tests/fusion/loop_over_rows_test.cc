@@ -5,6 +5,7 @@
 #include "fusion_testing.h"
 #include "tessera/fusion/row_part.h"
 #include "tessera/ir/control_flow.h"
+#include "tessera/ops/structural/concatenate.h"
 #include "tests/trace/control_flow.h"
 
 namespace tessera::fusion_testing::loop_over_rows_test {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <utility>
 #include <vector>
 
 namespace tessera::testing_ops::small_cholesky_test {
@@ -59,7 +60,7 @@ void check(int64_t n, bool lower) {
 }
 
 TEST(SmallCholesky, ProductsOfFactors) {
-  for (int64_t n : {14, 15, 16, 17, 31, 32, 33, 63, 64, 100, 128})
+  for (int64_t n : {1, 2, 3, 4, 5, 6, 7, 8, 14, 15, 16, 17, 31, 32, 33, 63, 64, 100, 128})
     for (bool lower : {true, false}) {
       check<float>(n, lower);
       check<double>(n, lower);
@@ -68,10 +69,11 @@ TEST(SmallCholesky, ProductsOfFactors) {
 
 TEST(SmallCholesky, NotPositiveDefinite) {
   for (double wrong : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN()})
-    for (int64_t at : {0, 5, 19}) {
-      std::vector<double> a = matrix<double>(20, true, 3), out(a.size(), 7);
-      a[static_cast<size_t>(21 * at)] = wrong;
-      const SmallCholesky result = small_cholesky(20, true, a.data(), out.data());
+    for (const auto& [n, at] : {std::pair(20, 0), std::pair(20, 5), std::pair(20, 19),
+                                std::pair(3, 0), std::pair(8, 7)}) {
+      std::vector<double> a = matrix<double>(n, true, 3), out(a.size(), 7);
+      a[static_cast<size_t>((n + 1) * at)] = wrong;
+      const SmallCholesky result = small_cholesky(n, true, a.data(), out.data());
       if (result == SmallCholesky::kLeftToLapack)
         GTEST_SKIP() << "this CPU has no fused multiply-add";
       EXPECT_EQ(result, SmallCholesky::kNotPositiveDefinite);
@@ -80,7 +82,7 @@ TEST(SmallCholesky, NotPositiveDefinite) {
 }
 
 TEST(SmallCholesky, OtherSizesAreLeftToLapack) {
-  for (int64_t n : {0, 1, 13, 129}) {
+  for (int64_t n : {0, 9, 13, 129}) {
     const std::vector<double> a = matrix<double>(n, true, 1);
     std::vector<double> out(a.size(), 7);
     EXPECT_EQ(small_cholesky(n, true, a.data(), out.data()), SmallCholesky::kLeftToLapack);

@@ -68,6 +68,19 @@ TEST(GemmIntegers, Bits16) { expect_products<uint16_t>(); }
 TEST(GemmIntegers, Bits32) { expect_products<uint32_t>(); }
 TEST(GemmIntegers, Bits64) { expect_products<uint64_t>(); }
 
+// The elements of a vector may be apart: it is a column of a matrix, or every third number here.
+TEST(GemmIntegers, VectorWithAStride) {
+  constexpr int64_t n = 37, k = 21, stride = 3;
+  std::vector<uint32_t> x(k * stride), b(k * n), c(n), want(n);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<uint32_t>(i * i + 1);
+  for (size_t i = 0; i < b.size(); ++i) b[i] = static_cast<uint32_t>(7 * i + 3);
+  for (int64_t p = 0; p < k; ++p)
+    for (int64_t j = 0; j < n; ++j) want[j] += x[p * stride] * b[p * n + j];
+  gemm_integers<uint32_t>(1, n, k, {reinterpret_cast<const std::byte*>(x.data()), 1, stride},
+                          {reinterpret_cast<const std::byte*>(b.data()), n, 1}, c.data(), n, false);
+  EXPECT_TRUE(c == want);
+}
+
 // gemm() multiplies signed integers as unsigned ones.
 TEST(GemmIntegers, SignedNumbersWrap) {
   constexpr int32_t kLeast = std::numeric_limits<int32_t>::min();

@@ -1,6 +1,7 @@
 #include "tessera/ops/factor/small_cholesky.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "tessera/base/workspace.h"
@@ -8,8 +9,11 @@
 namespace tessera::ops::factor {
 namespace {
 
-// LAPACK takes 0.8 of the time for 8 rows, 1.1 times for 14, 1.5 to 1.9 times for 32 to 96, and as
-// long for more than 128, where its blocks stay in the caches.
+// Matrices of at most so many rows are computed without vectors: a batch of 3 x 3 matrices takes
+// 0.2 to 0.3 of the time that it takes with LAPACK, one of 8 x 8 matrices 0.5 to 0.7.
+constexpr int64_t kFewRows = 8;
+// In vectors: LAPACK takes 0.8 of the time for 8 rows, 1.1 times for 14, 1.5 to 1.9 times for 32 to
+// 96, and as long for more than 128, where its blocks stay in the caches.
 constexpr int64_t kLeastRows = 14, kMostRows = 128;
 // The elements of a row are processed in pieces of this many bytes, one or two vectors.
 constexpr int64_t kPieceBytes = 64;
@@ -22,6 +26,31 @@ constexpr int64_t kPiece = kPieceBytes / static_cast<int64_t>(sizeof(T));
 }
 [[gnu::always_inline]] inline double fused(double a, double b, double c) {
   return __builtin_fma(a, b, c);
+}
+
+// Computes the factor of a matrix of `n` rows, row by row; returns false, and writes nothing, if
+// the matrix is not positive definite.
+template <class T, int n, bool lower>
+[[gnu::always_inline]] inline bool factorise_few(const T* a, T* out) {
+  T l[n][n], inverse[n];
+  for (int i = 0; i < n; ++i)
+    for (int j = 0; j <= i; ++j) {
+      T sum = lower ? a[i * n + j] : a[j * n + i];
+      for (int k = 0; k < j; ++k) sum = fused(-l[i][k], l[j][k], sum);
+      if (i > j) {
+        l[i][j] = sum * inverse[j];
+        continue;
+      }
+      if (!(sum > 0)) return false;
+      l[i][i] = std::sqrt(sum);
+      inverse[i] = 1 / l[i][i];
+    }
+  for (int i = 0; i < n; ++i)
+    for (int j = 0; j < n; ++j) {
+      const int row = lower ? i : j, column = lower ? j : i;
+      out[i * n + j] = column <= row ? l[row][column] : T(0);
+    }
+  return true;
 }
 
 // Replaces the lower triangle of w by the factor, column by column; returns false if the matrix is
@@ -53,7 +82,20 @@ template <class T>
   return true;
 }
 
+template <class T>
+using FewCode = bool (*)(const T* a, T* out);
+
 #if defined(__x86_64__)
+template <class T, int n, bool lower>
+[[gnu::target("avx2,fma")]] bool factorise_few_fma(const T* a, T* out) {
+  return factorise_few<T, n, lower>(a, out);
+}
+template <class T, bool lower>
+constexpr std::array<FewCode<T>, kFewRows> few_codes = {
+    factorise_few_fma<T, 1, lower>, factorise_few_fma<T, 2, lower>, factorise_few_fma<T, 3, lower>,
+    factorise_few_fma<T, 4, lower>, factorise_few_fma<T, 5, lower>, factorise_few_fma<T, 6, lower>,
+    factorise_few_fma<T, 7, lower>, factorise_few_fma<T, 8, lower>};
+
 template <class T>
 [[gnu::target("avx2,fma")]] bool factorise_avx2(int64_t n, int64_t stride, T* w, T* column) {
   return factorise(n, stride, w, column);
@@ -64,6 +106,17 @@ template <class T>
   return factorise(n, stride, w, column);
 }
 #endif
+
+// Returns the code for n <= kFewRows rows on this CPU; null if there is none.
+template <class T>
+FewCode<T> few_code([[maybe_unused]] int64_t n, [[maybe_unused]] bool lower) {
+#if defined(__x86_64__)
+  static const bool fma = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  const auto& codes = lower ? few_codes<T, true> : few_codes<T, false>;
+  if (fma) return codes[static_cast<size_t>(n - 1)];
+#endif
+  return nullptr;
+}
 
 template <class T>
 using Code = bool (*)(int64_t n, int64_t stride, T* w, T* column);
@@ -85,6 +138,11 @@ Code<T> code_of_cpu() {
 
 template <class T>
 SmallCholesky small_cholesky(int64_t n, bool lower, const T* a, T* out) {
+  if (n > 0 && n <= kFewRows) {
+    const FewCode<T> few = few_code<T>(n, lower);
+    if (!few) return SmallCholesky::kLeftToLapack;
+    return few(a, out) ? SmallCholesky::kDone : SmallCholesky::kNotPositiveDefinite;
+  }
   const Code<T> code = code_of_cpu<T>();
   if (!code || n < kLeastRows || n > kMostRows) return SmallCholesky::kLeftToLapack;
   const int64_t stride = (n + kPiece<T> - 1) / kPiece<T> * kPiece<T>;

@@ -21,7 +21,7 @@ namespace {
 
 constexpr int64_t kFewElements = 1 << 14;  // such a scatter takes less time than to make lists
 constexpr int64_t kNarrowRow = 4;          // narrower rows are stored faster than listed
-constexpr int64_t kRowsOfEntry = 4;        // with more rows for each entry, most lists are empty
+constexpr int64_t kEntriesOfRow = 4;       // with fewer entries a row, lists are too short to pay
 constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
 
 // Returns begin, begin + 1, ..., end - 1.
@@ -157,9 +157,7 @@ bool is_large_row_scatter(const Function& f, const Op& op) {
       !equal_tails(x.shape, 1, updates.shape, updates.rank() - x.rank() + 1))
     return false;
   const int64_t width = x.elements() / x.shape[0], entries = updates.elements() / width;
-  if (width < kNarrowRow || entries > kMost || x.shape[0] / kRowsOfEntry > entries ||
-      x.shape[0] > kMost)
-    return false;
+  if (width < kNarrowRow || entries > kMost || x.shape[0] > entries / kEntriesOfRow) return false;
   auto readers = std::count(f.outputs.begin(), f.outputs.end(), op.operands[2]);
   for (const Op& reader : f.ops)
     readers += std::count(reader.operands.begin(), reader.operands.end(), op.operands[2]);

@@ -28,6 +28,7 @@ class Absorber {
  private:
   void absorb(int i);
   bool fold_transpose(GraphOp& dot, int k);
+  bool another_dot_reads(int v, const GraphOp& dot) const;
   void fold_converts(GraphOp& dot);
   int only_user(int v) const;
   bool fold_all_reduce(int* at);
@@ -46,6 +47,21 @@ class Absorber {
 int Absorber::only_user(int v) const {
   const GraphValue& value = g_.values[v];
   return value.users.size() == 1 && !value.output ? value.users[0] : -1;
+}
+
+// It looks at all ops, because what a dot absorbs moves it away from where users were found.
+bool Absorber::another_dot_reads(int v, const GraphOp& dot) const {
+  return std::any_of(g_.ops.begin(), g_.ops.end(), [&](const GraphOp& op) {
+    return &op != &dot && op.kind == OpKind::kDot && contains(op.operands, v);
+  });
+}
+
+// Returns whether dimensions a[i], which are contracted with b[i], are in the order of b.
+bool in_one_order(const Dims& a, const Dims& b) {
+  for (size_t j = 1; j < a.size(); ++j)
+    for (size_t i = 0; i < j; ++i)
+      if ((a[i] < a[j]) != (b[i] < b[j])) return false;
+  return true;
 }
 
 bool Absorber::fold_transpose(GraphOp& dot, int k) {
@@ -77,8 +93,16 @@ bool Absorber::fold_transpose(GraphOp& dot, int k) {
     if (new_dim[d] < last) return false;
     last = new_dim[d];
   }
+  // If the operands had their contracting dimensions in different orders, the product would copy
+  // one of them. It reads the transposed operand instead if that is in memory for another product.
+  Dims contract_source = contract;
+  for (int64_t& d : contract_source) d = new_dim[d];
+  const Dims& other = k == 0 ? dot.dot->rhs_contract : dot.dot->lhs_contract;
+  if (in_one_order(contract, other) && !in_one_order(contract_source, other) &&
+      another_dot_reads(v, dot))
+    return false;
   for (int64_t& d : batch) d = new_dim[d];
-  for (int64_t& d : contract) d = new_dim[d];
+  contract = contract_source;
   dot.operands[k] = source;
   return true;
 }

@@ -9,6 +9,7 @@
 
 #include "tessera/base/hash.h"
 #include "tessera/fusion/simplify_narrow.h"
+#include "tessera/fusion/simplify_row_scatters.h"
 #include "tessera/fusion/simplify_scatters.h"
 #include "tessera/fusion/simplify_slices.h"
 #include "tessera/fusion/simplify_sorts.h"
@@ -61,6 +62,7 @@ class Simplifier {
           : leading                          ? first_elements(copy, *leading)
           : !scatters.empty()                ? results_of(scatters, op.results.size())
           : is_scatter_of_one_window(f_, op) ? std::vector{one_window(copy)}
+          : is_large_row_scatter(f_, op)     ? std::vector{row_scatter(copy)}
           : op.results.size() == 1 && !op.def->effect
               ? std::vector{rewrite(std::move(copy), f_.types[op.results[0]], &op)}
               : append(std::move(copy), f_.types_of(op.results));
@@ -122,6 +124,19 @@ class Simplifier {
       const Type type = infer_types(*op.def, out_.types_of(op.operands), op.params)[0];
       return rewrite(std::move(op), type, nullptr);
     });
+  }
+
+  // Returns the result of a scatter of rows, which may be gathered ones.
+  ValueId row_scatter(const Op& scatter) {
+    const MakerOf maker_of = [this](ValueId v) { return maker(v); };
+    const auto append_ops = [&](Op op) {
+      const std::vector<Type> types = infer_types(*op.def, out_.types_of(op.operands), op.params);
+      if (types.size() == 1) return ValueIds{rewrite(std::move(op), types[0], nullptr)};
+      const std::vector<ValueId> made = append(std::move(op), types);
+      return ValueIds(made.begin(), made.end());
+    };
+    const std::optional<ValueId> folded = fold_gathered_rows(out_, maker_of, scatter, append_ops);
+    return folded ? *folded : append_inferred(scatter);
   }
 
   // Returns a value that equals the op's result: an existing value, or the result of a simpler op

@@ -180,6 +180,39 @@ TEST_F(Indexing, ShardedTokensGatherNothing) {
   EXPECT_THAT(text, HasSubstr("all_reduce")) << text;
 }
 
+// Rows that are gathered and summed are read in lists. On any number of devices, whether these make
+// lists or not, elements are added in the order of the entries.
+TEST_F(Indexing, SumsOfGatheredRowsHaveTheSameBitsOnAllDevices) {
+  const int64_t entries = 3000, rows = 300, width = 64;
+  const auto [a, b, c] = random::split<3>(random::key(5));
+  const Array x = random::normal(c, {rows, width});
+  const Array senders = random::randint(a, {entries}, 0, rows),
+              receivers = random::randint(b, {entries}, 0, rows);
+  const auto summed = [&](const Array& x, const Array& s, const Array& r) {
+    return segment_sum(take(x, s, {.axis = 0}), r, rows);
+  };
+  const auto both = [&](const Array& x, const Array& s, const Array& r) {
+    const auto total = [&](const Array& y) { return sum(square(summed(y, s, r))); };
+    return std::pair(summed(x, s, r), grad(total)(x));
+  };
+  const auto f = jit(both);
+  EXPECT_THAT(f.lower(x, senders, receivers).text("fused"), HasSubstr("call fold_lists"));
+  std::vector<float> want(static_cast<size_t>(rows * width));
+  const std::vector<float> from = values(x);
+  const std::vector<int> s = to_vector<int>(senders), r = to_vector<int>(receivers);
+  for (size_t e = 0; e < s.size(); ++e)
+    for (size_t k = 0; k < width; ++k)
+      want[static_cast<size_t>(r[e]) * width + k] += from[static_cast<size_t>(s[e]) * width + k];
+  const auto [sums, gradient] = f(x, senders, receivers);
+  EXPECT_EQ(values(sums), want);
+  for (const NamedSharding& sharding :
+       {on8(P(None, "x")), on24(P(None, "x")), on24(P(None, joint("y", "x")))}) {
+    const auto [other, slope] = f(device_put(x, sharding), senders, receivers);
+    EXPECT_EQ(values(other), want);
+    EXPECT_EQ(values(slope), values(gradient));
+  }
+}
+
 TEST_F(Indexing, Errors) {
   const Array x = iota({4, 3});
   EXPECT_THAT(error_of([&] { index(x, {1, 1, 1}); }), HasSubstr("[index] expected at most 2"));

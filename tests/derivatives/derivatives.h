@@ -174,11 +174,12 @@ inline void check_derivatives(const Section& data, const golden::Json& c, const 
              tolerance, "tangent of the gradient");
 }
 
-// The tables of these files, which extremes_test.cc reads too.
+// The tables of these files, which extremes_test.cc and extreme_values_test.cc read too.
 const std::vector<Row>& elementwise_rows();
 const std::vector<Row>& lax_rows();
 const std::vector<Row>& nn_rows();
 const std::vector<Row>& scipy_rows();
+const std::vector<Row>& stats_rows();
 
 // Compares every case of a file. Expects that the rows are exactly these cases.
 inline void check_section(const char* file, const std::vector<Row>& rows) {

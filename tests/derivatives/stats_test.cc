@@ -144,3 +144,7 @@ TEST(Derivatives, Stats) { check_section("stats", kRows); }
 
 }  // namespace
 }  // namespace tessera::derivatives_stats_test
+
+const std::vector<tessera::derivatives_test::Row>& tessera::derivatives_test::stats_rows() {
+  return derivatives_stats_test::kRows;
+}

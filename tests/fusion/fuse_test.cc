@@ -384,6 +384,29 @@ TEST(Fuse, TransposedOperandsAreDimensionNumbers) {
   EXPECT_EQ(outline(order), "kernel (4, 3, 50) lanes; loop () store\ndot\n");
 }
 
+// If contracting dimensions would have two orders, a product reads the transposed operand where
+// that is in memory for another product.
+TEST(Fuse, ATransposedOperandInMemoryKeepsTheOrderOfASum) {
+  const Type x = f32({8, 5, 3}), y = f32({5, 8, 7}), w = f32({3, 9}), bias = f32({9});
+  const lax::DotDims sums{.lhs_contract = {0, 1}, .rhs_contract = {0, 1}};
+  const auto sum = [&](const Array& transposed, const Array& other) {
+    return lax::dot_general(transposed, other, sums);
+  };
+  const auto turned = [](const Array& x) { return lax::transpose(x, {1, 0, 2}); };
+  const Schedule shared = check(trace({x, y, w, bias}, [&](const Arrays& in) {
+    const Array t = turned(in[0]);
+    const Array layer = lax::dot_general(t, in[2], {.lhs_contract = {2}, .rhs_contract = {0}});
+    return Arrays{layer + lax::broadcast_in_dim(in[3], {5, 8, 9}, {2}), sum(t, in[1])};
+  }));
+  const DotStep& second = std::get<DotStep>(shared.steps.back());
+  EXPECT_EQ(second.lhs_contract, second.rhs_contract);
+  EXPECT_EQ(outline(shared), "kernel (5, 8, 3) lanes; loop () store\ndot bias\ndot\n");
+  // Nothing else stores it here.
+  const Schedule alone =
+      check(trace({x, y}, [&](const Arrays& in) { return Arrays{sum(turned(in[0]), in[1])}; }));
+  EXPECT_EQ(outline(alone), "dot\n");
+}
+
 TEST(Fuse, WideningBeforeADotIsExact) {
   const Schedule s = check(
       trace({array_type(bfloat16, {4, 5}), array_type(bfloat16, {5, 3})}, [](const Arrays& x) {

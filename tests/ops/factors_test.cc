@@ -471,6 +471,12 @@ const std::vector<Rule>& rules() {
         "need_replication={j, k}",
         "([i, j])->([i, k], [i, k]) {i=2, j=24, k=24} need_replication={j, k}",
         "([i, j])->([i, k]) {i=2, j=24, k=0} need_replication={j, k}"}},
+      {{"tessera.list_rows"},
+       {"([i], [i])->([j], [i]) {i=8, j=4} need_replication={i, j}",
+        "([i], [i])->([j], [i]) {i=0, j=4} need_replication={i, j}"}},
+      {{"tessera.fold_lists"},
+       {"([i, l], [i], [k], [j, l], [])->([i, l]) {i=4, j=6, k=8, l=8} need_replication={i, j, k}",
+        "([i], [i], [k], [j], [])->([i]) {i=0, j=6, k=8} need_replication={i, j, k}"}},
       {{"tessera.svd"},
        {"([i, j])->([k], [l, m], [n, o], []) {i=4, j=4, k=4, l=4, m=4, n=4, o=4} "
         "need_replication={i, j, k, l, m, n, o}",

@@ -91,13 +91,18 @@ Tails tails(const Array& a, const Array& x, const Array& enabled, bool slopes) {
           where(near, middle.upper, where(by_fraction, upper, 1 - lower))};
 }
 
+// Returns whether Q is less than every number: for a >= 10 and t = x / a it is at most about
+// exp(a (1 + log t - t)).
+Array is_far(const Array& a, const Array& x) { return x > 2000 + 100 * a; }
+
 // Returns P or Q, including the ends of the domain: 0 and 1 at x = 0 and x = inf, NaN outside.
 template <bool kUpper, bool kSlopes = false>
 Array regularized(const Array& a, const Array& x) {
-  const Array inside = (a > 0) & (x > 0) & isfinite(a) & isfinite(x);
+  const Array far = is_far(a, x);
+  const Array inside = (a > 0) & (x > 0) & isfinite(a) & isfinite(x) & ~far;
   const Tails t = tails(a, x, inside, kSlopes);
   const Array at_zero = (x == 0) & (a > 0),
-              at_infinity = (x == inf_like(x)) & (a > 0) & isfinite(a);
+              at_infinity = ((x == inf_like(x)) | far) & (a > 0) & isfinite(a);
   // P is a step at 0 for a = 0, and at infinity for a = inf.
   const Array full = at_infinity | ((a == 0) & (x > 0));
   const Array none = (at_zero & isfinite(a)) | ((a == inf_like(a)) & (x >= 0) & isfinite(x));
@@ -107,7 +112,7 @@ Array regularized(const Array& a, const Array& x) {
 
 // Returns x^(a - 1) exp(-x) / gamma(a), the derivative of P by x.
 Array slope_by_x(const Array& a, const Array& x) {
-  const Array inside = (x > 0) & isfinite(x) & (a > 0) & isfinite(a);
+  const Array inside = (x > 0) & isfinite(x) & (a > 0) & isfinite(a) & ~is_far(a, x);
   const Array d = density(where(inside, a, 1), where(inside, x, 1));
   const Array at_zero = where(a < 1, inf_like(x), where(a == 1, 1, 0));
   const Array value = d * a / where(inside, x, 1);

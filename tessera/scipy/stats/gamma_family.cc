@@ -24,6 +24,8 @@ using special::xlog1py;
 using special::xlogy;
 
 namespace {
+using internal::log1p_square;
+using internal::log_probability;
 using GammaValues = std::span<const Array>;
 }  // namespace
 
@@ -49,14 +51,14 @@ Array cdf(const Array& x, const Array& a, const Array& b, const Array& loc, cons
 }
 Array logcdf(const Array& x, const Array& a, const Array& b, const Array& loc, const Array& scale) {
   return pointwise("beta.logcdf", {x, a, b, loc, scale},
-                   [](GammaValues v) { return log(lower(v)); });
+                   [](GammaValues v) { return log_probability(lower(v), upper(v)); });
 }
 Array sf(const Array& x, const Array& a, const Array& b, const Array& loc, const Array& scale) {
   return pointwise("beta.sf", {x, a, b, loc, scale}, upper);
 }
 Array logsf(const Array& x, const Array& a, const Array& b, const Array& loc, const Array& scale) {
   return pointwise("beta.logsf", {x, a, b, loc, scale},
-                   [](GammaValues v) { return log(upper(v)); });
+                   [](GammaValues v) { return log_probability(upper(v), lower(v)); });
 }
 Array pdf(const Array& x, const Array& a, const Array& b, const Array& loc, const Array& scale) {
   return pointwise("beta.pdf", {x, a, b, loc, scale},
@@ -82,13 +84,15 @@ Array cdf(const Array& x, const Array& a, const Array& loc, const Array& scale) 
   return pointwise("gamma.cdf", {x, a, loc, scale}, lower);
 }
 Array logcdf(const Array& x, const Array& a, const Array& loc, const Array& scale) {
-  return pointwise("gamma.logcdf", {x, a, loc, scale}, [](GammaValues v) { return log(lower(v)); });
+  return pointwise("gamma.logcdf", {x, a, loc, scale},
+                   [](GammaValues v) { return log_probability(lower(v), upper(v)); });
 }
 Array sf(const Array& x, const Array& a, const Array& loc, const Array& scale) {
   return pointwise("gamma.sf", {x, a, loc, scale}, upper);
 }
 Array logsf(const Array& x, const Array& a, const Array& loc, const Array& scale) {
-  return pointwise("gamma.logsf", {x, a, loc, scale}, [](GammaValues v) { return log(upper(v)); });
+  return pointwise("gamma.logsf", {x, a, loc, scale},
+                   [](GammaValues v) { return log_probability(upper(v), lower(v)); });
 }
 Array pdf(const Array& x, const Array& a, const Array& loc, const Array& scale) {
   return pointwise("gamma.pdf", {x, a, loc, scale},
@@ -115,13 +119,15 @@ Array cdf(const Array& x, const Array& df, const Array& loc, const Array& scale)
   return pointwise("chi2.cdf", {x, df, loc, scale}, lower);
 }
 Array logcdf(const Array& x, const Array& df, const Array& loc, const Array& scale) {
-  return pointwise("chi2.logcdf", {x, df, loc, scale}, [](GammaValues v) { return log(lower(v)); });
+  return pointwise("chi2.logcdf", {x, df, loc, scale},
+                   [](GammaValues v) { return log_probability(lower(v), upper(v)); });
 }
 Array sf(const Array& x, const Array& df, const Array& loc, const Array& scale) {
   return pointwise("chi2.sf", {x, df, loc, scale}, upper);
 }
 Array logsf(const Array& x, const Array& df, const Array& loc, const Array& scale) {
-  return pointwise("chi2.logsf", {x, df, loc, scale}, [](GammaValues v) { return log(upper(v)); });
+  return pointwise("chi2.logsf", {x, df, loc, scale},
+                   [](GammaValues v) { return log_probability(upper(v), lower(v)); });
 }
 Array pdf(const Array& x, const Array& df, const Array& loc, const Array& scale) {
   return pointwise("chi2.pdf", {x, df, loc, scale},
@@ -215,7 +221,7 @@ Array logpdf(const Array& x, const Array& df, const Array& loc, const Array& sca
     // The gamma functions are computed as a beta function, in which large ones cancel: with
     // gamma(1/2) = sqrt(pi), gamma(half + 1/2) / gamma(half) = sqrt(pi) / beta(half, 1/2).
     const Array norm = special::betaln(half, 0.5) + 0.5 * log(v[1]) + log(abs(v[3]));
-    return -(norm + (half + 0.5) * log1p(z * z / v[1]));
+    return -(norm + (half + 0.5) * log1p_square(z / sqrt(v[1])));
   });
 }
 Array pdf(const Array& x, const Array& df, const Array& loc, const Array& scale) {

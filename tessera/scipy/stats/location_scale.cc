@@ -24,10 +24,23 @@ Array log1m_exp(const Array& x) {
   return where(small, log(-expm1(-where(small, x, 1))), log1p(-exp(-where(small, 1, x))));
 }
 
+Array log_probability(const Array& p, const Array& q) {
+  const Array large = p > 0.5;
+  return where(large, log1p(-where(large, q, 0)), log(where(large, 1, p)));
+}
+
+Array log1p_square(const Array& x) {
+  // From here on, 1 is less than half of the last digit of the square.
+  const Array large = abs(x) > 1e9;
+  return where(large, 2 * log(where(large, abs(x), 1)), log1p(square(where(large, 0, x))));
+}
+
 }  // namespace internal
 
 namespace {
 
+using internal::log1p_square;
+using internal::log_probability;
 using Values = std::span<const Array>;
 
 // Returns (x - loc) / scale for a body's arguments (x, loc, scale).
@@ -44,6 +57,9 @@ namespace cauchy {
 namespace {
 // Returns the distribution function at the standard point z, without cancellation for z < 0.
 Array distribution(const Array& z) { return arctan2(1, -z) * std::numbers::inv_pi; }
+Array log_distribution(const Array& z) {
+  return log_probability(distribution(z), distribution(-z));
+}
 // Returns the quantile of q. The quantile of 1 - q is the same with the other sign.
 Array quantile(const Array& q) {
   const Array upper = q > 0.5;
@@ -55,7 +71,7 @@ Array quantile(const Array& q) {
 Array logpdf(const Array& x, const Array& loc, const Array& scale) {
   return pointwise("cauchy.logpdf", {x, loc, scale}, [](Values a) {
     const Array z = standard(a);
-    return -(log(std::numbers::pi * a[2]) + log1p(z * z));
+    return -(log(std::numbers::pi * a[2]) + log1p_square(z));
   });
 }
 Array cdf(const Array& x, const Array& loc, const Array& scale) {
@@ -64,7 +80,7 @@ Array cdf(const Array& x, const Array& loc, const Array& scale) {
 }
 Array logcdf(const Array& x, const Array& loc, const Array& scale) {
   return pointwise("cauchy.logcdf", {x, loc, scale},
-                   [](Values a) { return log(distribution(standard(a))); });
+                   [](Values a) { return log_distribution(standard(a)); });
 }
 Array sf(const Array& x, const Array& loc, const Array& scale) {
   return pointwise("cauchy.sf", {x, loc, scale},
@@ -72,7 +88,7 @@ Array sf(const Array& x, const Array& loc, const Array& scale) {
 }
 Array logsf(const Array& x, const Array& loc, const Array& scale) {
   return pointwise("cauchy.logsf", {x, loc, scale},
-                   [](Values a) { return log(distribution(-standard(a))); });
+                   [](Values a) { return log_distribution(-standard(a)); });
 }
 Array ppf(const Array& q, const Array& loc, const Array& scale) {
   return pointwise("cauchy.ppf", {q, loc, scale},

@@ -236,8 +236,8 @@ TEST(Loops, RowsAreFetchedAhead) {
   EXPECT_FALSE(fetches(1, 1000));
 }
 
-// out[r, c] is the sum of in[r, :, c]. A block has as many vectors as a row, but at most four; the
-// loop of masked vectors follows. Otherwise all of a short row would be masked.
+// out[r, c] is the sum of in[r, :, c]. A block has as many vectors as a row, but at most four, or
+// with AVX-512 at most twelve; the loop of masked vectors follows. Otherwise all of a short row would be masked.
 TEST(Loops, BlocksAreNotLongerThanRows) {
   const auto sums = [](int64_t columns) {
     KernelMaker m;
@@ -257,7 +257,9 @@ TEST(Loops, BlocksAreNotLongerThanRows) {
     return count;
   };
   const int lanes = host_target().vector_bytes / 4;
-  EXPECT_EQ(sums(8 * lanes), 4 + 1);
+  const bool long_blocks = host_target().avx512;
+  EXPECT_EQ(sums(8 * lanes), (long_blocks ? 8 : 4) + 1);
+  EXPECT_EQ(sums(27 * lanes), (long_blocks ? 9 : 4) + 1) << "three blocks of nine leave no rest";
   EXPECT_EQ(sums(2 * lanes), 2 + 1);
   EXPECT_EQ(sums(2 * lanes + 3), 2 + 1);
   EXPECT_EQ(sums(lanes), 1 + 1);

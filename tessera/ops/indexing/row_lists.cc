@@ -204,9 +204,9 @@ const OpDef& fold_lists_op = define<FoldListsParams>({
     .flops =
         [](std::span<const Type> operands, std::span<const Type>, const FoldListsParams&) {
           const Type &x = operands[0], &sources = operands[2];
-          return x.elements() == 0
-                     ? 0.0
-                     : static_cast<double>(x.elements() / x.shape[0] * sources.elements());
+          if (x.elements() == 0) return 0.0;
+          const int64_t width = x.elements() / x.shape[0];
+          return static_cast<double>(width * sources.elements());
         },
     .jvp = absent("scatters become it after they are differentiated"),
     .transpose = absent("scatters become it after they are transposed"),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <optional>
@@ -89,18 +90,34 @@ class SumFinder {
 
   // Returns the values of the body that the loop has to stack in addition.
   const std::vector<ValueId>& stacked() const { return stacked_; }
-  // Returns whether a factor of a product is the same in each trip, and can be computed again.
-  bool is_factor(ValueId v) const {
+  // Returns whether a factor (or, with `divides`, a divisor) of products may be applied to their sum
+  // instead. A factor of integers must be the same in each trip. One of floats must be a constant
+  // that makes nothing smaller: otherwise the sum could overflow before it is made smaller.
+  bool is_factor(ValueId v, bool divides = false) const {
+    if (is_integer(b_.type(v).dtype)) return !divides && is_repeatable(v);
+    const Op* op = maker_[v] < 0 ? nullptr : &b_.ops[maker_[v]];
+    while (op && op->operands.size() == 1 && is_repeatable(v)) {
+      v = op->operands[0];
+      op = maker_[v] < 0 ? nullptr : &b_.ops[maker_[v]];
+    }
+    const ConstantParams* constant = op ? as_constant(*op) : nullptr;
+    if (!constant || !constant->is_splat() || is_complex(constant->value.dtype())) return false;
+    const double size = std::abs(convert_literal(constant->value, float64).data<double>()[0]);
+    return divides ? size > 0 && size <= 1 : size >= 1 && std::isfinite(size);
+  }
+
+ private:
+  // Returns whether a value is the same in each trip, and can be computed again after the loop.
+  bool is_repeatable(ValueId v) const {
     if (varies_[v]) return false;
     if (maker_[v] < 0) return true;
     const Op& op = b_.ops[maker_[v]];
     return (as_constant(op) || op.def == &broadcast_in_dim_op || op.def == &convert_op ||
             op.def == &reshape_op) &&
            std::all_of(op.operands.begin(), op.operands.end(),
-                       [&](ValueId x) { return is_factor(x); });
+                       [&](ValueId x) { return is_repeatable(x); });
   }
 
- private:
   std::optional<Sum> sum_of(size_t k) {
     const ValueId carry = b_.inputs[static_cast<size_t>(p_.num_consts) + k];
     const Type& type = b_.type(carry);
@@ -161,8 +178,8 @@ class SumFinder {
       size_t from = 0;
       if (op.def == &mul_op && is_factor(op.operands[0])) {
         from = 1;
-      } else if (op.def == &mul_op || (op.def == &div_op && is_inexact(dtype))) {
-        if (!is_factor(op.operands[1])) return false;
+      } else if (op.def == &mul_op || op.def == &div_op) {
+        if (!is_factor(op.operands[1], op.def == &div_op)) return false;
       } else if (op.def == &convert_op) {
         if (!is_floating(b_.type(op.operands[0]).dtype)) return false;
       } else if (op.def != &neg_op && !moves_elements(op)) {

@@ -19,8 +19,9 @@
 //         carry if
 //         - the body only adds products to it or subtracts them, and nothing else reads it in the
 //           body. Between a product and the sum there may be transposes, reshapes, negations,
-//           conversions between floats of at most 32 bits, and products with or quotients by a
-//           factor that is a constant or a constant operand of the loop;
+//           conversions between floats of at most 32 bits, and factors: of integers, those that are
+//           the same in each trip; of floats, constants of at least 1 (and divisors of at most 1),
+//           because the sum could overflow before a smaller one makes it smaller;
 //         - both operands of each product differ from trip to trip, and their order of sums is
 //           DotSum::kAny; and
 //         - it pays: the carry has at least 32 KiB, and what a trip has to stack in addition is not

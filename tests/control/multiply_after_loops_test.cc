@@ -169,19 +169,17 @@ TEST(MultiplyAfterLoops, LinearOpsComeAfterTheProduct) {
        [&](const Arrays& v) {
          return Arrays{v[0] + lax::dot_general(lax::transpose(v[2], {1, 0}), v[3], {{1}, {0}})};
        }},
-      {"a factor", float32,
-       [&](const Arrays& v) { return Arrays{v[0] + product(v) * spread(v[1])}; }},
       {"a constant factor", float32,
        [&](const Arrays& v) { return Arrays{v[0] + lax::full_like(v[0], 2) * product(v)}; }},
       {"a quotient", float32,
-       [&](const Arrays& v) { return Arrays{v[0] + product(v) / lax::full_like(v[0], 4)}; }},
+       [&](const Arrays& v) { return Arrays{v[0] + product(v) / lax::full_like(v[0], 0.25)}; }},
       {"a conversion", bfloat16,
        [&](const Arrays& v) {
          return Arrays{v[0] + lax::convert_element_type(product(v, float32), bfloat16)};
        }},
       {"half precision", float16, [&](const Arrays& v) { return Arrays{v[0] + product(v)}; }},
       {"a factor in half precision", float16,
-       [&](const Arrays& v) { return Arrays{v[0] + product(v) * spread(v[1])}; }},
+       [&](const Arrays& v) { return Arrays{v[0] + product(v) * lax::full_like(v[0], -4)}; }},
       {"integers", int32,
        [&](const Arrays& v) { return Arrays{v[0] - product(v) * spread(v[1])}; }},
       {"bytes, which wrap", uint8, [&](const Arrays& v) { return Arrays{v[0] + product(v)}; }},
@@ -255,6 +253,11 @@ TEST(MultiplyAfterLoops, SumsThatAreReadOtherwiseStay) {
         const Array p = product(v);
         return Arrays{v[0] + p, p};
       },
+      // Factors that could make an overflowing sum small again, or are zero or infinite.
+      [&](const Arrays& v) { return Arrays{v[0] + product(v) * lax::full_like(v[0], 0.5)}; },
+      [&](const Arrays& v) { return Arrays{v[0] + product(v) / lax::full_like(v[0], 2)}; },
+      [&](const Arrays& v) { return Arrays{v[0] + product(v) / lax::full_like(v[0], 0)}; },
+      [&](const Arrays& v) { return Arrays{v[0] + product(v) * lax::full_like(v[0], INFINITY)}; },
       // A factor that differs from trip to trip, a divisor, and an operand that does not differ.
       [&](const Arrays& v) { return Arrays{v[0] + product(v) * product(v)}; },
       [&](const Arrays& v) {

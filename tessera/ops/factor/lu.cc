@@ -235,7 +235,7 @@ std::vector<Sample> lu_samples() {
   for (DType dtype : {float32, float64, complex64, complex128})
     for (const Shape& shape : {Shape{4, 4}, Shape{2, 3, 5}, Shape{4, 2, 5, 3}})
       out.push_back({.operands = {{dtype, shape}}, .params = NoParams{}});
-  for (const Shape& shape : {Shape{1, 1}, Shape{0, 0}, Shape{2, 0, 3}, Shape{0, 3, 3}, Shape{6, 6}})
+  for (const Shape& shape : {Shape{1, 1}, Shape{0, 0}, Shape{2, 0, 3}, Shape{0, 3, 3}})
     out.push_back({.operands = {{float32, shape}}, .params = NoParams{}});
   return out;
 }

@@ -378,6 +378,14 @@ TEST(Collectives, Errors) {
                  [](const Arrays& a) { return Arrays{lax::pbroadcast(a[0], "y", 4)}; });
   expect_refused(ErrorKind::kValue, "[pcast] expected to = \"varying\", got \"invariant\"",
                  [](const Arrays& a) { return Arrays{lax::pcast(a[0], "y", "invariant")}; });
+  expect_refused(ErrorKind::kValue,
+                 "[replicated_to_unreduced] expected the pair (0, 0), got 2 pairs",
+                 [](const Arrays& a) {
+                   ops::CollectivePermuteParams p =
+                       ops::to_unreduced(AxisEnv::current().mesh_of({"y"}), {"y"});
+                   p.pairs.push_back({1, 1});
+                   return Arrays{ir::bind_op1(ops::replicated_to_unreduced_op, p, {a[0]})};
+                 });
   expect_refused(ErrorKind::kShape, "[ragged_all_to_all] expected operand and output of one dtype",
                  [](const Arrays& a) {
                    const Array t = lax::iota(int32, {4});

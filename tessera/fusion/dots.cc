@@ -31,6 +31,7 @@ class Absorber {
   bool another_dot_reads(int v, const GraphOp& dot) const;
   void fold_converts(GraphOp& dot);
   int only_user(int v) const;
+  bool fold_result_transpose(int* at);
   bool fold_all_reduce(int* at);
   bool fold_bias(int* at);
   bool fold_relu(int* at);
@@ -168,6 +169,35 @@ void Absorber::move(int* from, int to) {
   changed_ = true;
 }
 
+// The gradient of x . w with respect to w comes from JAX as the transpose of dy . x.
+bool Absorber::fold_result_transpose(int* at) {
+  const GraphOp& dot = g_.ops[*at];
+  const int v = dot.results[0], user = only_user(v);
+  if (user < 0 || dot.operands.size() > 2 || dot.dot->sum != ops::DotSum::kAny) return false;
+  const GraphOp& reader = g_.ops[user];
+  if (reader.kind != OpKind::kIndexMap || reader.operands.size() != 1) return false;
+  const GraphValue &from = g_.values[v], &to = g_.values[reader.results[0]];
+  if (from.shape.size() != to.shape.size() || from.axes != to.axes) return false;
+  const std::optional<Access> access =
+      operand_access(reader, 0, identity_access(to.shape), from.shape, to.shape);
+  if (!access || !access->plain) return false;
+  const auto batch = dot.dot->lhs_batch.size();
+  const auto rhs_free = static_cast<size_t>(g_.values[dot.operands[1]].shape.rank()) - batch -
+                        dot.dot->rhs_contract.size();
+  const size_t lhs_free = from.shape.size() - batch - rhs_free;
+  for (size_t d = 0; d < from.shape.size(); ++d) {
+    const size_t moved = d < batch ? d : d < batch + lhs_free ? d + rhs_free : d - lhs_free;
+    if (access->dims[d] != static_cast<int64_t>(moved) || from.shape[d] != to.shape[moved])
+      return false;
+  }
+  move(at, user);
+  GraphOp& swapped = g_.ops[*at];
+  std::swap(swapped.operands[0], swapped.operands[1]);
+  std::swap(swapped.dot->lhs_batch, swapped.dot->rhs_batch);
+  std::swap(swapped.dot->lhs_contract, swapped.dot->rhs_contract);
+  return true;
+}
+
 bool Absorber::fold_all_reduce(int* at) {
   const GraphOp& dot = g_.ops[*at];
   if (!dot.dot->reduce_axes.empty() || dot.operands.size() > 2 || has_activation(dot)) return false;
@@ -223,6 +253,7 @@ void Absorber::absorb(int i) {
   for (int k = 0; k < 2; ++k)
     while (fold_transpose(dot, k)) changed_ = true;
   int at = i;
+  fold_result_transpose(&at);
   if (all_reduces_) fold_all_reduce(&at);
   if (!is_floating(g_.values[g_.ops[at].results[0]].dtype)) return;
   fold_bias(&at);

@@ -1,5 +1,7 @@
 // Dots absorb adjacent ops, before kernels are planned:
 //   transpose of an operand                     becomes other dimension numbers
+//   transpose that exchanges the free dimensions of the operands in the result
+//                                               exchanges the operands
 //   f16, bf16 -> f32 of operands                becomes narrow operands: products and sums are
 //                                               float32 in either case
 //   all_reduce (sum) of the result              becomes the sum over instances

@@ -5,6 +5,7 @@
 #include "tessera/fusion/collective_steps.h"
 #include "tessera/fusion/control_steps.h"
 #include "tessera/fusion/dots.h"
+#include "tessera/fusion/early_kernels.h"
 #include "tessera/fusion/emit_kernel.h"
 #include "tessera/fusion/graph.h"
 #include "tessera/fusion/plan.h"
@@ -189,6 +190,7 @@ Schedule fuse_graph(Graph graph, const FuseOptions& options, const std::vector<b
     if (!scheduler.run(must_store)) continue;
     Schedule schedule = scheduler.take();
     schedule.reproducible = options.reproducible;
+    run_kernels_early(schedule);
     return schedule;
   }
 }

@@ -79,6 +79,7 @@ class Planner {
   bool store_in_reader(int i, const Demands& demands);
   template <class Fits>
   int find_beside(int i, int v, const Fits& fits);
+  bool gains_together(int v, const GraphValue& value) const;
   bool store_beside(int i);
   bool store_pieces(int i);
   int new_group(int i);
@@ -325,6 +326,16 @@ int Planner::find_beside(int i, int v, const Fits& fits) {
   return -1;
 }
 
+// Returns whether a kernel that reads v only once, for two results like `value`, is faster than two
+// kernels that each read it: large arrays gain nothing from a constant or a scalar that both read,
+// and each would be computed later, when its other operands have left the caches.
+bool Planner::gains_together(int v, const GraphValue& value) const {
+  constexpr float kSmallPart = 1.0F / 64;
+  return static_cast<float>(value.elements() * value.instances) <= kStepWork ||
+         work(v) > kCheapWork ||
+         costs_->read_bytes(v) > kSmallPart * static_cast<float>(value.bytes());
+}
+
 // Stores op i in a kernel over the same domain that reads, at the same position, a value that op i
 // reads, too. Returns false if there is none.
 bool Planner::store_beside(int i) {
@@ -344,6 +355,7 @@ bool Planner::store_beside(int i) {
   for (size_t s = 0; s < sources.size(); ++s) {
     const int v = sources[s].first;
     const Access read = sources[s].second;
+    if (!gains_together(v, value)) continue;
     const int target = find_beside(i, v, [&](int user, const GroupMembership& at) {
       const Group& group = plan_.groups[at.group];
       if (group.piece >= 0 || group.axes != value.axes || full(group)) return false;

@@ -331,9 +331,11 @@ int Planner::find_beside(int i, int v, const Fits& fits) {
 // and each would be computed later, when its other operands have left the caches.
 bool Planner::gains_together(int v, const GraphValue& value) const {
   constexpr float kSmallPart = 1.0F / 64;
+  const GraphValue& both = g_.values[v];
+  const bool is_loaded = both.op < 0 || plan_.stored[v];
+  const float bytes = is_loaded ? static_cast<float>(both.bytes()) : costs_->read_bytes(v);
   return static_cast<float>(value.elements() * value.instances) <= kStepWork ||
-         work(v) > kCheapWork ||
-         costs_->read_bytes(v) > kSmallPart * static_cast<float>(value.bytes());
+         work(v) > kCheapWork || bytes > kSmallPart * static_cast<float>(value.bytes());
 }
 
 // Stores op i in a kernel over the same domain that reads, at the same position, a value that op i

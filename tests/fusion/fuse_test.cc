@@ -407,6 +407,36 @@ TEST(Fuse, ATransposedOperandInMemoryKeepsTheOrderOfASum) {
   EXPECT_EQ(outline(alone), "dot\n");
 }
 
+// The gradient of x . w with respect to w is the transpose of a product in JAX. A transpose that
+// exchanges the free dimensions in another order, or has another reader of the product, stays.
+TEST(Fuse, TransposedProductExchangesItsOperands) {
+  const auto gradient = [](const Shape& permutation, bool read_again) {
+    return check(trace({f32({2, 5, 6}), f32({2, 5, 7, 3})}, [&](const Arrays& x) {
+      const Array y = lax::dot_general(x[0], x[1], {{1}, {1}, {0}, {0}});  // (2, 6, 7, 3)
+      Arrays out{lax::transpose(y, permutation) * 2.f};
+      if (read_again) out.push_back(y);
+      return out;
+    }));
+  };
+  const Schedule swapped = gradient({0, 2, 3, 1}, false);
+  EXPECT_EQ(outline(swapped), "dot\nkernel (252,) lanes; loop () store\n");
+  const DotStep& dot = std::get<DotStep>(swapped.steps[0]);
+  EXPECT_EQ(swapped.slots[static_cast<size_t>(dot.lhs)].shape, (Shape{2, 5, 7, 3}));
+  EXPECT_EQ(swapped.slots[static_cast<size_t>(dot.out)].shape, (Shape{2, 7, 3, 6}));
+  for (const auto& [permutation, read_again] : std::vector<std::pair<Shape, bool>>{
+           {{0, 3, 2, 1}, false}, {{2, 3, 0, 1}, false}, {{0, 2, 3, 1}, true}}) {
+    const Schedule kept = gradient(permutation, read_again);
+    const DotStep& step = std::get<DotStep>(kept.steps[0]);
+    EXPECT_EQ(kept.slots[static_cast<size_t>(step.out)].shape, (Shape{2, 6, 7, 3})) << permutation;
+  }
+  // A bias along the last dimension of the transpose is added by the product.
+  const Schedule biased = check(trace({f32({6, 5}), f32({5, 7}), f32({6})}, [](const Arrays& x) {
+    return Arrays{lax::transpose(lax::dot(x[0], x[1]), {1, 0}) +
+                  lax::broadcast_in_dim(x[2], {7, 6}, {1})};
+  }));
+  EXPECT_EQ(outline(biased), "dot bias\n");
+}
+
 TEST(Fuse, WideningBeforeADotIsExact) {
   const Schedule s = check(
       trace({array_type(bfloat16, {4, 5}), array_type(bfloat16, {5, 3})}, [](const Arrays& x) {
@@ -480,6 +510,31 @@ TEST(Fuse, SchedulesGrowAsTheirPrograms) {
   EXPECT_GE(many.ops, 500u);
   EXPECT_LE(many.steps, 5 * few.steps);
   EXPECT_LE(many.nodes, 6 * few.nodes);
+}
+
+// Two results of one shape that read one array are one kernel. If they only have a scalar or a row in
+// common, large ones are computed where their other operands are.
+TEST(Fuse, LargeResultsWithAScalarInCommonAreTwoKernels) {
+  const auto kernels = [](int64_t n, bool array) {
+    const Schedule s =
+        check(trace({f32({8, n}), f32({8, n}), f32({8, n}), f32({n})}, [&](const Arrays& x) {
+          const Array both = array ? x[2] : lax::broadcast_in_dim(x[3], {8, n}, {1});
+          return Arrays{x[0] * both, x[1] * both};
+        }));
+    return s.steps.size();
+  };
+  EXPECT_EQ(kernels(16, false), 1u);
+  EXPECT_EQ(kernels(4096, false), 1u);  // a row of 8 is an eighth of the array
+  EXPECT_EQ(kernels(4096, true), 1u);
+  const auto with_scalar = [](int64_t n) {
+    const Schedule s = check(trace({f32({n}), f32({n}), f32({})}, [&](const Arrays& x) {
+      const Array both = lax::broadcast_in_dim(x[2], {n}, {});
+      return Arrays{x[0] * both, x[1] * both};
+    }));
+    return s.steps.size();
+  };
+  EXPECT_EQ(with_scalar(100), 1u);
+  EXPECT_EQ(with_scalar(40000), 2u);
 }
 
 }  // namespace

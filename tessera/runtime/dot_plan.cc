@@ -188,15 +188,39 @@ void DotPlan::choose_tiles(const DotStep& step) {
   if (step.symmetric && bias < 0 && n == m && halves) {
     // If the diagonal's tiles cost half as much, they may be larger.
     triangle(0, m, !invariant() && gemm_knows_symmetric(types) ? 288 : 144, tiles);
+  } else if (const int64_t parts = parts_of_matrix(false); parts > 1) {
+    const int64_t size = part_size(m * n, parts, 16);
+    for (int64_t i = 0; i < m * n; i += size)
+      tiles.push_back(n == 1 ? Tile{i, 0, std::min(size, m - i), 1}
+                             : Tile{0, i, 1, std::min(size, n - i)});
   } else {
     tiles = rectangle(m, n, k, products);
   }
 }
 
-// Divides a long contraction of small matrices (a scalar product) along k instead. The partial
-// results are added in order.
+// Returns into how many parts a matrix that is multiplied by a vector is divided, along k or along
+// the other dimension. One thread does not use all of the memory's bandwidth, and a part is read
+// fastest if its elements are next to each other. Otherwise returns 1.
+int64_t DotPlan::parts_of_matrix(bool along_k) const {
+  constexpr int64_t kPartBytes = 1 << 19;
+  if (sum != ops::DotSum::kAny || (m == 1) == (n == 1) || summed > 1 || products >= kWantedTiles ||
+      !is_floating(types.out))
+    return 1;
+  const bool rows_along_k = m == 1 ? rhs.shape().row_stride == 1 : lhs.shape().col_stride == 1;
+  if (rows_along_k == along_k) return 1;
+  const int64_t bytes = m * n * k * itemsize(types.in);
+  return std::clamp<int64_t>(bytes / kPartBytes, 1, kWantedTiles);
+}
+
+// Divides a long contraction of small matrices (a scalar product), or a matrix whose columns are
+// multiplied by a vector, along k instead. The partial results are added in order.
 void DotPlan::choose_splits() {
   constexpr int64_t kLeastK = 16384;
+  if (const int64_t parts = can_merge ? 1 : parts_of_matrix(true); parts > 1) {
+    split_k = ceil_div(k, parts);
+    splits = ceil_div(k, split_k);
+    return;
+  }
   if (invariant() || static_cast<int64_t>(tiles.size()) * products >= kWantedTiles || summed > 1 ||
       k < 2 * kLeastK || tiles.size() > 1 || can_merge || m * n * 64 > k)
     return;

@@ -56,6 +56,7 @@ struct DotPlan {
   void join_sums();
   void choose_tiles(const DotStep& step);
   void choose_splits();
+  int64_t parts_of_matrix(bool along_k) const;
 };
 
 }  // namespace tessera::runtime

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "tessera/base/thread_pool.h"
+#include "tessera/runtime/dot_plan.h"
 #include "tests/runtime/schedules.h"
 
 namespace tessera::dot_test {
@@ -458,9 +459,13 @@ TEST(Dot, SummedOverDevicesInEveryLayout) {
 // there is rounding.
 TEST(Dot, ThreadsDoNotChangeBits) {
   const int before = num_threads();
-  for (const Case& c : {Case{{2, 50000}, {50000, 2}, {}, {}, {1}, {0}},
-                        Case{{300, 64}, {64, 400}, {}, {}, {1}, {0}},
-                        Case{{3, 64, 80}, {3, 80, 70}, {0}, {0}, {2}, {1}}}) {
+  for (const Case& c :
+       {Case{{2, 50000}, {50000, 2}, {}, {}, {1}, {0}},
+        Case{{300, 64}, {64, 400}, {}, {}, {1}, {0}},
+        Case{{700}, {700, 900}, {}, {}, {0}, {0}},  // vectors by large matrices
+        Case{{700}, {900, 700}, {}, {}, {0}, {1}}, Case{{900, 700}, {700}, {}, {}, {1}, {0}},
+        Case{{700, 900}, {700}, {}, {}, {0}, {0}},
+        Case{{3, 64, 80}, {3, 80, 70}, {0}, {0}, {2}, {1}}}) {
     for (DType dtype : {float32, float64, float16, bfloat16}) {
       Literal lhs = random_literal(float32, c.lhs, 1), rhs = random_literal(float32, c.rhs, 2);
       for (Literal* x : {&lhs, &rhs}) {
@@ -489,6 +494,30 @@ TEST(Dot, ThreadsDoNotChangeBits) {
     }
   }
   set_num_threads(before);
+}
+
+// A matrix that is multiplied by a vector is divided such that the elements of a part are next to
+// each other: along the sum, or into parts of the result.
+TEST(Dot, DividesALargeMatrixTimesAVector) {
+  using Parts = std::pair<int64_t, size_t>;  // along the sum, and of the result
+  const auto parts = [](const Case& c) {
+    ScheduleBuilder b{Mesh()};
+    DotStep d = dot_step(c);
+    d.lhs = b.input(float32, c.lhs, {});
+    d.rhs = b.input(float32, c.rhs, {});
+    d.out = b.output(float32, result_shape(c), {});
+    const DotPlan plan(d, b.schedule);
+    return Parts{plan.splits, plan.tiles.size()};
+  };
+  const Parts whole{1, 1};
+  EXPECT_EQ(parts({{512}, {512, 1024}, {}, {}, {0}, {0}}), (Parts{4, 1}));
+  EXPECT_EQ(parts({{512, 1024}, {512}, {}, {}, {0}, {0}}), (Parts{4, 1}));
+  EXPECT_EQ(parts({{512}, {1024, 512}, {}, {}, {0}, {1}}), (Parts{1, 4}));
+  EXPECT_EQ(parts({{1024, 512}, {512}, {}, {}, {1}, {0}}), (Parts{1, 4}));
+  EXPECT_EQ(parts({{4096}, {4096, 4096}, {}, {}, {0}, {0}}), (Parts{8, 1}));
+  EXPECT_EQ(parts({{128}, {128, 1024}, {}, {}, {0}, {0}}), whole);            // a small one
+  EXPECT_EQ(parts({{2, 512}, {512, 1024}, {}, {}, {1}, {0}}).splits, 1);      // two rows
+  EXPECT_EQ(parts({{8, 512}, {8, 512, 512}, {0}, {0}, {1}, {1}}).splits, 1);  // enough products
 }
 
 }  // namespace

@@ -515,9 +515,9 @@ TEST(Dot, DividesALargeMatrixTimesAVector) {
   EXPECT_EQ(parts({{512}, {1024, 512}, {}, {}, {0}, {1}}), (Parts{1, 4}));
   EXPECT_EQ(parts({{1024, 512}, {512}, {}, {}, {1}, {0}}), (Parts{1, 4}));
   EXPECT_EQ(parts({{4096}, {4096, 4096}, {}, {}, {0}, {0}}), (Parts{8, 1}));
-  EXPECT_EQ(parts({{128}, {128, 1024}, {}, {}, {0}, {0}}), whole);            // a small one
-  EXPECT_EQ(parts({{2, 512}, {512, 1024}, {}, {}, {1}, {0}}).splits, 1);      // two rows
-  EXPECT_EQ(parts({{8, 512}, {8, 512, 512}, {0}, {0}, {1}, {1}}).splits, 1);  // enough products
+  EXPECT_EQ(parts({{128}, {128, 1024}, {}, {}, {0}, {0}}), whole);           // a small one
+  EXPECT_EQ(parts({{2, 512}, {512, 1024}, {}, {}, {1}, {0}}).first, 1);      // two rows
+  EXPECT_EQ(parts({{8, 512}, {8, 512, 512}, {0}, {0}, {1}, {1}}).first, 1);  // enough products
 }
 
 }  // namespace

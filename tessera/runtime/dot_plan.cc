@@ -219,6 +219,7 @@ void DotPlan::choose_splits() {
   if (const int64_t parts = can_merge ? 1 : parts_of_matrix(true); parts > 1) {
     split_k = ceil_div(k, parts);
     splits = ceil_div(k, split_k);
+    tiles = {{0, 0, m, n}};
     return;
   }
   if (invariant() || static_cast<int64_t>(tiles.size()) * products >= kWantedTiles || summed > 1 ||

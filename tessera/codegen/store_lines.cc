@@ -43,7 +43,8 @@ int KernelEmitter::find_store_along_lines() const {
       continue;
     bool aligned = turns_.empty() && stores[s].address.offset * size % vector == 0;
     const Dims& steps = stores[s].address.parallel;
-    for (size_t d = 0; d + 1 < steps.size(); ++d) aligned = aligned && steps[d] * size % vector == 0;
+    for (size_t d = 0; d + 1 < steps.size(); ++d)
+      aligned = aligned && steps[d] * size % vector == 0;
     return aligned ? -1 : static_cast<int>(s);
   }
   return -1;

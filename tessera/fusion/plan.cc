@@ -417,7 +417,8 @@ void Planner::group_elementwise(int i, Demands& demands) {
   }
   for (size_t k = 0; k < demands.size() && !store; ++k) store = !affordable(i, demands[k]);
   if (!store) {
-    for (const Demand& demand : demands) put(i, demand.group, demand.access, demand.times, demand.share);
+    for (const Demand& demand : demands)
+      put(i, demand.group, demand.access, demand.times, demand.share);
     return;
   }
   if (store_in_reader(i, demands) || store_pieces(i) || store_beside(i)) return;

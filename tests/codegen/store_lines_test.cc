@@ -15,7 +15,8 @@ using enum ScalarOp;
 Kernel copy_rows(DType f, int64_t rows, int64_t columns, int64_t apart, int64_t first,
                  bool streaming = false) {
   KernelMaker m;
-  const int x = m.buffer(f, rows * columns), y = m.buffer(f, first + rows * apart, BufferKind::kOutput);
+  const int x = m.buffer(f, rows * columns),
+            y = m.buffer(f, first + rows * apart, BufferKind::kOutput);
   m.k.parallel = {rows, columns};
   m.k.streaming_stores = streaming;
   m.loop({});

@@ -20,8 +20,8 @@ Arrays put_into_columns(const Arrays& x, int64_t columns) {
   Array sum;
   for (int64_t k = 0; k < 3; ++k) {
     const int64_t i = (k + 1) % 3, j = (k + 2) % 3;
-    const Array value = column(x[0], i) * -column(x[1], j) - column(x[0], j) * -column(x[1], i) *
-                                                                 (column(x[0], k) + 1.F);
+    const Array value = column(x[0], i) * -column(x[1], j) -
+                        column(x[0], j) * -column(x[1], i) * (column(x[0], k) + 1.F);
     const Array padded = lax::pad(value, lax::full({}, 0, float32), {0, k}, {0, columns - 1 - k});
     sum = sum.defined() ? sum + padded : padded;
   }
@@ -62,9 +62,10 @@ TEST(ShortRowPieces, PartsOfColumnsAreStored) {
     return check(trace({x, x}, [&](const Arrays& a) {
       Array sum;
       for (int64_t k = 0; k < 3; ++k) {
-        const Array value = column(a[0], k) * -column(a[1], k) * column(a[1], 2 - k) *
-                            (column(a[0], 1) + 1.F);
-        const Array padded = lax::pad(value, lax::full({}, 0, float32), {rows_before, k}, {0, 2 - k});
+        const Array value =
+            column(a[0], k) * -column(a[1], k) * column(a[1], 2 - k) * (column(a[0], 1) + 1.F);
+        const Array padded =
+            lax::pad(value, lax::full({}, 0, float32), {rows_before, k}, {0, 2 - k});
         sum = sum.defined() ? sum + padded : padded;
       }
       return Arrays{sum};

@@ -1,9 +1,9 @@
-// Where the vectors of a row begin, for kernels whose time is that of their stores.
+// Where the vectors of a row begin, for kernels whose stores bypass the caches.
 //
-// A store that crosses the end of a cache line takes as long as two. The rows of a result often
-// begin anywhere in a line: rows of 1000 float32, or one part of a concatenation. So the first part
-// of such a row ends where the next vector of the result begins, and all vectors from there on are
-// aligned. Loads may cross lines: a CPU loads more than it stores.
+// Such a store must be aligned (memory.cc). The rows of a result often begin anywhere in a cache
+// line: rows of 3001 float32, or one part of a concatenation. So the first part of such a row ends
+// where the next vector of the result begins, and all vectors from there on are aligned. With stores
+// into the caches this gains nothing: there the first part takes as long as the stores across lines.
 #include <algorithm>
 
 #include "tessera/codegen/emitter.h"
@@ -22,10 +22,10 @@ constexpr int kLightWeight = 12;
 }  // namespace
 
 // Returns the position of the first loop's store that decides where the vectors of a row begin; -1
-// if they begin with the row: its vectors are aligned there, or other work hides the time of the
-// stores.
+// if they begin with the row: its vectors are aligned there, its stores do not bypass the caches, or
+// other work hides their time.
 int KernelEmitter::find_store_along_lines() const {
-  if (!along_parallel_ || flat_ || single_ || !padded_.empty()) return -1;
+  if (!k_.streaming_stores || !along_parallel_ || flat_ || single_ || !padded_.empty()) return -1;
   int weight = 0;
   for (size_t l = 0; l < k_.loops.size(); ++l) {
     if (!k_.loops[l].extents.empty() || !k_.loops[l].reductions.empty()) return -1;

@@ -12,6 +12,7 @@
 #include "plugin/event.h"
 #include "tessera/compile/place.h"
 #include "tessera/runtime/array_layout.h"
+#include "tessera/runtime/copy.h"
 #include "tessera/runtime/device_array.h"
 
 namespace tessera::plugin {
@@ -165,13 +166,13 @@ class Arguments {
   bool done_ = false;
 };
 
-// Returns a copy of the array in memory of its own.
-DeviceArrayRef copy_of(const DeviceArray& array) {
+// Returns an array like this one in memory of its own, and appends the copies that fill it.
+DeviceArrayRef copy_of(const DeviceArray& array, std::vector<runtime::RegionCopy>& copies) {
   const ArrayLayout& layout = *array.layout();
   Buffer memory = Buffer::allocate(std::max<int64_t>(1, layout.held_count() * layout.local_bytes));
   for (int64_t k = 0; k < layout.held_count(); ++k)
-    std::memcpy(memory.data() + k * layout.local_bytes, array.instance(layout.number(k)),
-                static_cast<size_t>(layout.local_bytes));
+    copies.push_back({runtime::make_copy_pattern({layout.local_bytes}, {1}, {1}, 1),
+                      memory.data() + k * layout.local_bytes, array.instance(layout.number(k))});
   runtime::InstanceOffsets where;
   where.stride = layout.local_bytes;
   return std::make_shared<const DeviceArray>(device_array_type(layout, false), array.layout(),
@@ -195,12 +196,14 @@ void execute(PJRT_LoadedExecutable_Execute_Args& a) {
                         a.num_args));
   Arguments arguments(a);
   std::vector<DeviceArrayRef> outputs = arguments.run();
+  std::vector<runtime::RegionCopy> copies;
   for (size_t r = 0; r < outputs.size(); ++r) {
     const Buffer& memory = outputs[r]->buffer();
     const bool seen = std::any_of(outputs.begin(), outputs.begin() + static_cast<ptrdiff_t>(r),
                                   [&](const auto& other) { return other->buffer() == memory; });
-    if (seen || arguments.holds(memory)) outputs[r] = copy_of(*outputs[r]);
+    if (seen || arguments.holds(memory)) outputs[r] = copy_of(*outputs[r], copies);
   }
+  run_copies(copies);
   for (size_t p = 0; p < partitions.size(); ++p) {
     for (size_t r = 0; r < outputs.size(); ++r) {
       const DeviceArray& array = *outputs[r];

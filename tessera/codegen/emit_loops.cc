@@ -141,7 +141,8 @@ void KernelEmitter::decompose(Value* flat, size_t dims) {
 // the row's turns. The first and the last part of the range may begin or end inside of a row.
 void KernelEmitter::emit_parallel() {
   if (tile_rows_ > 0 && padded_.empty()) return emit_tiles();
-  if (turns_.empty() && (k_.parallel.size() == 1 || flat_)) {
+  line_store_ = find_store_along_lines();
+  if (turns_.empty() && line_store_ < 0 && (k_.parallel.size() == 1 || flat_)) {
     open_block(nullptr);
     Value* begin = begin_;
     if (has_pieces()) {
@@ -174,6 +175,7 @@ void KernelEmitter::emit_parallel() {
     decompose(row, k_.parallel.size() - 1);
   }
   if (!turns_.empty()) end = end_of_part(column, end);
+  if (line_store_ >= 0) end = end_before_line(column, end);
   use_scope(top());
   Value* next = b_.CreateAdd(rows.index, b_.CreateSub(end, column));
   emit_columns(column, end);

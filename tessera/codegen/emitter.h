@@ -238,6 +238,9 @@ class KernelEmitter {
   bool may_fill_vectors(const KernelStore& store) const;
   bool may_read_whole_vectors(const KernelNode& load) const;
   std::vector<int> needed_nodes(int l) const;
+  // These two are in store_lines.cc.
+  int find_store_along_lines() const;
+  Value* end_before_line(Value* column, Value* end);
   // These return rough costs of a vector: of a node, of all nodes of a loop, and of the longest
   // chain of dependent nodes.
   int node_weight(const KernelNode& node) const;
@@ -343,6 +346,8 @@ class KernelEmitter {
   std::vector<Value*> parallel_;
   // The beginning of the part of a row, if there are turns.
   Value* column_ = nullptr;
+  // The store whose vectors are aligned within a row; -1: they begin with the row.
+  int line_store_ = -1;
   // The tiles of tile_loads_ and the row that is read of them; empty outside of emit_tile.
   std::vector<llvm::AllocaInst*> tiles_;
   Value* tile_row_ = nullptr;

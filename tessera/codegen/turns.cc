@@ -100,7 +100,7 @@ Value* KernelEmitter::end_of_part(Value* column, Value* end) {
   }
   // Streaming stores write whole cache lines, so the vectors after a turn must begin at a line
   // again.
-  if (k_.streaming_stores) {
+  if (k_.streaming_stores && line_store_ < 0) {
     Value* past = b_.CreateAdd(column, i64(lanes_ - 1));
     nearest(b_.CreateAnd(past, i64(-lanes_)));
   }

@@ -10,6 +10,7 @@
 #include "tessera/fusion/reachability.h"
 #include "tessera/fusion/recompute.h"
 #include "tessera/fusion/reductions.h"
+#include "tessera/fusion/short_row_pieces.h"
 #include "tessera/fusion/updates.h"
 
 namespace tessera::fusion {
@@ -40,6 +41,7 @@ struct Demand {
   Access access;
   float times = 1;
   boost::container::small_vector<size_t, 4> tags = {};  // distinguish the different accesses
+  float share = 1;
 };
 using Demands = boost::container::small_vector<Demand, 4>;
 
@@ -83,7 +85,7 @@ class Planner {
   bool store_beside(int i);
   bool store_pieces(int i);
   int new_group(int i);
-  void put(int i, int group, const Access& access, float times = 1);
+  void put(int i, int group, const Access& access, float times = 1, float share = 1);
 
   std::optional<Access> read_access(int user, size_t k, const GroupMembership& at) const;
   bool find_demands(int i, Demands* demands);
@@ -178,12 +180,14 @@ bool Planner::find_demands(int i, Demands* demands) {
           if (!read) continue;
           Access& access = *read;
           const size_t tag = tag_of(access);
+          const float share = share_of_elements(g_, user, k, plan_.groups[at.group], at);
           if (demand_[at.group] < 0) {
             demand_[at.group] = static_cast<int>(demands->size());
-            demands->push_back({at.group, std::move(access), at.times, {tag}});
+            demands->push_back({at.group, std::move(access), at.times, {tag}, share});
             continue;
           }
           Demand& demand = (*demands)[demand_[at.group]];
+          demand.share = std::max(demand.share, share);
           if (!contains(demand.tags, tag)) {
             demand.access = opaque_access(demand.access, tag);
             demand.times += at.times;
@@ -196,8 +200,8 @@ bool Planner::find_demands(int i, Demands* demands) {
   return needed;
 }
 
-void Planner::put(int i, int group, const Access& access, float times) {
-  plan_.memberships[i].push_back({group, access, times});
+void Planner::put(int i, int group, const Access& access, float times, float share) {
+  plan_.memberships[i].push_back({group, access, times, share});
   Group& target = plan_.groups[group];
   if (!target.ops.empty() && target.ops.back() == i) return;
   target.ops.push_back(i);
@@ -274,6 +278,8 @@ bool Planner::affordable(int i, const Demand& demand) {
       if (d >= group.root_rank) elements *= group.extents[d];
     folded = std::max(folded, elements);
   }
+  if (demand.share < 1 && reads_short_rows(g_, v, plan_.stored, group))
+    evaluations = static_cast<int64_t>(demand.share * static_cast<float>(evaluations));
   const int64_t repeated = evaluations * folded - value.elements() * value.instances;
   if (work(v) <= kExpensiveWork &&
       (repeated / kManyTimes < value.elements() * value.instances ||
@@ -413,7 +419,8 @@ void Planner::group_elementwise(int i, Demands& demands) {
   }
   for (size_t k = 0; k < demands.size() && !store; ++k) store = !affordable(i, demands[k]);
   if (!store) {
-    for (const Demand& demand : demands) put(i, demand.group, demand.access, demand.times);
+    for (const Demand& demand : demands)
+      put(i, demand.group, demand.access, demand.times, demand.share);
     return;
   }
   if (store_in_reader(i, demands) || store_pieces(i) || store_beside(i)) return;

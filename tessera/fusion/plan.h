@@ -25,6 +25,8 @@ struct GroupMembership {
   Access access;  // how the kernel reads the op's result
   // The number of different elements of the result that one element of the kernel needs.
   float times = 1;
+  // The part of the kernel's elements that need it (short_row_pieces.h).
+  float share = 1;
 };
 
 struct GroupOutput {

@@ -11,7 +11,6 @@
 namespace tessera::fusion {
 namespace {
 
-constexpr int64_t kLeastRows = 64;  // fewer do not fill vectors
 // The most nodes of the unrolled kernel, and the most that are considered for it. The second limit
 // is larger, because guards and selects that depend only on the column are dropped: often a column
 // of a gradient has few of its terms.
@@ -26,7 +25,7 @@ class RowUnroller {
 
   bool applies() const {
     if (k_.vectorize != Kernel::Vectorize::kParallel || columns_ < 2) return false;
-    if (k_.parallel[rank_ - 1] < kLeastRows) return false;
+    if (k_.parallel[rank_ - 1] < kLeastShortRows) return false;
     if (k_.nodes.size() * static_cast<size_t>(columns_) > kMostSeen) return false;
     if (k_.loops.empty() || k_.loops[0].stores.empty()) return false;
     for (const KernelLoop& loop : k_.loops) {

@@ -23,6 +23,8 @@ namespace tessera::fusion {
 
 // The length of the longest rows that are unrolled.
 inline constexpr int64_t kShortRow = 9;
+// The least number of such rows: fewer do not fill vectors.
+inline constexpr int64_t kLeastShortRows = 64;
 
 // Returns the kernel with its short rows unrolled. Returns it unchanged if it has no short rows, if
 // it folds, or if its operands are no closer together along the dimension before the row.

@@ -27,6 +27,16 @@ TEST(UnrollReduce, FewIntegersAndBools) {
   }
 }
 
+TEST(UnrollReduce, OneNumber) {
+  for (ReduceKind kind : {ReduceKind::kSum, ReduceKind::kProduct})
+    for (DType dtype : {float32, float64, complex64}) {
+      expect_unrolled("reduce", {array_type(dtype, {5, 1}), array_type(dtype, {})},
+                      body_of(kind, {1}));
+      expect_unrolled("reduce", {array_type(dtype, {1, 5, 1}), array_type(dtype, {})},
+                      body_of(kind, {0, 2}));
+    }
+}
+
 TEST(UnrollReduce, OthersAreKept) {
   const Type start = array_type(int32, {});
   const auto sum = [](const Dims& dims) { return body_of(ReduceKind::kSum, dims); };
@@ -34,6 +44,9 @@ TEST(UnrollReduce, OthersAreKept) {
   expect_kept("reduce", {array_type(int32, {3, 2}), start}, sum({0, 1}));
   expect_kept("reduce", {array_type(int32, {3, 0}), start}, sum({1}));
   expect_kept("reduce", {f32({3, 2}), f32({})}, sum({1}));
+  // Half the width is rounded at the end of a fold, and an extremum decides between zeros.
+  expect_kept("reduce", {array_type(bfloat16, {3, 1}), array_type(bfloat16, {})}, sum({1}));
+  expect_kept("reduce", {f32({3, 1}), f32({})}, body_of(ReduceKind::kMax, {1}));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <array>
 #include <numeric>
 #include <random>
+#include <set>
 
 #include "tests/plugin/plugin_test.h"
 
@@ -123,6 +124,46 @@ TEST_F(AsyncTransfers, AnErrorOfItsMakerIsTheBuffers) {
 }
 
 // --- Memory of the host ---
+
+// A program that returns its argument twice: each result has memory of its own, which all threads
+// fill.
+TEST_F(Plugin, ResultsThatAreArgumentsAreCopies) {
+  constexpr int64_t kElements = 300001;
+  std::vector<float> values(kElements);
+  std::iota(values.begin(), values.end(), 0.F);
+  const std::string type = "tensor<300001xf32>";
+  PJRT_LoadedExecutable* loaded =
+      compiled("module { func.func public @main(%x: " + type + ") -> (" + type + ", " + type +
+                   ") { return %x, %x : " + type + ", " + type + " } }",
+               "");
+  ASSERT_TRUE(loaded);
+  auto from = host_args(client, memory, values.data(), kElements);
+  expect_ok(api().PJRT_Client_BufferFromHostBuffer(&from));
+  if (from.done_with_host_buffer) destroy(from.done_with_host_buffer);
+  std::array<PJRT_Buffer*, 2> out{};
+  PJRT_Buffer* const* in_list = &from.buffer;
+  PJRT_Buffer** out_list = out.data();
+  auto how = args<PJRT_ExecuteOptions>();
+  auto a = args<PJRT_LoadedExecutable_Execute_Args>();
+  a.executable = loaded;
+  a.options = &how;
+  a.argument_lists = &in_list;
+  a.num_devices = 1;
+  a.num_args = 1;
+  a.output_lists = &out_list;
+  expect_ok(api().PJRT_LoadedExecutable_Execute(&a));
+  std::set<const void*> addresses;
+  for (PJRT_Buffer* buffer : {from.buffer, out[0], out[1]}) {
+    EXPECT_EQ(read(buffer, values.size()), values);
+    auto pointer = args<PJRT_Buffer_OpaqueDeviceMemoryDataPointer_Args>();
+    pointer.buffer = buffer;
+    expect_ok(api().PJRT_Buffer_OpaqueDeviceMemoryDataPointer(&pointer));
+    addresses.insert(pointer.device_memory_ptr);
+    destroy(buffer);
+  }
+  EXPECT_EQ(addresses.size(), 3u);
+  destroy(loaded);
+}
 
 TEST_F(Plugin, TheHostHearsWhenItsMemoryIsNoLongerUsed) {
   alignas(64) std::array<float, 32> data{};

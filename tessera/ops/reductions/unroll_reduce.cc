@@ -37,6 +37,15 @@ Fold fold_of(ReduceKind kind) {
   return nullptr;
 }
 
+// Returns the number of elements up to which a fold is unrolled. A longer sum of floating-point
+// numbers has an order of its own, and one of half the width is rounded once, at its end.
+int64_t most_elements(ReduceKind kind, DType dtype) {
+  const bool logical = kind == ReduceKind::kAnd || kind == ReduceKind::kOr;
+  const bool arithmetic = kind == ReduceKind::kSum || kind == ReduceKind::kProduct;
+  if (is_integer(dtype) || (dtype == bool_ && logical)) return kMostElements;
+  return arithmetic && is_inexact(dtype) && itemsize(real_dtype(dtype)) >= 4 ? 1 : 0;
+}
+
 }  // namespace
 
 FlatFn unrolled_reduce(const OpParams& params, std::span<const Type> operands, const Type& result) {
@@ -44,11 +53,10 @@ FlatFn unrolled_reduce(const OpParams& params, std::span<const Type> operands, c
   const auto& p = params.as<ReduceParams>();
   const Type& x = operands[0];
   const Fold fold = fold_of(p.kind);
-  const bool logical = p.kind == ReduceKind::kAnd || p.kind == ReduceKind::kOr;
-  if (!fold || !(is_integer(x.dtype) || (x.dtype == bool_ && logical))) return nullptr;
   int64_t elements = 1;
   for (int64_t d : p.dims) elements *= x.shape[d];
-  if (elements < 1 || elements > kMostElements || x.elements() == 0) return nullptr;
+  if (!fold || elements < 1 || elements > most_elements(p.kind, x.dtype) || x.elements() == 0)
+    return nullptr;
   return [dims = p.dims, fold, elements, shape = x.shape,
           small = result.shape](const std::vector<Array>& args) {
     Array out = lax::broadcast_in_dim(args[1], small, {});

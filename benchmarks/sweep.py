@@ -3,6 +3,7 @@
 
   benchmarks/sweep.py [--sizes N,N] [--dtypes D,D] [--out FILE] [SUBSTRING...]    measures; needs a Python that has jax
   benchmarks/sweep.py --report FILE...                                            prints the tables of the measurements
+  benchmarks/sweep.py --report FILE... --write                                    writes them to docs/performance.md
   benchmarks/sweep.py --unlisted                                                  prints public functions without an entry
 
 Each platform has a separate process. Both compile an entry (benchmarks/sweep_functions.py) and their results are compared; then
@@ -245,28 +246,47 @@ def cell(line):
   return ' / '.join(texts) + (f' ({ratio:.2f})' if ratio else '')
 
 
-def report(args):
-  lines = lines_of(args.report)
+def summary(lines, above):
+  """Returns the lines of a table: for each size and dtype the number of programs, the median ratio, and how many are above."""
   sizes = sorted({line['n'] for line in lines})
   dtypes = [d for d in DTYPES if any(line['dtype'] == d for line in lines)]
-  print('| dtype | ' + ' | '.join(f'{n:,}' for n in sizes) + ' |\n|---|' + '---|' * len(sizes))
-  for dtype in dtypes:
+  rows = ['| elements | ' + ' | '.join(dtypes) + ' |', '|---:|' + '---|' * len(dtypes)]
+  for n in sizes:
     cells = []
-    for n in sizes:
+    for dtype in dtypes:
       ratios = [r for r in map(ratio_of, (l for l in lines if (l['n'], l['dtype']) == (n, dtype))) if r]
-      above = sum(r > args.above for r in ratios)
-      cells.append(f'{statistics.median(ratios):.2f} ({above} of {len(ratios)} above {args.above:g})' if ratios else '')
-    print(f'| {dtype} | ' + ' | '.join(cells) + ' |')
-  for dtype in dtypes:
-    rows = {}
-    for line in lines:
-      if line['dtype'] == dtype:
-        rows.setdefault(line['name'], {})[line['n']] = line
-    worst = {name: max((ratio_of(l) or 0 for l in row.values()), default=0) for name, row in rows.items()}
-    names = sorted((n for n in rows if worst[n] > args.above), key=lambda n: -worst[n])
-    print(f'\n| {dtype} | ' + ' | '.join(f'{n:,}' for n in sizes) + ' |\n|---|' + '---|' * len(sizes))
-    for name in names:
-      print(f'| {name} | ' + ' | '.join(cell(rows[name][n]) if n in rows[name] else '' for n in sizes) + ' |')
+      slower = sum(r > above for r in ratios)
+      cells.append(f'{statistics.median(ratios):.2f}, {slower} of {len(ratios)}' if ratios else '')
+    rows.append(f'| {n:,} | ' + ' | '.join(cells) + ' |')
+  return rows
+
+
+def slower_programs(lines, above):
+  """Returns the lines of a table of the programs that are above, those with the largest ratio first."""
+  slower = {}
+  for line in lines:
+    if (ratio_of(line) or 0) > above:
+      slower.setdefault(line['name'], []).append(line)
+  rows = ['| program | milliseconds of XLA / of Tessera (ratio) |', '|---|---|']
+  for name, found in sorted(slower.items(), key=lambda item: -max(map(ratio_of, item[1]))):
+    cells = [f"{l['dtype']}, {l['n']:,}: {cell(l)}" for l in sorted(found, key=lambda l: -ratio_of(l))]
+    rows.append(f"| {name} | {'; '.join(cells)} |")
+  return rows
+
+
+def report(args):
+  lines = lines_of(args.report)
+  tables = '\n'.join(summary(lines, args.above) + [''] + slower_programs(lines, args.above))
+  if args.write:
+    page = ROOT / 'docs/performance.md'
+    text = page.read_text(encoding='utf-8')
+    begin, end = '<!-- functions -->\n', '<!-- end of functions -->'
+    before, rest = text.split(begin)
+    part = page.with_suffix('.part')
+    part.write_text(before + begin + tables + '\n' + end + rest.split(end)[1], encoding='utf-8')
+    os.replace(part, page)
+  else:
+    print(tables)
   failed = [l for l in lines if isinstance(l['tessera'], str) or (isinstance(l['cpu'], str) and l['cpu'] != l['tessera'])]
   for title, chosen, text in (('Wrong', [l for l in lines if l['wrong']], lambda l: l['wrong']), ('Not measured', failed, cell)):
     if chosen:
@@ -305,6 +325,7 @@ def main():
   parser.add_argument('--processor', action='store_true', help="the processor's time of all threads instead of the clock")
   parser.add_argument('--limit', type=float, default=20, help='seconds that an entry may take on a platform (20)')
   parser.add_argument('--report', type=pathlib.Path, nargs='+', metavar='FILE')
+  parser.add_argument('--write', action='store_true', help='with --report')
   parser.add_argument('--above', type=float, default=1.1, help='ratios that the tables show (1.1)')
   parser.add_argument('--unlisted', action='store_true')
   parser.add_argument('--serve', action='store_true', help=argparse.SUPPRESS)

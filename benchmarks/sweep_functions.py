@@ -342,7 +342,7 @@ def linear_algebra():
 
 
 def random():
-  draws = '''uniform normal exponential gumbel laplace logistic cauchy rayleigh weibull_min:1,2 pareto:2 truncated_normal:-1,1
+  draws = '''uniform normal exponential gumbel laplace logistic cauchy rayleigh:2 weibull_min:1,2 pareto:2 truncated_normal:-1,1
     beta:2,3 gamma:2 chisquare:3 t:3'''
   for item in draws.split():
     name, _, params = item.partition(':')

@@ -50,7 +50,10 @@ struct MemberLanes {
     return out;
 #endif
   }
-  [[gnu::always_inline]] static Vector broadcast(T x) { return x - Vector{}; }
+  [[gnu::always_inline]] static Vector broadcast(T x) {
+    const Vector zero = {};
+    return x - zero;
+  }
   [[gnu::always_inline]] static Ints broadcast_int(int64_t x) {
     return static_cast<Int>(x) - Ints{};
   }

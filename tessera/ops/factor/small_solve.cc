@@ -55,6 +55,13 @@ struct Substitution {
       return t.a[i * t.row + j * t.column];
     }
   }
+  [[gnu::always_inline]] Vector negated(int64_t i, int64_t j) const {
+    if constexpr (std::is_same_v<A, T>) {
+      return Lanes::broadcast(-t.a[i * t.row + j * t.column]);
+    } else {
+      return -t.a[i * t.row + j * t.column];
+    }
+  }
   // Computes the unknowns from `first` on, as many as `rows`, from those before them: so many sums
   // do not wait for each other.
   template <int count, int rows>
@@ -67,7 +74,7 @@ struct Substitution {
     for (int64_t j = 0; j < first; ++j) {
 #pragma GCC unroll 4
       for (int r = 0; r < rows; ++r) {
-        const Vector factor = -coefficient(first + r, j);
+        const Vector factor = negated(first + r, j);
 #pragma GCC unroll 4
         for (int c = 0; c < count; ++c)
           sums[r][c] = Lanes::fused(factor, x[j * step + c * apart], sums[r][c]);
@@ -77,7 +84,7 @@ struct Substitution {
     for (int r = 0; r < rows; ++r) {
 #pragma GCC unroll 4
       for (int k = 0; k < r; ++k) {
-        const Vector factor = -coefficient(first + r, first + k);
+        const Vector factor = negated(first + r, first + k);
 #pragma GCC unroll 4
         for (int c = 0; c < count; ++c) sums[r][c] = Lanes::fused(factor, sums[k][c], sums[r][c]);
       }
@@ -201,7 +208,7 @@ template <class T, int lanes>
 template <class T, int lanes>
 [[gnu::always_inline]] inline void solve_of(const SolveBatch<T>& b, int64_t members, int64_t begin,
                                             int64_t end) {
-  if (begin == 0 && end == b.columns && b.columns < lanes && 4 * members >= lanes) {
+  if (begin == 0 && end == b.columns && b.columns <= 2 * lanes && 4 * members >= lanes) {
     solve_in_lanes<T, lanes>(b, members);
   } else {
     solve_in_columns<T, lanes>(b, members, begin, end);

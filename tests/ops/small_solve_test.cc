@@ -55,7 +55,7 @@ void substitute(const SolveBatch<T>& b, int64_t members, T* out) {
 
 template <class T>
 void check(int64_t m, int64_t columns, int64_t members, bool left, int forms, double special = 0) {
-  if (!is_small_solve(m)) GTEST_SKIP() << "this CPU has no fused multiply-add";
+  if (!is_small_solve(m, 4)) GTEST_SKIP() << "this CPU has no fused multiply-add";
   std::vector<T> a = random<T>(members * m * m, m, static_cast<uint32_t>(m));
   const std::vector<T> b = random<T>(members * m * columns, 0, 5);
   SolveBatch<T> batch{.m = m,
@@ -112,7 +112,8 @@ TEST(SmallSolve, ZerosInfinityAndNan) {
 }
 
 TEST(SmallSolve, OtherSizesAreLeftToBlas) {
-  for (int64_t m : {0, 33, 40}) EXPECT_FALSE(is_small_solve(m));
+  for (int64_t m : {0, 33, 40}) EXPECT_FALSE(is_small_solve(m, 4));
+  EXPECT_FALSE(is_small_solve(5, 132));
 }
 
 }  // namespace

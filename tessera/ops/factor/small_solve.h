@@ -17,9 +17,10 @@ struct SolveBatch {
   T* x;
 };
 
-// Returns whether small_solve solves equations of m unknowns. Others are left to BLAS: there are
-// many unknowns, or the CPU has no fused multiply-add.
-bool is_small_solve(int64_t m);
+// Returns whether small_solve solves equations of m unknowns, with right-hand sides of which an
+// unknown takes `bytes`. Others are left to BLAS: there are many unknowns or right-hand sides, for
+// which it is faster, or the CPU has no fused multiply-add.
+bool is_small_solve(int64_t m, int64_t bytes);
 
 // Solves the equations of `members` matrices for the right-hand sides [begin, end) of each. Products
 // are subtracted with one rounding, in the order in which unknowns become known, and the sum is

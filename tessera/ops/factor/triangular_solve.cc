@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "tessera/base/thread_pool.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/source_scope.h"
@@ -94,8 +93,7 @@ std::vector<Literal> evaluate_solve(std::span<const Literal> operands,
 
 // --- Compiled ---
 
-// Returns the call for few real unknowns. If there is one matrix, its right-hand sides are divided
-// among tasks.
+// Returns the call for few real unknowns and right-hand sides.
 template <class T>
 HostCall small_solve_call(const TriangularSolveParams& p, std::span<const Type> operands,
                           std::span<const Type> results, double operations) {
@@ -113,17 +111,10 @@ HostCall small_solve_call(const TriangularSolveParams& p, std::span<const Type> 
                          .b = static_cast<const T*>(in[1]),
                          .x = static_cast<T*>(out[0])};
   };
-  if (members > 1)
-    return over_members(operands, results, members, operations,
-                        [=](const void* const* in, void* const* out, int64_t count) {
-                          small_solve(batch(in, out), count, 0, columns);
-                        });
-  constexpr int64_t kColumnsOfTask = 1024;
-  return [=](std::span<const void* const> in, std::span<void* const> out) {
-    parallel_for_ranges(columns, kColumnsOfTask, [&](int64_t begin, int64_t end) {
-      small_solve(batch(in.data(), out.data()), 1, begin, end);
-    });
-  };
+  return over_members(operands, results, members, operations,
+                      [=](const void* const* in, void* const* out, int64_t count) {
+                        small_solve(batch(in, out), count, 0, columns);
+                      });
 }
 
 // LAPACK sees row-major matrices as their transposes: it solves x^T op(a)^T = b^T, in which the
@@ -139,7 +130,7 @@ HostCall solve_call(const OpParams& params, std::span<const Type> operands,
                                                                       : 'C';
   return visit_matrix_dtype(operands[0].dtype, [&]<class T>(TypeTag<T>) {
     if constexpr (!lapack::is_complex<T>)
-      if (is_small_solve(rows_of(operands[0])))
+      if (is_small_solve(rows_of(operands[0]), (p.left_side ? cols : rows) * sizeof(T)))
         return small_solve_call<T>(p, operands, results, operations);
     return over_batch(operands, results, members_of(operands[0]), operations,
                       [=](const void* const* in, void* const* out) {

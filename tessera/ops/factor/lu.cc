@@ -13,6 +13,7 @@
 #include "tessera/ops/core/unroll_rule.h"
 #include "tessera/ops/factor/matrix_math.h"
 #include "tessera/ops/factor/matrix_op.h"
+#include "tessera/ops/factor/small_lu.h"
 #include "tessera/ops/factor/triangular_solve.h"
 #include "tessera/ops/indexing/gather.h"
 #include "tessera/ops/structural/concatenate.h"
@@ -90,6 +91,19 @@ HostCall lu_call(const OpParams&, std::span<const Type> operands, std::span<cons
   const int64_t m = rows_of(operands[0]), n = cols_of(operands[0]), k = std::min(m, n);
   const double operations = static_cast<double>(m * n) * static_cast<double>(k);
   return visit_matrix_dtype(operands[0].dtype, [&]<class T>(TypeTag<T>) {
+    if constexpr (!lapack::is_complex<T>)
+      if (is_small_lu(m, n))
+        return over_members(operands, results, members_of(operands[0]), operations,
+                            [=](const void* const* in, void* const* out, int64_t count) {
+                              small_lu<T>({.m = m,
+                                           .n = n,
+                                           .a = static_cast<const T*>(in[0]),
+                                           .lu = static_cast<T*>(out[0]),
+                                           .pivots = static_cast<int32_t*>(out[1]),
+                                           .permutation = static_cast<int32_t*>(out[2]),
+                                           .info = static_cast<int32_t*>(out[3])},
+                                          count);
+                            });
     return over_batch(operands, results, members_of(operands[0]), operations,
                       [=](const void* const* in, void* const* out) {
                         const Workspace<T> a(m * n);

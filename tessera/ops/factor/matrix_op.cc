@@ -127,6 +127,27 @@ HostCall over_batch(std::span<const Type> operands, std::span<const Type> result
       };
 }
 
+HostCall over_members(std::span<const Type> operands, std::span<const Type> results,
+                      int64_t members, double operations, Members compute) {
+  // Tasks of small members have a multiple of the lanes of all vectors.
+  constexpr int64_t kLanes = 16;
+  const auto groups = static_cast<int64_t>(kTaskOperations / std::max(1.0, operations * kLanes));
+  const int64_t grain = operations > kTaskOperations ? 1 : kLanes * std::max<int64_t>(1, groups);
+  return
+      [=, in_bytes = member_bytes(operands, members), out_bytes = member_bytes(results, members)](
+          std::span<const void* const> in, std::span<void* const> out) {
+        parallel_for_ranges(members, grain, [&](int64_t begin, int64_t end) {
+          boost::container::small_vector<const void*, 4> from;
+          boost::container::small_vector<void*, 5> to;
+          for (size_t k = 0; k < in.size(); ++k)
+            from.push_back(static_cast<const std::byte*>(in[k]) + begin * in_bytes[k]);
+          for (size_t r = 0; r < out.size(); ++r)
+            to.push_back(static_cast<std::byte*>(out[r]) + begin * out_bytes[r]);
+          compute(from.data(), to.data(), end - begin);
+        });
+      };
+}
+
 std::vector<Type> types_of(std::span<const Literal> operands) {
   std::vector<Type> out;
   for (const Literal& x : operands) out.push_back({.dtype = x.dtype(), .shape = x.shape()});

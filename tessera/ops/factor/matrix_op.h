@@ -66,6 +66,11 @@ enum class LargeMember : uint8_t { kBlasThreads, kOwnTasks };
 HostCall over_batch(std::span<const Type> operands, std::span<const Type> results, int64_t members,
                     double operations, Member member,
                     LargeMember large = LargeMember::kBlasThreads);
+// Computes `count` members, which are contiguous in each operand and result.
+using Members = std::function<void(const void* const* in, void* const* out, int64_t count)>;
+// Does the same as over_batch for code without LAPACK that computes many small members at once.
+HostCall over_members(std::span<const Type> operands, std::span<const Type> results,
+                      int64_t members, double operations, Members compute);
 // Sets the number of threads of OpenBLAS for this many operations: all threads if these are worth
 // it and the caller is not in a task, otherwise one.
 BlasThreads blas_threads_for(double operations);

@@ -8,6 +8,7 @@
 #include "tessera/ops/core/unroll_rule.h"
 #include "tessera/ops/factor/matrix_math.h"
 #include "tessera/ops/factor/matrix_op.h"
+#include "tessera/ops/factor/small_solve.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/concatenate.h"
 #include "tessera/ops/structural/reshape.h"
@@ -92,6 +93,30 @@ std::vector<Literal> evaluate_solve(std::span<const Literal> operands,
 
 // --- Compiled ---
 
+// Returns the call for few real unknowns and right-hand sides.
+template <class T>
+HostCall small_solve_call(const TriangularSolveParams& p, std::span<const Type> operands,
+                          std::span<const Type> results, double operations) {
+  const int64_t m = rows_of(operands[0]),
+                columns = p.left_side ? cols_of(operands[1]) : rows_of(operands[1]),
+                members = members_of(operands[0]);
+  const auto batch = [=](const void* const* in, void* const* out) {
+    return SolveBatch<T>{.m = m,
+                         .columns = columns,
+                         .left = p.left_side,
+                         .lower = p.lower,
+                         .transposed = p.transpose_a != Transpose::kNoTranspose,
+                         .unit_diagonal = p.unit_diagonal,
+                         .a = static_cast<const T*>(in[0]),
+                         .b = static_cast<const T*>(in[1]),
+                         .x = static_cast<T*>(out[0])};
+  };
+  return over_members(operands, results, members, operations,
+                      [=](const void* const* in, void* const* out, int64_t count) {
+                        small_solve(batch(in, out), count, 0, columns);
+                      });
+}
+
 // LAPACK sees row-major matrices as their transposes: it solves x^T op(a)^T = b^T, in which the
 // stored matrix is a^T, with the other triangle.
 HostCall solve_call(const OpParams& params, std::span<const Type> operands,
@@ -104,6 +129,9 @@ HostCall solve_call(const OpParams& params, std::span<const Type> operands,
                              : p.transpose_a == Transpose::kTranspose ? 'T'
                                                                       : 'C';
   return visit_matrix_dtype(operands[0].dtype, [&]<class T>(TypeTag<T>) {
+    if constexpr (!lapack::is_complex<T>)
+      if (is_small_solve(rows_of(operands[0]), (p.left_side ? cols : rows) * sizeof(T)))
+        return small_solve_call<T>(p, operands, results, operations);
     return over_batch(operands, results, members_of(operands[0]), operations,
                       [=](const void* const* in, void* const* out) {
                         T* to = static_cast<T*>(out[0]);

@@ -1,0 +1,120 @@
+#include "tessera/ops/factor/small_solve.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <vector>
+
+namespace tessera::testing_ops::small_solve_test {
+
+using namespace ops::factor;
+
+namespace {
+
+// Returns numbers, of which those where a diagonal may be are far from zero.
+template <class T>
+std::vector<T> random(int64_t count, int64_t diagonal, uint32_t seed) {
+  std::mt19937 rng(seed);
+  std::uniform_real_distribution<double> real(-1, 1);
+  std::vector<T> out;
+  for (int64_t i = 0; i < count; ++i) {
+    const double x = real(rng);
+    out.push_back(static_cast<T>(
+        diagonal && i % diagonal == i / diagonal % diagonal ? (x < 0 ? x - 2 : x + 2) : x));
+  }
+  return out;
+}
+
+// The same operations, one after the other.
+template <class T>
+void substitute(const SolveBatch<T>& b, int64_t members, T* out) {
+  const bool swapped = b.transposed == b.left, backward = b.lower == swapped;
+  for (int64_t member = 0; member < members; ++member)
+    for (int64_t c = 0; c < b.columns; ++c) {
+      const T* a = b.a + member * b.m * b.m;
+      const auto at = [&](int64_t i) {
+        return member * b.m * b.columns + (b.left ? i * b.columns + c : c * b.m + i);
+      };
+      const auto coefficient = [&](int64_t i, int64_t j) {
+        return swapped ? a[j * b.m + i] : a[i * b.m + j];
+      };
+      for (int64_t p = 0; p < b.m; ++p) {
+        const int64_t i = backward ? b.m - 1 - p : p;
+        T sum = b.b[at(i)];
+        for (int64_t q = 0; q < p; ++q) {
+          const int64_t j = backward ? b.m - 1 - q : q;
+          sum = std::fma(-coefficient(i, j), out[at(j)], sum);
+        }
+        out[at(i)] = b.unit_diagonal ? sum : sum / coefficient(i, i);
+      }
+    }
+}
+
+template <class T>
+void check(int64_t m, int64_t columns, int64_t members, bool left, int forms, double special = 0) {
+  if (!is_small_solve(m, 4)) GTEST_SKIP() << "this CPU has no fused multiply-add";
+  std::vector<T> a = random<T>(members * m * m, m, static_cast<uint32_t>(m));
+  const std::vector<T> b = random<T>(members * m * columns, 0, 5);
+  SolveBatch<T> batch{.m = m,
+                      .columns = columns,
+                      .left = left,
+                      .lower = (forms & 1) != 0,
+                      .transposed = (forms & 2) != 0,
+                      .unit_diagonal = (forms & 4) != 0};
+  // What must not be read.
+  for (int64_t e = 0; e < members * m * m; ++e) {
+    const int64_t i = e / m % m, j = e % m;
+    if ((i == j && batch.unit_diagonal) || (batch.lower ? j > i : j < i))
+      a[static_cast<size_t>(e)] = std::numeric_limits<T>::quiet_NaN();
+  }
+  if (special != 0)
+    for (size_t e = 0; e < a.size(); e += static_cast<size_t>(m * m + 1)) a[e] = T(special - 1);
+  batch.a = a.data();
+  batch.b = b.data();
+  std::vector<T> got(b.size(), T(7)), want(b.size()), parts(b.size(), T(7));
+  batch.x = got.data();
+  small_solve(batch, members, 0, columns);
+  substitute(batch, members, want.data());
+  // Right-hand sides are independent: parts of them have the same bits.
+  batch.x = parts.data();
+  small_solve(batch, members, 0, columns / 3);
+  small_solve(batch, members, columns / 3, columns);
+  const auto equal = [](T x, T y) {
+    return std::isnan(y) ? std::isnan(x) : std::memcmp(&x, &y, sizeof(T)) == 0;
+  };
+  for (size_t i = 0; i < b.size(); ++i)
+    ASSERT_TRUE(equal(got[i], want[i]) && equal(parts[i], want[i]))
+        << m << " unknowns, " << columns << " right-hand sides, " << members << " members, left "
+        << left << ", forms " << forms << ", element " << i << ": " << got[i] << " and " << parts[i]
+        << ", not " << want[i];
+}
+
+TEST(SmallSolve, EqualsTheSameOperationsOneByOne) {
+  for (int64_t m : {1, 2, 3, 4, 5, 7, 8, 13, 16, 17, 31, 32})
+    for (int64_t columns : {1, 3, 8, 16, 33, 70})
+      for (int64_t members : {1, 3, 19})
+        for (bool left : {true, false})
+          for (int forms = 0; forms < 8; ++forms) {
+            check<float>(m, columns, members, left, forms);
+            check<double>(m, columns, members, left, forms);
+          }
+}
+
+TEST(SmallSolve, ZerosInfinityAndNan) {
+  for (double special :
+       {1.0, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()})
+    for (int64_t columns : {1, 20, 40})
+      for (int64_t members : {1, 19})
+        for (bool left : {true, false}) check<float>(8, columns, members, left, 1, special);
+}
+
+TEST(SmallSolve, OtherSizesAreLeftToBlas) {
+  for (int64_t m : {0, 33, 40}) EXPECT_FALSE(is_small_solve(m, 4));
+  EXPECT_FALSE(is_small_solve(5, 132));
+}
+
+}  // namespace
+}  // namespace tessera::testing_ops::small_solve_test

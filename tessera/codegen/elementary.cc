@@ -34,6 +34,19 @@ bool is_two(Vec x) {
   return constant && constant->isExactlyValue(2.0);
 }
 
+std::optional<Vec> power_of_constant(Vec x, Vec y) {
+  const llvm::ConstantFP* constant = splat_float(y.v);
+  if (!constant) return std::nullopt;
+  if (constant->isZero()) return x.like(1);
+  if (constant->isExactlyValue(1.0)) return x;
+  if (constant->isExactlyValue(-1.0)) return x.like(1) / x;
+  if (constant->isExactlyValue(2.0)) return x * x;
+  if (!constant->isExactlyValue(0.5)) return std::nullopt;
+  // Unlike the square root, the power of -0 is 0, and that of negative infinity is infinite.
+  constexpr double kInfinite = std::numeric_limits<double>::infinity();
+  return select(x == -kInfinite, x.like(kInfinite), sqrt(x + 0.0));
+}
+
 Vec call_lanes(const char* helper, Vec x, Vec y) {
   Ir& ir = *x.ir;
   auto& b = ir.builder;

@@ -9,6 +9,8 @@
 // 2^17 on in f32, from 2^28 on in f64) take a branch to libm in float64.
 #pragma once
 
+#include <optional>
+
 #include "tessera/codegen/vec.h"
 
 namespace tessera::codegen {
@@ -90,6 +92,9 @@ Vec erf_inv_f64(Vec x);
 
 // Returns whether x is the constant 2: its powers are exp2, which needs no logarithm.
 bool is_two(Vec x);
+// Returns x to the power of the constant y if that needs neither a logarithm nor an exponential:
+// for y of 0, 1, -1, 2 and 0.5.
+std::optional<Vec> power_of_constant(Vec x, Vec y);
 Vec sign(Vec x);  // NaN and the zeros are unchanged
 Vec is_finite(Vec x);
 // See base/extremum.h.

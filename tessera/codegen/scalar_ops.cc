@@ -80,7 +80,10 @@ Vec emit_or_call(Ir& ir, ScalarOp op, Vec x, Vec y, Vec z) {
   static constexpr int kMostInLine = 1500;  // instructions
   static constexpr int kLong = 24;          // instructions that cost much more than a call
   static constexpr int kElementary = 18;    // the weight of the shortest elementary function
-  if (op == ScalarOp::kPow && is_two(x)) return emit_float_op(op, x, y, z);
+  if (op == ScalarOp::kPow) {
+    if (const std::optional<Vec> power = power_of_constant(x, y)) return *power;
+    if (is_two(x)) return emit_float_op(op, x, y, z);
+  }
   if (!ir.long_functions || op_weight(op, x.is_f64() ? float64 : float32) < kElementary)
     return emit_float_op(op, x, y, z);
   auto& [lengths, in_line] = *ir.long_functions;

@@ -266,6 +266,44 @@ TEST(PowersOfTwo, AreExactForIntegers) {
   }
 }
 
+// Powers with constant exponents, at the arguments at which a root or a product might differ.
+template <class T>
+void check_constant_exponents(DType dtype) {
+  constexpr T kMost = std::numeric_limits<T>::max(), kInfinite = std::numeric_limits<T>::infinity(),
+              kLeast = std::numeric_limits<T>::denorm_min();
+  const std::vector<T> x = {T(0),     T(-0.0),   1,          -1,
+                            2,        T(-2.5),   T(0.3),     T(-0.3),
+                            T(1e-30), kLeast,    -kLeast,    kMost,
+                            -kMost,   kInfinite, -kInfinite, std::numeric_limits<T>::quiet_NaN()};
+  const auto count = static_cast<int64_t>(x.size());
+  for (const double exponent : {0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 3.0, -0.5}) {
+    KernelMaker m;
+    const int in = m.buffer(dtype, count), out = m.buffer(dtype, count, BufferKind::kOutput);
+    m.k.parallel = {count};
+    m.loop({});
+    m.store(out, {0, {1}, {}},
+            m.op(ScalarOp::kPow, dtype, {m.load(in, {0, {1}, {}}), m.number(dtype, exponent)}));
+    for (KernelCompiler* compiler : compilers()) {
+      std::vector<T> y(x.size());
+      void* buffers[] = {const_cast<T*>(x.data()), y.data()};
+      compiler->compile(m.k)(buffers, 0, count);
+      for (size_t i = 0; i < x.size(); ++i) {
+        const T expected = std::pow(x[i], static_cast<T>(exponent));
+        EXPECT_EQ(std::isnan(y[i]), std::isnan(expected)) << x[i] << " ** " << exponent;
+        if (std::isnan(expected)) continue;
+        EXPECT_EQ(std::signbit(y[i]), std::signbit(expected)) << x[i] << " ** " << exponent;
+        EXPECT_TRUE(y[i] == expected || std::abs(y[i] - expected) <=
+                                            std::abs(expected) * std::numeric_limits<T>::epsilon())
+            << x[i] << " ** " << exponent << ": " << y[i] << " and " << expected;
+      }
+    }
+  }
+}
+TEST(Powers, OfConstantExponents) {
+  check_constant_exponents<float>(float32);
+  check_constant_exponents<double>(float64);
+}
+
 Kernel binary(ScalarOp op, DType dtype, int64_t n) {
   KernelMaker m;
   const int x = m.buffer(dtype, n), y = m.buffer(dtype, n),

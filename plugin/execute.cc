@@ -46,7 +46,7 @@ class Arguments {
       if (lost) taken.buffer->packed.clear();
       if (!lost)
         taken.buffer->memory =
-            taken.memory ? std::move(taken.memory) : arrays_[taken.argument]->buffer();
+            taken.memory ? taken.memory : arrays_[taken.argument]->buffer();
     }
   }
   Arguments(const Arguments&) = delete;

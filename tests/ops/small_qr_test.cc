@@ -179,6 +179,20 @@ TYPED_TEST(SmallQr, HugeAndTinyColumns) {
   }
 }
 
+TYPED_TEST(SmallQr, ElementsOfDifferentSizes) {
+  using T = TypeParam;
+  const T huge = std::ldexp(T(1), std::numeric_limits<T>::max_exponent - 1), tiny = 1 / huge;
+  for (const auto& [first, second] : std::vector<std::pair<T, T>>{
+           {T(0), huge}, {tiny, huge}, {huge, tiny}, {T(0), tiny}, {huge, T(0)}}) {
+    const T norm = std::max(first, second);
+    std::vector<T> a;
+    for (int i = 0; i < 20; ++i) a.insert(a.end(), {first, second});
+    const Factors<T> got = factored(2, 1, 1, a), want = expected(2, 1, 1, a);
+    EXPECT_EQ(got.r, std::vector<T>(20, second == 0 ? norm : -norm)) << first << ", " << second;
+    EXPECT_EQ(got.taus, want.taus) << first << ", " << second;
+  }
+}
+
 TYPED_TEST(SmallQr, DenormalColumns) {
   using T = TypeParam;
   const T least = std::numeric_limits<T>::denorm_min();

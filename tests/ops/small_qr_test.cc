@@ -179,6 +179,7 @@ TYPED_TEST(SmallQr, HugeAndTinyColumns) {
   }
 }
 
+// LAPACK overflows if it subtracts the largest numbers; taus are at most 2.
 TYPED_TEST(SmallQr, ElementsOfDifferentSizes) {
   using T = TypeParam;
   const T huge = std::ldexp(T(1), std::numeric_limits<T>::max_exponent - 1), tiny = 1 / huge;
@@ -187,9 +188,10 @@ TYPED_TEST(SmallQr, ElementsOfDifferentSizes) {
     const T norm = std::max(first, second);
     std::vector<T> a;
     for (int i = 0; i < 20; ++i) a.insert(a.end(), {first, second});
-    const Factors<T> got = factored(2, 1, 1, a), want = expected(2, 1, 1, a);
+    const T tau = static_cast<T>(second == 0 ? 0 : first > second ? 2 : 1);
+    const Factors<T> got = factored(2, 1, 1, a);
     EXPECT_EQ(got.r, std::vector<T>(20, second == 0 ? norm : -norm)) << first << ", " << second;
-    EXPECT_EQ(got.taus, want.taus) << first << ", " << second;
+    EXPECT_EQ(got.taus, std::vector<T>(20, tau)) << first << ", " << second;
   }
 }
 

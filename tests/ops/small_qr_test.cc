@@ -31,8 +31,8 @@ class SmallQr : public ::testing::Test {
 using Dtypes = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(SmallQr, Dtypes);
 
-// Numbers from -1 to 1, with 4 added to the diagonals: the factors of such matrices change little if
-// the matrices do.
+// Numbers from -1 to 1, with 4 added to the diagonals: the factors of such matrices change little
+// if the matrices do.
 template <class T>
 std::vector<T> random(int64_t m, int64_t n, int64_t members, uint32_t seed) {
   std::mt19937 rng(seed);
@@ -244,8 +244,8 @@ TYPED_TEST(SmallQr, ZerosBelowTheDiagonal) {
   }
 }
 
-// Where LAPACK's results are not finite, these are not. (There are fewer of them, because BLAS leaves
-// out products with zeros.) Columns before that of a NaN or an infinity are not affected.
+// Where LAPACK's results are not finite, these are not. (There are fewer of them, because BLAS
+// leaves out products with zeros.) Columns before that of a NaN or an infinity are not affected.
 TYPED_TEST(SmallQr, NanAndInfinity) {
   using T = TypeParam;
   for (T special : {std::numeric_limits<T>::quiet_NaN(), std::numeric_limits<T>::infinity()})

@@ -44,8 +44,8 @@ struct ReflectorLanes {
 #endif
   }
   // Returns the powers of two, as bits, that make numbers of these magnitudes at least 1 and less
-  // than 2. They and their reciprocals are normal numbers: then the largest numbers are less than 4,
-  // and denormal ones not less than the precision of T.
+  // than 2. They and their reciprocals are normal numbers: then the largest numbers are less than
+  // 4, and denormal ones not less than the precision of T.
   [[gnu::always_inline]] static Ints scales_of(const Ints& magnitudes) {
     constexpr int kDigits = std::numeric_limits<T>::digits - 1;
     constexpr Int kOne = Int{1} << kDigits,

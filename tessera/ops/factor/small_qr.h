@@ -1,14 +1,14 @@
-// Reflectors of small real matrices, and their products, in vectors: one matrix of the batch in each
-// lane. For matrices of a batch, the calls within LAPACK take longer than the arithmetic. The ops of
-// reflectors.h and qr.h use it.
+// Reflectors of small real matrices, and their products, in vectors: one matrix of the batch in
+// each lane. For matrices of a batch, the calls within LAPACK take longer than the arithmetic. The
+// ops of reflectors.h and qr.h use it.
 #pragma once
 
 #include <cstdint>
 
 namespace tessera::ops::factor {
 
-// Row-major matrices, one after the other: `a` and `packed` have m rows and n columns, with min(m, n)
-// taus, as of the op `geqrf`. `packed` may be `a`.
+// Row-major matrices, one after the other: `a` and `packed` have m rows and n columns, with min(m,
+// n) taus, as of the op `geqrf`. `packed` may be `a`.
 template <class T>
 struct ReflectorBatch {
   int64_t m, n;
@@ -36,10 +36,10 @@ struct QrBatch {
 bool is_small_qr(int64_t m, int64_t n);
 
 // Factor `members` matrices, or multiply the reflectors of so many, by LAPACK's definitions: the
-// diagonal element of r has the sign that the matrix's does not have, and tau is 0 where the rest of
-// a column is zero. A column is multiplied by a power of two before its norm is computed, so that
-// squares neither overflow nor underflow. The bits depend neither on the number of members nor on
-// the vectors of the CPU. T is float or double.
+// diagonal element of r has the sign that the matrix's does not have, and tau is 0 where the rest
+// of a column is zero. A column is multiplied by a power of two before its norm is computed, so
+// that squares neither overflow nor underflow. The bits depend neither on the number of members nor
+// on the vectors of the CPU. T is float or double.
 template <class T>
 void small_geqrf(const ReflectorBatch<T>& batch, int64_t members);
 template <class T>

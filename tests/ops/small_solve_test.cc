@@ -74,22 +74,18 @@ void check(int64_t m, int64_t columns, int64_t members, bool left, int forms, do
     for (size_t e = 0; e < a.size(); e += static_cast<size_t>(m * m + 1)) a[e] = T(special - 1);
   batch.a = a.data();
   batch.b = b.data();
-  std::vector<T> got(b.size(), T(7)), want(b.size()), parts(b.size(), T(7));
+  std::vector<T> got(b.size(), T(7)), want(b.size());
   batch.x = got.data();
-  small_solve(batch, members, 0, columns);
+  small_solve(batch, members);
   substitute(batch, members, want.data());
-  // Right-hand sides are independent: parts of them have the same bits.
-  batch.x = parts.data();
-  small_solve(batch, members, 0, columns / 3);
-  small_solve(batch, members, columns / 3, columns);
   const auto equal = [](T x, T y) {
     return std::isnan(y) ? std::isnan(x) : std::memcmp(&x, &y, sizeof(T)) == 0;
   };
   for (size_t i = 0; i < b.size(); ++i)
-    ASSERT_TRUE(equal(got[i], want[i]) && equal(parts[i], want[i]))
+    ASSERT_TRUE(equal(got[i], want[i]))
         << m << " unknowns, " << columns << " right-hand sides, " << members << " members, left "
-        << left << ", forms " << forms << ", element " << i << ": " << got[i] << " and " << parts[i]
-        << ", not " << want[i];
+        << left << ", forms " << forms << ", element " << i << ": " << got[i] << ", not "
+        << want[i];
 }
 
 TEST(SmallSolve, EqualsTheSameOperationsOneByOne) {

@@ -1,7 +1,7 @@
 // Small matrices of a batch in the lanes of vectors: element e of all members is one vector, so that
 // operations on elements are operations on vectors, whatever the form of the matrices. For source
-// files whose functions are inlined into one function for each instruction set; small_lu.cc and
-// small_solve.cc. The instruction sets have fused multiply-add, and the order of the operations does
+// files whose functions are inlined into one function for each instruction set; small_lu.cc,
+// small_qr.cc and small_solve.cc. The instruction sets have fused multiply-add, and the order of the operations does
 // not depend on the number of lanes: neither do the bits.
 #pragma once
 

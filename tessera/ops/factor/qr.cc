@@ -11,6 +11,7 @@
 #include "tessera/ops/factor/matrix_math.h"
 #include "tessera/ops/factor/matrix_op.h"
 #include "tessera/ops/factor/qr_tangents.h"
+#include "tessera/ops/factor/small_qr.h"
 #include "tessera/ops/indexing/gather.h"
 #include "tessera/ops/structural/concatenate.h"
 
@@ -70,8 +71,21 @@ void factorize(const QrParams& p, int64_t m, int64_t n, const T* x, T* q, T* r, 
 HostCall qr_call(const OpParams& params, std::span<const Type> operands,
                  std::span<const Type> results) {
   const auto p = params.as<QrParams>();
-  const int64_t m = rows_of(operands[0]), n = cols_of(operands[0]);
+  const int64_t m = rows_of(operands[0]), n = cols_of(operands[0]),
+                k = p.full_matrices ? m : std::min(m, n);
   return visit_matrix_dtype(operands[0].dtype, [&]<class T>(TypeTag<T>) {
+    if constexpr (!lapack::is_complex<T>)
+      if (!p.pivoting && is_small_qr(m, n))
+        return over_members(operands, results, members_of(operands[0]), qr_operations(operands[0]),
+                            [=](const void* const* in, void* const* out, int64_t count) {
+                              small_qr<T>({.m = m,
+                                           .n = n,
+                                           .k = k,
+                                           .a = static_cast<const T*>(in[0]),
+                                           .q = static_cast<T*>(out[0]),
+                                           .r = static_cast<T*>(out[1])},
+                                          count);
+                            });
     return over_batch(
         operands, results, members_of(operands[0]), qr_operations(operands[0]),
         [=](const void* const* in, void* const* out) {

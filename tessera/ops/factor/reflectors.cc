@@ -7,6 +7,7 @@
 #include "tessera/ops/factor/matrix_math.h"
 #include "tessera/ops/factor/matrix_op.h"
 #include "tessera/ops/factor/reflector_tangents.h"
+#include "tessera/ops/factor/small_qr.h"
 #include "tessera/ops/indexing/gather.h"
 
 namespace tessera::ops {
@@ -43,8 +44,20 @@ std::vector<Type> infer_geqrf(std::span<const Type> operands, const NoParams&) {
 HostCall geqrf_call(const OpParams&, std::span<const Type> operands,
                     std::span<const Type> results) {
   const int64_t m = rows_of(operands[0]), n = cols_of(operands[0]);
+  const double operations = qr_operations(operands[0]);
   return visit_matrix_dtype(operands[0].dtype, [&]<class T>(TypeTag<T>) {
-    return over_batch(operands, results, members_of(operands[0]), qr_operations(operands[0]),
+    if constexpr (!lapack::is_complex<T>)
+      if (is_small_qr(m, n))
+        return over_members(operands, results, members_of(operands[0]), operations,
+                            [=](const void* const* in, void* const* out, int64_t count) {
+                              small_geqrf<T>({.m = m,
+                                              .n = n,
+                                              .a = static_cast<const T*>(in[0]),
+                                              .packed = static_cast<T*>(out[0]),
+                                              .taus = static_cast<T*>(out[1])},
+                                             count);
+                            });
+    return over_batch(operands, results, members_of(operands[0]), operations,
                       [=](const void* const* in, void* const* out) {
                         const Workspace<T> a(m * n);
                         transpose_matrix(static_cast<const T*>(in[0]), m, n, a.data());
@@ -104,8 +117,21 @@ std::vector<Type> infer_product(std::span<const Type> operands, const NoParams&)
 HostCall product_call(const OpParams&, std::span<const Type> operands,
                       std::span<const Type> results) {
   const int64_t m = rows_of(operands[0]), n = cols_of(operands[0]), k = operands[1].shape.back();
+  const double operations = qr_operations(operands[0]);
   return visit_matrix_dtype(operands[0].dtype, [&]<class T>(TypeTag<T>) {
-    return over_batch(operands, results, members_of(operands[0]), qr_operations(operands[0]),
+    if constexpr (!lapack::is_complex<T>)
+      if (is_small_qr(m, n) && k > 0)
+        return over_members(operands, results, members_of(operands[0]), operations,
+                            [=](const void* const* in, void* const* out, int64_t count) {
+                              small_product<T>({.m = m,
+                                                .n = n,
+                                                .count = k,
+                                                .a = static_cast<const T*>(in[0]),
+                                                .taus = static_cast<const T*>(in[1]),
+                                                .q = static_cast<T*>(out[0])},
+                                               count);
+                            });
+    return over_batch(operands, results, members_of(operands[0]), operations,
                       [=](const void* const* in, void* const* out) {
                         const Workspace<T> a(m * n);
                         transpose_matrix(static_cast<const T*>(in[0]), m, n, a.data());

@@ -173,8 +173,7 @@ struct Columns {
 };
 
 template <class T, int lanes>
-[[gnu::always_inline]] inline void solve_in_columns(const SolveBatch<T>& b, int64_t members,
-                                                    int64_t begin, int64_t end) {
+[[gnu::always_inline]] inline void solve_in_columns(const SolveBatch<T>& b, int64_t members) {
   using Lanes = MemberLanes<T, lanes>;
   using Vector = typename Lanes::Vector;
   constexpr int kVectors = 4;
@@ -185,18 +184,18 @@ template <class T, int lanes>
                                                  b.m};
     const T* from = b.b + member * b.m * b.columns;
     T* to = b.x + member * b.m * b.columns;
-    for (int64_t first = begin; first < end; first += kVectors * lanes) {
-      const int64_t vectors = std::min<int64_t>(kVectors, (end - first + lanes - 1) / lanes);
+    for (int64_t first = 0; first < b.columns; first += kVectors * lanes) {
+      const int64_t vectors = std::min<int64_t>(kVectors, (b.columns - first + lanes - 1) / lanes);
       for (int64_t v = 0; v < vectors; ++v) {
-        const int64_t at = first + v * lanes, valid = end - at;
+        const int64_t at = first + v * lanes, valid = b.columns - at;
         if (b.left)
           Columns<T, lanes>{b.m, b.columns, valid}.load(from + at * apart, x + v * b.m);
         else
-          Lanes::load_members(from + at * apart, from + end * apart, valid, b.m, x + v * b.m);
+          Lanes::load_members(from + at * apart, from + b.columns * apart, valid, b.m, x + v * b.m);
       }
       substitution.solve_all(vectors);
       for (int64_t v = 0; v < vectors; ++v) {
-        const int64_t at = first + v * lanes, valid = end - at;
+        const int64_t at = first + v * lanes, valid = b.columns - at;
         if (b.left)
           Columns<T, lanes>{b.m, b.columns, valid}.store(x + v * b.m, to + at * apart);
         else
@@ -209,28 +208,26 @@ template <class T, int lanes>
 // --- Choice ---
 
 template <class T, int lanes>
-[[gnu::always_inline]] inline void solve_of(const SolveBatch<T>& b, int64_t members, int64_t begin,
-                                            int64_t end) {
-  if (begin == 0 && end == b.columns && b.columns <= 2 * lanes && 4 * members >= lanes) {
+[[gnu::always_inline]] inline void solve_of(const SolveBatch<T>& b, int64_t members) {
+  if (b.columns <= 2 * lanes && 4 * members >= lanes) {
     solve_in_lanes<T, lanes>(b, members);
   } else {
-    solve_in_columns<T, lanes>(b, members, begin, end);
+    solve_in_columns<T, lanes>(b, members);
   }
 }
 
 template <class T>
-using SolveCode = void (*)(const SolveBatch<T>& batch, int64_t members, int64_t begin, int64_t end);
+using SolveCode = void (*)(const SolveBatch<T>& batch, int64_t members);
 
 #if defined(__x86_64__)
 template <class T>
-[[gnu::target("avx2,fma")]] void solve_avx2(const SolveBatch<T>& batch, int64_t members,
-                                            int64_t begin, int64_t end) {
-  solve_of<T, 32 / sizeof(T)>(batch, members, begin, end);
+[[gnu::target("avx2,fma")]] void solve_avx2(const SolveBatch<T>& batch, int64_t members) {
+  solve_of<T, 32 / sizeof(T)>(batch, members);
 }
 template <class T>
 [[gnu::target("avx512f,avx512vl,avx512dq,fma,prefer-vector-width=512")]] void solve_avx512(
-    const SolveBatch<T>& batch, int64_t members, int64_t begin, int64_t end) {
-  solve_of<T, 64 / sizeof(T)>(batch, members, begin, end);
+    const SolveBatch<T>& batch, int64_t members) {
+  solve_of<T, 64 / sizeof(T)>(batch, members);
 }
 #endif
 
@@ -251,11 +248,11 @@ bool is_small_solve(int64_t m, int64_t bytes) {
 }
 
 template <class T>
-void small_solve(const SolveBatch<T>& batch, int64_t members, int64_t begin, int64_t end) {
-  solve_code<T>()(batch, members, begin, end);
+void small_solve(const SolveBatch<T>& batch, int64_t members) {
+  solve_code<T>()(batch, members);
 }
 
-template void small_solve(const SolveBatch<float>&, int64_t, int64_t, int64_t);
-template void small_solve(const SolveBatch<double>&, int64_t, int64_t, int64_t);
+template void small_solve(const SolveBatch<float>&, int64_t);
+template void small_solve(const SolveBatch<double>&, int64_t);
 
 }  // namespace tessera::ops::factor

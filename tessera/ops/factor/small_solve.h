@@ -22,11 +22,11 @@ struct SolveBatch {
 // which it is faster, or the CPU has no fused multiply-add.
 bool is_small_solve(int64_t m, int64_t bytes);
 
-// Solves the equations of `members` matrices for the right-hand sides [begin, end) of each. Products
-// are subtracted with one rounding, in the order in which unknowns become known, and the sum is
-// divided by the element of the diagonal: the bits depend neither on the numbers of members and
-// right-hand sides nor on the vectors of the CPU. T is float or double.
+// Solves the equations of `members` matrices. Products are subtracted with one rounding, in the
+// order in which unknowns become known, and the sum is divided by the element of the diagonal: the
+// bits depend neither on the numbers of members and right-hand sides nor on the vectors of the CPU.
+// T is float or double.
 template <class T>
-void small_solve(const SolveBatch<T>& batch, int64_t members, int64_t begin, int64_t end);
+void small_solve(const SolveBatch<T>& batch, int64_t members);
 
 }  // namespace tessera::ops::factor

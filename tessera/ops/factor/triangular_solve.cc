@@ -113,7 +113,7 @@ HostCall small_solve_call(const TriangularSolveParams& p, std::span<const Type> 
   };
   return over_members(operands, results, members, operations,
                       [=](const void* const* in, void* const* out, int64_t count) {
-                        small_solve(batch(in, out), count, 0, columns);
+                        small_solve(batch(in, out), count);
                       });
 }
 

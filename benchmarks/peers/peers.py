@@ -50,6 +50,8 @@ ENGINES = {
     'IREE, constants': ('iree', 'iree-constants', ('inference',)),
     'NumPy': ('numba', 'numpy', ('ocean',)),
     'numba': ('numba', 'numba', ('ocean',)),
+    # Those of models.py.
+    'XLA': ('models', 'xla', ('model',)),
 }
 
 # By engine, the export that it reads: its name, the environment that writes it, and one of its files.
@@ -225,7 +227,7 @@ def difference(left, right, tolerance=None):
       x, y = a[name], b[name]
       if x.shape != y.shape or not np.all(np.isfinite(x)) or not np.all(np.isfinite(y)):
         return float('inf'), True
-      here = float(np.max(np.abs(x.astype(np.float64) - y.astype(np.float64)), initial=0) / max(np.max(np.abs(y), initial=0), 1e-300))
+      here = float(np.max(np.abs(x.astype(np.float64) - y.astype(np.float64)), initial=0) / max(float(np.max(np.abs(y), initial=0)), 1e-300))
       worst, wrong = max(worst, here), wrong or not here <= tolerance[str(y.dtype)]
   return worst, wrong
 

@@ -44,7 +44,7 @@ def export(key, options):
     words = [peers.python_of(ENVIRONMENT, options), str(HERE / 'engines.py'), 'model', key, '--exports', str(options.exports), '--export']
     done = subprocess.run(words, env={**peers.plain_environment(), 'JAX_PLATFORMS': 'cpu'}, capture_output=True, text=True)
     if done.returncode:
-      raise peers.Refused(f'not exported: {peers.last_line(done.stderr)}')
+      raise peers.Refused(f'not exported, ended with {done.returncode}: {peers.last_line(done.stderr)}')
 
 
 def compared(engines, entries):

@@ -77,31 +77,31 @@ KERAS = {
 
 
 def of_haiku(make, *inputs):
-  """A network of haiku with a state, such as that of batch normalisation."""
+  """make(is_training, *inputs) is a network of haiku with a state, such as that of batch normalisation, which begins in training."""
   import haiku
 
   network = haiku.without_apply_rng(haiku.transform_with_state(make))
-  weights, state = network.init(jax.random.PRNGKey(0), *inputs)
-  return (lambda weights, state, *inputs: network.apply(weights, state, *inputs)[0]), weights, state, inputs
+  weights, state = network.init(jax.random.PRNGKey(0), True, *inputs)
+  return (lambda weights, state, *inputs: network.apply(weights, state, False, *inputs)[0]), weights, state, inputs
 
 
 def haiku_image_network(name, size, **settings):
   import haiku
 
-  return of_haiku(lambda x: getattr(haiku.nets, name)(1000, **settings)(x, is_training=False), normal(2, size, size, 3))
+  return of_haiku(lambda is_training, x: getattr(haiku.nets, name)(num_classes=1000, **settings)(x, is_training), normal(2, size, size, 3))
 
 
 def haiku_mlp():
   import haiku
 
-  return of_haiku(lambda x: haiku.nets.MLP([512, 512, 10], activation=jnp.tanh)(x), normal(256, 784))
+  return of_haiku(lambda _, x: haiku.nets.MLP([512, 512, 10], activation=jnp.tanh)(x), normal(256, 784))
 
 
 def haiku_core(name, features=128, time=32, batch=8):
   """A recurrent core over a sequence, (time, batch, features)."""
   import haiku
 
-  def make(x):
+  def make(_, x):
     core = getattr(haiku, name)(features)
     return haiku.dynamic_unroll(core, x, core.initial_state(x.shape[1]))[0]
 
@@ -111,7 +111,7 @@ def haiku_core(name, features=128, time=32, batch=8):
 def haiku_attention():
   import haiku
 
-  def make(x):
+  def make(_, x):
     start = haiku.initializers.VarianceScaling(1.0)
     for _ in range(2):
       y = haiku.LayerNorm(-1, True, True)(x)
@@ -162,8 +162,8 @@ def of_transformers(model_name, config_name, sizes, inputs, names=None, **settin
   def f(weights, state, *inputs):
     params = {'params': weights, **state} if state else weights
     if names:
-      return results_of(model(**dict(zip(names, inputs, strict=True)), params=params, train=False))
-    return results_of(model(*inputs, params=params, train=False))
+      return results_of(model(**dict(zip(names, inputs, strict=True)), params=params))
+    return results_of(model(*inputs, params=params))
 
   return f, weights, state, inputs
 

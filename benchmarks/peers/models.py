@@ -79,6 +79,8 @@ def measured(key, options, folder):
 
 def prepare(key, options, folder):
   """Exports a program and lets IREE compile it, which takes the longest; both keep what they made in options.exports."""
+  if peers.export_path(options.exports, key, 'arguments.vmfb').exists():
+    return
   try:
     export(key, options)
     peers.started('IREE', key, folder, options.caches, options).end()

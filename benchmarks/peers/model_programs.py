@@ -149,10 +149,16 @@ def results_of(output):
   return (output.text_embeds, output.image_embeds) if 'text_embeds' in output else output[0]
 
 
+def clip_as_before(x, *bounds, a_min=None, a_max=None, clip=jnp.clip, **named):
+  """jax.numpy.clip with the arguments that it no longer has and that T5 gives it."""
+  return clip(x, *bounds, **{k: v for k, v in (('min', a_min), ('max', a_max)) if v is not None}, **named)
+
+
 def of_transformers(model_name, config_name, sizes, inputs, names=None, **settings):
   """`inputs` are arrays; `names` are those of arguments that are given by name."""
   import transformers
 
+  jnp.clip = clip_as_before
   config = getattr(transformers, config_name)(**sizes)
   model = getattr(transformers, model_name)(config, seed=0, **settings)
   weights, state = model.params, {}

@@ -147,11 +147,12 @@ def summary(lines):
 
 def table(lines):
   """First the models on which Tessera is behind, the farthest first, and then the others."""
-  lines = [line for line in lines if line['engines']]
-  text = [summary(lines), '', '| program | XLA | IREE | Tessera | Tessera / best other |', '|---|---:|---:|---:|---:|']
-  for line in sorted(lines, key=lambda line: -(ratio(line) or 0)):
+  exported = [line for line in lines if line['engines']]
+  text = [summary(exported), '', '| program | XLA | IREE | Tessera | Tessera / best other |', '|---|---:|---:|---:|---:|']
+  for line in sorted(exported, key=lambda line: -(ratio(line) or 0)):
     found = ratio(line)
     text.append(f'| {line["name"]} | {" | ".join(cell(line, label) for label in ENGINES)} | {f"{found:.2f}" if found else ""} |')
+  text += [f'| {line["name"]} | {line["refused"]} | | | |' for line in lines if not line['engines']]
   return '\n'.join(text)
 
 

@@ -170,7 +170,7 @@ def test_the_table_of_models_begins_with_those_that_are_behind():
   assert table.splitlines()[0] == ('Tessera is the fastest or within 2 % on 3 of 4 programs. The median of Tessera / XLA is 0.62 (4 programs).'
                                    ' The median of Tessera / IREE is 1.00 (2 programs). IREE refuses 1 and `tessera run` 0.')
   assert table.splitlines()[4:] == ['| behind | 4 | 2 | 3 | 1.50 |', '| alone | 4 | refused | 4 | 1.00 |', '| ahead | 8 | 4 | 2 | 0.50 |',
-                                    '| wrong | 4 | differs by 2e-01 | 2 | 0.50 |']
+                                    '| wrong | 4 | differs by 2e-01 | 2 | 0.50 |', '| not exported | no | | | |']
 
 
 def test_arrays_of_zeros_are_equal(tmp_path):

@@ -115,27 +115,66 @@ def jax_ocean(key, options):
   yield Prepared(lambda: jax.block_until_ready(f(*arguments)), [np.asarray(x) for x in jax.tree.leaves(out)], jax_version())
 
 
+def export_model(key, options):
+  """For the engines that run a model of models.py."""
+  import jax
+  import model_programs
+
+  f, weights, state, inputs = model_programs.KINDS[key.split('/', 1)[1]]()
+  leaves, structure = jax.tree.flatten((weights, state, inputs))
+
+  def of_leaves(*leaves):
+    weights, state, inputs = jax.tree.unflatten(structure, leaves)
+    return jax.tree.leaves(f(weights, state, *inputs))
+
+  exported = write_exports(jax.jit(of_leaves, keep_unused=True), leaves, key, 'arguments', options)
+  export_path(options.exports, key, 'arguments.exported').write_bytes(exported.serialize())
+
+
+def jax_exported(key, options):
+  """On XLA, the program that `tessera run` and IREE run."""
+  import jax
+  from jax import export
+
+  exported = export.deserialize(bytearray(export_path(options.exports, key, 'arguments.exported').read_bytes()))
+  with np.load(export_path(options.exports, key, 'arguments.npz')) as file:
+    arguments = jax.block_until_ready(jax.device_put([file[f'arg{i}'] for i in range(len(file.files))]))
+  f = jax.jit(exported.call)
+  yield
+  out = jax.block_until_ready(f(*arguments))
+  yield
+  yield Prepared(lambda: jax.block_until_ready(f(*arguments)), [np.asarray(x) for x in out], jax_version())
+
+
 def in_jax(key, options, constants=False):
   kind = programs.kind_of(key)
+  if kind == 'model':
+    return jax_exported(key, options)
   if kind == 'inference':
     return jax_inference(key, options, constants)
   return jax_training(key, options) if kind == 'training' else jax_ocean(key, options)
 
 
 def export_stablehlo(key, options, constants):
+  import jax
+
+  f, arguments = jax_inference_function(key, constants)
+  write_exports(jax.jit(f), arguments, key, 'constants' if constants else 'arguments', options)
+
+
+def write_exports(f, arguments, key, end, options):
   """For `tessera run` and IREE: the program, and the arrays of its arguments as an npz file."""
   import jax
   from jax import export
 
-  f, arguments = jax_inference_function(key, constants)
-  end = 'constants' if constants else 'arguments'
-  exported = export.export(jax.jit(f))(*arguments)
+  exported = export.export(f)(*arguments)
   leaves = jax.tree.leaves(arguments)
   np.savez(export_path(options.exports, key, f'{end}.npz'), **{f'arg{i}': x for i, x in enumerate(leaves)})
   export_path(options.exports, key, f'{end}.mlir').write_bytes(exported.mlir_module_serialized)
-  lowered = jax.jit(f).lower(*arguments).compiler_ir('stablehlo')
+  lowered = f.lower(*arguments).compiler_ir('stablehlo')
   with open(export_path(options.exports, key, f'{end}.bytecode'), 'wb') as out:
     lowered.operation.write_bytecode(out)
+  return exported
 
 
 # PyTorch.
@@ -380,6 +419,7 @@ ENGINES = {
 
 EXPORTS = {
     'onnx': export_onnx,
+    'model': export_model,
     'stablehlo': lambda key, options: export_stablehlo(key, options, constants=False),
     'stablehlo-constants': lambda key, options: export_stablehlo(key, options, constants=True),
 }

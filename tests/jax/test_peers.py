@@ -4,6 +4,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import types
 
 import jax
 import numpy as np
@@ -11,8 +12,10 @@ import pytest
 
 PEERS = pathlib.Path(__file__).resolve().parents[2] / 'benchmarks' / 'peers'
 sys.path.insert(0, str(PEERS))
+import engines  # pylint: disable=wrong-import-position
 import layers_jax  # pylint: disable=wrong-import-position
 import layers_numpy  # pylint: disable=wrong-import-position
+import models  # pylint: disable=wrong-import-position
 import networks  # pylint: disable=wrong-import-position
 import ocean  # pylint: disable=wrong-import-position
 import peers  # pylint: disable=wrong-import-position
@@ -153,3 +156,38 @@ def test_setup_refuses_an_environment_that_it_does_not_know(tmp_path):
   done = subprocess.run([sys.executable, PEERS / 'setup', f'--into={tmp_path}', 'theano'], capture_output=True, text=True, check=False)
   assert done.returncode == 2
   assert 'expected one of jax-0.10.2, ' in done.stderr and 'got theano' in done.stderr
+
+
+def model_line(name, xla, iree, ours):
+  return {'name': name, 'engines': {'XLA': xla, 'IREE': iree, 'tessera run': ours}}
+
+
+def test_the_table_of_models_begins_with_those_that_are_behind():
+  ms = [{'ms': float(x)} for x in range(10)]
+  table = models.table([model_line('ahead', ms[8], ms[4], ms[2]), model_line('alone', ms[4], {'refused': 'no'}, ms[4]),
+                        model_line('behind', ms[4], ms[2], ms[3]), model_line('wrong', ms[4], {'differs': True, 'difference': 0.25}, ms[2]),
+                        {'name': 'not exported', 'refused': 'no', 'engines': {}}])
+  assert table.splitlines()[0] == ('Tessera is the fastest or within 2 % on 3 of 4 programs. The median of Tessera / XLA is 0.62 (4 programs).'
+                                   ' The median of Tessera / IREE is 1.00 (2 programs). IREE refuses 1 and `tessera run` 0.')
+  assert table.splitlines()[4:] == ['| behind | 4 | 2 | 3 | 1.50 |', '| alone | 4 | refused | 4 | 1.00 |', '| ahead | 8 | 4 | 2 | 0.50 |',
+                                    '| wrong | 4 | differs by 2e-01 | 2 | 0.50 |', '| not exported | no | | | |']
+
+
+def test_arrays_of_zeros_are_equal(tmp_path):
+  np.savez(tmp_path / 'zeros.npz', np.zeros(2, np.float32))
+  assert peers.difference(tmp_path / 'zeros.npz', tmp_path / 'zeros.npz') == (0.0, False)
+
+
+def test_a_model_is_exported_for_all_engines_with_its_unused_arguments(tmp_path, monkeypatch):
+  made = lambda: (lambda w, state, x: {'y': x @ w['a']}, {'a': np.ones((3, 2), np.float32), 'b': np.ones(4, np.float32)}, {}, (np.ones((5, 3), np.float32),))  # noqa: E731
+  monkeypatch.setitem(sys.modules, 'model_programs', types.SimpleNamespace(KINDS={'small': made}))
+  options = types.SimpleNamespace(exports=tmp_path)
+  try:
+    engines.export_model('model/small', options)
+  except ImportError as error:  # JAX writes exported programs with flatbuffers, which is not everywhere.
+    pytest.skip(str(error))
+  with np.load(tmp_path / 'model_small.arguments.npz') as file:
+    assert [file[name].shape for name in file.files] == [(3, 2), (4,), (5, 3)]
+  steps = engines.jax_exported('model/small', options)
+  prepared = list(steps)[-1]
+  np.testing.assert_array_equal(prepared.results[0], np.full((5, 2), 3, np.float32))

@@ -45,8 +45,7 @@ class Arguments {
       taken.buffer->deleted = lost;
       if (lost) taken.buffer->packed.clear();
       if (!lost)
-        taken.buffer->memory =
-            taken.memory ? taken.memory : arrays_[taken.argument]->buffer();
+        taken.buffer->memory = taken.memory ? taken.memory : arrays_[taken.argument]->buffer();
     }
   }
   Arguments(const Arguments&) = delete;

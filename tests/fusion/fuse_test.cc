@@ -2,6 +2,7 @@
 
 #include "fusion_testing.h"
 #include "tessera/ops/indexing/gather.h"
+#include "tessera/ops/linear/dot_general.h"
 #include "tessera/ops/structural/concatenate.h"
 
 namespace tessera::fusion_testing::fuse_test {
@@ -429,6 +430,12 @@ TEST(Fuse, TransposedProductExchangesItsOperands) {
     const DotStep& step = std::get<DotStep>(kept.steps[0]);
     EXPECT_EQ(kept.slots[static_cast<size_t>(step.out)].shape, (Shape{2, 6, 7, 3})) << permutation;
   }
+  // A product whose rows must not depend on each other keeps its operands.
+  const Schedule invariant = check(trace({f32({30, 20}), f32({20, 40})}, [](const Arrays& x) {
+    return Arrays{lax::transpose(ops::invariant_dot(x[0], x[1], {1}, {0}, {}, {}), {1, 0})};
+  }));
+  const DotStep& sums = std::get<DotStep>(invariant.steps[0]);
+  EXPECT_EQ(invariant.slots[static_cast<size_t>(sums.out)].shape, (Shape{30, 40}));
   // A bias along the last dimension of the transpose is added by the product.
   const Schedule biased = check(trace({f32({6, 5}), f32({5, 7}), f32({6})}, [](const Arrays& x) {
     return Arrays{lax::transpose(lax::dot(x[0], x[1]), {1, 0}) +

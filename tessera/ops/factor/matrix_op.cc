@@ -89,6 +89,20 @@ std::vector<int64_t> member_bytes(std::span<const Type> types, int64_t members) 
   return out;
 }
 
+// Where member i is in each operand and result, whose members have so many bytes.
+struct MemberPointers {
+  MemberPointers(std::span<const void* const> in, std::span<void* const> out,
+                 const std::vector<int64_t>& in_bytes, const std::vector<int64_t>& out_bytes,
+                 int64_t i) {
+    for (size_t k = 0; k < in.size(); ++k)
+      from.push_back(static_cast<const std::byte*>(in[k]) + i * in_bytes[k]);
+    for (size_t r = 0; r < out.size(); ++r)
+      to.push_back(static_cast<std::byte*>(out[r]) + i * out_bytes[r]);
+  }
+  boost::container::small_vector<const void*, 4> from;
+  boost::container::small_vector<void*, 5> to;
+};
+
 }  // namespace
 
 BlasThreads blas_threads_for(double operations) {
@@ -105,14 +119,9 @@ HostCall over_batch(std::span<const Type> operands, std::span<const Type> result
   return
       [=, in_bytes = member_bytes(operands, members), out_bytes = member_bytes(results, members)](
           std::span<const void* const> in, std::span<void* const> out) {
-        auto run = [&](int64_t i) {
-          boost::container::small_vector<const void*, 4> from;
-          boost::container::small_vector<void*, 5> to;
-          for (size_t k = 0; k < in.size(); ++k)
-            from.push_back(static_cast<const std::byte*>(in[k]) + i * in_bytes[k]);
-          for (size_t r = 0; r < out.size(); ++r)
-            to.push_back(static_cast<std::byte*>(out[r]) + i * out_bytes[r]);
-          member(from.data(), to.data());
+        const auto run = [&](int64_t i) {
+          const MemberPointers at(in, out, in_bytes, out_bytes, i);
+          member(at.from.data(), at.to.data());
         };
         prepare_blas();
         if (members == 1) {
@@ -137,13 +146,8 @@ HostCall over_members(std::span<const Type> operands, std::span<const Type> resu
       [=, in_bytes = member_bytes(operands, members), out_bytes = member_bytes(results, members)](
           std::span<const void* const> in, std::span<void* const> out) {
         parallel_for_ranges(members, grain, [&](int64_t begin, int64_t end) {
-          boost::container::small_vector<const void*, 4> from;
-          boost::container::small_vector<void*, 5> to;
-          for (size_t k = 0; k < in.size(); ++k)
-            from.push_back(static_cast<const std::byte*>(in[k]) + begin * in_bytes[k]);
-          for (size_t r = 0; r < out.size(); ++r)
-            to.push_back(static_cast<std::byte*>(out[r]) + begin * out_bytes[r]);
-          compute(from.data(), to.data(), end - begin);
+          const MemberPointers at(in, out, in_bytes, out_bytes, begin);
+          compute(at.from.data(), at.to.data(), end - begin);
         });
       };
 }

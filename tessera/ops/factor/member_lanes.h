@@ -173,4 +173,29 @@ inline bool has_wide_member_lanes() {
 #endif
 }
 
+#if defined(__x86_64__)
+template <class T, class Compute>
+[[gnu::target("avx2,fma")]] void in_narrow_member_lanes(const Compute& compute) {
+  compute(std::integral_constant<int, 32 / sizeof(T)>());
+}
+template <class T, class Compute>
+[[gnu::target("avx512f,avx512vl,avx512dq,fma,prefer-vector-width=512")]] void in_wide_member_lanes(
+    const Compute& compute) {
+  compute(std::integral_constant<int, 64 / sizeof(T)>());
+}
+#endif
+
+// Calls compute(lanes), a lambda that is always inlined, with the lanes of a vector of T as a
+// constant: vectors of 64 bytes if `wide` and if the CPU has them, otherwise of 32.
+// has_member_lanes() must be true.
+template <class T, class Compute>
+void in_member_lanes([[maybe_unused]] bool wide, [[maybe_unused]] const Compute& compute) {
+#if defined(__x86_64__)
+  if (wide && has_wide_member_lanes())
+    in_wide_member_lanes<T>(compute);
+  else
+    in_narrow_member_lanes<T>(compute);
+#endif
+}
+
 }  // namespace tessera::ops::factor

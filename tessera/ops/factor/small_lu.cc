@@ -226,40 +226,16 @@ template <class T, int lanes>
   }
 }
 
-template <class T>
-using LuCode = void (*)(const LuBatch<T>& batch, int64_t members);
-
-#if defined(__x86_64__)
-template <class T>
-[[gnu::target("avx2,fma")]] void lu_avx2(const LuBatch<T>& batch, int64_t members) {
-  lu_of<T, 32 / sizeof(T)>(batch, members);
-}
-template <class T>
-[[gnu::target("avx512f,avx512vl,avx512dq,fma,prefer-vector-width=512")]] void lu_avx512(
-    const LuBatch<T>& batch, int64_t members) {
-  lu_of<T, 64 / sizeof(T)>(batch, members);
-}
-#endif
-
-// Returns the code for this CPU; null if there is none.
-template <class T>
-LuCode<T> lu_code() {
-#if defined(__x86_64__)
-  if (has_wide_member_lanes()) return lu_avx512<T>;
-  if (has_member_lanes()) return lu_avx2<T>;
-#endif
-  return nullptr;
-}
-
 }  // namespace
 
 bool is_small_lu(int64_t m, int64_t n) {
-  return m > 0 && n > 0 && m <= kMostLuRows && n <= kMostLuRows && lu_code<float>();
+  return m > 0 && n > 0 && m <= kMostLuRows && n <= kMostLuRows && has_member_lanes();
 }
 
 template <class T>
 void small_lu(const LuBatch<T>& batch, int64_t members) {
-  lu_code<T>()(batch, members);
+  in_member_lanes<T>(
+      true, [&](auto lanes) __attribute__((always_inline)) { lu_of<T, lanes()>(batch, members); });
 }
 
 template void small_lu(const LuBatch<float>&, int64_t);

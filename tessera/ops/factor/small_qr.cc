@@ -198,42 +198,10 @@ template <class T, int lanes>
   }
 }
 
-// --- Choice ---
-
-template <class T, int lanes, class Batch>
-[[gnu::always_inline]] inline void reflectors_of(const Batch& b, int64_t members) {
-  if constexpr (std::is_same_v<Batch, ReflectorBatch<T>>) {
-    geqrf_in_lanes<T, lanes>(b, members);
-  } else if constexpr (std::is_same_v<Batch, ProductBatch<T>>) {
-    product_in_lanes<T, lanes>(b, members);
-  } else {
-    qr_in_lanes<T, lanes>(b, members);
-  }
-}
-
-#if defined(__x86_64__)
-template <class T, class Batch>
-[[gnu::target("avx2,fma")]] void reflectors_avx2(const Batch& batch, int64_t members) {
-  reflectors_of<T, 32 / sizeof(T)>(batch, members);
-}
-template <class T, class Batch>
-[[gnu::target("avx512f,avx512vl,avx512dq,fma,prefer-vector-width=512")]] void reflectors_avx512(
-    const Batch& batch, int64_t members) {
-  reflectors_of<T, 64 / sizeof(T)>(batch, members);
-}
-#endif
-
-// Calls the code for this CPU.
-template <class T, class Batch>
-void compute_reflectors([[maybe_unused]] const Batch& batch, [[maybe_unused]] int64_t members) {
-#if defined(__x86_64__)
-  // Lanes without a member take time too: one 32 x 32 matrix takes 0.7 of the time with 32 bytes.
-  constexpr int64_t kNarrow = 32 / sizeof(T);
-  if (has_wide_member_lanes() && members > kNarrow)
-    reflectors_avx512<T>(batch, members);
-  else
-    reflectors_avx2<T>(batch, members);
-#endif
+// Lanes without a member take time too: one 32 x 32 matrix takes 0.7 of the time with 32 bytes.
+template <class T>
+bool fills_wide_lanes(int64_t members) {
+  return members > static_cast<int64_t>(32 / sizeof(T));
 }
 
 }  // namespace
@@ -244,15 +212,24 @@ bool is_small_qr(int64_t m, int64_t n) {
 
 template <class T>
 void small_geqrf(const ReflectorBatch<T>& batch, int64_t members) {
-  compute_reflectors<T>(batch, members);
+  in_member_lanes<T>(
+      fills_wide_lanes<T>(members), [&](auto lanes) __attribute__((always_inline)) {
+        geqrf_in_lanes<T, lanes()>(batch, members);
+      });
 }
 template <class T>
 void small_product(const ProductBatch<T>& batch, int64_t members) {
-  compute_reflectors<T>(batch, members);
+  in_member_lanes<T>(
+      fills_wide_lanes<T>(members), [&](auto lanes) __attribute__((always_inline)) {
+        product_in_lanes<T, lanes()>(batch, members);
+      });
 }
 template <class T>
 void small_qr(const QrBatch<T>& batch, int64_t members) {
-  compute_reflectors<T>(batch, members);
+  in_member_lanes<T>(
+      fills_wide_lanes<T>(members), [&](auto lanes) __attribute__((always_inline)) {
+        qr_in_lanes<T, lanes()>(batch, members);
+      });
 }
 
 template void small_geqrf(const ReflectorBatch<float>&, int64_t);

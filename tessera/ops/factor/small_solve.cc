@@ -216,40 +216,17 @@ template <class T, int lanes>
   }
 }
 
-template <class T>
-using SolveCode = void (*)(const SolveBatch<T>& batch, int64_t members);
-
-#if defined(__x86_64__)
-template <class T>
-[[gnu::target("avx2,fma")]] void solve_avx2(const SolveBatch<T>& batch, int64_t members) {
-  solve_of<T, 32 / sizeof(T)>(batch, members);
-}
-template <class T>
-[[gnu::target("avx512f,avx512vl,avx512dq,fma,prefer-vector-width=512")]] void solve_avx512(
-    const SolveBatch<T>& batch, int64_t members) {
-  solve_of<T, 64 / sizeof(T)>(batch, members);
-}
-#endif
-
-// Returns the code for this CPU; null if there is none.
-template <class T>
-SolveCode<T> solve_code() {
-#if defined(__x86_64__)
-  if (has_wide_member_lanes()) return solve_avx512<T>;
-  if (has_member_lanes()) return solve_avx2<T>;
-#endif
-  return nullptr;
-}
-
 }  // namespace
 
 bool is_small_solve(int64_t m, int64_t bytes) {
-  return m > 0 && m <= kMostUnknowns && bytes <= kMostBytes && solve_code<float>();
+  return m > 0 && m <= kMostUnknowns && bytes <= kMostBytes && has_member_lanes();
 }
 
 template <class T>
 void small_solve(const SolveBatch<T>& batch, int64_t members) {
-  solve_code<T>()(batch, members);
+  in_member_lanes<T>(
+      true, [&](auto lanes)
+                __attribute__((always_inline)) { solve_of<T, lanes()>(batch, members); });
 }
 
 template void small_solve(const SolveBatch<float>&, int64_t);

@@ -11,6 +11,7 @@
 #include "tessera/base/shape.h"
 #include "tessera/base/visit_dtype.h"
 #include "tessera/base/workspace.h"
+#include "tessera/runtime/gemm_avx512.h"
 #include "tessera/runtime/gemm_bfloat16.h"
 #include "tessera/runtime/gemm_integers.h"
 #include "tessera/runtime/gemm_parts.h"
@@ -93,6 +94,8 @@ void gemm_same(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, 
   } else if constexpr (std::is_same_v<T, float>) {
     gemm_float32(m, n, k, a, b, c, ldc, accumulate);
   } else {
+    if constexpr (std::is_same_v<T, double>)
+      if (gemm_avx512(m, n, k, a, b, c, ldc, accumulate)) return;
     prepare_blas();
     gemm_blas(m, n, k, a, b, c, ldc, accumulate);
   }

@@ -6,6 +6,7 @@
 #include "tessera/base/thread_pool.h"
 #include "tessera/ops/core/scalar_fold.h"
 #include "tessera/runtime/gemm.h"
+#include "tessera/runtime/sliding_sums.h"
 #include "tessera/runtime/step_code.h"
 
 namespace tessera::runtime {
@@ -32,6 +33,13 @@ ConvWindows::ConvWindows(ConvShape shape, DType in, DType out)
   for (const ConvShape::Dim& d : shape_.dims) {
     places_ *= d.window;
     positions_ *= d.out;
+  }
+  k_ = places_ * shape_.inputs;
+  if (slides()) {
+    choose_lines();
+    return;
+  }
+  for (const ConvShape::Dim& d : shape_.dims) {
     auto& row = index_.emplace_back();
     for (int64_t p = 0; p < d.out; ++p)
       for (int64_t k = 0; k < d.window; ++k) {
@@ -40,7 +48,6 @@ ConvWindows::ConvWindows(ConvShape shape, DType in, DType out)
         row.push_back(at >= 0 && at % d.in_dilation == 0 && i < d.in ? i : -1);
       }
   }
-  k_ = places_ * shape_.inputs;
   const int64_t m = shape_.batch * positions_;
   if (m == 0) return;
   constexpr int64_t kMostRows = 128, kCacheBytes = int64_t{256} << 10;
@@ -53,6 +60,20 @@ ConvWindows::ConvWindows(ConvShape shape, DType in, DType out)
   block_ = std::clamp<int64_t>(kCacheBytes / (rows * itemsize(sum_)), 64, 1024);
   for (int64_t g = 0; g < shape_.groups; ++g)
     for (int64_t row = 0; row < m; row += rows) tiles_.push_back({g, row, std::min(rows, m - row)});
+}
+
+bool ConvWindows::slides() const {
+  return in_ == float64 && sum_ == float64 && shape_.dims.size() == 1 && shape_.inputs == 1 &&
+         shape_.outputs == 1 && shape_.dims[0].stride == 1 && shape_.dims[0].in_dilation == 1;
+}
+
+// A tile is a part of one line, with all that is read for it in the first-level cache.
+void ConvWindows::choose_lines() {
+  constexpr int64_t kMostRows = 2048;
+  for (int64_t g = 0; g < shape_.groups; ++g)
+    for (int64_t image = 0; image < shape_.batch; ++image)
+      for (int64_t row = 0; row < positions_; row += kMostRows)
+        tiles_.push_back({g, image * positions_ + row, std::min(kMostRows, positions_ - row)});
 }
 
 // Writes the kernel as (groups, taps, inputs, outputs), the order in which the products read it.
@@ -137,6 +158,37 @@ void ConvWindows::store(const From* sums, To* out, const Tile& tile) const {
   }
 }
 
+void ConvWindows::slide(const double* lhs, const double* kernel, void* out,
+                        const Tile& tile) const {
+  const ConvShape::Dim& dim = shape_.dims[0];
+  const int64_t apart = shape_.lhs.spatial[0], first = tile.row % positions_ - dim.low,
+                count = tile.rows + (dim.window - 1) * dim.window_dilation,
+                begin = std::clamp<int64_t>(-first, 0, count),
+                end = std::clamp<int64_t>(dim.in - first, begin, count);
+  const double* line =
+      lhs + tile.row / positions_ * shape_.lhs.major + tile.group * shape_.lhs.group;
+  const Buffer work = Buffer::allocate((count + tile.rows) * itemsize(float64));
+  auto* copy = reinterpret_cast<double*>(work.data());
+  const bool in_place = apart == 1 && begin == 0 && end == count;
+  if (!in_place) {
+    std::fill_n(copy, begin, 0.0);
+    for (int64_t i = begin; i < end; ++i) copy[i] = line[(first + i) * apart];
+    std::fill_n(copy + end, count - end, 0.0);
+  }
+  const ConvTensor& y = shape_.out;
+  const int64_t at =
+      tile.row / positions_ * y.major + tile.group * y.group + tile.row % positions_ * y.spatial[0];
+  const bool stores = out_ != float64 || y.spatial[0] != 1;
+  double* sums = stores ? copy + count : static_cast<double*>(out) + at;
+  sliding_sums(in_place ? line + first : copy, tile.rows, kernel + tile.group * k_, dim.window,
+               dim.window_dilation, sums);
+  if (!stores) return;
+  visit_both(float64, out_, [&]<class From, class To>(TypeTag<From>, TypeTag<To>) {
+    for (int64_t i = 0; i < tile.rows; ++i)
+      static_cast<To*>(out)[at + i * y.spatial[0]] = element_cast<To>(static_cast<From>(sums[i]));
+  });
+}
+
 void ConvWindows::run(const void* lhs, const void* rhs, void* out) const {
   if (tiles_.empty() || shape_.outputs == 0) return;
   const int64_t item = itemsize(sum_), outputs = shape_.outputs;
@@ -146,6 +198,9 @@ void ConvWindows::run(const void* lhs, const void* rhs, void* out) const {
   });
   parallel_for(static_cast<int64_t>(tiles_.size()), [&](int64_t i) {
     const Tile& tile = tiles_[static_cast<size_t>(i)];
+    if (slides())
+      return slide(static_cast<const double*>(lhs), reinterpret_cast<const double*>(kernel.data()),
+                   out, tile);
     const int64_t patch_bytes = ceil_div(tile.rows * std::min(block_, k_) * item, 64) * 64;
     // This is not the thread's scratch memory, because the products use that.
     const Buffer work = Buffer::allocate(patch_bytes + tile.rows * outputs * item);

@@ -7,6 +7,8 @@
 // Example: images (2, 6, 5, 4), windows of 3 x 3 and 8 output features. The matrix of windows has a
 // row for each of the result's 2 * 4 * 3 = 24 positions, with 3 * 3 * 4 = 36 elements; the kernel
 // is a (36, 8) matrix.
+//
+// The windows of a float64 line with one feature are not copied (sliding_sums.h).
 #pragma once
 
 #include "tessera/base/dtype.h"
@@ -32,6 +34,10 @@ class ConvWindows {
                    int64_t end) const;
   template <class From, class To>
   void store(const From* sums, To* out, const Tile& tile) const;
+  // Returns whether the windows are those of sliding_sums().
+  bool slides() const;
+  void choose_lines();
+  void slide(const double* lhs, const double* kernel, void* out, const Tile& tile) const;
 
   ConvShape shape_;
   DType in_, sum_, out_;

@@ -1,16 +1,12 @@
 #include "tessera/runtime/gemm_small.h"
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <optional>
 #include <type_traits>
 
 #include "tessera/base/workspace.h"
+#include "tessera/runtime/add_product.h"
 
 namespace tessera::runtime {
 namespace {
@@ -27,28 +23,6 @@ struct SmallProduct {
   int64_t ldc;
   int64_t a_column;  // not next to a_row: the compiler would copy both as a vector (gemm.h)
 };
-
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wpsabi"  // no vector is passed between functions: all is in line
-// Adds x * y to `sum`, rounded once. The compiler would only make one instruction of a product and a
-// sum at a high level of optimization, and the bits of the results must not depend on that.
-template <class T, int lanes, class Vector>
-[[gnu::always_inline]] inline void add_product(Vector& sum, const Vector& x, const Vector& y) {
-#if defined(__x86_64__) && !defined(__clang__)
-  constexpr bool kSingle = std::is_same_v<T, float>;
-  if constexpr (kSingle && lanes == 4) sum = __builtin_ia32_vfmaddps(x, y, sum);
-  if constexpr (kSingle && lanes == 8) sum = __builtin_ia32_vfmaddps256(x, y, sum);
-  if constexpr (kSingle && lanes == 16)
-    sum = __builtin_ia32_vfmaddps512_mask(x, y, sum, -1, _MM_FROUND_CUR_DIRECTION);
-  if constexpr (!kSingle && lanes == 2) sum = __builtin_ia32_vfmaddpd(x, y, sum);
-  if constexpr (!kSingle && lanes == 4) sum = __builtin_ia32_vfmaddpd256(x, y, sum);
-  if constexpr (!kSingle && lanes == 8)
-    sum = __builtin_ia32_vfmaddpd512_mask(x, y, sum, -1, _MM_FROUND_CUR_DIRECTION);
-#else
-  for (int i = 0; i < lanes; ++i) sum[i] = std::fma(x[i], y[i], sum[i]);
-#endif
-}
-#pragma GCC diagnostic pop
 
 // Computes rows [row, row + rows) of the vectors of the result that begin at columns j0 and, if
 // vectors == 2, j1. They stay in registers.

@@ -20,6 +20,8 @@ namespace {
 constexpr int64_t kMostTerms = 128;
 // The most results of one example that are computed as one sum each.
 constexpr int64_t kMostSums = 16;
+// From these on, sliding sums (runtime/conv_windows.h) are faster than slices for lines of float64.
+constexpr int64_t kLeastSlidingTerms = 8, kLeastSlidingSums = 4096;
 
 class UnrolledConvolution {
  public:
@@ -44,6 +46,12 @@ class UnrolledConvolution {
     return lax::convert_element_type(lax::transpose(out, permutation), p_.result);
   }
   bool few_terms() const { return windows_.size.elements() <= kMostTerms; }
+  // Returns whether the windows of a long line of one feature are moved by one element at a time.
+  bool slides(const Shape& result) const {
+    return p_.strides.size() == 1 && p_.strides[0] == 1 &&
+           windows_.size.elements() >= kLeastSlidingTerms &&
+           result[p_.out_spec[2]] >= kLeastSlidingSums;
+  }
   // Returns whether each example has few results. The size of the batch does not matter, so that an
   // example has the same bits in every batch.
   bool few_results(const Shape& result) const {
@@ -148,6 +156,7 @@ FlatFn unrolled_convolution(const OpParams& params, std::span<const Type> operan
   const bool few_results = features == 1 && unrolled.few_results(result.shape);
   // oneDNN computes several features in float32.
   if (features > 1 && sum == float32) return nullptr;
+  if (features == 1 && in == float64 && unrolled.slides(result.shape)) return nullptr;
   if (!unrolled.few_terms() && !few_results) return nullptr;
   return [p, sum, shape = result.shape](const std::vector<Array>& x) {
     const UnrolledConvolution unrolled(p, x[0].shape(), x[1].shape());

@@ -13,8 +13,9 @@
 namespace tessera::ops {
 
 // The unroll rule of convolution (ops/core/unroll_rule.h). Returns null if features are mixed, if
-// oneDNN has code for the convolution (several features in float32), if lhs is dilated, or if both
-// the kernel and the result of an example have many elements.
+// oneDNN has code for the convolution (several features in float32), if lhs is dilated, if both the
+// kernel and the result of an example have many elements, or if the runtime is faster (long lines of
+// float64).
 FlatFn unrolled_convolution(const OpParams& params, std::span<const Type> operands,
                             const Type& result);
 

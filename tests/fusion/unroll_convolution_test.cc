@@ -90,5 +90,14 @@ TEST(UnrollConvolution, LeftToTheLibrary) {
   kept({both(float32, {1, 2, 9}, {2, 1, 3}), {1}, {{0, 0}}, {.feature_group_count = 2}});
 }
 
+TEST(UnrollConvolution, LongLinesOfFloat64AreLeftToSlidingSums) {
+  const Filter filter{both(float64, {1, 1, 5000}, {1, 1, 9}), {1}, {{0, 0}}};
+  expect_kept("convolution", filter.types, body_of(filter));
+  expect_filter({both(float64, {1, 1, 5000}, {1, 1, 7}), {1}, {{0, 0}}});
+  expect_filter({both(float64, {1, 1, 4000}, {1, 1, 9}), {1}, {{0, 0}}});
+  expect_filter({both(float64, {1, 1, 9000}, {1, 1, 9}), {2}, {{0, 0}}});
+  expect_filter({both(float32, {1, 1, 5000}, {1, 1, 9}), {1}, {{0, 0}}});
+}
+
 }  // namespace
 }  // namespace tessera::fusion_testing::unroll_convolution_test

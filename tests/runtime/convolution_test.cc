@@ -141,6 +141,34 @@ TEST(Convolution, RanksStridesPaddingsAndDilations) {
   }
 }
 
+// Windows that slide over lines of one feature: short ones, several tiles of one line, windows that
+// see much padding or only padding, and features whose elements are apart.
+TEST(Convolution, LinesOfOneFeature) {
+  const Dims first{0, 1, 2};
+  for (const auto& [length, window] :
+       {std::pair<int64_t, int64_t>{3, 2}, {40, 9}, {5000, 9}, {4100, 200}, {30, 100}})
+    for (int64_t low : {int64_t{-1}, int64_t{0}, window + 3})
+      for (int64_t high : {int64_t{-1}, window - 1})
+        for (int64_t dilation : {1, 3}) {
+          if (length + low + high <= (window - 1) * dilation) continue;
+          ConvolutionParams p = square(1, 1, low, high, 1, dilation);
+          check({float64, {2, length, 1}, {window, 1, 1}, p});
+          p.reversal = {1};
+          p.lhs_spec = p.rhs_spec = p.out_spec = first;
+          check({float64, {3, 1, length}, {1, 1, window}, p});
+          p.result = float32;
+          p.reversal = {0};
+          p.feature_group_count = 2;
+          check({float64, {2, 2, length}, {2, 1, window}, p});
+          p.result = float64;
+          p.lhs_spec = p.out_spec = {1, 2, 0};
+          check({float64, {length, 2, 2}, {2, 1, window}, p});
+          p = square(1, 1, low, high, 1, dilation);
+          p.batch_group_count = 3;
+          check({float64, {3, length, 1}, {window, 1, 3}, p});
+        }
+}
+
 TEST(Convolution, GroupsOfFeaturesAndOfTheBatch) {
   for (DType dtype : {float32, bfloat16, float64, int32}) {
     for (int64_t groups : {2, 4, 16}) {
@@ -387,7 +415,8 @@ TEST(Convolution, ThreadsDoNotMatter) {
   const int before = num_threads();
   for (const Case& c : {Case{float32, {8, 20, 20, 16}, {3, 3, 16, 32}, square(2, 1, 1, 1)},
                         Case{float32, {8, 20, 20, 16}, {8, 20, 20, 32}, gradient},
-                        Case{float64, {8, 12, 12, 8}, {3, 3, 8, 16}, square(2, 1, 1, 1)}}) {
+                        Case{float64, {8, 12, 12, 8}, {3, 3, 8, 16}, square(2, 1, 1, 1)},
+                        Case{float64, {2, 9000, 1}, {20, 1, 1}, square(1, 1, 9, 9)}}) {
     set_num_threads(1);
     const Ready run = make_ready(c);
     const Literal one = run();

@@ -1,10 +1,12 @@
 #include "tessera/runtime/dot_operand.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "tessera/base/error.h"
 #include "tessera/base/thread_pool.h"
 #include "tessera/runtime/copy.h"
+#include "tessera/runtime/deinterleave.h"
 
 namespace tessera::runtime {
 namespace {
@@ -14,13 +16,23 @@ namespace {
 template <class T>
 void pack_range(const T* src, T* dst, const Shape& extents, const Dims& strides, int64_t begin,
                 int64_t end) {
-  const int64_t row = extents.back();
+  const int64_t row = extents.back(), rank = extents.rank(),
+                rows = rank < 2 ? 1 : extents[rank - 2];
+  // Whether the last two dimensions are exchanged, and the last one in memory is short.
+  const bool interleaved = rank >= 2 && strides[static_cast<size_t>(rank - 2)] == 1 &&
+                           strides.back() == rows && can_deinterleave(rows);
   for (int64_t at = begin; at < end;) {
     int64_t rest = at / row, offset = 0;
     for (int64_t d = extents.rank() - 2; d >= 0; --d) {
       offset += rest % extents[d] * strides[d];
       rest /= extents[d];
     }
+    if constexpr (std::is_integral_v<T>)
+      if (interleaved && at % (rows * row) == 0 && end - at >= rows * row) {
+        deinterleave(src + offset, dst + at, rows, row);
+        at += rows * row;
+        continue;
+      }
     const int64_t first = at % row, count = std::min(row - first, end - at);
     for (int64_t i = 0; i < count; ++i) dst[at + i] = src[offset + (first + i) * strides.back()];
     at += count;

@@ -172,11 +172,13 @@ const std::vector<Case> kCases = {
     {{9, 7, 4}, {7, 6}, {}, {}, {1}, {0}},                   // rows around the sum: a batch
     {{2, 3, 5, 7, 4}, {2, 7, 6}, {0}, {0}, {3}, {1}},        // in a batch
     {{9, 90, 4}, {90, 6}, {}, {}, {1}, {0}},                 // too long for small products
-    {{4, 1, 5}, {5, 1, 1}, {}, {}, {2}, {0}},                // ones
-    {{4, 0}, {0, 6}, {}, {}, {1}, {0}},                      // empty sums are zero
-    {{0, 5}, {5, 6}, {}, {}, {1}, {0}},                      // empty result
-    {{33, 65}, {65, 97}, {}, {}, {1}, {0}},                  // beyond the small loops
-    {{130, 64, 2}, {2, 64, 100}, {2}, {0}, {1}, {1}},        // strides without unit: packed
+    {{500, 30, 3}, {30, 2}, {}, {}, {1}, {0}},               // packed in several parts
+    {{5, 70, 8}, {70, 6}, {}, {}, {1}, {0}},
+    {{4, 1, 5}, {5, 1, 1}, {}, {}, {2}, {0}},          // ones
+    {{4, 0}, {0, 6}, {}, {}, {1}, {0}},                // empty sums are zero
+    {{0, 5}, {5, 6}, {}, {}, {1}, {0}},                // empty result
+    {{33, 65}, {65, 97}, {}, {}, {1}, {0}},            // beyond the small loops
+    {{130, 64, 2}, {2, 64, 100}, {2}, {0}, {1}, {1}},  // strides without unit: packed
 };
 
 class DotTypes : public ::testing::TestWithParam<DType> {};

@@ -178,7 +178,7 @@ void KernelEmitter::emit_parallel() {
   if (line_store_ >= 0) end = end_before_line(column, end);
   use_scope(top());
   Value* next = b_.CreateAdd(rows.index, b_.CreateSub(end, column));
-  emit_columns(column, end);
+  emit_part(column, end);
   close_loop(rows, next, none);
 }
 
@@ -355,56 +355,6 @@ void KernelEmitter::emit_row_loop(int l) {
   }
   end_long_sums(sums, accumulators);
   finish_reductions(l, accumulators, accumulator_unroll_, true);
-}
-
-std::vector<int> KernelEmitter::needed_nodes(int l) const {
-  std::vector<char> needed(k_.nodes.size(), 0);
-  for (const KernelReduction& r : k_.loops[l].reductions) {
-    for (int node : r.nodes) needed[node] = 1;
-  }
-  for (const KernelStore& store : k_.loops[l].stores) {
-    needed[store.node] = 1;
-    if (store.guard >= 0) needed[store.guard] = 1;
-  }
-  std::vector<int> nodes;
-  for (size_t i = k_.nodes.size(); i-- > 0;) {
-    if (!needed[i] || is_turn(static_cast<int>(i))) continue;
-    const KernelNode& node = k_.nodes[i];
-    for (int arg : node.args) needed[arg] = 1;
-    for (const auto& [index, stride] : node.dynamic) needed[index] = 1;
-    if (node.guard >= 0) needed[node.guard] = 1;
-    if (!fused_[i]) nodes.push_back(static_cast<int>(i));
-  }
-  std::reverse(nodes.begin(), nodes.end());
-  return nodes;
-}
-
-int KernelEmitter::node_weight(const KernelNode& node) const {
-  return node.kind == NodeKind::kScalarOp ? op_weight(node.op, k_.nodes[node.args.back()].dtype)
-                                          : 1;
-}
-
-int KernelEmitter::loop_weight(int l) const {
-  int weight = 0;
-  for (int id : needed_nodes(l))
-    if (by_lane_[id]) weight += node_weight(k_.nodes[id]);
-  for (const KernelReduction& r : k_.loops[l].reductions) {
-    weight += r.kind >= ReduceKind::kArgMin ? 4 + 4 * static_cast<int>(r.nodes.size()) : 1;
-  }
-  return weight;
-}
-
-int KernelEmitter::loop_chain(int l) const {
-  std::vector<int> until(k_.nodes.size(), 0);  // the heaviest chain that ends with each node
-  int longest = 0;
-  for (int id : needed_nodes(l)) {
-    const KernelNode& node = k_.nodes[id];
-    if (!by_lane_[id]) continue;
-    for (int arg : node.args) until[id] = std::max(until[id], until[arg]);
-    until[id] += node_weight(node);
-    longest = std::max(longest, until[id]);
-  }
-  return longest;
 }
 
 void KernelEmitter::emit_body(int l, std::vector<Value*>& accumulators) {

@@ -94,6 +94,7 @@ void KernelEmitter::analyse() {
       if (r.kind == ReduceKind::kSum && held_alike && absorbable(node)) fused_[node] = 1;
     }
   }
+  find_middle();
 }
 
 // Finds the scope of each node, and whether its value differs between lanes.
@@ -161,6 +162,7 @@ int64_t KernelEmitter::lane_stride(const Affine& address) const {
 Val KernelEmitter::value(int node, int u) {
   const KernelNode& n = k_.nodes[node];
   if (n.kind == NodeKind::kConstant) return constant_val(ir_, n.dtype, n.immediate.data());
+  if (const std::optional<Val> known = value_in_middle(node, u)) return *known;
   if (!by_lane_[node]) u = 0;
   const size_t scope = static_cast<size_t>(depth_[node]);
   TESSERA_CHECK(scope < scopes_.size(), "node {} is used outside its loop", node);
@@ -361,7 +363,8 @@ Val KernelEmitter::compute_load(int node, int u) {
     dynamic.push_back(value(index, u));
     dynamic_by_lane = dynamic_by_lane || by_lane_[index];
   }
-  const Val guard = n.guard >= 0 ? value(n.guard, u) : Val{};
+  const int guarded = guard_of(n);
+  const Val guard = guarded >= 0 ? value(guarded, u) : Val{};
   const LaneKind lane_kind_of_address = lane_kind(n.address);
   const int64_t stride = lane_stride(n.address);
   // Whole vectors take a load and a shuffle for each of the `stride` columns; a gather takes a load
@@ -423,7 +426,7 @@ Val KernelEmitter::compute_load(int node, int u) {
     result = emit_scalar_op(ir_, ScalarOp::kSelect, n.dtype, n.dtype, args);
   } else {
     LaneMask mask = may_read_whole_vectors(n) ? LaneMask{} : mask_of(u);
-    if (guard && by_lane_[n.guard]) {
+    if (guard && by_lane_[guarded]) {
       mask = with_guard(mask, guard);
       mask.any = any({ir_, mask.lanes});
     } else if (guard) {

@@ -28,7 +28,7 @@ namespace tessera::codegen {
 
 // The version of the generator, a part of the disk cache's key. Increase it whenever the same
 // kernel would get other code.
-inline constexpr int kCodegenVersion = 13;
+inline constexpr int kCodegenVersion = 14;
 
 // Adds the function `name` (a KernelFn) for a canonical kernel.
 void emit_kernel(const Kernel& kernel, const Target& target, llvm::Module& module,
@@ -170,6 +170,28 @@ class KernelEmitter {
   Value* end_of_part(Value* column, Value* end);
   bool is_turn(int node) const { return turn_of_[node] >= 0; }
 
+  // The box of indices in which all comparisons of indices with constants are known.
+  struct Middle {
+    // For each parallel dimension, the first index and the end; empty: there is no such box.
+    std::vector<std::pair<int64_t, int64_t>> ranges;
+    std::vector<int8_t> known;  // for each node: its value in the box, 0 or 1; -1: not known
+  };
+  // The index along parallel dimension `dim` from which on a comparison is true (if it `rises`) or
+  // false.
+  struct Threshold {
+    int64_t dim, at;
+    bool rises;
+  };
+  // These are in middle.cc.
+  std::optional<Threshold> threshold_of(int node) const;
+  void find_middle();
+  std::optional<bool> known(int node) const;
+  std::optional<int> known_choice(int node) const;
+  int guard_of(const KernelNode& load) const;
+  bool is_never_loaded(const KernelNode& node) const;
+  std::optional<Val> value_in_middle(int node, int u);
+  void emit_part(Value* column, Value* end);
+
   // A loop that is no scope: its code is emitted in order, and the scopes are within it.
   struct Steps {
     llvm::BasicBlock *header, *body, *exit;
@@ -237,6 +259,7 @@ class KernelEmitter {
   void emit_columns_of_rows(std::span<const KernelStore> stores, int id);
   bool may_fill_vectors(const KernelStore& store) const;
   bool may_read_whole_vectors(const KernelNode& load) const;
+  // The nodes that a loop needs, and their costs (needed_nodes.cc).
   std::vector<int> needed_nodes(int l) const;
   // These two are in store_lines.cc.
   int find_store_along_lines() const;
@@ -331,7 +354,9 @@ class KernelEmitter {
   std::vector<char> fused_;    // for each node: whether it is a product in a sum
   std::vector<char> written_;  // for each buffer: whether the kernel stores to it
   std::vector<Turn> turns_;
-  std::vector<int> turn_of_;     // for each node: its index in turns_, or -1
+  std::vector<int> turn_of_;  // for each node: its index in turns_, or -1
+  Middle middle_;
+  bool in_middle_ = false;       // whether the code of the middle is emitted
   std::vector<int> tile_of_;     // for each node: its index in tile_loads_, or -1
   std::vector<int> tile_loads_;  // the loads that are read through tiles
   int tile_rows_ = 0;            // the number of rows of a tile; 0: there are none

@@ -49,16 +49,16 @@ Vec int_to_float(DType from, DType to, Vec x) {
   };
   if (to == float64) return cast(x, b.getDoubleTy());
   if (!is_half(to) || itemsize(from) <= 2) return cast(x, b.getFloatTy());
-  if (itemsize(from) == 8) {
-    // Above 2^53 only whether the low bits are zero matters.
-    Vec low = x & x.like_int(0xffff);
-    Vec coarse = (x & x.like_int(~0xffffULL)) | x.like_int(0x8000);
-    Vec magnitude =
-        is_signed ? Vec(*x.ir, b.CreateBinaryIntrinsic(llvm::Intrinsic::abs, x.v, b.getFalse()))
-                  : x;
-    Vec large = ult(x.like_int(1ULL << 53), magnitude);
-    x = select(large & (low != x.like_int(0)), coarse, x);
-  }
+  // Above 2^53 (of 32 bits: 2^24) only whether the low bits are zero matters.
+  const bool wide = itemsize(from) == 8;
+  const uint64_t below = wide ? 0xffff : 0x1ff, middle = wide ? 0x8000 : 0x100;
+  Vec low = x & x.like_int(below);
+  Vec coarse = (x & x.like_int(~below)) | x.like_int(middle);
+  Vec magnitude =
+      is_signed ? Vec(*x.ir, b.CreateBinaryIntrinsic(llvm::Intrinsic::abs, x.v, b.getFalse())) : x;
+  Vec large = ult(x.like_int(uint64_t{1} << (wide ? 53 : 24)), magnitude);
+  x = select(large & (low != x.like_int(0)), coarse, x);
+  if (!wide) return cast(x, b.getFloatTy());
   return narrow_to_odd(cast(x, b.getDoubleTy()));
 }
 

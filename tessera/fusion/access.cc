@@ -1,5 +1,7 @@
 #include "tessera/fusion/access.h"
 
+#include <algorithm>
+
 #include "tessera/base/contains.h"
 #include "tessera/base/hash.h"
 #include "tessera/fusion/short_rows.h"
@@ -97,11 +99,10 @@ Access opaque_access(const Access& of, size_t maker) {
 std::optional<Access> operand_access(const GraphOp& op, size_t k, const Access& access,
                                      const Shape& operand, const Shape& result) {
   if (operand.empty()) return Access{};
+  const bool elementwise = op.kind == OpKind::kPointwise || op.kind == OpKind::kConvert;
+  if (elementwise) return access;
   if (!access.plain) return std::nullopt;
   switch (op.kind) {
-    case OpKind::kPointwise:
-    case OpKind::kConvert:
-      return access;
     case OpKind::kIndexMap:
       return mapped_access(op, static_cast<int>(k), access, operand, result);
     case OpKind::kGather:
@@ -138,6 +139,24 @@ bool is_short_row(const GraphOp& op, const Shape& result) {
   int64_t row = 1;
   for (size_t d = first; d < result.size(); ++d) row *= result[d];
   return row <= kShortRow;
+}
+
+float share_of_pieces(const GraphOp& op, size_t k, const Shape& result) {
+  if (op.kind != OpKind::kIndexMap || result.elements() == 0) return 1;
+  int64_t covered = 0;
+  for (const IndexPiece& piece : op.mapping.pieces) {
+    if (piece.operand != static_cast<int>(k)) continue;
+    if (piece.start.size() != result.size() || piece.stop.size() != result.size() ||
+        !piece.start_dynamic.empty())
+      return 1;
+    int64_t elements = 1;
+    for (size_t d = 0; d < result.size(); ++d)
+      elements *= std::max<int64_t>(
+          0, std::min(piece.stop[d], result[d]) - std::max<int64_t>(piece.start[d], 0));
+    covered += elements;
+  }
+  if (covered == 0) return 1;
+  return std::min(1.0F, static_cast<float>(covered) / static_cast<float>(result.elements()));
 }
 
 Shape piece_extents(const IndexPiece& piece) {

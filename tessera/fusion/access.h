@@ -25,7 +25,8 @@ Access opaque_access(const Access& of, size_t maker);
 size_t tag_of(const Access& access);
 
 // Returns the access of operand k of a kPointwise, kConvert, kIndexMap, kGather or kReshape op,
-// given that of its result; nullopt if it is not plain.
+// given that of its result; nullopt if it is not plain, except that elementwise ops read their
+// operands where they are read themselves.
 std::optional<Access> operand_access(const GraphOp& op, size_t k, const Access& access,
                                      const Shape& operand, const Shape& result);
 
@@ -35,6 +36,9 @@ bool is_tiling(const GraphOp& op, const Shape& result);
 // Returns whether the pieces of an index map change within short rows, which one kernel computes at
 // once (short_rows.h).
 bool is_short_row(const GraphOp& op, const Shape& result);
+// Returns the part of the result's elements that come from operand k of an index map whose pieces
+// are boxes at known positions; 1 for other ops.
+float share_of_pieces(const GraphOp& op, size_t k, const Shape& result);
 // Returns the extents of the part of the result that a piece of a tiling covers.
 Shape piece_extents(const IndexPiece& piece);
 

@@ -48,6 +48,7 @@ class Emitter final : public ExprBuilder {
   std::variant<EmittedKernel, int> emit(int group);
 
   Expr apply(ScalarOp op, DType result, std::span<const Expr> args) override {
+    if (op == ScalarOp::kConvert) return {convert_node(args[0].id, result)};
     if (const int joined = join_product(op, result, args); joined >= 0) return {joined};
     KernelNode node{.kind = NodeKind::kScalarOp, .dtype = result, .op = op, .loop = loop_};
     for (Expr e : args) node.args.push_back(e.id);
@@ -130,9 +131,7 @@ class Emitter final : public ExprBuilder {
   int index_node(const IndexExpr& expr, DType dtype);
   int start_node(int v, int64_t max);
   int clamped_node(int node, int64_t max);
-  int convert_node(int node, DType dtype) {
-    return kernel_.nodes[node].dtype == dtype ? node : apply1(ScalarOp::kConvert, dtype, {node});
-  }
+  int convert_node(int node, DType dtype);
   int both(int a, int b) { return a < 0 ? b : b < 0 ? a : apply1(ScalarOp::kAnd, bool_, {a, b}); }
   int buffer(int v, BufferKind kind);
 

@@ -21,6 +21,15 @@ DType index_dtype(int64_t max) {
   return max <= std::numeric_limits<int32_t>::max() ? int32 : int64;
 }
 
+// Returns whether every value of `from` is one of `to`.
+bool holds(DType to, DType from) {
+  if (is_narrow(from) || is_narrow(to)) return false;
+  if (from == bool_) return true;
+  if (is_integer(from) && is_integer(to))
+    return itemsize(from) < itemsize(to) && (is_signed(to) || is_unsigned(from));
+  return is_floating(from) && is_floating(to) && itemsize(from) < itemsize(to);
+}
+
 }  // namespace
 
 // Finds products that are fused. a * b + c is one operation with one rounding, as in XLA, if only
@@ -257,6 +266,23 @@ int Emitter::constant_node(DType dtype, const void* bytes) {
   const int id = add({.kind = NodeKind::kConstant, .dtype = dtype, .immediate = immediate});
   constants_.push_back(id);
   return id;
+}
+
+// Returns the node in another dtype. A value that was made wider becomes what it was: JAX widens
+// the gradient of a sum of bfloat16 before it is broadcast, and narrows it afterwards.
+int Emitter::convert_node(int node, DType dtype) {
+  const KernelNode& n = kernel_.nodes[node];
+  if (n.dtype == dtype) return node;
+  if (n.kind == NodeKind::kScalarOp && n.op == ScalarOp::kConvert) {
+    const int narrow = n.args[0];
+    const KernelNode& source = kernel_.nodes[narrow];
+    if (source.dtype == dtype && holds(n.dtype, dtype)) {
+      // A computed 16-bit float may have more digits than the dtype until it is converted.
+      const bool is_rounded = !is_half(dtype) || source.kind == NodeKind::kLoad;
+      return is_rounded ? narrow : apply1(ScalarOp::kConvert, dtype, {narrow});
+    }
+  }
+  return apply1(ScalarOp::kConvert, dtype, {node});
 }
 
 int Emitter::index_node(const IndexExpr& expr, DType dtype) {

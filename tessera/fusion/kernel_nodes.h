@@ -1,4 +1,5 @@
-// What the passes that unroll kernels share: making nodes, each only once.
+// What the passes that make and change kernels share: making nodes, each only once, and removing
+// them.
 #pragma once
 
 #include <cstdint>
@@ -13,5 +14,9 @@ int find_or_add(std::vector<KernelNode>& nodes, KernelNode node);
 
 // Returns a constant with the low bytes of the number: an index wraps in its dtype.
 KernelNode integer_node(DType dtype, int64_t value);
+
+// Removes the nodes that no store and no reduction needs: their dtypes would determine the number
+// of lanes, too.
+void remove_unused_nodes(Kernel& kernel);
 
 }  // namespace tessera::fusion

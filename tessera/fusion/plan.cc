@@ -2,16 +2,15 @@
 
 #include <algorithm>
 #include <optional>
-#include <queue>
 #include <utility>
 
 #include "tessera/base/contains.h"
 #include "tessera/fusion/domain.h"
+#include "tessera/fusion/plan_order.h"
 #include "tessera/fusion/reachability.h"
 #include "tessera/fusion/recompute.h"
 #include "tessera/fusion/reductions.h"
 #include "tessera/fusion/short_row_pieces.h"
-#include "tessera/fusion/updates.h"
 
 namespace tessera::fusion {
 namespace {
@@ -31,6 +30,13 @@ constexpr int64_t kMaxGroupOps = 600;
 constexpr size_t kMaxGroupDims = 100;
 // The most times that the kernel of a reader may compute an element of a value.
 constexpr float kMaxEvaluations = 16;
+// The most work of such evaluations, which the kernel contains one after the other.
+constexpr float kMaxRepeatedCode = 100;
+// A piece of an index map with at most this share of its elements is away from most rows and
+// vectors.
+constexpr float kSmallShare = 1.0F / 8;
+// Shorter rows are not divided where another piece of an index map begins.
+constexpr int64_t kDividedRow = 512;
 // A concatenation of more operands is stored operand by operand.
 constexpr size_t kMaxPieces = 4;
 // The most readers of a value whose kernels are considered for storing another value of its shape.
@@ -39,7 +45,7 @@ constexpr int kMaxReadersTried = 8;
 struct Demand {
   int group;
   Access access;
-  float times = 1;
+  float times = 1, load = 1;
   boost::container::small_vector<size_t, 4> tags = {};  // distinguish the different accesses
   float share = 1;
 };
@@ -70,7 +76,7 @@ class Planner {
   FusionPlan run() {
     costs_.emplace(g_, plan_.stored);
     for (int i = static_cast<int>(g_.ops.size()) - 1; i >= 0; --i) group_op(i);
-    sort_groups();
+    plan_.order = order_of_groups(g_, plan_);
     return std::move(plan_);
   }
 
@@ -85,9 +91,10 @@ class Planner {
   bool store_beside(int i);
   bool store_pieces(int i);
   int new_group(int i);
-  void put(int i, int group, const Access& access, float times = 1, float share = 1);
+  void put(int i, const Demand& demand);
 
   std::optional<Access> read_access(int user, size_t k, const GroupMembership& at) const;
+  float load_of(int user, size_t k, const GroupMembership& at) const;
   bool find_demands(int i, Demands* demands);
   float work(int v) const { return costs_->work(v); }
   // Returns whether computing v `times` more times takes less time than a step of its own.
@@ -107,10 +114,6 @@ class Planner {
     return true;
   }
   void store_results(int i, int group, const Access& access);
-  using Successors = std::vector<boost::container::small_vector<int, 4>>;
-  void add_readers(int v, std::vector<int>& out) const;
-  std::vector<std::pair<int, int>> readers_first(const Successors& next) const;
-  void sort_groups();
 
   const Graph& g_;
   FusionPlan plan_;
@@ -149,6 +152,16 @@ std::optional<Access> Planner::read_access(int user, size_t k, const GroupMember
   return opaque_access(at.access, maker);
 }
 
+// Returns how many elements of operand k of `user` an element of the kernel needs on average.
+float Planner::load_of(int user, size_t k, const GroupMembership& at) const {
+  const Group& group = plan_.groups[at.group];
+  if (group.structured || group.root_rank == 0 || group.extents[group.root_rank - 1] < kDividedRow)
+    return at.times;
+  const GraphOp& op = g_.ops[user];
+  const float share = share_of_pieces(op, k, g_.values[op.results[0]].shape);
+  return at.load * (share <= kSmallShare ? share : 1);
+}
+
 // Finds the kernels that read op i; returns false if there are none. Stores in after_ all steps
 // that come after op i.
 bool Planner::find_demands(int i, Demands* demands) {
@@ -181,9 +194,10 @@ bool Planner::find_demands(int i, Demands* demands) {
           Access& access = *read;
           const size_t tag = tag_of(access);
           const float share = share_of_elements(g_, user, k, plan_.groups[at.group], at);
+          const float load = load_of(user, k, at);
           if (demand_[at.group] < 0) {
             demand_[at.group] = static_cast<int>(demands->size());
-            demands->push_back({at.group, std::move(access), at.times, {tag}, share});
+            demands->push_back({at.group, std::move(access), at.times, load, {tag}, share});
             continue;
           }
           Demand& demand = (*demands)[demand_[at.group]];
@@ -191,6 +205,7 @@ bool Planner::find_demands(int i, Demands* demands) {
           if (!contains(demand.tags, tag)) {
             demand.access = opaque_access(demand.access, tag);
             demand.times += at.times;
+            demand.load += load;
             demand.tags.push_back(tag);
           }
         }
@@ -200,9 +215,10 @@ bool Planner::find_demands(int i, Demands* demands) {
   return needed;
 }
 
-void Planner::put(int i, int group, const Access& access, float times, float share) {
-  plan_.memberships[i].push_back({group, access, times, share});
-  Group& target = plan_.groups[group];
+void Planner::put(int i, const Demand& demand) {
+  plan_.memberships[i].push_back(
+      {demand.group, demand.access, demand.times, demand.load, demand.share});
+  Group& target = plan_.groups[demand.group];
   if (!target.ops.empty() && target.ops.back() == i) return;
   target.ops.push_back(i);
   // Constants and broadcast constants do not count: they are operands of instructions.
@@ -240,7 +256,7 @@ void Planner::group_op(int i) {
   if (op.stored() || view) {
     const int group = new_group(i);
     plan_.groups[group].kernel = false;
-    put(i, group, {});
+    put(i, {group, {}});
     if (view) plan_.stored[op.operands[0]] = 1;
   } else if (op.kind == OpKind::kReduce) {
     group_reduction(i, demands);
@@ -262,7 +278,9 @@ bool Planner::affordable(int i, const Demand& demand) {
     return work(v) <= kScalarWork || (group.axes == value.axes && one_element(group));
   }
   if (op.kind == OpKind::kIndexMap && op.mapping.pieces.size() > kMaxPieces) return false;
-  if ((demand.times - 1) * work(v) > kCheapWork || demand.times > kMaxEvaluations) return false;
+  if ((demand.load - 1) * work(v) > kCheapWork || demand.times > kMaxEvaluations ||
+      (demand.times - 1) * work(v) > kMaxRepeatedCode)
+    return false;
   const bool is_row = group.root_rank > 0 && contains(demand.access.dims, group.root_rank - 1);
   if (work(v) < kRootWork || (work(v) <= kExpensiveWork && !is_row)) return true;
   const int64_t instances = g_.values[group.outputs[0].value].instances;
@@ -280,6 +298,8 @@ bool Planner::affordable(int i, const Demand& demand) {
   }
   if (demand.share < 1 && reads_short_rows(g_, v, plan_.stored, group))
     evaluations = static_cast<int64_t>(demand.share * static_cast<float>(evaluations));
+  if (demand.load < 1)
+    evaluations = static_cast<int64_t>(demand.load * static_cast<float>(evaluations));
   const int64_t repeated = evaluations * folded - value.elements() * value.instances;
   if (work(v) <= kExpensiveWork &&
       (repeated / kManyTimes < value.elements() * value.instances ||
@@ -307,7 +327,7 @@ bool Planner::store_in_reader(int i, const Demands& demands) {
     if (!acyclic(demand.group)) continue;
     reach_.extend(demand.group, after_);
     store_results(i, demand.group, demand.access);
-    put(i, demand.group, demand.access);
+    put(i, {demand.group, demand.access});
     return true;
   }
   return false;
@@ -375,7 +395,7 @@ bool Planner::store_beside(int i) {
     if (target >= 0) {
       reach_.extend(target, after_);
       store_results(i, target, access);
-      put(i, target, access);
+      put(i, {target, access});
       return true;
     }
     const int maker = g_.values[v].op;
@@ -402,7 +422,7 @@ bool Planner::store_pieces(int i) {
     const Access access = identity_access(extents);
     store_results(i, id, access);
     group.outputs.back().piece = k;
-    put(i, id, access);
+    put(i, {id, access});
   }
   return true;
 }
@@ -413,21 +433,20 @@ void Planner::group_elementwise(int i, Demands& demands) {
   if (!store && demands.size() > 1) {
     const auto bytes = static_cast<float>(g_.values[v].bytes());
     const auto [rest, sources] = costs_->from_sources(v, plan_.stored);
-    const bool costly = work(v) > kCheapWork && (rest > kExpensiveWork || sources > bytes);
+    const bool costly = work(v) > kCheapWork && (rest > kExpensiveWork || sources > bytes + 64);
     store = (costly || costs_->read_bytes(v) > 2.0F * bytes + 64) &&
             !is_little(v, g_.values[v].elements() * g_.values[v].instances);
   }
   for (size_t k = 0; k < demands.size() && !store; ++k) store = !affordable(i, demands[k]);
   if (!store) {
-    for (const Demand& demand : demands)
-      put(i, demand.group, demand.access, demand.times, demand.share);
+    for (const Demand& demand : demands) put(i, demand);
     return;
   }
   if (store_in_reader(i, demands) || store_pieces(i) || store_beside(i)) return;
   const int group = new_group(i);
   const Access access = identity_access(g_.values[v].shape);
   store_results(i, group, access);
-  put(i, group, access);
+  put(i, {group, access});
 }
 
 // Returns whether reduction i may run as a loop over the rows of the kernel that reads it.
@@ -461,7 +480,7 @@ void Planner::group_reduction(int i, Demands& demands) {
   auto join = [&](int group, const Access& access) {
     Group& target = plan_.groups[group];
     target.reductions.emplace_back(i, family_of(target, operand, op.reduction.dims));
-    put(i, group, access);
+    put(i, {group, access});
   };
   for (const Demand& demand : demands) {
     if (store && !acyclic(demand.group)) continue;
@@ -499,92 +518,6 @@ void Planner::group_reduction(int i, Demands& demands) {
   }
   store_results(i, group, access);
   join(group, access);
-}
-
-// Appends the groups that read v or a view of it.
-void Planner::add_readers(int v, std::vector<int>& out) const {
-  for (int user : g_.values[v].users) {
-    for (const GroupMembership& at : plan_.memberships[user]) out.push_back(at.group);
-    const GraphOp& op = g_.ops[user];
-    if (op.kind == OpKind::kReshape && plan_.stored[op.results[0]]) add_readers(op.results[0], out);
-  }
-}
-
-// Returns pairs of groups of which the first reads an array that the second updates, if neither
-// waits for the other. The first should run first, since then the update can overwrite the array.
-std::vector<std::pair<int, int>> Planner::readers_first(const Successors& next) const {
-  std::vector<std::pair<int, int>> out;
-  Successors all;
-  for (int i = 0; i < static_cast<int>(g_.ops.size()); ++i) {
-    if (!is_update(g_.ops[i]) || plan_.memberships[i].empty()) continue;
-    const int update = plan_.memberships[i][0].group;
-    int v = g_.ops[i].operands[0];
-    while (g_.values[v].op >= 0 && g_.ops[g_.values[v].op].kind == OpKind::kReshape &&
-           plan_.stored[v])
-      v = g_.ops[g_.values[v].op].operands[0];
-    std::vector<int> readers;
-    add_readers(v, readers);
-    std::sort(readers.begin(), readers.end());
-    readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
-    std::erase(readers, update);
-    if (readers.empty()) continue;
-    if (all.empty()) all = next;
-    std::vector<char> after(all.size(), 0);
-    std::vector<int> open = {update};
-    while (!open.empty()) {
-      const int k = open.back();
-      open.pop_back();
-      if (std::exchange(after[k], 1)) continue;
-      open.insert(open.end(), all[k].begin(), all[k].end());
-    }
-    for (int reader : readers) {
-      if (after[reader]) continue;
-      all[reader].push_back(update);
-      out.emplace_back(reader, update);
-    }
-  }
-  return out;
-}
-
-void Planner::sort_groups() {
-  const int n = static_cast<int>(plan_.groups.size());
-  std::vector<boost::container::small_vector<int, 2>> makers(g_.values.size());
-  for (int k = 0; k < n; ++k) {
-    const Group& group = plan_.groups[k];
-    if (group.kernel) {
-      for (const GroupOutput& output : group.outputs) makers[output.value].push_back(k);
-    } else {
-      for (int v : g_.ops[group.op].results) makers[v].push_back(k);
-    }
-  }
-  Successors next(n);
-  std::vector<int> waiting(n, 0);
-  for (int k = 0; k < n; ++k) {
-    for (int i : plan_.groups[k].ops) {
-      for (int v : g_.ops[i].operands) {
-        for (int maker : makers[v]) {
-          if (maker == k) continue;
-          next[maker].push_back(k);
-          ++waiting[k];
-        }
-      }
-    }
-  }
-  for (const auto& [reader, update] : readers_first(next)) {
-    next[reader].push_back(update);
-    ++waiting[update];
-  }
-  std::priority_queue<std::pair<int, int>, std::vector<std::pair<int, int>>, std::greater<>> ready;
-  for (int k = 0; k < n; ++k)
-    if (waiting[k] == 0) ready.emplace(plan_.groups[k].op, k);
-  while (!ready.empty()) {
-    const int k = ready.top().second;
-    ready.pop();
-    plan_.order.push_back(k);
-    for (int reader : next[k])
-      if (--waiting[reader] == 0) ready.emplace(plan_.groups[reader].op, reader);
-  }
-  TESSERA_CHECK(static_cast<int>(plan_.order.size()) == n, "steps that wait for each other");
 }
 
 }  // namespace

@@ -25,6 +25,9 @@ struct GroupMembership {
   Access access;  // how the kernel reads the op's result
   // The number of different elements of the result that one element of the kernel needs.
   float times = 1;
+  // How many elements of the result an element of the kernel needs on average, if the kernel tests
+  // for whole rows and parts of rows which pieces of an index map they need (codegen/middle.cc).
+  float load = 1;
   // The part of the kernel's elements that need it (short_row_pieces.h).
   float share = 1;
 };

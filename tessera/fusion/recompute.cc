@@ -64,7 +64,9 @@ void RecomputeCosts::add_sources(int v, const std::vector<char>& stored, int dep
     out->work += work_[v];
     return;
   }
-  out->work += op.work;
+  // A scalar that is broadcast is an operand of instructions.
+  const bool of_scalar = op.kind == OpKind::kIndexMap && g_.values[op.operands[0]].elements() == 1;
+  if (!of_scalar) out->work += op.work;
   for (int u : op.operands) {
     const GraphValue& source = g_.values[u];
     if (stored[u]) continue;

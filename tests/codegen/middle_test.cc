@@ -1,0 +1,161 @@
+// Kernels whose guards differ only near the borders. Their values are compared with the
+// interpreter, and their code shows whether a part of it is for the elements between the borders.
+#include <gtest/gtest.h>
+
+#include "kernel_builder.h"
+#include "tessera/base/namespaces.h"
+#include "watched.h"
+
+namespace tessera::codegen::test::middle_test {
+namespace {
+
+using enum ScalarOp;
+
+bool has_middle(const Kernel& kernel) {
+  return compilers().front()->llvm_ir(kernel).find("\nmiddle") != std::string::npos;
+}
+
+// A condition that index * sign + offset, for the index along dimension d, is in [begin, end).
+struct Interval {
+  int64_t d, sign, offset, begin, end;
+};
+
+// Makes kernels over rows and columns that choose between x and pieces of y at the same position.
+class Chooser {
+ public:
+  Chooser(DType f, Dims parallel) : f_(f), n_(parallel.elements()) {
+    m.k.parallel = parallel;
+    x_ = m.buffer(f, n_);
+    y_ = m.buffer(f, n_);
+    out_ = m.buffer(f, n_, BufferKind::kOutput);
+    m.loop({});
+    flat_ = {0, Dims(parallel.size(), 1), {}};
+    for (size_t d = parallel.size() - 1; d-- > 0;)
+      flat_.parallel[d] = flat_.parallel[d + 1] * parallel[d + 1];
+  }
+
+  int inside(const std::vector<Interval>& box, DType index = int32) {
+    int out = -1;
+    for (const auto& [d, sign, offset, begin, end] : box) {
+      Affine at{offset, Dims(flat_.parallel.size(), 0), {}};
+      at.parallel[d] = sign;
+      const int from = m.index(index, at);
+      for (const auto& [op, bound] : {std::pair{kGe, begin}, {kLt, end}}) {
+        const int number =
+            index == int32 ? m.constant(static_cast<int32_t>(bound)) : m.constant<int64_t>(bound);
+        const int condition = m.op(op, bool_, {from, number});
+        out = out < 0 ? condition : m.op(kAnd, bool_, {out, condition});
+      }
+    }
+    return out;
+  }
+  // The sum (for bools, the choice) of x and pieces of y in the boxes.
+  Kernel kernel(const std::vector<std::vector<Interval>>& boxes, DType index = int32) {
+    int sum = m.load(x_, flat_);
+    for (const auto& box : boxes) {
+      const int guard = inside(box, index), piece = m.load(y_, flat_, 0, guard);
+      sum = f_ == bool_ ? m.op(kSelect, f_, {guard, piece, sum})
+                        : m.op(kAdd, f_, {sum, m.op(kSelect, f_, {guard, piece, m.number(f_, 0)})});
+    }
+    m.store(out_, flat_, sum);
+    return m.k;
+  }
+
+  KernelMaker m;
+
+ private:
+  DType f_;
+  int64_t n_;
+  int x_, y_, out_;
+  Affine flat_;
+};
+
+const std::vector<std::vector<Interval>> kBorders = {
+    {{0, 1, 0, 1, 3}},                           // rows 1 and 2
+    {{0, -1, 40, 2, 4}},                         // rows 37 and 38 of 40
+    {{1, 1, 5, 6, 9}},                           // columns 1 to 3
+    {{1, -1, 0, -900, -700}, {0, 1, 0, 20, 40}}  // columns 700 and further, of later rows
+};
+
+TEST(Middle, Values) {
+  for (DType f : {float32, float64, bfloat16, int8, bool_, complex64})
+    for (int pieces : {1, 3, 7}) check(Chooser(f, {40, 901}).kernel(kBorders), 0, pieces);
+  check(Chooser(float32, {40, 901}).kernel(kBorders, int64), 0, 2);
+  EXPECT_TRUE(has_middle(Chooser(float32, {40, 901}).kernel(kBorders)));
+}
+
+TEST(Middle, BordersOfOneDimension) {
+  for (const auto& boxes :
+       std::vector<std::vector<std::vector<Interval>>>{{{{0, 1, 0, 0, 2}}, {{0, 1, 0, 990, 1000}}},
+                                                       {{{0, -1, 999, 0, 3}}, {{0, 1, 3, 3, 5}}}}) {
+    const Kernel kernel = Chooser(float32, {1000}).kernel(boxes);
+    EXPECT_TRUE(has_middle(kernel));
+    for (int pieces : {1, 2, 5}) check(kernel, 0, pieces);
+  }
+}
+
+// The columns of short rows are not divided, but whole rows have no piece.
+TEST(Middle, ShortRows) {
+  for (int64_t columns : {5, 40, 64}) {
+    const Kernel kernel = Chooser(float32, {7, 50, columns})
+                              .kernel({{{1, 1, 0, 1, 2}}, {{0, 1, 0, 6, 7}}, {{2, 1, 0, 1, 3}}});
+    check(kernel, 0, 3);
+    EXPECT_EQ(has_middle(kernel), columns >= 40) << columns;
+  }
+}
+
+// What is inside of a box may be infinite or NaN. The elements around it do not see that.
+TEST(Middle, InfinitiesAndNans) {
+  check(Chooser(float32, {40, 901}).kernel(kBorders), 0, 2, [](Buffers& b) {
+    for (int k = 0; k < 40 * 901; k += 3) {
+      b.data<float>(1)[k] = k % 2 ? std::numeric_limits<float>::infinity() : NAN;
+      b.data<float>(0)[k] = -0.0F;
+    }
+  });
+}
+
+// A gather of rows whose positions are read under a guard: the middle has none of its own.
+TEST(Middle, GuardedPositions) {
+  KernelMaker m;
+  const int64_t rows = 30, columns = 600;
+  const int table = m.buffer(float32, 100), places = m.buffer(int32, rows * columns),
+            y = m.buffer(float32, rows * columns, BufferKind::kOutput);
+  m.k.parallel = {rows, columns};
+  m.loop({});
+  const Affine flat{0, {columns, 1}, {}};
+  const int guard = m.op(kLt, bool_, {m.index(int32, {0, {1, 0}, {}}), m.constant<int32_t>(2)});
+  const int place = m.load(places, flat, 0, guard);
+  const int near = m.op(
+      kMin, int32, {m.op(kMax, int32, {place, m.constant<int32_t>(0)}), m.constant<int32_t>(99)});
+  const int a = m.load(table, {0, {0, 0}, {}}, 0, -1, {{near, 1}}),
+            c = m.load(table, {0, {0, 0}, {}}, 0, guard, {{near, 1}});
+  m.store(y, flat, m.op(kAdd, float32, {a, c}));
+  check(m.k, 0, 3);
+}
+
+TEST(Middle, NoneIfMostElementsNeedEveryPiece) {
+  EXPECT_FALSE(has_middle(Chooser(float32, {40, 901}).kernel({})));
+  // In the middle, the heavy part of the code is the same.
+  Chooser heavy(float32, {40, 901});
+  Kernel kernel = heavy.kernel({{{0, 1, 0, 1, 39}}});
+  KernelNode sine{NodeKind::kScalarOp, float32};
+  sine.op = kSin;
+  sine.args.push_back(kernel.loops[0].stores[0].node);
+  kernel.nodes.push_back(std::move(sine));
+  kernel.loops[0].stores[0].node = static_cast<int>(kernel.nodes.size()) - 1;
+  EXPECT_FALSE(has_middle(kernel));
+}
+
+TEST(Middle, NoAddressIsOutsideOfTheOperands) {
+  std::vector<Target> targets{narrow_target()};
+  if (host_target().avx512) targets.push_back(host_target());
+  for (const Target& target : targets) {
+    Watched watched(target);
+    const int64_t out = watched.farthest(Chooser(float32, {40, 901}).kernel(kBorders));
+    EXPECT_GE(out, 0);
+    EXPECT_LT(out, target.vector_bytes);
+  }
+}
+
+}  // namespace
+}  // namespace tessera::codegen::test::middle_test

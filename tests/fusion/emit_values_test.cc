@@ -1,0 +1,79 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "fusion_testing.h"
+
+namespace tessera::fusion_testing::emit_values_test {
+
+using namespace array_math;
+
+namespace {
+
+Array to(const Array& x, DType dtype) { return lax::convert_element_type(x, dtype); }
+
+std::vector<DType> dtypes_in(const Schedule& s) {
+  std::vector<DType> out;
+  for (const Step& step : s.steps)
+    for (const KernelNode& node : std::get<KernelStep>(step).kernel.nodes)
+      out.push_back(node.dtype);
+  return out;
+}
+
+// The gradient of a sum of bfloat16, which JAX computes in float32.
+TEST(EmitValues, WhatWasMadeWiderIsCopied) {
+  for (DType narrow : {bfloat16, float16}) {
+    const Schedule s = check(trace({array_type(narrow, {64})}, [&](const Arrays& x) {
+      return Arrays{to(lax::broadcast_in_dim(to(x[0], float32), {50, 64}, {1}), narrow)};
+    }));
+    EXPECT_EQ(dtypes_in(s), std::vector<DType>{narrow}) << to_string(s);
+  }
+}
+
+TEST(EmitValues, ExactWideningsOfAllKinds) {
+  using Pair = std::pair<DType, DType>;
+  for (const auto& [narrow, wide] : {Pair{float32, float64}, Pair{bfloat16, float64},
+                                     Pair{int8, int64}, Pair{uint8, int16}, Pair{bool_, float32}}) {
+    const Schedule s = check(trace({array_type(narrow, {50})}, [&](const Arrays& x) {
+      return Arrays{to(to(x[0], wide), narrow)};
+    }));
+    EXPECT_EQ(dtypes_in(s), std::vector<DType>{narrow}) << to_string(s);
+  }
+}
+
+// These lose digits, or a sign.
+TEST(EmitValues, OtherPairsOfConversionsStay) {
+  using Pair = std::pair<DType, DType>;
+  for (const auto& [first, second] :
+       {Pair{float32, bfloat16}, Pair{float16, bfloat16}, Pair{int32, int8}, Pair{int8, uint16},
+        Pair{int32, bool_}, Pair{int32, float32}}) {
+    const Schedule s = check(trace({array_type(first, {50})}, [&](const Arrays& x) {
+      return Arrays{to(to(x[0], second), first)};
+    }));
+    EXPECT_GT(dtypes_in(s).size(), 1u) << to_string(s);
+  }
+}
+
+// A computed 16-bit float is rounded by the conversions, as if it were stored.
+TEST(EmitValues, ComputedHalvesAreRounded) {
+  const Function f = trace({array_type(bfloat16, {64})}, [](const Arrays& x) {
+    const Array y = to(to(x[0] * x[0], float32), bfloat16);
+    return Arrays{lax::eq(y, x[0] * x[0]), y - x[0]};
+  });
+  check(f);
+}
+
+TEST(EmitValues, CopiesKeepTheBitsOfSpecialValues) {
+  const Function f = trace({array_type(bfloat16, {8})},
+                           [](const Arrays& x) { return Arrays{to(to(x[0], float32), bfloat16)}; });
+  Literal x(bfloat16, {8});
+  const float values[] = {0.0F,   -0.0F,   std::numeric_limits<float>::infinity(), -INFINITY, NAN,
+                          1e-39F, -1e-40F, std::numeric_limits<float>::max()};
+  for (int k = 0; k < 8; ++k) x.mutable_data<Bfloat16>()[k] = Bfloat16(values[k]);
+  const auto got = ScheduleInterpreter(fuse(simplified(f), Mesh())).run({{x}});
+  for (int k = 0; k < 8; ++k)
+    EXPECT_EQ(got[0][0].data<Bfloat16>()[k].bits, x.data<Bfloat16>()[k].bits) << values[k];
+}
+
+}  // namespace
+}  // namespace tessera::fusion_testing::emit_values_test

@@ -5,7 +5,10 @@
 #endif
 
 #include <algorithm>
+#include <utility>
 
+#include "tessera/base/error.h"
+#include "tessera/base/format.h"
 #include "tessera/base/workspace.h"
 
 namespace tessera::runtime {
@@ -30,6 +33,20 @@ struct PanelProduct {
   int64_t ldc;
   __mmask16 last;
 };
+
+PanelProduct product_of(int64_t m, int64_t k, const MatrixRef& a, const MatrixRef& b, float* c,
+                        int64_t ldc) {
+  return {.m = m,
+          .k = k,
+          .a = reinterpret_cast<const float*>(a.data),
+          .b = reinterpret_cast<const float*>(b.data),
+          .a_row = a.row_stride,
+          .a_column = a.col_stride,
+          .b_row = b.row_stride,
+          .c = c,
+          .ldc = ldc,
+          .last = 0};
+}
 
 // Transposes 16 x 16 elements.
 TESSERA_AVX512 [[gnu::always_inline]] inline void turn(__m512 (&x)[16]) {
@@ -111,19 +128,20 @@ TESSERA_AVX512 [[gnu::always_inline]] inline void panel_block(const PanelProduct
   const float *a = t.a + row * t.a_row, *b = t.b;
   for (int64_t p = 0; p < t.k; ++p, a += t.a_column, b += t.b_row) {
     __m512 y[vectors];
-#pragma GCC unroll 4
-    for (int v = 0; v < vectors; ++v) y[v] = _mm512_loadu_ps(b + v * kLanes);
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors - 1; ++v) y[v] = _mm512_loadu_ps(b + v * kLanes);
+    y[vectors - 1] = _mm512_maskz_loadu_ps(t.last, b + (vectors - 1) * kLanes);
 #pragma GCC unroll 16
     for (int i = 0; i < rows; ++i) {
       const __m512 x = _mm512_set1_ps(a[i * t.a_row]);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int v = 0; v < vectors; ++v) sums[i][v] = _mm512_fmadd_ps(x, y[v], sums[i][v]);
     }
   }
   float* c = t.c + row * t.ldc;
 #pragma GCC unroll 16
   for (int i = 0; i < rows; ++i, c += t.ldc) {
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int v = 0; v < vectors - 1; ++v) _mm512_storeu_ps(c + v * kLanes, sums[i][v]);
     _mm512_mask_storeu_ps(c + (vectors - 1) * kLanes, t.last, sums[i][vectors - 1]);
   }
@@ -133,12 +151,11 @@ TESSERA_AVX512 [[gnu::always_inline]] inline void panel_block(const PanelProduct
 template <int vectors>
 TESSERA_AVX512 void panel_product(PanelProduct t, const MatrixRef& b, int64_t j, int64_t width,
                                   float* panel) {
-  t.b = reinterpret_cast<const float*>(b.data) + j * b.col_stride;
-  t.b_row = b.row_stride;
+  t.b += j * b.col_stride;
   t.last = first_lanes(width - (vectors - 1) * kLanes);
   t.c += j;
   const bool turned = b.col_stride != 1;
-  if (turned || (b.row_stride > kFar && t.m >= kLeastRowsOfFar) || width < vectors * kLanes) {
+  if (turned || (b.row_stride > kFar && t.m >= kLeastRowsOfFar)) {
     turned ? copy_columns<vectors>(t.k, t.b, b.col_stride, width, panel)
            : copy_rows<vectors>(t.k, t.b, b.row_stride, t.last, panel);
     t.b = panel;
@@ -148,6 +165,24 @@ TESSERA_AVX512 void panel_product(PanelProduct t, const MatrixRef& b, int64_t j,
   // its elements get the same bits again.
   for (int64_t row = 0; row < t.m; row += kBlockRows)
     panel_block<vectors, kBlockRows>(t, std::min(row, t.m - kBlockRows));
+}
+
+// Computes all columns of `rows` rows, beginning with `row`, and reads b as it is.
+template <int rows, int vectors>
+TESSERA_AVX512 void row_block(PanelProduct t, int64_t row, int64_t n) {
+  t.last = first_lanes(kLanes);
+  int64_t j = 0;
+  for (; j + vectors * kLanes <= n; j += vectors * kLanes) {
+    panel_block<vectors, rows>(t, row);
+    t.b += vectors * kLanes;
+    t.c += vectors * kLanes;
+  }
+  for (; j < n; j += kLanes) {
+    t.last = first_lanes(n - j);
+    panel_block<1, rows>(t, row);
+    t.b += kLanes;
+    t.c += kLanes;
+  }
 }
 
 bool has_avx512() {
@@ -172,6 +207,27 @@ bool fits_panels(int64_t m, int64_t n, int64_t k) {
 #endif
 }
 
+bool has_gemm_rows() {
+#if defined(__x86_64__)
+  return has_avx512();
+#else
+  return false;
+#endif
+}
+
+void gemm_rows(int64_t m, int64_t n, int64_t k, const MatrixRef& a, const MatrixRef& b, float* c,
+               int64_t ldc) {
+  TESSERA_CHECK(has_gemm_rows() && b.col_stride == 1, "columns {} apart", b.col_stride);
+#if defined(__x86_64__)
+  const PanelProduct product = product_of(m, k, a, b, c, ldc);
+  int64_t row = 0;
+  for (; row + 8 <= m; row += 8) row_block<8, 3>(product, row, n);
+  if (m - row >= 4) row_block<4, 6>(product, std::exchange(row, row + 4), n);
+  if (m - row >= 2) row_block<2, 8>(product, std::exchange(row, row + 2), n);
+  if (m - row >= 1) row_block<1, 8>(product, row, n);
+#endif
+}
+
 bool gemm_panels(int64_t m, int64_t n, int64_t k, const MatrixRef& a, const MatrixRef& b, float* c,
                  int64_t ldc) {
   // To transpose or copy more than this costs more than to multiply few rows by it.
@@ -182,16 +238,7 @@ bool gemm_panels(int64_t m, int64_t n, int64_t k, const MatrixRef& a, const Matr
                         : b.row_stride > kFar && m < kLeastRowsOfFar && n > kMostFar)
     return false;
   const Workspace<float> panel(k * (kPanelColumns + kLanes));
-  const PanelProduct product{.m = m,
-                             .k = k,
-                             .a = reinterpret_cast<const float*>(a.data),
-                             .b = nullptr,
-                             .a_row = a.row_stride,
-                             .a_column = a.col_stride,
-                             .b_row = 0,
-                             .c = c,
-                             .ldc = ldc,
-                             .last = 0};
+  const PanelProduct product = product_of(m, k, a, b, c, ldc);
   for (int64_t j = 0; j < n;) {
     // No panel of one vector after another panel: it would read rows of a for little work.
     const int64_t width = n - j <= kPanelColumns + kLanes ? n - j : kPanelColumns;

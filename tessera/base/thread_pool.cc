@@ -59,15 +59,20 @@ int default_threads() {
 // that has closed nor mistake one call for the next. The caller closes the call and waits for the
 // count to fall to zero.
 struct ThreadPool::State {
+  // The most tasks of a call: with more, the counts of `begun` could overflow.
+  static constexpr int64_t kMostTasks = int64_t{1} << 31;
+  static constexpr uint64_t kFromLast = uint64_t{1} << 32;
   static constexpr uint64_t kOpen = 1, kOne = 2, kCall = uint64_t{1} << 32, kCount = kCall - kOne;
 
   alignas(64) std::atomic<uint64_t> word{0};
-  alignas(64) std::atomic<int64_t> next{0};
+  // Bits 0 to 31 count the tasks that were begun from the first one on, bits 32 to 63 those from the
+  // last one back.
+  alignas(64) std::atomic<uint64_t> begun{0};
   // The caller writes these before it opens the call; the threads that join read them.
   alignas(64) const TaskRef* fn = nullptr;
   int64_t tasks = 0;
 
-  std::atomic<int> sleepers{0};
+  std::atomic<int> sleepers{0}, started{0};
   std::atomic<bool> caller_waits{false}, stop{false};
   std::mutex sleep_mutex, done_mutex, error_mutex;
   std::condition_variable wake, done;
@@ -77,16 +82,26 @@ struct ThreadPool::State {
   std::atomic<int> threads{1};
   std::vector<std::thread> workers;
 
-  void run_tasks() {
+  // Returns the next task from the first one on or from the last one back, or -1 if all have begun.
+  // So of two threads each has its end in every call, and often finds in its core's cache what it
+  // computed there in the last one.
+  int64_t begin_task(bool from_last) {
+    const uint64_t before = begun.fetch_add(from_last ? kFromLast : 1, std::memory_order_relaxed);
+    const auto first = static_cast<int64_t>(before % kFromLast),
+               last = static_cast<int64_t>(before / kFromLast);
+    if (first + last >= tasks) return -1;
+    return from_last ? tasks - 1 - last : first;
+  }
+
+  void run_tasks(bool from_last) {
     const InsideTask mark;
-    const int64_t n = tasks;
-    for (int64_t task; (task = next.fetch_add(1, std::memory_order_relaxed)) < n;) {
+    for (int64_t task; (task = begin_task(from_last)) >= 0;) {
       try {
         (*fn)(task);
       } catch (...) {
         const std::lock_guard lock(error_mutex);
         if (!error) error = std::current_exception();
-        next.store(n, std::memory_order_relaxed);
+        begun.store(static_cast<uint64_t>(tasks), std::memory_order_relaxed);
       }
     }
   }
@@ -107,7 +122,7 @@ struct ThreadPool::State {
     sleepers.fetch_sub(1);
   }
 
-  void work() {
+  void work(bool from_last) {
     uint64_t seen = ~uint64_t{0};
     while (!stop.load()) {
       uint64_t w = word.load();
@@ -117,7 +132,7 @@ struct ThreadPool::State {
       }
       if (!word.compare_exchange_weak(w, w + kOne)) continue;
       seen = w >> 32;
-      run_tasks();
+      run_tasks(from_last);
       const uint64_t left = word.fetch_sub(kOne) - kOne;
       if ((left & kCount) == 0 && caller_waits.load()) {
         const std::lock_guard lock(done_mutex);
@@ -126,17 +141,17 @@ struct ThreadPool::State {
     }
   }
 
-  void call(const TaskRef& task_fn, int64_t n) {
+  void call(const TaskRef& task_fn, int64_t n, bool wakes) {
     fn = &task_fn;
     tasks = n;
     error = nullptr;
-    next.store(0, std::memory_order_relaxed);
+    begun.store(0, std::memory_order_relaxed);
     word.store(((word.load(std::memory_order_relaxed) >> 32) + 1) * kCall + kOpen);
-    if (sleepers.load() > 0) {
+    if (wakes && sleepers.load() > 0) {
       { const std::lock_guard lock(sleep_mutex); }
       wake.notify_all();
     }
-    run_tasks();
+    run_tasks(false);
     word.fetch_and(~kOpen);
     auto left = [&] { return (word.load() & kCount) == 0; };
     for (int i = 0; i < kCallerSpins && !left(); ++i) pause();
@@ -152,7 +167,8 @@ struct ThreadPool::State {
   void start_workers() {
     while (static_cast<int>(workers.size()) < threads.load() - 1) {
       try {
-        workers.emplace_back([this] { work(); });
+        workers.emplace_back([this, from_last = workers.size() % 2 == 0] { work(from_last); });
+        started.store(static_cast<int>(workers.size()));
       } catch (const std::system_error& error) {
         const int wanted = threads.exchange(static_cast<int>(workers.size()) + 1);
         warn(
@@ -171,6 +187,7 @@ struct ThreadPool::State {
     wake.notify_all();
     for (std::thread& worker : workers) worker.join();
     workers.clear();
+    started.store(0);
     stop.store(false);
   }
 };
@@ -212,12 +229,25 @@ void ThreadPool::resize(int threads) {
   state_->threads = threads;
 }
 
-void ThreadPool::parallel_for(int64_t tasks, TaskRef fn) {
+bool ThreadPool::awake() const {
+  return !inside_task && state_->started.load(std::memory_order_relaxed) >
+                             state_->sleepers.load(std::memory_order_relaxed);
+}
+
+void ThreadPool::parallel_for(int64_t tasks, TaskRef fn) { run(tasks, fn, true); }
+void ThreadPool::parallel_for_awake(int64_t tasks, TaskRef fn) { run(tasks, fn, false); }
+
+void ThreadPool::run(int64_t tasks, TaskRef fn, bool wakes) {
   if (tasks > 1 && threads() > 1 && !inside_task) {
     std::unique_lock lock(state_->call_mutex, std::try_to_lock);
     if (lock) {
       state_->start_workers();
-      return state_->call(fn, tasks);
+      for (int64_t first = 0; first < tasks; first += State::kMostTasks) {
+        const auto shifted = [&](int64_t task) { fn(first + task); };
+        const int64_t count = std::min(tasks - first, State::kMostTasks);
+        state_->call(first == 0 ? fn : TaskRef(shifted), count, wakes);
+      }
+      return;
     }
   }
   const InsideTask mark;

@@ -121,6 +121,7 @@ class ConvLibraryCode final : public ConvLibrary {
     }
     find_kernels();
     flops_ = conv_flops(conv_);
+    ns_ = conv_ns(conv_);
     return true;
   }
 
@@ -370,10 +371,13 @@ class ConvLibraryCode final : public ConvLibrary {
   // Calls task(0), ..., task(n - 1), on all threads if the convolution is large enough.
   template <class Task>
   void each(int64_t n, const Task& task) const {
-    if (flops_ * 0.01 < kInlineNs) {
-      for (int64_t i = 0; i < n; ++i) task(i);
+    ThreadPool& pool = thread_pool();
+    if (n > 1 && flops_ * 0.01 >= kInlineNs) {
+      pool.parallel_for(n, task);
+    } else if (n > 1 && ns_ >= kInlineNs && pool.awake()) {
+      pool.parallel_for_awake(n, task);
     } else {
-      parallel_for(n, task);
+      for (int64_t i = 0; i < n; ++i) task(i);
     }
   }
 
@@ -440,7 +444,7 @@ class ConvLibraryCode final : public ConvLibrary {
   std::vector<Variant> variants_;
   std::vector<Kernel> kernels_;
   int64_t parts_bytes_ = 0;
-  double flops_ = 0;
+  double flops_ = 0, ns_ = 0;  // of all tiles
 };
 
 std::atomic<int64_t> libraries_made{0};

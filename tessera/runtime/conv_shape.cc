@@ -72,7 +72,9 @@ struct TileRanges {
 };
 
 constexpr double kTileNs = 2 * kTaskNs;  // smaller tiles are not worth a task
+constexpr double kShortTileNs = 5000;    // unless they are few, and other threads are awake
 constexpr double kMostTiles = 64;
+constexpr int64_t kCores = 8;  // that can share one image, unless it is large
 constexpr int64_t kLeastFeatures = 64, kLeastRows = 4;
 
 // Returns an estimate of the time. If there are few features, reading and writing count, too.
@@ -104,13 +106,25 @@ Ranges ranges_of_rows(const LibraryConv& c, int64_t parts) {
   return rows;
 }
 
+// Returns into how many parts the features of the result are divided if an image has few positions:
+// most of the time goes into reading the kernel, and a thread reads only a part of it then.
+int64_t parts_of_kernel(const LibraryConv& c) {
+  constexpr int64_t kFewPositions = 16, kLeastBytes = int64_t{256} << 10, kFewestFeatures = 64;
+  const int64_t feature_bytes = 4 * places(c) * c.inputs;
+  int64_t parts = 1;
+  while (c.groups == 1 && positions(c) <= kFewPositions && parts < kCores &&
+         c.outputs / (2 * parts) >= kFewestFeatures &&
+         c.outputs / (2 * parts) * feature_bytes >= kLeastBytes)
+    parts *= 2;
+  return parts;
+}
+
 // Divides images in a way that depends on one image alone: the library may choose the order of a sum
 // by the shape of the tile, so an image has the same bits in any batch.
 //
 // An image is divided by rows, since tiles with all features are read and written in place. A tile
 // of some features is copied, so features are divided only if the rows make too few tiles.
 TileRanges forward_ranges(const LibraryConv& c, bool alone) {
-  constexpr int64_t kCores = 8;  // that can share one image, unless it is large
   constexpr int64_t kLeastPositions = 48;
   // If an element of the result is a short sum, its copy costs more than a tile of few positions.
   const bool copies_cost = c.outputs > places(c) * c.inputs;
@@ -124,10 +138,17 @@ TileRanges forward_ranges(const LibraryConv& c, bool alone) {
   TileRanges out{.groups = alone ? ranges(c.groups, c.groups, 1) : Ranges{{0, c.groups}},
                  .features = {{0, c.outputs}}};
   const LibraryConv::Dim& first = c.dims[0];
-  if (wanted < 2) {
-    const auto parts = static_cast<int64_t>(std::clamp(cost_ns(c) / kTileNs, 1.0, kMostTiles));
-    out.batches = ranges(c.batch, std::min(parts, c.batch), 1);
+  const int64_t kernel_parts = parts_of_kernel(c);
+  if (wanted < 2 || kernel_parts > 1) {
+    constexpr int64_t kBlock = 16;  // features that the library computes together
+    // Tiles of other images would read the parts of the kernel again.
+    const double few = kernel_parts > 1 ? 1 : std::min<double>(kCores, cost_ns(c) / kShortTileNs),
+                 parts = std::max(few, cost_ns(c) / kTileNs / static_cast<double>(kernel_parts));
+    out.batches = ranges(
+        c.batch,
+        static_cast<int64_t>(std::clamp(parts, 1.0, std::min<double>(kMostTiles, c.batch))), 1);
     out.rows = {{0, first.out}};
+    out.features = ranges(c.outputs, kernel_parts, kBlock);
     return out;
   }
   out.batches = ranges(c.batch, c.batch, 1);
@@ -282,6 +303,12 @@ std::optional<LibraryConv> library_conv(const ConvShape& s) {
   }
   if (!by_weights) join_dims(out);
   return out;
+}
+
+double conv_ns(const LibraryConv& c) {
+  constexpr double kKernelByteNs = 0.025;
+  return cost_ns(c) +
+         kKernelByteNs * 4.0 * static_cast<double>(places(c) * c.groups * c.inputs * c.outputs);
 }
 
 double conv_flops(const LibraryConv& c) {

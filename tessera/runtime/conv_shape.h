@@ -90,5 +90,7 @@ std::vector<ConvTile> conv_tiles(LibraryConv& conv);
 std::vector<std::pair<int64_t, int64_t>> result_ranges(const LibraryConv& conv,
                                                        const std::vector<ConvTile>& tiles);
 double conv_flops(const LibraryConv& conv);
+// Returns an estimate of the time that one thread needs.
+double conv_ns(const LibraryConv& conv);
 
 }  // namespace tessera::runtime

@@ -12,6 +12,7 @@
 #include "tessera/base/thread_pool.h"
 #include "tessera/codegen/library_gate.h"
 #include "tessera/runtime/conv_library.h"
+#include "tessera/runtime/conv_product.h"
 #include "tessera/runtime/conv_shape.h"
 #include "tessera/runtime/conv_windows.h"
 #include "tessera/runtime/halves.h"
@@ -160,6 +161,18 @@ class WindowsCall final : public WholeCall {
   ConvWindows code_;
 };
 
+class ProductCall final : public WholeCall {
+ public:
+  ProductCall(ConvProduct code, const Type& result) : WholeCall(result), code_(code) {}
+  void run(const void* lhs, const std::byte* rhs, void* out) const override {
+    code_.run(static_cast<const float*>(lhs), reinterpret_cast<const float*>(rhs),
+              static_cast<float*>(out));
+  }
+
+ private:
+  ConvProduct code_;
+};
+
 // The result has no elements.
 class EmptyCall final : public ConvolutionCall {
  public:
@@ -258,6 +271,9 @@ std::unique_ptr<const ConvolutionCall> make_convolution(const ConvolutionParams&
   const DType in = lhs.dtype, out = result.dtype;
   if (result.elements() == 0) return std::make_unique<EmptyCall>();
   const ConvShape shape = conv_shape(params, lhs.shape, rhs.shape, result.shape);
+  if (in == float32 && out == float32)
+    if (const auto product = ConvProduct::make(shape))
+      return std::make_unique<ProductCall>(*product, result);
   const bool single = (in == float32 || is_half(in)) && (out == float32 || is_half(out));
   if (in == bfloat16 && (out == bfloat16 || out == float32)) {
     if (auto code = ConvLibrary::make(shape, {in, out}))

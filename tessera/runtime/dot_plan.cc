@@ -12,6 +12,8 @@ using Tile = DotPlan::Tile;
 
 constexpr int64_t kWantedTiles = 8;       // the number of cores that can share one dot
 constexpr double kLeastTileFlops = 16e6;  // smaller tiles mostly copy operands
+// Of a product that would be one tile otherwise.
+constexpr double kLeastCachedFlops = 2e6;
 constexpr int64_t kLargestTile = 1024;
 
 const Slot& slot_of(const Schedule& s, int slot) { return s.slots[static_cast<size_t>(slot)]; }
@@ -22,10 +24,11 @@ int64_t part_size(int64_t size, int64_t parts, int64_t unit) {
   return std::min(size, ceil_div(ceil_div(size, parts), unit) * unit);
 }
 
-std::vector<Tile> rectangle(int64_t m, int64_t n, int64_t k, int64_t products) {
+// `finely` says whether small tiles are worth it, too.
+std::vector<Tile> rectangle(int64_t m, int64_t n, int64_t k, int64_t products, bool finely) {
   if (m == 0 || n == 0) return {};
   int64_t rows = ceil_div(m, kLargestTile), cols = ceil_div(n, kLargestTile);
-  auto flops = [&] {
+  const auto flops = [&] {
     return 2.0 * static_cast<double>(m) / static_cast<double>(rows) * static_cast<double>(n) /
            static_cast<double>(cols) * static_cast<double>(std::max<int64_t>(1, k));
   };
@@ -33,7 +36,18 @@ std::vector<Tile> rectangle(int64_t m, int64_t n, int64_t k, int64_t products) {
          (m / rows > 32 || n / cols > 96)) {
     (m / rows >= n / cols && m / rows > 32) || n / cols <= 96 ? rows *= 2 : cols *= 2;
   }
-  const int64_t tm = part_size(m, rows, 16), tn = part_size(n, cols, 48);
+  int64_t unit = 48;
+  if (rows * cols == 1 && finely) {
+    // By columns, because the rhs, which is often the larger operand (weights), is divided then: each
+    // core keeps a part of it in its cache.
+    constexpr int64_t kLeastColumns = 32, kLeastRows = 16;
+    unit = kLeastColumns;
+    while (products * rows * cols < kWantedTiles && flops() > 2 * kLeastCachedFlops &&
+           (n / cols >= 2 * kLeastColumns || m / rows >= 2 * kLeastRows)) {
+      n / cols >= 2 * kLeastColumns ? cols *= 2 : rows *= 2;
+    }
+  }
+  const int64_t tm = part_size(m, rows, 16), tn = part_size(n, cols, unit);
   std::vector<Tile> tiles;
   for (int64_t i = 0; i < m; i += tm)
     for (int64_t j = 0; j < n; j += tn)
@@ -119,7 +133,7 @@ DotPlan::DotPlan(const DotStep& step, const Schedule& s, const DotShape& shape)
               !step.symmetric && !lhs.shape().packed() && lhs.map().identity() &&
               out_map.identity() && right.instances == 1 && lhs.shape().col_stride == 1 &&
               (bias < 0 || slot_of(s, bias).instances == 1);
-  if (can_merge) merged_tiles = rectangle(instances * m, n, k, 1);
+  if (can_merge) merged_tiles = rectangle(instances * m, n, k, 1, divides_finely());
   choose_splits();
   rhs_work = lhs.workspace_bytes();
   partials = workspace = rhs_work + rhs.workspace_bytes();
@@ -133,6 +147,12 @@ void DotPlan::choose_types(DType in, DType result) {
   TESSERA_CHECK(gemm_supports(types), "a dot of {} giving {}", in, result);
   TESSERA_CHECK((bias < 0 && !relu) || types.out == float32 || types.out == float64,
                 "an epilogue on {}", result);
+}
+
+// Tiles of other sums copy their operands, and those of other dtypes convert them.
+bool DotPlan::divides_finely() const {
+  return sum == ops::DotSum::kAny && types.in == types.out &&
+         (is_floating(types.in) || is_complex(types.in));
 }
 
 // Chooses whether the examples' sums are separate and added in float64. If an example has few
@@ -194,7 +214,7 @@ void DotPlan::choose_tiles(const DotStep& step) {
       tiles.push_back(n == 1 ? Tile{i, 0, std::min(size, m - i), 1}
                              : Tile{0, i, 1, std::min(size, n - i)});
   } else {
-    tiles = rectangle(m, n, k, products);
+    tiles = rectangle(m, n, k, products, divides_finely());
   }
 }
 

@@ -53,6 +53,7 @@ struct DotPlan {
   DotPlan(const DotStep& step, const Schedule& schedule, const DotShape& shape);
   void choose_types(DType in, DType result);
   void choose_sum_of_examples(const DotStep& step, const Shape& lhs_shape, DType dtype);
+  bool divides_finely() const;
   void join_sums();
   void choose_tiles(const DotStep& step);
   void choose_splits();

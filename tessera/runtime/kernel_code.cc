@@ -127,47 +127,66 @@ class KernelStepCode final : public StepCode {
         element_ns * static_cast<double>(elements_) * static_cast<double>(instances_);
     blocks_ = find_blocks(step.kernel, element_ns);
     if (blocks_.block_rows > 0) {
-      chunks_ = blocks_.count();
-      units_ = std::clamp<int64_t>(
-          static_cast<int64_t>(kTaskNs * static_cast<double>(instances_ * chunks_) / total), 1,
-          instances_ * chunks_);
-      tasks_ = ceil_div(instances_ * chunks_, units_);
+      const int64_t chunks = blocks_.count(), all = instances_ * chunks,
+                    units = std::clamp<int64_t>(
+                        static_cast<int64_t>(kTaskNs * static_cast<double>(all) / total), 1, all);
+      division_ = short_division_ = {0, chunks, units, ceil_div(all, units)};
       return;
     }
     if (total <= kInlineNs) return;  // all work is one task
     const int64_t unit = std::max<int64_t>(1, codegen::split_unit(step.kernel));
-    const auto wanted = static_cast<int64_t>(kTaskNs / element_ns) + 1;
-    grain_ = std::min(elements_, ceil_div(wanted, unit) * unit);
-    chunks_ = grain_ > 0 ? ceil_div(elements_, grain_) : 0;
-    units_ = chunks_ > 1
-                 ? 1
-                 : std::max<int64_t>(
-                       1, static_cast<int64_t>(kTaskNs * static_cast<double>(instances_) / total));
-    tasks_ = ceil_div(instances_ * chunks_, units_);
+    constexpr double kWantedTasks = 8;
+    division_ = divide(element_ns, unit, kTaskNs);
+    short_division_ =
+        divide(element_ns, unit, std::clamp(total / kWantedTasks, kShortTaskNs, kTaskNs));
   }
 
   int64_t code_bytes() const override { return code_.bytes; }
   void run(const SlotRef* slots, std::byte*) const override {
     if (elements_ == 0) return;
-    if (tasks_ <= 1 && blocks_.block_rows == 0) {
+    ThreadPool& pool = thread_pool();
+    const bool awake = short_division_.tasks > division_.tasks && pool.awake();
+    const Division& d = awake ? short_division_ : division_;
+    if (d.tasks <= 1 && blocks_.block_rows == 0) {
       for (int64_t i = 0; i < instances_; ++i) call(slots, i, 0, elements_);
       return;
     }
-    parallel_for(tasks_, [&](int64_t task) {
-      const int64_t end = std::min(instances_ * chunks_, (task + 1) * units_);
-      for (int64_t unit = task * units_; unit < end; ++unit) {
-        const int64_t instance = unit / chunks_, chunk = unit % chunks_;
-        if (blocks_.block_rows > 0) {
-          blocks_.each_row(chunk,
-                           [&](int64_t from, int64_t to) { call(slots, instance, from, to); });
-        } else {
-          call(slots, instance, chunk * grain_, std::min(elements_, (chunk + 1) * grain_));
-        }
-      }
-    });
+    const auto task = [&](int64_t t) { run_task(slots, d, t); };
+    awake ? pool.parallel_for_awake(d.tasks, task) : pool.parallel_for(d.tasks, task);
   }
 
  private:
+  // How the parallel indices of all instances are divided. A chunk is a range of `grain` indices or
+  // a block; a task has `units` chunks.
+  struct Division {
+    int64_t grain = 0, chunks = 1, units = 1, tasks = 1;
+  };
+
+  // Makes tasks of about `task_ns` of ranges that are multiples of `unit`.
+  Division divide(double element_ns, int64_t unit, double task_ns) const {
+    const auto wanted = static_cast<int64_t>(task_ns / element_ns) + 1;
+    Division d;
+    d.grain = std::min(elements_, ceil_div(wanted, unit) * unit);
+    d.chunks = d.grain > 0 ? ceil_div(elements_, d.grain) : 0;
+    if (d.chunks <= 1)
+      d.units = std::max<int64_t>(
+          1, static_cast<int64_t>(task_ns / (element_ns * static_cast<double>(elements_))));
+    d.tasks = ceil_div(instances_ * d.chunks, d.units);
+    return d;
+  }
+
+  void run_task(const SlotRef* slots, const Division& d, int64_t task) const {
+    const int64_t end = std::min(instances_ * d.chunks, (task + 1) * d.units);
+    for (int64_t unit = task * d.units; unit < end; ++unit) {
+      const int64_t instance = unit / d.chunks, chunk = unit % d.chunks;
+      if (blocks_.block_rows > 0) {
+        blocks_.each_row(chunk, [&](int64_t from, int64_t to) { call(slots, instance, from, to); });
+      } else {
+        call(slots, instance, chunk * d.grain, std::min(elements_, (chunk + 1) * d.grain));
+      }
+    }
+  }
+
   void call(const SlotRef* slots, int64_t instance, int64_t begin, int64_t end) const {
     if (scratch_ == 0) return call(slots, instance, begin, end, nullptr);
     const Workspace<std::byte> scratch(scratch_);
@@ -188,7 +207,7 @@ class KernelStepCode final : public StepCode {
   KernelCode code_;
   std::vector<BufferUse> buffers_;
   int64_t elements_, instances_, scratch_ = 0;
-  int64_t grain_ = 0, chunks_ = 1, units_ = 1, tasks_ = 1;  // a chunk is a range or a block
+  Division division_, short_division_;  // the latter if other threads are awake
   Blocks blocks_;
 };
 

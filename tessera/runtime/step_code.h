@@ -88,5 +88,7 @@ class InstanceMap {
 inline constexpr double kInlineNs = 6000;
 // The time of one task: long enough to hide the cost of starting it, short enough for balance.
 inline constexpr double kTaskNs = 25000;
+// The least time of a task if other threads wait for it without sleeping.
+inline constexpr double kShortTaskNs = 3000;
 
 }  // namespace tessera::runtime

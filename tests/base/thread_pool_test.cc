@@ -116,6 +116,61 @@ TEST(ThreadPool, SleepingWorkersWakeUp) {
   }
 }
 
+void wait_until_asleep(const ThreadPool& pool) {
+  for (int i = 0; i < 5000 && pool.awake(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+TEST(ThreadPool, WorkersAreAwakeAfterACallAndThenSleep) {
+  ThreadPool pool(2);
+  EXPECT_FALSE(pool.awake());  // there are no workers yet
+  bool was_awake = false, in_task = false;
+  // If the system runs other threads just then, the worker may sleep already.
+  for (int round = 0; round < 1000 && !was_awake; ++round) {
+    std::atomic<int> arrived{0};
+    pool.parallel_for(2, [&](int64_t) {
+      if (pool.awake()) in_task = true;
+      ++arrived;
+      while (arrived.load() < 2) std::this_thread::yield();
+    });
+    was_awake = pool.awake();
+  }
+  EXPECT_TRUE(was_awake);
+  EXPECT_FALSE(in_task);
+  wait_until_asleep(pool);
+  EXPECT_FALSE(pool.awake());
+}
+
+TEST(ThreadPool, ShortTasksWakeNobody) {
+  ThreadPool pool(2);
+  pool.parallel_for(2, [](int64_t) {});
+  wait_until_asleep(pool);
+  const auto self = std::this_thread::get_id();
+  std::vector<int> count(1000);
+  pool.parallel_for_awake(1000, [&](int64_t i) {
+    EXPECT_EQ(std::this_thread::get_id(), self);
+    ++count[static_cast<size_t>(i)];
+  });
+  EXPECT_EQ(count, std::vector<int>(1000, 1));
+  EXPECT_FALSE(pool.awake());
+}
+
+TEST(ThreadPool, TheCallerBeginsWithTheFirstTaskAndAWorkerWithTheLast) {
+  ThreadPool pool(2);
+  const auto caller = std::this_thread::get_id();
+  for (int round = 0; round < 100; ++round) {
+    std::array<std::thread::id, 2> threads;
+    std::atomic<int> arrived{0};
+    pool.parallel_for(2, [&](int64_t i) {
+      threads[static_cast<size_t>(i)] = std::this_thread::get_id();
+      ++arrived;
+      while (arrived.load() < 2) std::this_thread::yield();
+    });
+    ASSERT_EQ(threads[0], caller);
+    ASSERT_NE(threads[1], caller);
+  }
+}
+
 TEST(ThreadPool, CallerSleepsWhileATaskIsLong) {
   ThreadPool pool(2);
   std::atomic<bool> worker_began{false};

@@ -279,6 +279,31 @@ TEST(Convolution, TilesHaveKernelsThatStayInACache) {
   EXPECT_EQ(features(7, 1, 2048, 512), 128);  // the kernel is read once
 }
 
+// Of few pixels: most of the time goes into reading the kernel.
+TEST(Convolution, FeaturesOfFewPixelsAndShortBatchesAreDivided) {
+  struct Tiles {
+    size_t count;
+    int64_t images, features;
+    bool operator==(const Tiles&) const = default;
+  };
+  const auto tiles = [](const Shape& image, int64_t window, int64_t out, int64_t groups = 1) {
+    ConvolutionParams p = square(2, 1, window / 2, window / 2);
+    p.feature_group_count = groups;
+    const Shape kernel{window, window, image[3] / groups, out},
+        result{image[0], image[1], image[2], out};
+    LibraryConv conv = *library_conv(conv_shape(p, image, kernel, result));
+    const std::vector<ConvTile> all = conv_tiles(conv);
+    return Tiles{all.size(), all[0].batches, all[0].outputs};
+  };
+  EXPECT_EQ(tiles({2, 2, 2, 512}, 3, 512), (Tiles{8, 2, 64}));
+  EXPECT_EQ(tiles({2, 2, 2, 128}, 3, 128), (Tiles{2, 2, 64}));
+  EXPECT_EQ(tiles({2, 2, 2, 64}, 3, 64), (Tiles{1, 2, 64}));  // a small kernel
+  EXPECT_EQ(tiles({2, 16, 16, 72}, 3, 72, 72), (Tiles{2, 1, 1}));
+  EXPECT_EQ(tiles({32, 16, 16, 72}, 3, 72, 72), (Tiles{11, 3, 1}));  // long enough for tasks
+  check({float32, {2, 2, 2, 256}, {3, 3, 256, 256}, square(2, 1, 1, 1)});
+  check({float32, {3, 2, 2, 256}, {1, 1, 256, 520}, square(2, 1, 0, 0)});
+}
+
 // Dimensions along which the window has one place are one, where the layouts allow it.
 TEST(Convolution, PixelsAreDividedAnywhere) {
   check({float32, {1, 49, 49, 32}, {1, 1, 32, 64}, square(2, 1, 0, 0)});

@@ -523,5 +523,29 @@ TEST(Dot, DividesALargeMatrixTimesAVector) {
   EXPECT_EQ(parts({{8, 512}, {8, 512, 512}, {0}, {0}, {1}, {1}}).first, 1);  // enough products
 }
 
+// A product that fits into a core's cache is divided for several threads, first by columns; a
+// small one is not.
+TEST(Dot, DividesAProductInACache) {
+  using Sides = std::vector<std::pair<int64_t, int64_t>>;  // of the tiles
+  const auto sides = [](const Case& c, DType dtype = float32) {
+    ScheduleBuilder b{Mesh()};
+    DotStep d = dot_step(c);
+    d.lhs = b.input(dtype, c.lhs, {});
+    d.rhs = b.input(dtype, c.rhs, {});
+    d.out = b.output(dtype, result_shape(c), {});
+    Sides out;
+    for (const DotPlan::Tile& t : DotPlan(d, b.schedule).tiles) out.emplace_back(t.m, t.n);
+    return out;
+  };
+  EXPECT_EQ(sides({{128, 128}, {128, 512}, {}, {}, {1}, {0}}), Sides(8, {128, 64}));
+  EXPECT_EQ(sides({{128, 512}, {512, 128}, {}, {}, {1}, {0}}), Sides(8, {64, 32}));
+  EXPECT_EQ(sides({{128, 128}, {128, 128}, {}, {}, {1}, {0}}), Sides(2, {128, 64}));
+  EXPECT_EQ(sides({{64, 128}, {128, 128}, {}, {}, {1}, {0}}), Sides(1, {64, 128}));
+  // Other dtypes would convert the same rows for each tile.
+  EXPECT_EQ(sides({{128, 128}, {128, 512}, {}, {}, {1}, {0}}, bfloat16), Sides(1, {128, 512}));
+  // There are enough products.
+  EXPECT_EQ(sides({{8, 128, 128}, {8, 128, 512}, {0}, {0}, {2}, {1}}), Sides(1, {128, 512}));
+}
+
 }  // namespace
 }  // namespace tessera::dot_test

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include "tessera/base/thread_pool.h"
@@ -105,8 +106,9 @@ void visit(void* const*, int64_t begin, int64_t end) {
   }
 }
 
-// Returns the longest range with which a kernel was called. Each element is in one range.
-int64_t longest_range(const Across& c) {
+// Returns the longest range with which a kernel was called. Each element is in one range. `first` is
+// called just before the program.
+int64_t longest_range(const Across& c, void (*first)() = nullptr) {
   ScheduleBuilder b{test_mesh({1}, {"x"})};
   std::vector<int> slots;
   for (int i = 0; i < c.operands; ++i) slots.push_back(b.input(float64, c.read(), {}));
@@ -120,9 +122,34 @@ int64_t longest_range(const Across& c) {
   std::vector<DeviceArrayRef> arrays;
   for (int i = 0; i < c.operands; ++i)
     arrays.push_back(device_array(random_literal(float64, c.read(), i), one_device()));
+  if (first) first();
   program->run(arrays);
   EXPECT_TRUE(std::all_of(counts.begin(), counts.end(), [](const auto& n) { return n == 1; }));
   return longest;
+}
+
+// Keeps the threads of the pool awake for some microseconds.
+void wake_threads() {
+  std::atomic<int> arrived{0};
+  parallel_for(2, [&](int64_t) {
+    ++arrived;
+    while (arrived.load() < 2) std::this_thread::yield();
+  });
+}
+
+TEST(KernelCode, AShortKernelIsDividedIfThreadsAreAwake) {
+  const int before = num_threads();
+  set_num_threads(2);  // no worker runs yet
+  const Across short_one{1, 1, 1, 16000, 1, 1};
+  EXPECT_EQ(longest_range(short_one), 16000);
+  bool divided = false;
+  for (int round = 0; round < 1000 && !divided; ++round)
+    divided = longest_range(short_one, wake_threads) < 16000;
+  EXPECT_TRUE(divided);
+  // It is not worth it.
+  for (int round = 0; round < 20; ++round)
+    EXPECT_EQ(longest_range({1, 1, 1, 3000, 1, 1}, wake_threads), 3000);
+  set_num_threads(before);
 }
 
 TEST(KernelCode, OperandsThatAreReadAcrossAreReadInBlocks) {

@@ -8,6 +8,7 @@
 #include "tessera/fusion/collapse.h"
 #include "tessera/fusion/domain.h"
 #include "tessera/fusion/half_extrema.h"
+#include "tessera/fusion/narrow_indices.h"
 #include "tessera/fusion/reductions.h"
 #include "tessera/fusion/short_folds.h"
 #include "tessera/fusion/short_rows.h"
@@ -176,6 +177,7 @@ EmittedKernel Emitter::attempt() {
   for (const LoopKey& loop : loops_) loop_family.push_back(loop.family);
   collapse(kernel_, {extents_, parallel_, families_, loop_family}, addresses_, store_addresses_);
   choose_lanes();
+  kernel_ = narrow_indices(std::move(kernel_));
   kernel_ = fold_half_extrema(unroll_short_rows(unroll_short_folds(std::move(kernel_))));
   return {std::move(kernel_), values_};
 }

@@ -4,9 +4,9 @@
 // float32: the error is at most 2 ulp over the whole range, with IEEE's special values (erf_inv:
 // Giles's approximation, as in JAX). Common functions are computed in f32; others (pow, tan,
 // lgamma, ...) in f64 and rounded. float64: exp, log, sin, cos, tanh, logistic, hyperbolic
-// functions, inverses, error functions and pow are in line; the others (tan, cbrt, gammas) call
-// libm for each lane. Arguments that are too large for the fast reduction of sin, cos and tan (from
-// 2^17 on in f32, from 2^28 on in f64) take a branch to libm in float64.
+// functions, inverses, error functions and pow are in line, too. Arguments that are too large for the
+// fast reduction of sin, cos and tan (from 2^17 on in f32, from 2^28 on in f64) and those of lgamma
+// near its negative zeros take a branch to libm in float64.
 #pragma once
 
 #include <optional>
@@ -46,6 +46,7 @@ Vec lgamma_f32(Vec x);
 Vec digamma_f32(Vec x);
 
 // Functions of float64.
+Vec tan_f64(Vec x);
 Vec exp_f64(Vec x);
 Vec exp2_f64(Vec x);
 Vec expm1_f64(Vec x);
@@ -70,8 +71,22 @@ struct ExpParts {
   Vec n, leading, rest;
 };
 ExpParts exp_parts_f64(Vec x);
+// log(x) = leading + rest for positive finite x. |rest| is less than 0.07, and the sum is that of
+// log_f64 but for its last rounding. From 1 on, leading - 1 is exact.
+struct LogParts {
+  Vec leading, rest;
+};
+LogParts log_parts_f64(Vec x);
+// Returns sin(pi x) for x in [0, 1].
+Vec sin_pi_f64(Vec x);
+// Returns pi cot(pi f) for |f| in [2^-900, 1/2].
+Vec pi_cotangent_f64(Vec f);
 // math_f64_power.cc
 Vec pow_f64(Vec x, Vec y);
+Vec cbrt_f64(Vec x);
+// math_gamma.cc
+Vec lgamma_f64(Vec x);
+Vec digamma_f64(Vec x);
 // math_f64_erf.cc
 Vec erf_f64(Vec x);
 Vec erfc_f64(Vec x);

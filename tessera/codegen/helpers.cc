@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 
 #include "tessera/ir/format.h"
 
@@ -33,42 +32,6 @@ void lanes(T* out, const T* x, [[maybe_unused]] const T* y, int32_t n) {
 template <double (*F)(double)>
 void lanes_by_f64(float* out, const float* x, const float*, int32_t n) {
   for (int32_t i = 0; i < n; ++i) out[i] = static_cast<float>(F(static_cast<double>(x[i])));
-}
-
-// Shifts x to 10 by the recurrence, then uses the asymptotic series; for x <= 0, the reflection.
-double digamma(double x) {
-  constexpr double kPi = 3.14159265358979323846;
-  if (std::isnan(x) || x == -std::numeric_limits<double>::infinity()) {
-    return std::numeric_limits<double>::quiet_NaN();
-  }
-  if (x == 0) return -1 / x;  // an infinity
-  if (x < 0) {
-    if (x == std::floor(x)) return std::numeric_limits<double>::quiet_NaN();
-    double fraction = -x - std::floor(-x);
-    if (fraction > 0.5) fraction -= 1;
-    return digamma(1 - x) + kPi / std::tan(kPi * fraction);
-  }
-  // Near the positive root (1.46163...) it uses the Taylor series about the root, which is stored
-  // in two parts.
-  constexpr double kRoot = 1.4616321449683623413, kRootLow = -5.6e-17;
-  if (std::fabs(x - kRoot) < 1e-3) {
-    const double t = (x - kRoot) - kRootLow;
-    return t * (0.967672245447621170 +
-                t * (-0.442763168983592106 +
-                     t * (0.258499760955651 + t * (-0.163942705442406 + t * 0.107824050691262))));
-  }
-  double shift = 0;
-  while (x < 10) {
-    shift += 1 / x;
-    x += 1;
-  }
-  const double r = 1 / x, t = r * r;
-  const double series =
-      t * (1.0 / 12 -
-           t * (1.0 / 120 -
-                t * (1.0 / 252 -
-                     t * (1.0 / 240 - t * (1.0 / 132 - t * (691.0 / 32760 - t * (1.0 / 12)))))));
-  return std::log(x) - 0.5 * r - series - shift;
 }
 
 double lgamma_any(double x) {
@@ -101,6 +64,8 @@ Symbols make_symbols() {
 #define LANES(function) [](auto... x) -> decltype(function(x...)) { return function(x...); }
   add_lanes<double>(symbols, "sin", LANES(std::sin));
   add_lanes<double>(symbols, "cos", LANES(std::cos));
+  add_lanes<double>(symbols, "tan", LANES(std::tan));
+  add_lanes<double>(symbols, "lgamma", LANES(lgamma_any));
 #define VECTOR(expression) nullptr
 #define SPECIAL nullptr
 #define SCALAR_OP(op, name, signature, kinds, cost, halves, float32, float64) \

@@ -20,6 +20,8 @@ inline constexpr const char* kCosLanes = "tessera_f32_cos";
 inline constexpr const char* kTanLanes = "tessera_f32_tan";
 inline constexpr const char* kSinLanesF64 = "tessera_f64_sin";
 inline constexpr const char* kCosLanesF64 = "tessera_f64_cos";
+inline constexpr const char* kTanLanesF64 = "tessera_f64_tan";
+inline constexpr const char* kLgammaLanesF64 = "tessera_f64_lgamma";
 // Returns the name of the helper for a row of ir/scalar_ops.def, such as "tessera_f64_log1p".
 std::string lanes_symbol(bool is_f64, std::string_view name);
 

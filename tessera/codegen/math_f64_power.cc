@@ -1,6 +1,7 @@
-// x to the power y for float64, computed as exp(y log|x|). The logarithm and the product are each
-// the sum of a rounded number and its rounding error. The error before the last rounding is below
-// half a unit of the last place, so that powers which are numbers of float64 are exact.
+// Powers and cube roots of float64. x to the power y is computed as exp(y log|x|). The logarithm and
+// the product are each the sum of a rounded number and its rounding error. The error before the last
+// rounding is below half a unit of the last place, so that powers which are numbers of float64 are
+// exact.
 #include <limits>
 
 #include "tessera/codegen/elementary.h"
@@ -101,6 +102,32 @@ Vec pow_f64(Vec x, Vec y) {
   r = select(is_nan(x) | is_nan(y), x + y, r);
   r = select((a == 1.0) & (abs(y) == kInfinite), r.like(1), r);
   return select((x == 1.0) | (y == 0.0), r.like(1), r);
+}
+
+// Computes y = 1 / cbrt(a) without a division. With h = 1 - a y^3, the exact value is y times
+// (1 - h)^(-1/3), for which there is a polynomial. The first guess of y divides the upper half of
+// the bits by -3, which leaves |h| <= 0.1055; the first polynomial leaves |h| < 4e-7.
+Vec cbrt_f64(Vec x) {
+  Vec size = abs(x);
+  Vec small = size < 0x1p-900;  // else a - z^3 below might be denormal
+  Vec a = select(small, size * 0x1p300, size);
+  Vec upper = float_of_bits(shr(bits_of(a), 32) | bits_of(a).like_int(0x4330000000000000)) - 0x1p52;
+  Vec third = bits_of(fma(upper, -1.0 / 3, 0x1.8p52));
+  Vec y = float_of_bits((third + third.like_int(0x553ee000)) << 32);
+  // The product of two factors of 1 is near neither end of the range.
+  Vec h = fma(-(a * y), y * y, 1.0);
+  y = y * polynomial(h, {1.0, 0.3333284426267399, 0.22221787340083043, 0.1745925541927024,
+                         0.14559162505881876});
+  h = fma(-(a * y), y * y, 1.0);
+  y = fma(y * h, fma(h, 2.0 / 9, 1.0 / 3), y);
+  // One step of Newton's method from z = a y^2, with a - z^3 as if computed exactly.
+  Vec inverse = y * y;
+  Vec z = a * inverse;
+  Vec square = z * z;
+  Vec rest = fma(-fma(z, z, -square), z, fma(-square, z, a));
+  z = fma(rest, inverse * (1.0 / 3), z);
+  z = select(small, z * 0x1p-100, z);
+  return select((size > 0.0) & (size < kInfinite), copy_sign(z, x), x);
 }
 
 }  // namespace tessera::codegen

@@ -9,6 +9,7 @@
 #include "tessera/fusion/domain.h"
 #include "tessera/fusion/half_extrema.h"
 #include "tessera/fusion/kernel_nodes.h"
+#include "tessera/fusion/narrow_indices.h"
 #include "tessera/fusion/reductions.h"
 #include "tessera/fusion/short_folds.h"
 #include "tessera/fusion/short_rows.h"
@@ -178,6 +179,7 @@ EmittedKernel Emitter::attempt() {
   collapse(kernel_, {extents_, parallel_, families_, loop_family}, addresses_, store_addresses_);
   choose_lanes();
   remove_unused_nodes(kernel_);
+  kernel_ = narrow_indices(std::move(kernel_));
   kernel_ = fold_half_extrema(unroll_short_rows(unroll_short_folds(std::move(kernel_))));
   return {std::move(kernel_), values_};
 }

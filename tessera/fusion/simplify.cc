@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tessera/base/hash.h"
+#include "tessera/fusion/simplify_eigenvalues.h"
 #include "tessera/fusion/simplify_narrow.h"
 #include "tessera/fusion/simplify_row_scatters.h"
 #include "tessera/fusion/simplify_scatters.h"
@@ -60,6 +61,7 @@ class Simplifier {
       const std::vector<ValueId> results =
           is_empty(op)                       ? empty_constants(op)
           : leading                          ? first_elements(copy, *leading)
+          : reads_no_eigenvectors(f_, op)    ? only_eigenvalues(copy)
           : !scatters.empty()                ? results_of(scatters, op.results.size())
           : is_scatter_of_one_window(f_, op) ? std::vector{one_window(copy)}
           : is_large_row_scatter(f_, op)     ? std::vector{row_scatter(copy)}
@@ -99,6 +101,15 @@ class Simplifier {
     const std::vector<ValueId> made = append(std::move(first.op), types);
     std::vector<ValueId> out;
     for (size_t r : first.results) out.push_back(made[r]);
+    return out;
+  }
+
+  // Returns the results of an eigh whose first result is not read.
+  std::vector<ValueId> only_eigenvalues(const Op& eigh) {
+    Op op = eigenvalues_of(eigh);
+    const std::vector<Type> types = infer_types(*op.def, out_.types_of(op.operands), op.params);
+    std::vector<ValueId> out = append(std::move(op), types);
+    out.insert(out.begin(), -1);
     return out;
   }
 

@@ -93,14 +93,14 @@ struct Function {
 const Function kFunctions[] = {
     {ScalarOp::kSqrt, TESSERA_REF(std::sqrt), 0.5001, 0.5001},
     {ScalarOp::kRsqrt, TESSERA_REF(rsqrt), 2, 2},
-    {ScalarOp::kCbrt, TESSERA_REF(std::cbrt), 2, 4},
+    {ScalarOp::kCbrt, TESSERA_REF(std::cbrt), 2, 1},
     {ScalarOp::kExp, TESSERA_REF(std::exp), 2, 4},
     {ScalarOp::kExpm1, TESSERA_REF(std::expm1), 2, 4},
     {ScalarOp::kLog, TESSERA_REF(std::log), 2, 4},
     {ScalarOp::kLog1p, TESSERA_REF(std::log1p), 2, 4},
     {ScalarOp::kSin, TESSERA_REF(std::sin), 2, 4},
     {ScalarOp::kCos, TESSERA_REF(std::cos), 2, 4},
-    {ScalarOp::kTan, TESSERA_REF(std::tan), 2, 4},
+    {ScalarOp::kTan, TESSERA_REF(std::tan), 2, 1},
     {ScalarOp::kAsin, TESSERA_REF(std::asin), 2, 4},
     {ScalarOp::kAcos, TESSERA_REF(std::acos), 2, 4},
     {ScalarOp::kAtan, TESSERA_REF(std::atan), 2, 4},
@@ -113,8 +113,8 @@ const Function kFunctions[] = {
     {ScalarOp::kLogistic, TESSERA_REF(logistic), 2, 4},
     {ScalarOp::kErf, TESSERA_REF(std::erf), 2, 2},
     {ScalarOp::kErfc, TESSERA_REF(std::erfc), 2, 2},
-    {ScalarOp::kLgamma, TESSERA_REF(lgamma_any), 2, 8, true},
-    {ScalarOp::kDigamma, TESSERA_REF(digamma), 2, 32, true},
+    {ScalarOp::kLgamma, TESSERA_REF(lgamma_any), 2, 3, true},
+    {ScalarOp::kDigamma, TESSERA_REF(digamma), 2, 16, true},
 };
 #undef TESSERA_REF
 

@@ -388,6 +388,12 @@ const std::vector<Rule>& rules() {
         "([i, j])->([k, l], [m], []) {i=1, j=1, k=1, l=1, m=1} need_replication={i, j, k, l, m}",
         "([i, j, k])->([i, l, m], [i, n], [i]) {i=2, j=0, k=0, l=0, m=0, n=0} need_replication={j, "
         "k, l, m, n}"}},
+      {{"tessera.eigh_values"},
+       {"([i, j])->([k], []) {i=4, j=4, k=4} need_replication={i, j, k}",
+        "([i, j, k])->([i, l], [i]) {i=2, j=3, k=3, l=3} need_replication={j, k, l}",
+        "([i, j, k, l])->([i, j, m], [i, j]) {i=4, j=2, k=2, l=2, m=2} need_replication={k, l, m}",
+        "([i, j])->([k], []) {i=1, j=1, k=1} need_replication={i, j, k}",
+        "([i, j, k])->([i, l], [i]) {i=2, j=0, k=0, l=0} need_replication={j, k, l}"}},
       {{"tessera.lu"},
        {"([i, j])->([k, l], [m], [n], []) {i=4, j=4, k=4, l=4, m=4, n=4} need_replication={i, j, "
         "k, l, m, n}",

@@ -6,6 +6,7 @@
 #include "tessera/ops/factor/large_matrix.h"
 #include "tessera/ops/factor/matrix_math.h"
 #include "tessera/ops/factor/matrix_op.h"
+#include "tessera/ops/factor/small_eigenvalues.h"
 
 namespace tessera::ops {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 using namespace array_math;
 using namespace factor;
 
-constexpr std::string_view kEighOp = "eigh";
+constexpr std::string_view kEighOp = "eigh", kEighValuesOp = "eigh_values";
 
 std::vector<Type> infer_eigh(std::span<const Type> operands, const EighParams&) {
   expect_operands(kEighOp, operands, 1);
@@ -48,7 +49,7 @@ int decompose(bool lower, int64_t n, const T* x, lapack::Real<T>* w, T* v) {
     }
   }
   const BlasThreads threads = blas_threads_for(operations_of_order(n));
-  const int info = lapack::syevd(lower ? 'L' : 'U', static_cast<int>(n), a.data(), w);
+  const int info = lapack::syevd(true, lower ? 'L' : 'U', static_cast<int>(n), a.data(), w);
   transpose_matrix(a.data(), n, n, v);
   return info;
 }
@@ -64,6 +65,54 @@ HostCall eigh_call(const OpParams& params, std::span<const Type> operands,
           *static_cast<int32_t*>(out[2]) =
               decompose(lower, n, static_cast<const T*>(in[0]),
                         static_cast<lapack::Real<T>*>(out[1]), static_cast<T*>(out[0]));
+        },
+        LargeMember::kOwnTasks);
+  });
+}
+
+std::vector<Type> infer_eigh_values(std::span<const Type> operands, const EighParams&) {
+  expect_operands(kEighValuesOp, operands, 1);
+  const Type& x = operands[0];
+  expect_square(kEighValuesOp, x);
+  return {result_type(operands, real_dtype(x.dtype), batch_with(x, {rows_of(x)})),
+          result_type(operands, int32, batch_with(x, {}))};
+}
+
+template <class T>
+int find_values(bool lower, int64_t n, const T* x, lapack::Real<T>* w) {
+  if (!lapack::all_finite(x, n * n)) {
+    lapack::fill_nan(w, n);
+    return lapack::kNotFinite;
+  }
+  const Workspace<T> a(n * n);
+  transpose_matrix(x, n, n, a.data());
+  // One thread of OpenBLAS. Most of the time is that of products of a matrix with a vector; several
+  // threads would wait for each other at every column.
+  return lapack::syevd(false, lower ? 'L' : 'U', static_cast<int>(n), a.data(), w);
+}
+
+HostCall eigh_values_call(const OpParams& params, std::span<const Type> operands,
+                          std::span<const Type> results) {
+  const bool lower = params.as<EighParams>().lower;
+  const int64_t n = rows_of(operands[0]), members = members_of(operands[0]);
+  const double operations = eigh_operations(operands[0]);
+  return visit_matrix_dtype(operands[0].dtype, [&]<class T>(TypeTag<T>) {
+    if constexpr (!lapack::is_complex<T>)
+      if (has_small_eigenvalues(n))
+        return over_members(operands, results, members, operations,
+                            [=](const void* const* in, void* const* out, int64_t count) {
+                              small_eigenvalues<T>({.n = n,
+                                                    .lower = lower,
+                                                    .a = static_cast<const T*>(in[0]),
+                                                    .w = static_cast<T*>(out[0]),
+                                                    .info = static_cast<int32_t*>(out[1])},
+                                                   count);
+                            });
+    return over_batch(
+        operands, results, members, operations,
+        [=](const void* const* in, void* const* out) {
+          *static_cast<int32_t*>(out[1]) = find_values(lower, n, static_cast<const T*>(in[0]),
+                                                       static_cast<lapack::Real<T>*>(out[0]));
         },
         LargeMember::kOwnTasks);
   });
@@ -118,6 +167,21 @@ const OpDef& eigh_op = define<EighParams>({
     .batch = {[](std::span<const Array> x, std::span<const int> dims, const EighParams& p) {
       return batch_matrices(eigh_op, p, x, dims);
     }},
+    .samples = eigh_samples,
+});
+
+const OpDef& eigh_values_op = define<EighParams>({
+    .name = "eigh_values",
+    .dialect = "tessera",
+    .attributes = {"lower"},
+    .infer = infer_eigh_values,
+    .evaluate = evaluate_call<infer_eigh_values, eigh_values_call, EighParams>,
+    .factors = whole_matrices<EighParams>,
+    .lower = Library{LibraryKind::kCall, eigh_values_call},
+    .flops = eigh_flops,
+    .jvp = absent("eigh becomes it after it is differentiated"),
+    .transpose = absent("a factorisation is not linear"),
+    .batch = absent("eigh becomes it after it is mapped"),
     .samples = eigh_samples,
 });
 

@@ -191,8 +191,8 @@ void trsm(bool left, bool lower, char transposition, bool unit_diagonal, int m, 
 }
 
 template <class T>
-int syevd(char triangle, int n, T* a, Real<T>* w) {
-  const char mode = 'V';
+int syevd(bool vectors, char triangle, int n, T* a, Real<T>* w) {
+  const char mode = vectors ? 'V' : 'N';
   const int lda = ld(n), integers = 3 + 5 * n;
   const Workspace<int> more(integers);
   if constexpr (is_complex<T>) {
@@ -366,7 +366,7 @@ int bdsdc(int n, R* d, R* e, R* u, R* vt) {
   template int orgqr(int, int, int, T*, const T*);                                            \
   template int ormqr(bool, bool, int, int, int, T*, const T*, T*);                            \
   template void trsm(bool, bool, char, bool, int, int, const T*, T*);                         \
-  template int syevd(char, int, T*, Real<T>*);                                                \
+  template int syevd(bool, char, int, T*, Real<T>*);                                          \
   template int gesdd(char, int, int, T*, Real<T>*, T*, T*);                                   \
   template int gesvd(char, int, int, T*, Real<T>*, T*, T*);                                   \
   template int geev(bool, bool, int, T*, std::complex<Real<T>>*, std::complex<Real<T>>*,      \

@@ -66,9 +66,10 @@ int ormqr(bool left, bool adjoint, int m, int n, int k, T* a, const T* taus, T* 
 template <class T>
 void trsm(bool left, bool lower, char transposition, bool unit_diagonal, int m, int n, const T* a,
           T* b);
-// Writes the eigenvalues of a Hermitian matrix to w, ascending, and replaces a by the eigenvectors.
+// Writes the eigenvalues of a Hermitian matrix to w, ascending, and replaces a by the eigenvectors;
+// if `vectors` is false, by anything.
 template <class T>
-int syevd(char triangle, int n, T* a, Real<T>* w);
+int syevd(bool vectors, char triangle, int n, T* a, Real<T>* w);
 // Compute the singular value decomposition. The mode is 'A' for all columns of U and rows of V^H,
 // 'S' for the first min(m, n), 'N' for none. gesdd divides and conquers, gesvd uses QR iterations.
 template <class T>

@@ -24,44 +24,6 @@ struct ReflectorLanes {
   Vector* a;  // m x n
   Vector* taus;
 
-  [[gnu::always_inline]] static Vector square_root(const Vector& x) {
-#if defined(__x86_64__) && !defined(__clang__)
-    constexpr bool kSingle = std::is_same_v<T, float>;
-    constexpr int kRounding = _MM_FROUND_CUR_DIRECTION;
-    if constexpr (kSingle && lanes == 8) {
-      return __builtin_ia32_sqrtps256(x);
-    } else if constexpr (kSingle && lanes == 16) {
-      return __builtin_ia32_sqrtps512_mask(x, x, -1, kRounding);
-    } else if constexpr (lanes == 4) {
-      return __builtin_ia32_sqrtpd256(x);
-    } else {
-      return __builtin_ia32_sqrtpd512_mask(x, x, -1, kRounding);
-    }
-#else
-    Vector out;
-    for (int i = 0; i < lanes; ++i) out[i] = std::sqrt(x[i]);
-    return out;
-#endif
-  }
-  // Returns the powers of two, as bits, that make numbers of these magnitudes at least 1 and less
-  // than 2. They and their reciprocals are normal numbers: then the largest numbers are less than
-  // 4, and denormal ones not less than the precision of T.
-  [[gnu::always_inline]] static Ints scales_of(const Ints& magnitudes) {
-    constexpr int kDigits = std::numeric_limits<T>::digits - 1;
-    constexpr Int kOne = Int{1} << kDigits,
-                  kMostExponent = 2 * std::numeric_limits<T>::max_exponent;
-    const Ints exponents = magnitudes & Lanes::broadcast_int((kMostExponent - 1) * kOne);
-    const Ints least = Lanes::broadcast_int(kOne),
-               most = Lanes::broadcast_int((kMostExponent - 3) * kOne),
-               scales = Lanes::broadcast_int((kMostExponent - 2) * kOne) - exponents;
-    const Ints above = scales < least ? least : scales;
-    return above > most ? most : above;
-  }
-  [[gnu::always_inline]] static Vector reciprocal_power(const Ints& power) {
-    constexpr int kDigits = std::numeric_limits<T>::digits - 1;
-    constexpr Int kTwice = Int{2 * std::numeric_limits<T>::max_exponent - 2} << kDigits;
-    return (Vector)(Lanes::broadcast_int(kTwice) - power);
-  }
   // Replaces column k by its reflector, with the element of r on the diagonal. Nothing changes in
   // lanes in which the column is zero below the diagonal. As integers, magnitudes have the order of
   // the numbers, with NaN as the largest.
@@ -74,7 +36,7 @@ struct ReflectorLanes {
     const Ints zero = below == Ints{};
     const Vector diagonal = a[k * n + k];
     const Ints first = (Ints)Lanes::magnitude(diagonal),
-               power = scales_of(first > below ? first : below);
+               power = Lanes::scales_of(first > below ? first : below);
     const Vector scale = (Vector)power, alpha = diagonal * scale;
     Vector squares = alpha * alpha;
     for (int64_t i = k + 1; i < m; ++i) {
@@ -84,10 +46,10 @@ struct ReflectorLanes {
     }
     const Ints sign_bit = Lanes::broadcast_int(std::numeric_limits<Int>::min());
     const Ints sign = ((Ints)alpha & sign_bit) ^ sign_bit;
-    const Vector beta = (Vector)((Ints)square_root(squares) | sign);
+    const Vector beta = (Vector)((Ints)Lanes::square_root(squares) | sign);
     const Vector factor = Lanes::broadcast(1) / (alpha - beta);
     for (int64_t i = k + 1; i < m; ++i) a[i * n + k] = zero ? a[i * n + k] : a[i * n + k] * factor;
-    a[k * n + k] = zero ? diagonal : beta * reciprocal_power(power);
+    a[k * n + k] = zero ? diagonal : beta * Lanes::reciprocal_power(power);
     taus[k] = zero ? Vector{} : (beta - alpha) / beta;
   }
   // Multiplies `columns` columns, from j on, by reflector k, in lanes in which it is not the
@@ -196,12 +158,6 @@ template <class T, int lanes>
     Lanes::store_members(r, valid, r_count, b.r + first * r_count);
     Lanes::store_members(q.a, valid, q_count, b.q + first * q_count);
   }
-}
-
-// Lanes without a member take time too: one 32 x 32 matrix takes 0.7 of the time with 32 bytes.
-template <class T>
-bool fills_wide_lanes(int64_t members) {
-  return members > static_cast<int64_t>(32 / sizeof(T));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "tessera/base/buffer.h"
 #include "tessera/base/thread_pool.h"
+#include "tessera/base/workspace.h"
 #include "tessera/ops/core/scalar_fold.h"
 #include "tessera/runtime/gemm.h"
 #include "tessera/runtime/sliding_sums.h"
@@ -67,9 +68,9 @@ bool ConvWindows::slides() const {
          shape_.outputs == 1 && shape_.dims[0].stride == 1 && shape_.dims[0].in_dilation == 1;
 }
 
-// A tile is a part of one line, with all that is read for it in the first-level cache.
+// A tile is a part of one line that stays in the second-level cache.
 void ConvWindows::choose_lines() {
-  constexpr int64_t kMostRows = 2048;
+  constexpr int64_t kMostRows = 8192;
   for (int64_t g = 0; g < shape_.groups; ++g)
     for (int64_t image = 0; image < shape_.batch; ++image)
       for (int64_t row = 0; row < positions_; row += kMostRows)
@@ -167,19 +168,20 @@ void ConvWindows::slide(const double* lhs, const double* kernel, void* out,
                 end = std::clamp<int64_t>(dim.in - first, begin, count);
   const double* line =
       lhs + tile.row / positions_ * shape_.lhs.major + tile.group * shape_.lhs.group;
-  const Buffer work = Buffer::allocate((count + tile.rows) * itemsize(float64));
-  auto* copy = reinterpret_cast<double*>(work.data());
-  const bool in_place = apart == 1 && begin == 0 && end == count;
+  const ConvTensor& y = shape_.out;
+  const bool in_place = apart == 1 && begin == 0 && end == count,
+             stores = out_ != float64 || y.spatial[0] != 1;
+  const int64_t copied = in_place ? 0 : count, stored = stores ? tile.rows : 0;
+  const Workspace<double> work(copied + stored);
+  double* copy = work.data();
   if (!in_place) {
     std::fill_n(copy, begin, 0.0);
     for (int64_t i = begin; i < end; ++i) copy[i] = line[(first + i) * apart];
     std::fill_n(copy + end, count - end, 0.0);
   }
-  const ConvTensor& y = shape_.out;
   const int64_t at =
       tile.row / positions_ * y.major + tile.group * y.group + tile.row % positions_ * y.spatial[0];
-  const bool stores = out_ != float64 || y.spatial[0] != 1;
-  double* sums = stores ? copy + count : static_cast<double*>(out) + at;
+  double* sums = stores ? copy + copied : static_cast<double*>(out) + at;
   sliding_sums(in_place ? line + first : copy, tile.rows, kernel + tile.group * k_, dim.window,
                dim.window_dilation, sums);
   if (!stores) return;

@@ -183,11 +183,11 @@ int ormqr(bool left, bool adjoint, int m, int n, int k, T* a, const T* taus, T* 
 
 template <class T>
 void trsm(bool left, bool lower, char transposition, bool unit_diagonal, int m, int n, const T* a,
-          T* b) {
+          T* b, int ldb) {
   const T one{1};
   Routines<T>::trsm(CblasColMajor, left ? CblasLeft : CblasRight, lower ? CblasLower : CblasUpper,
                     blas_transposition(transposition), unit_diagonal ? CblasUnit : CblasNonUnit, m,
-                    n, blas_factor(one), a, ld(left ? m : n), b, ld(m));
+                    n, blas_factor(one), a, ld(left ? m : n), b, ld(ldb));
 }
 
 template <class T>
@@ -365,7 +365,7 @@ int bdsdc(int n, R* d, R* e, R* u, R* vt) {
   template int geqp3(int, int, T*, int*, T*);                                                 \
   template int orgqr(int, int, int, T*, const T*);                                            \
   template int ormqr(bool, bool, int, int, int, T*, const T*, T*);                            \
-  template void trsm(bool, bool, char, bool, int, int, const T*, T*);                         \
+  template void trsm(bool, bool, char, bool, int, int, const T*, T*, int);                    \
   template int syevd(bool, char, int, T*, Real<T>*);                                          \
   template int gesdd(char, int, int, T*, Real<T>*, T*, T*);                                   \
   template int gesvd(char, int, int, T*, Real<T>*, T*, T*);                                   \

@@ -61,11 +61,11 @@ int orgqr(int m, int n, int k, T* a, const T* taus);
 // the adjoint of the product if `adjoint`. `a` is changed during the call, and restored.
 template <class T>
 int ormqr(bool left, bool adjoint, int m, int n, int k, T* a, const T* taus, T* c);
-// Replaces b (m by n) by op(a)^-1 b if `left`, or else by b op(a)^-1. The transposition op is 'N',
-// 'T' or 'C'. This is a routine of BLAS.
+// Replaces b (m by n, columns at distance ldb) by op(a)^-1 b if `left`, or else by b op(a)^-1. The
+// transposition op is 'N', 'T' or 'C'. This is a routine of BLAS.
 template <class T>
 void trsm(bool left, bool lower, char transposition, bool unit_diagonal, int m, int n, const T* a,
-          T* b);
+          T* b, int ldb);
 // Writes the eigenvalues of a Hermitian matrix to w, ascending, and replaces a by the eigenvectors;
 // if `vectors` is false, by anything.
 template <class T>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tessera/base/thread_pool.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/source_scope.h"
@@ -117,6 +118,16 @@ HostCall small_solve_call(const TriangularSolveParams& p, std::span<const Type> 
                       });
 }
 
+// Returns how many of the right-hand sides of one member are one task. The parts depend only on the
+// sizes, because the library may round differently in parts of other sizes.
+int64_t sides_of_part(int64_t sides, double operations) {
+  constexpr int64_t kLeastSides = 64, kMostParts = 16;
+  constexpr double kPartOperations = 8e6;
+  const auto parts =
+      static_cast<int64_t>(std::min(operations / kPartOperations, static_cast<double>(kMostParts)));
+  return std::max({kLeastSides, ceil_div(sides, std::max<int64_t>(1, parts)), int64_t{1}});
+}
+
 // LAPACK sees row-major matrices as their transposes: it solves x^T op(a)^T = b^T, in which the
 // stored matrix is a^T, with the other triangle.
 HostCall solve_call(const OpParams& params, std::span<const Type> operands,
@@ -132,14 +143,21 @@ HostCall solve_call(const OpParams& params, std::span<const Type> operands,
     if constexpr (!lapack::is_complex<T>)
       if (is_small_solve(rows_of(operands[0]), (p.left_side ? cols : rows) * sizeof(T)))
         return small_solve_call<T>(p, operands, results, operations);
-    return over_batch(operands, results, members_of(operands[0]), operations,
-                      [=](const void* const* in, void* const* out) {
-                        T* to = static_cast<T*>(out[0]);
-                        std::copy_n(static_cast<const T*>(in[1]), rows * cols, to);
-                        lapack::trsm(!p.left_side, !p.lower, transposition, p.unit_diagonal,
-                                     static_cast<int>(cols), static_cast<int>(rows),
-                                     static_cast<const T*>(in[0]), to);
-                      });
+    const int64_t sides = p.left_side ? cols : rows, part = sides_of_part(sides, operations);
+    return over_batch(
+        operands, results, members_of(operands[0]), operations,
+        [=](const void* const* in, void* const* out) {
+          T* to = static_cast<T*>(out[0]);
+          std::copy_n(static_cast<const T*>(in[1]), rows * cols, to);
+          parallel_for(ceil_div(sides, part), [&](int64_t i) {
+            const auto first = i * part, count = std::min(part, sides - first);
+            lapack::trsm(!p.left_side, !p.lower, transposition, p.unit_diagonal,
+                         static_cast<int>(p.left_side ? count : cols),
+                         static_cast<int>(p.left_side ? rows : count), static_cast<const T*>(in[0]),
+                         to + first * (p.left_side ? 1 : cols), static_cast<int>(cols));
+          });
+        },
+        LargeMember::kOwnTasks);
   });
 }
 

@@ -7,6 +7,7 @@
 #include "tessera/base/contains.h"
 #include "tessera/fusion/collapse.h"
 #include "tessera/fusion/domain.h"
+#include "tessera/fusion/half_bits.h"
 #include "tessera/fusion/half_extrema.h"
 #include "tessera/fusion/kernel_nodes.h"
 #include "tessera/fusion/reductions.h"
@@ -178,7 +179,8 @@ EmittedKernel Emitter::attempt() {
   collapse(kernel_, {extents_, parallel_, families_, loop_family}, addresses_, store_addresses_);
   choose_lanes();
   remove_unused_nodes(kernel_);
-  kernel_ = fold_half_extrema(unroll_short_rows(unroll_short_folds(std::move(kernel_))));
+  kernel_ =
+      keep_half_bits(fold_half_extrema(unroll_short_rows(unroll_short_folds(std::move(kernel_)))));
   return {std::move(kernel_), values_};
 }
 

@@ -7,6 +7,7 @@
 #include "tessera/base/contains.h"
 #include "tessera/fusion/collapse.h"
 #include "tessera/fusion/domain.h"
+#include "tessera/fusion/half_bits.h"
 #include "tessera/fusion/half_extrema.h"
 #include "tessera/fusion/kernel_nodes.h"
 #include "tessera/fusion/narrow_indices.h"
@@ -180,7 +181,8 @@ EmittedKernel Emitter::attempt() {
   choose_lanes();
   remove_unused_nodes(kernel_);
   kernel_ = narrow_indices(std::move(kernel_));
-  kernel_ = fold_half_extrema(unroll_short_rows(unroll_short_folds(std::move(kernel_))));
+  kernel_ =
+      keep_half_bits(fold_half_extrema(unroll_short_rows(unroll_short_folds(std::move(kernel_)))));
   return {std::move(kernel_), values_};
 }
 

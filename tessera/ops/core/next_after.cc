@@ -46,31 +46,45 @@ std::vector<Literal> evaluate_next(std::span<const Literal> operands, const NoPa
 }
 
 // Kernels compute two-byte floats in float32, where the next number is a different one. So the step
-// is taken on the two-byte number's own bits.
+// is taken on the two-byte number's own bits. All is computed on bits, so that a kernel can do it
+// without float32 (fusion/half_bits.h).
 Expr emit_next(ExprBuilder& b, std::span<const Expr> args, const OpParams&, std::span<const Type>,
                const Type& result) {
   const DType dtype = result.dtype, bits_type = integer_of(dtype);
   if (itemsize(dtype) > 2) return b.apply(ScalarOp::kNextAfter, dtype, args);
-  const Expr x = args[0], y = args[1];
-  auto select = [&](Expr p, Expr yes, Expr no) {
-    return b.apply(ScalarOp::kSelect, b.dtype_of(yes), {p, yes, no});
+  const auto op = [&](ScalarOp which, Expr left, Expr right) {
+    return b.apply(which, bits_type, {left, right});
   };
-  auto compare = [&](ScalarOp op, Expr left, Expr right) {
-    return b.apply(op, bool_, {left, right});
+  const auto compare = [&](ScalarOp which, Expr left, Expr right) {
+    return b.apply(which, bool_, {left, right});
   };
-  auto bits = [&](Expr e) { return b.apply(ScalarOp::kBitcast, bits_type, {e}); };
-  const Expr zero = b.number(dtype, 0), one = b.integer(bits_type, 1);
-  const Expr up = compare(ScalarOp::kLt, x, y), positive = compare(ScalarOp::kGt, x, zero);
+  const auto select = [&](Expr p, Expr yes, Expr no) {
+    return b.apply(ScalarOp::kSelect, bits_type, {p, yes, no});
+  };
+  const auto number = [&](int64_t value) { return b.integer(bits_type, value); };
+  const Expr x = b.apply(ScalarOp::kBitcast, bits_type, {args[0]}),
+             y = b.apply(ScalarOp::kBitcast, bits_type, {args[1]});
+  const Expr magnitude = op(ScalarOp::kAnd, x, number(0x7fff)),
+             y_magnitude = op(ScalarOp::kAnd, y, number(0x7fff));
+  // Returns an integer with the order of the floats: both zeros are 0.
+  const auto in_order = [&](Expr bits, Expr absolute) {
+    const Expr sign = op(ScalarOp::kShrArithmetic, bits, number(15));
+    return op(ScalarOp::kSub, op(ScalarOp::kXor, absolute, sign), sign);
+  };
+  const Expr x_order = in_order(x, magnitude), y_order = in_order(y, y_magnitude);
+  const Expr infinity = number(dtype == bfloat16 ? 0x7f80 : 0x7c00), zero = number(0);
+  const Expr up = compare(ScalarOp::kLt, x_order, y_order),
+             positive = compare(ScalarOp::kGt, x, zero);
   const Expr away = compare(ScalarOp::kEq, up, positive);
-  const Expr step = select(away, one, b.integer(bits_type, -1));
-  const Expr moved = b.apply(ScalarOp::kAdd, bits_type, {bits(x), step});
-  const Expr sign = b.apply(ScalarOp::kAnd, bits_type, {bits(y), b.integer(bits_type, -32768)});
-  const Expr smallest = b.apply(ScalarOp::kOr, bits_type, {sign, one});
-  const Expr stepped = select(compare(ScalarOp::kEq, x, zero), smallest, moved);
-  const Expr next = b.apply(ScalarOp::kBitcast, dtype, {stepped});
-  const Expr same = compare(ScalarOp::kEq, x, y);
-  const Expr y_nan = compare(ScalarOp::kNe, y, y), x_nan = compare(ScalarOp::kNe, x, x);
-  return select(x_nan, x, select(b.apply(ScalarOp::kOr, bool_, {y_nan, same}), y, next));
+  const Expr moved = op(ScalarOp::kAdd, x, select(away, number(1), number(-1)));
+  const Expr smallest = op(ScalarOp::kOr, op(ScalarOp::kAnd, y, number(-32768)), number(1));
+  const Expr stepped = select(compare(ScalarOp::kEq, magnitude, zero), smallest, moved);
+  const Expr same = compare(ScalarOp::kEq, x_order, y_order);
+  const Expr x_nan = compare(ScalarOp::kGt, magnitude, infinity),
+             y_nan = compare(ScalarOp::kGt, y_magnitude, infinity);
+  const Expr next =
+      select(x_nan, x, select(b.apply(ScalarOp::kOr, bool_, {y_nan, same}), y, stepped));
+  return b.apply(ScalarOp::kBitcast, dtype, {next});
 }
 
 }  // namespace

@@ -1,30 +1,67 @@
 #include "tessera/runtime/conv_windows.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "tessera/base/buffer.h"
+#include "tessera/base/format.h"
 #include "tessera/base/thread_pool.h"
+#include "tessera/base/visit_dtype.h"
 #include "tessera/base/workspace.h"
 #include "tessera/ops/core/scalar_fold.h"
 #include "tessera/runtime/gemm.h"
+#include "tessera/runtime/gemm_parts.h"
 #include "tessera/runtime/sliding_sums.h"
 #include "tessera/runtime/step_code.h"
 
 namespace tessera::runtime {
 namespace {
 
+// Integers wrap, so signed and unsigned ones of a width are the same numbers unless they are widened.
+template <class T>
+struct Unsigned {
+  using type = T;
+};
+template <class T>
+requires kInt<T>
+struct Unsigned<T> {
+  using type = std::make_unsigned_t<T>;
+};
+
 template <class From, class To>
-constexpr bool kConverts =
-    is_complex_type<From> == is_complex_type<To>&& std::is_integral_v<From> ==
-        std::is_integral_v<To> &&
-    !std::is_same_v<From, bool> && !std::is_same_v<To, bool>;
+constexpr bool kAlike = kInt<From> == kInt<To>&& is_complex_type<From> == is_complex_type<To> &&
+                        !std::is_same_v<From, bool> && !std::is_same_v<To, bool>;
+
+// Calls f with the types of operands and of their sums, which are as wide or wider.
 template <class F>
-void visit_both(DType from, DType to, F&& f) {
-  visit_dtype(from, [&]<class From>(TypeTag<From>) {
-    visit_dtype(to, [&]<class To>(TypeTag<To>) {
-      if constexpr (kConverts<From, To>) f(TypeTag<From>{}, TypeTag<To>{});
+void visit_operand(DType in, DType sum, F&& f) {
+  bool visited = false;
+  visit_dtype(in, [&]<class In>(TypeTag<In>) {
+    visit_dtype(sum, [&]<class Sum>(TypeTag<Sum>) {
+      if constexpr (kAlike<In, Sum> && sizeof(In) <= sizeof(Sum) && !kHalf<Sum>) {
+        using Word = typename Unsigned<Sum>::type;
+        f(TypeTag<std::conditional_t<kInt<In> && sizeof(In) == sizeof(Sum), Word, In>>{},
+          TypeTag<Word>{});
+        visited = true;
+      }
     });
   });
+  TESSERA_CHECK(visited, "windows of {} with sums of {}", in, sum);
+}
+
+// Calls f with the types of sums and of results, which are as wide or narrower.
+template <class F>
+void visit_result(DType sum, DType out, F&& f) {
+  bool visited = false;
+  visit_dtype(sum, [&]<class Sum>(TypeTag<Sum>) {
+    visit_dtype(out, [&]<class Out>(TypeTag<Out>) {
+      if constexpr (kAlike<Sum, Out> && sizeof(Sum) >= sizeof(Out) && !kHalf<Sum>) {
+        f(TypeTag<typename Unsigned<Sum>::type>{}, TypeTag<typename Unsigned<Out>::type>{});
+        visited = true;
+      }
+    });
+  });
+  TESSERA_CHECK(visited, "a convolution with sums of {} giving {}", sum, out);
 }
 
 }  // namespace
@@ -185,7 +222,7 @@ void ConvWindows::slide(const double* lhs, const double* kernel, void* out,
   sliding_sums(in_place ? line + first : copy, tile.rows, kernel + tile.group * k_, dim.window,
                dim.window_dilation, sums);
   if (!stores) return;
-  visit_both(float64, out_, [&]<class From, class To>(TypeTag<From>, TypeTag<To>) {
+  visit_result(float64, out_, [&]<class From, class To>(TypeTag<From>, TypeTag<To>) {
     for (int64_t i = 0; i < tile.rows; ++i)
       static_cast<To*>(out)[at + i * y.spatial[0]] = element_cast<To>(static_cast<From>(sums[i]));
   });
@@ -195,7 +232,7 @@ void ConvWindows::run(const void* lhs, const void* rhs, void* out) const {
   if (tiles_.empty() || shape_.outputs == 0) return;
   const int64_t item = itemsize(sum_), outputs = shape_.outputs;
   const Buffer kernel = Buffer::allocate(shape_.groups * k_ * outputs * item);
-  visit_both(in_, sum_, [&]<class From, class To>(TypeTag<From>, TypeTag<To>) {
+  visit_operand(in_, sum_, [&]<class From, class To>(TypeTag<From>, TypeTag<To>) {
     pack_kernel(static_cast<const From*>(rhs), reinterpret_cast<To*>(kernel.data()));
   });
   parallel_for(static_cast<int64_t>(tiles_.size()), [&](int64_t i) {
@@ -209,7 +246,7 @@ void ConvWindows::run(const void* lhs, const void* rhs, void* out) const {
     std::byte* sums = work.data() + patch_bytes;
     for (int64_t k = 0; k < std::max<int64_t>(k_, 1); k += block_) {
       const int64_t width = std::min(block_, k_ - k);
-      visit_both(in_, sum_, [&]<class From, class To>(TypeTag<From>, TypeTag<To>) {
+      visit_operand(in_, sum_, [&]<class From, class To>(TypeTag<From>, TypeTag<To>) {
         if (width > 0)
           lay_windows(static_cast<const From*>(lhs), reinterpret_cast<To*>(work.data()), tile, k,
                       k + width);
@@ -218,7 +255,7 @@ void ConvWindows::run(const void* lhs, const void* rhs, void* out) const {
            {kernel.data() + (tile.group * k_ + k) * outputs * item, outputs, 1}, sums, outputs,
            k > 0);
     }
-    visit_both(sum_, out_, [&]<class From, class To>(TypeTag<From>, TypeTag<To>) {
+    visit_result(sum_, out_, [&]<class From, class To>(TypeTag<From>, TypeTag<To>) {
       store(reinterpret_cast<const From*>(sums), static_cast<To*>(out), tile);
     });
   });

@@ -93,9 +93,7 @@ void gemm_same(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, 
   } else if (m * n * k <= kLoopLimit || k == 0) {
     gemm_loops<T>(m, n, k, a, b, c, ldc, accumulate);
   } else if constexpr (std::is_integral_v<T>) {
-    using Word = std::conditional_t<sizeof(T) == 2, uint16_t,
-                                    std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>;
-    gemm_integers(m, n, k, a, b, reinterpret_cast<Word*>(c), ldc, accumulate);
+    gemm_integers(m, n, k, a, b, c, ldc, accumulate);
   } else if constexpr (std::is_same_v<T, float>) {
     gemm_float32(m, n, k, a, b, c, ldc, accumulate);
   } else {
@@ -166,6 +164,15 @@ void gemm_without_tiles(GemmTypes types, int64_t m, int64_t n, int64_t k, Matrix
     visit_dtype(types.out, [&]<class To>(TypeTag<To>) {
       if constexpr (std::is_same_v<From, To> && std::is_same_v<From, bool>) {
         gemm_loops<Bool>(m, n, k, a, b, reinterpret_cast<Bool*>(c), ldc, accumulate);
+      } else if constexpr (kInt<To> && supported<From, To>()) {
+        // Integers wrap, so products of signed and unsigned ones of a width are the same.
+        using Word = std::make_unsigned_t<To>;
+        auto* words = reinterpret_cast<Word*>(c);
+        if constexpr (sizeof(From) == sizeof(To)) {
+          gemm_same<Word>(m, n, k, a, b, words, ldc, accumulate);
+        } else {
+          gemm_converted<From, Word>(m, n, k, a, b, words, ldc, accumulate);
+        }
       } else if constexpr (std::is_same_v<From, To> && supported<From, To>()) {
         gemm_same<To>(m, n, k, a, b, reinterpret_cast<To*>(c), ldc, accumulate);
       } else if constexpr (supported<From, To>()) {

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "tessera/base/format.h"
 #include "tests/base/source_tree.h"
 

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "tessera/interchange/bytecode/reader.h"
 #include "tessera/interchange/bytecode/writer.h"
 #include "tessera/interchange/text/printer.h"

@@ -1,6 +1,8 @@
 // Rows of npy files: they equal those of the whole array; and errors.
 #include "tessera/io/npy_rows.h"
 
+#include <filesystem>
+
 #include "../errors.h"
 #include "files.h"
 #include "tessera/io/npy.h"

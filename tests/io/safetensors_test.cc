@@ -1,6 +1,7 @@
 #include "tessera/io/safetensors.h"
 
 #include <cstring>
+#include <filesystem>
 
 #include "files.h"
 #include "tessera/base/visit_dtype.h"

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "tessera/mesh/costs.h"
 #include "tests/tools/command_fixture.h"
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 #include "tessera/base/thread_pool.h"
 #include "tessera/ops/core/fold_element.h"
@@ -61,6 +62,23 @@ void fold_in_order(const Shape& shape, int d, bool reverse, const T* x, T init, 
   }
 }
 
+// Calls f(TypeTag<T>) with the type in which elements of a dtype are folded. Integers wrap, and bits
+// have no sign, so that only minima and maxima tell signed integers from unsigned ones.
+template <ReduceKind kind, class F>
+void visit_folded(DType dtype, F&& f) {
+  constexpr bool is_bits = kind == ReduceKind::kAnd || kind == ReduceKind::kOr;
+  visit_dtype(dtype, [&]<class T>(TypeTag<T> tag) {
+    if constexpr (is_bits && !std::is_integral_v<T>) {
+      TESSERA_CHECK(false, "a fold of the bits of {}", dtype);
+    } else if constexpr (kind == ReduceKind::kMin || kind == ReduceKind::kMax ||
+                         !std::is_integral_v<T> || std::is_same_v<T, bool>) {
+      f(tag);
+    } else {
+      f(TypeTag<std::make_unsigned_t<T>>());
+    }
+  });
+}
+
 template <ReduceKind kind>
 void fold_windows_of(const WindowFold& fold) {
   const WindowPlaces& places = fold.places;
@@ -69,7 +87,7 @@ void fold_windows_of(const WindowFold& fold) {
   int64_t dims = places.in.rank(), row = 1, rows = 1;
   while (!fold.plainly && dims > 0 && places.windows.trivial(dims - 1)) row *= places.in[--dims];
   for (int64_t d = 0; d < dims; ++d) rows *= places.out[d];
-  visit_dtype(fold.dtype, [&]<class T>(TypeTag<T>) {
+  visit_folded<kind>(fold.dtype, [&]<class T>(TypeTag<T>) {
     const T* x = static_cast<const T*>(fold.x);
     const T init = *static_cast<const T*>(fold.init);
     T* out = static_cast<T*>(fold.out);

@@ -42,10 +42,10 @@ struct Product {
 
   Product(int64_t m, int64_t n, int64_t k, Layout layout) : m(m), n(n), k(k), layout(layout) {
     std::mt19937_64 random(static_cast<uint64_t>(m * 131 + n * 17 + k));
-    std::normal_distribution<double> normal;
     const auto fill = [&](std::vector<double>& x, int64_t lines, int64_t length) {
       x.resize(static_cast<size_t>(lines * (length + layout.beyond)));
-      for (double& element : x) element = normal(random);
+      for (double& element : x)
+        element = static_cast<double>(static_cast<int64_t>(random())) * 0x1p-63;
     };
     layout.a_turned ? fill(a, k, m) : fill(a, m, k);
     layout.b_turned ? fill(b, n, k) : fill(b, k, n);
@@ -69,10 +69,10 @@ struct Product {
     out = c;
     return gemm_avx512(m, n, k, a_ref(), b_ref(), out.data(), ldc(), layout.accumulate);
   }
-  // Checks that some thousand elements are as exact as sums of k terms are, and that no element
+  // Checks that a thousand elements are as exact as sums of k terms are, and that no element
   // between the rows has changed.
   void expect_right(const std::vector<double>& got) const {
-    const int64_t step = m * n / 3000 + 1;
+    const int64_t step = m * n / 1000 + 1;
     int64_t count = 0;
     for (int64_t i = 0; i < m; ++i)
       for (int64_t j = 0; j < ldc(); ++j) {
@@ -208,8 +208,8 @@ TEST(GemmAvx512, InfinitiesAndNaN) {
 }
 
 TEST(GemmAvx512, LeavesSmallProductsAndVectorsToALibrary) {
-  const int64_t sizes[][3] = {{1, 2000, 2000}, {2000, 1, 2000}, {3, 900, 900},
-                              {900, 3, 900},   {100, 100, 100}, {500, 500, 0}};
+  const int64_t sizes[][3] = {{1, 900, 900}, {900, 1, 900},   {3, 900, 900},
+                              {900, 3, 900}, {100, 100, 100}, {500, 500, 0}};
   for (const auto& [m, n, k] : sizes) {
     const Product p(m, n, k, {});
     std::vector<double> got;

@@ -41,13 +41,12 @@ TEST(KernelNodes, UnusedNodesAreRemoved) {
                         .dynamic = {{place, 1}},
                         .guard = guard});
   op(ScalarOp::kNeg, float32, {load});
-  k.loops[0].stores.push_back({.buffer = 1, .address = here, .node = load, .guard = guard});
+  k.loops[0].stores.push_back({.buffer = 1, .address = here, .node = load});
   verify(k);
   remove_unused_nodes(k);
   verify(k);
   ASSERT_EQ(k.nodes.size(), 5u);
   EXPECT_EQ(k.loops[0].stores[0].node, 4);
-  EXPECT_EQ(k.loops[0].stores[0].guard, 2);
   EXPECT_EQ(k.nodes[4].guard, 2);
   EXPECT_EQ(k.nodes[4].dynamic[0].first, 3);
   EXPECT_EQ(k.nodes[2].args[1], 1);

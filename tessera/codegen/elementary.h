@@ -4,9 +4,9 @@
 // float32: the error is at most 2 ulp over the whole range, with IEEE's special values (erf_inv:
 // Giles's approximation, as in JAX). Common functions are computed in f32; others (pow, tan,
 // lgamma, ...) in f64 and rounded. float64: exp, log, sin, cos, tanh, logistic, hyperbolic
-// functions, inverses, error functions and pow are in line, too. Arguments that are too large for the
-// fast reduction of sin, cos and tan (from 2^17 on in f32, from 2^28 on in f64) and those of lgamma
-// near its negative zeros take a branch to libm in float64.
+// functions, inverses, error functions and pow are in line, too. Arguments that are too large for
+// the fast reduction of sin, cos and tan (from 2^17 on in f32, from 2^28 on in f64) and those of
+// lgamma near its negative zeros take a branch to libm in float64.
 #pragma once
 
 #include <optional>

@@ -1,7 +1,7 @@
-// Powers and cube roots of float64. x to the power y is computed as exp(y log|x|). The logarithm and
-// the product are each the sum of a rounded number and its rounding error. The error before the last
-// rounding is below half a unit of the last place, so that powers which are numbers of float64 are
-// exact.
+// Powers and cube roots of float64. x to the power y is computed as exp(y log|x|). The logarithm
+// and the product are each the sum of a rounded number and its rounding error. The error before the
+// last rounding is below half a unit of the last place, so that powers which are numbers of float64
+// are exact.
 #include <limits>
 
 #include "tessera/codegen/elementary.h"

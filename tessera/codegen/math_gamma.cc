@@ -1,5 +1,6 @@
-// The logarithm of the gamma function and its derivative, digamma, for float64; those of float32 are
-// these, rounded. The polynomials interpolate at Chebyshev's nodes, with an error below a rounding.
+// The logarithm of the gamma function and its derivative, digamma, for float64; those of float32
+// are these, rounded. The polynomials interpolate at Chebyshev's nodes, with an error below a
+// rounding.
 #include <limits>
 
 #include "tessera/codegen/elementary.h"
@@ -60,9 +61,9 @@ Vec lgamma_of_positive(Vec a) {
 // Returns the fractional part of a >= 0; NaN for an infinity.
 Vec fraction_of(Vec a) { return a - floor(a); }
 
-// Returns psi(z) for z > 0, the derivative of lgamma. From 5 on it is an asymptotic series. Below it
-// is psi(1 + u) for the fractional part u, plus 1/(u + 1) + ... + 1/(z - 1), which is computed as one
-// quotient; for z < 1 the quotient is -1/z. psi(1 + u) is the distance from its zero times a
+// Returns psi(z) for z > 0, the derivative of lgamma. From 5 on it is an asymptotic series. Below
+// it is psi(1 + u) for the fractional part u, plus 1/(u + 1) + ... + 1/(z - 1), which is computed
+// as one quotient; for z < 1 the quotient is -1/z. psi(1 + u) is the distance from its zero times a
 // polynomial.
 Vec digamma_of_positive(Vec z) {
   constexpr double kZeroLess1 = 0x1.d8b618d5af8fep-2, kZeroRest = -1.5522348162858677e-17;

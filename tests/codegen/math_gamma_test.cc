@@ -1,6 +1,6 @@
 // lgamma and digamma of float64, and other functions that were made for it, where a sweep
-// (math_test.cc) does not look: near zeros and poles, at the borders of their formulas, and at exact
-// results.
+// (math_test.cc) does not look: near zeros and poles, at the borders of their formulas, and at
+// exact results.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -122,7 +122,8 @@ TYPED_TEST(SmallEigenvalues, OfGradedMatrices) {
   }
 }
 
-// Eigenvalues that are equal or nearly so: I + 2^-k u u', also with k so large that nothing is left.
+// Eigenvalues that are equal or nearly so: I + 2^-k u u', also with k so large that nothing is
+// left.
 TYPED_TEST(SmallEigenvalues, OfClusters) {
   for (const int64_t n : {2, 3, 5, 8})
     for (int k = 0; k < 60; ++k) {
@@ -160,7 +161,8 @@ TYPED_TEST(SmallEigenvalues, OfTheLargestAndSmallestNumbers) {
     }
 }
 
-// Any element that is not finite makes its matrix NaN, but no other; also one of the other triangle.
+// Any element that is not finite makes its matrix NaN, but no other; also one of the other
+// triangle.
 TYPED_TEST(SmallEigenvalues, OfWhatIsNotFinite) {
   using T = TypeParam;
   constexpr int64_t n = 4, members = 20;

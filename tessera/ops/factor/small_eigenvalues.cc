@@ -55,9 +55,9 @@ struct EigenvalueLanes {
     for (int64_t e = 0; e < elements(); ++e) a[e] *= (Vector)power;
     return power;
   }
-  // Turns the rows and columns p and q so that the element (p, q) becomes 0, in lanes in which it is
-  // larger than `least`. Returns these lanes. With a[p][p], a[p][q], a[q][q] = x, y, z and
-  // d = (z - x) / 2, the tangent of the angle is y / (d + sign(d) sqrt(d^2 + y^2)).
+  // Turns the rows and columns p and q so that the element (p, q) becomes 0, in lanes in which it
+  // is larger than `least`. Returns these lanes. With a[p][p], a[p][q], a[q][q] = x, y, z and d =
+  // (z - x) / 2, the tangent of the angle is y / (d + sign(d) sqrt(d^2 + y^2)).
   [[gnu::always_inline]] Ints rotate(int64_t p, int64_t q, const Vector& least) const {
     const Vector one = Lanes::broadcast(1), zero{};
     const Vector y = at(q, p);
@@ -83,9 +83,9 @@ struct EigenvalueLanes {
     }
     return turns;
   }
-  // Makes the matrices diagonal. What is left beside the diagonal is too small to count. Returns the
-  // lanes in which more is left. A lane that is finished does not change any more, so that its bits
-  // do not depend on the other lanes.
+  // Makes the matrices diagonal. What is left beside the diagonal is too small to count. Returns
+  // the lanes in which more is left. A lane that is finished does not change any more, so that its
+  // bits do not depend on the other lanes.
   [[gnu::always_inline]] Ints diagonalise() const {
     const Vector least =
         (Vector)largest() * Lanes::broadcast(std::numeric_limits<T>::epsilon() / 16);

@@ -1,5 +1,5 @@
-// Eigenvalues of small real symmetric matrices, in vectors: one matrix of the batch in each lane. For
-// matrices of a batch, the calls within LAPACK take longer than the arithmetic. The op
+// Eigenvalues of small real symmetric matrices, in vectors: one matrix of the batch in each lane.
+// For matrices of a batch, the calls within LAPACK take longer than the arithmetic. The op
 // `eigh_values` (eigh.h) uses it.
 #pragma once
 
@@ -22,9 +22,9 @@ struct EigenvalueBatch {
 // are large, or the CPU has no fused multiply-add.
 bool has_small_eigenvalues(int64_t n);
 
-// Computes the eigenvalues of `members` matrices by Jacobi's rotations. Their errors are a few units
-// of the last place of the largest one, as LAPACK's are. The bits depend neither on the number of
-// members nor on the vectors of the CPU. T is float or double.
+// Computes the eigenvalues of `members` matrices by Jacobi's rotations. Their errors are a few
+// units of the last place of the largest one, as LAPACK's are. The bits depend neither on the
+// number of members nor on the vectors of the CPU. T is float or double.
 template <class T>
 void small_eigenvalues(const EigenvalueBatch<T>& batch, int64_t members);
 

@@ -65,8 +65,8 @@ struct ThreadPool::State {
   static constexpr uint64_t kOpen = 1, kOne = 2, kCall = uint64_t{1} << 32, kCount = kCall - kOne;
 
   alignas(64) std::atomic<uint64_t> word{0};
-  // Bits 0 to 31 count the tasks that were begun from the first one on, bits 32 to 63 those from the
-  // last one back.
+  // Bits 0 to 31 count the tasks that were begun from the first one on, bits 32 to 63 those from
+  // the last one back.
   alignas(64) std::atomic<uint64_t> begun{0};
   // The caller writes these before it opens the call; the threads that join read them.
   alignas(64) const TaskRef* fn = nullptr;

@@ -38,8 +38,8 @@ std::vector<Tile> rectangle(int64_t m, int64_t n, int64_t k, int64_t products, b
   }
   int64_t unit = 48;
   if (rows * cols == 1 && finely) {
-    // By columns, because the rhs, which is often the larger operand (weights), is divided then: each
-    // core keeps a part of it in its cache.
+    // By columns, because the rhs, which is often the larger operand (weights), is divided then:
+    // each core keeps a part of it in its cache.
     constexpr int64_t kLeastColumns = 32, kLeastRows = 16;
     unit = kLeastColumns;
     while (products * rows * cols < kWantedTiles && flops() > 2 * kLeastCachedFlops &&

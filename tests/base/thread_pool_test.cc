@@ -127,11 +127,12 @@ TEST(ThreadPool, WorkersAreAwakeAfterACallAndThenSleep) {
   bool was_awake = false, in_task = false;
   // If the system runs other threads just then, the worker may sleep already.
   for (int round = 0; round < 1000 && !was_awake; ++round) {
-    std::atomic<int> arrived{0};
-    pool.parallel_for(2, [&](int64_t) {
+    std::atomic<bool> worker_began{false}, caller_ended{false};
+    pool.parallel_for(2, [&](int64_t task) {
       if (pool.awake()) in_task = true;
-      ++arrived;
-      while (arrived.load() < 2) std::this_thread::yield();
+      if (task == 1) worker_began = true;
+      while (task == 0 ? !worker_began : !caller_ended) std::this_thread::yield();
+      if (task == 0) caller_ended = true;
     });
     was_awake = pool.awake();
   }

@@ -106,8 +106,8 @@ void visit(void* const*, int64_t begin, int64_t end) {
   }
 }
 
-// Returns the longest range with which a kernel was called. Each element is in one range. `first` is
-// called just before the program.
+// Returns the longest range with which a kernel was called. Each element is in one range. `first`
+// is called just before the program.
 int64_t longest_range(const Across& c, void (*first)() = nullptr) {
   ScheduleBuilder b{test_mesh({1}, {"x"})};
   std::vector<int> slots;
@@ -130,10 +130,11 @@ int64_t longest_range(const Across& c, void (*first)() = nullptr) {
 
 // Keeps the threads of the pool awake for some microseconds.
 void wake_threads() {
-  std::atomic<int> arrived{0};
-  parallel_for(2, [&](int64_t) {
-    ++arrived;
-    while (arrived.load() < 2) std::this_thread::yield();
+  std::atomic<bool> worker_began{false}, caller_ended{false};
+  parallel_for(2, [&](int64_t task) {
+    if (task == 1) worker_began = true;
+    while (task == 0 ? !worker_began : !caller_ended) std::this_thread::yield();
+    if (task == 0) caller_ended = true;
   });
 }
 

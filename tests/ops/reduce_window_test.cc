@@ -1,7 +1,12 @@
 // Errors for every constraint of reduce_window and of the functions made of it.
 #include "tessera/ops/reductions/reduce_window.h"
 
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+
 #include "tessera/base/thread_pool.h"
+#include "tessera/base/visit_dtype.h"
 #include "tessera/ops/core/compare.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/elementwise.h"
@@ -136,6 +141,35 @@ TEST_F(ReduceWindow, CumulativeFoldsOfWholeNumbersAreExact) {
           const Folds folds = cumulate(kind, x, dim, reverse);
           ASSERT_TRUE(folds.called == folds.evaluated) << shape << " " << dim << " " << reverse;
         }
+}
+
+// Integers of one width share the code of some folds; it must neither wrap nor compare otherwise.
+TEST_F(ReduceWindow, CumulativeFoldsOfExtremeIntegers) {
+  for (DType dtype : {int8, int16, int32, int64, uint8, uint16, uint32, uint64})
+    visit_dtype(dtype, [&]<class T>(TypeTag<T>) {
+      if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+        constexpr T least = std::numeric_limits<T>::min(), most = std::numeric_limits<T>::max();
+        const std::vector<T> x{3, most, 5, least, 7, static_cast<T>(-1), most, 11};
+        const auto n = static_cast<int64_t>(x.size());
+        const auto expect = [&](ReduceKind kind, auto&& fold) {
+          const Folds folds =
+              cumulate(kind, Literal::from(std::span<const T>(x), Shape{n}), 0, false);
+          T all = x[0];
+          for (int64_t i = 0; i < n; ++i) {
+            if (i > 0) all = fold(all, x[static_cast<size_t>(i)]);
+            EXPECT_EQ(folds.called.template data<T>()[i], all) << dtype << i;
+            EXPECT_EQ(folds.evaluated.template data<T>()[i], all) << dtype << i;
+          }
+        };
+        using U = uint64_t;
+        expect(ReduceKind::kSum, [](T a, T b) { return static_cast<T>(U(a) + U(b)); });
+        expect(ReduceKind::kProduct, [](T a, T b) { return static_cast<T>(U(a) * U(b)); });
+        expect(ReduceKind::kMin, [](T a, T b) { return std::min(a, b); });
+        expect(ReduceKind::kMax, [](T a, T b) { return std::max(a, b); });
+        expect(ReduceKind::kAnd, [](T a, T b) { return static_cast<T>(a & b); });
+        expect(ReduceKind::kOr, [](T a, T b) { return static_cast<T>(a | b); });
+      }
+    });
 }
 
 // Windows that are one longer are not cumulative, so they are folded one by one.

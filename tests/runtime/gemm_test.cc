@@ -273,6 +273,41 @@ TEST(TilePanels, PiecesAddUp) {
   expect_pieces_add_up<Bfloat16>();
 }
 
+template <class In, class Out>
+void expect_integers_wrap() {
+  for (int64_t m : {3, 40}) {
+    const int64_t n = m + 2, k = m + 1;
+    Matrix<In> a(m, k, false), b(k, n, true);
+    uint64_t next = 1;
+    for (auto* x : {&a.data, &b.data})
+      for (In& e : *x) e = static_cast<In>((next = next * 6364136223846793005u + 1) >> 20);
+    std::vector<Out> c(static_cast<size_t>(m * n));
+    gemm({dtype_of<In>, dtype_of<Out>}, m, n, k, a.ref(), b.ref(),
+         reinterpret_cast<std::byte*>(c.data()), n, false);
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t j = 0; j < n; ++j) {
+        uint64_t sum = 0;
+        for (int64_t p = 0; p < k; ++p)
+          sum += static_cast<uint64_t>(static_cast<Out>(a.at(i, p))) *
+                 static_cast<uint64_t>(static_cast<Out>(b.at(p, j)));
+        ASSERT_EQ(c[static_cast<size_t>(i * n + j)], static_cast<Out>(sum))
+            << dtype_of<In> << " " << dtype_of<Out> << " " << m;
+      }
+  }
+}
+// Products of signed and unsigned integers share their code.
+TEST(Gemm, IntegersOfEverySignAndWidthWrap) {
+  expect_integers_wrap<int8_t, int8_t>();
+  expect_integers_wrap<int8_t, uint8_t>();
+  expect_integers_wrap<int8_t, int32_t>();
+  expect_integers_wrap<uint8_t, int32_t>();
+  expect_integers_wrap<int8_t, uint64_t>();
+  expect_integers_wrap<int16_t, uint32_t>();
+  expect_integers_wrap<uint32_t, int32_t>();
+  expect_integers_wrap<int32_t, uint64_t>();
+  expect_integers_wrap<uint64_t, uint64_t>();
+}
+
 template <class T>
 bool fits(float first, float second) {
   std::vector<T> x(16 * 32, T(1.f));

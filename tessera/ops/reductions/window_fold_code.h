@@ -62,8 +62,9 @@ void fold_in_order(const Shape& shape, int d, bool reverse, const T* x, T init, 
   }
 }
 
-// Calls f(TypeTag<T>) with the type in which elements of a dtype are folded. Integers wrap, and bits
-// have no sign, so that only minima and maxima tell signed integers from unsigned ones.
+// Calls f(TypeTag<T>) with the type in which elements of a dtype are folded. Integers wrap, so only
+// minima and maxima tell signed integers from unsigned ones. Sums above 8 bits are those of signed
+// ones: GCC makes vectors of running sums of unsigned ones, which takes three times as long.
 template <ReduceKind kind, class F>
 void visit_folded(DType dtype, F&& f) {
   constexpr bool is_bits = kind == ReduceKind::kAnd || kind == ReduceKind::kOr;
@@ -74,7 +75,8 @@ void visit_folded(DType dtype, F&& f) {
                          !std::is_integral_v<T> || std::is_same_v<T, bool>) {
       f(tag);
     } else {
-      f(TypeTag<std::make_unsigned_t<T>>());
+      constexpr bool is_signed = kind == ReduceKind::kSum && sizeof(T) > 1;
+      f(TypeTag<std::conditional_t<is_signed, std::make_signed_t<T>, std::make_unsigned_t<T>>>());
     }
   });
 }

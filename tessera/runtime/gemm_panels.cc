@@ -10,6 +10,7 @@
 #include "tessera/base/error.h"
 #include "tessera/base/format.h"
 #include "tessera/base/workspace.h"
+#include "tessera/runtime/gemm_avx512.h"
 
 namespace tessera::runtime {
 namespace {
@@ -185,11 +186,6 @@ TESSERA_AVX512 void row_block(PanelProduct t, int64_t row, int64_t n) {
   }
 }
 
-bool has_avx512() {
-  static const bool has = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl");
-  return has;
-}
-
 #endif
 
 }  // namespace
@@ -199,7 +195,7 @@ bool fits_panels(int64_t m, int64_t n, int64_t k) {
   constexpr int64_t kMostTerms = 1024, kMost = int64_t{1} << 22;
   // With few terms the library writes the result faster.
   constexpr int64_t kFewTerms = 16, kManyColumns = 128;
-  return has_avx512() && m >= kBlockRows && n >= kLanes && k > 0 && k <= kMostTerms &&
+  return cpu_has_avx512() && m >= kBlockRows && n >= kLanes && k > 0 && k <= kMostTerms &&
          m * n * k <= kMost && (k >= kFewTerms || n <= kManyColumns);
 #else
   static_cast<void>(m * n * k);
@@ -207,13 +203,7 @@ bool fits_panels(int64_t m, int64_t n, int64_t k) {
 #endif
 }
 
-bool has_gemm_rows() {
-#if defined(__x86_64__)
-  return has_avx512();
-#else
-  return false;
-#endif
-}
+bool has_gemm_rows() { return cpu_has_avx512(); }
 
 void gemm_rows(int64_t m, int64_t n, int64_t k, const MatrixRef& a, const MatrixRef& b, float* c,
                int64_t ldc) {

@@ -23,29 +23,6 @@ function(tessera_precompile target kind)
   target_compile_options(tessera_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
 endfunction()
 
-# tessera_precompile_loops(<sources>): the same for sources with -O3 of their own, which are compiled one by one. CMake knows one
-# precompiled header a target, so an empty source makes theirs, and each names it; it changes nothing in the code that GCC makes.
-function(tessera_precompile_loops)
-  set_property(SOURCE ${ARGN} PROPERTY SKIP_PRECOMPILE_HEADERS ON)
-  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    return()
-  endif()
-  set(owner tessera_loop_headers)
-  set(header ${PROJECT_BINARY_DIR}/CMakeFiles/${owner}.dir/cmake_pch.hxx)
-  if(NOT TARGET ${owner})
-    set(source ${PROJECT_BINARY_DIR}/${owner}.cc)
-    file(CONFIGURE OUTPUT ${source} CONTENT "\n")
-    add_library(${owner} OBJECT ${source})
-    target_include_directories(${owner} PRIVATE ${PROJECT_SOURCE_DIR})
-    target_link_libraries(${owner} PRIVATE fmt::fmt Boost::headers Threads::Threads tessera_options)
-    target_compile_options(${owner} PRIVATE -fno-semantic-interposition $<$<CONFIG:Release>:-O3>)
-    target_precompile_headers(${owner} PRIVATE ${TESSERA_HEADERS} <tessera/ir/array.h> <tessera/ir/format.h> <tessera/ir/op_def.h>)
-  endif()
-  list(FILTER ARGN EXCLUDE REGEX "/lanes[^/]*\\.cc$")  # they include nothing
-  set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS -Winvalid-pch -include ${header})
-  set_property(SOURCE ${ARGN} APPEND PROPERTY OBJECT_DEPENDS ${header}.gch)
-endfunction()
-
 # The same for test programs: GoogleTest's too and, for those that use the library as users do, its header. `kind` is base, which
 # stands alone, folder or library. An empty program makes them, so that one program of tests does not wait for another.
 function(tessera_precompile_tests target kind)

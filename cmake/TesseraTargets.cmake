@@ -88,7 +88,7 @@ function(tessera_loops)
   list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/tessera/)
   file(GLOB sources CONFIGURE_DEPENDS ${ARGN})
   set_property(SOURCE ${sources} APPEND PROPERTY COMPILE_OPTIONS "$<$<CONFIG:Release>:-O3>")
-  tessera_precompile_loops(${sources})
+  set_property(SOURCE ${sources} PROPERTY SKIP_PRECOMPILE_HEADERS ON)
 endfunction()
 
 # Devices of PJRT plugins need the header of the C API, which plugin/setup fetches; without it c_api_absent.cc says so to those

@@ -41,11 +41,13 @@ TEST(KernelNodes, UnusedNodesAreRemoved) {
                         .dynamic = {{place, 1}},
                         .guard = guard});
   op(ScalarOp::kNeg, float32, {load});
-  k.loops[0].stores.push_back({.buffer = 1, .address = here, .node = load});
+  const int stored = op(ScalarOp::kGe, bool_, {index, bound});
+  k.loops[0].stores.push_back({.buffer = 1, .address = here, .node = load, .guard = stored});
   verify(k);
   remove_unused_nodes(k);
   verify(k);
-  ASSERT_EQ(k.nodes.size(), 5u);
+  ASSERT_EQ(k.nodes.size(), 6u);
+  EXPECT_EQ(k.loops[0].stores[0].guard, 5);
   EXPECT_EQ(k.loops[0].stores[0].node, 4);
   EXPECT_EQ(k.nodes[4].guard, 2);
   EXPECT_EQ(k.nodes[4].dynamic[0].first, 3);

@@ -90,6 +90,19 @@ TEST(ThreadPool, ExceptionsReachTheCallerAndThePoolStaysUsable) {
   }
 }
 
+TEST(ThreadPool, TasksThatHaveNotBegunAreDroppedAfterAnException) {
+  ThreadPool pool(2);
+  constexpr int64_t kTasks = 1'000'000;
+  std::atomic<int64_t> count{0};
+  EXPECT_THROW(pool.parallel_for(kTasks,
+                                 [&](int64_t i) {
+                                   if (i == 0 || i == kTasks - 1) throw std::runtime_error("first");
+                                   ++count;
+                                 }),
+               std::runtime_error);
+  EXPECT_LT(count.load(), kTasks - 2);
+}
+
 TEST(ThreadPool, SeveralUsersAtOnce) {
   ThreadPool pool(3);
   std::vector<std::thread> users;

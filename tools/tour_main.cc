@@ -1,4 +1,5 @@
 // The tutorial of `tessera tour` as a program of its own, which scripts/tour builds and runs.
+#include <exception>
 #include <iostream>
 
 #include "tools/commands.h"

@@ -98,7 +98,7 @@ void KernelEmitter::run() {
   b_.CreateRetVoid();
 }
 
-void KernelEmitter::run_here(std::vector<Value*> buffers, std::vector<char> padded,
+void KernelEmitter::run_here(std::vector<Value*> buffers, std::vector<int64_t> padded,
                              int64_t elements) {
   buffers_ = std::move(buffers);
   padded_ = std::move(padded);
@@ -496,9 +496,9 @@ void KernelEmitter::emit_store(const KernelStore& store, int id) {
 // size only if no turns divide the row.
 bool KernelEmitter::may_fill_vectors(const KernelStore& store) const {
   const DType dtype = k_.buffers[store.buffer].dtype;
-  if (!turns_.empty() || padded_.empty() || !padded_[store.buffer] || !along_parallel_ ||
-      k_.parallel.size() != 1 || store.address.offset != 0 || store.address.parallel[0] != 1 ||
-      k_.buffers[store.buffer].elements != elements_ || is_complex(dtype))
+  if (!turns_.empty() || padded_.empty() || !along_parallel_ || k_.parallel.size() != 1 ||
+      store.address.offset != 0 || store.address.parallel[0] != 1 ||
+      padded_[store.buffer] != elements_ || is_complex(dtype))
     return false;
   const int64_t block = int64_t{unroll_} * lanes_;
   const int64_t stored = ceil_div(elements_, block) * block * itemsize(dtype);

@@ -28,7 +28,7 @@ namespace tessera::codegen {
 
 // The version of the generator, a part of the disk cache's key. Increase it whenever the same
 // kernel would get other code.
-inline constexpr int kCodegenVersion = 14;
+inline constexpr int kCodegenVersion = 15;
 
 // Adds the function `name` (a KernelFn) for a canonical kernel.
 void emit_kernel(const Kernel& kernel, const Target& target, llvm::Module& module,
@@ -121,9 +121,9 @@ class KernelEmitter {
   // Emits the body of a KernelFn.
   void run();
   // Emits code for all `elements` of the parallel index within a function, from the builder's
-  // position on, and leaves the builder after the kernel. `padded` marks buffers whose memory
-  // extends to a multiple of kPaddedBytes.
-  void run_here(std::vector<llvm::Value*> buffers, std::vector<char> padded, int64_t elements);
+  // position on, and leaves the builder after the kernel. `padded` has the number of elements
+  // of each buffer whose memory extends to a multiple of kPaddedBytes, and 0 for the others.
+  void run_here(std::vector<llvm::Value*> buffers, std::vector<int64_t> padded, int64_t elements);
 
  private:
   using Value = llvm::Value;
@@ -364,7 +364,7 @@ class KernelEmitter {
   std::vector<Scope> scopes_;
   std::vector<llvm::BasicBlock*> entries_;  // the entries of the open blocks
   std::vector<Value*> buffers_;
-  std::vector<char> padded_;                 // for each buffer; empty: none is padded
+  std::vector<int64_t> padded_;              // for each buffer; empty: none is padded
   int64_t elements_ = 0;                     // the number of elements, if padded_ is set
   Value *begin_ = nullptr, *end_ = nullptr;  // the range of the flat parallel index
   // The index along each parallel dimension except the lanes'.

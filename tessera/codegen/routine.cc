@@ -69,7 +69,7 @@ class RoutineEmitter {
             std::vector<bool> writable = {});
   void emit(const KernelStep& step, const SlotMemories& at);
   void emit_here(const Kernel& kernel, int64_t elements, const Target& target,
-                 const std::vector<Value*>& pointers, const std::vector<char>& padded);
+                 const std::vector<Value*>& pointers, const std::vector<int64_t>& padded);
   void emit(const UpdateStep& step, const Schedule& s, const SlotMemories& at);
   Value* clamped_start(DType dtype, Value* pointer, int64_t largest);
   // The part of a box from dimension `dim` on as rows of `run` contiguous bytes.
@@ -223,13 +223,13 @@ void RoutineEmitter::emit(const KernelStep& step, const SlotMemories& at) {
   if (elements == 0) return;
   const Kernel kernel = canonical(step.kernel);
   std::vector<Value*> pointers;
-  std::vector<char> padded;
+  std::vector<int64_t> padded;
   for (size_t i = 0; i < step.slots.size(); ++i) {
     const KernelBuffer& buffer = step.kernel.buffers[i];
     const SlotMemory memory = step.slots[i] < 0 ? local(buffer.elements * itemsize(buffer.dtype))
                                                 : at[static_cast<size_t>(step.slots[i])];
     pointers.push_back(memory.pointer);
-    padded.push_back(memory.padded);
+    padded.push_back(memory.padded ? buffer.elements : 0);
   }
   Target target = target_;
   if (has_few_elements(kernel, elements, kernel_lanes(kernel, target.vector_bytes))) {
@@ -246,7 +246,7 @@ void RoutineEmitter::emit(const KernelStep& step, const SlotMemories& at) {
 
 void RoutineEmitter::emit_here(const Kernel& kernel, int64_t elements, const Target& target,
                                const std::vector<Value*>& pointers,
-                               const std::vector<char>& padded) {
+                               const std::vector<int64_t>& padded) {
   Ir ir(module_, target, kernel_lanes(kernel, target.vector_bytes));
   ir.alloca_point = entry_end_;
   ir.long_functions = &long_functions_;

@@ -68,5 +68,39 @@ TEST(RoutineCode, BeyondTheArrayIndicesAreClamped) {
   EXPECT_GT(count(code, "call i32 @llvm"), 0) << code;
 }
 
+// What a carry consists of stays in registers from iteration to iteration, also if its vectors are
+// not full.
+TEST(RoutineCode, CarriesStayInRegisters) {
+  for (const int64_t n : {3, 4, 8, 20, 40}) {
+    const std::string code = code_of(
+        [](const Array& x) {
+          return fori_loop(
+              0, 1000, [](const Array&, const Array& a) { return a * a - 0.5; }, x);
+        },
+        n);
+    EXPECT_THAT(code, Not(HasSubstr("alloca"))) << n;
+    EXPECT_THAT(code, Not(HasSubstr("masked.store"))) << n;
+  }
+}
+
+// Elements that are computed differently are computed by scalars, each by its own operations alone.
+TEST(RoutineCode, ElementsThatDifferAreScalars) {
+  const std::string code = code_of(
+      [](const Array& start) {
+        return fori_loop(
+            0, 1000,
+            [](const Array&, const Array& v) {
+              const Array x = index(v, 0), y = index(v, 1), z = index(v, 2);
+              return v + 0.01 * stack({10 * (y - x), x * (28 - z) - y, x * y - 8.0 / 3 * z});
+            },
+            start);
+      },
+      3);
+  EXPECT_THAT(code, Not(HasSubstr("alloca")));
+  EXPECT_THAT(code, Not(HasSubstr("select")));
+  EXPECT_THAT(code, Not(HasSubstr(" x float>")));
+  EXPECT_EQ(count(code, "call float @llvm.fma"), 5) << code;
+}
+
 }  // namespace
 }  // namespace tessera::routine_code_test

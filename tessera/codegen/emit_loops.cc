@@ -20,7 +20,7 @@ int unroll_for_gathers(int weight) { return weight <= 40 ? 4 : weight <= 120 ? 2
 
 // Returns whether a body is mostly one chain of dependent operations (a hash, then a polynomial of
 // the hash). The CPU cannot look ahead far enough to overlap such chains, so several vectors are
-// computed at once, as many as 32 or 16 registers can hold.
+// computed side by side (side_by_side.cc), as many as 32 or 16 registers can hold.
 bool waits_for_itself(int weight, int chain) { return weight > 80 && 2 * chain > weight; }
 int unroll_for_waiting(bool avx512) { return avx512 ? 4 : 2; }
 
@@ -234,6 +234,7 @@ void KernelEmitter::emit_columns(Value* begin, Value* end) {
                : gathers ? unroll_for_gathers(weight)
                          : unroll_for_weight(weight);
   if (k_.parallel.size() > 1) unroll = unroll_within_row(unroll);
+  side_by_side_ = waits && padded_.empty() && unroll > 1;
   const bool one_body = ir_.target.avx512 && weight > 12 && !gathers && !loads_apart();
   use_scope(top());
   Value* start = begin;
@@ -361,10 +362,12 @@ void KernelEmitter::emit_body(int l, std::vector<Value*>& accumulators) {
   // Emits node by node over all vectors: the loads of a block are together, its stores are last.
   for (int node : needed_nodes(l)) {
     const int copies = by_lane_[node] ? unroll_ : 1;
+    if (side_by_side_ && copies > 1) compute_together(node);
     for (int u = 0; u < copies; ++u) value(node, u);
   }
   const bool across_lanes = !along_parallel_ && !k_.loops[l].extents.empty();
   accumulate(l, accumulators, unroll_, across_lanes);
+  if (side_by_side_) finish_before_stores(l);
   int id = static_cast<int>(k_.nodes.size());
   for (int earlier = 0; earlier < l; ++earlier)
     id += static_cast<int>(k_.loops[earlier].stores.size());

@@ -28,7 +28,7 @@ namespace tessera::codegen {
 
 // The version of the generator, a part of the disk cache's key. Increase it whenever the same
 // kernel would get other code.
-inline constexpr int kCodegenVersion = 15;
+inline constexpr int kCodegenVersion = 16;
 
 // Adds the function `name` (a KernelFn) for a canonical kernel.
 void emit_kernel(const Kernel& kernel, const Target& target, llvm::Module& module,
@@ -259,6 +259,9 @@ class KernelEmitter {
   void emit_columns_of_rows(std::span<const KernelStore> stores, int id);
   bool may_fill_vectors(const KernelStore& store) const;
   bool may_read_whole_vectors(const KernelNode& load) const;
+  // These two are in side_by_side.cc.
+  void compute_together(int node);
+  void finish_before_stores(int l);
   // The nodes that a loop needs, and their costs (needed_nodes.cc).
   std::vector<int> needed_nodes(int l) const;
   // These two are in store_lines.cc.
@@ -378,6 +381,7 @@ class KernelEmitter {
   Value* tile_row_ = nullptr;
   int unroll_ = 1;               // vectors in the current lane scope
   std::vector<LaneMask> masks_;  // one for each vector; empty: all lanes
+  bool side_by_side_ = false;    // whether the vectors of a block are computed side by side
   int accumulator_unroll_ = 1;   // the number of vectors of the current loop's accumulators
 };
 

@@ -1,0 +1,82 @@
+// Vectors that are computed side by side, in kernels that are mostly one chain of dependent
+// operations (random numbers: a hash, then a polynomial of the hash).
+//
+// The CPU does not look far enough ahead to overlap such chains if one comes after the other, so
+// the instructions of several vectors must alternate. LLVM keeps the order in which they are
+// emitted, node by node, within a block. But it moves what only a later block reads into that block,
+// and so puts one vector after the other if there are branches in between.
+#include <llvm/Analysis/VectorUtils.h>
+#include <llvm/IR/InlineAsm.h>
+
+#include <numeric>
+
+#include "tessera/codegen/emitter.h"
+
+namespace tessera::codegen {
+
+using llvm::Value;
+
+namespace {
+
+// Returns whether the code of the operation (elementary.h) has a branch that some vectors take.
+bool branches(ScalarOp op) {
+  return op == ScalarOp::kErfInv || op == ScalarOp::kSin || op == ScalarOp::kCos ||
+         op == ScalarOp::kTan;
+}
+
+}  // namespace
+
+// Computes the node for all vectors of the block, if its code branches for rare arguments: as one
+// wide vector, so that there is one branch for all of them.
+void KernelEmitter::compute_together(int node) {
+  const KernelNode& n = k_.nodes[node];
+  if (n.kind != NodeKind::kScalarOp || !branches(n.op) || is_complex(n.dtype)) return;
+  boost::container::small_vector<Val, 2> args;
+  for (int arg : n.args) {
+    std::vector<Value*> parts;
+    Val whole;
+    for (int u = 0; u < unroll_; ++u) {
+      const Val part = value(arg, u);
+      use_scope(depth_[node]);
+      parts.push_back(broadcast_val(ir_, part).re);
+      whole.rounded = whole.rounded && part.rounded;
+    }
+    whole.re = llvm::concatenateVectors(b_, parts);
+    args.push_back(whole);
+  }
+  const Val result = emit_scalar_op(ir_, n.op, n.dtype, k_.nodes[n.args.back()].dtype, args);
+  auto& values = scopes_[static_cast<size_t>(depth_[node])].values[node];
+  std::vector<int> lanes(static_cast<size_t>(lanes_));
+  for (int u = 0; u < unroll_; ++u) {
+    std::iota(lanes.begin(), lanes.end(), u * lanes_);
+    values.push_back({b_.CreateShuffleVector(result.re, lanes), nullptr, result.rounded});
+  }
+  keep_scope(depth_[node]);
+}
+
+// Computes the results of the loop before the first store, whose branches end the block: an empty
+// statement of assembly reads them there. It can read whole vector registers only.
+void KernelEmitter::finish_before_stores(int l) {
+  if (ir_.target.architecture != Architecture::kX86) return;
+  const auto fills_register = [&](Value* part) {
+    const Vec lanes{ir_, part};
+    const unsigned bits = lanes.is_vector() ? lanes.bits() * lanes.width() : 0;
+    return lanes.bits() >= 8 && (bits == 128 || bits == 256 || bits == 512);
+  };
+  for (const KernelStore& store : k_.loops[l].stores) {
+    if (!by_lane_[store.node]) continue;
+    for (int u = 0; u < unroll_; ++u) {
+      Val result = value(store.node, u);
+      use_scope(top());
+      for (Value** part : {&result.re, &result.im}) {
+        if (!*part || !fills_register(*part)) continue;
+        llvm::Type* lanes = (*part)->getType();
+        auto* type = llvm::FunctionType::get(lanes, {lanes}, false);
+        *part = b_.CreateCall(llvm::InlineAsm::get(type, "", "=v,0", true), {*part});
+      }
+      scopes_[static_cast<size_t>(depth_[store.node])].values[store.node][u] = result;
+    }
+  }
+}
+
+}  // namespace tessera::codegen

@@ -1,0 +1,147 @@
+// Kernels that are one chain of dependent operations compute several vectors side by side, with the
+// bits that the vectors have by themselves.
+#include <gtest/gtest.h>
+
+#include <bit>
+
+#include "kernel_builder.h"
+#include "tessera/base/namespaces.h"
+
+namespace tessera::codegen::test::side_by_side_test {
+namespace {
+
+using enum ScalarOp;
+
+// A kernel over `n` elements with a hash of each element's number.
+class Hash {
+ public:
+  explicit Hash(int64_t n) : n_(n) {
+    m_.k.parallel = {n};
+    m_.loop({});
+    bits_ = m_.index(uint32, {0, {1}, {}});
+    for (uint32_t round = 1; round <= 30; ++round) {
+      const int left = m_.op(kShl, uint32, {bits_, m_.constant<uint32_t>(7)});
+      const int right = m_.op(kShrLogical, uint32, {bits_, m_.constant<uint32_t>(25)});
+      const int rotated = m_.op(kOr, uint32, {left, right});
+      const int sum = m_.op(kAdd, uint32, {bits_, m_.constant<uint32_t>(0x9e3779b9u * round)});
+      bits_ = m_.op(kXor, uint32, {sum, rotated});
+    }
+  }
+
+  // A float in [-low, low).
+  int uniform(DType dtype, double low) {
+    const int number = m_.op(kConvert, dtype, {m_.op(kBitcast, int32, {bits_})});
+    return m_.op(kMul, dtype, {number, m_.number(dtype, low / 0x1p31)});
+  }
+  // The kernel that stores the node, as the only result.
+  Kernel stored(int node) {
+    const DType dtype = m_.k.nodes[static_cast<size_t>(node)].dtype;
+    Kernel out = m_.k;
+    out.buffers = {{dtype, BufferKind::kOutput, n_}};
+    out.loops[0].stores = {{.buffer = 0, .address = {0, {1}, {}}, .node = node, .guard = -1}};
+    return out;
+  }
+  int bits() const { return bits_; }
+  static uint32_t of(uint32_t bits) {
+    for (uint32_t round = 1; round <= 30; ++round)
+      bits = (bits + 0x9e3779b9u * round) ^ std::rotl(bits, 7);
+    return bits;
+  }
+  KernelMaker& maker() { return m_; }
+
+ private:
+  KernelMaker m_;
+  int64_t n_;
+  int bits_;
+};
+
+// The kernel that computes the function of numbers in memory.
+Kernel function_alone(ScalarOp op, DType dtype, int64_t n) {
+  KernelMaker m;
+  m.k.parallel = {n};
+  m.loop({});
+  const int x = m.buffer(dtype, n), y = m.buffer(dtype, n, BufferKind::kOutput);
+  m.store(y, {0, {1}, {}}, m.op(op, dtype, {m.load(x, {0, {1}, {}})}));
+  return m.k;
+}
+
+template <class T>
+void expect_exact(int64_t n) {
+  Hash hash(n);
+  const DType dtype = dtype_of<T>;
+  const int bits = hash.bits();
+  const Kernel kernel =
+      hash.stored(dtype == uint32 ? bits : hash.maker().op(kConvert, dtype, {bits}));
+  for (KernelCompiler* compiler : compilers()) {
+    Buffers out(kernel);
+    compiler->compile(kernel)(out.pointers().data(), 0, n);
+    for (int64_t i = 0; i < n; ++i)
+      ASSERT_EQ(out.data<T>(0)[i], static_cast<T>(Hash::of(static_cast<uint32_t>(i)))) << i;
+    EXPECT_TRUE(out.guards_intact());
+  }
+}
+
+TEST(SideBySide, HashesAreExact) {
+  for (const int64_t n : {1, 15, 64, 100, 1000}) {
+    SCOPED_TRACE(n);
+    expect_exact<uint32_t>(n);
+    expect_exact<uint8_t>(n);
+    expect_exact<uint64_t>(n);
+  }
+}
+
+TEST(SideBySide, FunctionsHaveTheBitsOfOneVector) {
+  constexpr int64_t kSize = 1000;
+  for (const ScalarOp op : {kErfInv, kSin, kCos, kTan, kLog, kExp})
+    for (const DType dtype : {float32, float64})
+      for (const double low : {1.1, 1e9}) {
+        SCOPED_TRACE(fmt::format("{} of {} up to {}", scalar_op_name(op), dtype, low));
+        Hash hash(kSize);
+        const int x = hash.uniform(dtype, low), y = hash.maker().op(op, dtype, {x});
+        const Kernel numbers = hash.stored(x), together = hash.stored(y),
+                     alone = function_alone(op, dtype, kSize);
+        for (KernelCompiler* compiler : compilers()) {
+          Buffers in(numbers), out(together), both(alone);
+          compiler->compile(numbers)(in.pointers().data(), 0, kSize);
+          compiler->compile(together)(out.pointers().data(), 0, kSize);
+          const auto bytes = static_cast<size_t>(kSize * itemsize(dtype));
+          std::memcpy(both.raw(0), in.raw(0), bytes);
+          compiler->compile(alone)(both.pointers().data(), 0, kSize);
+          EXPECT_EQ(std::memcmp(out.raw(0), both.raw(1), bytes), 0);
+          EXPECT_TRUE(out.guards_intact());
+        }
+      }
+}
+
+int count(const std::string& text, const std::string& part) {
+  int out = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++out;
+  return out;
+}
+
+TEST(SideBySide, AllVectorsBeforeTheFirstStore) {
+  if (!host_target().avx512) GTEST_SKIP() << "other code begins with a loop without masks";
+  Hash hash(1 << 20);
+  Kernel kernel = hash.stored(hash.bits());
+  kernel.streaming_stores = true;
+  const std::string code = compilers().back()->assembly(kernel);
+  EXPECT_EQ(count(code, "vprold"), 4 * 30);
+  const size_t store = code.find("vmovntdq");
+  ASSERT_NE(store, std::string::npos) << code;
+  EXPECT_LT(code.rfind("vprold"), store) << code;
+}
+
+// With AVX-512 there is one block for the rare arguments of four vectors. Without, one for those of
+// two vectors, and one in the loop for the last elements.
+TEST(SideBySide, OneBranchForRareArguments) {
+  Hash hash(1000);
+  const int x = hash.uniform(float32, 1);
+  const Kernel kernel = hash.stored(hash.maker().op(kErfInv, float32, {x}));
+  for (KernelCompiler* compiler : compilers()) {
+    const bool wide = compiler != compilers().front();
+    EXPECT_EQ(count(compiler->llvm_ir(kernel), "\nslow"), wide ? 1 : 2);
+  }
+}
+
+}  // namespace
+}  // namespace tessera::codegen::test::side_by_side_test

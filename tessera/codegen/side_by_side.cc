@@ -14,8 +14,6 @@
 
 namespace tessera::codegen {
 
-using llvm::Value;
-
 namespace {
 
 // Returns whether the code of the operation (elementary.h) has a branch that some vectors take.

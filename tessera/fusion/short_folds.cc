@@ -84,13 +84,11 @@ class FoldUnroller {
   bool is_fold(const KernelLoop& loop) {
     if (loop.extents.size() != 1 || !loop.stores.empty()) return false;
     const int64_t columns = loop.extents[0];
-    if (columns < 2 || columns > kLongestRow || (columns_ > 0 && columns != columns_)) return false;
+    if (columns_ > 0 && columns != columns_) return false;
     columns_ = columns;
     return std::all_of(loop.reductions.begin(), loop.reductions.end(),
                        [&](const KernelReduction& r) {
-                         const DType dtype = k_.nodes[r.nodes[0]].dtype;
-                         return is_exact_fold(r.kind, dtype) &&
-                                (is_floating(dtype) || columns * itemsize(dtype) < kFullRowBytes);
+                         return is_unrolled_fold(r.kind, k_.nodes[r.nodes[0]].dtype, columns);
                        });
   }
 
@@ -155,6 +153,11 @@ class FoldUnroller {
 };
 
 }  // namespace
+
+bool is_unrolled_fold(ReduceKind kind, DType dtype, int64_t columns) {
+  return columns >= 2 && columns <= kLongestRow && is_exact_fold(kind, dtype) &&
+         (is_floating(dtype) || columns * itemsize(dtype) < kFullRowBytes);
+}
 
 Kernel unroll_short_folds(Kernel kernel) {
   if (kernel.parallel.empty()) return kernel;

@@ -14,6 +14,9 @@
 
 namespace tessera::fusion {
 
+// Returns whether a fold over rows of so many elements is unrolled if nothing else is against it.
+bool is_unrolled_fold(ReduceKind kind, DType dtype, int64_t columns);
+
 // Returns the kernel with its short folds unrolled. Returns it unchanged if it has none, if another
 // loop runs along the rows, or if an operand is not adjacent along them.
 Kernel unroll_short_folds(Kernel kernel);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tessera/base/error.h"
+#include "tessera/fusion/kernel_body.h"
 #include "tessera/fusion/kernel_nodes.h"
 
 namespace tessera::fusion {
@@ -40,10 +41,16 @@ std::optional<ScalarOp> fold_op(ReduceKind kind) {
   return std::nullopt;
 }
 
+// Returns whether the fold finds the place of an extremum. Then its results are two, and the first
+// of equal elements counts in any order.
+bool is_place(ReduceKind kind) {
+  return kind == ReduceKind::kArgMin || kind == ReduceKind::kArgMax;
+}
+
 // Returns whether any order of the elements gives the same result.
 bool is_exact_fold(ReduceKind kind, DType dtype) {
   const bool adds = kind == ReduceKind::kSum || kind == ReduceKind::kProduct;
-  return fold_op(kind) && !is_complex(dtype) && !(adds && is_floating(dtype));
+  return (fold_op(kind) || is_place(kind)) && !is_complex(dtype) && !(adds && is_floating(dtype));
 }
 
 class FoldUnroller {
@@ -126,9 +133,40 @@ class FoldUnroller {
         for (int& arg : copy.args) arg = made(arg, column);
         break;
       case NodeKind::kReduced:
-        return folded(k_.loops[node.loop].reductions[static_cast<size_t>(node.reduction)]);
+        return folded(k_.loops[node.loop], static_cast<size_t>(node.reduction));
     }
     return find_or_add(out_.nodes, std::move(copy));
+  }
+
+  // Returns result number `result` of a loop.
+  int folded(const KernelLoop& loop, size_t result) {
+    auto r = loop.reductions.begin();
+    for (; result >= r->nodes.size(); ++r) result -= r->nodes.size();
+    return is_place(r->kind) ? folded_by_body(*r)[result] : folded(*r);
+  }
+
+  std::vector<int> folded_by_body(const KernelReduction& r) {
+    const ScalarProgram body = record_body(*r.body);
+    std::vector<int> sofar;
+    for (int node : r.init) sofar.push_back(made(node, 0));
+    for (int64_t column = 0; column < columns_; ++column) {
+      std::vector<int> nodes = std::move(sofar);
+      for (int node : r.nodes) nodes.push_back(made(node, column));
+      for (size_t i = nodes.size(); i < body.nodes.size(); ++i) {
+        const ScalarNode& node = body.nodes[i];
+        KernelNode copy{.kind = NodeKind::kConstant, .dtype = node.dtype};
+        copy.immediate = node.immediate;
+        if (node.kind == ScalarNode::Kind::kOp) {
+          copy.kind = NodeKind::kScalarOp;
+          copy.op = node.op;
+          for (int arg : node.args) copy.args.push_back(nodes[static_cast<size_t>(arg)]);
+        }
+        nodes.push_back(find_or_add(out_.nodes, std::move(copy)));
+      }
+      sofar.clear();
+      for (int output : body.outputs) sofar.push_back(nodes[static_cast<size_t>(output)]);
+    }
+    return sofar;
   }
 
   int folded(const KernelReduction& r) {
@@ -156,7 +194,7 @@ class FoldUnroller {
 
 bool is_unrolled_fold(ReduceKind kind, DType dtype, int64_t columns) {
   return columns >= 2 && columns <= kLongestRow && is_exact_fold(kind, dtype) &&
-         (is_floating(dtype) || columns * itemsize(dtype) < kFullRowBytes);
+         (is_floating(dtype) || is_place(kind) || columns * itemsize(dtype) < kFullRowBytes);
 }
 
 Kernel unroll_short_folds(Kernel kernel) {

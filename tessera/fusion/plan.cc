@@ -462,7 +462,9 @@ bool Planner::is_slow_in_rows(const Group& group, const GraphOp& fold) const {
   const GraphValue& operand = g_.values[fold.operands[0]];
   int64_t columns = 1;
   for (int64_t d : fold.reduction.dims) columns *= operand.shape[d];
-  if (is_unrolled_fold(fold.reduction.kind, operand.dtype, columns)) return false;
+  if (is_unrolled_fold(fold.reduction.kind, operand.dtype, columns) &&
+      group.computed * columns <= kMostFoldNodes)
+    return false;
   float work = 0;
   for (int op : group.ops) work += g_.ops[op].work;
   const auto rows = static_cast<float>(g_.values[fold.results[0]].elements());

@@ -16,8 +16,6 @@ constexpr int64_t kLongestRow = 16;
 // Integers of rows that fill a vector are folded as fast across its lanes. Extrema of floats are
 // not, because of their NaN and zeros.
 constexpr int64_t kFullRowBytes = 64;
-// The most nodes of the unrolled kernel: larger bodies take more time to compile than they save.
-constexpr size_t kMostFoldNodes = 256;
 
 std::optional<ScalarOp> fold_op(ReduceKind kind) {
   switch (kind) {
@@ -61,7 +59,7 @@ class FoldUnroller {
     if (k_.parallel.back() < kLeastFoldedRows) return false;
     for (const KernelLoop& loop : k_.loops)
       if (!(is_fold(loop) || (loop.extents.empty() && loop.reductions.empty()))) return false;
-    if (columns_ == 0 || k_.nodes.size() * static_cast<size_t>(columns_) > kMostFoldNodes)
+    if (columns_ == 0 || static_cast<int64_t>(k_.nodes.size()) * columns_ > kMostFoldNodes)
       return false;
     const auto is_load = [](const KernelNode& node) { return node.kind == NodeKind::kLoad; };
     return std::all_of(k_.nodes.begin(), k_.nodes.end(),

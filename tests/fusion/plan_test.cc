@@ -116,6 +116,14 @@ TEST(Plan, FunctionsOfManyFoldsOfShortRowsHaveAKernel) {
             "kernel (4096,) rows; loop (32,) sum; loop () store\n");
   EXPECT_EQ(kernels({4096, 8}, [](const Array& x) { return lax::log(lax::reduce_max(x, {1})); }),
             "kernel (4096,) lanes; loop () store\n");
+  // A fold in a kernel of many nodes is not unrolled.
+  const auto much_of_max = [](Array x) {
+    x = lax::reduce_max(x, {1});
+    for (int k = 0; k < 40; ++k) x = lax::sin(x) * 2;
+    return x;
+  };
+  EXPECT_EQ(kernels({4096, 8}, much_of_max),
+            "kernel (4096,) lanes; loop () store\nkernel (4096,) lanes; loop () store\n");
 }
 
 // Both folds of a row read it while it is in the cache.

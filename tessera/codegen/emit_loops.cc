@@ -143,19 +143,9 @@ void KernelEmitter::emit_parallel() {
   if (tile_rows_ > 0 && padded_.empty()) return emit_tiles();
   line_store_ = find_store_along_lines();
   if (turns_.empty() && line_store_ < 0 && (k_.parallel.size() == 1 || flat_)) {
+    if (flat_ && !middle_.ranges.empty()) return emit_flat_parts();
     open_block(nullptr);
-    Value* begin = begin_;
-    if (has_pieces()) {
-      // The lanes before the first multiple of a vector's length: none, unless a caller asks for
-      // another range than the runtime does.
-      use_scope(top());
-      begin = b_.CreateAnd(b_.CreateAdd(begin_, i64(lanes_ - 1)), i64(-lanes_));
-      begin = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, begin, end_);
-      aligned_ = false;
-      emit_masked_columns(begin_, begin, 1, false);
-      aligned_ = true;
-    }
-    emit_columns(begin, end_);
+    emit_flat_columns(begin_, end_);
     close_block();
     return;
   }
@@ -210,6 +200,21 @@ void KernelEmitter::emit_masked_columns(Value* begin, Value* end, int unroll, bo
   close_loop(rest, b_.CreateAdd(rest.index, i64(unroll * lanes_)), none);
   for (const LaneMask& m : masks_) llvm::RecursivelyDeleteTriviallyDeadInstructions(m.lanes);
   masks_.clear();
+}
+
+void KernelEmitter::emit_flat_columns(Value* begin, Value* end) {
+  if (has_pieces()) {
+    // The lanes before the first multiple of a vector's length: none, unless a caller asks for
+    // another range than the runtime does, or the range is divided (middle.cc).
+    use_scope(top());
+    Value* next = b_.CreateAnd(b_.CreateAdd(begin, i64(lanes_ - 1)), i64(-lanes_));
+    next = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, next, end);
+    aligned_ = false;
+    emit_masked_columns(begin, next, 1, false);
+    aligned_ = true;
+    begin = next;
+  }
+  emit_columns(begin, end);
 }
 
 void KernelEmitter::emit_columns(Value* begin, Value* end) {

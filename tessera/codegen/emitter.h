@@ -191,6 +191,7 @@ class KernelEmitter {
   bool is_never_loaded(const KernelNode& node) const;
   std::optional<Val> value_in_middle(int node, int u);
   void emit_part(Value* column, Value* end);
+  void emit_flat_parts();
 
   // A loop that is no scope: its code is emitted in order, and the scopes are within it.
   struct Steps {
@@ -231,6 +232,7 @@ class KernelEmitter {
   void emit_range();
   void emit_parallel();
   void emit_columns(Value* begin, Value* end);
+  void emit_flat_columns(Value* begin, Value* end);
   // Computes columns by blocks of `unroll` vectors that all have masks; `mostly_full` if most of
   // the vectors will be whole ones.
   void emit_masked_columns(Value* begin, Value* end, int unroll, bool mostly_full);

@@ -6,9 +6,14 @@
 // which no guard changes. The code for this box contains no guards, no loads of other pieces, and
 // no choices. The elements around it are computed by the code with all of them.
 //
+// A kernel whose lanes run over several short rows (flat mode) has a middle if it loads these rows
+// one by one (strided.cc): pools with padding over few channels. Its range is divided where the
+// index along the last dimension with borders enters or leaves the box.
+//
 // Example: out[r, c] = a[r, c] + (r >= 1 && r < 6 ? b[r, c] : 0) with 1000 rows. In the middle, the
 // rows from 6 on, out[r, c] = a[r, c] + 0. (The code does not know how many rows there are.)
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <set>
@@ -60,7 +65,7 @@ std::optional<KernelEmitter::Threshold> KernelEmitter::threshold_of(int node) co
   int64_t dim = -1;
   for (int64_t d = 0; d < steps.rank(); ++d) {
     if (steps[d] == 0) continue;
-    if (dim >= 0 || (steps[d] != 1 && steps[d] != -1)) return std::nullopt;
+    if (dim >= 0) return std::nullopt;
     dim = d;
   }
   if (dim < 0) return std::nullopt;
@@ -73,9 +78,13 @@ std::optional<KernelEmitter::Threshold> KernelEmitter::threshold_of(int node) co
   } else {
     std::memcpy(&value, bound.immediate.data(), sizeof(value));
   }
-  // offset + p < value from p = 0 up to value - offset; offset - p < value from offset - value + 1.
+  // offset + s p < value from p = 0 up to (value - offset) / s, rounded up; offset - s p < value from
+  // (offset - value) / s on, rounded down, plus 1. An index before 0 makes no difference.
+  const int64_t step = std::abs(steps[dim]), offset = index.address.offset;
   const bool grows = steps[dim] > 0;
-  const int64_t at = grows ? value - index.address.offset : index.address.offset - value + 1;
+  const int64_t at = grows            ? (std::max<int64_t>(value - offset, 0) + step - 1) / step
+                     : offset < value ? 0
+                                      : (offset - value) / step + 1;
   return Threshold{dim, at, (n.op == ScalarOp::kGe) == grows};
 }
 
@@ -86,7 +95,8 @@ void KernelEmitter::find_middle() {
   const bool guarded = std::any_of(k_.nodes.begin(), k_.nodes.end(), [](const KernelNode& node) {
     return node.kind == NodeKind::kLoad && node.guard >= 0;
   });
-  if (!guarded || !along_parallel_ || flat_ || single_ || tile_rows_ > 0) return;
+  if (!guarded || !along_parallel_ || single_ || tile_rows_ > 0) return;
+  if (flat_ && !has_pieces()) return;
   if (k_.parallel.size() == 1 && turns_.empty()) return;
   const size_t rank = k_.parallel.size();
   std::vector<std::optional<Threshold>> thresholds(k_.nodes.size());
@@ -166,6 +176,31 @@ std::optional<Val> KernelEmitter::value_in_middle(int node, int u) {
   return broadcast_val(ir_, out);
 }
 
+// Computes all elements in flat mode, in parts that are in the middle or not.
+void KernelEmitter::emit_flat_parts() {
+  size_t last = k_.parallel.size() - 1;  // the last dimension with borders
+  while (last > 0 && middle_.ranges[last] == std::pair<int64_t, int64_t>{0, kNoEnd}) --last;
+  int64_t block = 1;
+  for (size_t d = last + 1; d < k_.parallel.size(); ++d) block *= k_.parallel[d];
+  std::vector<Value*> none;
+  Loop parts = open_loop(begin_, none);
+  enter_loop(parts, b_.CreateICmpSLT(parts.index, end_));
+  use_scope(top());
+  Value* position = b_.CreateUDiv(parts.index, i64(block));
+  decompose(position, last + 1);
+  Value* index = parallel_[last];
+  const auto& [first, stop] = middle_.ranges[last];
+  Value* border = last > 0 ? i64(k_.parallel[last]) : b_.CreateAdd(end_, index);
+  for (int64_t at : {stop, first})
+    if (at > 0 && at != kNoEnd)
+      border = b_.CreateSelect(b_.CreateICmpSLT(index, i64(at)), i64(at), border);
+  Value* end = b_.CreateMul(b_.CreateAdd(b_.CreateSub(position, index), border), i64(block));
+  end = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, end_);
+  emit_part(parts.index, end);
+  use_scope(top());
+  close_loop(parts, end, none);
+}
+
 // Computes the columns of a row from `column` to `end`, which no turn divides. Both are in the
 // middle, or neither is.
 void KernelEmitter::emit_part(Value* column, Value* end) {
@@ -187,7 +222,7 @@ void KernelEmitter::emit_part(Value* column, Value* end) {
     scopes_[1] = row;
     scopes_[1].tail = block;
     in_middle_ = in_middle;
-    emit_columns(column, end);
+    flat_ ? emit_flat_columns(column, end) : emit_columns(column, end);
     use_scope(1);
     b_.CreateBr(done);
   };

@@ -10,6 +10,7 @@
 #include "tessera/fusion/reachability.h"
 #include "tessera/fusion/recompute.h"
 #include "tessera/fusion/reductions.h"
+#include "tessera/fusion/short_folds.h"
 #include "tessera/fusion/short_row_pieces.h"
 
 namespace tessera::fusion {
@@ -39,6 +40,9 @@ constexpr float kSmallShare = 1.0F / 8;
 constexpr int64_t kDividedRow = 512;
 // A concatenation of more operands is stored operand by operand.
 constexpr size_t kMaxPieces = 4;
+// A fold of at most this many elements for each instruction that reads its result takes so little
+// time that the instructions matter.
+constexpr float kFoldedPerInstruction = 16;
 // The most readers of a value whose kernels are considered for storing another value of its shape.
 constexpr int kMaxReadersTried = 8;
 
@@ -105,6 +109,7 @@ class Planner {
     return fusion::structure(group, parallel_rank, g_.values[group.outputs[0].value].instances);
   }
   bool affordable(int i, const Demand& demand);
+  bool is_slow_in_rows(const Group& group, const GraphOp& fold) const;
   bool can_join_rows(int i, const Demand& demand);
   static bool full(const Group& group) { return group.computed >= kMaxGroupOps; }
   // Returns whether the group may store another value that the groups in readers_ wait for.
@@ -449,6 +454,24 @@ void Planner::group_elementwise(int i, Demands& demands) {
   put(i, {group, access});
 }
 
+// Returns whether a kernel with one result for each row of `fold` is faster if the fold is stored:
+// lanes along the rows would compute what follows the fold for one row at a time, but lanes along
+// the results compute it for a vector of them.
+bool Planner::is_slow_in_rows(const Group& group, const GraphOp& fold) const {
+  if (group.structured) return false;
+  const GraphValue& operand = g_.values[fold.operands[0]];
+  int64_t columns = 1;
+  for (int64_t d : fold.reduction.dims) columns *= operand.shape[d];
+  if (is_unrolled_fold(fold.reduction.kind, operand.dtype, columns) &&
+      group.computed * columns <= kMostFoldNodes)
+    return false;
+  float work = 0;
+  for (int op : group.ops) work += g_.ops[op].work;
+  const auto rows = static_cast<float>(g_.values[fold.results[0]].elements());
+  return work > kExpensiveWork && rows * work > kStepWork &&
+         static_cast<float>(columns) <= kFoldedPerInstruction * work;
+}
+
 // Returns whether reduction i may run as a loop over the rows of the kernel that reads it.
 bool Planner::can_join_rows(int i, const Demand& demand) {
   const GraphOp& op = g_.ops[i];
@@ -463,6 +486,7 @@ bool Planner::can_join_rows(int i, const Demand& demand) {
   for (int d = rank; d < group.root_rank; ++d) inner *= group.extents[d];
   const bool rows = reduces_rows(operand.shape, op.reduction.dims);
   if (inner > 1 && !rows) return false;
+  if (rows && rank == group.root_rank && is_slow_in_rows(group, op)) return false;
   for (const auto& [other, family] : group.reductions)
     if (reduces_rows(g_.values[g_.ops[other].operands[0]].shape, g_.ops[other].reduction.dims) !=
         rows)

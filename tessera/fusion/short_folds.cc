@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tessera/base/error.h"
+#include "tessera/fusion/kernel_body.h"
 #include "tessera/fusion/kernel_nodes.h"
 
 namespace tessera::fusion {
@@ -15,8 +16,6 @@ constexpr int64_t kLongestRow = 16;
 // Integers of rows that fill a vector are folded as fast across its lanes. Extrema of floats are
 // not, because of their NaN and zeros.
 constexpr int64_t kFullRowBytes = 64;
-// The most nodes of the unrolled kernel: larger bodies take more time to compile than they save.
-constexpr size_t kMostFoldNodes = 256;
 
 std::optional<ScalarOp> fold_op(ReduceKind kind) {
   switch (kind) {
@@ -40,10 +39,16 @@ std::optional<ScalarOp> fold_op(ReduceKind kind) {
   return std::nullopt;
 }
 
+// Returns whether the fold finds the place of an extremum. Then its results are two, and the first
+// of equal elements counts in any order.
+bool is_place(ReduceKind kind) {
+  return kind == ReduceKind::kArgMin || kind == ReduceKind::kArgMax;
+}
+
 // Returns whether any order of the elements gives the same result.
 bool is_exact_fold(ReduceKind kind, DType dtype) {
   const bool adds = kind == ReduceKind::kSum || kind == ReduceKind::kProduct;
-  return fold_op(kind) && !is_complex(dtype) && !(adds && is_floating(dtype));
+  return (fold_op(kind) || is_place(kind)) && !is_complex(dtype) && !(adds && is_floating(dtype));
 }
 
 class FoldUnroller {
@@ -54,7 +59,7 @@ class FoldUnroller {
     if (k_.parallel.back() < kLeastFoldedRows) return false;
     for (const KernelLoop& loop : k_.loops)
       if (!(is_fold(loop) || (loop.extents.empty() && loop.reductions.empty()))) return false;
-    if (columns_ == 0 || k_.nodes.size() * static_cast<size_t>(columns_) > kMostFoldNodes)
+    if (columns_ == 0 || static_cast<int64_t>(k_.nodes.size()) * columns_ > kMostFoldNodes)
       return false;
     const auto is_load = [](const KernelNode& node) { return node.kind == NodeKind::kLoad; };
     return std::all_of(k_.nodes.begin(), k_.nodes.end(),
@@ -84,13 +89,11 @@ class FoldUnroller {
   bool is_fold(const KernelLoop& loop) {
     if (loop.extents.size() != 1 || !loop.stores.empty()) return false;
     const int64_t columns = loop.extents[0];
-    if (columns < 2 || columns > kLongestRow || (columns_ > 0 && columns != columns_)) return false;
+    if (columns_ > 0 && columns != columns_) return false;
     columns_ = columns;
     return std::all_of(loop.reductions.begin(), loop.reductions.end(),
                        [&](const KernelReduction& r) {
-                         const DType dtype = k_.nodes[r.nodes[0]].dtype;
-                         return is_exact_fold(r.kind, dtype) &&
-                                (is_floating(dtype) || columns * itemsize(dtype) < kFullRowBytes);
+                         return is_unrolled_fold(r.kind, k_.nodes[r.nodes[0]].dtype, columns);
                        });
   }
 
@@ -128,9 +131,40 @@ class FoldUnroller {
         for (int& arg : copy.args) arg = made(arg, column);
         break;
       case NodeKind::kReduced:
-        return folded(k_.loops[node.loop].reductions[static_cast<size_t>(node.reduction)]);
+        return folded(k_.loops[node.loop], static_cast<size_t>(node.reduction));
     }
     return find_or_add(out_.nodes, std::move(copy));
+  }
+
+  // Returns result number `result` of a loop.
+  int folded(const KernelLoop& loop, size_t result) {
+    auto r = loop.reductions.begin();
+    for (; result >= r->nodes.size(); ++r) result -= r->nodes.size();
+    return is_place(r->kind) ? folded_by_body(*r)[result] : folded(*r);
+  }
+
+  std::vector<int> folded_by_body(const KernelReduction& r) {
+    const ScalarProgram body = record_body(*r.body);
+    std::vector<int> sofar;
+    for (int node : r.init) sofar.push_back(made(node, 0));
+    for (int64_t column = 0; column < columns_; ++column) {
+      std::vector<int> nodes = std::move(sofar);
+      for (int node : r.nodes) nodes.push_back(made(node, column));
+      for (size_t i = nodes.size(); i < body.nodes.size(); ++i) {
+        const ScalarNode& node = body.nodes[i];
+        KernelNode copy{.kind = NodeKind::kConstant, .dtype = node.dtype};
+        copy.immediate = node.immediate;
+        if (node.kind == ScalarNode::Kind::kOp) {
+          copy.kind = NodeKind::kScalarOp;
+          copy.op = node.op;
+          for (int arg : node.args) copy.args.push_back(nodes[static_cast<size_t>(arg)]);
+        }
+        nodes.push_back(find_or_add(out_.nodes, std::move(copy)));
+      }
+      sofar.clear();
+      for (int output : body.outputs) sofar.push_back(nodes[static_cast<size_t>(output)]);
+    }
+    return sofar;
   }
 
   int folded(const KernelReduction& r) {
@@ -155,6 +189,11 @@ class FoldUnroller {
 };
 
 }  // namespace
+
+bool is_unrolled_fold(ReduceKind kind, DType dtype, int64_t columns) {
+  return columns >= 2 && columns <= kLongestRow && is_exact_fold(kind, dtype) &&
+         (is_floating(dtype) || is_place(kind) || columns * itemsize(dtype) < kFullRowBytes);
+}
 
 Kernel unroll_short_folds(Kernel kernel) {
   if (kernel.parallel.empty()) return kernel;

@@ -4,7 +4,7 @@
 // Lanes along rows of 8 would fill half a vector or less, and the lanes of each row would have to be
 // folded with each other. Unrolled, a fold is an elementwise operation on vectors, which code
 // generation loads whole (codegen/strided.cc). Only folds whose result does not depend on the order
-// are unrolled: those of integers and bools, and extrema.
+// are unrolled: those of integers and bools, extrema, and their places (argmax).
 //
 // Example: parallel (n), loop 0 (8): reduce max of x[8*p0 + i0], loop 1 (): store y[p0]. It becomes
 // parallel (n), one loop (): store y[p0] = max(max(init, x[8*p0]), x[8*p0 + 1]) ...
@@ -13,6 +13,13 @@
 #include "tessera/fusion/kernel.h"
 
 namespace tessera::fusion {
+
+// The most nodes of a kernel times the elements of its rows: larger bodies take more time to compile
+// than they save.
+inline constexpr int64_t kMostFoldNodes = 256;
+
+// Returns whether a fold over rows of so many elements is unrolled if nothing else is against it.
+bool is_unrolled_fold(ReduceKind kind, DType dtype, int64_t columns);
 
 // Returns the kernel with its short folds unrolled. Returns it unchanged if it has none, if another
 // loop runs along the rows, or if an operand is not adjacent along them.

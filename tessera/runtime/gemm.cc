@@ -14,6 +14,7 @@
 #include "tessera/runtime/gemm_avx512.h"
 #include "tessera/runtime/gemm_bfloat16.h"
 #include "tessera/runtime/gemm_integers.h"
+#include "tessera/runtime/gemm_long.h"
 #include "tessera/runtime/gemm_panels.h"
 #include "tessera/runtime/gemm_parts.h"
 #include "tessera/runtime/gemm_small.h"
@@ -72,14 +73,16 @@ void gemm_float32(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, flo
   gemm_onednn(m, n, k, a, b, c, ldc, accumulate);
 }
 
-// Computes the product if it is a small one (gemm_small.h, gemm_panels.h). Otherwise returns false.
+// Computes the product if it is a small one (gemm_small.h, gemm_panels.h) or has few long sums
+// (gemm_long.h). Otherwise returns false.
 template <class T>
 bool computed_small(int64_t m, int64_t n, int64_t k, const MatrixRef& a, const MatrixRef& b,
                     void* c, int64_t ldc, bool accumulate) {
   if (m <= 1 || k <= 0 || accumulate) return false;
   if (gemm_small<T>(m, n, k, a, b, static_cast<T*>(c), ldc)) return true;
   if constexpr (std::is_same_v<T, float>)
-    return gemm_panels(m, n, k, a, b, static_cast<T*>(c), ldc);
+    return gemm_panels(m, n, k, a, b, static_cast<T*>(c), ldc) ||
+           gemm_long(m, n, k, a, b, static_cast<T*>(c), ldc);
   return false;
 }
 
@@ -208,6 +211,10 @@ bool gemm_knows_symmetric(GemmTypes types) { return types.in == float64 && types
 void gemm_symmetric(GemmTypes types, int64_t n, int64_t k, MatrixRef a, std::byte* c, int64_t ldc,
                     bool accumulate) {
   TESSERA_CHECK(gemm_knows_symmetric(types), "a symmetric product of {}", types.in);
+  // OpenBLAS takes longer for half of a small result than gemm_avx512() for all of it.
+  constexpr int64_t kSmall = 96;
+  if (n <= kSmall && cpu_has_avx512())
+    return gemm(types, n, n, k, a, {a.data, a.col_stride, a.row_stride}, c, ldc, accumulate);
   prepare_blas();
   const Leading la = leading(a, n, k);
   cblas_dsyrk(CblasRowMajor, CblasUpper, cblas_order(la.transposed), static_cast<int>(n),

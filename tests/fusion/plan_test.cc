@@ -97,5 +97,46 @@ TEST(Plan, LargePiecesAreStored) {
   EXPECT_EQ(kernels(16), 2u);
 }
 
+// Lanes along rows would compute logarithms one by one. Short folds that are unrolled have lanes
+// along the results.
+TEST(Plan, FunctionsOfManyFoldsOfShortRowsHaveAKernel) {
+  const auto kernels = [](const Shape& shape, const auto& function) {
+    return outline(
+        check(trace({f32(shape)}, [&](const Arrays& x) { return Arrays{function(x[0])}; })));
+  };
+  const auto log_of_sum = [](const Array& x) { return lax::log(lax::reduce_sum(x * x, {1})); };
+  EXPECT_EQ(kernels({4096, 32}, log_of_sum),
+            "kernel (4096,) rows; loop (32,) sum; loop () store\n"
+            "kernel (4096,) lanes; loop () store\n");
+  const std::string one = "kernel (64,) rows; loop (32,) sum; loop () store\n";
+  EXPECT_EQ(kernels({64, 32}, log_of_sum), one);
+  EXPECT_EQ(kernels({4096, 256}, log_of_sum),
+            "kernel (4096,) rows; loop (256,) sum; loop () store\n");
+  EXPECT_EQ(kernels({4096, 32}, [](const Array& x) { return 1 + 2 * lax::reduce_sum(x, {1}); }),
+            "kernel (4096,) rows; loop (32,) sum; loop () store\n");
+  EXPECT_EQ(kernels({4096, 8}, [](const Array& x) { return lax::log(lax::reduce_max(x, {1})); }),
+            "kernel (4096,) lanes; loop () store\n");
+  // A fold in a kernel of many nodes is not unrolled.
+  const auto much_of_max = [](Array x) {
+    x = lax::reduce_max(x, {1});
+    for (int k = 0; k < 40; ++k) x = lax::sin(x) * 2;
+    return x;
+  };
+  EXPECT_EQ(kernels({4096, 8}, much_of_max),
+            "kernel (4096,) lanes; loop () store\nkernel (4096,) lanes; loop () store\n");
+}
+
+// Both folds of a row read it while it is in the cache.
+TEST(Plan, AMaximumIsFoldedInTheRowsOfTheSumThatReadsIt) {
+  const Schedule s = check(trace({f32({4096, 32})}, [](const Arrays& x) {
+    const Array most = lax::reduce_max(x[0], {1});
+    const Array apart = x[0] - lax::broadcast_in_dim(most, x[0].shape(), {0});
+    return Arrays{most + lax::log(lax::reduce_sum(lax::exp(apart), {1}))};
+  }));
+  EXPECT_EQ(outline(s),
+            "kernel (4096,) rows; loop (32,) max; loop (32,) sum; loop () store store\n"
+            "kernel (4096,) lanes; loop () store\n");
+}
+
 }  // namespace
 }  // namespace tessera::fusion_testing::plan_test

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "fusion_testing.h"
 #include "tessera/ops/reductions/reduce.h"
 
@@ -47,6 +49,37 @@ TEST(ShortFolds, AllThatAreExact) {
       EXPECT_EQ(is_unrolled(fold_of(dtype, 100, columns, smallest)), unrolls);
       EXPECT_EQ(is_unrolled(fold_of(dtype, 100, columns, total)), unrolls && is_integer(dtype));
     }
+}
+
+// Rows have equal elements, and some have NaN.
+TEST(ShortFolds, PlacesOfExtrema) {
+  for (int64_t columns : {8, 10, 16})
+    for (DType dtype : {float32, float64, bfloat16, float16, int8, int32, uint8, bool_})
+      for (DType index : {int32, int64})
+        for (bool most : {false, true}) {
+          SCOPED_TRACE(::testing::Message() << dtype_name(dtype) << " " << columns);
+          const Function f = trace({array_type(dtype, {100, columns})}, [&](const Arrays& x) {
+            return Arrays{most ? lax::argmax(x[0], 1, index) : lax::argmin(x[0], 1, index)};
+          });
+          std::vector<Literal> inputs = random_inputs(f);
+          if (dtype == float32) {
+            float* x = inputs[0].mutable_data<float>();
+            for (int64_t i = 0; i < inputs[0].elements(); ++i)
+              x[i] = i % 37 == 5 ? NAN : i % 3 == 0 ? -0.0F : std::round(x[i]);
+          }
+          const Schedule s = check(f, inputs);
+          ASSERT_EQ(s.steps.size(), 1u) << to_string(s);
+          EXPECT_TRUE(is_unrolled(std::get<KernelStep>(s.steps[0]).kernel)) << to_string(s);
+        }
+}
+
+// An extremum and its place are results of one loop.
+TEST(ShortFolds, PlacesBesideOtherFolds) {
+  const Kernel kernel = kernel_of({f32({100, 10})}, [](const Arrays& x) {
+    return Arrays{lax::reduce_max(x[0], {1}), lax::argmax(x[0], 1, int32),
+                  lax::argmin(x[0], 1, int32), lax::reduce_min(x[0], {1})};
+  });
+  EXPECT_TRUE(is_unrolled(kernel)) << to_string(kernel);
 }
 
 // The elements are computed for each column, the place in the row too, and a second fold reads the

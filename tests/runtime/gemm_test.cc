@@ -11,6 +11,7 @@
 #include <random>
 #include <vector>
 
+#include "tessera/runtime/gemm_avx512.h"
 #include "tessera/runtime/gemm_tiles.h"
 #include "tessera/runtime/tile_panels.h"
 #include "tests/errors.h"
@@ -306,6 +307,35 @@ TEST(Gemm, IntegersOfEverySignAndWidthWrap) {
   expect_integers_wrap<uint32_t, int32_t>();
   expect_integers_wrap<int32_t, uint64_t>();
   expect_integers_wrap<uint64_t, uint64_t>();
+}
+
+// Small results have gemm()'s bits on CPUs for which Tessera has a kernel of its own: OpenBLAS's
+// function for symmetric results is slower there.
+TEST(Gemm, SymmetricResultsAreThoseOnAndAboveTheDiagonal) {
+  const GemmTypes types{float64, float64};
+  for (const int64_t n : {1, 5, 96, 97, 150})
+    for (const bool by_columns : {false, true})
+      for (const bool accumulate : {false, true}) {
+        const int64_t k = 70;
+        Matrix<double> a = random_matrix<double>(n, k, by_columns, static_cast<unsigned>(n));
+        const MatrixRef x = a.ref();
+        std::vector<double> c(static_cast<size_t>(n * n), accumulate ? 2.0 : NAN), all = c;
+        const auto bytes = [](std::vector<double>& v) {
+          return reinterpret_cast<std::byte*>(v.data());
+        };
+        gemm_symmetric(types, n, k, x, bytes(c), n, accumulate);
+        gemm(types, n, n, k, x, {x.data, x.col_stride, x.row_stride}, bytes(all), n, accumulate);
+        for (int64_t i = 0; i < n; ++i)
+          for (int64_t j = i; j < n; ++j) {
+            double want = accumulate ? 2 : 0;
+            for (int64_t p = 0; p < k; ++p) want += a.at(i, p) * a.at(j, p);
+            const auto at = static_cast<size_t>(i * n + j);
+            EXPECT_NEAR(c[at], want, 1e-12) << n << " " << i << " " << j;
+            if (n <= 96 && cpu_has_avx512()) {
+              EXPECT_EQ(c[at], all[at]) << n << " " << i << " " << j;
+            }
+          }
+      }
 }
 
 template <class T>

@@ -14,6 +14,7 @@
 #include "tessera/runtime/gemm_avx512.h"
 #include "tessera/runtime/gemm_bfloat16.h"
 #include "tessera/runtime/gemm_integers.h"
+#include "tessera/runtime/gemm_long.h"
 #include "tessera/runtime/gemm_panels.h"
 #include "tessera/runtime/gemm_parts.h"
 #include "tessera/runtime/gemm_small.h"
@@ -72,14 +73,16 @@ void gemm_float32(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, flo
   gemm_onednn(m, n, k, a, b, c, ldc, accumulate);
 }
 
-// Computes the product if it is a small one (gemm_small.h, gemm_panels.h). Otherwise returns false.
+// Computes the product if it is a small one (gemm_small.h, gemm_panels.h) or one of few long rows
+// (gemm_long.h). Otherwise returns false.
 template <class T>
 bool computed_small(int64_t m, int64_t n, int64_t k, const MatrixRef& a, const MatrixRef& b,
                     void* c, int64_t ldc, bool accumulate) {
   if (m <= 1 || k <= 0 || accumulate) return false;
   if (gemm_small<T>(m, n, k, a, b, static_cast<T*>(c), ldc)) return true;
   if constexpr (std::is_same_v<T, float>)
-    return gemm_panels(m, n, k, a, b, static_cast<T*>(c), ldc);
+    return gemm_long(m, n, k, a, b, static_cast<float*>(c), ldc) ||
+           gemm_panels(m, n, k, a, b, static_cast<T*>(c), ldc);
   return false;
 }
 

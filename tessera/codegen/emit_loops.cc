@@ -18,6 +18,7 @@ int unroll_for_weight(int weight) { return weight <= 12 ? 4 : weight <= 40 ? 2 :
 // Folds of columns with at least so many rows compute several vectors at a time, because each row is
 // in another line of the cache: reading one line of each takes as long as reading four.
 constexpr int64_t kManyRows = 16;
+int unroll_for_folds(int row_weight) { return row_weight <= 12 ? 4 : row_weight <= 120 ? 2 : 1; }
 // Gathers wait longer than other loads.
 int unroll_for_gathers(int weight) { return weight <= 40 ? 4 : weight <= 120 ? 2 : 1; }
 
@@ -239,7 +240,8 @@ void KernelEmitter::emit_columns(Value* begin, Value* end) {
   // The code between the loops of a kernel that folds many rows takes little of its time.
   int unroll = waits     ? unroll_for_waiting(ir_.target.avx512)
                : gathers ? unroll_for_gathers(weight)
-                         : unroll_for_weight(folds ? row : weight);
+               : folds   ? unroll_for_folds(row)
+                         : unroll_for_weight(weight);
   if (k_.parallel.size() > 1) unroll = unroll_within_row(unroll);
   const bool one_body =
       ir_.target.avx512 && (folds ? unroll == 1 : weight > 12) && !gathers && !loads_apart();

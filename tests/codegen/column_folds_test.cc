@@ -35,6 +35,21 @@ Kernel deviations(DType f, int64_t rows, int64_t columns) {
   return m.k;
 }
 
+// Stores each column's sum of exponentials.
+Kernel exponentials(int64_t rows, int64_t columns) {
+  KernelMaker m;
+  const int x = m.buffer(float64, rows * columns),
+            y = m.buffer(float64, columns, BufferKind::kOutput);
+  m.k.parallel = {columns};
+  m.loop({rows});
+  m.loop({});
+  const int element = m.op(kExp, float64, {m.load(x, {0, {1}, {columns}})});
+  m.k.loops[0].reductions.push_back(
+      {ReduceKind::kSum, {element}, {m.number(float64, 0)}, nullptr, float64});
+  m.store(y, {0, {1}, {}}, m.reduced(float64, 0), 1);
+  return m.k;
+}
+
 // Returns how many vectors the code loads without a mask.
 int whole_loads(const Kernel& kernel, const Target& target) {
   llvm::LLVMContext context;
@@ -54,14 +69,17 @@ TEST(ColumnFolds, ManySizes) {
       for (int64_t columns : {1, 8, 31, 64, 133}) {
         SCOPED_TRACE(::testing::Message() << dtype_name(f) << " " << rows << " x " << columns);
         check(deviations(f, rows, columns), f == float64 ? 1e-12 : f == float32 ? 1e-5 : 1e-2, 2);
+        check(exponentials(rows, columns), 1e-12, 2);
       }
 }
 
 // The work between the loops does not count as work for each row, so each of the two loops loads
-// four vectors of a row at a time, and one of the last columns.
+// four vectors of a row at a time.
 TEST(ColumnFolds, ReadSeveralVectorsOfARow) {
   for (const Target& target : {host_target(), narrow_target()})
     EXPECT_GE(whole_loads(deviations(float64, 300, 128), target), 8);
+  // Two vectors at a time if each element takes long.
+  EXPECT_GE(whole_loads(exponentials(300, 128), host_target()), 2);
   // Few rows: all columns are computed by one body.
   if (host_target().avx512) {
     EXPECT_LT(whole_loads(deviations(float64, 4, 128), host_target()), 8);

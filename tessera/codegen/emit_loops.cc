@@ -15,6 +15,10 @@ namespace {
 // Returns how many vectors are computed at a time. More vectors hide latency and loop overhead;
 // heavy bodies need that less, and cost compile time.
 int unroll_for_weight(int weight) { return weight <= 12 ? 4 : weight <= 40 ? 2 : 1; }
+// Folds of columns with at least so many rows compute several vectors at a time, because each row is
+// in another line of the cache: reading one line of each takes as long as reading four.
+constexpr int64_t kManyRows = 16;
+int unroll_for_folds(int row_weight) { return row_weight <= 12 ? 4 : row_weight <= 120 ? 2 : 1; }
 // Gathers wait longer than other loads.
 int unroll_for_gathers(int weight) { return weight <= 40 ? 4 : weight <= 120 ? 2 : 1; }
 
@@ -226,21 +230,27 @@ void KernelEmitter::emit_columns(Value* begin, Value* end) {
     close_block();
     return;
   }
-  int weight = 0, chain = 0;
-  bool elementwise = true;
+  int weight = 0, chain = 0, row = 0;
+  bool elementwise = true, folds = false;
   for (size_t l = 0; l < k_.loops.size(); ++l) {
+    const Dims& extents = k_.loops[l].extents;
     weight += loop_weight(static_cast<int>(l));
     chain = std::max(chain, loop_chain(static_cast<int>(l)));
-    elementwise = elementwise && k_.loops[l].extents.empty();
+    if (!extents.empty()) row = std::max(row, row_weight(static_cast<int>(l)));
+    elementwise = elementwise && extents.empty();
+    folds = folds || extents.elements() >= kManyRows;
   }
   const bool waits = elementwise && waits_for_itself(weight, chain);
   const bool gathers = gathers_lanes();
+  // The code between the loops of a kernel that folds many rows takes little of its time.
   int unroll = waits     ? unroll_for_waiting(ir_.target.avx512)
                : gathers ? unroll_for_gathers(weight)
+               : folds   ? unroll_for_folds(row)
                          : unroll_for_weight(weight);
   if (k_.parallel.size() > 1) unroll = unroll_within_row(unroll);
   side_by_side_ = waits && padded_.empty() && unroll > 1;
-  const bool one_body = ir_.target.avx512 && weight > 12 && !gathers && !loads_apart();
+  const bool one_body =
+      ir_.target.avx512 && (folds ? unroll == 1 : weight > 12) && !gathers && !loads_apart();
   use_scope(top());
   Value* start = begin;
   if (!one_body) {

@@ -14,12 +14,17 @@ using llvm::Value;
 namespace {
 
 bool is_custom(const KernelReduction& r) { return r.kind >= ReduceKind::kArgMin; }
+// Returns whether the results are always some of the elements. Then accumulators of 16-bit floats
+// are rounded, because to_accumulator rounds the elements: the body compares them without rounding.
+bool picks_elements(const KernelReduction& r) {
+  return r.kind == ReduceKind::kArgMin || r.kind == ReduceKind::kArgMax;
+}
 
 // The positions of a reduction's accumulators in the flat list that loops carry.
 class Layout {
  public:
   Layout(const Kernel& kernel, const KernelReduction& r, int unroll, size_t first, bool flagged)
-      : unroll_(unroll), flagged_(flagged) {
+      : unroll_(unroll), flagged_(flagged), rounded_(picks_elements(r)) {
     starts_.push_back(first);
     for (int node : r.nodes)
       starts_.push_back(starts_.back() + static_cast<size_t>(unroll) *
@@ -35,12 +40,12 @@ class Layout {
   // Returns result k in vector u.
   Val value(const std::vector<Value*>& accumulators, size_t k, int u) const {
     return {accumulators[index(k, u, 0)], parts(k) == 2 ? accumulators[index(k, u, 1)] : nullptr,
-            false};
+            rounded_};
   }
 
  private:
   int unroll_;
-  bool flagged_;
+  bool flagged_, rounded_;
   boost::container::small_vector<size_t, 4> starts_;  // for each result, then the end
 };
 
@@ -66,6 +71,7 @@ Val KernelEmitter::to_accumulator(const KernelReduction& r, size_t k, Val v) {
   const DType from = k_.nodes[r.nodes[k]].dtype, to = accumulator_dtype(r, k);
   // float16 and bfloat16 are in f32 already.
   if (from != to && to != float32) v = convert_val(ir_, from, to, v);
+  if (picks_elements(r)) v = rounded_val(ir_, to, v);
   return is_negated(r) ? Val{(-Vec(ir_, v.re)).v, nullptr, v.rounded} : v;
 }
 
@@ -371,8 +377,8 @@ KernelEmitter::Partial KernelEmitter::fold_lanes(const KernelReduction& r, Parti
     };
     Partial low, high;
     for (const Val& v : total.values) {
-      low.values.push_back({part(v.re, 0), part(v.im, 0), false});
-      high.values.push_back({part(v.re, half), part(v.im, half), false});
+      low.values.push_back({part(v.re, 0), part(v.im, 0), v.rounded});
+      high.values.push_back({part(v.re, half), part(v.im, half), v.rounded});
     }
     low.seen = part(total.seen, 0);
     high.seen = part(total.seen, half);

@@ -28,7 +28,7 @@ namespace tessera::codegen {
 
 // The version of the generator, a part of the disk cache's key. Increase it whenever the same
 // kernel would get other code.
-inline constexpr int kCodegenVersion = 16;
+inline constexpr int kCodegenVersion = 18;
 
 // Adds the function `name` (a KernelFn) for a canonical kernel.
 void emit_kernel(const Kernel& kernel, const Target& target, llvm::Module& module,
@@ -274,6 +274,9 @@ class KernelEmitter {
   int node_weight(const KernelNode& node) const;
   int loop_weight(int l) const;
   int loop_chain(int l) const;
+  // Returns the cost of the nodes of a loop that change from row to row, with lanes along parallel.
+  int row_weight(int l) const;
+  int weight_within(int l, int depth) const;  // of nodes at this depth and deeper
 
   // Returns the value of a node (emitter.cc), in vector u of the block.
   Val value(int node, int u);

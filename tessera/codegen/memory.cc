@@ -199,12 +199,14 @@ Val Memory::load(DType dtype, Value* pointer, int64_t stride, const LaneMask& ma
     return {b.CreateShuffleVector(both, even), b.CreateShuffleVector(both, odd)};
   }
   if (stride == 1) return from_storage(dtype, load_lanes(element, pointer, lanes, mask));
-  if (stride == -1 && !mask.lanes && !is_complex(dtype)) {
+  if (stride == -1 && !is_complex(dtype) && (!mask.lanes || maskable(element))) {
     std::vector<int> reversed;
     for (int i = lanes; i-- > 0;) reversed.push_back(i);
     Value* first = b.CreateGEP(element, pointer, b.getInt64(1 - lanes));
-    return from_storage(dtype, b.CreateShuffleVector(
-                                   load_lanes(element, first, lanes, {.any = mask.any}), reversed));
+    LaneMask backwards{.full = mask.full, .any = mask.any};
+    if (mask.lanes) backwards.lanes = b.CreateShuffleVector(mask.lanes, reversed);
+    Value* loaded = load_lanes(element, first, lanes, backwards);
+    return from_storage(dtype, b.CreateShuffleVector(loaded, reversed));
   }
   LaneMask wanted = mask;
   if (mask.any) {

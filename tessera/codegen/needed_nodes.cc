@@ -38,10 +38,14 @@ int KernelEmitter::node_weight(const KernelNode& node) const {
                                           : 1;
 }
 
-int KernelEmitter::loop_weight(int l) const {
+int KernelEmitter::loop_weight(int l) const { return weight_within(l, 0); }
+
+int KernelEmitter::row_weight(int l) const { return weight_within(l, 3); }
+
+int KernelEmitter::weight_within(int l, int depth) const {
   int weight = 0;
   for (int id : needed_nodes(l))
-    if (by_lane_[id]) weight += node_weight(k_.nodes[id]);
+    if (by_lane_[id] && depth_[id] >= depth) weight += node_weight(k_.nodes[id]);
   for (const KernelReduction& r : k_.loops[l].reductions) {
     weight += r.kind >= ReduceKind::kArgMin ? 4 + 4 * static_cast<int>(r.nodes.size()) : 1;
   }

@@ -48,6 +48,7 @@ Target target_of(Architecture architecture, const std::string& cpu,
   for (const char* part : {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"}) {
     target.avx512 = target.avx512 && has(part);
   }
+  target.avx512_bf16 = target.avx512 && has("avx512bf16");
   target.vector_bytes = target.avx512 ? 64 : 32;
   for (const auto& [name, present] : features) {
     const bool on = present && (target.avx512 || !is_avx512(name));

@@ -31,6 +31,7 @@ struct Target {
   std::string cpu;       // LLVM's name, for scheduling
   std::string features;  // LLVM's feature string, sorted
   bool avx512 = false;
+  bool avx512_bf16 = false;  // has instructions that round float32 to bfloat16
   int vector_bytes = 32;
 
   int f32_lanes() const { return vector_bytes / 4; }

@@ -326,12 +326,12 @@ const OpDef& op_of(std::string_view name, decltype(Pointwise::emit) emit) {
 
 // (value, index, x, i) -> the larger value and its index; the smaller index if the values are
 // equal.
-FunctionRef argmax_body() {
+FunctionRef argmax_body(DType dtype = float32) {
   static const OpDef &less = op_of("less", emit_less), &select = op_of("select", emit_select),
                      &minimum = op_of("minimum", emit_minimum), &equal = op_of("equal", emit_equal);
   auto f = std::make_shared<Function>();
   Type value, index, flag;
-  value.dtype = float32;
+  value.dtype = dtype;
   index.dtype = int32;
   flag.dtype = bool_;
   const ValueId v = f->add_input(value), i = f->add_input(index), x = f->add_input(value),
@@ -375,6 +375,46 @@ TEST(Loops, ArgmaxOfRowsAndColumns) {
       };
       check(m.k, 0, 2);
       check(m.k, 0, 1, ties);
+    }
+  }
+}
+
+// Elements of 16-bit floats are compared as they are after rounding: of two products that round to
+// the same number, the first is found, although the second is larger.
+TEST(Loops, ArgmaxOfRoundedElements) {
+  for (auto vectorize : {Kernel::Vectorize::kParallel, kInner}) {
+    KernelMaker m;
+    const int64_t n = 50, rows = 21;
+    const bool inner = vectorize == kInner;
+    const int x = m.buffer(bfloat16, rows * n), y = m.buffer(bfloat16, rows * n),
+              i = m.buffer(int32, rows, BufferKind::kOutput);
+    m.k.parallel = {rows};
+    m.k.vectorize = vectorize;
+    m.loop({n});
+    m.loop({});
+    const Affine at = inner ? Affine{0, {n}, {1}} : Affine{0, {1}, {rows}};
+    const int product = m.op(ScalarOp::kMul, bfloat16, {m.load(x, at), m.load(y, at)});
+    m.k.loops[0].reductions.push_back({ReduceKind::kArgMax,
+                                       {product, m.index(int32, {0, {0}, {1}})},
+                                       {m.number(bfloat16, -INFINITY), m.number(int32, 0)},
+                                       argmax_body(bfloat16),
+                                       bfloat16});
+    m.store(i, {0, {1}, {}}, m.reduced(int32, 0, 1), 1);
+    for (KernelCompiler* compiler : compilers()) {
+      Buffers b(m.k);
+      std::fill_n(b.data<Bfloat16>(x), rows * n, Bfloat16(0.5F));
+      std::fill_n(b.data<Bfloat16>(y), rows * n, Bfloat16(1.0F));
+      const auto put = [&](int64_t row, int64_t k, float a, float c) {
+        const int64_t place = inner ? row * n + k : row + k * rows;
+        b.data<Bfloat16>(x)[place] = Bfloat16(a);
+        b.data<Bfloat16>(y)[place] = Bfloat16(c);
+      };
+      for (int64_t row = 0; row < rows; ++row) {
+        put(row, row, 1.015625F, 1);
+        put(row, n - 1 - row, 1.0078125F, 1.0078125F);  // 1.01568...
+      }
+      compiler->compile(m.k)(b.pointers().data(), 0, rows);
+      for (int64_t row = 0; row < rows; ++row) EXPECT_EQ(b.data<int32_t>(i)[row], row);
     }
   }
 }

@@ -1,8 +1,9 @@
-// Conversions of integers to 16-bit floats near the middle between two of these, where rounding
-// twice would go wrong.
+// Conversions to 16-bit floats: of integers near the middle between two of these, where rounding
+// twice would go wrong, and of float32 of every kind to bfloat16.
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cstring>
 
 #include "kernel_builder.h"
 #include "tessera/base/namespaces.h"
@@ -69,6 +70,60 @@ TEST(Val, IntegersAreRoundedOnceToHalves) {
   check_conversions<uint32_t, Float16>(uint32, float16, 11);
   check_conversions<int64_t, Float16>(int64, float16, 11);
   check_conversions<uint64_t, Float16>(uint64, float16, 11);
+}
+
+// Returns bit patterns of float32 around those of bfloat16: of zeros, denormal and normal numbers,
+// infinities and NaN, with ties and their neighbours. Each stands among normal numbers, and in a
+// vector with one that may be rounded in another way.
+std::vector<uint32_t> bit_patterns() {
+  std::vector<uint32_t> out;
+  for (uint32_t upper : {0x0000U, 0x0001U, 0x0040U, 0x007fU, 0x0080U, 0x0081U, 0x3f80U, 0x3f81U,
+                         0x4049U, 0x7f7eU, 0x7f7fU, 0x7f80U, 0x7f81U, 0x7fbfU, 0x7fc0U, 0x7fffU})
+    for (uint32_t lower : {0x0000U, 0x0001U, 0x7fffU, 0x8000U, 0x8001U, 0xffffU})
+      for (uint32_t sign : {0U, 0x80000000U}) {
+        out.push_back(sign | upper << 16 | lower);
+        for (uint32_t k = 0; k < out.size() % 19; ++k) out.push_back(0x40490fdbU + 0x1234U * k);
+      }
+  return out;
+}
+
+// IEEE 754's rounding to nearest, ties to even, by integers. A NaN stays one.
+uint16_t bfloat16_bits(uint32_t bits) {
+  if ((bits & 0x7fffffffU) > 0x7f800000U) return static_cast<uint16_t>(bits >> 16 | 0x40U);
+  return static_cast<uint16_t>((bits + 0x7fffU + (bits >> 16 & 1U)) >> 16);
+}
+
+// Rounds to bfloat16 in vectors of as many lanes as float32 has, or of half of them, and stores the
+// rounded values, and their sums with 0 in float32.
+void check_rounding(bool half_of_lanes) {
+  const std::vector<uint32_t> values = bit_patterns();
+  const auto n = static_cast<int64_t>(values.size());
+  KernelMaker m;
+  const int x = m.buffer(float32, n), y = m.buffer(bfloat16, n, BufferKind::kOutput),
+            z = m.buffer(float32, n, BufferKind::kOutput),
+            w = m.buffer(float64, n, BufferKind::kOutput);
+  m.k.parallel = {n};
+  m.loop({});
+  const Affine at{0, {1}, {}};
+  const int loaded = m.load(x, at), rounded = m.op(ScalarOp::kConvert, bfloat16, {loaded});
+  m.store(y, at, rounded);
+  m.store(z, at, m.op(ScalarOp::kConvert, float32, {rounded}));
+  if (half_of_lanes) m.store(w, at, m.op(ScalarOp::kConvert, float64, {loaded}));
+  for (KernelCompiler* compiler : compilers()) {
+    Buffers b(m.k);
+    std::memcpy(b.data<float>(x), values.data(), values.size() * sizeof(uint32_t));
+    compiler->compile(m.k)(b.pointers().data(), 0, n);
+    for (int64_t i = 0; i < n; ++i) {
+      const uint16_t want = bfloat16_bits(values[i]);
+      EXPECT_EQ(std::bit_cast<uint16_t>(b.data<Bfloat16>(y)[i]), want) << std::hex << values[i];
+      EXPECT_EQ(std::bit_cast<uint32_t>(b.data<float>(z)[i]), uint32_t{want} << 16);
+    }
+  }
+}
+
+TEST(Val, FloatsAreRoundedToBfloat16AlikeOnAllLevels) {
+  check_rounding(false);
+  check_rounding(true);
 }
 
 }  // namespace

@@ -350,6 +350,43 @@ LaneMask KernelEmitter::with_guard(LaneMask mask, Val guard) {
   return {.lanes = lanes};
 }
 
+// Returns a vector of the elements that lie in pieces of `length` (see piece_length), of the lanes
+// for which `guard` is true if there is one.
+Val KernelEmitter::load_pieces(int node, int length, Val guard, int u) {
+  const KernelNode& n = k_.nodes[node];
+  const int scope = depth_[node];
+  const std::vector<Value*> pointers = piece_pointers(n, length, u);
+  use_scope(scope);
+  const LaneMask mask = guard ? with_guard(mask_of(u), guard) : mask_of(u);
+  const Val result =
+      memory_.load_pieces(n.dtype, pointers, length, n.address.parallel.back() == 0, mask);
+  keep_scope(scope);
+  return result;
+}
+
+// Returns the offsets of the lanes plus the dynamic indices of `n` that differ from lane to lane.
+Value* KernelEmitter::with_dynamic_by_lane(const KernelNode& n, std::span<const Val> dynamic,
+                                           Value* offsets) {
+  for (size_t k = 0; k < dynamic.size(); ++k) {
+    const auto& [index_node, elements] = n.dynamic[k];
+    if (!by_lane_[index_node]) continue;
+    Value* index = b_.CreateSExtOrTrunc(dynamic[k].re, offsets->getType());
+    Value* stride =
+        llvm::ConstantInt::get(offsets->getType(), static_cast<uint64_t>(elements), true);
+    offsets = b_.CreateAdd(offsets, b_.CreateMul(index, stride));
+  }
+  return offsets;
+}
+
+// Returns the one element at `pointer` in the lanes of the mask and zero in all others. The element
+// is read only if some lane needs it.
+Val KernelEmitter::load_for_guarded_lanes(DType dtype, Value* pointer, LaneMask mask) {
+  const Val one = broadcast_val(ir_, memory_.load_scalar(dtype, pointer, any({ir_, mask.lanes})));
+  const Val zero = broadcast_val(ir_, number_val(ir_, dtype, 0));
+  const Val args[] = {{mask.lanes}, one, zero};
+  return emit_scalar_op(ir_, ScalarOp::kSelect, dtype, dtype, args);
+}
+
 Val KernelEmitter::compute_load(int node, int u) {
   const KernelNode& n = k_.nodes[node];
   const int scope = depth_[node];
@@ -375,15 +412,7 @@ Val KernelEmitter::compute_load(int node, int u) {
   const int length = dynamic.empty() && (memory_.maskable(n.dtype) || (!guard && masks_.empty()))
                          ? piece_length(n)
                          : 0;
-  if (length > 0) {
-    const std::vector<Value*> pointers = piece_pointers(n, length, u);
-    use_scope(scope);
-    const LaneMask mask = guard ? with_guard(mask_of(u), guard) : mask_of(u);
-    const Val result =
-        memory_.load_pieces(n.dtype, pointers, length, n.address.parallel.back() == 0, mask);
-    keep_scope(scope);
-    return result;
-  }
+  if (length > 0) return load_pieces(node, length, guard, u);
   Affine address = n.address;
   const int64_t phase = apart ? phase_of(n, stride) : 0;
   address.offset -= phase;
@@ -406,24 +435,12 @@ Val KernelEmitter::compute_load(int node, int u) {
     result = memory_.load_apart(n.dtype, pointer, stride, phase, whole_rows, mask_of(u));
   } else if (dynamic_by_lane || scattered) {
     Value* offsets = scattered ? scattered : iota(offset_type, lane_stride(n.address));
-    for (size_t k = 0; k < dynamic.size(); ++k) {
-      if (!by_lane_[n.dynamic[k].first]) continue;
-      Value* index = b_.CreateSExtOrTrunc(dynamic[k].re, offsets->getType());
-      Value* stride = llvm::ConstantInt::get(offsets->getType(),
-                                             static_cast<uint64_t>(n.dynamic[k].second), true);
-      offsets = b_.CreateAdd(offsets, b_.CreateMul(index, stride));
-    }
+    offsets = with_dynamic_by_lane(n, dynamic, offsets);
     LaneMask mask = mask_of(u);
     if (guard) mask = with_guard(mask, guard);
     result = memory_.gather(n.dtype, pointer, offsets, mask);
   } else if (lane_kind_of_address == LaneKind::kUniform) {
-    // All lanes that are needed read the same element.
-    const LaneMask mask = with_guard(mask_of(u), guard);
-    Val one = memory_.load_scalar(n.dtype, pointer, any({ir_, mask.lanes}));
-    one = broadcast_val(ir_, one);
-    const Val zero = broadcast_val(ir_, number_val(ir_, n.dtype, 0));
-    const Val args[] = {{mask.lanes}, one, zero};
-    result = emit_scalar_op(ir_, ScalarOp::kSelect, n.dtype, n.dtype, args);
+    result = load_for_guarded_lanes(n.dtype, pointer, with_guard(mask_of(u), guard));
   } else {
     LaneMask mask = may_read_whole_vectors(n) ? LaneMask{} : mask_of(u);
     if (guard && by_lane_[guarded]) {

@@ -284,6 +284,10 @@ class KernelEmitter {
   Val compute_quotient(int node, int u);
   bool is_shared_divisor(int divisor, int node) const;
   Val compute_load(int node, int u);
+  Val load_pieces(int node, int length, Val guard, int u);
+  llvm::Value* with_dynamic_by_lane(const KernelNode& n, std::span<const Val> dynamic,
+                                    llvm::Value* offsets);
+  Val load_for_guarded_lanes(DType dtype, llvm::Value* pointer, LaneMask mask);
   Val compute_turn(const Turn& turn);
   Val compute_index(int node, int u);
   Value* address_sum(const Affine& address, int id, int scope);

@@ -4,7 +4,8 @@
   benchmarks/peers/report.py FILE... [--write]
 
 For each program and engine the last line counts. Without --write the tables are printed; with it they replace those of docs/peers.md,
-between `<!-- peers KIND -->` and `<!-- end -->`, and the charts docs/peers_KIND.svg are drawn.
+between `<!-- peers KIND -->` and `<!-- end -->`, and the charts docs/peers_KIND.svg are drawn. Kinds that the files do not have keep
+their tables and charts.
 """
 import argparse
 import json
@@ -166,6 +167,10 @@ def written(page, kind, table):
   return pattern.sub(lambda m: f'{m.group(1)}{table}\n{m.group(2)}', page)
 
 
+def has_kind(found, kind):
+  return bool(found['starts']) if kind == 'starts' else any(key.startswith(kind) for key in found['steady'])
+
+
 def main():
   parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
   parser.add_argument('files', nargs='+', type=pathlib.Path)
@@ -179,11 +184,13 @@ def main():
     return
   page = (DOCS / 'peers.md').read_text()
   for kind, table in tables.items():
-    page = written(page, kind, table)
+    if has_kind(found, kind):
+      page = written(page, kind, table)
   (DOCS / 'peers.md').write_text(page)
   for kind, what in (('inference', 'Inference'), ('training', 'Training steps'), ('ocean', 'Ocean models')):
-    heading = f'{what}: times as long as on Tessera (right of 1: slower)'
-    (DOCS / f'peers_{kind}.svg').write_text(chart(ratios_of(found['steady'], kind), heading))
+    if has_kind(found, kind):
+      heading = f'{what}: times as long as on Tessera (right of 1: slower)'
+      (DOCS / f'peers_{kind}.svg').write_text(chart(ratios_of(found['steady'], kind), heading))
 
 
 if __name__ == '__main__':

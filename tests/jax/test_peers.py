@@ -125,6 +125,17 @@ def test_a_chart_has_a_dot_for_each_time(tmp_path):
   assert svg.count('<text') == svg.count('</text>')
 
 
+def test_kinds_that_were_not_measured_keep_their_tables_and_charts(tmp_path, monkeypatch):
+  kinds = ('inference', 'training', 'ocean', 'starts')
+  (tmp_path / 'peers.md').write_text(''.join(f'<!-- peers {kind} -->\nearlier {kind}\n<!-- end -->\n' for kind in kinds))
+  lines_of(tmp_path, steady(Tessera={'ms': 20.0, 'peak_mb': 1.0}, IREE={'ms': 60.0, 'peak_mb': 1.0}))
+  monkeypatch.setattr(report, 'DOCS', tmp_path)
+  monkeypatch.setattr(sys, 'argv', ['report.py', str(tmp_path / 'rows.jsonl'), '--write'])
+  report.main()
+  assert re.findall('earlier (.*)', (tmp_path / 'peers.md').read_text()) == ['training', 'ocean', 'starts']
+  assert [file.name for file in tmp_path.glob('*.svg')] == ['peers_inference.svg']
+
+
 def test_results_are_compared_by_the_size_of_the_largest(tmp_path):
   for name, array in (('a', [1.0, 100.0]), ('b', [1.1, 100.0]), ('c', [1.0, 101.0]), ('d', [1.0, np.nan])):
     np.savez(tmp_path / f'{name}.npz', np.array(array, np.float32))

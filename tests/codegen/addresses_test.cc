@@ -54,7 +54,23 @@ TEST(Guards, UniformGuard) {
   check(m.k, 0, 5);
 }
 
-// The same for lanes that are apart, with a body so heavy that whole vectors have masks, too. The rows
+// All lanes read the same element, those that the guard excludes have 0.
+TEST(Guards, OneElementForSomeLanes) {
+  for (DType f : {float32, int16, complex64, bool_}) {
+    KernelMaker m;
+    const int64_t n = 100;
+    const int x = m.buffer(f, 1), mask = m.buffer(bool_, n),
+              y = m.buffer(f, n, BufferKind::kOutput);
+    m.k.parallel = {n};
+    m.loop({});
+    const int wanted = m.load(mask, {0, {1}, {}});
+    const int value = m.load(x, {0, {0}, {}}, 0, wanted);
+    m.store(y, {0, {1}, {}}, m.op(kAdd, f, {value, value}));
+    check(m.k, 0, 3);
+  }
+}
+
+// A guard that is the same for all lanes, for lanes that are apart, with a body so heavy that whole vectors have masks, too. The rows
 // that are excluded are outside of the address space.
 TEST(Guards, UniformGuardOfLanesApart) {
   for (int64_t n : {16, 64, 70}) {

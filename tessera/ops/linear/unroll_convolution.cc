@@ -1,6 +1,7 @@
 #include "tessera/ops/linear/unroll_convolution.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "tessera/base/dtype.h"
 #include "tessera/ops/core/convert.h"
@@ -18,6 +19,8 @@ namespace {
 
 // The most slices that are summed. (A kernel has at most 600 ops.)
 constexpr int64_t kMostTerms = 128;
+// The most terms of a gradient by kernels of separate features: one for each pixel of all images.
+constexpr int64_t kMostPixels = 32;
 // The most results of one example that are computed as one sum each.
 constexpr int64_t kMostSums = 16;
 // From these on, sliding sums (runtime/conv_windows.h) are faster than slices for lines of float64.
@@ -27,6 +30,11 @@ class UnrolledConvolution {
  public:
   UnrolledConvolution(const ConvolutionParams& p, const Shape& lhs, const Shape& rhs)
       : p_(p), windows_(Windows::of_size(Dims(lhs.size(), 1))) {
+    if (p.batch_group_count > 1) {
+      // The batch of lhs are the features. Its features are the images, all of a window.
+      std::swap(p_.lhs_spec[0], p_.lhs_spec[1]);
+      windows_.size[p_.lhs_spec[0]] = lhs[p_.lhs_spec[0]];
+    }
     for (size_t d = 0; d < p.strides.size(); ++d) {
       const auto at = static_cast<size_t>(p.lhs_spec[d + 2]);
       windows_.size[at] = rhs[p.rhs_spec[d + 2]];
@@ -45,7 +53,8 @@ class UnrolledConvolution {
     for (size_t d = 0; d < result.size(); ++d) permutation[p_.out_spec[d]] = p_.lhs_spec[d];
     return lax::convert_element_type(lax::transpose(out, permutation), p_.result);
   }
-  bool few_terms() const { return windows_.size.elements() <= kMostTerms; }
+  bool few_terms() const { return terms() <= kMostTerms; }
+  int64_t terms() const { return windows_.size.elements(); }
   // Returns whether the windows of a long line of one feature are moved by one element at a time.
   bool slides(const Shape& result) const {
     return p_.strides.size() == 1 && p_.strides[0] == 1 &&
@@ -80,6 +89,7 @@ class UnrolledConvolution {
       const int64_t k = place[p_.lhs_spec[d + 2]], at = p_.rhs_spec[d + 2];
       start[at] = p_.reversal[d] != 0 ? w.shape()[at] - 1 - k : k;
     }
+    start[p_.rhs_spec[1]] = place[p_.lhs_spec[0]];
     Dims limit = start;
     for (int64_t& d : limit) ++d;
     const int64_t features = w.shape()[p_.rhs_spec[0]];
@@ -131,9 +141,20 @@ class UnrolledConvolution {
     return reversed.empty() ? turned : lax::rev(turned, reversed);
   }
 
-  const ConvolutionParams& p_;
+  ConvolutionParams p_;
   Windows windows_;
 };
+
+// Returns whether each feature has a kernel of its own. The features are those of lhs. If the
+// convolution is the gradient of such a one by the kernel, they are its batch; both operands must
+// have them last.
+bool separates_features(const ConvolutionParams& p, const Shape& lhs, const Shape& rhs) {
+  const int64_t outputs = rhs[p.rhs_spec[0]], last = lhs.rank() - 1;
+  if (p.batch_group_count == 1)
+    return lhs[p.lhs_spec[1]] == p.feature_group_count && outputs == p.feature_group_count;
+  return lhs[p.lhs_spec[0]] == p.batch_group_count && outputs == p.batch_group_count &&
+         p.lhs_spec[0] == last && p.rhs_spec[0] == last;
+}
 
 }  // namespace
 
@@ -141,9 +162,9 @@ FlatFn unrolled_convolution(const OpParams& params, std::span<const Type> operan
                             const Type& result) {
   const auto& p = params.as<ConvolutionParams>();
   const Shape &lhs = operands[0].shape, &rhs = operands[1].shape;
-  const int64_t features = p.feature_group_count;
-  if (p.batch_group_count != 1 || lhs[p.lhs_spec[1]] != features || rhs[p.rhs_spec[0]] != features)
-    return nullptr;
+  const bool by_batch = p.batch_group_count > 1;
+  const int64_t features = by_batch ? p.batch_group_count : p.feature_group_count;
+  if (!separates_features(p, lhs, rhs)) return nullptr;
   if (lhs.elements() == 0 || rhs.elements() == 0 || result.elements() == 0) return nullptr;
   const auto is_one = [](int64_t d) { return d == 1; };
   if (!std::all_of(p.lhs_dilation.begin(), p.lhs_dilation.end(), is_one)) return nullptr;
@@ -154,8 +175,8 @@ FlatFn unrolled_convolution(const OpParams& params, std::span<const Type> operan
   DType sum = itemsize(in) > itemsize(out) ? in : out;
   if (is_half(sum)) sum = float32;
   const bool few_results = features == 1 && unrolled.few_results(result.shape);
-  // oneDNN computes several features in float32.
-  if (features > 1 && sum == float32) return nullptr;
+  // oneDNN computes several features in float32. It is slow for gradients of few pixels.
+  if (by_batch ? unrolled.terms() > kMostPixels : features > 1 && sum == float32) return nullptr;
   if (features == 1 && in == float64 && unrolled.slides(result.shape)) return nullptr;
   if (!unrolled.few_terms() && !few_results) return nullptr;
   return [p, sum, shape = result.shape](const std::vector<Array>& x) {

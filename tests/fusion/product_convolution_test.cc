@@ -187,7 +187,7 @@ TEST(ProductConvolution, SumsOfFewPixels) {
   expect_product(gradient({4, 3}, 2), Form::kPatchesKernel);
   expect_product(gradient({1, 4}, 3), Form::kPatchesKernel);
   expect_product(gradient({7}, 2), Form::kPatchesKernel);
-  expect_product(gradient({8, 8}, 1), Form::kPatchesKernel);
+  expect_product(gradient({16, 16}, 2), Form::kPatchesKernel);
   // With so few terms the product is a part of the kernel that reads it.
   for (const Case& c : {gradient({1, 1}, 1), gradient({1, 1}, 5), gradient({2, 2}, 2)}) {
     const Convolution conv = convolution_of(c, Form::kPatchesKernel);
@@ -195,7 +195,7 @@ TEST(ProductConvolution, SumsOfFewPixels) {
     EXPECT_FALSE(has_op(unroll_windows(trace(conv.types, conv.body)), "dot_general"));
   }
   // More pixels, another dtype, and features that are not last in one of the operands.
-  expect_library(gradient({8, 8}, 2), Form::kPatchesKernel);
+  expect_library(gradient({9, 19}, 3), Form::kPatchesKernel);
   expect_library(gradient({4, 3}, 2, bfloat16), Form::kPatchesKernel);
   Case c = gradient({4, 3}, 2);
   c.options.lhs_layout = "CNHW";

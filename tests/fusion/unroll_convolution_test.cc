@@ -71,10 +71,14 @@ TEST(UnrollConvolution, GradientsByKernelsOfSeparateFeatures) {
   lax::ConvOptions options{
       .lhs_layout = "CHWN", .rhs_layout = "IHWO", .out_layout = "HWNC", .batch_group_count = 5};
   const Dims ones{1, 1};
-  expect_filter({both(float32, {2, 3, 4, 5}, {2, 3, 4, 5}), ones, {{1, 1}, {1, 1}}, options});
-  expect_filter({both(float64, {1, 2, 2, 5}, {1, 2, 2, 5}), ones, {{1, 1}, {0, 1}}, options});
-  const Filter many{both(float32, {3, 3, 4, 5}, {3, 3, 4, 5}), ones, {{1, 1}, {1, 1}}, options};
-  expect_kept("convolution", many.types, body_of(many));
+  expect_filter({both(float32, {2, 3, 3, 5}, {2, 3, 3, 5}), ones, {{1, 1}, {1, 1}}, options});
+  expect_filter({both(float32, {1, 2, 2, 5}, {1, 2, 2, 5}), ones, {{1, 1}, {0, 1}}, options});
+  expect_filter({both(float64, {2, 4, 5, 5}, {2, 4, 5, 5}), ones, {{1, 1}, {1, 1}}, options});
+  // oneDNN computes images of more pixels than the kernel. The last one has too many terms.
+  for (const Shape& x : {Shape{2, 3, 4, 5}, Shape{15, 3, 3, 5}}) {
+    const Filter f{both(float32, x, x), ones, {{1, 1}, {1, 1}}, options};
+    expect_kept("convolution", f.types, body_of(f));
+  }
   options.rhs_dilation = {2, 2};  // of a convolution with strides
   expect_filter({both(float32, {2, 4, 4, 5}, {2, 2, 2, 5}), ones, {{0, 1}, {0, 1}}, options});
   options.out_layout = "NCHW";

@@ -255,7 +255,7 @@ FlatFn product_convolution(const OpParams& params, std::span<const Type> operand
   const bool library = (in == float32 || is_half(in)) && dims->size() <= 3;
   const auto faster = [&](const SplitDim& d) { return faster_as_product(d, library); };
   // oneDNN computes a gradient by the kernel in an order of its own, and then copies it.
-  constexpr int64_t kFewPixels = 64, kFewestPixels = 8;
+  constexpr int64_t kFewPixels = 512, kFewestPixels = 8;
   const std::optional<int64_t> pixels = in == float32 && p.result == float32
                                             ? summed_pixels(p, *dims, lhs[p.lhs_spec[1]])
                                             : std::nullopt;

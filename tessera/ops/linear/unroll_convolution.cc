@@ -19,8 +19,6 @@ namespace {
 
 // The most slices that are summed. (A kernel has at most 600 ops.)
 constexpr int64_t kMostTerms = 128;
-// The most terms of a gradient by kernels of separate features: one for each pixel of all images.
-constexpr int64_t kMostPixels = 32;
 // The most results of one example that are computed as one sum each.
 constexpr int64_t kMostSums = 16;
 // From these on, sliding sums (runtime/conv_windows.h) are faster than slices for lines of float64.
@@ -53,8 +51,17 @@ class UnrolledConvolution {
     for (size_t d = 0; d < result.size(); ++d) permutation[p_.out_spec[d]] = p_.lhs_spec[d];
     return lax::convert_element_type(lax::transpose(out, permutation), p_.result);
   }
-  bool few_terms() const { return terms() <= kMostTerms; }
-  int64_t terms() const { return windows_.size.elements(); }
+  bool few_terms() const { return windows_.size.elements() <= kMostTerms; }
+  // Returns whether the window, an image for a gradient by the kernel, has no more places than the
+  // result, the gradient.
+  bool has_small_image(const Shape& result) const {
+    int64_t window = 1, places = 1;
+    for (size_t d = 2; d < p_.lhs_spec.size(); ++d) {
+      window *= windows_.size[p_.lhs_spec[d]];
+      places *= result[p_.out_spec[d]];
+    }
+    return window <= places;
+  }
   // Returns whether the windows of a long line of one feature are moved by one element at a time.
   bool slides(const Shape& result) const {
     return p_.strides.size() == 1 && p_.strides[0] == 1 &&
@@ -175,8 +182,10 @@ FlatFn unrolled_convolution(const OpParams& params, std::span<const Type> operan
   DType sum = itemsize(in) > itemsize(out) ? in : out;
   if (is_half(sum)) sum = float32;
   const bool few_results = features == 1 && unrolled.few_results(result.shape);
-  // oneDNN computes several features in float32. It is slow for gradients of few pixels.
-  if (by_batch ? unrolled.terms() > kMostPixels : features > 1 && sum == float32) return nullptr;
+  // oneDNN computes several features in float32. If the images of a gradient by the kernel have no
+  // more pixels than the kernel, it would compute one feature after the other.
+  if (features > 1 && sum == float32 && !(by_batch && unrolled.has_small_image(result.shape)))
+    return nullptr;
   if (features == 1 && in == float64 && unrolled.slides(result.shape)) return nullptr;
   if (!unrolled.few_terms() && !few_results) return nullptr;
   return [p, sum, shape = result.shape](const std::vector<Array>& x) {

@@ -2,7 +2,8 @@
 // images, as sums of slices, each multiplied by an element of the kernel. Matrix products, which
 // compute other convolutions, would have a single column here.
 //
-// So does the gradient by such a kernel, if the images have few pixels: a sum over the pixels.
+// The gradient by such a kernel is a sum over the pixels of all images. It is computed in the same
+// way if the images are small.
 //
 // A convolution with a kernel about as large as the signal and few results (the derivative by a
 // filter) becomes one sum for each result.

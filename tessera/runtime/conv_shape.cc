@@ -222,6 +222,16 @@ void join_dims(LibraryConv& c) {
   }
 }
 
+// Returns whether both operands are stored as those of a gradient by the kernel are: the images,
+// which are the input features here, are the outermost dimension.
+bool stored_as_gradient(const ConvShape& s) {
+  const auto images_first = [](const ConvTensor& x) {
+    return x.major < x.minor &&
+           std::all_of(x.spatial.begin(), x.spatial.end(), [&](int64_t d) { return d <= x.minor; });
+  };
+  return images_first(s.lhs) && images_first(s.rhs);
+}
+
 }  // namespace
 
 ConvShape conv_shape(const ConvolutionParams& p, const Shape& lhs, const Shape& rhs,
@@ -274,7 +284,11 @@ std::optional<LibraryConv> library_conv(const ConvShape& s) {
   }
   if (s.batch < 1 || s.inputs < 1 || s.outputs < 1) return std::nullopt;
   if (dilated) return backward_data(s, std::move(out));
-  const bool by_weights = window > result && s.lhs.major < s.lhs.minor;
+  // As a forward convolution, a gradient over images of fewer pixels than the kernel would have few
+  // features.
+  constexpr int64_t kSmallKernel = 25;
+  const bool small_images = s.groups == 1 && result <= kSmallKernel && stored_as_gradient(s),
+             by_weights = (window > result && s.lhs.major < s.lhs.minor) || small_images;
   if (by_weights) {
     out.direction = ConvDirection::kBackwardWeights;
     std::swap(out.batch, out.inputs);

@@ -46,7 +46,7 @@ ConvShape conv_shape(const ConvolutionParams& p, const Shape& lhs, const Shape& 
 //                     gradient by the input of a convolution with strides d and reversed windows.
 //   kBackwardWeights  weights from src and dst. A convolution with a window larger than its result,
 //                     over an lhs with the batch as its minor dimension, is the gradient by the
-//                     kernel.
+//                     kernel. So is one with a small result, if both operands are stored so.
 //
 // Example: the kernel's gradient of a (32, 56, 56, 64) image by 3 x 3 windows has the image with
 // batch and features exchanged as lhs and windows of 56 x 56 as rhs; as kBackwardWeights it is

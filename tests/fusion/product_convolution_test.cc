@@ -171,6 +171,42 @@ TEST(ProductConvolution, LeftToTheLibrary) {
                  Form::kPatchesKernel);
 }
 
+// The gradient by the kernel of a convolution by windows of one place.
+TEST(ProductConvolution, SumsOfFewPixels) {
+  const auto gradient = [](const Dims& image, int64_t images, DType dtype = float32) {
+    Case c{.batch = 6,
+           .inputs = images,
+           .windows = image,
+           .window = Dims(image.size(), 1),
+           .options = {.lhs_layout = "CHWN", .rhs_layout = "IHWO", .out_layout = "HWNC"},
+           .dtype = dtype};
+    if (image.size() == 1)
+      c.options = {.lhs_layout = "CWN", .rhs_layout = "IWO", .out_layout = "WCN"};
+    return c;
+  };
+  expect_product(gradient({4, 3}, 2), Form::kPatchesKernel);
+  expect_product(gradient({1, 4}, 3), Form::kPatchesKernel);
+  expect_product(gradient({7}, 2), Form::kPatchesKernel);
+  expect_product(gradient({16, 16}, 2), Form::kPatchesKernel);
+  // With so few terms the product is a part of the kernel that reads it.
+  for (const Case& c : {gradient({1, 1}, 1), gradient({1, 1}, 5), gradient({2, 2}, 2)}) {
+    const Convolution conv = convolution_of(c, Form::kPatchesKernel);
+    expect_unrolled("convolution", conv.types, conv.body, Keeps::kValues);
+    EXPECT_FALSE(has_op(unroll_windows(trace(conv.types, conv.body)), "dot_general"));
+  }
+  // More pixels, another dtype, and features that are not last in one of the operands.
+  expect_library(gradient({9, 19}, 3), Form::kPatchesKernel);
+  expect_library(gradient({4, 3}, 2, bfloat16), Form::kPatchesKernel);
+  Case c = gradient({4, 3}, 2);
+  c.options.lhs_layout = "CNHW";
+  expect_library(c, Form::kPatchesKernel);
+  c = gradient({4, 3}, 2);
+  c.options.rhs_layout = "OIHW";
+  expect_library(c, Form::kPatchesKernel);
+  // A fully connected layer: its kernel is read where it is (runtime/conv_product.h).
+  expect_library({.windows = {1, 1}, .window = {1, 1}, .dtype = float32}, Form::kPatches);
+}
+
 // Windows that overlap or that padding moves stay convolutions.
 TEST(ProductConvolution, OtherWindows) {
   const auto kept = [](const Dims& strides, const lax::Padding& padding, lax::ConvOptions options,

@@ -67,6 +67,34 @@ TEST(UnrollConvolution, AKernelForEachFeature) {
   expect_filter({both(float64, {2, 3, 9}, {3, 1, 4}), {1}, {{1, 2}}, {.feature_group_count = 3}});
 }
 
+TEST(UnrollConvolution, GradientsByKernelsOfSeparateFeatures) {
+  lax::ConvOptions options{
+      .lhs_layout = "CHWN", .rhs_layout = "IHWO", .out_layout = "HWNC", .batch_group_count = 5};
+  const Dims ones{1, 1};
+  expect_filter({both(float32, {2, 3, 3, 5}, {2, 3, 3, 5}), ones, {{1, 1}, {1, 1}}, options});
+  expect_filter({both(float32, {1, 2, 2, 5}, {1, 2, 2, 5}), ones, {{1, 1}, {0, 1}}, options});
+  expect_filter({both(float64, {2, 4, 5, 5}, {2, 4, 5, 5}), ones, {{1, 1}, {1, 1}}, options});
+  // oneDNN computes images of more pixels than the kernel. The last one has too many terms.
+  for (const Shape& x : {Shape{2, 3, 4, 5}, Shape{15, 3, 3, 5}}) {
+    const Filter f{both(float32, x, x), ones, {{1, 1}, {1, 1}}, options};
+    expect_kept("convolution", f.types, body_of(f));
+  }
+  options.rhs_dilation = {2, 2};  // of a convolution with strides
+  expect_filter({both(float32, {2, 4, 4, 5}, {2, 2, 2, 5}), ones, {{0, 1}, {0, 1}}, options});
+  options.out_layout = "NCHW";
+  expect_filter({both(float32, {2, 4, 4, 5}, {2, 2, 2, 5}), ones, {{0, 1}, {0, 1}}, options});
+  // Features that are not last, and several results of a feature.
+  for (const char* lhs : {"CNHW", "NHWC"}) {
+    const Shape x = lhs[0] == 'C' ? Shape{2, 5, 4, 4} : Shape{5, 4, 4, 2};
+    options.lhs_layout = lhs;
+    const Filter f{both(float32, x, {2, 2, 2, 5}), ones, {{0, 1}, {0, 1}}, options};
+    expect_kept("convolution", f.types, body_of(f));
+  }
+  options.lhs_layout = "CHWN";
+  const Filter twice{both(float32, {2, 4, 4, 5}, {2, 2, 2, 10}), ones, {{0, 1}, {0, 1}}, options};
+  expect_kept("convolution", twice.types, body_of(twice));
+}
+
 TEST(UnrollConvolution, AKernelAsLargeAsTheSignalIsASumForEachResult) {
   expect_filter({both(float64, {1, 1, 200}, {1, 1, 196}), {1}, {{2, 1}}});
   expect_filter({both(float64, {1, 1, 20, 19}, {1, 1, 18, 17}), {1, 2}, {{0, 0}, {0, 0}}});

@@ -47,6 +47,17 @@ TEST(UnrollDot, SmallMatrices) {
   expect_product({int32, {64, 2, 2, 2}, {64, 2, 2, 1}, {{2, 3}, {2, 1}, {0}, {0}}});
 }
 
+TEST(UnrollDot, SumsOfOuterProducts) {
+  const Product p{float32, {3, 2, 5}, {2, 6, 3}, {{0, 1}, {2, 0}}};
+  const Function product = trace(types_of(p), body_of(p)),
+                 sums = trace(types_of(p), [&](const Arrays&x) {
+                   return Arrays{sum_of_outer_products(x[0], x[1], p.dims)};
+                 });
+  for (const char* name : {"dot_general", "reduce"}) EXPECT_FALSE(has_op(sums, name)) << name;
+  const std::vector<Literal> inputs = random_inputs(product);
+  expect_close(evaluate(sums, inputs)[0], evaluate(product, inputs)[0], "sums of outer products");
+}
+
 TEST(UnrollDot, LeftToTheLibrary) {
   const auto kept = [](const Product& p) { expect_kept("dot_general", types_of(p), body_of(p)); };
   kept({float32, {8, 8}, {8, 8}, {{1}, {0}}});

@@ -240,6 +240,10 @@ TEST(Convolution, KernelGradients) {
     ConvolutionParams p = square(2, 1, 1, 1);
     p.lhs_spec = p.rhs_spec = {3, 0, 1, 2};
     p.out_spec = {2, 3, 0, 1};
+    for (int64_t images : {1, 2, 5}) {
+      check({dtype, {images, 2, 2, 16}, {images, 2, 2, 24}, p});
+      check({dtype, {images, 1, 2, 16}, {images, 1, 2, 24}, p});
+    }
     for (int64_t groups : {2, 16}) {
       p.batch_group_count = groups;
       check({dtype, {4, 12, 12, 16}, {4, 12, 12, 32}, p});
@@ -474,6 +478,14 @@ TEST(Convolution, TheLibraryTakesWhatTrainingNeeds) {
   EXPECT_EQ(
       library_conv(conv_shape(p, {8, 28, 28, 64}, {8, 28, 28, 32}, {3, 3, 64, 32}))->direction,
       ConvDirection::kBackwardWeights);
+  // Images of fewer pixels than the kernel, too, but not a forward convolution whose batch is last.
+  EXPECT_TRUE(taken({2, 2, 2, 64}, {2, 2, 2, 32}, p));
+  EXPECT_TRUE(taken({2, 1, 2, 17}, {2, 1, 2, 3}, p));
+  EXPECT_EQ(library_conv(conv_shape(p, {2, 2, 2, 64}, {2, 2, 2, 32}, {3, 3, 64, 32}))->direction,
+            ConvDirection::kBackwardWeights);
+  p.rhs_spec = kHwio;
+  EXPECT_EQ(library_conv(conv_shape(p, {16, 4, 4, 2}, {3, 3, 16, 32}, {4, 4, 2, 32}))->direction,
+            ConvDirection::kForward);
 }
 
 }  // namespace

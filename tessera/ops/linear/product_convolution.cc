@@ -8,6 +8,7 @@
 #include "tessera/base/dtype.h"
 #include "tessera/ops/linear/convolution.h"
 #include "tessera/ops/linear/dot_general.h"
+#include "tessera/ops/linear/unroll_dot.h"
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/ops/structural/slice.h"
 
@@ -49,8 +50,9 @@ struct Named {
 
 class ProductConvolution {
  public:
-  ProductConvolution(const ConvolutionParams& p, std::vector<SplitDim> dims)
-      : p_(p), dims_(std::move(dims)) {}
+  // `unrolled` says whether the product is a sum of outer products (unroll_dot.h).
+  ProductConvolution(const ConvolutionParams& p, std::vector<SplitDim> dims, bool unrolled)
+      : p_(p), dims_(std::move(dims)), unrolled_(unrolled) {}
 
   Array run(const Array& lhs, const Array& rhs) const {
     const Named a = split(cropped(lhs), p_.lhs_spec, {kBatch, kInput}, &ProductConvolution::in_lhs);
@@ -69,7 +71,9 @@ class ProductConvolution {
     }
     for (int name : b.names)
       if (std::ranges::find(a.names, name) == a.names.end()) made.push_back(name);
-    return joined({lax::dot_general(a.x, b.x, dot, p_.result), std::move(made)});
+    const Array product = unrolled_ ? sum_of_outer_products(a.x, b.x, dot)
+                                    : lax::dot_general(a.x, b.x, dot, p_.result);
+    return joined({product, std::move(made)});
   }
 
  private:
@@ -184,6 +188,7 @@ class ProductConvolution {
 
   const ConvolutionParams& p_;
   std::vector<SplitDim> dims_;
+  bool unrolled_;
 };
 
 std::optional<std::vector<SplitDim>> forms_of(const ConvolutionParams& p, const Shape& lhs,
@@ -216,6 +221,23 @@ bool faster_as_product(const SplitDim& dim, bool library) {
   return false;
 }
 
+// If the convolution is the gradient, by the kernel, of one by windows of one place, and both
+// operands have their features last, returns the number of pixels that it sums over; otherwise
+// nullopt. It is a product of matrices that are read where they are.
+std::optional<int64_t> summed_pixels(const ConvolutionParams& p, const std::vector<SplitDim>& dims,
+                                     int64_t images) {
+  const auto last = static_cast<int64_t>(dims.size()) + 1;
+  if (p.lhs_spec[0] != last || p.rhs_spec[0] != last) return std::nullopt;
+  int64_t pixels = images;
+  for (const SplitDim& dim : dims) {
+    // An image of one pixel is one window.
+    if (dim.window != 1 || (dim.form != Form::kPatchesKernel && dim.windows != 1))
+      return std::nullopt;
+    pixels *= dim.windows;
+  }
+  return pixels;
+}
+
 }  // namespace
 
 FlatFn product_convolution(const OpParams& params, std::span<const Type> operands,
@@ -232,9 +254,15 @@ FlatFn product_convolution(const OpParams& params, std::span<const Type> operand
   if (!dims) return nullptr;
   const bool library = (in == float32 || is_half(in)) && dims->size() <= 3;
   const auto faster = [&](const SplitDim& d) { return faster_as_product(d, library); };
-  if (std::ranges::none_of(*dims, faster)) return nullptr;
-  return [p, dims = *dims](const std::vector<Array>& x) {
-    return std::vector<Array>{ProductConvolution(p, dims).run(x[0], x[1])};
+  // oneDNN computes a gradient by the kernel in an order of its own, and then copies it.
+  constexpr int64_t kFewPixels = 512, kFewestPixels = 8;
+  const std::optional<int64_t> pixels = in == float32 && p.result == float32
+                                            ? summed_pixels(p, *dims, lhs[p.lhs_spec[1]])
+                                            : std::nullopt;
+  if ((!pixels || *pixels > kFewPixels) && std::ranges::none_of(*dims, faster)) return nullptr;
+  const bool unrolled = pixels && *pixels <= kFewestPixels;
+  return [p, unrolled, dims = *dims](const std::vector<Array>& x) {
+    return std::vector<Array>{ProductConvolution(p, dims, unrolled).run(x[0], x[1])};
   };
 }
 

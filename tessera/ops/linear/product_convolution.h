@@ -12,6 +12,9 @@
 //   n, n * d, d   lhs_dilation d, a window as large as the image: the gradient of the transposed
 //                 convolution by the kernel
 //
+// The gradient by the kernel of windows of one place (d = 1 in the third form) is a product of few
+// terms if the images have few pixels in all: the program then adds outer products.
+//
 // Example: the kernel's gradient of a transposed convolution that doubles a (1, 128, 128, 64) image
 // to (1, 256, 256, 32), with a kernel of 2 x 2. The cotangent is (1, 128, 2, 128, 2, 32), and the
 // product sums over the batch and both 128.

@@ -1,6 +1,7 @@
 #include "tessera/ops/linear/unroll_convolution.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "tessera/base/dtype.h"
 #include "tessera/ops/core/convert.h"
@@ -27,6 +28,11 @@ class UnrolledConvolution {
  public:
   UnrolledConvolution(const ConvolutionParams& p, const Shape& lhs, const Shape& rhs)
       : p_(p), windows_(Windows::of_size(Dims(lhs.size(), 1))) {
+    if (p.batch_group_count > 1) {
+      // The batch of lhs are the features. Its features are the images, all of a window.
+      std::swap(p_.lhs_spec[0], p_.lhs_spec[1]);
+      windows_.size[p_.lhs_spec[0]] = lhs[p_.lhs_spec[0]];
+    }
     for (size_t d = 0; d < p.strides.size(); ++d) {
       const auto at = static_cast<size_t>(p.lhs_spec[d + 2]);
       windows_.size[at] = rhs[p.rhs_spec[d + 2]];
@@ -46,6 +52,16 @@ class UnrolledConvolution {
     return lax::convert_element_type(lax::transpose(out, permutation), p_.result);
   }
   bool few_terms() const { return windows_.size.elements() <= kMostTerms; }
+  // Returns whether the window, an image for a gradient by the kernel, has no more places than the
+  // result, the gradient.
+  bool has_small_image(const Shape& result) const {
+    int64_t window = 1, places = 1;
+    for (size_t d = 2; d < p_.lhs_spec.size(); ++d) {
+      window *= windows_.size[p_.lhs_spec[d]];
+      places *= result[p_.out_spec[d]];
+    }
+    return window <= places;
+  }
   // Returns whether the windows of a long line of one feature are moved by one element at a time.
   bool slides(const Shape& result) const {
     return p_.strides.size() == 1 && p_.strides[0] == 1 &&
@@ -80,6 +96,7 @@ class UnrolledConvolution {
       const int64_t k = place[p_.lhs_spec[d + 2]], at = p_.rhs_spec[d + 2];
       start[at] = p_.reversal[d] != 0 ? w.shape()[at] - 1 - k : k;
     }
+    start[p_.rhs_spec[1]] = place[p_.lhs_spec[0]];
     Dims limit = start;
     for (int64_t& d : limit) ++d;
     const int64_t features = w.shape()[p_.rhs_spec[0]];
@@ -131,9 +148,20 @@ class UnrolledConvolution {
     return reversed.empty() ? turned : lax::rev(turned, reversed);
   }
 
-  const ConvolutionParams& p_;
+  ConvolutionParams p_;
   Windows windows_;
 };
+
+// Returns whether each feature has a kernel of its own. The features are those of lhs. If the
+// convolution is the gradient of such a one by the kernel, they are its batch; both operands must
+// have them last.
+bool separates_features(const ConvolutionParams& p, const Shape& lhs, const Shape& rhs) {
+  const int64_t outputs = rhs[p.rhs_spec[0]], last = lhs.rank() - 1;
+  if (p.batch_group_count == 1)
+    return lhs[p.lhs_spec[1]] == p.feature_group_count && outputs == p.feature_group_count;
+  return lhs[p.lhs_spec[0]] == p.batch_group_count && outputs == p.batch_group_count &&
+         p.lhs_spec[0] == last && p.rhs_spec[0] == last;
+}
 
 }  // namespace
 
@@ -141,9 +169,9 @@ FlatFn unrolled_convolution(const OpParams& params, std::span<const Type> operan
                             const Type& result) {
   const auto& p = params.as<ConvolutionParams>();
   const Shape &lhs = operands[0].shape, &rhs = operands[1].shape;
-  const int64_t features = p.feature_group_count;
-  if (p.batch_group_count != 1 || lhs[p.lhs_spec[1]] != features || rhs[p.rhs_spec[0]] != features)
-    return nullptr;
+  const bool by_batch = p.batch_group_count > 1;
+  const int64_t features = by_batch ? p.batch_group_count : p.feature_group_count;
+  if (!separates_features(p, lhs, rhs)) return nullptr;
   if (lhs.elements() == 0 || rhs.elements() == 0 || result.elements() == 0) return nullptr;
   const auto is_one = [](int64_t d) { return d == 1; };
   if (!std::all_of(p.lhs_dilation.begin(), p.lhs_dilation.end(), is_one)) return nullptr;
@@ -154,8 +182,10 @@ FlatFn unrolled_convolution(const OpParams& params, std::span<const Type> operan
   DType sum = itemsize(in) > itemsize(out) ? in : out;
   if (is_half(sum)) sum = float32;
   const bool few_results = features == 1 && unrolled.few_results(result.shape);
-  // oneDNN computes several features in float32.
-  if (features > 1 && sum == float32) return nullptr;
+  // oneDNN computes several features in float32. If the images of a gradient by the kernel have no
+  // more pixels than the kernel, it would compute one feature after the other.
+  if (features > 1 && sum == float32 && !(by_batch && unrolled.has_small_image(result.shape)))
+    return nullptr;
   if (features == 1 && in == float64 && unrolled.slides(result.shape)) return nullptr;
   if (!unrolled.few_terms() && !few_results) return nullptr;
   return [p, sum, shape = result.shape](const std::vector<Array>& x) {

@@ -136,4 +136,14 @@ FlatFn unrolled_dot(const OpParams& params, std::span<const Type> operands, cons
   };
 }
 
+Array sum_of_outer_products(const Array& lhs, const Array& rhs, const lax::DotDims& dims) {
+  const DotParams p{.lhs_batch = dims.lhs_batch,
+                    .rhs_batch = dims.rhs_batch,
+                    .lhs_contract = dims.lhs_contract,
+                    .rhs_contract = dims.rhs_contract,
+                    .result = lhs.dtype()};
+  const Array sums = UnrolledDot(p, lhs, rhs, accumulation_dtype(p.result)).run(DotForm::kSmall);
+  return lax::convert_element_type(sums, p.result);
+}
+
 }  // namespace tessera::ops

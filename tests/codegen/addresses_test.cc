@@ -54,7 +54,7 @@ TEST(Guards, UniformGuard) {
   check(m.k, 0, 5);
 }
 
-// All lanes read the same element, those that the guard excludes have 0.
+// All lanes read the same element; those that the guard excludes get 0.
 TEST(Guards, OneElementForSomeLanes) {
   for (DType f : {float32, int16, complex64, bool_}) {
     KernelMaker m;
@@ -70,8 +70,8 @@ TEST(Guards, OneElementForSomeLanes) {
   }
 }
 
-// A guard that is the same for all lanes, for lanes that are apart, with a body so heavy that whole vectors have masks, too. The rows
-// that are excluded are outside of the address space.
+// A guard that is the same for all lanes, for lanes that are apart, with a body so heavy that whole
+// vectors have masks, too. The rows that are excluded are outside of the address space.
 TEST(Guards, UniformGuardOfLanesApart) {
   for (int64_t n : {16, 64, 70}) {
     KernelMaker m;

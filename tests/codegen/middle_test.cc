@@ -104,32 +104,33 @@ TEST(Middle, ShortRows) {
   }
 }
 
-// Windows with a stride that reach beyond the ends of both dimensions: loads of whole rows of few
-// channels, or columns of many.
+// Windows with a stride, over two images, that reach beyond the ends of both dimensions of an image:
+// loads of whole rows of few channels, or columns of many.
 Kernel strided_windows(DType f, int64_t rows, int64_t columns, int64_t channels, int64_t sign) {
   KernelMaker m;
-  const int64_t n = 2 * rows - 1, k = 2 * columns - 1;
-  const int x = m.buffer(f, n * k * channels),
-            y = m.buffer(f, rows * columns * channels, BufferKind::kOutput);
-  m.k.parallel = {rows, columns, channels};
+  const int64_t images = 2, n = 2 * rows - 1, k = 2 * columns - 1;
+  const int x = m.buffer(f, images * n * k * channels),
+            y = m.buffer(f, images * rows * columns * channels, BufferKind::kOutput);
+  m.k.parallel = {images, rows, columns, channels};
   m.loop({});
   int sum = -1;
   for (int64_t i = 0; i < 2; ++i)
     for (int64_t j = 0; j < 2; ++j) {
       // From the last row and column to the first, if sign is -1.
-      const Affine row{sign > 0 ? i : 2 * rows - 1 - i, {2 * sign, 0, 0}, {}},
-          column{sign > 0 ? j : 2 * columns - 1 - j, {0, 2 * sign, 0}, {}};
+      const Affine row{sign > 0 ? i : 2 * rows - 1 - i, {0, 2 * sign, 0, 0}, {}},
+          column{sign > 0 ? j : 2 * columns - 1 - j, {0, 0, 2 * sign, 0}, {}};
       const int guard =
           m.op(kAnd, bool_,
                {m.op(kLt, bool_, {m.index(int32, row), m.constant(static_cast<int32_t>(n))}),
                 m.op(kLt, bool_, {m.index(int32, column), m.constant(static_cast<int32_t>(k))})});
       const Affine at{(row.offset * k + column.offset) * channels,
-                      {2 * sign * k * channels, 2 * sign * channels, 1},
+                      {n * k * channels, 2 * sign * k * channels, 2 * sign * channels, 1},
                       {}};
       const int loaded = m.op(kSelect, f, {guard, m.load(x, at, 0, guard), m.number(f, 0)});
       sum = sum < 0 ? loaded : m.op(kAdd, f, {sum, loaded});
     }
-  m.store(y, {0, {columns * channels, channels, 1}, {}}, sum);
+  const int64_t line = columns * channels;
+  m.store(y, {0, {rows * line, line, channels, 1}, {}}, sum);
   return m.k;
 }
 

@@ -13,8 +13,6 @@ namespace tessera::runtime {
 
 #if defined(__x86_64__)
 
-#define TESSERA_AVX512 [[gnu::target("avx512f,avx512dq,avx512vl,fma,prefer-vector-width=512")]]
-
 namespace {
 
 constexpr int64_t kLanes = 8;

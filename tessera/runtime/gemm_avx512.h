@@ -10,9 +10,13 @@
 
 #include "tessera/runtime/gemm.h"
 
+// A function of the instructions for which cpu_has_avx512() asks.
+#define TESSERA_AVX512 [[gnu::target("avx512f,avx512dq,avx512vl,fma,prefer-vector-width=512")]]
+
 namespace tessera::runtime {
 
-// Returns whether the CPU has what gemm_avx512() needs.
+// Returns whether the CPU has the instructions of gemm_avx512() and of all functions that are
+// TESSERA_AVX512.
 bool cpu_has_avx512();
 
 // Computes c = a b, plus c's old content if `accumulate`, as gemm() does, and returns true. Returns

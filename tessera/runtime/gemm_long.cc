@@ -14,8 +14,6 @@ namespace {
 
 #if defined(__x86_64__)
 
-#define TESSERA_AVX512 [[gnu::target("avx512f,avx512vl,fma,prefer-vector-width=512")]]
-
 constexpr int64_t kTerms = 16;  // the terms in a vector
 // The result is computed in squares of kSide rows, of which blocks of kBlock rows are in registers.
 constexpr int64_t kSide = 16, kBlock = 4;

@@ -17,8 +17,6 @@ namespace {
 
 #if defined(__x86_64__)
 
-#define TESSERA_AVX512 [[gnu::target("avx512f,avx512vl,fma,prefer-vector-width=512")]]
-
 constexpr int64_t kLanes = 16;
 constexpr int64_t kPanelColumns = 2 * kLanes, kBlockRows = 8;
 // Rows of b that are so far apart, in elements, are copied for so many rows of a.

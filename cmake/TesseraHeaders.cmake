@@ -1,10 +1,11 @@
 # tessera_public_headers(SOURCE OUT): the headers that users need, relative to SOURCE: tessera/tessera.h, tessera/format.h, those
-# that are optional (Eigen, mdspan, DLPack) and those of privacy and scipy, and what these include, however far away. Followed when it is asked for, so
-# that the list is never kept by hand and never out of date; the install script includes this file too.
+# that are optional (Eigen, mdspan, DLPack, FFI) and those of privacy and scipy, and what these include, however far away. They are
+# followed when the function is called, so no list is kept by hand; the install script includes this file too.
 cmake_minimum_required(VERSION 3.25)
 
 function(tessera_public_headers source out)
-  set(todo tessera/tessera.h tessera/format.h tessera/eigen.h tessera/mdspan.h tessera/numpy/dlpack.h tessera/privacy/privacy.h
+  set(todo tessera/tessera.h tessera/format.h tessera/eigen.h tessera/mdspan.h tessera/numpy/dlpack.h tessera/ffi/ffi.h
+    tessera/privacy/privacy.h
     tessera/scipy/special.h tessera/scipy/stats.h)
   set(headers "")
   foreach(module linalg signal fft ndimage integrate interpolate ode optimize sparse/linalg cluster/vq

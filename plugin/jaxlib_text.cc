@@ -10,7 +10,7 @@
 #include "tessera/ir/append_ops.h"
 #include "tessera/ir/op_def.h"
 #include "tessera/ops/collectives/collectives.h"
-#include "tessera/ops/control/ffi_call.h"
+#include "tessera/ops/control/ffi_target.h"
 #include "tessera/ops/core/inspect_sharding.h"
 
 namespace tessera::plugin {

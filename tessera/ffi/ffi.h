@@ -10,6 +10,7 @@
 #include <string>
 
 #include "tessera/base/error.h"
+#include "tessera/ops/control/ffi_call.h"
 
 struct XLA_FFI_CallFrame;
 struct XLA_FFI_Error;

@@ -9,7 +9,7 @@
 #include "tessera/interchange/unreduced.h"
 #include "tessera/ir/narrow_ops.h"
 #include "tessera/ops/control/custom_partitioning.h"
-#include "tessera/ops/control/ffi_call.h"
+#include "tessera/ops/control/ffi_target.h"
 
 namespace tessera::interchange {
 namespace {

@@ -5,7 +5,7 @@
 #include "tessera/base/format.h"
 #include "tessera/base/overloaded.h"
 #include "tessera/ir/op_def.h"
-#include "tessera/ops/control/ffi_call.h"
+#include "tessera/ops/control/ffi_target.h"
 #include "tessera/ops/control/host_callback.h"
 #include "tessera/privacy/digest.h"
 

@@ -6,7 +6,7 @@
 #include "../errors.h"
 #include "tessera/ffi/ffi.h"
 #include "tessera/mesh/scoped_devices.h"
-#include "tessera/ops/control/ffi_call.h"
+#include "tessera/ops/control/ffi_target.h"
 #include "tessera/tessera.h"
 #include "xla/ffi/api/c_api.h"
 #include "xla/ffi/api/ffi.h"

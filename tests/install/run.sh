@@ -15,6 +15,11 @@ if grep -rlE --include='*.cmake' -e "$begin$(cd "$here/../.." && pwd)(/|[^A-Za-z
   echo "the files above name a folder of this build" >&2
   exit 1
 fi
+# The headers that the pages tell users to include are there.
+docs=$here/../../docs
+for header in $({ cat "$docs/jax_names.md"; grep -rhE '#include <tessera/' "$docs"; } | grep -oE 'tessera/[a-z0-9_/]+\.h' | sort -u); do
+  [ -f "$work/moved/include/$header" ] || { echo "a page names $header, which is not installed" >&2; exit 1; }
+done
 cmake -S "$here" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$work/moved" --log-level=WARNING
 cmake --build "$work/build"
 diff "$here/consumer.expected" <("$work/build/consumer") && echo "the consumer prints what is expected"

@@ -1,12 +1,12 @@
 // make_handler_target: makes the handlers that users registered under one name a target, which
-// ffi_call runs (ops/control/ffi_call.h). Each handler is for one stage, such as execute.
+// ffi_call runs (ops/control/ffi_target.h). Each handler is for one stage, such as execute.
 #pragma once
 
 #include <memory>
 #include <string>
 
 #include "tessera/ffi/ffi.h"
-#include "tessera/ops/control/ffi_call.h"
+#include "tessera/ops/control/ffi_target.h"
 
 namespace tessera::ffi {
 

@@ -1,6 +1,6 @@
 // Reads a custom call whose target is a registered native function: it becomes an ffi_call
 // (ops/control/ffi_call.h), and the attributes of the custom call become those of the ffi_call.
-#include "tessera/ops/control/ffi_call.h"
+#include "tessera/ops/control/ffi_target.h"
 
 #include <fmt/ranges.h>
 

@@ -9,7 +9,7 @@
 #include "tessera/interchange/foreign/foreign.h"
 #include "tessera/interchange/refine_shapes.h"
 #include "tessera/ir/op_def.h"
-#include "tessera/ops/control/ffi_call.h"
+#include "tessera/ops/control/ffi_target.h"
 #include "tessera/ops/core/compare.h"
 #include "tessera/ops/core/complex.h"
 #include "tessera/ops/core/constant.h"

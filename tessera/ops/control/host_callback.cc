@@ -8,7 +8,7 @@
 #include "tessera/base/fork.h"
 #include "tessera/ir/token_type.h"
 #include "tessera/ops/control/callback_params.h"
-#include "tessera/ops/control/ffi_call.h"
+#include "tessera/ops/control/ffi_target.h"
 #include "tessera/ops/control/whole_factors.h"
 #include "tessera/ops/core/op.h"
 #include "tessera/ops/core/source_scope.h"

@@ -26,8 +26,10 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PLATFORMS = ['cpu', 'tessera']
 DTYPES = ['float32', 'float64', 'bfloat16', 'int32', 'bool']
-# The largest difference of results that is allowed, relative to the largest magnitude.
-TOLERANCE = {'float32': 2e-4, 'float64': 1e-9, 'bfloat16': 0.04, 'int32': 2e-4, 'bool': 2e-4}
+OTHER_DTYPES = ['float16', 'complex64', 'complex128', 'int8', 'uint8', 'int16', 'uint32', 'int64']  # only if named
+X64 = {'float64', 'complex128', 'int64'}
+# The largest difference of results that is allowed, relative to the largest magnitude; for all others 2e-4.
+TOLERANCE = {'float64': 1e-9, 'complex128': 1e-9, 'bfloat16': 0.04, 'float16': 0.01}
 
 
 # ---- one platform's process ----
@@ -147,7 +149,7 @@ def difference(paths, dtype):
       if x.dtype.kind in 'biu':
         wrong = np.mean(x != y) if x.size else 0
         # Floats that are rounded differently may be truncated to different integers.
-        if wrong > (0 if dtype in ('int32', 'bool') else 1e-3):
+        if wrong > (0 if dtype == 'bool' or 'int' in dtype else 1e-3):
           return f'{100 * wrong:.2g} % of the integers differ'
       elif x.size:
         finite = np.isfinite(x)
@@ -156,7 +158,7 @@ def difference(paths, dtype):
         scale = np.max(np.abs(x[finite]), initial=0)
         apart = np.max(np.abs(x[finite] - y[finite]), initial=0)
         rounded = TOLERANCE['bfloat16'] if name.endswith('bfloat16') else 0
-        if apart > max(TOLERANCE[dtype], rounded) * max(scale, 1e-30):
+        if apart > max(TOLERANCE.get(dtype, 2e-4), rounded) * max(scale, 1e-30):
           return f'differs by {apart / max(scale, 1e-30):.2g} of the largest'
   return None
 
@@ -204,10 +206,10 @@ def measure(args):
   workers, x64 = [], None
   with open(args.out or os.devnull, 'a', encoding='utf-8') as out:
     for entry in todo:
-      if (entry[2] == 'float64') != x64:
+      if (entry[2] in X64) != x64:
         for worker in workers:
           worker.end()
-        x64 = entry[2] == 'float64'
+        x64 = entry[2] in X64
         workers = [Worker(platform, x64) for platform in PLATFORMS]
       line = measured(workers, entry, args)
       out.write(json.dumps(line) + '\n')
@@ -249,7 +251,7 @@ def cell(line):
 def summary(lines, above):
   """Returns the lines of a table: for each size and dtype the number of programs, the median ratio, and how many are above."""
   sizes = sorted({line['n'] for line in lines})
-  dtypes = [d for d in DTYPES if any(line['dtype'] == d for line in lines)]
+  dtypes = [d for d in DTYPES + OTHER_DTYPES if any(line['dtype'] == d for line in lines)]
   rows = ['| elements | ' + ' | '.join(dtypes) + ' |', '|---:|' + '---|' * len(dtypes)]
   for n in sizes:
     cells = []
@@ -317,7 +319,7 @@ def main():
   parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
   parser.add_argument('words', nargs='*', metavar='SUBSTRING', help='regular expressions of names')
   parser.add_argument('--sizes', type=listed(int), default=[1000, 65536, 1000000], help='1000,65536,1000000; also 16000000')
-  parser.add_argument('--dtypes', type=listed(str), default=DTYPES, help=','.join(DTYPES))
+  parser.add_argument('--dtypes', type=listed(str), default=DTYPES, help=f"{','.join(DTYPES)}; also {','.join(OTHER_DTYPES)}")
   parser.add_argument('--out', type=pathlib.Path, help='lines of JSON, which --report reads')
   parser.add_argument('--again', action='store_true', help='measure also what FILE has')
   parser.add_argument('--turns', type=int, default=3, help='of each platform (3)')
@@ -336,9 +338,9 @@ def main():
     return report(args)
   if args.unlisted:
     return unlisted()
-  unknown = set(args.dtypes) - set(DTYPES)
+  unknown = set(args.dtypes) - {*DTYPES, *OTHER_DTYPES}
   if unknown:
-    parser.error(f"expected dtypes of {', '.join(DTYPES)}, got {', '.join(sorted(unknown))}")
+    parser.error(f"expected dtypes of {', '.join(DTYPES + OTHER_DTYPES)}, got {', '.join(sorted(unknown))}")
   return measure(args)
 
 

@@ -24,6 +24,10 @@ class Entry:
   gradient: bool = False
 
 
+def kind_of(dtype):
+  return {'i': 'i', 'u': 'i', 'b': 'b'}.get(dtype.kind, 'f')
+
+
 class Arguments:
   """Arrays of about n elements of one dtype. Floats are uniform between low and high, integers from 1 to 99."""
 
@@ -31,13 +35,16 @@ class Arguments:
     self.n, self.dtype = n, jnp.dtype(dtype)
     self.side = max(8, math.isqrt(n) // 8 * 8)
     self.random = np.random.default_rng(n)
-    self.kind = {'i': 'i', 'b': 'b'}.get(self.dtype.kind, 'f')
+    self.kind = kind_of(self.dtype)
 
   def array(self, *shape, low=-2.0, high=2.0):
     if self.kind == 'b':
       return jnp.asarray(self.random.random(shape) < 0.5)
     if self.kind == 'i':
       return jnp.asarray(self.random.integers(1, 100, shape), self.dtype)
+    if self.dtype.kind == 'c':
+      real, imaginary = self.random.uniform(low, high, (2, *shape))
+      return jnp.asarray(real + 1j * imaginary, self.dtype)
     return jnp.asarray(self.random.uniform(low, high, shape), self.dtype)
 
   def vector(self, low=-2.0, high=2.0):
@@ -373,8 +380,8 @@ def all_entries():
 def fits(entry, dtype):
   """Returns whether the entry supports the dtype. Kinds s and c: the floats of linear algebra, without bfloat16."""
   dtype = jnp.dtype(dtype)
-  kind = {'i': 'i', 'b': 'b'}.get(dtype.kind, 'f')
-  return kind in entry.kinds or (kind == 'f' and dtype != jnp.bfloat16 and bool(set(entry.kinds) & set('sc')))
+  kind = kind_of(dtype)
+  return kind in entry.kinds or (kind == 'f' and dtype.itemsize > 2 and bool(set(entry.kinds) & set('sc')))
 
 
 def program_of(entry, n, dtype):
@@ -383,7 +390,7 @@ def program_of(entry, n, dtype):
   args = entry.make(arguments)
   if not entry.name.endswith('.grad'):
     return jax.jit(entry.call), args
-  floats = [k for k, arg in enumerate(args) if jnp.issubdtype(arg.dtype, jnp.floating)]
+  floats = [k for k, arg in enumerate(args) if jnp.issubdtype(arg.dtype, jnp.inexact)]
 
   def of_floats(args, chosen):
     full = list(args)

@@ -4,10 +4,18 @@
 // such windows read become part of them first (simplify_windows.h).
 //
 // Before: any partitioned function. After: it has no op that an unroll rule
-// (ops/core/unroll_rule.h) unrolls. The rules are in ops/: reductions/unroll_folds.h for folds of
-// windows, unroll_selection.h for selections, unroll_reduce.h for other folds, linear/unroll_dot.h
-// for products, unroll_convolution.h and product_convolution.h for convolutions, and
-// structural/unroll_pad.h for pads. Loops are not unrolled here.
+// (ops/core/unroll_rule.h) unrolls. Loops are not unrolled here. The rules, in ops/, are for
+//
+//   pools, cumulative folds by a user's body       reductions/unroll_folds.h, unroll_prefixes.h
+//   derivatives of pools                           reductions/unroll_selection.h
+//   folds of at most four integers or bools        reductions/unroll_reduce.h
+//   filters of one feature                         linear/unroll_convolution.h
+//   windows that do not overlap, as a product      linear/product_convolution.h
+//   outer products, sums of products over rows,
+//   products of very small matrices                linear/unroll_dot.h
+//   triangular equations of very small matrices    factor/triangular_solve.cc
+//   LU factors of very small matrices              factor/lu.cc
+//   padding between elements                       structural/unroll_pad.h
 //
 // For example, a maximum over windows of 2 along a vector of 8,
 //

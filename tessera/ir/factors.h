@@ -1,5 +1,6 @@
-// Factors: the sharding rule of an op, as in einsum. Propagation, partition and cost know nothing
-// else of an op.
+// Factors: the sharding rule of an op, as in einsum. Propagation decides by them, and by whether an
+// op is elementwise. Partition also reads the op's lowering (ir/lowering.h), its localize slot and
+// its halo rule (ops/core/halo_rule.h).
 //
 // Each dimension of each operand and result is a list of factors, major first. `dot_general` of
 // (i, k) by (k, j):

@@ -1,6 +1,6 @@
 // expect: the identity on an integer scalar that almost always has one value (LLVM's llvm.expect).
 // A conditional whose index is its result has one expected branch. The other branches do not count
-// in costs, and are compiled and given memory when they are first taken.
+// in costs, are compiled when they are first taken, and have memory only while they run.
 #pragma once
 
 #include <optional>

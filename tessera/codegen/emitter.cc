@@ -48,14 +48,12 @@ KernelEmitter::KernelEmitter(const Kernel& kernel, Ir& ir, llvm::Function* funct
 void KernelEmitter::analyse() {
   const size_t n = k_.nodes.size();
   single_ = along_parallel_ && k_.parallel == Dims{1};
-  // If rows are much shorter than a vector, lanes run over the flat index, and other addresses are
-  // gathered.
-  flat_ = along_parallel_ && k_.parallel.size() > 1 && k_.parallel.back() < 2 * lanes_;
   written_.assign(k_.buffers.size(), 0);
   for (const KernelLoop& loop : k_.loops) {
     for (const KernelStore& store : loop.stores) written_[store.buffer] = 1;
   }
   turn_of_.assign(n, -1);
+  choose_lanes();
   find_node_scopes();
   find_turns();
   find_tiles();

@@ -28,7 +28,7 @@ namespace tessera::codegen {
 
 // The version of the generator, a part of the disk cache's key. Increase it whenever the same
 // kernel would get other code.
-inline constexpr int kCodegenVersion = 18;
+inline constexpr int kCodegenVersion = 19;
 
 // Adds the function `name` (a KernelFn) for a canonical kernel.
 void emit_kernel(const Kernel& kernel, const Target& target, llvm::Module& module,
@@ -212,6 +212,7 @@ class KernelEmitter {
   // Returns the distance between neighbouring lanes, in elements, if they are kStrided.
   int64_t lane_stride(const Affine& address) const;
   void analyse();
+  void choose_lanes();  // in strided.cc
   void find_node_scopes();
 
   // These make the start and the end of a loop (emit_loops.cc).

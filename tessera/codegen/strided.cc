@@ -196,6 +196,37 @@ Val Memory::load_pieces(DType dtype, std::span<Value* const> pointers, int lengt
   return from_storage(dtype, pieces[0]);
 }
 
+// Decides whether lanes run over the flat index. They do if rows are shorter than two vectors,
+// unless a load is whole in each row, but in flat mode would be a gather: for rows of kLeastRow
+// elements and more, the gather takes longer than the lanes beyond the end of the row.
+//
+// Example: rows of 20 floats are scaled, x[20*p0 + p1] * s[p0]. In flat mode s is gathered, 16
+// lanes at a time. Row by row, s[p0] is one number, and x two vectors of which 12 lanes are unused.
+void KernelEmitter::choose_lanes() {
+  constexpr int64_t kLeastRow = 10;
+  const bool is_short =
+      along_parallel_ && k_.parallel.size() > 1 && k_.parallel.back() < 2 * lanes_;
+  flat_ = is_short;
+  if (!is_short || k_.parallel.back() < kLeastRow) return;
+  flat_ = false;
+  find_node_scopes();
+  const auto is_whole = [&](const KernelNode& load) {
+    const int64_t step = load.address.parallel.back();
+    return (step == 0 || step == 1) &&
+           std::none_of(load.dynamic.begin(), load.dynamic.end(),
+                        [&](const auto& position) { return by_lane_[position.first]; });
+  };
+  std::vector<const KernelNode*> whole;
+  for (const KernelNode& node : k_.nodes)
+    if (node.kind == NodeKind::kLoad && is_whole(node)) whole.push_back(&node);
+  flat_ = true;
+  flat_ = std::none_of(whole.begin(), whole.end(), [&](const KernelNode* load) {
+    const bool gathered =
+        !load->dynamic.empty() || lane_kind(load->address) == LaneKind::kScattered;
+    return gathered && piece_length(*load) == 0;
+  });
+}
+
 // Returns the length of the pieces by which a load is done in flat mode; 0 if it is not. The lanes
 // of a piece are a row of the kernel. In memory they are neighbours, or all the same element. A
 // vector consists of few whole rows.

@@ -34,7 +34,7 @@ class RowUnroller {
         if (!is_near(store.address)) return false;
     }
     const bool near = std::all_of(k_.nodes.begin(), k_.nodes.end(), [&](const KernelNode& node) {
-      return node.kind != NodeKind::kLoad || (node.dynamic.empty() && is_near(node.address));
+      return node.kind != NodeKind::kLoad || is_near(node.address);
     });
     return near && std::any_of(k_.nodes.begin(), k_.nodes.end(),
                                [&](const KernelNode& node) { return depends_on_column(node); });
@@ -66,7 +66,8 @@ class RowUnroller {
   // kernel without such nodes runs along whole rows, and in place.
   bool depends_on_column(const KernelNode& node) const {
     const Dims &stored = k_.loops[0].stores[0].address.parallel, &here = node.address.parallel;
-    if (node.kind == NodeKind::kIndex)
+    // A gather of whole rows computes the position of a row once for all columns.
+    if (node.kind == NodeKind::kIndex || !node.dynamic.empty())
       return std::any_of(here.begin() + static_cast<ptrdiff_t>(rank_), here.end(),
                          [](int64_t c) { return c != 0; });
     return node.kind == NodeKind::kLoad && here[rank_ - 1] != 0 && here != stored;
@@ -116,6 +117,7 @@ class RowUnroller {
         break;
       case NodeKind::kLoad:
         copy.address = of_column(node.address);
+        for (auto& [position, step] : copy.dynamic) position = made(position);
         if (node.guard >= 0) {
           copy.guard = made(node.guard);
           const std::optional<bool> holds = truth(copy.guard);

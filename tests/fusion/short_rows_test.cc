@@ -2,7 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include <map>
+
 #include "fusion_testing.h"
+#include "tessera/ops/indexing/gather.h"
 #include "tessera/ops/structural/concatenate.h"
 #include "tessera/ops/structural/pad.h"
 
@@ -73,6 +76,37 @@ TEST(ShortRows, GuardsThatColumnsDecideAreDropped) {
 Dims parallel_of(const std::vector<Type>& types, const std::function<Arrays(const Arrays&)>& body) {
   const Schedule s = check(trace(types, body));
   return std::get<KernelStep>(s.steps[0]).kernel.parallel;
+}
+
+Array rows_at(const Array& table, const Array& positions) {
+  const int64_t columns = table.shape()[1], n = positions.shape()[0];
+  return lax::gather(table, lax::reshape(positions, {n, 1}),
+                     {.offset_dims = {1}, .collapsed_slice_dims = {0}, .start_index_map = {0}},
+                     Dims{1, columns});
+}
+
+// Each column has a load of the table, and all of them share the load of the position.
+TEST(ShortRows, GathersOfRows) {
+  const Schedule s = check(trace({f32({40, 3}), {int32, {100}}},
+                                 [](const Arrays& x) { return Arrays{rows_at(x[0], x[1])}; }));
+  const Kernel& kernel = std::get<KernelStep>(s.steps[0]).kernel;
+  EXPECT_EQ(kernel.parallel, Dims({100}));
+  EXPECT_EQ(kernel.loops[0].stores.size(), 3u);
+  std::map<int, int> loads;  // of each buffer
+  for (const KernelNode& node : kernel.nodes)
+    if (node.kind == NodeKind::kLoad) ++loads[node.buffer];
+  std::vector<int> counts;
+  for (const auto& [buffer, count] : loads) counts.push_back(count);
+  EXPECT_THAT(counts, testing::UnorderedElementsAre(3, 1));
+}
+
+// Positions that differ between the columns are loaded as the result is stored: nothing is short.
+TEST(ShortRows, GathersOfElementsStayAsTheyAre) {
+  const Schedule s = check(trace({f32({40}), {int32, {100, 3}}}, [](const Arrays& x) {
+    return Arrays{lax::gather(x[0], lax::reshape(x[1], {100, 3, 1}),
+                              {.collapsed_slice_dims = {0}, .start_index_map = {0}}, Dims{1})};
+  }));
+  EXPECT_EQ(std::get<KernelStep>(s.steps[0]).kernel.parallel.elements(), 300);
 }
 
 TEST(ShortRows, KernelsThatStayAsTheyAre) {

@@ -1,7 +1,5 @@
 // Reads a custom call whose target is a registered native function: it becomes an ffi_call
 // (ops/control/ffi_call.h), and the attributes of the custom call become those of the ffi_call.
-#include "tessera/ops/control/ffi_target.h"
-
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 
 #include "tessera/interchange/foreign/foreign.h"
 #include "tessera/ir/op_def.h"
+#include "tessera/ops/control/ffi_target.h"
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/structural/reshape.h"
 

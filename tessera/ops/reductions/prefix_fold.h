@@ -157,8 +157,8 @@ class PrefixFold {
     take_over(b, handed, width, acc, sum);
     fold_rows<true>(start, width, begin, end, acc);
   }
-  // Folds the elements [begin, end) of a line as kChains parts of the same length and the up to
-  // kChains - 1 elements behind them.
+  // Folds the elements [begin, end) of a line as kChains parts of the same length, and the up to
+  // kChains - 1 elements behind those of the last block, whose fold nothing reads.
   void run_parts(int64_t l, int64_t begin, int64_t end, int64_t b, Handed& handed) const {
     const int64_t part = (end - begin) / kChains, rest = begin + kChains * part;
     const int64_t by = direction(), start = line_start(l) + row(begin), apart = by * part;
@@ -167,7 +167,6 @@ class PrefixFold {
     fold_parts<false, kChains>(start + by, apart, part - 1, sums);
     R sum = sums[0];
     for (int64_t c = 1; c < kChains; ++c) sum = step_(sum, sums[c]);
-    fold_rows<false>(line_start(l), 1, rest, end, &sum);
     take_over(b, handed, 1, acc, &sum);
     for (int64_t c = 1; c < kChains; ++c) acc[c] = step_(acc[c - 1], sums[c - 1]);
     fold_parts<true, kChains>(start, apart, part, acc);

@@ -28,7 +28,7 @@ namespace tessera::codegen {
 
 // The version of the generator, a part of the disk cache's key. Increase it whenever the same
 // kernel would get other code.
-inline constexpr int kCodegenVersion = 18;
+inline constexpr int kCodegenVersion = 19;
 
 // Adds the function `name` (a KernelFn) for a canonical kernel.
 void emit_kernel(const Kernel& kernel, const Target& target, llvm::Module& module,
@@ -94,6 +94,7 @@ class Memory {
  private:
   LaneMask part_of_mask(llvm::Value* wanted, int part, int lanes);
   llvm::Value* column_of_parts(std::vector<llvm::Value*> parts, int64_t column);
+  void prefetch_ahead(llvm::Value* pointer);
   std::vector<llvm::Value*> rows_of_columns(std::vector<llvm::Value*> columns, int width);
   std::vector<llvm::Value*> load_run(llvm::Type* element, llvm::Value* pointer, int64_t stride,
                                      int rows, llvm::Value* columns);

@@ -200,6 +200,8 @@ class KernelEmitter {
     llvm::PHINode* index;
   };
   // These are in tiles.cc.
+  bool is_reversed_tile(const KernelNode& load) const;
+  Val load_from_tile(int node);
   void find_tiles();
   Steps begin_steps(Value* first);
   void enter_steps(const Steps& steps, Value* condition);

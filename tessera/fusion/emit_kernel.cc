@@ -201,7 +201,8 @@ void Emitter::arrange_transposes() {
     if (node.kind != NodeKind::kLoad || std::abs(addresses_[i].coefficients[base_[column]]) <= 1)
       continue;
     for (int row = 0; row < column; ++row) {
-      if (splits_[row].size() != 1 || addresses_[i].coefficients[base_[row]] != 1) continue;
+      const int64_t step = addresses_[i].coefficients[base_[row]];
+      if (splits_[row].size() != 1 || std::abs(step) != 1) continue;
       const int64_t rows = extents_[base_[row]];
       if (is_complex(node.dtype)) {
         if (columns % kBlockColumns != 0 || rows % kBlockRows != 0 ||

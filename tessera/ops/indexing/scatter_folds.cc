@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <type_traits>
 
@@ -53,21 +54,31 @@ constexpr bool kSelects =
     (std::is_same_v<F, Fold<ReduceKind::kMin>> || std::is_same_v<F, Fold<ReduceKind::kMax>>)&&(
         std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, Bfloat16>);
 
-// Returns whether no update is NaN or zero, in one pass without branches: the first bit of
-// magnitude - 1 is set for a zero, and that of infinity - magnitude for NaN.
+// Returns whether no update is NaN or zero, in one pass without branches. Of a bfloat16, the first bit
+// of magnitude - 1 is set for a zero, and that of infinity - magnitude for NaN.
+[[gnu::always_inline]] inline bool each_is_ordered(const Bfloat16* u, int64_t n) {
+  constexpr uint16_t kMagnitude = 0x7fff, kInfinity = 0x7f80;
+  uint16_t bits = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const auto magnitude = static_cast<uint16_t>(u[i].bits & kMagnitude);
+    bits |= static_cast<uint16_t>((magnitude - 1) | (kInfinity - magnitude));
+  }
+  return bits >> 15 == 0;
+}
+template <class T>
+[[gnu::always_inline]] inline bool each_is_ordered(const T* u, int64_t n) {
+  using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+  Bits all = ~Bits{0};
+  for (int64_t i = 0; i < n; ++i) all &= std::abs(u[i]) > 0 ? ~Bits{0} : Bits{0};
+  return all != 0;
+}
+template <class T>
+TESSERA_AVX2 bool are_ordered_avx2(const T* u, int64_t n) {
+  return each_is_ordered(u, n);
+}
 template <class T>
 bool are_ordered(const T* u, int64_t n) {
-  using Bits = std::conditional_t<sizeof(T) == 2, uint16_t,
-                                  std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>;
-  constexpr int kDigits = sizeof(T) == 8 ? 52 : sizeof(T) == 4 ? 23 : 7;  // of the fraction
-  constexpr Bits kMagnitude = static_cast<Bits>(~Bits{0}) >> 1,
-                 kInfinity = static_cast<Bits>(kMagnitude >> kDigits << kDigits);
-  Bits bits = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    const Bits magnitude = std::bit_cast<Bits>(u[i]) & kMagnitude;
-    bits |= static_cast<Bits>((magnitude - 1) | (kInfinity - magnitude));
-  }
-  return bits >> (8 * sizeof(T) - 1) == 0;
+  return has_avx2() ? are_ordered_avx2(u, n) : each_is_ordered(u, n);
 }
 
 // The minimum or maximum if the update is ordered: one comparison. If the old element is NaN, it is

@@ -145,8 +145,9 @@ void fold_in_floats(Bfloat16* __restrict x, const Index* __restrict at, int64_t 
   for (int64_t i = 0; i < n; ++i) {
     if (at[i] > last) continue;
     float& to = wide[static_cast<int64_t>(at[i])];
-    const auto sum = (Words)F::template fold_lanes<Floats>(Floats{to}, Floats{widened(u[i])});
-    to = ((Floats)((sum + 0x7fff + ((sum >> 16) & 1)) & 0xffff0000))[0];
+    const auto sum =
+        std::bit_cast<Words>(F::template fold_lanes<Floats>(Floats{to}, Floats{widened(u[i])}));
+    to = std::bit_cast<Floats>((sum + 0x7fff + ((sum >> 16) & 1)) & 0xffff0000)[0];
   }
   for (int64_t i = 0; i < elements; ++i)
     x[i].bits = static_cast<uint16_t>(std::bit_cast<uint32_t>(wide[i]) >> 16);

@@ -84,7 +84,7 @@ bool transposes(const Kernel& kernel) {
 
 bool is_transposed(const Affine& address) {
   const size_t rank = address.parallel.size();
-  if (rank < 2 || address.parallel[rank - 2] != 1) return false;
+  if (rank < 2 || std::abs(address.parallel[rank - 2]) != 1) return false;
   const int64_t apart = address.parallel[rank - 1];
   return apart < -1 || apart > kMostApart;
 }

@@ -344,21 +344,15 @@ void KernelEmitter::emit_row_loop(int l) {
     use_scope(top());
     close_loop(blocks, b_.CreateAdd(blocks.index, i64(run)), accumulators);
   }
-  if (rest > granule * lanes_) {
-    Loop blocks = open_loop(i64(start), accumulators);
-    enter_loop(blocks, b_.CreateICmpSLT(blocks.index, i64(extent)));
-    unroll_ = granule;
+  // The rest is less than a run. Its vectors are written one after the other instead of in a loop,
+  // because all but the last ones are whole.
+  for (int64_t at = start; at < extent; at += granule * lanes_) {
+    const int64_t left = std::min<int64_t>(extent - at, granule * lanes_);
+    open_block(i64(at));
+    unroll_ = static_cast<int>(ceil_div(left, lanes_));
     use_scope(top());
-    set_masks(granule, b_.CreateSub(i64(extent), blocks.index));
-    emit_body(l, accumulators);
-    end_pass(sums, accumulators);
-    use_scope(top());
-    close_loop(blocks, b_.CreateAdd(blocks.index, i64(granule * lanes_)), accumulators);
-  } else if (rest > 0) {
-    open_block(i64(start));
-    unroll_ = static_cast<int>(ceil_div(rest, lanes_));
-    use_scope(top());
-    if (rest % lanes_) set_masks(unroll_, i64(rest));
+    masks_.clear();
+    if (left % lanes_) set_masks(unroll_, i64(left));
     emit_body(l, accumulators);
     end_pass(sums, accumulators);
     close_block();

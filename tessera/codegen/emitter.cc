@@ -390,7 +390,7 @@ Val KernelEmitter::compute_load(int node, int u) {
   const int scope = depth_[node];
   if (!tiles_.empty() && tile_of_[node] >= 0) {
     use_scope(scope);
-    return memory_.row_of_tile(n.dtype, tiles_[tile_of_[node]], tile_row_);
+    return load_from_tile(node);
   }
   std::vector<Val> dynamic;
   bool dynamic_by_lane = false;

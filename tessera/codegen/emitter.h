@@ -94,6 +94,7 @@ class Memory {
  private:
   LaneMask part_of_mask(llvm::Value* wanted, int part, int lanes);
   llvm::Value* column_of_parts(std::vector<llvm::Value*> parts, int64_t column);
+  void prefetch_ahead(llvm::Value* pointer);
   std::vector<llvm::Value*> rows_of_columns(std::vector<llvm::Value*> columns, int width);
   std::vector<llvm::Value*> load_run(llvm::Type* element, llvm::Value* pointer, int64_t stride,
                                      int rows, llvm::Value* columns);
@@ -199,6 +200,8 @@ class KernelEmitter {
     llvm::PHINode* index;
   };
   // These are in tiles.cc.
+  bool is_reversed_tile(const KernelNode& load) const;
+  Val load_from_tile(int node);
   void find_tiles();
   Steps begin_steps(Value* first);
   void enter_steps(const Steps& steps, Value* condition);

@@ -45,19 +45,51 @@ LaneMask Memory::part_of_mask(Value* wanted, int part, int lanes) {
 }
 
 // Returns one column of the rows that are in `parts` one after the other, as many vectors as a row
-// has columns (a power of two). A step takes every second element of each pair of vectors; columns
-// have their first steps in common, which LLVM computes once. So 8 columns take 24 shuffles instead
-// of 7 each.
+// has columns. A step takes every second element of each pair of vectors, as long as there is an
+// even number of them; columns have their first steps in common, which LLVM computes once. So 8
+// columns take 24 shuffles instead of 7 each, and 12 columns 48 instead of 11 each.
+//
+// If the number is odd, the elements of a column are in different lanes of the vectors, because it
+// has no factor in common with the number of lanes: selecting lanes collects them, and one shuffle
+// puts them in order. Example with 4 lanes and column 1 of rows of 3: of the vectors
+// a[0:4], a[4:8], a[8:12] the lanes with a[4], a[1], a[10] and a[7], which are then ordered.
 Value* Memory::column_of_parts(std::vector<Value*> parts, int64_t column) {
-  const int lanes = ir_.lanes;
-  for (; parts.size() > 1; column /= 2) {
+  auto& b = ir_.builder;
+  const int64_t lanes = ir_.lanes;
+  for (; parts.size() % 2 == 0; column /= 2) {
     std::vector<int> picks;
-    for (int i = 0; i < lanes; ++i) picks.push_back(2 * i + static_cast<int>(column % 2));
+    for (int64_t i = 0; i < lanes; ++i) picks.push_back(static_cast<int>(2 * i + column % 2));
     for (size_t q = 0; 2 * q < parts.size(); ++q)
-      parts[q] = ir_.builder.CreateShuffleVector(parts[2 * q], parts[2 * q + 1], picks);
+      parts[q] = b.CreateShuffleVector(parts[2 * q], parts[2 * q + 1], picks);
     parts.resize(parts.size() / 2);
   }
-  return parts[0];
+  const auto columns = static_cast<int64_t>(parts.size());
+  Value* all = parts[0];
+  for (int64_t part = 1; part < columns; ++part) {
+    std::vector<int> picks;
+    for (int64_t i = 0; i < lanes; ++i) {
+      const bool here = (part * lanes + i) % columns == column;
+      picks.push_back(static_cast<int>(here ? lanes + i : i));
+    }
+    all = b.CreateShuffleVector(all, parts[static_cast<size_t>(part)], picks);
+  }
+  if (columns == 1) return all;
+  std::vector<int> order;
+  for (int64_t i = 0; i < lanes; ++i)
+    order.push_back(static_cast<int>((i * columns + column) % lanes));
+  return b.CreateShuffleVector(all, order);
+}
+
+// Prefetches what is kAhead bytes behind a pointer. The CPU does not see early enough that whole rows
+// are read one after the other, because the loads of a block are far from in order: of 64 MB in rows
+// of 12, the sums take 0.7 of the time.
+void Memory::prefetch_ahead(Value* pointer) {
+  constexpr int64_t kAhead = 2048;
+  constexpr int kIntoFirstLevel = 3, kData = 1;
+  auto& b = ir_.builder;
+  Value* ahead = b.CreateGEP(b.getInt8Ty(), pointer, b.getInt64(kAhead));
+  b.CreateIntrinsic(llvm::Intrinsic::prefetch, {ahead->getType()},
+                    {ahead, b.getInt32(0), b.getInt32(kIntoFirstLevel), b.getInt32(kData)});
 }
 
 Val Memory::load_apart(DType dtype, Value* pointer, int64_t stride, int64_t phase, bool whole_rows,
@@ -72,11 +104,12 @@ Val Memory::load_apart(DType dtype, Value* pointer, int64_t stride, int64_t phas
                          b.getInt64(static_cast<uint64_t>(last_phase + 1)));
   const auto load_part = [&](int64_t part, int64_t begin) {
     Value* from = b.CreateGEP(element, pointer, b.getInt64(static_cast<uint64_t>(begin)));
+    if (whole_rows && phase == 0 && !mask.lanes) prefetch_ahead(from);
     const LaneMask part_mask =
         mask.lanes ? part_of_mask(wanted, static_cast<int>(part), ir_.lanes) : LaneMask{};
     return load_lanes(element, from, static_cast<int>(lanes), part_mask);
   };
-  if (whole_rows && std::has_single_bit(static_cast<uint64_t>(stride))) {
+  if (whole_rows) {
     std::vector<Value*> parts;
     for (int64_t part = 0; part < stride; ++part) parts.push_back(load_part(part, part * lanes));
     return from_storage(dtype, column_of_parts(std::move(parts), phase));

@@ -5,7 +5,8 @@
 //
 // Example: out[r, c] = in[c, r], with 4 lanes. The tile of rows r to r + 3 and columns c to c + 3
 // is loaded as four vectors in[c + k, r : r + 4]. The body runs four times and reads in[c : c + 4,
-// r], in[c : c + 4, r + 1], and so on, from the transposed tile, which is on the stack.
+// r], in[c : c + 4, r + 1], and so on, from the transposed tile, which is on the stack. If the rows are
+// in reverse order in memory (rot90), so are those of the tile.
 #include <algorithm>
 #include <numeric>
 
@@ -176,6 +177,17 @@ bool has_tiles(const Kernel& given) {
          std::any_of(kernel.nodes.begin(), kernel.nodes.end(), is_tile_load);
 }
 
+bool KernelEmitter::is_reversed_tile(const KernelNode& load) const {
+  return load.address.parallel[k_.parallel.size() - 2] < 0;
+}
+
+Val KernelEmitter::load_from_tile(int node) {
+  const KernelNode& load = k_.nodes[node];
+  Value* row = tile_row_;
+  if (is_reversed_tile(load)) row = b_.CreateSub(i64(tile_rows_ - 1), row);
+  return memory_.row_of_tile(load.dtype, tiles_[tile_of_[node]], row);
+}
+
 // Finds the loads that tiles replace. The rows are the dimension before the last one.
 void KernelEmitter::find_tiles() {
   tile_of_.assign(k_.nodes.size(), -1);
@@ -295,6 +307,7 @@ void KernelEmitter::emit_tile(Value* row, Value* column, Value* columns, Value* 
     const size_t rank = k_.parallel.size();
     for (size_t d = 0; d < rank; ++d) {
       Value* index = d + 1 == rank ? column : d + 2 == rank ? row : parallel_[d];
+      if (d + 2 == rank && is_reversed_tile(n)) index = b_.CreateAdd(row, i64(tile_rows_ - 1));
       pointer = memory_.advance(n.dtype, pointer, b_.CreateMul(index, i64(n.address.parallel[d])));
     }
     pointer = memory_.advance(n.dtype, pointer, i64(n.address.offset));

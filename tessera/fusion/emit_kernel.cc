@@ -154,6 +154,10 @@ EmittedKernel Emitter::attempt() {
   for (const auto& [op, family] : group.reductions)
     rows = rows || reduces_rows(g_.values[g_.ops[op].operands[0]].shape, g_.ops[op].reduction.dims);
   kernel_.vectorize = rows ? Kernel::Vectorize::kInner : Kernel::Vectorize::kParallel;
+  int64_t written = 0;
+  for (const GroupOutput& output : group.outputs)
+    written += g_.values[output.value].bytes() * g_.values[output.value].instances;
+  kernel_.streaming_stores = 2 * written > last_level_cache_;
   kernel_.loops.resize(loops_.size());
   store_addresses_.assign(loops_.size(), {});
   for (loop_ = 0; loop_ < static_cast<int>(loops_.size()); ++loop_) {
@@ -170,10 +174,6 @@ EmittedKernel Emitter::attempt() {
       if (first == loop_) emit_store(output);
     }
   }
-  int64_t written = 0;
-  for (const GroupOutput& output : group.outputs)
-    written += g_.values[output.value].bytes() * g_.values[output.value].instances;
-  kernel_.streaming_stores = 2 * written > last_level_cache_;
   arrange_transposes();
   std::vector<int> loop_family;
   for (const LoopKey& loop : loops_) loop_family.push_back(loop.family);
@@ -201,7 +201,8 @@ void Emitter::arrange_transposes() {
     if (node.kind != NodeKind::kLoad || std::abs(addresses_[i].coefficients[base_[column]]) <= 1)
       continue;
     for (int row = 0; row < column; ++row) {
-      if (splits_[row].size() != 1 || addresses_[i].coefficients[base_[row]] != 1) continue;
+      const int64_t step = addresses_[i].coefficients[base_[row]];
+      if (splits_[row].size() != 1 || std::abs(step) != 1) continue;
       const int64_t rows = extents_[base_[row]];
       if (is_complex(node.dtype)) {
         if (columns % kBlockColumns != 0 || rows % kBlockRows != 0 ||

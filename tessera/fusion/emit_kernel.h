@@ -101,7 +101,9 @@ class Emitter final : public ExprBuilder {
   int gathered_index(const GraphOp& op, int index, int guard);
   Index piece_index(const GraphOp& op, const IndexPiece& piece, const Index& at);
   int load(int v, int index, int guard);
+  int from_earlier_loop(int v, int index);
   int from_scratch(int v, int index, int earlier_loop, int node);
+  int from_output(int v, int index, int earlier_loop, int node);
   int index_under(int v, int index);
   int intern(Index index);
   Index index_of(const Access& access, const Shape& shape) const;

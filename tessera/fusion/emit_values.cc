@@ -113,16 +113,8 @@ int Emitter::pull(int v, int index, int guard) {
   for (const Memo& memo : slot.entries)
     if (memo.index == index && memo.loop == loop && memo.guard == guard) return memo.node;
   int node = -1;
-  if (varies && guard < 0 && kernel_.vectorize == Kernel::Vectorize::kInner &&
-      work_[v] >= kScratchWork && !joined_[v] && here(v)) {
-    for (const Memo& memo : slot.entries) {
-      if (memo.index != index || memo.loop < 0 || memo.guard >= 0 ||
-          loops_[memo.loop].family != loops_[loop_].family)
-        continue;
-      node = from_scratch(v, index, memo.loop, memo.node);
-      if (node >= 0) break;
-    }
-  }
+  if (varies && guard < 0 && work_[v] >= kScratchWork && !joined_[v] && here(v))
+    node = from_earlier_loop(v, index);
   if (node < 0) node = pull_fresh(v, index, guard);
   // Rounds a stored value as its other readers see it.
   const DType dtype = g_.values[v].dtype;
@@ -130,6 +122,41 @@ int Emitter::pull(int v, int index, int guard) {
     node = apply1(ScalarOp::kConvert, dtype, {node});
   memo_[v].entries.push_back({index, loop, guard, node});
   return node;
+}
+
+// Returns a load of the element that an earlier loop over the same dimensions has computed; -1 if
+// there is none. Loops over a row keep it in a scratch row. Loops over a column have stored it if
+// other kernels read it, too. Example: the gradient of a softmax of columns stores the exponentials
+// for the kernel after it, and multiplies by them in its third loop.
+int Emitter::from_earlier_loop(int v, int index) {
+  for (const Memo& memo : memo_[v].entries) {
+    if (memo.index != index || memo.loop < 0 || memo.guard >= 0 ||
+        loops_[memo.loop].family != loops_[loop_].family)
+      continue;
+    const int node = kernel_.vectorize == Kernel::Vectorize::kInner
+                         ? from_scratch(v, index, memo.loop, memo.node)
+                         : from_output(v, index, memo.loop, memo.node);
+    if (node >= 0) return node;
+  }
+  return -1;
+}
+
+// Stores that bypass the caches are not read again.
+int Emitter::from_output(int v, int index, int earlier_loop, int node) {
+  if (kernel_.streaming_stores) return -1;
+  const auto& stores = kernel_.loops[earlier_loop].stores;
+  const IndexExpr address = linear_index(table_[index], extents_.size());
+  for (size_t k = 0; k < stores.size(); ++k) {
+    const int id = stores[k].buffer;
+    if (stores[k].node != node || values_[id] != v ||
+        !(store_addresses_[earlier_loop][k] == address))
+      continue;
+    const int out =
+        add({.kind = NodeKind::kLoad, .dtype = g_.values[v].dtype, .buffer = id, .loop = loop_});
+    addresses_[out] = address;
+    return out;
+  }
+  return -1;
 }
 
 int Emitter::from_scratch(int v, int index, int earlier_loop, int node) {

@@ -86,5 +86,28 @@ TEST(ColumnFolds, ReadSeveralVectorsOfARow) {
   }
 }
 
+// y[r, c] = exp(x[r, c]), z[c] = the sum of y[:, c], then of y[:, c] * z[c]: the second loop reads
+// what the first one has stored.
+TEST(ColumnFolds, ColumnsReadWhatTheyHaveStored) {
+  for (DType f : {float32, float64})
+    for (int64_t n : {1, 30, 70}) {
+      const int64_t rows = 25;
+      KernelMaker m;
+      const int x = m.buffer(f, rows * n), y = m.buffer(f, rows * n, BufferKind::kOutput),
+                z = m.buffer(f, n, BufferKind::kOutput);
+      m.k.parallel = {n};
+      m.loop({rows});
+      m.loop({rows});
+      m.loop({});
+      const int e = m.op(kExp, f, {m.load(x, {0, {1}, {n}})});
+      m.store(y, {0, {1}, {n}}, e);
+      m.reduce(0, ReduceKind::kSum, e, m.number(f, 0));
+      const int product = m.op(kMul, f, {m.load(y, {0, {1}, {n}}, 1), m.reduced(f, 0)});
+      m.reduce(1, ReduceKind::kSum, product, m.number(f, 0));
+      m.store(z, {0, {1}, {}}, m.reduced(f, 1), 2);
+      check(m.k, tolerance_of(f), 3);
+    }
+}
+
 }  // namespace
 }  // namespace tessera::codegen::test::column_folds_test

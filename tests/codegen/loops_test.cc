@@ -55,8 +55,14 @@ TEST_P(Reductions, RowsAndColumns) {
   for (ReduceKind kind :
        {ReduceKind::kSum, ReduceKind::kMin, ReduceKind::kMax, ReduceKind::kAnd, ReduceKind::kOr}) {
     if (!defined(dtype, kind)) continue;
-    for (auto [rows, columns] :
-         {std::pair<int64_t, int64_t>{3, 1}, {5, 7}, {2, 100}, {4, 257}, {1, 0}, {37, 70}}) {
+    for (auto [rows, columns] : {std::pair<int64_t, int64_t>{3, 1},
+                                 {5, 7},
+                                 {5, 12},
+                                 {3, 63},
+                                 {2, 100},
+                                 {4, 257},
+                                 {1, 0},
+                                 {37, 70}}) {
       check(row_reduce(dtype, kind, rows, columns, 1), tolerance_of(dtype), rows > 4 ? 3 : 1);
       check(column_reduce(dtype, kind, rows, std::max<int64_t>(columns, 1), 1), tolerance_of(dtype),
             2);
@@ -213,6 +219,20 @@ TEST(Loops, Softmax) {
       check(m.k, tolerance_of(f), 3);
     }
   }
+}
+
+// What is left of a row after blocks of several vectors is no loop. Otherwise all of its vectors
+// would be masked.
+TEST(Loops, RestsOfRowsAreUnrolled) {
+  const auto loops = [](int64_t columns) {
+    const std::string ir =
+        KernelCompiler::process().llvm_ir(row_reduce(float32, ReduceKind::kSum, 4, columns, 0));
+    int count = 0;
+    for (size_t at = 0; (at = ir.find("\nloop", at)) != std::string::npos; ++at) ++count;
+    return count;
+  };
+  EXPECT_EQ(loops(63), 1);
+  EXPECT_EQ(loops(127), 2);
 }
 
 // While a row is computed, the next one is prefetched. Rows that are read once need no prefetch.

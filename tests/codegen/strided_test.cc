@@ -2,6 +2,9 @@
 // compared with the interpreter for every distance, in whole vectors and in the last ones.
 #include <gtest/gtest.h>
 
+#include <set>
+#include <sstream>
+
 #include "kernel_builder.h"
 #include "tessera/base/namespaces.h"
 #include "watched.h"
@@ -66,11 +69,57 @@ Kernel sums(int64_t rows, int64_t terms) {
 
 TEST(Strided, ColumnsOfRows) {
   for (DType f : {float32, float64, int8, int16, complex64})
-    for (int64_t columns : {2, 3, 4, 7, 8, 9, 16}) {
+    for (int64_t columns : {2, 3, 4, 7, 8, 10, 12, 16}) {
       SCOPED_TRACE(::testing::Message() << dtype_name(f) << " " << columns);
       for (int64_t rows : {1, 131}) check(turned(f, rows, columns), 0, rows > 1 ? 3 : 1);
       check(turned(f, 200, columns, true), 0, 2);
     }
+}
+
+// Returns the different lists of lanes by which the code for sums of rows shuffles two vectors
+// (`pairs`) or one.
+std::set<std::string> shuffles_of_sums(int64_t columns, bool pairs) {
+  KernelMaker m;
+  const int x = m.buffer(int32, 4096 * columns), y = m.buffer(int32, 4096, BufferKind::kOutput);
+  m.k.parallel = {4096};
+  m.loop({});
+  int sum = m.load(x, {0, {columns}, {}});
+  for (int64_t c = 1; c < columns; ++c)
+    sum = m.op(kAdd, int32, {sum, m.load(x, {c, {columns}, {}})});
+  m.store(y, {0, {1}, {}}, sum);
+  std::istringstream ir(KernelCompiler::process().llvm_ir(m.k));
+  std::set<std::string> found;
+  for (std::string line; std::getline(ir, line);)
+    if (line.find("= shufflevector") != std::string::npos &&
+        pairs == (line.find("poison") == std::string::npos))
+      found.insert(line.substr(line.rfind('<')));
+  return found;
+}
+
+// As long as the number of columns is even, vectors are divided into every second element, for all
+// columns together. Columns of an odd number are collected by selecting lanes, and then ordered.
+TEST(Strided, ColumnsShareShuffles) {
+  EXPECT_EQ(shuffles_of_sums(4, true).size(), 2u);
+  EXPECT_EQ(shuffles_of_sums(6, true).size(), 2u + 3u);
+  EXPECT_EQ(shuffles_of_sums(12, true).size(), 2u + 3u);
+  EXPECT_EQ(shuffles_of_sums(5, true).size(), 5u);
+  EXPECT_GE(shuffles_of_sums(5, false).size(), 5u);
+}
+
+// The lines that whole rows are read from are prefetched once, not for each column.
+TEST(Strided, WholeRowsArePrefetched) {
+  KernelMaker m;
+  const int x = m.buffer(float32, 4096 * 3), y = m.buffer(float32, 4096, BufferKind::kOutput);
+  m.k.parallel = {4096};
+  m.loop({});
+  m.store(y, {0, {1}, {}}, m.op(kMul, float32, {m.load(x, {0, {3}, {}}), m.load(x, {2, {3}, {}})}));
+  const std::string ir = KernelCompiler::process().llvm_ir(m.k);
+  size_t loads = 0, prefetches = 0;
+  for (size_t at = 0; (at = ir.find("= load <", at)) != std::string::npos; ++at) ++loads;
+  for (size_t at = 0; (at = ir.find("call void @llvm.prefetch", at)) != std::string::npos; ++at)
+    ++prefetches;
+  EXPECT_GT(prefetches, 0u);
+  EXPECT_EQ(loads % prefetches, 0u) << loads << " " << prefetches;
 }
 
 // Returns a kernel that sums the first `read` columns of each row. If these are most of a row, it

@@ -27,6 +27,33 @@ Kernel transposed(DType from, DType to, int64_t slabs, int64_t rows, int64_t col
   return m.k;
 }
 
+// out[s, r, c] = x[s, c, rows - 1 - r], or with `across`, x[s, columns - 1 - c, r]: rot90.
+Kernel turned(DType f, int64_t slabs, int64_t rows, int64_t columns, bool across) {
+  KernelMaker m;
+  const int64_t count = slabs * rows * columns;
+  const int x = m.buffer(f, count), y = m.buffer(f, count, BufferKind::kOutput);
+  m.k.parallel = {slabs, rows, columns};
+  m.loop({});
+  const int value = across ? m.load(x, {(columns - 1) * rows, {rows * columns, 1, -rows}, {}})
+                           : m.load(x, {rows - 1, {rows * columns, -1, rows}, {}});
+  m.store(y, {0, {rows * columns, columns, 1}, {}}, value);
+  return m.k;
+}
+
+TEST(Tiles, ReversedDimensions) {
+  for (bool across : {false, true}) {
+    EXPECT_EQ(KernelCompiler::process().llvm_ir(turned(float32, 1, 64, 256, across)).find("gather"),
+              std::string::npos);
+    for (DType f : {float32, float64, bfloat16, int8})
+      for (int64_t rows : {4, 17, 75})
+        for (int64_t columns : {48, 131}) {
+          SCOPED_TRACE(::testing::Message() << dtype_name(f) << " " << rows << " x " << columns);
+          check(turned(f, 1, rows, columns, across));
+          check(turned(f, 3, rows, columns, across), 0, 5);
+        }
+  }
+}
+
 // A tile takes shuffles of whole vectors; without it, every lane would be gathered.
 TEST(Tiles, AreTransposedInRegisters) {
   for (KernelCompiler* compiler : compilers())

@@ -75,5 +75,39 @@ TEST(EmitValues, CopiesKeepTheBitsOfSpecialValues) {
     EXPECT_EQ(got[0][0].data<Bfloat16>()[k].bits, x.data<Bfloat16>()[k].bits) << values[k];
 }
 
+int count_of(const Schedule& s, ScalarOp op) {
+  int count = 0;
+  for (const Step& step : s.steps)
+    if (const auto* kernel = std::get_if<KernelStep>(&step))
+      for (const KernelNode& node : kernel->kernel.nodes)
+        count += node.kind == NodeKind::kScalarOp && node.op == op;
+  return count;
+}
+
+// The exponentials of columns, their sums, and a sum that reads both, as in the gradient of a
+// softmax of columns.
+Function columns_and_sums(DType dtype) {
+  return trace({array_type(dtype, {40, 30}), array_type(dtype, {40, 30})}, [&](const Arrays& x) {
+    const auto rows = [](const Array& v) { return lax::broadcast_in_dim(v, {40, 30}, {1}); };
+    const Array e = lax::exp(x[0] - rows(lax::reduce_max(x[0], {0})));
+    const Array sums = lax::reduce_sum(e, {0});
+    return Arrays{e, lax::reduce_sum(e * x[1] / rows(sums), {0})};
+  });
+}
+
+TEST(EmitValues, LaterLoopsLoadWhatAnEarlierOneHasStored) {
+  for (DType dtype : {float32, float64, bfloat16}) {
+    const Schedule s = check(columns_and_sums(dtype));
+    EXPECT_EQ(s.steps.size(), 1u) << to_string(s);
+    EXPECT_EQ(count_of(s, ScalarOp::kExp), 1) << to_string(s);
+  }
+}
+
+TEST(EmitValues, StoresThatBypassTheCachesAreNotLoaded) {
+  const Function f = simplified(columns_and_sums(float32));
+  EXPECT_EQ(count_of(fuse(f, Mesh(), {.last_level_cache = 4 << 20}), ScalarOp::kExp), 1);
+  EXPECT_EQ(count_of(fuse(f, Mesh(), {.last_level_cache = 4 << 10}), ScalarOp::kExp), 2);
+}
+
 }  // namespace
 }  // namespace tessera::fusion_testing::emit_values_test

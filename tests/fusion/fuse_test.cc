@@ -111,6 +111,11 @@ TEST(Fuse, TransposesEndWithTheDimensionsOfTiles) {
   EXPECT_EQ(reversed(f32({320, 256}), {1, 0}), "kernel (256, 320) lanes; loop () store\n");
   EXPECT_EQ(reversed(f32({12, 50, 20}), {2, 1, 0}), "kernel (50, 20, 12) lanes; loop () store\n");
   EXPECT_EQ(reversed(f32({11, 50, 20}), {2, 1, 0}), "kernel (20, 50, 11) lanes; loop () store\n");
+  // The rows of the tiles may be in reverse order in memory.
+  const Schedule turned = check(trace({f32({12, 50, 20})}, [&](const Arrays& x) {
+    return Arrays{lax::rev(lax::transpose(x[0], {2, 1, 0}), {0})};
+  }));
+  EXPECT_EQ(outline(turned), "kernel (50, 20, 12) lanes; loop () store\n");
 }
 
 TEST(Fuse, LargeTransposesOfComplexNumbersMoveBlocks) {

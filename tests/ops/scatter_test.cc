@@ -284,31 +284,40 @@ TEST_F(Scatter, ManyUpdatesOfOneElementAreInOrder) {
   expect_as_evaluated(p);
 }
 
-// Zeros of both signs, NaN and infinities, in the operand and in some blocks of the updates.
-TEST_F(Scatter, ExtremaOfSpecialNumbers) {
+// Compares a fold with the evaluated one if the operand and some blocks of the updates have the
+// special numbers.
+void expect_with_specials(Program p, const std::vector<double>& specials, std::mt19937& rng) {
+  const auto make_special = [&](Literal& x, int64_t begin, int64_t end) {
+    Literal wide = convert_literal(x, float64);
+    const int count = static_cast<int>(specials.size());
+    for (int64_t i = begin; i < end; ++i)
+      if (pick(rng, 3) == 0) wide.mutable_data<double>()[i] = specials[pick(rng, count)];
+    x = convert_literal(wide, x.dtype());
+  };
+  make_special(p.operand, 0, 3000);
+  make_special(p.updates, 9000, 12000);
+  const Literal want = convert_literal(scatter_op.evaluate(p.operands(), p.params)[0], float64),
+                got = convert_literal(called(p, false)[0], float64);
+  for (int64_t i = 0; i < want.elements(); ++i) {
+    const double x = want.data<double>()[i], y = got.data<double>()[i];
+    ASSERT_TRUE(std::isnan(x) ? std::isnan(y) : x == y && std::signbit(x) == std::signbit(y))
+        << describe_program(p) << ": element " << i << " is " << y << " instead of " << x;
+  }
+}
+
+// Zeros of both signs, NaN, infinities and the largest numbers, each alone and all together.
+// Elements have seven or two updates on average.
+TEST_F(Scatter, FoldsOfSpecialNumbers) {
   std::mt19937 rng(8);
-  const double specials[] = {0.0, -0.0, NAN, INFINITY, -INFINITY, 1e-40, -1.0, 1.0};
-  for (ScatterKind kind : {ScatterKind::kMin, ScatterKind::kMax})
+  const std::vector<double> cases[] = {
+      {0.0, -0.0}, {NAN}, {0.0, -0.0, NAN, INFINITY, -INFINITY, 1e-40, 3.38e38, 1.0}};
+  for (ScatterKind kind :
+       {ScatterKind::kMin, ScatterKind::kMax, ScatterKind::kAdd, ScatterKind::kMul})
     for (DType dtype : {bfloat16, float32, float64})
-      for (bool outside : {false, true}) {
-        Program p = scalars(kind, dtype, 3000, 20000, outside, rng);
-        const auto make_special = [&](Literal& x, int64_t begin, int64_t end) {
-          Literal wide = convert_literal(x, float64);
-          for (int64_t i = begin; i < end; ++i)
-            if (pick(rng, 3) == 0) wide.mutable_data<double>()[i] = specials[pick(rng, 8)];
-          x = convert_literal(wide, dtype);
-        };
-        make_special(p.operand, 0, 3000);
-        make_special(p.updates, 9000, 12000);
-        const Literal want =
-                          convert_literal(scatter_op.evaluate(p.operands(), p.params)[0], float64),
-                      got = convert_literal(called(p, false)[0], float64);
-        for (int64_t i = 0; i < 3000; ++i) {
-          const double x = want.data<double>()[i], y = got.data<double>()[i];
-          ASSERT_TRUE(std::isnan(x) ? std::isnan(y) : x == y && std::signbit(x) == std::signbit(y))
-              << describe_program(p) << ": element " << i << " is " << y << " instead of " << x;
-        }
-      }
+      for (const auto& [outside, elements] : {std::pair{false, 3000}, {true, 3000}, {true, 10000}})
+        for (const std::vector<double>& specials : cases)
+          ASSERT_NO_FATAL_FAILURE(expect_with_specials(
+              scalars(kind, dtype, elements, 20000, outside, rng), specials, rng));
 }
 
 TEST_F(Scatter, BodiesOfTheirOwnAreAsEvaluated) {

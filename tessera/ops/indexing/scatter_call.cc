@@ -189,15 +189,15 @@ void Scatter::find(const void* indices, int64_t begin, int64_t end, Block& block
 }
 
 void Scatter::fold(const void* indices, const void* updates, void* out, const Part& part) const {
+  if (column_) {
+    const auto indexed = index_item_ == 4 ? folds_.indexed_32 : folds_.indexed_64;
+    return indexed(out, static_cast<const std::byte*>(indices) + part.begin * index_item_, *column_,
+                   addresses_.column_largest(), element(updates, part.begin),
+                   part.end - part.begin);
+  }
   Block block;
   for (int64_t begin = part.begin; begin < part.end; begin += kBlock) {
     const int64_t end = std::min(part.end, begin + kBlock);
-    if (column_) {
-      const auto indexed = index_item_ == 4 ? folds_.indexed_32 : folds_.indexed_64;
-      indexed(out, static_cast<const std::byte*>(indices) + begin * index_item_, *column_,
-              addresses_.column_largest(), element(updates, begin), end - begin);
-      continue;
-    }
     find(indices, begin, end, block);
     if (block.count == 0) continue;
     if (in_order_ && block.count == end - begin) {

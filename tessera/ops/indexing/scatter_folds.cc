@@ -1,15 +1,28 @@
 #include "tessera/ops/indexing/scatter_folds.h"
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <type_traits>
 
 #include "tessera/base/avx2.h"
 #include "tessera/base/bfloat16_bits.h"
+#include "tessera/base/workspace.h"
 #include "tessera/ops/core/fold_element.h"
 
 namespace tessera::ops {
 namespace {
+
+// Returns the nearest bfloat16 of the result of one operation on numbers of bfloat16. Unlike
+// nearest_bfloat16, it needs no test for NaN: the last 16 bits of such a NaN are zeros, so that
+// nothing is carried.
+[[gnu::always_inline]] inline Bfloat16 rounded(float result) {
+  const auto bits = std::bit_cast<uint32_t>(result);
+  Bfloat16 out;
+  out.bits = static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+  return out;
+}
 
 struct Set {
   template <class T>
@@ -23,10 +36,15 @@ struct Fold {
   template <class T>
   static T fold(T old, T update) {
     if constexpr (std::is_same_v<T, Bfloat16>) {
-      return nearest_bfloat16(fold_element<kind, float>(widened(old), widened(update)));
+      return rounded(fold_element<kind, float>(widened(old), widened(update)));
     } else {
       return fold_element<kind, T>(old, update);
     }
+  }
+  // The sum or product of vectors.
+  template <class V>
+  static V fold_lanes(V old, V update) {
+    return kind == ReduceKind::kSum ? old + update : old * update;
   }
 };
 
@@ -36,21 +54,31 @@ constexpr bool kSelects =
     (std::is_same_v<F, Fold<ReduceKind::kMin>> || std::is_same_v<F, Fold<ReduceKind::kMax>>)&&(
         std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, Bfloat16>);
 
-// Returns whether no update is NaN or zero, in one pass without branches: the first bit of
-// magnitude - 1 is set for a zero, and that of infinity - magnitude for NaN.
+// Returns whether no update is NaN or zero, in one pass without branches. Of a bfloat16, the first bit
+// of magnitude - 1 is set for a zero, and that of infinity - magnitude for NaN.
+[[gnu::always_inline]] inline bool each_is_ordered(const Bfloat16* u, int64_t n) {
+  constexpr uint16_t kMagnitude = 0x7fff, kInfinity = 0x7f80;
+  uint16_t bits = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const auto magnitude = static_cast<uint16_t>(u[i].bits & kMagnitude);
+    bits |= static_cast<uint16_t>((magnitude - 1) | (kInfinity - magnitude));
+  }
+  return bits >> 15 == 0;
+}
+template <class T>
+[[gnu::always_inline]] inline bool each_is_ordered(const T* u, int64_t n) {
+  using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+  Bits all = ~Bits{0};
+  for (int64_t i = 0; i < n; ++i) all &= std::abs(u[i]) > 0 ? ~Bits{0} : Bits{0};
+  return all != 0;
+}
+template <class T>
+TESSERA_AVX2 bool are_ordered_avx2(const T* u, int64_t n) {
+  return each_is_ordered(u, n);
+}
 template <class T>
 bool are_ordered(const T* u, int64_t n) {
-  using Bits = std::conditional_t<sizeof(T) == 2, uint16_t,
-                                  std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>;
-  constexpr int kDigits = sizeof(T) == 8 ? 52 : sizeof(T) == 4 ? 23 : 7;  // of the fraction
-  constexpr Bits kMagnitude = static_cast<Bits>(~Bits{0}) >> 1,
-                 kInfinity = static_cast<Bits>(kMagnitude >> kDigits << kDigits);
-  Bits bits = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    const Bits magnitude = std::bit_cast<Bits>(u[i]) & kMagnitude;
-    bits |= static_cast<Bits>((magnitude - 1) | (kInfinity - magnitude));
-  }
-  return bits >> (8 * sizeof(T) - 1) == 0;
+  return has_avx2() ? are_ordered_avx2(u, n) : each_is_ordered(u, n);
 }
 
 // The minimum or maximum if the update is ordered: one comparison. If the old element is NaN, it is
@@ -70,6 +98,15 @@ template <class F, class T>
     return value(update) > value(old) ? update : old;
   }
 }
+
+// Whether a fold is computed in float and rounded.
+template <class F, class T>
+constexpr bool kRounds =
+    (std::is_same_v<F, Fold<ReduceKind::kSum>> ||
+     std::is_same_v<F, Fold<ReduceKind::kProduct>>)&&std::is_same_v<T, Bfloat16>;
+
+// The number of updates that are examined together, before they are folded.
+constexpr int64_t kTogether = 2048;
 
 template <class F, class T>
 void fold_elements(void* array, const int64_t* __restrict at, const void* updates, int64_t n) {
@@ -92,6 +129,33 @@ void fold_chosen(void* array, const int64_t* __restrict at, const void* updates,
   for (int64_t i = 0; i < n; ++i) x[at[i]] = F::template fold<T>(x[at[i]], u[from[i]]);
 }
 
+// Like fold_indexed with a stride of 1, for arrays whose elements get many updates: meanwhile the
+// elements are floats. They are rounded to bfloat16 after each update, so the bits are the same. The
+// rounding of one element takes six instructions, which never leave the vector registers.
+template <class F, class Index>
+void fold_in_floats(Bfloat16* __restrict x, const Index* __restrict at, int64_t largest,
+                    const Bfloat16* __restrict u, int64_t n) {
+  typedef float Floats __attribute__((vector_size(16)));
+  typedef uint32_t Words __attribute__((vector_size(16)));
+  const int64_t elements = largest + 1;
+  const auto last = static_cast<Index>(largest);
+  const Workspace<float> memory(elements);
+  float* __restrict wide = memory.data();
+  for (int64_t i = 0; i < elements; ++i) wide[i] = widened(x[i]);
+  for (int64_t i = 0; i < n; ++i) {
+    if (at[i] > last) continue;
+    float& to = wide[static_cast<int64_t>(at[i])];
+    const auto sum =
+        std::bit_cast<Words>(F::template fold_lanes<Floats>(Floats{to}, Floats{widened(u[i])}));
+    to = std::bit_cast<Floats>((sum + 0x7fff + ((sum >> 16) & 1)) & 0xffff0000)[0];
+  }
+  for (int64_t i = 0; i < elements; ++i)
+    x[i].bits = static_cast<uint16_t>(std::bit_cast<uint32_t>(wide[i]) >> 16);
+}
+
+// The number of updates of an element, on average, from which they are folded in floats.
+constexpr int64_t kUpdatesInFloats = 4;
+
 template <class F, class T, class Index>
 void fold_indexed(void* array, const void* index, int64_t stride, int64_t largest,
                   const void* updates, int64_t n) {
@@ -100,10 +164,10 @@ void fold_indexed(void* array, const void* index, int64_t stride, int64_t larges
   const T* __restrict u = static_cast<const T*>(updates);
   const Index* __restrict at = static_cast<const Index*>(index);
   const auto last = static_cast<Index>(largest);  // a negative index is larger, being unsigned
-  const auto each = [&](auto&& folded) {
+  const auto each = [&](int64_t m, auto&& folded) {
     const auto elements = [&](auto step) {
 #pragma GCC unroll 4
-      for (int64_t i = 0; i < n; ++i) {
+      for (int64_t i = 0; i < m; ++i) {
         if (at[i] > last) continue;
         T& to = x[static_cast<int64_t>(at[i]) * step];
         to = folded(to, u[i]);
@@ -113,10 +177,20 @@ void fold_indexed(void* array, const void* index, int64_t stride, int64_t larges
     if (stride == 1) return elements(std::integral_constant<int64_t, 1>());
     elements(stride);
   };
-  if constexpr (kSelects<F, T>) {
-    if (are_ordered(u, n)) return each([](T old, T update) { return selected<F, T>(old, update); });
+  if constexpr (kRounds<F, T>) {
+    if (stride == 1 && n >= kUpdatesInFloats * (largest + 1))
+      return fold_in_floats<F>(x, at, largest, u, n);
   }
-  each([](T old, T update) { return F::template fold<T>(old, update); });
+  for (int64_t m; n > 0; n -= m, at += m, u += m) {
+    m = std::min(n, kTogether);
+    if constexpr (kSelects<F, T>) {
+      if (are_ordered(u, m)) {
+        each(m, [](T old, T update) { return selected<F, T>(old, update); });
+        continue;
+      }
+    }
+    each(m, [](T old, T update) { return F::template fold<T>(old, update); });
+  }
 }
 
 template <class F, int64_t size, class T>

@@ -63,8 +63,8 @@ class PrefixFold {
   using R = Running<T>;
   static constexpr int64_t kMaxWidth = 256;  // elements of a row that are folded at once
   // The number of elements of a block. Its four parts are folded together, because each addition
-  // waits for the one before it. Parts are 4160 elements long, since parts a power of two apart
-  // would compete for the same cache lines.
+  // waits for the one before it. Parts are 4160 elements long (those of a line's last block are
+  // shorter), since parts a power of two apart would compete for the same cache lines.
   static constexpr int64_t kChains = 4, kPart = 4160, kBlock = kChains * kPart;
   static constexpr int64_t kManyLines = 64;  // enough to occupy the machine without dividing lines
 
@@ -148,7 +148,7 @@ class PrefixFold {
 
   void run_block(int64_t l, int64_t b, Handed& handed) const {
     const int64_t begin = b * block_rows_, end = std::min(rows_, begin + block_rows_);
-    if (columns_ == 1 && end - begin == kBlock) return run_parts(l, b, handed);
+    if (columns_ == 1 && end - begin >= kChains) return run_parts(l, begin, end, b, handed);
     const int64_t start = line_start(l), width = line_width(l);
     R sum[kMaxWidth], acc[kMaxWidth];
     const T* first = x_ + start + row(begin) * columns_;
@@ -157,16 +157,20 @@ class PrefixFold {
     take_over(b, handed, width, acc, sum);
     fold_rows<true>(start, width, begin, end, acc);
   }
-  void run_parts(int64_t l, int64_t b, Handed& handed) const {
-    const int64_t by = direction(), start = line_start(l) + row(b * kBlock), apart = by * kPart;
+  // Folds the elements [begin, end) of a line as kChains parts of the same length, and the up to
+  // kChains - 1 elements behind those of the last block, whose fold nothing reads.
+  void run_parts(int64_t l, int64_t begin, int64_t end, int64_t b, Handed& handed) const {
+    const int64_t part = (end - begin) / kChains, rest = begin + kChains * part;
+    const int64_t by = direction(), start = line_start(l) + row(begin), apart = by * part;
     R sums[kChains], acc[kChains];
     for (int64_t c = 0; c < kChains; ++c) sums[c] = element_cast<Running<T>>(x_[start + c * apart]);
-    fold_parts<false, kChains>(start + by, apart, kPart - 1, sums);
+    fold_parts<false, kChains>(start + by, apart, part - 1, sums);
     R sum = sums[0];
     for (int64_t c = 1; c < kChains; ++c) sum = step_(sum, sums[c]);
     take_over(b, handed, 1, acc, &sum);
     for (int64_t c = 1; c < kChains; ++c) acc[c] = step_(acc[c - 1], sums[c - 1]);
-    fold_parts<true, kChains>(start, apart, kPart, acc);
+    fold_parts<true, kChains>(start, apart, part, acc);
+    fold_rows<true>(line_start(l), 1, rest, end, &acc[kChains - 1]);
   }
 
   // Waits for the blocks before block b, sets acc to their fold, and publishes the fold that

@@ -7,6 +7,7 @@
 
 #include "tessera/base/format.h"
 #include "tessera/codegen/elementary.h"
+#include "tessera/codegen/exponent.h"
 #include "tessera/codegen/helpers.h"
 
 namespace tessera::codegen {
@@ -215,24 +216,15 @@ Vec expm1_low_f32(Vec x) { return rounding_of_f32(expm1_f64(widen(x)), expm1_f32
 
 namespace {
 
-// log(x) = e log(2) + f - tail for positive finite numbers. f is exact and, if e is not 0, smaller
-// than |e log(2)|.
+// log(x) = e log(2) + f - tail. f is exact and, if e is not 0, smaller than |e log(2)|. For zero,
+// infinity, NaN and negative numbers, e or f is infinite or NaN (exponent.h), and so is the sum.
 struct LogTerms {
   Vec e, f, tail;
 };
-// Adds e times the smaller part of log(2) to the tail.
-LogTerms log_terms(Vec x) {
-  Vec small = x < 0x1p-1022;
-  Vec bits = bits_of(select(small, x * 0x1p54, x));
-  // x = 2^e m with m in [2/3, 4/3); the exponent is biased, so that it shifts as an unsigned number
-  // and becomes a float by being the low bits of one.
-  Vec biased = shr(bits + bits.like_int(0x3ff0000000000000 - 0x3fe5555555555555), 52);
-  Vec m = float_of_bits((bits + bits.like_int(0x3ff0000000000000)) - (biased << 52));
-  Vec e = float_of_bits(biased | bits.like_int(0x4330000000000000)) - (0x1p52 + 1023);
-  e = select(small, e - 54.0, e);
+// Returns the terms of log(2^e (1 + f)). The smaller part of e log(2) is in the tail.
+LogTerms log_terms(Vec e, Vec f) {
   // log(1 + f) = 2s + s R(s^2) with s = f / (2 + f). It is computed as
   // f - (f^2/2 - s (f^2/2 + R)), so that f, the largest term, is added last.
-  Vec f = m - 1.0;
   Vec s = f / (2.0 + f);
   Vec t = s * s;
   Vec r = t * polynomial(t, {0.66666666666666596, 0.40000000000056346, 0.2857142855591186,
@@ -241,15 +233,30 @@ LogTerms log_terms(Vec x) {
   Vec half = f * f * 0.5;
   return {e, f, half - fma(s, half + r, e * kLn2Low)};
 }
+LogTerms log_terms(Vec x) {
+  const auto [e, m] = scaled_of(x);
+  return log_terms(e, m - 1.0);
+}
 
 }  // namespace
 
 Vec log_f64(Vec x) {
   const auto [e, f, tail] = log_terms(x);
-  Vec y = fma(e, kLn2High, f - tail);
-  y = select(x < kInf, y, x);
-  y = select(x == 0.0, -kInf, y);
-  return select(x < 0.0, kNan, y);
+  return fma(e, kLn2High, f - tail);
+}
+
+// With u = 1 + x, rounded, and its rounding error, 1 + x is 2^e (m + rest) for u = 2^e m. If x is
+// -1 or infinite, the scaled error is NaN; any number does then.
+Vec log1p_f64(Vec x) {
+  Vec u = x + 1.0;
+  Vec error = x - (u - 1.0);
+  const auto [e, m] = scaled_of(u);
+  Vec rest = fast_max(divided_by_power(error, e), x.like(-1));
+  Vec exact = m - 1.0, f = exact + rest;
+  Vec lost = (exact - f) + rest;
+  const auto terms = log_terms(e, f);
+  // A zero keeps its sign.
+  return copy_sign(fma(e, kLn2High, f - (terms.tail - lost)), x);
 }
 
 LogParts log_parts_f64(Vec x) {

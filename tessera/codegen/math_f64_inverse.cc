@@ -1,4 +1,4 @@
-// Functions of float64: log1p; the hyperbolic functions and their inverses, which are computed by
+// Functions of float64: the hyperbolic functions and their inverses, which are computed by
 // expm1 and log1p; and the inverses of the tangent, the sine, the cosine and the error function.
 // The polynomials interpolate at Chebyshev's nodes, with an error below a rounding.
 #include <cmath>
@@ -64,14 +64,6 @@ Vec atan_of_quotient(Vec y, Vec x) {
 }
 
 }  // namespace
-
-// Returns log(u) for the rounded u = 1 + x, corrected by the rounding error of u divided by u.
-Vec log1p_f64(Vec x) {
-  Vec u = x + 1.0;
-  Vec y = log_f64(u) + (x - (u - 1.0)) / u;
-  y = select((u == 0.0) | (u == kInfinity), log_f64(u), y);
-  return select(x == 0.0, x, y);
-}
 
 Vec sinh_f64(Vec x) {
   Vec a = abs(x);

@@ -20,8 +20,9 @@ using llvm::Instruction;
 using llvm::Value;
 
 constexpr const char* kMark = "tessera.node";
-// A wrong prediction of the branch takes about as long as this many instructions of vectors.
-constexpr int kLeastWeight = 24;
+// A wrong prediction of a branch takes about as long as kLeastSum instructions of vectors. If one arm
+// is short, the other one is needed nearly always.
+constexpr int kLeastWeight = 16, kLeastSum = 44;
 constexpr int kWeightOfDivision = 8;
 
 bool may_move(const Instruction& instruction) {
@@ -147,8 +148,8 @@ void skip_arms_of(BasicBlock* block) {
     if (group->selects.front()->getParent() != block) continue;  // it is in an arm
     const std::array<Arm, 2> both = {arm_of(*group, 1), arm_of(*group, 2)};
     if (std::min(both[0].weight, both[1].weight) < kLeastWeight) continue;
-    for (unsigned operand : {1U, 2U})
-      arms.push_back(move_arm(*group, operand, both[operand - 1]));
+    if (both[0].weight + both[1].weight < kLeastSum) continue;
+    for (unsigned operand : {1U, 2U}) arms.push_back(move_arm(*group, operand, both[operand - 1]));
   }
   for (BasicBlock* arm : arms) skip_arms_of(arm);
 }

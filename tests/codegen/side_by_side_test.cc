@@ -92,7 +92,8 @@ TEST(SideBySide, HashesAreExact) {
 
 TEST(SideBySide, FunctionsHaveTheBitsOfOneVector) {
   constexpr int64_t kSize = 1000;
-  for (const ScalarOp op : {kErfInv, kSin, kCos, kTan, kLog, kExp})
+  for (const ScalarOp op :
+       {kErfInv, kSin, kCos, kTan, kLog, kExp, kLog1p, kSinh, kCosh, kAsinh, kAcosh})
     for (const DType dtype : {float32, float64})
       for (const double low : {1.1, 1e9}) {
         SCOPED_TRACE(fmt::format("{} of {} up to {}", scalar_op_name(op), dtype, low));

@@ -69,8 +69,8 @@ LogArgument reduce_log(Vec bits) {
 
 // Returns log(1 + f) + e ln 2 for f in [-1/4, 1/2).
 Vec log_of(Vec e, Vec f) {
-  static constexpr double kLog[] = {0.33333448f, -0.2500011f,   0.19990861f, -0.16646878f,
-                                    0.14477801f, -0.13163938f, 0.10472558f, -0.045168288f};
+  static constexpr double kLog[] = {0.333334535f, -0.250001252f, 0.199908808f, -0.166468784f,
+                                    0.1447763f,   -0.131640717f, 0.104725577f, -0.0451523438f};
   Vec square = f * f;
   Vec y = polynomial(f, kLog) * (square * f);
   y = fma(e, kLn2Low, y);

@@ -251,8 +251,6 @@ void KernelEmitter::emit_columns(Value* begin, Value* end) {
                : gathers ? unroll_for_gathers(weight)
                : folds   ? unroll_for_folds(row)
                          : unroll_for_weight(weight);
-  if (waits && elements_ > 0)  // a routine's kernel computes no vector that has no element
-    unroll = std::min<int>(unroll, static_cast<int>(ceil_div(elements_, lanes_)));
   if (k_.parallel.size() > 1) unroll = unroll_within_row(unroll);
   side_by_side_ = waits && padded_.empty() && unroll > 1;
   const bool one_body =

@@ -83,22 +83,6 @@ TEST(RoutineCode, CarriesStayInRegisters) {
   }
 }
 
-// Long chains of operations are computed for several vectors at a time only if there are several.
-TEST(RoutineCode, NoVectorsWithoutElements) {
-  const auto divisions = [](int64_t n) {
-    return count(code_of(
-                     [](const Array& x) {
-                       return fori_loop(
-                           0, 1000,
-                           [](const Array&, const Array& a) { return 3.5 / log1p(exp(a)); }, x);
-                     },
-                     n),
-                 "fdiv");
-  };
-  EXPECT_EQ(divisions(5), 1);
-  EXPECT_GT(divisions(1000), 1);
-}
-
 // Elements that are computed differently are computed by scalars, each by its own operations alone.
 TEST(RoutineCode, ElementsThatDifferAreScalars) {
   const std::string code = code_of(

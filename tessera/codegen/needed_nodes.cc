@@ -59,9 +59,11 @@ int KernelEmitter::loop_chain(int l) const {
     const KernelNode& node = k_.nodes[id];
     if (!by_lane_[id]) continue;
     for (int arg : node.args) until[id] = std::max(until[id], until[arg]);
-    // A power of float32 is computed in two vectors of float64, which do not wait for each other.
+    // A power of float32 is computed in two vectors of float64, which do not wait for each other,
+    // but not one of a constant.
     const bool halved = node.kind == NodeKind::kScalarOp && node.op == ScalarOp::kPow &&
-                        k_.nodes[node.args.back()].dtype != float64;
+                        k_.nodes[node.args[0]].kind != NodeKind::kConstant &&
+                        k_.nodes[node.args[1]].dtype != float64;
     until[id] += halved ? node_weight(node) / 2 : node_weight(node);
     longest = std::max(longest, until[id]);
   }

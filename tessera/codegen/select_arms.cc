@@ -20,8 +20,8 @@ using llvm::Instruction;
 using llvm::Value;
 
 constexpr const char* kMark = "tessera.node";
-// A wrong prediction of a branch takes about as long as kLeastSum instructions of vectors. If one arm
-// is short, the other one is needed nearly always.
+// A wrong prediction of a branch takes about as long as kLeastSum instructions of vectors. If one
+// arm is short, the other one is needed nearly always.
 constexpr int kLeastWeight = 16, kLeastSum = 44;
 constexpr int kWeightOfDivision = 8;
 

@@ -13,9 +13,9 @@ namespace tessera::ops::special {
 Array chebyshev(std::span<const double> coefficients, const Array& t);
 
 // Returns the coefficients of the polynomial that is the Chebyshev series, without the series' last
-// terms as long as these are at most `least`. If the terms decrease fast, the polynomial is more
-// accurate than Clenshaw's recurrence and takes half of its operations: for the Bessel functions, for
-// which tests/scipy/special_test.cc compares them.
+// terms as long as these are at most `least`. If the terms decrease fast, as those of the Bessel
+// functions, the polynomial is more accurate than Clenshaw's recurrence and takes half of its
+// operations.
 std::vector<double> powers_of_chebyshev(std::span<const double> coefficients, double least);
 
 // Returns sum_k coefficients[k] t^k by Horner's rule.

@@ -74,22 +74,22 @@ Scaled scaled_by_instructions(Vec x) {
 
 }  // namespace
 
-Scaled scaled_of(Vec x) {
+Scaled scaled_of(Vec x, Denormals denormals) {
   if (fills_registers(x)) return scaled_by_instructions(x);
   const bool wide = x.is_f64();
   const unsigned digits = wide ? 52 : 23;
   const uint64_t one = wide ? 0x3ff0000000000000 : 0x3f800000,
                  least = wide ? 0x3fe8000000000000 : 0x3f400000;  // 3/4
+  const bool all_normal = denormals == Denormals::kNone;
   Vec small = x < (wide ? 0x1p-1022 : 0x1p-126);
-  const double up = wide ? 0x1p54 : 0x1p23;
-  Vec bits = bits_of(select(small, x * up, x));
+  Vec bits = bits_of(all_normal ? x : select(small, x * (wide ? 0x1p54 : 0x1p23), x));
   // The exponent is biased, so that it shifts as an unsigned number and becomes a float by being
   // the low bits of one.
   Vec biased = shr(bits + bits.like_int(one - least), digits);
   Vec mantissa = float_of_bits((bits + bits.like_int(one)) - (biased << digits));
   Vec exponent = float_of_bits(biased | bits.like_int(wide ? 0x4330000000000000 : 0x4b000000)) -
                  (wide ? 0x1p52 + 1023 : 0x1p23 + 127);
-  exponent = select(small, exponent - (wide ? 54.0 : 23.0), exponent);
+  if (!all_normal) exponent = select(small, exponent - (wide ? 54.0 : 23.0), exponent);
   exponent = select(x < kEndless, exponent, x);
   exponent = select(x == 0.0, -kEndless, exponent);
   // The instructions return a negative NaN, too.

@@ -14,7 +14,8 @@ namespace tessera::codegen {
 struct Scaled {
   Vec exponent, mantissa;
 };
-Scaled scaled_of(Vec x);
+enum class Denormals { kPossible, kNone };  // whether x may be denormal
+Scaled scaled_of(Vec x, Denormals denormals = Denormals::kPossible);
 
 // Returns p / 2^exponent for a small p and the exponent of a number from 1/2^100 on. It may be 0 if
 // the number is not far from the largest. If the exponent is infinite, the result is 0 or NaN.

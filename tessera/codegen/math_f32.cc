@@ -176,7 +176,7 @@ Vec log_f32(Vec x) {
 Vec log1p_f32(Vec x) {
   Vec u = 1.0 + x;
   Vec error = x - (u - 1.0);
-  const auto [e, m] = scaled_of(u);
+  const auto [e, m] = scaled_of(u, Denormals::kNone);
   Vec rest = fast_max(divided_by_power(error, e), x.like(-1));
   // A zero keeps its sign.
   return copy_sign(log_of(e, rest + (m - 1.0)), x);

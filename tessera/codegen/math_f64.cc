@@ -229,7 +229,7 @@ Vec log_f64(Vec x) {
 Vec log1p_f64(Vec x) {
   Vec u = x + 1.0;
   Vec error = x - (u - 1.0);
-  const auto [e, m] = scaled_of(u);
+  const auto [e, m] = scaled_of(u, Denormals::kNone);
   Vec rest = fast_max(divided_by_power(error, e), x.like(-1));
   Vec exact = m - 1.0, f = exact + rest;
   Vec lost = (exact - f) + rest;
@@ -373,7 +373,7 @@ namespace {
 // log: 2e-11, exp2: 6e-11) are far below a rounding of float32, that of log2 also after a product
 // with an exponent. They treat special numbers as log_f64 does.
 Vec log2_for_f32(Vec x) {
-  const auto [e, m] = scaled_of(x);
+  const auto [e, m] = scaled_of(x, Denormals::kNone);
   Vec f = m - 1.0;
   Vec s = f / (2.0 + f);
   return fma(s,
@@ -382,7 +382,7 @@ Vec log2_for_f32(Vec x) {
              e);
 }
 Vec log_for_f32(Vec x) {
-  const auto [e, m] = scaled_of(x);
+  const auto [e, m] = scaled_of(x, Denormals::kNone);
   Vec f = m - 1.0;
   Vec s = f / (2.0 + f);
   Vec p = polynomial(s * s, {2.0000000000396225, 0.6666666171721365, 0.4000098636588179,

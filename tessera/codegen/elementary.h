@@ -51,6 +51,7 @@ Vec exp_f64(Vec x);
 Vec exp2_f64(Vec x);
 Vec expm1_f64(Vec x);
 Vec log_f64(Vec x);
+Vec log1p_f64(Vec x);
 Vec sin_cos_f64(Vec x, bool cosine);
 Vec tanh_f64(Vec x);
 Vec logistic_f64(Vec x);
@@ -71,7 +72,7 @@ struct ExpParts {
   Vec n, leading, rest;
 };
 ExpParts exp_parts_f64(Vec x);
-// log(x) = leading + rest for positive finite x. |rest| is less than 0.07, and the sum is that of
+// log(x) = leading + rest for positive finite x. |rest| is less than 0.1, and the sum is that of
 // log_f64 but for its last rounding. From 1 on, leading - 1 is exact.
 struct LogParts {
   Vec leading, rest;
@@ -91,7 +92,6 @@ Vec digamma_f64(Vec x);
 Vec erf_f64(Vec x);
 Vec erfc_f64(Vec x);
 // math_f64_inverse.cc
-Vec log1p_f64(Vec x);
 Vec sinh_f64(Vec x);
 Vec cosh_f64(Vec x);
 Vec asinh_f64(Vec x);

@@ -23,10 +23,14 @@ int unroll_for_folds(int row_weight) { return row_weight <= 12 ? 4 : row_weight 
 int unroll_for_gathers(int weight) { return weight <= 40 ? 4 : weight <= 120 ? 2 : 1; }
 
 // Returns whether a body is mostly one chain of dependent operations (a hash, then a polynomial of
-// the hash). The CPU cannot look ahead far enough to overlap such chains, so several vectors are
-// computed side by side (side_by_side.cc), as many as 32 or 16 registers can hold.
-bool waits_for_itself(int weight, int chain) { return weight > 80 && 2 * chain > weight; }
-int unroll_for_waiting(bool avx512) { return avx512 ? 4 : 2; }
+// the hash, or the logarithm of an exponential). The CPU cannot look ahead far enough to overlap such
+// chains, so several vectors are computed side by side (side_by_side.cc), as many as 32 or 16
+// registers can hold. Functions of float64 have so many constants that only long chains gain by four
+// vectors.
+bool waits_for_itself(int weight, int chain) { return weight > 36 && 2 * chain > weight; }
+int unroll_for_waiting(bool avx512, int lanes, int weight) {
+  return avx512 && (lanes > 8 || weight > 80) ? 4 : 2;
+}
 
 }  // namespace
 
@@ -243,7 +247,7 @@ void KernelEmitter::emit_columns(Value* begin, Value* end) {
   const bool waits = elementwise && waits_for_itself(weight, chain);
   const bool gathers = gathers_lanes();
   // The code between the loops of a kernel that folds many rows takes little of its time.
-  int unroll = waits     ? unroll_for_waiting(ir_.target.avx512)
+  int unroll = waits     ? unroll_for_waiting(ir_.target.avx512, lanes_, weight)
                : gathers ? unroll_for_gathers(weight)
                : folds   ? unroll_for_folds(row)
                          : unroll_for_weight(weight);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "tessera/codegen/select_arms.h"
+
 namespace tessera::codegen {
 namespace {
 
@@ -185,6 +187,7 @@ Val KernelEmitter::compute(int node, int u) {
   const int scope = depth_[node];
   use_scope(scope);
   const Val result = emit_scalar_op(ir_, n.op, n.dtype, k_.nodes[n.args.back()].dtype, args);
+  if (n.op == ScalarOp::kSelect) mark_select(result.re, node);
   keep_scope(scope);
   return result;
 }

@@ -6,6 +6,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/codegen/elementary.h"
+#include "tessera/codegen/exponent.h"
 #include "tessera/codegen/helpers.h"
 
 namespace tessera::codegen {
@@ -66,10 +67,10 @@ LogArgument reduce_log(Vec bits) {
   return {to_float(sar(e, 23)), m - 1.0};
 }
 
-// Returns log(1 + f) + e ln 2.
+// Returns log(1 + f) + e ln 2 for f in [-1/4, 1/2).
 Vec log_of(Vec e, Vec f) {
-  static constexpr double kLog[] = {0.33333215f, -0.24999797f, 0.20010406f, -0.16680487f,
-                                    0.14005874f, -0.12184264f, 0.13984416f, -0.12891676f};
+  static constexpr double kLog[] = {0.333334535f, -0.250001252f, 0.199908808f, -0.166468784f,
+                                    0.1447763f,   -0.131640717f, 0.104725577f, -0.0451523438f};
   Vec square = f * f;
   Vec y = polynomial(f, kLog) * (square * f);
   y = fma(e, kLn2Low, y);
@@ -166,28 +167,19 @@ Vec expm1_f32(Vec given) {
 }
 
 Vec log_f32(Vec x) {
-  Vec small = x < 0x1p-126;
-  Vec bits = bits_of(select(small, x * 0x1p23, x));
-  auto [e, f] = reduce_log(bits);
-  Vec y = log_of(select(small, e - 23.0, e), f);
-  y = select(x < kInf, y, x);  // infinity and NaN stay
-  y = select(x == 0.0, -kInf, y);
-  return select(x < 0.0, kNan, y);
+  const auto [e, m] = scaled_of(x);
+  return log_of(e, m - 1.0);
 }
 
+// With u = 1 + x, rounded, and its rounding error, 1 + x is 2^e (m + error / 2^e) for u = 2^e m. If
+// x is -1 or infinite, the scaled error is NaN; any number does then.
 Vec log1p_f32(Vec x) {
   Vec u = 1.0 + x;
-  Vec lost = select(x < 1.0, x - (u - 1.0), 1.0 - (u - x));  // 1 + x - u, exactly
-  Vec bits = bits_of(u);
-  auto [e, f] = reduce_log(bits);
-  Vec negated = bits.like_int(127) - to_int(e);
-  Vec down = float_of_bits(select(negated < bits.like_int(0), bits.like_int(0), negated)
-                           << 23);  // 2^-e, or 0
-  Vec y = log_of(e, fma(lost, down, f));
-  y = select(abs(x) < 0x1p-25, x, y);  // also -0
-  y = select(x < kInf, y, x);
-  y = select(x == -1.0, -kInf, y);
-  return select(x < -1.0, kNan, y);
+  Vec error = x - (u - 1.0);
+  const auto [e, m] = scaled_of(u, Denormals::kNone);
+  Vec rest = fast_max(divided_by_power(error, e), x.like(-1));
+  // A zero keeps its sign.
+  return copy_sign(log_of(e, rest + (m - 1.0)), x);
 }
 
 // x = n pi + r with |r| hardly above pi/2, and sin(x) = (-1)^n sin(r). This needs one polynomial; a

@@ -1,12 +1,11 @@
 // Functions of float64, and functions of float32 that are computed in float64. In float64,
 // cancellation that would cost float32 its last bits is harmless, and no intermediate value
 // overflows or is subnormal.
-#include <array>
 #include <cmath>
 #include <limits>
 
-#include "tessera/base/format.h"
 #include "tessera/codegen/elementary.h"
+#include "tessera/codegen/exponent.h"
 #include "tessera/codegen/helpers.h"
 
 namespace tessera::codegen {
@@ -25,25 +24,6 @@ Vec clamp(Vec x, double low, double high) {
 // Returns 2^n for an integer n in [-1022, 1023], given as a float.
 Vec power_of_two(Vec n) {
   return float_of_bits((bits_of(n + kMagic) + bits_of(n).like_int(1023)) << 52);
-}
-
-// Returns p * 2^n, rounded once, for any integer n. p and n have eight or sixteen lanes.
-Vec scale_by_instruction(Vec p, Vec n) {
-  auto& b = p.ir->builder;
-  llvm::Value* mask = b.getInt8(0xff);
-  auto scaled = [&](llvm::Value* x, llvm::Value* power) -> llvm::Value* {
-    return b.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_pd_512, {},
-                             {x, power, x, mask, b.getInt32(4)});  // 4: the current rounding mode
-  };
-  if (p.width() == 8) return {*p.ir, scaled(p.v, n.v)};
-  TESSERA_CHECK(p.width() == 16, "vectors of float64 have at most 16 lanes");
-  static constexpr std::array<int, 16> kAll = {0, 1, 2,  3,  4,  5,  6,  7,
-                                               8, 9, 10, 11, 12, 13, 14, 15};
-  auto half = [&](llvm::Value* v, size_t from) {
-    return b.CreateShuffleVector(v, llvm::ArrayRef(kAll).slice(from, 8));
-  };
-  return {*p.ir, b.CreateShuffleVector(scaled(half(p.v, 0), half(n.v, 0)),
-                                       scaled(half(p.v, 8), half(n.v, 8)), kAll)};
 }
 
 struct ExpArgument {
@@ -137,7 +117,7 @@ Vec sin_pi_f64(Vec x) {
 }
 
 Vec scale_f64(Vec p, Vec n) {
-  if (p.ir->target.avx512 && p.width() >= 8) return scale_by_instruction(p, n);
+  if (p.ir->target.avx512 && p.width() >= 8) return divided_by_power(p, -n);
   Vec half = round_even(n * 0.5);
   return p * power_of_two(half) * power_of_two(n - half);
 }
@@ -215,24 +195,15 @@ Vec expm1_low_f32(Vec x) { return rounding_of_f32(expm1_f64(widen(x)), expm1_f32
 
 namespace {
 
-// log(x) = e log(2) + f - tail for positive finite numbers. f is exact and, if e is not 0, smaller
-// than |e log(2)|.
+// log(x) = e log(2) + f - tail. f is exact and, if e is not 0, smaller than |e log(2)|. For zero,
+// infinity, NaN and negative numbers, e or f is infinite or NaN (exponent.h), and so is the sum.
 struct LogTerms {
   Vec e, f, tail;
 };
-// Adds e times the smaller part of log(2) to the tail.
-LogTerms log_terms(Vec x) {
-  Vec small = x < 0x1p-1022;
-  Vec bits = bits_of(select(small, x * 0x1p54, x));
-  // x = 2^e m with m in [2/3, 4/3); the exponent is biased, so that it shifts as an unsigned number
-  // and becomes a float by being the low bits of one.
-  Vec biased = shr(bits + bits.like_int(0x3ff0000000000000 - 0x3fe5555555555555), 52);
-  Vec m = float_of_bits((bits + bits.like_int(0x3ff0000000000000)) - (biased << 52));
-  Vec e = float_of_bits(biased | bits.like_int(0x4330000000000000)) - (0x1p52 + 1023);
-  e = select(small, e - 54.0, e);
+// Returns the terms of log(2^e (1 + f)). The smaller part of e log(2) is in the tail.
+LogTerms log_terms(Vec e, Vec f) {
   // log(1 + f) = 2s + s R(s^2) with s = f / (2 + f). It is computed as
   // f - (f^2/2 - s (f^2/2 + R)), so that f, the largest term, is added last.
-  Vec f = m - 1.0;
   Vec s = f / (2.0 + f);
   Vec t = s * s;
   Vec r = t * polynomial(t, {0.66666666666666596, 0.40000000000056346, 0.2857142855591186,
@@ -241,15 +212,30 @@ LogTerms log_terms(Vec x) {
   Vec half = f * f * 0.5;
   return {e, f, half - fma(s, half + r, e * kLn2Low)};
 }
+LogTerms log_terms(Vec x) {
+  const auto [e, m] = scaled_of(x);
+  return log_terms(e, m - 1.0);
+}
 
 }  // namespace
 
 Vec log_f64(Vec x) {
   const auto [e, f, tail] = log_terms(x);
-  Vec y = fma(e, kLn2High, f - tail);
-  y = select(x < kInf, y, x);
-  y = select(x == 0.0, -kInf, y);
-  return select(x < 0.0, kNan, y);
+  return fma(e, kLn2High, f - tail);
+}
+
+// With u = 1 + x, rounded, and its rounding error, 1 + x is 2^e (m + rest) for u = 2^e m. If x is
+// -1 or infinite, the scaled error is NaN; any number does then.
+Vec log1p_f64(Vec x) {
+  Vec u = x + 1.0;
+  Vec error = x - (u - 1.0);
+  const auto [e, m] = scaled_of(u, Denormals::kNone);
+  Vec rest = fast_max(divided_by_power(error, e), x.like(-1));
+  Vec exact = m - 1.0, f = exact + rest;
+  Vec lost = (exact - f) + rest;
+  const auto terms = log_terms(e, f);
+  // A zero keeps its sign.
+  return copy_sign(fma(e, kLn2High, f - (terms.tail - lost)), x);
 }
 
 LogParts log_parts_f64(Vec x) {
@@ -381,36 +367,27 @@ Vec tan_f32(Vec given) {
                   [&] { return select(huge, call_lanes(kTanLanes, given), value); });
 }
 
-// For a = |x|, erfc(a) = exp(-a^2) erfcx(a), where erfcx(a) = t G(t) with t = 2 / (2 + a).
-Vec erfc_f32(Vec given) {
-  Vec x = widen(given);
-  Vec a = fast_min(x.like(10.2), abs(x));
-  Vec t = 2.0 / (a + 2.0);
-  Vec g = polynomial(
-      t, {0.28209861263792613, 0.28197372340662874, 0.24852737866323715, 0.16247796009300725,
-          0.1569103691216463, -0.26741200934278753, 0.59597549065501099, -1.1585807476799912,
-          1.2086729040983746, -0.69993450546375469, 0.21824484498422905, -0.028954020869089554});
-  Vec tail = exp_f64(-(a * a)) * (g * t);
-  return narrow(select(x < 0.0, 2.0 - tail, tail));
-}
-
 namespace {
 
-// Return log2(x) for the magnitude of a widened float32, and 2^t. The relative errors, 5e-12 and
-// 6e-11, are far below a rounding of float32, also after a product with an exponent.
+// Logarithms and powers of 2 for numbers that were float32. Their relative errors (log2: 2e-13,
+// log: 2e-11, exp2: 6e-11) are far below a rounding of float32, that of log2 also after a product
+// with an exponent. They treat special numbers as log_f64 does.
 Vec log2_for_f32(Vec x) {
-  Vec bits = bits_of(x);
-  // x = 2^e m with m in [sqrt(1/2), sqrt(2)); see log_terms.
-  Vec biased = shr(bits + bits.like_int(0x3ff0000000000000 - 0x3fe6a09e667f3bcd), 52);
-  Vec m = float_of_bits((bits + bits.like_int(0x3ff0000000000000)) - (biased << 52));
-  Vec e = float_of_bits(biased | bits.like_int(0x4330000000000000)) - (0x1p52 + 1023);
+  const auto [e, m] = scaled_of(x, Denormals::kNone);
   Vec f = m - 1.0;
   Vec s = f / (2.0 + f);
-  Vec y = fma(s,
-              polynomial(s * s, {2.885390081789987, 0.9617966734515485, 0.5770835660048659,
-                                 0.4116737662377101, 0.34071204156191565}),
-              e);
-  return select(x == 0.0, -kInf, select(x < kInf, y, x));
+  return fma(s,
+             polynomial(s * s, {2.8853900817774334, 0.9617966948134893, 0.5770777581431394,
+                                0.41222598377401787, 0.3192907741207473, 0.29077074658525265}),
+             e);
+}
+Vec log_for_f32(Vec x) {
+  const auto [e, m] = scaled_of(x, Denormals::kNone);
+  Vec f = m - 1.0;
+  Vec s = f / (2.0 + f);
+  Vec p = polynomial(s * s, {2.0000000000396225, 0.6666666171721365, 0.4000098636588179,
+                             0.28502925464850143, 0.24145279203110398});
+  return fma(s, p, e * 0.693147180559945309417);
 }
 Vec exp2_for_f32(Vec t) {
   t = clamp(t, -300, 300);
@@ -423,6 +400,19 @@ Vec exp2_for_f32(Vec t) {
 }
 
 }  // namespace
+
+// For a = |x|, erfc(a) = exp(-a^2) erfcx(a), where erfcx(a) = t G(t) with t = 2 / (2 + a).
+Vec erfc_f32(Vec given) {
+  Vec x = widen(given);
+  Vec a = fast_min(x.like(10.2), abs(x));
+  Vec t = 2.0 / (a + 2.0);
+  Vec g = polynomial(
+      t, {0.28209861263792613, 0.28197372340662874, 0.24852737866323715, 0.16247796009300725,
+          0.1569103691216463, -0.26741200934278753, 0.59597549065501099, -1.1585807476799912,
+          1.2086729040983746, -0.69993450546375469, 0.21824484498422905, -0.028954020869089554});
+  Vec tail = exp2_for_f32((a * a) * -1.44269504088896340736) * (g * t);
+  return narrow(select(x < 0.0, 2.0 - tail, tail));
+}
 
 Vec pow_f32(Vec x32, Vec y32) {
   if (is_two(x32)) return exp2_f32(y32);
@@ -461,7 +451,7 @@ Vec cbrt_f32(Vec x) {
 Vec asinh_f32(Vec given) {
   Vec x = widen(given);
   Vec a = abs(x);
-  Vec r = log_f64(a + sqrt(fma(a, a, 1.0)));
+  Vec r = log_for_f32(a + sqrt(fma(a, a, 1.0)));
   // For smaller numbers, the logarithm would lose too many bits.
   r = select(a < 0x1p-12, fma(a * a * a, -1.0 / 6, a), r);
   return narrow(copy_sign(r, x));
@@ -469,13 +459,13 @@ Vec asinh_f32(Vec given) {
 
 Vec acosh_f32(Vec given) {
   Vec x = widen(given);
-  return narrow(select(x < 1.0, kNan, log_f64(x + sqrt(fma(x, x, -1.0)))));
+  return narrow(select(x < 1.0, kNan, log_for_f32(x + sqrt(fma(x, x, -1.0)))));
 }
 
 Vec atanh_f32(Vec given) {
   Vec x = widen(given);
   Vec a = abs(x);
-  Vec r = 0.5 * log_f64((1.0 + a) / (1.0 - a));
+  Vec r = 0.5 * log_for_f32((1.0 + a) / (1.0 - a));
   r = select(a < 0x1p-12, fma(a * a * a, 1.0 / 3, a), r);
   return narrow(copy_sign(r, x));
 }

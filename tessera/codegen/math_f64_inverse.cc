@@ -1,4 +1,4 @@
-// Functions of float64: log1p; the hyperbolic functions and their inverses, which are computed by
+// Functions of float64: the hyperbolic functions and their inverses, which are computed by
 // expm1 and log1p; and the inverses of the tangent, the sine, the cosine and the error function.
 // The polynomials interpolate at Chebyshev's nodes, with an error below a rounding.
 #include <cmath>
@@ -65,14 +65,6 @@ Vec atan_of_quotient(Vec y, Vec x) {
 
 }  // namespace
 
-// Returns log(u) for the rounded u = 1 + x, corrected by the rounding error of u divided by u.
-Vec log1p_f64(Vec x) {
-  Vec u = x + 1.0;
-  Vec y = log_f64(u) + (x - (u - 1.0)) / u;
-  y = select((u == 0.0) | (u == kInfinity), log_f64(u), y);
-  return select(x == 0.0, x, y);
-}
-
 Vec sinh_f64(Vec x) {
   Vec a = abs(x);
   Vec e = expm1_f64(a);
@@ -80,26 +72,32 @@ Vec sinh_f64(Vec x) {
   // error of the quotient counts less.
   Vec quotient = e / (e + 1.0);
   Vec y = select(a < 1.0, fma(e * -0.5, quotient, e), 0.5 * (e + quotient));
-  return copy_sign(select(a < kExpOverflows, y, half_exp(a)), x);
+  Vec large = a >= kExpOverflows;
+  return copy_sign(unlikely(any(large), y, [&] { return select(large, half_exp(a), y); }), x);
 }
 
 Vec cosh_f64(Vec x) {
   Vec a = abs(x);
   Vec e = exp_f64(a);
-  return select(a < kExpOverflows, 0.5 * e + 0.5 / e, half_exp(a));
+  Vec y = 0.5 * e + 0.5 / e;
+  Vec large = a >= kExpOverflows;
+  return unlikely(any(large), y, [&] { return select(large, half_exp(a), y); });
 }
 
 Vec asinh_f64(Vec x) {
   Vec a = abs(x);
   Vec square = a * a;
   Vec y = log1p_f64(a + square / (1.0 + sqrt(square + 1.0)));
-  return copy_sign(select(a < kLarge, y, log_f64(a) + kLn2), x);
+  Vec large = a >= kLarge;
+  y = unlikely(any(large), y, [&] { return select(large, log_f64(a) + kLn2, y); });
+  return copy_sign(y, x);
 }
 
 Vec acosh_f64(Vec x) {
   Vec t = x - 1.0;
   Vec y = log1p_f64(t + sqrt(t * (t + 2.0)));
-  y = select(x < kLarge, y, log_f64(x) + kLn2);
+  Vec large = x >= kLarge;
+  y = unlikely(any(large), y, [&] { return select(large, log_f64(x) + kLn2, y); });
   return select(x < 1.0, x.like(std::numeric_limits<double>::quiet_NaN()), y);
 }
 

@@ -59,7 +59,12 @@ int KernelEmitter::loop_chain(int l) const {
     const KernelNode& node = k_.nodes[id];
     if (!by_lane_[id]) continue;
     for (int arg : node.args) until[id] = std::max(until[id], until[arg]);
-    until[id] += node_weight(node);
+    // A power of float32 is computed in two vectors of float64, which do not wait for each other,
+    // and each of which has parts that do not, but not one of a constant.
+    const bool parallel = node.kind == NodeKind::kScalarOp && node.op == ScalarOp::kPow &&
+                          k_.nodes[node.args[0]].kind != NodeKind::kConstant &&
+                          k_.nodes[node.args[1]].dtype != float64;
+    until[id] += parallel ? node_weight(node) / 3 : node_weight(node);
     longest = std::max(longest, until[id]);
   }
   return longest;

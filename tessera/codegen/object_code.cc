@@ -11,6 +11,7 @@
 #include "tessera/base/error.h"
 #include "tessera/codegen/emitter.h"
 #include "tessera/codegen/llvm_passes.h"
+#include "tessera/codegen/select_arms.h"
 #include "tessera/ir/scalar_op.h"
 
 namespace tessera::codegen {
@@ -81,6 +82,8 @@ std::string ObjectEmitter::emit(const std::function<void(llvm::Module&)>& fill, 
 #endif
   if (passes == Passes::kAll) simplify(module, *machine);
   if (passes == Passes::kShare) remove_common_subexpressions(module, *machine);
+  for (llvm::Function& function : module)
+    if (!function.isDeclaration()) skip_unneeded_arms(function);
   std::string text;
   if (output == Output::kIr) {
     llvm::raw_string_ostream out(text);

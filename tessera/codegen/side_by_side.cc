@@ -17,9 +17,12 @@ namespace tessera::codegen {
 namespace {
 
 // Returns whether the code of the operation (elementary.h) has a branch that some vectors take.
-bool branches(ScalarOp op) {
-  return op == ScalarOp::kErfInv || op == ScalarOp::kSin || op == ScalarOp::kCos ||
-         op == ScalarOp::kTan;
+bool branches(ScalarOp op, DType dtype) {
+  if (op == ScalarOp::kErfInv || op == ScalarOp::kSin || op == ScalarOp::kCos ||
+      op == ScalarOp::kTan)
+    return true;
+  return dtype == float64 && (op == ScalarOp::kSinh || op == ScalarOp::kCosh ||
+                              op == ScalarOp::kAsinh || op == ScalarOp::kAcosh);
 }
 
 }  // namespace
@@ -28,7 +31,7 @@ bool branches(ScalarOp op) {
 // wide vector, so that there is one branch for all of them.
 void KernelEmitter::compute_together(int node) {
   const KernelNode& n = k_.nodes[node];
-  if (n.kind != NodeKind::kScalarOp || !branches(n.op) || is_complex(n.dtype)) return;
+  if (n.kind != NodeKind::kScalarOp || !branches(n.op, n.dtype) || is_complex(n.dtype)) return;
   boost::container::small_vector<Val, 2> args;
   for (int arg : n.args) {
     std::vector<Value*> parts;

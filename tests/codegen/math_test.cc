@@ -96,8 +96,8 @@ const Function kFunctions[] = {
     {ScalarOp::kCbrt, TESSERA_REF(std::cbrt), 2, 1},
     {ScalarOp::kExp, TESSERA_REF(std::exp), 2, 4},
     {ScalarOp::kExpm1, TESSERA_REF(std::expm1), 2, 4},
-    {ScalarOp::kLog, TESSERA_REF(std::log), 2, 4},
-    {ScalarOp::kLog1p, TESSERA_REF(std::log1p), 2, 4},
+    {ScalarOp::kLog, TESSERA_REF(std::log), 1, 1},
+    {ScalarOp::kLog1p, TESSERA_REF(std::log1p), 1, 1},
     {ScalarOp::kSin, TESSERA_REF(std::sin), 2, 4},
     {ScalarOp::kCos, TESSERA_REF(std::cos), 2, 4},
     {ScalarOp::kTan, TESSERA_REF(std::tan), 2, 1},
@@ -107,12 +107,12 @@ const Function kFunctions[] = {
     {ScalarOp::kSinh, TESSERA_REF(std::sinh), 2, 4},
     {ScalarOp::kCosh, TESSERA_REF(std::cosh), 2, 4},
     {ScalarOp::kTanh, TESSERA_REF(std::tanh), 2, 2},
-    {ScalarOp::kAsinh, TESSERA_REF(std::asinh), 2, 4},
-    {ScalarOp::kAcosh, TESSERA_REF(std::acosh), 2, 4},
-    {ScalarOp::kAtanh, TESSERA_REF(std::atanh), 2, 2},
+    {ScalarOp::kAsinh, TESSERA_REF(std::asinh), 0.55, 2},
+    {ScalarOp::kAcosh, TESSERA_REF(std::acosh), 0.55, 2},
+    {ScalarOp::kAtanh, TESSERA_REF(std::atanh), 0.55, 1.5},
     {ScalarOp::kLogistic, TESSERA_REF(logistic), 2, 4},
     {ScalarOp::kErf, TESSERA_REF(std::erf), 2, 2},
-    {ScalarOp::kErfc, TESSERA_REF(std::erfc), 2, 2},
+    {ScalarOp::kErfc, TESSERA_REF(std::erfc), 0.55, 2},
     {ScalarOp::kLgamma, TESSERA_REF(lgamma_any), 2, 3, true},
     {ScalarOp::kDigamma, TESSERA_REF(digamma), 2, 16, true},
 };
@@ -368,7 +368,7 @@ void check_powers(std::vector<double> x, std::vector<double> y, double limit) {
   }
 }
 
-TEST(Pairs, PowFloat32) { sweep_pairs<float>(ScalarOp::kPow, power, 2); }
+TEST(Pairs, PowFloat32) { sweep_pairs<float>(ScalarOp::kPow, power, 0.55); }
 TEST(Pairs, PowFloat64) { sweep_pairs<double>(ScalarOp::kPow, power, 1); }
 // Powers that float64 can represent must be exact.
 TEST(Pairs, PowFloat64OfIntegers) {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <functional>
+#include <optional>
 
 #include "kernel_builder.h"
 #include "tessera/base/namespaces.h"
@@ -92,7 +94,8 @@ TEST(SideBySide, HashesAreExact) {
 
 TEST(SideBySide, FunctionsHaveTheBitsOfOneVector) {
   constexpr int64_t kSize = 1000;
-  for (const ScalarOp op : {kErfInv, kSin, kCos, kTan, kLog, kExp})
+  for (const ScalarOp op :
+       {kErfInv, kSin, kCos, kTan, kLog, kExp, kLog1p, kSinh, kCosh, kAsinh, kAcosh})
     for (const DType dtype : {float32, float64})
       for (const double low : {1.1, 1e9}) {
         SCOPED_TRACE(fmt::format("{} of {} up to {}", scalar_op_name(op), dtype, low));
@@ -141,6 +144,45 @@ TEST(SideBySide, OneBranchForRareArguments) {
     const bool wide = compiler != compilers().front();
     EXPECT_EQ(count(compiler->llvm_ir(kernel), "\nslow"), wide ? 1 : 2);
   }
+}
+
+// Each of these functions divides once for each vector.
+TEST(SideBySide, HowManyVectors) {
+  if (!host_target().avx512) GTEST_SKIP() << "other code has two loops";
+  const auto divisions = [](DType dtype, const std::function<int(KernelMaker&, int)>& f) {
+    KernelMaker m;
+    m.k.parallel = {1000};
+    m.loop({});
+    const int x = m.load(m.buffer(dtype, 1000), {0, {1}, {}});
+    m.store(m.buffer(dtype, 1000, BufferKind::kOutput), {0, {1}, {}}, f(m, x));
+    return count(compilers().back()->llvm_ir(m.k), "fdiv");
+  };
+  const auto tanh_of = [](DType dtype) {
+    return [=](KernelMaker& m, int x) { return m.op(kTanh, dtype, {x}); };
+  };
+  EXPECT_EQ(divisions(float32, tanh_of(float32)), 1);
+  EXPECT_EQ(divisions(float64, tanh_of(float64)), 2);
+  EXPECT_EQ(
+      divisions(float32, [](KernelMaker& m,
+                            int x) { return m.op(kExp, float32, {m.op(kTanh, float32, {x})}); }),
+      4);
+  EXPECT_EQ(
+      divisions(float64, [](KernelMaker& m,
+                            int x) { return m.op(kExp, float64, {m.op(kTanh, float64, {x})}); }),
+      4);
+  // A power waits for itself only if its base is 2, and then it is no logarithm, which divides.
+  const auto power_of = [](std::optional<double> base) {
+    return [=](KernelMaker& m, int x) {
+      const int from = base ? m.number(float32, *base) : x;
+      return m.op(kPow, float32, {from, m.op(kTanh, float32, {x})});
+    };
+  };
+  EXPECT_EQ(divisions(float32, power_of(2.0)), 4);
+  EXPECT_EQ(divisions(float32,
+                      [](KernelMaker& m, int x) {
+                        return m.op(kPow, float32, {x, x});
+                      }),
+            1);
 }
 
 }  // namespace

@@ -186,6 +186,8 @@ TEST(Parser, CompositesOfKnownFunctionsAreTheseFunctions) {
   EXPECT_FLOAT_EQ(value("chlo.erf", ", composite_attributes = {}, version = 1 : i32"),
                   std::erf(1.0f));
   EXPECT_FLOAT_EQ(value("stablehlo.logistic"), 1 / (1 + std::exp(-1.0f)));
+  EXPECT_FLOAT_EQ(value("chlo.bessel_i0e"), 0.46575960759364043f);
+  EXPECT_FLOAT_EQ(value("chlo.bessel_i1e"), 0.20791041534970845f);
   for (const char* other : {"erf", "my.erf", "chlo.unknown", "stablehlo.transpose"})
     EXPECT_FLOAT_EQ(value(other), std::sin(1.0f)) << other;
 }

@@ -64,6 +64,20 @@ def test_functions_of_float64_stay_in_their_range():
       assert ulps(got, np.array([reference(v) for v in x.tolist()]), np.float64) <= 6, name
 
 
+# In float64, SciPy's own errors, of some units, are part of the bounds.
+@pytest.mark.parametrize('name, reference, bounds', [('bessel_i0e', scipy.special.i0e, (4, 6)),
+                                                     ('bessel_i1e', scipy.special.i1e, (6, 11))])
+def test_bessel_functions_are_within_a_few_units(name, reference, bounds):
+  call = jax.jit(getattr(lax, name))
+  x = np.concatenate([np.linspace(-40, 40, 40001), np.logspace(-30, 30, 10001), [7.9999995, 8, 8.000001, 0, -0.0]])
+  want = reference(x.astype(np.float32).astype(np.float64))
+  assert ulps(np.asarray(call(x.astype(np.float32))), want, np.float32) <= bounds[0]
+  with jax.enable_x64(True):
+    assert ulps(np.asarray(call(x)), reference(x), np.float64) <= bounds[1]
+    special = np.asarray(call(np.array([np.inf, -np.inf, np.nan, -0.0])))
+  np.testing.assert_array_equal(special, reference(np.array([np.inf, -np.inf, np.nan, -0.0])))
+
+
 def test_softmax_is_a_distribution():
   x = np.float32([[1e4, -1e4, 0], [88, 89, 90], [-1e30, 1e30, 1]])
   p = np.asarray(jax.jit(jax.nn.softmax)(x))
@@ -71,7 +85,7 @@ def test_softmax_is_a_distribution():
   np.testing.assert_allclose(p.sum(1), 1, atol=1e-6)
 
 
-@pytest.mark.parametrize('name', ['erfc', 'erf_inv', 'lgamma', 'digamma'])
+@pytest.mark.parametrize('name', ['erfc', 'erf_inv', 'lgamma', 'digamma', 'bessel_i0e', 'bessel_i1e'])
 def test_the_plugin_gets_the_function_itself(name):
   text = jax.jit(getattr(lax, name)).lower(np.ones(3, np.float32)).as_text()
   assert re.search(rf'composite "chlo\.{name}"', text)

@@ -25,6 +25,7 @@ Values real(OpReader& reader);
 Values imag(OpReader& reader);
 Values map(OpReader& reader);
 Values bitcast_convert(OpReader& reader);
+Values bessel_i0e(OpReader& reader);
 Values bessel_i1e(OpReader& reader);
 Values polygamma(OpReader& reader);
 Values zeta(OpReader& reader);

@@ -146,7 +146,8 @@ const OpDef* named_function(const OpReader& reader, std::string_view name) {
 }  // namespace
 
 // A composite has a name, for readers that know it, and a function that computes the same. If
-// Tessera has an op of that name, the op is used: such functions only approximate it.
+// Tessera has an op or a formula of that name, it is used: such functions only approximate it. CHLO
+// has no bessel_i0e, but JAX has.
 Values composite(OpReader& reader) {
   const auto name = reader.text.take("name");
   for (const char* about : {"composite_attributes", "version"}) reader.text.take(about);
@@ -156,6 +157,11 @@ Values composite(OpReader& reader) {
   if (const OpDef* op = text ? named_function(reader, *text) : nullptr) {
     reader.text.take("decomposition");
     return reader.insert(*op, NoParams{}, reader.operands);
+  }
+  const bool is_i0e = text && *text == "chlo.bessel_i0e";
+  if (is_i0e || (text && *text == "chlo.bessel_i1e")) {
+    reader.text.take("decomposition");
+    return is_i0e ? bessel_i0e(reader) : bessel_i1e(reader);
   }
   return reader.insert(call_op, CallParams{*function}, reader.operands);
 }

@@ -1,4 +1,4 @@
-// chlo.bessel_i1e, chlo.polygamma and chlo.zeta, computed by ops/special.
+// The Bessel functions bessel_i0e and bessel_i1e, chlo.polygamma and chlo.zeta, computed by ops/special.
 #include "tessera/interchange/foreign/foreign.h"
 #include "tessera/interchange/foreign/insert_traced.h"
 #include "tessera/ops/special/bessel.h"
@@ -16,6 +16,12 @@ void expect_floating(OpReader& reader, size_t count) {
                               : "expected operands of one floating-point type");
 }
 
+Values unary(OpReader& reader, Array (*f)(const Array&), const char* name) {
+  expect_floating(reader, 1);
+  return insert_traced(
+      reader, [f](const std::vector<Array>& x) { return std::vector{f(x[0])}; }, name);
+}
+
 Values binary(OpReader& reader, Array (*f)(const Array&, const Array&), const char* name) {
   expect_floating(reader, 2);
   return insert_traced(
@@ -24,12 +30,12 @@ Values binary(OpReader& reader, Array (*f)(const Array&, const Array&), const ch
 
 }  // namespace
 
+Values bessel_i0e(OpReader& reader) {
+  return unary(reader, ops::special::bessel_i0e, "bessel_i0e");
+}
+
 Values bessel_i1e(OpReader& reader) {
-  expect_floating(reader, 1);
-  return insert_traced(
-      reader,
-      [](const std::vector<Array>& x) { return std::vector{ops::special::bessel_i1e(x[0])}; },
-      "bessel_i1e");
+  return unary(reader, ops::special::bessel_i1e, "bessel_i1e");
 }
 
 Values polygamma(OpReader& reader) { return binary(reader, ops::special::polygamma, "polygamma"); }

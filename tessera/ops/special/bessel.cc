@@ -11,6 +11,12 @@ namespace {
 
 using namespace array_math;
 
+Array sum_of(std::span<const double> series, const Array& t) {
+  // In float32, smaller terms would be less than a tenth of a rounding, and add roundings.
+  const double least = t.dtype() == float32 ? 1e-10 : 0;
+  return polynomial(powers_of_chebyshev(series, least), t);
+}
+
 // Returns the Chebyshev series for |x| <= 8 or that for |x| > 8, which is divided by sqrt(|x|).
 Array scaled(const Array& size, std::span<const double> small_series,
              std::span<const double> large_series) {
@@ -18,8 +24,8 @@ Array scaled(const Array& size, std::span<const double> small_series,
   // Both series are computed for every element. Where one does not hold, it is computed at 8.
   const Array some = lax::full_like(size, 8);
   const Array small = lax::select(is_small, size, some), large = lax::select(is_small, some, size);
-  const Array near = chebyshev(small_series, small * 0.25 - 1);
-  const Array far = chebyshev(large_series, 16 / large - 1) * lax::rsqrt(large);
+  const Array near = sum_of(small_series, small * 0.25 - 1);
+  const Array far = sum_of(large_series, 16 / large - 1) * lax::rsqrt(large);
   return lax::select(is_small, near, far);
 }
 

@@ -14,7 +14,7 @@ from jax_plugins.tessera import jax_private
 
 # The op for each primitive of jax.lax. Those of _COMPLEX are used only for complex numbers.
 _REAL = {'erfc_p': 'chlo.erfc', 'erf_inv_p': 'chlo.erf_inv', 'lgamma_p': 'chlo.lgamma', 'digamma_p': 'chlo.digamma',
-         'logistic_p': 'stablehlo.logistic'}
+         'logistic_p': 'stablehlo.logistic', 'bessel_i0e_p': 'chlo.bessel_i0e', 'bessel_i1e_p': 'chlo.bessel_i1e'}
 _COMPLEX = {'atan_p': 'chlo.atan', 'cos_p': 'stablehlo.cosine', 'exp_p': 'stablehlo.exponential', 'log_p': 'stablehlo.log',
             'log1p_p': 'stablehlo.log_plus_one', 'logistic_p': 'stablehlo.logistic', 'sin_p': 'stablehlo.sine',
             'sqrt_p': 'stablehlo.sqrt'}

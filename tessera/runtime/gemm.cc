@@ -13,6 +13,7 @@
 #include "tessera/base/workspace.h"
 #include "tessera/runtime/gemm_avx512.h"
 #include "tessera/runtime/gemm_bfloat16.h"
+#include "tessera/runtime/gemm_complex.h"
 #include "tessera/runtime/gemm_integers.h"
 #include "tessera/runtime/gemm_long.h"
 #include "tessera/runtime/gemm_panels.h"
@@ -91,6 +92,8 @@ void gemm_same(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, 
                bool accumulate) {
   if constexpr (std::is_floating_point_v<T>)
     if (computed_small<T>(m, n, k, a, b, c, ldc, accumulate)) return;
+  if constexpr (is_complex_type<T>)
+    if (m > 1 && k > 0 && !accumulate && gemm_complex(m, n, k, a, b, c, ldc)) return;
   if constexpr (std::is_integral_v<T> && sizeof(T) == 1) {
     gemm_loops<T>(m, n, k, a, b, c, ldc, accumulate);
   } else if (m * n * k <= kLoopLimit || k == 0) {

@@ -8,6 +8,7 @@
 #include "tessera/codegen/emitter.h"
 #include "tessera/codegen/few_elements.h"
 #include "tessera/codegen/routine_homes.h"
+#include "tessera/codegen/routine_workspace.h"
 #include "tessera/fusion/schedule_walk.h"
 
 namespace tessera::codegen {
@@ -16,11 +17,7 @@ namespace {
 using llvm::BasicBlock;
 using llvm::Value;
 
-// Values of more bytes are in the workspace, and a carry of more bytes is not copied between trips.
-constexpr int64_t kStackBytes = 256;
 constexpr int64_t kConstantBytes = 4096;
-
-int64_t padded_bytes(int64_t bytes) { return ceil_div(bytes, kPaddedBytes) * kPaddedBytes; }
 
 bool is_code(const Schedule& s) {
   for (const Slot& slot : s.slots)
@@ -468,68 +465,6 @@ void RoutineEmitter::emit(const BranchStep& step, const Schedule& around, const 
   b_.SetInsertPoint(join);
 }
 
-// Counts the bytes of all memory that local() provides, including what is on the stack.
-class LocalBytes {
- public:
-  int64_t of(const LoopStep& loop, const Schedule& around) {
-    add(loop, around);
-    return bytes_;
-  }
-
- private:
-  void room(int64_t size) { bytes_ += std::max<int64_t>(64, padded_bytes(size)); }
-
-  void add(const Schedule& s, std::vector<bool> writable) {
-    writable.resize(s.inputs.size(), false);
-    const std::vector<size_t> root = homes_.find(s, writable).home;
-    std::vector<char> has_memory(s.slots.size(), 0);
-    for (int slot : s.inputs) has_memory[static_cast<size_t>(slot)] = 1;
-    for (size_t i = 0; i < s.slots.size(); ++i)
-      if (s.slots[i].kind == Slot::Kind::kConstant) has_memory[i] = 1;
-    for (const Step& step : s.steps)
-      if (const auto* t = std::get_if<InstanceTableStep>(&step))
-        has_memory[static_cast<size_t>(t->out)] = 1;
-    for (int slot : s.outputs) has_memory[root[static_cast<size_t>(slot)]] = 1;
-    for (const Step& step : s.steps) {
-      for (int i : step_slots(step).writes) {
-        const size_t slot = root[static_cast<size_t>(i)];
-        if (!has_memory[slot]) room(s.slots[slot].bytes());
-        has_memory[slot] = 1;
-      }
-      if (const auto* k = std::get_if<KernelStep>(&step)) add_scratch(*k);
-      if (const auto* l = std::get_if<LoopStep>(&step)) add(*l, s);
-      if (const auto* b = std::get_if<BranchStep>(&step))
-        for (const auto& branch : b->branches)
-          add(*branch, writable_inputs(*branch, homes_.in_place(*b, s), 0));
-    }
-  }
-  void add_scratch(const KernelStep& step) {
-    for (size_t i = 0; i < step.slots.size(); ++i) {
-      const KernelBuffer& buffer = step.kernel.buffers[i];
-      if (step.slots[i] < 0) room(buffer.elements * itemsize(buffer.dtype));
-    }
-  }
-  void add(const LoopStep& loop, const Schedule& around) {
-    const fusion::InPlace& in_place = homes_.in_place(loop);
-    for (int c = 0; c < static_cast<int>(loop.in.size()); ++c) {
-      if (std::any_of(in_place.begin(), in_place.end(), [&](auto& p) { return p.first == c; }))
-        continue;
-      const int64_t bytes =
-          around.slots[static_cast<size_t>(loop.out[static_cast<size_t>(c)])].bytes();
-      room(bytes);
-      if (bytes <= kStackBytes) room(bytes);
-    }
-    if (loop.cond) {
-      room(1);
-      add(*loop.cond, {});
-    }
-    add(*loop.body, writable_inputs(*loop.body, in_place, loop.consts.size()));
-  }
-
-  HomeFinder homes_;
-  int64_t bytes_ = 0;
-};
-
 }  // namespace
 
 fusion::InPlace routine_in_place(const LoopStep& loop) { return HomeFinder().in_place(loop); }
@@ -548,10 +483,6 @@ std::vector<int> routine_slots(const LoopStep& loop) {
     for (int slot : *slots)
       if (std::find(out.begin(), out.end(), slot) == out.end()) out.push_back(slot);
   return out;
-}
-
-int64_t routine_workspace(const Routine& routine) {
-  return LocalBytes().of(*routine.loop, *routine.around);
 }
 
 void emit_routine(const Routine& routine, const Target& target, llvm::Module& module,

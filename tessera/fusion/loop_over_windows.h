@@ -1,5 +1,5 @@
-// loop_over_windows: scatters with a body of the user's, which updates elements by more than one op,
-// become loops over their windows.
+// loop_over_windows: scatters with a body of the user's, which updates elements by more than one
+// op, become loops over their windows.
 //
 //   y = scatter(x, indices, updates, body)
 //     -> y = scan over the windows, with the carry x:

@@ -32,8 +32,8 @@ struct ComplexProduct {
   int64_t a_column;  // not next to a_row: the compiler would copy both as a vector (gemm.h)
 };
 
-// Returns by_re + i by_im, where both contain complex numbers: the parts of by_im are exchanged, and
-// then the first one is subtracted.
+// Returns by_re + i by_im, where both contain complex numbers: the parts of by_im are exchanged,
+// and then the first one is subtracted.
 template <class Vector, int... I>
 [[gnu::always_inline]] inline Vector joined(const Vector& by_re, const Vector& by_im,
                                             std::integer_sequence<int, I...>) {

@@ -3,8 +3,8 @@
 //
 // Each part of an element of the result is the difference or the sum of two sums of k products in
 // order, each added with one rounding (fused multiply-add): those with the real parts of `a`, and
-// those with its imaginary parts. So its bits depend neither on the sizes of the matrices nor on the
-// width of the CPU's vectors.
+// those with its imaginary parts. So its bits depend neither on the sizes of the matrices nor on
+// the width of the CPU's vectors.
 #pragma once
 
 #include <complex>

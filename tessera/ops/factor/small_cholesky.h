@@ -1,5 +1,5 @@
-// The Cholesky factor of a small matrix; larger real ones are computed in vectors. For matrices of a
-// batch, the calls within LAPACK take longer than the arithmetic.
+// The Cholesky factor of a small matrix; larger real ones are computed in vectors. For matrices of
+// a batch, the calls within LAPACK take longer than the arithmetic.
 #pragma once
 
 #include <cstdint>

@@ -8,6 +8,7 @@
 #include "tessera/codegen/emitter.h"
 #include "tessera/codegen/few_elements.h"
 #include "tessera/codegen/routine_homes.h"
+#include "tessera/codegen/routine_workspace.h"
 #include "tessera/fusion/schedule_walk.h"
 
 namespace tessera::codegen {
@@ -16,11 +17,7 @@ namespace {
 using llvm::BasicBlock;
 using llvm::Value;
 
-// Values of more bytes are in the workspace, and a carry of more bytes is not copied between trips.
-constexpr int64_t kStackBytes = 256;
 constexpr int64_t kConstantBytes = 4096;
-
-int64_t padded_bytes(int64_t bytes) { return ceil_div(bytes, kPaddedBytes) * kPaddedBytes; }
 
 bool is_code(const Schedule& s) {
   for (const Slot& slot : s.slots)
@@ -486,30 +483,6 @@ std::vector<int> routine_slots(const LoopStep& loop) {
     for (int slot : *slots)
       if (std::find(out.begin(), out.end(), slot) == out.end()) out.push_back(slot);
   return out;
-}
-
-// Returns an upper bound of the workspace: every slot of every schedule, second copies of carries
-// and scratch buffers.
-int64_t routine_workspace(const Routine& routine) {
-  int64_t bytes = 0;
-  const auto room = [&](int64_t size) { bytes += std::max<int64_t>(64, padded_bytes(size)); };
-  const auto carries = [&](const LoopStep& loop, const Schedule& around) {
-    for (int slot : loop.out)
-      for (int copies = 0; copies < 2; ++copies)
-        room(around.slots[static_cast<size_t>(slot)].bytes());
-    room(1);
-  };
-  carries(*routine.loop, *routine.around);
-  for_each_schedule(*routine.loop, [&](const Schedule& s) {
-    for (const Slot& slot : s.slots) room(slot.bytes());
-    for (const Step& step : s.steps) {
-      if (const auto* loop = std::get_if<LoopStep>(&step)) carries(*loop, s);
-      if (const auto* k = std::get_if<KernelStep>(&step))
-        for (const KernelBuffer& buffer : k->kernel.buffers)
-          if (buffer.kind == BufferKind::kScratch) room(buffer.elements * itemsize(buffer.dtype));
-    }
-  });
-  return bytes;
 }
 
 void emit_routine(const Routine& routine, const Target& target, llvm::Module& module,

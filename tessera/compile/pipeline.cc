@@ -9,6 +9,7 @@
 #include "tessera/fusion/expected_branches.h"
 #include "tessera/fusion/fuse.h"
 #include "tessera/fusion/loop_over_rows.h"
+#include "tessera/fusion/loop_over_windows.h"
 #include "tessera/fusion/simplify.h"
 #include "tessera/fusion/unroll_windows.h"
 #include "tessera/interchange/text/printer.h"
@@ -114,6 +115,7 @@ constexpr Pass kPasses[] = {
     {"loop_over_rows", Stage::kFused, false, apply<loop_over_rows>},
     {"unroll_windows", Stage::kFused, false, apply<unroll_windows>},
     {"simplify", Stage::kFused, false, apply<simplify>},
+    {"loop_over_windows", Stage::kFused, false, apply<loop_over_windows>},
     {"fuse", Stage::kFused, false, fuse_pass},
 };
 

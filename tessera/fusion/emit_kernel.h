@@ -6,6 +6,7 @@
 
 #include <variant>
 
+#include "tessera/fusion/fold_choices.h"
 #include "tessera/fusion/fuse.h"
 #include "tessera/fusion/index_expr.h"
 #include "tessera/fusion/plan.h"
@@ -49,6 +50,7 @@ class Emitter final : public ExprBuilder {
 
   Expr apply(ScalarOp op, DType result, std::span<const Expr> args) override {
     if (op == ScalarOp::kConvert) return {convert_node(args[0].id, result)};
+    if (const auto folded = fold_choices(*this, kernel_.nodes, op, result, args)) return *folded;
     if (const int joined = join_product(op, result, args); joined >= 0) return {joined};
     KernelNode node{.kind = NodeKind::kScalarOp, .dtype = result, .op = op, .loop = loop_};
     for (Expr e : args) node.args.push_back(e.id);

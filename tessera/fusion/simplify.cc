@@ -231,11 +231,12 @@ ValueId Simplifier::neutral_operand(const Op& op, const Type& type) const {
     return -1;
   };
   if (op.def == &add_op && !is_inexact(type.dtype)) return either(0);
+  // As in XLA, a complex number divided by 1 stays what it is. The division would make some
+  // infinities NaN, and the zero -0 positive.
+  if (op.def == &div_op && is_splat(op.operands[1], 1)) return op.operands[0];
   if (is_complex(type.dtype)) return -1;
   if (op.def == &mul_op) return either(1);
-  if ((op.def == &sub_op && is_splat(op.operands[1], 0)) ||
-      (op.def == &div_op && is_splat(op.operands[1], 1)))
-    return op.operands[0];
+  if (op.def == &sub_op && is_splat(op.operands[1], 0)) return op.operands[0];
   return -1;
 }
 

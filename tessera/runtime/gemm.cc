@@ -13,6 +13,7 @@
 #include "tessera/base/workspace.h"
 #include "tessera/runtime/gemm_avx512.h"
 #include "tessera/runtime/gemm_bfloat16.h"
+#include "tessera/runtime/gemm_complex.h"
 #include "tessera/runtime/gemm_integers.h"
 #include "tessera/runtime/gemm_long.h"
 #include "tessera/runtime/gemm_panels.h"
@@ -26,25 +27,39 @@ namespace {
 // With fewer multiplications than this, calling a library costs more than the work.
 constexpr int64_t kLoopLimit = 1024;
 
+// Calls BLAS's product of a matrix, which is rows x cols as it is stored, and a vector x.
+template <class T>
+void gemv_blas(bool transposed, int64_t rows, int64_t cols, const T* a, int64_t lda, const T* x,
+               int64_t x_step, T beta, T* y, int64_t y_step) {
+  const auto order = cblas_order(transposed);
+  const T one{1};
+  const int ir = static_cast<int>(rows), ic = static_cast<int>(cols), ia = static_cast<int>(lda),
+            ix = static_cast<int>(std::max<int64_t>(1, x_step)), iy = static_cast<int>(y_step);
+  if constexpr (std::is_same_v<T, float>) {
+    cblas_sgemv(CblasRowMajor, order, ir, ic, one, a, ia, x, ix, beta, y, iy);
+  } else if constexpr (std::is_same_v<T, std::complex<float>>) {
+    cblas_cgemv(CblasRowMajor, order, ir, ic, &one, a, ia, x, ix, &beta, y, iy);
+  } else {
+    cblas_zgemv(CblasRowMajor, order, ir, ic, &one, a, ia, x, ix, &beta, y, iy);
+  }
+}
+
 // Multiplies a matrix by a vector. Every element of the matrix is read once, so memory traffic
 // determines the time. Returns false if neither operand is a vector.
-bool gemv_float32(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, float* c, int64_t ldc,
-                  float beta) {
-  const auto* pa = reinterpret_cast<const float*>(a.data);
-  const auto* pb = reinterpret_cast<const float*>(b.data);
+template <class T>
+bool gemv(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, int64_t ldc, T beta) {
+  const auto* pa = reinterpret_cast<const T*>(a.data);
+  const auto* pb = reinterpret_cast<const T*>(b.data);
   if (n == 1) {
     const Leading la = leading(a, m, k);
-    cblas_sgemv(CblasRowMajor, cblas_order(la.transposed), static_cast<int>(la.transposed ? k : m),
-                static_cast<int>(la.transposed ? m : k), 1, pa, static_cast<int>(la.ld), pb,
-                static_cast<int>(std::max<int64_t>(1, b.row_stride)), beta, c,
-                static_cast<int>(ldc));
+    gemv_blas(la.transposed, la.transposed ? k : m, la.transposed ? m : k, pa, la.ld, pb,
+              b.row_stride, beta, c, ldc);
     return true;
   }
   if (m == 1) {
     const Leading lb = leading(b, k, n);
-    cblas_sgemv(CblasRowMajor, cblas_order(!lb.transposed), static_cast<int>(lb.transposed ? n : k),
-                static_cast<int>(lb.transposed ? k : n), 1, pb, static_cast<int>(lb.ld), pa,
-                static_cast<int>(std::max<int64_t>(1, a.col_stride)), beta, c, 1);
+    gemv_blas(!lb.transposed, lb.transposed ? n : k, lb.transposed ? k : n, pb, lb.ld, pa,
+              a.col_stride, beta, c, 1);
     return true;
   }
   return false;
@@ -68,7 +83,7 @@ void gemm_float32(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, flo
   const bool vector = m == 1 || n == 1,
              blas = vector || !(onednn_is_faster() || onednn_is_faster_when_small(m, n, k, la));
   if (blas) prepare_blas();
-  if (gemv_float32(m, n, k, a, b, c, ldc, beta)) return;
+  if (gemv(m, n, k, a, b, c, ldc, beta)) return;
   if (blas) return gemm_blas(m, n, k, a, b, c, ldc, accumulate);
   gemm_onednn(m, n, k, a, b, c, ldc, accumulate);
 }
@@ -91,6 +106,8 @@ void gemm_same(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, 
                bool accumulate) {
   if constexpr (std::is_floating_point_v<T>)
     if (computed_small<T>(m, n, k, a, b, c, ldc, accumulate)) return;
+  if constexpr (is_complex_type<T>)
+    if (m > 1 && k > 0 && !accumulate && gemm_complex(m, n, k, a, b, c, ldc)) return;
   if constexpr (std::is_integral_v<T> && sizeof(T) == 1) {
     gemm_loops<T>(m, n, k, a, b, c, ldc, accumulate);
   } else if (m * n * k <= kLoopLimit || k == 0) {
@@ -103,6 +120,8 @@ void gemm_same(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, 
     if constexpr (std::is_same_v<T, double>)
       if (gemm_avx512(m, n, k, a, b, c, ldc, accumulate)) return;
     prepare_blas();
+    if constexpr (is_complex_type<T>)
+      if (gemv(m, n, k, a, b, c, ldc, accumulate ? T{1} : T{0})) return;
     gemm_blas(m, n, k, a, b, c, ldc, accumulate);
   }
 }

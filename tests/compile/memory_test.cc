@@ -182,6 +182,16 @@ TEST_F(Memory, OfLoopsAndBranchesIsKnownWithoutCode) {
             0);
 }
 
+// A loop of machine code updates its carry in the memory of the result.
+TEST_F(Memory, ALoopThatUpdatesAnArrayHasNoCopyOfIt) {
+  const auto loop = jit([](const Array& x) {
+    return fori_loop(
+        1, 100,
+        [](const Array& i, const Array& a) { return at(a)[i].set(2 * index(a, {i - 1}) + 1); }, x);
+  });
+  EXPECT_LT(expect_known_memory(loop.lower(abstract_array({1 << 20}, float32))).arena_bytes, 4096);
+}
+
 TEST_F(Memory, OfShardedProgramsIsKnownWithoutCode) {
   EXPECT_GT(expect_known_memory(jit([](const Array& x, const Array& w) {
                                   return sum(square(matmul(x, w)), {.axis = 0});

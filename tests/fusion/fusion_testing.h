@@ -10,6 +10,7 @@
 #include "tessera/base/narrow.h"
 #include "tessera/fusion/expected_branches.h"
 #include "tessera/fusion/fuse.h"
+#include "tessera/fusion/loop_over_windows.h"
 #include "tessera/fusion/simplify.h"
 #include "tessera/fusion/unroll_windows.h"
 #include "tessera/ops/core/array_math.h"
@@ -105,7 +106,7 @@ inline std::vector<Literal> random_inputs(const Function& f, uint32_t seed = 1) 
 
 // Applies the passes before fuse() (compile/pipeline.cc).
 inline Function simplified(const Function& f) {
-  return simplify(unroll_windows(take_expected_branches(prune_control(f))));
+  return loop_over_windows(simplify(unroll_windows(take_expected_branches(prune_control(f)))));
 }
 
 // Fuses f for one device, runs the schedule, and compares the results with the evaluator. Returns

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <complex>
 #include <limits>
 #include <random>
 #include <utility>
@@ -67,6 +68,52 @@ TEST(SmallCholesky, ProductsOfFactors) {
     }
 }
 
+// Multiplies the complex factors and compares with the matrix, whose other triangle and imaginary
+// parts of the diagonal must not be read.
+template <class T>
+void check_complex(int n, bool lower) {
+  using Number = std::complex<T>;
+  std::mt19937 rng(static_cast<uint32_t>(n));
+  std::uniform_real_distribution<double> real(-1, 1);
+  std::vector<std::complex<double>> factor(static_cast<size_t>(n * n));
+  for (auto& x : factor) x = {real(rng), real(rng)};
+  std::vector<Number> a(factor.size(), Number(T(kUnread), T(kUnread))), l(a.size(), T(7));
+  const auto product = [&](const auto& f, int i, int j) {
+    std::complex<double> sum = 0;
+    for (int k = 0; k < n; ++k)
+      sum += std::complex<double>(f(i, k)) * std::conj(std::complex<double>(f(j, k)));
+    return sum;
+  };
+  for (int i = 0; i < n; ++i)
+    for (int j = 0; j <= i; ++j) {
+      std::complex<double> x = product([&](int r, int k) { return factor[r * n + k]; }, i, j);
+      if (i == j) x = {x.real() + 0.5, kUnread};
+      a[static_cast<size_t>(lower ? i * n + j : j * n + i)] = Number(lower ? x : std::conj(x));
+    }
+  const SmallCholesky result = small_cholesky(n, lower, a.data(), l.data());
+  if (result == SmallCholesky::kLeftToLapack) GTEST_SKIP() << "this CPU has no fused multiply-add";
+  ASSERT_EQ(result, SmallCholesky::kDone);
+  const auto at = [&](int i, int k) { return lower ? l[i * n + k] : std::conj(l[k * n + i]); };
+  for (int i = 0; i < n; ++i)
+    for (int j = 0; j <= i; ++j) {
+      std::complex<double> want = lower ? a[i * n + j] : std::conj(a[j * n + i]);
+      if (i == j) want = want.real();
+      EXPECT_LE(std::abs(product(at, i, j) - want), 100 * std::numeric_limits<T>::epsilon()) << n;
+      if (i == j)
+        EXPECT_TRUE(at(i, i).imag() == 0 && !std::signbit(l[i * n + i].imag()));
+      else
+        EXPECT_EQ(at(j, i), Number(0));
+    }
+}
+
+TEST(SmallCholesky, ProductsOfComplexFactors) {
+  for (int n = 1; n <= 8; ++n)
+    for (bool lower : {true, false}) {
+      check_complex<float>(n, lower);
+      check_complex<double>(n, lower);
+    }
+}
+
 TEST(SmallCholesky, NotPositiveDefinite) {
   for (double wrong : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN()})
     for (const auto& [n, at] : {std::pair(20, 0), std::pair(20, 5), std::pair(20, 19),
@@ -79,6 +126,19 @@ TEST(SmallCholesky, NotPositiveDefinite) {
       EXPECT_EQ(result, SmallCholesky::kNotPositiveDefinite);
       EXPECT_EQ(out[0], 7);
     }
+}
+
+TEST(SmallCholesky, ComplexMatricesThatAreNotPositiveDefinite) {
+  using Number = std::complex<double>;
+  const std::vector<Number> a{{2, 0}, {9, 9}, {1, 1}, {0.5, 0}};  // 0.5 < |1 + i|^2 / 2
+  std::vector<Number> out(4, 7);
+  const SmallCholesky result = small_cholesky(2, true, a.data(), out.data());
+  if (result == SmallCholesky::kLeftToLapack) GTEST_SKIP() << "this CPU has no fused multiply-add";
+  EXPECT_EQ(result, SmallCholesky::kNotPositiveDefinite);
+  EXPECT_EQ(out[0], Number(7));
+  const std::vector<Number> many(81);
+  std::vector<Number> room(81);
+  EXPECT_EQ(small_cholesky(9, true, many.data(), room.data()), SmallCholesky::kLeftToLapack);
 }
 
 TEST(SmallCholesky, OtherSizesAreLeftToLapack) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <complex>
 #include <cstring>
 #include <limits>
 #include <random>
@@ -14,6 +15,45 @@ using namespace ops::factor;
 
 namespace {
 
+template <class T>
+constexpr bool kComplex = !std::is_floating_point_v<T>;
+
+// Returns a * b + c with the roundings that small_solve has.
+template <class T>
+T fused(T a, T b, T c) {
+  return std::fma(a, b, c);
+}
+template <class T>
+std::complex<T> fused(std::complex<T> a, std::complex<T> b, std::complex<T> c) {
+  return {std::fma(-a.imag(), b.imag(), std::fma(a.real(), b.real(), c.real())),
+          std::fma(a.imag(), b.real(), std::fma(a.real(), b.imag(), c.imag()))};
+}
+template <class T>
+T divided(T x, T y) {
+  return x / y;
+}
+template <class T>
+std::complex<T> divided(std::complex<T> x, std::complex<T> y) {
+  if (y == std::complex<T>()) return {x.real() / y.real(), x.imag() / y.real()};
+  if (std::abs(y.real()) >= std::abs(y.imag())) {
+    const T ratio = y.imag() / y.real(), scale = std::fma(y.imag(), ratio, y.real());
+    return {std::fma(x.imag(), ratio, x.real()) / scale,
+            std::fma(-x.real(), ratio, x.imag()) / scale};
+  }
+  const T ratio = y.real() / y.imag(), scale = std::fma(y.real(), ratio, y.imag());
+  return {std::fma(x.real(), ratio, x.imag()) / scale,
+          std::fma(x.imag(), ratio, -x.real()) / scale};
+}
+
+template <class T>
+bool equal(T x, T y) {
+  return std::isnan(y) ? std::isnan(x) : std::memcmp(&x, &y, sizeof(T)) == 0;
+}
+template <class T>
+bool equal(std::complex<T> x, std::complex<T> y) {
+  return equal(x.real(), y.real()) && equal(x.imag(), y.imag());
+}
+
 // Returns numbers, of which those where a diagonal may be are far from zero.
 template <class T>
 std::vector<T> random(int64_t count, int64_t diagonal, uint32_t seed) {
@@ -22,8 +62,14 @@ std::vector<T> random(int64_t count, int64_t diagonal, uint32_t seed) {
   std::vector<T> out;
   for (int64_t i = 0; i < count; ++i) {
     const double x = real(rng);
-    out.push_back(static_cast<T>(
-        diagonal && i % diagonal == i / diagonal % diagonal ? (x < 0 ? x - 2 : x + 2) : x));
+    const double part =
+        diagonal && i % diagonal == i / diagonal % diagonal ? (x < 0 ? x - 2 : x + 2) : x;
+    if constexpr (kComplex<T>) {
+      out.emplace_back(static_cast<typename T::value_type>(part),
+                       static_cast<typename T::value_type>(3 * real(rng)));
+    } else {
+      out.push_back(static_cast<T>(part));
+    }
   }
   return out;
 }
@@ -38,17 +84,19 @@ void substitute(const SolveBatch<T>& b, int64_t members, T* out) {
       const auto at = [&](int64_t i) {
         return member * b.m * b.columns + (b.left ? i * b.columns + c : c * b.m + i);
       };
-      const auto coefficient = [&](int64_t i, int64_t j) {
-        return swapped ? a[j * b.m + i] : a[i * b.m + j];
+      const auto coefficient = [&](int64_t i, int64_t j) -> T {
+        const T one = swapped ? a[j * b.m + i] : a[i * b.m + j];
+        if constexpr (kComplex<T>) return b.conjugated ? std::conj(one) : one;
+        return one;
       };
       for (int64_t p = 0; p < b.m; ++p) {
         const int64_t i = backward ? b.m - 1 - p : p;
         T sum = b.b[at(i)];
         for (int64_t q = 0; q < p; ++q) {
           const int64_t j = backward ? b.m - 1 - q : q;
-          sum = std::fma(-coefficient(i, j), out[at(j)], sum);
+          sum = fused(-coefficient(i, j), out[at(j)], sum);
         }
-        out[at(i)] = b.unit_diagonal ? sum : sum / coefficient(i, i);
+        out[at(i)] = b.unit_diagonal ? sum : divided(sum, coefficient(i, i));
       }
     }
 }
@@ -63,7 +111,8 @@ void check(int64_t m, int64_t columns, int64_t members, bool left, int forms, do
                       .left = left,
                       .lower = (forms & 1) != 0,
                       .transposed = (forms & 2) != 0,
-                      .unit_diagonal = (forms & 4) != 0};
+                      .unit_diagonal = (forms & 4) != 0,
+                      .conjugated = (forms & 8) != 0};
   // What must not be read.
   for (int64_t e = 0; e < members * m * m; ++e) {
     const int64_t i = e / m % m, j = e % m;
@@ -78,9 +127,6 @@ void check(int64_t m, int64_t columns, int64_t members, bool left, int forms, do
   batch.x = got.data();
   small_solve(batch, members);
   substitute(batch, members, want.data());
-  const auto equal = [](T x, T y) {
-    return std::isnan(y) ? std::isnan(x) : std::memcmp(&x, &y, sizeof(T)) == 0;
-  };
   for (size_t i = 0; i < b.size(); ++i)
     ASSERT_TRUE(equal(got[i], want[i]))
         << m << " unknowns, " << columns << " right-hand sides, " << members << " members, left "
@@ -96,6 +142,11 @@ TEST(SmallSolve, EqualsTheSameOperationsOneByOne) {
           for (int forms = 0; forms < 8; ++forms) {
             check<float>(m, columns, members, left, forms);
             check<double>(m, columns, members, left, forms);
+            if (columns != 3 && columns != 70) continue;
+            for (int conjugated : {0, 8}) {
+              check<std::complex<float>>(m, columns, members, left, forms + conjugated);
+              check<std::complex<double>>(m, columns, members, left, forms + conjugated);
+            }
           }
 }
 
@@ -104,7 +155,10 @@ TEST(SmallSolve, ZerosInfinityAndNan) {
        {1.0, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()})
     for (int64_t columns : {1, 20, 40})
       for (int64_t members : {1, 19})
-        for (bool left : {true, false}) check<float>(8, columns, members, left, 1, special);
+        for (bool left : {true, false}) {
+          check<float>(8, columns, members, left, 1, special);
+          check<std::complex<float>>(8, columns, members, left, 1, special);
+        }
 }
 
 TEST(SmallSolve, OtherSizesAreLeftToBlas) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -297,6 +298,45 @@ void expect_integers_wrap() {
   }
 }
 // Products of signed and unsigned integers share their code.
+// Products of a complex matrix and a vector, in memory that holds NaN before, or whose numbers are
+// added to.
+template <class T>
+void expect_complex_vectors() {
+  using Number = std::complex<T>;
+  std::mt19937 bits(3);
+  std::normal_distribution<T> normal;
+  const auto fill = [&](Matrix<Number>& x) {
+    for (Number& y : x.data) y = {normal(bits), normal(bits)};
+  };
+  for (const Size& s : {Size{1, 1, 3000}, Size{1, 70, 90}, Size{70, 1, 90}})
+    for (int form = 0; form < 8; ++form) {
+      Matrix<Number> a(s.m, s.k, (form & 1) != 0), b(s.k, s.n, (form & 2) != 0);
+      fill(a);
+      fill(b);
+      const bool accumulate = (form & 4) != 0;
+      const int64_t ldc = s.n + 3;
+      const T before = accumulate ? T(2) : std::numeric_limits<T>::quiet_NaN();
+      std::vector<Number> c(static_cast<size_t>(s.m * ldc), Number(before, before));
+      constexpr DType dtype = dtype_of<Number>;
+      gemm({dtype, dtype}, s.m, s.n, s.k, a.ref(), b.ref(), reinterpret_cast<std::byte*>(c.data()),
+           ldc, accumulate);
+      for (int64_t i = 0; i < s.m; ++i)
+        for (int64_t j = 0; j < s.n; ++j) {
+          std::complex<double> want = accumulate ? std::complex<double>(2, 2) : 0;
+          for (int64_t p = 0; p < s.k; ++p)
+            want += std::complex<double>(a.at(i, p)) * std::complex<double>(b.at(p, j));
+          const std::complex<double> got(c[static_cast<size_t>(i * ldc + j)]);
+          ASSERT_LT(std::abs(got - want), 200 * std::numeric_limits<T>::epsilon() * double(s.k))
+              << s.m << "x" << s.n << "x" << s.k << ", form " << form;
+        }
+    }
+}
+
+TEST(Gemm, ComplexMatricesAndVectors) {
+  expect_complex_vectors<float>();
+  expect_complex_vectors<double>();
+}
+
 TEST(Gemm, IntegersOfEverySignAndWidthWrap) {
   expect_integers_wrap<int8_t, int8_t>();
   expect_integers_wrap<int8_t, uint8_t>();

@@ -432,7 +432,7 @@ TEST_F(Commands, OptErrors) {
         "propagate, "
         "expand_custom_partitions, split_lines, split_sorts, partition, choose_plan, "
         "take_expected_branches, loop_over_rows, unroll_windows, simplify, "
-        "fuse, "
+        "loop_over_windows, fuse, "
         "got 'polish'");
   fails("partition", "run the pass propagate first");
   fails((kFront + ",choose_plan").c_str(), "run the pass partition before it");

@@ -117,21 +117,17 @@ void spread_nans(int64_t n, bool lower, bool stopped, const T* a, T* out) {
     }
 }
 
-// Computes the factor in Tessera's own code and returns true, if the matrix is small, real and
-// finite.
+// Computes the factor in Tessera's own code and returns true, if the matrix is small and finite.
 template <class T>
 bool factorised(int64_t n, bool lower, const T* a, T* out) {
-  if constexpr (!lapack::is_complex<T>) {
-    const SmallCholesky result = small_cholesky(n, lower, a, out);
-    if (result == SmallCholesky::kNotPositiveDefinite && !std::all_of(a, a + n * n, is_finite<T>))
-      return false;
-    if (result == SmallCholesky::kNotPositiveDefinite) {
-      std::fill_n(out, n * n, not_a_number<T>());
-      keep_triangle(lower, n, out);
-    }
-    return result != SmallCholesky::kLeftToLapack;
+  const SmallCholesky result = small_cholesky(n, lower, a, out);
+  if (result == SmallCholesky::kNotPositiveDefinite && !std::all_of(a, a + n * n, is_finite<T>))
+    return false;
+  if (result == SmallCholesky::kNotPositiveDefinite) {
+    std::fill_n(out, n * n, not_a_number<T>());
+    keep_triangle(lower, n, out);
   }
-  return false;
+  return result != SmallCholesky::kLeftToLapack;
 }
 
 // LAPACK sees a row-major matrix as its transpose, whose upper factor is the transpose of the lower

@@ -76,6 +76,17 @@ struct MemberLanes {
   }
   [[gnu::always_inline]] static void store(T* p, const Vector& x) { std::memcpy(p, &x, sizeof(x)); }
 
+  // Reads `count` numbers into the first lanes; the others are 0.
+  [[gnu::always_inline]] static Vector load_some(const T* p, int64_t count) {
+    Vector x{};
+    std::memcpy(&x, p, static_cast<size_t>(count) * sizeof(T));
+    return x;
+  }
+  [[gnu::always_inline]] static void store_some(T* p, const Vector& x, int64_t count) {
+    std::memcpy(p, &x, static_cast<size_t>(count) * sizeof(T));
+  }
+  [[gnu::always_inline]] static Vector conjugate(const Vector& x) { return x; }
+
   [[gnu::always_inline]] static Vector square_root(const Vector& x) {
 #if defined(__x86_64__) && !defined(__clang__)
     constexpr bool kSingle = std::is_same_v<T, float>;

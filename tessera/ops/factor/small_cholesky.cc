@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <complex>
+#include <type_traits>
 
 #include "tessera/base/workspace.h"
 
@@ -53,6 +55,41 @@ template <class T, int n, bool lower>
   return true;
 }
 
+// The same for complex numbers, whose parts are computed with one rounding for each product. What
+// is on the diagonal besides real parts is not read.
+template <class T, int n, bool lower>
+[[gnu::always_inline]] inline bool factorise_few_complex(const std::complex<T>* a,
+                                                         std::complex<T>* out) {
+  T re[n][n], im[n][n], inverse[n];
+  for (int i = 0; i < n; ++i)
+    for (int j = 0; j <= i; ++j) {
+      const std::complex<T> element = lower ? a[i * n + j] : a[j * n + i];
+      T sum_re = element.real(), sum_im = lower ? element.imag() : -element.imag();
+      for (int k = 0; k < j; ++k) {
+        sum_re = fused(-im[i][k], im[j][k], fused(-re[i][k], re[j][k], sum_re));
+        sum_im = fused(re[i][k], im[j][k], fused(-im[i][k], re[j][k], sum_im));
+      }
+      if (i > j) {
+        re[i][j] = sum_re * inverse[j];
+        im[i][j] = sum_im * inverse[j];
+        continue;
+      }
+      if (!(sum_re > 0)) return false;
+      re[i][i] = std::sqrt(sum_re);
+      im[i][i] = 0;
+      inverse[i] = 1 / re[i][i];
+    }
+  for (int i = 0; i < n; ++i)
+    for (int j = 0; j < n; ++j) {
+      const int row = lower ? i : j, column = lower ? j : i;
+      if (column > row)
+        out[i * n + j] = 0;
+      else
+        out[i * n + j] = {re[row][column], lower || i == j ? im[row][column] : -im[row][column]};
+    }
+  return true;
+}
+
 // Replaces the lower triangle of w by the factor, column by column; returns false if the matrix is
 // not positive definite. Rows are `stride` elements apart, a multiple of kPiece. What is to the
 // right of the diagonal is overwritten, too. `column` has room for `stride` elements.
@@ -88,7 +125,11 @@ using FewCode = bool (*)(const T* a, T* out);
 #if defined(__x86_64__)
 template <class T, int n, bool lower>
 [[gnu::target("avx2,fma")]] bool factorise_few_fma(const T* a, T* out) {
-  return factorise_few<T, n, lower>(a, out);
+  if constexpr (std::is_floating_point_v<T>) {
+    return factorise_few<T, n, lower>(a, out);
+  } else {
+    return factorise_few_complex<typename T::value_type, n, lower>(a, out);
+  }
 }
 template <class T, bool lower>
 constexpr std::array<FewCode<T>, kFewRows> few_codes = {
@@ -134,15 +175,9 @@ Code<T> code_of_cpu() {
   return nullptr;
 }
 
-}  // namespace
-
+// Factorises a real matrix of more rows.
 template <class T>
-SmallCholesky small_cholesky(int64_t n, bool lower, const T* a, T* out) {
-  if (n > 0 && n <= kFewRows) {
-    const FewCode<T> few = few_code<T>(n, lower);
-    if (!few) return SmallCholesky::kLeftToLapack;
-    return few(a, out) ? SmallCholesky::kDone : SmallCholesky::kNotPositiveDefinite;
-  }
+SmallCholesky factorise_rows(int64_t n, bool lower, const T* a, T* out) {
   const Code<T> code = code_of_cpu<T>();
   if (!code || n < kLeastRows || n > kMostRows) return SmallCholesky::kLeftToLapack;
   const int64_t stride = (n + kPiece<T> - 1) / kPiece<T> * kPiece<T>;
@@ -169,7 +204,27 @@ SmallCholesky small_cholesky(int64_t n, bool lower, const T* a, T* out) {
   return SmallCholesky::kDone;
 }
 
+}  // namespace
+
+template <class T>
+SmallCholesky small_cholesky(int64_t n, bool lower, const T* a, T* out) {
+  if (n > 0 && n <= kFewRows) {
+    const FewCode<T> few = few_code<T>(n, lower);
+    if (!few) return SmallCholesky::kLeftToLapack;
+    return few(a, out) ? SmallCholesky::kDone : SmallCholesky::kNotPositiveDefinite;
+  }
+  if constexpr (!std::is_floating_point_v<T>) {
+    return SmallCholesky::kLeftToLapack;
+  } else {
+    return factorise_rows(n, lower, a, out);
+  }
+}
+
 template SmallCholesky small_cholesky(int64_t n, bool lower, const float* a, float* out);
 template SmallCholesky small_cholesky(int64_t n, bool lower, const double* a, double* out);
+template SmallCholesky small_cholesky(int64_t n, bool lower, const std::complex<float>* a,
+                                      std::complex<float>* out);
+template SmallCholesky small_cholesky(int64_t n, bool lower, const std::complex<double>* a,
+                                      std::complex<double>* out);
 
 }  // namespace tessera::ops::factor

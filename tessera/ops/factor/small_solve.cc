@@ -4,7 +4,7 @@
 #include <type_traits>
 
 #include "tessera/base/workspace.h"
-#include "tessera/ops/factor/member_lanes.h"
+#include "tessera/ops/factor/complex_lanes.h"
 
 namespace tessera::ops::factor {
 namespace {
@@ -21,7 +21,7 @@ struct Triangle {
   int64_t m;
   const A* a;
   int64_t row, column;  // coefficient (i, j) is a[i * row + j * column]
-  bool unit_diagonal, backward;
+  bool unit_diagonal, backward, conjugated;
 };
 
 // Returns where coefficients are in a row-major matrix: rows and columns exchange their roles if the
@@ -34,7 +34,8 @@ template <class A, class T>
                   .row = swapped ? 1 : b.m,
                   .column = swapped ? b.m : 1,
                   .unit_diagonal = b.unit_diagonal,
-                  .backward = backward};
+                  .backward = backward,
+                  .conjugated = b.conjugated};
   if (!backward) return out;
   out.a += b.m * b.m - 1;
   out.row = -out.row;
@@ -52,19 +53,16 @@ struct Substitution {
   int64_t step, apart;
 
   [[gnu::always_inline]] Vector coefficient(int64_t i, int64_t j) const {
+    const A& one = t.a[i * t.row + j * t.column];
+    Vector out;
     if constexpr (std::is_same_v<A, T>) {
-      return Lanes::broadcast(t.a[i * t.row + j * t.column]);
+      out = Lanes::broadcast(one);
     } else {
-      return t.a[i * t.row + j * t.column];
+      out = one;
     }
+    return t.conjugated ? Lanes::conjugate(out) : out;
   }
-  [[gnu::always_inline]] Vector negated(int64_t i, int64_t j) const {
-    if constexpr (std::is_same_v<A, T>) {
-      return Lanes::broadcast(-t.a[i * t.row + j * t.column]);
-    } else {
-      return -t.a[i * t.row + j * t.column];
-    }
-  }
+  [[gnu::always_inline]] Vector negated(int64_t i, int64_t j) const { return -coefficient(i, j); }
   // Computes the unknowns from `first` on, as many as `rows`, from those before them: so many sums
   // do not wait for each other.
   template <int count, int rows>
@@ -154,12 +152,8 @@ struct Columns {
 
   [[gnu::always_inline]] void load(const T* from, Vector* to) const {
     for (int64_t i = 0; i < m; ++i) {
-      Vector x{};
-      if (valid >= lanes)
-        x = Lanes::load(from + i * columns);
-      else
-        std::memcpy(&x, from + i * columns, static_cast<size_t>(valid) * sizeof(T));
-      to[i] = x;
+      const T* row = from + i * columns;
+      to[i] = valid >= lanes ? Lanes::load(row) : Lanes::load_some(row, valid);
     }
   }
   [[gnu::always_inline]] void store(const Vector* from, T* to) const {
@@ -167,7 +161,7 @@ struct Columns {
       if (valid >= lanes)
         Lanes::store(to + i * columns, from[i]);
       else
-        std::memcpy(to + i * columns, from + i, static_cast<size_t>(valid) * sizeof(T));
+        Lanes::store_some(to + i * columns, from[i], valid);
     }
   }
 };
@@ -224,12 +218,14 @@ bool is_small_solve(int64_t m, int64_t bytes) {
 
 template <class T>
 void small_solve(const SolveBatch<T>& batch, int64_t members) {
-  in_member_lanes<T>(
+  in_member_lanes<typename RealPart<T>::Type>(
       true, [&](auto lanes)
                 __attribute__((always_inline)) { solve_of<T, lanes()>(batch, members); });
 }
 
 template void small_solve(const SolveBatch<float>&, int64_t);
 template void small_solve(const SolveBatch<double>&, int64_t);
+template void small_solve(const SolveBatch<std::complex<float>>&, int64_t);
+template void small_solve(const SolveBatch<std::complex<double>>&, int64_t);
 
 }  // namespace tessera::ops::factor

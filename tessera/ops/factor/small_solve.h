@@ -1,4 +1,4 @@
-// Triangular equations of few unknowns, real ones, in vectors. For matrices of a batch, the calls
+// Triangular equations of few unknowns in vectors. For matrices of a batch, the calls
 // within BLAS take longer than the arithmetic.
 #pragma once
 
@@ -13,6 +13,7 @@ template <class T>
 struct SolveBatch {
   int64_t m, columns;
   bool left, lower, transposed, unit_diagonal;
+  bool conjugated = false;  // the matrices are conjugated; for complex numbers only
   const T *a, *b;
   T* x;
 };
@@ -25,7 +26,8 @@ bool is_small_solve(int64_t m, int64_t bytes);
 // Solves the equations of `members` matrices. Products are subtracted with one rounding, in the
 // order in which unknowns become known, and the sum is divided by the element of the diagonal: the
 // bits depend neither on the numbers of members and right-hand sides nor on the vectors of the CPU.
-// T is float or double.
+// T is float, double or a complex number of these. Complex numbers are multiplied and divided by
+// parts (complex_lanes.h).
 template <class T>
 void small_solve(const SolveBatch<T>& batch, int64_t members);
 

@@ -94,7 +94,7 @@ std::vector<Literal> evaluate_solve(std::span<const Literal> operands,
 
 // --- Compiled ---
 
-// Returns the call for few real unknowns and right-hand sides.
+// Returns the call for few unknowns and right-hand sides.
 template <class T>
 HostCall small_solve_call(const TriangularSolveParams& p, std::span<const Type> operands,
                           std::span<const Type> results, double operations) {
@@ -108,6 +108,7 @@ HostCall small_solve_call(const TriangularSolveParams& p, std::span<const Type> 
                          .lower = p.lower,
                          .transposed = p.transpose_a != Transpose::kNoTranspose,
                          .unit_diagonal = p.unit_diagonal,
+                         .conjugated = p.transpose_a == Transpose::kAdjoint,
                          .a = static_cast<const T*>(in[0]),
                          .b = static_cast<const T*>(in[1]),
                          .x = static_cast<T*>(out[0])};
@@ -140,9 +141,8 @@ HostCall solve_call(const OpParams& params, std::span<const Type> operands,
                              : p.transpose_a == Transpose::kTranspose ? 'T'
                                                                       : 'C';
   return visit_matrix_dtype(operands[0].dtype, [&]<class T>(TypeTag<T>) {
-    if constexpr (!lapack::is_complex<T>)
-      if (is_small_solve(rows_of(operands[0]), (p.left_side ? cols : rows) * sizeof(T)))
-        return small_solve_call<T>(p, operands, results, operations);
+    if (is_small_solve(rows_of(operands[0]), (p.left_side ? cols : rows) * sizeof(T)))
+      return small_solve_call<T>(p, operands, results, operations);
     const int64_t sides = p.left_side ? cols : rows, part = sides_of_part(sides, operations);
     return over_batch(
         operands, results, members_of(operands[0]), operations,

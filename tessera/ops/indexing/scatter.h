@@ -56,8 +56,7 @@ struct ScatterOptions {
 // last dimension of `indices`, as in jax.lax.
 Array scatter(const Array& x, const Array& indices, const Array& updates, const IndexDims& dims,
               ScatterKind kind, const ScatterOptions& options = {});
-// Does the same with `body`, (old, update) -> new on scalars, which is interpreted element by
-// element.
+// Does the same with `body`, (old, update) -> new on scalars.
 Array scatter(const Array& x, const Array& indices, const Array& updates, const IndexDims& dims,
               ir::FunctionRef body, const ScatterOptions& options = {});
 

@@ -204,6 +204,16 @@ template <class F, class T>
                                                  const int64_t* __restrict from, int64_t n,
                                                  int64_t run) {
   constexpr int64_t kLarge = 16, kSmall = 4;
+  if constexpr (is_complex_type<T> && std::is_same_v<F, Fold<ReduceKind::kSum>>) {
+    // A sum of complex numbers is that of their parts, which fill vectors.
+    using Part = typename T::value_type;
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t to = 2 * at[i], with = 2 * from[i], one = 0;
+      fold_each_row<F, Part>(static_cast<Part*>(array) + to, &one,
+                             static_cast<const Part*>(updates) + with, &one, 1, 2 * run);
+    }
+    return;
+  }
   for (int64_t i = 0; i < n; ++i) {
     T* x = static_cast<T*>(array) + at[i];
     const T* u = static_cast<const T*>(updates) + from[i];
